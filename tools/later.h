@@ -349,8 +349,8 @@ static void n10b(lab *l, outcome *o) { unseen(l, o, "unseen_off"); }
 
 /* -- the rows ---------------------------------------------------------------------------------- */
 
-#define CURSE(layers, updates) "letters of generated sentences, " layers " layers, d 32, batch 32, Adam 2e-3, " \
-    "warm-up 100, " updates " updates; then both branches of one layer give 0"
+#define CURSE(layers, updates) "letters of generated sentences, " layers " layers, d 32, batch " \
+    "32, Adam 2e-3, warm-up 100, " updates " updates; then both branches of one layer give 0"
 #define SCALED_SHARE { { .what = "the upper ones' share, LayerNorm Scaling less Pre-LN", \
                          MORE(0.05) } }
 #define TRACING SHALLOW "; after updates 1, 2, 4 ... 256. Sharpness: Lanczos, 16 products with " \
@@ -399,7 +399,8 @@ static const claim later_claims[] = {
     { .id = "N4d", .item = "N4b's explanation: 600 updates are too few",
       .picture = "The loss without a layer, later",
       .title = "with LayerNorm Scaling upper layers count for more after four times the updates",
-      .expected = "more", .criteria = SCALED_SHARE, .setting = CURSE("12", "2400"), .measure = n4d },
+      .expected = "more", .criteria = SCALED_SHARE, .setting = CURSE("12", "2400"),
+      .measure = n4d },
     { .id = "N4e", .item = "N4b's explanation: 12 layers are few",
       .picture = "The loss without a layer of 24",
       .title = "with LayerNorm Scaling upper layers of 24 count for more than with Pre-LN",

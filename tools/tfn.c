@@ -158,17 +158,6 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
 
 /* -- train ------------------------------------------------------------------------------------- */
 
-static const char *command_tail(const settings *s)
-{
-    static char text[1024];
-    static const option_id ids[] = { O_LOG, O_PLOT, O_ADAPTER, O_THREADS };
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        if (given(s, ids[i]))
-            snprintf(text + strlen(text), sizeof text - strlen(text), " --%s %s",
-                     option_rows[ids[i]].name, text_of(s, ids[i]));
-    return text;
-}
-
 static void refuse_existing(const settings *s, const char *path)
 {
     if (given(s, O_FORCE) || !exists(path) || !strcmp(path, "-")) return;
@@ -287,7 +276,6 @@ static int train(settings *s, cli *c)
     const char *names = kind_names;
     memset(&t, 0, sizeof t);
     t.s = s;
-    t.command = command_tail(s);
     resumed = train_source(&t, c);
     if (!resumed && given(s, O_FROM)) take_arch(s);
     t.b.kind = kind_of(s);

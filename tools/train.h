@@ -24,7 +24,7 @@ typedef struct trainer {
     settings   *s;
     bundle      b;
     corpus      data, valid;
-    const char *out, *command;          /* command: the options that are not kept, for a message */
+    const char *out;
     char        best[1024];             /* OUT.best: the weights with the least validation loss */
     double      best_valid;             /* that loss */
     int64_t     best_step;
@@ -1019,6 +1019,37 @@ static inline bool diverged(const trainer *t)
     return true;
 }
 
+/* A word of a shell's command line, in quotes where it wants them. */
+static inline void put_word(FILE *f, const char *word)
+{
+    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/";
+    if (*word && !word[strspn(word, plain)]) {
+        fputs(word, f);
+        return;
+    }
+    fputc('\'', f);
+    for (; *word; word++) {
+        if (*word == '\'') fputs("'\\'", f);
+        fputc(*word, f);
+    }
+    fputc('\'', f);
+}
+
+/* The command that goes on, with the options that the file does not keep. */
+static inline void say_resume(const trainer *t)
+{
+    static const option_id ids[] = { O_LOG, O_PLOT, O_ADAPTER, O_THREADS };
+    fprintf(stderr, "stopped at step %lld of %lld, saved; go on with\n    tfn train --resume ",
+            (long long)t->position, (long long)t->steps);
+    put_word(stderr, t->out);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        if (!given(t->s, ids[i])) continue;
+        fprintf(stderr, " --%s ", option_rows[ids[i]].name);
+        put_word(stderr, text_of(t->s, ids[i]));
+    }
+    fputc('\n', stderr);
+}
+
 /* Trains to the end or to Ctrl-C: the program's exit code. */
 static inline int run(trainer *t)
 {
@@ -1054,8 +1085,7 @@ static inline int run(trainer *t)
     if (t->position == t->steps) save_adapter(t);
     drawn = log_close(t) && plot_write(t);
     if (t->position < t->steps) {
-        fprintf(stderr, "stopped at step %lld of %lld, saved; go on with\n    tfn train --resume "
-                "%s%s\n", (long long)t->position, (long long)t->steps, t->out, t->command);
+        say_resume(t);
         return 130;
     }
     printf("step %lld  valid %.4f\n", (long long)t->position, t->last_valid);
