@@ -416,6 +416,14 @@ newlines() {            # as they are; as \n where one text a line is promised
     "$tfn" generate --help | grep -q 'newline as'
 }
 check "tfn generate: newlines" newlines
+zeros() {               # a text that has zero bytes is written whole
+    printf 'a\0b%.0s' $(seq 700) > "$work/zeros"
+    "$tfn" train "$work/zeros" --tokenizer bytes --layers 1 --width 8 --steps 100 --lr 0.02 \
+        --threads 1 --quiet --out "$work/n.safetensors" --force > "$work/page" &&
+        echo a | "$tfn" generate "$work/n.safetensors" --max-tokens 5 > "$work/page" &&
+        printf 'a\0ba\0b\n' | cmp - "$work/page"
+}
+check "tfn generate: zero bytes" zeros
 oneline() {             # a tenth is held out all the same, between characters
     awk 'BEGIN { for (i = 0; i < 900; i++) printf "\303\244%d ", i % 7 }' > "$work/oneline"
     "$tfn" train "$work/oneline" --tokenizer chars --layers 1 --width 16 --steps 20 --threads 1 \

@@ -477,8 +477,8 @@ static void speaker_run(speaker *x)
     must_be_ok(&x->g.error);
 }
 
-/* Tokens as text, without the space in front. */
-static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count)
+/* Tokens as text, without the space in front; some bytes of it may be zero. */
+static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count, size_t *bytes)
 {
     const tfn_tokenizer *t = &x->b->tokenizer.tokenizer;
     size_t n = tfn_tokenizer_decode(t, x->text, x->text_room, ids, count);
@@ -488,14 +488,16 @@ static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count)
         tfn_tokenizer_decode(t, x->text, x->text_room, ids, count);
     }
     x->text[n] = 0;
-    return x->text + (x->b->kind != DATA_TEXT && x->text[0] == ' ');
+    const bool space = x->b->kind != DATA_TEXT && x->text[0] == ' ';
+    *bytes = n - space;
+    return x->text + space;
 }
 
 /* Hypothesis k of row r. */
-static const char *speaker_text(speaker *x, int32_t r, int32_t k)
+static const char *speaker_text(speaker *x, int32_t r, int32_t k, size_t *bytes)
 {
     int64_t place = (int64_t)r * x->g.width + k;
-    return speaker_decode(x, x->g.tokens + place * x->g.most, x->g.lengths[place]);
+    return speaker_decode(x, x->g.tokens + place * x->g.most, x->g.lengths[place], bytes);
 }
 
 /* -- texts longer than the context */
@@ -596,13 +598,15 @@ static void speaker_print(speaker *x)
         if (!slides) x->full += speaker_is_full(x, r);
         for (int32_t k = 0; k < texts; k++) {
             const char *text;
+            size_t bytes;
             if (k && !x->g.lengths[r * x->g.width + k]) break;
-            if (slides) text = speaker_decode(x, x->past[r] + x->prompt_ids[r], x->written[r]);
-            else text = speaker_text(x, r, k);
+            if (slides)
+                text = speaker_decode(x, x->past[r] + x->prompt_ids[r], x->written[r], &bytes);
+            else text = speaker_text(x, r, k, &bytes);
             if (best) printf("%lld\t%.9g\t", (long long)x->number[r] + 1,
                              (double)x->g.scores[r * x->g.width + k]);
             if (x->prompt[r]) put_text(x->prompt[r], x->prompt_bytes[r], lines);
-            put_text(text, strlen(text), lines);
+            put_text(text, bytes, lines);
             putchar('\n');
         }
         free(x->prompt[r]);
@@ -940,6 +944,11 @@ static void put_rouge(const tfn_rouge *r)
            tfn_rouge_score(r, 2));
 }
 
+static bool same_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+    return a_bytes == b_bytes && !memcmp(a, b, a_bytes);
+}
+
 /* Write every item's target and compare: how many are equal, BLEU, ROUGE. */
 static void eval_texts(bundle *b, corpus *x, const settings *s)
 {
@@ -963,11 +972,12 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
         }
         speaker_run(&v);
         for (int32_t r = 0; r < v.used; r++, done++) {
-            const char *found = speaker_text(&v, r, 0);
+            size_t bytes;
+            const char *found = speaker_text(&v, r, 0, &bytes);
             const char *reference = wanted;
             x->get(&item, x->user, i + r);
             snprintf(wanted, LONG, "%.*s", (int)item.bytes[1], item.text[1]);
-            equal += !strcmp(found, wanted);
+            equal += same_text(found, bytes, item.text[1], item.bytes[1]);
             tfn_bleu_add(&bleu, found, &reference, 1, work, size);
             tfn_rouge_add(&rouge, found, reference, work, size);
         }
@@ -1000,12 +1010,14 @@ static void eval_speech(bundle *b, corpus *x, const settings *s)
         must_be_ok(&v.g.error);
         for (int32_t r = 0; r < batch.batch; r++) {
             const int64_t *at = x->set.at + 2 * (int64_t)x->batches.items[r] + 1;
-            const char *found = speaker_text(&v, r, 0);
+            size_t said;
+            const char *found = speaker_text(&v, r, 0, &said);
             size_t bytes = tfn_tokenizer_decode(k, wanted, LONG - 1, x->set.ids + at[0],
                                                 (ptrdiff_t)(at[1] - at[0]));
             if (bytes >= LONG) bytes = LONG - 1;
             wanted[bytes] = 0;
-            equal += !strcmp(found, wanted + (wanted[0] == ' '));
+            const bool space = wanted[0] == ' ';
+            equal += same_text(found, said, wanted + space, bytes - space);
             tfn_edits_add_words(&words, found, wanted, work, size);
         }
     }
