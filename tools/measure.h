@@ -253,14 +253,19 @@ typedef struct lab_claims { const claim *list[CLAIMS]; int count; } lab_claims;
 
 /* -- what fits into a time --------------------------------------------------------------------- */
 
-/* Operations of what a row asked for and has not got, unless another row's work gets it. */
-static double missing_cost(const lab *l, int row)
+static void leave_undone(lab *l)
+{
+    for (int32_t i = 0; i < l->count; i++) l->records[i]->left = !l->records[i]->done;
+}
+
+/* Foretold seconds of what a row asked for and has not got, unless another row's work gets it. */
+static double missing_seconds(const lab *l, int row)
 {
     double cost = 0;
     for (int32_t i = 0; i < l->count; i++)
         if (l->records[i]->left && asked_by(l->records[i], row))
             cost += lab_cost(&l->records[i]->spec);
-    return cost;
+    return cost * LAB_SECONDS;
 }
 
 /* Row by row, each time the one that adds least, as long as all of them fit: what the others want
@@ -269,17 +274,17 @@ static double missing_cost(const lab *l, int row)
 static int fit_into(lab *l, const lab_claims *wanted, double seconds)
 {
     bool taken[CLAIMS] = { false };
-    for (int32_t i = 0; i < l->count; i++) l->records[i]->left = !l->records[i]->done;
+    leave_undone(l);
     for (int rows = 0; rows < wanted->count; rows++) {
         int best = -1;
         double least = 0;
         for (int i = 0; i < wanted->count; i++) {
-            const double cost = missing_cost(l, number_of(wanted->list[i]));
+            const double cost = missing_seconds(l, number_of(wanted->list[i]));
             if (taken[i] || (best >= 0 && cost >= least)) continue;
             best = i;
             least = cost;
         }
-        seconds -= least * LAB_SECONDS;
+        seconds -= least;
         if (seconds < 0) return wanted->count - rows;
         taken[best] = true;
         for (int32_t i = 0; i < l->count; i++)
@@ -444,17 +449,20 @@ static bool measure_claims(lab *l, const lab_claims *wanted, bool drawn, double 
     lab_read(l);
     for (int i = 0; i < wanted->count; i++) decide(wanted->list[i], l, o);
     if (seconds > 0) left = fit_into(l, wanted, seconds);
-    if (left) fprintf(stderr, "normlab: %d rows do not fit into %.0f s and are left out\n", left,
-                      seconds);
+    if (left) fprintf(stderr, "normlab: %d rows do not fit into %.0f s and are left out; "
+                      "normlab run ROW measures one\n", left, seconds);
     if (!lab_work(l)) {
         fprintf(stderr, "normlab: out of memory\n");
         return false;
     }
+    leave_undone(l);
     for (int i = 0; i < wanted->count; i++) {
         const claim *c = wanted->list[i];
         const bool measured = decide(c, l, o);
-        printf("%-5s %-17s %s\n", c->id, verdict_text(measured, o), found_text(c, o));
-        if (drawn) draw_text(stdout, c, o);
+        printf("%-5s %-17s ", c->id, verdict_text(measured, o));
+        if (measured) printf("%s\n", found_text(c, o));
+        else printf("about %.0f s of CPU time on Zen 4\n", missing_seconds(l, number_of(c)));
+        if (measured && drawn) draw_text(stdout, c, o);
         if (!output_flush()) break;
     }
     return !l->lost && claims_right(l);
