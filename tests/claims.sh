@@ -158,7 +158,7 @@ fits() {            # the cheap rows fit into a minute, the costly are left out
     "$normlab" run A4 B12 --minutes 1 --start-seeds 2 --seeds 3 --file "$work/fits.jsonl" > "$work/found" \
         2> "$work/progress" && grep -q '^A4 ' "$work/found" &&
         grep -q '^B12 *not measured yet *about [1-9][0-9]* s of CPU time on Zen 4$' "$work/found" &&
-        grep -q '1 rows do not fit' "$work/progress" && ! grep -q headline "$work/fits.jsonl"
+        grep -q 'do not fit into 60 s: 1;' "$work/progress" && ! grep -q headline "$work/fits.jsonl"
 }
 check "what does not fit into --minutes is left out" fits
 placements() {      # a row each, six cells; the same from the file, which is not measured again

@@ -253,6 +253,7 @@ typedef struct lab_claims { const claim *list[CLAIMS]; int count; } lab_claims;
 
 /* -- what fits into a time --------------------------------------------------------------------- */
 
+/* Whatever is not measured yet is left, until a row takes it. */
 static void leave_undone(lab *l)
 {
     for (int32_t i = 0; i < l->count; i++) l->records[i]->left = !l->records[i]->done;
@@ -449,8 +450,8 @@ static bool measure_claims(lab *l, const lab_claims *wanted, bool drawn, double 
     lab_read(l);
     for (int i = 0; i < wanted->count; i++) decide(wanted->list[i], l, o);
     if (seconds > 0) left = fit_into(l, wanted, seconds);
-    if (left) fprintf(stderr, "normlab: %d rows do not fit into %.0f s and are left out; "
-                      "normlab run ROW measures one\n", left, seconds);
+    if (left) fprintf(stderr, "normlab: rows left out, which do not fit into %.0f s: %d; "
+                      "normlab run ROW measures one\n", seconds, left);
     if (!lab_work(l)) {
         fprintf(stderr, "normlab: out of memory\n");
         return false;
