@@ -171,6 +171,25 @@ placements() {      # a row each, six cells; the same from the file, which is no
     well_formed "$work/placed.svg" && [ "$(grep -c '<rect x=.*height="16"' "$work/placed.svg")" = 12 ]
 }
 check "which placement trains when" placements
+tallied() {         # what RESULTS.md and the README say in numbers, their tables' rows counted
+    awk -F ' [|] ' '/^## The rows/ { rows = 1; next } /^## / { rows = 0 } rows && /^\| [XABN][0-9]/ { n[$4]++ }
+        END { all = n["shown"] + n["partly"] + n["tie"] + n["undecided"] + n["not shown"] + n["opposite"]
+              printf "Measurements: %d. %d shown, %d partly, %d ties, %d undecided, %d not shown, %d opposite.\n",
+                  all, n["shown"], n["partly"], n["tie"], n["undecided"], n["not shown"], n["opposite"]
+              printf "Of %d measurements %d are shown, %d partly, %d ties, %d not shown, %d opposite; " \
+                  "eight seeds leave %d undecided\n", all, n["shown"], n["partly"], n["tie"], n["not shown"],
+                  n["opposite"], n["undecided"] }' ../tools/RESULTS.md > "$work/tally"
+    awk '/^    [a-z]/ && $2 == 12 && NF == 14 { n++; marks = $4 $6 $8 $10 $12 $14
+             if (marks ~ /[+]/) learn++; else if (marks !~ /[.]/) fail++ }
+        END { printf "Of the %d recipes at 12 + 12 layers %d learn in at least one setting and %d fail in all six\n",
+                  n, learn, fail }' ../tools/RESULTS.md >> "$work/tally"
+    cat ../README.md ../tools/RESULTS.md | tr '\n' ' ' > "$work/said"
+    [ "$(wc -l < "$work/tally")" = 3 ] || return 1
+    while read -r said; do
+        grep -q -F "$said" "$work/said" || { echo "not there: $said"; return 1; }
+    done < "$work/tally"
+}
+check "tallies of RESULTS.md and the README are those of the rows" tallied
 text() {            # rows on real text want one; the same text is the same measurement
     "$normlab" run N11 --file "$work/text.jsonl" | grep -q 'not testable here.*--text FILE' || return 1
     head -c 40000 ../tfnorm.h > "$work/text"
