@@ -1,6 +1,7 @@
 /* >> manual */
 /* tfnorm.h - train and run small Transformers, with the normalization wherever a paper put it.
  * Version 0.2.0.  One C99 header, no dependency.  MIT or public domain, as you like (at the end).
+ * Generated from the parts in tools/source by `make -C tools header`: change those, not this file.
  *
  * In ONE source file, best in one of your own, tfnorm.c, which is compiled once and kept:
  *     #define TFNORM_IMPLEMENTATION
@@ -45,56 +46,94 @@
  * cross-entropy and AdamW in plain loops, with the bits of the fast kernels.
  *
  * CONTENTS: search for ">> name".
- *   manual        what you are reading
- *   config        the macros you may define
- *   api           everything public: types, constants, functions
- *   ground        status, arena, random numbers
- *   math          scalar functions of our own, with their errors
- *   tables        of positions: sines, rotations
- *   simd          the vector macros: one set per instruction set
- *   vmath         exp, tanh, erf of vectors; sums over a row
- *   dense         matrix products
- *   norms         of rows, of single values, of columns over a batch; softmax
- *   attention     scaled dot-product attention, and its one-token form
- *   ffn           activations, gated units, dropout, sums
- *   embed         embeddings and positions
- *   loss          cross-entropy, optimizers' updates
- *   table         the public table of one instruction set
- *   instances     one copy of the kernels per instruction set
- *   quant         weights of 8, 4 and 16 bits, and their products
- *   reference     norms, softmax, attention, linear, loss, AdamW in plain loops: read it first
- *   choice        which copy runs here, and whether its bits are canonical
- *   tape          operations; record, plan, run
- *   topologies    rows: where norms and scales stand; initializations
- *   optim         schedules, and the constants of an update
- *   options       defaults, and what has no legal value
- *   builder       parameters, norms, joins and branches on a tape
- *   stacks        embeddings, layers, logits, the loss: the whole model on a tape
- *   initial       first values of the weights
- *   fold          scales and gains into the weights, for inference
- *   update        an optimizer's pass over all parameters, and where its moments lie
- *   model         memory, batches, the training step, profiles
- *   flash         a training that survives a power cut: two slots of pages
- *   decoder       one token after the other
- *   reading       hidden states, attention weights, a vector of a sentence
- *   generate      text: greedy, drawn, by beam search
- *   json          UTF-8 and JSON, read strictly
- *   pieces        classes of characters, where tokenizers cut a text, tables of what they find
- *   trainer       of tokenizers: words and merges from texts
- *   vocabulary    the tables of a tokenizer, from a trainer or a blob
- *   published     tokenizers of the hub: vocab.json, vocab.txt, tokenizer.json, tokenizer.model
- *   tokenize      bytes, characters, words, BPE, WordPiece, Unigram: encoding, saving
- *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
- *   files         bytes and paths, safetensors, the index of several
- *   checkpoints   options as texts, saving, loading, means of several
- *   foreign       for other languages: options by name, places of members of structs
- *   import        checkpoints of the hub, by families: GPT-2, Llama and others
- *   export        models as folders of the hub
- *   diagnostics   the self-check
- *   end           private macros are undefined again
- *   rules         house rules; how to add things
- *   history       releases
- *   licence       MIT or public domain
+ *   manual          what you are reading
+ *   config          the macros you may define
+ *   api             everything public begins here: status, errors, random numbers
+ *   api_kernels     kernels on plain pointers, and weights of fewer bits
+ *   api_tape        the tape, rows of norms and topologies, schedules
+ *   api_model       models: options, batches, training
+ *   api_running     training on a board, decoding, reading, generation
+ *   api_text        metrics and tokenizers
+ *   api_files       files, checkpoints of the hub, other languages
+ *   ground          compilers, processors, and what a build leaves out
+ *   basics          texts, status, arena, order, random numbers
+ *   math            scalar functions of our own, with their errors
+ *   tables          tables of positions: sines, rotations
+ *   blocks          how matrix products are cut; flat sums
+ *   columns         norms of single values, and of columns over a batch
+ *   strips          how attention is cut
+ *   losses          label smoothing, and which optimizer a build keeps
+ *   simd            the vector macros: one set per instruction set
+ *   vmath           exp, tanh, erf of vectors; sums over a row
+ *   dense           matrix products
+ *   norms           norms of rows; softmax
+ *   attention       scaled dot-product attention, and its one-token form
+ *   ffn             activations, gated units, dropout, sums
+ *   embed           embeddings and positions
+ *   loss            cross-entropy
+ *   optimizers      the optimizers' updates
+ *   table           the public table of one instruction set
+ *   instances       one copy of the kernels per instruction set
+ *   packing         weights of 8, 4 and 16 bits
+ *   integer_sets    one copy of them per instruction set
+ *   integer         products of integers
+ *   products        products of weights of any type
+ *   reference       norms, softmax, attention, linear, loss, AdamW in plain loops: read it first
+ *   choice          which copy runs here, and whether its bits are canonical
+ *   optim           schedules, and the constants of an update
+ *   tape            nodes, the table of operations, how their work is shared out
+ *   op_linear       linear maps, rows that count, frames
+ *   op_norms        norms, convolution
+ *   op_values       operations on single values
+ *   op_attention    embeddings, positions, attention, caches
+ *   op_loss         losses, probes, operations of the user
+ *   op_table        the table of operations
+ *   record          recording: shapes, leaves
+ *   record_ops      the functions that record operations
+ *   plan            a place for every buffer, by liveness
+ *   run             forward and backward, on threads
+ *   topologies      what the rules of placements share
+ *   methods         every topology, norm, initialization and recipe, by paper
+ *   method_tables   the tables of these rows
+ *   options         enumerations, names, ranges
+ *   resolve         defaults, muP, groups, and what has no legal value
+ *   builder         parameters, probes, linear maps on a tape
+ *   joins           norms, joins and branches on a tape
+ *   stacks          embeddings, layers, logits, the loss: the whole model on a tape
+ *   initial         first values of the weights
+ *   fold            scales and gains into the weights, for inference
+ *   update          an optimizer's pass over all parameters, and where its moments lie
+ *   model           memory
+ *   step            batches, the training step
+ *   profile         data-dependent initialization, watching, parameters by name
+ *   flash           a training that survives a power cut: two slots of pages
+ *   decoder         one token after the other
+ *   reading         hidden states, attention weights, a vector of a sentence
+ *   generate        text: greedy, drawn, by beam search
+ *   json            UTF-8 and JSON, read strictly
+ *   unicode         classes of characters, normal forms
+ *   pieces          where tokenizers cut a text, tables of what they find
+ *   trainer         trains tokenizers: words and merges from texts
+ *   vocabulary      the tables of a tokenizer
+ *   merging         BPE and Unigram: from pieces to tokens
+ *   published       tokenizers of the hub: vocab.json, vocab.txt, tokenizer.model
+ *   tokenizer_json  tokenizer.json
+ *   tokenize        encoding and decoding
+ *   tokenizer_save  saving tokenizers
+ *   metrics         perplexity, accuracy, BLEU, ROUGE, error rates
+ *   files           bytes and paths
+ *   safetensors     safetensors, and the index of several
+ *   fields          options as texts
+ *   checkpoints     saving, loading, means of several
+ *   foreign         for other languages: options by name, places of members of structs
+ *   families        checkpoints of the hub, by families: GPT-2, Llama and others
+ *   import          reading a folder of the hub
+ *   export          models as folders of the hub
+ *   diagnostics     the self-check
+ *   end             private macros are undefined again
+ *   rules           house rules; how to add things
+ *   history         releases
+ *   licence         MIT or public domain
  *
  *
  * FIVE PROMISES (each has a test)
@@ -441,7 +480,6 @@
  * vectors are used, because of GCC bug 54412 (misaligned AVX spills). Other compilers get plain C.
  * README.md has the table of what is tested, compiled only, or expected to work.
  */
-
 /* >> config */
 /* Define these before the implementation, if you want them.
  *
@@ -508,7 +546,6 @@
  *   TFNORM_FILE             how the header includes itself, "tfnorm.h" by default: define it if
  *                           yours has another name, or a path that quotes do not resolve
  */
-/* >> api */
 #ifndef TFNORM_H
 #define TFNORM_H
 
@@ -544,6 +581,7 @@
 extern "C" {
 #endif
 
+/* >> api */
 /* B batch, T time, C channels (the width), H heads, D head size, V vocabulary, F hidden width
  * of the feed-forward, L layers. Matrices are row-major; weights are stored (in, out): y = x W. */
 
@@ -596,7 +634,7 @@ TFNORM_API float    tfn_random_uniform(tfn_key key, uint64_t index);   /* [0, 1)
 TFNORM_API float    tfn_random_normal(tfn_key key, uint64_t index);    /* mean 0, variance 1 */
 /* Element i of a random permutation of 0..n-1, in constant memory; 0 for n <= 1. */
 TFNORM_API int64_t  tfn_random_shuffle(tfn_key key, int64_t i, int64_t n);
-
+/* >> api_kernels */
 /* -- kernels --------------------------------------------------------------------------------- */
 
 /* Plain functions on plain pointers: no state, no failure. One table per instruction set, all with
@@ -1123,7 +1161,7 @@ TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels 
 TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrdiff_t m,
                                     ptrdiff_t n, ptrdiff_t k);
 #endif
-
+/* >> api_tape */
 #ifndef TFNORM_ONLY_KERNELS
 /* -- tape: record once, plan once, run many -------------------------------------------------- */
 
@@ -1575,7 +1613,9 @@ typedef struct tfn_schedule {
 } tfn_schedule;
 /* The rate of update t, from 1; width is Noam's. Of NULL: NaN. */
 TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width);
-
+#endif /* TFNORM_ONLY_KERNELS */
+/* >> api_model */
+#ifndef TFNORM_ONLY_KERNELS
 /* -- model ----------------------------------------------------------------------------------- */
 
 #define TFN__ARCH_LIST(X)                                                                         \
@@ -2116,7 +2156,9 @@ TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from);
 /* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
 TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
 TFNORM_API uint64_t   tfn_model_hash(const tfn_model *m);       /* 64 bits over all parameters */
-
+#endif /* TFNORM_ONLY_KERNELS */
+/* >> api_running */
+#ifndef TFNORM_ONLY_KERNELS
 /* -- training on a board --------------------------------------------------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
@@ -2292,6 +2334,9 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
  * logits that are not finite, concern that call only. */
 TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
                                         const int64_t *ids);
+#endif /* TFNORM_ONLY_KERNELS */
+/* >> api_text */
+#ifndef TFNORM_ONLY_KERNELS
 #ifndef TFNORM_NO_METRICS
 /* -- metrics --------------------------------------------------------------------------------- */
 
@@ -2595,7 +2640,7 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
 TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, size_t capacity);
 #endif
 #endif
-
+/* >> api_files */
 /* -- files ----------------------------------------------------------------------------------- */
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
@@ -2892,16 +2937,16 @@ TFNORM_API const char *tfn_desc_name(int32_t i);       /* of option i; NULL: pas
  * a name, or "", it is the struct itself. 0: unknown, or private; nothing is stored. */
 TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_t *size);
 #endif
-
 #ifdef __cplusplus
 }
 #endif
 #endif /* TFNORM_H */
-/* >> ground */
 #if defined TFNORM_IMPLEMENTATION && !defined TFN__BODY && !defined TFN__IMPLEMENTED
-#define TFN__IMPLEMENTED      /* the implementation stands outside the guard, and comes once */
+#define TFN__IMPLEMENTED      /* the implementation comes once, outside the include guard */
 #define TFN__IMPLEMENTING
-
+#endif
+/* >> ground */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
 #ifndef TFNORM_FILE
 #define TFNORM_FILE "tfnorm.h"
 #endif
@@ -3247,9 +3292,9 @@ static size_t tfn__length(const char *s)
     while (s[n]) n++;
     return n;
 }
-
-/* -- text ------------------------------------------------------------------------------------ */
-
+#endif
+/* >> basics */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* A text under construction, in a buffer of the caller: what fits is stored, but all of it is
  * counted in `used`, so that a caller can ask for the size first, as with snprintf. Nothing here
  * needs <stdio.h>, nor depends on the locale. */
@@ -3258,6 +3303,40 @@ typedef struct tfn__text {
     size_t size;
     size_t used;
 } tfn__text;
+
+static TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status, const char *op,
+                                                const char *text, int64_t found, int64_t wanted);
+static void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op, const char *text,
+                                 const char *name);
+
+/* TFNORM_NO_MESSAGES drops the sentences at each call, so that the compiler keeps no string. */
+#ifdef TFNORM_NO_MESSAGES
+#define TFN__SAID(text) ((void)(text), (const char *)NULL)
+#else
+#define TFN__SAID(text) (text)
+#endif
+#define tfn__fail(e, status, op, text, found, wanted)                                              \
+    tfn__keep_error(e, status, op, TFN__SAID(text), found, wanted)
+#define tfn__fail_name(e, status, op, text, name)                                                  \
+    tfn__keep_error_name(e, status, op, TFN__SAID(text), name)
+
+/* Bytes, a power of two: a line of the cache, and a vector of AVX-512. */
+#define TFN__ALIGN 64
+
+/* A block of memory handed out from the front; nothing is ever given back one by one. Without a
+ * block it only counts, and hands out an address that is never read nor NULL: so the size of a
+ * model is found by the very code that builds it, run once on an arena that counts. Passed by value
+ * for temporary memory: what the callee takes is free again when it returns, `peak` has the most
+ * that was in use. */
+typedef struct tfn__arena {
+    unsigned char *base;      /* NULL: count only */
+    size_t         size, used, peak;
+} tfn__arena;
+
+/* Sorting by index: whether element i of x comes before element j. */
+typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
+
+/* -- text ------------------------------------------------------------------------------------ */
 
 /* An empty text; over NULL it only counts. */
 static tfn__text tfn__text_in(void *buf, size_t size)
@@ -3382,8 +3461,8 @@ TFNORM_API const char *tfn_version(void) { return TFNORM_VERSION; }
 /* Keep the first error of an object; always returns the status in force. `text` may hold "%d",
  * which becomes `found`, then `wanted`. Not inlined, as compilers would at -Os where the text is
  * NULL: on a microcontroller 300 bytes. */
-static TFN__NOINLINE tfn_status tfn__fail(tfn_error *e, tfn_status status, const char *op,
-                                          const char *text, int64_t found, int64_t wanted)
+static TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status, const char *op,
+                                                const char *text, int64_t found, int64_t wanted)
 {
     if (e->status == TFN_OK) {
         e->status = status;
@@ -3399,12 +3478,12 @@ static TFN__NOINLINE tfn_status tfn__fail(tfn_error *e, tfn_status status, const
 
 /* The same about something with a name, for "%s" in the text. The name is copied: it may be in
  * memory that is gone when the message is read. */
-static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, const char *text,
-                           const char *name)
+static void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op, const char *text,
+                                 const char *name)
 {
     size_t n = 0;
     if (e->status != TFN_OK) return;
-    tfn__fail(e, status, op, text, 0, 0);
+    tfn__keep_error(e, status, op, text, 0, 0);
     if (name)
         for (; name[n]; n++) {
             if (n == sizeof e->name - 1) break;
@@ -3412,16 +3491,6 @@ static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, cons
         }
     e->name[n] = 0;
 }
-
-/* Without messages the sentences are dropped where they stand: a compiler has no string for what is
- * not used, while one that a call passes stays, whether anybody reads it or not. */
-#ifdef TFNORM_NO_MESSAGES
-#define TFN__SAID(text) ((void)(text), (const char *)NULL)
-#define tfn__fail(e, status, op, text, found, wanted)                                              \
-    tfn__fail(e, status, op, TFN__SAID(text), found, wanted)
-#define tfn__fail_name(e, status, op, text, name)                                                  \
-    tfn__fail_name(e, status, op, TFN__SAID(text), name)
-#endif
 
 /* False and an error if an argument that is needed is NULL. */
 static bool tfn__given(tfn_error *e, const char *op, const char *name, const void *p)
@@ -3507,19 +3576,6 @@ static size_t tfn__count(int64_t n)
     return (size_t)n;
 }
 
-/* Bytes, a power of two: a line of the cache, and a vector of AVX-512. */
-#define TFN__ALIGN 64
-
-/* A block of memory handed out from the front; nothing is ever given back one by one. Without a
- * block it only counts, and hands out an address that is never read nor NULL: so the size of a
- * model is found by the very code that builds it, run once on an arena that counts. Passed by value
- * for temporary memory: what the callee takes is free again when it returns, `peak` has the most
- * that was in use. */
-typedef struct tfn__arena {
-    unsigned char *base;      /* NULL: count only */
-    size_t         size, used, peak;
-} tfn__arena;
-
 /* The first aligned address from mem on. */
 static unsigned char *tfn__aligned(void *mem)
 {
@@ -3570,9 +3626,6 @@ static int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
 }
 
 /* -- order ----------------------------------------------------------------------------------- */
-
-/* Sorting by index: whether element i of x comes before element j. */
-typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
 
 /* One step of heapsort: `order` is a heap with the greatest at its top, but for the index at `at`,
  * which sinks below children that come after it. */
@@ -3674,7 +3727,7 @@ TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
     } while (x >= (uint64_t)n);
     return (int64_t)x;
 }
-#endif /* TFN__IMPLEMENTING */
+#endif
 /* >> math */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* Where fmaf is an instruction gcc says so by __FP_FAST_FMAF. clang says so for few processors, and
@@ -3770,10 +3823,6 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
 #define TFN__TAIL_ROOT  ((float)9.31322574615478516e-10)       /* 2^-30 */
 #define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, of averages */
 #define TFN__LEAST_ROOT ((float)8.88178419700125232e-16)       /* 2^-50 */
-
-/* Scalar functions in double, from + - * / alone, so that their bits do not depend on the machine.
- * Measured relative errors: exp 2e-16, log 5e-16, sin and cos 3e-16 for |x| up to 1e6, pow 4e-14
- * where the result fits a float: rounded to float, all are within 0.5001 ULP. */
 
 /* The double whose bits are u. */
 static inline double tfn__double_of(uint64_t u)
@@ -3890,6 +3939,10 @@ static inline double tfn__sine(double x, int32_t turns)
 static inline double tfn__sin(double x) { return tfn__sine(x, 0); }
 static inline double tfn__cos(double x) { return tfn__sine(x, 1); }
 
+/* Scalar functions in double, from + - * / alone, so that their bits do not depend on the machine.
+ * Measured relative errors: exp 2e-16, log 5e-16, sin and cos 3e-16 for |x| up to 1e6, pow 4e-14
+ * where the result fits a float: rounded to float, all are within 0.5001 ULP. */
+
 /* A normal deviate, sqrt(-2 ln u) cos(2 pi v) (Box & Muller 1958), with u and v the two halves of
  * one draw. u is never 0. */
 TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
@@ -3901,8 +3954,8 @@ TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
 }
 #endif
 /* >> tables */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#if !defined TFNORM_ONLY_KERNELS
 /* Tables of positions depend on shapes alone: they are computed once, when a model is made. */
 
 /* Sinusoidal positions (T, C): sin(t * rate_k) in the first half of a row, cos(t * rate_k) in the
@@ -4011,9 +4064,979 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
     }
 }
 #endif
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
+/* >> blocks */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Matrix products. All that follows computes, for i < m and j < n,
+ *
+ *     y = start ? start[i*start_ld + j] : 0;
+ *     for (p = 0; p < k; p++) y = fma(a[i*a_row + p*a_col], b[p*b_row + j*b_col], y);
+ *     c[i*c_ld + j] = y;
+ *
+ * and since each element is one chain in order of p, no cut of the loops below changes a bit.
+ * The cut is that of Goto & van de Geijn 2008: what is read again soon stays near the processor.
+ *
+ *                        2W                  c's tile, MR rows by two vectors of W floats, stays in
+ *                      +----+---------       registers while p runs. A step of p reads two vectors
+ *               p  KC  | :: |  b             of b and MR single numbers of a, and does 2*MR vector
+ *          KC   |      +----+---------       FMAs: a load is used MR times or twice.
+ *      +-------+v
+ *   MR |. . . .|       +----+---------       b's panels, PASS steps of them by 2W, are read for
+ *      +-------+       |tile|  c             each MR rows of a: from the second cache, or the
+ *      |   a   | MC    +----+                first; these rows for each panel: from the first.
+ *      |       |       |                     a's block, MC rows by KC steps, is read for each
+ *                                            PASS: from the second. b's block comes from the
+ *                                            third, or from memory once.
+ *
+ * Packing copies a panel so that it is read from end to end: b's as rows of 2W, a's as columns of a
+ * tile's height. Cache lines are used whole then, and rows that are a power of two apart do not
+ * push each other out of their set. It costs a pass over the data, so it is done only where a panel
+ * is read often enough: see the crossovers above tfn__matmul.
+ *
+ * a's block is 504 KiB, for a cache of the second level; b's packed one 1.5 MiB, for one of the
+ * third, or a quarter of it for one of the second when no other rows will read it again. */
+#define TFN__KC 384          /* steps of p in a block */
+#define TFN__MC 336          /* rows of a in a block: a multiple of each MR */
+#define TFN__NC 1024         /* columns of b in a packed block of KC steps */
+#define TFN__NR 32           /* columns of the widest tile */
+#define TFN__PASS 1152       /* steps of the panels of b that rows of a pass by before the next rows
+                              * do: three panels of KC steps. With one, as of 384, AVX-512 is 2 to 6
+                              * % slower where b is large, AVX2 up to 2. */
+
+#if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
+#define TFN__UNROLL
+#elif defined __clang__
+#define TFN__UNROLL _Pragma("clang loop unroll(full)")
+#elif defined __GNUC__
+#define TFN__UNROLL _Pragma("GCC unroll 16")
+#else
+#define TFN__UNROLL
+#endif
+#if defined __GNUC__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
+#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
+#define TFN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)        /* to the second cache */
+#else
+#define TFN__FETCH(p) ((void)(p))
+#define TFN__FETCH_FAR(p) ((void)(p))
+#endif
+
+/* The next part when `left` is split evenly into parts of at most `most`: 15 rows in tiles of at
+ * most 14 are 8 and 7, not 14 and 1, which would leave the processor idle. */
+static TFN__INLINE ptrdiff_t tfn__part(ptrdiff_t left, ptrdiff_t most)
+{
+    const ptrdiff_t parts = (left + most - 1) / most;
+    if (parts == 0) return 0;
+    return (left + parts - 1) / parts;
+}
+
+/* x + i, or NULL for an operand that is absent. */
+static TFN__INLINE const float *tfn__at(const float *x, ptrdiff_t i)
+{
+    if (!x) return NULL;
+    return x + i;
+}
+
+/* Where block (i, j) of the product p is, for the steps from q on. A chain starts from p->start in
+ * its first steps, and goes on from c in the others. */
+static TFN__INLINE void tfn__place_c(tfn_matmul_args *t, const tfn_matmul_args *p, ptrdiff_t i,
+                                     ptrdiff_t j, ptrdiff_t q)
+{
+    t->c = p->c + i * p->c_ld + j;
+    t->start = t->c;
+    t->start_ld = p->c_ld;
+    if (q == 0) {
+        t->start = tfn__at(p->start, i * p->start_ld + j);
+        t->start_ld = p->start_ld;
+    }
+}
+
+/* Rows of c that are computed one by one, where b's columns lie side by side: they want no work. */
+enum { TFN__VECTOR_ROWS = 2 };
+
+#ifndef TFNORM_NO_TRAINING
+/* A flat sum whose terms come in pieces. It has the bits of the kernel `dot` of all terms side by
+ * side: a term goes to the lane of its index mod 16; the sum of each block of 4,096 terms goes to
+ * the next level in the same way. */
+typedef struct tfn__flat_sum {
+    int64_t count;           /* terms so far */
+    float   lane[3][16];     /* of terms; of blocks; of blocks of blocks */
+} tfn__flat_sum;
+#endif
+
+/* Floats of work for a packed block of b, whole panels of NR columns; and for one of a, with what
+ * the last vector store runs over. */
+static ptrdiff_t tfn__matmul_b(ptrdiff_t n, ptrdiff_t k)
+{
+    n = tfn__min((n + TFN__NR - 1) / TFN__NR, TFN__KC * TFN__NC) * TFN__NR;
+    return tfn__min(n * tfn__min(k, TFN__KC), TFN__KC * TFN__NC);
+}
+
+static ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k)
+{
+    return tfn__min(m, TFN__MC) * tfn__min(k, TFN__KC) + TFN__NR;
+}
+
+#ifndef TFNORM_NO_TRAINING
+#define TFN__SPAN 4096       /* terms in a block of a flat sum; blocks in a block of these */
+
+/* The sum of 16 lanes by the fixed tree; the lanes are 0 afterwards. */
+static float tfn__take_lanes(float *lane)
+{
+    float sum;
+    for (int i = 0; i < 8; i++) lane[i] += lane[i + 8];
+    for (int i = 0; i < 4; i++) lane[i] += lane[i + 4];
+    sum = (lane[0] + lane[2]) + (lane[1] + lane[3]);
+    TFNORM_MEMSET(lane, 0, 16 * sizeof *lane);
+    return sum;
+}
+
+/* The last term of a block is in: its sum becomes a term of the next level. */
+static void tfn__close_blocks(tfn__flat_sum *s)
+{
+    const int64_t blocks = s->count / TFN__SPAN;
+    s->lane[1][(blocks - 1) % 16] += tfn__take_lanes(s->lane[0]);
+    if (blocks % TFN__SPAN == 0)
+        s->lane[2][(blocks / TFN__SPAN - 1) % 16] += tfn__take_lanes(s->lane[1]);
+}
+
+/* Term i of a sum of products, or of a plain sum where y is NULL. */
+static TFN__INLINE float tfn__term(const float *x, const float *y, ptrdiff_t i)
+{
+    if (y) return x[i] * y[i];
+    return x[i];
+}
+
+/* lane[(at + i) % 16] += term i, in order of i: up to a multiple of 16, by 16, the rest. */
+static void tfn__fill_lanes(float *lane, ptrdiff_t at, const float *x, const float *y, ptrdiff_t n)
+{
+    const ptrdiff_t head = tfn__min((16 - at % 16) % 16, n);
+    ptrdiff_t i = 0;
+    for (; i < head; i++) lane[at % 16 + i] += tfn__term(x, y, i);
+    if (y)
+        for (; i + 16 <= n; i += 16)
+            for (int l = 0; l < 16; l++) lane[l] += x[i + l] * y[i + l];
+    else
+        for (; i + 16 <= n; i += 16)
+            for (int l = 0; l < 16; l++) lane[l] += x[i + l];
+    for (; i < n; i++) lane[(at + i) % 16] += tfn__term(x, y, i);
+}
+
+/* n more terms x[i]*y[i], or x[i] where y is NULL. */
+static void tfn__flat_add(tfn__flat_sum *s, const float *x, const float *y, ptrdiff_t n)
+{
+    while (n > 0) {
+        const ptrdiff_t at = (ptrdiff_t)(s->count % TFN__SPAN);
+        const ptrdiff_t piece = tfn__min(n, TFN__SPAN - at);
+        tfn__fill_lanes(s->lane[0], at, x, y, piece);
+        s->count += piece;
+        if (at + piece == TFN__SPAN) tfn__close_blocks(s);
+        x += piece;
+        y = tfn__at(y, piece);
+        n -= piece;
+    }
+}
+
+/* The sum of all terms, once. Blocks that are not full close here; +0 changes no other. */
+static float tfn__flat_total(tfn__flat_sum *s)
+{
+    const int64_t blocks = s->count / TFN__SPAN;
+    s->lane[1][blocks % 16] += tfn__take_lanes(s->lane[0]);
+    s->lane[2][blocks / TFN__SPAN % 16] += tfn__take_lanes(s->lane[1]);
+    return tfn__take_lanes(s->lane[2]);
+}
+#endif
+#endif
+/* >> columns */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* How the gain enters y = gain * n: as it is, as 1 + gain (Gemma), or as AdaNorm's C (1 - k n). */
+enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
+/* What the backward takes away from g besides n*b: nothing, mean(g), or CRMSNorm's b*sum(n). */
+enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
+
+#ifndef TFNORM_NO_TRAINING
+/* One group of one row in the backward. Statistics are of its first `count` features. */
+typedef struct tfn__norm_group {
+    const float *x;
+    const float *dy;
+    const float *gain;                   /* or NULL */
+    float       *dx;
+    ptrdiff_t    n;
+    ptrdiff_t    count;
+    float        mean;
+    float        rstd;
+} tfn__norm_group;
+#endif
+
+/* Norms of rows are kernels, with a copy per instruction set: see the second half of this section,
+ * and `reference` for LayerNorm, RMSNorm and softmax in plain lines. The first half has what few
+ * models use, once for all instruction sets: norms of single values (DyT and its siblings),
+ * SeeDNorm, and norms of columns over a batch (BatchNorm, PowerNorm). */
+
+/* A build without training, which has LayerNorm and RMSNorm only, is spared groups and parts. */
+static ptrdiff_t tfn__norm_groups(const tfn_norm_args *p)
+{
+    if (!TFN__ALL) return 1;
+    return tfn__max(p->groups, 1);
+}
+
+/* How many of a group's n features the statistics are of: fewer in pRMSNorm (Zhang & Sennrich
+ * 2019). */
+static ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
+{
+    const bool rms = p->kind == TFN_NORM_RMS || p->kind == TFN_NORM_RMS_OUTSIDE;
+    if (TFN__ALL && rms && p->part > 0) return tfn__min(p->part, n);
+    return n;
+}
+
+/* Kinds that take the mean away; the others leave it in. */
+static bool tfn__norm_centered(const tfn_norm_args *p)
+{
+    return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
+           || p->kind == TFN_NORM_ABSMAX;
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* Which of the forms above this norm has. A mean that counts as a constant (detach_mean, Xu et al.
+ * 2019) sends nothing back. */
+static int tfn__gain_form(const tfn_norm_args *p)
+{
+    if (p->kind == TFN_NORM_ADA) return TFN__GAIN_ADA;
+    if (p->offset) return TFN__GAIN_OFFSET;
+    return TFN__GAIN_AS_IS;
+}
+
+static int tfn__shift_form(const tfn_norm_args *p)
+{
+    if (p->kind == TFN_NORM_CRMS) return TFN__SHIFT_SUM;
+    if (tfn__norm_centered(p) && !p->detach_mean) return TFN__SHIFT_MEAN;
+    return TFN__SHIFT_NONE;
+}
+
+/* The features that rstd is not of only scale by it: dx = rstd * g. */
+static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
+{
+    const float unit = p->offset ? (float)1 : (float)0;
+    for (ptrdiff_t c = row->count; c < row->n; c++) {
+        float g = row->dy[c];
+        if (row->gain) g = g * (unit + row->gain[c]);
+        g = row->rstd * g;
+        if (p->add) g = row->dx[c] + g;
+        row->dx[c] = g;
+    }
+}
+#endif
+
+/* Gradients of parameters are chains over the rows: they start from 0, or from what is there. */
+static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
+{
+    if (!dx || add) return;
+    for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
+}
+
+/* Element c of a bias or of means that may be absent. */
+static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
+{
+    if (!bias) return 0;
+    return bias[c];
+}
+
+#ifdef TFN__EXTRA_NORMS
+/* -- norms that few models have ---------------------------------------------------------------
+ * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
+ * everywhere. tanh, erf, exp and the sums of whole rows are the kernels'. */
+
+/* Values or columns that go together: a multiple of 16, so that a block begins in lane 0. */
+#define TFN__BLOCK 64
+
+/* Element c of a gain or a bias that may be absent; so may alpha and shift of DyT. */
+static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
+{
+    if (!gain) return 1;
+    return gain[c];
+}
+/* -- norms of single values: y = gain * f(alpha*x + shift) + bias -------------------------------
+ * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. No statistics: f, which is
+ * odd and levels off, takes the place of the division by them. */
+
+/* x, brought to at most `most` from 0; NaN stays. */
+static float tfn__clip(float x, float most)
+{
+    if (x > most) return most;
+    if (x < -most) return -most;
+    return x;
+}
+
+/* atan(x) = -atan(-x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)): the first two
+ * bring x into 0..1, the third to at most tan(pi/12) from 0, where 15 terms of the series
+ * x - x^3/3 + x^5/5 - ... are enough. */
+static double tfn__atan(double x)
+{
+    static const double pi = 3.14159265358979323846;
+    static const double root3 = 1.73205080756887729353;
+    static const double tan15 = 0.26794919243112270647;
+    double offset = 0;
+    double sum = 0;
+    if (x < 0) return -tfn__atan(-x);
+    if (x > 1) return pi/2 - tfn__atan(1/x);
+    if (x > tan15) {
+        offset = pi/6;
+        x = (x*root3 - 1) / (x + root3);
+    }
+    for (int k = 29; k > 0; k -= 2) sum = 1.0/k - x*x*sum;
+    return x*sum + offset;
+}
+
+/* f(z) of the squashes that no kernel computes, and f'(z) in *derivative. Each is odd, rises with
+ * slope 1 or 2/pi at 0 and levels off at +-1. Behind the name: f; f'. */
+static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
+{
+    static const double pi = 3.14159265358979323846;
+    const float a = z < 0 ? -z : z;
+    float v;
+    switch (which) {
+    case TFN_SQUASH_ISRU:                           /* z/sqrt(z^2 + 1); (z^2 + 1)^(-3/2) */
+        v = tfn__clip(z, (float)1e9);               /* its square must stay finite */
+        v = 1 / TFN__SQRT(v*v + 1);
+        *derivative = v*v*v;
+        return tfn__clip(z*v, 1);                   /* beyond 1e9 it exceeds 1 */
+    case TFN_SQUASH_EXP:                            /* sign(z) (1 - exp(-|z|)); exp(-|z|) */
+        v = tfn__clip(a, TFN__TAIL_LOG);            /* beyond, f is +-1 */
+        v = (float)tfn__exp(-(double)v);
+        *derivative = v;
+        if (z < 0) return v - 1;
+        return 1 - v;
+    case TFN_SQUASH_ATAN:                           /* 2/pi atan z; 2/pi / (1 + z^2) */
+        *derivative = (float)(2/pi) / (1 + z*z);
+        return (float)(2/pi * tfn__atan((double)z));
+    case TFN_SQUASH_SIN:                            /* sin z, and cos z, up to a quarter turn */
+        *derivative = 0;
+        if ((double)a < pi/2) *derivative = (float)tfn__cos((double)z);
+        if ((double)a > pi/2) return tfn__clip(z, 1);
+        return (float)tfn__sin((double)z);
+    default:                                        /* softsign: z/(1 + |z|); 1/(1 + |z|)^2 */
+        v = 1 / (1 + a);
+        *derivative = v*v;
+        return z / (1 + a);
+    }
+}
+
+/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent stops at -42, below which the result counts as 0
+ * anyway: an exp further down could be denormal. */
+static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const float *z,
+                                ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        derivative[i] = -(z[i]*z[i]);
+        if (derivative[i] < -TFN__TAIL_LOG) derivative[i] = -TFN__TAIL_LOG;
+    }
+    k->exp(derivative, derivative, n);
+    for (ptrdiff_t i = 0; i < n; i++) derivative[i] *= (float)1.1283791670955126;
+}
+
+/* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on, in columns from c on: f(z), and
+ * unless g is NULL the gradient g = dy*gain*f'(z), where an f'(z) below TFN__TAIL counts as 0.
+ * tanh' = 1 - tanh^2. */
+static void tfn__point_block(const tfn_kernels *k, const tfn_point_args *p, ptrdiff_t at,
+                             ptrdiff_t c, ptrdiff_t n, float *f, float *g)
+{
+    const float alpha = tfn__gain_or_1(p->alpha, 0);
+    const float shift = tfn__bias_or_0(p->shift, 0);
+    float derivative[TFN__BLOCK];
+    derivative[0] = 0;          /* gcc 12 -O1 warns: it does not see that n > 0 */
+    for (ptrdiff_t i = 0; i < n; i++) f[i] = alpha * p->x[at + i] + shift;
+    if (p->squash == TFN_SQUASH_TANH) {
+        k->tanh(f, f, n);
+        for (ptrdiff_t i = 0; i < n; i++) derivative[i] = 1 - f[i]*f[i];
+    } else if (p->squash == TFN_SQUASH_ERF) {
+        if (g) tfn__erf_derivative(k, derivative, f, n);
+        k->erf(f, f, n);
+    } else {
+        for (ptrdiff_t i = 0; i < n; i++) f[i] = tfn__squash(p->squash, f[i], &derivative[i]);
+    }
+
+    if (!g) return;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        if (derivative[i] < TFN__TAIL) derivative[i] = 0;
+        g[i] = p->dy[at + i] * tfn__gain_or_1(p->gain, c + i) * derivative[i];
+    }
+}
+
+/* y = gain * f(alpha*x + shift) + bias: DyT with tanh (Zhu et al. 2025), Derf with erf
+ * (Chen et al. 2025). */
+TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
+{
+    float f[TFN__BLOCK];
+    for (ptrdiff_t r = 0; r < p->rows; r++)
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
+            float *y = p->y + r*p->cols + c;
+            tfn__point_block(k, p, r*p->cols + c, c, n, f, NULL);
+            for (ptrdiff_t i = 0; i < n; i++)
+                y[i] = tfn__gain_or_1(p->gain, c + i) * f[i] + tfn__bias_or_0(p->bias, c + i);
+        }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* With g = dy*gain*f'(z): dx = alpha*g. f(z) is computed again: the forward saves nothing. */
+TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
+{
+    const float alpha = tfn__gain_or_1(p->alpha, 0);
+    float f[TFN__BLOCK];
+    float g[TFN__BLOCK];
+    for (ptrdiff_t r = 0; r < p->rows; r++)
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
+            float *dx = p->dx + r*p->cols + c;
+            tfn__point_block(k, p, r*p->cols + c, c, n, f, g);
+            tfn__start_chains(dx, n, p->add);
+            for (ptrdiff_t i = 0; i < n; i++) dx[i] += alpha * g[i];
+        }
+}
+
+/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them; dgain = sum(dy*f) and
+ * dbias = sum(dy) over the rows. */
+TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p)
+{
+    float f[TFN__BLOCK];
+    float g[TFN__BLOCK];
+    tfn__start_chains(p->dgain, p->cols, p->add_gain);
+    tfn__start_chains(p->dbias, p->cols, p->add_bias);
+    tfn__start_chains(p->dalpha, 1, p->add_alpha);
+    tfn__start_chains(p->dshift, 1, p->add_shift);
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        float sum_gx[16] = { 0 };                   /* of this row; a block begins in lane 0 */
+        float sum_g[16] = { 0 };
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t at = r*p->cols + c;
+            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
+            tfn__point_block(k, p, at, c, n, f, g);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                sum_gx[i % 16] += g[i] * p->x[at + i];
+                sum_g[i % 16] += g[i];
+                if (p->dgain) p->dgain[c + i] += p->dy[at + i] * f[i];
+                if (p->dbias) p->dbias[c + i] += p->dy[at + i];
+            }
+        }
+        if (p->dalpha) *p->dalpha += tfn__take_lanes(sum_gx);
+        if (p->dshift) *p->dshift += tfn__take_lanes(sum_g);
+    }
+}
+#endif
+
+/* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -------------
+ * x, y (rows, cols); alpha, gain, direction (cols); t, z, rstd (rows). */
+
+/* Cai et al. 2025: RMSNorm with a gain that depends on the row, by a number t in (-1, 1) that says
+ * how far the row points in a learned direction. t and rstd are kept. */
+TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
+{
+    const ptrdiff_t cols = p->cols;
+    if (cols <= 0) return;
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        const float *x = p->x + r*cols;
+        const float rstd = 1 / TFN__SQRT(k->dot(x, x, cols) / (float)cols + p->eps);
+        float t = k->dot(x, p->direction, cols);
+        k->tanh(&t, &t, 1);
+        for (ptrdiff_t c = 0; c < cols; c++)
+            p->y[r*cols + c] = (t * p->alpha[c] + p->gain[c]) * (x[c] * rstd);
+        if (p->stats) {
+            p->stats[2*r] = t;
+            p->stats[2*r + 1] = rstd;
+        }
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* Of row r, with g = (t*alpha + gain)*dy: the mean of g*n, and dz = (1 - t^2) sum(dy*alpha*n). */
+static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
+{
+    const float *x = p->x + r*p->cols;
+    const float *dy = p->dy + r*p->cols;
+    const float t = p->stats[2*r];
+    const float rstd = p->stats[2*r + 1];
+    float sum_gn[16] = { 0 };
+    float sum_an[16] = { 0 };
+    for (ptrdiff_t c = 0; c < p->cols; c++) {
+        const float d = dy[c] * (x[c] * rstd);
+        sum_gn[c % 16] += (t * p->alpha[c] + p->gain[c]) * d;
+        sum_an[c % 16] += p->alpha[c] * d;
+    }
+    *mean = tfn__take_lanes(sum_gn) / (float)p->cols;
+    *dz = (1 - t) * (1 + t) * tfn__take_lanes(sum_an);
+}
+
+/* dx = rstd * (g - n*mean(g*n)) + dz*direction: RMSNorm's, and what comes by way of z. */
+TFNORM_API void tfn_seed_backward(const tfn_seed_args *p)
+{
+    if (p->cols <= 0) return;
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        const float *x = p->x + r*p->cols;
+        const float *dy = p->dy + r*p->cols;
+        const float t = p->stats[2*r];
+        const float rstd = p->stats[2*r + 1];
+        float *dx = p->dx + r*p->cols;
+        float mean;
+        float dz;
+        tfn__seed_sums(p, r, &mean, &dz);
+        for (ptrdiff_t c = 0; c < p->cols; c++) {
+            const float g = (t * p->alpha[c] + p->gain[c]) * dy[c];
+            float d = rstd * (g - x[c]*rstd * mean) + dz * p->direction[c];
+            if (p->add) d = dx[c] + d;
+            dx[c] = d;
+        }
+    }
+}
+
+/* dgain = sum(dy*n), dalpha = sum(t*dy*n), ddirection = sum(dz*x), chains over the rows. */
+TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
+{
+    tfn__start_chains(p->dgain, p->cols, p->add_gain);
+    tfn__start_chains(p->dalpha, p->cols, p->add_alpha);
+    tfn__start_chains(p->ddirection, p->cols, p->add_direction);
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        const float *x = p->x + r*p->cols;
+        const float *dy = p->dy + r*p->cols;
+        const float t = p->stats[2*r];
+        const float rstd = p->stats[2*r + 1];
+        float mean;
+        float dz;
+        tfn__seed_sums(p, r, &mean, &dz);
+        for (ptrdiff_t c = 0; c < p->cols; c++) {
+            const float v = dy[c] * (x[c] * rstd);
+            if (p->dgain) p->dgain[c] += v;
+            if (p->dalpha) p->dalpha[c] += t*v;
+            if (p->ddirection) p->ddirection[c] += dz*x[c];
+        }
+    }
+}
+#endif
+
+/* -- norms of columns over a batch: y = gain*n + bias, n = (x - mean)*scale ---------------------
+ * BatchNorm (Ioffe & Szegedy 2015, algorithm 1): mean and 1/sqrt(variance + eps) of a column over
+ * the rows of the batch; without training, the running ones. PowerNorm (Shen et al. 2020): mean 0,
+ * and 1/sqrt(mean(x^2) + eps), of the batch during warm-up, then of the running mean of squares.
+ * The batch's own factor is kept besides, because PowerNorm's backward multiplies by that one.
+ * x, y (batch, time, cols); statistics, gain, bias (cols). A sum over rows has the rows of all
+ * sentences as far as they are no padding.
+ * A block of columns at a time, whose statistics fit into a few KiB of stack, while rows stream by;
+ * each sum is a chain over the rows. */
+
+/* A block of columns while it is worked on: an array has an element per column. */
+typedef struct tfn__columns {
+    ptrdiff_t at;                        /* the block is columns at ... at + n - 1 */
+    ptrdiff_t n;
+    ptrdiff_t count;                     /* rows that count; 0: no statistics of this batch */
+    float gain[TFN__BLOCK];
+    float mean[TFN__BLOCK];
+    float scale[TFN__BLOCK];             /* n = (x - mean)*scale */
+    float square[TFN__BLOCK];            /* of this batch: variance, or mean of squares */
+    float rstd[TFN__BLOCK];              /* 1/sqrt(square + eps), what the backward multiplies by */
+    float dy[TFN__BLOCK];                /* sums of dy, dy*n, h*n */
+    float dyn[TFN__BLOCK];
+    float hn[TFN__BLOCK];
+    float a[TFN__BLOCK];                 /* h = g - a - n*b, g = dy*gain */
+    float b[TFN__BLOCK];
+} tfn__columns;
+
+/* Rows of sentence b that count, the others being padding; and how many count in the batch. */
+static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t b)
+{
+    if (!p->lengths) return p->time;
+    return tfn__min(tfn__max(p->lengths[b], 0), p->time);
+}
+static ptrdiff_t tfn__counted(const tfn_columns_args *p)
+{
+    ptrdiff_t n = 0;
+    for (ptrdiff_t b = 0; b < p->batch; b++) n += tfn__counted_in(p, b);
+    return n;
+}
+
+/* The block from column `at` on. Without training no row counts, and running statistics do. */
+static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdiff_t at,
+                               ptrdiff_t end)
+{
+    b->at = at;
+    b->n = tfn__min(end - at, TFN__BLOCK);
+    b->count = 0;
+    if (p->training) b->count = tfn__counted(p);
+    for (ptrdiff_t c = 0; c < b->n; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
+}
+
+/* Over the rows that count: the mean of (x - mean)^2, or of x where mean is NULL. */
+static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args *p,
+                             const tfn__columns *b)
+{
+    for (ptrdiff_t c = 0; c < b->n; c++) y[c] = 0;
+    for (ptrdiff_t s = 0; s < p->batch; s++) {
+        const float *x = p->x + s*p->time*p->cols + b->at;
+        for (ptrdiff_t t = 0; t < tfn__counted_in(p, s); t++, x += p->cols)
+            for (ptrdiff_t c = 0; c < b->n; c++) {
+                if (mean) y[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
+                else y[c] += x[c];
+            }
+    }
+    for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
+}
+
+/* A running statistic, 0 below TFN__LEAST: that of a column which has become 0 would end as a
+ * denormal number. */
+static float tfn__running(float x)
+{
+    if (x < TFN__LEAST && x > -TFN__LEAST) return 0;
+    return x;
+}
+
+/* What running becomes. BatchNorm: mean, and variance with 1/(T-1) for T rows. PowerNorm: the mean
+ * of squares is the plain mean of all batches during warm-up, and moves on besides, as in the
+ * authors' code; nu waits for the backward. */
+static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
+{
+    const float *first = p->running + b->at;       /* means; PowerNorm's means of squares */
+    const float *second = first + p->cols;         /* variances; nu */
+    const float unbiased = (float)b->count / (float)tfn__max(b->count - 1, 1);
+    float *next = p->next + b->at;
+    float t = 1;
+    if (p->step > 1) t = (float)p->step;
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        float x = first[c];
+        float z = second[c];
+        if (b->count > 0 && p->kind == TFN_NORM_POWER) {
+            if (p->step < p->warmup) x = x * ((t - 1) / t) + b->square[c] / t;
+            x = (float)0.9 * x + (float)0.1 * b->square[c];
+        } else if (b->count > 0) {
+            x = (float)0.9 * x + (float)0.1 * b->mean[c];
+            z = (float)0.9 * z + (float)0.1 * (b->square[c] * unbiased);
+        }
+        next[c] = tfn__running(x);
+        next[p->cols + c] = tfn__running(z);
+    }
+}
+
+/* The statistics of a block, and which of them normalize: those of the batch; running ones where no
+ * row counts, and for PowerNorm after its warm-up. */
+static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
+{
+    const bool power = p->kind == TFN_NORM_POWER;
+    const float *mean = p->running + b->at;
+    const float *square = mean + p->cols;
+    if (power) square = p->running + b->at;
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->mean[c] = 0;
+        if (!power && !b->count) b->mean[c] = mean[c];
+        b->square[c] = square[c];
+    }
+    if (b->count && !power) tfn__column_mean(b->mean, NULL, p, b);
+    if (b->count) tfn__column_mean(b->square, b->mean, p, b);
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
+        b->scale[c] = b->rstd[c];
+        if (power && p->step > p->warmup) b->scale[c] = 1 / TFN__SQRT(square[c] + p->eps);
+    }
+}
+
+/* Keep for the backward: BatchNorm its mean, PowerNorm, which has none, the factor of n in its
+ * place; then both the batch's own factor. */
+static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
+{
+    const float *first = b->mean;
+    if (p->kind == TFN_NORM_POWER) first = b->scale;
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        p->stats[b->at + c] = first[c];
+        p->stats[p->cols + b->at + c] = b->rstd[c];
+    }
+}
+
+/* Columns first ... first + count - 1. Threads share out columns, never rows: so a sum over rows
+ * has one order. Padding is normalized like the rest, though it did not count. */
+TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
+{
+    const ptrdiff_t end = first + count;
+    tfn__columns b;
+    for (ptrdiff_t at = first; at < end; at += b.n) {
+        float bias[TFN__BLOCK];
+        tfn__columns_begin(p, &b, at, end);
+        tfn__columns_moments(p, &b);
+        if (p->training) tfn__columns_next(p, &b);
+        if (p->training) tfn__columns_keep(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) bias[c] = tfn__bias_or_0(p->bias, at + c);
+        for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+            const float *x = p->x + r*p->cols + at;
+            float *y = p->y + r*p->cols + at;
+            for (ptrdiff_t c = 0; c < b.n; c++)
+                y[c] = b.gain[c] * ((x[c] - b.mean[c]) * b.scale[c]) + bias[c];
+        }
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* What the forward normalized with: from stats, or without training from running. */
+static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
+{
+    const float *first = tfn__at(p->stats, b->at);
+    const float *rstd = tfn__at(first, p->cols);
+    if (!p->training) {
+        tfn__columns_moments(p, b);
+        return;
+    }
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->rstd[c] = rstd[c];
+        if (p->kind == TFN_NORM_POWER) {
+            b->mean[c] = 0;
+            b->scale[c] = first[c];
+        } else {
+            b->mean[c] = first[c];
+            b->scale[c] = rstd[c];
+        }
+    }
+}
+
+/* Does row r of (batch, time) count, or is it padding? */
+static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
+{
+    return r % p->time < tfn__counted_in(p, r / p->time);
+}
+
+/* Sums over all rows of dy and dy*n, which are the gradients of bias and gain; over those that
+ * count of h*n with PowerNorm's a and b, by which nu grows. */
+static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
+{
+    tfn__start_chains(b->dy, b->n, false);
+    tfn__start_chains(b->dyn, b->n, false);
+    tfn__start_chains(b->hn, b->n, false);
+    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+        const float *x = p->x + r*p->cols + b->at;
+        const float *dy = p->dy + r*p->cols + b->at;
+        const bool counts = tfn__row_counts(p, r);
+        for (ptrdiff_t c = 0; c < b->n; c++) {
+            const float n = (x[c] - b->mean[c]) * b->scale[c];
+            const float g = dy[c] * b->gain[c];
+            b->dy[c] += dy[c];
+            b->dyn[c] += dy[c] * n;
+            if (counts) b->hn[c] += (g - b->a[c] - n*b->b[c]) * n;
+        }
+    }
+}
+
+/* dx = rstd*h, h = g - a - n*b; in rows that did not count, dx = rstd*g: no statistic moves with
+ * their x. */
+static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns *b)
+{
+    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+        const float *x = p->x + r*p->cols + b->at;
+        const float *dy = p->dy + r*p->cols + b->at;
+        const bool counts = tfn__row_counts(p, r);
+        float *dx = p->dx + r*p->cols + b->at;
+        for (ptrdiff_t c = 0; c < b->n; c++) {
+            const float n = (x[c] - b->mean[c]) * b->scale[c];
+            const float before = p->add ? dx[c] : 0;
+            float h = dy[c] * b->gain[c];
+            if (p->training && counts) h = h - b->a[c] - n*b->b[c];
+            dx[c] = b->rstd[c] * h + before;
+        }
+    }
+}
+
+/* Add a block's sums to the gradient of the gain or the bias, which may be NULL. */
+static void tfn__columns_chain(float *dgain, const float *sum, const tfn__columns *b, bool add)
+{
+    if (!dgain) return;
+    tfn__start_chains(dgain + b->at, b->n, add);
+    for (ptrdiff_t c = 0; c < b->n; c++) dgain[b->at + c] += sum[c];
+}
+
+/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalized.
+ * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows that count. */
+TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
+{
+    const bool power = p->kind == TFN_NORM_POWER && p->training;
+    const ptrdiff_t end = first + count;
+    tfn__columns b;
+    for (ptrdiff_t at = first; at < end; at += b.n) {
+        const float *nu = p->running + p->cols + at;
+        tfn__columns_begin(p, &b, at, end);
+        tfn__columns_again(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            b.a[c] = 0;
+            b.b[c] = 0;
+            if (power) b.b[c] = (float)0.1 * nu[c];
+        }
+        tfn__columns_sums(p, &b);
+
+        /* what the sums are for: PowerNorm's next nu, BatchNorm's a and b */
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            if (power) {
+                p->next[p->cols + at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
+            } else if (b.count > 0) {
+                b.a[c] = b.gain[c] * b.dy[c] / (float)b.count;
+                b.b[c] = b.gain[c] * b.dyn[c] / (float)b.count;
+            }
+        }
+        tfn__columns_chain(p->dgain, b.dyn, &b, p->add_gain);
+        tfn__columns_chain(p->dbias, b.dy, &b, p->add_bias);
+        if (p->dx) tfn__columns_gradient(p, &b);
+    }
+}
+#endif
+#endif
+#endif
+/* >> strips */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Scaled dot-product attention (Vaswani et al. 2017, eq. 1): the section `reference` has it in
+ * plain loops. Here a strip of queries of one head goes together, so that memory grows with the
+ * number of keys, not with its square, and the products are matrix products. Chains are those of
+ * the reference: every strip, tile or triangle goes on where the last one stopped. */
+#define TFN__STRIP 64        /* query rows whose scores are held at once */
+#define TFN__STEP  8         /* rows or keys that go together along the causal diagonal */
+#define TFN__CACHE_BLOCK 64  /* keys of a cache of 16 bits that are floats at once */
+
+/* A strip of query rows of one head, D = size, and its scratch. Rows a power of two apart share few
+ * sets of the cache, so what is read often is copied to where its rows lie close together. Scores
+ * of a causal strip: a block that is an ordinary product, and a triangle, computed in steps.
+ *
+ *               key 0          before      keys
+ *     row       +----------------+
+ *               |                |##
+ *               | seen by all    |####
+ *     row+rows-1|                |#######
+ *               +----------------+--------
+ */
+typedef struct tfn__strip {
+    const tfn_attention_args *p;
+    ptrdiff_t b, g, h, size;      /* sentence, key/value head, head; floats of a head */
+    ptrdiff_t all;                /* keys that the last query sees */
+    ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
+    ptrdiff_t low;                /* the key of the first score: a window hides all before it */
+    ptrdiff_t before, keys;       /* every row sees the keys below `before`, the last row all */
+    ptrdiff_t ld;                 /* floats between two rows of scores */
+    float    *q, *dy;             /* (rows, D) */
+    float    *s, *ds;             /* scores, then weights, and their gradients: (rows, keys) */
+    float    *kt, *vt;            /* right factors of q k^T and dy v^T, packed */
+    float    *x;                  /* (all, D): forward the values, backward the keys */
+    float    *dk, *dv;            /* (all, D) */
+    float    *work;               /* of products */
+} tfn__strip;
+
+/* Keys that query i of sentence b sees: all that are no padding, causally those up to i. They are
+ * the first so many: a mask is a loop's bound. */
+static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
+{
+    ptrdiff_t keys = p->tk;
+    if (p->lengths) keys = tfn__min(tfn__max(p->lengths[b], 0), p->tk);
+    if (p->causal) keys = tfn__min(i + 1, keys);
+    return keys;
+}
+
+/* Of the keys that a query sees a window hides all but the last. */
+static ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
+{
+    if (!TFN__ALL || window <= 0) return 0;
+    return tfn__max(seen - window, 0);
+}
+
+/* Scores of row r of the strip. */
+static ptrdiff_t tfn__scores_of(const tfn__strip *a, ptrdiff_t r)
+{
+    const ptrdiff_t seen = tfn__seen(a->p, a->b, a->row + r);
+    if (!TFN__ALL) return seen;
+    return seen - a->low;
+}
+
+/* The place of row r's first score in the bias of its head. */
+static ptrdiff_t tfn__bias_at(const tfn__strip *a, ptrdiff_t r)
+{
+    const tfn_score_bias *s = &a->p->bias;
+    return a->b * s->sentence + a->h * s->head + s->zero + a->low - (a->row + r);
+}
+
+/* Where the strip's rows begin in q or y, the head's in k or v, and a row's pair in stats. */
+static ptrdiff_t tfn__q_at(const tfn__strip *a, ptrdiff_t ld)
+{
+    return (a->b * a->p->tq + a->row) * ld + a->h * a->size;
+}
+static ptrdiff_t tfn__k_at(const tfn__strip *a, ptrdiff_t ld)
+{
+    return a->b * a->p->tk * ld + a->g * a->size;
+}
+static ptrdiff_t tfn__stats_at(const tfn__strip *a, ptrdiff_t r)
+{
+    return ((a->b * a->p->tq + a->row + r) * a->p->heads + a->h) * 2;
+}
+
+/* Floats of a row of scores, with room to fill its last block of 16, an odd number of cache lines;
+ * and of all keys or values of a head, packed or not. */
+static ptrdiff_t tfn__score_ld(ptrdiff_t tk) { return (tk + 31) / 32 * 32 + 16; }
+static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
+{
+    return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
+}
+
+/* The bias of key 0 for the query, whose position is the last of `count`. */
+static const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h)
+{
+    const tfn_score_bias *s = &p->bias;
+    return s->at + b * s->sentence + h * s->head + s->zero - (p->count - 1);
+}
+
+/* Keys that the query of sentence b may read: of a ring more than it has places. */
+static ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b)
+{
+    ptrdiff_t n = p->count;
+    if (p->lengths) n = p->lengths[b];
+    if (!TFN__ALL || p->window <= 0) n = tfn__min(n, p->capacity);
+    return tfn__max(n, 0);
+}
+
+/* The lanes of a block of 16, for comparisons with a count. (A table with -inf is no constant to
+ * every compiler.) */
+static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+#endif
+/* >> losses */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Cross-entropy, and the step of an optimizer: `reference` has both in plain loops, without label
+ * smoothing and for AdamW alone. */
+
+/* Label smoothing e over n classes spreads `each` on every class and leaves `rest` to the true one:
+ * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/V (Szegedy 2016; PyTorch, the
+ * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
+static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t n, double *each, double *rest)
+{
+    if (kind) {
+        *each = e / (double)tfn__max(n - 1, 1);
+        *rest = 1 - e - *each;
+    } else {
+        *each = e / (double)tfn__max(n, 1);
+        *rest = 1 - e;
+    }
+}
+
+/* The optimizers share one loop over the weights, in which each has its step. Where a build keeps
+ * one of them, its step is the loop's only one, and the others' code is not there. */
+static TFN__FOLD bool tfn__is_optimizer(const tfn_update_args *u, tfn_optimizer which)
+{
+    return tfn__is_kept(TFNORM_OPTIMIZERS, (int)u->optimizer, (int)which);
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* Is the decay added to the gradient, as an L2 penalty is? Else the weights shrink beside the step
+ * (Loshchilov & Hutter 2019). */
+static inline bool tfn__decay_is_coupled(const tfn_update_args *u)
+{
+    const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
+    return u->optimizer == TFN_OPTIMIZER_SGD || u->optimizer == TFN_OPTIMIZER_ADAM || torch_radam;
+}
+
+/* Muon's iteration and its arrays, in the scratch: X and the next one, (rows, cols), A and B, (n,
+ * n) with n the smaller of both, and what products want. */
+enum { TFN__MUON_STEPS = 5 };
+typedef struct tfn__muon {
+    float    *x, *next, *a, *b, *work;
+    ptrdiff_t rows, cols, n;
+} tfn__muon;
+#endif
+#endif
 /* >> simd */
-#ifdef TFN__BODY
+#if defined TFN__BODY
 /* The kernels are one body, read once per instruction set: the header includes itself with
  * TFN__BODY and one TFN__USE_ macro defined. A new instruction set gives these macros, over one
  * vector type; plain C, with a vector of one float, shows at the end what each computes.
@@ -4304,9 +5327,9 @@ static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
     for (int i = 0; i < 4; i++) t[i] += t[i + 4];
     return (t[0] + t[2]) + (t[1] + t[3]);
 }
-#endif /* TFN__BODY */
+#endif
 /* >> vmath */
-#ifdef TFN__BODY
+#if defined TFN__BODY
 /* Elementary functions of a vector, sums over a row, and dropout. Coefficients are Remez's, from
  * tools/fit.py. Largest errors over all floats, measured, in ULP: exp 0.90, tanh 1.37, erf 1.12;
  * without FMA exp 1.17, tanh 1.37, erf 1.33. The double build has libm's functions.
@@ -4693,188 +5716,9 @@ static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
 #endif
 }
 #endif
-#endif /* TFN__BODY */
+#endif
 /* >> dense */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Matrix products. All that follows computes, for i < m and j < n,
- *
- *     y = start ? start[i*start_ld + j] : 0;
- *     for (p = 0; p < k; p++) y = fma(a[i*a_row + p*a_col], b[p*b_row + j*b_col], y);
- *     c[i*c_ld + j] = y;
- *
- * and since each element is one chain in order of p, no cut of the loops below changes a bit.
- * The cut is that of Goto & van de Geijn 2008: what is read again soon stays near the processor.
- *
- *                        2W                  c's tile, MR rows by two vectors of W floats, stays in
- *                      +----+---------       registers while p runs. A step of p reads two vectors
- *               p  KC  | :: |  b             of b and MR single numbers of a, and does 2*MR vector
- *          KC   |      +----+---------       FMAs: a load is used MR times or twice.
- *      +-------+v
- *   MR |. . . .|       +----+---------       b's panels, PASS steps of them by 2W, are read for
- *      +-------+       |tile|  c             each MR rows of a: from the second cache, or the
- *      |   a   | MC    +----+                first; these rows for each panel: from the first.
- *      |       |       |                     a's block, MC rows by KC steps, is read for each
- *                                            PASS: from the second. b's block comes from the
- *                                            third, or from memory once.
- *
- * Packing copies a panel so that it is read from end to end: b's as rows of 2W, a's as columns of a
- * tile's height. Cache lines are used whole then, and rows that are a power of two apart do not
- * push each other out of their set. It costs a pass over the data, so it is done only where a panel
- * is read often enough: see the crossovers above tfn__matmul.
- *
- * a's block is 504 KiB, for a cache of the second level; b's packed one 1.5 MiB, for one of the
- * third, or a quarter of it for one of the second when no other rows will read it again. */
-#define TFN__KC 384          /* steps of p in a block */
-#define TFN__MC 336          /* rows of a in a block: a multiple of each MR */
-#define TFN__NC 1024         /* columns of b in a packed block of KC steps */
-#define TFN__NR 32           /* columns of the widest tile */
-#define TFN__PASS 1152       /* steps of the panels of b that rows of a pass by before the next rows
-                              * do: three panels of KC steps. With one, as of 384, AVX-512 is 2 to 6
-                              * % slower where b is large, AVX2 up to 2. */
-
-#if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
-#define TFN__UNROLL
-#elif defined __clang__
-#define TFN__UNROLL _Pragma("clang loop unroll(full)")
-#elif defined __GNUC__
-#define TFN__UNROLL _Pragma("GCC unroll 16")
-#else
-#define TFN__UNROLL
-#endif
-#if defined __GNUC__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
-#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
-#define TFN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)        /* to the second cache */
-#else
-#define TFN__FETCH(p) ((void)(p))
-#define TFN__FETCH_FAR(p) ((void)(p))
-#endif
-
-/* The next part when `left` is split evenly into parts of at most `most`: 15 rows in tiles of at
- * most 14 are 8 and 7, not 14 and 1, which would leave the processor idle. */
-static TFN__INLINE ptrdiff_t tfn__part(ptrdiff_t left, ptrdiff_t most)
-{
-    const ptrdiff_t parts = (left + most - 1) / most;
-    if (parts == 0) return 0;
-    return (left + parts - 1) / parts;
-}
-
-/* x + i, or NULL for an operand that is absent. */
-static TFN__INLINE const float *tfn__at(const float *x, ptrdiff_t i)
-{
-    if (!x) return NULL;
-    return x + i;
-}
-
-/* Where block (i, j) of the product p is, for the steps from q on. A chain starts from p->start in
- * its first steps, and goes on from c in the others. */
-static TFN__INLINE void tfn__place_c(tfn_matmul_args *t, const tfn_matmul_args *p, ptrdiff_t i,
-                                     ptrdiff_t j, ptrdiff_t q)
-{
-    t->c = p->c + i * p->c_ld + j;
-    t->start = t->c;
-    t->start_ld = p->c_ld;
-    if (q == 0) {
-        t->start = tfn__at(p->start, i * p->start_ld + j);
-        t->start_ld = p->start_ld;
-    }
-}
-
-/* Rows of c that are computed one by one, where b's columns lie side by side: they want no work. */
-enum { TFN__VECTOR_ROWS = 2 };
-
-/* Floats of work for a packed block of b, whole panels of NR columns; and for one of a, with what
- * the last vector store runs over. */
-static ptrdiff_t tfn__matmul_b(ptrdiff_t n, ptrdiff_t k)
-{
-    n = tfn__min((n + TFN__NR - 1) / TFN__NR, TFN__KC * TFN__NC) * TFN__NR;
-    return tfn__min(n * tfn__min(k, TFN__KC), TFN__KC * TFN__NC);
-}
-
-static ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k)
-{
-    return tfn__min(m, TFN__MC) * tfn__min(k, TFN__KC) + TFN__NR;
-}
-
-#ifndef TFNORM_NO_TRAINING
-#define TFN__SPAN 4096       /* terms in a block of a flat sum; blocks in a block of these */
-
-/* A flat sum whose terms come in pieces. It has the bits of the kernel `dot` of all terms side by
- * side: a term goes to the lane of its index mod 16; the sum of each block of 4,096 terms goes to
- * the next level in the same way. */
-typedef struct tfn__flat_sum {
-    int64_t count;           /* terms so far */
-    float   lane[3][16];     /* of terms; of blocks; of blocks of blocks */
-} tfn__flat_sum;
-
-/* The sum of 16 lanes by the fixed tree; the lanes are 0 afterwards. */
-static float tfn__take_lanes(float *lane)
-{
-    float sum;
-    for (int i = 0; i < 8; i++) lane[i] += lane[i + 8];
-    for (int i = 0; i < 4; i++) lane[i] += lane[i + 4];
-    sum = (lane[0] + lane[2]) + (lane[1] + lane[3]);
-    TFNORM_MEMSET(lane, 0, 16 * sizeof *lane);
-    return sum;
-}
-
-/* The last term of a block is in: its sum becomes a term of the next level. */
-static void tfn__close_blocks(tfn__flat_sum *s)
-{
-    const int64_t blocks = s->count / TFN__SPAN;
-    s->lane[1][(blocks - 1) % 16] += tfn__take_lanes(s->lane[0]);
-    if (blocks % TFN__SPAN == 0)
-        s->lane[2][(blocks / TFN__SPAN - 1) % 16] += tfn__take_lanes(s->lane[1]);
-}
-
-/* Term i of a sum of products, or of a plain sum where y is NULL. */
-static TFN__INLINE float tfn__term(const float *x, const float *y, ptrdiff_t i)
-{
-    if (y) return x[i] * y[i];
-    return x[i];
-}
-
-/* lane[(at + i) % 16] += term i, in order of i: up to a multiple of 16, by 16, the rest. */
-static void tfn__fill_lanes(float *lane, ptrdiff_t at, const float *x, const float *y, ptrdiff_t n)
-{
-    const ptrdiff_t head = tfn__min((16 - at % 16) % 16, n);
-    ptrdiff_t i = 0;
-    for (; i < head; i++) lane[at % 16 + i] += tfn__term(x, y, i);
-    if (y)
-        for (; i + 16 <= n; i += 16)
-            for (int l = 0; l < 16; l++) lane[l] += x[i + l] * y[i + l];
-    else
-        for (; i + 16 <= n; i += 16)
-            for (int l = 0; l < 16; l++) lane[l] += x[i + l];
-    for (; i < n; i++) lane[(at + i) % 16] += tfn__term(x, y, i);
-}
-
-/* n more terms x[i]*y[i], or x[i] where y is NULL. */
-static void tfn__flat_add(tfn__flat_sum *s, const float *x, const float *y, ptrdiff_t n)
-{
-    while (n > 0) {
-        const ptrdiff_t at = (ptrdiff_t)(s->count % TFN__SPAN);
-        const ptrdiff_t piece = tfn__min(n, TFN__SPAN - at);
-        tfn__fill_lanes(s->lane[0], at, x, y, piece);
-        s->count += piece;
-        if (at + piece == TFN__SPAN) tfn__close_blocks(s);
-        x += piece;
-        y = tfn__at(y, piece);
-        n -= piece;
-    }
-}
-
-/* The sum of all terms, once. Blocks that are not full close here; +0 changes no other. */
-static float tfn__flat_total(tfn__flat_sum *s)
-{
-    const int64_t blocks = s->count / TFN__SPAN;
-    s->lane[1][blocks % 16] += tfn__take_lanes(s->lane[0]);
-    s->lane[2][blocks / TFN__SPAN % 16] += tfn__take_lanes(s->lane[1]);
-    return tfn__take_lanes(s->lane[2]);
-}
-#endif
-#endif
-
-#ifdef TFN__BODY
+#if defined TFN__BODY
 /* The tile: MR rows of two vectors. They stay in registers with the two vectors of b and one number
  * of a, so 2*MR + 3 is at most 32 (AVX-512, where 14 leaves one over; NEON, which takes 12) or 16
  * (AVX and SSE: 6). Products with fewer rows have a function for each height, in which all loops
@@ -5492,640 +6336,9 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
 #undef TFN__MR
 #undef TFN__FEW
 #undef TFN__ONCE
-#endif /* TFN__BODY */
+#endif
 /* >> norms */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Norms of rows are kernels, with a copy per instruction set: see the second half of this section,
- * and `reference` for LayerNorm, RMSNorm and softmax in plain lines. The first half has what few
- * models use, once for all instruction sets: norms of single values (DyT and its siblings),
- * SeeDNorm, and norms of columns over a batch (BatchNorm, PowerNorm). */
-
-/* How the gain enters y = gain * n: as it is, as 1 + gain (Gemma), or as AdaNorm's C (1 - k n). */
-enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
-/* What the backward takes away from g besides n*b: nothing, mean(g), or CRMSNorm's b*sum(n). */
-enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
-
-/* A build without training, which has LayerNorm and RMSNorm only, is spared groups and parts. */
-static ptrdiff_t tfn__norm_groups(const tfn_norm_args *p)
-{
-    if (!TFN__ALL) return 1;
-    return tfn__max(p->groups, 1);
-}
-
-/* How many of a group's n features the statistics are of: fewer in pRMSNorm (Zhang & Sennrich
- * 2019). */
-static ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
-{
-    const bool rms = p->kind == TFN_NORM_RMS || p->kind == TFN_NORM_RMS_OUTSIDE;
-    if (TFN__ALL && rms && p->part > 0) return tfn__min(p->part, n);
-    return n;
-}
-
-/* Kinds that take the mean away; the others leave it in. */
-static bool tfn__norm_centered(const tfn_norm_args *p)
-{
-    return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
-           || p->kind == TFN_NORM_ABSMAX;
-}
-
-#ifndef TFNORM_NO_TRAINING
-/* One group of one row in the backward. Statistics are of its first `count` features. */
-typedef struct tfn__norm_group {
-    const float *x;
-    const float *dy;
-    const float *gain;                   /* or NULL */
-    float       *dx;
-    ptrdiff_t    n;
-    ptrdiff_t    count;
-    float        mean;
-    float        rstd;
-} tfn__norm_group;
-
-/* Which of the forms above this norm has. A mean that counts as a constant (detach_mean, Xu et al.
- * 2019) sends nothing back. */
-static int tfn__gain_form(const tfn_norm_args *p)
-{
-    if (p->kind == TFN_NORM_ADA) return TFN__GAIN_ADA;
-    if (p->offset) return TFN__GAIN_OFFSET;
-    return TFN__GAIN_AS_IS;
-}
-
-static int tfn__shift_form(const tfn_norm_args *p)
-{
-    if (p->kind == TFN_NORM_CRMS) return TFN__SHIFT_SUM;
-    if (tfn__norm_centered(p) && !p->detach_mean) return TFN__SHIFT_MEAN;
-    return TFN__SHIFT_NONE;
-}
-
-/* The features that rstd is not of only scale by it: dx = rstd * g. */
-static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
-{
-    const float unit = p->offset ? (float)1 : (float)0;
-    for (ptrdiff_t c = row->count; c < row->n; c++) {
-        float g = row->dy[c];
-        if (row->gain) g = g * (unit + row->gain[c]);
-        g = row->rstd * g;
-        if (p->add) g = row->dx[c] + g;
-        row->dx[c] = g;
-    }
-}
-#endif
-
-/* Gradients of parameters are chains over the rows: they start from 0, or from what is there. */
-static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
-{
-    if (!dx || add) return;
-    for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
-}
-
-/* Element c of a bias or of means that may be absent. */
-static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
-{
-    if (!bias) return 0;
-    return bias[c];
-}
-
-#ifdef TFN__EXTRA_NORMS
-/* -- norms that few models have ---------------------------------------------------------------
- * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
- * everywhere. tanh, erf, exp and the sums of whole rows are the kernels'. */
-
-/* Values or columns that go together: a multiple of 16, so that a block begins in lane 0. */
-#define TFN__BLOCK 64
-
-/* Element c of a gain or a bias that may be absent; so may alpha and shift of DyT. */
-static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
-{
-    if (!gain) return 1;
-    return gain[c];
-}
-/* -- norms of single values: y = gain * f(alpha*x + shift) + bias -------------------------------
- * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. No statistics: f, which is
- * odd and levels off, takes the place of the division by them. */
-
-/* x, brought to at most `most` from 0; NaN stays. */
-static float tfn__clip(float x, float most)
-{
-    if (x > most) return most;
-    if (x < -most) return -most;
-    return x;
-}
-
-/* atan(x) = -atan(-x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)): the first two
- * bring x into 0..1, the third to at most tan(pi/12) from 0, where 15 terms of the series
- * x - x^3/3 + x^5/5 - ... are enough. */
-static double tfn__atan(double x)
-{
-    static const double pi = 3.14159265358979323846;
-    static const double root3 = 1.73205080756887729353;
-    static const double tan15 = 0.26794919243112270647;
-    double offset = 0;
-    double sum = 0;
-    if (x < 0) return -tfn__atan(-x);
-    if (x > 1) return pi/2 - tfn__atan(1/x);
-    if (x > tan15) {
-        offset = pi/6;
-        x = (x*root3 - 1) / (x + root3);
-    }
-    for (int k = 29; k > 0; k -= 2) sum = 1.0/k - x*x*sum;
-    return x*sum + offset;
-}
-
-/* f(z) of the squashes that no kernel computes, and f'(z) in *derivative. Each is odd, rises with
- * slope 1 or 2/pi at 0 and levels off at +-1. Behind the name: f; f'. */
-static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
-{
-    static const double pi = 3.14159265358979323846;
-    const float a = z < 0 ? -z : z;
-    float v;
-    switch (which) {
-    case TFN_SQUASH_ISRU:                           /* z/sqrt(z^2 + 1); (z^2 + 1)^(-3/2) */
-        v = tfn__clip(z, (float)1e9);               /* its square must stay finite */
-        v = 1 / TFN__SQRT(v*v + 1);
-        *derivative = v*v*v;
-        return tfn__clip(z*v, 1);                   /* beyond 1e9 it exceeds 1 */
-    case TFN_SQUASH_EXP:                            /* sign(z) (1 - exp(-|z|)); exp(-|z|) */
-        v = tfn__clip(a, TFN__TAIL_LOG);            /* beyond, f is +-1 */
-        v = (float)tfn__exp(-(double)v);
-        *derivative = v;
-        if (z < 0) return v - 1;
-        return 1 - v;
-    case TFN_SQUASH_ATAN:                           /* 2/pi atan z; 2/pi / (1 + z^2) */
-        *derivative = (float)(2/pi) / (1 + z*z);
-        return (float)(2/pi * tfn__atan((double)z));
-    case TFN_SQUASH_SIN:                            /* sin z, and cos z, up to a quarter turn */
-        *derivative = 0;
-        if ((double)a < pi/2) *derivative = (float)tfn__cos((double)z);
-        if ((double)a > pi/2) return tfn__clip(z, 1);
-        return (float)tfn__sin((double)z);
-    default:                                        /* softsign: z/(1 + |z|); 1/(1 + |z|)^2 */
-        v = 1 / (1 + a);
-        *derivative = v*v;
-        return z / (1 + a);
-    }
-}
-
-/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent stops at -42, below which the result counts as 0
- * anyway: an exp further down could be denormal. */
-static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const float *z,
-                                ptrdiff_t n)
-{
-    for (ptrdiff_t i = 0; i < n; i++) {
-        derivative[i] = -(z[i]*z[i]);
-        if (derivative[i] < -TFN__TAIL_LOG) derivative[i] = -TFN__TAIL_LOG;
-    }
-    k->exp(derivative, derivative, n);
-    for (ptrdiff_t i = 0; i < n; i++) derivative[i] *= (float)1.1283791670955126;
-}
-
-/* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on, in columns from c on: f(z), and
- * unless g is NULL the gradient g = dy*gain*f'(z), where an f'(z) below TFN__TAIL counts as 0.
- * tanh' = 1 - tanh^2. */
-static void tfn__point_block(const tfn_kernels *k, const tfn_point_args *p, ptrdiff_t at,
-                             ptrdiff_t c, ptrdiff_t n, float *f, float *g)
-{
-    const float alpha = tfn__gain_or_1(p->alpha, 0);
-    const float shift = tfn__bias_or_0(p->shift, 0);
-    float derivative[TFN__BLOCK];
-    derivative[0] = 0;          /* gcc 12 -O1 warns: it does not see that n > 0 */
-    for (ptrdiff_t i = 0; i < n; i++) f[i] = alpha * p->x[at + i] + shift;
-    if (p->squash == TFN_SQUASH_TANH) {
-        k->tanh(f, f, n);
-        for (ptrdiff_t i = 0; i < n; i++) derivative[i] = 1 - f[i]*f[i];
-    } else if (p->squash == TFN_SQUASH_ERF) {
-        if (g) tfn__erf_derivative(k, derivative, f, n);
-        k->erf(f, f, n);
-    } else {
-        for (ptrdiff_t i = 0; i < n; i++) f[i] = tfn__squash(p->squash, f[i], &derivative[i]);
-    }
-
-    if (!g) return;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        if (derivative[i] < TFN__TAIL) derivative[i] = 0;
-        g[i] = p->dy[at + i] * tfn__gain_or_1(p->gain, c + i) * derivative[i];
-    }
-}
-
-/* y = gain * f(alpha*x + shift) + bias: DyT with tanh (Zhu et al. 2025), Derf with erf
- * (Chen et al. 2025). */
-TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
-{
-    float f[TFN__BLOCK];
-    for (ptrdiff_t r = 0; r < p->rows; r++)
-        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
-            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
-            float *y = p->y + r*p->cols + c;
-            tfn__point_block(k, p, r*p->cols + c, c, n, f, NULL);
-            for (ptrdiff_t i = 0; i < n; i++)
-                y[i] = tfn__gain_or_1(p->gain, c + i) * f[i] + tfn__bias_or_0(p->bias, c + i);
-        }
-}
-
-#ifndef TFNORM_NO_TRAINING
-/* With g = dy*gain*f'(z): dx = alpha*g. f(z) is computed again: the forward saves nothing. */
-TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
-{
-    const float alpha = tfn__gain_or_1(p->alpha, 0);
-    float f[TFN__BLOCK];
-    float g[TFN__BLOCK];
-    for (ptrdiff_t r = 0; r < p->rows; r++)
-        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
-            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
-            float *dx = p->dx + r*p->cols + c;
-            tfn__point_block(k, p, r*p->cols + c, c, n, f, g);
-            tfn__start_chains(dx, n, p->add);
-            for (ptrdiff_t i = 0; i < n; i++) dx[i] += alpha * g[i];
-        }
-}
-
-/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them; dgain = sum(dy*f) and
- * dbias = sum(dy) over the rows. */
-TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p)
-{
-    float f[TFN__BLOCK];
-    float g[TFN__BLOCK];
-    tfn__start_chains(p->dgain, p->cols, p->add_gain);
-    tfn__start_chains(p->dbias, p->cols, p->add_bias);
-    tfn__start_chains(p->dalpha, 1, p->add_alpha);
-    tfn__start_chains(p->dshift, 1, p->add_shift);
-    for (ptrdiff_t r = 0; r < p->rows; r++) {
-        float sum_gx[16] = { 0 };                   /* of this row; a block begins in lane 0 */
-        float sum_g[16] = { 0 };
-        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
-            const ptrdiff_t at = r*p->cols + c;
-            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
-            tfn__point_block(k, p, at, c, n, f, g);
-            for (ptrdiff_t i = 0; i < n; i++) {
-                sum_gx[i % 16] += g[i] * p->x[at + i];
-                sum_g[i % 16] += g[i];
-                if (p->dgain) p->dgain[c + i] += p->dy[at + i] * f[i];
-                if (p->dbias) p->dbias[c + i] += p->dy[at + i];
-            }
-        }
-        if (p->dalpha) *p->dalpha += tfn__take_lanes(sum_gx);
-        if (p->dshift) *p->dshift += tfn__take_lanes(sum_g);
-    }
-}
-#endif
-
-/* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -------------
- * x, y (rows, cols); alpha, gain, direction (cols); t, z, rstd (rows). */
-
-/* Cai et al. 2025: RMSNorm with a gain that depends on the row, by a number t in (-1, 1) that says
- * how far the row points in a learned direction. t and rstd are kept. */
-TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
-{
-    const ptrdiff_t cols = p->cols;
-    if (cols <= 0) return;
-    for (ptrdiff_t r = 0; r < p->rows; r++) {
-        const float *x = p->x + r*cols;
-        const float rstd = 1 / TFN__SQRT(k->dot(x, x, cols) / (float)cols + p->eps);
-        float t = k->dot(x, p->direction, cols);
-        k->tanh(&t, &t, 1);
-        for (ptrdiff_t c = 0; c < cols; c++)
-            p->y[r*cols + c] = (t * p->alpha[c] + p->gain[c]) * (x[c] * rstd);
-        if (p->stats) {
-            p->stats[2*r] = t;
-            p->stats[2*r + 1] = rstd;
-        }
-    }
-}
-
-#ifndef TFNORM_NO_TRAINING
-/* Of row r, with g = (t*alpha + gain)*dy: the mean of g*n, and dz = (1 - t^2) sum(dy*alpha*n). */
-static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
-{
-    const float *x = p->x + r*p->cols;
-    const float *dy = p->dy + r*p->cols;
-    const float t = p->stats[2*r];
-    const float rstd = p->stats[2*r + 1];
-    float sum_gn[16] = { 0 };
-    float sum_an[16] = { 0 };
-    for (ptrdiff_t c = 0; c < p->cols; c++) {
-        const float d = dy[c] * (x[c] * rstd);
-        sum_gn[c % 16] += (t * p->alpha[c] + p->gain[c]) * d;
-        sum_an[c % 16] += p->alpha[c] * d;
-    }
-    *mean = tfn__take_lanes(sum_gn) / (float)p->cols;
-    *dz = (1 - t) * (1 + t) * tfn__take_lanes(sum_an);
-}
-
-/* dx = rstd * (g - n*mean(g*n)) + dz*direction: RMSNorm's, and what comes by way of z. */
-TFNORM_API void tfn_seed_backward(const tfn_seed_args *p)
-{
-    if (p->cols <= 0) return;
-    for (ptrdiff_t r = 0; r < p->rows; r++) {
-        const float *x = p->x + r*p->cols;
-        const float *dy = p->dy + r*p->cols;
-        const float t = p->stats[2*r];
-        const float rstd = p->stats[2*r + 1];
-        float *dx = p->dx + r*p->cols;
-        float mean;
-        float dz;
-        tfn__seed_sums(p, r, &mean, &dz);
-        for (ptrdiff_t c = 0; c < p->cols; c++) {
-            const float g = (t * p->alpha[c] + p->gain[c]) * dy[c];
-            float d = rstd * (g - x[c]*rstd * mean) + dz * p->direction[c];
-            if (p->add) d = dx[c] + d;
-            dx[c] = d;
-        }
-    }
-}
-
-/* dgain = sum(dy*n), dalpha = sum(t*dy*n), ddirection = sum(dz*x), chains over the rows. */
-TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
-{
-    tfn__start_chains(p->dgain, p->cols, p->add_gain);
-    tfn__start_chains(p->dalpha, p->cols, p->add_alpha);
-    tfn__start_chains(p->ddirection, p->cols, p->add_direction);
-    for (ptrdiff_t r = 0; r < p->rows; r++) {
-        const float *x = p->x + r*p->cols;
-        const float *dy = p->dy + r*p->cols;
-        const float t = p->stats[2*r];
-        const float rstd = p->stats[2*r + 1];
-        float mean;
-        float dz;
-        tfn__seed_sums(p, r, &mean, &dz);
-        for (ptrdiff_t c = 0; c < p->cols; c++) {
-            const float v = dy[c] * (x[c] * rstd);
-            if (p->dgain) p->dgain[c] += v;
-            if (p->dalpha) p->dalpha[c] += t*v;
-            if (p->ddirection) p->ddirection[c] += dz*x[c];
-        }
-    }
-}
-#endif
-
-/* -- norms of columns over a batch: y = gain*n + bias, n = (x - mean)*scale ---------------------
- * BatchNorm (Ioffe & Szegedy 2015, algorithm 1): mean and 1/sqrt(variance + eps) of a column over
- * the rows of the batch; without training, the running ones. PowerNorm (Shen et al. 2020): mean 0,
- * and 1/sqrt(mean(x^2) + eps), of the batch during warm-up, then of the running mean of squares.
- * The batch's own factor is kept besides, because PowerNorm's backward multiplies by that one.
- * x, y (batch, time, cols); statistics, gain, bias (cols). A sum over rows has the rows of all
- * sentences as far as they are no padding.
- * A block of columns at a time, whose statistics fit into a few KiB of stack, while rows stream by;
- * each sum is a chain over the rows. */
-
-/* A block of columns while it is worked on: an array has an element per column. */
-typedef struct tfn__columns {
-    ptrdiff_t at;                        /* the block is columns at ... at + n - 1 */
-    ptrdiff_t n;
-    ptrdiff_t count;                     /* rows that count; 0: no statistics of this batch */
-    float gain[TFN__BLOCK];
-    float mean[TFN__BLOCK];
-    float scale[TFN__BLOCK];             /* n = (x - mean)*scale */
-    float square[TFN__BLOCK];            /* of this batch: variance, or mean of squares */
-    float rstd[TFN__BLOCK];              /* 1/sqrt(square + eps), what the backward multiplies by */
-    float dy[TFN__BLOCK];                /* sums of dy, dy*n, h*n */
-    float dyn[TFN__BLOCK];
-    float hn[TFN__BLOCK];
-    float a[TFN__BLOCK];                 /* h = g - a - n*b, g = dy*gain */
-    float b[TFN__BLOCK];
-} tfn__columns;
-
-/* Rows of sentence b that count, the others being padding; and how many count in the batch. */
-static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t b)
-{
-    if (!p->lengths) return p->time;
-    return tfn__min(tfn__max(p->lengths[b], 0), p->time);
-}
-static ptrdiff_t tfn__counted(const tfn_columns_args *p)
-{
-    ptrdiff_t n = 0;
-    for (ptrdiff_t b = 0; b < p->batch; b++) n += tfn__counted_in(p, b);
-    return n;
-}
-
-/* The block from column `at` on. Without training no row counts, and running statistics do. */
-static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdiff_t at,
-                               ptrdiff_t end)
-{
-    b->at = at;
-    b->n = tfn__min(end - at, TFN__BLOCK);
-    b->count = 0;
-    if (p->training) b->count = tfn__counted(p);
-    for (ptrdiff_t c = 0; c < b->n; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
-}
-
-/* Over the rows that count: the mean of (x - mean)^2, or of x where mean is NULL. */
-static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args *p,
-                             const tfn__columns *b)
-{
-    for (ptrdiff_t c = 0; c < b->n; c++) y[c] = 0;
-    for (ptrdiff_t s = 0; s < p->batch; s++) {
-        const float *x = p->x + s*p->time*p->cols + b->at;
-        for (ptrdiff_t t = 0; t < tfn__counted_in(p, s); t++, x += p->cols)
-            for (ptrdiff_t c = 0; c < b->n; c++) {
-                if (mean) y[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
-                else y[c] += x[c];
-            }
-    }
-    for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
-}
-
-/* A running statistic, 0 below TFN__LEAST: that of a column which has become 0 would end as a
- * denormal number. */
-static float tfn__running(float x)
-{
-    if (x < TFN__LEAST && x > -TFN__LEAST) return 0;
-    return x;
-}
-
-/* What running becomes. BatchNorm: mean, and variance with 1/(T-1) for T rows. PowerNorm: the mean
- * of squares is the plain mean of all batches during warm-up, and moves on besides, as in the
- * authors' code; nu waits for the backward. */
-static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
-{
-    const float *first = p->running + b->at;       /* means; PowerNorm's means of squares */
-    const float *second = first + p->cols;         /* variances; nu */
-    const float unbiased = (float)b->count / (float)tfn__max(b->count - 1, 1);
-    float *next = p->next + b->at;
-    float t = 1;
-    if (p->step > 1) t = (float)p->step;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
-        float x = first[c];
-        float z = second[c];
-        if (b->count > 0 && p->kind == TFN_NORM_POWER) {
-            if (p->step < p->warmup) x = x * ((t - 1) / t) + b->square[c] / t;
-            x = (float)0.9 * x + (float)0.1 * b->square[c];
-        } else if (b->count > 0) {
-            x = (float)0.9 * x + (float)0.1 * b->mean[c];
-            z = (float)0.9 * z + (float)0.1 * (b->square[c] * unbiased);
-        }
-        next[c] = tfn__running(x);
-        next[p->cols + c] = tfn__running(z);
-    }
-}
-
-/* The statistics of a block, and which of them normalize: those of the batch; running ones where no
- * row counts, and for PowerNorm after its warm-up. */
-static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
-{
-    const bool power = p->kind == TFN_NORM_POWER;
-    const float *mean = p->running + b->at;
-    const float *square = mean + p->cols;
-    if (power) square = p->running + b->at;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
-        b->mean[c] = 0;
-        if (!power && !b->count) b->mean[c] = mean[c];
-        b->square[c] = square[c];
-    }
-    if (b->count && !power) tfn__column_mean(b->mean, NULL, p, b);
-    if (b->count) tfn__column_mean(b->square, b->mean, p, b);
-    for (ptrdiff_t c = 0; c < b->n; c++) {
-        b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
-        b->scale[c] = b->rstd[c];
-        if (power && p->step > p->warmup) b->scale[c] = 1 / TFN__SQRT(square[c] + p->eps);
-    }
-}
-
-/* Keep for the backward: BatchNorm its mean, PowerNorm, which has none, the factor of n in its
- * place; then both the batch's own factor. */
-static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
-{
-    const float *first = b->mean;
-    if (p->kind == TFN_NORM_POWER) first = b->scale;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
-        p->stats[b->at + c] = first[c];
-        p->stats[p->cols + b->at + c] = b->rstd[c];
-    }
-}
-
-/* Columns first ... first + count - 1. Threads share out columns, never rows: so a sum over rows
- * has one order. Padding is normalized like the rest, though it did not count. */
-TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
-{
-    const ptrdiff_t end = first + count;
-    tfn__columns b;
-    for (ptrdiff_t at = first; at < end; at += b.n) {
-        float bias[TFN__BLOCK];
-        tfn__columns_begin(p, &b, at, end);
-        tfn__columns_moments(p, &b);
-        if (p->training) tfn__columns_next(p, &b);
-        if (p->training) tfn__columns_keep(p, &b);
-        for (ptrdiff_t c = 0; c < b.n; c++) bias[c] = tfn__bias_or_0(p->bias, at + c);
-        for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
-            const float *x = p->x + r*p->cols + at;
-            float *y = p->y + r*p->cols + at;
-            for (ptrdiff_t c = 0; c < b.n; c++)
-                y[c] = b.gain[c] * ((x[c] - b.mean[c]) * b.scale[c]) + bias[c];
-        }
-    }
-}
-
-#ifndef TFNORM_NO_TRAINING
-/* What the forward normalized with: from stats, or without training from running. */
-static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
-{
-    const float *first = tfn__at(p->stats, b->at);
-    const float *rstd = tfn__at(first, p->cols);
-    if (!p->training) {
-        tfn__columns_moments(p, b);
-        return;
-    }
-    for (ptrdiff_t c = 0; c < b->n; c++) {
-        b->rstd[c] = rstd[c];
-        if (p->kind == TFN_NORM_POWER) {
-            b->mean[c] = 0;
-            b->scale[c] = first[c];
-        } else {
-            b->mean[c] = first[c];
-            b->scale[c] = rstd[c];
-        }
-    }
-}
-
-/* Does row r of (batch, time) count, or is it padding? */
-static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
-{
-    return r % p->time < tfn__counted_in(p, r / p->time);
-}
-
-/* Sums over all rows of dy and dy*n, which are the gradients of bias and gain; over those that
- * count of h*n with PowerNorm's a and b, by which nu grows. */
-static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
-{
-    tfn__start_chains(b->dy, b->n, false);
-    tfn__start_chains(b->dyn, b->n, false);
-    tfn__start_chains(b->hn, b->n, false);
-    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
-        const float *x = p->x + r*p->cols + b->at;
-        const float *dy = p->dy + r*p->cols + b->at;
-        const bool counts = tfn__row_counts(p, r);
-        for (ptrdiff_t c = 0; c < b->n; c++) {
-            const float n = (x[c] - b->mean[c]) * b->scale[c];
-            const float g = dy[c] * b->gain[c];
-            b->dy[c] += dy[c];
-            b->dyn[c] += dy[c] * n;
-            if (counts) b->hn[c] += (g - b->a[c] - n*b->b[c]) * n;
-        }
-    }
-}
-
-/* dx = rstd*h, h = g - a - n*b; in rows that did not count, dx = rstd*g: no statistic moves with
- * their x. */
-static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns *b)
-{
-    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
-        const float *x = p->x + r*p->cols + b->at;
-        const float *dy = p->dy + r*p->cols + b->at;
-        const bool counts = tfn__row_counts(p, r);
-        float *dx = p->dx + r*p->cols + b->at;
-        for (ptrdiff_t c = 0; c < b->n; c++) {
-            const float n = (x[c] - b->mean[c]) * b->scale[c];
-            const float before = p->add ? dx[c] : 0;
-            float h = dy[c] * b->gain[c];
-            if (p->training && counts) h = h - b->a[c] - n*b->b[c];
-            dx[c] = b->rstd[c] * h + before;
-        }
-    }
-}
-
-/* Add a block's sums to the gradient of the gain or the bias, which may be NULL. */
-static void tfn__columns_chain(float *dgain, const float *sum, const tfn__columns *b, bool add)
-{
-    if (!dgain) return;
-    tfn__start_chains(dgain + b->at, b->n, add);
-    for (ptrdiff_t c = 0; c < b->n; c++) dgain[b->at + c] += sum[c];
-}
-
-/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalized.
- * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows that count. */
-TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
-{
-    const bool power = p->kind == TFN_NORM_POWER && p->training;
-    const ptrdiff_t end = first + count;
-    tfn__columns b;
-    for (ptrdiff_t at = first; at < end; at += b.n) {
-        const float *nu = p->running + p->cols + at;
-        tfn__columns_begin(p, &b, at, end);
-        tfn__columns_again(p, &b);
-        for (ptrdiff_t c = 0; c < b.n; c++) {
-            b.a[c] = 0;
-            b.b[c] = 0;
-            if (power) b.b[c] = (float)0.1 * nu[c];
-        }
-        tfn__columns_sums(p, &b);
-
-        /* what the sums are for: PowerNorm's next nu, BatchNorm's a and b */
-        for (ptrdiff_t c = 0; c < b.n; c++) {
-            if (power) {
-                p->next[p->cols + at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
-            } else if (b.count > 0) {
-                b.a[c] = b.gain[c] * b.dy[c] / (float)b.count;
-                b.b[c] = b.gain[c] * b.dyn[c] / (float)b.count;
-            }
-        }
-        tfn__columns_chain(p->dgain, b.dyn, &b, p->add_gain);
-        tfn__columns_chain(p->dbias, b.dy, &b, p->add_bias);
-        if (p->dx) tfn__columns_gradient(p, &b);
-    }
-}
-#endif
-#endif
-#endif
-
-#ifdef TFN__BODY
+#if defined TFN__BODY
 /* -- norms of rows, forward --------------------------------------------------------------------
  * y = gain * n + bias, n = (x - mean) * rstd, over each group of each row; the kinds differ in
  * mean and rstd (tfn_norm_kind). Sums over features go by 16 lanes and the tree. */
@@ -6623,120 +6836,9 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
     }
 }
 #endif
-#endif /* TFN__BODY */
-/* >> attention */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Scaled dot-product attention (Vaswani et al. 2017, eq. 1): the section `reference` has it in
- * plain loops. Here a strip of queries of one head goes together, so that memory grows with the
- * number of keys, not with its square, and the products are matrix products. Chains are those of
- * the reference: every strip, tile or triangle goes on where the last one stopped. */
-#define TFN__STRIP 64        /* query rows whose scores are held at once */
-#define TFN__STEP  8         /* rows or keys that go together along the causal diagonal */
-#define TFN__CACHE_BLOCK 64  /* keys of a cache of 16 bits that are floats at once */
-
-/* A strip of query rows of one head, D = size, and its scratch. Rows a power of two apart share few
- * sets of the cache, so what is read often is copied to where its rows lie close together. Scores
- * of a causal strip: a block that is an ordinary product, and a triangle, computed in steps.
- *
- *               key 0          before      keys
- *     row       +----------------+
- *               |                |##
- *               | seen by all    |####
- *     row+rows-1|                |#######
- *               +----------------+--------
- */
-typedef struct tfn__strip {
-    const tfn_attention_args *p;
-    ptrdiff_t b, g, h, size;      /* sentence, key/value head, head; floats of a head */
-    ptrdiff_t all;                /* keys that the last query sees */
-    ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
-    ptrdiff_t low;                /* the key of the first score: a window hides all before it */
-    ptrdiff_t before, keys;       /* every row sees the keys below `before`, the last row all */
-    ptrdiff_t ld;                 /* floats between two rows of scores */
-    float    *q, *dy;             /* (rows, D) */
-    float    *s, *ds;             /* scores, then weights, and their gradients: (rows, keys) */
-    float    *kt, *vt;            /* right factors of q k^T and dy v^T, packed */
-    float    *x;                  /* (all, D): forward the values, backward the keys */
-    float    *dk, *dv;            /* (all, D) */
-    float    *work;               /* of products */
-} tfn__strip;
-
-/* Keys that query i of sentence b sees: all that are no padding, causally those up to i. They are
- * the first so many: a mask is a loop's bound. */
-static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
-{
-    ptrdiff_t keys = p->tk;
-    if (p->lengths) keys = tfn__min(tfn__max(p->lengths[b], 0), p->tk);
-    if (p->causal) keys = tfn__min(i + 1, keys);
-    return keys;
-}
-
-/* Of the keys that a query sees a window hides all but the last. */
-static ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
-{
-    if (!TFN__ALL || window <= 0) return 0;
-    return tfn__max(seen - window, 0);
-}
-
-/* Scores of row r of the strip. */
-static ptrdiff_t tfn__scores_of(const tfn__strip *a, ptrdiff_t r)
-{
-    const ptrdiff_t seen = tfn__seen(a->p, a->b, a->row + r);
-    if (!TFN__ALL) return seen;
-    return seen - a->low;
-}
-
-/* The place of row r's first score in the bias of its head. */
-static ptrdiff_t tfn__bias_at(const tfn__strip *a, ptrdiff_t r)
-{
-    const tfn_score_bias *s = &a->p->bias;
-    return a->b * s->sentence + a->h * s->head + s->zero + a->low - (a->row + r);
-}
-
-/* Where the strip's rows begin in q or y, the head's in k or v, and a row's pair in stats. */
-static ptrdiff_t tfn__q_at(const tfn__strip *a, ptrdiff_t ld)
-{
-    return (a->b * a->p->tq + a->row) * ld + a->h * a->size;
-}
-static ptrdiff_t tfn__k_at(const tfn__strip *a, ptrdiff_t ld)
-{
-    return a->b * a->p->tk * ld + a->g * a->size;
-}
-static ptrdiff_t tfn__stats_at(const tfn__strip *a, ptrdiff_t r)
-{
-    return ((a->b * a->p->tq + a->row + r) * a->p->heads + a->h) * 2;
-}
-
-/* Floats of a row of scores, with room to fill its last block of 16, an odd number of cache lines;
- * and of all keys or values of a head, packed or not. */
-static ptrdiff_t tfn__score_ld(ptrdiff_t tk) { return (tk + 31) / 32 * 32 + 16; }
-static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
-{
-    return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
-}
-
-/* The bias of key 0 for the query, whose position is the last of `count`. */
-static const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h)
-{
-    const tfn_score_bias *s = &p->bias;
-    return s->at + b * s->sentence + h * s->head + s->zero - (p->count - 1);
-}
-
-/* Keys that the query of sentence b may read: of a ring more than it has places. */
-static ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b)
-{
-    ptrdiff_t n = p->count;
-    if (p->lengths) n = p->lengths[b];
-    if (!TFN__ALL || p->window <= 0) n = tfn__min(n, p->capacity);
-    return tfn__max(n, 0);
-}
-
-/* The lanes of a block of 16, for comparisons with a count. (A table with -inf is no constant to
- * every compiler.) */
-static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 #endif
-
-#ifdef TFN__BODY
+/* >> attention */
+#if defined TFN__BODY
 /* Of each strip
  *     s = q k^T,  m = max(scale s),  e = exp(scale s - m),  l = sum(e),  y = (e v)/l.
  * m and l are saved. There is no online softmax: rescaling would break the chains. Backward:
@@ -7341,9 +7443,9 @@ static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, pt
         for (ptrdiff_t h = 0; h < group; h++)
             TFN__N(tfn__cached_row)(p, u / p->kv_heads, u % p->kv_heads * group + h, work);
 }
-#endif /* TFN__BODY */
+#endif
 /* >> ffn */
-#ifdef TFN__BODY
+#if defined TFN__BODY
 /* Functions of single values. Activations: ReLU and its square (So et al. 2021, Primer); GELU =
  * x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form; SiLU = x/(1 + exp(-x)); tanh. Gated units
  * y = f(gate) * up (Shazeer 2020): GEGLU with GELU, SwiGLU with SiLU. Nothing is saved: the
@@ -7564,9 +7666,9 @@ static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, cons
     }
 }
 #endif
-#endif /* TFN__BODY */
+#endif
 /* >> embed */
-#ifdef TFN__BODY
+#if defined TFN__BODY
 /* Tokens and positions: rows of a table are looked up, added, or turned by. Their gradients go to
  * the rows that were read, in the order of the tokens, so that the sums have one order; threads
  * share out the columns. */
@@ -7672,53 +7774,9 @@ static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, pt
                 TFN__N(tfn__rotate_head)(y, x, table + (start + t) * head_size, head_size / 2,
                                          inverse, add);
 }
-#endif /* TFN__BODY */
+#endif
 /* >> loss */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Cross-entropy, and the step of an optimizer: `reference` has both in plain loops, without label
- * smoothing and for AdamW alone. */
-
-/* Label smoothing e over n classes spreads `each` on every class and leaves `rest` to the true one:
- * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/V (Szegedy 2016; PyTorch, the
- * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
-static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t n, double *each, double *rest)
-{
-    if (kind) {
-        *each = e / (double)tfn__max(n - 1, 1);
-        *rest = 1 - e - *each;
-    } else {
-        *each = e / (double)tfn__max(n, 1);
-        *rest = 1 - e;
-    }
-}
-
-/* The optimizers share one loop over the weights, in which each has its step. Where a build keeps
- * one of them, its step is the loop's only one, and the others' code is not there. */
-static TFN__FOLD bool tfn__is_optimizer(const tfn_update_args *u, tfn_optimizer which)
-{
-    return tfn__is_kept(TFNORM_OPTIMIZERS, (int)u->optimizer, (int)which);
-}
-
-#ifndef TFNORM_NO_TRAINING
-/* Is the decay added to the gradient, as an L2 penalty is? Else the weights shrink beside the step
- * (Loshchilov & Hutter 2019). */
-static inline bool tfn__decay_is_coupled(const tfn_update_args *u)
-{
-    const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
-    return u->optimizer == TFN_OPTIMIZER_SGD || u->optimizer == TFN_OPTIMIZER_ADAM || torch_radam;
-}
-
-/* Muon's iteration and its arrays, in the scratch: X and the next one, (rows, cols), A and B, (n,
- * n) with n the smaller of both, and what products want. */
-enum { TFN__MUON_STEPS = 5 };
-typedef struct tfn__muon {
-    float    *x, *next, *a, *b, *work;
-    ptrdiff_t rows, cols, n;
-} tfn__muon;
-#endif
-#endif
-
-#ifdef TFN__BODY
+#if defined TFN__BODY
 /* sum(max - x): how far below the maximum the row lies, all classes together. */
 static float TFN__N(tfn__row_below)(const float *x, ptrdiff_t n, float max)
 {
@@ -7808,7 +7866,11 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
         }
     }
 }
-
+#endif
+#endif
+/* >> optimizers */
+#if defined TFN__BODY
+#ifndef TFNORM_NO_TRAINING
 /* -- the optimizers' pass over parameters p and moments m, v, once through memory --------------
  * Moments below 2^-100 become 0: those of a row that is no longer used would end as denormals. So a
  * gradient below 2^-100 counts as 0, the square of one below 2^-50 too, and Adam does not move what
@@ -8240,9 +8302,9 @@ static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const 
     return 0;
 }
 #endif
-#endif /* TFN__BODY */
+#endif
 /* >> table */
-#ifdef TFN__BODY
+#if defined TFN__BODY
 /* The instance's public table, in the order of the struct. Training kernels are NULL without
  * training, so that a decoder links without them, and so are norms that it does not ask for. */
 #ifdef TFNORM_NO_TRAINING       /* a kernel that only training wants */
@@ -8338,9 +8400,11 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #undef TFN__PUT
 #undef TFN__EACH
 #undef TFN__LANES
-#endif /* TFN__BODY */
+#endif
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* The tables of the instruction sets: which of them there are depends on the compiler. */
+
 /* One instance of the kernels per instruction set. Contraction is off in all of them.
  *
  *   AVX-512, AVX2, NEON, WebAssembly, and plain C alone
@@ -8464,8 +8528,8 @@ TFN__SMALL_END
 #undef TFN__PASS
 #undef TFN__APART
 #undef TFN__FETCH
-#endif /* TFN__IMPLEMENTING */
-/* >> quant */
+#endif
+/* >> packing */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* A parameter (rows, cols) of a model: a linear map's, whose inputs are the rows, or a table of
  * words, whose inputs are the columns: what is multiplied with, and what a word's vector is. */
@@ -8474,16 +8538,8 @@ typedef struct tfn__packed {
     bool        table;
     int32_t     rows, cols;
 } tfn__packed;
-#ifndef TFN__QUANT              /* then all are floats */
-static size_t tfn__packed_bytes(const tfn__packed *p)
-{
-    (void)p;
-    return 0;
-}
-#endif
-#endif
 
-#if defined TFN__QUANT && defined TFN__IMPLEMENTING && !defined TFN__BODY
+#ifdef TFN__QUANT
 /* Weights of fewer bits. A matrix of k inputs and n outputs lies in panels of 16 outputs, which are
  * the lanes of the products: a vector holds four inputs of each of its outputs, and one instruction
  * of most processors multiplies them with four quantized inputs and adds up, output by output. No
@@ -8515,7 +8571,65 @@ static size_t tfn__packed_bytes(const tfn__packed *p)
  * bytes each, in the order of the floats that they stand for. */
 enum { TFN__QBLOCK = 32, TFN__QPANEL = 16, TFN__QGROUPS = TFN__QBLOCK / 4,
        TFN__QROWS = 64 };       /* rows that are quantized at once, before the panels pass by */
+static ptrdiff_t tfn__quant_block_bytes(tfn_weights type);
 
+/* Scales lie in memory as in files, the lower byte first, so that a matrix is the same bytes on
+ * every machine. Numbers of 16 bits without a scale are the machine's own, as floats are. */
+static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
+{
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (uint16_t)(h << 8 | h >> 8);
+#else
+    return h;
+#endif
+}
+/* Four bytes of packed weights as the number that they are where lower bytes come first, so that a
+ * hash is the same on any machine. */
+static TFN__INLINE uint32_t tfn__quant_bits(uint32_t u, tfn_weights type)
+{
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    if (type) u = u << 16 | u >> 16;
+    if (tfn__quant_block_bytes(type)) u = (u & 0xff00ff) << 8 | (u >> 8 & 0xff00ff);
+#endif
+    (void)type;
+    return u;
+}
+static TFN__INLINE float tfn__quant_scale(uint16_t h)
+{
+    return tfn__from_bf16(tfn__quant_little(h));
+}
+
+/* The largest |x|, as bits: those of numbers that are not finite are larger than all others. */
+static TFN__INLINE uint32_t tfn__quant_largest(const float *x)
+{
+    uint32_t most = 0;
+    for (int i = 0; i < TFN__QBLOCK; i++) {
+        const uint32_t u = tfn__to_bits(x[i]) & 0x7fffffffu;
+        if (u > most) most = u;
+    }
+    return most;
+}
+#define TFN__QLEAST    0x23800000u      /* bits of 2^-56: a block of smaller numbers is 0 */
+#define TFN__QINFINITE 0x7f800000u
+
+/* What is packed at once of a matrix (k, n). */
+typedef struct tfn__quant_part {
+    ptrdiff_t k, n;
+    ptrdiff_t input, inputs;            /* from `input` on, a multiple of 32; to its end or another
+                                         * multiple */
+    ptrdiff_t output, outputs;
+} tfn__quant_part;
+#endif
+
+#ifndef TFN__QUANT              /* then all are floats */
+static size_t tfn__packed_bytes(const tfn__packed *p)
+{
+    (void)p;
+    return 0;
+}
+#endif
+
+#ifdef TFN__QUANT
 /* Blocks of an output, panels of a matrix. */
 static ptrdiff_t tfn__quant_blocks(ptrdiff_t k) { return (k + TFN__QBLOCK - 1) / TFN__QBLOCK; }
 static ptrdiff_t tfn__quant_panels(ptrdiff_t n) { return (n + TFN__QPANEL - 1) / TFN__QPANEL; }
@@ -8555,32 +8669,6 @@ TFNORM_API size_t tfn_quant_bytes(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
  * Both are exact to read. Trained weights lie well within the range of halves, whose error is an
  * eighth of BF16's; BF16 is what most models of the hub are saved in. */
 
-/* Scales lie in memory as in files, the lower byte first, so that a matrix is the same bytes on
- * every machine. Numbers of 16 bits without a scale are the machine's own, as floats are. */
-static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
-{
-#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    return (uint16_t)(h << 8 | h >> 8);
-#else
-    return h;
-#endif
-}
-/* Four bytes of packed weights as the number that they are where lower bytes come first, so that a
- * hash is the same on any machine. */
-static TFN__INLINE uint32_t tfn__quant_bits(uint32_t u, tfn_weights type)
-{
-#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    if (type) u = u << 16 | u >> 16;
-    if (tfn__quant_block_bytes(type)) u = (u & 0xff00ff) << 8 | (u >> 8 & 0xff00ff);
-#endif
-    (void)type;
-    return u;
-}
-static TFN__INLINE float tfn__quant_scale(uint16_t h)
-{
-    return tfn__from_bf16(tfn__quant_little(h));
-}
-
 /* The nearest, ties to even; a NaN stays one. */
 static uint16_t tfn__to_bf16(float x)
 {
@@ -8613,19 +8701,6 @@ static uint16_t tfn__to_f16(float x)
 /* A block of 32 weights becomes a scale and 32 integers. Packing runs once for a model, when it is
  * quantized, and takes some seconds for 100 million weights; so it is plain C, and looks for the
  * scale with the least error among a few instead of taking the first that fits. */
-
-/* The largest |x|, as bits: those of numbers that are not finite are larger than all others. */
-static TFN__INLINE uint32_t tfn__quant_largest(const float *x)
-{
-    uint32_t most = 0;
-    for (int i = 0; i < TFN__QBLOCK; i++) {
-        const uint32_t u = tfn__to_bits(x[i]) & 0x7fffffffu;
-        if (u > most) most = u;
-    }
-    return most;
-}
-#define TFN__QLEAST    0x23800000u      /* bits of 2^-56: a block of smaller numbers is 0 */
-#define TFN__QINFINITE 0x7f800000u
 
 /* x rounded to the nearest integer, ties to even, of |x| < 2^22, by a sum with 1.5 * 2^23. */
 static TFN__INLINE float tfn__quant_round(float x)
@@ -8725,14 +8800,6 @@ static void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptr
         if (i < count) block[i] = b[i * b_row];
     }
 }
-
-/* What is packed at once of a matrix (k, n). */
-typedef struct tfn__quant_part {
-    ptrdiff_t k, n;
-    ptrdiff_t input, inputs;            /* from `input` on, a multiple of 32; to its end or another
-                                         * multiple */
-    ptrdiff_t output, outputs;
-} tfn__quant_part;
 
 /* All blocks of some outputs. Halves of Q4 are or-ed into bytes that begin as 0. */
 static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const tfn__quant_part *p,
@@ -8859,9 +8926,11 @@ TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrd
  *        plain C          3.8   2.4         3.6   2.3      (gcc; clang 2.8 2.7, 3.6 4.2)
  *
  * One row reads 2.5 MB of Q8 at 78 GB/s here, from the third cache; from memory it would wait. */
-
-/* -- what the products of all instruction sets share ------------------------------------------- */
-
+#endif
+#endif
+/* >> integer_sets */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#ifdef TFN__QUANT
 enum { TFN__QTALL = 4 };        /* rows of inputs that a block of weights, once loaded, serves */
 
 /* One row waits for memory, whose streams the processor follows within pages of 4096 bytes. To ask
@@ -8876,21 +8945,6 @@ typedef struct tfn__quant_panel {
     ptrdiff_t       blocks, bytes;       /* blocks of the panel, bytes of a block */
     bool            four;                /* Q4 */
 } tfn__quant_panel;
-
-/* The panel with which the wanted outputs begin. */
-static tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
-{
-    const uint8_t *w = (const uint8_t *)p->w;
-    const ptrdiff_t panel = p->first / TFN__QPANEL;
-    tfn__quant_panel at;
-    at.blocks = tfn__quant_blocks(p->k);
-    at.bytes = tfn__quant_block_bytes(p->type);
-    at.four = p->type == TFN_WEIGHTS_Q4;
-    at.q = w + panel * at.blocks * at.bytes;
-    at.scales = (const uint16_t *)(const void *)(w + tfn__quant_scales(p->type, p->k, p->outputs));
-    at.scales += panel * at.blocks * TFN__QPANEL;
-    return at;
-}
 
 /* Four bytes as a word. Bytes of weights and of inputs come in alike on any machine, and products
  * are of the same byte of both, so it does not matter which end of a word comes first. */
@@ -8908,6 +8962,30 @@ typedef struct tfn__quant_chains {
     const float *start;                 /* NULL: 0 */
     ptrdiff_t    c_ld, start_ld;
 } tfn__quant_chains;
+#endif
+#if defined TFN__QUANT && defined TFN__X86_WIDE
+#if (defined __clang__ && __clang_major__ >= 12) || (!defined __clang__ && __GNUC__ >= 11)
+#define TFN__QVNNI
+#endif
+#endif
+
+#ifdef TFN__QUANT
+/* -- what the products of all instruction sets share ------------------------------------------- */
+
+/* The panel with which the wanted outputs begin. */
+static tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
+{
+    const uint8_t *w = (const uint8_t *)p->w;
+    const ptrdiff_t panel = p->first / TFN__QPANEL;
+    tfn__quant_panel at;
+    at.blocks = tfn__quant_blocks(p->k);
+    at.bytes = tfn__quant_block_bytes(p->type);
+    at.four = p->type == TFN_WEIGHTS_Q4;
+    at.q = w + panel * at.blocks * at.bytes;
+    at.scales = (const uint16_t *)(const void *)(w + tfn__quant_scales(p->type, p->k, p->outputs));
+    at.scales += panel * at.blocks * TFN__QPANEL;
+    return at;
+}
 
 /* Else what the chains of a tile start with is copied, and the tile into c. A panel may have
  * outputs behind the last one: they are computed and left out, since memory behind a row of c
@@ -8929,9 +9007,7 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
                       (size_t)count * sizeof *y);
 }
 #endif
-
-#if defined TFN__QUANT && defined TFN__IMPLEMENTING && !defined TFN__BODY \
-    && defined TFN__X86_WIDE
+#if defined TFN__QUANT && defined TFN__X86_WIDE
 /* What gcc 12 and clang 14 cannot be asked of a processor: F16C, to convert halves, which all that
  * have AVX2 are known to have, CPUID 1, ECX bit 29; and VNNI on 256 bits as VEX encodes it, CPUID
  * 7.1, EAX bit 4. */
@@ -8947,7 +9023,6 @@ static bool tfn__has_f16c(void)
     return c >> 29 & 1;
 }
 #if (defined __clang__ && __clang_major__ >= 12) || (!defined __clang__ && __GNUC__ >= 11)
-#define TFN__QVNNI
 static bool tfn__has_avx_vnni(void)
 {
     unsigned a = 0;
@@ -8962,9 +9037,107 @@ static bool tfn__has_avx_vnni(void)
 #endif
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
-
+#ifdef TFN__QUANT
+/* One instance per instruction set: the header reads itself, of which all but the body above is
+ * skipped. All have the parts of gcc's -O3 that turn the loops over a block's inputs into vectors;
+ * what else is in them is written in vectors already. VNNI comes in two sets, of 256 bits as AVX
+ * encodes it and of 512, which processors have independently of each other. */
+#undef TFN__IMPLEMENTING
+#define TFN__QUANT_BODY
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
+#pragma GCC push_options
+#pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops", "tree-vectorize")
+#pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
+#define TFN__QTUNED
+#endif
+#include TFNORM_FILE
+#ifdef TFN__X86
+#define TFN__QUSE_SSE2
+#include TFNORM_FILE
+#undef TFN__QUSE_SSE2
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("ssse3"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("ssse3")
+#endif
+#define TFN__QUSE_SSSE3
+#include TFNORM_FILE
+#undef TFN__QUSE_SSSE3
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#ifdef TFN__X86_WIDE
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,f16c")
+#endif
+#define TFN__QUSE_AVX2
+#include TFNORM_FILE
+#undef TFN__QUSE_AVX2
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#ifdef TFN__QVNNI
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,f16c,avxvnni"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,f16c,avxvnni")
+#endif
+#define TFN__QUSE_AVX_VNNI
+#include TFNORM_FILE
+#undef TFN__QUSE_AVX_VNNI
+#ifdef __clang__
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx512vnni,avx2"))), \
+                             apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vnni,avx2")
+#endif
+#define TFN__QUSE_AVX512
+#include TFNORM_FILE
+#undef TFN__QUSE_AVX512
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#endif
+#ifdef TFN__NEON
+#define TFN__QUSE_NEON
+#include TFNORM_FILE
+#undef TFN__QUSE_NEON
+#endif
+#ifdef TFN__WASM
+#define TFN__QUSE_WASM
+#include TFNORM_FILE
+#undef TFN__QUSE_WASM
+#endif
+#ifdef TFN__QTUNED
+#pragma GCC pop_options
+#undef TFN__QTUNED
+#endif
+#undef TFN__QUANT_BODY
+#define TFN__IMPLEMENTING
+#undef TFN__UNROLL
+#undef TFN__FETCH_FAR
+#endif
+#endif
+/* >> integer */
+#if defined TFN__QUANT_BODY
 /* As in simd, but over vectors of 32-bit integers, and floats as wide. A new instruction set gives
- * these macros, a line in the instances below, and one in tfn__quant_of; tests/test_quant.c then
+ * these macros, a line in integer_sets, and one in tfn__quant_of; tests/test_quant.c then
  * compares it with plain loops, to the bit.
  *
  *   QN(name), QW      this instance's name of a function, and lanes
@@ -8980,7 +9153,6 @@ static bool tfn__has_avx_vnni(void)
  *   QSCALE(p)         QW numbers of 16 bits, the upper halves of floats
  *   QFADD, QFMUL, QFSET, QFLOADF, QFSTORE   of floats; each result is rounded
  *   QHALVES(h), QNAN(v)   if the set has it: QW numbers of F16 as floats; one of them is a NaN */
-#ifdef TFN__QUANT_BODY
 /* vpdpbusd multiplies bytes without a sign by bytes with one, and adds four products to each lane.
  * Weights are the former: q + 128, which is q with its upper bit turned round, or the halves of Q4
  * as they are. maskz with all lanes as in simd. */
@@ -9533,106 +9705,15 @@ static const tfn_quant_kernels TFN__QN(tfn__quant_kernels) = {
 #undef TFN__QFSTORE
 #undef TFN__QHALVES
 #undef TFN__QNAN
-#endif /* TFN__QUANT_BODY */
-
-#if defined TFN__QUANT && defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* One instance per instruction set: the header reads itself, of which all but the body above is
- * skipped. All have the parts of gcc's -O3 that turn the loops over a block's inputs into vectors;
- * what else is in them is written in vectors already. VNNI comes in two sets, of 256 bits as AVX
- * encodes it and of 512, which processors have independently of each other. */
-#undef TFN__IMPLEMENTING
-#define TFN__QUANT_BODY
-#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
-#pragma GCC push_options
-#pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops", "tree-vectorize")
-#pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
-#define TFN__QTUNED
 #endif
-#include TFNORM_FILE
-#ifdef TFN__X86
-#define TFN__QUSE_SSE2
-#include TFNORM_FILE
-#undef TFN__QUSE_SSE2
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("ssse3"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("ssse3")
-#endif
-#define TFN__QUSE_SSSE3
-#include TFNORM_FILE
-#undef TFN__QUSE_SSSE3
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
-#ifdef TFN__X86_WIDE
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,f16c")
-#endif
-#define TFN__QUSE_AVX2
-#include TFNORM_FILE
-#undef TFN__QUSE_AVX2
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#ifdef TFN__QVNNI
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,f16c,avxvnni"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,f16c,avxvnni")
-#endif
-#define TFN__QUSE_AVX_VNNI
-#include TFNORM_FILE
-#undef TFN__QUSE_AVX_VNNI
-#ifdef __clang__
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512vnni,avx2"))), \
-                             apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vnni,avx2")
-#endif
-#define TFN__QUSE_AVX512
-#include TFNORM_FILE
-#undef TFN__QUSE_AVX512
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
-#endif
-#ifdef TFN__NEON
-#define TFN__QUSE_NEON
-#include TFNORM_FILE
-#undef TFN__QUSE_NEON
-#endif
-#ifdef TFN__WASM
-#define TFN__QUSE_WASM
-#include TFNORM_FILE
-#undef TFN__QUSE_WASM
-#endif
-#ifdef TFN__QTUNED
-#pragma GCC pop_options
-#undef TFN__QTUNED
-#endif
-#undef TFN__QUANT_BODY
-#define TFN__IMPLEMENTING
-#undef TFN__UNROLL
-#undef TFN__FETCH_FAR
+/* >> products */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#ifdef TFN__QUANT
+/* A tile of a matrix that is unpacked at once, for products in floats: inputs by outputs. */
+enum { TFN__QTILE_K = 64, TFN__QTILE_N = 256 };
 #endif
 
-#if defined TFN__QUANT && defined TFN__IMPLEMENTING && !defined TFN__BODY
+#ifdef TFN__QUANT
 /* -- choice ----------------------------------------------------------------------------------- */
 
 /* All instances have the same bits, so the choice is one of speed alone. A tape asks once, when it
@@ -9759,9 +9840,6 @@ static tfn_quant_rows tfn__quant_rows_in(float *work, ptrdiff_t m, ptrdiff_t k)
     return r;
 }
 
-/* A tile of a matrix that is unpacked at once, for products in floats: inputs by outputs. */
-enum { TFN__QTILE_K = 64, TFN__QTILE_N = 256 };
-
 TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrdiff_t m,
                                     ptrdiff_t n, ptrdiff_t k)
 {
@@ -9839,9 +9917,10 @@ TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels 
     else tfn__quant_floating(f, i, p, work);
 }
 #endif
+#endif
 /* >> reference */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY \
-    && (defined TFNORM_DEBUG || defined TFN__REFERENCE)
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#if (defined TFNORM_DEBUG || defined TFN__REFERENCE)
 /* What the fast kernels compute, once more in plain loops over floats: read this first. It is not
  * compiled unless debugging or the tests ask for it, and the tests want of every instruction set
  * that has a fused multiply-add the bits of these lines.
@@ -10185,6 +10264,7 @@ static inline void tfn__ref_adamw(float *p, const float *g, float *m, float *v, 
     }
 }
 #endif
+#endif
 /* >> choice */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* The table of one instruction set, or NULL: this build does not have it, or this processor.
@@ -10303,53 +10383,378 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     return "canonical";
 }
 #endif
+/* >> optim */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
+enum { TFN__MATRICES_FLAT, TFN__MATRICES_HIDDEN, TFN__MATRICES_ALL };
+enum { TFN__MOMENT_BLOCK = 32 };        /* numbers of FP8 that share an exponent */
+typedef struct tfn__state_rule {
+    uint8_t moments[2], matrices;
+} tfn__state_rule;
+#endif
+
+#if defined TFN__QUANT && !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
+/* All of it is shifts and sums of integers, roots, and squares that need no rounding: nothing that
+ * a machine could do otherwise. A block of FP8, E the exponent of its largest number: a code has a
+ * sign where the moment has one, 4 bits e and a fraction f of 3 or 4 bits, and stands for
+ *
+ *     (1 + f) 2^(E + e - 14), e > 0        f 2^(E - 13), e = 0
+ *
+ * so the largest number has e = 14, and rounding it up may make 15. Codes of a tensor come first,
+ * filled up to blocks with 0, then a byte for each block, E + 127. */
+enum { TFN__MOMENT_PIECE = 256 };       /* numbers at once, a multiple of TFN__MOMENT_BLOCK */
+
+/* A moment of a tensor: 0 the first, 1 the second, which is never below 0. */
+typedef struct tfn__moment {
+    tfn_moment_type type;
+    int   which;
+    void *data;
+    ptrdiff_t count;                    /* numbers of the tensor */
+} tfn__moment;
+#endif
+
+static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
+
+#if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
+/* What the optimizers' rows begin with: see their list. */
+enum {
+    TFN__MOMENT_NONE, TFN__MOMENT_ASKED, TFN__MOMENT_EACH, TFN__MOMENT_REST, TFN__MOMENT_SUMS
+};
+
+/* The rule of an optimizer. Row 0, of a default that was not resolved, keeps nothing. */
+static tfn__state_rule tfn__state_rule_of(tfn_optimizer kind)
+{
+#define TFN__STATE_RULE(first, second, matrices, value, name, formula, paper) \
+    { { TFN__MOMENT_##first, TFN__MOMENT_##second }, TFN__MATRICES_##matrices },
+    static const tfn__state_rule rules[] = {
+        { { TFN__MOMENT_NONE, TFN__MOMENT_NONE }, TFN__MATRICES_FLAT },
+        TFN__OPTIMIZER_LIST(TFN__STATE_RULE)
+    };
+#undef TFN__STATE_RULE
+    return rules[kind];
+}
+
+/* Floats that a moment, 0 or 1, keeps of a tensor; `matrix`: the row counts it as one. */
+static int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_t rows,
+                                  int64_t cols, bool matrix, float beta1)
+{
+    switch (rule->moments[which]) {
+    case TFN__MOMENT_ASKED:
+        if (!(beta1 > 0)) return 0;
+        break;
+    case TFN__MOMENT_EACH:
+        break;
+    case TFN__MOMENT_REST:
+        if (matrix) return 0;
+        break;
+    case TFN__MOMENT_SUMS:
+        if (matrix) return rows + cols;
+        break;
+    default:
+        return 0;
+    }
+    return rows * cols;
+}
+#endif
+
+#ifndef TFNORM_NO_TRAINING
+/* RAdam (Liu et al. 2020, algorithm 2): rho_t, at most rho_end = 2/(1-b2) - 1, tells how many
+ * gradients the second moment has seen. Where it is large enough, the step is r_t times Adam's;
+ * below, the variant decides (tfn_radam has their thresholds). power is b2^t. Returns r_t, or 0
+ * below. */
+static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
+{
+    const double rho_end = 2 / (1 - b2) - 1;
+    const double rho = rho_end - 2 * t * power / (1 - power);
+    bool known = rho >= 5;
+    if (kind == TFN_RADAM_DEFAULT) known = rho > 4;
+    if (kind == TFN_RADAM_PYTORCH) known = rho > 5;
+    if (!known) return 0;
+    return tfn__sqrt(((rho - 4) * (rho - 2) * rho_end) / ((rho_end - 4) * (rho_end - 2) * rho));
+}
+
+/* Adafactor's beta2 of update t: 1 - t^-0.8 (Shazeer & Stern 2018, section 7.2), or if one is
+ * given, what it and Adam's correction of the bias come to, b (1 - b^(t-1))/(1 - b^t) (section
+ * 7.1). */
+static float tfn__adafactor_beta2(double b, double t)
+{
+    if (b > 0) return (float)(b * (1 - tfn__pow(b, t - 1)) / (1 - tfn__pow(b, t)));
+    return (float)(1 - tfn__pow(t, -0.8));
+}
+
+/* What all parameters have in common at update t >= 1: fill step_size, root, adaptive and skip.
+ * Adam's step is lr m^/(sqrt(v^) + eps), m^ = m/(1 - b1^t), v^ = v/(1 - b2^t). eps_inside
+ * (PyTorch's Adam) has eps there, else (fairseq, PyTorch's RAdam) it stands beside sqrt(v):
+ *
+ *   inside   step_size = lr/(1 - b1^t)                step_size m/(sqrt(v)/sqrt(1 - b2^t) + eps)
+ * outside  step_size = lr sqrt(1 - b2^t)/(1 - b1^t)             step_size m/(sqrt(v) + eps)
+ *
+ * RAdam multiplies step_size by r_t; where there is none, the step is lr m^ alone. Schedule-free
+ * AdamW has no m and no b1 here. */
+TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
+{
+    if (!u) return;
+    const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
+    const bool inside = u->eps_inside && !torch_radam;
+    const double power = tfn__pow((double)u->beta2, (double)t);
+    const double root = tfn__sqrt(1 - power);
+    double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t));
+    if (tfn__is_optimizer(u, TFN_OPTIMIZER_SCHEDULE_FREE)) size = (double)u->lr;
+    u->skip = false;
+    u->adaptive = !tfn__is_optimizer(u, TFN_OPTIMIZER_SGD);
+    if (tfn__is_optimizer(u, TFN_OPTIMIZER_RADAM)) {
+        const double rectified = tfn__rectify((double)u->beta2, power, (double)t, u->radam);
+        u->adaptive = rectified > 0;
+        u->skip = !u->adaptive && u->radam == TFN_RADAM_AUTHORS;
+        if (u->adaptive) size *= rectified;
+        if (!u->adaptive && u->radam == TFN_RADAM_DECAY) size = 0;
+    }
+    u->root = 1;
+    if (u->adaptive && inside) u->root = (float)(1 / root);
+    if (u->adaptive && !inside) size *= root;
+    u->step_size = (float)size;
+    if (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
+        u->beta2_now = tfn__adafactor_beta2((double)u->beta2, (double)t);
+}
+#endif
+
+#if defined TFN__QUANT && !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
+/* -- moments of fewer bits: tfn_moment_type ---------------------------------------------------- */
+
+static uint8_t *tfn__moment_exponents(const tfn__moment *m)
+{
+    const ptrdiff_t blocks = (m->count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
+    return (uint8_t *)m->data + blocks * TFN__MOMENT_BLOCK;
+}
+
+/* Bits of the fraction of a code. */
+static int tfn__moment_fraction(const tfn__moment *m) { return 3 + m->which; }
+
+/* The number of a code in a block with this exponent, 0 where it would be a denormal. */
+static float tfn__from_fp8(uint32_t code, uint32_t exponent, int fraction)
+{
+    const uint32_t e = code >> fraction & 15;
+    const uint32_t f = code & ((1u << fraction) - 1);
+    if (exponent == 255) return (float)NAN;
+    if (exponent < 32) return 0;
+    if (e) return tfn__from_bits((exponent + e - 14) << 23 | f << (23 - fraction));
+    return (float)(int32_t)f * tfn__from_bits((exponent - 13 - (uint32_t)fraction) << 23);
+}
+
+/* The code of x >= 0: bits of the fraction that have no place are added to as many random ones, and
+ * carry into the rest as often as their value says. */
+static uint32_t tfn__to_fp8(float x, uint32_t exponent, int fraction, uint32_t random)
+{
+    const uint32_t u = tfn__to_bits(x);
+    const uint32_t drop = 23 - (uint32_t)fraction;
+    const int32_t e = (int32_t)(u >> 23) - (int32_t)exponent + 14;
+    uint32_t bits = (u & 0x7fffffu) | 1u << 23;
+    if (e < -22) bits = 0;
+    else if (e < 1) bits >>= 1 - e;
+    else bits += (uint32_t)(e - 1) << 23;
+    return (bits + (random & ((1u << drop) - 1))) >> drop;
+}
+
+/* BF16: what is neither infinite nor a NaN is rounded as above. */
+static uint16_t tfn__to_bf16_at_random(float x, uint32_t random)
+{
+    const uint32_t u = tfn__to_bits(x);
+    if ((u & 0x7f800000u) == 0x7f800000u) return tfn__to_bf16(x);
+    return (uint16_t)((u + (random & 0xffff)) >> 16);
+}
+
+/* y = numbers at ... at + n - 1; at is a multiple of TFN__MOMENT_BLOCK. */
+static void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n)
+{
+    const int fraction = tfn__moment_fraction(m);
+    const uint16_t *half = (const uint16_t *)m->data + at;
+    const uint8_t *codes = (const uint8_t *)m->data + at;
+    if (m->type == TFN_MOMENT_TYPE_BF16) {
+        for (ptrdiff_t i = 0; i < n; i++) y[i] = tfn__from_bf16(half[i]);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const uint32_t exponent = tfn__moment_exponents(m)[(at + i) / TFN__MOMENT_BLOCK];
+        const float x = tfn__from_fp8(codes[i], exponent, fraction);
+        if (m->which) y[i] = x * x;
+        else if (codes[i] & 0x80) y[i] = -x;
+        else y[i] = x;
+    }
+}
+
+/* A block of n numbers x, and its exponent; draws are counted from `first` on. What the second
+ * moment keeps is the root. */
+static void tfn__moment_block(uint8_t *codes, uint8_t *exponent, float *x, ptrdiff_t n, int which,
+                              tfn_key key, uint64_t first)
+{
+    uint32_t most = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        uint32_t u;
+        if (which) x[i] = TFN__SQRT(x[i]);
+        u = tfn__to_bits(x[i]) & 0x7fffffffu;
+        if (u > most) most = u;
+    }
+    *exponent = (uint8_t)(most >> 23);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * which;
+        const uint32_t u = tfn__to_bits(x[i]);
+        const float size = tfn__from_bits(u & 0x7fffffffu);
+        uint32_t code = 0;
+        if (size > 0) code = tfn__to_fp8(size, *exponent, 3 + which, (uint32_t)random);
+        if (which && size > 0 && !code) code = 1;
+        if (!which) code |= u >> 24 & 0x80;
+        codes[i] = (uint8_t)code;
+    }
+}
+
+/* Numbers at ... at + n - 1 from x, which is used up. Place i of the tensor draws number first + i
+ * of the key, the lower half for the first moment, the upper one for the second. */
+static void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n,
+                              tfn_key key, uint64_t first)
+{
+    uint16_t *half = (uint16_t *)m->data + at;
+    first += (uint64_t)at;
+    if (m->type == TFN_MOMENT_TYPE_BF16) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * m->which;
+            half[i] = tfn__to_bf16_at_random(x[i], (uint32_t)random);
+        }
+        return;
+    }
+    for (ptrdiff_t i = 0; i < n; i += TFN__MOMENT_BLOCK)
+        tfn__moment_block((uint8_t *)m->data + at + i,
+                          tfn__moment_exponents(m) + (at + i) / TFN__MOMENT_BLOCK, x + i,
+                          tfn__min(n - i, TFN__MOMENT_BLOCK), m->which, key,
+                          first + (uint64_t)i);
+}
+#endif
+
+#ifndef TFNORM_ONLY_KERNELS
+/* -- schedules: the rate of an update; formulas stand at the rows, tfn_schedule_kind --------- */
+
+/* r, the share of a decay that is left: 1 at update `from`, then down in equal steps to 0 behind
+ * the last update, so that this one still moves; in fairseq's counting to 0 at the last. Without an
+ * end it stays 1. */
+static double tfn__rate_left(const tfn_schedule *s, double t, double from)
+{
+    double end = (double)s->steps;
+    if (!s->fairseq) end += 1;
+    if (s->steps <= 0 || t <= from) return 1;
+    if (t >= end) return 0;
+    return (end - t) / (end - from);
+}
+
+/* The last update of stable-decay at the peak, S - D: D = decay_steps, by default a tenth of all,
+ * and from 1 to what the warm-up leaves. */
+static double tfn__stable_until(const tfn_schedule *s)
+{
+    const int64_t most = s->steps - s->warmup;
+    int64_t decay = s->decay_steps;
+    if (decay <= 0) decay = s->steps / 10;
+    if (decay < 1) decay = 1;
+    if (decay > most) decay = most;
+    return (double)(s->steps - decay);
+}
+
+/* c d^-1/2 min(t^-1/2, t W^-3/2), Vaswani 2017, eq. 3; lr is the factor c, d the width. In
+ * fairseq's counting t begins with 0, whose rate is 0. */
+static double tfn__noam(const tfn_schedule *s, double t, double width)
+{
+    double warm = 1;
+    double lowest;
+    double fall = 0;
+    if (s->warmup > 1) warm = (double)s->warmup;
+    if (width < 1) width = 1;
+    lowest = t * tfn__pow(warm, -1.5);
+    if (t > 0) fall = tfn__pow(t, -0.5);
+    if (!(lowest < fall)) lowest = fall;
+    return (double)s->lr * tfn__pow(width, -0.5) * lowest;
+}
+
+/* A of the inverse square root: the end of the warm-up, where both formulas give lr. */
+static double tfn__inverse_sqrt_anchor(const tfn_schedule *s)
+{
+    if (s->anchor > 0) return (double)s->anchor;
+    if (s->warmup > 0) return (double)s->warmup;
+    return 1;
+}
+
+static double tfn__t_fixup_anchor(const tfn_schedule *s)
+{
+    if (s->anchor > 0) return (double)s->anchor;
+    return 4000;              /* Huang et al. 2020 */
+}
+
+/* The rate behind the warm-up. Those that end fall from lr to lr_min, which comes behind the last
+ * update. */
+static double tfn__decayed(const tfn_schedule *s, double t)
+{
+    const double lr = (double)s->lr;
+    const double least = (double)s->lr_min;
+    const double left = tfn__rate_left(s, t, (double)s->warmup);
+    double anchor;
+    double power = 1;
+    double root;
+    switch (s->kind) {
+    case TFN_SCHEDULE_INVERSE_SQRT:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_INVERSE_SQRT)) return lr;
+        anchor = tfn__inverse_sqrt_anchor(s);
+        if (t <= anchor) return lr;
+        return lr * tfn__sqrt(anchor / t);
+    case TFN_SCHEDULE_T_FIXUP:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_T_FIXUP)) return lr;
+        anchor = tfn__t_fixup_anchor(s);
+        return lr * tfn__sqrt(anchor / (anchor + t - (double)s->warmup));
+    case TFN_SCHEDULE_LINEAR:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_LINEAR)) return lr;
+        return least + (lr - least) * left;
+    case TFN_SCHEDULE_POLYNOMIAL:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_POLYNOMIAL)) return lr;
+        if (left <= 0) return least;
+        if (s->power > 0) power = (double)s->power;
+        return least + (lr - least) * tfn__pow(left, power);
+    case TFN_SCHEDULE_COSINE:    /* (1 - cos a)/2 is sin(a/2)^2, which keeps its digits */
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_COSINE)) return lr;
+        root = tfn__sin(3.14159265358979323846 / 2 * left);
+        return least + (lr - least) * root * root;
+    case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_WARMUP_STABLE_DECAY)) return lr;
+        return least + (lr - least) * tfn__rate_left(s, t, tfn__stable_until(s));
+    default:
+        return lr;               /* constant; step, which step_at lowers */
+    }
+}
+
+/* Noam has one formula; all others a linear warm-up, from lr_init at 0 to lr at its last update,
+ * and then their own. step_at applies to any of them. */
+TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width)
+{
+    double lr;
+    if (!s) return (float)NAN;
+    if (s->frozen) return 0;
+    const double warm = (double)s->warmup;
+    const double first = (double)s->lr_init;
+    double counted = (double)t;
+    if (s->fairseq) counted = (double)(t - 1);
+
+    if (tfn__is_kept(TFNORM_SCHEDULES, (int)s->kind, TFN_SCHEDULE_NOAM))
+        lr = tfn__noam(s, counted, (double)width);
+    else if (s->warmup > 0 && counted <= warm)
+        lr = first + counted * ((double)s->lr - first) / warm;
+    else
+        lr = tfn__decayed(s, counted);
+
+    if (s->step_at > 0 && t > s->step_at) {
+        double factor = 0.1;
+        if (s->step_factor > 0) factor = (double)s->step_factor;
+        lr *= factor;
+    }
+    return (float)lr;
+}
+#endif /* TFNORM_ONLY_KERNELS */
+#endif
 /* >> tape */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* From here on no loop is hot, and gcc may take less time: O1 for the tape, which runs once for
- * every node of a tiny model's token (Og there costs such a token 15 %), Og for what follows it. */
-#if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
-#pragma GCC push_options
-#pragma GCC optimize("O1", "fp-contract=off")
-#endif
-/* A tape is a graph of operations that is recorded once, planned once and run many times.
- *
- * RECORD. A call such as tfn_linear(t, x, w, b, act) computes nothing. It checks shapes and appends
- * a tfn_node: the operation, the nodes it reads, the rows and columns it makes. A tfn_var is the
- * number of a node. Rows are symbols (B*Tt, see tfn_rows), so that one tape runs every batch within
- * its capacities. Leaves (parameters, tables, buffers, inputs) do no work: they name memory that
- * the caller binds.
- *
- * PLAN. tfn_tape_plan writes the timeline, a list of entries in the order in which they will run.
- * First the forward of each node; then, if the tape trains, the gradient 1 of the last value and
- * the backward of the nodes in reverse. Of x - linear - norm - loss:
- *
- *     0 linear   1 norm   2 loss   3 seed   4 loss'   5 norm'   6 linear'
- *
- * A buffer is a node's value, what its forward saves for its backward, or its gradient. It lives
- * from the first entry that touches it to the last. The value of the linear above lives from 0 to
- * 5, because the backward of the norm reads it; that of the norm from 1 to 4; the gradient of the
- * norm from 4 to 5. Buffers that never live at one time share memory: they are placed largest
- * first, each at the lowest offset that is free during its life. Without a backward lives are
- * short, which is why inference needs a fraction of the memory. The workspace is one block:
- *
- *     work:  scratch of thread 0 | of thread 1 | ... | values, saved arrays and gradients, shared
- *
- * RUN. tfn_tape_forward walks the entries up to forward_count, tfn_tape_backward the others. An
- * entry's tfn__call holds the pointers and sizes of this run; the operation's row in TFN__OPS names
- * the function for it. An entry is cut into chunks, which threads share out. Each output is
- * written by one chunk, in one order: neither the number of threads nor their speed changes a bit.
- *
- * GRADIENTS add up where a value has several readers. The plan knows which of them comes first on
- * the timeline: that one stores, the others add (grad_add), and nothing is cleared in advance. A
- * parameter that no gradient reaches is cleared by tfn_tape_backward.
- *
- * RECOMPUTATION (tfn_recompute) trades time for memory: values of a segment die in the forward, and
- * their forward runs again (TFN__REDO) just before the backward of their segment. Such a value has
- * two lives, each with a place of its own: value[0] and value[1].
- *
- * A new operation is a kernel pair, two functions here that call it for a chunk, a row of TFN__OPS,
- * and a function that records it; the rules at the end of this file walk through one. */
-
 /* What a call of an operation sees: pointers and sizes of this run. Absent inputs, gradients that
  * nobody wants and saved arrays of a tape that does not train are NULL, and every function below
  * must expect that. `add` of an input is the store-or-add flag that its kernel takes; an input that
@@ -10388,8 +10793,6 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
        TFN__PROBED = 32,           /* a probe watches it */
        TFN__BATCH_STATISTICS = 64, /* saves saved_cols floats in all, read after the run */
        TFN__LAYER = 128 };         /* output of a layer, or what the first one reads */
-
-/* -- the operations -------------------------------------------------------------------------- */
 
 /* A row: the name in messages; the forward, and into how many chunks it is cut; the backward, and
  * into how many; what the backward reads. Leaves, which do nothing, stand up to INPUT. Builds
@@ -10568,6 +10971,64 @@ enum { TFN__CACHE_KV_HEADS, TFN__CACHE_CAPACITY, TFN__CACHE_PLACE, TFN__CACHE_TY
 enum { TFN__PROBE_ID };                                     /* what the callback is told */
 enum { TFN__CUSTOM_INDEX };                                 /* of the tape's `custom` */
 
+/* Items first ... first + count - 1 of rows, columns or values. */
+typedef struct tfn__range {
+    ptrdiff_t first, count;
+} tfn__range;
+
+/* A matrix in memory by its strides: element (i, j) is at[i*row + j*col]. */
+typedef struct tfn__matrix {
+    const float *at;
+    ptrdiff_t row, col;
+} tfn__matrix;
+
+/* From here on no loop is hot, and gcc may take less time: O1 for the tape, which runs once for
+ * every node of a tiny model's token (Og there costs such a token 15 %), Og for what follows it. */
+#if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC push_options
+#pragma GCC optimize("O1", "fp-contract=off")
+#endif
+/* A tape is a graph of operations that is recorded once, planned once and run many times.
+ *
+ * RECORD. A call such as tfn_linear(t, x, w, b, act) computes nothing. It checks shapes and appends
+ * a tfn_node: the operation, the nodes it reads, the rows and columns it makes. A tfn_var is the
+ * number of a node. Rows are symbols (B*Tt, see tfn_rows), so that one tape runs every batch within
+ * its capacities. Leaves (parameters, tables, buffers, inputs) do no work: they name memory that
+ * the caller binds.
+ *
+ * PLAN. tfn_tape_plan writes the timeline, a list of entries in the order in which they will run.
+ * First the forward of each node; then, if the tape trains, the gradient 1 of the last value and
+ * the backward of the nodes in reverse. Of x - linear - norm - loss:
+ *
+ *     0 linear   1 norm   2 loss   3 seed   4 loss'   5 norm'   6 linear'
+ *
+ * A buffer is a node's value, what its forward saves for its backward, or its gradient. It lives
+ * from the first entry that touches it to the last. The value of the linear above lives from 0 to
+ * 5, because the backward of the norm reads it; that of the norm from 1 to 4; the gradient of the
+ * norm from 4 to 5. Buffers that never live at one time share memory: they are placed largest
+ * first, each at the lowest offset that is free during its life. Without a backward lives are
+ * short, which is why inference needs a fraction of the memory. The workspace is one block:
+ *
+ *     work:  scratch of thread 0 | of thread 1 | ... | values, saved arrays and gradients, shared
+ *
+ * RUN. tfn_tape_forward walks the entries up to forward_count, tfn_tape_backward the others. An
+ * entry's tfn__call holds the pointers and sizes of this run; the operation's row in TFN__OPS names
+ * the function for it. An entry is cut into chunks, which threads share out. Each output is
+ * written by one chunk, in one order: neither the number of threads nor their speed changes a bit.
+ *
+ * GRADIENTS add up where a value has several readers. The plan knows which of them comes first on
+ * the timeline: that one stores, the others add (grad_add), and nothing is cleared in advance. A
+ * parameter that no gradient reaches is cleared by tfn_tape_backward.
+ *
+ * RECOMPUTATION (tfn_recompute) trades time for memory: values of a segment die in the forward, and
+ * their forward runs again (TFN__REDO) just before the backward of their segment. Such a value has
+ * two lives, each with a place of its own: value[0] and value[1].
+ *
+ * A new operation is a kernel pair, two functions here that call it for a chunk, a row of TFN__OPS,
+ * and a function that records it; the rules at the end of this file walk through one. */
+
+/* -- the operations -------------------------------------------------------------------------- */
+
 /* -- how an operation's work is cut into chunks: each output has one writer, so that neither
  * the number of threads nor the order of the chunks can change a bit
  * -------------------------------- */
@@ -10586,11 +11047,6 @@ enum { TFN__CHUNK_FLOATS = 16384,       /* of elementwise work, in whole rows */
        TFN__PRODUCT_ROWS = 128,         /* of a matrix product: a block of so many rows, */
        TFN__PRODUCT_COLS = 256,         /* and of so many columns, where rows are few */
        TFN__PRODUCT_MANY_ROWS = 256 };  /* rows are many from here on, for each thread */
-
-/* Items first ... first + count - 1 of rows, columns or values. */
-typedef struct tfn__range {
-    ptrdiff_t first, count;
-} tfn__range;
 
 /* Range number `chunk` of n items that are cut into ranges of `step`; the last is shorter. */
 static tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
@@ -10653,12 +11109,6 @@ static tfn__range tfn__my_values(const tfn__call *c)
     s.count *= c->cols;
     return s;
 }
-
-/* A matrix in memory by its strides: element (i, j) is at[i*row + j*col]. */
-typedef struct tfn__matrix {
-    const float *at;
-    ptrdiff_t row, col;
-} tfn__matrix;
 
 /* Rows of `cols` floats, one behind the other. */
 static tfn__matrix tfn__matrix_of(const float *at, ptrdiff_t cols)
@@ -10740,6 +11190,11 @@ static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t
     tfn__product_block(c, p, chunk);
     c->k->matmul(p, c->work);
 }
+#endif
+/* >> op_linear */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Operations of linear maps: y = act(x W + b) in every form the model needs, and the helpers that
+ * tell which rows of a padded batch count. The records of these operations are in record_ops. */
 
 /* -- linear: y = act(x W + b), or act(x W^T + b). in: x, W, b or none -------------------------- */
 
@@ -11034,12 +11489,17 @@ static void tfn__frames_op(const tfn__call *c)
         if (i < counted) y[i] = x[i];
     }
 }
-
-/* -- norms of rows. in: x, gain, bias (or none); number: eps, slope of AdaNorm ---------------- */
-
+#endif
+/* >> op_norms */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* The kind shares its slot with flags, of which a kind (below 256) has no bit. */
 enum { TFN__NORM_KIND_MASK = 255,
        TFN__NORM_OFFSET = 256, TFN__NORM_DETACH_MEAN = 512, TFN__NORM_DETACH_STD = 1024 };
+
+/* Operations of norms (rows, single values, columns over a batch) and of convolution. Each pair of
+ * functions unpacks a tfn__call and runs the kernel on its chunk; the mathematics is there. */
+
+/* -- norms of rows. in: x, gain, bias (or none); number: eps, slope of AdaNorm ---------------- */
 
 /* The two parts of the slot. */
 static int tfn__norm_kind_of(const tfn_node *n)
@@ -11439,6 +11899,10 @@ static void tfn__columns_backward(const tfn__call *c)
 }
 #endif
 #endif
+#endif
+/* >> op_values */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Operations on single values: activations, sums, scales, dropout and their backwards. */
 
 /* -- elementwise ----------------------------------------------------------------------------- */
 
@@ -11911,6 +12375,16 @@ static void tfn__magnitude_backward(const tfn__call *c)
     }
 }
 #endif
+#endif
+/* >> op_attention */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* They lie in the state, which outlives a run: keys with the time in lanes, as their products want
+ * them. Three operations name a cache: TFN__OP_CACHE appends the rows of this run, TFN__OP_ENCODED
+ * stores the keys and values of the encoder's output, and TFN__OP_MEMORY, a leaf of the decoder's
+ * tape, says where the encoder's tape has stored them. in: k, v */
+enum { TFN__CACHE_ALIGN = 64 };         /* floats: places in the state are multiples of this */
+
+/* Operations of embeddings, positions, attention, and the key/value caches of decoding. */
 
 /* -- embeddings and positions ---------------------------------------------------------------- */
 
@@ -12205,12 +12679,6 @@ static void tfn__attend_backward(const tfn__call *c)
 
 /* -- caches of decoding: keys (B, G, D, capacity), behind them values (B, G, capacity, D) ------ */
 
-/* They lie in the state, which outlives a run: keys with the time in lanes, as their products want
- * them. Three operations name a cache: TFN__OP_CACHE appends the rows of this run, TFN__OP_ENCODED
- * stores the keys and values of the encoder's output, and TFN__OP_MEMORY, a leaf of the decoder's
- * tape, says where the encoder's tape has stored them. in: k, v */
-enum { TFN__CACHE_ALIGN = 64 };         /* floats: places in the state are multiples of this */
-
 /* Where the keys and the values of a cache begin. */
 static float *tfn__key_cache(const tfn__call *c, const tfn_node *cache)
 {
@@ -12340,12 +12808,22 @@ static void tfn__cached_op(const tfn__call *c)
         c->k->attention_cached(&p, 0, p.batch * p.kv_heads, c->work);
     }
 }
-
-/* -- loss: -log p(target) of each row. in: logits; number: smoothing -------------------------- */
-
+#endif
+/* >> op_loss */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Saved are maximum and sum of each row's softmax, (rows, 2), behind them the losses without
  * smoothing, (rows). */
 enum { TFN__LOSS_SAVED = 3 };
+
+/* The user's own operation that a node runs, and what its functions see. */
+static TFN__INLINE const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const tfn_node *n)
+{
+    return t->custom + n->arg[TFN__CUSTOM_INDEX];
+}
+
+/* Operations of the losses, of probes, and those that a program adds by tfn_custom. */
+
+/* -- loss: -log p(target) of each row. in: logits; number: smoothing -------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
 /* Chunks of the loss are cut by rows, anywhere in a sentence, and the kernel takes rows side by
@@ -12553,12 +13031,6 @@ static void tfn__probe_forward(const tfn__call *c)
         c->r->probe(c->r->probe_user, c->n->arg[TFN__PROBE_ID], c->x[0], c->x_rows[0],
                     c->x_cols[0], false);
 }
-
-/* The user's own operation that a node runs, and what its functions see. */
-static TFN__INLINE const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const tfn_node *n)
-{
-    return t->custom + n->arg[TFN__CUSTOM_INDEX];
-}
 /* The part of a call that is public, with the user's pointer. */
 static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
 {
@@ -12600,7 +13072,9 @@ static void tfn__custom_backward(const tfn__call *c)
     tfn__custom_of(c->t, c->n)->backward(&a);
 }
 #endif
-
+#endif
+/* >> op_table */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* A row of TFN__OPS. */
 typedef struct tfn__op {
     const char     *name;
@@ -12610,9 +13084,23 @@ typedef struct tfn__op {
     tfn__chunks_fn *backward_chunks;
     uint8_t         reads;
 } tfn__op;
+
+/* The table of operations: one row for each, from the list TFN__OPS in tape.h. */
+
 #define TFN__OP_ROW(id, name, forward, chunks, backward, backward_chunks, reads) \
     { name, forward, chunks, TFN__BACK(backward), TFN__BACK(backward_chunks), (uint8_t)(reads) },
 static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
+#endif
+/* >> record */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+enum { TFN__MOST_NODES = 1000000 };     /* a timeline's entry is 8 times the node, in 32 bits */
+static tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *op,
+                                    const char *text, int64_t found, int64_t wanted);
+#define tfn__tape_error(t, status, op, text, found, wanted)                                        \
+    tfn__keep_tape_error(t, status, op, TFN__SAID(text), found, wanted)
+/* The most frequent error: a size that does not fit. */
+#define tfn__bad_shape(t, op, text, found, wanted)                                                 \
+    tfn__tape_error(t, TFN_BAD_SHAPE, op, text, found, wanted)
 
 /* -- record ---------------------------------------------------------------------------------- */
 /* Once for a model: what its nodes are asked for is worth no time to optimize. */
@@ -12642,7 +13130,6 @@ static const union tfn__zero_node {
  * bytes; the seed's entry is in the slack. */
 #define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)
 #define TFN__TAPE_SLACK (4 * TFN__ALIGN)
-enum { TFN__MOST_NODES = 1000000 };     /* a timeline's entry is 8 times the node, in 32 bits */
 
 /* Enough for any tape of so many nodes; tfn_tape.peak says afterwards what was used. */
 TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
@@ -12685,29 +13172,17 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
 }
 
 /* The tape's first error, with the place where recording was. */
-static tfn_var tfn__tape_error(tfn_tape *t, tfn_status status, const char *op, const char *text,
-                               int64_t found, int64_t wanted)
+static tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *op,
+                                    const char *text, int64_t found, int64_t wanted)
 {
     bool first = t->error.status == TFN_OK;
-    tfn__fail(&t->error, status, op, text, found, wanted);
+    tfn__keep_error(&t->error, status, op, text, found, wanted);
     if (first) {
         t->error.node = t->count;
         t->error.layer = t->layer;
     }
     return tfn__none;
 }
-/* The most frequent error: a size that does not fit. */
-static tfn_var tfn__bad_shape(tfn_tape *t, const char *op, const char *text, int64_t found,
-                              int64_t wanted)
-{
-    return tfn__tape_error(t, TFN_BAD_SHAPE, op, text, found, wanted);
-}
-#ifdef TFNORM_NO_MESSAGES
-#define tfn__tape_error(t, status, op, text, found, wanted)                                        \
-    tfn__tape_error(t, status, op, TFN__SAID(text), found, wanted)
-#define tfn__bad_shape(t, op, text, found, wanted)                                                 \
-    tfn__bad_shape(t, op, TFN__SAID(text), found, wanted)
-#endif
 
 /* Whether a tape takes another operation. */
 static bool tfn__recording(tfn_tape *t)
@@ -12977,6 +13452,14 @@ static tfn_var tfn__frames(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t col
     t->inputs_read |= UINT32_C(1) << slot;
     return tfn__var_with(t, tfn__record_leaf(t, TFN__OP_FRAMES, (int)rows, 1, cols), slot, 0);
 }
+TFN__RARE_END
+#endif
+/* >> record_ops */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* The public functions that record one operation each: they check shapes and append a node. */
+
+/* Once for a model: what its nodes are asked for is worth no time to optimize. */
+TFN__RARE
 
 /* -- linear maps and norms ------------------------------------------------------------------- */
 
@@ -13700,18 +14183,14 @@ TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)
 {
     if (tfn__recording(t)) t->segment = segment;
 }
-
 TFN__RARE_END
-/* -- plan: the timeline, then a place for every buffer by liveness --------------------------- */
-
+#endif
+/* >> plan */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Kinds of entries. REDO is a forward in the second life; SEED writes the gradient 1 of the last
  * value; PREPARE takes a linear map's gradient back through its activation. */
 enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD, TFN__ENTRY_KINDS = 8 };
 
-static int32_t tfn__timeline_entry(int32_t node, int32_t kind)
-{
-    return node*TFN__ENTRY_KINDS + kind;
-}
 /* The two parts of an entry. */
 static TFN__INLINE int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
 static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
@@ -13719,6 +14198,28 @@ static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__
 /* Buffers of a node: value and saved, in training also those of the second life and the gradient.
  * Life l of the value is buffer TFN__VALUE + 2*l; so is that of what is saved. */
 enum { TFN__VALUE, TFN__SAVE, TFN__VALUE2, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
+
+/* Which life of a node an entry sees: once the backward has begun, the second, if there is one. */
+static TFN__INLINE int tfn__life_of(const tfn_node *n, bool again)
+{
+    if (again && (n->flags & TFN__AGAIN)) return 1;
+    return 0;
+}
+
+/* A buffer while the plan is made: its life on the timeline (first -1: none) and its place. */
+typedef struct tfn__item {
+    int64_t size, at;           /* floats; offset among the values */
+    int32_t first, last;        /* entries; last = order_count: to the end, and after it */
+    int32_t next;               /* the placed item behind this one, or -1 */
+    int32_t owner;              /* node * TFN__BUFFERS + buffer, in rising order */
+} tfn__item;
+
+/* -- plan: the timeline, then a place for every buffer by liveness --------------------------- */
+
+static int32_t tfn__timeline_entry(int32_t node, int32_t kind)
+{
+    return node*TFN__ENTRY_KINDS + kind;
+}
 
 /* How many of these a node of this tape has. */
 static int tfn__buffers(const tfn_tape *t)
@@ -13735,13 +14236,6 @@ static bool tfn__outside(const tfn_node *n)
 {
     return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_ENCODED
         || n->op == TFN__OP_PROBE;
-}
-
-/* Which life of a node an entry sees: once the backward has begun, the second, if there is one. */
-static TFN__INLINE int tfn__life_of(const tfn_node *n, bool again)
-{
-    if (again && (n->flags & TFN__AGAIN)) return 1;
-    return 0;
 }
 
 /* Rows of a value in a run of these sizes. */
@@ -13964,14 +14458,6 @@ static void tfn__make_order(tfn_tape *t)
  * packing with one side fixed); placing the largest first comes close, since the small ones fill
  * the gaps that the large ones leave. Its cost is the square of the number of items at worst,
  * once. */
-
-/* A buffer while the plan is made: its life on the timeline (first -1: none) and its place. */
-typedef struct tfn__item {
-    int64_t size, at;           /* floats; offset among the values */
-    int32_t first, last;        /* entries; last = order_count: to the end, and after it */
-    int32_t next;               /* the placed item behind this one, or -1 */
-    int32_t owner;              /* node * TFN__BUFFERS + buffer, in rising order */
-} tfn__item;
 
 /* The items of a tape, every buffer of every node that has a place in the workspace. */
 typedef struct tfn__layout {
@@ -14320,8 +14806,10 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     t->planned = true;
     return TFN_OK;
 }
-
 TFN__RARE_END
+#endif
+/* >> run */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* -- run ------------------------------------------------------------------------------------- */
 
 /* A run changes nothing of the tape: sizes, regions, tokens and random key are all in tfn_run. The
@@ -14834,7 +15322,7 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
     tfn__run_entries(t, r, t->forward_count, t->order_count);
     return TFN_OK;
 }
-#endif /* TFN__IMPLEMENTING */
+#endif
 /* >> topologies */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
@@ -14898,13 +15386,13 @@ static int32_t tfn__sublayers(const tfn_place *p)
     return 2 * p->depth;
 }
 #endif
+#define TFN__METHODS          /* reads the blocks of `methods` */
 #endif
-
+/* >> methods */
+#if defined TFN__METHODS
 /* The blocks. In formulas: x the stream, x_0 the layer's input, y_k the layers' outputs (y_0 the
  * embedding), N a norm of the chosen kind, F a sub-layer, A attention, l the layer from 1, L the
  * depth of the stack, N and M the depths of encoder and decoder, C the width. */
-#if (defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS) \
-    || defined TFN__ROWS
 
 /* -- Pre-LN and Post-LN ----------------------------------------------------------------------
  * Xiong et al. 2020, table 1. Post-LN norms the stream itself, so its gradients shrink at each norm
@@ -15777,14 +16265,13 @@ TFN__RECIPE("centernorm", "pre", "centernorm", "xavier")
 /* -- a norm of length 1 alone on Pre-LN ------------------------------------------------------ */
 TFN__RECIPE("l2norm", "pre", "l2norm", "xavier")
 #endif /* TFN__EXTRA_NORMS */
-
-#endif /* the blocks */
+#endif
+/* >> method_tables */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* -- tables of the rows ---------------------------------------------------------------------- */
 
-/* Each table defines its rows, and includes this file with nothing but TFN__ROWS to be read. */
+/* Each table defines its rows and reads the blocks again, with TFN__IMPLEMENTING off. */
 #undef TFN__RULES
-#define TFN__ROWS
 #undef TFN__IMPLEMENTING
 
 /* Norms: which function (kind), what is learned (flags); eps 0: 1e-5; part 0: of all features. */
@@ -15890,7 +16377,7 @@ static const tfn_recipe tfn__recipes[] = {
 #include TFNORM_FILE
 };
 #define TFN__IMPLEMENTING
-#undef TFN__ROWS
+#undef TFN__METHODS
 #undef TFN__RECIPE
 #undef TFN__TOPOLOGY
 #undef TFN__AGGREGATED
@@ -15950,393 +16437,9 @@ TFN__LOOKUP(init, tfn_init_rule, tfn__inits)
 TFN__LOOKUP(recipe, tfn_recipe, tfn__recipes)
 #undef TFN__LOOKUP
 TFN__RARE_END
-#endif /* TFN__IMPLEMENTING */
-/* >> optim */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY
-
-static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
-
-#if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
-/* What the optimizers' rows begin with: see their list. */
-enum {
-    TFN__MOMENT_NONE, TFN__MOMENT_ASKED, TFN__MOMENT_EACH, TFN__MOMENT_REST, TFN__MOMENT_SUMS
-};
-enum { TFN__MATRICES_FLAT, TFN__MATRICES_HIDDEN, TFN__MATRICES_ALL };
-enum { TFN__MOMENT_BLOCK = 32 };        /* numbers of FP8 that share an exponent */
-typedef struct tfn__state_rule {
-    uint8_t moments[2], matrices;
-} tfn__state_rule;
-
-/* The rule of an optimizer. Row 0, of a default that was not resolved, keeps nothing. */
-static tfn__state_rule tfn__state_rule_of(tfn_optimizer kind)
-{
-#define TFN__STATE_RULE(first, second, matrices, value, name, formula, paper) \
-    { { TFN__MOMENT_##first, TFN__MOMENT_##second }, TFN__MATRICES_##matrices },
-    static const tfn__state_rule rules[] = {
-        { { TFN__MOMENT_NONE, TFN__MOMENT_NONE }, TFN__MATRICES_FLAT },
-        TFN__OPTIMIZER_LIST(TFN__STATE_RULE)
-    };
-#undef TFN__STATE_RULE
-    return rules[kind];
-}
-
-/* Floats that a moment, 0 or 1, keeps of a tensor; `matrix`: the row counts it as one. */
-static int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_t rows,
-                                  int64_t cols, bool matrix, float beta1)
-{
-    switch (rule->moments[which]) {
-    case TFN__MOMENT_ASKED:
-        if (!(beta1 > 0)) return 0;
-        break;
-    case TFN__MOMENT_EACH:
-        break;
-    case TFN__MOMENT_REST:
-        if (matrix) return 0;
-        break;
-    case TFN__MOMENT_SUMS:
-        if (matrix) return rows + cols;
-        break;
-    default:
-        return 0;
-    }
-    return rows * cols;
-}
 #endif
-
-#ifndef TFNORM_NO_TRAINING
-/* RAdam (Liu et al. 2020, algorithm 2): rho_t, at most rho_end = 2/(1-b2) - 1, tells how many
- * gradients the second moment has seen. Where it is large enough, the step is r_t times Adam's;
- * below, the variant decides (tfn_radam has their thresholds). power is b2^t. Returns r_t, or 0
- * below. */
-static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
-{
-    const double rho_end = 2 / (1 - b2) - 1;
-    const double rho = rho_end - 2 * t * power / (1 - power);
-    bool known = rho >= 5;
-    if (kind == TFN_RADAM_DEFAULT) known = rho > 4;
-    if (kind == TFN_RADAM_PYTORCH) known = rho > 5;
-    if (!known) return 0;
-    return tfn__sqrt(((rho - 4) * (rho - 2) * rho_end) / ((rho_end - 4) * (rho_end - 2) * rho));
-}
-
-/* Adafactor's beta2 of update t: 1 - t^-0.8 (Shazeer & Stern 2018, section 7.2), or if one is
- * given, what it and Adam's correction of the bias come to, b (1 - b^(t-1))/(1 - b^t) (section
- * 7.1). */
-static float tfn__adafactor_beta2(double b, double t)
-{
-    if (b > 0) return (float)(b * (1 - tfn__pow(b, t - 1)) / (1 - tfn__pow(b, t)));
-    return (float)(1 - tfn__pow(t, -0.8));
-}
-
-/* What all parameters have in common at update t >= 1: fill step_size, root, adaptive and skip.
- * Adam's step is lr m^/(sqrt(v^) + eps), m^ = m/(1 - b1^t), v^ = v/(1 - b2^t). eps_inside
- * (PyTorch's Adam) has eps there, else (fairseq, PyTorch's RAdam) it stands beside sqrt(v):
- *
- *   inside   step_size = lr/(1 - b1^t)                step_size m/(sqrt(v)/sqrt(1 - b2^t) + eps)
- * outside  step_size = lr sqrt(1 - b2^t)/(1 - b1^t)             step_size m/(sqrt(v) + eps)
- *
- * RAdam multiplies step_size by r_t; where there is none, the step is lr m^ alone. Schedule-free
- * AdamW has no m and no b1 here. */
-TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
-{
-    if (!u) return;
-    const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
-    const bool inside = u->eps_inside && !torch_radam;
-    const double power = tfn__pow((double)u->beta2, (double)t);
-    const double root = tfn__sqrt(1 - power);
-    double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t));
-    if (tfn__is_optimizer(u, TFN_OPTIMIZER_SCHEDULE_FREE)) size = (double)u->lr;
-    u->skip = false;
-    u->adaptive = !tfn__is_optimizer(u, TFN_OPTIMIZER_SGD);
-    if (tfn__is_optimizer(u, TFN_OPTIMIZER_RADAM)) {
-        const double rectified = tfn__rectify((double)u->beta2, power, (double)t, u->radam);
-        u->adaptive = rectified > 0;
-        u->skip = !u->adaptive && u->radam == TFN_RADAM_AUTHORS;
-        if (u->adaptive) size *= rectified;
-        if (!u->adaptive && u->radam == TFN_RADAM_DECAY) size = 0;
-    }
-    u->root = 1;
-    if (u->adaptive && inside) u->root = (float)(1 / root);
-    if (u->adaptive && !inside) size *= root;
-    u->step_size = (float)size;
-    if (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
-        u->beta2_now = tfn__adafactor_beta2((double)u->beta2, (double)t);
-}
-#endif
-
-#if defined TFN__QUANT && !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
-/* -- moments of fewer bits: tfn_moment_type ---------------------------------------------------- */
-
-/* All of it is shifts and sums of integers, roots, and squares that need no rounding: nothing that
- * a machine could do otherwise. A block of FP8, E the exponent of its largest number: a code has a
- * sign where the moment has one, 4 bits e and a fraction f of 3 or 4 bits, and stands for
- *
- *     (1 + f) 2^(E + e - 14), e > 0        f 2^(E - 13), e = 0
- *
- * so the largest number has e = 14, and rounding it up may make 15. Codes of a tensor come first,
- * filled up to blocks with 0, then a byte for each block, E + 127. */
-enum { TFN__MOMENT_PIECE = 256 };       /* numbers at once, a multiple of TFN__MOMENT_BLOCK */
-
-/* A moment of a tensor: 0 the first, 1 the second, which is never below 0. */
-typedef struct tfn__moment {
-    tfn_moment_type type;
-    int   which;
-    void *data;
-    ptrdiff_t count;                    /* numbers of the tensor */
-} tfn__moment;
-
-static uint8_t *tfn__moment_exponents(const tfn__moment *m)
-{
-    const ptrdiff_t blocks = (m->count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
-    return (uint8_t *)m->data + blocks * TFN__MOMENT_BLOCK;
-}
-
-/* Bits of the fraction of a code. */
-static int tfn__moment_fraction(const tfn__moment *m) { return 3 + m->which; }
-
-/* The number of a code in a block with this exponent, 0 where it would be a denormal. */
-static float tfn__from_fp8(uint32_t code, uint32_t exponent, int fraction)
-{
-    const uint32_t e = code >> fraction & 15;
-    const uint32_t f = code & ((1u << fraction) - 1);
-    if (exponent == 255) return (float)NAN;
-    if (exponent < 32) return 0;
-    if (e) return tfn__from_bits((exponent + e - 14) << 23 | f << (23 - fraction));
-    return (float)(int32_t)f * tfn__from_bits((exponent - 13 - (uint32_t)fraction) << 23);
-}
-
-/* The code of x >= 0: bits of the fraction that have no place are added to as many random ones, and
- * carry into the rest as often as their value says. */
-static uint32_t tfn__to_fp8(float x, uint32_t exponent, int fraction, uint32_t random)
-{
-    const uint32_t u = tfn__to_bits(x);
-    const uint32_t drop = 23 - (uint32_t)fraction;
-    const int32_t e = (int32_t)(u >> 23) - (int32_t)exponent + 14;
-    uint32_t bits = (u & 0x7fffffu) | 1u << 23;
-    if (e < -22) bits = 0;
-    else if (e < 1) bits >>= 1 - e;
-    else bits += (uint32_t)(e - 1) << 23;
-    return (bits + (random & ((1u << drop) - 1))) >> drop;
-}
-
-/* BF16: what is neither infinite nor a NaN is rounded as above. */
-static uint16_t tfn__to_bf16_at_random(float x, uint32_t random)
-{
-    const uint32_t u = tfn__to_bits(x);
-    if ((u & 0x7f800000u) == 0x7f800000u) return tfn__to_bf16(x);
-    return (uint16_t)((u + (random & 0xffff)) >> 16);
-}
-
-/* y = numbers at ... at + n - 1; at is a multiple of TFN__MOMENT_BLOCK. */
-static void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n)
-{
-    const int fraction = tfn__moment_fraction(m);
-    const uint16_t *half = (const uint16_t *)m->data + at;
-    const uint8_t *codes = (const uint8_t *)m->data + at;
-    if (m->type == TFN_MOMENT_TYPE_BF16) {
-        for (ptrdiff_t i = 0; i < n; i++) y[i] = tfn__from_bf16(half[i]);
-        return;
-    }
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint32_t exponent = tfn__moment_exponents(m)[(at + i) / TFN__MOMENT_BLOCK];
-        const float x = tfn__from_fp8(codes[i], exponent, fraction);
-        if (m->which) y[i] = x * x;
-        else if (codes[i] & 0x80) y[i] = -x;
-        else y[i] = x;
-    }
-}
-
-/* A block of n numbers x, and its exponent; draws are counted from `first` on. What the second
- * moment keeps is the root. */
-static void tfn__moment_block(uint8_t *codes, uint8_t *exponent, float *x, ptrdiff_t n, int which,
-                              tfn_key key, uint64_t first)
-{
-    uint32_t most = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        uint32_t u;
-        if (which) x[i] = TFN__SQRT(x[i]);
-        u = tfn__to_bits(x[i]) & 0x7fffffffu;
-        if (u > most) most = u;
-    }
-    *exponent = (uint8_t)(most >> 23);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * which;
-        const uint32_t u = tfn__to_bits(x[i]);
-        const float size = tfn__from_bits(u & 0x7fffffffu);
-        uint32_t code = 0;
-        if (size > 0) code = tfn__to_fp8(size, *exponent, 3 + which, (uint32_t)random);
-        if (which && size > 0 && !code) code = 1;
-        if (!which) code |= u >> 24 & 0x80;
-        codes[i] = (uint8_t)code;
-    }
-}
-
-/* Numbers at ... at + n - 1 from x, which is used up. Place i of the tensor draws number first + i
- * of the key, the lower half for the first moment, the upper one for the second. */
-static void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n,
-                              tfn_key key, uint64_t first)
-{
-    uint16_t *half = (uint16_t *)m->data + at;
-    first += (uint64_t)at;
-    if (m->type == TFN_MOMENT_TYPE_BF16) {
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * m->which;
-            half[i] = tfn__to_bf16_at_random(x[i], (uint32_t)random);
-        }
-        return;
-    }
-    for (ptrdiff_t i = 0; i < n; i += TFN__MOMENT_BLOCK)
-        tfn__moment_block((uint8_t *)m->data + at + i,
-                          tfn__moment_exponents(m) + (at + i) / TFN__MOMENT_BLOCK, x + i,
-                          tfn__min(n - i, TFN__MOMENT_BLOCK), m->which, key,
-                          first + (uint64_t)i);
-}
-#endif
-
-#ifndef TFNORM_ONLY_KERNELS
-/* -- schedules: the rate of an update; formulas stand at the rows, tfn_schedule_kind --------- */
-
-/* r, the share of a decay that is left: 1 at update `from`, then down in equal steps to 0 behind
- * the last update, so that this one still moves; in fairseq's counting to 0 at the last. Without an
- * end it stays 1. */
-static double tfn__rate_left(const tfn_schedule *s, double t, double from)
-{
-    double end = (double)s->steps;
-    if (!s->fairseq) end += 1;
-    if (s->steps <= 0 || t <= from) return 1;
-    if (t >= end) return 0;
-    return (end - t) / (end - from);
-}
-
-/* The last update of stable-decay at the peak, S - D: D = decay_steps, by default a tenth of all,
- * and from 1 to what the warm-up leaves. */
-static double tfn__stable_until(const tfn_schedule *s)
-{
-    const int64_t most = s->steps - s->warmup;
-    int64_t decay = s->decay_steps;
-    if (decay <= 0) decay = s->steps / 10;
-    if (decay < 1) decay = 1;
-    if (decay > most) decay = most;
-    return (double)(s->steps - decay);
-}
-
-/* c d^-1/2 min(t^-1/2, t W^-3/2), Vaswani 2017, eq. 3; lr is the factor c, d the width. In
- * fairseq's counting t begins with 0, whose rate is 0. */
-static double tfn__noam(const tfn_schedule *s, double t, double width)
-{
-    double warm = 1;
-    double lowest;
-    double fall = 0;
-    if (s->warmup > 1) warm = (double)s->warmup;
-    if (width < 1) width = 1;
-    lowest = t * tfn__pow(warm, -1.5);
-    if (t > 0) fall = tfn__pow(t, -0.5);
-    if (!(lowest < fall)) lowest = fall;
-    return (double)s->lr * tfn__pow(width, -0.5) * lowest;
-}
-
-/* A of the inverse square root: the end of the warm-up, where both formulas give lr. */
-static double tfn__inverse_sqrt_anchor(const tfn_schedule *s)
-{
-    if (s->anchor > 0) return (double)s->anchor;
-    if (s->warmup > 0) return (double)s->warmup;
-    return 1;
-}
-
-static double tfn__t_fixup_anchor(const tfn_schedule *s)
-{
-    if (s->anchor > 0) return (double)s->anchor;
-    return 4000;              /* Huang et al. 2020 */
-}
-
-/* The rate behind the warm-up. Those that end fall from lr to lr_min, which comes behind the last
- * update. */
-static double tfn__decayed(const tfn_schedule *s, double t)
-{
-    const double lr = (double)s->lr;
-    const double least = (double)s->lr_min;
-    const double left = tfn__rate_left(s, t, (double)s->warmup);
-    double anchor;
-    double power = 1;
-    double root;
-    switch (s->kind) {
-    case TFN_SCHEDULE_INVERSE_SQRT:
-        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_INVERSE_SQRT)) return lr;
-        anchor = tfn__inverse_sqrt_anchor(s);
-        if (t <= anchor) return lr;
-        return lr * tfn__sqrt(anchor / t);
-    case TFN_SCHEDULE_T_FIXUP:
-        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_T_FIXUP)) return lr;
-        anchor = tfn__t_fixup_anchor(s);
-        return lr * tfn__sqrt(anchor / (anchor + t - (double)s->warmup));
-    case TFN_SCHEDULE_LINEAR:
-        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_LINEAR)) return lr;
-        return least + (lr - least) * left;
-    case TFN_SCHEDULE_POLYNOMIAL:
-        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_POLYNOMIAL)) return lr;
-        if (left <= 0) return least;
-        if (s->power > 0) power = (double)s->power;
-        return least + (lr - least) * tfn__pow(left, power);
-    case TFN_SCHEDULE_COSINE:    /* (1 - cos a)/2 is sin(a/2)^2, which keeps its digits */
-        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_COSINE)) return lr;
-        root = tfn__sin(3.14159265358979323846 / 2 * left);
-        return least + (lr - least) * root * root;
-    case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
-        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_WARMUP_STABLE_DECAY)) return lr;
-        return least + (lr - least) * tfn__rate_left(s, t, tfn__stable_until(s));
-    default:
-        return lr;               /* constant; step, which step_at lowers */
-    }
-}
-
-/* Noam has one formula; all others a linear warm-up, from lr_init at 0 to lr at its last update,
- * and then their own. step_at applies to any of them. */
-TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width)
-{
-    double lr;
-    if (!s) return (float)NAN;
-    if (s->frozen) return 0;
-    const double warm = (double)s->warmup;
-    const double first = (double)s->lr_init;
-    double counted = (double)t;
-    if (s->fairseq) counted = (double)(t - 1);
-
-    if (tfn__is_kept(TFNORM_SCHEDULES, (int)s->kind, TFN_SCHEDULE_NOAM))
-        lr = tfn__noam(s, counted, (double)width);
-    else if (s->warmup > 0 && counted <= warm)
-        lr = first + counted * ((double)s->lr - first) / warm;
-    else
-        lr = tfn__decayed(s, counted);
-
-    if (s->step_at > 0 && t > s->step_at) {
-        double factor = 0.1;
-        if (s->step_factor > 0) factor = (double)s->step_factor;
-        lr *= factor;
-    }
-    return (float)lr;
-}
-#endif /* TFNORM_ONLY_KERNELS */
-#endif /* TFN__IMPLEMENTING */
 /* >> options */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-TFN__RARE
-/* The options of a model: the rows of their enumerations, the ranges of their numbers, defaults,
- * and what has no legal value. */
-
-/* An option, or its default where it is not set. A real number counts as set where it is
- * positive. */
-static int32_t tfn__or(int32_t value, int32_t otherwise)
-{
-    if (value) return value;
-    return otherwise;
-}
-
-static float tfn__positive_or(float value, float otherwise)
-{
-    if (value > 0) return value;
-    return otherwise;
-}
-
 /* A stack alone, or both. Of a model whose only architecture is that of a decoder nothing asks for
  * an encoder, and its memory, its cross-attention and its batches are gone. */
 static TFN__FOLD bool tfn__is_encoder_alone(const tfn_model_desc *d)
@@ -16371,6 +16474,56 @@ static TFN__FOLD bool tfn__is_position(const tfn_model_desc *d, tfn_position_kin
 static TFN__FOLD bool tfn__trains_by(const tfn_model_desc *d, tfn_optimizer which)
 {
     return (TFNORM_OPTIMIZERS & TFN_SET(which)) != 0 && d->optimizer == which;
+}
+
+/* The name that is most like a given one, of those that it was compared with so far; NULL: none is
+ * more like it than not. */
+typedef struct tfn__nearest {
+    const char *given;
+    const char *name;
+    int32_t     distance;
+} tfn__nearest;
+
+/* Where a numeric option stands in its struct, and what it may be when defaults are filled in. The
+ * kinds: a whole number or a real one, from least to most; a rate, which is below most; a real one
+ * that may also be 0, for "none". One row serves for the check, for its message, and for the tests,
+ * which try what is just inside and just outside. */
+enum { TFN__WHOLE, TFN__REAL, TFN__RATE, TFN__REAL_OR_0 };
+typedef struct tfn__limit {               /* small: a microcontroller has the table, too */
+    const char *name;
+    uint8_t     kind, size;
+    uint16_t    at;
+    float       least, most;
+} tfn__limit;
+#define TFN__RANGE_OF(type, field, kind, least, most) \
+    { #field, kind, (uint8_t)sizeof(((type *)0)->field), (uint16_t)offsetof(type, field), \
+      (float)(least), (float)(most) }
+
+/* Every numeric option of a model: a test fails when one is missing. Sizes are bounded so that
+ * their products are found to be too large before they overflow. */
+#define TFN__TINY  1e-18                  /* TINY, HUGE: squares and inverses are normal numbers */
+#define TFN__HUGE  1e18
+#define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints keep steps as doubles, exactly */
+#define TFN__ANY   2147483648.0           /* of 32 bits: no limit */
+#define TFN__SIDE  1048576                /* 2^20, of any side of a tensor but the vocabulary's */
+#define TFN__VOCAB 16777216               /* 2^24 words */
+
+TFN__RARE
+/* The options of a model: the rows of their enumerations, the ranges of their numbers, defaults,
+ * and what has no legal value. */
+
+/* An option, or its default where it is not set. A real number counts as set where it is
+ * positive. */
+static int32_t tfn__or(int32_t value, int32_t otherwise)
+{
+    if (value) return value;
+    return otherwise;
+}
+
+static float tfn__positive_or(float value, float otherwise)
+{
+    if (value > 0) return value;
+    return otherwise;
 }
 static TFN__FOLD bool tfn__follows(const tfn_schedule *s, tfn_schedule_kind which)
 {
@@ -16538,14 +16691,6 @@ static int32_t tfn__name_distance(const char *a, const char *b)
     return 2 * row[length];
 }
 
-/* The name that is most like a given one, of those that it was compared with so far; NULL: none is
- * more like it than not. */
-typedef struct tfn__nearest {
-    const char *given;
-    const char *name;
-    int32_t     distance;
-} tfn__nearest;
-
 static tfn__nearest tfn__nearest_to(const char *given)
 {
     tfn__nearest n = { given, NULL, 1 };
@@ -16602,21 +16747,6 @@ static void tfn__no_name(tfn_error *e, const char *text, const char *option, con
 #endif
 
 /* -- ranges ---------------------------------------------------------------------------------- */
-
-/* Where a numeric option stands in its struct, and what it may be when defaults are filled in. The
- * kinds: a whole number or a real one, from least to most; a rate, which is below most; a real one
- * that may also be 0, for "none". One row serves for the check, for its message, and for the tests,
- * which try what is just inside and just outside. */
-enum { TFN__WHOLE, TFN__REAL, TFN__RATE, TFN__REAL_OR_0 };
-typedef struct tfn__limit {               /* small: a microcontroller has the table, too */
-    const char *name;
-    uint8_t     kind, size;
-    uint16_t    at;
-    float       least, most;
-} tfn__limit;
-#define TFN__RANGE_OF(type, field, kind, least, most) \
-    { #field, kind, (uint8_t)sizeof(((type *)0)->field), (uint16_t)offsetof(type, field), \
-      (float)(least), (float)(most) }
 
 /* A signed whole number of 1, 2, 4 or 8 bytes: an enum may have any of them. Copied by size, not
  * cast: the field is not of the type that one would read it as. */
@@ -16737,15 +16867,6 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
         }
     }
 }
-
-/* Every numeric option of a model: a test fails when one is missing. Sizes are bounded so that
- * their products are found to be too large before they overflow. */
-#define TFN__TINY  1e-18                  /* TINY, HUGE: squares and inverses are normal numbers */
-#define TFN__HUGE  1e18
-#define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints keep steps as doubles, exactly */
-#define TFN__ANY   2147483648.0           /* of 32 bits: no limit */
-#define TFN__SIDE  1048576                /* 2^20, of any side of a tensor but the vocabulary's */
-#define TFN__VOCAB 16777216               /* 2^24 words */
 #define TFN__RANGE_LIST(X)                                                                     \
     /* the shape */                                                                            \
     X(vocab,                WHOLE,     1, TFN__VOCAB)                                          \
@@ -16860,6 +16981,19 @@ static const tfn__limit tfn__limits[] = {
 };
 enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
+/* Every option's range, when defaults are filled in. */
+static void tfn__check_limits(tfn_error *e, const tfn_model_desc *d)
+{
+    tfn__check_ranges(e, "model", d, tfn__limits, TFN__LIMITS);
+}
+
+/* The range of the option at this offset in tfn_model_desc. */
+static void tfn__check_limit(tfn_error *e, const tfn_model_desc *d, size_t at)
+{
+    for (size_t i = 0; i < TFN__LIMITS; i++)
+        if (tfn__limits[i].at == at) tfn__check_ranges(e, "model", d, tfn__limits + i, 1);
+}
+
 /* Defaults of training. Noam's rate is a factor, 1 in Vaswani 2017; beta2 is theirs, too. SGD's
  * beta1 is the momentum, so that 0 means none, and Adafactor is there to save memory. Lion's moment
  * is longer, and its rate a tenth of Adam's, as it is the length of each step (Chen et al. 2023,
@@ -16944,6 +17078,20 @@ static void tfn__fill_defaults(tfn_model_desc *d)
 #endif
     d->threads = tfn__or(d->threads, 1);
 }
+TFN__RARE_END
+#endif
+/* >> resolve */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Decoders alone run the model, or a whole forward can, too. The first has neither a tape of its
+ * own nor a workspace as long as the context: what a token needs is in the decoder's block. */
+static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
+{
+    return !TFN__SENTENCES || d->only_decoders;
+}
+
+/* Resolves a tfn_model_desc: fills in defaults, finds rows by name, refuses illegal values. */
+
+TFN__RARE
 
 /* -- rows by pointer or by name --------------------------------------------------------------- */
 
@@ -17446,13 +17594,6 @@ static void tfn__check_packs(const tfn_model_desc *d, tfn_error *e)
                   "by TFNORM_NO_QUANT", 0, 0);
 }
 
-/* Decoders alone run the model, or a whole forward can, too. The first has neither a tape of its
- * own nor a workspace as long as the context: what a token needs is in the decoder's block. */
-static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
-{
-    return !TFN__SENTENCES || d->only_decoders;
-}
-
 /* The encoder of an encoder-decoder runs on whole sentences, and so does training. */
 static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
 {
@@ -17731,7 +17872,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_packs(out, e);
     if (e->status == TFN_OK && !TFN__ALL && !tfn__is_plain_model(out))
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
-    tfn__check_ranges(e, "model", out, tfn__limits, TFN__LIMITS);
+    tfn__check_limits(e, out);
     if (e->status != TFN_OK) return false;
     if (!out->half) out->loss_scale = 1;
     if (TFN__ALL || TFN__TRAINS) tfn__resolve_groups(out, e);
@@ -17755,9 +17896,113 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     return e->status == TFN_OK;
 }
 TFN__RARE_END
-#endif /* TFN__IMPLEMENTING */
+#endif
 /* >> builder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* What its numbers are. Only builds with packed weights keep it. */
+static TFN__INLINE tfn_weights tfn__type_of(const tfn__weight *w)
+{
+    if (!TFN__PACKS) return TFN_WEIGHTS_FLOAT;
+    return (tfn_weights)w->weights;
+}
+
+enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
+enum { TFN__NO_SUB = TFN_SUBLAYER_FFN_BEFORE + 1 };
+
+/* What a topology's rule is told (tfn_place, with depths) is made of a spot: see tfn__join_at. */
+typedef struct tfn__spot {
+    int16_t layer;                       /* from 0, or TFN__NO_LAYER */
+    uint8_t stack;                       /* no stack: what the stacks share, and the model's end */
+    uint8_t sub;                         /* a tfn_sublayer, or TFN__NO_SUB */
+} tfn__spot;
+
+/* The sub-layers of a layer of this stack, in their order: Macaron's half feed-forward, attention,
+ * the decoder's attention to the memory, feed-forward. */
+typedef struct tfn__subs {
+    int          count;
+    tfn_sublayer kind[4];
+} tfn__subs;
+
+/* The kinds of a part's tensors and how their names end; gains are scales, too, and the matrices of
+ * LoRA stand beside the one that they add to. From STATE on they are no parameters, but what
+ * training keeps beside them:
+ * FOLDED_SCALE   a profiled scale that goes into other weights
+ * MEAN to NU     running statistics of norms over the batch
+ * UPDATES        how many updates the weights have seen, for what is scheduled
+ * SIGMA_U, _V    what sigma is estimated with */
+#define TFN__KINDS(X)                                                                              \
+    X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, TFN__FULL(".alpha"))         \
+    X(SHIFT, TFN__FULL(".shift")) X(DIRECTION, TFN__FULL(".direction"))                            \
+    X(GAMMA, TFN__FULL(".gamma")) X(LORA_A, TFN__FULL(".lora_a")) X(LORA_B, TFN__FULL(".lora_b"))  \
+    X(FOLDED_SCALE, ".weight") X(MEAN, TFN__FULL(".running_mean"))                                 \
+    X(VARIANCE, TFN__FULL(".running_var")) X(SQUARE, TFN__FULL(".running_square"))                 \
+    X(NU, TFN__FULL(".running_nu")) X(UPDATES, TFN__FULL(".updates"))                              \
+    X(SIGMA_U, TFN__FULL(".sigma_u")) X(SIGMA_V, TFN__FULL(".sigma_v"))
+
+/* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: a new part
+ * gets an entry, an old one keeps its name. Their order means nothing, but that some are asked for
+ * as a range: Q to V, W1 to W3, the tables from EMBEDDING to SEGMENT; and the clusters and their
+ * maps are counted through. Parts that only full builds have take no bytes for a name in others. */
+#define TFN__PARTS(X)                                                                              \
+    X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
+    X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm")                            \
+    X(NORM_O, TFN__FULL("norm_o")) X(NORM_2, TFN__FULL("norm_2"))                                  \
+    X(Q_NORM, TFN__FULL("q_norm")) X(K_NORM, TFN__FULL("k_norm")) X(V_NORM, TFN__FULL("v_norm"))   \
+    X(QK_SCALE, TFN__FULL("qk_scale")) X(HEAD_SCALE, TFN__FULL("head_scale"))                      \
+    X(SCALE_1, TFN__FULL("scale_1")) X(SCALE_3, TFN__FULL("scale_3"))                              \
+    X(SHIFT_IN, TFN__FULL("shift_in")) X(SHIFT_1, TFN__FULL("shift_1"))                            \
+    X(SHIFT_2, TFN__FULL("shift_2")) X(IN, "in") X(OUT, "out") X(SKIP, "skip") X(EXTRA, "extra")   \
+    X(GATE, TFN__FULL("gate")) X(MIX, TFN__FULL("mix")) X(NORM_OUT, "norm_out")                    \
+    X(MEMORY_MIX, TFN__FULL("memory_mix")) X(EMBEDDING, "embedding")                               \
+    X(CLUSTER_0, TFN__FULL("cluster_0")) X(CLUSTER_1, TFN__FULL("cluster_1"))                      \
+    X(CLUSTER_2, TFN__FULL("cluster_2")) X(POSITION, "position")                                   \
+    X(RELATIVE, TFN__FULL("relative")) X(SEGMENT, "segment") X(EMBEDDING_NORM, "embedding_norm")   \
+    X(EMBEDDING_SCALE, TFN__FULL("embedding_scale")) X(FINAL_NORM, "final_norm")                   \
+    X(FINAL_SHIFT, TFN__FULL("final_shift")) X(FINAL_SCALE, TFN__FULL("final_scale"))              \
+    X(POOLER, "pooler") X(CLASSIFIER, "classifier") X(OUTPUT, "output")                            \
+    X(LOGIT_SCALE, TFN__FULL("logit_scale"))                                                       \
+    X(CONV_1, TFN__FULL("conv_1")) X(CONV_2, TFN__FULL("conv_2"))                                  \
+    X(PROJECT_0, TFN__FULL("project_0")) X(PROJECT_1, TFN__FULL("project_1"))                      \
+    X(PROJECT_2, TFN__FULL("project_2")) X(SCHEDULE, TFN__FULL("schedule"))                        \
+    X(TRANSFORM, TFN__FULL("transform")) X(TRANSFORM_NORM, TFN__FULL("transform_norm"))            \
+    X(PROJECT_IN, TFN__FULL("project_in")) X(PROJECT_OUT, TFN__FULL("project_out"))               \
+    X(FRAMES, "frames")
+/* Each list is an enumeration and its names. */
+#define TFN__KIND_ENUM(id, name) TFN__##id,
+#define TFN__PART_ENUM(id, name) TFN__PART_##id,
+#define TFN__NAME(id, name) name,
+enum { TFN__KINDS(TFN__KIND_ENUM) TFN__KIND_COUNT };
+enum { TFN__STATE = TFN__FOLDED_SCALE };
+enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
+static const char *const tfn__part_names[] = { TFN__PARTS(TFN__NAME) };
+
+/* What is the same wherever the builder is: the tape, the table of weights, what stacks share. */
+typedef struct tfn__builder {
+    tfn_tape    *t;
+    const tfn_model_desc *d;
+    tfn__weight *weights;              /* while it grows, the last one first: it grows downwards */
+    int32_t      count;
+    bool         grows;                /* false: the table is complete, only look up */
+    int64_t      floats, buffers;      /* where the next parameter and the next state lie */
+    int64_t      trained;              /* and the next parameter that is not frozen, among those */
+    bool         decode;               /* one token at a time, against caches of the past */
+    int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
+    tfn_var      embedding;            /* of all stacks that have none of their own */
+    tfn_var      table;                /* sinusoids or rotations */
+    tfn_var      window_table;         /* rotations in layers with a window, the same or others */
+    tfn_var      bias;                 /* what the stack's positions add to scores, or none */
+    tfn_var      memory;               /* the encoder's output; in decoding its first cache */
+    tfn_var      logits[3];            /* of clusters of words */
+    tfn_var      outputs[2];           /* of the encoder's stack, the decoder's */
+} tfn__builder;
+
+/* A point that the user watches has the number point | kind << 4 | decoder << 7 | layer << 8, which
+ * tfn_probe_of reads. The library's own begin beyond them: PROFILE + 2 w and + 2 w + 1 are the
+ * branch and the skip of the profiled scale that is weight w, OUTPUTS + w is the output of the
+ * linear map of matrix w. */
+enum { TFN__KIND_BIT = 4, TFN__DECODER_BIT = 7, TFN__LAYER_BIT = 8 };
+enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
+
 TFN__RARE
 /* The builder records a whole model on a tape. It walks through the stacks, their layers and the
  * sub-layers of these, from the tokens to the loss; training, evaluation and one-token decoding are
@@ -17790,12 +18035,6 @@ static bool tfn__is_half(const tfn_model_desc *d)    { return TFN__ALL && d->hal
 static bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
-}
-/* What its numbers are. Only builds with packed weights keep it. */
-static TFN__INLINE tfn_weights tfn__type_of(const tfn__weight *w)
-{
-    if (!TFN__PACKS) return TFN_WEIGHTS_FLOAT;
-    return (tfn_weights)w->weights;
 }
 /* Floats that a weight takes in its region; of a packed one, its bytes, counted in floats. */
 static int64_t tfn__weight_floats(const tfn__weight *w)
@@ -17867,17 +18106,7 @@ static const char *tfn__refusal(const tfn_join *j)
 }
 
 /* -- spots: where something belongs ------------------------------------------------------------ */
-
-enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
 enum { TFN__NO_LAYER = -1 };
-enum { TFN__NO_SUB = TFN_SUBLAYER_FFN_BEFORE + 1 };
-
-/* What a topology's rule is told (tfn_place, with depths) is made of a spot: see tfn__join_at. */
-typedef struct tfn__spot {
-    int16_t layer;                       /* from 0, or TFN__NO_LAYER */
-    uint8_t stack;                       /* no stack: what the stacks share, and the model's end */
-    uint8_t sub;                         /* a tfn_sublayer, or TFN__NO_SUB */
-} tfn__spot;
 
 static tfn__spot tfn__spot_in(int stack, int32_t layer, int sub)
 {
@@ -17999,13 +18228,6 @@ static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, t
     return (float)(v * tfn__pow(layer, (double)s->layer));
 }
 
-/* The sub-layers of a layer of this stack, in their order: Macaron's half feed-forward, attention,
- * the decoder's attention to the memory, feed-forward. */
-typedef struct tfn__subs {
-    int          count;
-    tfn_sublayer kind[4];
-} tfn__subs;
-
 static tfn__subs tfn__subs_of(const tfn_model_desc *d, tfn__spot at)
 {
     const bool cross = tfn__in_decoder(at) && tfn__is_pair(d);
@@ -18025,60 +18247,7 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 }
 
 /* -- parameters: a table over one flat vector -------------------------------------------------- */
-
-/* The kinds of a part's tensors and how their names end; gains are scales, too, and the matrices of
- * LoRA stand beside the one that they add to. From STATE on they are no parameters, but what
- * training keeps beside them:
- * FOLDED_SCALE   a profiled scale that goes into other weights
- * MEAN to NU     running statistics of norms over the batch
- * UPDATES        how many updates the weights have seen, for what is scheduled
- * SIGMA_U, _V    what sigma is estimated with */
-#define TFN__KINDS(X)                                                                              \
-    X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, TFN__FULL(".alpha"))         \
-    X(SHIFT, TFN__FULL(".shift")) X(DIRECTION, TFN__FULL(".direction"))                            \
-    X(GAMMA, TFN__FULL(".gamma")) X(LORA_A, TFN__FULL(".lora_a")) X(LORA_B, TFN__FULL(".lora_b"))  \
-    X(FOLDED_SCALE, ".weight") X(MEAN, TFN__FULL(".running_mean"))                                 \
-    X(VARIANCE, TFN__FULL(".running_var")) X(SQUARE, TFN__FULL(".running_square"))                 \
-    X(NU, TFN__FULL(".running_nu")) X(UPDATES, TFN__FULL(".updates"))                              \
-    X(SIGMA_U, TFN__FULL(".sigma_u")) X(SIGMA_V, TFN__FULL(".sigma_v"))
-
-/* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: a new part
- * gets an entry, an old one keeps its name. Their order means nothing, but that some are asked for
- * as a range: Q to V, W1 to W3, the tables from EMBEDDING to SEGMENT; and the clusters and their
- * maps are counted through. Parts that only full builds have take no bytes for a name in others. */
-#define TFN__PARTS(X)                                                                              \
-    X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
-    X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm")                            \
-    X(NORM_O, TFN__FULL("norm_o")) X(NORM_2, TFN__FULL("norm_2"))                                  \
-    X(Q_NORM, TFN__FULL("q_norm")) X(K_NORM, TFN__FULL("k_norm")) X(V_NORM, TFN__FULL("v_norm"))   \
-    X(QK_SCALE, TFN__FULL("qk_scale")) X(HEAD_SCALE, TFN__FULL("head_scale"))                      \
-    X(SCALE_1, TFN__FULL("scale_1")) X(SCALE_3, TFN__FULL("scale_3"))                              \
-    X(SHIFT_IN, TFN__FULL("shift_in")) X(SHIFT_1, TFN__FULL("shift_1"))                            \
-    X(SHIFT_2, TFN__FULL("shift_2")) X(IN, "in") X(OUT, "out") X(SKIP, "skip") X(EXTRA, "extra")   \
-    X(GATE, TFN__FULL("gate")) X(MIX, TFN__FULL("mix")) X(NORM_OUT, "norm_out")                    \
-    X(MEMORY_MIX, TFN__FULL("memory_mix")) X(EMBEDDING, "embedding")                               \
-    X(CLUSTER_0, TFN__FULL("cluster_0")) X(CLUSTER_1, TFN__FULL("cluster_1"))                      \
-    X(CLUSTER_2, TFN__FULL("cluster_2")) X(POSITION, "position")                                   \
-    X(RELATIVE, TFN__FULL("relative")) X(SEGMENT, "segment") X(EMBEDDING_NORM, "embedding_norm")   \
-    X(EMBEDDING_SCALE, TFN__FULL("embedding_scale")) X(FINAL_NORM, "final_norm")                   \
-    X(FINAL_SHIFT, TFN__FULL("final_shift")) X(FINAL_SCALE, TFN__FULL("final_scale"))              \
-    X(POOLER, "pooler") X(CLASSIFIER, "classifier") X(OUTPUT, "output")                            \
-    X(LOGIT_SCALE, TFN__FULL("logit_scale"))                                                       \
-    X(CONV_1, TFN__FULL("conv_1")) X(CONV_2, TFN__FULL("conv_2"))                                  \
-    X(PROJECT_0, TFN__FULL("project_0")) X(PROJECT_1, TFN__FULL("project_1"))                      \
-    X(PROJECT_2, TFN__FULL("project_2")) X(SCHEDULE, TFN__FULL("schedule"))                        \
-    X(TRANSFORM, TFN__FULL("transform")) X(TRANSFORM_NORM, TFN__FULL("transform_norm"))            \
-    X(PROJECT_IN, TFN__FULL("project_in")) X(PROJECT_OUT, TFN__FULL("project_out"))               \
-    X(FRAMES, "frames")
-/* Each list is an enumeration and its names. */
-#define TFN__KIND_ENUM(id, name) TFN__##id,
-#define TFN__PART_ENUM(id, name) TFN__PART_##id,
-#define TFN__NAME(id, name) name,
-enum { TFN__KINDS(TFN__KIND_ENUM) TFN__KIND_COUNT };
-enum { TFN__STATE = TFN__FOLDED_SCALE };
-enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
 static const char *const tfn__kind_names[] = { TFN__KINDS(TFN__NAME) };
-static const char *const tfn__part_names[] = { TFN__PARTS(TFN__NAME) };
 
 /* "decoder.3.self.q.weight" */
 static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
@@ -18133,26 +18302,6 @@ static int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
 
 /* Where its gradient and its moments stand in their flat vectors; below 0: it has none. */
 static int64_t tfn__trained_at(const tfn__weight *w) { return 16 * (int64_t)w->line; }
-
-/* What is the same wherever the builder is: the tape, the table of weights, what stacks share. */
-typedef struct tfn__builder {
-    tfn_tape    *t;
-    const tfn_model_desc *d;
-    tfn__weight *weights;              /* while it grows, the last one first: it grows downwards */
-    int32_t      count;
-    bool         grows;                /* false: the table is complete, only look up */
-    int64_t      floats, buffers;      /* where the next parameter and the next state lie */
-    int64_t      trained;              /* and the next parameter that is not frozen, among those */
-    bool         decode;               /* one token at a time, against caches of the past */
-    int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
-    tfn_var      embedding;            /* of all stacks that have none of their own */
-    tfn_var      table;                /* sinusoids or rotations */
-    tfn_var      window_table;         /* rotations in layers with a window, the same or others */
-    tfn_var      bias;                 /* what the stack's positions add to scores, or none */
-    tfn_var      memory;               /* the encoder's output; in decoding its first cache */
-    tfn_var      logits[3];            /* of clusters of words */
-    tfn_var      outputs[2];           /* of the encoder's stack, the decoder's */
-} tfn__builder;
 
 /* A search through the list: a model has some hundred weights, and looks them up when its tapes are
  * recorded, never when they run. */
@@ -18276,13 +18425,6 @@ static tfn_var tfn__updates_of(tfn__builder *b)
 }
 
 /* -- probes: numbers of what is watched -------------------------------------------------------- */
-
-/* A point that the user watches has the number point | kind << 4 | decoder << 7 | layer << 8, which
- * tfn_probe_of reads. The library's own begin beyond them: PROFILE + 2 w and + 2 w + 1 are the
- * branch and the skip of the profiled scale that is weight w, OUTPUTS + w is the output of the
- * linear map of matrix w. */
-enum { TFN__KIND_BIT = 4, TFN__DECODER_BIT = 7, TFN__LAYER_BIT = 8 };
-enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
 
 /* A point of a sub-layer or stack can be watched, on every tape that the builder records. */
 static tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, tfn_var x)
@@ -18580,6 +18722,22 @@ static bool tfn__unit_table(const tfn_model_desc *d, bool own)
     if (tfn__is_decoder_alone(d) || d->separate_source || d->bands) return decoder;
     return encoder || decoder;
 }
+TFN__RARE_END
+#endif
+/* >> joins */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* What flows through the layers of a stack. It is the one thing that sub-layers change: each takes
+ * it as the one before left it. */
+typedef struct tfn__flow {
+    tfn_var x;                           /* the residual stream */
+    tfn_var x0;                          /* what this layer began with */
+    tfn_var first;                       /* u of this layer's first sub-layer */
+    tfn_var side;                        /* ResiDual's second stream, or none */
+} tfn__flow;
+
+/* Records a sub-layer as its topology row says: its norms, its branch, the join with the stream. */
+
+TFN__RARE
 
 /* -- linear maps ------------------------------------------------------------------------------ */
 
@@ -18808,15 +18966,6 @@ static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
 }
 
 /* -- the join: what a topology's row says ----------------------------------------------------- */
-
-/* What flows through the layers of a stack. It is the one thing that sub-layers change: each takes
- * it as the one before left it. */
-typedef struct tfn__flow {
-    tfn_var x;                           /* the residual stream */
-    tfn_var x0;                          /* what this layer began with */
-    tfn_var first;                       /* u of this layer's first sub-layer */
-    tfn_var side;                        /* ResiDual's second stream, or none */
-} tfn__flow;
 
 /* The value of a learned scale: what is stored, times its unit. An optimizer that moves a weight by
  * the learning rate moves the value by as many units (nGPT, section 2.5). */
@@ -19272,11 +19421,24 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *jo
     return tfn__apply_linear(b, at, h, TFN__PART_W2, d->ffn, tfn__stream(d),
                              TFN_ACTIVATION_IDENTITY);
 }
-
 TFN__RARE_END
-#endif /* TFN__IMPLEMENTING */
+#endif
 /* >> stacks */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs: what is read, and targets */
+
+/* The functions below ask what the builder asks, and count in the place of recording: each says
+ * whose part it counts. They may count too much, as a weight for each of those who share it, or
+ * where a folded model leaves something out, and never too little: who adds a part to the builder
+ * adds it here, too. Random rows hold them to that, see tests/rows.h. */
+typedef struct tfn__tally {
+    const tfn_model_desc *d;
+    bool    training;
+    int64_t weights;          /* each is at most one node of a tape, without a place */
+    int64_t others;           /* other nodes without a place: tables, inputs, caches, probes */
+    int64_t operations;       /* nodes with a value */
+} tfn__tally;
+
 TFN__RARE
 /* The whole model on a tape, by the parts of the section above: what a stack begins with, its
  * layers, its end, and behind the last one logits and the loss. */
@@ -19331,8 +19493,6 @@ static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
     }
     return sum;
 }
-
-enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs: what is read, and targets */
 
 /* Frames to positions: two convolutions of kernel 3, each with a ReLU, as speech recognizers have
  * (ESPnet, Karita 2019; fairseq's have kernel 5 and GLU). */
@@ -19770,18 +19930,6 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 
 /* -- how much that is: what sizing a model must have memory for -------------------------------- */
 
-/* The functions below ask what the builder asks, and count in the place of recording: each says
- * whose part it counts. They may count too much, as a weight for each of those who share it, or
- * where a folded model leaves something out, and never too little: who adds a part to the builder
- * adds it here, too. Random rows hold them to that, see tests/rows.h. */
-typedef struct tfn__tally {
-    const tfn_model_desc *d;
-    bool    training;
-    int64_t weights;          /* each is at most one node of a tape, without a place */
-    int64_t others;           /* other nodes without a place: tables, inputs, caches, probes */
-    int64_t operations;       /* nodes with a value */
-} tfn__tally;
-
 enum { TFN__OWN_LOSS = 256 };       /* operations of desc.loss */
 
 /* So many more of both. */
@@ -20023,7 +20171,7 @@ static tfn__tally tfn__tally_model(const tfn_model_desc *d, bool training)
     return c;
 }
 TFN__RARE_END
-#endif /* TFN__IMPLEMENTING */
+#endif
 /* >> initial */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 TFN__SMALL
@@ -20439,9 +20587,11 @@ static void tfn__follow_sigma(tfn_model *m)
     }
 }
 #endif
-#endif /* TFN__IMPLEMENTING */
+TFN__SMALL_END
+#endif
 /* >> fold */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__SMALL
 /* Folding gives a model for inference the weights of a trained one such that it computes the same
  * with less. Of the join of a sub-layer F
  *
@@ -21175,9 +21325,11 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
         for (int32_t i = 0; i < to->weight_count; i++) tfn__centre(to, to->weights + i);
     return TFN_OK;
 }
-#endif /* TFN__IMPLEMENTING */
+TFN__SMALL_END
+#endif
 /* >> update */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__SMALL
 /* An optimizer's pass over all parameters. What trains is a flat vector, and so are the gradients;
  * the moments are two more behind each other, or what the optimizer's row has instead:
  *
@@ -21544,11 +21696,12 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
     else tfn__update_tensors(m, lr, grad_scale);
     if (schedule_free) tfn__average_free(m, lr);
 }
-
 #endif
-#endif /* TFN__IMPLEMENTING */
+TFN__SMALL_END
+#endif
 /* >> model */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__SMALL
 /* A model is one block of memory:
  *
  *     infer: its tape and plan | table of weights | train: its tape and plan      metadata
@@ -22062,6 +22215,13 @@ TFNORM_API void tfn_model_free(tfn_model *m)
     tfn__fail(&m->error, TFN_NOT_READY, "model", "the model was freed", 0, 0);
 }
 #endif
+TFN__SMALL_END
+#endif
+/* >> step */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Batches and the training step: binding, forward, backward, loss scaling, clipping, update. */
+
+TFN__SMALL
 
 /* -- batches ---------------------------------------------------------------------------------- */
 
@@ -22693,7 +22853,16 @@ static tfn_key tfn__step_key(const tfn_model *m, int32_t shard)
     key = tfn_key_fold(key, (uint64_t)m->step);
     return tfn_key_fold(key, (uint64_t)shard);
 }
+#endif
+TFN__SMALL_END
+#endif
+/* >> profile */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Initialization that depends on data (Admin, LSUV), probes of a model, parameters by name. */
 
+TFN__SMALL
+
+#ifndef TFNORM_NO_TRAINING
 /* -- data-dependent initialization: forwards of the training tape, watched by probes ---------- */
 
 /* LSUV changes one matrix at a time, in the order of the flat vector, until its output has variance
@@ -23175,10 +23344,12 @@ TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
     }
     return hash;
 }
-#endif /* TFN__IMPLEMENTING */
+TFN__SMALL_END
+#endif
 /* >> flash */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TRAINING
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TRAINING
+TFN__SMALL
 /* What a training needs to go on is in RAM, which a power cut clears. Files are too much for a
  * board: their names, their text, and a second state beside the first. Here a page at a time passes
  * through the caller's buffer.
@@ -23449,9 +23620,12 @@ TFNORM_API tfn_status tfn_flash_load(tfn_model *m, tfn_flash *f)
     else tfn__flash_take(f, m, slot, &head);
     return f->error.status;
 }
-#endif /* TFN__IMPLEMENTING */
+TFN__SMALL_END
+#endif
+#endif
 /* >> decoder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__SMALL
 /* Inference with a cache. The keys and values of positions that were fed are kept, so that the next
  * token costs the work of one position, and its attention as much as there are positions before it.
  *
@@ -23787,9 +23961,11 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
     d->run.start += time;
     return tfn_value(&d->decode, &d->run, d->logits);
 }
-#endif /* TFN__IMPLEMENTING */
+TFN__SMALL_END
+#endif
 /* >> reading */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__SMALL
 /* Hidden states, attention weights, pooled vectors. No tape is recorded for them, and nothing is
  * kept: a call runs the tape that infers, or a decoder's, as far as the node that is wanted. When
  * its entry comes, the plan has what it reads in the workspace, and its value when it is done; that
@@ -23806,7 +23982,6 @@ TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
 }
 
 #ifdef TFN__EXTRA_NORMS
-
 /* -- where things are ------------------------------------------------------------------------ */
 
 /* A stack as the builder numbers them; TFN__NO_STACK, and an error, if the model has no such. The
@@ -24384,9 +24559,11 @@ TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *token
     return tfn__fail(&d->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
 }
 #endif
-#endif /* TFN__IMPLEMENTING */
+TFN__SMALL_END
+#endif
 /* >> generate */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__SMALL
 /* Text from a model: greedy, drawn, or by beam search. In order: options, memory, prompts, caches,
  * candidates, draws, hypotheses, and the loop over all that, tfn_generator_run.
  *
@@ -25092,10 +25269,20 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
     return g->error.status;
 }
 TFN__SMALL_END
-#endif /* TFN__IMPLEMENTING */
+#endif
 /* >> json */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
+typedef struct tfn__reader {
+    const uint8_t *s;
+    size_t size, at;
+    const char *wanted;       /* NULL: all is well so far */
+} tfn__reader;
+
+enum { TFN__JSON_DEPTH = 16 };
+#endif
+
+#if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
 /* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files: characters, a reader of
  * bytes, then marks, strings, numbers and whole values of JSON.
  *
@@ -25175,12 +25362,6 @@ static void tfn__put_code(tfn__text *t, int32_t c)
 }
 
 /* -- the reader ------------------------------------------------------------------------------ */
-
-typedef struct tfn__reader {
-    const uint8_t *s;
-    size_t size, at;
-    const char *wanted;       /* NULL: all is well so far */
-} tfn__reader;
 
 static tfn__reader tfn__read_from(const void *s, size_t size)
 {
@@ -25509,8 +25690,6 @@ static void tfn__json_skip(tfn__reader *r, int depth)
     else tfn__json_number(r);
 }
 
-enum { TFN__JSON_DEPTH = 16 };
-
 /* Read an object. value[i] becomes a reader at the value of the member of name i, which is read
  * here and right as JSON; of one that is not there a reader of nothing. */
 static void tfn__json_members(tfn__reader *r, tfn__reader *value, const char *names)
@@ -25540,17 +25719,53 @@ static bool tfn__json_empty(tfn__reader value)
     if (c == '-' || (c >= '0' && c <= '9')) return !(tfn__json_number(&value) != 0);
     return c < 0 || c == 'n' || c == 'f';
 }
-#endif /* TFN__IMPLEMENTING */
-/* >> pieces */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TOKENIZERS
+#endif
+#endif
+/* >> unicode */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TOKENIZERS
+enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE };
+
+static int tfn__class_beyond_ascii(int32_t c);
+
+/* The class of a code point. */
+static TFN__INLINE int tfn__class(int32_t c)
+{
+    if (c < 0) return TFN__OTHER;               /* a byte that is not UTF-8 */
+    if (c < 128) {                              /* most text */
+        if ((c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
+        if (c == ' ' || (c >= '\t' && c <= '\r')) return TFN__WHITE;
+        if (c >= '0' && c <= '9') return TFN__NUMBER;
+        return TFN__OTHER;
+    }
+    return tfn__class_beyond_ascii(c);
+}
+
+/* Devlin et al. 2018, tokenization.py: characters that control are dropped and white space becomes
+ * spaces (clean), spaces are put around each character of Chinese, accents are taken off, and
+ * letters become small. The tables are made by tools/unicode.py: the traits of characters, and what
+ * is added to a capital (a difference of the list, 1 to even characters, or 1 to odd ones). */
+enum { TFN__PLAIN, TFN__PUNCTUATION, TFN__ACCENT, TFN__CONTROL };
+
+/* A text that is written with its spaces in order: held back until what follows is known.
+ *
+ * With U+2581 shown as "_", of "  a   b " Llama 2 makes "___a___b_" (MARKS, PREFIX), Mistral's
+ * Metaspace "__a___b_" (NEEDED, too), and T5 "_a_b" (LEFT, RIGHT, COLLAPSE, too). */
+typedef struct tfn__spacer {
+    tfn__text to;
+    int32_t steps;
+    size_t  spaces;                             /* held back */
+    size_t  ink;                                /* bytes up to the last that is no white space */
+    bool    begun;                              /* something was written */
+} tfn__spacer;
+#endif
+
+#if !defined TFNORM_NO_TOKENIZERS
 /* Where a text is cut: the classes of Unicode's characters, how GPT-2 shows bytes as characters,
  * the rules by which tokenizers find the pieces that merges stay within, hash tables of strings and
  * pairs, and the names of special tokens. */
 
 /* -- characters ------------------------------------------------------------------------------ */
-
-enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE };
 
 /* The classes \p{L}, \p{N} and \s of all code points, made by tools/unicode.py from Unicode 14.0.0:
  * runs of code points of one class, each as the number length*4 + class. A number is written with
@@ -25633,16 +25848,8 @@ static int32_t tfn__run_at(const char *runs, const int32_t (*starts)[2], int32_t
     return 0;
 }
 
-/* The class of a code point. */
-static TFN__INLINE int tfn__class(int32_t c)
+static int tfn__class_beyond_ascii(int32_t c)
 {
-    if (c < 0) return TFN__OTHER;               /* a byte that is not UTF-8 */
-    if (c < 128) {                              /* most text */
-        if ((c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
-        if (c == ' ' || (c >= '\t' && c <= '\r')) return TFN__WHITE;
-        if (c >= '0' && c <= '9') return TFN__NUMBER;
-        return TFN__OTHER;
-    }
     return tfn__run_at(tfn__runs, tfn__run_starts,
                        sizeof tfn__run_starts / sizeof *tfn__run_starts, 2, c);
 }
@@ -26062,12 +26269,6 @@ static size_t tfn__put_nfc(uint8_t *to, size_t room, bool *same, const uint8_t *
 TFN__SMALL_END
 
 /* -- BERT's normal form ---------------------------------------------------------------------- */
-
-/* Devlin et al. 2018, tokenization.py: characters that control are dropped and white space becomes
- * spaces (clean), spaces are put around each character of Chinese, accents are taken off, and
- * letters become small. The tables are made by tools/unicode.py: the traits of characters, and what
- * is added to a capital (a difference of the list, 1 to even characters, or 1 to odd ones). */
-enum { TFN__PLAIN, TFN__PUNCTUATION, TFN__ACCENT, TFN__CONTROL };
 enum { TFN__EVEN_CAPITALS = 1, TFN__ODD_CAPITALS };
 static const char tfn__trait_runs[] =
     "S44m1X1MX3IX3AW445D5<547P19<5<5PX2R>h15P15\\OFXJIT59Hf5565:5:56\\59\\1K<9498^157=\\5f2X1A86"
@@ -26277,18 +26478,6 @@ static bool tfn__map_begins(const uint8_t *map, size_t units, uint8_t byte)
     return false;
 }
 
-/* A text that is written with its spaces in order: held back until what follows is known.
- *
- * With U+2581 shown as "_", of "  a   b " Llama 2 makes "___a___b_" (MARKS, PREFIX), Mistral's
- * Metaspace "__a___b_" (NEEDED, too), and T5 "_a_b" (LEFT, RIGHT, COLLAPSE, too). */
-typedef struct tfn__spacer {
-    tfn__text to;
-    int32_t steps;
-    size_t  spaces;                             /* held back */
-    size_t  ink;                                /* bytes up to the last that is no white space */
-    bool    begun;                              /* something was written */
-} tfn__spacer;
-
 static void tfn__put_space(tfn__spacer *p)
 {
     if (p->steps & TFN_NORMALIZER_MARKS) tfn__put_bytes(&p->to, tfn__mark, sizeof tfn__mark);
@@ -26363,7 +26552,16 @@ static size_t tfn__end_spaced(tfn__spacer *p)
     }
     return t->used;
 }
+#endif
+#endif
+/* >> pieces */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TOKENIZERS
+enum { TFN__SPECIAL_NAMES = 11 };
+typedef struct tfn__special_name { char name[16]; tfn_special which; } tfn__special_name;
+#endif
 
+#if !defined TFNORM_NO_TOKENIZERS
 /* -- pieces ---------------------------------------------------------------------------------- */
 
 /* GPT-2 cuts a text by this expression, tried from left to right at each place:
@@ -26650,7 +26848,7 @@ static int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
 
 /* The names that mark a special token of a vocabulary, whoever made it. The first row of each kind,
  * in the order of tfn_special, is the name that a trainer gives; then BERT's, and GPT-2's. */
-static const struct { char name[16]; tfn_special which; } tfn__specials[] = {
+static const tfn__special_name tfn__specials[TFN__SPECIAL_NAMES] = {
     { "<pad>", TFN_SPECIAL_PAD },
     { "<s>", TFN_SPECIAL_BOS },
     { "</s>", TFN_SPECIAL_EOS },
@@ -26667,16 +26865,17 @@ static const struct { char name[16]; tfn_special which; } tfn__specials[] = {
 /* The row of a name, or -1: few rows, asked once for each token of a vocabulary. */
 static int tfn__special_row(const uint8_t *s, size_t n)
 {
-    for (size_t i = 0; i < sizeof tfn__specials / sizeof *tfn__specials; i++) {
+    for (size_t i = 0; i < TFN__SPECIAL_NAMES; i++) {
         const char *name = tfn__specials[i].name;
         if (tfn__length(name) == n && tfn__same(s, (const uint8_t *)name, n)) return (int)i;
     }
     return -1;
 }
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
 /* >> trainer */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TOKENIZERS && !defined TFNORM_NO_TRAINING
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TOKENIZERS && !defined TFNORM_NO_TRAINING
 /* What a tokenizer knows is learned from texts: count their pieces, then choose words or learn
  * merges. Byte-pair encoding (Sennrich et al. 2016) merges, again and again, the pair of neighbours
  * that is most frequent in the words into a new token. Of "low" 5 times and "lower" twice the pairs
@@ -27145,29 +27344,11 @@ TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
     t->ran = t->error.status == TFN_OK;
     return t->error.status;
 }
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
 /* >> vocabulary */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TOKENIZERS
-/* What a tokenizer is made of: its tables, and how they are filled from a trainer or a blob. The
- * sections behind this one fill them from files, and make ids of texts with them. */
-
-/* -- making a tokenizer ---------------------------------------------------------------------- */
-
-/* A tokenizer is a few tables in one block:
- *
- *   text, start          the bytes of all tokens one after the other: token id is text[start[id]]
- *                        to text[start[id + 1] - 1]
- *   slots                a hash table of those that text is encoded as
- *   flags                of each token, see below
- *   byte_id              the token of each byte, -1: none
- *   merge, merge_slots   left, right and what they give, best first; a hash table of the pairs
- *   added_ids            the tokens that a text is cut at before anything else, sorted
- *   frame                what a model of tokenizer.json wants before and behind a text
- *
- * A source is gone through twice by one function, its pass: without a tokenizer it counts, so that
- * the block can be laid out; with it, it stores. Nothing about a source is written twice. */
-
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TOKENIZERS
 enum {
     TFN__RAW        = 1,    /* no piece is encoded as this token: a special, as it is */
     TFN__ADDED      = 2,    /* text is cut at it, and it comes out; at a special only if wanted */
@@ -27211,6 +27392,35 @@ typedef struct tfn__vocab {
                 charsmap;
 } tfn__vocab;
 
+/* Ids sorted by the bytes of their tokens, so that those that begin alike are neighbours, the
+ * shorter first: a search is a range of them that becomes narrower with each byte of a text. */
+typedef struct tfn__search {
+    const int32_t *ids;
+    int32_t low, high;                          /* ids[low] to ids[high - 1] begin as the text */
+    size_t  at;                                 /* does, so many bytes, and are longer */
+} tfn__search;
+#endif
+
+#if !defined TFNORM_NO_TOKENIZERS
+/* What a tokenizer is made of: its tables, and how they are filled from a trainer or a blob. The
+ * sections behind this one fill them from files, and make ids of texts with them. */
+
+/* -- making a tokenizer ---------------------------------------------------------------------- */
+
+/* A tokenizer is a few tables in one block:
+ *
+ *   text, start          the bytes of all tokens one after the other: token id is text[start[id]]
+ *                        to text[start[id + 1] - 1]
+ *   slots                a hash table of those that text is encoded as
+ *   flags                of each token, see below
+ *   byte_id              the token of each byte, -1: none
+ *   merge, merge_slots   left, right and what they give, best first; a hash table of the pairs
+ *   added_ids            the tokens that a text is cut at before anything else, sorted
+ *   frame                what a model of tokenizer.json wants before and behind a text
+ *
+ * A source is gone through twice by one function, its pass: without a tokenizer it counts, so that
+ * the block can be laid out; with it, it stores. Nothing about a source is written twice. */
+
 /* An error if something was wrong where r read. */
 static void tfn__check_reader(tfn_error *e, const tfn__reader *r, const char *text)
 {
@@ -27242,7 +27452,7 @@ static int32_t tfn__token_id(const tfn_tokenizer *k, const uint8_t *s, size_t n)
  * the vocabulary is the one that a text may be cut at. */
 static void tfn__mark_names(tfn_tokenizer *k)
 {
-    bool seen[sizeof tfn__specials / sizeof *tfn__specials] = { false };
+    bool seen[TFN__SPECIAL_NAMES] = { false };
     for (int32_t id = 0; id < k->vocab; id++) {
         const int row = tfn__special_row(k->text + k->start[id], tfn__token_bytes(k, id));
         if (row < 0) continue;
@@ -27293,14 +27503,6 @@ static bool tfn__index_tokens(tfn_tokenizer *k)
 }
 
 /* -- tokens in order ------------------------------------------------------------------------- */
-
-/* Ids sorted by the bytes of their tokens, so that those that begin alike are neighbours, the
- * shorter first: a search is a range of them that becomes narrower with each byte of a text. */
-typedef struct tfn__search {
-    const int32_t *ids;
-    int32_t low, high;                          /* ids[low] to ids[high - 1] begin as the text */
-    size_t  at;                                 /* does, so many bytes, and are longer */
-} tfn__search;
 
 /* Whether token i comes before token j: by their bytes, a shorter one first. */
 static bool tfn__token_before(const void *x, int32_t i, int32_t j)
@@ -27507,7 +27709,65 @@ static bool tfn__index_added(tfn_tokenizer *k)
                       k->added_ids[i]);
     return k->error.status == TFN_OK;
 }
+#endif
+#endif
+/* >> merging */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TOKENIZERS
+/* SHORT_WORD: bytes of a word that is merged on the stack; nearly all of text is shorter. */
+enum { TFN__SHORT_WORD = 256, TFN__NO_RANK = INT32_MAX };
 
+/* In a piece of n bytes the passes above would take n times as many steps as it has merges. Here
+ * each merge takes a few: a tree of minima over the bytes tells which is next. A leaf is the rank
+ * of the pair whose left symbol begins at that byte, and each node the lower of the two below it:
+ * the lowest of all is at the root, and the first with that rank is found by going down. BPE of
+ * characters merges all its pieces so; a text without cuts between words may be one. Of "abab" with
+ * the ranks ab 3, ba 7 the leaves are 3 7 3 and none, the nodes above them 3 and 3, the root 3:
+ *
+ *     byte       0     1     2     3               0     1     2     3
+ *     symbol     a     b     a     b      then     ab          a     b
+ *     leaf       3     7     3     -               -     -     3     -
+ *
+ * so that bytes 0 and 1 are merged first; a pair "ab a" would have a rank if it made a token.
+ *
+ * id[i] and length[i] are of the symbol that begins at byte i, -1 where it is no token; length of
+ * its last byte, if that is another, is minus the way back to its first. */
+typedef struct tfn__merger {
+    const tfn_tokenizer *k;
+    const uint8_t *s;
+    int32_t  n, leaves;
+    int32_t *id, *length, *tree;
+} tfn__merger;
+
+/* SHORT_PIECE: bytes of one that is encoded on the stack. WORK: numbers per byte, for two arrays
+ * and a tree of up to four times their length. */
+enum { TFN__SHORT_PIECE = 128, TFN__WORK = 6 };
+
+/* Unigram (Kudo 2018): of all ways to cut a piece into tokens the one whose scores, the logarithms
+ * of their probabilities, have the highest sum. Viterbi's algorithm goes through the piece once and
+ * knows for each byte the best way up to there: the token that ends there, where that begins, and
+ * the sum. A character that is no token is unknown, at ten less than the lowest score. With a -3,
+ * b -4, c -5, ab -5, bc -8 the best way through "abc" is ab c:
+ *
+ *     up to      a: -3 (a)    ab: -5 (ab), for a b has -7    abc: -10 (ab c), for a bc has -11
+ *
+ * Of two ways with the same sum the one whose last token begins first stays. What it takes is in
+ * proportion to the bytes and to the longest token that begins at each. */
+typedef struct tfn__lattice {
+    const tfn_tokenizer *k;
+    int32_t *id, *begin, *sum;                  /* n + 1 of each; sum: as two numbers of 32 bits */
+} tfn__lattice;
+
+/* What users define: SentencePiece lets its score grow with its length. */
+#define TFN__USER_SCORE 1e29
+enum { TFN__SUM_BYTES = 4 };
+enum { TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4, TFN__FALLBACK = 8,
+       TFN__FUSE = 16, TFN__SCORED = 32, TFN__SINGLE = 64, TFN__SET_APART = 128 };
+#endif
+
+/* From the text of one piece to its tokens: BPE by merges, Unigram by scores, characters. */
+
+#if !defined TFNORM_NO_TOKENIZERS
 /* -- merging --------------------------------------------------------------------------------- */
 
 /* Merge i gives token id. */
@@ -27546,9 +27806,6 @@ static bool tfn__makes(const tfn_tokenizer *k, int32_t left, int32_t right, int3
            && tfn__same(k->text + k->start[id] + a, k->text + k->start[right], b);
 }
 
-/* SHORT_WORD: bytes of a word that is merged on the stack; nearly all of text is shorter. */
-enum { TFN__SHORT_WORD = 256, TFN__NO_RANK = INT32_MAX };
-
 /* The rank of a pair is the number of its merge: the lowest is merged first. */
 static int32_t tfn__rank(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
@@ -27585,32 +27842,6 @@ static ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff
 }
 
 /* -- merging long pieces --------------------------------------------------------------------- */
-
-/* In a piece of n bytes the passes above would take n times as many steps as it has merges. Here
- * each merge takes a few: a tree of minima over the bytes tells which is next. A leaf is the rank
- * of the pair whose left symbol begins at that byte, and each node the lower of the two below it:
- * the lowest of all is at the root, and the first with that rank is found by going down. BPE of
- * characters merges all its pieces so; a text without cuts between words may be one. Of "abab" with
- * the ranks ab 3, ba 7 the leaves are 3 7 3 and none, the nodes above them 3 and 3, the root 3:
- *
- *     byte       0     1     2     3               0     1     2     3
- *     symbol     a     b     a     b      then     ab          a     b
- *     leaf       3     7     3     -               -     -     3     -
- *
- * so that bytes 0 and 1 are merged first; a pair "ab a" would have a rank if it made a token.
- *
- * id[i] and length[i] are of the symbol that begins at byte i, -1 where it is no token; length of
- * its last byte, if that is another, is minus the way back to its first. */
-typedef struct tfn__merger {
-    const tfn_tokenizer *k;
-    const uint8_t *s;
-    int32_t  n, leaves;
-    int32_t *id, *length, *tree;
-} tfn__merger;
-
-/* SHORT_PIECE: bytes of one that is encoded on the stack. WORK: numbers per byte, for two arrays
- * and a tree of up to four times their length. */
-enum { TFN__SHORT_PIECE = 128, TFN__WORK = 6 };
 
 /* The rank of the pair whose left symbol begins at i, and the token that it becomes. Where tokens
  * have scores, any two that make one can be merged, and the rank is that of the one. */
@@ -27714,21 +27945,6 @@ static void tfn__merger_run(tfn__merger *m)
 }
 
 /* -- the best sum of scores ------------------------------------------------------------------ */
-
-/* Unigram (Kudo 2018): of all ways to cut a piece into tokens the one whose scores, the logarithms
- * of their probabilities, have the highest sum. Viterbi's algorithm goes through the piece once and
- * knows for each byte the best way up to there: the token that ends there, where that begins, and
- * the sum. A character that is no token is unknown, at ten less than the lowest score. With a -3,
- * b -4, c -5, ab -5, bc -8 the best way through "abc" is ab c:
- *
- *     up to      a: -3 (a)    ab: -5 (ab), for a b has -7    abc: -10 (ab c), for a bc has -11
- *
- * Of two ways with the same sum the one whose last token begins first stays. What it takes is in
- * proportion to the bytes and to the longest token that begins at each. */
-typedef struct tfn__lattice {
-    const tfn_tokenizer *k;
-    int32_t *id, *begin, *sum;                  /* n + 1 of each; sum: as two numbers of 32 bits */
-} tfn__lattice;
 
 static double tfn__lattice_sum(const tfn__lattice *x, int32_t at)
 {
@@ -27899,9 +28115,6 @@ static void tfn__index_characters(tfn_tokenizer *k)
     if (k->kind == TFN_TOKENIZER_CHARACTER_BPE && k->scored) tfn__index_ranks(k);
     tfn__index_others(k);
 }
-
-/* What users define: SentencePiece lets its score grow with its length. */
-#define TFN__USER_SCORE 1e29
 static void tfn__score_users(tfn_tokenizer *k)
 {
     for (int32_t id = 0; id < k->tokens; id++) {
@@ -28103,9 +28316,6 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
 static const uint8_t tfn__magic[3][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '3', '\n' } };
-enum { TFN__SUM_BYTES = 4 };
-enum { TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4, TFN__FALLBACK = 8,
-       TFN__FUSE = 16, TFN__SCORED = 32, TFN__SINGLE = 64, TFN__APART = 128 };
 
 /* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
 static int32_t tfn__read_number(tfn__reader *r)
@@ -28189,7 +28399,7 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     const int32_t ends = tfn__read_number(r);
     int32_t marks;
     size_t ids;
-    if (split > TFN_SPLIT_NONE || options > 2*TFN__APART - 1)
+    if (split > TFN_SPLIT_NONE || options > 2*TFN__SET_APART - 1)
         tfn__want(r, "another version of tfnorm.h");
     if (v->form < 2 && (split > TFN_SPLIT_BLOOM || options > 2*TFN__NORMALIZED - 1))
         tfn__want(r, "another version of tfnorm.h");
@@ -28197,7 +28407,7 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     v->fuse = (options & TFN__FUSE) != 0;
     v->scored = (options & TFN__SCORED) != 0;
     v->single = (options & TFN__SINGLE) != 0;
-    v->apart = (options & TFN__APART) != 0;
+    v->apart = (options & TFN__SET_APART) != 0;
     if (v->apart) v->hidden = (size_t)tfn__read_number(r);
     if (v->hidden > v->count || (v->apart && v->kind < TFN_TOKENIZER_CHARACTER_BPE))
         tfn__want(r, "fewer tokens without ids");
@@ -28281,7 +28491,6 @@ static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
     if (v->kind != TFN_TOKENIZER_WORDPIECE && v->split < TFN_SPLIT_MARKS) tfn__want(r, "a split");
     if (v->kind == TFN_TOKENIZER_WORDPIECE && v->split >= TFN_SPLIT_MARKS) tfn__want(r, "a split");
 }
-
 TFN__RARE_END
 
 /* A blob with the right sum may still say anything: each number is checked before it is used, and a
@@ -28317,10 +28526,11 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     if (v->form == 2) tfn__blob_scores(&r, v, k);
     tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
 }
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
 /* >> published */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TOKENIZERS
 /* Tokenizers as they are published with models, in files: vocab.json with merges.txt, vocab.txt,
  * the models of SentencePiece, and tokenizer.json, which can say all that the others say. */
 
@@ -28523,7 +28733,6 @@ static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int s
         tfn__added_entry(e, &r, v, k, step, listed);
     tfn__check_reader(e, &r, "added_tokens are wrong at byte %d: %s is wanted");
 }
-
 TFN__RARE_END
 
 /* One reading of all entries, those that were added too. */
@@ -28939,7 +29148,24 @@ static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
     id = (int32_t)tfn__model_value(trained, 42, 2);
     if (s->end && id >= 0 && (size_t)id < v->count) tfn__frame_id(v, k, id, true);
 }
+#endif
+#endif
+/* >> tokenizer_json */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TOKENIZERS
+/* SentencePiece's rules in terms of the library, in files that are written here: U+FFFD by itself,
+ * which for the library, whose texts are UTF-8, changes nothing, and says here what becomes of a
+ * text that is not; and spaces at the ends, behind also marks, by nothing, where Strip would take
+ * white space of any kind. */
+#define TFN__REPLACED_BROKEN "\xef\xbf\xbd"
+#define TFN__REPLACED_ENDS   "(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])"
+enum { TFN__REGEXES = 6 };
+typedef struct tfn__regex { tfn_split split; char regex[144]; } tfn__regex;
+#endif
 
+/* Reads tokenizer.json, the format of the Rust library `tokenizers`. */
+
+#if !defined TFNORM_NO_TOKENIZERS
 /* -- from tokenizer.json --------------------------------------------------------------------- */
 
 /* The file of the library "tokenizers" (Hugging Face), which is one object. Its members are what
@@ -29085,13 +29311,6 @@ static int32_t tfn__bert_steps(tfn__reader r)
     return steps;
 }
 
-/* SentencePiece's rules in terms of the library, in files that are written here: U+FFFD by itself,
- * which for the library, whose texts are UTF-8, changes nothing, and says here what becomes of a
- * text that is not; and spaces at the ends, behind also marks, by nothing, where Strip would take
- * white space of any kind. */
-#define TFN__REPLACED_BROKEN "\xef\xbf\xbd"
-#define TFN__REPLACED_ENDS   "(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])"
-
 /* Replace: a space by a mark, several by one, or as above. 0: something else. */
 static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content, bool broken)
 {
@@ -29150,7 +29369,7 @@ static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 
 /* The expressions that a Split may have, as their authors write them; tfn__word_of,
  * tfn__word_llama3 and tfn__word_bloom say what they mean. */
-static const struct { tfn_split split; char regex[144]; } tfn__regexes[] = {
+static const tfn__regex tfn__regexes[TFN__REGEXES] = {
     { TFN_SPLIT_GPT2, "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
                       "|\\s+(?!\\S)|\\s+" },
     { TFN_SPLIT_GPT2, "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
@@ -29179,7 +29398,7 @@ static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *patt
     tfn__json_members(&r, &regex, "Regex\"");
     r = regex;
     tfn__json_string(&r, found, sizeof found);
-    for (size_t i = 0; i < sizeof tfn__regexes / sizeof *tfn__regexes; i++) {
+    for (size_t i = 0; i < TFN__REGEXES; i++) {
         if (!tfn__equal(found, tfn__regexes[i].regex)) continue;
         if (tfn__regexes[i].split == TFN_SPLIT_BLOOM) fits = isolated;
         if (v->cut || !fits)
@@ -29607,10 +29826,11 @@ static void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
     tfn__check_reader(e, &r, "the template is wrong at byte %d: %s is wanted");
 }
 TFN__RARE_END
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
 /* >> tokenize */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TOKENIZERS
 /* Text to numbers and back: bytes, characters, words, and byte-pair encoding over bytes and GPT-2's
  * words (Radford et al. 2019). In order:
  *
@@ -29694,7 +29914,7 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     k->merges = (int32_t)v.merges;
     k->begins = (int32_t)v.begins;
     k->ends = (int32_t)v.ends;
-    if (!v.marked) v.added = sizeof tfn__specials / sizeof *tfn__specials;
+    if (!v.marked) v.added = TFN__SPECIAL_NAMES;
     k->start = tfn__take_ids(&a, v.count + 1, e);
     k->merge = tfn__take_ids(&a, 3 * v.merges, e);
     k->byte_id = tfn__take_ids(&a, 256, e);
@@ -30314,7 +30534,13 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
     }
     return -1;
 }
+#endif
+#endif
+/* >> tokenizer_save */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Saves tokenizers, as a blob of our own and as tokenizer.json. */
 
+#if !defined TFNORM_NO_TOKENIZERS
 /* -- saving ---------------------------------------------------------------------------------- */
 
 /* What tfn__read_number reads: the highest bit says that more follow. */
@@ -30337,7 +30563,7 @@ static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
                                 + (k->normalizer == TFN_NORMALIZER_NFC) * TFN__NORMALIZED
                                 + k->fallback * TFN__FALLBACK + k->fuse * TFN__FUSE
                                 + k->scored * TFN__SCORED + k->single * TFN__SINGLE
-                                + k->apart * TFN__APART));
+                                + k->apart * TFN__SET_APART));
     tfn__put_number(t, (size_t)k->begins);
     tfn__put_number(t, (size_t)k->ends);
     if (k->apart) tfn__put_number(t, (size_t)(k->tokens - k->vocab));
@@ -30372,7 +30598,6 @@ static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
     tfn__put_number(t, (size_t)k->map_bytes);
     tfn__put_bytes(t, k->map, (size_t)k->map_bytes);
 }
-
 TFN__RARE_END
 
 /* The sum at the end is over what was stored; if that is not all, nobody will read it. */
@@ -30666,7 +30891,7 @@ static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
         tfn__put(t, "{\"type\":\"BertPreTokenizer\"}");
         return;
     }
-    for (size_t i = sizeof tfn__regexes / sizeof *tfn__regexes; i-- > 0;)
+    for (size_t i = TFN__REGEXES; i-- > 0;)
         if (tfn__regexes[i].split == k->split) regex = tfn__regexes[i].regex;
     if (!own) {
         tfn__put(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
@@ -31042,10 +31267,11 @@ TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, si
 }
 TFN__RARE_END
 #endif
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
 /* >> metrics */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_METRICS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_METRICS
 TFN__SMALL
 /* Scores of texts: perplexity, accuracy, BLEU (Papineni et al. 2002) as sacrebleu computes it (Post
  * 2018), ROUGE (Lin 2004), word and character error rates (Levenshtein 1966).
@@ -31683,10 +31909,11 @@ TFNORM_API double tfn_edits_score(const tfn_edits *e)
     return 0;
 }
 TFN__SMALL_END
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
 /* >> files */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_FILES
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES
 TFN__SMALL
 /* safetensors files: where their bytes are, what stands in them, how they are written. The format
  * is that of github.com/huggingface/safetensors:
@@ -32037,9 +32264,12 @@ static uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes)
     while (bytes-- > 0) v = v << 8 | s[bytes];
     return v;
 }
-
-/* -- safetensors: the header ----------------------------------------------------------------- */
-
+TFN__SMALL_END
+#endif
+#endif
+/* >> safetensors */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES
 /* The header stays in memory as it is, for the work of a file is given by its caller and should be
  * known from its size. `entries` says where in it the name of each tensor stands, `order` in which
  * order the names come: 28 bytes a tensor, while a tfn_tensor has 232. A tensor is parsed again
@@ -32051,6 +32281,42 @@ enum {
     TFN__CHUNK = 128                    /* values that are converted at a time */
 };
 
+typedef struct tfn__dtype {
+    char    name[12];
+    uint8_t bits, code, exponent_bits;
+} tfn__dtype;
+
+#ifdef TFN__DOUBLE
+enum { TFN__FLOAT = TFN_DTYPE_F64 };
+#else
+enum { TFN__FLOAT = TFN_DTYPE_F32 };
+#endif
+
+/* Go through the texts of __metadata__, or of an index, where all was checked when it was opened:
+ *     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}'))
+ *         value = tfn__next_text(&r, name);
+ */
+enum { TFN__NAME_ROOM = sizeof(((tfn_error *)0)->name) };
+static bool tfn__texts_open(const tfn_file *f, tfn__reader *r);
+static tfn__reader tfn__next_text(tfn__reader *r, char *name);
+
+/* What is written: tensor i of `count`, of which those without a name are left out, and functions
+ * that write __metadata__ and the values of tensor i, which else are its data; or NULL. So a model
+ * is written without a list of its tensors in memory: a large one has thousands. */
+typedef struct tfn__source {
+    const void *user;
+    int32_t count;
+    void  (*tensor)(const struct tfn__source *s, int32_t i, tfn_tensor *t);
+    void  (*metadata)(const struct tfn__source *s, tfn_file *f);
+    void  (*values)(const struct tfn__source *s, int32_t i, tfn_file *f);
+} tfn__source;
+#endif
+
+#if !defined TFNORM_NO_FILES
+TFN__SMALL
+
+/* -- safetensors: the header ----------------------------------------------------------------- */
+
 /* Where a tensor stands in the file and in its header. */
 typedef struct tfn__entry {
     uint64_t begin, end;
@@ -32060,10 +32326,7 @@ typedef struct tfn__entry {
 /* How the values of a dtype are coded; of OPAQUE ones only the bytes are known. The order is that
  * of tfn_dtype. Sizes below a byte are legal where all values together fill whole bytes. */
 enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE };
-static const struct {
-    char    name[12];
-    uint8_t bits, code, exponent_bits;
-} tfn__dtypes[TFN_DTYPE_COUNT] = {
+static const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
     { "",            0,  TFN__OPAQUE,   0 },
     { "U64",         64, TFN__UNSIGNED, 0 },
     { "I64",         64, TFN__SIGNED,   0 },
@@ -32094,12 +32357,6 @@ static bool tfn__has_values(tfn_dtype d)
 {
     return d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT && tfn__dtypes[d].code != TFN__OPAQUE;
 }
-
-#ifdef TFN__DOUBLE
-enum { TFN__FLOAT = TFN_DTYPE_F64 };
-#else
-enum { TFN__FLOAT = TFN_DTYPE_F32 };
-#endif
 
 /* Dtypes that the format has, also those whose values are not read: such a tensor can be listed. */
 static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
@@ -32424,12 +32681,6 @@ TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
     }
     return false;
 }
-
-/* Go through the texts of __metadata__, or of an index, where all was checked when it was opened:
- *     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}'))
- *         value = tfn__next_text(&r, name);
- */
-enum { TFN__NAME_ROOM = sizeof(((tfn_error *)0)->name) };
 static bool tfn__texts_open(const tfn_file *f, tfn__reader *r)
 {
     if (!f->header || !f->metadata || !tfn__fine(f)) return false;
@@ -32555,17 +32806,6 @@ TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to,
 }
 
 /* -- safetensors: writing -------------------------------------------------------------------- */
-
-/* What is written: tensor i of `count`, of which those without a name are left out, and functions
- * that write __metadata__ and the values of tensor i, which else are its data; or NULL. So a model
- * is written without a list of its tensors in memory: a large one has thousands. */
-typedef struct tfn__source {
-    const void *user;
-    int32_t count;
-    void  (*tensor)(const struct tfn__source *s, int32_t i, tfn_tensor *t);
-    void  (*metadata)(const struct tfn__source *s, tfn_file *f);
-    void  (*values)(const struct tfn__source *s, int32_t i, tfn_file *f);
-} tfn__source;
 
 /* Fill in count and bytes of what is written; count -1: not a legal dtype or shape, or more bytes
  * than memory can have. */
@@ -32783,27 +33023,12 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     if (!tfn__fine(f)) tfn_file_close(f);               /* count is 0: it has no tensors */
     return f->error.status;
 }
-
 TFN__SMALL_END
-#endif /* TFN__IMPLEMENTING */
-/* >> checkpoints */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_FILES
-TFN__RARE
-/* A checkpoint is a safetensors file:
- *
- *     decoder.0.self.q.weight ...      the weights, and running statistics, by their names
- *     training.moment1.NAME ...        what training keeps of each: see tfn__roles
- *     training.average.NAME ...        with desc.ema; an inference prefers them
- *     training.state                   eight or nine numbers: see tfn__saved_state
- *     tokenizer                        the blob of tfn_tokenizer_write
- *     __metadata__                     the options as texts, "tfn.width", and "extra", the user's
- *
- * A program that reads safetensors finds the weights in it without knowing anything of this
- * library. With the state, a run that is loaded has the bits of one that was never stopped. */
-
-/* -- options as texts ------------------------------------------------------------------------ */
-
+#endif
+#endif
+/* >> fields */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES
 /* Options stand in __metadata__ as texts under their names. Enumerations have the names of their
  * rows, so that a file means the same where a later version has more of them; files of format 1,
  * version 0.1, have numbers. */
@@ -32830,6 +33055,30 @@ typedef struct tfn__field {
     size_t  at, size;
 } tfn__field;
 
+enum {
+    TFN__FIELDS = 121,
+    TFN__FIELD_ROOM = 128               /* bytes of a value's text */
+};
+#endif
+
+/* The options of a model as named texts, for checkpoints and for tfn_desc_set. */
+
+#if !defined TFNORM_NO_FILES
+TFN__RARE
+/* A checkpoint is a safetensors file:
+ *
+ *     decoder.0.self.q.weight ...      the weights, and running statistics, by their names
+ *     training.moment1.NAME ...        what training keeps of each: see tfn__roles
+ *     training.average.NAME ...        with desc.ema; an inference prefers them
+ *     training.state                   eight or nine numbers: see tfn__saved_state
+ *     tokenizer                        the blob of tfn_tokenizer_write
+ *     __metadata__                     the options as texts, "tfn.width", and "extra", the user's
+ *
+ * A program that reads safetensors finds the weights in it without knowing anything of this
+ * library. With the state, a run that is loaded has the bits of one that was never stopped. */
+
+/* -- options as texts ------------------------------------------------------------------------ */
+
 #define TFN__FIELD_OF(type, same, field, later) \
     { "tfn." #field, TFN__FIELD_##type, TFN__##same, later, offsetof(tfn_model_desc, field), \
       sizeof(((tfn_model_desc *)0)->field) }
@@ -32840,7 +33089,7 @@ typedef struct tfn__field {
  * may differ (memory, the largest batch); what only a training step looks at may, too, where the
  * file is not trained on; threads and instruction set are the machine's, and are not saved, nor is
  * what the use of a model decides: they have rows so that tfn_desc_set knows them. */
-static const tfn__field tfn__fields[] = {
+static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, activation),
     TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
     TFN__FIELD(CHOICE, SAME_ALWAYS, arch),
@@ -32962,10 +33211,6 @@ static const tfn__field tfn__fields[] = {
     TFN__LATER(REAL, SAME_ALWAYS, window_base),
     TFN__LATER(WHOLE, SAME_ALWAYS, window_from),
     TFN__LATER(WHOLE, SAME_ALWAYS, window_period)
-};
-enum {
-    TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields,
-    TFN__FIELD_ROOM = 128               /* bytes of a value's text */
 };
 
 /* The option's name for a reader, without "tfn.". */
@@ -33239,6 +33484,43 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
         return tfn__set_number(x, p, text);
     }
 }
+TFN__RARE_END
+#endif
+#endif
+/* >> checkpoints */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES
+/* "training.state": numbers as F64, which hold counts up to 2^53. */
+enum {
+    TFN__SAVED_STEP, TFN__SAVED_MICRO, TFN__SAVED_TOKENS, TFN__SAVED_FINITE_STEPS,
+    TFN__SAVED_PROFILED,                /* 1: profiled; 2: by the update under way */
+    TFN__SAVED_LOSS_SCALE, TFN__SAVED_LOSS_SUM, TFN__SAVED_NLL_SUM,
+    TFN__SAVED_ALWAYS,
+    TFN__SAVED_RATE_SQUARES = TFN__SAVED_ALWAYS,    /* of schedule-free AdamW, where it is not 0 */
+    TFN__SAVED_COUNT
+};
+
+/* Rows and columns of a parameter that are read at once. */
+typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
+
+#ifdef TFN__QUANT
+/* Packed parameters are read and packed tile by tile, 8 KB on the stack, so that no matrix of
+ * floats is ever in memory. A block is 32 inputs of one output, so a tile has whole blocks. It is
+ * as long as possible in the direction in which the file has numbers side by side, for each piece
+ * of a line of the file is a read of its own:
+ *
+ *     (in, out), as GPT-2's        32 inputs of 64 outputs, which are 32 reads; with fewer outputs
+ *                                  more inputs
+ *     (out, in), and tables        the inputs of an output, 2,048 of them at most, in one read;
+ *                                  with fewer inputs more outputs
+ *
+ * GPT-2's matrices are a million reads so, most of them from a page that the system has. */
+enum { TFN__TILE = 64 * TFN__QBLOCK };          /* floats */
+#endif
+#endif
+
+#if !defined TFNORM_NO_FILES
+TFN__RARE
 
 /* -- checkpoints: saving --------------------------------------------------------------------- */
 
@@ -33251,16 +33533,6 @@ enum {
 static const char tfn__roles[][20] = {
     "", "training.moment1.", "training.moment2.", "training.gradient.", "training.average.",
     "training.before."
-};
-
-/* "training.state": numbers as F64, which hold counts up to 2^53. */
-enum {
-    TFN__SAVED_STEP, TFN__SAVED_MICRO, TFN__SAVED_TOKENS, TFN__SAVED_FINITE_STEPS,
-    TFN__SAVED_PROFILED,                /* 1: profiled; 2: by the update under way */
-    TFN__SAVED_LOSS_SCALE, TFN__SAVED_LOSS_SUM, TFN__SAVED_NLL_SUM,
-    TFN__SAVED_ALWAYS,
-    TFN__SAVED_RATE_SQUARES = TFN__SAVED_ALWAYS,    /* of schedule-free AdamW, where it is not 0 */
-    TFN__SAVED_COUNT
 };
 
 /* A profile, which norms and initializations that look at data make at the first update, changes
@@ -33830,23 +34102,7 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
     return true;
 }
 
-/* Rows and columns of a parameter that are read at once. */
-typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
-
 #ifdef TFN__QUANT
-/* Packed parameters are read and packed tile by tile, 8 KB on the stack, so that no matrix of
- * floats is ever in memory. A block is 32 inputs of one output, so a tile has whole blocks. It is
- * as long as possible in the direction in which the file has numbers side by side, for each piece
- * of a line of the file is a read of its own:
- *
- *     (in, out), as GPT-2's        32 inputs of 64 outputs, which are 32 reads; with fewer outputs
- *                                  more inputs
- *     (out, in), and tables        the inputs of an output, 2,048 of them at most, in one read;
- *                                  with fewer inputs more outputs
- *
- * GPT-2's matrices are a million reads so, most of them from a page that the system has. */
-enum { TFN__TILE = 64 * TFN__QBLOCK };          /* floats */
-
 /* The tile that begins at this row and column, cut at the parameter's ends. turned: its columns,
  * not its rows, are the lines of the file. */
 static tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row, int32_t col)
@@ -34054,7 +34310,6 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
     return tfn__files_status(f, count);
 }
 
-
 /* With a state in the file, training goes on; else the weights alone are taken. */
 TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f)
 {
@@ -34128,10 +34383,11 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
     return bytes;
 }
 TFN__RARE_END
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
 /* >> foreign */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_FILES
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES
 TFN__SMALL
 /* What a program in another language wants instead of a header: options by name, through the rows
  * and texts of the checkpoints, and the layout of structs. tools/tfnorm.py is such a program. */
@@ -34196,8 +34452,7 @@ static bool tfn__is_zero(const char *p, size_t size)
 static void tfn__check_field(tfn_error *e, const tfn__field *x, const tfn_model_desc *d)
 {
     if (tfn__is_zero((const char *)d + x->at, x->size)) return;
-    for (size_t i = 0; i < TFN__LIMITS; i++)
-        if (tfn__limits[i].at == x->at) tfn__check_ranges(e, "model", d, tfn__limits + i, 1);
+    tfn__check_limit(e, d, x->at);
 }
 
 /* Set in a copy, so that a value which is refused changes nothing. A row that is unknown is NULL
@@ -34369,10 +34624,15 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
     return 0;
 }
 TFN__SMALL_END
-#endif /* TFN__IMPLEMENTING */
-/* >> import */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#endif
+#endif
+/* >> families */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+enum { TFN__IDLE_KEYS = 37 };
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 /* Checkpoints of the hub. What a family is, rows of data say: its keys of config.json set options
  * by their names and texts, as tfn_desc_set takes them, and its tensors are parameters under other
@@ -35116,7 +35376,7 @@ TFNORM_API const tfn_family *tfn_family_find(const char *name)
  * Keys that change nothing of the forward: who wrote the file, what its tokenizer does, how the
  * model was trained, what a program did with it. A star stands for any characters. Dropout is one
  * of them: with which rate a model is tuned is for who tunes it to say. */
-static const char *const tfn__idle_keys[] = {
+static const char *const tfn__idle_keys[TFN__IDLE_KEYS] = {
     "architectures", "model_type", "transformers_version", "torch_dtype", "dtype", "_name_or_path",
     "name_or_path", "auto_map", "use_cache", "initializer_range", "*_token_id", "prefix",
     "*dropout*", "*_pdrop", "summary_*", "task_specific_params", "gradient_checkpointing",
@@ -35125,9 +35385,12 @@ static const char *const tfn__idle_keys[] = {
     "layerdrop", "init_std", "_commit_hash", "unsloth_*", "bad_words_ids", "num_beams",
     "max_length", "*_layerdrop", "bos_token", "eos_token", "pad_token"
 };
-
-/* -- config.json ----------------------------------------------------------------------------- */
-
+TFN__SMALL_END
+#endif
+#endif
+/* >> import */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* A config.json has a few kilobytes and a family some thirty rules: each rule reads the text from
  * its begin, which needs no tree in memory and no second form of the values. Of a key that stands
  * there twice the first counts. */
@@ -35135,6 +35398,29 @@ enum {
     TFN__VALUE_ROOM = 128,              /* bytes of a value; longer ones are cut, and fit nothing */
     TFN__CONFIG_DEPTH = 16              /* objects in objects */
 };
+
+enum { TFN__HUB_ACTIVATIONS = 9 };
+
+/* Names are few and short, and each is looked at a few times for each tensor: a hundred layers take
+ * a tenth of a second. So forms are compared as they stand, and no table of names is made.
+ *
+ * What stands for '#' and '*' in a name: */
+typedef struct tfn__blanks { int32_t layer; const char *last; } tfn__blanks;
+
+/* A parameter and where its values are. */
+typedef struct tfn__match {
+    tfn_param_info info;
+    const tfn_tensor_rule *rule;
+    tfn_file  *file;
+    tfn_tensor tensor;
+    bool       table;           /* of packed ones: see tfn__packed */
+} tfn__match;
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+
+/* -- config.json ----------------------------------------------------------------------------- */
 
 /* Step in front of the value of a key; the path has a dot before each name but the first. False:
  * there is no such key. */
@@ -35205,7 +35491,7 @@ static void tfn__bad_key(tfn_import *x, const char *key, const char *value, cons
 /* Names of activations: as published, alone, as a gate. "gelu" alone is the form with erf; all
  * others are the form with tanh, from which it differs by 5e-4 at most: a model that gets the wrong
  * one still writes well. */
-static const char *const tfn__hub_activations[][3] = {
+static const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3] = {
     { "gelu", "gelu", "geglu" },
     { "gelu_pytorch_tanh", "gelu-tanh", "geglu-tanh" },
     { "gelu_new", "gelu-tanh", "geglu-tanh" },
@@ -35220,7 +35506,7 @@ static const char *const tfn__hub_activations[][3] = {
 /* Our name of it; another name is left as it is, for the option's error. */
 static const char *tfn__hub_activation(const char *name, tfn_key_form form)
 {
-    for (size_t i = 0; i < sizeof tfn__hub_activations / sizeof *tfn__hub_activations; i++) {
+    for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
         const char *const *row = tfn__hub_activations[i];
         if (!tfn__equal(name, row[0])) continue;
         if (form == TFN_KEY_GATED) return row[2];
@@ -35478,7 +35764,7 @@ static bool tfn__key_has_rule(const tfn_family *family, const char *key)
 
 static bool tfn__key_is_idle(const char *key)
 {
-    for (size_t i = 0; i < sizeof tfn__idle_keys / sizeof *tfn__idle_keys; i++)
+    for (size_t i = 0; i < TFN__IDLE_KEYS; i++)
         if (tfn__name_matches(tfn__idle_keys[i], key)) return true;
     return false;
 }
@@ -35531,12 +35817,6 @@ static void tfn__find_family(tfn_import *x)
 }
 
 /* -- names ----------------------------------------------------------------------------------- */
-
-/* Names are few and short, and each is looked at a few times for each tensor: a hundred layers take
- * a tenth of a second. So forms are compared as they stand, and no table of names is made.
- *
- * What stands for '#' and '*' in a name: */
-typedef struct tfn__blanks { int32_t layer; const char *last; } tfn__blanks;
 
 /* The number at *s, and step over it; -1: there is none, or it is no layer's: names come from
  * files, and a thousand digits are no number. */
@@ -35748,15 +36028,6 @@ static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
 }
 
 /* -- weights --------------------------------------------------------------------------------- */
-
-/* A parameter and where its values are. */
-typedef struct tfn__match {
-    tfn_param_info info;
-    const tfn_tensor_rule *rule;
-    tfn_file  *file;
-    tfn_tensor tensor;
-    bool       table;           /* of packed ones: see tfn__packed */
-} tfn__match;
 
 /* Outputs of the tensor: those of all parts, which are equally many. Fused matrices whose queries
  * are more than their keys would want an offset instead; no family here has one. */
@@ -36134,10 +36405,23 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
 }
 #endif
 TFN__SMALL_END
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
 /* >> export */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+/* Values on their way to a file, or only looked at: f is NULL. */
+typedef struct tfn__packing {
+    tfn_file *f;
+    tfn_dtype dtype;
+    int64_t   lost, beyond;                 /* that it does not hold; of these, too large ones */
+    size_t    used;
+    uint8_t   bytes[8 * TFN__CHUNK];
+} tfn__packing;
+
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__RARE
 /* Models as folders of the hub, by the rows that read these (section import), turned round:
  *
@@ -36320,7 +36604,7 @@ static const char *tfn__published(const char *own, const tfn_key_rule *k)
     const int form = 1 + (k->form == TFN_KEY_GATED);
     if (k->text && k->text[0] && tfn__equal(tfn__hub_activation(k->text, k->form), own))
         return k->text;
-    for (size_t i = 0; i < sizeof tfn__hub_activations / sizeof *tfn__hub_activations; i++)
+    for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++)
         if (tfn__equal(own, tfn__hub_activations[i][form])) return tfn__hub_activations[i][0];
     return NULL;
 }
@@ -36783,8 +37067,8 @@ static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64
         }
     return (int32_t)part;
 }
-
 TFN__RARE_END
+
 TFN__SMALL
 /* -- values ---------------------------------------------------------------------------------- */
 
@@ -36814,15 +37098,6 @@ static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
     if (rest == UINT64_C(1) << (drop - 1)) bits += bits & 1;
     return sign | (bits + ((uint64_t)(exponent - 1) << fraction_bits));
 }
-
-/* Values on their way to a file, or only looked at: f is NULL. */
-typedef struct tfn__packing {
-    tfn_file *f;
-    tfn_dtype dtype;
-    int64_t   lost, beyond;                 /* that it does not hold; of these, too large ones */
-    size_t    used;
-    uint8_t   bytes[8 * TFN__CHUNK];
-} tfn__packing;
 
 static void tfn__flush_values(tfn__packing *p)
 {
@@ -36885,8 +37160,8 @@ static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_mo
             tfn__pack(p, o->part[part].info.data + r * cols + i, 1, 1);
         }
 }
-
 TFN__SMALL_END
+
 TFN__RARE
 
 /* As what a tensor is written. */
@@ -37146,7 +37421,8 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
     return x->error.status;
 }
 TFN__RARE_END
-#endif /* TFN__IMPLEMENTING */
+#endif
+#endif
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
@@ -37266,151 +37542,132 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
     return tfn_model_hash(&m);
 #endif
 }
-#endif /* TFN__IMPLEMENTING */
+#endif
 /* >> end */
 /* No private macro is left for the program that includes this file, but for the lists and the
  * enumerators' helpers of the api: they are needed again where the header comes first and the
  * implementation later. Each stands under the section that defines it. */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* ground: what the compiler and the machine can do */
-#undef TFN__ALIGN
 #undef TFN__ABOUT
+#undef TFN__ALIGN
 #undef TFN__ALL
+#undef TFN__ANY
+#undef TFN__BACK
+#undef TFN__BLOCK
 #undef TFN__BY_TENSOR
-#undef TFN__POSITION_TABLES
-#undef TFN__FLASH_MAGIC
-#undef TFN__FREE
-#undef TFN__SENTENCES
+#undef TFN__CACHE_BLOCK
+#undef TFN__CACHE_OP
+#undef TFN__CALLED
+#undef TFN__CHECKED
+#undef TFN__CHECK_SET
+#undef TFN__COUNT
 #undef TFN__DECODES
 #undef TFN__DROPS
-#undef TFN__GROUPS
-#undef TFN__SAID
-#undef TFN__TERSE
-#undef tfn__bad_shape
-#undef tfn__fail
-#undef tfn__fail_name
-#undef tfn__tape_error
-#undef TFN__SCALES
-#undef TFN__GATES
-#undef TFN__OF_GATE
-#undef TFN__FUNCTIONS
-#undef TFN__KEEPS
-#undef TFN__ROTATES
-#undef TFN__KEPT
-#undef TFN__ENCODERS
-#undef TFN__FOLD
-#undef TFN__PAIRS
-#undef TFN__ROTARY_OP
-#undef TFN__WHOLE_OP
-#undef TFN__ENCODER_OP
-#undef TFN__CACHE_OP
 #undef TFN__DROP_OP
+#undef TFN__DURABLE
+#undef TFN__EACH16
+#undef TFN__ENCODERS
+#undef TFN__ENCODER_OP
 #undef TFN__EXTRA_NORMS
+#undef TFN__FIELD
+#undef TFN__FIELD_OF
+#undef TFN__FLASH_MAGIC
+#undef TFN__FOLD
+#undef TFN__FREE
+#undef TFN__FULL
+#undef TFN__FUNCTIONS
+#undef TFN__GATES
+#undef TFN__GCC_FMA
+#undef TFN__GENERATE
 #undef TFN__GOLDEN
+#undef TFN__GROUPS
+#undef TFN__HUGE
 #undef TFN__IMPLEMENTING
 #undef TFN__INLINE
-#undef TFN__NEON
-#undef TFN__NOINLINE
-#undef TFN__POSIX
-#undef TFN__PACKS
-#undef TFN__QUANT
-#undef TFN__RESTRICT
-#undef TFN__SMALL
-#undef TFN__SMALL_END
-#undef TFN__SMLAD
-#undef TFN__RARE
-#undef TFN__RARE_END
-#undef TFN__SQRT
-#undef TFN__STATUS_TEXT
-#undef TFN__STDIO
-#undef TFN__THREADS
-#undef TFN__CHECKED
-#undef TFN__TRAINS
-#undef TFN__WASM
-#undef TFN__X86
-#undef TFN__X86_WIDE
-#undef TFN__YIELD
-/* math: constants of the functions */
-#undef TFN__GCC_FMA
+#undef TFN__KEEPS
+#undef TFN__KEPT
+#undef TFN__KINDS
+#undef TFN__KIND_ENUM
+#undef TFN__LATER
 #undef TFN__LEAST
 #undef TFN__LEAST_ROOT
 #undef TFN__LLVM_FMA
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
-#undef TFN__PLAIN_FMA
-#undef TFN__TAIL
-#undef TFN__TAIL_LOG
-#undef TFN__TAIL_ROOT
-/* vmath: loops over lanes */
-#undef TFN__EACH16
-/* dense: products */
-#undef TFN__SPAN
-/* norms: rows in blocks */
-#undef TFN__BLOCK
-/* attention: strips of keys */
-#undef TFN__STEP
-#undef TFN__CACHE_BLOCK
-#undef TFN__CACHE_BLOCK
-#undef TFN__STRIP
-/* ffn: kinds of activations */
-#undef TFN__KINDS
-/* quant: bits of floats */
-#undef TFN__QINFINITE
-#undef TFN__QLEAST
-#undef TFN__QVNNI
-/* tape: the table of operations */
-#undef TFN__BACK
-#undef TFN__ENTRY
+#undef TFN__MEMBER
+#undef TFN__MODEL_MEMBERS
 #undef TFN__MORE_OPS
+#undef TFN__MORE_RANGES
+#undef TFN__NAME
+#undef TFN__NEON
 #undef TFN__NODE_BYTES
+#undef TFN__NOINLINE
 #undef TFN__NO_GRAD
+#undef TFN__OF_GATE
 #undef TFN__OPS
 #undef TFN__OP_ENUM
 #undef TFN__OP_ROW
-#undef TFN__TAPE_SLACK
-/* options: ranges */
-#undef TFN__ANY
-#undef TFN__COUNT
-#undef TFN__HUGE
+#undef TFN__PACKS
+#undef TFN__PAIRS
+#undef TFN__PARTS
+#undef TFN__PART_ENUM
+#undef TFN__PLAIN_FMA
+#undef TFN__POSITION_TABLES
+#undef TFN__POSIX
+#undef TFN__QINFINITE
+#undef TFN__QLEAST
+#undef TFN__QUANT
+#undef TFN__QVNNI
 #undef TFN__RANGE
 #undef TFN__RANGE_LIST
 #undef TFN__RANGE_OF
-#undef TFN__CALLED
-#undef TFN__CHECK_SET
-#undef TFN__SIDE
-#undef TFN__TINY
-#undef TFN__MORE_RANGES
-#undef TFN__TRAINING_RANGES
-#undef TFN__VOCAB
-/* builder: names of parameters */
-#undef TFN__KIND_ENUM
-#undef TFN__FULL
-#undef TFN__NAME
-#undef TFN__PARTS
-#undef TFN__PART_ENUM
-/* fold: weights that fold */
-#undef TFN__SAME
-/* generate: options of generators */
-#undef TFN__GENERATE
-/* tokenize: options of tokenizers */
-#undef TFN__MODEL_MEMBERS
+#undef TFN__RARE
+#undef TFN__RARE_END
+#undef TFN__RENAME
 #undef TFN__REPLACED_BROKEN
 #undef TFN__REPLACED_ENDS
-#undef TFN__TOKENIZER
-#undef TFN__USER_SCORE
-/* files: calls of the system */
-#undef TFN__DURABLE
-#undef TFN__RENAME
+#undef TFN__RESTRICT
+#undef TFN__ROTARY_OP
+#undef TFN__ROTATES
+#undef TFN__SAID
+#undef TFN__SAME
+#undef TFN__SCALES
 #undef TFN__SEEK
-#undef TFN__SYNC
-#undef TFN__TELL
-/* checkpoints: options as texts */
-#undef TFN__FIELD
-#undef TFN__FIELD_OF
-#undef TFN__LATER
-/* foreign: the layout of structs */
-#undef TFN__MEMBER
+#undef TFN__SENTENCES
+#undef TFN__SIDE
+#undef TFN__SMALL
+#undef TFN__SMALL_END
+#undef TFN__SMLAD
+#undef TFN__SPAN
+#undef TFN__SQRT
+#undef TFN__STATUS_TEXT
+#undef TFN__STDIO
+#undef TFN__STEP
+#undef TFN__STRIP
 #undef TFN__STRUCT
+#undef TFN__SYNC
+#undef TFN__TAIL
+#undef TFN__TAIL_LOG
+#undef TFN__TAIL_ROOT
+#undef TFN__TAPE_SLACK
+#undef TFN__TELL
+#undef TFN__TERSE
+#undef TFN__THREADS
+#undef TFN__TINY
+#undef TFN__TOKENIZER
+#undef TFN__TRAINING_RANGES
+#undef TFN__TRAINS
+#undef TFN__USER_SCORE
+#undef TFN__VOCAB
+#undef TFN__WASM
+#undef TFN__WHOLE_OP
+#undef TFN__X86
+#undef TFN__X86_WIDE
+#undef TFN__YIELD
+#undef tfn__bad_shape
+#undef tfn__fail
+#undef tfn__fail_name
+#undef tfn__tape_error
 /* And the state of the compiler is what it was: see the ground section. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
@@ -37522,13 +37779,13 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *    and at the end of the table (section table), the backward through TFN__TRAIN:
  *        TFN__N(tfn__relu3_forward), TFN__TRAIN(tfn__relu3_backward)
  * 3. In the tape section: a forward and a backward that call the kernel on this chunk of values,
- *        static void tfn__relu3_op(const tfn__call *c)
+ *        SHARED void tfn__relu3_op(const tfn__call *c)
  *        {
  *            const tfn__range s = tfn__my_values(c);
  *            c->k->relu3_forward(c->y + s.first, c->x[0] + s.first, s.count);
  *        }
  *        #ifndef TFNORM_NO_TRAINING
- *        static void tfn__relu3_back(const tfn__call *c)
+ *        SHARED void tfn__relu3_back(const tfn__call *c)
  *        {
  *            const tfn__range s = tfn__my_values(c);
  *            c->k->relu3_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
@@ -37586,7 +37843,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * 4. A row in the table of README.md that says tested, compiled or expected, and nothing more. The
  *    tests find the new table by themselves and want the bits of all the others.
  */
-
 /* >> history */
 /* 0.2.0 (unreleased)  The field's words throughout, and every enumerator with its type. Old names
  *     on the left; -ise and -iser became -ize and -izer everywhere (tfn_tokeniser: tfn_tokenizer,
@@ -37665,7 +37921,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     options that are enumerations stand in them by name, not by number.
  * 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and one's own row.
  */
-
 /* >> licence */
 /* Choose whichever of the two you like better.
  *

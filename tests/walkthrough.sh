@@ -1,5 +1,5 @@
 # The house rules, followed to the letter: the code of their walk-throughs is put into a copy of the
-# header where they say, and the toy topology, norm, operation and optimizer are trained.
+# parts where they say, and the toy topology, norm, operation and optimizer are trained.
 . ./check.sh
 
 # rules FIRST-LINE: the code that begins so, without its margin
@@ -10,51 +10,66 @@ rules() {
         found && substr($0, 1, 10) != " *        " { exit }
         found { print substr($0, 11) }' ../tfnorm.h
 }
-# before SECTION LINE: the standard input stands before the first line of the section that begins so
+# before PART LINE: the standard input is put before the first line of the part that begins so
 before() {
     cat > "$work/part"
     [ -s "$work/part" ] || { echo "the rules have no code for $1"; return 1; }
-    awk -v section="/* >> $1 */" -v line="$2" -v part="$work/part" '
-        $0 == section { inside = 1 }
-        inside && !done && index($0, line) == 1 {
+    awk -v line="$2" -v part="$work/part" '
+        !done && index($0, line) == 1 {
             while ((getline text < part) > 0) print text
             done = 1
         }
         { print }
-        END { exit !done }' "$work/tfnorm.h" > "$work/next" || { echo "no line $2"; return 1; }
-    mv "$work/next" "$work/tfnorm.h"
+        END { exit !done }' "$work/source/$1" > "$work/next" || { echo "no line $2"; return 1; }
+    mv "$work/next" "$work/source/$1"
+}
+append() {              # append PART: the standard input is put at its end
+    cat > "$work/part"
+    [ -s "$work/part" ] || { echo "the rules have no code for $1"; return 1; }
+    cat "$work/part" >> "$work/source/$1"
+}
+change() {              # change PART SED-COMMAND
+    sed "$2" "$work/source/$1" > "$work/next" && mv "$work/next" "$work/source/$1"
 }
 macro() { sed 's/$/ \\/'; }         # lines within one
 
-method() { rules '#ifdef TFN__RULES' | before topologies '#endif /* TFN__EXTRA_NORMS */'; }
+method() { rules '#ifdef TFN__RULES' | before model/methods.h '#endif /* TFN__EXTRA_NORMS */'; }
 operation() {
-    rules 'static void TFN__N(tfn__relu3_forward)' | before ffn '#endif /* TFN__BODY */' &&
-        rules 'void (*relu3_forward)' | before api '} tfn_kernels;' &&
+    rules 'static void TFN__N(tfn__relu3_forward)' | append bodies/ffn.c &&
+        rules 'void (*relu3_forward)' | before api/api_kernels.h '} tfn_kernels;' &&
         rules 'TFNORM_API tfn_var tfn_relu3(' | sed '1!d; s/$/;/' |
-            before api 'TFNORM_API tfn_var tfn_activation(' &&
-        sed 's/TFN__N(tfn__erf))$/&,/' "$work/tfnorm.h" > "$work/comma" &&
-        mv "$work/comma" "$work/tfnorm.h" &&
-        rules 'TFN__N(tfn__relu3_forward)' | before table '};' &&
-        rules 'static void tfn__relu3_op' | before tape '/* A row of TFN__OPS. */' &&
-        rules 'X(RELU3' | macro | before tape '    TFN__MORE_OPS(X)' &&
-        rules 'TFNORM_API tfn_var tfn_relu3(' | before tape 'TFNORM_API tfn_var tfn_glu('
+            before api/api_tape.h 'TFNORM_API tfn_var tfn_activation(' &&
+        change bodies/table.c 's/TFN__N(tfn__erf))$/&,/' &&
+        rules 'TFN__N(tfn__relu3_forward)' | before bodies/table.c '};' &&
+        rules 'SHARED void tfn__relu3_op' | append tape/op_values.c &&
+        rules 'X(RELU3' | macro | before tape/tape.h '    TFN__MORE_OPS(X)' &&
+        rules 'TFNORM_API tfn_var tfn_relu3(' |
+            before tape/record_ops.c 'TFNORM_API tfn_var tfn_glu('
 }
 optimizer() {
-    rules 'X(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM' | sed '$!s/$/ \\/' | before api '#define TFN__OPTIMIZER_ENUM' &&
+    rules 'X(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM' | sed '$!s/$/ \\/' |
+        before api/api_kernels.h '#define TFN__OPTIMIZER_ENUM' &&
         awk '/X\(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM/ { $0 = $0; sub(/$/, " \\", last) }
              NR > 1 { print last } { last = $0 } END { print last }' \
-            "$work/tfnorm.h" > "$work/list" && mv "$work/list" "$work/tfnorm.h" &&
+            "$work/source/api/api_kernels.h" > "$work/list" &&
+        mv "$work/list" "$work/source/api/api_kernels.h" &&
         rules 'static TFN__INLINE TFN__V TFN__N(tfn__signum_step)' |
-            before loss 'static void TFN__N(tfn__update)' &&
+            before bodies/optimizers.c 'static void TFN__N(tfn__update)' &&
         printf '%s\n' '        if (tfn__is_optimizer(u, TFN_OPTIMIZER_SIGNUM))' \
             '            d = TFN__N(tfn__signum_step)(m, d, i, k, u);' '        else' |
-            before loss '        if (sgd) d = '
+            before bodies/optimizers.c '        if (sgd) d = '
 }
-cp ../tfnorm.h "$work/tfnorm.h"
+rm -rf "$work/source"
+cp -r ../tools/source "$work/"
 check "walk-through: a method" method
 check "walk-through: an operation" operation
 check "walk-through: an optimizer" optimizer
 
+joined() {
+    ${CC:-cc} -std=c99 "$work/source/join.c" -o "$work/join" &&
+        "$work/join" "$work/source" > "$work/tfnorm.h"
+}
+check "walk-through: the parts are joined" joined
 # a method is one place of at most 12 lines
 lines() { [ "$(rules '#ifdef TFN__RULES' | wc -l)" -le 12 ]; }
 check "walk-through: 12 lines are enough" lines

@@ -18,7 +18,7 @@
 static const struct { const char *name, *why; } large[] = {
     { "tape", "recording, planning and running share the node and its table of operations" },
 };
-enum { LARGE = 1500, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, FUNCTIONS = 8192, NAME = 64 };
+enum { LARGE = 1500, COLUMNS = 100, FUNCTION = 60, SECTIONS = 128, FUNCTIONS = 8192, NAME = 64 };
 
 typedef struct section  { char name[NAME]; int line, code; } section;
 typedef struct function { char name[NAME]; int section; } function;
@@ -271,6 +271,17 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const function *)a)->name, ((const function *)b)->name);
 }
 
+/* The end of a directive that may go on over several lines; counts them in n. */
+static const char *end_of_directive(const char *s, int *n)
+{
+    for (; *s && *s != '\n'; s++) {
+        if (s[0] != '\\' || s[1] != '\n') continue;
+        s++;
+        ++*n;
+    }
+    return s;
+}
+
 static void check_calls(const source *s, const section *sections, int count)
 {
     static function found[FUNCTIONS];
@@ -280,6 +291,10 @@ static void check_calls(const source *s, const section *sections, int count)
     for (const char *at = s->code; *at;) {
         function wanted;
         if (*at == '\n') n++;
+        if (*at == '#' && (at == s->code || at[-1] == '\n')) {      /* counts where it is used */
+            at = end_of_directive(at, &n);
+            continue;
+        }
         if (!isalpha((unsigned char)*at) && *at != '_') { at++; continue; }
         at = take_name(at, wanted.name);
         const function *f = bsearch(&wanted, found, (size_t)functions, sizeof *found, by_name);

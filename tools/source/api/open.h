@@ -1,0 +1,27 @@
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TFNORM_VERSION "0.2.0"
+
+/* The version of the library's arithmetic: raised only on purpose, with the two hashes that
+ * tfn_selfcheck must give: on every machine whose bits are canonical; and on every processor that
+ * has no fused multiply-add, where all have the same second set of bits ("differ: no FMA"). */
+#define TFN_BITS_VERSION 2
+#define TFN_BITS_HASH        UINT64_C(0x890a8ae3717f254d)
+#define TFN_BITS_HASH_NO_FMA UINT64_C(0x0c56999348397224)
+
+/* The set of one enumerator: see TFNORM_POSITIONS and the others in config. */
+#define TFN_SET(x) (UINT32_C(1) << (x))
+
+#ifndef TFNORM_API
+#ifdef TFNORM_STATIC
+#if defined __GNUC__ || defined __clang__
+#define TFNORM_API static __attribute__((unused))
+#else
+#define TFNORM_API static
+#endif
+#else
+#define TFNORM_API extern
+#endif
+#endif

@@ -1,0 +1,604 @@
+/* Of each strip
+ *     s = q k^T,  m = max(scale s),  e = exp(scale s - m),  l = sum(e),  y = (e v)/l.
+ * m and l are saved. There is no online softmax: rescaling would break the chains. Backward:
+ *     p = e/l,  dp = dy v^T,  ds = p (dp - sum(dy y)) scale;  dq = ds k,  dk = ds^T q,
+ *     dv = p^T dy.
+ * With a cap (Gemma 2) u = cap tanh(scale s/cap) takes the place of scale s, and ds gets the factor
+ * 1 - (u/cap)^2.
+ * A bias b of head and distance is added to that, and needs no factor: its gradient is ds/scale.
+ * With a window of W keys a strip begins near the first key that its first query sees, so that time
+ * and memory traffic go with W; the few hidden keys between there and a later query's window have
+ * the weight exp(-inf) = 0. So they add +0 to sums, and to chains 0*v, which changes no bit of what
+ * begins with +0.
+ *
+ * Masked keys are left out by loop bounds, never multiplied by zero: scores right of the diagonal
+ * are computed in passing, but not used. Dropout takes e in e v, p in p^T dy, and dp. */
+
+/* y (rows, D), side by side, from rows of x that are ld apart. */
+static void TFN__N(tfn__gather)(float *y, const float *x, ptrdiff_t ld, ptrdiff_t rows,
+                                ptrdiff_t size)
+{
+    for (ptrdiff_t r = 0; r < rows; r++) TFN__N(tfn__copy)(y + r*size, x + r*ld, size);
+}
+
+/* Pack k (keys, D), or v, once for all strips. */
+static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *k, ptrdiff_t ld)
+{
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.b = k + tfn__k_at(a, ld);
+    t.b_row = 1;
+    t.b_col = ld;
+    t.n = a->all;
+    t.k = a->size;
+    TFN__N(tfn__pack_b)(&t, kt);
+}
+
+/* s (rows, keys) = q (rows, D) k^T, some rows at a time, as far as the last of these sees, and some
+ * more keys to make the last vector full. */
+static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, const float *kt)
+{
+    const ptrdiff_t most = a->p->causal ? 2*TFN__STEP : a->rows;
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.b = kt;
+    t.b_row = 2*TFN__W;
+    t.b_col = 2*TFN__W * a->size;
+    t.a_row = a->size;
+    t.a_col = 1;
+    t.c_ld = a->ld;
+    t.k = a->size;
+    for (ptrdiff_t i = 0; i < a->rows; i += t.m) {
+        t.m = tfn__min(a->rows - i, most);
+        t.n = tfn__scores_of(a, i + t.m - 1);
+        t.n = (t.n + TFN__W - 1) / TFN__W * TFN__W;
+        t.c = s + i*a->ld;
+        t.a = q + i*a->size;
+        TFN__N(tfn__matmul_block)(&t, false);
+    }
+}
+
+/* cap*tanh(scale s/cap) of n scores (Gemma 2, Riviere et al. 2024), if there is a cap. Returns the
+ * scale that they still want: 1, or without a cap the usual one. */
+static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
+{
+    if (!TFN__ALL || !(cap > 0)) return scale;
+    TFN__N(tfn__combine)(s, s, NULL, n, scale, 0, false);
+    TFN__N(tfn__divide_row)(s, n, cap);
+    TFN__N(tfn__tanh)(s, s, n);
+    TFN__N(tfn__combine)(s, s, NULL, n, cap, 0, false);
+    return 1;
+}
+
+/* Scaled scores of a row plus n numbers of its bias, if there are such. Returns the scale that they
+ * still want, as the cap does. */
+static TFN__APART float TFN__N(tfn__bias_scores)(float *s, const float *bias, ptrdiff_t n,
+                                                 float scale)
+{
+    TFN__N(tfn__combine)(s, s, bias, n, scale, 1, false);
+    return 1;
+}
+
+/* The scores of row r as the softmax takes them but for a scale, which is returned: capped, with
+ * its bias, and -inf, of which exp is 0, where the window hides a key. */
+static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t r, float scale)
+{
+    const tfn_attention_args *p = a->p;
+    const ptrdiff_t n = tfn__scores_of(a, r);
+    if (!TFN__ALL) return scale;
+    if (p->bias.at)
+        scale = TFN__N(tfn__bias_scores)(s, p->bias.at + tfn__bias_at(a, r), n, scale);
+    for (ptrdiff_t j = tfn__first_key(p->window, n + a->low) - a->low; j-- > 0;)
+        s[j] = -(float)INFINITY;
+    return scale;
+}
+
+/* Scale n scores, and return the largest. Their last block of 16 is filled up with -inf, of which
+ * exp is 0: so the sum that follows has whole blocks only. */
+static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
+{
+    const TFN__V f = TFN__SET(scale);
+    const TFN__V none = TFN__SET(-(float)INFINITY);
+    TFN__V max[TFN__LANES];
+    for (int l = 0; l < TFN__LANES; l++) max[l] = none;
+    for (ptrdiff_t i = 0; i < n; i += 16)
+        for (int l = 0; l < TFN__LANES; l++) {
+            TFN__V v = TFN__MUL(TFN__LOAD(s + i + l*TFN__W), f);
+            if (n - i < 16)
+                v = TFN__LESS(TFN__LOAD(tfn__lane + l*TFN__W), TFN__SET((float)(n - i)), v, none);
+            TFN__STORE(s + i + l*TFN__W, v);
+            max[l] = TFN__MAX(v, max[l]);
+        }
+    return TFN__N(tfn__largest)(max);
+}
+
+/* s = exp(s - max), and the sum, to which exp(-inf) adds +0; 1 for a row without keys: y = 0/1. */
+static float TFN__N(tfn__exp_sum)(float *s, ptrdiff_t n, float max)
+{
+    if (n <= 0) return 1;
+    return TFN__N(tfn__row_exp_sum)(s, s, (n + 15) / 16 * 16, max);
+}
+
+/* The dropout mask of row r on its n weights. */
+static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, ptrdiff_t n)
+{
+    const uint64_t head = (uint64_t)(a->b * a->p->heads + a->h);
+    const uint64_t first = ((head << 20) + (uint64_t)(a->row + r)) << 20;
+    if (TFN__DROPS && a->p->dropout > 0)
+        TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first + (uint64_t)a->low, false);
+}
+
+/* x += a b: step p of the chains of the rows from `first` to before `end`. */
+static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul_args *t, TFN__V *x,
+                                                const float *const *a, ptrdiff_t p, ptrdiff_t j,
+                                                ptrdiff_t lanes, ptrdiff_t first, ptrdiff_t end)
+{
+    const TFN__V u = TFN__GET(t->b + p * t->b_row + j, lanes);
+    TFN__UNROLL
+    for (int i = 0; i < TFN__STEP; i++)
+        if (i >= first && i < end) x[i] = TFN__FMA(TFN__SET(a[i][p * t->a_col]), u, x[i]);
+}
+
+/* Lanes of c (m, n), m <= TFN__STEP, from column j on, where the diagonal cuts the chains: row i
+ * has the steps p <= cut + i, or transposed the steps p >= i. So the first `cut` steps are of all
+ * rows; of the next eight each has one row less, or transposed one more; transposed, those after
+ * are of all rows again. Missing rows do what the last one does. */
+static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t cut,
+                                           const bool transposed, ptrdiff_t j, ptrdiff_t lanes)
+{
+    const ptrdiff_t all = tfn__min(cut, t->k);
+    const float *a[TFN__STEP];
+    ptrdiff_t p = 0;
+    TFN__V x[TFN__STEP];
+    TFN__UNROLL
+    for (int i = 0; i < TFN__STEP; i++) {
+        const ptrdiff_t r = tfn__min(i, t->m - 1);
+        a[i] = t->a + r * t->a_row;
+        x[i] = TFN__SET(0);
+        if (t->start) x[i] = TFN__GET(t->start + r * t->start_ld + j, lanes);
+    }
+    for (; p < all; p++) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
+    /* along the diagonal; a comparison for each row, which the processor foresees, takes the place
+     * of a copy of the code for each step */
+    for (; p < tfn__min(all + TFN__STEP, t->k); p++) {
+        if (transposed) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, p - all + 1);
+        else TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, p - all, TFN__STEP);
+    }
+    if (transposed)
+        for (; p < t->k; p++) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
+    TFN__UNROLL
+    for (int i = 0; i < TFN__STEP; i++)
+        if (i < t->m) TFN__PUT(t->c + i * t->c_ld + j, x[i], lanes);
+}
+
+/* y (rows, D) = w (rows, keys) x (keys, D), or y + that: the keys that all rows see; then along the
+ * diagonal, some rows at a time. */
+static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld, const float *w,
+                                   bool add)
+{
+    const ptrdiff_t diagonal = a->keys - a->before;
+    tfn_matmul_args t;
+
+    /* keys that all rows see */
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.c = y;
+    if (add) t.start = y;
+    t.a = w;
+    t.b = a->x;
+    t.m = a->rows;
+    t.n = a->size;
+    t.k = a->before;
+    t.c_ld = y_ld;
+    t.start_ld = y_ld;
+    t.a_row = a->ld;
+    t.a_col = 1;
+    t.b_row = a->size;
+    t.b_col = 1;
+    if (t.k > 0 || diagonal <= 0) TFN__N(tfn__matmul)(&t, a->work);
+    if (diagonal <= 0) return;
+
+    /* the others, TFN__STEP rows at a time, which go on from what is in y */
+    t.b += a->before * a->size;
+    t.k = diagonal;
+    for (ptrdiff_t i = 0; i < a->rows; i += TFN__STEP) {
+        t.c = y + i*y_ld;
+        if (a->before || add) t.start = t.c;
+        t.a = w + i*a->ld + a->before;
+        t.m = tfn__min(TFN__STEP, a->rows - i);
+        TFN__EACH(j, lanes, t.n) TFN__N(tfn__wedge)(&t, i, false, j, lanes);
+    }
+}
+
+/* The maxima of all rows, then all sums: no row waits for its own maximum. */
+static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
+{
+    const tfn_attention_args *p = a->p;
+    float *y = p->y + tfn__q_at(a, p->y_ld);
+    float stats[TFN__STRIP][2];                    /* of a row m and l */
+
+    /* s = q k^T, and m */
+    TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
+    TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = tfn__scores_of(a, r);
+        float *s = a->s + r*a->ld;
+        const float scale = TFN__N(tfn__cap_scores)(s, n, p->scale, p->cap);
+        stats[r][0] = TFN__N(tfn__scale_max)(s, n, TFN__N(tfn__finish_scores)(a, s, r, scale));
+    }
+
+    /* e = exp(s - m), and l, of all weights; then dropout takes some */
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = tfn__scores_of(a, r);
+        stats[r][1] = TFN__N(tfn__exp_sum)(a->s + r*a->ld, n, stats[r][0]);
+        TFN__N(tfn__drop_row)(a, a->s + r*a->ld, r, n);
+        if (p->stats) TFNORM_MEMCPY(p->stats + tfn__stats_at(a, r), stats[r], sizeof stats[r]);
+    }
+
+    /* y = (e v)/l */
+    TFN__N(tfn__over_keys)(a, y, p->y_ld, a->s, false);
+    for (ptrdiff_t r = 0; r < a->rows; r++)
+        TFN__N(tfn__divide_row)(y + r*p->y_ld, a->size, stats[r][1]);
+}
+
+/* Pair u of a sentence and a key/value head: its place in `work`, which attention_work counts, and
+ * its keys packed. Without training there are no gradients' parts. */
+static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t u, float *work)
+{
+    const ptrdiff_t rows = tfn__min(p->tq, TFN__STRIP);
+    const ptrdiff_t size = p->head_size;
+    const ptrdiff_t floats = tfn__head_floats(p->tk, size);
+    tfn__strip a;
+    TFNORM_MEMSET(&a, 0, sizeof a);
+    a.p = p;
+    a.b = u / p->kv_heads;
+    a.g = u % p->kv_heads;
+    a.size = size;
+    if (p->tq > 0) a.all = tfn__seen(p, a.b, p->tq - 1);
+    a.ld = tfn__score_ld(p->tk);
+    a.s = work;
+    a.q = a.s + rows*a.ld;
+    a.kt = a.q + rows*size;
+    a.x = a.kt + floats;
+    a.work = a.x + floats;
+    if (TFN__TRAINS) {
+        a.ds = a.work;
+        a.dy = a.ds + rows*a.ld;
+        a.vt = a.dy + rows*size;
+        a.dk = a.vt + floats;
+        a.dv = a.dk + floats;
+        a.work = a.dv + floats;
+    }
+    TFN__N(tfn__pack_keys)(&a, a.kt, p->k, p->k_ld);
+    return a;
+}
+
+/* Floats of `work`: s and q, kt and x; ds and dy, vt, dk and dv; what the products want. */
+static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
+{
+    const ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
+    const ptrdiff_t strip = rows * (tfn__score_ld(tk) + head_size);
+    const ptrdiff_t head = tfn__head_floats(tk, head_size);
+    ptrdiff_t floats = strip + 2*head;
+    if (TFN__TRAINS) floats += strip + 3*head;
+    if (tq <= 0) return tfn__score_ld(tk);                    /* of the cached form */
+    return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
+                             TFN__N(tfn__matmul_work)(tk, head_size, rows));
+}
+
+/* A strip of which a window hides the first keys begins with the block of packed keys in which the
+ * first row's window does, a multiple of 32 keys, so that a row's sums go over the lanes that they
+ * have without a window. */
+static void TFN__N(tfn__narrow_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
+{
+    const ptrdiff_t first = tfn__first_key(a.p->window, tfn__seen(a.p, a.b, a.row));
+    const ptrdiff_t floats = first / 32*32 * a.size;
+    a.low = first / 32*32;
+    a.before -= a.low;
+    a.keys -= a.low;
+    a.kt += floats;
+    a.x += floats;
+    if (TFN__TRAINS) {
+        a.vt += floats;
+        a.dk += floats;
+        a.dv += floats;
+    }
+    strip(&a);
+}
+
+/* The heads of a pair's group one after another, their strips in order: so the chains of dk and dv,
+ * which all of them add to, go over heads and queries in increasing order. */
+static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
+{
+    const tfn_attention_args *p = a.p;
+    const ptrdiff_t group = p->heads / p->kv_heads;
+    for (a.h = a.g * group; a.h < (a.g + 1) * group; a.h++)
+        for (a.row = 0; a.row < p->tq; a.row += a.rows) {
+            a.rows = tfn__min(TFN__STRIP, p->tq - a.row);
+            a.keys = tfn__seen(p, a.b, a.row + a.rows - 1);
+            a.before = a.keys;
+            if (p->causal) a.before = tfn__min(a.row, a.keys);
+            if (TFN__ALL && p->window > 0) TFN__N(tfn__narrow_strip)(a, strip);
+            else strip(&a);
+        }
+}
+
+/* Pairs first ... last - 1, in one work after the other. */
+static void TFN__N(tfn__attention_forward)(const tfn_attention_args *p, ptrdiff_t first,
+                                           ptrdiff_t last, float *work)
+{
+    for (ptrdiff_t u = first; u < last; u++) {
+        const tfn__strip a = TFN__N(tfn__begin_pair)(p, u, work);
+        TFN__N(tfn__gather)(a.x, p->v + tfn__k_at(&a, p->v_ld), p->v_ld, a.all, a.size);
+        TFN__N(tfn__each_strip)(a, TFN__N(tfn__strip_forward));
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* dv (keys, D) += w^T (keys, rows) dy (rows, D): the keys that all rows see; then along the
+ * diagonal, some keys at a time, the triangle and the rows after it. Rows come in increasing order,
+ * from strip to strip. */
+static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *w, const float *dy)
+{
+    const ptrdiff_t diagonal = a->keys - a->before;
+    const ptrdiff_t size = a->size;
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.c = dv;
+    t.start = dv;
+    t.a = w;
+    t.b = dy;
+    t.m = a->before;
+    t.n = size;
+    t.k = a->rows;
+    t.c_ld = size;
+    t.start_ld = size;
+    t.a_row = 1;
+    t.a_col = a->ld;
+    t.b_row = size;
+    t.b_col = 1;
+    TFN__N(tfn__matmul)(&t, a->work);
+
+    /* key before + j is seen from row j of the strip on */
+    for (ptrdiff_t j = 0; j < diagonal; j += TFN__STEP) {
+        t.c = dv + (a->before + j)*size;
+        t.start = t.c;
+        t.a = w + j*a->ld + a->before + j;
+        t.b = dy + j*size;
+        t.m = tfn__min(TFN__STEP, diagonal - j);
+        t.k = a->rows - j;
+        TFN__EACH(l, lanes, size) TFN__N(tfn__wedge)(&t, 0, true, l, lanes);
+    }
+}
+
+/* n capped scores u = cap tanh(scale s/cap): dp becomes (dp - dot) (1 - (u/cap)^2), the second
+ * factor being the derivative of cap tanh(z/cap). */
+static void TFN__N(tfn__cap_gradient)(float *dp, const float *u, ptrdiff_t n, float cap, float dot)
+{
+    const TFN__V c = TFN__SET(cap);
+    const TFN__V t = TFN__SET(dot);
+    const TFN__V one = TFN__SET(1);
+    TFN__EACH(j, k, n) {
+        const TFN__V v = TFN__DIV(TFN__GET(u + j, k), c);
+        const TFN__V d = TFN__SUB(TFN__GET(dp + j, k), t);
+        TFN__PUT(dp + j, TFN__MUL(d, TFN__SUB(one, TFN__MUL(v, v))), k);
+    }
+}
+
+/* Row r of n scores: s becomes p = e/l, and dp, which stands in ds, becomes
+ * ds = p (dp - dot) scale. With a cap, dp - dot and the cap's factor come first. */
+static void TFN__N(tfn__score_gradient)(const tfn__strip *a, float *s, float *ds, ptrdiff_t r,
+                                        const float *stats, float dot)
+{
+    const tfn_attention_args *how = a->p;
+    const ptrdiff_t n = tfn__scores_of(a, r);
+    const TFN__V m = TFN__SET(stats[0]);
+    const TFN__V l = TFN__SET(stats[1]);
+    const TFN__V f = TFN__SET(how->scale);
+    TFN__V t = TFN__SET(dot);
+    TFN__V u;
+    float scale = TFN__N(tfn__cap_scores)(s, n, how->scale, how->cap);
+    if (how->cap > 0) {
+        TFN__N(tfn__cap_gradient)(ds, s, n, how->cap, dot);
+        t = TFN__SET(0);
+    }
+    scale = TFN__N(tfn__finish_scores)(a, s, r, scale);
+    u = TFN__SET(scale);
+    for (ptrdiff_t j = 0; j < n; j += TFN__W) {
+        const TFN__V e = TFN__N(tfn__vexp_tail)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), u), m));
+        const TFN__V p = TFN__DIV(e, l);
+        const TFN__V dp = TFN__LOAD(ds + j);
+        TFN__STORE(s + j, p);
+        TFN__STORE(ds + j, TFN__MUL(TFN__MUL(p, TFN__SUB(dp, t)), f));
+    }
+    if (how->dbias)                     /* the bias is added to scores that are scaled already */
+        TFN__N(tfn__combine)(how->dbias + tfn__bias_at(a, r), ds, NULL, n, 1 / how->scale, 0, true);
+}
+
+/* The scores again, which would take T numbers per query to save, and dp = dy v^T in the same way;
+ * then ds and p, row by row; then products. */
+static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
+{
+    const tfn_attention_args *p = a->p;
+    const ptrdiff_t at = tfn__q_at(a, p->q_ld);
+    const float *y = p->y + tfn__q_at(a, p->y_ld);
+    TFN__N(tfn__gather)(a->q, p->q + at, p->q_ld, a->rows, a->size);
+    TFN__N(tfn__gather)(a->dy, p->dy + tfn__q_at(a, p->y_ld), p->y_ld, a->rows, a->size);
+    TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
+    TFN__N(tfn__scores)(a, a->ds, a->dy, a->vt);
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = tfn__scores_of(a, r);
+        const float dot = TFN__N(tfn__row_dot)(a->dy + r*a->size, y + r*p->y_ld, a->size);
+        float *s = a->s + r*a->ld;
+        float *ds = a->ds + r*a->ld;
+        TFN__N(tfn__drop_row)(a, ds, r, n);
+        TFN__N(tfn__score_gradient)(a, s, ds, r, p->stats + tfn__stats_at(a, r), dot);
+        TFN__N(tfn__drop_row)(a, s, r, n);
+    }
+
+    /* dq = ds k, dk += ds^T q, dv += p^T dy */
+    if (p->dq) TFN__N(tfn__over_keys)(a, p->dq + at, p->q_ld, a->ds, p->add_dq);
+    if (p->dk) TFN__N(tfn__over_rows)(a, a->dk, a->ds, a->q);
+    if (p->dv) TFN__N(tfn__over_rows)(a, a->dv, a->s, a->dy);
+}
+
+/* The chains of a head's keys, dk or dv, begin at 0, or at what is there. */
+static void TFN__N(tfn__begin_chains)(const tfn__strip *a, float *sum, const float *dk,
+                                      ptrdiff_t ld, bool add)
+{
+    if (!dk) return;
+    if (add) TFN__N(tfn__gather)(sum, dk + tfn__k_at(a, ld), ld, a->all, a->size);
+    else TFNORM_MEMSET(sum, 0, (size_t)(a->all * a->size) * sizeof(float));
+}
+
+/* They go to their place. Keys that no query sees have a gradient of 0. */
+static void TFN__N(tfn__end_chains)(const tfn__strip *a, float *dk, const float *sum, ptrdiff_t ld,
+                                    bool add)
+{
+    if (!dk) return;
+    dk += tfn__k_at(a, ld);
+    for (ptrdiff_t j = 0; j < a->all; j++) TFN__N(tfn__copy)(dk + j*ld, sum + j*a->size, a->size);
+    if (add) return;
+    for (ptrdiff_t j = a->all; j < a->p->tk; j++)
+        TFNORM_MEMSET(dk + j*ld, 0, (size_t)a->size * sizeof(float));
+}
+
+/* All strips of a pair add to its dk and dv, which are gathered before and spread out after. */
+static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff_t first,
+                                            ptrdiff_t last, float *work)
+{
+    for (ptrdiff_t u = first; u < last; u++) {
+        const tfn__strip a = TFN__N(tfn__begin_pair)(p, u, work);
+        TFN__N(tfn__pack_keys)(&a, a.vt, p->v, p->v_ld);
+        TFN__N(tfn__gather)(a.x, p->k + tfn__k_at(&a, p->k_ld), p->k_ld, a.all, a.size);
+        TFN__N(tfn__begin_chains)(&a, a.dk, p->dk, p->k_ld, p->add_dk);
+        TFN__N(tfn__begin_chains)(&a, a.dv, p->dv, p->v_ld, p->add_dv);
+        TFN__N(tfn__each_strip)(a, TFN__N(tfn__strip_backward));
+        TFN__N(tfn__end_chains)(&a, p->dk, a.dk, p->k_ld, p->add_dk);
+        TFN__N(tfn__end_chains)(&a, p->dv, a.dv, p->v_ld, p->add_dv);
+    }
+}
+#endif
+
+/* How many of the keys j ... n - 1 lie side by side in the cache from key j on: all, but in a ring
+ * only up to where it begins again. */
+static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, ptrdiff_t j,
+                                          ptrdiff_t n)
+{
+    if (!TFN__ALL || p->window <= 0) return n - j;
+    return tfn__min(n - j, p->capacity - j % p->capacity);
+}
+
+#ifdef TFN__QUANT
+/* Rows of a cache of 16 bits, `ld` apart, as floats side by side. The products then are those of
+ * floats, of a block that stays in the first cache of the processor: no kernel has a second form,
+ * and what is read from memory, which is what long contexts wait for, is half as much. */
+static void TFN__N(tfn__widen)(float *y, const uint16_t *h, ptrdiff_t rows, ptrdiff_t cols,
+                               ptrdiff_t ld, tfn_cache_type type)
+{
+    for (ptrdiff_t r = 0; r < rows; r++, h += ld, y += cols) {
+        if (type == TFN_CACHE_TYPE_BF16)
+            for (ptrdiff_t i = 0; i < cols; i++) y[i] = tfn__from_bf16(h[i]);
+        else
+            for (ptrdiff_t i = 0; i < cols; i++) y[i] = tfn__from_f16(h[i]);
+    }
+}
+
+/* The keys, or with `values` the values, that begin at `at` in the cache are the right factor of
+ * the product t, of at most TFN__CACHE_BLOCK keys: chains over keys go on in the next one. */
+static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cached_args *p,
+                                     ptrdiff_t at, bool values, float *wide)
+{
+    const ptrdiff_t size = p->head_size;
+    t->b = wide;
+    if (values) {
+        t->k = tfn__min(t->k, TFN__CACHE_BLOCK);
+        TFN__N(tfn__widen)(wide, p->v_half + at, t->k, size, size, p->type);
+    } else {
+        t->n = tfn__min(t->n, TFN__CACHE_BLOCK);
+        t->b_row = t->n;
+        TFN__N(tfn__widen)(wide, p->k_half + at, size, t->n, p->capacity, p->type);
+    }
+}
+#endif
+
+/* One head of one sentence: the row that attention_forward would give, to the bit. Products of one
+ * row with unit column stride need no scratch. Scores stand in `work` from key `low` on, a multiple
+ * of 16 at or before the first key that a window shows: sums of exp go over 16 lanes by the number
+ * of the key, so that each key is in the lane that it has without a cache. Of a ring of 5 places
+ * and a window of 4, at n = 8:
+ *
+ *     place    0   1   2   3   4
+ *     key      5   6   7   3   4        first = 4: key 4, then 5 to 7; low = 0
+ */
+#ifdef TFN__QUANT
+#define TFN__WIDEN(at, values)                                                                     \
+    if (p->type) TFN__N(tfn__widen_block)(&t, p, at, values, work + tfn__score_ld(p->capacity))
+#else
+#define TFN__WIDEN(at, values)
+#endif
+static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
+                                    float *work)
+{
+    const ptrdiff_t size = p->head_size;
+    const ptrdiff_t group = p->heads / p->kv_heads;
+    float *y = p->y + b*p->y_ld + h*size;
+    const ptrdiff_t n = tfn__keys_cached(p, b);
+    const ptrdiff_t first = tfn__first_key(p->window, n);
+    const ptrdiff_t low = first / 16*16;
+    ptrdiff_t from = b;                            /* row of the cache */
+    ptrdiff_t cache;
+    float scale;
+    float max;
+    float sum;
+    tfn_matmul_args t;
+    if (p->beam) from = p->beam[b];
+    cache = (from*p->kv_heads + h / group) * size * p->capacity;
+
+    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T: keys lie in the lanes */
+    t.a = p->q + b*p->q_ld + h*size;
+    t.m = 1;
+    t.k = size;
+    t.a_col = 1;
+    t.b_row = p->capacity;
+    t.b_col = 1;
+    for (ptrdiff_t j = low; j < first; j++) work[j - low] = 0;
+    for (ptrdiff_t j = first; j < n; j += t.n) {
+        t.n = TFN__N(tfn__keys_beside)(p, j, n);
+        t.c = work + (j - low);
+        t.b = p->k_cache + cache + j;
+        if (TFN__ALL) t.b = p->k_cache + cache + j % p->capacity;
+        TFN__WIDEN(cache + j % p->capacity, false);
+        TFN__N(tfn__matmul)(&t, work);
+    }
+    scale = TFN__N(tfn__cap_scores)(work, n - low, p->scale, p->cap);
+    if (TFN__ALL && p->bias.at)
+        scale = TFN__N(tfn__bias_scores)(work, tfn__bias_of_row(p, b, h) + low, n - low, scale);
+    for (ptrdiff_t j = low; j < first; j++) work[j - low] = -(float)INFINITY;
+    max = TFN__N(tfn__scale_max)(work, n - low, scale);
+    sum = TFN__N(tfn__exp_sum)(work, n - low, max);
+
+    TFNORM_MEMSET(y, 0, (size_t)size * sizeof *y); /* y = e v / sum */
+    t.c = y;
+    t.start = y;
+    t.n = size;
+    t.b_row = size;
+    for (ptrdiff_t j = first; j < n; j += t.k) {
+        t.k = TFN__N(tfn__keys_beside)(p, j, n);
+        t.a = work + (j - low);
+        t.b = p->v_cache + cache + j * size;
+        if (TFN__ALL) t.b = p->v_cache + cache + j % p->capacity * size;
+        TFN__WIDEN(cache + j % p->capacity * size, true);
+        TFN__N(tfn__matmul)(&t, work);
+    }
+    TFN__N(tfn__divide_row)(y, size, sum);
+}
+#undef TFN__WIDEN
+
+static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, ptrdiff_t first,
+                                          ptrdiff_t last, float *work)
+{
+    const ptrdiff_t group = p->heads / p->kv_heads;
+    for (ptrdiff_t u = first; u < last; u++)
+        for (ptrdiff_t h = 0; h < group; h++)
+            TFN__N(tfn__cached_row)(p, u / p->kv_heads, u % p->kv_heads * group + h, work);
+}

@@ -1,0 +1,11 @@
+/* What instances.c reads once per instruction set. */
+#include "simd.c"
+#include "vmath.c"
+#include "dense.c"
+#include "norms.c"
+#include "attention.c"
+#include "ffn.c"
+#include "embed.c"
+#include "loss.c"
+#include "optimizers.c"
+#include "table.c"

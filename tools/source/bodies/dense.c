@@ -1,0 +1,617 @@
+/* The tile: MR rows of two vectors. They stay in registers with the two vectors of b and one number
+ * of a, so 2*MR + 3 is at most 32 (AVX-512, where 14 leaves one over; NEON, which takes 12) or 16
+ * (AVX and SSE: 6). Products with fewer rows have a function for each height, in which all loops
+ * over rows unroll: TFN__ROWS(X) is X(1) X(2) ... X(MR). */
+#if TFN__W == 16
+#define TFN__MR 14
+#define TFN__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#elif defined TFN__USE_NEON
+#define TFN__MR 12
+#define TFN__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#elif TFN__W > 1
+#define TFN__MR 6
+#define TFN__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#else
+#define TFN__MR 4
+#define TFN__ROWS(X) X(1) X(2) X(3) X(4)
+#endif
+
+/* c (R, W), or c (R, 2 W) if wide, from b with unit column stride. The elements of a are broadcast
+ * one by one, so a may have any strides; one pointer for four rows spares address registers. R and
+ * wide are constants in each of the functions below: the loops over rows unroll, and the arrays x
+ * and y, the tile's left and right half, are registers. */
+static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R, const bool wide)
+{
+    const ptrdiff_t k = t->k;
+    const ptrdiff_t row = t->a_row;
+    const ptrdiff_t col = t->a_col;
+    const ptrdiff_t b_row = t->b_row;
+    const ptrdiff_t second = wide ? TFN__W : 0;
+    const float *a[4] = { t->a, t->a + 4*row, t->a + 8*row, t->a + 12*row };
+    const float *b = t->b;
+    const float *ahead = b;
+    TFN__V x[TFN__MR];
+    TFN__V y[TFN__MR];
+
+    /* Rows of b that are not packed are fetched 12 steps ahead, in chains that are long enough. */
+    if (k > 16 && b_row > 2*TFN__W) ahead += 12*b_row;
+
+    TFN__UNROLL
+    for (int i = 0; i < R; i++) {
+        x[i] = TFN__SET(0);
+        y[i] = TFN__SET(0);
+        if (t->start) {
+            x[i] = TFN__LOAD(t->start + i * t->start_ld);
+            y[i] = TFN__LOAD(t->start + i * t->start_ld + second);
+        }
+    }
+    for (ptrdiff_t p = 0; p < k; p++, b += b_row, ahead += b_row) {
+        const TFN__V u = TFN__LOAD(b);
+        const TFN__V v = TFN__LOAD(b + second);
+        TFN__FETCH(ahead);
+        TFN__FETCH(ahead + second);
+        TFN__UNROLL
+        for (int i = 0; i < R; i++) {
+            const TFN__V s = TFN__SET(a[i / 4][i % 4 * row]);
+            x[i] = TFN__FMA(s, u, x[i]);
+            if (wide) y[i] = TFN__FMA(s, v, y[i]);
+        }
+        TFN__UNROLL
+        for (int i = 0; i < R; i += 4) a[i / 4] += col;
+    }
+    TFN__UNROLL
+    for (int i = 0; i < R; i++) {
+        TFN__STORE(t->c + i * t->c_ld, x[i]);
+        if (wide) TFN__STORE(t->c + i * t->c_ld + TFN__W, y[i]);
+    }
+}
+
+#define TFN__TILE(r)                                                                           \
+    static TFN__APART void TFN__N(tfn__tile##r)(const tfn_matmul_args *t)                      \
+    {                                                                                          \
+        if (t->n > TFN__W) TFN__N(tfn__tile)(t, r, true);                                      \
+        else TFN__N(tfn__tile)(t, r, false);                                                   \
+    }
+TFN__ROWS(TFN__TILE)
+#undef TFN__TILE
+
+/* The tile of t->m rows. */
+#define TFN__TILE(r) case r: TFN__N(tfn__tile##r)(t); break;
+static void TFN__N(tfn__tile_rows)(const tfn_matmul_args *t)
+{
+    switch (t->m) { TFN__ROWS(TFN__TILE) default: break; }
+}
+#undef TFN__TILE
+#undef TFN__ROWS
+
+static TFN__INLINE void TFN__N(tfn__copy)(float *d, const float *s, ptrdiff_t n)
+{
+    TFN__EACH(i, lanes, n) TFN__PUT(d + i, TFN__GET(s + i, lanes), lanes);
+}
+
+/* The same at c's right edge, where the last vector is not full: on a copy of the tile, whose other
+ * columns compute with what is behind b's in its panel, and are dropped. */
+static void TFN__N(tfn__tile_edge)(const tfn_matmul_args *t)
+{
+    float edge[TFN__MR * 2*TFN__W] = { 0 };
+    tfn_matmul_args s = *t;
+    s.c = edge;
+    s.c_ld = s.start_ld = 2*TFN__W;
+    s.start = edge;
+    if (t->start)
+        for (ptrdiff_t i = 0; i < t->m; i++)
+            TFN__N(tfn__copy)(edge + i * s.c_ld, t->start + i * t->start_ld, t->n);
+    TFN__N(tfn__tile_rows)(&s);
+    for (ptrdiff_t i = 0; i < t->m; i++)
+        TFN__N(tfn__copy)(t->c + i * t->c_ld, edge + i * s.c_ld, t->n);
+}
+
+#ifdef TFN__ZIPLO
+/* Four columns of W rows become four vectors. q[r] = QLOAD(row + r, p) holds four columns of each
+ * fourth row, and v[i] is column p + i of all of them; in each part of four lanes, with rows
+ * r0 .. r3:
+ *
+ *     q[0] = r0 at p, p+1, p+2, p+3        v[0] = r0 r1 r2 r3 at p
+ *     q[1] = r1 ...                        v[1] = r0 r1 r2 r3 at p+1 ... */
+static TFN__INLINE void TFN__N(tfn__transpose4)(TFN__V *v, const TFN__V *q)
+{
+    const TFN__V even_low = TFN__ZIPLO(q[0], q[2]);           /* r0 r2 r0 r2 at p, p+1 */
+    const TFN__V even_high = TFN__ZIPHI(q[0], q[2]);          /* the same at p+2, p+3 */
+    const TFN__V odd_low = TFN__ZIPLO(q[1], q[3]);
+    const TFN__V odd_high = TFN__ZIPHI(q[1], q[3]);
+    v[0] = TFN__ZIPLO(even_low, odd_low);
+    v[1] = TFN__ZIPHI(even_low, odd_low);
+    v[2] = TFN__ZIPLO(even_high, odd_high);
+    v[3] = TFN__ZIPHI(even_high, odd_high);
+}
+
+/* Pointers to W rows, `lane` apart, from row j on; the last of `count` stands for those that are
+ * missing. */
+static TFN__INLINE void TFN__N(tfn__row_pointers)(const float **row, const float *s,
+                                                  ptrdiff_t lane, ptrdiff_t j, ptrdiff_t count)
+{
+    for (int i = 0; i < TFN__W; i++) row[i] = s + tfn__min(j + i, count - 1) * lane;
+}
+
+/* tfn__pack for sources that are contiguous in k, four steps at a time; returns the steps of k
+ * done. Vectors of lanes without a source are left as they are. A last group of lanes may run over
+ * into the next row of d, which is written after it: hence right to left. 64 steps on end are what
+ * a source gives before the next one, so that sources 4 KiB apart, which share a few cache sets, do
+ * not push each other out; the 64 that follow are fetched, a line of 16 floats at each fourth of
+ * four steps. */
+static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t width,
+                                                            const float *s, ptrdiff_t lane,
+                                                            ptrdiff_t count, ptrdiff_t k)
+{
+    const ptrdiff_t done = k / 4 * 4;
+    for (ptrdiff_t q = 0; q < done; q += 64) {
+        const ptrdiff_t end = tfn__min(q + 64, done);
+        for (ptrdiff_t j = (count - 1) / TFN__W * TFN__W; j >= 0; j -= TFN__W) {
+            const float *row[TFN__W];
+            TFN__N(tfn__row_pointers)(row, s, lane, j, count);
+            for (ptrdiff_t p = q; p < end; p += 4) {
+                TFN__V v[4];
+                TFN__V f[4];
+                for (int i = 0; i < 4; i++) f[i] = TFN__QLOAD(row + i, p);
+                TFN__N(tfn__transpose4)(v, f);
+                for (int i = 0; i < 4; i++) TFN__STORE(d + (p + i) * width + j, v[i]);
+                for (int i = 0; i < TFN__W / 4; i++)
+                    TFN__FETCH(row[p % 16 / 4 * (TFN__W / 4) + i] + p / 16 * 16 + 64);
+            }
+        }
+    }
+    return done;
+}
+
+#define TFN__FEW 8           /* rows of c: with no more, a transposed b is not worth packing */
+/* Of these, rows that go together. What is transposed once serves them all, but 16 registers hold
+ * no more than four; with 32, eight take a quarter less time. */
+#if TFN__W == 16
+#define TFN__ONCE 8
+#else
+#define TFN__ONCE 4
+#endif
+
+/* W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k numbers of
+ * column l. W by W of them at a time are transposed in registers and used for all rows. Rows from
+ * t->m on do what the last one does, and are not stored. */
+static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
+                                                     const float *const *b, const int R)
+{
+    TFN__V x[TFN__ONCE];
+    TFN__V v[4];
+    TFN__V q[TFN__W / 4][4];
+    float last[TFN__W];
+    const float *a[TFN__ONCE];
+    ptrdiff_t p = 0;
+    TFN__UNROLL
+    for (int r = 0; r < R; r++) {
+        a[r] = t->a + tfn__min(r, t->m - 1) * t->a_row;
+        x[r] = TFN__SET(0);
+        if (t->start && r < t->m) x[r] = TFN__GET(t->start + r * t->start_ld, t->n);
+    }
+    for (; p + TFN__W <= t->k; p += TFN__W) {                /* W steps of a source on end */
+        TFN__UNROLL
+        for (int s = 0; s < 4; s++) {
+            TFN__UNROLL
+            for (int i = 0; i < TFN__W / 4; i++) q[i][s] = TFN__QLOAD(b + s, p + 4*i);
+        }
+        for (int l = 0; l < TFN__W; l++)                      /* the next W rows of b */
+            TFN__FETCH_FAR(b[l] + TFN__W * t->b_col + p);
+        TFN__UNROLL
+        for (int i = 0; i < TFN__W; i++) {
+            if (i % 4 == 0) TFN__N(tfn__transpose4)(v, q[i / 4]);
+            TFN__UNROLL
+            for (int r = 0; r < R; r++)
+                x[r] = TFN__FMA(TFN__SET(a[r][(p + i) * t->a_col]), v[i % 4], x[r]);
+        }
+    }
+    for (; p < t->k; p++) {
+        for (int l = 0; l < TFN__W; l++) last[l] = b[l][p];
+        TFN__UNROLL
+        for (int r = 0; r < R; r++)
+            x[r] = TFN__FMA(TFN__SET(a[r][p * t->a_col]), TFN__LOAD(last), x[r]);
+    }
+    TFN__UNROLL
+    for (int r = 0; r < R; r++)
+        if (r < t->m) TFN__PUT(t->c + r * t->c_ld, x[r], t->n);
+}
+
+/* Few rows of c from a transposed b (a head tied to its embedding, one token at a time): packing b
+ * would take longer than the product. */
+static void TFN__N(tfn__matmul_transposed)(const tfn_matmul_args *p)
+{
+    tfn_matmul_args t = *p;
+    for (ptrdiff_t j = 0; j < p->n; j += TFN__W) {
+        const float *b[TFN__W];
+        TFN__N(tfn__row_pointers)(b, p->b, p->b_col, j, p->n);
+        t.n = tfn__min(p->n - j, TFN__W);
+        for (ptrdiff_t i = 0; i < p->m; i += TFN__ONCE) {
+            t.m = tfn__min(p->m - i, TFN__ONCE);
+            t.a = p->a + i * p->a_row;
+            t.c = p->c + i * p->c_ld + j;
+            t.start = tfn__at(p->start, i * p->start_ld + j);
+            if (t.m == 1) TFN__N(tfn__transposed_rows)(&t, b, 1);
+#if TFN__ONCE > 4
+            else if (t.m <= 4) TFN__N(tfn__transposed_rows)(&t, b, 4);
+#endif
+            else TFN__N(tfn__transposed_rows)(&t, b, TFN__ONCE);
+        }
+    }
+}
+#endif
+
+/* tfn__pack for lanes side by side in memory: whole vectors, which may run over into the next row
+ * of d, but for the last one of all. Rows are fetched 16 steps ahead. */
+static TFN__INLINE void TFN__N(tfn__pack_rows)(float *d, ptrdiff_t width, const float *s,
+                                               ptrdiff_t step, ptrdiff_t count, ptrdiff_t k)
+{
+    for (ptrdiff_t p = 0; p < k; p++)
+        for (ptrdiff_t j = 0; j < width; j += TFN__W) {
+            const ptrdiff_t lanes = tfn__max(tfn__min(count - j, TFN__W), 0);
+            const TFN__V v = TFN__GET(s + p*step + j, lanes);
+            if ((k - p) * width - j >= TFN__W) TFN__STORE(d + p*width + j, v);
+            else TFN__STOREN(d + p*width + j, v, width - j);
+            TFN__FETCH_FAR(s + (p + 16) * step + j);
+        }
+}
+
+/* A panel: d (k, width) with d[p*width + j] = s[p*step + j*lane]. Lanes from count on hold any
+ * numbers. Where lane is not 1 it may write up to a vector too far. */
+static TFN__NOINLINE void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s,
+                                            ptrdiff_t lane, ptrdiff_t step, ptrdiff_t count,
+                                            ptrdiff_t k)
+{
+    ptrdiff_t p = 0;
+    if (lane == 1) {
+        TFN__N(tfn__pack_rows)(d, width, s, step, count, k);
+        return;
+    }
+#ifdef TFN__ZIPLO
+    if (step == 1) p = TFN__N(tfn__pack_transposed)(d, width, s, lane, count, k);
+#endif
+    for (; p < k; p++)
+        for (ptrdiff_t j = 0; j < width; j++)
+            d[p*width + j] = s[p*step + tfn__min(j, count - 1) * lane];
+}
+
+/* One row of c, c (1, n) = start + a (1, k) b (k, n): V vectors from column j on, over all of k. */
+static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul_args *t, ptrdiff_t j,
+                                              ptrdiff_t lanes, const int V)
+{
+    const float *a = t->a;
+    const float *b = t->b + j;
+    TFN__V x[8];
+    TFN__UNROLL
+    for (int v = 0; v < V; v++) {
+        x[v] = TFN__SET(0);
+        if (t->start) x[v] = TFN__GET(t->start + j + v * TFN__W, lanes);
+    }
+    for (ptrdiff_t p = 0; p < t->k; p++, a += t->a_col, b += t->b_row) {
+        const TFN__V s = TFN__SET(*a);
+        TFN__UNROLL
+        for (int v = 0; v < V; v++) x[v] = TFN__FMA(s, TFN__GET(b + v * TFN__W, lanes), x[v]);
+    }
+    TFN__UNROLL
+    for (int v = 0; v < V; v++) TFN__PUT(t->c + j + v * TFN__W, x[v], lanes);
+}
+
+/* All of the row: eight vectors at a time are enough chains to hide an FMA's latency. */
+static void TFN__N(tfn__row)(const tfn_matmul_args *t)
+{
+    ptrdiff_t j = 0;
+    for (; j + 8*TFN__W <= t->n; j += 8*TFN__W) TFN__N(tfn__row_part)(t, j, TFN__W, 8);
+    for (; j + 4*TFN__W <= t->n; j += 4*TFN__W) TFN__N(tfn__row_part)(t, j, TFN__W, 4);
+    for (; j < t->n; j += TFN__W) TFN__N(tfn__row_part)(t, j, tfn__min(t->n - j, TFN__W), 1);
+}
+
+/* Eight steps of one row, c (1, n) = start + a (1, 8) b (8, n): eight rows of b are read side by
+ * side, which the processor's prefetchers can follow, and the rows 16 further on are fetched. */
+static void TFN__N(tfn__stream)(const tfn_matmul_args *t)
+{
+    const float *b[2] = { t->b, t->b + 4 * t->b_row };
+    TFN__V a[8];
+    for (int p = 0; p < 8; p++) a[p] = TFN__SET(t->a[p * t->a_col]);
+    TFN__EACH(j, lanes, t->n) {
+        TFN__V x = TFN__SET(0);
+        if (t->start) x = TFN__GET(t->start + j, lanes);
+        TFN__UNROLL
+        for (int p = 0; p < 8; p++) {
+            const float *from = b[p / 4] + p % 4 * t->b_row + j;
+            TFN__FETCH_FAR(from + 16 * t->b_row);
+            x = TFN__FMA(a[p], TFN__GET(from, lanes), x);
+        }
+        TFN__PUT(t->c + j, x, lanes);
+    }
+}
+
+/* Floats of b, 512 KiB, that may still be in a cache. */
+#define TFN__CACHED 131072
+
+/* Few rows of c, or long ones of a single step: matrix times vector, bound by reading b once. A b
+ * that may be in a cache is read down its columns, while c stays in registers; a larger one in
+ * eight streams (decoding from memory gained 12 to 30 %). */
+static void TFN__N(tfn__matmul_rows)(const tfn_matmul_args *p)
+{
+    const bool cached = p->n * p->k <= TFN__CACHED;
+    tfn_matmul_args t = *p;
+    ptrdiff_t q = 0;
+    do {
+        t.k = p->k - q;
+        if (!cached) t.k = tfn__min(t.k, 8);
+        t.b = p->b + q * p->b_row;
+        for (ptrdiff_t i = 0; i < p->m; i++) {
+            tfn__place_c(&t, p, i, 0, q);
+            t.a = p->a + i * p->a_row + q * p->a_col;
+            if (cached || t.k < 8) TFN__N(tfn__row)(&t);
+            else TFN__N(tfn__stream)(&t);
+        }
+        q += t.k;
+    } while (q < p->k);
+}
+#undef TFN__CACHED
+
+/* The part of c that is computed after tile t of s at (i, j), two lines of each row, is fetched
+ * meanwhile: the tile to the right, or the first one of the next rows. */
+static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const tfn_matmul_args *t,
+                                                ptrdiff_t i, ptrdiff_t j)
+{
+    const float *next = t->c + t->n;
+    if (j + t->n >= s->n) next = s->c + tfn__min(i + t->m, s->m - 1) * s->c_ld;
+    for (ptrdiff_t r = 0; r < t->m; r++) {
+        TFN__FETCH(next + r * s->c_ld);
+        TFN__FETCH(next + r * s->c_ld + 16);
+    }
+}
+
+/* Tiles over columns whose part of b stays in the second cache. Packed rows of a lie in panels of a
+ * tile's height, columns of b in panels of a tile's width, b_col apart. */
+static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
+{
+    tfn_matmul_args t = *s;
+    for (ptrdiff_t i = 0; i < s->m; i += t.m) {
+        t.m = tfn__part(s->m - i, TFN__MR);
+        t.a = s->a + i * s->a_row;
+        if (packed) {
+            t.a = s->a + i * s->k;
+            t.a_row = 1;
+            t.a_col = t.m;
+        }
+        t.b = s->b;
+        for (ptrdiff_t j = 0; j < s->n; j += 2*TFN__W, t.b += s->b_col) {
+            t.n = tfn__min(s->n - j, 2*TFN__W);
+            t.c = s->c + i * s->c_ld + j;
+            t.start = tfn__at(s->start, i * s->start_ld + j);
+            TFN__N(tfn__fetch_next)(s, &t, i, j);
+            if (t.n % TFN__W) TFN__N(tfn__tile_edge)(&t);
+            else TFN__N(tfn__tile_rows)(&t);
+        }
+    }
+}
+
+/* A block of c by groups of panels: as many as have PASS steps together. */
+static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
+{
+    const ptrdiff_t panels = tfn__max(TFN__PASS / tfn__max(p->k, 1), 1);
+    tfn_matmul_args s = *p;
+    for (ptrdiff_t j = 0; j < p->n; j += s.n) {
+        s.n = tfn__min(p->n - j, panels * 2*TFN__W);
+        s.b = p->b + j / (2*TFN__W) * p->b_col;
+        s.c = p->c + j;
+        s.start = tfn__at(p->start, j);
+        TFN__N(tfn__matmul_tiles)(&s, packed);
+    }
+}
+
+/* Panels of a's rows, shared out evenly, or of b's columns. Where these lie side by side in memory,
+ * all panels get their next 16 steps in turn, so that memory is read in long pieces. */
+static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane, ptrdiff_t step,
+                                     ptrdiff_t count, ptrdiff_t k, const bool of_a)
+{
+    ptrdiff_t steps = tfn__max(k, 1);
+    if (lane == 1) steps = 16;
+    for (ptrdiff_t q = 0; q < k; q += steps)
+        for (ptrdiff_t j = 0, width; j < count; j += width) {
+            width = 2*TFN__W;
+            if (of_a) width = tfn__part(count - j, TFN__MR);
+            TFN__N(tfn__pack)(work + j*k + q*width, width, s + j*lane + q*step, lane, step,
+                              tfn__min(count - j, width), tfn__min(k - q, steps));
+        }
+}
+
+/* b's block, packed into work, in place of b. */
+static void TFN__N(tfn__pack_b)(tfn_matmul_args *s, float *work)
+{
+    TFN__N(tfn__pack_panels)(work, s->b, s->b_col, s->b_row, s->n, s->k, false);
+    s->b = work;
+    s->b_row = 2*TFN__W;
+    s->b_col = 2*TFN__W * s->k;
+}
+
+/* Columns of a block: panels that fill the buffer for b, a quarter of it if all rows of a are one
+ * block and none will read b's again. Where b is not packed, all that are whole panels already; the
+ * rest then makes a block of its own. */
+static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul_args *s, ptrdiff_t n, bool pack_b)
+{
+    const ptrdiff_t whole = n / (2*TFN__W) * (2*TFN__W);
+    ptrdiff_t floats = TFN__KC * TFN__NC;
+    if (!pack_b && whole > 0) return whole;
+    if (s->m <= TFN__MC) floats /= 4;
+    return tfn__min(n, floats / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
+}
+
+/* The crossovers between ways to compute a product, for x86 with AVX2 and AVX-512. Which way is
+ * taken changes no bit: after a change here, `bench gemm` tells what it was worth. */
+#define TFN__OUTER_COLS     256        /* with one step, k = 1, columns from which rows are, too */
+#define TFN__PACK_A_APART   96         /* columns of c to pack a for, its steps apart in memory */
+#define TFN__PACK_A_COLS    128        /* the same if they are side by side, ... */
+#define TFN__PACK_A_STEPS   128        /* ... and steps */
+#define TFN__OFTEN          20         /* tiles one below the other that read a panel of b: often */
+#define TFN__OFTEN_CROWDED  2          /* the same where its rows share few sets of the cache */
+#define TFN__PACK_B_OFTEN   24576      /* floats of b, 96 KiB, to pack if it is read often */
+#define TFN__PACK_B_ONCE    4194304    /* the same if it is not: 16 MiB, to read in long pieces */
+
+/* Packing a pays where each of its panels passes many columns. */
+static bool TFN__N(tfn__packs_a)(const tfn_matmul_args *p)
+{
+    if (p->a_col != 1) return p->n > TFN__PACK_A_APART;
+    return p->n > TFN__PACK_A_COLS && p->k > TFN__PACK_A_STEPS;
+}
+
+/* Packing b pays where many tiles read each of its panels: fewer if rows 2 KiB apart would crowd
+ * into few sets of the cache, of which narrow vectors use no more than a line. A transposed b must
+ * be packed, as tiles read vectors. */
+static bool TFN__N(tfn__packs_b)(const tfn_matmul_args *p)
+{
+    const bool crowded = 2*TFN__W <= 16 && p->b_row % 512 == 0;
+    ptrdiff_t often = TFN__OFTEN;
+    if (p->b_col != 1) return true;
+    if (crowded) often = TFN__OFTEN_CROWDED;
+    if (p->m > often * TFN__MR) return p->n * p->k > TFN__PACK_B_OFTEN;
+    return p->n * p->k > TFN__PACK_B_ONCE;
+}
+
+/* One block of b, s, from column j and step q on: all rows of a pass by it, MC at a time. The
+ * buffer for a's panels holds MC rows: of more, they are packed again for each block of b. */
+static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matmul_args *s,
+                                        ptrdiff_t j, ptrdiff_t q, float *packed_a)
+{
+    tfn_matmul_args t = *s;
+    for (ptrdiff_t i = 0; i < p->m; i += t.m) {
+        t.m = tfn__part(p->m - i, TFN__MC);
+        t.a = p->a + i * p->a_row + q * p->a_col;
+        tfn__place_c(&t, p, i, j, q);
+        if (packed_a) {
+            if (j == 0 || p->m > TFN__MC)
+                TFN__N(tfn__pack_panels)(packed_a, t.a, t.a_row, t.a_col, t.m, t.k, true);
+            t.a = packed_a;
+        }
+        TFN__N(tfn__matmul_block)(&t, packed_a != NULL);
+    }
+}
+
+/* The general product: blocks of KC steps, in them blocks of b's columns. k may be 0, and then c
+ * is start. */
+static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
+{
+    const bool pack_b = TFN__N(tfn__packs_b)(p);
+    float *packed_a = NULL;
+    tfn_matmul_args s = *p;
+    ptrdiff_t q = 0;
+    if (TFN__N(tfn__packs_a)(p)) packed_a = work + tfn__matmul_b(p->n, p->k);
+    do {
+        s.k = tfn__part(p->k - q, TFN__KC);
+        for (ptrdiff_t j = 0; j < p->n; j += s.n) {
+            s.n = TFN__N(tfn__block_cols)(&s, p->n - j, pack_b);
+            s.b = p->b + j * p->b_col + q * p->b_row;
+            s.b_row = p->b_row;
+            s.b_col = p->b_col;
+            if (pack_b || s.n < 2*TFN__W) TFN__N(tfn__pack_b)(&s, work);
+            else s.b_col = 2*TFN__W;
+            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a);
+        }
+        q += s.k;
+    } while (q < p->k);
+}
+
+/* Choose a way by the shape; all have the same bits. */
+static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
+{
+    const bool one_step = p->k == 1 && p->n > TFN__OUTER_COLS;
+    if (p->m <= 0 || p->n <= 0) return;
+    if (p->b_col == 1 && (p->m <= TFN__VECTOR_ROWS || one_step)) {
+        TFN__N(tfn__matmul_rows)(p);
+        return;
+    }
+#ifdef TFN__ZIPLO
+    if (p->b_row == 1 && p->m <= TFN__FEW) {
+        TFN__N(tfn__matmul_transposed)(p);
+        return;
+    }
+#endif
+    TFN__N(tfn__matmul_blocks)(p, work);
+}
+#undef TFN__OUTER_COLS
+#undef TFN__PACK_A_APART
+#undef TFN__PACK_A_COLS
+#undef TFN__PACK_A_STEPS
+#undef TFN__OFTEN
+#undef TFN__OFTEN_CROWDED
+#undef TFN__PACK_B_OFTEN
+#undef TFN__PACK_B_ONCE
+
+/* Floats of work that a product may want, of any strides and any instruction set. */
+static ptrdiff_t TFN__N(tfn__matmul_work)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
+{
+    return tfn__matmul_b(n, k) + tfn__matmul_a(m, k);
+}
+
+/* dbias (cols) = the sum of dy's rows, added to dbias or not: the product of a row of ones with dy,
+ * as 1*x + sum is rounded like x + sum. */
+static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
+                                    ptrdiff_t ld, bool add)
+{
+    const float one = 1;
+    tfn_matmul_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.c = dbias;
+    if (add) p.start = dbias;
+    p.a = &one;                              /* of strides 0: each element of a is the same one */
+    p.b = dy;
+    p.m = 1;
+    p.n = cols;
+    p.k = rows;
+    p.b_row = ld;
+    p.b_col = 1;
+    TFN__N(tfn__matmul_rows)(&p);
+}
+
+/* Sixteen terms from i on, or what is left of them, to their lanes. */
+static TFN__INLINE void TFN__N(tfn__dot_lanes)(TFN__V *acc, const float *x, const float *y,
+                                               ptrdiff_t i, ptrdiff_t left)
+{
+    for (int l = 0; l < TFN__LANES; l++, i += TFN__W, left -= TFN__W) {
+        const ptrdiff_t lanes = tfn__min(tfn__max(left, 0), TFN__W);
+        TFN__V v = TFN__GET(x + i, lanes);
+        if (y) v = TFN__MUL(v, TFN__GET(y + i, lanes));
+        acc[l] = TFN__ADD(acc[l], v);
+    }
+}
+
+/* The sum of x[i]*y[i], or of x where y is NULL, over a whole tensor: up to 4,096 terms in 16
+ * lanes; of more, the sums of blocks of 4,096, or of 4,096^2, are the terms. So no chain of
+ * additions is longer than 256, and the rounding errors of a long sum stay small. */
+static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
+{
+    const ptrdiff_t block = 4096;
+    TFN__V acc[TFN__LANES];
+    float lane[16] = { 0 };
+    ptrdiff_t span = block;
+    ptrdiff_t i = 0;
+    if (n > block) {
+        while (span <= (n - 1) / block) span *= block;         /* span * block may not fit */
+        for (; i < n; i += span)
+            lane[i / span % 16] += TFN__N(tfn__dot)(x + i, tfn__at(y, i), tfn__min(n - i, span));
+    }
+    for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__LOAD(lane + l*TFN__W);
+    for (; i + 16 <= n; i += 16) TFN__N(tfn__dot_lanes)(acc, x, y, i, 16);
+    if (i < n) TFN__N(tfn__dot_lanes)(acc, x, y, i, n - i);
+    return TFN__N(tfn__tree)(acc);
+}
+
+/* y = a*x + b*z, or y += that; z NULL: a*x. */
+static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdiff_t n, float a,
+                                 float b, bool add)
+{
+    const TFN__V va = TFN__SET(a);
+    const TFN__V vb = TFN__SET(b);
+    TFN__EACH(i, lanes, n) {
+        TFN__V v = TFN__MUL(va, TFN__GET(x + i, lanes));
+        if (z) v = TFN__ADD(v, TFN__MUL(vb, TFN__GET(z + i, lanes)));
+        if (add) v = TFN__ADD(TFN__GET(y + i, lanes), v);
+        TFN__PUT(y + i, v, lanes);
+    }
+}
+#undef TFN__MR
+#undef TFN__FEW
+#undef TFN__ONCE

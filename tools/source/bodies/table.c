@@ -1,0 +1,95 @@
+/* The instance's public table, in the order of the struct. Training kernels are NULL without
+ * training, so that a decoder links without them, and so are norms that it does not ask for. */
+#ifdef TFNORM_NO_TRAINING       /* a kernel that only training wants */
+#define TFN__TRAIN(name) NULL
+#define TFN__TRAIN_KEPT(condition, name) NULL
+#else
+#define TFN__TRAIN(name) TFN__N(name)
+#define TFN__TRAIN_KEPT(condition, name) TFN__KEPT(condition, TFN__N(name))
+#endif
+#ifdef TFN__EXTRA_NORMS         /* a kernel that only norms beyond the usual two want */
+#define TFN__EXTRA(name) TFN__N(name)
+#else
+#define TFN__EXTRA(name) NULL
+#endif
+#ifdef TFN__NO_FMA              /* a*b + c with one rounding? Plain C may have it */
+#define TFN__HAS_FMA false
+#elif TFN__W == 1
+#define TFN__HAS_FMA TFN__PLAIN_FMA
+#else
+#define TFN__HAS_FMA true
+#endif
+SHARED const tfn_kernels TFN__N(tfn__kernels) = {
+    TFN__ISA_NAME, TFN__ISA_ID, TFN__HAS_FMA,
+    /* products */
+    TFN__N(tfn__matmul), TFN__N(tfn__matmul_work), TFN__TRAIN(tfn__column_sum),
+    /* norms and softmax of rows */
+    TFN__N(tfn__norm_forward), TFN__TRAIN(tfn__norm_backward),
+    TFN__TRAIN(tfn__norm_params_backward),
+    TFN__KEPT(TFN__SENTENCES, TFN__N(tfn__softmax_forward)), TFN__TRAIN(tfn__softmax_backward),
+    /* attention */
+    TFN__KEPT(TFN__SENTENCES, TFN__N(tfn__attention_forward)), TFN__TRAIN(tfn__attention_backward),
+    TFN__N(tfn__attention_work), TFN__KEPT(TFN__DECODES, TFN__N(tfn__attention_cached)),
+    /* activations and gated units */
+    TFN__N(tfn__activation_forward), TFN__TRAIN(tfn__activation_backward),
+    TFN__KEPT(TFN__GATES, TFN__N(tfn__gated_forward)),
+    TFN__TRAIN_KEPT(TFN__GATES, tfn__gated_backward),
+    /* tokens and positions */
+    TFN__N(tfn__embed_forward), TFN__TRAIN(tfn__embed_backward),
+    TFN__N(tfn__position_forward), TFN__TRAIN(tfn__position_backward),
+    TFN__KEPT(TFN__ROTATES, TFN__N(tfn__rotary)),
+    /* dropout, sums, scales, and sums of all values */
+    TFN__TRAIN_KEPT(TFN__DROPS, tfn__dropout), TFN__N(tfn__combine),
+    TFN__KEPT(TFN__SCALES, TFN__N(tfn__scale_columns)),
+    TFN__TRAIN_KEPT(TFN__SCALES, tfn__scale_columns_backward),
+    TFN__KEPT(TFN__SENTENCES, TFN__N(tfn__dot)),
+    TFN__EXTRA(tfn__absmax), TFN__EXTRA(tfn__round_to_half),
+    /* loss, update */
+    TFN__TRAIN(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
+    TFN__TRAIN(tfn__update),
+    TFN__TRAIN_KEPT(TFN__BY_TENSOR, tfn__update_tensor),
+    TFN__TRAIN_KEPT(TFN__BY_TENSOR, tfn__update_work),
+    /* elementary functions */
+    TFN__KEPT(TFN__FREE, TFN__N(tfn__exp)), TFN__KEPT(TFN__FREE, TFN__N(tfn__tanh)),
+    TFN__KEPT(TFN__FREE, TFN__N(tfn__erf))
+};
+/* leave nothing of this instance behind */
+#undef TFN__TRAIN
+#undef TFN__TRAIN_KEPT
+#undef TFN__EXTRA
+#undef TFN__HAS_FMA
+#undef TFN__NO_FMA
+#undef TFN__N
+#undef TFN__ISA_NAME
+#undef TFN__ISA_ID
+#undef TFN__W
+#undef TFN__V
+#undef TFN__LOAD
+#undef TFN__STORE
+#undef TFN__LOADN
+#undef TFN__STOREN
+#undef TFN__MASK
+#undef TFN__SET
+#undef TFN__SETBITS
+#undef TFN__ADD
+#undef TFN__SUB
+#undef TFN__MUL
+#undef TFN__DIV
+#undef TFN__FMA
+#undef TFN__MIN
+#undef TFN__MAX
+#undef TFN__ROOT
+#undef TFN__LESS
+#undef TFN__BITS
+#undef TFN__AND
+#undef TFN__OR
+#undef TFN__EXP2
+#undef TFN__SCALE
+#undef TFN__QROW
+#undef TFN__QLOAD
+#undef TFN__ZIPLO
+#undef TFN__ZIPHI
+#undef TFN__GET
+#undef TFN__PUT
+#undef TFN__EACH
+#undef TFN__LANES

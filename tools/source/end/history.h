@@ -1,0 +1,77 @@
+/* 0.2.0 (unreleased)  The field's words throughout, and every enumerator with its type. Old names
+ *     on the left; -ise and -iser became -ize and -izer everywhere (tfn_tokeniser: tfn_tokenizer,
+ *     TFNORM_NO_TOKENISERS: TFNORM_NO_TOKENIZERS, tfn --tokeniser: --tokenizer).
+ *     calls of a tape             are nouns of the field, or verbs
+ *       tfn_activate                tfn_activation         tfn_attend      tfn_attention
+ *       tfn_conv                    tfn_convolution        tfn_embed       tfn_embedding
+ *       tfn_first                   tfn_first_rows         tfn_gated       tfn_glu
+ *       tfn_normalise               tfn_norm               tfn_squashed    tfn_squash
+ *     arguments of kernels        end in _args
+ *       tfn_attention               tfn_attention_args     tfn_columns     tfn_columns_args
+ *       tfn_attention_cached        tfn_attention_cached_args
+ *       tfn_matmul                  tfn_matmul_args        tfn_norm        tfn_norm_args
+ *       tfn_point                   tfn_point_args         tfn_seed        tfn_seed_args
+ *       tfn_update                  tfn_update_args
+ *     types
+ *       tfn_activation              tfn_activation_kind    tfn_squash      tfn_squash_kind
+ *     enumerators
+ *       TFN_RELU, TFN_GELU ...      TFN_ACTIVATION_RELU ...
+ *       TFN_DECODER, TFN_ENCODER ...                       TFN_ARCH_DECODER ...
+ *       TFN_XAVIER_NORMAL ...       TFN_DISTRIBUTION_XAVIER_NORMAL ...
+ *       TFN_F32, TFN_U8 ...         TFN_DTYPE_F32 ...
+ *       TFN_NORM_GAIN ... (flags)   TFN_FLAG_GAIN ...
+ *       TFN_NO_HEAD_SCALE           TFN_HEAD_SCALE_NONE    TFN_HEAD_SCALE  TFN_HEAD_SCALE_BEFORE
+ *       TFN_SGD, TFN_ADAM ...       TFN_OPTIMIZER_SGD ...
+ *       TFN_LEARNED, TFN_ROTARY ... TFN_POSITION_LEARNED ...
+ *       TFN_NO_POSITION             TFN_POSITION_NONE
+ *       TFN_QK_HEAD ...             TFN_QK_NORM_HEAD ...
+ *       TFN_QKV_HEAD                TFN_QK_NORM_QKV_HEAD
+ *       TFN_CONSTANT, TFN_LINEAR ...                       TFN_SCHEDULE_CONSTANT ...
+ *       TFN_FROM_STREAM ...         TFN_SOURCE_STREAM ...
+ *       TFN_PAD, TFN_BOS ...        TFN_SPECIAL_PAD ...
+ *       TFN_SELF_ATTENTION ...      TFN_SUBLAYER_SELF_ATTENTION ...
+ *       TFN_BPE, TFN_BYTES ...      TFN_TOKENIZER_BPE ...
+ *       TFN_FINAL_NORM, TFN_MACARON ... (flags)            TFN_TOPOLOGY_FINAL_NORM ...
+ *     A status (TFN_OK, TFN_BAD_SHAPE ...) keeps its name: it is what every call returns.
+ *     New: options that are enumerations have rows with a name, a formula and a paper
+ *     (tfn_choice_at, tfn_choice_find, tfn_choice_name); an error of a file has its whole path
+ *     (tfn_error.path) and the system's reason; TFNORM_DEBUG; the section `reference`;
+ *     options by name and the layout of structs, for other languages (tfn_desc_set, tfn_desc_get,
+ *     tfn_desc_name, tfn_layout); norms and initializations by pointer, as topologies are
+ *     (norm_rule, decoder_norm_rule, init_rule).
+ *     New too: the step in parts (tfn_model_gradient, tfn_model_gradients, tfn_model_rate,
+ *     tfn_model_update), losses of one's own (desc.loss, tfn_mask_targets) and the constants of an
+ *     update (tfn_update_at); Lion, Muon, Adafactor, schedule-free AdamW, clipping by value. A row
+ *     of TFN__OPTIMIZER_LIST says what it keeps of each tensor.
+ *     New too: groups of parameters by name (desc.groups) with a rate, a decay, frozen, or with
+ *     LoRA, which is saved alone (tfn_model_save_adapter) and merged by tfn_model_fold.
+ *     New too: squared ReLU, GEGLU by GELU's tanh form; averages of the weights (desc.ema,
+ *     tfn_model_swap_ema); muP (desc.mup_base_width); tfn train keeps the best, too (OUT.best).
+ *     New too: a probe sees evaluations, logits, profiles and decoders, not training alone; hidden
+ *     states, attention weights and pooled vectors (section `reading`).
+ *     New too: heads of any size (desc.head_size), as Gemma, Qwen 3 and T5 have them; what else
+ *     published models have: rotary positions of a part of each head, with rates for longer texts
+ *     (rotary_size, rotary_scaling), biases of queries, keys and values or of the output alone
+ *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer), BERT's
+ *     head of masked words (head_transform) and DistilBERT's of classes (pooler), windows of the
+ *     self-attention by layer, with caches as long as they are (window, window_from, window_period,
+ *     window_base), positions that are added to scores, ALiBi's and T5's (position alibi,
+ *     relative), an output that reads x/sqrt(C) (scale_output), embeddings of another size than the
+ *     stream's (embedding_size).
+ *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`); a
+ *     model without first values, to be loaded in no time (desc.blank).
+ *     New too: tokenizer.json of byte-level BPE (tfn_tokenizer_source.json), and texts in which
+ *     special tokens may stand (tfn_tokenizer_encode_specials).
+ *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
+ *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
+ *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals
+ *       made training up to 3 times slower on some processors;
+ *     - scalar gradients, the reported loss, profiles and PowerNorm's nu leave out padding;
+ *     - schedules count updates from 1: the warm-up ends at lr, and the last update moves;
+ *     - nGPT takes the absolute value of its rates, and some initializations follow their papers;
+ *     - the self-check itself has a learned scalar, a rate and a clipping that reach all of this.
+ *     TFN_BITS_HASH_NO_FMA is new: processors without a fused multiply-add agree, too. Checkpoints
+ *     of 0.1 load. Its runs go on with the new rules, so with other bits. New ones have format 2:
+ *     options that are enumerations stand in them by name, not by number.
+ * 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and one's own row.
+ */

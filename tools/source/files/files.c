@@ -1,0 +1,356 @@
+#include "files.h"
+#include "../ground/ground.h"
+
+#if !defined TFNORM_NO_FILES
+TFN__SMALL
+/* safetensors files: where their bytes are, what stands in them, how they are written. The format
+ * is that of github.com/huggingface/safetensors:
+ *
+ *     8 bytes   n, the length of the header, little-endian
+ *     n bytes   JSON: "__metadata__", texts by their names, and every tensor by its name with its
+ *               dtype, its shape and where its bytes begin and end, counted from the header's end
+ *     the rest  those bytes: without holes, in any order of the tensors
+ *
+ * Files are hostile: what they say is compared with the bytes that there are before it is used, and
+ * no size in them is taken for a size of memory: a file of a kilobyte that promises a terabyte
+ * costs a kilobyte. All of the header is checked when a file is opened; what was checked there is
+ * not checked again.
+ *
+ * The first error stays in the file's object, and every function below does nothing once there is
+ * one; so a sequence of calls needs one check at its end. */
+
+/* -- errors ---------------------------------------------------------------------------------- */
+
+/* No error so far. */
+SHARED bool tfn__fine(const tfn_file *f) { return f->error.status == TFN_OK; }
+
+/* Keep the first error; always returns the status in force. In `text`, %s is `what` (a tensor, an
+ * option, a reason), and %d is `found`, then `wanted`. tfn_error_text puts the path in front of it,
+ * whole. */
+SHARED tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *text,
+                                 const char *what, int64_t found, int64_t wanted)
+{
+    if (!tfn__fine(f)) return f->error.status;
+    tfn__fail_name(&f->error, status, "file", text, what);
+    f->error.found = found;
+    f->error.wanted = wanted;
+    f->error.path = f->path;
+    return status;
+}
+
+/* The bytes are not what the format says. */
+SHARED void tfn__bad(tfn_file *f, const char *text, const char *what, int64_t found, int64_t wanted)
+{
+    tfn__file_fail(f, TFN_BAD_FORMAT, text, what, found, wanted);
+}
+
+/* Before a call of the C library: forget what errno says about earlier ones. */
+static void tfn__clear_reason(void)
+{
+#ifdef TFN__STDIO
+    errno = 0;
+#endif
+}
+
+/* Behind one that failed. %s in `text` is ": " and the system's reason, such as ": No space left on
+ * device", or nothing where errno says none, as of memory and streams. C does not say that strerror
+ * may be called by two threads at a time; the texts of known errors are constants everywhere. */
+static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64_t wanted)
+{
+    char reason[sizeof f->error.name];
+    tfn__text t = tfn__text_in(reason, sizeof reason);
+#ifdef TFN__STDIO
+    if (f->path && errno) tfn__put_texts(&t, ": ", strerror(errno), NULL);
+#endif
+    tfn__end(&t);
+    tfn__file_fail(f, TFN_BAD_FILE, text, reason, found, wanted);
+}
+
+/* -- paths ----------------------------------------------------------------------------------- */
+
+#ifdef TFN__STDIO
+enum {
+    TFN__PATH = 1024,                                   /* bytes of a buffer for a path */
+    TFN__PATH_MOST = TFN__PATH - (int)sizeof ".tmp",    /* with that and a zero it still fits */
+    TFN__LINKS = 40                                     /* followed at most, as Linux does */
+};
+
+/* What C99 lacks: places beyond 2 GiB, bytes that are on the disk and not in a cache, and a rename
+ * that replaces. DURABLE: what tfn_io_durable says. SEEK, SYNC and RENAME are 0 where they succeed.
+ * MoveFileExA is declared here: MSVC includes no windows.h for one function. */
+#if defined _WIN32
+#define TFN__DURABLE "commit"
+#define TFN__SEEK(s, at, from) _fseeki64(s, (int64_t)(at), from)
+#define TFN__TELL(s) _ftelli64(s)
+#define TFN__SYNC(s) _commit(_fileno(s))
+#define TFN__RENAME(from, to) !MoveFileExA(from, to, 1 | 8)    /* replace, write through */
+#ifdef __cplusplus
+extern "C"
+#endif
+__declspec(dllimport) int __stdcall MoveFileExA(const char *, const char *, unsigned long);
+#elif defined TFN__POSIX
+#define TFN__DURABLE "fsync"
+#define TFN__SEEK(s, at, from) fseeko(s, (off_t)(at), from)
+#define TFN__TELL(s) ftello(s)
+#define TFN__SYNC(s) fsync(fileno(s))
+#define TFN__RENAME(from, to) rename(from, to)
+#else
+#define TFN__DURABLE "no"
+#define TFN__SEEK(s, at, from) ((at) > LONG_MAX || fseek(s, (long)(at), from))
+#define TFN__TELL(s) ftell(s)
+#define TFN__SYNC(s) 0
+#define TFN__RENAME(from, to) rename(from, to)
+#endif
+
+#ifdef TFN__POSIX
+/* Bytes of the folder in front of a path, with its slash; 0: there is none. */
+static size_t tfn__folder_bytes(const char *path)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; path[i]; i++)
+        if (path[i] == '/') bytes = i + 1;
+    return bytes;
+}
+
+/* The name of a new file stands in its folder: that must reach the disk too. Some file systems
+ * cannot (EINVAL). */
+static bool tfn__sync_folder(const char *path)
+{
+    const size_t bytes = tfn__folder_bytes(path);
+    char name[TFN__PATH] = ".";
+    int folder;
+    bool done;
+    if (bytes) {
+        TFNORM_MEMCPY(name, path, bytes);
+        name[bytes] = 0;
+    }
+    folder = open(name, O_RDONLY);
+    if (folder < 0) return false;
+    done = !fsync(folder) || errno == EINVAL;
+    return !close(folder) && done;
+}
+
+/* Where a path leads: links stay, and the file behind them is replaced, as a program that opened
+ * the path and wrote into it would do. In place; false: more links than the system follows, or a
+ * path that does not fit. */
+static bool tfn__follow(char *path)
+{
+    for (int links = 0; links < TFN__LINKS; links++) {
+        char link[TFN__PATH];
+        size_t folder = 0;
+        const ptrdiff_t got = (ptrdiff_t)readlink(path, link, sizeof link - 1);
+        if (got < 0) return true;                       /* no link */
+        link[got] = 0;
+        if (link[0] != '/') folder = tfn__folder_bytes(path);   /* it counts from where it stands */
+        if (folder + (size_t)got + 1 > TFN__PATH) return false;
+        TFNORM_MEMCPY(path + folder, link, (size_t)got + 1);
+    }
+    return false;
+}
+#else
+static bool tfn__sync_folder(const char *path) { return path != NULL; }
+static bool tfn__follow(char *path) { return path != NULL; }
+#endif
+
+/* The file that a path names and, beside it, FILE.tmp. What a program left there that died is
+ * overwritten. */
+static bool tfn__temporary(tfn_file *f, char *target, char *name)
+{
+    size_t bytes = tfn__length(f->path);
+    if (bytes <= TFN__PATH_MOST) {
+        TFNORM_MEMCPY(target, f->path, bytes + 1);
+        if (!tfn__follow(target)) {
+            tfn__file_fail(f, TFN_BAD_FILE, "its symbolic links lead nowhere", NULL, 0, 0);
+            return false;
+        }
+        bytes = tfn__length(target);
+    }
+    if (bytes > TFN__PATH_MOST) {
+        tfn__file_fail(f, TFN_BAD_FILE, "the path has %d bytes, the limit is %d", NULL,
+                       (int64_t)bytes, TFN__PATH_MOST);
+        return false;
+    }
+    TFNORM_MEMCPY(name, target, bytes);
+    TFNORM_MEMCPY(name + bytes, ".tmp", sizeof ".tmp");
+    return true;
+}
+
+/* Open the path, or FILE.tmp to write; `used` becomes the bytes that can be read. A folder can be
+ * opened on some systems, but has no size, or one that no file has. */
+static void tfn__open_path(tfn_file *f, bool write)
+{
+    char target[TFN__PATH];
+    char name[TFN__PATH];
+    FILE *s;
+    if (!tfn__temporary(f, target, name)) return;       /* reading, too: one limit for both */
+    tfn__clear_reason();
+    if (write) s = fopen(name, "wb");
+    else s = fopen(f->path, "rb");
+    f->stream = s;
+    if (!s) tfn__system_fail(f, "cannot be opened%s", 0, 0);
+    if (!s || write) return;
+    f->used = UINT64_MAX;
+    if (!TFN__SEEK(s, 0, SEEK_END)) f->used = (uint64_t)TFN__TELL(s);
+    if (f->used > INT64_MAX) tfn__system_fail(f, "it has no size%s", 0, 0);
+}
+
+/* Close what was written and put it in its place, or after an error take it away. The order is that
+ * of a safe replacement: bytes on the disk, then the name, then the folder on the disk. A crash
+ * between any two of them leaves the old file or the new one, whole; a name that comes first may
+ * stand for a file whose bytes were never written. */
+static void tfn__commit_path(tfn_file *f)
+{
+    char target[TFN__PATH];
+    char name[TFN__PATH];
+    FILE *s = (FILE *)f->stream;
+    const bool named = tfn__temporary(f, target, name);
+    f->stream = NULL;
+    tfn__clear_reason();
+    if (tfn__fine(f) && fflush(s)) tfn__system_fail(f, "flush failed%s", 0, 0);
+    if (tfn__fine(f) && TFN__SYNC(s)) tfn__system_fail(f, "fsync failed%s", 0, 0);
+    if (fclose(s)) tfn__system_fail(f, "close failed%s", 0, 0);
+    if (!named) return;
+    if (tfn__fine(f) && TFN__RENAME(name, target)) tfn__system_fail(f, "rename failed%s", 0, 0);
+    if (!tfn__fine(f)) remove(name);
+    else if (!tfn__sync_folder(target)) tfn__system_fail(f, "fsync of its folder failed%s", 0, 0);
+}
+#else
+#define TFN__DURABLE "no"
+#endif
+TFNORM_API const char *tfn_io_durable(void) { return TFN__DURABLE; }
+
+/* -- bytes ----------------------------------------------------------------------------------- */
+
+/* Is the machine little-endian, as files are? Then values are copied, else their bytes turn
+ * round. */
+SHARED bool tfn__little(void)
+{
+    const uint16_t one = 1;
+    return *(const uint8_t *)&one;
+}
+
+/* Before a file is read or written. Reading, `used` becomes the bytes that there are; writing, it
+ * counts. What is written to nowhere is only counted: so sizes come from the code that writes, and
+ * cannot differ from what is written. */
+SHARED bool tfn__begin(tfn_file *f, bool write)
+{
+    if (!tfn__fine(f)) return false;
+    f->used = 0;
+    if (!write && f->io) f->used = f->io->size;
+    else if (!write) f->used = f->from_size;
+    f->counts = write && !f->path && !f->to && !f->io;
+    if (!f->path) return true;
+#ifdef TFN__STDIO
+    tfn__open_path(f, write);
+#else
+    tfn__file_fail(f, TFN_UNSUPPORTED, "paths are left out by TFNORM_NO_STDIO", NULL, 0, 0);
+#endif
+    return tfn__fine(f);
+}
+
+/* Bytes from the path, the stream or the memory; those that are asked for are there. */
+static bool tfn__get_bytes(tfn_file *f, uint64_t at, void *to, size_t bytes)
+{
+#ifdef TFN__STDIO
+    FILE *s = (FILE *)f->stream;
+    if (f->path) return !TFN__SEEK(s, at, SEEK_SET) && fread(to, 1, bytes, s) == bytes;
+#endif
+    if (f->io) return f->io->read && f->io->read(f->io->user, at, to, bytes);
+    TFNORM_MEMCPY(to, (const uint8_t *)f->from + at, bytes);
+    return true;
+}
+
+/* Copy bytes from a place in the file, or fail: the place is compared with the bytes that there are
+ * without a sum that could overflow. */
+SHARED bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
+{
+    const bool there = bytes <= f->used && at <= f->used - bytes && bytes <= SIZE_MAX;
+    if (!tfn__fine(f)) return false;
+    if (!bytes) return true;
+    tfn__clear_reason();
+    if (there && tfn__get_bytes(f, at, to, (size_t)bytes)) return true;
+    tfn__system_fail(f, "%d bytes at byte %d cannot be read%s", (int64_t)bytes, (int64_t)at);
+    return false;
+}
+
+/* To the path, the stream or the memory, behind what was written. Memory takes a piece if it fits:
+ * tfn__finish_writing says how much it would have been, which a second try can use. */
+static bool tfn__put_bytes_to(tfn_file *f, const void *from, size_t bytes)
+{
+#ifdef TFN__STDIO
+    if (f->path) return fwrite(from, 1, bytes, (FILE *)f->stream) == bytes;
+#endif
+    if (f->io) return f->io->write && f->io->write(f->io->user, from, bytes);
+    if (f->used <= f->to_size && bytes <= f->to_size - f->used)
+        TFNORM_MEMCPY((uint8_t *)f->to + f->used, from, bytes);
+    return true;
+}
+
+/* Append bytes, or only count them. */
+SHARED void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
+{
+    if (!tfn__fine(f)) return;
+    tfn__clear_reason();
+    if (bytes && !f->counts && !tfn__put_bytes_to(f, from, bytes))
+        tfn__system_fail(f, "%d bytes cannot be written behind %d%s", (int64_t)bytes,
+                         (int64_t)f->used);
+    f->used += bytes;
+}
+
+/* After the last byte: a path takes its name, and memory that was too small learns how much there
+ * should have been. */
+SHARED tfn_status tfn__finish_writing(tfn_file *f)
+{
+#ifdef TFN__STDIO
+    if (f->path && f->stream) tfn__commit_path(f);
+#endif
+    if (!f->path && !f->io && f->to && f->used > f->to_size)
+        tfn__file_fail(f, TFN_NO_MEMORY, "the memory has %d bytes, %d are wanted", NULL,
+                       (int64_t)f->to_size, (int64_t)f->used);
+    tfn_file_close(f);
+    return f->error.status;
+}
+
+/* After it only the error is left; a file that was closed can be opened again. */
+TFNORM_API void tfn_file_close(tfn_file *f)
+{
+    if (!f) return;
+#ifdef TFN__STDIO
+    if (f->stream) fclose((FILE *)f->stream);
+#endif
+#ifndef TFNORM_NO_MALLOC
+    free(f->owned);
+#endif
+    f->stream = NULL;
+    f->owned = NULL;
+    f->header = NULL;                   /* which says that the file is open */
+    f->count = 0;
+}
+
+/* Memory until the file is closed: the caller's, or of malloc where there is none. The first is
+ * aligned by tfn__arena_in, which takes up to TFN__ALIGN - 1 bytes: all sizes of work count
+ * them. */
+SHARED tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
+{
+    void *mem = f->work;
+    size_t size = 0;
+    if (mem) size = f->work_size;
+#ifndef TFNORM_NO_MALLOC
+    if (!mem && bytes < SIZE_MAX) mem = f->owned = malloc(bytes);
+    if (f->owned) size = bytes;
+#endif
+    if (!mem || size < bytes)
+        tfn__file_fail(f, TFN_NO_MEMORY, "work has %d bytes, %d are wanted", NULL, (int64_t)size,
+                       (int64_t)bytes);
+    return tfn__arena_in(mem, size);
+}
+
+/* A little-endian number of up to 8 bytes, on a machine of any order. */
+SHARED uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes)
+{
+    uint64_t v = 0;
+    while (bytes-- > 0) v = v << 8 | s[bytes];
+    return v;
+}
+TFN__SMALL_END
+#endif

@@ -1,0 +1,716 @@
+#include "safetensors.h"
+#include "files.h"
+
+#if !defined TFNORM_NO_FILES
+TFN__SMALL
+
+/* -- safetensors: the header ----------------------------------------------------------------- */
+
+/* Where a tensor stands in the file and in its header. */
+typedef struct tfn__entry {
+    uint64_t begin, end;
+    uint32_t at;                        /* its name in the header */
+} tfn__entry;
+
+/* How the values of a dtype are coded; of OPAQUE ones only the bytes are known. The order is that
+ * of tfn_dtype. Sizes below a byte are legal where all values together fill whole bytes. */
+enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE };
+SHARED const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
+    { "",            0,  TFN__OPAQUE,   0 },
+    { "U64",         64, TFN__UNSIGNED, 0 },
+    { "I64",         64, TFN__SIGNED,   0 },
+    { "F64",         64, TFN__IEEE,     11 },
+    { "C64",         64, TFN__OPAQUE,   0 },
+    { "F32",         32, TFN__IEEE,     8 },
+    { "U32",         32, TFN__UNSIGNED, 0 },
+    { "I32",         32, TFN__SIGNED,   0 },
+    { "BF16",        16, TFN__IEEE,     8 },
+    { "F16",         16, TFN__IEEE,     5 },
+    { "U16",         16, TFN__UNSIGNED, 0 },
+    { "I16",         16, TFN__SIGNED,   0 },
+    { "F8_E5M2FNUZ", 8,  TFN__OPAQUE,   0 },
+    { "F8_E4M3FNUZ", 8,  TFN__OPAQUE,   0 },
+    { "F8_E8M0",     8,  TFN__OPAQUE,   0 },
+    { "F8_E4M3",     8,  TFN__OPAQUE,   0 },
+    { "F8_E5M2",     8,  TFN__OPAQUE,   0 },
+    { "I8",          8,  TFN__SIGNED,   0 },
+    { "U8",          8,  TFN__UNSIGNED, 0 },
+    { "F6_E3M2",     6,  TFN__OPAQUE,   0 },
+    { "F6_E2M3",     6,  TFN__OPAQUE,   0 },
+    { "F4",          4,  TFN__OPAQUE,   0 },
+    { "BOOL",        8,  TFN__UNSIGNED, 0 }
+};
+
+/* Its values can be read as numbers. */
+SHARED bool tfn__has_values(tfn_dtype d)
+{
+    return d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT && tfn__dtypes[d].code != TFN__OPAQUE;
+}
+
+/* Dtypes that the format has, also those whose values are not read: such a tensor can be listed. */
+static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
+{
+    char name[16];
+    tfn__json_string(r, name, sizeof name);
+    for (int i = 1; i < TFN_DTYPE_COUNT; i++)
+        if (tfn__equal(name, tfn__dtypes[i].name)) {
+            t->dtype = (tfn_dtype)i;
+            return;
+        }
+    tfn__want(r, "a known dtype");
+}
+
+/* count * size, where -1 stands for what does not fit and stays, as SIZE_MAX does in tfn__mul. */
+static int64_t tfn__volume(int64_t count, int64_t size)
+{
+    if (count < 0 || size < 0) return -1;
+    if (size && count > INT64_MAX / size) return -1;
+    return count * size;
+}
+
+/* An array of counts, such as a shape: returns how many there are. Those that fit are stored, and
+ * their product is -1 where no int64_t holds it. */
+static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int64_t *product)
+{
+    const int64_t most = (INT64_C(1) << 48) - 1;        /* sizes above are outside the schema */
+    int32_t n = 0;                      /* the header has under 10^8 bytes: no overflow */
+    *product = 1;
+    for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']')) {
+        const int64_t v = tfn__json_count(r, most);
+        if (n < room) to[n] = v;
+        *product = tfn__volume(*product, v);
+        n++;
+    }
+    return n;
+}
+
+/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, the keys in any order, each
+ * once; others are skipped. An end before the beginning makes bytes that are negative as an
+ * int64_t: that is checked with the places, where the name can be told. */
+static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
+{
+    int64_t offsets[2] = { 0, 0 };
+    int64_t ignored;
+    bool seen[3] = { false, false, false };
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    tfn__json_string(r, t->name, sizeof t->name);
+    tfn__json_want(r, ':', ":");
+    for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+        const int key = tfn__json_key(r, "dtype\"shape\"data_offsets\"");
+        if (key < 0) {
+            tfn__json_skip(r, 8);
+            continue;
+        }
+        if (seen[key]) tfn__want(r, "each key once");
+        seen[key] = true;
+        if (key == 0) tfn__parse_dtype(r, t);
+        else if (key == 1) t->rank = tfn__parse_counts(r, t->shape, TFN__RANK, &t->count);
+        else if (tfn__parse_counts(r, offsets, 2, &ignored) != 2) tfn__want(r, "two offsets");
+    }
+    if (!seen[0] || !seen[1] || !seen[2])
+        tfn__want(r, "a tensor with dtype, shape and data_offsets");
+    t->at = (uint64_t)offsets[0];
+    t->bytes = (uint64_t)(offsets[1] - offsets[0]);
+}
+
+/* The name of a file alone: no other folder is reached by it. */
+static bool tfn__plain(const char *s)
+{
+    if (tfn__equal(s, "") || tfn__equal(s, ".") || tfn__equal(s, "..")) return false;
+    for (; *s; s++)
+        if (*s == '/' || *s == '\\' || *s == ':') return false;
+    return true;
+}
+
+/* An object of texts, or null; in an index (`files`) they are names of files, which a program will
+ * open: so none of them may lead out of the folder. Where the object stands is kept. */
+static void tfn__parse_texts(tfn_file *f, tfn__reader *r, bool files)
+{
+    char file[256];
+    if (f->metadata) tfn__want(r, "one of it");
+    f->metadata = r->at;
+    if (tfn__peek(r) == 'n') {
+        tfn__json_skip(r, 0);
+        f->metadata_end = r->at;
+        return;
+    }
+    for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+        tfn__json_string(r, NULL, 0);
+        tfn__json_want(r, ':', ":");
+        if (!files) {
+            tfn__json_string(r, NULL, 0);
+            continue;
+        }
+        tfn__json_string(r, file, sizeof file);
+        if (!r->wanted && !tfn__plain(file)) tfn__want(r, "a plain file name");
+    }
+    f->metadata_end = r->at;
+}
+
+/* Tensor i in the order of the header, which was checked. */
+static tfn__reader tfn__entry_of(const tfn_file *f, int32_t i)
+{
+    tfn__reader r = tfn__read_from(f->header, f->header_size);
+    r.at = ((const tfn__entry *)f->entries)[i].at;
+    return r;
+}
+/* The same as a tensor; `at` counts from the header's end, as in the file. */
+static void tfn__entry_at(const tfn_file *f, int32_t i, tfn_tensor *t)
+{
+    tfn__reader r = tfn__entry_of(f, i);
+    tfn__parse_tensor(&r, t);
+}
+
+/* For tfn__order. Names are compared where they stand in the header, behind their opening quotes,
+ * character by character: an escape is as good as what it stands for. */
+static bool tfn__name_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_file *f = (const tfn_file *)x;
+    tfn__reader a = tfn__entry_of(f, i);
+    tfn__reader b = tfn__entry_of(f, j);
+    a.at++;
+    b.at++;
+    return tfn__json_compare(a, b) < 0;
+}
+/* An empty tensor stands before the one that begins at the same byte: then each begins where the
+ * last one ended. */
+static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_file *f = (const tfn_file *)x;
+    const tfn__entry *a = (const tfn__entry *)f->entries + i;
+    const tfn__entry *b = (const tfn__entry *)f->entries + j;
+
+    if (a->begin != b->begin) return a->begin < b->begin;
+    return a->end < b->end;
+}
+
+/* Parse all of the header: is it what the format says, and where do its tensors stand? */
+static void tfn__read_entries(tfn_file *f)
+{
+    tfn__reader r = tfn__read_from(f->header, f->header_size);
+    tfn__entry *e = (tfn__entry *)f->entries;
+    if (!tfn__is_utf8(r.s, r.size)) tfn__bad(f, "the header is not UTF-8", NULL, 0, 0);
+    if (!tfn__fine(f)) return;
+    f->metadata = 0;
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__reader key = r;            /* to look at the name and come back */
+        tfn_tensor t;
+        if (tfn__json_key(&key, "__metadata__\"") == 0) {
+            r = key;
+            tfn__parse_texts(f, &r, false);
+            continue;
+        }
+        e[f->count].at = (uint32_t)r.at;
+        tfn__parse_tensor(&r, &t);
+        e[f->count].begin = t.at;
+        e[f->count].end = t.at + t.bytes;
+        f->count++;
+    }
+    if (r.at < r.size) tfn__want(&r, "the header's end");
+    if (r.wanted) tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
+}
+
+/* No two names are the same. The order of names stays. */
+static void tfn__check_names(tfn_file *f)
+{
+    tfn_tensor t;
+    tfn__order(f->order, f->count, tfn__name_before, f);
+    for (int32_t i = 1; i < f->count; i++) {
+        if (tfn__name_before(f, f->order[i - 1], f->order[i])) continue;
+        tfn__entry_at(f, f->order[i], &t);
+        tfn__bad(f, "%s comes twice", t.name, 0, 0);
+    }
+}
+
+/* A tensor begins where the last one ended, and has the bytes of its shape. */
+static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
+{
+    const int64_t bits = tfn__volume(t->count, tfn__dtypes[t->dtype].bits);
+    if (t->at != last)
+        tfn__bad(f, "%s begins at %d, %d is wanted", t->name, (int64_t)t->at, (int64_t)last);
+    if ((int64_t)t->bytes < 0) tfn__bad(f, "%s ends before it begins", t->name, 0, 0);
+    if (bits < 0)
+        tfn__file_fail(f, TFN_TOO_LARGE, "%s: too many values", t->name, 0, 0);
+    else if (bits % 8 || (uint64_t)bits / 8 != t->bytes)
+        tfn__bad(f, "%s has %d bytes, its shape wants %d", t->name, (int64_t)t->bytes, bits / 8);
+}
+
+/* In the order of their bytes, tensors follow each other without hole or overlap, and the last one
+ * ends the file. A legal file may still have ranks for which tfn_tensor has no room. */
+static void tfn__check_entries(tfn_file *f)
+{
+    uint64_t last = 0;
+    tfn_tensor t, deep;
+    deep.rank = 0;
+    tfn__check_names(f);
+    tfn__order(f->order, f->count, tfn__offset_before, f);
+    for (int32_t i = 0; i < f->count; i++) {
+        if (!tfn__fine(f)) break;
+        tfn__entry_at(f, f->order[i], &t);
+        tfn__check_place(f, &t, last);
+        if (t.rank > TFN__RANK) deep = t;
+        last += t.bytes;
+    }
+    if (last != f->used - f->data)
+        tfn__bad(f, "the tensors have %d bytes, the file has %d", NULL, (int64_t)last,
+                 (int64_t)(f->used - f->data));
+    if (deep.rank)
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has rank %d, the limit is %d", deep.name, deep.rank,
+                       TFN__RANK);
+    tfn__order(f->order, f->count, tfn__name_before, f);    /* for tfn_file_find */
+}
+
+/* Bytes of the header; no more is done with this number before it was found to be small enough. */
+static size_t tfn__header_size(tfn_file *f)
+{
+    uint8_t s[8];
+    uint64_t n;
+    if (f->used < 8) tfn__bad(f, "it has %d bytes, %d are wanted", NULL, (int64_t)f->used, 8);
+    if (!tfn__file_get(f, 0, s, 8)) return 0;
+    n = tfn__from_bytes(s, 8);
+    if (n > TFN__HEADER_MOST)
+        tfn__bad(f, "the header has over %d bytes", NULL, TFN__HEADER_MOST, 0);
+    else if (n > f->used - 8)
+        tfn__bad(f, "a header of %d bytes, the file has %d", NULL, (int64_t)n,
+                 (int64_t)(f->used - 8));
+    if (!tfn__fine(f)) return 0;
+    return (size_t)n;
+}
+
+/* Place the header of n bytes, its entries and their order in the work; there are at most as many
+ * entries as the shortest ones that fit into n bytes. Returns the bytes that it takes; over an
+ * arena that only counts, this is the size that the caller is told. */
+static size_t tfn__place_header(tfn_file *f, tfn__arena a, size_t n)
+{
+    const size_t room = n / TFN__ENTRY_BYTES + 1;
+    f->header = tfn__take(&a, n, 1, &f->error);
+    f->entries = tfn__take(&a, room, sizeof(tfn__entry), &f->error);
+    f->order = tfn__take_ids(&a, room, &f->error);
+    f->header_size = n;
+    f->data = 8 + (uint64_t)n;
+    return a.used + (TFN__ALIGN - 1);
+}
+
+/* Open what the bytes come from. Bytes of work that the header wants; *n: its own. */
+static size_t tfn__open_bytes(tfn_file *f, size_t *n)
+{
+    *n = 0;
+    if (tfn__begin(f, false)) *n = tfn__header_size(f);
+    return tfn__place_header(f, tfn__arena_in(NULL, SIZE_MAX), *n);
+}
+
+/* Only the first 8 bytes are read: the header may still be refused when the file is opened. */
+TFNORM_API size_t tfn_file_work(tfn_file *f)
+{
+    size_t n, bytes;
+    if (!f) return 0;
+    bytes = tfn__open_bytes(f, &n);
+    tfn_file_close(f);
+    if (!tfn__fine(f)) return 0;
+    return bytes;
+}
+
+/* The header is read once, into memory of its size, which is that of bytes that there are. */
+TFNORM_API tfn_status tfn_file_open(tfn_file *f)
+{
+    size_t n, bytes;
+    if (!f) return TFN_NULL;
+    tfn_file_close(f);
+    bytes = tfn__open_bytes(f, &n);
+    if (tfn__fine(f)) tfn__place_header(f, tfn__work_of(f, bytes), n);
+    if (tfn__file_get(f, 8, f->header, n)) tfn__read_entries(f);
+    if (tfn__fine(f)) tfn__check_entries(f);
+    if (!tfn__fine(f)) tfn_file_close(f);
+    return f->error.status;
+}
+
+/* -- safetensors: reading -------------------------------------------------------------------- */
+
+/* Before what reads a file: is it open? */
+static bool tfn__file_open(tfn_file *f)
+{
+    if (!f) return false;
+    if (!f->header) tfn__file_fail(f, TFN_NOT_READY, "the file is not open", NULL, 0, 0);
+    return tfn__fine(f);
+}
+
+/* An argument that must not be NULL. */
+SHARED bool tfn__file_given(tfn_file *f, const char *name, const void *p)
+{
+    if (!p) tfn__file_fail(f, TFN_NULL, "%s is NULL", name, 0, 0);
+    return p != NULL;
+}
+
+/* In the order of names; `at` counts from the beginning of the file. */
+TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
+{
+    if (!tfn__file_open(f) || !tfn__file_given(f, "tensor", t)) return false;
+    if (i < 0 || i >= f->count) return false;
+    tfn__entry_at(f, f->order[i], t);
+    t->at += f->data;
+    return true;
+}
+
+/* A binary search over the names, each parsed where it stands. */
+TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
+{
+    int32_t low = 0;
+    int32_t high;
+    if (!tfn__file_open(f) || !tfn__file_given(f, "name", name)) return false;
+    if (!tfn__file_given(f, "tensor", t)) return false;
+    high = f->count;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        int order;
+        if (!tfn_file_tensor(f, middle, t)) return false;
+        order = tfn__compare(t->name, name);
+        if (!order) return true;
+        if (order < 0) low = middle + 1;
+        else high = middle;
+    }
+    return false;
+}
+SHARED bool tfn__texts_open(const tfn_file *f, tfn__reader *r)
+{
+    if (!f->header || !f->metadata || !tfn__fine(f)) return false;
+    *r = tfn__read_from(f->header, f->metadata_end);
+    r->at = f->metadata;
+    return tfn__peek(r) == '{' && tfn__json_open(r, '{', '}');
+}
+/* The name, of TFN__NAME_ROOM bytes, "" if it is long; returns a reader in front of the value. */
+SHARED tfn__reader tfn__next_text(tfn__reader *r, char *name)
+{
+    tfn__reader key = *r;
+    tfn__reader value;
+    tfn__json_string(&key, name, TFN__NAME_ROOM);
+    if (key.wanted) name[0] = 0;
+    tfn__json_string(r, NULL, 0);
+    tfn__json_want(r, ':', ":");
+    value = *r;
+    tfn__json_string(r, NULL, 0);
+    return value;
+}
+
+/* The characters of a string, escapes resolved. */
+SHARED void tfn__copy_string(tfn__text *t, tfn__reader r)
+{
+    int32_t c;
+    tfn__json_mark(&r, '"');
+    while ((c = tfn__json_char(&r)) >= 0) tfn__put_code(t, c);
+}
+
+/* As snprintf: the bytes of the whole text, of which those that fit are stored. */
+TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size)
+{
+    char name[TFN__NAME_ROOM];
+    tfn__text t = tfn__text_in(text, size);
+    tfn__reader r;
+    tfn__end(&t);                       /* empty, whatever follows */
+    if (!tfn__file_open(f) || !tfn__file_given(f, "key", key)) return 0;
+    for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}')) {
+        const tfn__reader value = tfn__next_text(&r, name);
+        if (!tfn__equal(name, key)) continue;
+        tfn__copy_string(&t, value);
+        break;
+    }
+    tfn__end(&t);
+    return t.used;
+}
+
+/* An IEEE 754 number of any format: the sign, then the exponent plus its bias, then the fraction
+ * behind the leading 1, which denormal numbers, of exponent 0, do not have. */
+SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
+{
+    const int most = (1 << exponent_bits) - 1;          /* the exponent of infinity and NaN */
+    const int unit = most / 2 + fraction_bits;          /* bias, and that of the fraction's unit */
+    const int exponent = (int)(u >> fraction_bits) & most;
+    const uint64_t one = UINT64_C(1) << fraction_bits;
+    const uint64_t fraction = u & (one - 1);
+    double v;
+    if (exponent == most && fraction) v = (double)NAN;
+    else if (exponent == most) v = (double)INFINITY;
+    else if (exponent == 0) v = ldexp((double)fraction, 1 - unit);
+    else v = ldexp((double)(fraction | one), exponent - unit);
+    if (u >> (exponent_bits + fraction_bits) & 1) v = -v;
+    return v;
+}
+
+/* The value of one number of a dtype that has values, as a double: exact but for integers of 64
+ * bits above 2^53. */
+static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
+{
+    const int bits = tfn__dtypes[dtype].bits;
+    const int exponent = tfn__dtypes[dtype].exponent_bits;
+    const uint64_t u = tfn__from_bytes(s, (size_t)bits / 8);
+    const uint64_t sign = UINT64_C(1) << (bits - 1);
+    if (tfn__dtypes[dtype].code == TFN__IEEE) return tfn__ieee(u, exponent, bits - 1 - exponent);
+    if (tfn__dtypes[dtype].code == TFN__SIGNED && u & sign)
+        return -(double)(sign - (u - sign));            /* 2^bits - u, which 64 bits cannot hold */
+    return (double)u;
+}
+
+/* Store a value as one of three types. As I32 the caller asks only for what fits. */
+static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
+{
+    if (as == TFN_DTYPE_I32) ((int32_t *)to)[i] = (int32_t)v;
+    else if (as == TFN_DTYPE_F64) ((double *)to)[i] = v;
+    else ((float *)to)[i] = (float)v;
+}
+
+/* Values first, first + 1 ... of a tensor, as I32, F64 or float: copied where they stand in the
+ * file as they are wanted, else converted a chunk at a time. */
+SHARED void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
+                         int64_t count)
+{
+    const uint64_t each = tfn__dtypes[t->dtype].bits / 8;
+    const uint64_t at = t->at + (uint64_t)first * each;
+    uint8_t s[8 * TFN__CHUNK];
+    if (t->dtype == as && tfn__little()) {
+        tfn__file_get(f, at, to, (uint64_t)count * each);
+        return;
+    }
+    for (int64_t done = 0; done < count; done += TFN__CHUNK) {
+        int64_t n = count - done;
+        if (n > TFN__CHUNK) n = TFN__CHUNK;
+        if (!tfn__file_get(f, at + (uint64_t)done * each, s, (uint64_t)n * each)) return;
+        for (int64_t i = 0; i < n; i++)
+            tfn__store(to, done + i, tfn__decode(t->dtype, s + (uint64_t)i * each), as);
+    }
+}
+
+/* The tensor is that of find or tensor: its place was checked, but the caller may have changed it,
+ * so the bytes are compared with those of the file again. */
+TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
+                                    int64_t count)
+{
+    if (!f) return TFN_NULL;
+    if (!tfn__file_open(f) || !tfn__file_given(f, "tensor", t)) return f->error.status;
+    if (first < 0 || count < 0 || count > t->count - first)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has %d values, not %d more", t->name, t->count, count);
+    if (!tfn__has_values(t->dtype))
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", t->name, 0, 0);
+    if (count > 0) tfn__file_given(f, "to", to);
+    if (tfn__fine(f)) tfn__read_as(f, t, to, (tfn_dtype)TFN__FLOAT, first, count);
+    return f->error.status;
+}
+
+/* -- safetensors: writing -------------------------------------------------------------------- */
+
+/* Fill in count and bytes of what is written; count -1: not a legal dtype or shape, or more bytes
+ * than memory can have. */
+static void tfn__measure_tensor(tfn_tensor *t)
+{
+    t->count = -1;
+    t->bytes = 0;
+    if (t->rank < 0 || t->rank > TFN__RANK || !tfn__has_values(t->dtype)) return;
+    t->count = 1;
+    for (int32_t k = 0; k < t->rank; k++) t->count = tfn__volume(t->count, t->shape[k]);
+    if (t->count > INT64_MAX / 64) t->count = -1;       /* its bits are counted, too */
+    if (t->count >= 0) t->bytes = (uint64_t)t->count * tfn__dtypes[t->dtype].bits / 8;
+    if (t->bytes > SIZE_MAX / 2) t->count = -1;
+}
+
+/* Tensor i, measured. It is asked for again at every use, so it must always be the same. */
+static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
+{
+    tfn_tensor t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    s->tensor(s, i, &t);
+    if (!t.dtype) t.dtype = TFN_DTYPE_F32;
+    tfn__measure_tensor(&t);
+    return t;
+}
+
+/* For tfn__order: wide dtypes first, so that every tensor is aligned; then by name. */
+static bool tfn__source_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn__source *s = (const tfn__source *)x;
+    const tfn_tensor a = tfn__source_tensor(s, i);
+    const tfn_tensor b = tfn__source_tensor(s, j);
+    if (a.dtype != b.dtype) return a.dtype < b.dtype;
+    return tfn__compare(a.name, b.name) < 0;
+}
+
+/* What the text holds goes to the file, and it is empty again. */
+SHARED void tfn__flush_text(tfn_file *f, tfn__text *t)
+{
+    tfn__file_put(f, t->buf, t->used);
+    t->used = 0;
+}
+
+/* The inside of a JSON string, of any length: the text goes to the file when it is half full. */
+SHARED void tfn__put_name(tfn__text *t, const char *s, tfn_file *f)
+{
+    const size_t n = tfn__length(s);
+    size_t at = 0;
+    if (!tfn__is_utf8((const uint8_t *)s, n))
+        tfn__file_fail(f, TFN_BAD_OPTION, "a name or text is not UTF-8", NULL, 0, 0);
+    while (at < n) {
+        int32_t c;
+        if (!tfn__fine(f)) return;
+        at += tfn__utf8((const uint8_t *)s + at, n - at, &c);
+        if (t->used > t->size / 2) tfn__flush_text(f, t);
+        tfn__put_json(t, c);
+    }
+}
+
+/* ,"NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, its bytes from `at` on. */
+static void tfn__put_entry(tfn_file *f, tfn__text *t, const tfn_tensor *x, uint64_t at)
+{
+    tfn__put(t, ",\"");
+    tfn__put_name(t, x->name, f);
+    tfn__put_texts(t, "\":{\"dtype\":\"", tfn__dtypes[x->dtype].name, "\",\"shape\":[");
+    for (int32_t k = 0; k < x->rank; k++) {
+        if (k) tfn__put(t, ",");
+        tfn__put_int(t, NULL, x->shape[k], NULL);
+    }
+    tfn__put_int(t, "],\"data_offsets\":[", (int64_t)at, ",");
+    tfn__put_int(t, NULL, (int64_t)(at + x->bytes), "]}");
+    tfn__flush_text(f, t);
+}
+
+/* The JSON, from the opening brace to the closing one. Offsets count up in the order in which the
+ * values will follow. */
+static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *order)
+{
+    char buf[512];
+    uint64_t at = 0;
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn__put(&t, "{\"__metadata__\":");
+    if (!s->metadata) tfn__put(&t, "{\"format\":\"pt\"}");
+    tfn__flush_text(f, &t);
+    if (s->metadata) s->metadata(s, f);
+    for (int32_t i = 0; i < s->count; i++) {
+        const tfn_tensor x = tfn__source_tensor(s, order[i]);
+        if (!x.name[0]) continue;
+        tfn__put_entry(f, &t, &x, at);
+        at += x.bytes;
+    }
+    tfn__file_put(f, "}", 1);
+}
+
+/* Before anything is written; in the order of names those that are the same are neighbours. */
+static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t *order)
+{
+    tfn_tensor t, last;
+    last.name[0] = 0;
+    for (int32_t i = 0; i < s->count; i++) {
+        t = tfn__source_tensor(s, order[i]);
+        if (t.name[0] && t.count < 0)
+            tfn__file_fail(f, TFN_BAD_SHAPE, "%s has no legal dtype or shape", t.name, 0, 0);
+        if (t.name[0] && t.bytes && !t.data)
+            tfn__file_fail(f, TFN_NULL, "%s has no data", t.name, 0, 0);
+        if (t.name[0] && (tfn__equal(t.name, last.name) || tfn__equal(t.name, "__metadata__")))
+            tfn__file_fail(f, TFN_BAD_OPTION, "%s is not a name, or comes twice", t.name, 0, 0);
+        if (!tfn__fine(f)) return;
+        last = t;
+    }
+}
+
+/* The values of a tensor, little-endian: on a big-endian machine the bytes of each turn round. */
+static void tfn__put_values(tfn_file *f, const tfn_tensor *t)
+{
+    const size_t each = tfn__dtypes[t->dtype].bits / 8;
+    const size_t bytes = (size_t)t->bytes;
+    const uint8_t *from = (const uint8_t *)t->data;
+    uint8_t s[8 * TFN__CHUNK];
+    if (tfn__little() || each == 1) {
+        tfn__file_put(f, from, bytes);
+        return;
+    }
+    for (size_t at = 0; at < bytes; at += sizeof s) {
+        size_t n = bytes - at;
+        if (n > sizeof s) n = sizeof s;
+        for (size_t i = 0; i < n; i++) s[i] = from[at + (i ^ (each - 1))];    /* each: 2, 4 or 8 */
+        tfn__file_put(f, s, n);
+    }
+}
+
+/* Bytes of the header, without padding: it is written to nowhere. */
+static uint64_t tfn__measure_header(tfn_file *f, const tfn__source *s, const int32_t *order)
+{
+    const bool counts = f->counts;
+    uint64_t n;
+    f->counts = true;
+    tfn__put_header(f, s, order);
+    f->counts = counts;
+    n = f->used;
+    f->used = 0;
+    return n;
+}
+
+/* Length, header padded to a multiple of 8, then the data. The order stands at the front of the
+ * work. The header is written twice, first to nowhere: its length comes before it. */
+SHARED tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a)
+{
+    int32_t *order = NULL;
+    uint8_t length[8];
+    uint64_t n, pad;
+    if (tfn__fine(f)) order = tfn__take_ids(&a, (size_t)s->count, &f->error);
+    if (!order) return tfn__finish_writing(f);
+    tfn__order(order, s->count, tfn__source_before, s);
+    tfn__check_tensors(f, s, order);
+    if (!tfn__fine(f)) return tfn__finish_writing(f);
+    n = tfn__measure_header(f, s, order);
+    pad = (0 - n) & 7;                  /* so the values begin at a multiple of 8 */
+    for (int i = 0; i < 8; i++) length[i] = (uint8_t)((n + pad) >> 8*i);
+    tfn__file_put(f, length, 8);
+    tfn__put_header(f, s, order);
+    tfn__file_put(f, "       ", (size_t)pad);
+    for (int32_t i = 0; i < s->count; i++) {
+        const tfn_tensor t = tfn__source_tensor(s, order[i]);
+        if (!tfn__fine(f)) break;
+        if (!t.name[0]) continue;
+        if (s->values) s->values(s, order[i], f);
+        else tfn__put_values(f, &t);
+    }
+    return tfn__finish_writing(f);
+}
+
+/* tfn_file_write: the tensors are in an array, and __metadata__ is the least one. */
+static void tfn__given_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
+{
+    *t = ((const tfn_tensor *)s->user)[i];
+}
+
+/* The order of the tensors is the work: 4 bytes for each, aligned. */
+TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count)
+{
+    tfn__source s = { tensors, count, tfn__given_tensor, NULL, NULL };
+    if (!f) return TFN_NULL;
+    if (count < 0) tfn__file_fail(f, TFN_BAD_OPTION, "%d tensors", NULL, count, 0);
+    if (count > 0) tfn__file_given(f, "tensors", tensors);
+    if (!tfn__begin(f, true)) return f->error.status;
+    return tfn__write_source(f, &s, tfn__work_of(f, tfn__sum(tfn__mul((size_t)count, 4), 63)));
+}
+
+/* -- the index of several files -------------------------------------------------------------- */
+
+/* {"metadata":{...},"weight_map":{"TENSOR":"FILE", ...}}: all of it is the header, and the map its
+ * texts. */
+TFNORM_API tfn_status tfn_index_open(tfn_file *f)
+{
+    tfn__reader r;
+    tfn__arena a;
+    if (!f) return TFN_NULL;
+    tfn_file_close(f);
+    f->metadata = 0;
+    if (!tfn__begin(f, false)) return f->error.status;
+    f->header_size = SIZE_MAX;
+    if (f->used < SIZE_MAX / 2) f->header_size = (size_t)f->used;
+    a = tfn__work_of(f, tfn__sum(f->header_size, TFN__ALIGN - 1));
+    if (tfn__fine(f)) f->header = tfn__take(&a, f->header_size, 1, &f->error);
+    r = tfn__read_from(f->header, f->header_size);
+    if (!tfn__file_get(f, 0, f->header, f->used)) r.size = 0;
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        if (tfn__json_key(&r, "weight_map\"") == 0) tfn__parse_texts(f, &r, true);
+        else tfn__json_skip(&r, 8);
+    }
+    if (!f->metadata) tfn__want(&r, "a weight_map");
+    if (r.at < r.size) tfn__want(&r, "its end");
+    if (r.wanted) tfn__bad(f, "%s is wanted at byte %d", r.wanted, (int64_t)r.at, 0);
+    if (!tfn__fine(f)) tfn_file_close(f);               /* count is 0: it has no tensors */
+    return f->error.status;
+}
+TFN__SMALL_END
+#endif

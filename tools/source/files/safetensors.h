@@ -1,0 +1,60 @@
+#ifndef TFN__SAFETENSORS_H
+#define TFN__SAFETENSORS_H
+#include "../ground/ground.h"
+#include "../ground/basics.h"
+#include "../text/json.h"
+
+#if !defined TFNORM_NO_FILES
+
+/* The header stays in memory as it is, for the work of a file is given by its caller and should be
+ * known from its size. `entries` says where in it the name of each tensor stands, `order` in which
+ * order the names come: 28 bytes a tensor, while a tfn_tensor has 232. A tensor is parsed again
+ * whenever it is asked for. */
+enum {
+    TFN__RANK = 8,                      /* as tfn_tensor has room for */
+    TFN__HEADER_MOST = 100000000,       /* bytes: the reference implementation's limit */
+    TFN__ENTRY_BYTES = 49,              /* of the shortest entry: so many can there be at most */
+    TFN__CHUNK = 128                    /* values that are converted at a time */
+};
+
+typedef struct tfn__dtype {
+    char    name[12];
+    uint8_t bits, code, exponent_bits;
+} tfn__dtype;
+extern SHARED const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT];
+SHARED bool tfn__has_values(tfn_dtype d);
+
+#ifdef TFN__DOUBLE
+enum { TFN__FLOAT = TFN_DTYPE_F64 };
+#else
+enum { TFN__FLOAT = TFN_DTYPE_F32 };
+#endif
+SHARED bool tfn__file_given(tfn_file *f, const char *name, const void *p);
+
+/* Go through the texts of __metadata__, or of an index, where all was checked when it was opened:
+ *     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}'))
+ *         value = tfn__next_text(&r, name);
+ */
+enum { TFN__NAME_ROOM = sizeof(((tfn_error *)0)->name) };
+SHARED bool tfn__texts_open(const tfn_file *f, tfn__reader *r);
+SHARED tfn__reader tfn__next_text(tfn__reader *r, char *name);
+SHARED void tfn__copy_string(tfn__text *t, tfn__reader r);
+SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits);
+SHARED void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
+                         int64_t count);
+
+/* What is written: tensor i of `count`, of which those without a name are left out, and functions
+ * that write __metadata__ and the values of tensor i, which else are its data; or NULL. So a model
+ * is written without a list of its tensors in memory: a large one has thousands. */
+typedef struct tfn__source {
+    const void *user;
+    int32_t count;
+    void  (*tensor)(const struct tfn__source *s, int32_t i, tfn_tensor *t);
+    void  (*metadata)(const struct tfn__source *s, tfn_file *f);
+    void  (*values)(const struct tfn__source *s, int32_t i, tfn_file *f);
+} tfn__source;
+SHARED void tfn__flush_text(tfn_file *f, tfn__text *t);
+SHARED void tfn__put_name(tfn__text *t, const char *s, tfn_file *f);
+SHARED tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a);
+#endif
+#endif /* TFN__SAFETENSORS_H */

@@ -1,0 +1,393 @@
+#include "basics.h"
+
+/* -- text ------------------------------------------------------------------------------------ */
+
+/* An empty text; over NULL it only counts. */
+SHARED tfn__text tfn__text_in(void *buf, size_t size)
+{
+    tfn__text t = { (char *)buf, 0, 0 };
+    if (buf) t.size = size;
+    return t;
+}
+
+SHARED void tfn__put_bytes(tfn__text *t, const void *from, size_t n)
+{
+    const char *s = (const char *)from;
+    for (size_t i = 0; i < n; i++, t->used++)
+        if (t->used < t->size) t->buf[t->used] = s[i];
+}
+
+/* One string, or three; NULL is none. */
+SHARED void tfn__put(tfn__text *t, const char *s)
+{
+    if (s) tfn__put_bytes(t, s, tfn__length(s));
+}
+SHARED void tfn__put_texts(tfn__text *t, const char *a, const char *b, const char *c)
+{
+    tfn__put(t, a);
+    tfn__put(t, b);
+    tfn__put(t, c);
+}
+
+/* Terminate the text, over its last byte if it is full. Returns the buffer. */
+SHARED char *tfn__end(tfn__text *t)
+{
+    if (t->size) t->buf[tfn__min((ptrdiff_t)t->used, (ptrdiff_t)t->size - 1)] = 0;
+    return t->buf;
+}
+
+/* *n becomes its tenth; the rest. In pieces of 16 bits: small processors divide 64 bits by a
+ * function of 700 bytes. */
+static uint32_t tfn__divide_by_10(uint64_t *n)
+{
+    uint64_t tenth = 0;
+    uint32_t rest = 0;
+    for (int shift = 48; shift >= 0; shift -= 16) {
+        rest = rest << 16 | (uint32_t)(*n >> shift & 0xffff);
+        tenth = tenth << 16 | rest / 10;
+        rest %= 10;
+    }
+    *n = tenth;
+    return rest;
+}
+
+/* `before`, the value in decimal, `after`. The digits are made from the last to the first, of the
+ * magnitude without a sign: that of INT64_MIN has no int64_t. */
+SHARED void tfn__put_int(tfn__text *t, const char *before, int64_t value, const char *after)
+{
+    char digits[24];
+    int i = 23;
+    uint64_t left = (uint64_t)value;
+    if (value < 0) left = 0 - left;
+    digits[i] = 0;
+    do {
+        digits[--i] = (char)('0' + tfn__divide_by_10(&left));
+    } while (left);
+    if (value < 0) digits[--i] = '-';
+    tfn__put_texts(t, before, digits + i, after);
+}
+
+/* v * 10^power, one power after the other, which is exact where the result is. v is 0, or from 1
+ * to 1e18: so 345 powers are always enough to reach 0 or infinity. */
+SHARED double tfn__decimal(double v, int64_t power)
+{
+    const int64_t most = 345;
+    if (power > most) power = most;
+    if (power < -most) power = -most;
+    for (; power > 0; power--) v *= 10;
+    for (; power < 0; power++) v /= 10;
+    return v;
+}
+
+/* The shortest decimal number that reads as x again, such as 3e-4; 0 for what JSON lacks, infinity
+ * and NaN. |x| = rest * 10^power with 1 <= rest < 10; one digit more is tried at a time, rounded to
+ * nearest, until tfn__decimal of the text is x. 17 digits are always enough. */
+SHARED void tfn__put_float(tfn__text *t, float x)
+{
+    char digits[32] = "0";
+    int32_t power = 0;
+    const bool negative = x < 0;
+    double rest = (double)x;
+    if (negative) rest = -rest;
+    if (!(rest - rest >= 0)) rest = 0;                       /* infinity or NaN */
+    for (; rest >= 10; power++) rest /= 10;
+    if (rest > 0) for (; rest < 1; power--) rest *= 10;
+
+    for (int32_t n = 0; n < 17; n++, rest *= 10) {
+        tfn__text s = tfn__text_in(digits, sizeof digits);
+        int64_t whole = (int64_t)(rest + 0.5);
+        if (negative) whole = -whole;
+        if (whole == 0) break;
+        tfn__put_int(&s, NULL, whole, NULL);
+        if (power != n) tfn__put_int(&s, "e", power - n, NULL);
+        tfn__end(&s);
+        if ((float)tfn__decimal((double)whole, power - n) == x) break;
+    }
+    tfn__put(t, digits);
+}
+
+/* -- status ---------------------------------------------------------------------------------- */
+
+/* One text behind the other in one array, which linkers drop where nobody asks, unlike strings that
+ * a table points to. */
+#define TFN__STATUS_TEXT(name, text) text "\0"
+TFNORM_API const char *tfn_status_text(tfn_status status)
+{
+    static const char texts[] = TFN__STATUS_LIST(TFN__STATUS_TEXT);
+    const char *text = texts;
+    if ((unsigned)status >= TFN_STATUS_COUNT) return "unknown status";
+    for (int i = 0; i < (int)status; i++) text += tfn__length(text) + 1;
+    return text;
+}
+
+TFNORM_API const char *tfn_version(void) { return TFNORM_VERSION; }
+
+/* Keep the first error of an object; always returns the status in force. `text` may hold "%d",
+ * which becomes `found`, then `wanted`. Not inlined, as compilers would at -Os where the text is
+ * NULL: on a microcontroller 300 bytes. */
+SHARED TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status, const char *op,
+                                                const char *text, int64_t found, int64_t wanted)
+{
+    if (e->status == TFN_OK) {
+        e->status = status;
+        e->op = op;
+        e->text = text;
+        e->found = found;
+        e->wanted = wanted;
+        e->node = e->layer = -1;
+        e->name[0] = 0;
+    }
+    return e->status;
+}
+
+/* The same about something with a name, for "%s" in the text. The name is copied: it may be in
+ * memory that is gone when the message is read. */
+SHARED void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op, const char *text,
+                                 const char *name)
+{
+    size_t n = 0;
+    if (e->status != TFN_OK) return;
+    tfn__keep_error(e, status, op, text, 0, 0);
+    if (name)
+        for (; name[n]; n++) {
+            if (n == sizeof e->name - 1) break;
+            e->name[n] = name[n];
+        }
+    e->name[n] = 0;
+}
+
+/* False and an error if an argument that is needed is NULL. */
+SHARED bool tfn__given(tfn_error *e, const char *op, const char *name, const void *p)
+{
+    if (!p) tfn__fail_name(e, TFN_NULL, op, "%s is NULL", name);
+    return p != NULL;
+}
+
+/* An error for an object that no init has seen: it is all zero, so a pointer in it that every init
+ * sets, `part`, is NULL. */
+SHARED void tfn__made(tfn_error *e, const char *op, const void *part)
+{
+    if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialized", 0, 0);
+}
+
+SHARED void tfn__no_error(tfn_error *e)
+{
+    TFNORM_MEMSET(e, 0, sizeof *e);
+    e->node = e->layer = -1;
+}
+
+/* A bad batch concerns the call it was given to, and does not stick: the object is as good as
+ * before. */
+SHARED void tfn__forgive(tfn_error *e)
+{
+    if (e->status == TFN_OK || e->status == TFN_BAD_BATCH) tfn__no_error(e);
+}
+
+/* A message, its placeholders filled in: "%d" takes found, then wanted; "%s" takes the name. */
+static void tfn__put_message(tfn__text *t, const tfn_error *e)
+{
+    int64_t value = e->found;
+    for (const char *s = e->text; *s; s++)
+        if (s[0] == '%' && s[1] == 'd') {
+            tfn__put_int(t, NULL, value, NULL);
+            value = e->wanted;
+            s++;
+        } else if (s[0] == '%' && s[1] == 's') {
+            tfn__put(t, e->name);
+            s++;
+        } else tfn__put_bytes(t, s, 1);
+}
+
+/* "linear: the input has 48 channels, the weight wants 64 (node 17, layer 2)" */
+TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size)
+{
+    tfn__text t = tfn__text_in(buf, size);
+    if (!e) {
+        tfn__put(&t, "error is NULL");
+        return tfn__end(&t);
+    }
+    if (e->path) tfn__put_texts(&t, e->path, ": ", NULL);
+    else if (e->op) tfn__put_texts(&t, e->op, ": ", NULL);
+    if (e->text) tfn__put_message(&t, e);
+    else tfn__put(&t, tfn_status_text(e->status));
+    if (e->node >= 0 && e->op) {
+        tfn__put_int(&t, " (node ", e->node, NULL);
+        if (e->layer >= 0) tfn__put_int(&t, ", layer ", e->layer, NULL);
+        tfn__put(&t, ")");
+    }
+    return tfn__end(&t);
+}
+
+/* -- arena ----------------------------------------------------------------------------------- */
+
+/* Products and sums of sizes are checked, always. SIZE_MAX stands for "does not fit", and what is
+ * computed from it is SIZE_MAX again (a product with 0 apart), so one test at the end is enough. */
+SHARED size_t tfn__mul(size_t a, size_t b)
+{
+    if (a != 0 && b > SIZE_MAX / a) return SIZE_MAX;
+    return a * b;
+}
+SHARED size_t tfn__sum(size_t a, size_t b)
+{
+    if (b > SIZE_MAX - a) return SIZE_MAX;
+    return a + b;
+}
+
+/* A count of floats as size_t, SIZE_MAX where they do not fit into memory. */
+SHARED size_t tfn__count(int64_t n)
+{
+    if (n < 0 || (uint64_t)n > SIZE_MAX / sizeof(float)) return SIZE_MAX;
+    return (size_t)n;
+}
+
+/* The first aligned address from mem on. */
+static unsigned char *tfn__aligned(void *mem)
+{
+    return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
+}
+
+/* An arena over a block of any address, of whose bytes it leaves out what aligning it may cost.
+ * Over NULL it counts as far as `size`. */
+SHARED tfn__arena tfn__arena_in(void *mem, size_t size)
+{
+    tfn__arena a = { NULL, 0, 0, 0 };
+    if (mem) a.base = tfn__aligned(mem);
+    if (size >= TFN__ALIGN) a.size = size - (TFN__ALIGN - 1);
+    return a;
+}
+
+/* From here on it counts, without a limit but that of size_t. */
+SHARED void tfn__only_count(tfn__arena *a)
+{
+    a->base = NULL;
+    a->size = SIZE_MAX - 2 * TFN__ALIGN;
+}
+
+/* `count` things of `each` bytes, aligned, or NULL and an error. */
+SHARED unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
+{
+    size_t bytes = tfn__mul(count, each);
+    size_t start = tfn__sum(a->used, (0 - a->used) & (TFN__ALIGN - 1));
+    size_t end = tfn__sum(start, bytes);
+    if (end == SIZE_MAX) {
+        tfn__fail(e, TFN_TOO_LARGE, "memory", NULL, 0, 0);
+        return NULL;
+    }
+    if (end > a->size) {
+        tfn__fail(e, TFN_NO_MEMORY, "memory", "the block has %d bytes, at least %d are wanted",
+                  (int64_t)a->size, (int64_t)end);
+        return NULL;
+    }
+    a->used = end;
+    if (end > a->peak) a->peak = end;
+    if (!a->base) return (unsigned char *)(uintptr_t)TFN__ALIGN;
+    return a->base + start;
+}
+
+SHARED int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
+{
+    return (int32_t *)(void *)tfn__take(a, n, sizeof(int32_t), e);
+}
+
+/* -- order ----------------------------------------------------------------------------------- */
+
+/* One step of heapsort: `order` is a heap with the greatest at its top, but for the index at `at`,
+ * which sinks below children that come after it. */
+SHARED void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *before, const void *x)
+{
+    int32_t moved = order[at];
+    for (int32_t child; at < n / 2; at = child) {
+        child = 2*at + 1;
+        if (child + 1 < n && before(x, order[child], order[child + 1])) child++;
+        if (!before(x, moved, order[child])) break;
+        order[at] = order[child];
+    }
+    order[at] = moved;
+}
+
+/* Put n indices into the order of their elements: heapsort (Williams 1964), which needs no memory
+ * and never n^2 comparisons. It is not stable: `before` must decide ties. */
+SHARED void tfn__sort(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
+{
+    for (int32_t i = n / 2; i-- > 0;) tfn__sink(order, i, n, before, x);
+    for (int32_t last = n - 1; last > 0; last--) {
+        int32_t top = order[0];
+        order[0] = order[last];
+        order[last] = top;
+        tfn__sink(order, 0, last, before, x);
+    }
+}
+
+/* All indices 0..n-1 in the order of their elements. */
+SHARED void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
+{
+    for (int32_t i = 0; i < n; i++) order[i] = i;
+    tfn__sort(order, n, before, x);
+}
+
+/* -- rng ------------------------------------------------------------------------------------- */
+
+/* A counter-based generator: draw number `index` of a key is a function of the two, without a
+ * state. So any thread can draw any number, a mask need not be stored, and a resumed run draws what
+ * an uninterrupted one would. It is splitmix64 (Steele, Lea & Flood 2014), which adds 2^64 / golden
+ * ratio at each step and sends the sum through this mixer (constants: Stafford's variant 13). */
+#define TFN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+SHARED uint64_t tfn__mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+TFNORM_API tfn_key tfn_key_make(uint64_t seed)
+{
+    const tfn_key key = { tfn__mix(seed + TFN__GOLDEN) };
+    return key;
+}
+
+/* A key for a part of what the key is for: the step, the layer, the purpose. */
+TFNORM_API tfn_key tfn_key_fold(tfn_key key, uint64_t data)
+{
+    key.bits = tfn__mix(key.bits ^ tfn__mix(data + TFN__GOLDEN));
+    return key;
+}
+
+TFNORM_API uint64_t tfn_random_bits(tfn_key key, uint64_t index)
+{
+    return tfn__mix(key.bits + (index + 1) * TFN__GOLDEN);
+}
+
+/* In [0, 1): 24 bits over 2^24, of which a float holds every one. */
+TFNORM_API float tfn_random_uniform(tfn_key key, uint64_t index)
+{
+    return (float)(tfn_random_bits(key, index) >> 40) * (float)(1.0 / 16777216);
+}
+
+/* Where i of 0..n-1 goes in a random permutation, without a table of it. Four rounds of a Feistel
+ * network permute the numbers of 2*half bits, the fewest that hold n - 1 (Luby & Rackoff 1988). It
+ * is applied again until the number is below n, which makes it a permutation of these (cycle
+ * walking, Black & Rogaway 2002). At least every fourth number is below n: it takes four tries on
+ * average, or fewer. */
+TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
+{
+    const int most = 31;              /* bits of a half: n up to 2^62 */
+    int half = 1;
+    uint64_t x = (uint64_t)i;
+    uint64_t mask;
+    if (n <= 1) return 0;
+    for (; half < most; half++)
+        if (((uint64_t)n - 1) >> (2 * half) == 0) break;
+    mask = (UINT64_C(1) << half) - 1;
+    do {
+        uint64_t left = x >> half;
+        uint64_t right = x & mask;
+        for (uint64_t round = 0; round < 4; round++) {
+            uint64_t t = right;
+            right = left ^ (tfn_random_bits(tfn_key_fold(key, round), right) & mask);
+            left = t;
+        }
+        x = left << half | right;
+    } while (x >= (uint64_t)n);
+    return (int64_t)x;
+}

@@ -1,0 +1,69 @@
+#ifndef TFN__BASICS_H
+#define TFN__BASICS_H
+#include "ground.h"
+
+/* A text under construction, in a buffer of the caller: what fits is stored, but all of it is
+ * counted in `used`, so that a caller can ask for the size first, as with snprintf. Nothing here
+ * needs <stdio.h>, nor depends on the locale. */
+typedef struct tfn__text {
+    char  *buf;
+    size_t size;
+    size_t used;
+} tfn__text;
+
+SHARED tfn__text tfn__text_in(void *buf, size_t size);
+SHARED void tfn__put_bytes(tfn__text *t, const void *from, size_t n);
+SHARED void tfn__put(tfn__text *t, const char *s);
+SHARED void tfn__put_texts(tfn__text *t, const char *a, const char *b, const char *c);
+SHARED char *tfn__end(tfn__text *t);
+SHARED void tfn__put_int(tfn__text *t, const char *before, int64_t value, const char *after);
+SHARED double tfn__decimal(double v, int64_t power);
+SHARED void tfn__put_float(tfn__text *t, float x);
+SHARED TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status, const char *op,
+                                                const char *text, int64_t found, int64_t wanted);
+SHARED void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op, const char *text,
+                                 const char *name);
+
+/* TFNORM_NO_MESSAGES drops the sentences at each call, so that the compiler keeps no string. */
+#ifdef TFNORM_NO_MESSAGES
+#define TFN__SAID(text) ((void)(text), (const char *)NULL)
+#else
+#define TFN__SAID(text) (text)
+#endif
+#define tfn__fail(e, status, op, text, found, wanted)                                              \
+    tfn__keep_error(e, status, op, TFN__SAID(text), found, wanted)
+#define tfn__fail_name(e, status, op, text, name)                                                  \
+    tfn__keep_error_name(e, status, op, TFN__SAID(text), name)
+
+SHARED bool tfn__given(tfn_error *e, const char *op, const char *name, const void *p);
+SHARED void tfn__made(tfn_error *e, const char *op, const void *part);
+SHARED void tfn__no_error(tfn_error *e);
+SHARED void tfn__forgive(tfn_error *e);
+SHARED size_t tfn__mul(size_t a, size_t b);
+SHARED size_t tfn__sum(size_t a, size_t b);
+SHARED size_t tfn__count(int64_t n);
+
+/* Bytes, a power of two: a line of the cache, and a vector of AVX-512. */
+#define TFN__ALIGN 64
+
+/* A block of memory handed out from the front; nothing is ever given back one by one. Without a
+ * block it only counts, and hands out an address that is never read nor NULL: so the size of a
+ * model is found by the very code that builds it, run once on an arena that counts. Passed by value
+ * for temporary memory: what the callee takes is free again when it returns, `peak` has the most
+ * that was in use. */
+typedef struct tfn__arena {
+    unsigned char *base;      /* NULL: count only */
+    size_t         size, used, peak;
+} tfn__arena;
+SHARED tfn__arena tfn__arena_in(void *mem, size_t size);
+SHARED void tfn__only_count(tfn__arena *a);
+SHARED unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e);
+SHARED int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e);
+
+/* Sorting by index: whether element i of x comes before element j. */
+typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
+SHARED void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *before, const void *x);
+SHARED void tfn__sort(int32_t *order, int32_t n, tfn__before_fn *before, const void *x);
+SHARED void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x);
+SHARED uint64_t tfn__mix(uint64_t x);
+#endif /* TFN__BASICS_H */

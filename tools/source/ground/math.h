@@ -1,0 +1,213 @@
+#ifndef TFN__MATH_H
+#define TFN__MATH_H
+#include "ground.h"
+
+/* Where fmaf is an instruction gcc says so by __FP_FAST_FMAF. clang says so for few processors, and
+ * where errno is kept (on bare metal, say) it calls libm's fmaf even if there is an instruction. So
+ * its intrinsic is called by its name; where the processor lacks the instruction, that again would
+ * call libm: hence the list. */
+#ifdef __clang__
+#if defined __FMA__ || defined __aarch64__ || defined __ARM_FEATURE_FMA \
+    || (defined __riscv_flen && __riscv_flen >= 32) || defined __powerpc64__ || defined __s390x__ \
+    || (defined __loongarch_frlen && __loongarch_frlen >= 32) || defined __FP_FAST_FMAF
+#define TFN__LLVM_FMA
+#endif
+#elif defined __FP_FAST_FMAF
+#define TFN__GCC_FMA
+#endif
+
+/* a*b + c with one rounding, where it is an instruction: a libm may round some halfway cases
+ * wrongly. Else, on demand, slow but right: the product is exact in double, and a sum rounded to
+ * odd may be rounded again (Boldo & Melquiond 2008). */
+#ifdef TFN__DOUBLE
+#define TFN__PLAIN_FMA false
+static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
+#else
+static TFN__INLINE uint32_t tfn__to_bits(float x)
+{
+    uint32_t u;
+    TFNORM_MEMCPY(&u, &x, sizeof u);
+    return u;
+}
+
+static TFN__INLINE float tfn__from_bits(uint32_t u)
+{
+    float x;
+    TFNORM_MEMCPY(&x, &u, sizeof x);
+    return x;
+}
+
+#ifdef TFN__QUANT
+/* Numbers of 16 bits as floats, exactly: the upper half of one, */
+static TFN__INLINE float tfn__from_bf16(uint16_t h) { return tfn__from_bits((uint32_t)h << 16); }
+
+/* An IEEE half. A denormal one, m * 2^-24, comes out of a subtraction: 2^-14 (1 + m/1024) less
+ * 2^-14. Selections instead of branches, so that loops of it become vectors. */
+static TFN__INLINE float tfn__from_f16(uint16_t h)
+{
+    const uint32_t rest = (uint32_t)(h & 0x7fff) << 13;
+    const float denormal = tfn__from_bits((113u << 23) + rest) - tfn__from_bits(113u << 23);
+    uint32_t u = rest + (112u << 23);
+    if (rest >= 31u << 23) u += 112u << 23;
+    if (rest < 1u << 23) u = tfn__to_bits(denormal);
+    return tfn__from_bits((uint32_t)(h & 0x8000) << 16 | u);
+}
+#endif
+
+#if defined TFN__LLVM_FMA
+#define TFN__PLAIN_FMA true
+#ifdef __cplusplus
+extern "C"
+#endif
+float tfn__llvm_fma(float a, float b, float c) __asm__("llvm.fma.f32");
+static TFN__INLINE float tfn__fma(float a, float b, float c) { return tfn__llvm_fma(a, b, c); }
+#elif defined TFN__GCC_FMA
+#define TFN__PLAIN_FMA true
+static TFN__INLINE float tfn__fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#elif defined TFNORM_EXACT
+#define TFN__PLAIN_FMA true
+static TFN__INLINE float tfn__fma(float a, float b, float c)
+{
+    const double product = (double)a * (double)b;
+    double sum = product + (double)c;
+    const double part = sum - product;                               /* of c, that went in */
+    const double lost = (product - (sum - part)) + ((double)c - part);
+    uint64_t u;
+    TFNORM_MEMCPY(&u, &sum, sizeof u);
+    if (lost != 0 && lost == lost && u % 2 == 0) {                   /* to the odd neighbour */
+        if ((lost > 0) == (sum > 0)) u++;
+        else u--;
+    }
+    TFNORM_MEMCPY(&sum, &u, sizeof u);
+    return (float)sum;
+}
+#else
+#define TFN__PLAIN_FMA false
+static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
+#endif
+#endif
+
+/* Denormals cost some 150 cycles each on many processors, and functions that decay to 0 make them:
+ * 0.7 % of the gradients behind GELU, in one model, took three quarters of its time. So such
+ * functions are exactly 0 below TFN__TAIL, which leaves room for products with small numbers. */
+#define TFN__TAIL       ((float)8.67361737988403547e-19)       /* 2^-60 */
+#define TFN__TAIL_LOG   ((float)42)                            /* a little above 60 ln 2 */
+#define TFN__TAIL_ROOT  ((float)9.31322574615478516e-10)       /* 2^-30 */
+#define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, of averages */
+#define TFN__LEAST_ROOT ((float)8.88178419700125232e-16)       /* 2^-50 */
+
+/* The double whose bits are u. */
+static inline double tfn__double_of(uint64_t u)
+{
+    double x;
+    TFNORM_MEMCPY(&x, &u, sizeof x);
+    return x;
+}
+
+/* c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule */
+static inline double tfn__series(const double *c, int n, double x)
+{
+    double y = c[--n];
+    while (n) y = y*x + c[--n];
+    return y;
+}
+
+/* Nearest integer, |x| < 2^31; halves away from 0. */
+static inline int32_t tfn__round(double x)
+{
+    if (x < 0) return (int32_t)(x - 0.5);
+    return (int32_t)(x + 0.5);
+}
+
+/* 2^n, -1022 <= n <= 1023. */
+static inline double tfn__power2(int32_t n) { return tfn__double_of((uint64_t)(n + 1023) << 52); }
+
+/* ln 2 in two parts; 32 bits in the first: times an integer of 21 bits is exact. */
+#define TFN__LN2_HIGH 6.93147180369123816490e-01
+#define TFN__LN2_LOW  1.90821492927058770002e-10
+
+/* exp(n ln 2 + r) = 2^n exp(r), |r| <= ln(2)/2, by Taylor's series. 2^n is two factors, as the
+ * power of a denormal result or of one just below infinity is no double itself. */
+static inline double tfn__exp(double x)
+{
+    static const double c[] = {
+        1, 1, 1.0/2, 1.0/6, 1.0/24, 1.0/120, 1.0/720, 1.0/5040, 1.0/40320, 1.0/362880,
+        1.0/3628800, 1.0/39916800, 1.0/479001600, 1.0/6227020800
+    };
+    int32_t n, half;
+    double r;
+    if (x <= -746) return 0;
+    if (x > 710) x = 710;                         /* infinity */
+    if (x != x) return x;
+    n = tfn__round(x * 1.44269504088896340736);
+    half = n / 2;
+    r = (x - n * TFN__LN2_HIGH) - n * TFN__LN2_LOW;
+    return tfn__series(c, 14, r) * tfn__power2(half) * tfn__power2(n - half);
+}
+
+/* log(2^n m) = n ln 2 + 2 artanh(s), s = (m-1)/(m+1), 1/sqrt(2) <= m < sqrt(2). n and m are the
+ * exponent and the fraction of x's bits. */
+static inline double tfn__log(double x)
+{
+    static const double c[] = {
+        1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19
+    };
+    int32_t n = 0;
+    uint64_t u;
+    double m;
+    double s;
+    if (x < 0 || x != x) return (double)NAN;
+    if (!(x > 0)) return -HUGE_VAL;
+    if (x > 1.7976931348623157e308) return x;     /* infinity */
+    if (x < 2.2250738585072014e-308) {            /* denormal */
+        x *= 18014398509481984.0;                 /* 2^54 */
+        n = -54;
+    }
+    TFNORM_MEMCPY(&u, &x, sizeof u);
+    n += (int32_t)(u >> 52) - 1023;
+    m = tfn__double_of((u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1023) << 52);
+    if (m > 1.41421356237309504880) {
+        m *= 0.5;
+        n++;
+    }
+    s = (m - 1) / (m + 1);
+    return n * TFN__LN2_HIGH + (2*s * tfn__series(c, 10, s*s) + n * TFN__LN2_LOW);
+}
+
+/* x^y, x >= 0; 0^0 is 1. */
+static inline double tfn__pow(double x, double y)
+{
+    if (y == 0) return 1;
+    return tfn__exp(y * tfn__log(x));
+}
+
+/* sin(x + turns pi/2), |x| up to a million. pi/2 has three parts of 33 bits, so that n times a part
+ * is exact (Cody & Waite 1980); the series are Taylor's, |r| <= pi/4. */
+static inline double tfn__sine(double x, int32_t turns)
+{
+    static const double odd[] = {
+        1, -1.0/6, 1.0/120, -1.0/5040, 1.0/362880, -1.0/39916800, 1.0/6227020800,
+        -1.0/1307674368000, 1.0/355687428096000
+    };
+    static const double even[] = {
+        1, -1.0/2, 1.0/24, -1.0/720, 1.0/40320, -1.0/3628800, 1.0/479001600,
+        -1.0/87178291200, 1.0/20922789888000
+    };
+    int32_t n;
+    double a, b, r, y;
+    if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN; far away 0, but never undefined */
+    n = tfn__round(x * 0.63661977236758134308);
+    a = x - n * 1.57079632673412561417e+00;
+    b = n * 6.07710050630396597660e-11;
+    r = a - b;
+    r += ((a - r) - b) - n * 2.02226624879595063154e-21;
+    turns += n & 3;
+    if (turns & 1) y = tfn__series(even, 9, r*r);            /* cos(r) */
+    else y = r * tfn__series(odd, 9, r*r);                   /* sin(r) */
+    if (turns & 2) y = -y;
+    return y;
+}
+
+static inline double tfn__sin(double x) { return tfn__sine(x, 0); }
+static inline double tfn__cos(double x) { return tfn__sine(x, 1); }
+#endif /* TFN__MATH_H */

@@ -1,0 +1,115 @@
+#include "tables.h"
+#include "ground.h"
+#include "math.h"
+
+#if !defined TFNORM_ONLY_KERNELS
+
+/* Tables of positions depend on shapes alone: they are computed once, when a model is made. */
+
+/* Sinusoidal positions (T, C): sin(t * rate_k) in the first half of a row, cos(t * rate_k) in the
+ * second (Vaswani 2017, section 3.5, interleaves them). Tensor2Tensor and Marian: rates
+ * 10000^(-2k/C) from position 0; fairseq: 10000^(-k/(C/2 - 1)), and the first token has position
+ * padding_idx + 1 = 2. An odd last column is 0. */
+SHARED void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq)
+{
+    const ptrdiff_t half = cols / 2;
+    double span = (double)cols / 2;
+    ptrdiff_t first = 0;
+    if (fairseq) {
+        span = (double)tfn__max(half - 1, 1);
+        first = 2;
+    }
+    for (ptrdiff_t t = 0; t < time; t++, table += cols) {
+        for (ptrdiff_t k = 0; k < half; k++) {
+            double angle = (double)(first + t) * tfn__pow(10000, -(double)k / span);
+            table[k] = (float)tfn__sin(angle);
+            table[half + k] = (float)tfn__cos(angle);
+        }
+        if (cols % 2) table[cols - 1] = 0;
+    }
+}
+
+#ifndef TFNORM_ONLY_KERNELS
+/* ALiBi (heads, 2T - 1) (Press 2022, section 3): -m |j - i|, from j - i = 1 - T on, with the slopes
+ * m = 2^(-8(h + 1)/n) of n heads. Where n is no power of two they are, as in the authors' code,
+ * those of the power below, then every other one of the power above. */
+SHARED void tfn__alibi_table(float *table, ptrdiff_t time, ptrdiff_t heads)
+{
+    const ptrdiff_t span = 2*time - 1;
+    ptrdiff_t n = 1;
+    while (2*n <= heads) n *= 2;
+    for (ptrdiff_t h = 0; h < heads; h++, table += span) {
+        double slope = tfn__pow(2, -8.0 * (double)(h + 1) / (double)n);
+        if (h >= n) slope = tfn__pow(2, -4.0 * (double)(2*(h - n) + 1) / (double)n);
+        for (ptrdiff_t d = 0; d < span; d++) {
+            const ptrdiff_t distance = d - (time - 1);
+            if (distance < 0) table[d] = (float)(slope * (double)distance);
+            else table[d] = (float)(slope * (double)-distance);
+        }
+    }
+}
+
+/* The bucket of a distance j - i from a query to a key (Raffel 2020, section 2.1; their code). Keys
+ * behind a decoder's query do not count, an encoder's have the second half of the buckets. Of n
+ * buckets of one side the first n/2 are the distances below n/2, the others grow with the
+ * logarithm, and from `most` on all is the last. */
+SHARED int32_t tfn__bucket(int32_t distance, int32_t n, int32_t most, bool both)
+{
+    int32_t first = 0;
+    int32_t exact;
+    double share;
+    if (both) {
+        n /= 2;
+        if (distance > 0) first = n;
+        else distance = -distance;
+    } else {
+        distance = (int32_t)tfn__max(-distance, 0);
+    }
+    exact = n / 2;
+    if (distance < exact) return first + distance;
+    share = tfn__log((double)distance / exact) / tfn__log((double)most / exact);
+    /* where the share ends a bucket, it may come out a rounding below */
+    return first + (int32_t)tfn__min(exact + (ptrdiff_t)(share * (n - exact) + 1e-6), n - 1);
+}
+
+/* The rate f at which pair j turns, theta^(-2j/r) (Su 2021, eq. 15): r is D, the size of a head,
+ * unless fewer channels turn; the others have the rate 0, so that no kernel knows of them. It is
+ * slower where the model reads longer texts than it was trained on. Chen 2023: all pairs, f/s, so
+ * that a longer text has angles that training has seen. Llama 3.1: with L_0 positions in training,
+ * n = L_0 f/(2 pi) waves fit into them; where they are many the pair tells neighbours apart and
+ * stays, where they are few it tells far from near and is slowed, with
+ *     f ((1 - a)/s + a),  a = (n - low)/(high - low) in between. */
+static double tfn__rotary_rate(const tfn_model_desc *d, ptrdiff_t j, ptrdiff_t head_size)
+{
+    const double two_pi = 6.283185307179586477;
+    ptrdiff_t size = head_size;
+    double rate, slow, waves, part;
+    if (TFN__ALL && d->rotary_size) size = d->rotary_size;
+    if (j >= size / 2) return 0;
+    rate = tfn__pow((double)d->rotary_base, -2.0 * (double)j / (double)size);
+    if (!TFN__ALL || d->rotary_scaling == TFN_ROTARY_SCALING_NONE) return rate;
+    slow = rate / (double)d->rotary_factor;
+    if (d->rotary_scaling == TFN_ROTARY_SCALING_LINEAR) return slow;
+    waves = (double)d->rotary_context * rate / two_pi;
+    part = (waves - (double)d->rotary_low) / ((double)d->rotary_high - (double)d->rotary_low);
+    if (part >= 1) return rate;
+    if (part <= 0) return slow;
+    return (1 - part) * slow + part * rate;
+}
+
+/* Rotary positions (T, D): the cosines, then the sines, by which a head's pairs of features turn at
+ * position t. */
+SHARED void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
+                              const tfn_model_desc *d)
+{
+    ptrdiff_t half = head_size / 2;
+    for (ptrdiff_t j = 0; j < half; j++) {
+        const double rate = tfn__rotary_rate(d, j, head_size);
+        for (ptrdiff_t t = 0; t < time; t++) {
+            table[t*head_size + j] = (float)tfn__cos((double)t * rate);
+            table[t*head_size + half + j] = (float)tfn__sin((double)t * rate);
+        }
+    }
+}
+#endif
+#endif

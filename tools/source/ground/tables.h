@@ -1,0 +1,13 @@
+#ifndef TFN__TABLES_H
+#define TFN__TABLES_H
+#include "ground.h"
+
+#if !defined TFNORM_ONLY_KERNELS
+
+SHARED void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq);
+SHARED void tfn__alibi_table(float *table, ptrdiff_t time, ptrdiff_t heads);
+SHARED int32_t tfn__bucket(int32_t distance, int32_t n, int32_t most, bool both);
+SHARED void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
+                              const tfn_model_desc *d);
+#endif
+#endif /* TFN__TABLES_H */

@@ -1,0 +1,1015 @@
+#include "export.h"
+#include "../ground/basics.h"
+#include "../model/options.h"
+#include "../model/resolve.h"
+#include "../model/joins.h"
+#include "../model/update.h"
+#include "../text/json.h"
+#include "../text/tokenize.h"
+#include "../text/tokenizer_save.h"
+#include "../files/files.h"
+#include "../files/fields.h"
+#include "../files/foreign.h"
+#include "import.h"
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__RARE
+/* Models as folders of the hub, by the rows that read these (section import), turned round:
+ *
+ *   options          of the model, each said in one way
+ *   config.json      a value for each key
+ *   the family       that has the model: config.json, read again, gives its options
+ *   tensors          which of them are written, their parameters, their dtypes
+ *   values           in the file's order
+ *   files            one after the other
+ *
+ * What a rule cannot say is left out of config.json, and nothing more is asked of it: whether a
+ * family has a model is found by reading, so that a row which is wrong in one direction cannot lead
+ * to a folder that means something else. The row of Llama that sets activation to "swiglu" where
+ *
+ *     "hidden_act": "silu"
+ *
+ * stands in a file writes that line for a model with SwiGLU. For one with ReLU it writes nothing;
+ * read again, the file gives SwiGLU, as without the key, and the family is not the model's. The
+ * rows of tensors make of decoder.5.self.q.weight, .k.weight and .v.weight the three thirds of
+ * transformer.h.5.attn.c_attn.weight.
+ *
+ * Values go from the model to the file one by one, as each tensor wants them: no tensor is in
+ * memory a second time. A dtype of 16 bits is exact or said not to be: what was read from BF16 goes
+ * out as BF16 with the same bits, and no bit is lost where nobody asked for it. */
+
+/* -- options --------------------------------------------------------------------------------- */
+
+/* A lone stack answers for both, of which the options of a decoder stand under other names; a model
+ * without a head of classes has none. */
+static void tfn__spell_out_stacks(tfn_model_desc *d)
+{
+    if (d->head != TFN_HEAD_SEQUENCE) d->classes = 0;
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) return;
+    d->separate_source = false;
+    if (d->arch == TFN_ARCH_ENCODER) return;
+    d->topology = d->decoder_topology;
+    d->norm = d->decoder_norm;
+    d->norm_rule = d->decoder_norm_rule;
+}
+
+/* Resolved options, of two models that compute the same the same: what does not count for this one
+ * is 0, and what another option or a row says by default is said. */
+static void tfn__spell_out(tfn_model_desc *d)
+{
+    tfn__spell_out_stacks(d);
+    if (d->position != TFN_POSITION_ROTARY) {
+        d->rotary_scaling = TFN_ROTARY_SCALING_NONE;
+        d->rotary_base = 10000;
+        d->rotary_size = 0;
+    }
+    if (d->rotary_scaling == TFN_ROTARY_SCALING_NONE) d->rotary_factor = 0;
+    if (d->rotary_scaling != TFN_ROTARY_SCALING_LLAMA3) {
+        d->rotary_low = d->rotary_high = 0;
+        d->rotary_context = 0;
+    }
+    if (!d->no_bias) d->attention_bias = TFN_ATTENTION_BIAS_ALL;
+    d->norm_eps = tfn__eps_of(d, tfn__norm_row(d->norm_rule, d->norm));
+    if (d->score_scale == 0) d->score_scale = 1 / TFN__SQRT((float)tfn__head_size(d));
+}
+
+/* An option that counts: what the model computes, and how long its texts are. */
+static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
+{
+    const char *name = tfn__field_name(x);
+    if (tfn__begins(&name, "decoder_") && d->arch != TFN_ARCH_ENCODER_DECODER) return false;
+    return x->same == TFN__SAME_ALWAYS || tfn__equal(name, "context");
+}
+
+/* Windows by what they do: as a list of layers would be read, or none where all texts are shorter
+ * and all layers turn alike. */
+static void tfn__plain_window(tfn_model_desc *d)
+{
+    const tfn_model_desc given = *d;
+    const bool felt = d->window < d->context || d->window_base > 0;
+    d->window_from = -1;
+    d->window_period = 0;
+    for (int32_t l = 0; l < tfn__depth(d, true); l++)
+        tfn__tell_window(d, l, felt && tfn__layer_has_window(&given, l));
+    if (d->window_from < 0) {
+        d->window = 0;
+        d->window_base = 0;
+    }
+    d->window_from = (int32_t)tfn__max(d->window_from, 0);
+}
+
+/* In how many options two models differ: the first one, or NULL. */
+static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn__field **first)
+{
+    char texts[2][TFN__FIELD_ROOM];
+    int32_t count = 0;
+    *first = NULL;
+    tfn__plain_window(a);
+    tfn__plain_window(b);
+    for (int32_t i = TFN__FIELDS; i-- > 0;) {
+        const tfn__field *x = tfn__fields + i;
+        if (!tfn__counts(x, b)) continue;
+        if (tfn__equal(tfn__field_text(x, a, texts[0]), tfn__field_text(x, b, texts[1]))) continue;
+        *first = x;
+        count++;
+    }
+    return count;
+}
+
+/* The option is what a rule says. A recipe stands for its topology, which others have too. */
+static bool tfn__option_is(const tfn_model_desc *d, const char *option, const char *text)
+{
+    char own[TFN__FIELD_ROOM];
+    const tfn_recipe *recipe = NULL;
+    if (tfn__equal(option, "recipe")) recipe = tfn_recipe_find(text);
+    if (recipe) return tfn__equal(recipe->topology, d->topology->name);
+    return tfn_desc_get(d, option, own, sizeof own) && tfn__equal(own, text);
+}
+
+/* -- config.json ----------------------------------------------------------------------------- */
+
+enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: a thousand, and 20 for each layer's window */
+
+typedef struct tfn__config {
+    tfn__text             text;
+    const tfn_model_desc *d;                /* spelled out */
+    const tfn_family     *family;
+    const char           *object;           /* a key in the object that is open; NULL: none is */
+    bool                  said[TFN__FIELDS];
+} tfn__config;
+
+/* Of several rules for a key the last counts. */
+static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char *key)
+{
+    const tfn_key_rule *found = NULL;
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (k->key && tfn__equal(k->key, key)) found = k;
+    if (found || !family->like) return found;
+    return tfn__rule_of_key(family->like, key);
+}
+
+/* Bytes of "OBJECT." in front of the name of a key; 0: it stands in none. */
+static size_t tfn__object_bytes(const char *key)
+{
+    for (size_t i = 0; key[i]; i++)
+        if (key[i] == '.') return i + 1;
+    return 0;
+}
+
+/* Both keys stand in one object, of so many bytes. */
+static bool tfn__same_object(const char *a, const char *b, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
+static void tfn__close_object(tfn__config *c)
+{
+    if (c->object) tfn__put(&c->text, "\n  }");
+    c->object = NULL;
+}
+
+/* A new line with the key, in its object: members of one follow each other in the rows. The first
+ * line of all is another's, so that a comma is always in place. */
+static void tfn__put_key(tfn__config *c, const char *key)
+{
+    const size_t bytes = tfn__object_bytes(key);
+    if (c->object && !(bytes && tfn__same_object(key, c->object, bytes))) tfn__close_object(c);
+    if (bytes && !c->object) {
+        tfn__put(&c->text, ",\n  \"");
+        tfn__put_bytes(&c->text, key, bytes - 1);
+        tfn__put(&c->text, "\": {\n    \"");
+        c->object = key;
+    } else if (bytes) {
+        tfn__put(&c->text, ",\n    \"");
+    } else {
+        tfn__put(&c->text, ",\n  \"");
+    }
+    tfn__put_texts(&c->text, key + bytes, "\": ", NULL);
+}
+
+/* The published name of an activation: that of the family's own files, else the first. */
+static const char *tfn__published(const char *own, const tfn_key_rule *k)
+{
+    const int form = 1 + (k->form == TFN_KEY_GATED);
+    if (k->text && k->text[0] && tfn__equal(tfn__hub_activation(k->text, k->form), own))
+        return k->text;
+    for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++)
+        if (tfn__equal(own, tfn__hub_activations[i][form])) return tfn__hub_activations[i][0];
+    return NULL;
+}
+
+/* A positive number, digits and perhaps an exponent, as people write it: 0.6667, 1e-6; with a point
+ * where it is whole, for readers that tell 8 and 8.0 apart. */
+static void tfn__put_real(tfn__text *t, const char *number)
+{
+    tfn__reader r = tfn__read_from(number, tfn__length(number));
+    const int64_t digits = tfn__json_count(&r, INT64_MAX);
+    char text[24];
+    tfn__text plain = tfn__text_in(text, sizeof text);
+    int64_t point = tfn__json_exponent(&r);     /* behind so many digits */
+    int64_t count;
+    tfn__put_int(&plain, NULL, digits, NULL);
+    point += (int64_t)plain.used;
+    while (plain.used > 1 && text[plain.used - 1] == '0') plain.used--;
+    count = (int64_t)plain.used;
+    if (point < -2 || point > 16) {
+        tfn__put_bytes(t, text, plain.used);
+        tfn__put_int(t, "e", point - count, NULL);
+        return;
+    }
+    if (point <= 0) tfn__put(t, "0.");
+    for (int64_t i = point; i < 0; i++) tfn__put(t, "0");
+    for (int64_t i = 0; i < tfn__larger_of(count, point + 1); i++) {
+        if (i > 0 && i == point) tfn__put(t, ".");
+        if (i < count) tfn__put_bytes(t, text + i, 1);
+        else tfn__put(t, "0");
+    }
+}
+
+/* The value of an option, as the file has it. False: it has none, as 0 where that stands for
+ * nothing. */
+static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rule *k,
+                            const char *own)
+{
+    if (tfn__equal(k->option, "activation")) own = tfn__published(own, k);
+    if (!own) return false;
+    if (x->type == TFN__FIELD_BOOL) {
+        tfn__put(t, own);
+        return true;
+    }
+    if (x->type != TFN__FIELD_WHOLE && x->type != TFN__FIELD_REAL) {
+        tfn__put_texts(t, "\"", own, "\"");
+        return true;
+    }
+    if (tfn__equal(own, "0")) {
+        tfn__put(t, "null");
+        return k->form == TFN_KEY_IS_OR_OFF;
+    }
+    if (x->type == TFN__FIELD_REAL) tfn__put_real(t, own);
+    else tfn__put(t, own);
+    return true;
+}
+
+/* v of v^(-1/2) = scale: a whole number if there is one, else one of the floats near by that is it
+ * to the bit. */
+static void tfn__put_inverse_root(tfn__text *t, float scale)
+{
+    const float v = 1 / (scale * scale);
+    float whole = 0;
+    float best = v;
+    if (v < (float)1e6) whole = (float)(int32_t)((double)v + 0.5);
+    if (whole > 0 && 1 / TFN__SQRT(whole) == scale) {
+        tfn__put_int(t, NULL, (int64_t)whole, NULL);
+        return;
+    }
+    for (int i = -4; i <= 4; i++) {
+        const float tried = v + v * (float)(i * 6e-8);
+        if (1 / TFN__SQRT(tried) == scale) best = tried;
+    }
+    tfn__put_float(t, best);
+}
+
+/* The share that so many channels are of a head. A reader cuts the product off: where what is
+ * written is a little too small, half a channel more is as good. */
+static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
+{
+    double wanted = (double)channels / size;
+    for (int i = 0; i < 2; i++) {
+        char number[TFN__VALUE_ROOM];
+        tfn__text text = tfn__text_in(number, sizeof number);
+        tfn__reader r;
+        tfn__put_float(&text, (float)wanted);
+        r = tfn__read_from(tfn__end(&text), text.used);
+        if (i || (int32_t)(tfn__json_number(&r) * size) == channels) {
+            tfn__put_real(t, number);
+            return;
+        }
+        wanted = (channels + 0.5) / size;
+    }
+}
+
+/* A name for each layer: the rule's where it has a window. */
+static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
+{
+    if (!d->window) return false;
+    tfn__put(t, "[");
+    for (int32_t l = 0; l < tfn__depth(d, true); l++) {
+        const char *name = "full_attention";
+        if (tfn__layer_has_window(d, l)) name = k->text;
+        if (l) tfn__put(t, ", ");
+        tfn__put_texts(t, "\"", name, "\"");
+    }
+    tfn__put(t, "]");
+    return true;
+}
+
+/* The value from which the rule makes the option: tfn__apply_key the other way round. False: there
+ * is none, or need be none. A window that is off is as long as the context: not all that read a
+ * file know it without one. */
+static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char own[TFN__FIELD_ROOM];
+    const tfn__field *x = tfn__find_field(k->option);
+    bool truth;
+    if (!x) return false;
+    tfn__field_text(x, d, own);
+    switch (k->form) {
+    case TFN_KEY_ENTRIES:                   /* names that a model has not; another key counts */
+        return false;
+    case TFN_KEY_LAYERS:
+        return tfn__put_layers(t, d, k);
+    case TFN_KEY_IS_OR_OFF:
+        if (d->window || !tfn__equal(k->option, "window"))
+            return tfn__put_option(t, x, k, tfn__field_text(x, d, own));
+        tfn__put_int(t, NULL, d->context, NULL);
+        return true;
+    case TFN_KEY_INVERSE_ROOT:
+        tfn__put_inverse_root(t, d->score_scale);
+        return true;
+    case TFN_KEY_SHARE:
+        tfn__put_share(t, tfn__or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
+        return true;
+    case TFN_KEY_NOT:
+        truth = tfn__equal(own, "false");
+        break;
+    case TFN_KEY_IF:
+        truth = tfn__option_is(d, k->option, k->text);
+        break;
+    case TFN_KEY_UNLESS:
+    case TFN_KEY_ONLY_IF:
+        truth = !tfn__option_is(d, k->option, k->text);
+        break;
+    default:
+        return tfn__put_option(t, x, k, tfn__field_text(x, d, own));
+    }
+    if (truth) tfn__put(t, "true");
+    else tfn__put(t, "false");
+    return true;
+}
+
+/* A key with its value. In an object stand only options that are set and that no key before says:
+ * the same rates of rotary positions have names of today and of yesterday. What a file must say
+ * (WANT) it says without the key. */
+static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
+{
+    char own[TFN__FIELD_ROOM];
+    tfn__text nowhere = tfn__text_in(NULL, 0);
+    const tfn__field *x = NULL;
+    if (k->option) x = tfn__find_field(k->option);
+    if (!x || k->form == TFN_KEY_WANT || k->form == TFN_KEY_NAMES) return;
+    if (tfn__object_bytes(k->key)) {
+        if (c->said[x - tfn__fields]) return;
+        if (tfn__field_unset(x, tfn__field_text(x, c->d, own))) return;
+    }
+    if (!tfn__put_value(&nowhere, c->d, k)) return;
+    c->said[x - tfn__fields] = true;
+    tfn__put_key(c, k->key);
+    tfn__put_value(&c->text, c->d, k);
+}
+
+/* Those of keys in objects, or of the others. */
+static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside)
+{
+    if (family->like) tfn__put_rules(c, family->like, inside);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        if (!k->key || (tfn__object_bytes(k->key) > 0) != inside) continue;
+        if (tfn__rule_of_key(c->family, k->key) == k) tfn__put_rule(c, k);
+    }
+}
+
+/* What stands behind the '=' of a rule of names; NULL: it is another one. */
+static const char *tfn__class_in(const tfn_key_rule *k)
+{
+    const char *s = k->key;
+    if (k->form != TFN_KEY_NAMES || !s) return NULL;
+    while (*s && *s != '=') s++;
+    if (!*s) return NULL;
+    return s + 1;
+}
+
+/* Every rule of this key holds. */
+static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, const char *key)
+{
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (k->key && tfn__equal(k->key, key) && !tfn__option_is(d, k->option, k->text))
+            return false;
+    return true;
+}
+
+/* The class of a model and its head's pattern, "BertModel" and "*ForMaskedLM"; NULL: it has none.
+ * *heads: the family has several, so that without one the model has no head. */
+static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
+                                 const char **pattern, bool *heads)
+{
+    const char *name = NULL;
+    *pattern = NULL;
+    *heads = false;
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        const char *found = tfn__class_in(k);
+        if (!found) continue;
+        if (!k->option) name = found;
+        else if (!*pattern && tfn__class_holds(family, d, k->key)) *pattern = found;
+        if (k->option) *heads = true;
+    }
+    if (name || !family->like) return name;
+    return tfn__class_of(family->like, d, pattern, heads);
+}
+
+/* "BertModel" and "*ForMaskedLM" are "BertForMaskedLM". */
+static void tfn__put_class(tfn__config *c)
+{
+    const char *pattern;
+    bool heads;
+    const char *name = tfn__class_of(c->family, c->d, &pattern, &heads);
+    size_t bytes;
+    if (!name) return;
+    tfn__put(&c->text, ",\n  \"architectures\": [\n    \"");
+    bytes = tfn__length(name);
+    if (pattern && bytes > sizeof "Model") bytes -= sizeof "Model" - 1;
+    tfn__put_bytes(&c->text, name, bytes);
+    if (pattern) tfn__put(&c->text, pattern + (*pattern == '*'));
+    tfn__put(&c->text, "\"\n  ]");
+}
+
+/* Names of the dtypes that are written. */
+static const char *tfn__dtype_word(tfn_dtype dtype)
+{
+    if (dtype == TFN_DTYPE_F16) return "float16";
+    if (dtype == TFN_DTYPE_BF16) return "bfloat16";
+    return "float32";
+}
+
+/* Special ids in this order, those of the caller, else of the tokenizer; without one null, for the
+ * family's defaults are another's. */
+enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
+static int32_t tfn__special_id(const tfn_export *x, int i)
+{
+    if (x->specials) return x->specials[i];
+#ifndef TFNORM_NO_TOKENIZERS
+    if (i == TFN__ID_START) i = TFN__ID_END;
+    if (tfn__usable(x->tokenizer)) return x->tokenizer->special[i];
+#endif
+    return -1;
+}
+
+/* A decoder without a source starts with its text. */
+static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
+{
+    static const char names[TFN__IDS][24] = { "pad_token_id", "bos_token_id", "eos_token_id",
+                                              "decoder_start_token_id" };
+    for (int i = 0; i < TFN__IDS; i++) {
+        const int32_t id = tfn__special_id(x, i);
+        if (i == TFN__ID_START && c->d->arch != TFN_ARCH_ENCODER_DECODER) break;
+        tfn__put_key(c, names[i]);
+        if (id >= 0) tfn__put_int(&c->text, NULL, id, NULL);
+        else tfn__put(&c->text, "null");
+    }
+}
+
+/* All of config.json: bytes that it has, of which those that fit are stored. d is spelled
+ * out, and so are the sizes that may be left to the width. */
+static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
+                              const tfn_model_desc *d, char *to, size_t size)
+{
+    tfn__config c;
+    tfn_model_desc said = *d;
+    said.head_size = tfn__head_size(d);
+    said.embedding_size = tfn__or(d->embedding_size, d->width);
+    TFNORM_MEMSET(&c, 0, sizeof c);
+    c.text = tfn__text_in(to, size);
+    c.family = family;
+    c.d = &said;
+    tfn__put_texts(&c.text, "{\n  \"model_type\": \"", family->name, "\"");
+    tfn__put_class(&c);
+    tfn__put_rules(&c, family, false);
+    tfn__put_rules(&c, family, true);
+    tfn__close_object(&c);
+    tfn__put_special_ids(&c, x);
+    tfn__put_texts(&c.text, ",\n  \"torch_dtype\": \"", tfn__dtype_word(x->dtype), "\"\n}\n");
+    return c.text.used;
+}
+
+/* -- the family ------------------------------------------------------------------------------ */
+
+/* "llama has norm rmsnorm, the model layernorm" */
+static void tfn__say_difference(tfn_error *e, const tfn_family *family, const tfn__field *x,
+                                const tfn_model_desc *found, const tfn_model_desc *d)
+{
+    char own[TFN__FIELD_ROOM];
+    tfn__text t = tfn__text_in(e->name, sizeof e->name);
+    tfn__fail(e, TFN_UNSUPPORTED, "export", "%s", 0, 0);
+    tfn__put_texts(&t, family->name, " has ", tfn__field_name(x));
+    tfn__put_texts(&t, " ", tfn__field_text(x, found, own), ", the model ");
+    tfn__put(&t, tfn__field_text(x, d, own));
+    tfn__end(&t);
+}
+
+/* In how many options a family differs from the model; 0: in none, it has the model. Else *why. */
+static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
+                            const tfn_model_desc *d, tfn_error *why)
+{
+    char text[TFN__CONFIG_ROOM];
+    const tfn__field *first;
+    tfn_import again;
+    tfn_model_desc found;
+    tfn_model_desc own = *d;
+    int32_t count;
+    tfn__no_error(why);
+    TFNORM_MEMSET(&again, 0, sizeof again);
+    TFNORM_MEMSET(&found, 0, sizeof found);
+    found.inference = true;
+    found.threads = 1;
+    again.family = family;
+    again.config = text;
+    again.config_size = tfn__put_config(x, family, d, text, sizeof text);
+    if (again.config_size > sizeof text) {
+        tfn__fail(why, TFN_TOO_LARGE, "export", "config.json has %d bytes, the limit is %d",
+                  (int64_t)again.config_size, sizeof text);
+        return TFN__FIELDS;
+    }
+    if (tfn_import_peek(&again, &found) != TFN_OK) {
+        *why = again.error;
+        return TFN__FIELDS;
+    }
+    if (!tfn_model_resolve(&found, &found, why)) return TFN__FIELDS;
+    tfn__spell_out(&found);
+    count = tfn__differences(&found, &own, &first);
+    if (first) tfn__say_difference(why, family, first, &found, &own);
+    return count;
+}
+
+/* The caller's family, or the first that has the model; else the nearest one says what it lacks. */
+static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
+{
+    int32_t least = INT32_MAX;
+    tfn_error why;
+    if (x->family) {
+        tfn__misfits(x, x->family, d, &x->error);
+        return;
+    }
+    for (int32_t i = 0; tfn_family_at(i); i++) {
+        const int32_t count = tfn__misfits(x, tfn_family_at(i), d, &why);
+        if (count >= least) continue;
+        least = count;
+        x->error = why;
+        if (!count) x->family = tfn_family_at(i);
+    }
+    if (least && x->error.status == TFN_UNSUPPORTED)
+        x->error.text = "no family of the hub has this model; the nearest, %s";
+}
+
+/* What no file of the hub has: maps beside others, weights with gains in them. */
+static void tfn__check_export(tfn_export *x, const tfn_model *m)
+{
+    tfn__made(&x->error, "export", m->weights);
+    if (x->error.status != TFN_OK) return;
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
+        tfn__fail(&x->error, TFN_NOT_READY, "export", "the model has an error", 0, 0);
+    else if (m->desc.folded)
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "the model is folded; no family has that, "
+                  "but perhaps the one that it was made from", 0, 0);
+    else if (tfn__has_lora(&m->desc))
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, which stands "
+                  "beside its maps; fold it into a model without", 0, 0);
+    else if (x->dtype && x->dtype != TFN_DTYPE_F32 && x->dtype != TFN_DTYPE_F16
+             && x->dtype != TFN_DTYPE_BF16)
+        tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is wanted",
+                  (int64_t)x->dtype, 0);
+}
+/* -- tensors --------------------------------------------------------------------------------- */
+
+enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor has side by side */
+
+/* A tensor: its parameters, of which the first has a rule of part 0. */
+typedef struct tfn__fusion {
+    tfn__match  part[TFN__FUSED_MOST];
+    tfn__blanks blanks;
+    int32_t     parts;
+    bool        vector;
+} tfn__fusion;
+
+/* The rule for another part of the same tensor. */
+static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
+                                                int32_t part)
+{
+    for (const tfn_tensor_rule *r = family->tensors; r && r->theirs; r++)
+        if (r->ours && r->part == part && tfn__equal(r->theirs, theirs)) return r;
+    if (!family->like) return NULL;
+    return tfn__rule_of_part(family->like, theirs, part);
+}
+
+/* All parameters of the tensor that begins with parameter i; false: it is in another's, or an
+ * error. */
+static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
+                      tfn_error *e)
+{
+    char name[sizeof o->part->info.name];
+    tfn__match *c = o->part;
+    tfn_model_param(m, i, &c->info);
+    c->rule = tfn__tensor_rule(x->family, &m->desc, c->info.name, &o->blanks);
+    if (!c->rule || c->rule->parts > TFN__FUSED_MOST) {
+        tfn__fail_name(e, TFN_UNSUPPORTED, "export", "the family has no tensor for %s",
+                       c->info.name);
+        return false;
+    }
+    if (c->rule->part) return false;
+    o->vector = m->weights[i].kind != TFN__MATRIX;
+    o->parts = (int32_t)tfn__max(c->rule->parts, 1);
+    for (int32_t p = 1; p < o->parts; p++) {
+        tfn__match *other = o->part + p;
+        other->rule = tfn__rule_of_part(x->family, c->rule->theirs, p);
+        name[0] = 0;
+        if (other->rule) tfn__put_form(name, sizeof name, NULL, other->rule->ours, &o->blanks);
+        if (tfn__named_param(m, name, &other->info) && other->info.rows == c->info.rows
+            && other->info.cols == c->info.cols) continue;
+        tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no equal beside it, as the family's "
+                       "tensor wants", c->info.name);
+        return false;
+    }
+    return true;
+}
+
+/* Which parameter has output j of the tensor, and as which of its own: tfn__output_at the other way
+ * round. Outputs in the file's order are few, so that the one that stands there is looked for. */
+static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
+{
+    const int64_t size = tfn__head_size(d);
+    const int64_t cols = o->part->info.cols;
+    const uint32_t ordered = TFN_FORM_BY_HEAD | TFN_FORM_TURNING;
+    int64_t head = *j / size;
+    int64_t part = *j / cols;
+    int64_t first = 0;
+    if (!(o->part->rule->form & ordered)) {
+        *j %= cols;
+        return (int32_t)part;
+    }
+    part = 0;
+    if (o->part->rule->form & TFN_FORM_BY_HEAD) {
+        part = head % o->parts;
+        head /= o->parts;
+    }
+    first = head * size;
+    for (int64_t i = first; i < first + size; i++)
+        if (tfn__output_at(o->part + part, d, i) == *j) {
+            *j = i;
+            break;
+        }
+    return (int32_t)part;
+}
+TFN__RARE_END
+
+TFN__SMALL
+/* -- values ---------------------------------------------------------------------------------- */
+
+/* The bits of the number of an IEEE 754 format that is nearest to v, of two the even one: tfn__ieee
+ * the other way round, of formats with fewer than 52 bits of fraction. */
+static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
+{
+    const int64_t most = (INT64_C(1) << exponent_bits) - 1;
+    const uint64_t infinite = (uint64_t)most << fraction_bits;
+    uint64_t u, sign, bits, rest;
+    int64_t exponent;
+    int drop = 52 - fraction_bits;
+    TFNORM_MEMCPY(&u, &v, sizeof u);
+    sign = u >> 63 << (exponent_bits + fraction_bits);
+    exponent = (int64_t)(u >> 52 & 2047) - 1023 + most / 2;
+    if (v != v) return sign | infinite | UINT64_C(1) << (fraction_bits - 1);
+    if (exponent >= most) return sign | infinite;
+    if (!(v < 0 || v > 0)) return sign;
+    u = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    if (exponent < 1) {                     /* a denormal one: no leading 1 */
+        drop += (int)tfn__min(1 - (ptrdiff_t)exponent, 53 - drop);
+        exponent = 1;
+    }
+    bits = u >> drop;
+    rest = u - (bits << drop);
+    if (rest > UINT64_C(1) << (drop - 1)) bits++;
+    if (rest == UINT64_C(1) << (drop - 1)) bits += bits & 1;
+    return sign | (bits + ((uint64_t)(exponent - 1) << fraction_bits));
+}
+
+static void tfn__flush_values(tfn__packing *p)
+{
+    tfn__file_put(p->f, p->bytes, p->used);
+    p->used = 0;
+}
+
+static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
+{
+    const int exponent = tfn__dtypes[p->dtype].exponent_bits;
+    const double back = tfn__ieee(bits, exponent, tfn__dtypes[p->dtype].bits - 1 - exponent);
+    if (v - v == 0 && !(back - back == 0)) p->beyond++;
+    if (v == v && (back < v || back > v)) p->lost++;
+}
+
+/* Every `step`-th of so many values. */
+SHARED void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t step)
+{
+    const int exponent = tfn__dtypes[p->dtype].exponent_bits;
+    const int fraction = tfn__dtypes[p->dtype].bits - 1 - exponent;
+    const size_t each = tfn__dtypes[p->dtype].bits / 8;
+    for (int64_t i = 0; i < count; i++) {
+        const float v = from[i * step];
+        uint64_t bits;
+        if (p->dtype == (tfn_dtype)TFN__FLOAT) {
+            uint32_t same;
+            TFNORM_MEMCPY(&same, &v, sizeof same);
+            bits = same;
+        } else bits = tfn__ieee_bits((double)v, exponent, fraction);
+        if (!p->f) {
+            tfn__look_at_value(p, (double)v, bits);
+            continue;
+        }
+        for (size_t k = 0; k < each; k++) p->bytes[p->used++] = (uint8_t)(bits >> 8*k);
+        if (p->used + 8 > sizeof p->bytes) tfn__flush_values(p);
+    }
+}
+
+/* The tensor as the file has it: a matrix (out, in) output by output, else row by row, each with
+ * the outputs of all parts; tfn__read_match reads it. */
+static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d)
+{
+    static const float zero = 0;
+    const tfn__match *c = o->part;
+    const int64_t rows = c->info.rows;
+    const int64_t cols = c->info.cols;
+    const int64_t line = tfn__outputs(c);
+    const bool turned = !o->vector && (c->rule->form & TFN_FORM_TRANSPOSED);
+    tfn__pack(p, &zero, c->rule->first * line, 0);
+    if (turned) {
+        for (int64_t j = 0; j < line; j++) {
+            int64_t i = j;
+            const int32_t part = tfn__part_at(o, d, &i);
+            tfn__pack(p, o->part[part].info.data + i, rows, cols);
+        }
+    } else for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < line; j++) {
+            int64_t i = j;
+            const int32_t part = tfn__part_at(o, d, &i);
+            tfn__pack(p, o->part[part].info.data + r * cols + i, 1, 1);
+        }
+}
+TFN__SMALL_END
+
+TFN__RARE
+
+/* As what a tensor is written. */
+static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
+                                const tfn_model_desc *d, tfn_error *e)
+{
+    static const char *const texts[] = { "%s has %d values that the dtype does not hold: round "
+                                         "them, or write F32",
+                                         "%s has %d values beyond the dtype's" };
+    tfn__packing p;
+    if (x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16) return TFN_DTYPE_F32;
+    p.f = NULL;
+    p.dtype = x->dtype;
+    p.lost = p.beyond = 0;
+    tfn__pack_tensor(&p, o, d);
+    if (!p.lost) return x->dtype;
+    if (o->vector) return TFN_DTYPE_F32;
+    if (x->round && !p.beyond) return x->dtype;
+    if (e->status == TFN_OK) {
+        tfn__fail_name(e, TFN_UNSUPPORTED, "export", texts[p.beyond > 0], o->part->info.name);
+        e->found = p.lost;
+        if (p.beyond) e->found = p.beyond;
+    }
+    return x->dtype;
+}
+
+/* -- files ----------------------------------------------------------------------------------- */
+
+/* What the functions of tfn__source see. */
+typedef struct tfn__exporting {
+    const tfn_export *x;
+    const tfn_model  *m;
+    uint8_t          *dtypes;               /* of the tensor of each parameter; 0: of another's */
+    bool              bare;                 /* a model without a head: names without the prefix */
+} tfn__exporting;
+
+static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
+{
+    const tfn__exporting *g = (const tfn__exporting *)s->user;
+    const char *prefix = g->x->family->prefix;
+    tfn_param_info info;
+    tfn__blanks blanks;
+    const tfn_tensor_rule *r;
+    tfn__match c;
+    bool turned;
+    if (!g->dtypes[i]) return;              /* without a name */
+    tfn_model_param(g->m, i, &info);
+    r = tfn__tensor_rule(g->x->family, &g->m->desc, info.name, &blanks);
+    if (g->bare || (r->form & TFN_FORM_HEAD)) prefix = NULL;
+    tfn__put_form(t->name, sizeof t->name, prefix, r->theirs, &blanks);
+    c.info = info;
+    c.rule = r;
+    turned = r->form & TFN_FORM_TRANSPOSED;
+    t->rank = 2;
+    if (g->m->weights[i].kind != TFN__MATRIX && !(r->form & TFN_FORM_ROW)) t->rank = 1;
+    if (t->rank == 1) turned = true;
+    t->shape[!turned] = tfn__outputs(&c);
+    if (t->rank == 2) t->shape[turned] = (int64_t)info.rows + r->first;
+    t->dtype = (tfn_dtype)g->dtypes[i];
+    t->data = info.data;
+}
+
+static void tfn__hub_values(const tfn__source *s, int32_t i, tfn_file *f)
+{
+    const tfn__exporting *g = (const tfn__exporting *)s->user;
+    tfn__fusion o;
+    tfn__packing p;
+    p.f = f;
+    p.dtype = (tfn_dtype)g->dtypes[i];
+    p.used = 0;
+    if (!tfn__fuse(g->x, g->m, i, &o, &f->error)) return;
+    tfn__pack_tensor(&p, &o, &g->m->desc);
+    tfn__flush_values(&p);
+}
+
+/* The order of the tensors, 4 bytes for each, and their dtypes. */
+TFNORM_API size_t tfn_export_work(const tfn_model *m)
+{
+    if (!m || !m->weights) return 0;
+    return 5 * (size_t)m->weight_count + 3 * TFN__ALIGN;
+}
+
+/* model.safetensors: all tensors are looked at, then written. */
+static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
+{
+    tfn__exporting g = { x, m, NULL, false };
+    tfn__source s = { &g, m->weight_count, tfn__hub_tensor, NULL, tfn__hub_values };
+    const char *pattern;
+    bool heads;
+    tfn__fusion o;
+    tfn__arena a;
+    if (!tfn__begin(f, true)) return;
+    a = tfn__work_of(f, tfn_export_work(m));
+    if (tfn__fine(f)) g.dtypes = tfn__take(&a, (size_t)m->weight_count, 1, &f->error);
+    tfn__class_of(x->family, &m->desc, &pattern, &heads);
+    g.bare = heads && !pattern;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        if (!tfn__fine(f)) break;
+        g.dtypes[i] = 0;
+        if (!tfn__fuse(x, m, i, &o, &f->error)) continue;
+        g.dtypes[i] = (uint8_t)tfn__dtype_for(x, &o, &m->desc, &f->error);
+        x->tensors++;
+        x->kept += x->dtype && x->dtype != (tfn_dtype)g.dtypes[i];
+    }
+    tfn__write_source(f, &s, a);
+}
+
+/* "id2label": {"0": "bad", "1": "good"}, or back: "label2id": {"bad": 0, "good": 1}, */
+static void tfn__export_labels(const tfn_export *x, int32_t classes, bool back, tfn_file *f)
+{
+    char room[256];
+    tfn__text t = tfn__text_in(room, sizeof room);
+    if (back) tfn__put(&t, "\n  \"label2id\": {");
+    else      tfn__put(&t, "\n  \"id2label\": {");
+    for (int32_t i = 0; i < classes; i++) {
+        if (i) tfn__put(&t, ", ");
+        if (back) tfn__put(&t, "\"");
+        else      tfn__put_int(&t, "\"", i, "\": \"");
+        tfn__put_name(&t, x->labels[i], f);
+        if (back) tfn__put_int(&t, "\": ", i, NULL);
+        else      tfn__put(&t, "\"");
+    }
+    tfn__put(&t, "},");
+    tfn__flush_text(f, &t);
+}
+
+static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file *f)
+{
+    char text[TFN__CONFIG_ROOM];
+    const size_t bytes = tfn__put_config(x, x->family, d, text, sizeof text);
+    if (!tfn__begin(f, true)) return;
+    tfn__file_put(f, text, 1);              /* it fits: the family was found by it */
+    for (int back = 0; back < 2; back++)
+        if (x->labels && d->head == TFN_HEAD_SEQUENCE)
+            tfn__export_labels(x, d->classes, back, f);
+    tfn__file_put(f, text + 1, bytes - 1);
+    tfn__finish_writing(f);
+}
+
+#ifndef TFNORM_NO_TOKENIZERS
+/* tokenizer_config.json: without it a program in Python takes the family's own class, which puts
+ * its own special tokens round a text. */
+static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, char *to, size_t size)
+{
+    static const char names[][12] = { "pad_token", "bos_token", "eos_token", "unk_token",
+                                      "mask_token" };
+    tfn__text t = tfn__text_in(to, size);
+    tfn__put_int(&t, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n"
+                     "  \"clean_up_tokenization_spaces\": false,\n  \"model_max_length\": ",
+                 context, NULL);
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
+        if (k->special[i] < 0) continue;
+        tfn__put_texts(&t, ",\n  \"", names[i], "\": \"");
+        tfn__put_content(&t, k, k->special[i]);
+        tfn__put(&t, "\"");
+    }
+    tfn__put(&t, "\n}\n");
+    return t.used;
+}
+
+/* Both files are written twice, first to nowhere. */
+static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool config, tfn_file *f)
+{
+    const tfn_tokenizer *k = x->tokenizer;
+    tfn__arena a;
+    char *text = NULL;
+    size_t bytes = tfn_tokenizer_json_text(k, NULL, 0);
+    if (!bytes) return;
+    if (config) bytes = tfn__tokenizer_config(k, context, NULL, 0);
+    if (!tfn__begin(f, true)) return;
+    a = tfn__work_of(f, tfn__sum(bytes, TFN__ALIGN));
+    if (tfn__fine(f)) text = (char *)tfn__take(&a, bytes, 1, &f->error);
+    if (text && config) tfn__tokenizer_config(k, context, text, bytes);
+    else if (text) tfn_tokenizer_json_text(k, text, bytes);
+    if (text) tfn__file_put(f, text, bytes);
+    tfn__finish_writing(f);
+}
+#else
+static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool config, tfn_file *f)
+{
+    (void)x;
+    (void)context;
+    (void)config;
+    (void)f;
+}
+#endif
+
+/* The files of a folder, in the order in which they are written: a folder without config.json is no
+ * model. */
+enum { TFN__HUB_WEIGHTS, TFN__HUB_TOKENIZER, TFN__HUB_TOKENIZER_CONFIG, TFN__HUB_CONFIG,
+       TFN__HUB_FILES };
+static const char tfn__hub_names[TFN__HUB_FILES][24] = {
+    "model.safetensors", "tokenizer.json", "tokenizer_config.json", "config.json"
+};
+
+/* The path of one; an error: it does not fit. */
+static bool tfn__export_path(tfn_export *x, int file)
+{
+    tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, tfn__hub_names[file]);
+    return x->error.status == TFN_OK;
+}
+
+static void tfn__export_file(tfn_export *x, const tfn_model *m, const tfn_model_desc *d, int file,
+                             tfn_file *f)
+{
+    if (file == TFN__HUB_WEIGHTS) tfn__export_weights(x, m, f);
+    else if (file == TFN__HUB_CONFIG) tfn__export_config(x, d, f);
+    else if (x->tokenizer)
+        tfn__export_tokenizer(x, d->context, file == TFN__HUB_TOKENIZER_CONFIG, f);
+    if (x->error.status == TFN_OK) x->error = f->error;
+}
+
+/* All of them, or after an error none but perhaps the first. The error's path is the failed one's.
+ */
+static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_model_desc *d)
+{
+    bool written[TFN__HUB_FILES] = { false };
+    tfn_error first;
+    tfn_file f;
+    int file = 0;
+    for (; file < TFN__HUB_FILES; file++) {
+        if (!tfn__export_path(x, file)) return;
+        TFNORM_MEMSET(&f, 0, sizeof f);
+        f.path = x->path;
+        tfn__export_file(x, m, d, file, &f);
+        written[file] = f.used > 0 && file > 0;     /* an error may come when it is in place */
+        if (x->error.status != TFN_OK) break;
+        written[file] = f.used > 0;
+    }
+    if (file == TFN__HUB_FILES) return;
+    first = x->error;
+    tfn__no_error(&x->error);
+    for (int i = 0; i <= file; i++)
+        if (tfn__export_path(x, i) && written[i]) remove(x->path);
+    tfn__export_path(x, file);
+    x->error = first;
+}
+
+TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
+{
+    tfn_model_desc d;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    x->tensors = x->kept = 0;
+    if (!tfn__given(&x->error, "export", "model", m)) return x->error.status;
+    if (!x->folder && !x->config && !tfn__given(&x->error, "export", "folder", x->weights))
+        return x->error.status;
+    tfn__check_export(x, m);
+    if (x->error.status != TFN_OK) return x->error.status;
+    d = m->desc;
+    tfn__spell_out(&d);
+    tfn__find_export(x, &d);
+    if (x->error.status != TFN_OK) return x->error.status;
+    if (x->folder) tfn__export_folder(x, m, &d);
+    if (!x->folder && x->weights) tfn__export_file(x, m, &d, TFN__HUB_WEIGHTS, x->weights);
+    if (!x->folder && x->config) tfn__export_file(x, m, &d, TFN__HUB_CONFIG, x->config);
+    return x->error.status;
+}
+TFN__RARE_END
+#endif

@@ -1,0 +1,758 @@
+#include "families.h"
+#include "../ground/ground.h"
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+/* Checkpoints of the hub. What a family is, rows of data say: its keys of config.json set options
+ * by their names and texts, as tfn_desc_set takes them, and its tensors are parameters under other
+ * names, transposed, side by side or in another order. In order:
+ *
+ *   families         the rows; sources are the families' published configuration and modelling
+ *                    files (transformers 4 and 5), restated
+ *   config.json      one value by its path; each rule; keys that nobody knows
+ *   names            of tensors, with layers
+ *   files            which of them has a tensor
+ *   weights          all looked at, then all read
+ *
+ * Files are hostile here as everywhere: a text is read by the reader of JSON, numbers go through
+ * the ranges of options, tensors through those of safetensors. */
+
+/* -- families: rows that several have -------------------------------------------------------- */
+
+/* How rows read. A key, of Llama:
+ *
+ *     { "hidden_act", "activation", "silu", TFN_KEY_GATED }
+ *
+ * "hidden_act": "gelu" sets the option activation to "geglu", the name of gelu as a gate; a file
+ * without the key, or with null, has "silu", which is "swiglu". A tensor, of GPT-2:
+ *
+ *     { "h.#.attn.c_attn.*", "decoder.#.self.k.*", 0, 1, 3, 0 }
+ *
+ * decoder.5.self.k.weight is the second third of the columns of h.5.attn.c_attn.weight, which
+ * may stand behind "transformer.", and the same of the bias. Options are set in the order of the
+ * rows, later ones over earlier ones: a family that differs from the one it is like in a default
+ * names the key again.
+ *
+ * A row with neither option nor text changes nothing. That of a class, "architectures=BertModel",
+ * is there for files that are written: it is their class, or if a row with a pattern holds, such
+ * as "architectures=*ForMaskedLM", that with "Bert" for the star.
+ *
+ * Short forms of most rows of tensors, (theirs, ours): as it is; a matrix of PyTorch's; what the
+ * head has; the output matrix, which files may hold though the model has the embedding in its
+ * place; what a file holds and no model needs. */
+#define TFN__CLASS(name)              { "architectures=" name, NULL, NULL, TFN_KEY_NAMES },
+#define TFN__AS_IS(theirs, ours)      { theirs, ours, 0, 0, 0, 0 },
+#define TFN__TRANSPOSED(theirs, ours) { theirs, ours, TFN_FORM_TRANSPOSED, 0, 0, 0 },
+#define TFN__HEAD(theirs, ours)       \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD, 0, 0, 0 },
+#define TFN__OUTPUT(theirs, ours)     \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SPARE, 0, 0, 0 },
+#define TFN__NO_WEIGHT(theirs)        { theirs, NULL, 0, 0, 0, 0 },
+
+/* Most families call the shape so. */
+static const tfn_key_rule tfn__shape_keys[] = {
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
+    { "hidden_size", "width", NULL, TFN_KEY_IS },
+    { "num_hidden_layers", "layers", NULL, TFN_KEY_IS },
+    { "num_attention_heads", "heads", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* not a model's family: others are like it */
+static const tfn_family tfn__shape = { "", NULL, NULL, tfn__shape_keys, NULL };
+
+/* Rotary positions, whose rates may be scaled for longer texts. Files of transformers 4 say so in
+ * rope_scaling beside rope_theta, those of transformers 5 in rope_parameters; a type that is
+ * neither "default" nor an option's name is refused by it. */
+#define TFN__SCALING(object) \
+    { object ".rope_type", "rotary_scaling", "", TFN_KEY_IS }, \
+    { object ".type", "rotary_scaling", "", TFN_KEY_IS }, \
+    { object ".factor", "rotary_factor", "", TFN_KEY_IS }, \
+    { object ".low_freq_factor", "rotary_low", "", TFN_KEY_IS }, \
+    { object ".high_freq_factor", "rotary_high", "", TFN_KEY_IS }, \
+    { object ".original_max_position_embeddings", "rotary_context", "", TFN_KEY_IS }
+static const tfn_key_rule tfn__rotary_keys[] = {
+    { NULL, "position", "rotary", TFN_KEY_IS },
+    { "intermediate_size", "ffn", NULL, TFN_KEY_IS },
+    { "rope_theta", "rotary_base", "10000", TFN_KEY_IS },
+    { "rope_parameters.rope_theta", "rotary_base", "", TFN_KEY_IS },
+    TFN__SCALING("rope_scaling"),
+    TFN__SCALING("rope_parameters"),
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotary_keys, NULL };
+
+/* -- families: GPT-2 ------------------------------------------------------------------------- */
+
+/* x_0 = wte[id] + wpe[t]; x += attention(LN_1(x)); x += W_2 gelu(W_1 LN_2(x)); logits are
+ * LN_f(x) wte^T. GELU is its form with tanh. Four times as wide a hidden layer, unless n_inner says
+ * otherwise; the first files have n_ctx, later ones n_positions, both the same number. */
+static const tfn_key_rule tfn__gpt2_keys[] = {
+    TFN__CLASS("GPT2LMHeadModel")
+    { NULL, "recipe", "gpt2", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "n_ctx", "context", "", TFN_KEY_IS },
+    { "n_positions", "context", "", TFN_KEY_IS },
+    { "n_embd", "width", NULL, TFN_KEY_IS },
+    { "n_layer", "layers", NULL, TFN_KEY_IS },
+    { "n_head", "heads", NULL, TFN_KEY_IS },
+    { "n_inner", "ffn", "", TFN_KEY_IS },
+    { "activation_function", "activation", "gelu_new", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "scale_attn_by_inverse_layer_idx", "scale_by_layer", "false", TFN_KEY_IS },
+    { "scale_attn_weights", NULL, "true", TFN_KEY_WANT },
+    { "add_cross_attention", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "reorder_and_upcast_attn", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Queries, keys and values are three matrices side by side, (C, 3C), and all matrices are (in,
+ * out), as here: Conv1D of the authors' code. The masks of attention, (1, 1, P, P), are no weights.
+ */
+static const tfn_tensor_rule tfn__gpt2_tensors[] = {
+    TFN__AS_IS("wte.weight", "embedding.weight")
+    TFN__AS_IS("wpe.weight", "decoder.position.weight")
+    TFN__AS_IS("h.#.ln_1.*", "decoder.#.self.norm_in.*")
+    { "h.#.attn.c_attn.*", "decoder.#.self.q.*", 0, 0, 3, 0 },
+    { "h.#.attn.c_attn.*", "decoder.#.self.k.*", 0, 1, 3, 0 },
+    { "h.#.attn.c_attn.*", "decoder.#.self.v.*", 0, 2, 3, 0 },
+    TFN__AS_IS("h.#.attn.c_proj.*", "decoder.#.self.o.*")
+    TFN__AS_IS("h.#.ln_2.*", "decoder.#.ffn.norm_in.*")
+    TFN__AS_IS("h.#.mlp.c_fc.*", "decoder.#.ffn.w1.*")
+    TFN__AS_IS("h.#.mlp.c_proj.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    TFN__NO_WEIGHT("h.#.attn.bias")
+    TFN__NO_WEIGHT("h.#.attn.masked_bias")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: Llama and what is like it ----------------------------------------------------- */
+
+/* x += W_o attention(RMS(x)), queries and keys turned; x += W_2 (silu(W_1 h) * W_3 h), h = RMS(x);
+ * logits are W RMS(x). Heads may be fewer or more than make up the width (head_dim), and several
+ * queries share a key (num_key_value_heads). The halves of a head turn against each other, as here.
+ */
+static const tfn_key_rule tfn__llama_keys[] = {
+    TFN__CLASS("LlamaForCausalLM")
+    { NULL, "recipe", "pre-rms", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "head_dim", "head_size", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "silu", TFN_KEY_GATED },
+    { "rms_norm_eps", "norm_eps", "1e-6", TFN_KEY_IS },
+    { "attention_bias", "attention_bias", "all", TFN_KEY_IF },
+    { "mlp_bias", "no_bias", "false", TFN_KEY_IF },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { "pretraining_tp", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__llama_tensors[] = {
+    TFN__AS_IS("embed_tokens.weight", "embedding.weight")
+    TFN__AS_IS("layers.#.input_layernorm.weight", "decoder.#.self.norm_in.weight")
+    TFN__TRANSPOSED("layers.#.self_attn.q_proj.*", "decoder.#.self.q.*")
+    TFN__TRANSPOSED("layers.#.self_attn.k_proj.*", "decoder.#.self.k.*")
+    TFN__TRANSPOSED("layers.#.self_attn.v_proj.*", "decoder.#.self.v.*")
+    TFN__TRANSPOSED("layers.#.self_attn.o_proj.*", "decoder.#.self.o.*")
+    TFN__AS_IS("layers.#.post_attention_layernorm.weight", "decoder.#.ffn.norm_in.weight")
+    TFN__TRANSPOSED("layers.#.mlp.gate_proj.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("layers.#.mlp.up_proj.*", "decoder.#.ffn.w3.*")
+    TFN__TRANSPOSED("layers.#.mlp.down_proj.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("norm.weight", "decoder.final_norm.weight")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    TFN__NO_WEIGHT("layers.#.self_attn.rotary_emb.inv_freq")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* What follows is like Llama but for its rows.
+ *
+ * Mistral: each token reads the last W tokens, itself included, in every layer. */
+#define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention", TFN_KEY_LAYERS }
+static const tfn_key_rule tfn__mistral_keys[] = {
+    TFN__CLASS("MistralForCausalLM")
+    { "num_key_value_heads", "kv_heads", "8", TFN_KEY_IS_OR_OFF },
+    { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
+    TFN__LAYER_TYPES,
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Qwen 2: biases of queries, keys and values, none elsewhere. Files name a window that counts only
+ * where use_sliding_window is true, and there from layer max_window_layers on. */
+static const tfn_key_rule tfn__qwen2_keys[] = {
+    TFN__CLASS("Qwen2ForCausalLM")
+    { NULL, "attention_bias", "qkv", TFN_KEY_IS },
+    { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
+    { "max_window_layers", "window_from", "28", TFN_KEY_IS },
+    { "use_sliding_window", "window", "0", TFN_KEY_ONLY_IF },
+    TFN__LAYER_TYPES,
+    { "use_mrope", NULL, "false", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Qwen 3 is like Qwen 2, but queries and keys are normed head by head, with one gain for all heads,
+ * before they turn, and biases are as in Llama. */
+static const tfn_key_rule tfn__qwen3_keys[] = {
+    TFN__CLASS("Qwen3ForCausalLM")
+    { NULL, "qk_norm", "head", TFN_KEY_IS },
+    { NULL, "attention_bias", "none", TFN_KEY_IS },
+    { "attention_bias", "attention_bias", "all", TFN_KEY_IF },
+    { "head_dim", "head_size", "128", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__qwen3_tensors[] = {
+    TFN__AS_IS("layers.#.self_attn.q_norm.weight", "decoder.#.self.q_norm.weight")
+    TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* OLMo 2: x += RMS(attention(x)); x += RMS(ffn(x)). Queries and keys are normed, too, all heads
+ * together. */
+static const tfn_key_rule tfn__olmo2_keys[] = {
+    TFN__CLASS("Olmo2ForCausalLM")
+    { NULL, "recipe", "olmo2", TFN_KEY_IS },
+    { "rms_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__olmo2_tensors[] = {
+    TFN__AS_IS("layers.#.self_attn.q_norm.weight", "decoder.#.self.q_norm.weight")
+    TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
+    TFN__AS_IS("layers.#.post_attention_layernorm.weight", "decoder.#.self.norm_branch.weight")
+    TFN__AS_IS("layers.#.post_feedforward_layernorm.weight", "decoder.#.ffn.norm_branch.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: Gemma ------------------------------------------------------------------------- */
+
+/* Gemma: embeddings times sqrt(C), norms that keep their gains less 1, heads of 256 channels, and a
+ * gated GELU in its form with tanh: hidden_act of the first files says "gelu", which they do not
+ * mean. */
+static const tfn_key_rule tfn__gemma_keys[] = {
+    TFN__CLASS("GemmaForCausalLM")
+    { NULL, "norm", "rmsnorm-offset", TFN_KEY_IS },
+    { NULL, "scale_embedding", "true", TFN_KEY_IS },
+    { NULL, "activation", "geglu-tanh", TFN_KEY_IS },
+    { "hidden_activation", "activation", "", TFN_KEY_GATED },
+    { "head_dim", "head_size", "256", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Gemma 2: a norm before and behind each branch; scores q . k / sqrt(query_pre_attn_scalar); caps
+ * of scores and logits; a window in layers 0, 2 ... */
+static const tfn_key_rule tfn__gemma2_keys[] = {
+    TFN__CLASS("Gemma2ForCausalLM")
+    { NULL, "recipe", "gemma", TFN_KEY_IS },
+    { "query_pre_attn_scalar", "score_scale", "256", TFN_KEY_INVERSE_ROOT },
+    { "attn_logit_softcapping", "attention_cap", "50", TFN_KEY_IS_OR_OFF },
+    { "final_logit_softcapping", "logit_cap", "30", TFN_KEY_IS_OR_OFF },
+    { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
+    { NULL, "window_period", "2", TFN_KEY_IS },
+    TFN__LAYER_TYPES,
+    { "cache_implementation", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gemma2_tensors[] = {
+    TFN__AS_IS("layers.#.post_attention_layernorm.weight", "decoder.#.self.norm_branch.weight")
+    TFN__AS_IS("layers.#.pre_feedforward_layernorm.weight", "decoder.#.ffn.norm_in.weight")
+    TFN__AS_IS("layers.#.post_feedforward_layernorm.weight", "decoder.#.ffn.norm_branch.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* Gemma 3, of texts: no caps, queries and keys normed head by head; a window but in every sixth
+ * layer, where alone positions turn slower, and may be scaled. */
+static const tfn_key_rule tfn__gemma3_keys[] = {
+    TFN__CLASS("Gemma3ForCausalLM")
+    { NULL, "qk_norm", "head", TFN_KEY_IS },
+    { "attn_logit_softcapping", "attention_cap", "0", TFN_KEY_IS },
+    { "final_logit_softcapping", "logit_cap", "0", TFN_KEY_IS },
+    { "rope_theta", "rotary_base", "1000000", TFN_KEY_IS },
+    { "rope_parameters.full_attention.rope_theta", "rotary_base", "", TFN_KEY_IS },
+    TFN__SCALING("rope_parameters.full_attention"),
+    { "rope_local_base_freq", "window_base", "10000", TFN_KEY_IS },
+    { "rope_parameters.sliding_attention.rope_theta", "window_base", "", TFN_KEY_IS },
+    { "rope_parameters.sliding_attention.rope_type", NULL, "default", TFN_KEY_WANT },
+    { "sliding_window_pattern", "window_period", "6", TFN_KEY_IS },
+    { "_sliding_window_pattern", "window_period", "", TFN_KEY_IS },
+    { "use_bidirectional_attention", NULL, "false", TFN_KEY_WANT },
+    TFN__LAYER_TYPES,
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#undef TFN__SCALING
+#undef TFN__LAYER_TYPES
+static const tfn_tensor_rule tfn__gemma3_tensors[] = {
+    TFN__AS_IS("layers.#.self_attn.q_norm.weight", "decoder.#.self.q_norm.weight")
+    TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: GPT-NeoX, Phi, OPT ------------------------------------------------------------ */
+
+/* GPT-NeoX, Pythia: x += attention(LN_1(x)) + ffn(LN_2(x)), both of the same x, or one behind the
+ * other. A quarter of a head's channels turn. The matrix of queries, keys and values has its rows
+ * head by head: D of the queries, D of the keys, D of the values, then the next head. */
+static const tfn_key_rule tfn__neox_keys[] = {
+    TFN__CLASS("GPTNeoXForCausalLM")
+    { NULL, "recipe", "parallel", TFN_KEY_IS },
+    { "use_parallel_residual", "recipe", "pre", TFN_KEY_UNLESS },
+    { "hidden_act", "activation", "gelu", TFN_KEY_IS },
+    { "layer_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "attention_bias", NULL, "true", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { "rotary_pct", "rotary_size", "0.25", TFN_KEY_SHARE },
+    { "rotary_emb_base", "rotary_base", "", TFN_KEY_IS },
+    { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__NEOX(part) \
+    { "layers.#.attention.query_key_value.*", "decoder.#.self." #part ".*"
+static const tfn_tensor_rule tfn__neox_tensors[] = {
+    TFN__AS_IS("embed_in.weight", "embedding.weight")
+    TFN__AS_IS("layers.#.input_layernorm.*", "decoder.#.self.norm_in.*")
+    TFN__NEOX(q), TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD | TFN_FORM_TURNING, 0, 3, 0 },
+    TFN__NEOX(k), TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD | TFN_FORM_TURNING, 1, 3, 0 },
+    TFN__NEOX(v), TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 2, 3, 0 },
+    TFN__TRANSPOSED("layers.#.attention.dense.*", "decoder.#.self.o.*")
+    TFN__AS_IS("layers.#.post_attention_layernorm.*", "decoder.#.ffn.norm_in.*")
+    TFN__TRANSPOSED("layers.#.mlp.dense_h_to_4h.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("layers.#.mlp.dense_4h_to_h.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("final_layer_norm.*", "decoder.final_norm.*")
+    TFN__OUTPUT("embed_out.weight", "output.weight")
+    TFN__NO_WEIGHT("layers.#.attention.bias")
+    TFN__NO_WEIGHT("layers.#.attention.masked_bias")
+    TFN__NO_WEIGHT("layers.#.attention.rotary_emb.inv_freq")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__NEOX
+
+/* Phi: h = LN(x), x += attention(h) + ffn(h). Half of a head's channels turn; everything has a
+ * bias, the logits too. qk_layernorm norms queries and keys head by head before they turn. */
+static const tfn_key_rule tfn__phi_keys[] = {
+    TFN__CLASS("PhiForCausalLM")
+    { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
+    { NULL, "output_bias", "true", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "gelu_new", TFN_KEY_IS },
+    { "layer_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "qk_layernorm", "qk_norm", "head", TFN_KEY_IF },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { "partial_rotary_factor", "rotary_size", "0.5", TFN_KEY_SHARE },
+    { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__phi_tensors[] = {
+    TFN__AS_IS("embed_tokens.weight", "embedding.weight")
+    TFN__AS_IS("layers.#.input_layernorm.*", "decoder.#.self.norm_in.*")
+    { "layers.#.self_attn.q_proj.*", "decoder.#.self.q.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
+      0, 0, 0 },
+    { "layers.#.self_attn.k_proj.*", "decoder.#.self.k.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
+      0, 0, 0 },
+    TFN__TRANSPOSED("layers.#.self_attn.v_proj.*", "decoder.#.self.v.*")
+    { "layers.#.self_attn.q_layernorm.*", "decoder.#.self.q_norm.*", TFN_FORM_TURNING, 0, 0, 0 },
+    { "layers.#.self_attn.k_layernorm.*", "decoder.#.self.k_norm.*", TFN_FORM_TURNING, 0, 0, 0 },
+    TFN__TRANSPOSED("layers.#.self_attn.dense.*", "decoder.#.self.o.*")
+    TFN__TRANSPOSED("layers.#.mlp.fc1.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("layers.#.mlp.fc2.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("final_layernorm.*", "decoder.final_norm.*")
+    TFN__OUTPUT("lm_head.*", "output.*")
+    TFN__NO_WEIGHT("layers.#.self_attn.rotary_emb.inv_freq")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* OPT: GPT-2 with ReLU and matrices of PyTorch's. The first position has row 2 of the table. Its
+ * model of 350 M is Post-LN, has no last norm, and embeddings of half the width. */
+static const tfn_key_rule tfn__opt_keys[] = {
+    TFN__CLASS("OPTForCausalLM")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
+    { "word_embed_proj_dim", "embedding_size", "", TFN_KEY_IS },
+    { "ffn_dim", "ffn", NULL, TFN_KEY_IS },
+    { "activation_function", "activation", "relu", TFN_KEY_IS },
+    { "do_layer_norm_before", "recipe", "post", TFN_KEY_UNLESS },
+    { "_remove_final_layer_norm", NULL, "false", TFN_KEY_WANT },
+    { "layer_norm_elementwise_affine", NULL, "true", TFN_KEY_WANT },
+    { "enable_bias", NULL, "true", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__opt_tensors[] = {
+    TFN__AS_IS("decoder.embed_tokens.weight", "embedding.weight")
+    { "decoder.embed_positions.weight", "decoder.position.weight", 0, 0, 0, 2 },
+    TFN__TRANSPOSED("decoder.project_in.weight", "decoder.project_in.weight")
+    TFN__AS_IS("decoder.layers.#.self_attn_layer_norm.*", "decoder.#.self.norm_in.*")
+    TFN__AS_IS("decoder.layers.#.self_attn_layer_norm.*", "decoder.#.self.norm.*")
+    TFN__TRANSPOSED("decoder.layers.#.self_attn.q_proj.*", "decoder.#.self.q.*")
+    TFN__TRANSPOSED("decoder.layers.#.self_attn.k_proj.*", "decoder.#.self.k.*")
+    TFN__TRANSPOSED("decoder.layers.#.self_attn.v_proj.*", "decoder.#.self.v.*")
+    TFN__TRANSPOSED("decoder.layers.#.self_attn.out_proj.*", "decoder.#.self.o.*")
+    TFN__AS_IS("decoder.layers.#.final_layer_norm.*", "decoder.#.ffn.norm_in.*")
+    TFN__AS_IS("decoder.layers.#.final_layer_norm.*", "decoder.#.ffn.norm.*")
+    TFN__TRANSPOSED("decoder.layers.#.fc1.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("decoder.layers.#.fc2.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("decoder.final_layer_norm.*", "decoder.final_norm.*")
+    TFN__TRANSPOSED("decoder.project_out.weight", "decoder.project_out.weight")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: BERT -------------------------------------------------------------------------- */
+
+/* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)). What
+ * stands behind it "architectures" says: masked words, N(gelu(x W + b)) E^T + c; classes of a
+ * sentence, tanh(x_0 W + b) W_c + c; or nothing, and hidden states or their mean are what one
+ * reads (tfn_model_pool; the logits then mean nothing). The type of a token is its segment, 0
+ * if none is given. */
+static const tfn_key_rule tfn__bert_keys[] = {
+    TFN__CLASS("BertModel")
+    { NULL, "arch", "encoder", TFN_KEY_IS },
+    { NULL, "recipe", "bert", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { "intermediate_size", "ffn", NULL, TFN_KEY_IS },
+    { "type_vocab_size", "segments", "2", TFN_KEY_IS },
+    { "hidden_act", "activation", "gelu", TFN_KEY_IS },
+    { "layer_norm_eps", "norm_eps", "1e-12", TFN_KEY_IS },
+    { "position_embedding_type", NULL, "absolute", TFN_KEY_WANT },
+    { "is_decoder", NULL, "false", TFN_KEY_WANT },
+    { "add_cross_attention", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "num_labels", "classes", "2", TFN_KEY_IS },
+    { "id2label", "classes", "", TFN_KEY_ENTRIES },
+    { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
+    { "architectures=*ForPreTraining", "head_transform", "true", TFN_KEY_NAMES },
+    { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
+    { "architectures=*ForPreTraining", "output_bias", "true", TFN_KEY_NAMES },
+    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Masked words are read through the embedding, of which files keep a copy under the head's name. A
+ * pooler that no head reads is left aside, and so is the head that said whether two sentences
+ * follow each other. Files of 2018 call gains and biases of norms gamma and beta. */
+static const tfn_tensor_rule tfn__bert_tensors[] = {
+    TFN__AS_IS("embeddings.word_embeddings.weight", "embedding.weight")
+    TFN__AS_IS("embeddings.position_embeddings.weight", "encoder.position.weight")
+    TFN__AS_IS("embeddings.token_type_embeddings.weight", "encoder.segment.weight")
+    TFN__AS_IS("embeddings.LayerNorm.*", "encoder.embedding_norm.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.self.query.*", "encoder.#.self.q.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.self.key.*", "encoder.#.self.k.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.self.value.*", "encoder.#.self.v.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.output.dense.*", "encoder.#.self.o.*")
+    TFN__AS_IS("encoder.layer.#.attention.output.LayerNorm.*", "encoder.#.self.norm.*")
+    TFN__TRANSPOSED("encoder.layer.#.intermediate.dense.*", "encoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("encoder.layer.#.output.dense.*", "encoder.#.ffn.w2.*")
+    TFN__AS_IS("encoder.layer.#.output.LayerNorm.*", "encoder.#.ffn.norm.*")
+    { "pooler.dense.*", "pooler.*", TFN_FORM_TRANSPOSED | TFN_FORM_SPARE, 0, 0, 0 },
+    TFN__HEAD("classifier.*", "classifier.*")
+    TFN__HEAD("cls.predictions.transform.dense.*", "transform.*")
+    TFN__HEAD("cls.predictions.transform.LayerNorm.*", "encoder.transform_norm.*")
+    TFN__HEAD("cls.predictions.bias", "output.bias")
+    TFN__OUTPUT("cls.predictions.decoder.weight", "output.weight")
+    TFN__NO_WEIGHT("cls.predictions.decoder.bias")
+    TFN__NO_WEIGHT("cls.seq_relationship.weight")
+    TFN__NO_WEIGHT("cls.seq_relationship.bias")
+    TFN__NO_WEIGHT("embeddings.position_ids")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). Its classes are
+ * max(x_0 W + b, 0) W_c + c. */
+static const tfn_key_rule tfn__distilbert_keys[] = {
+    TFN__CLASS("DistilBertModel")
+    { NULL, "arch", "encoder", TFN_KEY_IS },
+    { NULL, "recipe", "bert", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { NULL, "norm_eps", "1e-12", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
+    { "dim", "width", NULL, TFN_KEY_IS },
+    { "hidden_dim", "ffn", NULL, TFN_KEY_IS },
+    { "n_layers", "layers", NULL, TFN_KEY_IS },
+    { "n_heads", "heads", NULL, TFN_KEY_IS },
+    { "activation", "activation", "gelu", TFN_KEY_IS },
+    { "sinusoidal_pos_embds", NULL, NULL, TFN_KEY_IS },
+    { "tie_weights_", NULL, NULL, TFN_KEY_IS },
+    { "num_labels", "classes", "2", TFN_KEY_IS },
+    { "id2label", "classes", "", TFN_KEY_ENTRIES },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
+    { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
+    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES },
+    { "architectures=*ForSequenceClassification", "pooler", "relu", TFN_KEY_NAMES },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__distilbert_tensors[] = {
+    TFN__AS_IS("embeddings.word_embeddings.weight", "embedding.weight")
+    TFN__AS_IS("embeddings.position_embeddings.weight", "encoder.position.weight")
+    TFN__AS_IS("embeddings.LayerNorm.*", "encoder.embedding_norm.*")
+    TFN__TRANSPOSED("transformer.layer.#.attention.q_lin.*", "encoder.#.self.q.*")
+    TFN__TRANSPOSED("transformer.layer.#.attention.k_lin.*", "encoder.#.self.k.*")
+    TFN__TRANSPOSED("transformer.layer.#.attention.v_lin.*", "encoder.#.self.v.*")
+    TFN__TRANSPOSED("transformer.layer.#.attention.out_lin.*", "encoder.#.self.o.*")
+    TFN__AS_IS("transformer.layer.#.sa_layer_norm.*", "encoder.#.self.norm.*")
+    TFN__TRANSPOSED("transformer.layer.#.ffn.lin1.*", "encoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("transformer.layer.#.ffn.lin2.*", "encoder.#.ffn.w2.*")
+    TFN__AS_IS("transformer.layer.#.output_layer_norm.*", "encoder.#.ffn.norm.*")
+    TFN__HEAD("pre_classifier.*", "pooler.*")
+    TFN__HEAD("classifier.*", "classifier.*")
+    TFN__HEAD("vocab_transform.*", "transform.*")
+    TFN__HEAD("vocab_layer_norm.*", "encoder.transform_norm.*")
+    TFN__HEAD("vocab_projector.bias", "output.bias")
+    TFN__OUTPUT("vocab_projector.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: BLOOM ------------------------------------------------------------------------- */
+
+/* x_0 = LN(E[id]); x += attention(LN(x)); x += ffn(LN(x)); scores are lowered by the distance to
+ * the key (ALiBi). Queries, keys and values lie as GPT-NeoX has them. The hidden layer is four
+ * times as wide, whatever n_inner says. Files spell three keys in two ways. */
+static const tfn_key_rule tfn__bloom_keys[] = {
+    TFN__CLASS("BloomForCausalLM")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "topology", "pre-embed-norm", TFN_KEY_IS },
+    { NULL, "position", "alibi", TFN_KEY_IS },
+    { NULL, "activation", "gelu-tanh", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "seq_length", "context", "2048", TFN_KEY_IS },
+    { "n_embed", "width", "", TFN_KEY_IS },
+    { "hidden_size", "width", "", TFN_KEY_IS },
+    { "num_hidden_layers", "layers", "", TFN_KEY_IS },
+    { "n_layer", "layers", "", TFN_KEY_IS },
+    { "num_attention_heads", "heads", "", TFN_KEY_IS },
+    { "n_head", "heads", "", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "apply_residual_connection_post_layernorm", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "n_inner", NULL, NULL, TFN_KEY_IS },
+    { "offset_alibi", NULL, NULL, TFN_KEY_IS },
+    { "pretraining_tp", NULL, NULL, TFN_KEY_IS },
+    { "slow_but_exact", NULL, NULL, TFN_KEY_IS },
+    { "skip_bias_add", NULL, NULL, TFN_KEY_IS },
+    { "skip_bias_add_qkv", NULL, NULL, TFN_KEY_IS },
+    { "bias_dropout_fusion", NULL, NULL, TFN_KEY_IS },
+    { "attention_softmax_in_fp32", NULL, NULL, TFN_KEY_IS },
+    { "masked_softmax_fusion", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__bloom_tensors[] = {
+    TFN__AS_IS("word_embeddings.weight", "embedding.weight")
+    TFN__AS_IS("word_embeddings_layernorm.*", "decoder.embedding_norm.*")
+    TFN__AS_IS("h.#.input_layernorm.*", "decoder.#.self.norm_in.*")
+    { "h.#.self_attention.query_key_value.*", "decoder.#.self.q.*",
+      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 0, 3, 0 },
+    { "h.#.self_attention.query_key_value.*", "decoder.#.self.k.*",
+      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 1, 3, 0 },
+    { "h.#.self_attention.query_key_value.*", "decoder.#.self.v.*",
+      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 2, 3, 0 },
+    TFN__TRANSPOSED("h.#.self_attention.dense.*", "decoder.#.self.o.*")
+    TFN__AS_IS("h.#.post_attention_layernorm.*", "decoder.#.ffn.norm_in.*")
+    TFN__TRANSPOSED("h.#.mlp.dense_h_to_4h.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("h.#.mlp.dense_4h_to_h.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: Marian, T5 -------------------------------------------------------------------- */
+
+/* Marian: the Transformer of 2017, Post-LN, with a bias of the logits. Encoder and decoder differ
+ * in their depth alone. Files keep sinusoids, too: those of this library. */
+static const tfn_key_rule tfn__marian_keys[] = {
+    TFN__CLASS("MarianMTModel")
+    { NULL, "arch", "encoder-decoder", TFN_KEY_IS },
+    { NULL, "recipe", "post", TFN_KEY_IS },
+    { NULL, "position", "sinusoidal", TFN_KEY_IS },
+    { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
+    { NULL, "output_bias", "true", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "decoder_vocab_size", "vocab", "", TFN_KEY_SAME },
+    { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
+    { "max_position_embeddings", "source_context", NULL, TFN_KEY_IS },
+    { "d_model", "width", NULL, TFN_KEY_IS },
+    { "encoder_layers", "layers", NULL, TFN_KEY_IS },
+    { "decoder_layers", "decoder_layers", NULL, TFN_KEY_IS },
+    { "encoder_attention_heads", "heads", NULL, TFN_KEY_IS },
+    { "decoder_attention_heads", "heads", NULL, TFN_KEY_SAME },
+    { "encoder_ffn_dim", "ffn", NULL, TFN_KEY_IS },
+    { "decoder_ffn_dim", "ffn", NULL, TFN_KEY_SAME },
+    { "activation_function", "activation", "gelu", TFN_KEY_IS },
+    { "scale_embedding", "scale_embedding", "false", TFN_KEY_IS },
+    { "share_encoder_decoder_embeddings", "separate_source", "true", TFN_KEY_NOT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "normalize_before", NULL, "false", TFN_KEY_WANT },
+    { "normalize_embedding", NULL, "false", TFN_KEY_WANT },
+    { "add_final_layer_norm", NULL, "false", TFN_KEY_WANT },
+    { "add_bias_logits", NULL, "false", TFN_KEY_WANT },
+    { "static_position_embeddings", NULL, "true", TFN_KEY_WANT },
+    { "is_encoder_decoder", NULL, "true", TFN_KEY_WANT },
+    { "num_hidden_layers", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__MARIAN_STACK(stack) \
+    TFN__TRANSPOSED(stack ".layers.#.self_attn.q_proj.*", stack ".#.self.q.*") \
+    TFN__TRANSPOSED(stack ".layers.#.self_attn.k_proj.*", stack ".#.self.k.*") \
+    TFN__TRANSPOSED(stack ".layers.#.self_attn.v_proj.*", stack ".#.self.v.*") \
+    TFN__TRANSPOSED(stack ".layers.#.self_attn.out_proj.*", stack ".#.self.o.*") \
+    TFN__AS_IS(stack ".layers.#.self_attn_layer_norm.*", stack ".#.self.norm.*") \
+    TFN__TRANSPOSED(stack ".layers.#.fc1.*", stack ".#.ffn.w1.*") \
+    TFN__TRANSPOSED(stack ".layers.#.fc2.*", stack ".#.ffn.w2.*") \
+    TFN__AS_IS(stack ".layers.#.final_layer_norm.*", stack ".#.ffn.norm.*") \
+    TFN__NO_WEIGHT(stack ".embed_positions.weight")
+static const tfn_tensor_rule tfn__marian_tensors[] = {
+    { "decoder.embed_tokens.weight", "embedding.weight", TFN_FORM_APART | TFN_FORM_SPARE, 0, 0,
+      0 },
+    { "encoder.embed_tokens.weight", "encoder.embedding.weight", TFN_FORM_SPARE, 0, 0, 0 },
+    TFN__AS_IS("shared.weight", "embedding.weight")
+    TFN__MARIAN_STACK("encoder")
+    TFN__MARIAN_STACK("decoder")
+    TFN__TRANSPOSED("decoder.layers.#.encoder_attn.q_proj.*", "decoder.#.cross.q.*")
+    TFN__TRANSPOSED("decoder.layers.#.encoder_attn.k_proj.*", "decoder.#.cross.k.*")
+    TFN__TRANSPOSED("decoder.layers.#.encoder_attn.v_proj.*", "decoder.#.cross.v.*")
+    TFN__TRANSPOSED("decoder.layers.#.encoder_attn.out_proj.*", "decoder.#.cross.o.*")
+    TFN__AS_IS("decoder.layers.#.encoder_attn_layer_norm.*", "decoder.#.cross.norm.*")
+    { "final_logits_bias", "output.bias", TFN_FORM_HEAD | TFN_FORM_ROW, 0, 0, 0 },
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__MARIAN_STACK
+
+/* T5: Pre-LN with RMSNorm and no biases; scores are not scaled, but get a number for each bucket of
+ * distances, which all layers of a stack share: files have it in layer 0, the first ones also in
+ * the first cross-attention, where nothing reads it. Where the output is the embedding, it reads
+ * x/sqrt(C), but for files of transformers 5 that say otherwise (scale_decoder_outputs, which wins
+ * over what tie_word_embeddings implies). Version 1.1 and Flan have gated hidden layers, two
+ * matrices wi_0 and wi_1 in the place of wi, and an output of their own. Positions have no limit in
+ * T5; n_positions is how long its texts were. */
+static const tfn_key_rule tfn__t5_keys[] = {
+    TFN__CLASS("T5ForConditionalGeneration")
+    { NULL, "arch", "encoder-decoder", TFN_KEY_IS },
+    { NULL, "recipe", "pre-rms", TFN_KEY_IS },
+    { NULL, "position", "relative", TFN_KEY_IS },
+    { NULL, "score_scale", "1", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "n_positions", "context", "512", TFN_KEY_IS },
+    { "n_positions", "source_context", "512", TFN_KEY_IS },
+    { "d_model", "width", NULL, TFN_KEY_IS },
+    { "d_kv", "head_size", "64", TFN_KEY_IS },
+    { "d_ff", "ffn", NULL, TFN_KEY_IS },
+    { "num_layers", "layers", NULL, TFN_KEY_IS },
+    { "num_decoder_layers", "decoder_layers", "", TFN_KEY_IS },
+    { "num_heads", "heads", NULL, TFN_KEY_IS },
+    { "relative_attention_num_buckets", "relative_buckets", "32", TFN_KEY_IS },
+    { "relative_attention_max_distance", "relative_distance", "128", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-6", TFN_KEY_IS },
+    { "feed_forward_proj", "activation", "relu", TFN_KEY_IS },
+    { "tie_word_embeddings", "scale_output", "true", TFN_KEY_IS },
+    { "scale_decoder_outputs", "scale_output", "", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "is_encoder_decoder", NULL, "true", TFN_KEY_WANT },
+    { "initializer_factor", NULL, NULL, TFN_KEY_IS },
+    { "output_past", NULL, NULL, TFN_KEY_IS },
+    { "dense_act_fn", NULL, NULL, TFN_KEY_IS },
+    { "is_gated_act", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__T5_STACK(stack, ffn) \
+    TFN__TRANSPOSED(stack ".block.#.layer.0.SelfAttention.q.weight", stack ".#.self.q.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer.0.SelfAttention.k.weight", stack ".#.self.k.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer.0.SelfAttention.v.weight", stack ".#.self.v.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer.0.SelfAttention.o.weight", stack ".#.self.o.weight") \
+    TFN__AS_IS(stack ".block.#.layer.0.layer_norm.weight", stack ".#.self.norm_in.weight") \
+    TFN__AS_IS(stack ".block.0.layer.0.SelfAttention.relative_attention_bias.weight", \
+               stack ".relative.weight") \
+    { stack ".block.#.layer." ffn ".DenseReluDense.wi_0.weight", stack ".#.ffn.w1.weight", \
+      TFN_FORM_TRANSPOSED | TFN_FORM_GATED, 0, 0, 0 }, \
+    TFN__TRANSPOSED(stack ".block.#.layer." ffn ".DenseReluDense.wi.weight", \
+                    stack ".#.ffn.w1.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer." ffn ".DenseReluDense.wi_1.weight", \
+                    stack ".#.ffn.w3.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer." ffn ".DenseReluDense.wo.weight", \
+                    stack ".#.ffn.w2.weight") \
+    TFN__AS_IS(stack ".block.#.layer." ffn ".layer_norm.weight", stack ".#.ffn.norm_in.weight") \
+    TFN__AS_IS(stack ".final_layer_norm.weight", stack ".final_norm.weight") \
+    TFN__NO_WEIGHT(stack ".embed_tokens.weight")
+static const tfn_tensor_rule tfn__t5_tensors[] = {
+    TFN__AS_IS("shared.weight", "embedding.weight")
+    TFN__T5_STACK("encoder", "1")
+    TFN__T5_STACK("decoder", "2")
+    TFN__TRANSPOSED("decoder.block.#.layer.1.EncDecAttention.q.weight", "decoder.#.cross.q.weight")
+    TFN__TRANSPOSED("decoder.block.#.layer.1.EncDecAttention.k.weight", "decoder.#.cross.k.weight")
+    TFN__TRANSPOSED("decoder.block.#.layer.1.EncDecAttention.v.weight", "decoder.#.cross.v.weight")
+    TFN__TRANSPOSED("decoder.block.#.layer.1.EncDecAttention.o.weight", "decoder.#.cross.o.weight")
+    TFN__AS_IS("decoder.block.#.layer.1.layer_norm.weight", "decoder.#.cross.norm_in.weight")
+    TFN__NO_WEIGHT("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__T5_STACK
+
+#undef TFN__AS_IS
+#undef TFN__TRANSPOSED
+#undef TFN__HEAD
+#undef TFN__OUTPUT
+#undef TFN__CLASS
+#undef TFN__NO_WEIGHT
+
+/* -- families: the table --------------------------------------------------------------------- */
+
+/* A new family is a row here with its keys and tensors above; what of its forward no option has is
+ * an option first. Its forward is written once more, from the paper or the published code, in
+ * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
+ * folder of tests/golden/hub, which tests/test_import.c reads. */
+enum { TFN__GPT2, TFN__LLAMA, TFN__MISTRAL, TFN__QWEN2, TFN__QWEN3, TFN__OLMO2, TFN__GEMMA,
+       TFN__GEMMA2, TFN__GEMMA3, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__BERT, TFN__DISTILBERT,
+       TFN__BLOOM, TFN__MARIAN, TFN__T5, TFN__FAMILIES };
+static const tfn_family tfn__families[TFN__FAMILIES] = {
+    { "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors },
+    { "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors },
+    { "mistral", "model.", tfn__families + TFN__LLAMA, tfn__mistral_keys, NULL },
+    { "qwen2", "model.", tfn__families + TFN__LLAMA, tfn__qwen2_keys, NULL },
+    { "qwen3", "model.", tfn__families + TFN__QWEN2, tfn__qwen3_keys, tfn__qwen3_tensors },
+    { "olmo2", "model.", tfn__families + TFN__LLAMA, tfn__olmo2_keys, tfn__olmo2_tensors },
+    { "gemma", "model.", tfn__families + TFN__LLAMA, tfn__gemma_keys, NULL },
+    { "gemma2", "model.", tfn__families + TFN__GEMMA, tfn__gemma2_keys, tfn__gemma2_tensors },
+    { "gemma3_text", "model.", tfn__families + TFN__GEMMA2, tfn__gemma3_keys,
+      tfn__gemma3_tensors },
+    { "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors },
+    { "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors },
+    { "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors },
+    { "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors },
+    { "distilbert", "distilbert.", NULL, tfn__distilbert_keys, tfn__distilbert_tensors },
+    { "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors },
+    { "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors },
+    { "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors }
+};
+TFNORM_API const tfn_family *tfn_family_at(int32_t i)
+{
+    if (i < 0 || i >= TFN__FAMILIES) return NULL;
+    return tfn__families + i;
+}
+
+TFNORM_API const tfn_family *tfn_family_find(const char *name)
+{
+    if (!name) return NULL;
+    for (int i = 0; i < TFN__FAMILIES; i++)
+        if (tfn__equal(name, tfn__families[i].name)) return tfn__families + i;
+    return NULL;
+}
+
+/* A configuration has some forty keys, of which a forward needs a dozen.
+ *
+ * Keys that change nothing of the forward: who wrote the file, what its tokenizer does, how the
+ * model was trained, what a program did with it. A star stands for any characters. Dropout is one
+ * of them: with which rate a model is tuned is for who tunes it to say. */
+SHARED const char *const tfn__idle_keys[TFN__IDLE_KEYS] = {
+    "architectures", "model_type", "transformers_version", "torch_dtype", "dtype", "_name_or_path",
+    "name_or_path", "auto_map", "use_cache", "initializer_range", "*_token_id", "prefix",
+    "*dropout*", "*_pdrop", "summary_*", "task_specific_params", "gradient_checkpointing",
+    "id2label", "label2id", "problem_type", "_attn_implementation*", "attn_implementation",
+    "output_attentions", "output_hidden_states", "return_dict", "quantization_config_origin",
+    "layerdrop", "init_std", "_commit_hash", "unsloth_*", "bad_words_ids", "num_beams",
+    "max_length", "*_layerdrop", "bos_token", "eos_token", "pad_token"
+};
+TFN__SMALL_END
+#endif

@@ -1,0 +1,1004 @@
+#include "import.h"
+#include "../ground/basics.h"
+#include "../kernels/packing.h"
+#include "../tape/record_ops.h"
+#include "../model/options.h"
+#include "../model/resolve.h"
+#include "../model/update.h"
+#include "../model/model.h"
+#include "../text/json.h"
+#include "../files/files.h"
+#include "../files/safetensors.h"
+#include "../files/fields.h"
+#include "../files/checkpoints.h"
+#include "families.h"
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+
+/* -- config.json ----------------------------------------------------------------------------- */
+
+/* Step in front of the value of a key; the path has a dot before each name but the first. False:
+ * there is no such key. */
+static bool tfn__config_find(tfn__reader *r, const char *path)
+{
+    char name[TFN__VALUE_ROOM];
+    tfn__json_space(r);
+    if (tfn__peek(r) != '{') return false;
+    for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+        const char *rest = path;
+        tfn__reader key = *r;
+        tfn__json_string(&key, name, sizeof name);
+        tfn__json_string(r, NULL, 0);
+        tfn__json_want(r, ':', ":");
+        if (!key.wanted && tfn__begins(&rest, name)) {
+            if (!*rest) return true;
+            if (*rest == '.') return tfn__config_find(r, rest + 1);
+        }
+        tfn__json_skip(r, TFN__CONFIG_DEPTH);
+    }
+    return false;
+}
+
+/* The value in front of the reader: a string's characters, else the text as it stands. */
+static void tfn__put_config_value(tfn__text *t, tfn__reader r)
+{
+    size_t from;
+    tfn__json_space(&r);
+    from = r.at;
+    if (tfn__peek(&r) == '"') {
+        tfn__copy_string(t, r);
+    } else {
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+        tfn__put_bytes(t, r.s + from, r.at - from);
+    }
+}
+
+/* The same, cut to the room that a rule's values have. */
+static void tfn__config_copy(tfn__reader r, char *value)
+{
+    tfn__text t = tfn__text_in(value, TFN__VALUE_ROOM);
+    tfn__put_config_value(&t, r);
+    tfn__end(&t);
+}
+
+/* Both: the value of a key; false: there is none. A path goes through objects alone: no rule asks
+ * for what stands in a list. */
+static bool tfn__config_value(const tfn_import *x, const char *path, char *value)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    if (!tfn__config_find(&r, path)) return false;
+    tfn__config_copy(r, value);
+    return true;
+}
+
+/* "config.json: use_sliding_window is true; false is wanted" */
+static void tfn__bad_key(tfn_import *x, const char *key, const char *value, const char *wanted)
+{
+    tfn__text t = tfn__text_in(x->error.name, sizeof x->error.name);
+    if (x->error.status != TFN_OK) return;
+    tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "%s", 0, 0);
+    tfn__put_texts(&t, "config.json: ", key, " is ");
+    tfn__put_texts(&t, value, "; ", wanted);
+    tfn__put(&t, " is wanted");
+    tfn__end(&t);
+}
+
+/* Names of activations: as published, alone, as a gate. "gelu" alone is the form with erf; all
+ * others are the form with tanh, from which it differs by 5e-4 at most: a model that gets the wrong
+ * one still writes well. */
+SHARED const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3] = {
+    { "gelu", "gelu", "geglu" },
+    { "gelu_pytorch_tanh", "gelu-tanh", "geglu-tanh" },
+    { "gelu_new", "gelu-tanh", "geglu-tanh" },
+    { "gelu_fast", "gelu-tanh", "geglu-tanh" },
+    { "silu", "silu", "swiglu" },
+    { "swish", "silu", "swiglu" },
+    { "relu", "relu", "" },
+    { "gated-gelu", "geglu-tanh", "" },         /* T5's words for both */
+    { "gated-silu", "swiglu", "" }
+};
+
+/* Our name of it; another name is left as it is, for the option's error. */
+SHARED const char *tfn__hub_activation(const char *name, tfn_key_form form)
+{
+    for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
+        const char *const *row = tfn__hub_activations[i];
+        if (!tfn__equal(name, row[0])) continue;
+        if (form == TFN_KEY_GATED) return row[2];
+        return row[1];
+    }
+    return name;
+}
+
+/* Set an option by its text. "default" is a word of ours for 0, in a file only a rope_type. */
+static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
+                            const char *value)
+{
+    if (tfn__equal(k->option, "activation")) value = tfn__hub_activation(value, k->form);
+    if (tfn__equal(value, "default") && !tfn__equal(k->option, "rotary_scaling"))
+        tfn__bad_key(x, k->key, value, "a value");
+    else tfn_desc_set(d, k->option, value, &x->error);
+}
+
+/* A number of the file from which the option is computed. It goes back through a text, of the
+ * shortest digits that read as the same float, so that every option is set and checked in one
+ * place. */
+static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
+                              const char *value)
+{
+    char text[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(text, sizeof text);
+    tfn__reader r = tfn__read_from(value, tfn__length(value));
+    const double v = tfn__json_number(&r);
+    if (r.wanted || !(v > 0) || v > TFN__ANY) {
+        tfn__bad_key(x, k->key, value, "a number above 0");
+        return;
+    }
+    if (k->form == TFN_KEY_INVERSE_ROOT) {
+        tfn__put_float(&t, 1 / TFN__SQRT((float)v));
+    } else {                                            /* TFN_KEY_SHARE */
+        if (d->heads > 0) tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
+    }
+    tfn__end(&t);
+    tfn__set_option(x, d, k, text);
+}
+
+/* How many entries the object has. Files of the hub have names of classes and no number of them:
+ * "id2label": {"0": "negative", "1": "positive"} are two; what the names are is no matter here. Any
+ * value counts as one, an object too, and a key that stands there twice is two: then the weights of
+ * the head do not fit, which is an error that names both sizes. */
+static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char text[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(text, sizeof text);
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    int64_t n = 0;
+    if (!tfn__config_find(&r, k->key)) return;
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '{') {
+        tfn__config_copy(r, text);
+        tfn__bad_key(x, k->key, text, "an object");
+        return;
+    }
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__json_string(&r, NULL, 0);
+        tfn__json_want(&r, ':', ":");
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+        n++;
+    }
+    tfn__put_int(&t, NULL, n, NULL);
+    tfn__end(&t);
+    tfn__set_option(x, d, k, text);
+}
+
+/* Each value of a list, or the value itself, is the text: layer_types, a name for each layer, as
+ * well as a truth. */
+static void tfn__want_value(tfn_import *x, const char *path, const char *found, const char *text)
+{
+    char value[TFN__VALUE_ROOM];
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    if (found[0] != '[') {
+        if (!tfn__equal(found, text)) tfn__bad_key(x, path, found, text);
+        return;
+    }
+    if (!tfn__config_find(&r, path)) return;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        tfn__config_copy(r, value);
+        if (!tfn__equal(value, text)) tfn__bad_key(x, path, value, text);
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+}
+
+/* Whether the name of a layer in front of the reader is the rule's text; the other that is known is
+ * "full_attention". Steps over it. */
+static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader *r)
+{
+    char value[TFN__VALUE_ROOM];
+    tfn__config_copy(*r, value);
+    tfn__json_skip(r, TFN__CONFIG_DEPTH);
+    if (tfn__equal(value, k->text)) return true;
+    if (!tfn__equal(value, "full_attention")) tfn__bad_key(x, k->key, value, k->text);
+    return false;
+}
+
+/* Layers are told one after the other, with a window or without. In published models it is there
+ * from some layer on, or not in every n-th: the first layer that has one, and the first behind it
+ * that has none, say which. window_from is -1 until there is one. */
+SHARED void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window)
+{
+    if (window && d->window_from < 0) d->window_from = l;
+    if (!window && d->window_from >= 0 && !d->window_period) d->window_period = l + 1;
+}
+
+/* A name for each layer; when all have been told, each is compared with what the options now say.
+ * Where the window is off the list says nothing. */
+static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    tfn__reader again;
+    int32_t i = 0;
+    if (!d->window || !tfn__config_find(&r, k->key)) return;
+    again = r;
+    d->window_from = -1;
+    d->window_period = 0;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
+        tfn__tell_window(d, i++, tfn__names_window(x, k, &r));
+    if (x->error.status == TFN_OK && i != d->layers)
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "config.json: layer_types has %d layers, "
+                  "there are %d", i, d->layers);
+    if (d->window_from < 0) d->window = 0;
+    d->window_from = (int32_t)tfn__max(d->window_from, 0);
+    i = 0;
+    for (bool more = tfn__json_open(&again, '[', ']'); more; more = tfn__json_more(&again, ']')) {
+        const bool window = tfn__names_window(x, k, &again);
+        if (window != tfn__layer_has_window(d, i++))
+            tfn__bad_key(x, k->key, "mixed", "a window from a layer on, or not in every n-th,");
+    }
+}
+
+/* What the option is stands in a list or in an object, of which rules that read a single value see
+ * the begin alone: an entry for each layer, or for each class. */
+static void tfn__set_listed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    if (k->form == TFN_KEY_ENTRIES) tfn__set_count(x, d, k);
+    else tfn__set_layers(x, d, k);
+}
+
+/* "KEY=PATTERN": the value, or one of its list, matches. "architectures" is a list of one name, the
+ * class that wrote the file: it alone says what head the weights have. */
+static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
+{
+    char key[TFN__VALUE_ROOM];
+    char value[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(key, sizeof key);
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    const char *pattern = k->key;
+    while (*pattern && *pattern != '=') pattern++;
+    tfn__put_bytes(&t, k->key, (size_t)(pattern - k->key));
+    tfn__end(&t);
+    if (!*pattern || !tfn__config_find(&r, key)) return false;
+    pattern++;
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '[') {
+        tfn__config_copy(r, value);
+        return tfn__name_matches(pattern, value);
+    }
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        tfn__config_copy(r, value);
+        if (tfn__name_matches(pattern, value)) return true;
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+    return false;
+}
+
+/* What one rule makes of the file. A key that is null is as one that is not there (n_inner,
+ * head_dim, rope_scaling), but where null says that something is off: windows and caps, which a
+ * file without the key has, by the default of the published configuration. */
+static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char value[TFN__VALUE_ROOM];
+    char own[TFN__VALUE_ROOM];
+    const bool known = k->key && tfn__config_value(x, k->key, value);
+    const bool off = known && tfn__equal(value, "null");
+    const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
+                        || k->form == TFN_KEY_LAYERS;
+    const char *found = k->text;
+    if (!k->option && !k->text) return;
+    if (off && k->form == TFN_KEY_IS_OR_OFF) return;
+    if (known && !off) found = value;
+    else if (condition) return;
+    if (!found) {
+        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "config.json has no %s", k->key);
+        return;
+    }
+    if (!found[0]) return;
+    switch (k->form) {
+    case TFN_KEY_NOT:
+        if (tfn__equal(found, "true")) found = "false";
+        else if (tfn__equal(found, "false")) found = "true";
+        tfn__set_option(x, d, k, found);
+        break;
+    case TFN_KEY_IF:
+        if (tfn__equal(found, "true")) tfn__set_option(x, d, k, k->text);
+        else tfn__want_value(x, k->key, found, "false");
+        break;
+    case TFN_KEY_UNLESS:
+        if (tfn__equal(found, "false")) tfn__set_option(x, d, k, k->text);
+        else tfn__want_value(x, k->key, found, "true");
+        break;
+    case TFN_KEY_NAMES:
+        if (tfn__value_is(x, k)) tfn__set_option(x, d, k, k->text);
+        break;
+    case TFN_KEY_ONLY_IF:
+        if (known && tfn__equal(found, "true")) break;
+        tfn__set_option(x, d, k, k->text);
+        if (known && !off) tfn__want_value(x, k->key, found, "false");
+        break;
+    case TFN_KEY_LAYERS:
+    case TFN_KEY_ENTRIES:
+        tfn__set_listed(x, d, k);
+        break;
+    case TFN_KEY_INVERSE_ROOT:
+    case TFN_KEY_SHARE:
+        tfn__set_computed(x, d, k, found);
+        break;
+    case TFN_KEY_SAME:
+        if (!tfn_desc_get(d, k->option, own, sizeof own)) own[0] = 0;
+        tfn__want_value(x, k->key, found, own);
+        break;
+    case TFN_KEY_WANT:
+        tfn__want_value(x, k->key, found, k->text);
+        break;
+    default:
+        tfn__set_option(x, d, k, found);
+    }
+}
+
+/* No family need have rules of its own, as none of the tensors of Mistral has another name than
+ * Llama's; the last row is all zeros. */
+SHARED bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
+
+/* The rules of a family, after those of the one that it is like. */
+static void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
+{
+    if (family->like) tfn__apply_keys(x, d, family->like);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (x->error.status == TFN_OK) tfn__apply_key(x, d, k);
+}
+
+/* A rule names the key, or what stands in its object. */
+static bool tfn__key_has_rule(const tfn_family *family, const char *key)
+{
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        const char *rest = k->key;
+        if (!rest || !tfn__begins(&rest, key)) continue;
+        if (!*rest || *rest == '.' || *rest == '=') return true;
+    }
+    return family->like && tfn__key_has_rule(family->like, key);
+}
+
+static bool tfn__key_is_idle(const char *key)
+{
+    for (size_t i = 0; i < TFN__IDLE_KEYS; i++)
+        if (tfn__name_matches(tfn__idle_keys[i], key)) return true;
+    return false;
+}
+
+/* The text is JSON; what reads it later need not ask again. */
+static void tfn__check_config(tfn_import *x)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '{') tfn__want(&r, "{");
+    tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    tfn__json_space(&r);
+    if (r.at < r.size) tfn__want(&r, "its end");
+    if (!r.wanted) return;
+    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", "config.json: %s is wanted at byte %d",
+                   r.wanted);
+    x->error.found = (int64_t)r.at;
+}
+
+/* Each key has a rule or changes nothing. A key that nobody knows may be what a new release of the
+ * family does otherwise, in which case the model would still write plausible text, only worse: so
+ * it is refused by its name, and who knows better says lenient. */
+static void tfn__check_keys(tfn_import *x)
+{
+    char key[TFN__VALUE_ROOM];
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    if (x->error.status != TFN_OK || x->lenient) return;
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__json_string(&r, key, sizeof key);
+        tfn__json_want(&r, ':', ":");
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+        if (tfn__key_is_idle(key) || tfn__key_has_rule(x->family, key)) continue;
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "config.json: nothing is known of the "
+                       "key %s; lenient would leave it aside", key);
+    }
+}
+
+/* The family: the caller's, or the one that "model_type" names. */
+static void tfn__find_family(tfn_import *x)
+{
+    char value[TFN__VALUE_ROOM];
+    if (x->error.status != TFN_OK || x->family) return;
+    if (!tfn__config_value(x, "model_type", value)) {
+        tfn__fail(&x->error, TFN_NOT_FOUND, "import", "config.json has no model_type", 0, 0);
+        return;
+    }
+    x->family = tfn_family_find(value);
+    if (!x->family)
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "no family is called %s", value);
+}
+
+/* -- names ----------------------------------------------------------------------------------- */
+
+/* The number at *s, and step over it; -1: there is none, or it is no layer's: names come from
+ * files, and a thousand digits are no number. */
+static int32_t tfn__layer_at(const char **s)
+{
+    int32_t n = 0;
+    if (**s < '0' || **s > '9') return -1;
+    for (; **s >= '0' && **s <= '9'; ++*s) {
+        n = 10 * n + (**s - '0');
+        if (n > 4096) return -1;
+    }
+    return n;
+}
+
+/* What a name ends with; files of 2018 have the names of TensorFlow. NULL: something else. */
+static const char *const tfn__lasts[][2] = {
+    { "weight", "weight" }, { "bias", "bias" }, { "gamma", "weight" }, { "beta", "bias" }
+};
+static const char *tfn__last_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof tfn__lasts / sizeof *tfn__lasts; i++)
+        if (tfn__equal(name, tfn__lasts[i][0])) return tfn__lasts[i][1];
+    return NULL;
+}
+
+/* The name has this form. */
+static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
+{
+    b->layer = 0;
+    b->last = "";
+    for (; *form; form++) {
+        if (*form == '#') {
+            b->layer = tfn__layer_at(&name);
+            if (b->layer < 0) return false;
+        } else if (*form == '*') {
+            b->last = tfn__last_of(name);
+            return b->last != NULL;
+        } else {
+            if (*name != *form) return false;
+            name++;
+        }
+    }
+    return !*name;
+}
+
+/* A name of this form: the blanks that one name had fill the other's. */
+SHARED void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
+                          const tfn__blanks *b)
+{
+    tfn__text t = tfn__text_in(to, size);
+    tfn__put(&t, prefix);
+    for (; *form; form++) {
+        if (*form == '#') tfn__put_int(&t, NULL, b->layer, NULL);
+        else if (*form == '*') tfn__put(&t, b->last);
+        else tfn__put_bytes(&t, form, 1);
+    }
+    tfn__end(&t);
+}
+
+/* The rule is one of this model. */
+static bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
+{
+    if ((r->form & TFN_FORM_GATED) && tfn__gate_of(d->activation) == d->activation) return false;
+    return !(r->form & TFN_FORM_APART) || d->separate_source;
+}
+
+/* The rows of a family itself, without those of the one that it is like. Which of them hold is
+ * asked the other way round in both directions: a parameter has one rule, the first that holds; a
+ * tensor may have several, of which each looks for a parameter of its own. OPT's
+ *
+ *     decoder.layers.#.self_attn_layer_norm.*
+ *
+ * is the norm in front of the attention in all its models but one, and that behind it in the one of
+ * 350 M: a model has either decoder.#.self.norm_in or decoder.#.self.norm. */
+static const tfn_tensor_rule *tfn__rules_of(const tfn_family *family)
+{
+    static const tfn_tensor_rule none = { NULL, NULL, 0, 0, 0, 0 };
+    if (family->tensors) return family->tensors;
+    return &none;
+}
+
+/* The rule by which a model of these options gets its parameter of this name, the first that holds;
+ * NULL: none. */
+SHARED const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const tfn_model_desc *d,
+                                               const char *name, tfn__blanks *b)
+{
+    for (const tfn_tensor_rule *r = tfn__rules_of(family); r->theirs; r++)
+        if (r->ours && tfn__rule_holds(r, d) && tfn__has_form(r->ours, name, b)) return r;
+    if (!family->like) return NULL;
+    return tfn__tensor_rule(family->like, d, name, b);
+}
+
+/* -- files ----------------------------------------------------------------------------------- */
+
+/* The first error of a file becomes the import's. */
+static bool tfn__import_fine(tfn_import *x, const tfn_file *f)
+{
+    if (x->error.status == TFN_OK && f->error.status != TFN_OK) x->error = f->error;
+    return x->error.status == TFN_OK;
+}
+
+/* FOLDER/NAME, of at most `size` bytes. */
+SHARED void tfn__folder_path(tfn_error *e, char *path, size_t size, const char *folder,
+                             const char *name)
+{
+    tfn__text t = tfn__text_in(path, size);
+    const size_t n = tfn__length(folder);
+    tfn__put(&t, folder);
+    if (n && folder[n - 1] != '/') tfn__put(&t, "/");
+    tfn__put(&t, name);
+    tfn__end(&t);
+    if (t.used >= t.size)
+        tfn__fail(e, TFN_BAD_FILE, "import", "the folder's path has %d bytes, the limit is %d",
+                  (int64_t)n, (int64_t)size - 256);
+}
+
+/* For the next file that is opened. One path is in use at a time: an index has read all that it
+ * will when a part is opened. */
+static void tfn__import_path(tfn_import *x, const char *name)
+{
+    tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, name);
+}
+
+/* Close what is open, and begin with another file. */
+static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
+{
+    tfn_file_close(f);
+    TFNORM_MEMSET(f, 0, sizeof *f);
+    tfn__import_path(x, name);
+    f->path = x->path;
+    return f;
+}
+
+/* All of config.json, which stays in memory until the file is closed. A text in memory is used
+ * where it is. What is no JSON is found here, before any rule reads it. False: an error. */
+static bool tfn__read_config(tfn_import *x)
+{
+    tfn_file *f = &x->file;
+    tfn__arena a;
+    x->text = (const uint8_t *)x->config;
+    x->text_size = x->config_size;
+    if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return false;
+    if (x->folder && tfn__begin(tfn__import_file(x, f, "config.json"), false)) {
+        if (f->used > TFN__HEADER_MOST)
+            tfn__file_fail(f, TFN_TOO_LARGE, "it has %d bytes, the limit is %d", NULL,
+                           (int64_t)f->used, TFN__HEADER_MOST);
+        if (tfn__fine(f)) a = tfn__work_of(f, (size_t)f->used + TFN__ALIGN);
+        if (tfn__fine(f)) f->header = tfn__take(&a, (size_t)f->used, 1, &f->error);
+        tfn__file_get(f, 0, f->header, f->used);
+        x->text = f->header;
+        x->text_size = (size_t)f->used;
+    }
+    if (tfn__import_fine(x, f)) tfn__check_config(x);
+    return x->error.status == TFN_OK;
+}
+
+/* The same of a model: its family is known, and so is each key. */
+static void tfn__open_config(tfn_import *x)
+{
+    if (!tfn__read_config(x)) return;
+    tfn__find_family(x);
+    tfn__check_keys(x);
+}
+
+/* model.safetensors; where it is not there, the index of its parts, which are opened one at a time
+ * as tensors are asked for. Parts hold layers in order, and so does a model: few are opened
+ * twice. */
+static void tfn__open_weights(tfn_import *x)
+{
+    if (!x->folder || x->error.status != TFN_OK) return;
+    x->part[0] = 0;
+    tfn_file_open(tfn__import_file(x, &x->file, "model.safetensors"));
+    if (x->file.error.status == TFN_BAD_FILE) {
+        tfn__import_file(x, &x->index, "model.safetensors.index.json");
+        if (tfn_index_open(&x->index) == TFN_OK) {
+            TFNORM_MEMSET(&x->file, 0, sizeof x->file);
+            return;
+        }
+        if (x->index.error.status != TFN_BAD_FILE) tfn__import_fine(x, &x->index);
+        tfn__import_path(x, "model.safetensors");
+    }
+    tfn__import_fine(x, &x->file);
+}
+
+/* One of the caller's files. Names are in order within a file, so that few are read to find one. */
+static tfn_file *tfn__given_file_with(tfn_import *x, const char *name, tfn_tensor *t)
+{
+    for (int32_t i = 0; i < x->count; i++) {
+        if (tfn_file_find(x->files + i, name, t)) return x->files + i;
+        if (!tfn__import_fine(x, x->files + i)) return NULL;
+    }
+    return NULL;
+}
+
+/* The file that has a tensor of this name; NULL: none, or an error. */
+static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
+{
+    char part[sizeof x->part];
+    if (!x->folder) return tfn__given_file_with(x, name, t);
+    if (x->index.header) {
+        if (!tfn_file_text(&x->index, name, part, sizeof part)) return NULL;
+        if (!tfn__equal(part, x->part)) {
+            tfn_file_open(tfn__import_file(x, &x->file, part));
+            TFNORM_MEMCPY(x->part, part, sizeof part);
+        }
+    }
+    if (tfn__import_fine(x, &x->file) && tfn_file_find(&x->file, name, t)) return &x->file;
+    return NULL;
+}
+
+/* -- weights --------------------------------------------------------------------------------- */
+
+/* Outputs of the tensor: those of all parts, which are equally many. Fused matrices whose queries
+ * are more than their keys would want an offset instead; no family here has one. */
+SHARED int64_t tfn__outputs(const tfn__match *c)
+{
+    return (int64_t)c->info.cols * tfn__max(c->rule->parts, 1);
+}
+
+static void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, int64_t found,
+                            int64_t wanted)
+{
+    if (x->error.status != TFN_OK) return;
+    tfn__fail_name(&x->error, TFN_BAD_SHAPE, "import", text, name);
+    x->error.found = found;
+    x->error.wanted = wanted;
+}
+
+/* The shape is what the rule and the parameter say: (out, in) or (in, out), a vector (out). A table
+ * of positions may have more rows than the model. */
+static void tfn__check_match(tfn_import *x, const tfn__match *c)
+{
+    const tfn_tensor *t = &c->tensor;
+    const bool vector = c->info.rows == 1 && t->rank == 1;
+    const bool turned = !vector && (c->rule->form & TFN_FORM_TRANSPOSED);
+    const bool table = tfn__equal(c->info.name, "decoder.position.weight")
+                    || tfn__equal(c->info.name, "encoder.position.weight");
+    int64_t shape[2];
+    shape[turned] = (int64_t)c->info.rows + c->rule->first;
+    shape[!turned] = tfn__outputs(c);
+    if (vector) shape[0] = shape[1];
+    if (t->rank != 2 && !vector) tfn__bad_tensor(x, "%s has rank %d, not %d", t->name, t->rank, 2);
+    if (!tfn__has_values(t->dtype))
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "%s has a dtype that is not read",
+                       t->name);
+    for (int k = 0; k < t->rank; k++) {
+        if (x->error.status != TFN_OK) return;
+        if (t->shape[k] == shape[k] || (table && k == 0 && t->shape[k] > shape[k])) continue;
+        tfn__bad_tensor(x, "%s has a side of %d, %d is wanted", t->name, t->shape[k], shape[k]);
+    }
+}
+
+/* The tensor of the rule, under a name with these blanks: four names are tried, with the prefix or
+ * without, in the words of today or of 2018. */
+static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, const tfn__blanks *b)
+{
+    char name[sizeof c->tensor.name];
+    tfn__put_form(name, sizeof name, prefix, c->rule->theirs, b);
+    c->file = tfn__file_with(x, name, &c->tensor);
+    return c->file != NULL;
+}
+
+/* Where parameter i is; false: it has no tensor, which is an error, or there is none of that
+ * number. Files of a model with a head have the family's prefix in front of all that is not the
+ * head, files of the body alone lack it: both names are tried. */
+static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__match *c)
+{
+    char name[sizeof c->tensor.name];
+    tfn__blanks blanks;
+    tfn__blanks old;
+    if (x->error.status != TFN_OK || !tfn_model_param(m, i, &c->info)) return false;
+    c->rule = tfn__tensor_rule(x->family, &m->desc, c->info.name, &blanks);
+    if (!c->rule) {
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the family has no tensor for %s",
+                       c->info.name);
+        return false;
+    }
+    old = blanks;
+    old.last = "beta";
+    if (tfn__equal(blanks.last, "weight")) old.last = "gamma";
+    if (!tfn__find_named(x, c, x->family->prefix, &blanks) && !tfn__find_named(x, c, NULL, &blanks)
+        && !tfn__find_named(x, c, x->family->prefix, &old) && !tfn__find_named(x, c, NULL, &old)) {
+        tfn__put_form(name, sizeof name, NULL, c->rule->theirs, &blanks);
+        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the files have no tensor %s", name);
+    }
+    if (x->error.status == TFN_OK) tfn__check_match(x, c);
+    c->table = TFN__PACKS && m->weights[i].table;
+    if (!i) x->dtype = c->tensor.dtype;
+    return x->error.status == TFN_OK;
+}
+
+/* Where channel i of a head stands in a file whose channels that turn come first: ours are j and
+ * j + D/2 for j < r/2, theirs j and j + r/2; the rest keep their order. Of D = 8, r = 4 ours are
+ * theirs 0 1 4 5 2 3 6 7. Scores do not feel it, for queries and keys are in the same order. */
+static int64_t tfn__turning_at(int64_t i, int64_t size, int64_t turning)
+{
+    const int64_t half = size / 2;
+    const int64_t pairs = turning / 2;
+    const bool second = i >= half;
+    if (!turning) return i;
+    if (second && i - half < pairs) return i - half + pairs;
+    if (!second && i < pairs) return i;
+    if (second) return turning + (half - pairs) + (i - half - pairs);
+    return turning + (i - pairs);
+}
+
+/* Where output i of the parameter stands among those of the tensor. */
+SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i)
+{
+    const int64_t size = tfn__head_size(d);
+    const int64_t head = i / size;
+    const uint32_t form = c->rule->form;
+    int64_t channel = i % size;
+    if (!(form & (TFN_FORM_BY_HEAD | TFN_FORM_TURNING)))
+        return (int64_t)c->rule->part * c->info.cols + i;
+    if (form & TFN_FORM_TURNING) channel = tfn__turning_at(channel, size, d->rotary_size);
+    if (form & TFN_FORM_BY_HEAD)
+        return (head * c->rule->parts + c->rule->part) * size + channel;
+    return head * size + channel;
+}
+
+/* Read `count` values from value `first` on to every `step`-th place. What fails stays in the
+ * file's error, which the caller asks for after the tensor. */
+static void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int64_t count,
+                              int64_t step)
+{
+    float some[TFN__CHUNK];
+    if (step == 1) {
+        tfn_file_read(c->file, &c->tensor, to, first, count);
+        return;
+    }
+    for (int64_t at = 0; at < count; at += TFN__CHUNK) {
+        int64_t n = count - at;
+        if (n > TFN__CHUNK) n = TFN__CHUNK;
+        tfn_file_read(c->file, &c->tensor, some, first + at, n);
+        for (int64_t i = 0; i < n; i++) to[(at + i) * step] = some[i];
+    }
+}
+
+/* A matrix that stands in the file as (out, in). */
+static bool tfn__is_turned(const tfn__match *c)
+{
+    return c->info.rows > 1 && (c->rule->form & TFN_FORM_TRANSPOSED);
+}
+
+/* A tile of a parameter, to (t->rows, t->cols): of a matrix (out, in) output by output, else row by
+ * row, and where outputs are in another order, which only vectors are, one by one. An output is a
+ * row of the file and a column here, each value in another line of the cache; the next outputs find
+ * those lines there, since as many lines as a matrix has rows fit into it. */
+static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const tfn__tile *t,
+                           float *to)
+{
+    const bool ordered = c->rule->form & (TFN_FORM_BY_HEAD | TFN_FORM_TURNING);
+    const int64_t rows = c->info.rows;
+    const int64_t line = tfn__outputs(c);
+    const int64_t part = (int64_t)c->rule->part * c->info.cols;
+    if (tfn__is_turned(c)) {
+        for (int64_t i = 0; i < t->cols; i++)
+            tfn__read_strided(c, to + i, tfn__output_at(c, d, t->col + i) * rows + t->row, t->rows,
+                              t->cols);
+    } else if (ordered) {
+        for (int64_t i = 0; i < t->cols; i++)
+            tfn__read_strided(c, to + i, tfn__output_at(c, d, t->col + i), 1, 1);
+    } else {
+        for (int64_t i = 0; i < t->rows; i++)
+            tfn__read_strided(c, to + i * t->cols, (t->row + i + c->rule->first) * line + part
+                              + t->col, t->cols, 1);
+    }
+}
+
+#ifdef TFN__QUANT
+/* All tiles, or up to the first that cannot be read. Bits of Q4 are or-ed, so all begin as 0. */
+static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
+{
+    const tfn__packed p = { c->info.weights, c->table, c->info.rows, c->info.cols };
+    float some[TFN__TILE];
+    tfn__tile t;
+    TFNORM_MEMSET(c->info.packed, 0, c->info.bytes);
+    for (int32_t row = 0; row < p.rows; row += t.rows) {
+        for (int32_t col = 0; col < p.cols; col += t.cols) {
+            t = tfn__packed_tile(&p, tfn__is_turned(c), row, col);
+            tfn__read_tile(c, d, &t, some);
+            if (!tfn__fine(c->file)) return;
+            tfn__pack_tile(c->info.packed, &p, &t, some);
+        }
+    }
+}
+#endif
+
+/* The values of a parameter. */
+static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
+{
+    const tfn__tile all = { 0, 0, c->info.rows, c->info.cols };
+#ifdef TFN__QUANT
+    if (c->info.weights) {
+        tfn__read_tiles(c, d);
+        return;
+    }
+#endif
+    tfn__read_tile(c, d, &all, c->info.data);
+}
+
+/* Find a parameter by its name. */
+SHARED bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_info *info)
+{
+    for (int32_t i = 0; tfn_model_param(m, i, info); i++)
+        if (tfn__equal(info->name, name)) return true;
+    return false;
+}
+
+/* A tensor of this name has a place in the model, or is none of its weights. Several rules may know
+ * it, for parts of it, or for models that have it in different places. */
+static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const char *name)
+{
+    char ours[sizeof ((tfn_param_info *)0)->name];
+    tfn_param_info info;
+    tfn__blanks blanks;
+    for (const tfn_tensor_rule *r = tfn__rules_of(family); r->theirs; r++) {
+        if (!tfn__has_form(r->theirs, name, &blanks)) continue;
+        if (!r->ours || (r->form & TFN_FORM_SPARE)) return true;
+        tfn__put_form(ours, sizeof ours, NULL, r->ours, &blanks);
+        if (tfn__named_param(m, ours, &info)) return true;
+    }
+    return family->like && tfn__has_place(family->like, m, name);
+}
+
+/* A bias that the options know nothing of, or a layer too many, would else be lost without a word.
+ */
+static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *name)
+{
+    const char *bare = name;
+    if (x->family->prefix && !tfn__begins(&bare, x->family->prefix)) bare = name;
+    if (tfn__has_place(x->family, m, bare)) return;
+    tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import",
+                   "the files have a tensor %s, for which the model has no place", name);
+}
+
+static void tfn__check_tensors_of(tfn_import *x, const tfn_model *m, tfn_file *f)
+{
+    tfn_tensor t;
+    for (int32_t i = 0; tfn_file_tensor(f, i, &t); i++)
+        if (x->error.status == TFN_OK) tfn__check_tensor(x, m, t.name);
+}
+
+/* Of all files; of parts, the index names them. */
+static void tfn__check_all(tfn_import *x, const tfn_model *m)
+{
+    char name[TFN__NAME_ROOM];
+    tfn__reader r;
+    if (!x->folder)
+        for (int32_t i = 0; i < x->count; i++) tfn__check_tensors_of(x, m, x->files + i);
+    else if (!x->index.header)
+        tfn__check_tensors_of(x, m, &x->file);
+    for (bool more = tfn__texts_open(&x->index, &r); more; more = tfn__json_more(&r, '}')) {
+        tfn__next_text(&r, name);
+        if (x->error.status == TFN_OK) tfn__check_tensor(x, m, name);
+    }
+}
+
+/* -- both ------------------------------------------------------------------------------------ */
+
+/* An import holds files open only within a call; the caller's own stay open. What was read of
+ * config.json is the file's memory, and gone with it. */
+static void tfn__import_close(tfn_import *x)
+{
+    tfn_file_close(&x->file);
+    tfn_file_close(&x->index);
+    x->text = NULL;
+}
+
+/* The context that the caller wants, where the model has it, of a source as well: a table of
+ * positions ends, and who turns by angles never seen in training writes nonsense. Who wants more
+ * all the same sets it behind tfn_import_peek. */
+static void tfn__want_context(tfn_import *x, tfn_model_desc *d, int32_t wanted)
+{
+    if (x->error.status != TFN_OK || !wanted) return;
+    if (wanted > d->context)
+        tfn__fail(&x->error, TFN_BAD_OPTION, "import", "context is %d; the model's is at most %d",
+                  wanted, d->context);
+    else d->context = wanted;
+    d->source_context = (int32_t)tfn__min(d->source_context, d->context);
+}
+
+TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
+{
+    tfn_model_desc d;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    if (!tfn__given(&x->error, "import", "desc", desc)) return x->error.status;
+    d = *desc;
+    tfn__open_config(x);
+    if (x->error.status == TFN_OK) tfn__apply_keys(x, &d, x->family);
+    if (d.head != TFN_HEAD_SEQUENCE) d.classes = 0;         /* files count them all the same */
+    tfn__want_context(x, &d, desc->context);
+    tfn__import_close(x);
+    if (x->error.status == TFN_OK) *desc = d;
+    return x->error.status;
+}
+
+/* As snprintf: the bytes of the whole value, of which those that fit are stored.
+ *
+ * What a forward needs is options, which rows set. What stands here is for who uses the model: with
+ * which token a decoder starts and ends, names of classes. Such keys are many, and no two programs
+ * want the same, so they have no places in a struct: the caller names the one that he wants. The
+ * file is read anew for each, for nothing of it stays in memory behind a call; it has a few
+ * kilobytes. A model's family need not be known: generation_config.json names none. */
+TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, size_t size)
+{
+    tfn__text t = tfn__text_in(text, size);
+    tfn__reader r;
+    tfn__end(&t);                       /* empty, whatever follows */
+    if (!x) return 0;
+    tfn__no_error(&x->error);
+    if (!tfn__given(&x->error, "import", "key", key)) return 0;
+    if (tfn__read_config(x)) {
+        r = tfn__read_from(x->text, x->text_size);
+        if (tfn__config_find(&r, key)) {
+            tfn__json_space(&r);
+            if (tfn__peek(&r) != 'n') tfn__put_config_value(&t, r);        /* of JSON null alone */
+        }
+    }
+    tfn__end(&t);
+    tfn__import_close(x);
+    return t.used;
+}
+
+/* As a file's weights alone: step 0, no moments, no profile to come. What a method would find out
+ * in its first batch, such as Admin's scales, is in the weights of those who trained it. */
+static void tfn__begin_anew(tfn_model *m)
+{
+    double state[TFN__SAVED_COUNT] = { 0 };
+    state[TFN__SAVED_PROFILED] = 1;
+    state[TFN__SAVED_LOSS_SCALE] = (double)m->desc.loss_scale;
+    *m = tfn__model_after(m, state);
+    tfn__clear(m->moments, tfn__moments_floats(m));
+}
+
+TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
+{
+    tfn__match c;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    if (!tfn__given(&x->error, "import", "model", m)) return x->error.status;
+    tfn__made(&m->error, "model", m->weights);
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
+    tfn__open_config(x);
+    tfn__open_weights(x);
+    if (x->error.status == TFN_OK) tfn__check_all(x, m);
+    for (int32_t i = 0; tfn__match_param(x, m, i, &c);) i++;             /* all are there */
+    if (x->error.status == TFN_OK) tfn__begin_anew(m);
+    for (int32_t i = 0; tfn__match_param(x, m, i, &c); i++) {
+        tfn__read_match(&c, &m->desc);
+        if (!tfn__import_fine(x, c.file))
+            tfn__fail(&m->error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
+    }
+    tfn__import_close(x);
+    return x->error.status;
+}
+
+#ifndef TFNORM_NO_MALLOC
+/* The import is on the stack, its path too: an error keeps the caller's path instead. */
+TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn_model_desc *with)
+{
+    tfn_import x;
+    tfn_model_desc d;
+    if (!m) return TFN_NULL;
+    TFNORM_MEMSET(m, 0, sizeof *m);
+    if (!tfn__given(&m->error, "import", "folder", folder)) return m->error.status;
+    TFNORM_MEMSET(&x, 0, sizeof x);
+    TFNORM_MEMSET(&d, 0, sizeof d);
+    x.folder = folder;
+    d.inference = true;
+    d.threads = 1;
+    if (with) d = *with;
+    tfn_import_peek(&x, &d);
+    if (!with) d.context = (int32_t)tfn__min(d.context, 1024);
+    d.blank = true;
+    if (x.error.status == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK) {
+        m->desc.blank = with && with->blank;
+        if (tfn_import_weights(&x, m) != TFN_OK) tfn_model_free(m);     /* half a model is none */
+    }
+    if (x.error.status == TFN_OK) return m->error.status;
+    m->error = x.error;
+    m->error.path = folder;
+    return m->error.status;
+}
+#endif
+TFN__SMALL_END
+#endif

@@ -1,0 +1,45 @@
+#ifndef TFN__IMPORT_H
+#define TFN__IMPORT_H
+#include "../ground/ground.h"
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+
+/* A config.json has a few kilobytes and a family some thirty rules: each rule reads the text from
+ * its begin, which needs no tree in memory and no second form of the values. Of a key that stands
+ * there twice the first counts. */
+enum {
+    TFN__VALUE_ROOM = 128,              /* bytes of a value; longer ones are cut, and fit nothing */
+    TFN__CONFIG_DEPTH = 16              /* objects in objects */
+};
+
+enum { TFN__HUB_ACTIVATIONS = 9 };
+extern SHARED const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3];
+SHARED const char *tfn__hub_activation(const char *name, tfn_key_form form);
+SHARED void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window);
+SHARED bool tfn__is_rule(const tfn_key_rule *k);
+
+/* Names are few and short, and each is looked at a few times for each tensor: a hundred layers take
+ * a tenth of a second. So forms are compared as they stand, and no table of names is made.
+ *
+ * What stands for '#' and '*' in a name: */
+typedef struct tfn__blanks { int32_t layer; const char *last; } tfn__blanks;
+SHARED void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
+                          const tfn__blanks *b);
+SHARED const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const tfn_model_desc *d,
+                                               const char *name, tfn__blanks *b);
+SHARED void tfn__folder_path(tfn_error *e, char *path, size_t size, const char *folder,
+                             const char *name);
+
+/* A parameter and where its values are. */
+typedef struct tfn__match {
+    tfn_param_info info;
+    const tfn_tensor_rule *rule;
+    tfn_file  *file;
+    tfn_tensor tensor;
+    bool       table;           /* of packed ones: see tfn__packed */
+} tfn__match;
+SHARED int64_t tfn__outputs(const tfn__match *c);
+SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i);
+SHARED bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_info *info);
+#endif
+#endif /* TFN__IMPORT_H */

@@ -1,0 +1,617 @@
+#include "columns.h"
+#include "../ground/ground.h"
+#include "../ground/math.h"
+#include "blocks.h"
+
+/* Norms of rows are kernels, with a copy per instruction set: see the second half of this section,
+ * and `reference` for LayerNorm, RMSNorm and softmax in plain lines. The first half has what few
+ * models use, once for all instruction sets: norms of single values (DyT and its siblings),
+ * SeeDNorm, and norms of columns over a batch (BatchNorm, PowerNorm). */
+
+/* A build without training, which has LayerNorm and RMSNorm only, is spared groups and parts. */
+SHARED ptrdiff_t tfn__norm_groups(const tfn_norm_args *p)
+{
+    if (!TFN__ALL) return 1;
+    return tfn__max(p->groups, 1);
+}
+
+/* How many of a group's n features the statistics are of: fewer in pRMSNorm (Zhang & Sennrich
+ * 2019). */
+SHARED ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
+{
+    const bool rms = p->kind == TFN_NORM_RMS || p->kind == TFN_NORM_RMS_OUTSIDE;
+    if (TFN__ALL && rms && p->part > 0) return tfn__min(p->part, n);
+    return n;
+}
+
+/* Kinds that take the mean away; the others leave it in. */
+static bool tfn__norm_centered(const tfn_norm_args *p)
+{
+    return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
+           || p->kind == TFN_NORM_ABSMAX;
+}
+
+#ifndef TFNORM_NO_TRAINING
+
+/* Which of the forms above this norm has. A mean that counts as a constant (detach_mean, Xu et al.
+ * 2019) sends nothing back. */
+SHARED int tfn__gain_form(const tfn_norm_args *p)
+{
+    if (p->kind == TFN_NORM_ADA) return TFN__GAIN_ADA;
+    if (p->offset) return TFN__GAIN_OFFSET;
+    return TFN__GAIN_AS_IS;
+}
+
+SHARED int tfn__shift_form(const tfn_norm_args *p)
+{
+    if (p->kind == TFN_NORM_CRMS) return TFN__SHIFT_SUM;
+    if (tfn__norm_centered(p) && !p->detach_mean) return TFN__SHIFT_MEAN;
+    return TFN__SHIFT_NONE;
+}
+
+/* The features that rstd is not of only scale by it: dx = rstd * g. */
+SHARED void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
+{
+    const float unit = p->offset ? (float)1 : (float)0;
+    for (ptrdiff_t c = row->count; c < row->n; c++) {
+        float g = row->dy[c];
+        if (row->gain) g = g * (unit + row->gain[c]);
+        g = row->rstd * g;
+        if (p->add) g = row->dx[c] + g;
+        row->dx[c] = g;
+    }
+}
+#endif
+
+/* Gradients of parameters are chains over the rows: they start from 0, or from what is there. */
+SHARED void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
+{
+    if (!dx || add) return;
+    for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
+}
+
+/* Element c of a bias or of means that may be absent. */
+SHARED float tfn__bias_or_0(const float *bias, ptrdiff_t c)
+{
+    if (!bias) return 0;
+    return bias[c];
+}
+
+#ifdef TFN__EXTRA_NORMS
+/* -- norms that few models have ---------------------------------------------------------------
+ * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
+ * everywhere. tanh, erf, exp and the sums of whole rows are the kernels'. */
+
+/* Values or columns that go together: a multiple of 16, so that a block begins in lane 0. */
+#define TFN__BLOCK 64
+
+/* Element c of a gain or a bias that may be absent; so may alpha and shift of DyT. */
+static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
+{
+    if (!gain) return 1;
+    return gain[c];
+}
+/* -- norms of single values: y = gain * f(alpha*x + shift) + bias -------------------------------
+ * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. No statistics: f, which is
+ * odd and levels off, takes the place of the division by them. */
+
+/* x, brought to at most `most` from 0; NaN stays. */
+static float tfn__clip(float x, float most)
+{
+    if (x > most) return most;
+    if (x < -most) return -most;
+    return x;
+}
+
+/* atan(x) = -atan(-x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)): the first two
+ * bring x into 0..1, the third to at most tan(pi/12) from 0, where 15 terms of the series
+ * x - x^3/3 + x^5/5 - ... are enough. */
+static double tfn__atan(double x)
+{
+    static const double pi = 3.14159265358979323846;
+    static const double root3 = 1.73205080756887729353;
+    static const double tan15 = 0.26794919243112270647;
+    double offset = 0;
+    double sum = 0;
+    if (x < 0) return -tfn__atan(-x);
+    if (x > 1) return pi/2 - tfn__atan(1/x);
+    if (x > tan15) {
+        offset = pi/6;
+        x = (x*root3 - 1) / (x + root3);
+    }
+    for (int k = 29; k > 0; k -= 2) sum = 1.0/k - x*x*sum;
+    return x*sum + offset;
+}
+
+/* f(z) of the squashes that no kernel computes, and f'(z) in *derivative. Each is odd, rises with
+ * slope 1 or 2/pi at 0 and levels off at +-1. Behind the name: f; f'. */
+static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
+{
+    static const double pi = 3.14159265358979323846;
+    const float a = z < 0 ? -z : z;
+    float v;
+    switch (which) {
+    case TFN_SQUASH_ISRU:                           /* z/sqrt(z^2 + 1); (z^2 + 1)^(-3/2) */
+        v = tfn__clip(z, (float)1e9);               /* its square must stay finite */
+        v = 1 / TFN__SQRT(v*v + 1);
+        *derivative = v*v*v;
+        return tfn__clip(z*v, 1);                   /* beyond 1e9 it exceeds 1 */
+    case TFN_SQUASH_EXP:                            /* sign(z) (1 - exp(-|z|)); exp(-|z|) */
+        v = tfn__clip(a, TFN__TAIL_LOG);            /* beyond, f is +-1 */
+        v = (float)tfn__exp(-(double)v);
+        *derivative = v;
+        if (z < 0) return v - 1;
+        return 1 - v;
+    case TFN_SQUASH_ATAN:                           /* 2/pi atan z; 2/pi / (1 + z^2) */
+        *derivative = (float)(2/pi) / (1 + z*z);
+        return (float)(2/pi * tfn__atan((double)z));
+    case TFN_SQUASH_SIN:                            /* sin z, and cos z, up to a quarter turn */
+        *derivative = 0;
+        if ((double)a < pi/2) *derivative = (float)tfn__cos((double)z);
+        if ((double)a > pi/2) return tfn__clip(z, 1);
+        return (float)tfn__sin((double)z);
+    default:                                        /* softsign: z/(1 + |z|); 1/(1 + |z|)^2 */
+        v = 1 / (1 + a);
+        *derivative = v*v;
+        return z / (1 + a);
+    }
+}
+
+/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent stops at -42, below which the result counts as 0
+ * anyway: an exp further down could be denormal. */
+static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const float *z,
+                                ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        derivative[i] = -(z[i]*z[i]);
+        if (derivative[i] < -TFN__TAIL_LOG) derivative[i] = -TFN__TAIL_LOG;
+    }
+    k->exp(derivative, derivative, n);
+    for (ptrdiff_t i = 0; i < n; i++) derivative[i] *= (float)1.1283791670955126;
+}
+
+/* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on, in columns from c on: f(z), and
+ * unless g is NULL the gradient g = dy*gain*f'(z), where an f'(z) below TFN__TAIL counts as 0.
+ * tanh' = 1 - tanh^2. */
+static void tfn__point_block(const tfn_kernels *k, const tfn_point_args *p, ptrdiff_t at,
+                             ptrdiff_t c, ptrdiff_t n, float *f, float *g)
+{
+    const float alpha = tfn__gain_or_1(p->alpha, 0);
+    const float shift = tfn__bias_or_0(p->shift, 0);
+    float derivative[TFN__BLOCK];
+    derivative[0] = 0;          /* gcc 12 -O1 warns: it does not see that n > 0 */
+    for (ptrdiff_t i = 0; i < n; i++) f[i] = alpha * p->x[at + i] + shift;
+    if (p->squash == TFN_SQUASH_TANH) {
+        k->tanh(f, f, n);
+        for (ptrdiff_t i = 0; i < n; i++) derivative[i] = 1 - f[i]*f[i];
+    } else if (p->squash == TFN_SQUASH_ERF) {
+        if (g) tfn__erf_derivative(k, derivative, f, n);
+        k->erf(f, f, n);
+    } else {
+        for (ptrdiff_t i = 0; i < n; i++) f[i] = tfn__squash(p->squash, f[i], &derivative[i]);
+    }
+
+    if (!g) return;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        if (derivative[i] < TFN__TAIL) derivative[i] = 0;
+        g[i] = p->dy[at + i] * tfn__gain_or_1(p->gain, c + i) * derivative[i];
+    }
+}
+
+/* y = gain * f(alpha*x + shift) + bias: DyT with tanh (Zhu et al. 2025), Derf with erf
+ * (Chen et al. 2025). */
+TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
+{
+    float f[TFN__BLOCK];
+    for (ptrdiff_t r = 0; r < p->rows; r++)
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
+            float *y = p->y + r*p->cols + c;
+            tfn__point_block(k, p, r*p->cols + c, c, n, f, NULL);
+            for (ptrdiff_t i = 0; i < n; i++)
+                y[i] = tfn__gain_or_1(p->gain, c + i) * f[i] + tfn__bias_or_0(p->bias, c + i);
+        }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* With g = dy*gain*f'(z): dx = alpha*g. f(z) is computed again: the forward saves nothing. */
+TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
+{
+    const float alpha = tfn__gain_or_1(p->alpha, 0);
+    float f[TFN__BLOCK];
+    float g[TFN__BLOCK];
+    for (ptrdiff_t r = 0; r < p->rows; r++)
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
+            float *dx = p->dx + r*p->cols + c;
+            tfn__point_block(k, p, r*p->cols + c, c, n, f, g);
+            tfn__start_chains(dx, n, p->add);
+            for (ptrdiff_t i = 0; i < n; i++) dx[i] += alpha * g[i];
+        }
+}
+
+/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them; dgain = sum(dy*f) and
+ * dbias = sum(dy) over the rows. */
+TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p)
+{
+    float f[TFN__BLOCK];
+    float g[TFN__BLOCK];
+    tfn__start_chains(p->dgain, p->cols, p->add_gain);
+    tfn__start_chains(p->dbias, p->cols, p->add_bias);
+    tfn__start_chains(p->dalpha, 1, p->add_alpha);
+    tfn__start_chains(p->dshift, 1, p->add_shift);
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        float sum_gx[16] = { 0 };                   /* of this row; a block begins in lane 0 */
+        float sum_g[16] = { 0 };
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t at = r*p->cols + c;
+            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
+            tfn__point_block(k, p, at, c, n, f, g);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                sum_gx[i % 16] += g[i] * p->x[at + i];
+                sum_g[i % 16] += g[i];
+                if (p->dgain) p->dgain[c + i] += p->dy[at + i] * f[i];
+                if (p->dbias) p->dbias[c + i] += p->dy[at + i];
+            }
+        }
+        if (p->dalpha) *p->dalpha += tfn__take_lanes(sum_gx);
+        if (p->dshift) *p->dshift += tfn__take_lanes(sum_g);
+    }
+}
+#endif
+
+/* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -------------
+ * x, y (rows, cols); alpha, gain, direction (cols); t, z, rstd (rows). */
+
+/* Cai et al. 2025: RMSNorm with a gain that depends on the row, by a number t in (-1, 1) that says
+ * how far the row points in a learned direction. t and rstd are kept. */
+TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
+{
+    const ptrdiff_t cols = p->cols;
+    if (cols <= 0) return;
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        const float *x = p->x + r*cols;
+        const float rstd = 1 / TFN__SQRT(k->dot(x, x, cols) / (float)cols + p->eps);
+        float t = k->dot(x, p->direction, cols);
+        k->tanh(&t, &t, 1);
+        for (ptrdiff_t c = 0; c < cols; c++)
+            p->y[r*cols + c] = (t * p->alpha[c] + p->gain[c]) * (x[c] * rstd);
+        if (p->stats) {
+            p->stats[2*r] = t;
+            p->stats[2*r + 1] = rstd;
+        }
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* Of row r, with g = (t*alpha + gain)*dy: the mean of g*n, and dz = (1 - t^2) sum(dy*alpha*n). */
+static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
+{
+    const float *x = p->x + r*p->cols;
+    const float *dy = p->dy + r*p->cols;
+    const float t = p->stats[2*r];
+    const float rstd = p->stats[2*r + 1];
+    float sum_gn[16] = { 0 };
+    float sum_an[16] = { 0 };
+    for (ptrdiff_t c = 0; c < p->cols; c++) {
+        const float d = dy[c] * (x[c] * rstd);
+        sum_gn[c % 16] += (t * p->alpha[c] + p->gain[c]) * d;
+        sum_an[c % 16] += p->alpha[c] * d;
+    }
+    *mean = tfn__take_lanes(sum_gn) / (float)p->cols;
+    *dz = (1 - t) * (1 + t) * tfn__take_lanes(sum_an);
+}
+
+/* dx = rstd * (g - n*mean(g*n)) + dz*direction: RMSNorm's, and what comes by way of z. */
+TFNORM_API void tfn_seed_backward(const tfn_seed_args *p)
+{
+    if (p->cols <= 0) return;
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        const float *x = p->x + r*p->cols;
+        const float *dy = p->dy + r*p->cols;
+        const float t = p->stats[2*r];
+        const float rstd = p->stats[2*r + 1];
+        float *dx = p->dx + r*p->cols;
+        float mean;
+        float dz;
+        tfn__seed_sums(p, r, &mean, &dz);
+        for (ptrdiff_t c = 0; c < p->cols; c++) {
+            const float g = (t * p->alpha[c] + p->gain[c]) * dy[c];
+            float d = rstd * (g - x[c]*rstd * mean) + dz * p->direction[c];
+            if (p->add) d = dx[c] + d;
+            dx[c] = d;
+        }
+    }
+}
+
+/* dgain = sum(dy*n), dalpha = sum(t*dy*n), ddirection = sum(dz*x), chains over the rows. */
+TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
+{
+    tfn__start_chains(p->dgain, p->cols, p->add_gain);
+    tfn__start_chains(p->dalpha, p->cols, p->add_alpha);
+    tfn__start_chains(p->ddirection, p->cols, p->add_direction);
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        const float *x = p->x + r*p->cols;
+        const float *dy = p->dy + r*p->cols;
+        const float t = p->stats[2*r];
+        const float rstd = p->stats[2*r + 1];
+        float mean;
+        float dz;
+        tfn__seed_sums(p, r, &mean, &dz);
+        for (ptrdiff_t c = 0; c < p->cols; c++) {
+            const float v = dy[c] * (x[c] * rstd);
+            if (p->dgain) p->dgain[c] += v;
+            if (p->dalpha) p->dalpha[c] += t*v;
+            if (p->ddirection) p->ddirection[c] += dz*x[c];
+        }
+    }
+}
+#endif
+
+/* -- norms of columns over a batch: y = gain*n + bias, n = (x - mean)*scale ---------------------
+ * BatchNorm (Ioffe & Szegedy 2015, algorithm 1): mean and 1/sqrt(variance + eps) of a column over
+ * the rows of the batch; without training, the running ones. PowerNorm (Shen et al. 2020): mean 0,
+ * and 1/sqrt(mean(x^2) + eps), of the batch during warm-up, then of the running mean of squares.
+ * The batch's own factor is kept besides, because PowerNorm's backward multiplies by that one.
+ * x, y (batch, time, cols); statistics, gain, bias (cols). A sum over rows has the rows of all
+ * sentences as far as they are no padding.
+ * A block of columns at a time, whose statistics fit into a few KiB of stack, while rows stream by;
+ * each sum is a chain over the rows. */
+
+/* A block of columns while it is worked on: an array has an element per column. */
+typedef struct tfn__columns {
+    ptrdiff_t at;                        /* the block is columns at ... at + n - 1 */
+    ptrdiff_t n;
+    ptrdiff_t count;                     /* rows that count; 0: no statistics of this batch */
+    float gain[TFN__BLOCK];
+    float mean[TFN__BLOCK];
+    float scale[TFN__BLOCK];             /* n = (x - mean)*scale */
+    float square[TFN__BLOCK];            /* of this batch: variance, or mean of squares */
+    float rstd[TFN__BLOCK];              /* 1/sqrt(square + eps), what the backward multiplies by */
+    float dy[TFN__BLOCK];                /* sums of dy, dy*n, h*n */
+    float dyn[TFN__BLOCK];
+    float hn[TFN__BLOCK];
+    float a[TFN__BLOCK];                 /* h = g - a - n*b, g = dy*gain */
+    float b[TFN__BLOCK];
+} tfn__columns;
+
+/* Rows of sentence b that count, the others being padding; and how many count in the batch. */
+static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t b)
+{
+    if (!p->lengths) return p->time;
+    return tfn__min(tfn__max(p->lengths[b], 0), p->time);
+}
+static ptrdiff_t tfn__counted(const tfn_columns_args *p)
+{
+    ptrdiff_t n = 0;
+    for (ptrdiff_t b = 0; b < p->batch; b++) n += tfn__counted_in(p, b);
+    return n;
+}
+
+/* The block from column `at` on. Without training no row counts, and running statistics do. */
+static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdiff_t at,
+                               ptrdiff_t end)
+{
+    b->at = at;
+    b->n = tfn__min(end - at, TFN__BLOCK);
+    b->count = 0;
+    if (p->training) b->count = tfn__counted(p);
+    for (ptrdiff_t c = 0; c < b->n; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
+}
+
+/* Over the rows that count: the mean of (x - mean)^2, or of x where mean is NULL. */
+static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args *p,
+                             const tfn__columns *b)
+{
+    for (ptrdiff_t c = 0; c < b->n; c++) y[c] = 0;
+    for (ptrdiff_t s = 0; s < p->batch; s++) {
+        const float *x = p->x + s*p->time*p->cols + b->at;
+        for (ptrdiff_t t = 0; t < tfn__counted_in(p, s); t++, x += p->cols)
+            for (ptrdiff_t c = 0; c < b->n; c++) {
+                if (mean) y[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
+                else y[c] += x[c];
+            }
+    }
+    for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
+}
+
+/* A running statistic, 0 below TFN__LEAST: that of a column which has become 0 would end as a
+ * denormal number. */
+static float tfn__running(float x)
+{
+    if (x < TFN__LEAST && x > -TFN__LEAST) return 0;
+    return x;
+}
+
+/* What running becomes. BatchNorm: mean, and variance with 1/(T-1) for T rows. PowerNorm: the mean
+ * of squares is the plain mean of all batches during warm-up, and moves on besides, as in the
+ * authors' code; nu waits for the backward. */
+static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
+{
+    const float *first = p->running + b->at;       /* means; PowerNorm's means of squares */
+    const float *second = first + p->cols;         /* variances; nu */
+    const float unbiased = (float)b->count / (float)tfn__max(b->count - 1, 1);
+    float *next = p->next + b->at;
+    float t = 1;
+    if (p->step > 1) t = (float)p->step;
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        float x = first[c];
+        float z = second[c];
+        if (b->count > 0 && p->kind == TFN_NORM_POWER) {
+            if (p->step < p->warmup) x = x * ((t - 1) / t) + b->square[c] / t;
+            x = (float)0.9 * x + (float)0.1 * b->square[c];
+        } else if (b->count > 0) {
+            x = (float)0.9 * x + (float)0.1 * b->mean[c];
+            z = (float)0.9 * z + (float)0.1 * (b->square[c] * unbiased);
+        }
+        next[c] = tfn__running(x);
+        next[p->cols + c] = tfn__running(z);
+    }
+}
+
+/* The statistics of a block, and which of them normalize: those of the batch; running ones where no
+ * row counts, and for PowerNorm after its warm-up. */
+static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
+{
+    const bool power = p->kind == TFN_NORM_POWER;
+    const float *mean = p->running + b->at;
+    const float *square = mean + p->cols;
+    if (power) square = p->running + b->at;
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->mean[c] = 0;
+        if (!power && !b->count) b->mean[c] = mean[c];
+        b->square[c] = square[c];
+    }
+    if (b->count && !power) tfn__column_mean(b->mean, NULL, p, b);
+    if (b->count) tfn__column_mean(b->square, b->mean, p, b);
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
+        b->scale[c] = b->rstd[c];
+        if (power && p->step > p->warmup) b->scale[c] = 1 / TFN__SQRT(square[c] + p->eps);
+    }
+}
+
+/* Keep for the backward: BatchNorm its mean, PowerNorm, which has none, the factor of n in its
+ * place; then both the batch's own factor. */
+static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
+{
+    const float *first = b->mean;
+    if (p->kind == TFN_NORM_POWER) first = b->scale;
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        p->stats[b->at + c] = first[c];
+        p->stats[p->cols + b->at + c] = b->rstd[c];
+    }
+}
+
+/* Columns first ... first + count - 1. Threads share out columns, never rows: so a sum over rows
+ * has one order. Padding is normalized like the rest, though it did not count. */
+TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
+{
+    const ptrdiff_t end = first + count;
+    tfn__columns b;
+    for (ptrdiff_t at = first; at < end; at += b.n) {
+        float bias[TFN__BLOCK];
+        tfn__columns_begin(p, &b, at, end);
+        tfn__columns_moments(p, &b);
+        if (p->training) tfn__columns_next(p, &b);
+        if (p->training) tfn__columns_keep(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) bias[c] = tfn__bias_or_0(p->bias, at + c);
+        for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+            const float *x = p->x + r*p->cols + at;
+            float *y = p->y + r*p->cols + at;
+            for (ptrdiff_t c = 0; c < b.n; c++)
+                y[c] = b.gain[c] * ((x[c] - b.mean[c]) * b.scale[c]) + bias[c];
+        }
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* What the forward normalized with: from stats, or without training from running. */
+static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
+{
+    const float *first = tfn__at(p->stats, b->at);
+    const float *rstd = tfn__at(first, p->cols);
+    if (!p->training) {
+        tfn__columns_moments(p, b);
+        return;
+    }
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->rstd[c] = rstd[c];
+        if (p->kind == TFN_NORM_POWER) {
+            b->mean[c] = 0;
+            b->scale[c] = first[c];
+        } else {
+            b->mean[c] = first[c];
+            b->scale[c] = rstd[c];
+        }
+    }
+}
+
+/* Does row r of (batch, time) count, or is it padding? */
+static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
+{
+    return r % p->time < tfn__counted_in(p, r / p->time);
+}
+
+/* Sums over all rows of dy and dy*n, which are the gradients of bias and gain; over those that
+ * count of h*n with PowerNorm's a and b, by which nu grows. */
+static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
+{
+    tfn__start_chains(b->dy, b->n, false);
+    tfn__start_chains(b->dyn, b->n, false);
+    tfn__start_chains(b->hn, b->n, false);
+    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+        const float *x = p->x + r*p->cols + b->at;
+        const float *dy = p->dy + r*p->cols + b->at;
+        const bool counts = tfn__row_counts(p, r);
+        for (ptrdiff_t c = 0; c < b->n; c++) {
+            const float n = (x[c] - b->mean[c]) * b->scale[c];
+            const float g = dy[c] * b->gain[c];
+            b->dy[c] += dy[c];
+            b->dyn[c] += dy[c] * n;
+            if (counts) b->hn[c] += (g - b->a[c] - n*b->b[c]) * n;
+        }
+    }
+}
+
+/* dx = rstd*h, h = g - a - n*b; in rows that did not count, dx = rstd*g: no statistic moves with
+ * their x. */
+static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns *b)
+{
+    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+        const float *x = p->x + r*p->cols + b->at;
+        const float *dy = p->dy + r*p->cols + b->at;
+        const bool counts = tfn__row_counts(p, r);
+        float *dx = p->dx + r*p->cols + b->at;
+        for (ptrdiff_t c = 0; c < b->n; c++) {
+            const float n = (x[c] - b->mean[c]) * b->scale[c];
+            const float before = p->add ? dx[c] : 0;
+            float h = dy[c] * b->gain[c];
+            if (p->training && counts) h = h - b->a[c] - n*b->b[c];
+            dx[c] = b->rstd[c] * h + before;
+        }
+    }
+}
+
+/* Add a block's sums to the gradient of the gain or the bias, which may be NULL. */
+static void tfn__columns_chain(float *dgain, const float *sum, const tfn__columns *b, bool add)
+{
+    if (!dgain) return;
+    tfn__start_chains(dgain + b->at, b->n, add);
+    for (ptrdiff_t c = 0; c < b->n; c++) dgain[b->at + c] += sum[c];
+}
+
+/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalized.
+ * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows that count. */
+TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
+{
+    const bool power = p->kind == TFN_NORM_POWER && p->training;
+    const ptrdiff_t end = first + count;
+    tfn__columns b;
+    for (ptrdiff_t at = first; at < end; at += b.n) {
+        const float *nu = p->running + p->cols + at;
+        tfn__columns_begin(p, &b, at, end);
+        tfn__columns_again(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            b.a[c] = 0;
+            b.b[c] = 0;
+            if (power) b.b[c] = (float)0.1 * nu[c];
+        }
+        tfn__columns_sums(p, &b);
+
+        /* what the sums are for: PowerNorm's next nu, BatchNorm's a and b */
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            if (power) {
+                p->next[p->cols + at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
+            } else if (b.count > 0) {
+                b.a[c] = b.gain[c] * b.dy[c] / (float)b.count;
+                b.b[c] = b.gain[c] * b.dyn[c] / (float)b.count;
+            }
+        }
+        tfn__columns_chain(p->dgain, b.dyn, &b, p->add_gain);
+        tfn__columns_chain(p->dbias, b.dy, &b, p->add_bias);
+        if (p->dx) tfn__columns_gradient(p, &b);
+    }
+}
+#endif
+#endif

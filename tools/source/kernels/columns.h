@@ -1,0 +1,31 @@
+#ifndef TFN__COLUMNS_H
+#define TFN__COLUMNS_H
+#include "../ground/ground.h"
+
+/* How the gain enters y = gain * n: as it is, as 1 + gain (Gemma), or as AdaNorm's C (1 - k n). */
+enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
+/* What the backward takes away from g besides n*b: nothing, mean(g), or CRMSNorm's b*sum(n). */
+enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
+
+SHARED ptrdiff_t tfn__norm_groups(const tfn_norm_args *p);
+SHARED ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n);
+
+#ifndef TFNORM_NO_TRAINING
+/* One group of one row in the backward. Statistics are of its first `count` features. */
+typedef struct tfn__norm_group {
+    const float *x;
+    const float *dy;
+    const float *gain;                   /* or NULL */
+    float       *dx;
+    ptrdiff_t    n;
+    ptrdiff_t    count;
+    float        mean;
+    float        rstd;
+} tfn__norm_group;
+#endif
+SHARED int tfn__gain_form(const tfn_norm_args *p);
+SHARED int tfn__shift_form(const tfn_norm_args *p);
+SHARED void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row);
+SHARED void tfn__start_chains(float *dx, ptrdiff_t n, bool add);
+SHARED float tfn__bias_or_0(const float *bias, ptrdiff_t c);
+#endif /* TFN__COLUMNS_H */

@@ -1,0 +1,132 @@
+#define TFNORM_FILE "../bodies/bodies.h"
+#include "instances.h"
+#include "../ground/basics.h"
+#include "../ground/math.h"
+#include "columns.h"
+#include "strips.h"
+#include "losses.h"
+#include "blocks.h"
+
+/* One instance of the kernels per instruction set. Contraction is off in all of them.
+ *
+ *   AVX-512, AVX2, NEON, WebAssembly, and plain C alone
+ *                gcc 12 does not make fast loops of these bodies at -O2, so they ask for the parts
+ *                of -O3 that pay, which takes a second less than all of it
+ *   SSE2, FMA128 next to wider sets few processors run them: -O1, which keeps a tile's arrays in
+ *                registers, as -Og would not; clang compiles for size. The 128-bit set with FMA
+ *                must not use wider registers on its own: see TFN__X86_WIDE
+ *   plain C      next to others it is a reference only: -Og
+ *
+ * The bits do not depend on any of this. */
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
+#define TFN__TUNED            /* by gcc's pragmas */
+#endif
+#define TFN__BODY
+#ifdef TFN__X86
+#ifdef TFN__TUNED
+#pragma GCC push_options
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
+TFN__SMALL
+/* plain C: what the tests compare the other sets with */
+#define TFN__USE_PLAIN
+#include TFNORM_FILE
+#undef TFN__USE_PLAIN
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("sse2"))), apply_to = function)
+#elif defined TFN__TUNED && !defined TFN__X86_WIDE
+#pragma GCC optimize("O2", "peel-loops", "split-loops", "vect-cost-model=dynamic")
+#pragma GCC optimize("fp-contract=off")
+#elif defined TFN__TUNED
+#pragma GCC optimize("O1", "fp-contract=off")
+#endif
+/* what every x86-64 has; processors without FMA3 end here */
+#define TFN__USE_SSE2
+#include TFNORM_FILE
+#undef TFN__USE_SSE2
+#ifdef __clang__
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx,fma"))), apply_to = function)
+#elif defined __GNUC__
+#pragma GCC push_options
+#pragma GCC target("avx,fma,prefer-vector-width=128")
+#endif
+/* FMA3 without AVX2: AMD's Piledriver and Steamroller, 2012 to 2014 */
+#define TFN__USE_FMA128
+#include TFNORM_FILE
+#undef TFN__USE_FMA128
+#ifdef __clang__
+#pragma clang attribute pop
+#elif defined __GNUC__
+#pragma GCC pop_options
+#endif
+TFN__SMALL_END
+#ifdef TFN__TUNED
+#pragma GCC pop_options
+#endif
+#endif /* TFN__X86 */
+
+#ifdef TFN__TUNED
+#pragma GCC push_options
+#pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops")
+#pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
+#endif
+/* not x86: plain C may be all there is, and is tuned like a set of vectors */
+#ifndef TFN__X86
+#define TFN__USE_PLAIN
+#include TFNORM_FILE
+#undef TFN__USE_PLAIN
+#endif
+
+/* The wide sets of x86, which need a compiler that knows their instructions (TFN__X86_WIDE). */
+#ifdef TFN__X86_WIDE
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#elif defined __GNUC__
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#define TFN__USE_AVX2
+#include TFNORM_FILE
+#undef TFN__USE_AVX2
+#ifdef __clang__
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#elif defined __GNUC__
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx2,fma")
+#endif
+#define TFN__USE_AVX512
+#include TFNORM_FILE
+#undef TFN__USE_AVX512
+#ifdef __clang__
+#pragma clang attribute pop
+#elif defined __GNUC__
+#pragma GCC pop_options
+#endif
+#endif /* TFN__X86_WIDE */
+
+#ifdef TFN__NEON
+#define TFN__USE_NEON
+#include TFNORM_FILE
+#undef TFN__USE_NEON
+#endif
+#ifdef TFN__WASM
+#define TFN__USE_WASM
+#include TFNORM_FILE
+#undef TFN__USE_WASM
+#endif
+#undef TFN__BODY
+
+#ifdef TFN__TUNED
+#pragma GCC pop_options
+#endif
+#undef TFN__TUNED
+#undef TFN__KC
+#undef TFN__MC
+#undef TFN__NC
+#undef TFN__NR
+#undef TFN__PASS
+#undef TFN__APART
+#undef TFN__FETCH

@@ -1,0 +1,13 @@
+#ifndef TFN__INSTANCES_H
+#define TFN__INSTANCES_H
+#include "../ground/ground.h"
+
+/* The tables of the instruction sets: which of them there are depends on the compiler. */
+extern SHARED const tfn_kernels tfn__kernels_plain;
+extern SHARED const tfn_kernels tfn__kernels_sse2;
+extern SHARED const tfn_kernels tfn__kernels_fma128;
+extern SHARED const tfn_kernels tfn__kernels_avx2;
+extern SHARED const tfn_kernels tfn__kernels_avx512;
+extern SHARED const tfn_kernels tfn__kernels_neon;
+extern SHARED const tfn_kernels tfn__kernels_wasm;
+#endif /* TFN__INSTANCES_H */

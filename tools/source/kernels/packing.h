@@ -1,0 +1,105 @@
+#ifndef TFN__PACKING_H
+#define TFN__PACKING_H
+#include "../ground/ground.h"
+#include "../ground/math.h"
+
+/* A parameter (rows, cols) of a model: a linear map's, whose inputs are the rows, or a table of
+ * words, whose inputs are the columns: what is multiplied with, and what a word's vector is. */
+typedef struct tfn__packed {
+    tfn_weights type;
+    bool        table;
+    int32_t     rows, cols;
+} tfn__packed;
+
+SHARED size_t tfn__packed_bytes(const tfn__packed *p);
+#ifdef TFN__QUANT
+/* Weights of fewer bits. A matrix of k inputs and n outputs lies in panels of 16 outputs, which are
+ * the lanes of the products: a vector holds four inputs of each of its outputs, and one instruction
+ * of most processors multiplies them with four quantized inputs and adds up, output by output. No
+ * sum ever goes across lanes.
+ *
+ *     Q8, a block of a panel:   inputs 0-3 of outputs 0, 1 .. 15 | inputs 4-7 of .. | .. 28-31
+ *     Q4:                       two of these eight groups share 64 bytes: the even one has the
+ *                               lower halves; a half is q + 8
+ *
+ * In bytes, with o the output within the panel and i the input within the block:
+ *
+ *              0 .. 3        4 .. 7              60 .. 63
+ *        0   | o 0, i 0-3  | o 1, i 0-3  |  ..  | o 15, i 0-3   |     group 0
+ *       64   | o 0, i 4-7  | o 1, i 4-7  |  ..  | o 15, i 4-7   |     group 1
+ *       ...
+ *      448   | o 0, i 28-31| o 1, i 28-31|  ..  | o 15, i 28-31 |     group 7
+ *
+ * A vector of AVX-512 is a line of that picture, one of AVX2 half a line, one of 128 bits a
+ * quarter; a board without vectors takes 4 bytes. So one form in memory and in files serves them
+ * all, and nothing is arranged anew when a model is loaded: weights may be read where they lie, in
+ * a file that is mapped into memory, or in flash.
+ *
+ * Blocks of a panel lie one behind the other, then the panels, and behind all of them the scales:
+ * of each panel and block 16 numbers, the upper halves of floats. Eight bits of a scale's fraction
+ * are enough, since the integers are chosen for the scale as it is stored; and to make a float of
+ * it is a shift, on any machine, where a half would want a table or ten instructions.
+ *
+ * What is missing of the last panel and of the last block is 0. BF16 and F16 have no panels: two
+ * bytes each, in the order of the floats that they stand for. */
+enum { TFN__QBLOCK = 32, TFN__QPANEL = 16, TFN__QGROUPS = TFN__QBLOCK / 4,
+       TFN__QROWS = 64 };       /* rows that are quantized at once, before the panels pass by */
+SHARED ptrdiff_t tfn__quant_blocks(ptrdiff_t k);
+SHARED ptrdiff_t tfn__quant_block_bytes(tfn_weights type);
+SHARED ptrdiff_t tfn__quant_scales(tfn_weights type, ptrdiff_t k, ptrdiff_t n);
+
+/* Scales lie in memory as in files, the lower byte first, so that a matrix is the same bytes on
+ * every machine. Numbers of 16 bits without a scale are the machine's own, as floats are. */
+static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
+{
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (uint16_t)(h << 8 | h >> 8);
+#else
+    return h;
+#endif
+}
+/* Four bytes of packed weights as the number that they are where lower bytes come first, so that a
+ * hash is the same on any machine. */
+static TFN__INLINE uint32_t tfn__quant_bits(uint32_t u, tfn_weights type)
+{
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    if (type) u = u << 16 | u >> 16;
+    if (tfn__quant_block_bytes(type)) u = (u & 0xff00ff) << 8 | (u >> 8 & 0xff00ff);
+#endif
+    (void)type;
+    return u;
+}
+static TFN__INLINE float tfn__quant_scale(uint16_t h)
+{
+    return tfn__from_bf16(tfn__quant_little(h));
+}
+SHARED uint16_t tfn__to_bf16(float x);
+SHARED uint16_t tfn__to_f16(float x);
+
+/* The largest |x|, as bits: those of numbers that are not finite are larger than all others. */
+static TFN__INLINE uint32_t tfn__quant_largest(const float *x)
+{
+    uint32_t most = 0;
+    for (int i = 0; i < TFN__QBLOCK; i++) {
+        const uint32_t u = tfn__to_bits(x[i]) & 0x7fffffffu;
+        if (u > most) most = u;
+    }
+    return most;
+}
+#define TFN__QLEAST    0x23800000u      /* bits of 2^-56: a block of smaller numbers is 0 */
+#define TFN__QINFINITE 0x7f800000u
+SHARED void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptrdiff_t b_row);
+
+/* What is packed at once of a matrix (k, n). */
+typedef struct tfn__quant_part {
+    ptrdiff_t k, n;
+    ptrdiff_t input, inputs;            /* from `input` on, a multiple of 32; to its end or another
+                                         * multiple */
+    ptrdiff_t output, outputs;
+} tfn__quant_part;
+SHARED void tfn__quant_pack_part(void *w, tfn_weights type, const tfn__quant_part *p,
+                                 const float *b, ptrdiff_t b_row, ptrdiff_t b_col);
+SHARED void tfn__quant_unpack_lane(float *y, const uint8_t *q, uint16_t scale, tfn_weights type,
+                                   ptrdiff_t lane, ptrdiff_t inputs, ptrdiff_t ld);
+#endif
+#endif /* TFN__PACKING_H */

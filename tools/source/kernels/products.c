@@ -1,0 +1,208 @@
+#include "products.h"
+#include "blocks.h"
+#include "integer_sets.h"
+
+#ifdef TFN__QUANT
+/* -- choice ----------------------------------------------------------------------------------- */
+
+/* All instances have the same bits, so the choice is one of speed alone. A tape asks once, when it
+ * is planned (tfn_tape.quant), and takes what goes with its float kernels. */
+
+/* The kernels of one instruction set, or NULL: this build does not have it, or this processor. See
+ * tfn__kernels_of. */
+SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
+{
+#ifdef TFN__X86
+    if (isa == TFN_QUANT_SSE2) return &tfn__quant_kernels_sse2;
+    if (isa == TFN_QUANT_SSSE3 && __builtin_cpu_supports("ssse3"))
+        return &tfn__quant_kernels_ssse3;
+#endif
+#ifdef TFN__X86_WIDE
+    if (isa == TFN_QUANT_AVX2 && tfn__has_f16c()) return &tfn__quant_kernels_avx2;
+#ifdef TFN__QVNNI
+    if (isa == TFN_QUANT_AVX_VNNI && tfn__has_avx_vnni()) return &tfn__quant_kernels_avx_vnni;
+    if (isa == TFN_QUANT_AVX512_VNNI && __builtin_cpu_supports("avx512vnni"))
+        return &tfn__quant_kernels_avx512_vnni;
+#endif
+#endif
+#ifdef TFN__NEON
+    if (isa == TFN_QUANT_NEON) return &tfn__quant_kernels_neon;
+#endif
+#ifdef TFN__WASM
+    if (isa == TFN_QUANT_WASM) return &tfn__quant_kernels_wasm;
+#endif
+    if (isa == TFN_QUANT_PLAIN) return &tfn__quant_kernels_plain;
+    (void)isa;
+    return NULL;
+}
+
+/* The widest that is there and not wider than `most`, which the enumeration's order says: what x86
+ * has comes before what other processors have, and no build has both. */
+static const tfn_quant_kernels *tfn__quant_up_to(tfn_quant_isa most)
+{
+    for (int isa = (int)most; isa > TFN_QUANT_BEST; isa--) {
+        const tfn_quant_kernels *k = tfn__quant_of((tfn_quant_isa)isa);
+        if (k) return k;
+    }
+    return NULL;
+}
+
+TFNORM_API const tfn_quant_kernels *tfn_quant_kernels_for(tfn_quant_isa isa)
+{
+    if (isa == TFN_QUANT_BEST) return tfn__quant_up_to((tfn_quant_isa)(TFN_QUANT_COUNT - 1));
+    return tfn__quant_of(isa);
+}
+
+/* Those that go with a table of float kernels: of the same width, so that a model that is forced to
+ * an instruction set uses no wider one. */
+SHARED const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k)
+{
+    switch (k->isa) {
+    case TFN_ISA_PLAIN: return tfn__quant_of(TFN_QUANT_PLAIN);
+    case TFN_ISA_SSE2: return tfn__quant_of(TFN_QUANT_SSE2);
+    case TFN_ISA_FMA128: return tfn__quant_of(TFN_QUANT_SSSE3);
+    case TFN_ISA_AVX2: return tfn__quant_up_to(TFN_QUANT_AVX_VNNI);
+    case TFN_ISA_AVX512: return tfn__quant_up_to(TFN_QUANT_AVX512_VNNI);
+    case TFN_ISA_NEON: return tfn__quant_of(TFN_QUANT_NEON);
+    default: return tfn__quant_of(TFN_QUANT_WASM);
+    }
+}
+
+/* -- products of any type --------------------------------------------------------------------- */
+
+/* Q8 and Q4 go to the integer kernels. BF16 and F16 become floats a tile at a time, in the caller's
+ * work, small enough for a cache, and the float kernels multiply: the product is bound by memory
+ * where rows are few, of which it then reads half, and by the float kernels where they are many. */
+
+/* Bytes of such a parameter. */
+SHARED size_t tfn__packed_bytes(const tfn__packed *p)
+{
+    if (p->table) return tfn_quant_bytes(p->type, p->cols, p->rows);
+    return tfn_quant_bytes(p->type, p->rows, p->cols);
+}
+
+/* Write it from floats (rows, cols). Of 16 bits rows and columns stay as they are. */
+SHARED void tfn__pack_param(void *w, const tfn__packed *p, const float *from)
+{
+    if (p->table && tfn__quant_block_bytes(p->type))
+        tfn_quant_pack(w, p->type, from, p->cols, p->rows, 1, p->cols);
+    else
+        tfn_quant_pack(w, p->type, from, p->rows, p->cols, p->cols, 1);
+}
+
+/* y (cols) = scale times row v of a table. */
+SHARED void tfn__packed_row(float *y, const void *w, const tfn__packed *p, ptrdiff_t v, float scale,
+                            const tfn_quant_kernels *kernels)
+{
+    const ptrdiff_t bytes = tfn__quant_block_bytes(p->type);
+    const ptrdiff_t blocks = tfn__quant_blocks(p->cols);
+    const uint8_t *q = (const uint8_t *)w;
+    const ptrdiff_t lane = v % TFN__QPANEL;
+    const ptrdiff_t first = v / TFN__QPANEL * blocks;
+    const uint16_t *scales;
+    scales = (const uint16_t *)(const void *)(q + tfn__quant_scales(p->type, p->cols, p->rows));
+    if (!bytes) kernels->halves(y, (const uint16_t *)w + v * p->cols, p->cols, p->type);
+    else for (ptrdiff_t b = 0; b < blocks; b++)
+        tfn__quant_unpack_lane(y + b * TFN__QBLOCK, q + (first + b) * bytes,
+                               scales[(first + b) * TFN__QPANEL + lane], p->type, lane,
+                               tfn__min(p->cols - b * TFN__QBLOCK, TFN__QBLOCK), 1);
+    for (ptrdiff_t i = 0; i < p->cols; i++) y[i] *= scale;
+}
+
+/* Floats of n bytes. */
+static ptrdiff_t tfn__quant_floats(ptrdiff_t bytes) { return (bytes + 63) / 64 * 16; }
+
+/* Rows are quantized QROWS at a time, so that work does not grow with them. Here is how many floats
+ * that takes, and where q, scales and sums lie in them. */
+static ptrdiff_t tfn__quant_rows_work(ptrdiff_t m, ptrdiff_t k)
+{
+    const ptrdiff_t blocks = tfn__min(m, TFN__QROWS) * tfn__quant_blocks(k);
+    return tfn__quant_floats(blocks * TFN__QBLOCK) + 2 * tfn__quant_floats(blocks * 4);
+}
+static tfn_quant_rows tfn__quant_rows_in(float *work, ptrdiff_t m, ptrdiff_t k)
+{
+    const ptrdiff_t blocks = tfn__min(m, TFN__QROWS) * tfn__quant_blocks(k);
+    tfn_quant_rows r;
+    r.q = (int8_t *)(void *)work;
+    r.scale = work + tfn__quant_floats(blocks * TFN__QBLOCK);
+    r.sum = (int32_t *)(void *)(r.scale + tfn__quant_floats(blocks * 4));
+    return r;
+}
+
+TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrdiff_t m,
+                                    ptrdiff_t n, ptrdiff_t k)
+{
+    const ptrdiff_t rows = tfn__min(k, TFN__QTILE_K);
+    const ptrdiff_t cols = tfn__min(n, TFN__QTILE_N);
+    if (!f || tfn_quant_bytes(type, k, n) == 0) return 0;
+    if (tfn__quant_block_bytes(type)) return tfn__quant_rows_work(m, k);
+    return rows * cols + f->matmul_work(m, cols, rows);
+}
+
+/* Q8 and Q4: rows are quantized, then the panels pass by. */
+static void tfn__quant_integers(const tfn_quant_kernels *i, const tfn_quant_args *p, float *work)
+{
+    const tfn_quant_rows r = tfn__quant_rows_in(work, p->m, p->k);
+    for (ptrdiff_t row = 0; row < p->m; row += TFN__QROWS) {
+        tfn_quant_args t = *p;
+        t.m = tfn__min(p->m - row, TFN__QROWS);
+        t.c += row * p->c_ld;
+        if (t.start) t.start += row * p->start_ld;
+        i->rows(&r, p->a + row * p->a_ld, t.m, p->k, p->a_ld);
+        i->product(&t, &r);
+    }
+}
+
+/* A tile of w as floats: inputs q ... q + t->k - 1 of outputs j ... j + t->n - 1 of the product. */
+static void tfn__quant_tile_of(tfn_matmul_args *t, const tfn_quant_kernels *i,
+                               const tfn_quant_args *p, ptrdiff_t q, ptrdiff_t j, float *tile)
+{
+    const uint16_t *w = (const uint16_t *)p->w;
+    t->b = tile;
+    if (p->table) {
+        t->b_row = 1;
+        t->b_col = t->k;
+        for (ptrdiff_t r = 0; r < t->n; r++)
+            i->halves(tile + r * t->k, w + (p->first + j + r) * p->k + q, t->k, p->type);
+        return;
+    }
+    t->b_row = t->n;
+    t->b_col = 1;
+    for (ptrdiff_t r = 0; r < t->k; r++)
+        i->halves(tile + r * t->n, w + (q + r) * p->outputs + p->first + j, t->n, p->type);
+}
+
+/* BF16 and F16: tile after tile. The chains over inputs go on from tile to tile. */
+static void tfn__quant_floating(const tfn_kernels *f, const tfn_quant_kernels *i,
+                                const tfn_quant_args *p, float *work)
+{
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.m = p->m;
+    t.a_row = p->a_ld;
+    t.a_col = 1;
+    t.c_ld = p->c_ld;
+    for (ptrdiff_t j = 0; j < p->n; j += TFN__QTILE_N) {
+        t.n = tfn__min(p->n - j, TFN__QTILE_N);
+        t.c = p->c + j;
+        t.start = tfn__at(p->start, j);
+        t.start_ld = p->start_ld;
+        for (ptrdiff_t q = 0; q < p->k; q += TFN__QTILE_K) {
+            t.k = tfn__min(p->k - q, TFN__QTILE_K);
+            t.a = p->a + q;
+            tfn__quant_tile_of(&t, i, p, q, j, work);
+            f->matmul(&t, work + t.k * t.n);
+            t.start = t.c;
+            t.start_ld = t.c_ld;
+        }
+    }
+}
+
+TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels *i,
+                                  const tfn_quant_args *p, float *work)
+{
+    if (!f || !i || !p || !work) return;
+    if (tfn__quant_block_bytes(p->type)) tfn__quant_integers(i, p, work);
+    else tfn__quant_floating(f, i, p, work);
+}
+#endif

@@ -1,0 +1,18 @@
+#ifndef TFN__PRODUCTS_H
+#define TFN__PRODUCTS_H
+#include "../ground/ground.h"
+#include "packing.h"
+
+#ifdef TFN__QUANT
+
+SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa);
+SHARED const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k);
+SHARED size_t tfn__packed_bytes(const tfn__packed *p);
+SHARED void tfn__pack_param(void *w, const tfn__packed *p, const float *from);
+SHARED void tfn__packed_row(float *y, const void *w, const tfn__packed *p, ptrdiff_t v, float scale,
+                            const tfn_quant_kernels *kernels);
+
+/* A tile of a matrix that is unpacked at once, for products in floats: inputs by outputs. */
+enum { TFN__QTILE_K = 64, TFN__QTILE_N = 256 };
+#endif
+#endif /* TFN__PRODUCTS_H */

@@ -1,0 +1,747 @@
+#include "fold.h"
+#include "../ground/ground.h"
+#include "../ground/basics.h"
+#include "../ground/math.h"
+#include "../kernels/packing.h"
+#include "../kernels/products.h"
+#include "options.h"
+#include "resolve.h"
+#include "builder.h"
+#include "joins.h"
+#include "initial.h"
+
+TFN__SMALL
+/* Folding gives a model for inference the weights of a trained one such that it computes the same
+ * with less. Of the join of a sub-layer F
+ *
+ *     u = in * N_in(source) - s;  p = N_branch(F(u));  x = N_sum(skip * x + out * p + extra * x_0)
+ *
+ * all that is affine beside a linear map goes into the map, for a norm N(x) = g n(x) + t:
+ *
+ *     u W + b            = n (in g W) + b + (in t - s) W               tfn__fold_input
+ *     (h (g n + t)) W_O  = n (h g W_O) + h t W_O, and W_2 alike        tfn__fold_inner
+ *     out p              = F(u) with out W_O, out b; or out g of N_branch    tfn__fold_output
+ *     N_sum(a x + p)     = N_sum(x + p/a), eps/a^2                     tfn__fold_output
+ *     w x + F(x)         = x' + F(x'/w), x' = w x from the norm before    tfn__fold_skip
+ *
+ * Outside of the sub-layers gamma/sigma W becomes W, LoRA's alpha/r A B is added to it, tables get
+ * the rows of length 1 that they are read with, softmaxed weights become their softmax, and where
+ * all that writes to the stream can have the mean 0, it gets it, and LayerNorm is RMSNorm.
+ *
+ * Where one of these holds is asked of the builder (tfn__folds_norm and those beside it), which
+ * leaves out of the folded model exactly what goes into weights here. Everything is checked before
+ * anything is written; then weights are copied by place, and changed in place. */
+
+/* The weight of a model at a spot, or NULL: most parts are there only where a row has them, and a
+ * folded model lacks what was folded. */
+static const tfn__weight *tfn__weight_in(const tfn_model *m, tfn__spot at, int part, int kind)
+{
+    return tfn__find_weight(m->weights, m->weight_count, at, part, kind);
+}
+
+/* The matrices that read the stream; of a cross-attention the first alone does: its keys and values
+ * read the memory. */
+static const int tfn__readers[] = {
+    TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1, TFN__PART_W3
+};
+static int tfn__reader_count(tfn__spot at)
+{
+    if (at.sub == TFN_SUBLAYER_CROSS_ATTENTION) return 1;
+    return (int)(sizeof tfn__readers / sizeof *tfn__readers);
+}
+
+/* -- profiled skips --------------------------------------------------------------------------- */
+
+/* Row r of a matrix over unit * w[r]. */
+static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w,
+                             float unit)
+{
+    float *p = m->params + matrix->at;
+    for (int32_t r = 0; r < matrix->rows; r++, p += matrix->cols)
+        for (int32_t c = 0; c < matrix->cols; c++) p[c] /= unit * w[r];
+}
+
+/* One can divide by unit*w and get normal numbers: 0, infinities and NaN are refused, and what is
+ * near enough to 0 for weights to overflow. */
+static bool tfn__divides(const float *w, int32_t count, float unit)
+{
+    for (int32_t i = 0; i < count; i++) {
+        double size = (double)unit * (double)w[i];
+        if (size < 0) size = -size;
+        if (!(size > 1e-30 && size < 1e30)) return false;
+    }
+    return true;
+}
+
+/* The learned vectors of a norm times unit * w; a gain that is stored as an offset from 1 stays
+ * one. */
+static void tfn__scale_norm(const tfn_model *m, tfn__spot at, const float *w, float unit)
+{
+    static const int kinds[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };
+    const tfn_norm_rule *norm = tfn__norm_rule_of(&m->desc, at);
+    const int count = norm->kind == TFN_NORM_SEED ? 3 : 2;       /* SeeDNorm's alpha is a gain */
+    for (int k = 0; k < count; k++) {
+        const tfn__weight *p = tfn__weight_in(m, at, TFN__PART_NORM, kinds[k]);
+        const bool offset = kinds[k] == TFN__GAIN && (norm->flags & TFN_FLAG_OFFSET);
+        if (!p) continue;
+        for (int32_t i = 0; i < p->cols; i++) {
+            float *x = m->params + p->at + i;
+            const float by = unit * w[i];
+            if (offset) *x = by * (1 + *x) - 1;
+            else *x = by * *x;
+        }
+    }
+}
+
+/* The skip scale unit*w of a sub-layer moves into the norm before it and, as its inverse, into the
+ * matrices that read the stream: see tfn__skip_moves. */
+static void tfn__fold_skip(const tfn_model *m, tfn__spot at, const float *w, float unit)
+{
+    tfn__scale_norm(m, tfn__spot_before(&m->desc, at), w, unit);
+    for (int i = 0; i < tfn__reader_count(at); i++) {
+        const tfn__weight *matrix = tfn__weight_in(m, at, tfn__readers[i], TFN__MATRIX);
+        if (matrix) tfn__divide_rows(m, matrix, w, unit);
+    }
+}
+
+/* The unit in which the skip of a sub-layer is stored. */
+static float tfn__skip_unit(const tfn_model_desc *d, tfn__spot at)
+{
+    const tfn_join j = tfn__join_at(d, at);
+    return tfn__unit_of(&j.skip);
+}
+
+/* Admin in its folded form: after profiling the scales of skips go into the weights where they can,
+ * and are 1 from then on. */
+SHARED void tfn__fold_skips(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        const tfn__spot at = tfn__spot_of(w);
+        float *data = tfn__weight_data(m, w);
+        float unit;
+        if (w->part != TFN__PART_SKIP || w->kind != TFN__FOLDED_SCALE) continue;
+        unit = tfn__skip_unit(&m->desc, at);
+        if (!tfn__skip_moves(&m->desc, at) || !tfn__divides(data, w->cols, unit)) continue;
+        tfn__fold_skip(m, at, data, unit);
+        for (int32_t c = 0; c < w->cols; c++) data[c] = 1 / unit;
+    }
+}
+
+/* -- one sub-layer ---------------------------------------------------------------------------- */
+
+/* What the functions of a sub-layer get: both models, and where they are. Numbers are read from the
+ * trained model (old) and changed in the folded one (new), which begins as its copy. */
+typedef struct tfn__folding {
+    tfn_model       *to;
+    const tfn_model *from;
+    tfn__spot        at;                 /* the sub-layer */
+    tfn_join         join;               /* its */
+} tfn__folding;
+
+/* Number i of a weight of the trained model, or `otherwise` where it has none; a scalar has one
+ * number for all i, a scale of heads one for each. */
+static double tfn__old_at(const tfn_model *from, tfn__spot at, int part, int kind, int32_t i,
+                          double otherwise)
+{
+    const tfn__weight *w = tfn__weight_in(from, at, part, kind);
+    if (!w) return otherwise;
+    return (double)tfn__weight_data(from, w)[i % w->cols];
+}
+static double tfn__old(const tfn__folding *f, int part, int kind, int32_t i, double otherwise)
+{
+    return tfn__old_at(f->from, f->at, part, kind, i, otherwise);
+}
+
+/* A weight of the folded model and where its numbers are, or NULL. */
+static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__weight **w)
+{
+    *w = tfn__weight_in(f->to, f->at, part, kind);
+    if (!*w) return NULL;
+    return tfn__weight_data(f->to, *w);
+}
+
+/* Channel i of a norm is g n + t, of its kind's n; of BATCH and POWER n is x: their statistics are
+ * constants now. */
+static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g, double *t)
+{
+    const tfn_norm_rule *norm = tfn__norm_rule_of(&f->to->desc, f->at);
+    const double eps = (double)tfn__eps_of(&f->to->desc, norm);
+    *g = tfn__old(f, part, TFN__GAIN, i, 1);
+    if (norm->flags & TFN_FLAG_OFFSET) *g += 1;
+    *t = tfn__old(f, part, TFN__BIAS, i, 0);
+    if (norm->kind == TFN_NORM_BATCH) {
+        *g *= tfn__pow(tfn__old(f, part, TFN__VARIANCE, i, 1) + eps, -0.5);
+        *t -= *g * tfn__old(f, part, TFN__MEAN, i, 0);
+    }
+    if (norm->kind == TFN_NORM_POWER)
+        *g *= tfn__pow(tfn__old(f, part, TFN__SQUARE, i, 1) + eps, -0.5);
+}
+
+/* W reads g u + t in channel i: b += t W, W *= g in its row i. The bias takes the row as it was, so
+ * it comes first. A builder that folds t has made the bias; where there is none, t is 0. */
+static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, double t)
+{
+    const tfn__weight *w;
+    const tfn__weight *bias;
+    float *p = tfn__new(f, part, TFN__MATRIX, &w);
+    float *b = tfn__new(f, part, TFN__BIAS, &bias);
+    if (!p) return;
+    p += (int64_t)i * w->cols;
+    for (int32_t c = 0; c < w->cols; c++) {
+        if (b) b[c] += (float)t * p[c];
+        p[c] *= (float)g;
+    }
+}
+
+/* What a scheduled scale has come to: min(1, t/value) after t updates. Weights take it as the
+ * constant that it is by then. */
+static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
+{
+    const float updates = (float)tfn__old_at(f->from, tfn__spot_of_model(), TFN__PART_SCHEDULE,
+                                             TFN__UPDATES, 0, 0);
+    if (updates < s->value) return (double)(updates / s->value);
+    return 1;
+}
+
+/* A scale of the join at channel i. */
+static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int part, int32_t i)
+{
+    tfn__spot at = f->at;
+    int kind = TFN__GAIN;
+    switch (s->kind) {
+    case TFN_SCALE_NONE:
+    case TFN_SCALE_LERP:      return 1;
+    case TFN_SCALE_CONSTANT:  return (double)tfn__rule_value(&f->from->desc, s, at);
+    case TFN_SCALE_SCHEDULED: return tfn__old_ramp(f, s);
+    case TFN_SCALE_SHARED:    at = tfn__layer_of(at); break;
+    case TFN_SCALE_FOLDED:    kind = TFN__FOLDED_SCALE; break;
+    default:                  break;
+    }
+    return tfn__old_at(f->from, at, part, kind, i, 1) * (double)tfn__unit_of(s);
+}
+
+/* Channel i of u, which F reads: norm, scale, shift. */
+static void tfn__fold_input(const tfn__folding *f, int32_t i)
+{
+    const double in = tfn__old_scale(f, &f->join.in, TFN__PART_IN, i);
+    double g = 1;
+    double t = 0;
+    if (f->join.norm_in) tfn__fold_norm(f, TFN__PART_NORM_IN, i, &g, &t);
+    t = t * in - tfn__old(f, TFN__PART_SHIFT_IN, TFN__GAIN, 0, 0);
+    for (int r = 0; r < tfn__reader_count(f->at); r++)
+        tfn__fold_row(f, tfn__readers[r], i, g * in, t);
+}
+
+/* What the last matrix, W_O or W_2, reads: the inner norm, a scale of heads, Fixup's last shift. */
+static void tfn__fold_inner(const tfn__folding *f, int last)
+{
+    const tfn_model_desc *d = &f->to->desc;
+    const int norm = last == TFN__PART_O ? TFN__PART_NORM_O : TFN__PART_NORM_2;
+    const bool norms = f->join.norm_inner && tfn__folds_norm(d, f->at, norm);
+    const bool heads = f->join.head_scale == TFN_HEAD_SCALE_BEFORE
+                    && tfn__folds_head_scale(d, f->at);
+    const int32_t head_size = tfn__head_size(d);
+    const tfn__weight *w;
+    if (!tfn__new(f, last, TFN__MATRIX, &w)) return;
+    for (int32_t i = 0; i < w->rows; i++) {
+        double g = 1;
+        double t = 0;
+        if (norms) tfn__fold_norm(f, norm, i, &g, &t);
+        if (heads) g *= tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN, i / head_size, 1);
+        if (last == TFN__PART_W2) t -= tfn__old(f, TFN__PART_SHIFT_2, TFN__GAIN, 0, 0);
+        tfn__fold_row(f, last, i, g, t);
+    }
+}
+
+/* Columns of a matrix or vector times out/skip, the branch's scale in the sum over the skip's: F(u)
+ * has its bias scaled like its matrix. */
+static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
+{
+    const bool out = tfn__folds_out(&f->to->desc, f->at);
+    const bool skip = tfn__folds_skip(&f->to->desc, f->at);
+    const tfn__weight *w;
+    float *p = tfn__new(f, part, kind, &w);
+    if (!p) return;
+    for (int64_t k = 0; k < (int64_t)w->rows * w->cols; k++) {
+        const int32_t i = (int32_t)(k % w->cols);
+        double o = 1;
+        if (out) o = tfn__old_scale(f, &f->join.out, TFN__PART_OUT, i);
+        if (skip) o /= tfn__old_scale(f, &f->join.skip, TFN__PART_SKIP, i);
+        p[k] *= (float)o;
+    }
+}
+
+/* The scale a head behind W_O: of blocks of its columns, C/H of them a head. */
+static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
+{
+    const tfn__weight *w;
+    float *p = tfn__new(f, TFN__PART_O, kind, &w);
+    int32_t block;
+    if (!p) return;
+    block = w->cols / f->to->desc.heads;
+    for (int64_t k = 0; k < (int64_t)w->rows * w->cols; k++) {
+        const int32_t head = (int32_t)(k % w->cols) / block;
+        p[k] *= (float)tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN, head, 1);
+    }
+}
+
+/* Behind the last matrix: the scale of heads, then that of the branch, in the norm between if there
+ * is one. */
+static void tfn__fold_output(const tfn__folding *f, int last)
+{
+    if (f->join.head_scale == TFN_HEAD_SCALE_AFTER && last == TFN__PART_O) {
+        tfn__fold_head_scale_after(f, TFN__MATRIX);
+        tfn__fold_head_scale_after(f, TFN__BIAS);
+    }
+    if (!f->join.norm_branch) {
+        tfn__fold_columns(f, last, TFN__MATRIX);
+        tfn__fold_columns(f, last, TFN__BIAS);
+        return;
+    }
+    tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__GAIN);
+    tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__BIAS);
+    if (tfn__norm_rule_of(&f->to->desc, f->at)->kind == TFN_NORM_SEED)
+        tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__ALPHA);
+}
+
+/* The profiled scale of the skip here, where it folds, or NULL. */
+static const tfn__weight *tfn__skip_to_fold(const tfn__folding *f)
+{
+    int kind = TFN__GAIN;
+    if (!tfn__folds_profile(&f->to->desc, f->at)) return NULL;
+    if (f->join.skip.kind == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
+    return tfn__weight_in(f->from, f->at, TFN__PART_SKIP, kind);
+}
+
+/* Fixup's shift of the hidden units: u W_1 + b - s. */
+static void tfn__fold_shift_1(const tfn__folding *f)
+{
+    const float shift = (float)tfn__old(f, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
+    const tfn__weight *w;
+    float *bias = tfn__new(f, TFN__PART_W1, TFN__BIAS, &w);
+    if (!bias) return;
+    for (int32_t c = 0; c < w->cols; c++) bias[c] -= shift;
+}
+
+/* All that folds at one sub-layer, from what F reads to what it gives. The skip comes last: biases
+ * must have taken the shifts, which are of x, before rows are divided for x' = w x. */
+static void tfn__fold_sublayer(const tfn__folding *f)
+{
+    const tfn_model_desc *d = &f->to->desc;
+    const bool ffn = tfn__in_ffn(f->at);
+    const int last = ffn ? TFN__PART_W2 : TFN__PART_O;
+    const tfn__weight *skip = tfn__skip_to_fold(f);
+    if (tfn__folds_input(d, f->at))
+        for (int32_t i = 0; i < tfn__stream(d); i++) tfn__fold_input(f, i);
+    if (ffn && tfn__folds_shift_1(d, f->at)) tfn__fold_shift_1(f);
+    tfn__fold_inner(f, last);
+    tfn__fold_output(f, last);
+    if (skip && tfn__skip_moves(d, f->at))
+        tfn__fold_skip(f->to, f->at, tfn__weight_data(f->from, skip), tfn__skip_unit(d, f->at));
+}
+
+/* Do something at each sub-layer of each stack. */
+static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding *f))
+{
+    const tfn_model_desc *d = &f->to->desc;
+    for (int stack = TFN__IN_ENCODER; stack <= TFN__IN_DECODER; stack++) {
+        const tfn__spot top = tfn__spot_of_stack(stack);
+        const tfn__subs subs = tfn__subs_of(d, top);
+        if (!tfn__has_stack(d, top)) continue;
+        for (int32_t l = 0; l < tfn__depth(d, tfn__in_decoder(top)); l++)
+            for (int i = 0; i < subs.count; i++) {
+                f->at = tfn__spot_in(stack, l, (int)subs.kind[i]);
+                f->join = tfn__join_at(d, f->at);
+                fold(f);
+            }
+    }
+}
+
+/* -- the two models must be the same function ------------------------------------------------- */
+
+/* The same numbers, compared as such: -0 is 0 here. */
+static bool tfn__same_scale(const tfn_scale_rule *a, const tfn_scale_rule *b)
+{
+    const float x[] = { a->value, a->n, a->m, a->layer, a->unit };
+    const float y[] = { b->value, b->n, b->m, b->layer, b->unit };
+    for (int i = 0; i < 5; i++)
+        if (x[i] < y[i] || x[i] > y[i]) return false;
+    return a->kind == b->kind;
+}
+static bool tfn__same_join(const tfn_join *a, const tfn_join *b)
+{
+    return a->norm_in == b->norm_in && a->norm_branch == b->norm_branch
+        && a->norm_sum == b->norm_sum && a->norm_inner == b->norm_inner && a->shifts == b->shifts
+        && a->gate == b->gate && a->extra_last == b->extra_last && a->scales == b->scales
+        && a->source == b->source && a->skip_from == b->skip_from && a->qk == b->qk
+        && a->head_scale == b->head_scale && tfn__same_scale(&a->in, &b->in)
+        && tfn__same_scale(&a->out, &b->out) && tfn__same_scale(&a->skip, &b->skip)
+        && tfn__same_scale(&a->extra, &b->extra);
+}
+
+/* The rows of a stack say the same of every kind of sub-layer in every layer. */
+static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, int stack)
+{
+    const tfn__spot top = tfn__spot_of_stack(stack);
+    const tfn_topology *x = tfn__row(a, top);
+    const tfn_topology *y = tfn__row(b, top);
+    if (!tfn__has_stack(a, top)) return true;
+    if (x->flags != y->flags || x->aggregate != y->aggregate) return false;
+    for (int32_t l = 0; l < tfn__depth(a, tfn__in_decoder(top)); l++)
+        for (int sub = 0; sub < TFN__NO_SUB; sub++) {
+            const tfn__spot at = tfn__spot_in(stack, l, sub);
+            const tfn_join j = tfn__join_at(a, at);
+            const tfn_join k = tfn__join_at(b, at);
+            if (!tfn__same_join(&j, &k)) return false;
+        }
+    return true;
+}
+
+/* So do their norms: rows of one name may be the caller's own, and have other numbers. */
+static bool tfn__same_norm(const tfn_model_desc *a, const tfn_model_desc *b, int stack)
+{
+    const tfn_norm_rule *x = tfn__norm_rule_of(a, tfn__spot_of_stack(stack));
+    const tfn_norm_rule *y = tfn__norm_rule_of(b, tfn__spot_of_stack(stack));
+    if (x == y) return true;
+    if (!tfn__equal(x->name, y->name) || x->kind != y->kind || x->flags != y->flags) return false;
+    if (x->eps < y->eps || x->eps > y->eps || x->part < y->part || x->part > y->part) return false;
+    return x->squash == y->squash;
+}
+
+/* Options are compared by their bytes, which the resolver has copied from the caller's. */
+#define TFN__SAME(field)                                                                           \
+    { #field, offsetof(tfn_model_desc, field), sizeof(((tfn_model_desc *)0)->field) }
+static bool tfn__same_bytes(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
+/* The first option that makes them different functions, or NULL. A shape that differs, and a matrix
+ * with a bias or without, the weights tell. */
+static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_desc *b)
+{
+    static const struct { char name[20]; size_t at, size; } options[] = {
+        TFN__SAME(arch), TFN__SAME(vocab), TFN__SAME(width), TFN__SAME(layers), TFN__SAME(heads),
+        TFN__SAME(kv_heads), TFN__SAME(head_size), TFN__SAME(embedding_size), TFN__SAME(ffn),
+        TFN__SAME(head), TFN__SAME(bands), TFN__SAME(frame_map), TFN__SAME(segments),
+        TFN__SAME(cutoffs), TFN__SAME(activation), TFN__SAME(position), TFN__SAME(rotary_base),
+        TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
+        TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
+        TFN__SAME(norm_factor), TFN__SAME(mup_base_width), TFN__SAME(attention_bias),
+        TFN__SAME(output_bias), TFN__SAME(head_transform), TFN__SAME(pooler),
+        TFN__SAME(rotary_size), TFN__SAME(rotary_scaling),
+        TFN__SAME(rotary_factor), TFN__SAME(rotary_low), TFN__SAME(rotary_high),
+        TFN__SAME(rotary_context), TFN__SAME(score_scale), TFN__SAME(scale_by_layer),
+        TFN__SAME(relative_buckets), TFN__SAME(relative_distance), TFN__SAME(scale_output),
+        TFN__SAME(window), TFN__SAME(window_from), TFN__SAME(window_period), TFN__SAME(window_base)
+    };
+    const char *x = (const char *)a;
+    const char *y = (const char *)b;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (!tfn__same_bytes(x + options[i].at, y + options[i].at, options[i].size))
+            return options[i].name;
+    if (tfn__is_pair(a) && a->decoder_layers != b->decoder_layers)
+        return "decoder_layers";
+    if (!tfn__same_norm(a, b, TFN__IN_ENCODER)) return "norm";
+    if (!tfn__same_norm(a, b, TFN__IN_DECODER)) return "decoder_norm";
+    if (a->no_bias && !b->no_bias) return "no_bias";
+    if (!tfn__same_rows(a, b, TFN__IN_ENCODER)) return "topology";
+    if (!tfn__same_rows(a, b, TFN__IN_DECODER)) return "decoder_topology";
+    return NULL;
+}
+
+/* What `to` lacks is LoRA alone, if anything. Then W + alpha/r A B is all that is folded, and the
+ * model stays one to train: gains, scales and statistics are as they were. */
+static bool tfn__merges(const tfn_model *to)
+{
+    return !to->desc.folded && !tfn__has_lora(&to->desc);
+}
+
+/* LoRA stands beside an output that is tied. Then no E^T + alpha/r A B is an embedding, too. */
+static bool tfn__tied_lora(const tfn_model *from)
+{
+    if (from->desc.untied) return false;
+    return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_OUTPUT, TFN__LORA_A) != NULL;
+}
+
+/* The option of `to` that is another than that of `from`, or NULL; with LoRA of a tied output, that
+ * `to` is untied is none. */
+static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
+{
+    tfn_model_desc desc = from->desc;
+    if (tfn__tied_lora(from) && !tfn__unit_table(&desc, false)) desc.untied = true;
+    return tfn__other_option(&to->desc, &desc);
+}
+
+/* Arrays, which a linker drops with what reads them; strings it keeps. */
+static const char tfn__fold_tied[] = "LoRA of a tied output is no part of the embedding: the model "
+                                     "to fold into must be untied";
+static const char tfn__fold_options[] = "the models must have the same options, but folded";
+static const char tfn__fold_option[] = "the models must have the same options, but folded: %s is "
+                                       "another";
+static const char tfn__fold_shape[] = "the models must have the same options, but folded: %s has "
+                                      "another shape";
+
+/* `to` is folded, or has no LoRA, `from` is neither, and all else is the same. */
+static void tfn__check_fold(tfn_model *to, const tfn_model *from)
+{
+    const char *other = tfn__misfit(to, from);
+    if (tfn__tied_lora(from) && !to->desc.untied)
+        tfn__fail(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_tied, 0, 0);
+    if (to->desc.weights || from->desc.weights)
+        tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
+                  "weights are %d, and floats (0) alone can be folded: fold, then quantize",
+                  (int64_t)(to->desc.weights | from->desc.weights), 0);
+    if (from->desc.folded || !(to->desc.folded || tfn__merges(to)))
+        tfn__fail(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_options, 0, 0);
+    if (other)
+        tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_option, other);
+}
+
+/* An error that names a weight. */
+static void tfn__fail_weight(tfn_model *to, const char *text, const tfn__weight *w)
+{
+    char name[sizeof to->error.name];
+    tfn__text t = tfn__text_in(name, sizeof name);
+    tfn__weight_name(w, &t);
+    tfn__end(&t);
+    tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", text, name);
+}
+
+/* Weights have values with which the fold is no function: it refuses, and says which. */
+static void tfn__check_sublayer(const tfn__folding *f)
+{
+    const tfn__weight *skip = tfn__skip_to_fold(f);
+    const float *w;
+    if (!skip) return;
+    w = tfn__weight_data(f->from, skip);
+    if (tfn__skip_is_one(&f->to->desc, f->at)) {
+        for (int32_t i = 0; i < skip->cols; i++)
+            if (w[i] < 1 || w[i] > 1)
+                tfn__fail_weight(f->to, "%s is not 1, and there is no norm before it to take it",
+                                 skip);
+        return;
+    }
+    if (!tfn__divides(w, skip->cols, tfn__skip_unit(&f->to->desc, f->at)))
+        tfn__fail_weight(f->to, "%s is 0 or nearly: matrices that read the stream cannot be "
+                         "divided by it", skip);
+}
+
+/* The trained model's weight for one of the folded, or NULL. */
+static const tfn__weight *tfn__counterpart(const tfn_model *from, const tfn__weight *w)
+{
+    return tfn__weight_in(from, tfn__spot_of(w), w->part, w->kind);
+}
+
+/* The embedding E (V, E) of `from`, whose transpose the output matrix w begins as; NULL: `from` has
+ * such a matrix itself. */
+static const tfn__weight *tfn__untied_from(const tfn_model *from, const tfn__weight *w)
+{
+    if (w->part != TFN__PART_OUTPUT || w->kind != TFN__MATRIX || from->desc.untied) return NULL;
+    return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_EMBEDDING, TFN__MATRIX);
+}
+
+/* Each weight of `to` is one of `from`; biases may be new, and the matrix of a tied output. */
+static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
+{
+    if (tfn__merges(to) && tfn__has_lora(&from->desc))
+        for (int32_t i = 0; i < to->weight_count; i++)
+            if (to->weights[i].kind == TFN__GAMMA)
+                tfn__fail_weight(to, "LoRA is added to gamma/sigma W, and %s stays beside it: fold",
+                                 to->weights + i);
+    for (int32_t i = 0; i < to->weight_count; i++) {
+        const tfn__weight *w = to->weights + i;
+        const tfn__weight *old = tfn__counterpart(from, w);
+        if (!old && (w->kind == TFN__BIAS || tfn__untied_from(from, w))) continue;
+        if (old && old->rows == w->rows && old->cols == w->cols) continue;
+        tfn__fail_weight(to, tfn__fold_shape, w);
+    }
+}
+
+/* -- what is not of a sub-layer --------------------------------------------------------------- */
+
+/* y (cols, rows) = x^T */
+static void tfn__turn(float *y, const float *x, int32_t rows, int32_t cols)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) y[c*rows + r] = x[r*cols + c];
+}
+
+/* Weights as they were trained; new biases are 0. */
+static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
+{
+    for (int32_t i = 0; i < to->weight_count; i++) {
+        const tfn__weight *w = to->weights + i;
+        const tfn__weight *old = tfn__counterpart(from, w);
+        const size_t bytes = (size_t)w->rows * (size_t)w->cols * sizeof(float);
+        const tfn__weight *table = tfn__untied_from(from, w);
+        float *data = tfn__weight_data(to, w);
+        if (old) TFNORM_MEMCPY(data, tfn__weight_data(from, old), bytes);
+        else if (table) tfn__turn(data, tfn__weight_data(from, table), table->rows, table->cols);
+        else TFNORM_MEMSET(data, 0, bytes);
+    }
+}
+
+/* W becomes gamma/sigma W, sigma = u^T W v; where W is 0, sigma counts as 1. */
+static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__weight *gamma)
+{
+    const tfn__spot at = tfn__spot_of(gamma);
+    const tfn__weight *w = tfn__weight_in(to, at, gamma->part, TFN__MATRIX);
+    const tfn__weight *left = tfn__weight_in(from, at, gamma->part, TFN__SIGMA_U);
+    const tfn__weight *right = tfn__weight_in(from, at, gamma->part, TFN__SIGMA_V);
+    const float *u = tfn__weight_data(from, left);
+    const float *v = tfn__weight_data(from, right);
+    float ratio = *tfn__weight_data(from, gamma);
+    float *p = tfn__weight_data(to, w);
+    double sigma = 0;
+    for (int32_t r = 0; r < w->rows; r++) {
+        const float dot = to->kernels->dot(p + (int64_t)r * w->cols, v, w->cols);
+        sigma += (double)u[r] * (double)dot;
+    }
+    if (sigma < 0 || sigma > 0) ratio /= (float)sigma;
+    for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] *= ratio;
+}
+
+/* W becomes W + alpha/r A B (Hu et al. 2021, section 4.1), each sum over r in double. */
+static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weight *left)
+{
+    const tfn__spot at = tfn__spot_of(left);
+    const int group = tfn__lora_group(&from->desc, at, left->part);
+    const tfn__weight *w = tfn__weight_in(to, at, left->part, TFN__MATRIX);
+    const float *a = tfn__weight_data(from, left);
+    const float *b = tfn__weight_data(from, tfn__weight_in(from, at, left->part, TFN__LORA_B));
+    float *p = tfn__weight_data(to, w);
+    const int32_t rank = left->cols;
+    double factor;
+    if (group < 0) return;                  /* a build without groups has no LoRA either */
+    factor = (double)from->desc.groups[group].alpha / rank;
+    for (int32_t r = 0; r < w->rows; r++)
+        for (int32_t c = 0; c < w->cols; c++) {
+            double sum = 0;
+            for (int32_t k = 0; k < rank; k++)
+                sum += (double)a[(int64_t)r*rank + k] * (double)b[(int64_t)k*w->cols + c];
+            p[(int64_t)r*w->cols + c] += (float)(factor * sum);
+        }
+}
+
+/* Embeddings get the rows of length 1 that they are read with, learned means of layers the softmax
+ * of what was stored. */
+static void tfn__fold_tables(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        const tfn__spot at = tfn__spot_of(w);
+        float *p = tfn__weight_data(m, w);
+        if (w->part == TFN__PART_EMBEDDING
+            && tfn__unit_table(&m->desc, at.stack == TFN__IN_ENCODER))
+            for (int32_t r = 0; r < w->rows; r++)
+                tfn__unit_vector(p + (int64_t)r * w->cols, w->cols, 1);
+        if (w->part == TFN__PART_MEMORY_MIX) m->kernels->softmax_forward(p, p, 1, w->cols);
+        if (w->part == TFN__PART_MIX && tfn__row(&m->desc, at)->mix.softmax)
+            m->kernels->softmax_forward(p, p, w->rows, w->cols);
+    }
+}
+
+/* Rows of what writes to the stream get the mean 0: then the stream has it, and its LayerNorm
+ * subtracts nothing. */
+static void tfn__centre(const tfn_model *m, const tfn__weight *w)
+{
+    float *p = m->params + w->at;
+    if (w->part != TFN__PART_O && w->part != TFN__PART_W2 && !tfn__is_table(w->part)) return;
+    if (w->part == TFN__PART_RELATIVE) return;              /* which adds to scores */
+    for (int32_t r = 0; r < w->rows; r++, p += w->cols) {
+        double sum = 0;
+        for (int32_t c = 0; c < w->cols; c++) sum += (double)p[c];
+        for (int32_t c = 0; c < w->cols; c++) p[c] -= (float)(sum / w->cols);
+    }
+}
+
+/* Check all, copy, fold. sigma is of the matrices as they were trained, so it comes first; the
+ * centring changes what the sub-layers' folds have written, so it comes last. */
+#ifdef TFN__QUANT
+/* `to` is packed, `from` is not, and their weights are the same, but that `to` may have LoRA. What
+ * differs is named, as tfn_model_fold does. */
+static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
+{
+    const char *other = tfn__other_option(&to->desc, &from->desc);
+    if (!to->desc.weights || from->desc.weights)
+        tfn__fail(&to->error, TFN_BAD_OPTION, "quantize",
+                  "`to` wants desc.weights, `from` floats: they are %d and %d",
+                  (int64_t)to->desc.weights, (int64_t)from->desc.weights);
+    if (to->desc.folded != from->desc.folded) other = "folded";
+    if (other)
+        tfn__fail_name(&to->error, TFN_BAD_OPTION, "quantize",
+                       "the models must have the same options but weights: %s is another", other);
+    for (int32_t i = 0; i < to->weight_count; i++) {
+        const tfn__weight *w = to->weights + i;
+        const tfn__weight *old = tfn__counterpart(from, w);
+        if (tfn__is_lora(w)) continue;
+        if (old && old->rows == w->rows && old->cols == w->cols) continue;
+        tfn__fail_weight(to, "the models must have the same options but weights: %s has another "
+                         "shape", w);
+    }
+}
+
+TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from)
+{
+    if (!to || !from) return TFN_NULL;
+    tfn__made(&to->error, "quantize", to->weights);
+    if (!from->weights && from->error.status == TFN_OK)
+        tfn__fail(&to->error, TFN_NOT_READY, "quantize", "`from` was not initialized", 0, 0);
+    if (from->error.status != TFN_OK && from->error.status != TFN_BAD_BATCH)
+        return from->error.status;
+    if (to->error.status == TFN_OK) tfn__check_quantize(to, from);
+    if (to->error.status != TFN_OK) return to->error.status;
+    for (int32_t i = 0; i < to->weight_count; i++) {
+        const tfn__weight *w = to->weights + i;
+        const tfn__weight *old = tfn__counterpart(from, w);
+        const tfn__packed p = { tfn__type_of(w), w->table, w->rows, w->cols };
+        float *data = tfn__weight_data(to, w);
+        if (!old) continue;                                     /* LoRA's */
+        if (p.type) tfn__pack_param(data, &p, tfn__weight_data(from, old));
+        else TFNORM_MEMCPY(data, tfn__weight_data(from, old),
+                           (size_t)w->rows * (size_t)w->cols * sizeof *data);
+    }
+    if (to->desc.inference) to->step = from->step;              /* else a new run begins */
+    return TFN_OK;
+}
+#endif
+
+TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
+{
+    tfn__folding f;
+    if (!to || !from) return TFN_NULL;
+    tfn__made(&to->error, "fold", to->weights);
+    if (!from->weights && from->error.status == TFN_OK)
+        tfn__fail(&to->error, TFN_NOT_READY, "fold", "`from` was not initialized", 0, 0);
+    if (from->error.status != TFN_OK && from->error.status != TFN_BAD_BATCH)
+        return from->error.status;
+    if (to->error.status == TFN_OK) tfn__check_fold(to, from);
+    if (to->error.status == TFN_OK) tfn__check_shapes(to, from);
+    if (to->error.status != TFN_OK) return to->error.status;
+
+    TFNORM_MEMSET(&f, 0, sizeof f);
+    f.to = to;
+    f.from = from;
+    if (to->desc.folded) tfn__fold_sublayers(&f, tfn__check_sublayer);
+    if (to->error.status != TFN_OK) return to->error.status;
+
+    tfn__fold_copy(to, from);
+    to->step = from->step;
+    for (int32_t i = 0; i < from->weight_count; i++) {
+        const tfn__weight *w = from->weights + i;
+        if (w->kind == TFN__GAMMA && !tfn__counterpart(to, w)) tfn__fold_sigma(to, from, w);
+    }
+    for (int32_t i = 0; i < from->weight_count; i++)
+        if (from->weights[i].kind == TFN__LORA_A) tfn__fold_lora(to, from, from->weights + i);
+    if (!to->desc.folded) return TFN_OK;
+    tfn__fold_tables(to);
+    tfn__fold_sublayers(&f, tfn__fold_sublayer);
+    if (tfn__centred(&to->desc))
+        for (int32_t i = 0; i < to->weight_count; i++) tfn__centre(to, to->weights + i);
+    return TFN_OK;
+}
+TFN__SMALL_END

@@ -1,0 +1,420 @@
+#include "initial.h"
+#include "../ground/ground.h"
+#include "options.h"
+#include "resolve.h"
+#include "builder.h"
+
+TFN__SMALL
+/* Initial values: a base distribution of the init's row, times the gain that its rule gives at the
+ * place of the weight (topologies section). Each number has its own index in a stream of the seed
+ * and of the weight, so it depends on no other weight. Builds without training draw nothing: their
+ * weights come from elsewhere. */
+
+/* Where the numbers of a weight are; running statistics and the like are no parameters. */
+SHARED float *tfn__weight_data(const tfn_model *m, const tfn__weight *w)
+{
+    if (w->kind >= TFN__STATE) return m->run.buffers + w->at;
+    return m->params + w->at;
+}
+
+/* Tables have a row for each word, position or segment; all else is a map (in, out). */
+SHARED bool tfn__is_table(int part)
+{
+    return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
+}
+
+/* A matrix from the width to the numbers of a class. */
+static bool tfn__is_output(const tfn__weight *w)
+{
+    return w->kind == TFN__MATRIX
+        && (w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER);
+}
+
+/* A matrix from width to width: what grows with the width in both directions. */
+SHARED bool tfn__is_hidden(const tfn__weight *w)
+{
+    return w->kind == TFN__MATRIX && !tfn__is_table(w->part) && !tfn__is_output(w);
+}
+
+/* v/|v| of n numbers that lie `step` apart; 0 stays 0. */
+SHARED void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
+{
+    double sum = 0;
+    float scale = 0;
+    for (ptrdiff_t i = 0; i < n; i++) sum += (double)v[i*step] * (double)v[i*step];
+    if (sum > 0) scale = 1 / TFN__SQRT((float)sum);
+    for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* Normal, drawn again while it is outside two deviations: one draw in 22. */
+static float tfn__truncated(tfn_key key, uint64_t i)
+{
+    for (uint64_t draw = 0;; draw++) {
+        float z = tfn_random_normal(tfn_key_fold(key, draw), i);
+        if (z >= -2 && z <= 2) return z;
+    }
+}
+
+/* The gain of a part; W_3, the gate of a GLU, has that of W_1, beside which it stands. */
+static float tfn__gain_of(const tfn_gains *g, int part)
+{
+    switch (part) {
+    case TFN__PART_Q:  return g->q;
+    case TFN__PART_K:  return g->k;
+    case TFN__PART_V:  return g->v;
+    case TFN__PART_O:  return g->o;
+    case TFN__PART_W1:
+    case TFN__PART_W3: return g->w1;
+    case TFN__PART_W2: return g->w2;
+    case TFN__PART_EMBEDDING: return g->embedding;
+    default:           return 1;
+    }
+}
+
+/* The gain of a weight at its place. What belongs to no stack, such as a shared embedding, is the
+ * encoder's if there is one; what belongs to no sub-layer counts as feed-forward of the first
+ * layer. / */
+static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
+                            const tfn__weight *w)
+{
+    tfn_gains g = { 1, 1, 1, 1, 1, 1, 1 };
+    tfn_sublayer kind = TFN_SUBLAYER_FFN;
+    bool decoder = w->stack == TFN__IN_DECODER;
+    tfn_place place;
+    if (!TFN__ALL || !rule->rule) return 1;
+    if (w->stack == TFN__NO_STACK) decoder = tfn__is_decoder_alone(d) || d->separate_source;
+    if (w->sub < TFN__NO_SUB) kind = (tfn_sublayer)w->sub;
+    place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
+    rule->rule(&place, &g);
+    return tfn__gain_of(&g, w->part);
+}
+
+/* One draw of the base distribution with standard deviation, or half-width, `size`. An orthonormal
+ * matrix begins as a normal one. */
+static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float size)
+{
+    switch (base) {
+    case TFN_DISTRIBUTION_XAVIER_UNIFORM:
+    case TFN_DISTRIBUTION_FAN_IN_UNIFORM:
+    case TFN_DISTRIBUTION_MIRRORED:
+        return (2 * tfn_random_uniform(key, i) - 1) * size;
+    case TFN_DISTRIBUTION_TRUNCATED_NORMAL:
+        return tfn__truncated(key, i) * size;
+    default:
+        return tfn_random_normal(key, i) * size;
+    }
+}
+
+/* Standard deviation or half-width (of variance v: sqrt(3 v)) of a matrix (in, out). */
+SHARED float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32_t in, int32_t out)
+{
+    switch (base) {
+    case TFN_DISTRIBUTION_XAVIER_NORMAL:  return TFN__SQRT(2 / (float)(in + out));
+    case TFN_DISTRIBUTION_XAVIER_UNIFORM:
+    case TFN_DISTRIBUTION_MIRRORED:       return TFN__SQRT(6 / (float)(in + out));
+    case TFN_DISTRIBUTION_FAN_IN_UNIFORM:
+    case TFN_DISTRIBUTION_FAN_IN_NORMAL:  return 1 / TFN__SQRT((float)in);
+    case TFN_DISTRIBUTION_HE_NORMAL:      return TFN__SQRT(2 / (float)in);
+    case TFN_DISTRIBUTION_ORTHOGONAL:     return 1;
+    case TFN_DISTRIBUTION_NORMAL:
+    case TFN_DISTRIBUTION_TRUNCATED_NORMAL: break;
+    }
+    return rule->std;
+}
+
+/* Rows, or columns where they are fewer, made orthonormal one after the other: Gram-Schmidt, v less
+ * its projection (v . u) u on each u before it; then all times the gain. */
+static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gain)
+{
+    const ptrdiff_t count = tfn__min(rows, cols);
+    const ptrdiff_t n = tfn__max(rows, cols);
+    ptrdiff_t next = cols;        /* from vector to vector, and within one: rows */
+    ptrdiff_t step = 1;
+    if (rows > cols) {            /* columns */
+        next = 1;
+        step = cols;
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        float *v = p + i*next;
+        for (ptrdiff_t j = 0; j < 2*i; j++) {       /* twice: the first leaves rounding errors */
+            const float *u = p + j%i*next;
+            double dot = 0;
+            for (ptrdiff_t k = 0; k < n; k++) dot += (double)v[k*step] * (double)u[k*step];
+            for (ptrdiff_t k = 0; k < n; k++) v[k*step] -= (float)dot * u[k*step];
+        }
+        tfn__unit_vector(v, n, step);
+    }
+    for (ptrdiff_t i = 0; i < rows*cols; i++) p[i] *= gain;
+}
+
+/* W_1 = [A, -A]: the second half of the columns; a column that is left over is 0. */
+static void tfn__mirror_columns(float *p, ptrdiff_t rows, ptrdiff_t cols)
+{
+    const ptrdiff_t half = cols / 2;
+    for (ptrdiff_t r = 0; r < rows; r++, p += cols) {
+        for (ptrdiff_t c = 0; c < half; c++) p[half + c] = -p[c];
+        if (cols > 2*half) p[2*half] = 0;
+    }
+}
+
+/* W_2 = [C; -C]: the second half of the rows. */
+static void tfn__mirror_rows(float *p, ptrdiff_t rows, ptrdiff_t cols)
+{
+    const ptrdiff_t half = rows / 2 * cols;
+    for (ptrdiff_t i = 0; i < half; i++) p[half + i] = -p[i];
+    for (ptrdiff_t i = 2*half; i < rows*cols; i++) p[i] = 0;
+}
+
+/* W_3, the gate of a GLU, too. */
+static bool tfn__is_ffn(int part) { return part >= TFN__PART_W1 && part <= TFN__PART_W3; }
+
+/* What the row draws matrices from: the feed-forward may differ from the rest. */
+static tfn_distribution tfn__rule_base(const tfn_init_rule *rule, const tfn__weight *w)
+{
+    if (tfn__is_ffn(w->part)) return rule->ffn_base;
+    return rule->base;
+}
+
+/* What a weight is drawn from. Tables are normal whatever the base is, or truncated where it is,
+ * and so is an untied output that is drawn as one; biases, where they are drawn, are uniform. */
+static tfn_distribution tfn__base_of(const tfn_init_rule *rule, const tfn__weight *w)
+{
+    const tfn_distribution base = tfn__rule_base(rule, w);
+    const bool table = w->kind == TFN__MATRIX && tfn__is_table(w->part);
+    if (w->kind == TFN__BIAS || w->kind == TFN__LORA_A) return TFN_DISTRIBUTION_FAN_IN_UNIFORM;
+    if (w->part == TFN__PART_OUTPUT && rule->table_output) return TFN_DISTRIBUTION_NORMAL;
+    if (table && base != TFN_DISTRIBUTION_TRUNCATED_NORMAL) return TFN_DISTRIBUTION_NORMAL;
+    return base;
+}
+
+/* Of a bias: U(+-1/sqrt(in)) of the matrix before it, if the row draws it; else 0. */
+static float tfn__bias_size(const tfn_model_desc *d, const tfn_init_rule *rule,
+                            const tfn__weight *w)
+{
+    const tfn__weight *matrix = w - 1;
+    bool drawn = tfn__rule_base(rule, w) == TFN_DISTRIBUTION_FAN_IN_UNIFORM;
+    float size;
+    if (matrix->kind != TFN__MATRIX) return 0;
+    if (w->part <= TFN__PART_V && rule->qkv_bias) drawn = true;
+    if (!drawn) return 0;
+    size = TFN__SQRT(tfn__mup(d)) / TFN__SQRT((float)matrix->rows);
+    if (rule->gain_bias) size *= tfn__init_gain(d, rule, w);
+    return size;
+}
+
+/* Half-width or deviation of a matrix that is no table. With muP an output's does not depend on the
+ * width, and that of a hidden matrix is as 1/sqrt(width), also where the row has one number for all
+ * widths. */
+static float tfn__matrix_size(const tfn_model_desc *d, const tfn_init_rule *rule,
+                              const tfn__weight *w)
+{
+    const tfn_distribution base = tfn__rule_base(rule, w);
+    const bool fixed = base == TFN_DISTRIBUTION_NORMAL
+                    || base == TFN_DISTRIBUTION_TRUNCATED_NORMAL;
+    const float m = tfn__mup(d);
+    if (w->part == TFN__PART_OUTPUT && rule->table_output)
+        return TFN__SQRT(m) / TFN__SQRT((float)w->rows);
+    if (base == TFN_DISTRIBUTION_ORTHOGONAL && tfn__is_output(w)) return TFN__SQRT(m);
+    if (d->mup_base_width && tfn__is_output(w))
+        return tfn__spread(rule, base, d->mup_base_width, w->cols);
+    if (fixed) return tfn__spread(rule, base, w->rows, w->cols) / TFN__SQRT(m);
+    return tfn__spread(rule, base, w->rows, w->cols);
+}
+
+/* Half-width or deviation of a weight's draw; 0: it starts at w->initial. Embeddings are N(0, 1/C)
+ * unless the row has a deviation, and so is an untied output that is drawn as one. */
+static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
+                            const tfn__weight *w)
+{
+    if (w->kind == TFN__BIAS) return tfn__bias_size(d, rule, w);
+    if (w->kind == TFN__LORA_A) return TFN__SQRT(1 / (float)w->rows);
+    if (w->kind != TFN__MATRIX) return 0;
+    if (tfn__is_table(w->part)) {
+        const float own = TFN__SQRT(tfn__mup(d)) / TFN__SQRT((float)w->cols);
+        const float size = tfn__positive_or(rule->embedding_std, own);
+        return size * tfn__init_gain(d, rule, w);
+    }
+    if (w->part == TFN__PART_OUTPUT && rule->zero_output) return 0;
+    if (w->part == TFN__PART_OUTPUT && rule->table_output) return tfn__matrix_size(d, rule, w);
+    return tfn__matrix_size(d, rule, w) * tfn__init_gain(d, rule, w);
+}
+
+/* Weights of an aggregate without softmax start at 0 outside of its window: only the last y_k count
+ * at first, but the others are learned, too. */
+static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p)
+{
+    const tfn_mix_rule *mix = &tfn__stack_row(&m->desc, w->stack)->mix;
+    int32_t outside = w->cols - mix->window;
+    if (w->part != TFN__PART_MIX || mix->window < 1 || mix->softmax || mix->ones) return;
+    for (int32_t g = 0; g < w->rows; g++)
+        for (int32_t k = 0; k < outside; k++) p[(int64_t)g*w->cols + k] = 0;
+}
+
+/* The stream of a weight, of all that are drawn for one purpose: its number among those that are of
+ * LoRA as it is, or not, as it is not. So LoRA changes the draws of no other weight. */
+static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpose)
+{
+    const bool lora = tfn__is_lora(m->weights + index);
+    uint64_t number = (uint64_t)index;
+    if (lora) purpose = 5;
+    if (tfn__has_lora(&m->desc))
+        for (int32_t i = 0; i < index; i++)
+            if (tfn__is_lora(m->weights + i) != lora) number--;
+    return tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), purpose), number);
+}
+
+/* Draw weight `index`; what is not drawn starts at its own constant, gains at 1 and biases at 0.
+ * The key folds in 1 for weights (4 is sigmaReparam's, 5 LoRA's), then the index: a model with one
+ * more weight at the end has the same numbers in all others. */
+SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
+{
+    const tfn__weight *w = m->weights + index;
+    const tfn_init_rule *rule = tfn__init_row(&m->desc);
+    const tfn_key key = tfn__stream_of(m, index, 1);
+    const tfn_distribution base = tfn__base_of(rule, w);
+    const float size = tfn__init_size(&m->desc, rule, w);
+    const int64_t n = (int64_t)w->rows * w->cols;
+    const bool orthonormal = base == TFN_DISTRIBUTION_ORTHOGONAL;
+    if (!(size > 0)) {
+        for (int64_t i = 0; i < n; i++) p[i] = w->initial;
+    } else if (TFN__ALL && orthonormal) {
+        for (int64_t i = 0; i < n; i++) p[i] = tfn__draw(base, key, (uint64_t)i, 1);
+        tfn__orthonormal(p, w->rows, w->cols, size);
+    } else {
+        for (int64_t i = 0; i < n; i++) p[i] = tfn__draw(base, key, (uint64_t)i, size);
+    }
+
+    if (!TFN__ALL) return;
+    if (w->kind == TFN__MATRIX && base == TFN_DISTRIBUTION_MIRRORED) {
+        if (w->part == TFN__PART_W2) tfn__mirror_rows(p, w->rows, w->cols);
+        else tfn__mirror_columns(p, w->rows, w->cols);
+    }
+    tfn__start_window(m, w, p);
+}
+#else
+/* Without training: what is not loaded afterwards stands at its constant. */
+SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
+{
+    const tfn__weight *w = m->weights + index;
+    for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] = w->initial;
+}
+#endif
+
+/* The row that a weight follows; what belongs to no stack follows the last one. */
+static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight *w)
+{
+    if (w->stack == TFN__IN_ENCODER || tfn__is_encoder_alone(&m->desc)) return m->desc.topology;
+    return m->desc.decoder_topology;
+}
+
+/* nGPT (Loshchilov et al. 2024): all vectors along the channels have length 1. These are the rows
+ * of tables and of what writes into the stream (W_O, W_2), and the columns of what reads it. p: the
+ * values of the weight, or their averages. */
+SHARED void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
+{
+    const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
+                     || w->part == TFN__PART_W2;
+    if (!TFN__ALL || w->kind != TFN__MATRIX || tfn__type_of(w)) return;
+    if (w->part == TFN__PART_POSITION || w->part == TFN__PART_RELATIVE) return;
+    if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
+    if (by_row) {
+        for (int32_t r = 0; r < w->rows; r++)
+            tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
+    } else {
+        for (int32_t c = 0; c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
+    }
+}
+/* After an update (frozen is false) weights that it did not change keep their bits. */
+SHARED void tfn__unit_weights(tfn_model *m, bool frozen)
+{
+    const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
+    if (!TFN__ALL || !(any & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (!frozen && tfn__is_frozen(&m->desc, w)) continue;
+        tfn__unit_weight(m, w, m->params + w->at);
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* -- sigmaReparam: u and v of each W follow its first singular vectors ----------------------- */
+
+/* Of the same map, whatever they are for it: matrix, bias, u, v, gamma. */
+static bool tfn__same_place(const tfn__weight *a, const tfn__weight *b)
+{
+    return a->stack == b->stack && a->layer == b->layer && a->sub == b->sub && a->part == b->part;
+}
+
+/* The weight of another kind in the place of w, such as the u, the v or the gamma of a matrix. */
+static const tfn__weight *tfn__beside(const tfn_model *m, const tfn__weight *w, int kind)
+{
+    for (int32_t i = 0; i < m->weight_count; i++)
+        if (m->weights[i].kind == kind && tfn__same_place(m->weights + i, w)) return m->weights + i;
+    return NULL;
+}
+
+/* One power iteration: v = W^T u / |W^T u|, then u = W v / |W v|. Returns |W v|; 0 and the old u
+ * where W^T u is 0. */
+static float tfn__power_iteration(const tfn_model *m, const tfn__weight *place)
+{
+    const tfn__weight *matrix = tfn__beside(m, place, TFN__MATRIX);
+    const float *w = tfn__weight_data(m, matrix);
+    float *u = tfn__weight_data(m, tfn__beside(m, place, TFN__SIGMA_U));
+    float *v = tfn__weight_data(m, tfn__beside(m, place, TFN__SIGMA_V));
+    const ptrdiff_t rows = matrix->rows;
+    const ptrdiff_t cols = matrix->cols;
+    float square;
+    for (ptrdiff_t c = 0; c < cols; c++) v[c] = 0;
+    for (ptrdiff_t r = 0; r < rows; r++)
+        for (ptrdiff_t c = 0; c < cols; c++) v[c] += u[r] * w[r*cols + c];
+    tfn__unit_vector(v, cols, 1);
+    if (!(m->kernels->dot(v, v, cols) > 0)) return 0;
+    for (ptrdiff_t r = 0; r < rows; r++) u[r] = m->kernels->dot(w + r*cols, v, cols);
+    square = m->kernels->dot(u, u, rows);
+    tfn__unit_vector(u, rows, 1);
+    return TFN__SQRT(square);
+}
+
+/* From any u: iterate until |W v| grows by less than a millionth, a hundred times at most. Returns
+ * |W v|, which is sigma by then. */
+static float tfn__find_sigma(const tfn_model *m, const tfn__weight *place)
+{
+    float sigma = 0;
+    for (int k = 0; k < 100; k++) {
+        const float last = sigma;
+        sigma = tfn__power_iteration(m, place);
+        if (!(sigma > last * (float)1.000001)) break;
+    }
+    return sigma;
+}
+
+/* u and v begin near the first singular vectors; the authors' code begins with those themselves. */
+SHARED void tfn__start_sigma(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        const tfn_key key = tfn__stream_of(m, i, 4);
+        float *u = tfn__weight_data(m, w);
+        float sigma;
+        if (w->kind != TFN__SIGMA_U) continue;
+        for (int32_t k = 0; k < w->cols; k++) u[k] = tfn_random_normal(key, (uint64_t)k);
+        tfn__unit_vector(u, w->cols, 1);
+        sigma = tfn__find_sigma(m, w);
+        if ((tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_SIGMA_OWN) && sigma > 0)
+            *tfn__weight_data(m, tfn__beside(m, w, TFN__GAMMA)) = sigma;
+    }
+}
+
+/* After an update: one iteration, since W has moved a little, unless it is frozen. */
+SHARED void tfn__follow_sigma(tfn_model *m)
+{
+    if (!TFN__ALL) return;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *u = m->weights + i;
+        const bool stays = tfn__is_frozen(&m->desc, u);          /* with its matrix */
+        if (u->kind == TFN__SIGMA_U && !stays) tfn__power_iteration(m, u);
+    }
+}
+#endif
+TFN__SMALL_END

@@ -1,0 +1,575 @@
+#include "options.h"
+#include "../kernels/choice.h"
+
+TFN__RARE
+/* The options of a model: the rows of their enumerations, the ranges of their numbers, defaults,
+ * and what has no legal value. */
+
+/* An option, or its default where it is not set. A real number counts as set where it is
+ * positive. */
+SHARED int32_t tfn__or(int32_t value, int32_t otherwise)
+{
+    if (value) return value;
+    return otherwise;
+}
+
+SHARED float tfn__positive_or(float value, float otherwise)
+{
+    if (value > 0) return value;
+    return otherwise;
+}
+static TFN__FOLD bool tfn__follows(const tfn_schedule *s, tfn_schedule_kind which)
+{
+    return (TFNORM_SCHEDULES & TFN_SET(which)) != 0 && s->kind == which;
+}
+
+/* Layers of a stack; a lone stack answers for both. */
+SHARED int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
+{
+    if (decoder && tfn__is_pair(d)) return d->decoder_layers;
+    return d->layers;
+}
+
+/* What the rules of a row are told about a sub-layer; layer from 1. */
+SHARED tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
+                               int32_t layer)
+{
+    tfn_place p;
+    p.kind = kind;
+    p.decoder = decoder;
+    p.alone = !tfn__is_pair(d);
+    p.layer = layer;
+    p.depth = tfn__depth(d, decoder);
+    p.encoder_depth = tfn__depth(d, false);
+    p.decoder_depth = tfn__depth(d, true);
+    p.width = d->width;
+    return p;
+}
+
+/* -- choices: the rows of options that are enumerations --------------------------------------- */
+
+/* Linkers drop an array that nobody reads, but not a string: hence name[20], and in small builds
+ * nothing else. */
+#ifndef TFN__TERSE
+#define TFN__CHOICE(value, name, formula, paper) { value, name, formula, paper },
+#else
+#define TFN__CHOICE(value, name, formula, paper) { value, name, NULL, NULL },
+#endif
+#define TFN__OPTIMIZER_CHOICE(first, second, matrices, value, name, formula, paper)                \
+    TFN__CHOICE(value, name, formula, paper)
+/* One table for each list; the enumerators of the api section are made from the same lists. */
+static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__arch_rows[] = { TFN__ARCH_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__cache_type_rows[] = { TFN__CACHE_TYPE_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__frame_map_rows[] = { TFN__FRAME_MAP_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__head_rows[] = { TFN__HEAD_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__moment_type_rows[] = { TFN__MOMENT_TYPE_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__number_loss_rows[] = { TFN__NUMBER_LOSS_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__optimizer_rows[] = { TFN__OPTIMIZER_LIST(TFN__OPTIMIZER_CHOICE) };
+static const tfn_choice tfn__position_rows[] = { TFN__POSITION_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__qk_norm_rows[] = { TFN__QK_NORM_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__radam_rows[] = { TFN__RADAM_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__schedule_rows[] = { TFN__SCHEDULE_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__rotary_scaling_rows[] = { TFN__ROTARY_SCALING_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__attention_bias_rows[] = { TFN__ATTENTION_BIAS_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__weights_rows[] = { TFN__WEIGHTS_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__smoothing_rows[] = { TFN__SMOOTHING_LIST(TFN__CHOICE) };
+
+/* Under the names of their options. A new enumeration has a line here. */
+#define TFN__CHOICES_OF(option, rows) { option, rows, sizeof rows / sizeof *rows },
+static const struct { char option[16]; const tfn_choice *rows; int32_t count; } tfn__choices[] = {
+    TFN__CHOICES_OF("activation", tfn__activation_rows)
+    TFN__CHOICES_OF("arch", tfn__arch_rows)
+    TFN__CHOICES_OF("attention_bias", tfn__attention_bias_rows)
+    TFN__CHOICES_OF("cache_type", tfn__cache_type_rows)
+    TFN__CHOICES_OF("frame_map", tfn__frame_map_rows)
+    TFN__CHOICES_OF("head", tfn__head_rows)
+    TFN__CHOICES_OF("moment_type", tfn__moment_type_rows)
+    TFN__CHOICES_OF("number_loss", tfn__number_loss_rows)
+    TFN__CHOICES_OF("optimizer", tfn__optimizer_rows)
+    TFN__CHOICES_OF("pooler", tfn__activation_rows)
+    TFN__CHOICES_OF("position", tfn__position_rows)
+    TFN__CHOICES_OF("qk_norm", tfn__qk_norm_rows)
+    TFN__CHOICES_OF("radam", tfn__radam_rows)
+    TFN__CHOICES_OF("rotary_scaling", tfn__rotary_scaling_rows)
+    TFN__CHOICES_OF("schedule.kind", tfn__schedule_rows)
+    TFN__CHOICES_OF("smoothing_kind", tfn__smoothing_rows)
+    TFN__CHOICES_OF("weights", tfn__weights_rows)
+};
+#undef TFN__CHOICE
+#undef TFN__OPTIMIZER_CHOICE
+#undef TFN__CHOICES_OF
+
+/* Options are few: a name is looked up from the first row on. */
+TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i)
+{
+    if (!option || i < 0) return NULL;
+    for (size_t k = 0; k < sizeof tfn__choices / sizeof *tfn__choices; k++) {
+        if (!tfn__equal(option, tfn__choices[k].option)) continue;
+        if (i < tfn__choices[k].count) return tfn__choices[k].rows + i;
+    }
+    return NULL;
+}
+
+/* Names are told apart as they are written: "AdamW" is none. */
+TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *name)
+{
+    if (!name) return NULL;
+    for (int32_t i = 0;; i++) {
+        const tfn_choice *row = tfn_choice_at(option, i);
+        if (!row || tfn__equal(name, row->name)) return row;
+    }
+}
+
+/* By value, not by place: where 0 is "default", the first row has the value 1. */
+TFNORM_API const char *tfn_choice_name(const char *option, int32_t value)
+{
+    for (int32_t i = 0;; i++) {
+        const tfn_choice *row = tfn_choice_at(option, i);
+        if (!row) return NULL;
+        if (row->value == value) return row->name;
+    }
+}
+
+/* -- names for messages ---------------------------------------------------------------------- */
+
+/* Name i that an option can have; NULL: past the last. */
+SHARED const char *tfn__name_of(const char *option, int32_t i)
+{
+    const tfn_recipe *recipe = tfn_recipe_at(i);
+    const tfn_norm_rule *norm = tfn_norm_at(i);
+    const tfn_init_rule *init = tfn_init_at(i);
+    const tfn_topology *topology = tfn_topology_at(i);
+    const tfn_choice *choice = tfn_choice_at(option, i);
+    if (recipe && tfn__equal(option, "recipe")) return recipe->name;
+    if (topology && tfn__equal(option, "topology")) return topology->name;
+    if (topology && tfn__equal(option, "decoder_topology")) return topology->name;
+    if (init && tfn__equal(option, "init")) return init->name;
+    if (norm && tfn__equal(option, "norm")) return norm->name;
+    if (norm && tfn__equal(option, "decoder_norm")) return norm->name;
+    if (i >= 0 && i < TFN_ISA_COUNT && tfn__equal(option, "isa")) return tfn__isa_names[i];
+    if (choice) return choice->name;
+    return NULL;
+}
+
+/* Insertions, deletions and replacements of a character that make b of a (Levenshtein 1966), twice.
+ * row[j] is the distance of the first characters of a to the first j of b. Where one is the other's
+ * beginning, what follows counts half: "pre-ln" is nearer to "pre" than to "pre-rms". A '*' in a,
+ * of a pattern, stands for any characters and costs nothing. */
+static int32_t tfn__name_distance(const char *a, const char *b)
+{
+    enum { MOST = 63 };                 /* no name of the library's is longer */
+    int32_t row[MOST + 1];
+    const int32_t length = (int32_t)tfn__min((ptrdiff_t)tfn__length(b), MOST);
+    int32_t same = 0;
+    for (int32_t j = 0; j <= length; j++) row[j] = j;
+    for (int32_t i = 0; a[i]; i++) {
+        int32_t corner = row[0];        /* of one character less of both */
+        const int32_t cost = a[i] != '*';
+        row[0] += cost;
+        for (int32_t j = 1; j <= length; j++) {
+            int32_t least = corner;
+            if (a[i] != b[j - 1]) least += cost;
+            corner = row[j];
+            if (row[j] + cost < least) least = row[j] + cost;
+            if (row[j - 1] + cost < least) least = row[j - 1] + cost;
+            row[j] = least;
+        }
+    }
+    while (a[same] == b[same]) {
+        if (!a[same]) return 0;
+        same++;
+    }
+    if (!a[same] || !b[same]) return row[length];
+    return 2 * row[length];
+}
+
+SHARED tfn__nearest tfn__nearest_to(const char *given)
+{
+    tfn__nearest n = { given, NULL, 1 };
+    n.distance += (int32_t)tfn__min((ptrdiff_t)tfn__length(given), 64);
+    return n;
+}
+
+/* Compare with `like`, which stands for `name`: itself, or a part of it. */
+SHARED void tfn__compare_name(tfn__nearest *n, const char *like, const char *name)
+{
+    const int32_t distance = tfn__name_distance(n->given, like);
+    if (distance >= n->distance) return;
+    n->distance = distance;
+    n->name = name;
+}
+
+/* Which name was meant: "; did you mean pre?", if some name of the option is more like the given
+ * one than not. Else the names of an enumeration, which are few; recipes and norms are too many. */
+SHARED void tfn__put_nearest(tfn__text *t, const char *option, const char *given)
+{
+    const char *name;
+    tfn__nearest n = tfn__nearest_to(given);
+    for (int32_t i = 0; (name = tfn__name_of(option, i)) != NULL; i++)
+        tfn__compare_name(&n, name, name);
+    if (n.name) {
+        tfn__put_texts(t, "; did you mean ", n.name, "?");
+        return;
+    }
+    for (int32_t i = 0; tfn_choice_at(option, i); i++) {
+        if (i) tfn__put(t, ", ");
+        else tfn__put(t, "; there are ");
+        tfn__put(t, tfn_choice_at(option, i)->name);
+    }
+}
+
+#ifdef TFN__TERSE                  /* a microcontroller has no room for guesses */
+SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
+{
+    (void)option;
+    tfn__fail_name(e, TFN_NOT_FOUND, "model", text, given);
+}
+#else
+/* "no recipe is called pre-ln; did you mean pre?": the error's name takes all that follows %s. */
+SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
+{
+    tfn__text t;
+    if (e->status != TFN_OK) return;
+    tfn__fail(e, TFN_NOT_FOUND, "model", text, 0, 0);
+    t = tfn__text_in(e->name, sizeof e->name);
+    tfn__put(&t, given);
+    tfn__put_nearest(&t, option, given);
+    tfn__end(&t);
+}
+#endif
+
+/* -- ranges ---------------------------------------------------------------------------------- */
+
+/* A signed whole number of 1, 2, 4 or 8 bytes: an enum may have any of them. Copied by size, not
+ * cast: the field is not of the type that one would read it as. */
+SHARED int64_t tfn__whole_at(const char *p, size_t size)
+{
+    int8_t one = 0;
+    int16_t two = 0;
+    int32_t four = 0;
+    int64_t eight = 0;
+    if (size == sizeof one) TFNORM_MEMCPY(&one, p, sizeof one);
+    if (size == sizeof two) TFNORM_MEMCPY(&two, p, sizeof two);
+    if (size == sizeof four) TFNORM_MEMCPY(&four, p, sizeof four);
+    if (size == sizeof eight) TFNORM_MEMCPY(&eight, p, sizeof eight);
+    return one + two + four + eight;                /* all but one are 0 */
+}
+
+/* v in least .. most, or an error with the end that it is beyond. The first of all errors stays:
+ * once there is one, nothing is checked any more. */
+SHARED void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_t v, int64_t least,
+                          int64_t most)
+{
+    if (e->status != TFN_OK) return;
+    if (v < least) {
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is %d; it must be at least %d", name);
+        e->found = v;
+        e->wanted = least;
+    } else if (v > most) {
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is %d; it must be at most %d", name);
+        e->found = v;
+        e->wanted = most;
+    }
+}
+
+/* A number that is none is neither below nor above: it fails both comparisons, and so the check. */
+static bool tfn__real_in_range(const tfn__limit *r, float v)
+{
+    if (r->kind == TFN__REAL_OR_0 && v == 0) return true;
+    if (r->kind == TFN__RATE) return v >= r->least && v < r->most;
+    return v >= r->least && v <= r->most;
+}
+
+#ifdef TFN__TERSE                  /* without the numbers: writing them takes a kilobyte of code */
+static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
+{
+    if (e->status == TFN_OK && !tfn__real_in_range(r, v))
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is not within its range", r->name);
+}
+#else
+/* " is 1.5", or why it is no number. */
+static void tfn__put_found(tfn__text *t, float v)
+{
+    const bool finite = v - v == 0;
+    if (v != v) {
+        tfn__put(t, " is not a number");
+    } else if (finite) {
+        tfn__put(t, " is ");
+        tfn__put_float(t, v);
+    } else if (v > 0) {
+        tfn__put(t, " is infinite");
+    } else {
+        tfn__put(t, " is minus infinity");
+    }
+}
+
+/* "; it must be 0 or at least 1e-18": the end of the range that v is beyond; the lower if v is no
+ * number. */
+static void tfn__put_wanted(tfn__text *t, const tfn__limit *r, float v)
+{
+    const bool above = v >= r->most;
+    tfn__put(t, "; it must be");
+    if (r->kind == TFN__REAL_OR_0) tfn__put(t, " 0 or");
+    if (!above) tfn__put(t, " at least ");
+    else if (r->kind == TFN__RATE) tfn__put(t, " below ");
+    else tfn__put(t, " at most ");
+    if (above) tfn__put_float(t, r->most);
+    else tfn__put_float(t, r->least);
+}
+
+/* "norm_eps is -1, 0 or at least 1e-18 is wanted". Formats of errors have whole numbers only, so
+ * the error's name takes the whole sentence. */
+static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
+{
+    tfn__text t;
+    if (e->status != TFN_OK || tfn__real_in_range(r, v)) return;
+    tfn__fail(e, TFN_BAD_OPTION, op, "%s", 0, 0);
+    t = tfn__text_in(e->name, sizeof e->name);
+    tfn__put(&t, r->name);
+    tfn__put_found(&t, v);
+    tfn__put_wanted(&t, r, v);
+    tfn__end(&t);
+}
+#endif
+
+/* A limit of whole numbers, at most 2^53: see tfn__float_of. */
+static int64_t tfn__whole_limit(float limit)
+{
+    const float unit = 16777216;
+    const int32_t high = (int32_t)(limit / unit);
+    return (int64_t)high * 16777216 + (int32_t)(limit - (float)high * unit);
+}
+
+/* Check each option of a struct that has a row in `limits`: the options of models here, those of
+ * generators and tokenizers in their sections. The limits of whole numbers are floats, too, which
+ * are exact for all that stand there: powers of 2, small numbers, and such less 1. */
+SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
+                              const tfn__limit *limits, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const tfn__limit *r = limits + i;
+        const char *p = (const char *)options + r->at;
+        if (r->kind == TFN__WHOLE) {
+            tfn__in_range(e, op, r->name, tfn__whole_at(p, r->size), tfn__whole_limit(r->least),
+                          tfn__whole_limit(r->most));
+        } else {
+            float real;
+            TFNORM_MEMCPY(&real, p, sizeof real);
+            tfn__check_real(e, op, r, real);
+        }
+    }
+}
+#define TFN__RANGE_LIST(X)                                                                     \
+    /* the shape */                                                                            \
+    X(vocab,                WHOLE,     1, TFN__VOCAB)                                          \
+    X(context,              WHOLE,     1, TFN__SIDE)                                           \
+    X(arch,                 WHOLE,     0, TFN_ARCH_COUNT - 1)                                  \
+    X(source_context,       WHOLE,     1, TFN__SIDE)                                           \
+    X(width,                WHOLE,     1, TFN__SIDE)                                           \
+    X(layers,               WHOLE,     1, 4096)                                                \
+    X(decoder_layers,       WHOLE,     1, 4096)                                                \
+    X(heads,                WHOLE,     1, 32768)                                               \
+    X(kv_heads,             WHOLE,     1, 32768)                                               \
+    X(head_size,            WHOLE,     0, TFN__SIDE)                                           \
+    X(ffn,                  WHOLE,     1, 4 * TFN__SIDE)                                       \
+    X(segments,             WHOLE,     0, TFN__SIDE)                                           \
+    X(classes,              WHOLE,     0, TFN__VOCAB)                                          \
+    X(numbers,              WHOLE,     0, TFN__SIDE)                                           \
+    /* what it reads and says */                                                               \
+    X(bands,                WHOLE,     0, TFN__SIDE)                                           \
+    X(frame_map,            WHOLE,     0, TFN_FRAME_MAP_COUNT - 1)                             \
+    X(head,                 WHOLE,     0, TFN_HEAD_COUNT - 1)                                  \
+    X(activation,           WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
+    X(position,             WHOLE,     0, TFN_POSITION_COUNT - 1)                              \
+    /* attention and norms */                                                                  \
+    X(rotary_base,          REAL,      1, TFN__HUGE)                                           \
+    X(qk_norm,              WHOLE,     0, TFN_QK_NORM_COUNT - 1)                               \
+    X(norm_eps,             REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(norm_factor,          REAL_OR_0, TFN__TINY, 1e6)                                         \
+    /* of a run */                                                                             \
+    X(batch,                WHOLE,     1, TFN__SIDE)                                           \
+    X(batch_tokens,         WHOLE,     0, TFN__ANY)                                            \
+    X(threads,              WHOLE,     1, 1024)                                                \
+    X(weights,              WHOLE,     0, TFN__PACKS * (TFN_WEIGHTS_COUNT - 1))                \
+    X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
+/* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
+#define TFN__MORE_RANGES(X)                                                                    \
+    X(embedding_size,       WHOLE,     0, TFN__SIDE)                                           \
+    X(cache_type,           WHOLE,     0, TFN__PACKS * (TFN_CACHE_TYPE_COUNT - 1))             \
+    X(pooler,               WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
+    X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
+    X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
+    X(cutoffs[1],           WHOLE,     0, TFN__VOCAB)                                          \
+    X(attention_bias,       WHOLE,     0, TFN_ATTENTION_BIAS_COUNT - 1)                        \
+    X(rotary_size,          WHOLE,     0, TFN__SIDE)                                           \
+    X(rotary_scaling,       WHOLE,     0, TFN_ROTARY_SCALING_COUNT - 1)                        \
+    X(rotary_factor,        REAL_OR_0, 1, TFN__HUGE)                                           \
+    X(rotary_low,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(rotary_high,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(rotary_context,       WHOLE,     0, TFN__ANY)                                            \
+    X(relative_buckets,     WHOLE,     0, TFN__SIDE)                                           \
+    X(relative_distance,    WHOLE,     0, TFN__SIDE)                                           \
+    X(score_scale,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(window,               WHOLE,     0, TFN__ANY)                                            \
+    X(window_from,          WHOLE,     0, TFN__SIDE)                                           \
+    X(window_period,        WHOLE,     0, TFN__SIDE)                                           \
+    X(window_base,          REAL_OR_0, 1, TFN__HUGE)                                           \
+    X(attention_cap,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(logit_cap,            REAL_OR_0, TFN__TINY, TFN__HUGE)
+#define TFN__TRAINING_RANGES(X)                                                                \
+    /* regularization */                                                                       \
+    X(dropout,              RATE,      0, 1)                                                   \
+    X(attention_dropout,    RATE,      0, 1)                                                   \
+    X(activation_dropout,   RATE,      0, 1)                                                   \
+    X(smoothing,            RATE,      0, 1)                                                   \
+    X(smoothing_kind,       WHOLE,     0, TFN_SMOOTHING_COUNT - 1)                             \
+    X(number_loss,          WHOLE,     0, TFN_NUMBER_LOSS_COUNT - 1)                           \
+    X(delta,                REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    /* the update */                                                                           \
+    X(optimizer,            WHOLE,     0, TFN_OPTIMIZER_COUNT - 1)                             \
+    X(moment_type,          WHOLE,     0, TFN__PACKS * (TFN_MOMENT_TYPE_COUNT - 1))            \
+    /* the rate; norm_warmup, that of PowerNorm, may be the schedule's */                      \
+    X(schedule.kind,        WHOLE,     0, TFN_SCHEDULE_COUNT - 1)                              \
+    X(schedule.lr,          REAL,      0, 1e6)                                                 \
+    X(schedule.lr_init,     REAL,      0, 1e6)                                                 \
+    X(schedule.lr_min,      REAL,      0, 1e6)                                                 \
+    X(schedule.warmup,      WHOLE,     0, TFN__COUNT)                                          \
+    X(schedule.steps,       WHOLE,     0, TFN__COUNT)                                          \
+    X(schedule.anchor,      WHOLE,     0, TFN__COUNT)                                          \
+    X(schedule.step_at,     WHOLE,     0, TFN__COUNT)                                          \
+    X(schedule.step_factor, REAL,      0, 1e6)                                                 \
+    X(schedule.power,       REAL_OR_0, TFN__TINY, 1e6)                                         \
+    X(schedule.decay_steps, WHOLE,     0, TFN__COUNT)                                          \
+    X(norm_warmup,          WHOLE,     0, TFN__COUNT)                                          \
+    /* the optimizer */                                                                        \
+    X(beta1,                RATE,      0, 1)                                                   \
+    X(beta2,                RATE,      0, 1)                                                   \
+    X(eps,                  REAL,      TFN__TINY, TFN__HUGE)                                   \
+    X(decay,                REAL,      0, 1e3)                                                 \
+    X(radam,                WHOLE,     0, TFN_RADAM_COUNT - 1)                                 \
+    X(muon_rate,            REAL_OR_0, TFN__TINY, 1e6)                                         \
+    X(muon_momentum,        RATE,      0, 1)                                                   \
+    X(clip,                 REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(clip_value,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(ema,                  RATE,      0, 1)                                                   \
+    X(micro_batches,        WHOLE,     1, TFN__SIDE)                                           \
+    /* of half precision: below 2^-5 training has diverged */                                  \
+    X(loss_scale,           REAL,      0.03125, TFN__HUGE)
+/* A build without training does not look at what only training reads. */
+#ifdef TFNORM_NO_TRAINING
+#undef TFN__TRAINING_RANGES
+#define TFN__TRAINING_RANGES(X)
+#endif
+#ifndef TFN__EXTRA_NORMS
+#undef TFN__MORE_RANGES
+#define TFN__MORE_RANGES(X)
+#endif
+#define TFN__RANGE(field, kind, least, most) \
+    TFN__RANGE_OF(tfn_model_desc, field, TFN__##kind, least, most),
+static const tfn__limit tfn__limits[] = {
+    TFN__RANGE_LIST(TFN__RANGE)
+    TFN__MORE_RANGES(TFN__RANGE)
+    TFN__TRAINING_RANGES(TFN__RANGE)
+};
+enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
+
+/* Every option's range, when defaults are filled in. */
+SHARED void tfn__check_limits(tfn_error *e, const tfn_model_desc *d)
+{
+    tfn__check_ranges(e, "model", d, tfn__limits, TFN__LIMITS);
+}
+
+/* The range of the option at this offset in tfn_model_desc. */
+SHARED void tfn__check_limit(tfn_error *e, const tfn_model_desc *d, size_t at)
+{
+    for (size_t i = 0; i < TFN__LIMITS; i++)
+        if (tfn__limits[i].at == at) tfn__check_ranges(e, "model", d, tfn__limits + i, 1);
+}
+
+
+/* Defaults of training. Noam's rate is a factor, 1 in Vaswani 2017; beta2 is theirs, too. SGD's
+ * beta1 is the momentum, so that 0 means none, and Adafactor is there to save memory. Lion's moment
+ * is longer, and its rate a tenth of Adam's, as it is the length of each step (Chen et al. 2023,
+ * section 5). A polynomial of power 1 is linear. Half precision begins with fairseq's scale, 128:
+ * without half nothing is scaled, whatever is set. */
+static void tfn__fill_training_defaults(tfn_model_desc *d)
+{
+    tfn_schedule *s = &d->schedule;
+    const bool muon = tfn__trains_by(d, TFN_OPTIMIZER_MUON);
+    const bool adafactor = tfn__trains_by(d, TFN_OPTIMIZER_ADAFACTOR);
+    const bool without = adafactor || tfn__trains_by(d, TFN_OPTIMIZER_SGD);  /* a first moment */
+    const bool lion = tfn__trains_by(d, TFN_OPTIMIZER_LION);
+    if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_OPTIMIZER_ADAMW;
+    if (s->lr == 0 && tfn__follows(s, TFN_SCHEDULE_NOAM)) s->lr = 1;
+    if (s->lr == 0 && lion) s->lr = (float)1e-4;
+    if (s->lr == 0) s->lr = (float)1e-3;
+    if (s->power == 0 && tfn__follows(s, TFN_SCHEDULE_POLYNOMIAL)) s->power = 1;
+    if (d->beta1 == 0 && !without) d->beta1 = (float)0.9;
+    if (d->beta2 == 0 && lion) d->beta2 = (float)0.99;
+    if (d->beta2 == 0 && !adafactor) d->beta2 = (float)0.98;
+    if (d->muon_rate == 0 && muon) d->muon_rate = 20;
+    if (d->muon_momentum == 0 && muon) d->muon_momentum = (float)0.95;
+    if (d->eps == 0) d->eps = (float)1e-8;
+    if (d->delta == 0 && d->number_loss == TFN_NUMBER_LOSS_HUBER) d->delta = 1;
+    if (TFN__ALL && !d->norm_warmup) d->norm_warmup = s->warmup;
+    d->micro_batches = tfn__or(d->micro_batches, 1);
+    if (d->loss_scale == 0 && d->half) d->loss_scale = 128;
+    if (d->loss_scale == 0) d->loss_scale = 1;
+}
+
+/* As many channels as a head has are all. Where rates are scaled, the numbers of Llama 3.1. */
+static void tfn__fill_rotary(tfn_model_desc *d)
+{
+    const int64_t turning = (int64_t)d->rotary_size * d->heads;
+    if (turning == d->width && !d->head_size) d->rotary_size = 0;
+    if (d->rotary_size == d->head_size) d->rotary_size = 0;
+    if (d->rotary_scaling == TFN_ROTARY_SCALING_NONE) return;
+    if (d->rotary_factor == 0) d->rotary_factor = 8;
+    if (d->rotary_low == 0) d->rotary_low = 1;
+    if (d->rotary_high == 0) d->rotary_high = 4;
+    d->rotary_context = tfn__or(d->rotary_context, 8192);
+}
+
+/* An encoder that reads frames: such a model has no words anywhere, neither an embedding nor logits
+ * that could be tied to it. */
+SHARED bool tfn__frames_alone(const tfn_model_desc *d)
+{
+    return d->bands > 0 && tfn__is_encoder_alone(d);
+}
+
+/* What is 0 or NULL gets its default. Nothing is checked yet: sizes may be anything, and what is
+ * made of them must not overflow. The order counts: a default may be another option, filled above
+ * it. Heads have 32 channels, the feed-forward is four times as wide as the stream (Vaswani 2017).
+ */
+SHARED void tfn__fill_defaults(tfn_model_desc *d)
+{
+    if (tfn__frames_alone(d)) d->vocab = tfn__or(d->vocab, 1);     /* of which nothing is made */
+    d->source_context = tfn__or(d->source_context, d->context);
+    d->width = tfn__or(d->width, 64);
+    d->layers = tfn__or(d->layers, 2);
+    d->decoder_layers = tfn__or(d->decoder_layers, d->layers);
+    d->heads = tfn__or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
+    d->kv_heads = tfn__or(d->kv_heads, d->heads);
+    if ((int64_t)d->head_size * d->heads == d->width) d->head_size = 0;     /* the same model */
+    if (TFN__ALL && d->embedding_size == d->width) d->embedding_size = 0;
+    if (TFN__ALL && d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
+    if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
+    d->ffn = tfn__or(d->ffn, 1);                    /* of a width that will be refused */
+    if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
+    if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
+    if (d->rotary_base == 0) d->rotary_base = 10000;
+    if (TFN__ALL) tfn__fill_rotary(d);
+    if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) {
+        d->relative_buckets = tfn__or(d->relative_buckets, 32);
+        d->relative_distance = tfn__or(d->relative_distance, 128);
+    }
+    if (!d->recipe) d->recipe = "pre";
+    if (TFN__TRAINS) tfn__fill_training_defaults(d);
+    d->batch = tfn__or(d->batch, 1);
+#if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
+    if (!d->half) d->threads = tfn__or(d->threads, omp_get_max_threads());
+#endif
+    d->threads = tfn__or(d->threads, 1);
+}
+TFN__RARE_END

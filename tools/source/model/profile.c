@@ -1,0 +1,504 @@
+#include "profile.h"
+#include "../ground/ground.h"
+#include "../ground/basics.h"
+#include "../kernels/packing.h"
+#include "../tape/tape.h"
+#include "../tape/op_linear.h"
+#include "../tape/record.h"
+#include "../tape/plan.h"
+#include "resolve.h"
+#include "builder.h"
+#include "initial.h"
+#include "fold.h"
+#include "update.h"
+#include "model.h"
+#include "step.h"
+
+/* Initialization that depends on data (Admin, LSUV), probes of a model, parameters by name. */
+
+TFN__SMALL
+
+#ifndef TFNORM_NO_TRAINING
+
+/* -- data-dependent initialization: forwards of the training tape, watched by probes ---------- */
+
+/* LSUV changes one matrix at a time, in the order of the flat vector, until its output has variance
+ * 1: a forward for each try. Admin needs one forward: each skip's scale is set when its probe is
+ * reached, from the variances of the branches before it, and what follows is computed with it. A
+ * model that has both does LSUV first, since it changes what Admin measures. */
+
+/* What the probe of this number watches, for its rows; the probe itself gets values alone. */
+static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
+{
+    for (int32_t i = 1; i < t->count; i++)
+        if (t->nodes[i].op == TFN__OP_PROBE && t->nodes[i].arg[0] == id)
+            return t->nodes + t->nodes[i].in[0];
+    return t->nodes;
+}
+
+/* The sum of (x - mean)^power, power 1 or 2, of a value's rows that count, and their number. */
+static double tfn__sum_powers(const tfn_run *r, const tfn_node *n, const float *x, double mean,
+                              int power, int64_t *count)
+{
+    const tfn_rows kind = (tfn_rows)n->rows;
+    const bool sentences = tfn__padding_of(r, kind) != NULL;
+    const ptrdiff_t rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
+    const ptrdiff_t pieces = sentences ? r->batch : 1;
+    const ptrdiff_t each = rows / tfn__max(pieces, 1);
+    double sum = 0;
+    *count = 0;
+    for (ptrdiff_t b = 0; b < pieces; b++) {
+        const float *piece = x + b*each*n->cols;
+        ptrdiff_t values = each * n->cols;
+        if (sentences) values = tfn__counted_rows(r, kind, b) * n->cols;
+        for (ptrdiff_t i = 0; i < values; i++) {
+            const double d = (double)piece[i] - mean;
+            if (power == 2) sum += d*d;
+            else sum += d;
+        }
+        *count += values;
+    }
+    return sum;
+}
+
+/* The variance of what a probe watches, over all rows that count; NaN if there are none. */
+static double tfn__variance_of(const tfn_model *m, int32_t id, const float *x)
+{
+    const tfn_node *n = tfn__probed_node(&m->train, id);
+    int64_t count;
+    const double mean = tfn__sum_powers(&m->run, n, x, 0, 1, &count) / (double)count;
+    return tfn__sum_powers(&m->run, n, x, mean, 2, &count) / (double)count;
+}
+
+typedef struct tfn__profile {
+    tfn_model *m;
+    double     ratio[3];               /* Admin: the running scalar r of each stack */
+    double     branch;                 /* and Var(F) */
+    int32_t    target;                 /* LSUV: the weight whose output is wanted */
+    double     variance;               /* and its variance */
+    bool       refused;                /* a number was not finite */
+    bool       watched;                /* the user's probe sees the last forward */
+} tfn__profile;
+
+/* The scale of a skip becomes r, also in the rounded copy: this very forward goes on with it. */
+static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
+{
+    float *scale = tfn__weight_data(m, w);
+    for (int32_t i = 0; i < w->cols; i++) scale[i] = r;
+    if (m->desc.half && w->kind < TFN__STATE)
+        tfn__copy_floats(m->run.params + w->at, scale, w->cols);
+}
+
+/* Admin (Liu 2020, section 4.3; the authors' code): w := r at once, so that what follows sees it;
+ * r := sqrt(Var(w x) + Var(F)), variances over the tensor without its padding, which the authors'
+ * code includes. r starts at 1. The branch is seen before the skip. */
+static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
+                               ptrdiff_t cols, bool backward)
+{
+    tfn__profile *p = (tfn__profile *)user;
+    const bool is_branch = id % 2 == 0;
+    const tfn__weight *w;
+    double variance;
+    double *ratio;
+    float r;
+    if (p->watched && p->m->run.probe)
+        p->m->run.probe(p->m->run.probe_user, id, data, rows, cols, backward);
+    if (backward || id < TFN__PROFILE || id >= TFN__OUTPUTS) return;
+    w = p->m->weights + (id - TFN__PROFILE) / 2;
+    variance = tfn__variance_of(p->m, id, data);
+    if (!tfn__finite(variance)) p->refused = true;
+    if (is_branch) {
+        p->branch = variance;
+        return;
+    }
+    ratio = p->ratio + w->stack;
+    r = (float)*ratio;
+    if (!tfn__finite((double)r)) p->refused = true;
+    tfn__set_profiled(p->m, w, r);
+    *ratio = (double)TFN__SQRT((float)((double)r * (double)r * variance + p->branch));
+}
+
+/* LSUV: the variance of the one output that is wanted. */
+static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
+                              ptrdiff_t cols, bool backward)
+{
+    tfn__profile *p = (tfn__profile *)user;
+    (void)rows;
+    (void)cols;
+    if (backward || id != TFN__OUTPUTS + p->target) return;
+    p->variance = tfn__variance_of(p->m, id, data);
+}
+
+/* A forward of the training tape with the batch that is bound, and our probe in the place of the
+ * user's. Dropout is as the first step will have it. */
+static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
+{
+    tfn_run r = p->m->run;
+    r.probe = probe;
+    r.probe_user = p;
+    r.key = tfn__step_key(p->m, 0);
+    tfn_tape_forward(&p->m->train, &r);
+}
+
+/* W of p->target over the deviation of its output until the variance is within 0.1 of 1, at most
+ * ten times. False: a variance is not finite. */
+static bool tfn__unit_output(tfn__profile *p)
+{
+    const tfn__weight *w = p->m->weights + p->target;
+    float *data = tfn__weight_data(p->m, w);
+    for (int tries = 0; tries < 10; tries++) {
+        float variance;
+        p->variance = 1;
+        tfn__forward_probed(p, tfn__output_probe);
+        variance = (float)p->variance;
+        if (!tfn__finite((double)variance)) return false;
+        if (!(variance > 0)) return true;
+        if (p->variance > 0.9 && p->variance < 1.1) return true;
+        for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) data[i] /= TFN__SQRT(variance);
+        tfn__refresh(p->m);
+    }
+    return true;
+}
+
+/* LSUV (Mishkin & Matas 2016): the matrices of linear maps in order, each of which changes what
+ * the next ones see. */
+static void tfn__unit_outputs(tfn__profile *p)
+{
+    for (p->target = 0; p->target < p->m->weight_count; p->target++) {
+        const tfn__weight *w = p->m->weights + p->target;
+        if (w->kind != TFN__MATRIX || tfn__is_table(w->part)) continue;
+        if (!tfn__unit_output(p)) p->refused = true;
+        if (p->refused) return;
+    }
+}
+
+/* At the beginning of an update, which may still undo it. False: it was refused, because a number
+ * is not finite, and all is as before. The user sees it if it is the call itself: a step shows its
+ * own forward, once. */
+static bool tfn__open_profile(tfn_model *m, bool watched)
+{
+    tfn__profile p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.m = m;
+    p.ratio[TFN__IN_ENCODER] = 1;
+    p.ratio[TFN__IN_DECODER] = 1;
+    p.watched = watched;
+    m->profiled = true;
+    m->profile_open = true;
+    if (!tfn__wants_profile(m)) return true;
+    tfn__copy_floats(tfn__params_before(m), m->params, m->param_floats);
+    if (tfn__wants_unit_variance(&m->desc)) tfn__unit_outputs(&p);
+    tfn__forward_probed(&p, tfn__profile_probe);
+    tfn__fold_skips(m);
+    if (!tfn__all_finite(m->params, m->param_floats + m->buffer_floats)) p.refused = true;
+    if (p.refused) tfn__undo_update(m);
+    return !p.refused;
+}
+
+/* A model that was neither profiled nor trained; only such a one profiles itself. */
+static bool tfn__is_new(const tfn_model *m)
+{
+    return TFN__ALL && !m->profiled && !m->step && !m->micro;
+}
+
+/* The data-dependent start on a batch of the user's choice. Targets are ignored, so none need be
+ * given. */
+TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
+{
+    tfn_status status = tfn__ready(m, batch, false);
+    if (status != TFN_OK) return status;
+    if (m->desc.inference) {
+        tfn__unbind(&m->run);
+        return tfn__fail(&m->error, TFN_NOT_READY, "model",
+                         "a model made for inference cannot profile", 0, 0);
+    }
+    tfn__without_targets(&m->run);
+    if (tfn__is_new(m)) {
+        tfn__begin_update(m);
+        if (!tfn__open_profile(m, true)) status = TFN_NOT_FINITE;
+        tfn__close_profile(m);
+    }
+    tfn__unbind(&m->run);
+    return status;
+}
+
+/* Averages in the place of the weights are no place to train from: a mistake of that call only. */
+static tfn_status tfn__check_trains(tfn_model *m)
+{
+    if (m->desc.inference)
+        return tfn__fail(&m->error, TFN_NOT_READY, "model",
+                         "a model made for inference cannot train", 0, 0);
+    if (m->swapped)
+        return tfn__fail(&m->error, TFN_BAD_BATCH, "model", "averages stand in the place of the "
+                         "weights: tfn_model_swap_ema puts these back", 0, 0);
+    return TFN_OK;
+}
+
+/* What tfn_model_step and tfn_model_gradient begin with. */
+static tfn_status tfn__ready_to_train(tfn_model *m, const tfn_batch *batch)
+{
+    tfn_status status = tfn__ready(m, batch, true);
+    if (status != TFN_OK) return status;
+    status = tfn__check_trains(m);
+    if (status != TFN_OK) tfn__unbind(&m->run);
+    return status;
+}
+
+/* The gradient of the batch that is bound, and its sums. A loss that is not finite has no backward:
+ * the update it belongs to is skipped anyway. */
+static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
+{
+    tfn_sums sums;
+    if (!m->micro) tfn__begin_update(m);
+    if (tfn__is_new(m)) {
+        tfn__open_profile(m, false);
+        tfn__refresh(m);
+    }
+    m->run.loss_scale = m->loss_scale;
+    m->run.key = tfn__step_key(m, shard);
+    m->run.accumulate = add;
+    tfn_tape_forward(&m->train, &m->run);
+    sums = tfn__sums_of(m, &m->train, m->train_loss);
+    if (tfn__finite(sums.loss)) {
+        tfn_tape_backward(&m->train, &m->run);
+        tfn__keep_statistics(m);
+    }
+    tfn__add_sums(&m->sums, &sums);
+    m->micro++;
+    return sums;
+}
+
+/* The model's own sums grow with every call, so that a step, an update without sums and a
+ * checkpoint in the middle of an update know all that was added. */
+TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
+                                         bool add, tfn_sums *sums)
+{
+    const tfn_status status = tfn__ready_to_train(m, batch);
+    tfn_sums these;
+    if (status != TFN_OK) return status;
+    these = tfn__gradient_of(m, shard, add);
+    tfn__unbind(&m->run);
+    if (!sums) return TFN_OK;
+    if (add) tfn__add_sums(sums, &these);
+    else *sums = these;
+    return TFN_OK;
+}
+
+/* The vector is there from the start, all 0; the padding between tensors is 0 and should stay so,
+ * since the norm of the gradient goes over it. */
+TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
+{
+    if (floats) *floats = 0;
+    if (!m || !m->run.grads) return NULL;
+    if (floats) *floats = m->trained_floats;
+    return m->run.grads;
+}
+
+/* A rate below 0 would climb; one that is not finite would ruin every weight. */
+TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
+                                       tfn_report *report)
+{
+    tfn_report unread;
+    tfn_sums all;
+    if (!m) return TFN_NULL;
+    tfn__forgive(&m->error);
+    tfn__made(&m->error, "model", m->weights);
+    if (m->error.status != TFN_OK) return m->error.status;
+    if (tfn__check_trains(m) != TFN_OK) return m->error.status;
+    all = m->sums;
+    if (sums) all = *sums;
+    if (!tfn__finite((double)rate) || rate < 0)
+        tfn__fail(&m->error, TFN_BAD_BATCH, "update", "the rate must be a number from 0", 0, 0);
+    if (all.targets < 0)
+        tfn__fail(&m->error, TFN_BAD_BATCH, "update", "sums of %d targets", all.targets, 0);
+    if (m->error.status != TFN_OK) return m->error.status;
+    if (!report) report = &unread;
+    return tfn__finish_update(m, &all, rate, report);
+}
+
+static void tfn__exchange(float *a, float *b, int64_t floats)
+{
+    for (int64_t i = 0; i < floats; i++) {
+        const float kept = a[i];
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+/* In place, value by value: pointers to the parameters, the user's and those of decoders, stay. */
+TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
+{
+    if (!m) return TFN_NULL;
+    tfn__forgive(&m->error);
+    tfn__made(&m->error, "model", m->weights);
+    if (m->error.status != TFN_OK) return m->error.status;
+    if (!m->averages)
+        return tfn__fail(&m->error, TFN_BAD_BATCH, "model", "it has no averages: desc.ema is 0, or "
+                         "it was made for inference", 0, 0);
+    if (!m->step) return TFN_OK;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (w->line < 0) continue;
+        tfn__exchange(m->params + w->at, m->averages + tfn__trained_at(w),
+                      (int64_t)w->rows * w->cols);
+    }
+    m->swapped = !m->swapped;
+    return TFN_OK;
+}
+
+/* The first micro-batch stores gradients, the others add. Until the last one is in, the report is
+ * of this one. */
+TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
+    const tfn_status status = tfn__ready_to_train(m, batch);
+    tfn_report unread;
+    tfn_sums sums;
+    if (status != TFN_OK) return status;
+    if (!report) report = &unread;
+    sums = tfn__gradient_of(m, m->micro, m->micro > 0);
+    tfn__unbind(&m->run);
+    if (m->micro >= m->desc.micro_batches)
+        return tfn__finish_update(m, &m->sums, tfn_model_rate(m), report);
+    tfn__report(report, &sums, m->step);
+    return TFN_OK;
+}
+#else
+/* A build without training has the names, and says what it lacks. */
+TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
+    return tfn_model_step(m, batch, report);
+}
+TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
+    (void)batch;
+    (void)report;
+    if (!m) return TFN_NULL;
+    return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING", 0, 0);
+}
+TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
+{
+    return tfn_model_step(m, batch, NULL);
+}
+TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
+                                         bool add, tfn_sums *sums)
+{
+    (void)shard;
+    (void)add;
+    (void)sums;
+    return tfn_model_step(m, batch, NULL);
+}
+TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m) { return tfn_model_step(m, NULL, NULL); }
+TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
+{
+    (void)m;
+    if (floats) *floats = 0;
+    return NULL;
+}
+TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
+                                       tfn_report *report)
+{
+    (void)sums;
+    (void)rate;
+    return tfn_model_step(m, NULL, report);
+}
+#endif
+
+/* Updates are counted from 1, so that the one to come is step + 1. */
+TFNORM_API float tfn_model_rate(const tfn_model *m)
+{
+    if (!m) return (float)NAN;
+    return tfn_schedule_at(&m->desc.schedule, m->step + 1, m->desc.width);
+}
+
+/* -- watching -------------------------------------------------------------------------------- */
+
+/* Runs whose tapes have probes (desc.probes), a model's and a decoder's, pass this one on from now
+ * on. A plain build records none. */
+SHARED tfn_status tfn__watch(tfn_run *r, tfn_error *e, const tfn_model_desc *d,
+                             tfn_probe_fn *probe, void *user)
+{
+    if (e->status != TFN_OK && e->status != TFN_BAD_BATCH) return e->status;
+    if (!TFN__ALL) return tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
+    if (!d->probes) return TFN_NOT_READY;
+    r->probe = probe;
+    r->probe_user = user;
+    return TFN_OK;
+}
+
+TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
+{
+    if (!m) return TFN_NULL;
+    tfn__made(&m->error, "model", m->weights);
+    return tfn__watch(&m->run, &m->error, &m->desc, probe, user);
+}
+
+/* The number of a point, read as tfn__point_at has written it. */
+TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
+{
+    tfn_probe_info info = { TFN_WATCH_NONE, TFN_SUBLAYER_SELF_ATTENTION, false, 0 };
+    const int32_t point = id & ((1 << TFN__KIND_BIT) - 1);
+    if (id < 1 || id >= TFN__PROFILE || point > TFN_WATCH_STACK) return info;
+    info.point = (tfn_watched)point;
+    info.kind = (tfn_sublayer)(id >> TFN__KIND_BIT & 7);
+    info.decoder = id >> TFN__DECODER_BIT & 1;
+    info.layer = id >> TFN__LAYER_BIT;
+    return info;
+}
+
+/* -- parameters by name, hash ----------------------------------------------------------------- */
+
+/* Everything about weight i; its name is written anew at each call, its data are the model's. */
+TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
+{
+    const tfn__weight *w;
+    tfn__text t;
+    if (!m || !info) return false;
+    t = tfn__text_in(info->name, sizeof info->name);
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return false;
+    if (i < 0 || i >= m->weight_count) return false;
+    w = m->weights + i;
+    tfn__weight_name(w, &t);
+    tfn__end(&t);
+    info->data = tfn__weight_data(m, w);
+    info->weights = tfn__type_of(w);
+    info->packed = NULL;
+    info->bytes = 0;
+    if (info->weights) {
+        info->packed = info->data;
+        info->bytes = (size_t)tfn__weight_floats(w) * sizeof(float);
+        info->data = NULL;
+    }
+    info->grad = NULL;
+    if (m->run.grads && w->line >= 0) info->grad = m->run.grads + tfn__trained_at(w);
+    info->rows = w->rows;
+    info->cols = w->cols;
+    info->layer = w->layer;
+    info->decay = tfn__decays(&m->desc, w);
+    info->frozen = tfn__is_frozen(&m->desc, w);
+    info->rate = tfn__rate_of(&m->desc, w);
+    return true;
+}
+
+/* The bits of all weights and state in their order, without the padding, mixed one after the other:
+ * two weights that change places change the hash. */
+TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
+{
+    uint64_t hash = 0;
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        const float *data = tfn__weight_data(m, m->weights + i);
+        for (int64_t j = 0; j < tfn__weight_floats(m->weights + i); j++) {
+#ifdef TFN__DOUBLE
+            uint64_t bits;
+#else
+            uint32_t bits;
+#endif
+            TFNORM_MEMCPY(&bits, data + j, sizeof bits);
+#ifdef TFN__QUANT
+            bits = tfn__quant_bits(bits, p.weights);
+#endif
+            hash = tfn__mix(hash ^ bits) + UINT64_C(0x9e3779b97f4a7c15);
+        }
+    }
+    return hash;
+}
+TFN__SMALL_END

@@ -1,0 +1,613 @@
+#include "../ground/ground.h"
+#include "../ground/basics.h"
+#include "../ground/math.h"
+#include "../kernels/strips.h"
+#include "../tape/tape.h"
+#include "../tape/op_linear.h"
+#include "../tape/op_attention.h"
+#include "../tape/record.h"
+#include "../tape/plan.h"
+#include "../tape/run.h"
+#include "options.h"
+#include "resolve.h"
+#include "builder.h"
+#include "update.h"
+#include "step.h"
+#include "decoder.h"
+
+TFN__SMALL
+/* Hidden states, attention weights, pooled vectors. No tape is recorded for them, and nothing is
+ * kept: a call runs the tape that infers, or a decoder's, as far as the node that is wanted. When
+ * its entry comes, the plan has what it reads in the workspace, and its value when it is done; that
+ * later entries would overwrite both is no concern of a run that ends there.
+ *
+ * A plain build has the names, and says what it lacks. In order: where things are; hidden states;
+ * the logit lens; pooling; attention of a batch; attention of a decoder. */
+
+/* 0 of no model, as sizes are. */
+TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
+{
+    if (!m || !m->weights) return 0;
+    return tfn__stream(&m->desc);
+}
+
+#ifdef TFN__EXTRA_NORMS
+
+/* -- where things are ------------------------------------------------------------------------ */
+
+/* A stack as the builder numbers them; TFN__NO_STACK, and an error, if the model has no such. The
+ * user may give any number as an enumerator. */
+static int tfn__stack_of(tfn_error *e, const tfn_model_desc *d, tfn_stack stack)
+{
+    tfn__spot at = tfn__last_stack(d);
+    if (stack == TFN_STACK_ENCODER) at = tfn__spot_of_stack(TFN__IN_ENCODER);
+    if (stack == TFN_STACK_DECODER) at = tfn__spot_of_stack(TFN__IN_DECODER);
+    if ((unsigned)stack <= TFN_STACK_DECODER && tfn__has_stack(d, at))
+        return at.stack;
+    tfn__fail(e, TFN_BAD_BATCH, "reading", "the model has no stack %d", (int64_t)stack, 0);
+    return TFN__NO_STACK;
+}
+
+/* The node behind so many layers of a stack. The builder has marked the embedding and each layer's
+ * output, the encoder's before the decoder's. */
+static int32_t tfn__hidden_node(const tfn_model *m, int stack, int32_t layers)
+{
+    const tfn_tape *t = &m->infer;
+    int32_t before = layers;                    /* marked nodes in front of it */
+    if (layers == TFN_LAYERS_ALL) return m->outputs[stack == TFN__IN_DECODER].id;
+    if (stack == TFN__IN_DECODER && tfn__is_pair(&m->desc))
+        before += m->desc.layers + 1;
+    for (int32_t i = 1; i < t->count; i++) {
+        if (!(t->nodes[i].flags & TFN__LAYER)) continue;
+        if (before == 0) return i;
+        before--;
+    }
+    return 0;
+}
+
+/* The entry of a node's forward; leaves have none, and nobody asks for theirs. */
+static int32_t tfn__forward_entry(const tfn_tape *t, int32_t node)
+{
+    const int32_t wanted = tfn__timeline_entry(node, TFN__FORWARD);
+    for (int32_t e = 0; e < t->forward_count; e++)
+        if (t->order[e] == wanted) return e;
+    return t->forward_count;
+}
+
+/* What a run of a model or decoder is while it is read: nobody watches. A user who reads and
+ * watches would else see a forward that stops in its midst. */
+static tfn_run tfn__unwatched(const tfn_run *r)
+{
+    tfn_run quiet = *r;
+    quiet.probe = NULL;
+    return quiet;
+}
+
+/* -- hidden states --------------------------------------------------------------------------- */
+
+/* The result of a call has a place, whose size nobody can check. */
+static void tfn__check_result(tfn_error *e, const float *to)
+{
+    if (!to) tfn__fail(e, TFN_BAD_BATCH, "reading", "there is no array for the result", 0, 0);
+}
+
+/* Layers of a stack by the builder's number. */
+static int32_t tfn__stack_depth(const tfn_model *m, int stack)
+{
+    return tfn__depth(&m->desc, stack == TFN__IN_DECODER);
+}
+
+/* The batch is bound if TFN_OK is returned, and *stack is the builder's number. */
+static tfn_status tfn__begin_reading(tfn_model *m, const tfn_batch *batch, tfn_stack which,
+                                     int *stack)
+{
+    tfn_status status = tfn__ready(m, batch, false);
+    if (status != TFN_OK) return status;
+    tfn__without_targets(&m->run);
+    *stack = tfn__stack_of(&m->error, &m->desc, which);
+    return TFN_OK;
+}
+
+/* What only some calls check may have failed: then nothing is bound any more. An error of this kind
+ * is forgiven when the next call begins. */
+static tfn_status tfn__end_checks(tfn_model *m)
+{
+    if (m->error.status != TFN_OK) tfn__unbind(&m->run);
+    return m->error.status;
+}
+
+/* All checks of a call that reads hidden states behind `layers` layers. */
+static tfn_status tfn__begin_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack which,
+                                    int32_t layers, int *stack)
+{
+    tfn_status status = tfn__begin_reading(m, batch, which, stack);
+    int32_t depth;
+    if (status != TFN_OK) return status;
+    depth = tfn__stack_depth(m, *stack);
+    if (layers < TFN_LAYERS_ALL || layers > depth)
+        tfn__fail(&m->error, TFN_BAD_BATCH, "reading", "behind %d layers, the stack has %d", layers,
+                  depth);
+    return tfn__end_checks(m);
+}
+
+/* Run from entry *e, which goes on, to behind the node's own, and return its value. Several threads
+ * work on each of these parts as on a whole run. */
+static const float *tfn__run_to(const tfn_tape *t, const tfn_run *r, int32_t *e, int32_t node)
+{
+    const int32_t end = tfn__forward_entry(t, node) + 1;
+    tfn_var x;
+    if (*e < end) {
+        tfn__run_entries(t, r, *e, end);
+        *e = end;
+    }
+    x.id = node;
+    return tfn_value(t, r, x);
+}
+
+/* The run ends behind the node: what is wanted of the first layers costs the first layers. The
+ * value is read where it lies, in the workspace of the tapes. */
+TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                         int32_t layers)
+{
+    const float *hidden;
+    tfn_run r;
+    int32_t e = 0;
+    int at;
+    if (tfn__begin_hidden(m, batch, stack, layers, &at) != TFN_OK) return NULL;
+    r = tfn__unwatched(&m->run);
+    hidden = tfn__run_to(&m->infer, &r, &e, tfn__hidden_node(m, at, layers));
+    tfn__unbind(&m->run);
+    return hidden;
+}
+
+/* The next value, copied; returns where the one after it goes. */
+static float *tfn__copy_hidden(const tfn_model *m, const tfn_run *r, int32_t *e, int32_t node,
+                               float *hidden)
+{
+    const tfn_node *n = m->infer.nodes + node;
+    const int64_t floats = tfn__rows_at(n, r->batch, r->source, r->target) * n->cols;
+    tfn__copy_floats(hidden, tfn__run_to(&m->infer, r, e, node), floats);
+    return hidden + floats;
+}
+
+/* Each is copied before the run goes on, which may overwrite it. The stack's output may be the last
+ * layer's, as of Post-LN: then the run has nothing left to do, and the value is still there. */
+TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                           float *hidden)
+{
+    tfn_status status;
+    tfn_run r;
+    int32_t e = 0;
+    int at;
+    status = tfn__begin_reading(m, batch, stack, &at);
+    if (status != TFN_OK) return status;
+    tfn__check_result(&m->error, hidden);
+    if (tfn__end_checks(m) != TFN_OK) return m->error.status;
+    r = tfn__unwatched(&m->run);
+    for (int32_t l = 0; l <= tfn__stack_depth(m, at); l++)
+        hidden = tfn__copy_hidden(m, &r, &e, tfn__hidden_node(m, at, l), hidden);
+    tfn__copy_hidden(m, &r, &e, tfn__hidden_node(m, at, TFN_LAYERS_ALL), hidden);
+    tfn__unbind(&m->run);
+    return TFN_OK;
+}
+
+/* -- the logit lens -------------------------------------------------------------------------- */
+
+/* What is computed behind the node `last`, which ends the layers, up to the logits, reads of the
+ * stack's values this one alone. `first` is the embedding: in front of it are matrices that no
+ * layer makes. */
+static void tfn__check_lens(tfn_error *e, const tfn_model *m, int32_t first, int32_t last)
+{
+    const tfn_tape *t = &m->infer;
+    for (int32_t i = last + 1; i <= m->logits.id; i++) {
+        for (int a = 0; a < TFN_INPUTS; a++) {
+            const int32_t in = t->nodes[i].in[a];
+            if (in < first || in >= last) continue;
+            if (tfn__forward_entry(t, in) == t->forward_count) continue;    /* a parameter */
+            tfn__fail(e, TFN_BAD_BATCH, "reading",
+                      "the output is made of several layers, which no lens shows", 0, 0);
+        }
+    }
+}
+
+/* The two may overlap. */
+static void tfn__move_floats(float *to, const float *from, int64_t floats)
+{
+    if (to < from)
+        for (int64_t i = 0; i < floats; i++) to[i] = from[i];
+    if (to > from)
+        for (int64_t i = floats - 1; i >= 0; i--) to[i] = from[i];
+}
+
+/* A run that leaves out layers: behind the node that is looked at its value takes the place of the
+ * last layer's, and the run goes on from there. */
+TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers)
+{
+    const tfn_node *n;
+    const float *x;
+    tfn_var last;
+    int32_t node;
+    tfn_run r;
+    int32_t e = 0;
+    int at;
+    if (tfn__begin_hidden(m, batch, TFN_STACK_LAST, layers, &at) != TFN_OK) return NULL;
+    last.id = tfn__hidden_node(m, at, tfn__stack_depth(m, at));
+    tfn__check_lens(&m->error, m, tfn__hidden_node(m, at, 0), last.id);
+    if (tfn__end_checks(m) != TFN_OK) return NULL;
+
+    r = tfn__unwatched(&m->run);
+    node = last.id;
+    if (layers != TFN_LAYERS_ALL) node = tfn__hidden_node(m, at, layers);
+    n = m->infer.nodes + node;
+    x = tfn__run_to(&m->infer, &r, &e, node);
+    tfn__move_floats(tfn_value(&m->infer, &r, last), x,
+                     tfn__rows_at(n, r.batch, r.source, r.target) * n->cols);
+    e = tfn__forward_entry(&m->infer, last.id) + 1;
+    x = tfn__run_to(&m->infer, &r, &e, m->logits.id);
+    tfn__unbind(&m->run);
+    return x;
+}
+
+/* -- pooling: a vector of each sentence ------------------------------------------------------ */
+
+/* y (cols) of n rows of x: their mean, the first or the last; 0 of none. A sum goes down the rows,
+ * each column a chain, as every sum over rows does. */
+static void tfn__pool_rows(float *y, const float *x, ptrdiff_t n, ptrdiff_t cols, tfn_pool pool)
+{
+    const ptrdiff_t last = (n - 1) * cols;
+    TFNORM_MEMSET(y, 0, (size_t)cols * sizeof *y);
+    if (n <= 0) return;
+    if (pool == TFN_POOL_FIRST) {
+        tfn__copy_floats(y, x, cols);
+        return;
+    }
+    if (pool == TFN_POOL_LAST) {
+        tfn__copy_floats(y, x + last, cols);
+        return;
+    }
+    for (ptrdiff_t r = 0; r < n; r++)
+        for (ptrdiff_t c = 0; c < cols; c++) y[c] += x[r*cols + c];
+    for (ptrdiff_t c = 0; c < cols; c++) y[c] /= (float)n;
+}
+
+/* y over its length, which counts as 1e-12 at least, as in PyTorch's normalize: so that a vector of
+ * zeros stays one, and cosines are products. */
+static void tfn__to_unit_length(const tfn_kernels *k, float *y, ptrdiff_t cols)
+{
+    const float least = (float)1e-12;
+    float length = TFN__SQRT(k->dot(y, y, cols));
+    if (length < least) length = least;
+    for (ptrdiff_t c = 0; c < cols; c++) y[c] /= length;
+}
+
+/* The hidden states are not copied: they are read where the run has left them. Rows of a sentence
+ * stand together, `time` of them, of which the first `counted` are no padding; of frames these are
+ * the positions that the convolutions have made of them. */
+TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                     int32_t layers, tfn_pool pool, bool unit, float *vectors)
+{
+    tfn_status status;
+    const tfn_node *n;
+    const float *x;
+    int32_t node;
+    tfn_run r;
+    int32_t e = 0;
+    int at;
+    status = tfn__begin_hidden(m, batch, stack, layers, &at);
+    if (status != TFN_OK) return status;
+    tfn__check_result(&m->error, vectors);
+    if ((unsigned)pool >= TFN_POOL_COUNT)
+        tfn__fail(&m->error, TFN_BAD_BATCH, "reading", "pool %d, there are %d", (int64_t)pool,
+                  TFN_POOL_COUNT);
+    if (tfn__end_checks(m) != TFN_OK) return m->error.status;
+
+    r = tfn__unwatched(&m->run);
+    node = tfn__hidden_node(m, at, layers);
+    n = m->infer.nodes + node;
+    x = tfn__run_to(&m->infer, &r, &e, node);
+    for (ptrdiff_t b = 0; b < r.batch; b++) {
+        const ptrdiff_t time = (ptrdiff_t)tfn__rows_at(n, 1, r.source, r.target);
+        const ptrdiff_t counted = tfn__counted_rows(&r, (tfn_rows)n->rows, b);
+        float *y = vectors + b*n->cols;
+        tfn__pool_rows(y, x + b*time*n->cols, counted, n->cols, pool);
+        if (unit) tfn__to_unit_length(m->kernels, y, n->cols);
+    }
+    tfn__unbind(&m->run);
+    return TFN_OK;
+}
+
+/* -- attention of a batch -------------------------------------------------------------------- */
+
+/* Layer, kind and head are there, and so is the array. An encoder, and a decoder that is alone,
+ * have no memory to attend to. */
+static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, int32_t layer,
+                                 tfn_sublayer kind, int32_t head, const float *weights)
+{
+    const bool crosses = stack == TFN__IN_DECODER && tfn__is_pair(&m->desc);
+    tfn__check_result(e, weights);
+    if (layer < 0 || layer >= tfn__stack_depth(m, stack))
+        tfn__fail(e, TFN_BAD_BATCH, "reading", "layer %d, the stack has %d", layer,
+                  tfn__stack_depth(m, stack));
+    if (kind != TFN_SUBLAYER_SELF_ATTENTION && !(crosses && kind == TFN_SUBLAYER_CROSS_ATTENTION))
+        tfn__fail(e, TFN_BAD_BATCH, "reading", "the stack has no attention of kind %d",
+                  (int64_t)kind, 0);
+    if (head >= m->desc.heads)
+        tfn__fail(e, TFN_BAD_BATCH, "reading", "head %d, there are %d", head, m->desc.heads);
+}
+
+/* How many attentions a stack has before this one, in the order in which the builder records them:
+ * an encoder-decoder's decoder has two a layer, that to itself and then that to the memory. */
+static int32_t tfn__attentions_before(const tfn_model *m, int stack, int32_t layer,
+                                      tfn_sublayer kind)
+{
+    if (stack == TFN__IN_ENCODER || tfn__is_decoder_alone(&m->desc)) return layer;
+    return 2*layer + (kind == TFN_SUBLAYER_CROSS_ATTENTION);
+}
+
+/* The node of this operation with so many before it. Node numbers depend on the options, the order
+ * of nodes of one kind does not. */
+static int32_t tfn__nth_node(const tfn_tape *t, int op, int32_t before)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        if (t->nodes[i].op != op) continue;
+        if (before == 0) return i;
+        before--;
+    }
+    return 0;
+}
+
+/* Run up to a node, without it: its call has its inputs then. They may die with its entry, and it
+ * is not run, since softmax and values are not wanted. */
+static void tfn__run_before(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t node)
+{
+    tfn__run_entries(t, r, 0, tfn__forward_entry(t, node));
+    tfn__make_call(c, t, r, tfn__timeline_entry(node, TFN__FORWARD), r->work);
+}
+
+/* How scores q k of a query become weights: of `all` keys those from `first` to before `seen` are
+ * seen; bias: of key 0, or NULL. */
+typedef struct tfn__weighing {
+    float scale, cap;
+    const float *bias;
+    ptrdiff_t first, seen, all;
+} tfn__weighing;
+
+/* As in the kernels: times the scale, or with a cap cap tanh(scale s/cap), plus the bias; then
+ * softmax over what is seen. */
+static void tfn__weigh_scores(const tfn_kernels *k, float *s, const tfn__weighing *how)
+{
+    const ptrdiff_t first = how->first;
+    const ptrdiff_t n = how->seen - first;
+    const float cap = how->cap;
+    k->combine(s + first, s + first, NULL, n, how->scale, 0, false);
+    if (cap > 0) {
+        for (ptrdiff_t i = first; i < how->seen; i++) s[i] /= cap;
+        k->tanh(s + first, s + first, n);
+        k->combine(s + first, s + first, NULL, n, cap, 0, false);
+    }
+    if (how->bias) k->combine(s + first, s + first, how->bias + first, n, 1, 1, false);
+    k->softmax_forward(s + first, s + first, 1, n);
+    for (ptrdiff_t i = 0; i < first; i++) s[i] = 0;
+    for (ptrdiff_t i = how->seen; i < how->all; i++) s[i] = 0;
+}
+
+/* weights (Tq, Tk) of head h of sentence b. Scores are made for all keys, a strip of queries at a
+ * time, for which the node's scratch has room, and those that are not seen are overwritten. */
+static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p, ptrdiff_t b,
+                                 ptrdiff_t h, float *weights)
+{
+    const ptrdiff_t size = p->head_size;
+    const ptrdiff_t group = h / (p->heads / p->kv_heads);
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.b = p->k + b*p->tk*p->k_ld + group*size;
+    t.n = p->tk;
+    t.k = size;
+    t.c_ld = p->tk;
+    t.a_row = p->q_ld;
+    t.a_col = 1;
+    t.b_row = 1;
+    t.b_col = p->k_ld;
+    for (ptrdiff_t i = 0; i < p->tq; i += t.m) {
+        t.m = tfn__min(p->tq - i, TFN__STRIP);
+        t.a = p->q + (b*p->tq + i)*p->q_ld + h*size;
+        t.c = weights + i*p->tk;
+        c->k->matmul(&t, c->work);
+    }
+    /* every query has its own keys: up to itself, or to the end of the sentence, in its window */
+    for (ptrdiff_t i = 0; i < p->tq; i++) {
+        tfn__weighing how = { p->scale, p->cap, NULL, 0, tfn__seen(p, b, i), p->tk };
+        how.first = tfn__first_key(p->window, how.seen);
+        if (p->bias.at)
+            how.bias = p->bias.at + b*p->bias.sentence + h*p->bias.head + p->bias.zero - i;
+        tfn__weigh_scores(c->k, weights + i*p->tk, &how);
+    }
+}
+
+/* Queries and keys are as the attention reads them: projected, with biases, normalized, scaled and
+ * rotated as the model's options say. Dropout of weights is no part of the tape that infers. The
+ * output of the attention is (e v)/l where these are e/l: the two agree to rounding. */
+TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                          int32_t layer, tfn_sublayer kind, int32_t head,
+                                          float *weights)
+{
+    tfn_status status;
+    tfn_attention_args p;
+    int32_t before;
+    tfn_run r;
+    tfn__call c;
+    int at;
+    status = tfn__begin_reading(m, batch, stack, &at);
+    if (status != TFN_OK) return status;
+    tfn__check_attention(&m->error, m, at, layer, kind, head, weights);
+    if (tfn__end_checks(m) != TFN_OK) return m->error.status;
+
+    r = tfn__unwatched(&m->run);
+    before = tfn__attentions_before(m, at, layer, kind);
+    if (at == TFN__IN_DECODER && tfn__is_pair(&m->desc))
+        before += m->desc.layers;                       /* the encoder has one a layer */
+    tfn__run_before(&c, &m->infer, &r, tfn__nth_node(&m->infer, TFN__OP_ATTEND, before));
+    p = tfn__attention_of(&c);
+    /* (B, H, Tq, Tk), or (B, Tq, Tk) of the head that is wanted */
+    for (ptrdiff_t b = 0; b < p.batch; b++)
+        for (ptrdiff_t h = 0; h < p.heads; h++) {
+            if (head >= 0 && h != head) continue;
+            tfn__weights_of_head(&c, &p, b, h, weights);
+            weights += p.tq * p.tk;
+        }
+    tfn__unbind(&m->run);
+    return TFN_OK;
+}
+
+/* -- attention of a decoder ------------------------------------------------------------------ */
+
+#ifdef TFN__QUANT
+/* Keys of a cache of 16 bits as the right factor of a product. */
+static void tfn__widen_keys(tfn_matmul_args *t, const tfn_attention_cached_args *p, ptrdiff_t at,
+                            float *wide)
+{
+    t->n = tfn__min(t->n, TFN__CACHE_BLOCK);
+    t->b = wide;
+    t->b_row = t->n;
+    for (ptrdiff_t i = 0; i < p->head_size; i++, at += p->capacity)
+        for (ptrdiff_t j = 0; j < t->n; j++) {
+            const uint16_t h = p->k_half[at + j];
+            if (p->type == TFN_CACHE_TYPE_BF16) wide[i*t->n + j] = tfn__from_bf16(h);
+            else wide[i*t->n + j] = tfn__from_f16(h);
+        }
+}
+#endif
+
+/* The weights of position t of head h of sentence b, over `all` keys. These lie in the cache with
+ * the time in lanes, so that the product of one row wants no scratch but for keys of 16 bits. */
+static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, ptrdiff_t h,
+                                ptrdiff_t all, float *weights)
+{
+    const tfn_node *cache = c->t->nodes + c->n->arg[TFN__CACHED_CACHE];
+    tfn_attention_cached_args p;
+    ptrdiff_t group;
+    tfn_matmul_args row;
+    tfn__weighing how = { 0, 0, NULL, 0, 0, all };
+    tfn__cached_of(&p, c, cache, t);
+    group = h / (p.heads / p.kv_heads);
+    how.scale = p.scale;
+    how.cap = p.cap;
+    how.seen = p.count;
+    if (p.lengths) how.seen = tfn__max(tfn__min(p.lengths[b], p.count), 0);
+    how.first = tfn__first_key(p.window, how.seen);
+    if (p.bias.at) how.bias = tfn__bias_of_row(&p, b, h);
+    TFNORM_MEMSET(&row, 0, sizeof row);
+    row.a = p.q + b*p.q_ld + h*p.head_size;
+    row.m = 1;
+    row.k = p.head_size;
+    row.a_col = 1;
+    row.b_row = p.capacity;
+    row.b_col = 1;
+    for (ptrdiff_t j = how.first; j < how.seen; j += row.n) {       /* a window's cache is a ring */
+        const ptrdiff_t at = (b*p.kv_heads + group) * p.head_size * p.capacity + j % p.capacity;
+        row.n = tfn__min(how.seen - j, p.capacity - j % p.capacity);
+        row.b = p.k_cache + at;
+#ifdef TFN__QUANT
+        if (p.type) tfn__widen_keys(&row, &p, at, c->work);
+#endif
+        row.c = weights + j;
+        c->k->matmul(&row, c->work);
+    }
+    tfn__weigh_scores(c->k, weights, &how);
+}
+
+/* The caches get the keys and values of these positions, as if they were fed, but the decoder's own
+ * position stays: what is behind it is never read, and the next call writes it again. */
+TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                                            int32_t layer, tfn_sublayer kind, int32_t head,
+                                            float *weights)
+{
+    ptrdiff_t all;
+    int32_t before;
+    tfn_run r;
+    tfn__call c;
+    if (!d) return TFN_NULL;
+    if (!tfn__begin_next(d, tokens, time, NULL)) return d->error.status;
+    tfn__check_attention(&d->error, d->model, TFN__IN_DECODER, layer, kind, head, weights);
+    if (d->error.status != TFN_OK) return d->error.status;
+
+    /* as far as the attention: a self-attention's cache is written before it is read */
+    tfn__bind_next(d, tokens, time);
+    r = tfn__unwatched(&d->run);
+    before = tfn__attentions_before(d->model, TFN__IN_DECODER, layer, kind);
+    tfn__run_before(&c, &d->decode, &r, tfn__nth_node(&d->decode, TFN__OP_CACHED, before));
+    all = r.start + time;
+    if (kind == TFN_SUBLAYER_CROSS_ATTENTION) all = r.source;
+    for (ptrdiff_t b = 0; b < r.batch; b++)
+        for (ptrdiff_t h = 0; h < d->model->desc.heads; h++) {
+            if (head >= 0 && h != head) continue;
+            for (ptrdiff_t t = 0; t < time; t++, weights += all)
+                tfn__weights_of_row(&c, t, b, h, all, weights);
+        }
+    d->run.ints[TFN_INT_TOKENS] = NULL;
+    return TFN_OK;
+}
+#else
+/* The answer of a plain build, in which the builder does not say where the stacks end: a decoder on
+ * a microcontroller has no bytes for what it does not read. */
+static tfn_status tfn__no_reading(tfn_model *m)
+{
+    if (!m) return TFN_NULL;
+    return tfn__fail(&m->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
+}
+TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                         int32_t layers)
+{
+    (void)batch;
+    (void)stack;
+    (void)layers;
+    tfn__no_reading(m);
+    return NULL;
+}
+TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                           float *hidden)
+{
+    (void)batch;
+    (void)stack;
+    (void)hidden;
+    return tfn__no_reading(m);
+}
+TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers)
+{
+    (void)batch;
+    (void)layers;
+    tfn__no_reading(m);
+    return NULL;
+}
+TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                     int32_t layers, tfn_pool pool, bool unit, float *vectors)
+{
+    (void)layers;
+    (void)pool;
+    (void)unit;
+    return tfn_model_hidden_all(m, batch, stack, vectors);
+}
+TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                          int32_t layer, tfn_sublayer kind, int32_t head,
+                                          float *weights)
+{
+    (void)layer;
+    (void)kind;
+    (void)head;
+    return tfn_model_hidden_all(m, batch, stack, weights);
+}
+TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                                            int32_t layer, tfn_sublayer kind, int32_t head,
+                                            float *weights)
+{
+    (void)tokens;
+    (void)time;
+    (void)layer;
+    (void)kind;
+    (void)head;
+    (void)weights;
+    if (!d) return TFN_NULL;
+    return tfn__fail(&d->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
+}
+#endif
+TFN__SMALL_END

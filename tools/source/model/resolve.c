@@ -1,0 +1,814 @@
+#include "resolve.h"
+#include "../ground/basics.h"
+#include "../kernels/optim.h"
+#include "../tape/record.h"
+#include "../tape/record_ops.h"
+#include "options.h"
+
+/* Resolves a tfn_model_desc: fills in defaults, finds rows by name, refuses illegal values. */
+
+TFN__RARE
+
+/* -- rows by pointer or by name --------------------------------------------------------------- */
+
+/* A topology, a norm and an initialization are rows of data, and a row of the caller's is as good
+ * as one of the library's. Topologies have always been pointers; norms and initializations are
+ * names, as recipes have them, with a pointer beside each name (norm and norm_rule). The name stays
+ * what is written and compared: two options of one desc cannot mean different rows, and a file
+ * needs no more than it did. What a build leaves out, no pointer brings back. */
+
+/* The row of an option: the caller's own, or the library's of that name, NULL if there is none.
+ * After tfn_model_resolve there is one, and nobody asks again whether there is. */
+SHARED const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name)
+{
+    if (TFN__ALL && own) return own;
+    return tfn_norm_find(name);
+}
+SHARED const tfn_init_rule *tfn__init_row(const tfn_model_desc *d)
+{
+    if (TFN__ALL && d->init_rule) return d->init_rule;
+    return tfn_init_find(d->init);
+}
+
+/* The model starts as LSUV has it: each linear map's output of variance 1. */
+SHARED bool tfn__wants_unit_variance(const tfn_model_desc *d)
+{
+    return TFN__ALL && tfn__init_row(d)->unit_variance;
+}
+
+/* The numbers of a row of the caller's; no flag lies behind the last. */
+enum { TFN__NORM_FLAGS = 2 * TFN_FLAG_PLAIN - 1 };
+static const tfn__limit tfn__norm_limits[] = {
+    TFN__RANGE_OF(tfn_norm_rule, kind, TFN__WHOLE, 0, TFN_NORM_POWER),
+    TFN__RANGE_OF(tfn_norm_rule, flags, TFN__WHOLE, 0, TFN__NORM_FLAGS),
+    TFN__RANGE_OF(tfn_norm_rule, eps, TFN__REAL_OR_0, TFN__TINY, TFN__HUGE),
+    TFN__RANGE_OF(tfn_norm_rule, part, TFN__REAL, 0, 1),
+    TFN__RANGE_OF(tfn_norm_rule, squash, TFN__WHOLE, 0, TFN_SQUASH_SOFTSIGN)
+};
+static const tfn__limit tfn__init_limits[] = {
+    TFN__RANGE_OF(tfn_init_rule, base, TFN__WHOLE, 0, TFN_DISTRIBUTION_MIRRORED),
+    TFN__RANGE_OF(tfn_init_rule, ffn_base, TFN__WHOLE, 0, TFN_DISTRIBUTION_MIRRORED),
+    TFN__RANGE_OF(tfn_init_rule, std, TFN__REAL, 0, TFN__HUGE),
+    TFN__RANGE_OF(tfn_init_rule, embedding_std, TFN__REAL, 0, TFN__HUGE)
+};
+
+/* The flags that a kind of norm looks at. The others would be lost without a word, and a row would
+ * not be what its author thinks: a gain stored as an offset from 1, say, that nobody adds 1 to. */
+static uint32_t tfn__flags_of(tfn_norm_kind kind)
+{
+    const uint32_t affine = TFN_FLAG_GAIN | TFN_FLAG_BIAS;
+    const uint32_t detached = TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD;
+    const uint32_t usual = affine | detached | TFN_FLAG_SCALAR | TFN_FLAG_OFFSET | TFN_FLAG_WHOLE;
+    switch (kind) {
+    case TFN_NORM_POINT:
+        return affine | TFN_FLAG_SHIFT;
+    case TFN_NORM_SEED:
+        return TFN_FLAG_GAIN;
+    case TFN_NORM_BATCH:
+    case TFN_NORM_POWER:
+        return affine;
+    case TFN_NORM_ADA:
+        return detached | TFN_FLAG_BY_HEAD | TFN_FLAG_PLAIN;
+    case TFN_NORM_CRMS:                 /* C - 1 channels do not divide into heads */
+        return usual;
+    default:
+        return usual | TFN_FLAG_BY_HEAD;
+    }
+}
+
+/* A norm of the caller's: kinds and flags choose functions, so what no function reads is refused.
+ */
+static void tfn__check_norm(const tfn_norm_rule *norm, const char *option, tfn_error *e)
+{
+    const uint32_t gain = TFN_FLAG_GAIN;
+    const bool gains_offset = (norm->flags & (gain | TFN_FLAG_OFFSET)) == TFN_FLAG_OFFSET;
+    tfn__check_ranges(e, option, norm, tfn__norm_limits,
+                      sizeof tfn__norm_limits / sizeof *tfn__norm_limits);
+    if (e->status != TFN_OK) return;
+    if (norm->flags & ~tfn__flags_of(norm->kind))
+        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d, of which kind %d does not know all",
+                  norm->flags, norm->kind);
+    else if (gains_offset || (norm->kind == TFN_NORM_SEED && !(norm->flags & gain)))
+        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d; kind %d wants a gain", norm->flags,
+                  norm->kind);
+    else if (norm->part > 0 && norm->kind != TFN_NORM_RMS)
+        tfn__fail(e, TFN_BAD_OPTION, option, "a part of the channels is for kind %d alone",
+                  TFN_NORM_RMS, 0);
+}
+
+/* A row of the caller's is known by its name, here and in checkpoints. So it has one, which is no
+ * other row's (`found` is the library's of that name), and the option beside it may repeat it, as
+ * a resolved one does, but not name another row: nobody could tell which of them was meant. */
+static void tfn__take_name(const char **name, const char *option, const char *own,
+                           const void *row, const void *found, tfn_error *e)
+{
+    if (e->status != TFN_OK) return;
+    if (!own || !own[0])
+        tfn__fail(e, TFN_BAD_OPTION, option, "a row of one's own wants a name", 0, 0);
+    else if (found && found != row)
+        tfn__fail_name(e, TFN_BAD_OPTION, option, "the library has a row called %s; one's own "
+                       "wants another name", own);
+    else if (*name && !tfn__equal(*name, own))
+        tfn__fail_name(e, TFN_BAD_OPTION, option, "it is another row than the one named beside it, "
+                       "%s: one of the two must be NULL", *name);
+    else *name = own;
+}
+
+/* Rows are looked at before the recipe fills what is left: a row gives its name to the option, and
+ * the decoder, where it has neither row nor name, follows with both.
+ * A build with the two usual norms has no room for others, nor for what is said of them:
+ * tfn__is_plain_model refuses them. */
+static void tfn__take_own_rows(tfn_model_desc *d, tfn_error *e)
+{
+    const tfn_norm_rule *norm = d->norm_rule;
+    const tfn_norm_rule *decoder = d->decoder_norm_rule;
+    const tfn_init_rule *init = d->init_rule;
+    if (!TFN__ALL) return;
+    if (norm) {
+        tfn__check_norm(norm, "norm_rule", e);
+        tfn__take_name(&d->norm, "norm_rule", norm->name, norm, tfn_norm_find(norm->name), e);
+    }
+    if (decoder) {
+        tfn__check_norm(decoder, "decoder_norm_rule", e);
+        tfn__take_name(&d->decoder_norm, "decoder_norm_rule", decoder->name, decoder,
+                       tfn_norm_find(decoder->name), e);
+    }
+    if (init) {
+        tfn__check_ranges(e, "init_rule", init, tfn__init_limits,
+                          sizeof tfn__init_limits / sizeof *tfn__init_limits);
+        tfn__take_name(&d->init, "init_rule", init->name, init, tfn_init_find(init->name), e);
+    }
+}
+
+/* The parts of the recipe, unless the options override them; then each name must be one of a row.
+ * Rows of the caller's own have no name to be found. An error says what left rows out. */
+#if defined TFN__EXTRA_NORMS
+#define TFN__CALLED " is called %s"
+#elif defined TFNORM_PLAIN
+#define TFN__CALLED " of TFNORM_PLAIN is called %s"
+#else
+#define TFN__CALLED " of TFNORM_NO_TRAINING is called %s"
+#endif
+static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
+{
+    const tfn_recipe *recipe = tfn_recipe_find(d->recipe);
+    const tfn_norm_rule *norm;
+    const tfn_norm_rule *decoder_norm;
+    if (!recipe) {
+        tfn__no_name(e, "no recipe" TFN__CALLED, "recipe", d->recipe);
+        return;
+    }
+    tfn__take_own_rows(d, e);
+    if (!d->topology) d->topology = tfn_topology_find(recipe->topology);
+    if (!d->decoder_topology) d->decoder_topology = d->topology;
+    if (!d->norm) d->norm = recipe->norm;
+    if (!d->decoder_norm) {
+        d->decoder_norm = d->norm;
+        if (TFN__ALL) d->decoder_norm_rule = d->norm_rule;
+    }
+    if (!d->init) d->init = recipe->init;
+    norm = tfn__norm_row(d->norm_rule, d->norm);
+    decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    if (!norm)
+        tfn__no_name(e, "no norm" TFN__CALLED, "norm", d->norm);
+    else if (!decoder_norm)
+        tfn__no_name(e, "no norm" TFN__CALLED, "norm", d->decoder_norm);
+    else if (TFN__ALL && (norm->kind == TFN_NORM_CRMS) != (decoder_norm->kind == TFN_NORM_CRMS))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm must be the norm of both stacks", 0, 0);
+    if (!tfn__init_row(d))
+        tfn__no_name(e, "no initialization" TFN__CALLED, "init", d->init);
+}
+
+/* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0, as that
+ * one is minus the sum of the others. Both stacks have that norm or none has. */
+SHARED int32_t tfn__stream(const tfn_model_desc *d)
+{
+    const tfn_norm_rule *norm = NULL;
+    if (TFN__ALL) norm = tfn__norm_row(d->norm_rule, d->norm);
+    if (norm && norm->kind == TFN_NORM_CRMS) return d->width - 1;
+    return d->width;
+}
+
+/* Channels of a head, D, and of all heads of queries. */
+SHARED int32_t tfn__head_size(const tfn_model_desc *d)
+{
+    return tfn__or(d->head_size, d->width / d->heads);
+}
+
+/* E: channels of a word's embedding. */
+SHARED int32_t tfn__embedding_size(const tfn_model_desc *d)
+{
+    if (!TFN__ALL || !d->embedding_size) return tfn__stream(d);
+    return d->embedding_size;
+}
+SHARED int32_t tfn__all_heads(const tfn_model_desc *d) { return tfn__head_size(d) * d->heads; }
+
+/* Of options in their ranges: those that depend on others. Heads share the width, so it must split
+ * into them, unless their size is given; key and value heads are shared by equally many query heads
+ * (head h reads h G/H); rotary positions turn the two halves of a head against each other. */
+static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_error *e)
+{
+    tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
+    if (e->status != TFN_OK) return;
+    if (!d->head_size && TFN__ALL && !heads_given && d->width % d->heads)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it is no multiple of width/32, %d: set "
+                  "heads", d->width, d->heads);
+    if (!d->head_size && d->width % d->heads)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it must be a multiple of heads, %d",
+                  d->width, d->heads);
+    tfn__in_range(e, "model", "heads * head_size", (int64_t)d->heads * d->head_size, 0, TFN__SIDE);
+    if (d->heads % d->kv_heads)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "kv_heads is %d; it must divide heads, %d",
+                  d->kv_heads, d->heads);
+    if (TFN__ALL && tfn__stream(d) < 1)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; crmsnorm wants at least %d", d->width,
+                  2);
+    if (tfn__is_position(d, TFN_POSITION_ROTARY) && tfn__head_size(d) % 2)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "head size is %d; for rotary it must be "
+                  "even", tfn__head_size(d), 0);
+}
+
+/* -- muP: how rates and scales follow the width, as the table at tfn_model_desc says ---------- */
+
+/* m, how many times wider the model is than the one that its rates and scales are for. */
+SHARED float tfn__mup(const tfn_model_desc *d)
+{
+    if (!TFN__ALL || !d->mup_base_width) return 1;
+    return (float)d->width / (float)d->mup_base_width;
+}
+
+/* Queries of a layer, from 1, times this: the kernels divide scores by sqrt(D), muP by D. Queries
+ * of length 1 have a temperature of their own, whatever D is. */
+SHARED float tfn__query_scale(const tfn_model_desc *d, tfn_qk_norm form, int32_t layer)
+{
+    const float usual = 32;             /* D where both are the same: heads by default have that */
+    const float size = (float)tfn__head_size(d);
+    float scale = 1;
+    if (!TFN__ALL || form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE) return 1;
+    if (d->score_scale > 0) scale = d->score_scale * TFN__SQRT(size);
+    if (d->mup_base_width) scale = TFN__SQRT(usual / size);
+    if (d->scale_by_layer) scale /= (float)layer;
+    return scale;
+}
+
+/* Optimizers whose rates the table has. */
+static bool tfn__mup_optimizer(tfn_optimizer kind)
+{
+    switch (kind) {
+    case TFN_OPTIMIZER_SGD:
+    case TFN_OPTIMIZER_ADAM:
+    case TFN_OPTIMIZER_ADAMW:
+    case TFN_OPTIMIZER_RADAM:
+    case TFN_OPTIMIZER_LION: return true;
+    default: return false;
+    }
+}
+
+static void tfn__check_mup(const tfn_model_desc *d, tfn_error *e)
+{
+    const uint32_t own = TFN_TOPOLOGY_UNIT_WEIGHTS | TFN_TOPOLOGY_SIGMA_REPARAM
+                       | TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE
+                       | TFN_TOPOLOGY_EMBEDDING_SCALE;
+    const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
+    if (!TFN__ALL || e->status != TFN_OK || !d->mup_base_width) return;
+    if (!d->inference && !tfn__mup_optimizer(d->optimizer))
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width is set; its rates are those of "
+                  "adam, adamw, radam, lion and sgd", 0, 0);
+    else if ((flags & own) || d->qk_norm == TFN_QK_NORM_UNIT)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width is set; the topology has scales of "
+                  "its own by width", 0, 0);
+    else if (d->scale_embedding || d->bands || d->cutoffs[0] || d->score_scale > 0)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width goes with none of scale_embedding, "
+                  "bands, cutoffs, score_scale", 0, 0);
+}
+
+/* More threads than one want the compiler's (OpenMP), or the caller's. Half precision rounds a copy
+ * of the weights as it goes, one operation after the other: one thread. */
+static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
+{
+#ifndef TFN__THREADS
+    if (d->threads > 1)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "threads is %d, this build has %d: it wants OpenMP "
+                  "or TFNORM_PARALLEL_FOR", d->threads, 1);
+#endif
+    if (TFN__ALL && d->half && d->threads > 1)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "threads is %d, half wants %d", d->threads, 1);
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* There is one place for averages: schedule-free AdamW needs it for those that it is about. */
+static void tfn__check_averages(const tfn_model_desc *d, tfn_error *e)
+{
+    if (d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE && d->ema > 0)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "ema must be 0: the optimizer schedule-free makes "
+                  "averages of its own", 0, 0);
+}
+
+/* Moments of fewer bits are widened a piece at a time, which is for optimizers that see a weight
+ * alone; and what schedule-free keeps there is a point of its weights, not a mean of gradients. */
+static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
+{
+    const bool flat = tfn__state_rule_of(d->optimizer).matrices == TFN__MATRICES_FLAT;
+    if (!TFN__PACKS || d->moment_type == TFN_MOMENT_TYPE_FLOAT) return;
+    if (!flat || d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE)
+        tfn__fail_name(e, TFN_BAD_OPTION, "model", "moment_type must be float32: the optimizer %s "
+                       "takes no moments of fewer bits",
+                       tfn_choice_name("optimizer", (int32_t)d->optimizer));
+}
+
+/* Schedules that end, and the one that steps, must be told when: no default is right. */
+static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
+{
+    switch (s->kind) {
+    case TFN_SCHEDULE_LINEAR:
+    case TFN_SCHEDULE_POLYNOMIAL:
+    case TFN_SCHEDULE_COSINE:
+    case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
+        tfn__in_range(e, "model", "the end of the schedule, schedule.steps,", s->steps, 1,
+                      INT64_MAX);
+        break;
+    case TFN_SCHEDULE_STEP:
+        tfn__in_range(e, "model", "the step of the schedule, schedule.step_at,", s->step_at, 1,
+                      INT64_MAX);
+        break;
+    default:
+        break;
+    }
+}
+#endif
+
+/* Clusters of words: 0 if they are not parted, else one more than there are cutoffs. Cluster k
+ * begins with word tfn__cluster_at(d, k) and ends where the next one begins, the last with the
+ * vocabulary. */
+SHARED int32_t tfn__clusters(const tfn_model_desc *d)
+{
+    if (!TFN__ALL || !d->cutoffs[0]) return 0;
+    if (!d->cutoffs[1]) return 2;
+    return 3;
+}
+
+SHARED int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
+{
+    if (k == 0) return 0;
+    if (k < tfn__clusters(d)) return d->cutoffs[k - 1];
+    return d->vocab;
+}
+
+/* The logits of clusters are log p already, and words have no row of a common table: what acts on
+ * either is refused. Each tail is a quarter as wide as the one before: width 16 leaves the last 1.
+ */
+static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
+{
+    const uint32_t words = TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE;
+    const bool plain_logits = !(d->smoothing > 0 || d->logit_cap > 0 || d->half || d->loss);
+    if (d->cutoffs[0])
+        tfn__in_range(e, "model", "cutoffs[0]", d->cutoffs[0], 0, d->vocab - 1);
+    if (d->cutoffs[0] && d->cutoffs[1])
+        tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], d->cutoffs[0] + 1, d->vocab - 1);
+    else
+        tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], 0, 0);
+    if (e->status != TFN_OK || !tfn__clusters(d)) return;
+    if (tfn__is_decoder_alone(d) && d->width >= 16 && plain_logits
+        && !(d->decoder_topology->flags & words)) return;
+    tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
+              "neither smoothing nor a cap nor scale of logits nor half nor a loss of your own",
+              0, 0);
+}
+
+/* Embeddings of a size of their own (Lan 2020, ALBERT, section 3.1; Zhang 2022, OPT's model of
+ * 350 M): of V words V*E numbers and two maps of E*C, where V*C would be most of a small model. A
+ * map stands between words and the stream, so what acts on both as on one is refused: clusters have
+ * widths of their own, muP would want to know whether E grows with C, and nGPT's rows of length 1
+ * are positions on the sphere of the stream. Fixed rows of length 1 (FixNorm) are those of E. */
+static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
+{
+    const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
+    if (!d->embedding_size) return;
+    if (d->cutoffs[0] || d->mup_base_width || (flags & TFN_TOPOLOGY_UNIT_WEIGHTS))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "embedding_size goes with neither cutoffs nor "
+                  "mup_base_width nor weights of length 1", 0, 0);
+}
+
+/* Frames take the place of an encoder's tokens; where these are all words of a model, what is made
+ * of words has no meaning. */
+static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
+{
+    if (!d->bands && d->frame_map)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "frame_map is of frames, and bands is 0", 0, 0);
+    if (d->bands && tfn__is_decoder_alone(d))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; frames want an encoder", d->bands, 0);
+    if (!tfn__frames_alone(d)) return;
+    if (tfn__is_head(d, TFN_HEAD_TOKENS))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; an encoder of frames has no words, and "
+                  "its head must be another than tokens", d->bands, 0);
+    if (d->segments || d->embedding_size)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; segments and embedding_size are of "
+                  "tokens", d->bands, 0);
+}
+
+/* What is read from the first position is of the whole sentence: one row of logits and of targets
+ * for each. */
+SHARED bool tfn__by_sentences(const tfn_model_desc *d)
+{
+    return tfn__is_head(d, TFN_HEAD_SEQUENCE) || tfn__is_head(d, TFN_HEAD_NUMBERS);
+}
+
+/* Numbers in a row of logits. */
+SHARED int32_t tfn__logit_cols(const tfn_model_desc *d)
+{
+    if (tfn__is_head(d, TFN_HEAD_TOKENS)) return d->vocab;
+    if (tfn__is_head(d, TFN_HEAD_NUMBERS)) return d->numbers;
+    return d->classes;
+}
+
+/* Heads but that of tokens are an encoder's, and have a size of their own. Numbers have neither
+ * classes to smooth over nor whole targets, which a loss of one's own is masked by. */
+static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
+{
+    const char *kind = "this kind";             /* a small build has no names of choices */
+    if (d->head == TFN_HEAD_TOKENS) return;
+    if (TFN__ALL) kind = tfn_choice_name("head", (int32_t)d->head);
+    if (!tfn__is_encoder_alone(d))
+        tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s wants an encoder", kind);
+    if (!tfn__is_head(d, TFN_HEAD_NUMBERS)) {
+        tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
+        return;
+    }
+    tfn__in_range(e, "model", "numbers", d->numbers, 1, TFN__SIDE);
+    if (TFN__TRAINS && (d->smoothing > 0 || d->loss))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "a head of numbers has neither smoothing nor a loss "
+                  "of your own", 0, 0);
+}
+
+/* Options that only some architectures, machines or builds have. */
+static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
+{
+    tfn__check_head(d, e);
+    tfn__check_frame_options(d, e);
+    if (TFN__ALL && d->output_bias && (d->cutoffs[0] || !tfn__is_head(d, TFN_HEAD_TOKENS)))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias is one of words, without cutoffs", 0, 0);
+    if (TFN__ALL && d->head_transform && (d->cutoffs[0] || !tfn__is_head(d, TFN_HEAD_TOKENS)))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "head_transform is in front of words, without "
+                  "cutoffs", 0, 0);
+    if (TFN__ALL && d->pooler
+        && (!tfn__by_sentences(d) || tfn__gate_of(d->pooler) != d->pooler))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "pooler is that of a head of sequence or numbers, "
+                  "and has no gate", 0, 0);
+    if (d->segments && !tfn__is_encoder_alone(d))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
+    if (!tfn_kernels_for(d->isa))
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
+                  d->isa, 0);
+    if (TFN__ALL && d->folded && !d->inference)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "a folded model is for inference", 0, 0);
+#ifdef TFNORM_NO_TRAINING
+    if (!d->inference)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING: set inference", 0,
+                  0);
+#endif
+}
+
+/* One of the sets that macros give, `name`, does not have it. */
+static void tfn__check_set(tfn_error *e, const char *name, uint32_t kept, int value)
+{
+    if (e->status != TFN_OK || (kept >> value & 1)) return;
+    tfn__fail_name(e, TFN_UNSUPPORTED, "model", "%s does not keep %d", name);
+    e->found = value;
+}
+/* Where all is kept nothing is left of the check. */
+#define TFN__CHECK_SET(e, set, value)                                                              \
+    do {                                                                                           \
+        if ((TFNORM_##set) != UINT32_MAX)                                                          \
+            tfn__check_set(e, "TFNORM_" #set, TFNORM_##set, (int)(value));                         \
+    } while (0)
+
+/* Norms are those of both stacks. */
+static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
+{
+    const tfn_norm_rule *norm = tfn__norm_row(d->norm_rule, d->norm);
+    const tfn_norm_rule *decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    TFN__CHECK_SET(e, ARCHS, d->arch);
+    TFN__CHECK_SET(e, NORMS, norm->kind);
+    TFN__CHECK_SET(e, NORMS, decoder_norm->kind);
+    TFN__CHECK_SET(e, POSITIONS, d->position);
+    TFN__CHECK_SET(e, ACTIVATIONS, d->activation);
+    if (d->inference) return;
+    TFN__CHECK_SET(e, OPTIMIZERS, d->optimizer);
+    TFN__CHECK_SET(e, SCHEDULES, tfn__or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
+    if (TFN__DROPS || !TFN__TRAINS) return;             /* without training it is ignored */
+    if (d->dropout > 0 || d->attention_dropout > 0 || d->activation_dropout > 0)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__no_dropout, 0, 0);
+}
+
+/* Weights, moments and caches of fewer bits, which the double build of the tests has not either.
+ * Looked at before the ranges, in which a type that is left out is only too large. */
+static void tfn__check_packs(const tfn_model_desc *d, tfn_error *e)
+{
+    const int32_t types = (int32_t)d->weights | (int32_t)d->moment_type | (int32_t)d->cache_type;
+    if (!TFN__PACKS && types && e->status == TFN_OK)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "weights, moment_type and cache_type are left out "
+                  "by TFNORM_NO_QUANT", 0, 0);
+}
+
+/* The encoder of an encoder-decoder runs on whole sentences, and so does training. */
+static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
+{
+    if (!TFN__SENTENCES && !d->only_decoders)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "a whole forward is left out by "
+                  "TFNORM_ONLY_DECODERS: set only_decoders", 0, 0);
+    if (d->only_decoders && (!d->inference || !tfn__is_decoder_alone(d)))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders is for decoders that infer", 0,
+                  0);
+}
+
+/* Whether a stack's attention norms queries and keys by `form` somewhere. A rule may decide by
+ * layer and by kind, so every place is asked, unless the model's option overrides them all. */
+static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm form)
+{
+    const tfn_topology *row = d->topology;
+    if (decoder) row = d->decoder_topology;
+    if (d->qk_norm != TFN_QK_NORM_DEFAULT) return d->qk_norm == form;
+    for (int32_t layer = 1; layer <= tfn__depth(d, decoder); layer++) {
+        tfn_place self = tfn__place_at(d, decoder, TFN_SUBLAYER_SELF_ATTENTION, layer);
+        tfn_place cross = tfn__place_at(d, decoder, TFN_SUBLAYER_CROSS_ATTENTION, layer);
+        if (tfn_topology_join(row, &self).qk == form) return true;
+        if (tfn_topology_join(row, &cross).qk == form) return true;
+    }
+    return false;
+}
+
+/* An encoder has no decoder to ask, nor a decoder an encoder. */
+static bool tfn__has_qk(const tfn_model_desc *d, tfn_qk_norm form)
+{
+    if (!tfn__is_decoder_alone(d) && tfn__stack_has_qk(d, false, form)) return true;
+    return !tfn__is_encoder_alone(d) && tfn__stack_has_qk(d, true, form);
+}
+
+/* nGPT multiplies queries and keys by one vector, so that both need as many channels. Queries of
+ * length 1 have a scale of their own. */
+static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
+{
+    const bool unit = tfn__has_qk(d, TFN_QK_NORM_UNIT);
+    const bool cosine = tfn__has_qk(d, TFN_QK_NORM_L2) || tfn__has_qk(d, TFN_QK_NORM_COSINE);
+    if (unit && d->kv_heads != d->heads)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "nGPT's queries and keys share their scales: "
+                  "kv_heads is %d, as many as heads are wanted, %d", d->kv_heads, d->heads);
+    else if ((unit || cosine) && (d->score_scale > 0 || d->scale_by_layer))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "queries and keys of length 1 have a scale of their "
+                  "own: neither score_scale nor scale_by_layer can be set", 0, 0);
+}
+
+/* -- groups of parameters -------------------------------------------------------------------- */
+
+/* A group is a pattern over the names of parameters, and what is said of those that match: a rate,
+ * a decay, that they are frozen. Names are known when the builder makes the parameters: it asks for
+ * the group of each then (tfn__join_group), and gives those that train a place in a flat vector of
+ * their own. From there on
+ *   the tape     sees a parameter without a place for its gradient, and computes neither that nor
+ *                any other gradient that would serve it alone (tfn__mark_learns)
+ *   the model    has regions for gradients and moments as long as that vector
+ *   the update   is a loop over runs of tensors that train alike (tfn__update_all)
+ *   checkpoints  hold the groups as texts, and moments of what trains
+ * Without groups the vector is that of the parameters, to the bit and to the byte. */
+
+/* The end of the set "[...]" that begins at p, behind its bracket; NULL: it has none. */
+static const char *tfn__set_end(const char *p)
+{
+    for (; *p; p++)
+        if (*p == ']') return p + 1;
+    return NULL;
+}
+
+/* Whether c is in the set "[abx-z]" at p; ranges are of bytes. */
+static bool tfn__in_set(const char *p, char c)
+{
+    const char *end = tfn__set_end(p) - 1;
+    for (p++; p < end; p++) {
+        if (p[1] == '-' && p + 2 < end) {
+            if (c >= p[0] && c <= p[2]) return true;
+            p += 2;
+        } else if (*p == c) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The pattern behind what matches the one character c; NULL: none does. A bracket that is not
+ * closed is a character like any other. */
+static const char *tfn__match_one(const char *p, char c)
+{
+    if (*p == '[' && tfn__set_end(p)) {
+        if (tfn__in_set(p, c)) return tfn__set_end(p);
+        return NULL;
+    }
+    if (*p && (*p == '?' || *p == c)) return p + 1;
+    return NULL;
+}
+
+/* The whole name matches. Where it fails, the last '*' takes one character more: stars before it
+ * need not be tried again, so that the time is at most the product of both lengths. */
+SHARED bool tfn__name_matches(const char *p, const char *name)
+{
+    const char *star = NULL;            /* the pattern behind the last star */
+    const char *from = NULL;            /* and where in the name that goes on */
+    while (*name) {
+        const char *next = tfn__match_one(p, *name);
+        if (*p == '*') {
+            star = ++p;
+            from = name;
+        } else if (next) {
+            p = next;
+            name++;
+        } else {
+            if (!star) return false;
+            p = star;
+            name = ++from;
+        }
+    }
+    while (*p == '*') p++;
+    return *p == 0;
+}
+
+/* Numbers of a group; its decay may also be -1, for none. */
+static const tfn__limit tfn__group_limits[] = {
+    TFN__RANGE_OF(tfn_group, rate, TFN__REAL_OR_0, TFN__TINY, 1e6),
+    TFN__RANGE_OF(tfn_group, decay, TFN__REAL, -1, 1e3),
+    TFN__RANGE_OF(tfn_group, rank, TFN__WHOLE, 0, TFN__SIDE),
+    TFN__RANGE_OF(tfn_group, alpha, TFN__REAL_OR_0, TFN__TINY, 1e6)
+};
+
+/* A group is checked, and a rate of 0 becomes 1. The pattern must end within its array: all else
+ * takes it for a text. */
+static void tfn__resolve_group(tfn_group *g, tfn_error *e)
+{
+    const size_t most = sizeof g->pattern - 1;
+    if (g->pattern[most])
+        tfn__fail(e, TFN_BAD_OPTION, "group", "a pattern has at most %d characters",
+                  (int64_t)most, 0);
+    tfn__check_ranges(e, "group", g, tfn__group_limits,
+                      sizeof tfn__group_limits / sizeof *tfn__group_limits);
+    if (g->decay < 0 && g->decay > -1)
+        tfn__fail(e, TFN_BAD_OPTION, "group", "decay is below 0; -1 stands for none", 0, 0);
+    if (g->rate == 0) g->rate = 1;
+    if (g->rank > 0 && g->alpha == 0) g->alpha = (float)g->rank;
+}
+
+/* An empty pattern is no group, whatever else it holds. */
+static void tfn__resolve_groups(tfn_model_desc *d, tfn_error *e)
+{
+    for (int i = 0; i < TFN_MOST_GROUPS; i++) {
+        tfn_group *g = d->groups + i;
+        if (!g->pattern[0])
+            TFNORM_MEMSET(g, 0, sizeof *g);
+        else if (TFN__GROUPS)
+            tfn__resolve_group(g, e);
+        else
+            tfn__fail(e, TFN_UNSUPPORTED, "model", "groups are left out by TFNORM_NO_GROUPS", 0, 0);
+    }
+}
+
+/* The group that a name belongs to, of those with a rank (lora) or of those without: the last that
+ * matches; -1: none does. */
+SHARED int tfn__group_named(const tfn_model_desc *d, const char *name, bool lora)
+{
+    int found = -1;
+    for (int i = 0; i < TFN_MOST_GROUPS; i++) {
+        const tfn_group *g = d->groups + i;
+        if (!g->pattern[0] || (g->rank > 0) != lora) continue;
+        if (tfn__name_matches(g->pattern, name)) found = i;
+    }
+    return found;
+}
+
+/* Channels that turn in pairs, and rates that are scaled. */
+static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
+{
+    tfn__in_range(e, "model", "rotary_size", d->rotary_size, 0, tfn__head_size(d));
+    if (d->rotary_size % 2)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "rotary_size is %d; it must be even", d->rotary_size,
+                  0);
+    if (d->rotary_scaling != TFN_ROTARY_SCALING_NONE && !(d->rotary_low < d->rotary_high))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "rotary_high must be above rotary_low", 0, 0);
+}
+
+/* Buckets of relative positions: an encoder takes half of them for keys behind the query, and half
+ * of the rest, or of all, are one distance wide. Through a cap of the scores no gradient of the
+ * numbers is computed. */
+static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
+{
+    const int64_t most = tfn__max(d->context, d->source_context);
+    if (d->position != TFN_POSITION_ALIBI && d->position != TFN_POSITION_RELATIVE) return;
+    tfn__in_range(e, "model", "heads times all distances, 2*context - 1,",
+                  d->heads * (2*most - 1), 1, INT32_MAX / 2);
+    if (d->position != TFN_POSITION_RELATIVE) return;
+    tfn__in_range(e, "model", "relative_buckets", d->relative_buckets, 4, TFN__SIDE);
+    tfn__in_range(e, "model", "relative_distance", d->relative_distance,
+                  (int64_t)d->relative_buckets / 2 + 1, TFN__SIDE);
+    if (d->attention_cap > 0)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions go with no attention_cap", 0, 0);
+}
+
+/* Layer l of the decoder, from 0, has a window. */
+SHARED bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
+{
+    if (l < d->window_from) return false;
+    if (d->window_period > 0 && (l + 1) % d->window_period == 0) return false;
+    return d->window > 0;
+}
+
+/* Layers with a window have rotations of their own: Gemma 3 turns their pairs of channels a hundred
+ * times faster than those of layers that see all, whose texts are long. */
+SHARED bool tfn__turns_apart(const tfn_model_desc *d)
+{
+    if (!tfn__is_position(d, TFN_POSITION_ROTARY)) return false;
+    return TFN__ALL && d->window > 0 && d->window_base > 0;
+}
+
+/* Distances between two positions of a sentence: 1 - T to T - 1. */
+SHARED int32_t tfn__distances(const tfn_model_desc *d)
+{
+    return 2 * (int32_t)tfn__max(d->context, d->source_context) - 1;
+}
+
+/* Windows are of a decoder, whose positions read those before them. */
+static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
+{
+    if (d->window && tfn__is_encoder_alone(d))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "window is %d; positions of an encoder read all",
+                  d->window, 0);
+}
+
+/* Some group has a rank. */
+static bool tfn__names_lora(const tfn_model_desc *d)
+{
+    for (int i = 0; i < TFN_MOST_GROUPS; i++)
+        if (d->groups[i].pattern[0] && d->groups[i].rank > 0) return true;
+    return false;
+}
+SHARED bool tfn__has_lora(const tfn_model_desc *d) { return TFN__ALL && tfn__names_lora(d); }
+
+/* A build without the extra norms has neither aggregates nor flags beyond the norms of the ends. */
+static bool tfn__is_plain_row(const tfn_topology *t)
+{
+    const uint32_t plain = TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM;
+    return t->aggregate == TFN_AGGREGATE_NONE && !(t->flags & ~plain);
+}
+
+/* Nothing that wants the operations of TFNORM_ALL_NORMS: see TFN__ALL. */
+static bool tfn__is_plain_model(const tfn_model_desc *d)
+{
+    const bool convolutions = d->bands && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
+    const int32_t numbers = d->mup_base_width | d->cutoffs[0] | d->cutoffs[1]
+                          | d->rotary_size | d->window | d->embedding_size | (int32_t)d->pooler;
+    if ((int)d->cache_type >= TFN_CACHE_TYPE_COUNT) return false;
+    if (numbers || convolutions || d->folded || d->half) return false;
+    if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
+    if (d->attention_cap != 0 || d->logit_cap != 0) return false;
+    if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias) return false;
+    if (d->output_bias || d->head_transform || d->scale_output || d->rotary_scaling) return false;
+    if (d->position > TFN_POSITION_NONE) return false;
+    if (d->qk_norm > TFN_QK_NORM_NONE || tfn__names_lora(d)) return false;
+    return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
+}
+
+/* Fill the defaults, then check: names, ranges, what depends on other options. A check may use what
+ * the ones above it have let pass. */
+TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
+{
+    tfn_error none;
+    bool heads_given;
+    if (!e) e = &none;
+    tfn__no_error(e);
+    if (!tfn__given(e, "model", "desc", desc) || !tfn__given(e, "model", "out", out)) return false;
+    heads_given = desc->heads != 0;         /* now: out may be desc */
+    *out = *desc;
+    tfn__fill_defaults(out);
+    tfn__resolve_recipe(out, e);
+    tfn__check_packs(out, e);
+    if (e->status == TFN_OK && !TFN__ALL && !tfn__is_plain_model(out))
+        tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
+    tfn__check_limits(e, out);
+    if (e->status != TFN_OK) return false;
+    if (!out->half) out->loss_scale = 1;
+    if (TFN__ALL || TFN__TRAINS) tfn__resolve_groups(out, e);
+    tfn__check_kept(out, e);
+    tfn__check_sizes(out, heads_given, e);
+    tfn__check_kinds(out, e);
+    tfn__check_only_decoders(out, e);
+    tfn__check_threads(out, e);
+#ifndef TFNORM_NO_TRAINING
+    if (!out->inference) tfn__check_schedule(&out->schedule, e);
+    if (e->status == TFN_OK) tfn__check_averages(out, e);
+    if (e->status == TFN_OK && !out->inference) tfn__check_moment_type(out, e);
+#endif
+    tfn__check_mup(out, e);
+    if (TFN__ALL) tfn__check_clusters(out, e);
+    if (TFN__ALL) tfn__check_rotary(out, e);
+    if (TFN__ALL) tfn__check_window(out, e);
+    if (TFN__ALL) tfn__check_relative(out, e);
+    if (TFN__ALL) tfn__check_embedding_size(out, e);
+    if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
+    return e->status == TFN_OK;
+}
+TFN__RARE_END

@@ -1,0 +1,31 @@
+#ifndef TFN__RESOLVE_H
+#define TFN__RESOLVE_H
+#include "../ground/ground.h"
+
+SHARED const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name);
+SHARED const tfn_init_rule *tfn__init_row(const tfn_model_desc *d);
+SHARED bool tfn__wants_unit_variance(const tfn_model_desc *d);
+SHARED int32_t tfn__stream(const tfn_model_desc *d);
+SHARED int32_t tfn__head_size(const tfn_model_desc *d);
+SHARED int32_t tfn__embedding_size(const tfn_model_desc *d);
+SHARED int32_t tfn__all_heads(const tfn_model_desc *d);
+SHARED float tfn__mup(const tfn_model_desc *d);
+SHARED float tfn__query_scale(const tfn_model_desc *d, tfn_qk_norm form, int32_t layer);
+SHARED int32_t tfn__clusters(const tfn_model_desc *d);
+SHARED int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k);
+SHARED bool tfn__by_sentences(const tfn_model_desc *d);
+SHARED int32_t tfn__logit_cols(const tfn_model_desc *d);
+
+/* Decoders alone run the model, or a whole forward can, too. The first has neither a tape of its
+ * own nor a workspace as long as the context: what a token needs is in the decoder's block. */
+static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
+{
+    return !TFN__SENTENCES || d->only_decoders;
+}
+SHARED bool tfn__name_matches(const char *p, const char *name);
+SHARED int tfn__group_named(const tfn_model_desc *d, const char *name, bool lora);
+SHARED bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l);
+SHARED bool tfn__turns_apart(const tfn_model_desc *d);
+SHARED int32_t tfn__distances(const tfn_model_desc *d);
+SHARED bool tfn__has_lora(const tfn_model_desc *d);
+#endif /* TFN__RESOLVE_H */

@@ -1,0 +1,740 @@
+#include "stacks.h"
+#include "../tape/tape.h"
+#include "../tape/record.h"
+#include "../tape/record_ops.h"
+#include "options.h"
+#include "resolve.h"
+#include "joins.h"
+
+TFN__RARE
+/* The whole model on a tape, by the parts of the section above: what a stack begins with, its
+ * layers, its end, and behind the last one logits and the loss. */
+
+/* -- embeddings: from ids or frames to x_0 ---------------------------------------------------- */
+
+/* The embedding (V, E) of this stack's tokens: one for all stacks, or the source's own. The shared
+ * one is recorded by the first that reads it, and the output may be tied to it. */
+static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
+{
+    const tfn_model_desc *d = b->d;
+    const bool own = d->separate_source && tfn__reads_source(d, at);
+    const int32_t size = tfn__embedding_size(d);
+    tfn_var e;
+    if (!own && b->embedding.id) return b->embedding;
+    if (!own) at = tfn__spot_of_model();
+    e = tfn__matrix_at(b, at, TFN__PART_EMBEDDING, d->vocab, size, true);
+    if (tfn__unit_table(d, own) && !d->folded) e = tfn__unit_rows(b, e, size);
+    if (!own) b->embedding = e;
+    return e;
+}
+
+/* Adaptive softmax (Grave 2017; Baevski & Auli 2019): cluster k has vectors of width C/4^k, and a
+ * map (width, C). The first has rows for the other clusters, too, behind those of its words. */
+static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var *project)
+{
+    const tfn_model_desc *d = b->d;
+    const int32_t width = d->width >> 2*k;
+    tfn__spot at = tfn__spot_of_model();
+    int32_t count = tfn__cluster_at(d, k + 1) - tfn__cluster_at(d, k);
+    tfn_var words;
+    if (k == 0) count += tfn__clusters(d) - 1;
+    if (output && d->untied) at = tfn__spot_of_stack(TFN__IN_DECODER);
+    words = tfn__matrix_at(b, at, TFN__PART_CLUSTER_0 + k, count, width, true);
+    *project = tfn__weight_of(b, at, TFN__PART_PROJECT_0 + k, TFN__MATRIX, width, tfn__stream(d),
+                              0);
+    return words;
+}
+
+/* Look each word up in its cluster's table and project it to the width; in the other clusters a
+ * word is no word and gives 0, so that the sum is over all clusters. */
+static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
+{
+    tfn_var sum = tfn__none;
+    for (int32_t k = 0; k < tfn__clusters(b->d); k++) {
+        tfn_var project;
+        tfn_var x = tfn__cluster_of(b, k, false, &project);
+        x = tfn_embedding(b->t, x, TFN_INT_CLUSTERS + k, rows, scale);
+        x = tfn_linear(b->t, x, project, tfn__none, TFN_ACTIVATION_IDENTITY);
+        if (k == 0) sum = x;
+        else sum = tfn_add(b->t, sum, x, 1, 1);
+    }
+    return sum;
+}
+
+/* Frames to positions: two convolutions of kernel 3, each with a ReLU, as speech recognizers have
+ * (ESPnet, Karita 2019; fairseq's have kernel 5 and GLU). */
+static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
+{
+    static const int parts[] = { TFN__PART_CONV_1, TFN__PART_CONV_2 };
+    const tfn_model_desc *d = b->d;
+    const int32_t out = tfn__stream(d);
+    int32_t in = d->bands;
+    tfn_var x = tfn_input(b->t, TFN__FRAMES, frames, d->bands);
+    for (int i = 0; i < 2; i++) {
+        tfn_var w = tfn__weight_of(b, at, parts[i], TFN__MATRIX, 3 * in, out, 0);
+        tfn_var bias = tfn__none;
+        if (!d->no_bias) bias = tfn__weight_of(b, at, parts[i], TFN__BIAS, 1, out, 0);
+        w = tfn__read_matrix(b, at, w, parts[i], 3 * in, out);
+        x = tfn_convolution(b->t, x, w, bias);
+        x = tfn_activation(b->t, x, TFN_ACTIVATION_RELU);
+        in = out;
+    }
+    return x;
+}
+
+/* What a stack that reads frames begins with, (rows, C): positions of the source, or of an encoder
+ * alone. The linear map is one like those of the layers, and may have LoRA. */
+static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_rows frames = TFN_ROWS_FRAMES;
+    tfn_var x;
+    if (rows == TFN_ROWS_TARGET) frames = TFN_ROWS_TARGET_FRAMES;
+    if (tfn__convolves(d)) return tfn__subsample(b, at, frames);
+    x = tfn__frames(b->t, TFN__FRAMES, rows, d->bands);
+    return tfn__apply_linear(b, at, x, TFN__PART_FRAMES, d->bands, tfn__stream(d),
+                             TFN_ACTIVATION_IDENTITY);
+}
+
+/* s*E[token], from the one table, from clusters of words, or what frames give; embeddings that are
+ * narrower or wider than the stream go through a map (E, C). */
+static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
+{
+    const bool source = tfn__reads_source(b->d, at);
+    tfn_rows rows = TFN_ROWS_TARGET;
+    int32_t slot = TFN_INT_TOKENS;
+    tfn_var x;
+    if (source) {
+        rows = TFN_ROWS_SOURCE;
+        slot = TFN_INT_SOURCE;
+    }
+    if (b->d->bands && at.stack == TFN__IN_ENCODER)
+        return tfn__multiple(b->t, tfn__read_frames(b, at, rows), scale);
+    if (tfn__clusters(b->d)) return tfn__embed_clusters(b, rows, scale);
+    x = tfn_embedding(b->t, tfn__embedding_of(b, at), slot, rows, scale);
+    if (!TFN__ALL || !b->d->embedding_size) return x;
+    return tfn__apply_linear(b, at, x, TFN__PART_PROJECT_IN, b->d->embedding_size,
+                             tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
+}
+
+/* Relative positions add to the scores of all layers of a stack the same, from one table. */
+static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_var numbers;
+    if (!TFN__ALL || d->position != TFN_POSITION_RELATIVE) return b->bias;
+    numbers = tfn__weight_of(b, at, TFN__PART_RELATIVE, TFN__MATRIX, d->relative_buckets, d->heads,
+                             0);
+    return tfn__relative_of(b->t, numbers, tfn__distances(d), d->relative_distance,
+                            !tfn__in_decoder(at));
+}
+
+/* x + P[position], P learned or the model's sinusoids. */
+static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    int32_t positions = d->context;
+    tfn_var table = b->table;
+    if (d->position >= TFN_POSITION_ROTARY) return x;       /* in the attention, or nowhere */
+    if (tfn__reads_source(d, at)) positions = d->source_context;
+    if (tfn__is_position(d, TFN_POSITION_LEARNED))
+        table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions, tfn__stream(d),
+                               0);
+    return tfn_position(b->t, x, table);
+}
+
+/* x + S[segment]; only an encoder alone has segments. */
+static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
+{
+    const int32_t width = tfn__stream(b->d);
+    tfn_var s;
+    if (!b->d->segments) return x;
+    s = tfn__weight_of(b, at, TFN__PART_SEGMENT, TFN__MATRIX, b->d->segments, width, 0);
+    s = tfn_embedding(b->t, s, TFN_INT_SEGMENTS, TFN_ROWS_TARGET, 1);
+    return tfn_add(b->t, x, s, 1, 1);
+}
+
+/* x_0 = Drop(N(s*E[token] + P[position] + S[segment])), s = sqrt(C) where it is wanted */
+static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
+{
+    const tfn_model_desc *d = b->d;
+    const float root = TFN__SQRT((float)d->width);
+    float scale = 1;
+    tfn_var x;
+    if (d->scale_embedding || tfn__has(d, at, TFN_TOPOLOGY_FIXNORM)) scale = root;
+    x = tfn__embed_tokens(b, at, scale);
+    x = tfn__add_positions(b, at, x);
+    x = tfn__add_segments(b, at, x);
+    if (tfn__has(d, at, TFN_TOPOLOGY_EMBEDDING_SCALE))
+        x = tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_EMBEDDING_SCALE, 1, root));
+    if (tfn__has_plain(d, at, TFN_TOPOLOGY_EMBEDDING_NORM))
+        x = tfn__apply_norm(b, at, x, TFN__PART_EMBEDDING_NORM);
+    return tfn_dropout(b->t, x, d->dropout);
+}
+
+/* -- stacks ----------------------------------------------------------------------------------- */
+
+/* y_l, l from 0 for the embedding, remembered by its node for those who mix layers. */
+static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
+{
+    const tfn_aggregate how = tfn__aggregate_of(b->d, at);
+    if (how == TFN_AGGREGATE_NORMED && at.layer >= 0)
+        y = tfn__apply_norm(b, at, y, TFN__PART_NORM_OUT);
+    if (y.id) b->t->nodes[y.id].flags |= TFN__LAYER;
+    return y;
+}
+
+/* The weights (groups, outputs) with which `count` outputs are mixed; the first *skipped are
+ * outside of a softmax's window. */
+static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, int32_t *skipped)
+{
+    const tfn_mix_rule *rule = &tfn__row(b->d, at)->mix;
+    int32_t groups = (int32_t)tfn__max(rule->groups, 1);
+    int32_t inside = count;
+    float start = 1;
+    tfn_var w;
+    if (rule->channels) groups = tfn__stream(b->d);
+    if (rule->window > 0 && rule->window < count) inside = rule->window;
+    if (!rule->ones) start = 1 / (float)inside;
+    *skipped = 0;
+    if (rule->softmax) *skipped = count - inside;
+    w = tfn__weight_of(b, at, TFN__PART_MIX, TFN__GAIN, groups, count - *skipped, start);
+    if (!rule->softmax || b->d->folded) return w;
+    return tfn_softmax(b->t, w);
+}
+
+/* sum of w_k y_k over the marked nodes from `first` on, but the first `skipped`; w none: all 1. */
+static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_t count,
+                               int32_t skipped)
+{
+    int32_t seen = 0;
+    tfn_var sum = tfn__none;
+    for (int32_t i = first; i < b->t->count; i++) {
+        const int32_t k = seen - skipped;
+        tfn_var y;
+        if (seen == count) break;
+        if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
+        seen++;
+        y.id = i;
+        if (k < 0) continue;
+        if (w.id) sum = tfn_mix(b->t, sum, y, w, k);
+        else if (k == 0) sum = y;
+        else sum = tfn_add(b->t, sum, y, 1, 1);
+    }
+    return sum;
+}
+
+/* The input of what follows `at`, a layer or the embedding, from the outputs of all before it:
+ * the marked nodes from `first` on. Its weights belong to the layer that reads it, its norm to the
+ * layer of `at`; the last layer's reader is the stack itself. */
+static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, tfn_var x,
+                              int32_t first)
+{
+    const tfn_aggregate how = tfn__aggregate_of(b->d, at);
+    const int32_t count = at.layer + 2;                      /* with the embedding */
+    int32_t skipped = 0;
+    tfn_var w = tfn__none;
+    if (how == TFN_AGGREGATE_NONE) return x;
+    if (at.layer < 0 && how > TFN_AGGREGATE_NORM) return x;
+    if (how != TFN_AGGREGATE_DENSE) w = tfn__mix_weights(b, reader, count, &skipped);
+    x = tfn__mix_layers(b, w, first, count, skipped);
+    if (at.layer < 0) return x;
+    if (how == TFN_AGGREGATE_NORM || how == TFN_AGGREGATE_DENSE)
+        x = tfn__apply_norm(b, at, x, TFN__PART_NORM_OUT);
+    return x;
+}
+
+/* One layer: its sub-layers, one after the other on the stream. */
+static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
+{
+    const tfn__subs subs = tfn__subs_of(b->d, at);
+    flow->x0 = flow->x;
+    flow->first = tfn__none;
+    for (int i = 0; i < subs.count; i++)
+        tfn__apply_sublayer(b, tfn__sublayer_at(at, subs.kind[i]), flow);
+    return flow->x;
+}
+
+/* After the last layer: Fixup's shift (and scale), the second stream, the final norm. A transparent
+ * encoder has its final norm in tfn__memory_of. */
+static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow *flow)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_var x = flow->x;
+    if (tfn__has(d, at, TFN_TOPOLOGY_EDGE_SHIFTS)) {
+        x = tfn_shift(b->t, x, tfn__gain_at(b, at, TFN__PART_FINAL_SHIFT, 1, 0), -1);
+        if (at.stack == TFN__IN_ENCODER)
+            x = tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_FINAL_SCALE, 1, 1));
+    }
+    if (flow->side.id) {
+        const tfn_var side = tfn__apply_norm(b, at, flow->side, TFN__PART_FINAL_NORM);
+        return tfn_add(b->t, x, side, tfn__positive_or(tfn__row(d, at)->side_weight, 1), 1);
+    }
+    if (tfn__reads_source(d, at) && tfn__has(d, at, TFN_TOPOLOGY_TRANSPARENT)) return x;
+    if (!tfn__has_plain(d, at, TFN_TOPOLOGY_FINAL_NORM)) return x;
+    return tfn__apply_norm(b, at, x, TFN__PART_FINAL_NORM);
+}
+
+/* A stack, from its ids to its output (B*T, C): embedding, layers, end. The tape is told the layer,
+ * which errors name. With desc.recompute each layer is a segment whose values the backward computes
+ * again, numbered from 1 through both stacks. */
+SHARED tfn_var tfn__build_stack(tfn__builder *b, int stack)
+{
+    const tfn_model_desc *d = b->d;
+    const tfn__spot at = tfn__spot_of_stack(stack);
+    const int32_t depth = tfn__depth(d, tfn__in_decoder(at));
+    const int32_t first = b->t->count;
+    int32_t segment = 1;
+    tfn__spot before = at;
+    tfn__flow flow;
+    tfn_var x = tfn__point_at(b, at, TFN_WATCH_EMBEDDING, tfn__embed_stack(b, at));
+    flow.x = tfn__push_layer(b, at, x);
+    flow.side = tfn__none;
+    if (TFN__ALL) b->bias = tfn__relative_bias(b, at);
+    if (tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM))
+        flow.side = tfn__multiple(b->t, flow.x, tfn__positive_or(tfn__row(d, at)->side_scale, 1));
+    if (tfn__in_decoder(at)) segment += d->layers;
+
+    for (int32_t l = 0; l < depth; l++) {
+        const tfn__spot layer = tfn__spot_of_layer(stack, l);
+        flow.x = tfn__aggregate(b, before, layer, flow.x, first);
+        b->t->layer = l;
+        if (d->recompute) tfn_recompute(b->t, segment + l);
+        flow.x = tfn__push_layer(b, layer, tfn__apply_layer(b, layer, &flow));
+        before = layer;
+    }
+    tfn_recompute(b->t, 0);
+    flow.x = tfn__aggregate(b, before, at, flow.x, first);
+    b->t->layer = -1;
+    if (stack == TFN__IN_ENCODER) {
+        b->encoder_first = first;
+        b->encoder_last = b->t->count;
+    }
+    x = tfn__finish_stack(b, at, &flow);
+    if (TFN__ALL) b->outputs[tfn__in_decoder(at)] = x;
+    return tfn__point_at(b, at, TFN_WATCH_STACK, x);
+}
+
+/* The table of a model: sinusoids (T, C) or rotations (T, D), then those of layers with a window;
+ * of ALiBi what is added to scores (1, H*(2T - 1)). */
+SHARED void tfn__build_table(tfn__builder *b)
+{
+    const tfn_model_desc *d = b->d;
+    int32_t cols = tfn__stream(d);
+    b->table = tfn__none;
+    if (!TFN__POSITION_TABLES) return;
+    if (tfn__is_position(d, TFN_POSITION_LEARNED) || d->position == TFN_POSITION_NONE) return;
+    if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) return;
+    if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
+        b->bias = tfn__table(b->t, 1, d->heads * tfn__distances(d));
+        return;
+    }
+    if (tfn__is_position(d, TFN_POSITION_ROTARY)) cols = tfn__head_size(d);
+    b->table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
+    b->window_table = b->table;
+    if (tfn__turns_apart(d))
+        b->window_table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
+}
+
+/* -- the end: logits and the loss ------------------------------------------------------------- */
+
+/* Classes of a sentence from its first position, as BERT has it: f(x W_p) W_c, (B, classes); or
+ * numbers in the same way. */
+static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    const tfn__spot at = tfn__spot_of_model();
+    tfn_activation_kind act = TFN_ACTIVATION_TANH;
+    if (TFN__ALL && d->pooler) act = d->pooler;
+    x = tfn_first_rows(b->t, x);
+    x = tfn__apply_linear(b, at, x, TFN__PART_POOLER, tfn__stream(d), d->width, act);
+    x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
+    return tfn__apply_linear(b, at, x, TFN__PART_CLASSIFIER, d->width, tfn__logit_cols(d),
+                             TFN_ACTIVATION_IDENTITY);
+}
+
+/* Classes of each position, x W_c, (B*T, classes). */
+static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
+    return tfn__apply_linear(b, tfn__spot_of_model(), x, TFN__PART_CLASSIFIER, tfn__stream(d),
+                             d->classes, TFN_ACTIVATION_IDENTITY);
+}
+
+/* Logits of head and tails, kept in the builder for the loss. To train, no more is wanted; else
+ * they become logits of all words. */
+static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
+{
+    const tfn_node *xn = tfn__need(b->t, "words", x);
+    for (int32_t k = 0; k < 3; k++) {
+        tfn_var project;
+        tfn_var words;
+        b->logits[k] = tfn__none;
+        if (k >= tfn__clusters(b->d)) continue;
+        words = tfn__cluster_of(b, k, true, &project);
+        project = tfn_linear_transposed(b->t, x, project, tfn__none);
+        b->logits[k] = tfn_linear_transposed(b->t, project, words, tfn__none);
+    }
+    if (b->t->training) return b->logits[0];
+    return tfn__var_of(b->t, tfn__record(b->t, TFN__OP_WORDS, xn->rows, xn->count, b->d->vocab,
+                                         b->logits[0], b->logits[1], b->logits[2]));
+}
+
+/* x E^T with the embedding (Press & Wolf 2017), or x W with a matrix of its own: (B*T, V). Of
+ * embeddings of another size than the stream's, x goes through a map (C, E) first. LoRA is of the
+ * output alone, also where it is tied: words are looked up in the E that the base has. */
+static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    const tfn__spot at = tfn__spot_of_model();
+    const int32_t size = tfn__embedding_size(d);
+    tfn_var bias = tfn__none;
+    tfn_var w;
+    tfn_var y;
+    x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
+    if (TFN__ALL && d->scale_output)
+        x = tfn__multiple(b->t, x, 1 / TFN__SQRT((float)d->width));
+    if (TFN__ALL && d->embedding_size)
+        x = tfn__apply_linear(b, tfn__last_stack(d), x, TFN__PART_PROJECT_OUT, tfn__stream(d), size,
+                              TFN_ACTIVATION_IDENTITY);
+    if (TFN__ALL && d->output_bias)
+        bias = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__BIAS, 1, d->vocab, 0);
+    if (d->untied) {
+        w = tfn__matrix_at(b, at, TFN__PART_OUTPUT, size, d->vocab, false);
+        w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, size, d->vocab);
+        y = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
+    } else y = tfn_linear_transposed(b->t, x, b->embedding, bias);
+    return tfn__add_lora(b, at, y, x, TFN__PART_OUTPUT, size, d->vocab);
+}
+
+/* Logits of the last stack's output x. BERT transforms x first, N(f(x W + b)), so that the stream
+ * need not look like the embedding through which words are read. nGPT scales logits by a learned
+ * vector of words times sqrt(C); a cap c makes c tanh(x/c) of them. */
+SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    const tfn__spot at = tfn__spot_of_model();
+    const float root = TFN__SQRT((float)d->width);
+    if (tfn__is_head(d, TFN_HEAD_POSITIONS)) return tfn__classify_positions(b, x);
+    if (!tfn__is_head(d, TFN_HEAD_TOKENS)) return tfn__classify(b, x);
+    if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
+    if (TFN__ALL && d->head_transform) {
+        x = tfn__apply_linear(b, at, x, TFN__PART_TRANSFORM, tfn__stream(d), tfn__stream(d),
+                              tfn__gate_of(d->activation));
+        x = tfn__apply_norm(b, tfn__last_stack(d), x, TFN__PART_TRANSFORM_NORM);
+    }
+    x = tfn__word_logits(b, x);
+    if (tfn__has(d, tfn__last_stack(d), TFN_TOPOLOGY_LOGIT_SCALE)) {
+        const tfn_var s = tfn__gain_at(b, at, TFN__PART_LOGIT_SCALE, d->vocab, 1 / root);
+        x = tfn_scale(b->t, x, tfn__multiple(b->t, s, root));
+    }
+    if (tfn__caps_logits(d)) {
+        x = tfn__multiple(b->t, x, 1 / d->logit_cap);
+        x = tfn_activation(b->t, x, TFN_ACTIVATION_TANH);
+        x = tfn__multiple(b->t, x, d->logit_cap);
+    }
+    return x;
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* The user's loss, which must be a number for each row of the logits and may not have parameters,
+ * since these are counted already. */
+static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
+{
+    tfn_tape *t = b->t;
+    const int64_t params = t->params;
+    const tfn_var loss = b->d->loss(b->d->loss_user, t, logits);
+    const tfn_node *n = tfn__need(t, "loss", loss);
+    if (t->error.status != TFN_OK) return tfn__none;
+    if (t->params != params)
+        return tfn__tape_error(t, TFN_BAD_OPTION, "loss", "a loss may not have parameters", 0, 0);
+    if (n->rows != t->nodes[logits.id].rows)
+        return tfn__bad_shape(t, "loss", "the rows are not those of the logits", 0, 0);
+    return tfn_mask_targets(t, loss, TFN_INT_TARGETS);
+}
+
+/* The loss of each row. The head of clusters says which tail, and each tail which word: the sum of
+ * both is -log of the product of probabilities. */
+static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_var loss = tfn__none;
+    if (d->loss) return tfn__own_loss(b, logits);
+    if (tfn__is_head(d, TFN_HEAD_NUMBERS))
+        return tfn_number_loss(b->t, logits, TFN__NUMBERS, d->number_loss, d->delta);
+    if (!tfn__clusters(d))
+        return tfn_cross_entropy(b->t, logits, TFN_INT_TARGETS, d->smoothing,
+                                 (int32_t)d->smoothing_kind);
+    for (int32_t k = 0; k < tfn__clusters(d); k++) {
+        const int32_t slot = TFN_INT_CLUSTER_TARGETS + k;
+        const tfn_var part = tfn_cross_entropy(b->t, b->logits[k], slot, 0, 0);
+        if (k == 0) loss = part;
+        else loss = tfn_add(b->t, loss, part, 1, 1);
+    }
+    return loss;
+}
+#endif
+
+/* The whole model on one tape: *logits, and the loss per row, which a build without training has
+ * not. What is kept stays readable after a run: logits of the tape that infers, and the loss. */
+SHARED tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
+{
+    const bool two = tfn__is_pair(b->d);
+    tfn_var x;
+    tfn__build_table(b);
+    if (two) b->memory = tfn__build_stack(b, TFN__IN_ENCODER);
+    x = tfn__build_stack(b, tfn__last_stack(b->d).stack);
+    x = tfn__build_logits(b, x);
+    *logits = x;
+    if (!b->t->training) tfn_keep(b->t, x);
+#ifndef TFNORM_NO_TRAINING
+    x = tfn__build_loss(b, x);
+    tfn_keep(b->t, x);
+#endif
+    return x;
+}
+
+/* -- how much that is: what sizing a model must have memory for -------------------------------- */
+
+enum { TFN__OWN_LOSS = 256 };       /* operations of desc.loss */
+
+/* So many more of both. */
+static void tfn__tally_of(tfn__tally *c, int64_t weights, int64_t operations)
+{
+    c->weights += weights;
+    c->operations += operations;
+}
+
+/* tfn__apply_linear, with a function behind it or without. sigmaReparam has gamma, u and v, sigma
+ * and the matrix that is read; LoRA two matrices, two products and a sum. */
+static void tfn__tally_linear(tfn__tally *c, tfn__spot at, int part, bool function)
+{
+    const tfn_model_desc *d = c->d;
+    const bool lora = tfn__lora_group(d, at, part) >= 0;
+    const bool watched = tfn__wants_unit_variance(d);
+    tfn__tally_of(c, 1 + tfn__biased(d, at, part), 1);
+    if (tfn__reparameterizes(d, at)) tfn__tally_of(c, 3, 2);
+    if (lora) tfn__tally_of(c, 2, 3);
+    if (watched && c->training) c->others++;
+    c->operations += function && (tfn__is_half(d) || watched || lora);
+}
+
+/* tfn__apply_norm_of. Others learn two vectors more, or keep two, which a fold does not take; for
+ * norms that heads do not have, this is at least what their LayerNorm has. AdaNorm's factor and
+ * PowerNorm's RMSNorm are operations of their own. */
+static void tfn__tally_norm(tfn__tally *c, tfn__spot at, int part)
+{
+    const tfn_norm_rule *norm = tfn__norm_rule_of(c->d, at);
+    tfn__tally_of(c, 0, 1);
+    if (norm->kind == TFN_NORM_ADA || norm->kind == TFN_NORM_POWER) c->operations++;
+    if (tfn__is_other_norm(norm)) tfn__tally_of(c, 2, 0);
+    if (tfn__folds_norm(c->d, at, part)) return;
+    if (norm->flags & TFN_FLAG_GAIN) c->weights++;
+    if (norm->flags & TFN_FLAG_BIAS) c->weights++;
+    if (tfn__norm_has(norm, TFN_FLAG_SCALAR)) tfn__tally_of(c, 1, 1);
+}
+
+/* tfn__apply_scale. A constant is a number of the sum; what is learned may be times a unit. */
+static void tfn__tally_scale(tfn__tally *c, const tfn_scale_rule *s)
+{
+    const float unit = tfn__unit_of(s);
+    if (!TFN__SCALES || s->kind <= TFN_SCALE_CONSTANT) return;
+    if (tfn__is_scheduled(s)) tfn__tally_of(c, 0, 1);
+    else tfn__tally_of(c, 1, 1 + (unit < 1 || unit > 1));
+}
+
+/* tfn__project of queries or keys. Those of length 1 are normed, and their scale is the exponential
+ * of what is stored at most, times a number. */
+static void tfn__tally_project(tfn__tally *c, tfn__spot at, int part, int norm)
+{
+    const tfn_qk_norm form = tfn__qk_form(c->d, at);
+    tfn__tally_linear(c, at, part, false);
+    if (tfn__is_position(c->d, TFN_POSITION_ROTARY)) c->operations++;
+    if (part == TFN__PART_Q) c->operations++;                   /* times a number */
+    if (form == TFN_QK_NORM_UNIT || form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE)
+        tfn__tally_of(c, 1, 4);
+    else if (form > TFN_QK_NORM_NONE) tfn__tally_norm(c, at, norm);
+}
+
+/* tfn__attention_branch. A decoder has a cache besides, of a cross-attention one on each of its
+ * tapes; a transparent encoder is mixed anew for each layer that sees it. */
+static void tfn__tally_attention(tfn__tally *c, tfn__spot at, const tfn_join *join)
+{
+    const bool cross = at.sub == TFN_SUBLAYER_CROSS_ATTENTION;
+    const tfn__spot encoder = tfn__spot_of_stack(TFN__IN_ENCODER);
+    tfn__tally_project(c, at, TFN__PART_Q, TFN__PART_Q_NORM);
+    tfn__tally_project(c, at, TFN__PART_K, TFN__PART_K_NORM);
+    tfn__tally_linear(c, at, TFN__PART_V, false);
+    if (tfn__qk_form(c->d, at) == TFN_QK_NORM_QKV_HEAD) tfn__tally_norm(c, at, TFN__PART_V_NORM);
+    if (cross && tfn__has(c->d, encoder, TFN_TOPOLOGY_TRANSPARENT)) {
+        tfn__tally_of(c, 1, c->d->layers + 2);
+        tfn__tally_norm(c, encoder, TFN__PART_FINAL_NORM);
+    }
+    c->operations++;
+    c->others += 1 + cross;
+    if (join->head_scale != TFN_HEAD_SCALE_NONE) tfn__tally_of(c, 1, 1);
+    if (tfn__has_inner_norm(join)) tfn__tally_norm(c, at, TFN__PART_NORM_O);
+    tfn__tally_linear(c, at, TFN__PART_O, false);
+}
+
+/* tfn__hidden: scales are times a number, and behind them and behind a shift the function of W_1
+ * stands for itself. */
+static void tfn__tally_hidden(tfn__tally *c, tfn__spot at, const tfn_join *join, int part)
+{
+    const bool first = part == TFN__PART_W1;
+    tfn__tally_linear(c, at, part, first);
+    if (tfn__scales_hidden(join)) tfn__tally_of(c, 1, 2 + first);
+    if (tfn__shifts(join) && first) tfn__tally_of(c, 1, 2);
+}
+
+/* tfn__ffn_branch. A gated unit has two linear maps and their product. */
+static void tfn__tally_ffn(tfn__tally *c, tfn__spot at, const tfn_join *join)
+{
+    tfn__tally_hidden(c, at, join, TFN__PART_W1);
+    if (TFN__GATES && tfn__gate_of(c->d->activation) != c->d->activation) {
+        tfn__tally_hidden(c, at, join, TFN__PART_W3);
+        c->operations++;
+    }
+    c->operations += c->training && c->d->activation_dropout > 0;
+    if (tfn__has_inner_norm(join)) tfn__tally_norm(c, at, TFN__PART_NORM_2);
+    if (tfn__shifts(join)) tfn__tally_of(c, 1, 1);
+    tfn__tally_linear(c, at, TFN__PART_W2, false);
+}
+
+/* tfn__branch_input and the branch: what stands before F and is folded with the norm there, F
+ * itself, and the norm and dropout behind it. */
+static void tfn__tally_branch(tfn__tally *c, tfn__spot at, const tfn_join *join)
+{
+    if (join->norm_in) tfn__tally_norm(c, at, TFN__PART_NORM_IN);
+    if (!tfn__folds_input(c->d, at)) {
+        tfn__tally_scale(c, &join->in);
+        if (join->in.kind == TFN_SCALE_CONSTANT) c->operations++;
+        if (tfn__shifts(join)) tfn__tally_of(c, 1, 1);
+    }
+    if (tfn__in_ffn(at)) tfn__tally_ffn(c, at, join);
+    else tfn__tally_attention(c, at, join);
+    if (join->norm_branch) tfn__tally_norm(c, at, TFN__PART_NORM_BRANCH);
+    c->operations += c->training && c->d->dropout > 0;
+}
+
+/* tfn__join_sum and tfn__finish_sum: a sum, or with tfn__interpolate two, a norm and a
+ * magnitude. */
+static void tfn__tally_sum(tfn__tally *c, tfn__spot at, const tfn_join *join)
+{
+    c->operations++;
+    if (tfn__gates(join)) tfn__tally_of(c, 1, 1);
+    if (tfn__interpolates(join)) c->operations += 3;
+    if (!tfn__folds_out(c->d, at)) tfn__tally_scale(c, &join->out);
+    if (tfn__has(c->d, at, TFN_TOPOLOGY_SIDE_STREAM)) c->operations++;
+    if (c->training && join->skip.kind >= TFN_SCALE_PROFILED) c->others += 2;
+    if (!tfn__folds_profile(c->d, at)) tfn__tally_scale(c, &join->skip);
+    tfn__tally_scale(c, &join->extra);
+    if (join->extra.kind != TFN_SCALE_NONE) c->operations++;
+    if (join->norm_sum) tfn__tally_norm(c, at, TFN__PART_NORM);
+}
+
+/* tfn__apply_layer. Each sub-layer has five points that can be watched. */
+static void tfn__tally_layer(tfn__tally *c, tfn__spot layer)
+{
+    const tfn__subs subs = tfn__subs_of(c->d, layer);
+    for (int i = 0; i < subs.count; i++) {
+        const tfn__spot at = tfn__sublayer_at(layer, subs.kind[i]);
+        const tfn_join join = tfn__join_at(c->d, at);
+        if (tfn__is_watched(c->d)) c->others += 5;
+        tfn__tally_branch(c, at, &join);
+        tfn__tally_sum(c, at, &join);
+    }
+}
+
+/* tfn__embed_tokens. Rows of the table may have length 1; a convolution is a matrix with all that a
+ * linear map may have, and a function. */
+static void tfn__tally_tokens(tfn__tally *c, tfn__spot at)
+{
+    const tfn_model_desc *d = c->d;
+    const int32_t clusters = tfn__clusters(d);
+    if (d->bands && at.stack == TFN__IN_ENCODER) {
+        c->others++;
+        c->operations += 2;                                     /* frames, times a number */
+        tfn__tally_linear(c, at, TFN__PART_FRAMES, false);
+        if (tfn__convolves(d)) tfn__tally_of(c, 5, 5);          /* the second convolution */
+    } else if (clusters) tfn__tally_of(c, 2 * clusters, 3 * clusters);
+    else tfn__tally_of(c, 1, 2);
+    if (TFN__ALL && d->embedding_size) tfn__tally_linear(c, at, TFN__PART_PROJECT_IN, false);
+}
+
+/* tfn__build_stack. Positions are a table or learned, and add to x_0 or to the scores. Where layers
+ * are mixed, that behind layer l reads l + 2 of them. */
+static void tfn__tally_stack(tfn__tally *c, int stack)
+{
+    const tfn_model_desc *d = c->d;
+    const tfn__spot at = tfn__spot_of_stack(stack);
+    const int32_t depth = tfn__depth(d, tfn__in_decoder(at));
+    const bool mixes = tfn__aggregate_of(d, at) != TFN_AGGREGATE_NONE;
+    tfn__tally_tokens(c, at);
+    tfn__tally_of(c, 1, 1);                                     /* positions */
+    c->operations += c->training && d->dropout > 0;
+    if (d->segments) tfn__tally_of(c, 1, 2);
+    if (tfn__is_watched(d)) c->others += 2;
+    if (tfn__has(d, at, TFN_TOPOLOGY_EMBEDDING_SCALE)) tfn__tally_of(c, 1, 1);
+    if (tfn__has(d, at, TFN_TOPOLOGY_EDGE_SHIFTS)) tfn__tally_of(c, 2, 2);
+    if (tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM)) c->operations += 2;
+    if (tfn__has_plain(d, at, TFN_TOPOLOGY_EMBEDDING_NORM))
+        tfn__tally_norm(c, at, TFN__PART_EMBEDDING_NORM);
+    if (tfn__has_plain(d, at, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_SIDE_STREAM))
+        tfn__tally_norm(c, at, TFN__PART_FINAL_NORM);
+    for (int32_t l = 0; l < depth; l++) {
+        const tfn__spot layer = tfn__spot_of_layer(stack, l);
+        tfn__tally_layer(c, layer);
+        if (!mixes) continue;
+        tfn__tally_of(c, 1, l + 3);                             /* a softmax, and each layer */
+        tfn__tally_norm(c, layer, TFN__PART_NORM_OUT);
+    }
+    if (mixes) tfn__tally_of(c, 1, 2);                          /* the embedding alone */
+}
+
+/* tfn__build_logits, also of a decoder, which takes the last row of each sentence. */
+static void tfn__tally_logits(tfn__tally *c)
+{
+    const tfn_model_desc *d = c->d;
+    const tfn__spot at = tfn__spot_of_model();
+    const int32_t clusters = tfn__clusters(d);
+    c->operations += 2;                         /* rows, times a number */
+    if (!tfn__is_head(d, TFN_HEAD_TOKENS)) {
+        tfn__tally_linear(c, at, TFN__PART_POOLER, true);
+        tfn__tally_linear(c, at, TFN__PART_CLASSIFIER, false);
+        return;
+    }
+    if (clusters) tfn__tally_of(c, 2 * clusters, 2 * clusters + 1);
+    else tfn__tally_linear(c, at, TFN__PART_OUTPUT, false);
+    if (!TFN__ALL) return;
+    c->operations += d->scale_output;
+    c->weights += d->output_bias;
+    if (d->embedding_size)
+        tfn__tally_linear(c, tfn__last_stack(d), TFN__PART_PROJECT_OUT, false);
+    if (d->head_transform) {
+        tfn__tally_linear(c, at, TFN__PART_TRANSFORM, true);
+        tfn__tally_norm(c, tfn__last_stack(d), TFN__PART_TRANSFORM_NORM);
+    }
+    if (tfn__has(d, tfn__last_stack(d), TFN_TOPOLOGY_LOGIT_SCALE)) tfn__tally_of(c, 1, 2);
+    if (tfn__caps_logits(d)) c->operations += 3;
+}
+
+/* tfn__build_model: the stacks that there are, the end, the loss with its mask, that of clusters in
+ * five parts; besides the node 0, two tables of positions and the count of updates. */
+SHARED tfn__tally tfn__tally_model(const tfn_model_desc *d, bool training)
+{
+    tfn__tally c;
+    TFNORM_MEMSET(&c, 0, sizeof c);
+    c.d = d;
+    c.training = training;
+    c.others = 3;
+    tfn__tally_of(&c, 1, 2);
+    if (d->loss) c.operations += TFN__OWN_LOSS;
+    if (tfn__clusters(d)) c.operations += 4;
+    if (tfn__is_pair(d)) tfn__tally_stack(&c, TFN__IN_ENCODER);
+    tfn__tally_stack(&c, tfn__last_stack(d).stack);
+    tfn__tally_logits(&c);
+    return c;
+}
+TFN__RARE_END

@@ -1,0 +1,15 @@
+#ifndef TFN__UPDATE_H
+#define TFN__UPDATE_H
+#include "../ground/ground.h"
+
+SHARED int64_t tfn__larger_of(int64_t a, int64_t b);
+SHARED void tfn__copy_floats(float *to, const float *from, int64_t floats);
+SHARED bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w);
+SHARED float tfn__rate_of(const tfn_model_desc *d, const tfn__weight *w);
+SHARED int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int which);
+SHARED int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count);
+SHARED int64_t tfn__moment_at(const tfn_model *m, int32_t i, int which);
+SHARED int64_t tfn__moments_floats(const tfn_model *m);
+SHARED int64_t tfn__update_scratch(const tfn_model *m);
+SHARED void tfn__update_all(tfn_model *m, float lr, float grad_scale);
+#endif /* TFN__UPDATE_H */

@@ -1,0 +1,300 @@
+#include "op_linear.h"
+#include "../ground/ground.h"
+#include "../kernels/products.h"
+
+/* Operations of linear maps: y = act(x W + b) in every form the model needs, and the helpers that
+ * tell which rows of a padded batch count. The records of these operations are in record_ops. */
+
+/* -- linear: y = act(x W + b), or act(x W^T + b). in: x, W, b or none -------------------------- */
+
+/* The activation that is fused into the map; IDENTITY: none. */
+static tfn_activation_kind tfn__linear_activation(const tfn__call *c)
+{
+    return (tfn_activation_kind)c->n->arg[TFN__LINEAR_ACTIVATION];
+}
+
+/* The weight as (in, out). A transposed one is stored as (out, in): a tied head reads the table of
+ * the embedding, whose rows are words. */
+static tfn__matrix tfn__linear_weight(const tfn__call *c)
+{
+    if (c->n->arg[TFN__LINEAR_TRANSPOSED])
+        return tfn__transpose(tfn__matrix_of(c->x[1], c->x_cols[0]));
+    return tfn__matrix_of(c->x[1], c->cols);
+}
+
+/* How a parameter is packed: as its node says. What is no parameter, such as a matrix that another
+ * operation makes, is floats. */
+SHARED tfn__packed tfn__packed_node(const tfn_node *n)
+{
+    tfn__packed p = { TFN_WEIGHTS_FLOAT, false, 0, 0 };
+    p.rows = n->count;
+    p.cols = n->cols;
+    if (!TFN__PACKS || n->op != TFN__OP_PARAM) return p;
+    p.type = (tfn_weights)n->arg[TFN__PARAM_WEIGHTS];
+    p.table = n->arg[TFN__PARAM_TABLE] != 0;
+    return p;
+}
+
+#ifdef TFN__QUANT
+/* Input j of a call. */
+SHARED tfn__packed tfn__packed_input(const tfn__call *c, int j)
+{
+    return tfn__packed_node(c->t->nodes + c->n->in[j]);
+}
+
+/* A chunk of x W + b with packed weights: *p becomes that of the chunk. Its columns begin at a
+ * multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its rows for itself, a pass over x
+ * beside one over the chunk's weights. */
+static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
+{
+    const tfn__packed w = tfn__packed_input(c, 1);
+    tfn_quant_args q;
+    TFNORM_MEMSET(&q, 0, sizeof q);
+    q.outputs = p->n;
+    q.first = tfn__product_block(c, p, c->chunk);
+    q.c = p->c;
+    q.c_ld = p->c_ld;
+    q.start = p->start;
+    q.start_ld = p->start_ld;
+    q.a = p->a;
+    q.a_ld = p->a_row;
+    q.w = c->x[1];
+    q.type = w.type;
+    q.table = w.table;
+    q.m = p->m;
+    q.n = p->n;
+    q.k = p->k;
+    tfn_quant_product(c->k, c->t->quant, &q, c->work);
+}
+#endif
+
+/* What the activation reads, u = x W + b: saved for the backward if the tape trains. Otherwise, and
+ * for ReLU, whose output has the sign of its input, it stands in y and is activated in place. */
+static float *tfn__linear_sum(const tfn__call *c)
+{
+    if (c->saved) return c->saved;
+    return c->y;
+}
+
+/* The chain of the product starts from the bias. Activates its own block while that is in the
+ * cache. */
+SHARED void tfn__linear_forward(const tfn__call *c)
+{
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    tfn_activation_kind act = tfn__linear_activation(c);
+    float *u = tfn__linear_sum(c);
+    tfn_matmul_args p = tfn__product(u, c->rows, out, in, tfn__matrix_of(c->x[0], in),
+                                     tfn__linear_weight(c));
+    p.start = c->x[2];
+#ifdef TFN__QUANT
+    if (tfn__packed_input(c, 1).type) tfn__packed_product(c, &p);
+    else
+#endif
+    tfn__product_chunk(c, &p, c->chunk);
+    if (act == TFN_ACTIVATION_IDENTITY) return;
+    for (ptrdiff_t r = 0; r < p.m; r++)
+        c->k->activation_forward(c->y + (p.c - u) + r*out, p.c + r*out, p.n, act);
+}
+/* Chunks are blocks of y. */
+SHARED ptrdiff_t tfn__linear_chunks(const tfn__call *c)
+{
+    return tfn__product_chunks(c, c->rows, c->cols);
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* dy becomes du = dy act'(u) in place, before the products below read it: an entry of its own on
+ * the timeline (TFN__PREPARE), since each product reads all of du. */
+SHARED void tfn__linear_prepare(const tfn__call *c)
+{
+    tfn__range s = tfn__my_values(c);
+    const float *u = tfn__linear_sum(c);
+    c->k->activation_backward(c->dy + s.first, c->dy + s.first, u + s.first, s.count,
+                              tfn__linear_activation(c), false);
+}
+
+/* dx = du W^T; dW = x^T du, of a transposed W: du^T x. One that is not wanted has p.c NULL. */
+static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_matmul_args *dw)
+{
+    ptrdiff_t rows = c->rows;
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    tfn__matrix x = tfn__matrix_of(c->x[0], in);
+    tfn__matrix du = tfn__matrix_of(c->dy, out);
+    tfn__matrix w = tfn__linear_weight(c);
+
+    *dx = tfn__product(c->dx[0], rows, in, out, du, tfn__transpose(w));
+    if (c->n->arg[TFN__LINEAR_TRANSPOSED])
+        *dw = tfn__product(c->dx[1], out, in, rows, tfn__transpose(du), x);
+    else
+        *dw = tfn__product(c->dx[1], in, out, rows, tfn__transpose(x), du);
+
+    if (c->add[0]) tfn__add_product(dx);
+    if (c->add[1]) tfn__add_product(dw);
+}
+
+/* Chunks of a gradient that may not be wanted: an input of the model needs no dx, frozen weights no
+ * dW. */
+static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args *p)
+{
+    if (!p->c) return 0;
+    return tfn__product_chunks(c, p->m, p->n);
+}
+
+#ifdef TFN__QUANT
+/* What a backward multiplies with: some outputs of W, or all there are, in floats: y (in, count),
+ * or (count, in) of a table in 16 bits, which lies so in memory. */
+static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed *w,
+                                 ptrdiff_t first, ptrdiff_t count)
+{
+    const ptrdiff_t in = c->x_cols[0];
+    if (w->table && !tfn__quant_block_bytes(w->type)) {
+        c->t->quant->halves(y, (const uint16_t *)(const void *)c->x[1] + first * in, count * in,
+                            w->type);
+        return tfn__transpose(tfn__matrix_of(y, in));
+    }
+    tfn_quant_unpack(y, c->x[1], w->type, in, c->cols, first, count);
+    return tfn__matrix_of(y, count);
+}
+
+/* A chunk of dx = du W^T with packed weights, which are constants: as if inputs had not been
+ * quantized (straight-through, Bengio et al. 2013). The chains over outputs go on from tile to
+ * tile. */
+static void tfn__packed_backward(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
+{
+    const tfn__packed w = tfn__packed_input(c, 1);
+    const ptrdiff_t in = c->x_cols[0];
+    const ptrdiff_t first = tfn__product_block(c, p, chunk);
+    const float *du = p->a;
+    for (ptrdiff_t j = 0; j < c->cols; j += TFN__QTILE_K) {
+        tfn__matrix b;
+        p->k = tfn__min(c->cols - j, TFN__QTILE_K);
+        b = tfn__transpose(tfn__unpacked(c, c->work, &w, j, p->k));
+        p->a = du + j;
+        p->b = b.at + first * b.col;
+        p->b_row = b.row;
+        p->b_col = b.col;
+        c->k->matmul(p, c->work + in * p->k);
+        tfn__add_product(p);
+    }
+}
+#endif
+
+/* Chunks of dx come first, then those of dW, then those of db, the column sums of du. */
+SHARED void tfn__linear_backward(const tfn__call *c)
+{
+    ptrdiff_t chunk = c->chunk;
+    tfn_matmul_args dx;
+    tfn_matmul_args dw;
+    tfn__range j;
+    tfn__linear_products(c, &dx, &dw);
+
+    if (chunk < tfn__gradient_chunks(c, &dx)) {
+#ifdef TFN__QUANT
+        if (tfn__packed_input(c, 1).type) tfn__packed_backward(c, &dx, chunk);
+        else
+#endif
+        tfn__product_chunk(c, &dx, chunk);
+        return;
+    }
+    chunk -= tfn__gradient_chunks(c, &dx);
+    if (chunk < tfn__gradient_chunks(c, &dw)) {
+        tfn__product_chunk(c, &dw, chunk);
+        return;
+    }
+    chunk -= tfn__gradient_chunks(c, &dw);
+    j = tfn__cols_of(c, c->cols, chunk);
+    c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
+}
+/* The same three groups, counted: blocks of dx, blocks of dW, ranges of columns of db. */
+SHARED ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
+{
+    ptrdiff_t chunks;
+    tfn_matmul_args dx;
+    tfn_matmul_args dw;
+    tfn__linear_products(c, &dx, &dw);
+    chunks = tfn__gradient_chunks(c, &dx) + tfn__gradient_chunks(c, &dw);
+    if (c->dx[2]) chunks += tfn__by_cols(c);
+    return chunks;
+}
+#endif
+
+/* -- which rows count ------------------------------------------------------------------------ */
+
+/* Rows come from sentences on a grid of B times Ts or Tt positions. Shorter sentences stand at its
+ * left; what is to their right is padding, which must not change a bit of anything else. */
+
+/* Positions of a sentence on the grid of a value whose rows are positions. */
+SHARED ptrdiff_t tfn__time_of(const tfn__call *c)
+{
+    if (c->n->rows == TFN_ROWS_SOURCE) return c->r->source;
+    return c->r->target;
+}
+/* Positions that each of its sentences has, or NULL: all. */
+SHARED const int32_t *tfn__lengths_of(const tfn__call *c)
+{
+    if (c->n->rows == TFN_ROWS_SOURCE) return c->r->ints[TFN_INT_SOURCE_LENGTHS];
+    return c->r->ints[TFN_INT_LENGTHS];
+}
+
+/* Rows of sentences that have so many source or target positions together. A convolution of
+ * kernel 3 and stride 2 makes T rows of 2T + 1: HALF, and those of 4T + 3: FRAMES. */
+SHARED int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sentences)
+{
+    if (!TFN__ALL) return positions;
+    switch (rows) {
+    case TFN_ROWS_HALF:
+    case TFN_ROWS_TARGET_HALF:   return 2*positions + sentences;
+    case TFN_ROWS_FRAMES:
+    case TFN_ROWS_TARGET_FRAMES: return 4*positions + 3*sentences;
+    default:                     return positions;
+    }
+}
+
+/* Such rows are on the grid of targets, where an encoder alone stands. */
+SHARED bool tfn__on_target(int rows)
+{
+    if (rows == TFN_ROWS_TARGET) return true;
+    return TFN__ALL && (rows == TFN_ROWS_TARGET_FRAMES || rows == TFN_ROWS_TARGET_HALF);
+}
+
+/* The lengths of a value's sentences, in positions; NULL: all its rows count. */
+SHARED const int32_t *tfn__padding_of(const tfn_run *r, tfn_rows rows)
+{
+    if (!r->skip_padding || rows == TFN_ROWS_FIXED || rows == TFN_ROWS_BATCH) return NULL;
+    if (tfn__on_target((int)rows)) return r->ints[TFN_INT_LENGTHS];
+    return r->ints[TFN_INT_SOURCE_LENGTHS];
+}
+
+/* Rows of sentence b that count: all but its padding, which is on the right. */
+SHARED ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
+{
+    const int32_t *lengths = tfn__padding_of(r, rows);
+    ptrdiff_t positions = r->source;
+    if (rows == TFN_ROWS_BATCH) return 1;
+    if (tfn__on_target((int)rows)) positions = r->target;
+    if (lengths) positions = tfn__min(tfn__max(lengths[b], 0), positions);
+    if (positions == 0) return 0;                   /* an empty sentence has no frames, either */
+    return (ptrdiff_t)tfn__rows_of_positions((int)rows, positions, 1);
+}
+
+/* -- frames: what a caller binds, with padding of 0 ------------------------------------------- */
+
+/* Some operations have a chunk for each sentence. */
+SHARED ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
+
+/* One sentence, copied. A linear map could read the caller's array as it is, were there no NaN in
+ * its padding: the gradient of the map is a sum over all rows, and of these NaN times 0 is NaN. The
+ * convolutions leave out the padding themselves, and read what the caller binds. */
+SHARED void tfn__frames_op(const tfn__call *c)
+{
+    /* values of a sentence, and of its rows that count */
+    const ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1) * c->cols;
+    const ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk) * c->cols;
+    const float *x = c->r->inputs[c->n->arg[TFN__INPUT_SLOT]] + c->chunk*time;
+    float *y = c->y + c->chunk*time;
+    for (ptrdiff_t i = 0; i < time; i++) {
+        y[i] = 0;
+        if (i < counted) y[i] = x[i];
+    }
+}

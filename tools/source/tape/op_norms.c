@@ -1,0 +1,407 @@
+#include "op_norms.h"
+#include "../ground/ground.h"
+#include "op_linear.h"
+
+/* Operations of norms (rows, single values, columns over a batch) and of convolution. Each pair of
+ * functions unpacks a tfn__call and runs the kernel on its chunk; the mathematics is there. */
+
+/* -- norms of rows. in: x, gain, bias (or none); number: eps, slope of AdaNorm ---------------- */
+
+/* The two parts of the slot. */
+static int tfn__norm_kind_of(const tfn_node *n)
+{
+    return n->arg[TFN__NORM_KIND] & TFN__NORM_KIND_MASK;
+}
+static bool tfn__norm_flag(const tfn_node *n, int flag)
+{
+    return (n->arg[TFN__NORM_KIND] & flag) != 0;
+}
+
+/* The kernel's arguments for rows first ... of the value. A row of the value holds `each` rows of
+ * the norm, one for each head, for example. What is saved is mean (rows, each, groups), behind it
+ * rstd of the same shape. */
+static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
+{
+    const tfn_node *n = c->n;
+    ptrdiff_t cols = n->arg[TFN__NORM_COLS];
+    ptrdiff_t each = c->cols / tfn__max(cols, 1);
+    ptrdiff_t stats = each * tfn__max(n->arg[TFN__NORM_GROUPS], 1);
+    tfn_norm_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.kind = (tfn_norm_kind)tfn__norm_kind_of(n);
+    if (TFN__ALL) {
+        p.offset = tfn__norm_flag(n, TFN__NORM_OFFSET);
+        p.detach_mean = tfn__norm_flag(n, TFN__NORM_DETACH_MEAN);
+        p.detach_std = tfn__norm_flag(n, TFN__NORM_DETACH_STD);
+        p.groups = n->arg[TFN__NORM_GROUPS];
+        p.part = n->arg[TFN__NORM_PART];
+        p.slope = n->number[1];
+        p.factor = 1;                       /* recorded as an operation of its own: tfn_norm */
+    }
+    p.rows = count * each;
+    p.cols = cols;
+    p.eps = n->number[0];
+    p.x = c->x[0] + first * c->cols;
+    p.gain = c->x[1];
+    p.bias = c->x[2];
+    if (c->saved) {
+        p.mean = c->saved + first*stats;
+        p.rstd = c->saved + (c->rows + first)*stats;
+    }
+    return p;
+}
+
+/* TFN_NORM_ABSMAX norms x/(max|x|/8) with the maximum over the whole tensor, so as one chunk. */
+static bool tfn__norm_is_whole(const tfn_node *n)
+{
+    return TFN__ALL && tfn__norm_kind_of(n) == TFN_NORM_ABSMAX;
+}
+
+/* Dividing x by s = max|x|/8 before the norm is the same as multiplying eps by s^2. The maximum
+ * leaves out the padding. */
+static float tfn__absmax_eps(const tfn__call *c)
+{
+    const int32_t *lengths = tfn__lengths_of(c);
+    ptrdiff_t time = tfn__time_of(c);
+    ptrdiff_t sentences = 1;
+    float most = 0;
+    if (lengths) sentences = c->r->batch;
+    for (ptrdiff_t b = 0; b < sentences; b++) {
+        ptrdiff_t rows = c->rows;
+        float m;
+        if (lengths) rows = lengths[b];
+        m = c->k->absmax(c->x[0] + b*time*c->cols, rows * c->cols) / 8;
+        if (m > most) most = m;
+    }
+    return c->n->number[0] * most * most;
+}
+
+/* y, and where the tape trains the statistics, so that the backward need not find them again. */
+SHARED void tfn__norm_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    tfn_norm_args p;
+    if (tfn__norm_is_whole(c->n)) {
+        s.first = 0;
+        s.count = c->rows;
+    }
+    p = tfn__norm_of(c, s.first, s.count);
+    if (tfn__norm_is_whole(c->n)) p.eps = tfn__absmax_eps(c);
+    p.y = c->y + s.first * c->cols;
+    c->k->norm_forward(&p);
+}
+/* Each row is normed alone, so rows may be cut anywhere. */
+SHARED ptrdiff_t tfn__norm_chunks(const tfn__call *c)
+{
+    if (tfn__norm_is_whole(c->n)) return 1;
+    return tfn__by_rows(c);
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* dx of this chunk's rows. */
+static void tfn__norm_rows_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    tfn_norm_args p = tfn__norm_of(c, s.first, s.count);
+/* nothing below learns */
+    if (!c->dx[0]) return;
+    p.dy = c->dy + s.first * c->cols;
+    p.dx = c->dx[0] + s.first * c->cols;
+    p.add = c->add[0];
+    c->k->norm_backward(&p);
+}
+/* dgain and dbias of some columns: chains over all rows. */
+static void tfn__norm_cols_backward(const tfn__call *c, ptrdiff_t chunk)
+{
+    tfn_norm_args p = tfn__norm_of(c, 0, c->rows);
+    tfn__range j = tfn__cols_of(c, p.cols, chunk);
+    p.dy = c->dy;
+    p.dgain = c->dx[1];
+    p.dbias = c->dx[2];
+    p.add_params = c->add[2];
+    if (p.dgain) p.add_params = c->add[1];
+    c->k->norm_params_backward(&p, j.first, j.count);
+}
+/* Chunks of rows come first, then those of columns. */
+SHARED void tfn__norm_backward(const tfn__call *c)
+{
+    ptrdiff_t rows = tfn__by_rows(c);
+    if (c->chunk < rows) tfn__norm_rows_backward(c);
+    else tfn__norm_cols_backward(c, c->chunk - rows);
+}
+/* Of gain and bias either may be absent or frozen; the kernel leaves out the one that is NULL. */
+SHARED ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
+{
+    ptrdiff_t cols = c->n->arg[TFN__NORM_COLS];
+    ptrdiff_t chunks = tfn__by_rows(c);
+    if (c->dx[1] || c->dx[2]) chunks += tfn__pieces(cols, tfn__col_step(c, cols));
+    return chunks;
+}
+#endif
+
+#ifdef TFN__EXTRA_NORMS
+/* -- convolution over time, kernel 3, stride 2. in: x, W (3 C, out), b or none ----------------- */
+
+/* y_t = [x_2t x_2t+1 x_2t+2] W + b. The 2T + 1 rows of a sentence, three at a time, are a matrix
+ * (T, 3 C) whose rows overlap (stride 2 C): nothing is copied. T rows do not read beyond the frames
+ * of T, so that padding cannot reach them; the rows of the padding itself, whose frames may be
+ * anything, are 0. */
+
+/* Sentence b of x as that matrix; `time` rows of y come from it. */
+static tfn__matrix tfn__conv_windows(const tfn__call *c, ptrdiff_t b, ptrdiff_t time)
+{
+    ptrdiff_t in = c->x_cols[0];
+    const tfn__matrix m = { c->x[0] + b*(2*time + 1)*in, 2*in, 1 };
+    return m;
+}
+
+/* One sentence: its rows that count as one product, the others 0. */
+SHARED void tfn__conv_forward(const tfn__call *c)
+{
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1);
+    ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk);
+    float *y = c->y + c->chunk*time*out;
+    tfn_matmul_args p = tfn__product(y, counted, out, 3*in, tfn__conv_windows(c, c->chunk, time),
+                                     tfn__matrix_of(c->x[1], out));
+    p.start = c->x[2];
+    c->k->matmul(&p, c->work);
+    TFNORM_MEMSET(y + counted*out, 0, (size_t)((time - counted) * out) * sizeof *y);
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* dx_2t = dy_t W_0^T + dy_t-1 W_2^T, dx_2t+1 = dy_t W_1^T of one sentence, with the three blocks
+ * W_k (C, out) of W: three products, each into every other row of dx. That of W_2 comes last: its
+ * rows but the last have the sum of W_0 already. */
+static void tfn__conv_input_backward(const tfn__call *c, ptrdiff_t time)
+{
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    tfn__matrix dy = tfn__matrix_of(c->dy + c->chunk*time*out, out);
+    float *dx = c->dx[0] + c->chunk*(2*time + 1)*in;
+    if (!c->add[0]) TFNORM_MEMSET(dx + 2*time*in, 0, (size_t)in * sizeof *dx);
+    for (ptrdiff_t k = 0; k < 3; k++) {
+        tfn__matrix w = tfn__matrix_of(c->x[1] + k*in*out, out);
+        tfn_matmul_args p = tfn__product(dx + k*in, time, in, out, dy, tfn__transpose(w));
+        p.c_ld = 2*in;
+        if (c->add[0] || k == 2) tfn__add_product(&p);
+        c->k->matmul(&p, c->work);
+    }
+}
+
+/* dW of some columns is a chain over the rows of all sentences but those of the padding, where dy
+ * is 0 and x may be NaN. */
+static void tfn__conv_weight_backward(const tfn__call *c, ptrdiff_t time, tfn__range j)
+{
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    ptrdiff_t batch = tfn__max(c->r->batch, 1);
+    for (ptrdiff_t b = 0; b < batch; b++) {
+        ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, b);
+        tfn__matrix x = tfn__conv_windows(c, b, time);
+        tfn__matrix dy = tfn__matrix_of(c->dy + b*time*out + j.first, out);
+        tfn_matmul_args p = tfn__product(c->dx[1] + j.first, 3*in, j.count, counted,
+                                         tfn__transpose(x), dy);
+        p.c_ld = out;
+        if (c->add[1] || b > 0) tfn__add_product(&p);
+        c->k->matmul(&p, c->work);
+    }
+}
+
+/* Chunks: the sentences of dx, then columns of dW and db. */
+SHARED void tfn__conv_backward(const tfn__call *c)
+{
+    ptrdiff_t out = c->cols;
+    ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1);
+    ptrdiff_t sentences = 0;
+    tfn__range j;
+    if (c->dx[0]) sentences = c->r->batch;
+    if (c->chunk < sentences) {
+        tfn__conv_input_backward(c, time);
+        return;
+    }
+    j = tfn__cols_of(c, out, c->chunk - sentences);
+    if (c->dx[1]) tfn__conv_weight_backward(c, time, j);
+    if (c->dx[2])
+        c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, out, c->add[2]);
+}
+/* The same two groups, counted. */
+SHARED ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
+{
+    ptrdiff_t chunks = tfn__by_cols(c);
+    if (c->dx[0]) chunks += c->r->batch;
+    return chunks;
+}
+#endif
+
+/* -- pointwise norms: gain * f(alpha x + shift) + bias. in: x, gain, bias, alpha, shift ------- */
+
+/* The kernel's arguments for some rows: the forward sets y, the backward dy; the parameters are the
+ * same for every row. DyT and its siblings (Zhu 2025, Chen 2025) need no statistics, so nothing is
+ * saved. */
+static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
+{
+    ptrdiff_t at = s.first * c->cols;
+    tfn_point_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.squash = (tfn_squash_kind)c->n->arg[TFN__POINT_FUNCTION];
+    p.x = c->x[0] + at;
+    p.gain = c->x[1];
+    p.bias = c->x[2];
+    p.alpha = c->x[3];
+    p.shift = c->x[4];
+    p.rows = s.count;
+    p.cols = c->cols;
+    if (c->y) p.y = c->y + at;
+    if (c->dy) p.dy = c->dy + at;
+    return p;
+}
+SHARED void tfn__point_forward(const tfn__call *c)
+{
+    tfn_point_args p = tfn__point_of(c, tfn__my_rows(c));
+    tfn_point_forward(c->k, &p);
+}
+
+/* -- SeeDNorm. in: x, gain, alpha, direction; number: eps -------------------------------------- */
+
+static tfn_seed_args tfn__seed_of(const tfn__call *c, tfn__range s)
+{
+    ptrdiff_t at = s.first * c->cols;
+    tfn_seed_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.x = c->x[0] + at;
+    p.gain = c->x[1];
+    p.alpha = c->x[2];
+    p.direction = c->x[3];
+    p.rows = s.count;
+    p.cols = c->cols;
+    p.eps = c->n->number[0];
+    if (c->saved) p.stats = c->saved + 2*s.first;
+    if (c->y) p.y = c->y + at;
+    if (c->dy) p.dy = c->dy + at;
+    return p;
+}
+SHARED void tfn__seed_forward(const tfn__call *c)
+{
+    tfn_seed_args p = tfn__seed_of(c, tfn__my_rows(c));
+    tfn_seed_forward(c->k, &p);
+}
+
+/* -- norms over the batch. in: x, gain, bias, running statistics (2, C); number: eps ---------- */
+
+/* Saved are the statistics of this batch (2, C), behind them what the running ones become (2, C):
+ * the model copies these into its buffers after an update, so that a failed one changes nothing. */
+static tfn_columns_args tfn__columns_of(const tfn__call *c)
+{
+    tfn_columns_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.kind = (tfn_norm_kind)c->n->arg[TFN__BATCH_KIND];
+    p.y = c->y;
+    p.x = c->x[0];
+    p.gain = c->x[1];
+    p.bias = c->x[2];
+    p.running = c->x[3];
+    p.dy = c->dy;
+    if (c->saved) {
+        p.stats = c->saved;
+        p.next = c->saved + 2*c->cols;
+    }
+    p.lengths = tfn__lengths_of(c);
+    p.batch = c->r->batch;
+    p.time = tfn__time_of(c);
+    p.cols = c->cols;
+    p.step = c->r->step + 1;
+    p.warmup = c->n->arg[TFN__BATCH_WARMUP];
+    p.eps = c->n->number[0];
+    p.training = c->t->training;
+    return p;
+}
+/* A column's statistics run over all rows that count, so the columns are what is cut. */
+SHARED void tfn__columns_forward(const tfn__call *c)
+{
+    tfn__range j = tfn__cols_of(c, c->cols, c->chunk);
+    tfn_columns_args p = tfn__columns_of(c);
+    tfn_columns_forward(&p, j.first, j.count);
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* Chunks of rows give dx; the one behind them gives the gradients of the parameters. */
+SHARED ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
+
+/* dx of this chunk's rows. */
+static void tfn__point_rows_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    tfn_point_args p = tfn__point_of(c, s);
+    if (!c->dx[0]) return;
+    p.dx = c->dx[0] + s.first * c->cols;
+    p.add = c->add[0];
+    tfn_point_backward(c->k, &p);
+}
+/* Chunks of rows, then one chunk for all parameters: alpha and shift are single numbers, whose sums
+ * run over the whole array. */
+SHARED void tfn__point_backward(const tfn__call *c)
+{
+    tfn__range all = { 0, c->rows };
+    tfn_point_args p;
+    if (c->chunk < tfn__by_rows(c)) {
+        tfn__point_rows_backward(c);
+        return;
+    }
+    p = tfn__point_of(c, all);
+    p.dgain = c->dx[1];
+    p.dbias = c->dx[2];
+    p.dalpha = c->dx[3];
+    p.dshift = c->dx[4];
+    p.add_gain = c->add[1];
+    p.add_bias = c->add[2];
+    p.add_alpha = c->add[3];
+    p.add_shift = c->add[4];
+    tfn_point_params_backward(c->k, &p);
+}
+
+/* dx of this chunk's rows. */
+static void tfn__seed_rows_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    tfn_seed_args p = tfn__seed_of(c, s);
+    if (!c->dx[0]) return;
+    p.dx = c->dx[0] + s.first * c->cols;
+    p.add = c->add[0];
+    tfn_seed_backward(&p);
+}
+/* Chunks of rows, then one chunk for gain, alpha and direction. */
+SHARED void tfn__seed_backward(const tfn__call *c)
+{
+    tfn__range all = { 0, c->rows };
+    tfn_seed_args p;
+    if (c->chunk < tfn__by_rows(c)) {
+        tfn__seed_rows_backward(c);
+        return;
+    }
+    p = tfn__seed_of(c, all);
+    p.dgain = c->dx[1];
+    p.dalpha = c->dx[2];
+    p.ddirection = c->dx[3];
+    p.add_gain = c->add[1];
+    p.add_alpha = c->add[2];
+    p.add_direction = c->add[3];
+    tfn_seed_params_backward(&p);
+}
+
+/* A column's dx, dgain and dbias come from that column alone. */
+SHARED void tfn__columns_backward(const tfn__call *c)
+{
+    tfn__range j = tfn__cols_of(c, c->cols, c->chunk);
+    tfn_columns_args p = tfn__columns_of(c);
+    p.dx = c->dx[0];
+    p.dgain = c->dx[1];
+    p.dbias = c->dx[2];
+    p.add = c->add[0];
+    p.add_gain = c->add[1];
+    p.add_bias = c->add[2];
+    tfn_columns_backward(&p, j.first, j.count);
+}
+#endif
+#endif

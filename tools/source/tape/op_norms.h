@@ -1,0 +1,24 @@
+#ifndef TFN__OP_NORMS_H
+#define TFN__OP_NORMS_H
+#include "../ground/ground.h"
+#include "tape.h"
+
+/* The kind shares its slot with flags, of which a kind (below 256) has no bit. */
+enum { TFN__NORM_KIND_MASK = 255,
+       TFN__NORM_OFFSET = 256, TFN__NORM_DETACH_MEAN = 512, TFN__NORM_DETACH_STD = 1024 };
+
+SHARED void tfn__norm_forward(const tfn__call *c);
+SHARED ptrdiff_t tfn__norm_chunks(const tfn__call *c);
+SHARED void tfn__norm_backward(const tfn__call *c);
+SHARED ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c);
+SHARED void tfn__conv_forward(const tfn__call *c);
+SHARED void tfn__conv_backward(const tfn__call *c);
+SHARED ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c);
+SHARED void tfn__point_forward(const tfn__call *c);
+SHARED void tfn__seed_forward(const tfn__call *c);
+SHARED void tfn__columns_forward(const tfn__call *c);
+SHARED ptrdiff_t tfn__rows_and_one(const tfn__call *c);
+SHARED void tfn__point_backward(const tfn__call *c);
+SHARED void tfn__seed_backward(const tfn__call *c);
+SHARED void tfn__columns_backward(const tfn__call *c);
+#endif /* TFN__OP_NORMS_H */

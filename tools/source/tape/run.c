@@ -1,0 +1,519 @@
+#include "run.h"
+#include "../ground/ground.h"
+#include "op_linear.h"
+#include "op_table.h"
+#include "record.h"
+#include "plan.h"
+
+/* -- run ------------------------------------------------------------------------------------- */
+
+/* A run changes nothing of the tape: sizes, regions, tokens and random key are all in tfn_run. The
+ * same tape may therefore run in several places at once, each with a workspace of its own.
+ *
+ * An entry's shapes come from the sizes of the run, its places from the capacities of the plan: a
+ * short batch leaves the end of each buffer unused, and has the bits of a tape made for it. */
+
+/* Where a node's value lies in this run; NULL: absent, or not computed. */
+static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, bool again)
+{
+    const tfn_node *n = t->nodes + id;
+    int64_t at = n->value[tfn__life_of(n, again)];
+    if (!id) return NULL;
+    if (n->op == TFN__OP_PARAM) return r->params + at;
+    if (n->op == TFN__OP_TABLE) return r->tables + at;
+    if (n->op == TFN__OP_BUFFER) return r->buffers + at;
+    if (n->op == TFN__OP_INPUT) {
+        union { const float *in; float *out; } u;       /* inputs are only read */
+        u.in = r->inputs[n->arg[TFN__INPUT_SLOT]];
+        return u.out;
+    }
+    if (at < 0) return NULL;
+    return r->work + at;
+}
+/* Where its gradient lies; NULL: it has none. */
+static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
+{
+    const tfn_node *n = t->nodes + id;
+    if (n->grad < 0 || !id) return NULL;
+    if (n->op == TFN__OP_PARAM) return r->grads + n->grad;
+    return r->work + n->grad;
+}
+
+/* A region that the tape uses is bound. */
+static bool tfn__bound(int64_t floats, const float *region) { return floats <= 0 || region; }
+/* All regions but the gradients, which only a backward needs. */
+static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
+{
+    return tfn__bound(t->params, r->params) && tfn__bound(t->tables, r->tables)
+        && tfn__bound(t->buffers, r->buffers) && tfn__bound(t->state, r->state)
+        && tfn__bound(t->work, r->work);
+}
+
+/* After a run these hold what tfn_keep protects, the last value, and what no later entry has
+ * overwritten. */
+TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
+{
+    if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
+    if (!tfn__regions_bound(t, r)) return NULL;
+    return tfn__place_of(t, r, x.id, false);
+}
+/* NULL where no gradient was wanted. */
+TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
+{
+    if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
+    if (!tfn__regions_bound(t, r) || !tfn__bound(t->grads, r->grads)) return NULL;
+    if (!(t->nodes[x.id].flags & TFN__NEED)) return NULL;
+    return tfn__grad_of(t, r, x.id);
+}
+
+/* Input j of a call: its value, its shape, and in a backward its gradient. A run may accumulate the
+ * gradients of parameters over several batches: then the first writer adds, too. */
+static void tfn__bind_input(tfn__call *c, int j, bool again, bool backward)
+{
+    const tfn_node *n = c->n;
+    const tfn_node *x = c->t->nodes + n->in[j];
+    const tfn_run *r = c->r;
+    c->x[j] = tfn__place_of(c->t, r, n->in[j], again);
+    c->x_rows[j] = (ptrdiff_t)tfn__rows_at(x, r->batch, r->source, r->target);
+    c->x_cols[j] = x->cols;
+    c->dx[j] = NULL;
+    c->add[j] = false;
+    if (!backward || !(n->grad_need >> j & 1)) return;
+    c->dx[j] = tfn__grad_of(c->t, r, n->in[j]);
+    c->add[j] = (n->grad_add >> j & 1) || (r->accumulate && x->op == TFN__OP_PARAM);
+}
+
+/* The pointers and sizes of an entry in this run. */
+SHARED void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,
+                           float *work)
+{
+    int32_t id = tfn__entry_node(entry);
+    int32_t kind = tfn__entry_kind(entry);
+    const tfn_node *n = t->nodes + id;
+    bool again = kind != TFN__FORWARD;
+    bool backward = kind >= TFN__SEED;
+    int64_t saved = n->saved[tfn__life_of(n, again)];
+/* what is the same for every entry of a run */
+    c->t = t;
+    c->r = r;
+    c->k = t->kernels;
+    c->n = n;
+    c->work = work;
+/* the node's shape and buffers; absent ones are NULL */
+    c->rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
+    c->cols = n->cols;
+    c->y = NULL;
+    c->saved = NULL;
+    c->dy = NULL;
+    if (!tfn__outside(n)) c->y = tfn__place_of(t, r, id, again);
+    if (saved >= 0) c->saved = r->work + saved;
+    if (backward) c->dy = tfn__grad_of(t, r, id);
+    for (int j = 0; j < TFN_INPUTS; j++) tfn__bind_input(c, j, again, backward);
+}
+
+/* Into how many chunks an entry is cut. */
+static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
+{
+    const tfn__op *op = tfn__ops + c->n->op;
+    if (kind == TFN__SEED) return 1;
+    if (kind == TFN__PREPARE) return tfn__by_rows(c);
+    if (kind == TFN__BACKWARD) return op->backward_chunks(c);
+    return op->chunks(c);
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* The gradient of the loss itself: 1, or the scale that keeps half precision from underflow. */
+static void tfn__seed_gradient(const tfn__call *c)
+{
+    float scale = 1;
+    if (!c->dy) return;                         /* no parameter flows into the last value */
+    if (c->r->loss_scale > 0) scale = c->r->loss_scale;
+    for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
+}
+#endif
+
+static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
+{
+    const tfn__op *op = tfn__ops + c->n->op;
+    c->chunk = chunk;
+    switch (kind) {
+#ifndef TFNORM_NO_TRAINING
+    case TFN__SEED:     tfn__seed_gradient(c);  break;
+    case TFN__PREPARE:  tfn__linear_prepare(c); break;
+    case TFN__BACKWARD: op->backward(c);        break;
+#endif
+    default:            op->forward(c);         break;
+    }
+}
+
+/* Simulated half precision: round what an entry wrote. The loss stays in float, and sigma, as in
+ * the code of its authors. */
+static void tfn__round_entry(const tfn__call *c, int32_t kind)
+{
+    void (*const to_half)(float *x, ptrdiff_t n) = c->k->round_to_half;
+    const int op = c->n->op;
+    const bool loss = op == TFN__OP_LOSS || op == TFN__OP_TARGETS || op == TFN__OP_NUMBERS;
+    const bool exact = loss || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
+    switch (kind) {
+    case TFN__SEED:
+        break;
+    case TFN__PREPARE:
+        to_half(c->dy, c->rows * c->cols);
+        break;
+    case TFN__BACKWARD:
+        for (int j = 0; j < TFN_INPUTS; j++)
+            if (c->dx[j]) to_half(c->dx[j], c->x_rows[j] * c->x_cols[j]);
+        break;
+    default:
+        if (!exact) to_half(c->y, c->rows * c->cols);
+        break;
+    }
+}
+
+#ifdef TFN__CHECKED
+/* -- what a debug build looks at -------------------------------------------------------------- */
+
+/* Two mistakes that a run survives, with numbers that are a little wrong: to read what is dead,
+ * because the mask of an operation does not name what its backward reads; and to write beside an
+ * array. NaN shows the first in the loss, a comparison the second where it happens.
+ *
+ * A step in such a build: the workspace is filled with NaN; an entry of the timeline finds its
+ * inputs in it, its edges are kept, it runs, its edges are compared; then each array that no later
+ * entry names is NaN again. Nothing is written that a sound operation reads, so the bits are those
+ * of any other build, and all tests can run in this one. What it does not see: a write further
+ * away than the edges, one behind the last float of the workspace or of the gradients (a sanitizer
+ * does), and what a kernel does that is called without a tape. */
+
+/* A signaling NaN: what is computed from it is a quiet one, so that even NaN over NaN, which a loop
+ * of one step too many writes, is a change. */
+static void tfn__fill_nan(float *p, int64_t n)
+{
+    const uint32_t signaling = 0x7fa5a5a5;
+    float nan = (float)NAN;
+    if (sizeof nan == sizeof signaling) TFNORM_MEMCPY(&nan, &signaling, sizeof nan);
+    for (int64_t i = 0; i < n; i++) TFNORM_MEMCPY(p + i, &nan, sizeof nan);
+}
+
+/* What no entry after e reads has died with it, by the lives that the plan has found. Buffers are
+ * as long as the plan's capacities make them, whatever the sizes of this run. */
+static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        const tfn_node *n = t->nodes + i;
+        const int64_t rows = tfn__rows_max(t, n);
+        const int64_t saved = tfn__saved_floats(n, rows);
+        const int64_t at[TFN__BUFFERS] = { n->value[0], n->saved[0], n->value[1], n->saved[1],
+                                           n->grad };
+        if (tfn__outside(n)) continue;
+        for (int b = 0; b < TFN__BUFFERS; b++) {
+            if (n->dies[b] != e || at[b] < 0) continue;
+            if (b == TFN__SAVE || b == TFN__SAVE2) tfn__fill_nan(r->work + at[b], saved);
+            else tfn__fill_nan(r->work + at[b], rows * n->cols);
+        }
+    }
+}
+
+/* What an entry may write: its value, what it saves, its gradient (some prepare it in place) and
+ * those of its inputs. The edges are so many floats before and behind each of them: as many as the
+ * arrays are padded to, so that the first float of the next one is among them. Running statistics
+ * and caches lie in regions of their own and are not looked at. */
+enum { TFN__OWN = 3 + TFN_INPUTS, TFN__EDGE = 16, TFN__SIDES = 2 * TFN__EDGE };
+typedef struct tfn__edges {
+    const tfn_tape *t;
+    const tfn_run  *r;
+    float    *own[TFN__OWN];
+    int64_t   floats[TFN__OWN];
+    float     kept[TFN__OWN * TFN__SIDES];       /* the edges, before the entry */
+} tfn__edges;
+
+/* By their addresses, as numbers: C does not say how pointers into different objects compare, and
+ * the arrays may be parts of different objects. */
+static bool tfn__is_in(const float *p, const float *array, int64_t floats)
+{
+    const uintptr_t at = (uintptr_t)p;
+    const uintptr_t begin = (uintptr_t)array;
+    return array && at >= begin && at < begin + (size_t)floats * sizeof *array;
+}
+
+/* Float i of all edges; NULL: it lies outside of workspace and gradients, or the entry may write
+ * it, because it belongs to another of its arrays or to the scratch. */
+static float *tfn__edge(const tfn__edges *x, int i)
+{
+    const tfn_tape *t = x->t;
+    const tfn_run *r = x->r;
+    const int side = i % TFN__SIDES;
+    float *own = x->own[i / TFN__SIDES];
+    float *p;
+    if (!own) return NULL;
+    if (side < TFN__EDGE) p = own - 1 - side;
+    else p = own + x->floats[i / TFN__SIDES] + side - TFN__EDGE;
+    if (!tfn__is_in(p, r->work, t->work) && !tfn__is_in(p, r->grads, t->grads)) return NULL;
+    if (tfn__is_in(p, r->work, t->threads * t->scratch)) return NULL;
+    for (int k = 0; k < TFN__OWN; k++)
+        if (tfn__is_in(p, x->own[k], x->floats[k])) return NULL;
+    return p;
+}
+
+/* Look at the edges before an entry runs. The sizes are those of this run, not of the plan: behind
+ * the last row of a short batch there is nothing to write, either. */
+static void tfn__keep_edges(tfn__edges *x, const tfn__call *c)
+{
+    const bool saves = c->saved != NULL;
+    TFNORM_MEMSET(x, 0, sizeof *x);
+    x->t = c->t;
+    x->r = c->r;
+    x->own[0] = c->y;
+    x->own[1] = c->saved;
+    x->own[2] = c->dy;
+    x->floats[0] = x->floats[2] = c->rows * c->cols;
+    if (saves) x->floats[1] = tfn__saved_floats(c->n, c->rows);
+    for (int j = 0; j < TFN_INPUTS; j++) {
+        x->own[3 + j] = c->dx[j];
+        x->floats[3 + j] = c->x_rows[j] * c->x_cols[j];
+    }
+    for (int i = 0; i < TFN__OWN * TFN__SIDES; i++) {
+        const float *p = tfn__edge(x, i);
+        if (p) TFNORM_MEMCPY(x->kept + i, p, sizeof *p);
+    }
+}
+
+/* Bits, because most of what lies there is NaN. */
+static bool tfn__edges_kept(const tfn__edges *x)
+{
+    for (int i = 0; i < TFN__OWN * TFN__SIDES; i++) {
+        const float *p = tfn__edge(x, i);
+        const char *now = (const char *)p;
+        const char *before = (const char *)(x->kept + i);
+        if (!p) continue;
+        for (size_t k = 0; k < sizeof *p; k++)
+            if (now[k] != before[k]) return false;
+    }
+    return true;
+}
+#endif
+
+/* One thread: entry by entry, chunk by chunk. */
+static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+{
+    for (int32_t e = first; e < last; e++) {
+        int32_t kind = tfn__entry_kind(t->order[e]);
+        tfn__call c;
+        tfn__make_call(&c, t, r, t->order[e], r->work);
+        c.chunks = tfn__entry_chunks(&c, kind);
+#ifdef TFN__CHECKED
+        tfn__edges edges;
+        tfn__keep_edges(&edges, &c);
+#endif
+        for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
+        if (TFN__ALL && t->half) tfn__round_entry(&c, kind);
+#ifdef TFN__CHECKED
+        const bool kept = tfn__edges_kept(&edges);
+        TFNORM_ASSERT(kept && "an operation wrote beside its arrays");
+        (void)kept;
+        tfn__kill_dead(t, r, e);
+#endif
+    }
+}
+
+#if defined TFN__THREADS && !defined TFN__CHECKED
+/* One parallel region per run. Every thread walks the timeline; the chunks of an entry are taken
+ * from a counter, and an entry is over when all its chunks are done, not when all threads came by:
+ * a thread that the system holds back is never waited for, unless it holds a chunk. */
+/* The protocol: queue holds the number of the current entry and that of its next chunk in one
+ * word, so that a compare-and-swap takes a chunk only of the entry that the thread means. done
+ * counts the chunks that are finished, of all entries so far; a thread that has walked to entry e
+ * knows how many these must be at its end. Whoever sees that number moves the queue to the next
+ * entry; the acquire with which the others see it there makes all that the chunks wrote visible to
+ * them. A thread that slept finds the queue at a later entry and walks there without taking
+ * anything. */
+
+/* A word that threads share: aligned, and read and written as such below, because 32-bit x86 has 4
+ * bytes for it, and clang then calls a library of atomics. */
+typedef __attribute__((aligned(8))) uint64_t tfn__atomic;
+
+typedef struct tfn__team {
+    const tfn_tape *t;
+    const tfn_run  *r;
+    int32_t  first, last;
+    tfn__atomic queue;             /* entry << 32 | next chunk */
+    tfn__atomic done;              /* chunks done since the region began */
+} tfn__team;
+
+/* Spins before a waiting thread gives its processor away: entries of small models are shorter than
+ * a change of threads. */
+enum { TFN__SPINS = 2000 };
+
+static uint64_t tfn__atomic_load(const tfn__atomic *x)
+{
+    return __atomic_load_n(x, __ATOMIC_ACQUIRE);
+}
+
+/* If *x is *old, make it wanted; else *old becomes *x. */
+static bool tfn__atomic_replace(tfn__atomic *x, uint64_t *old, uint64_t wanted)
+{
+    return __atomic_compare_exchange_n(x, old, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/* Take the next chunk of an entry; false: all are taken, or others are at a later entry already. */
+static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrdiff_t *chunk)
+{
+    uint64_t q = tfn__atomic_load(&m->queue);
+    for (;;) {
+        *chunk = (ptrdiff_t)(q & 0xffffffffu);
+        if (q >> 32 != entry || *chunk >= chunks) return false;
+        if (tfn__atomic_replace(&m->queue, &q, q + 1)) return true;
+    }
+}
+
+/* A short wait keeps the processor, a long one gives it to whoever holds the chunk. */
+static void tfn__relax(int *spins)
+{
+    if (*spins >= TFN__SPINS) {
+        TFN__YIELD();
+        return;
+    }
+    ++*spins;
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Wait until the queue has left an entry, which whoever sees all chunks done makes it do. */
+static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
+{
+    int spins = 0;
+    for (;;) {
+        uint64_t q = tfn__atomic_load(&m->queue);
+        if (q >> 32 != entry) return;
+        if (tfn__atomic_load(&m->done) == all_done)
+            tfn__atomic_replace(&m->queue, &q, (uint64_t)(entry + 1) << 32);
+        else
+            tfn__relax(&spins);
+    }
+}
+
+/* What each thread does. Every thread makes the call of an entry for itself: the calls differ only
+ * in the scratch, and sharing one would cost a wait. */
+static void tfn__team_member(void *team, int index)
+{
+    tfn__team *m = (tfn__team *)team;
+    float *work = m->r->work + index * m->t->scratch;
+    uint64_t all_done = 0;
+    for (int32_t e = m->first; e < m->last; e++) {
+        int32_t kind = tfn__entry_kind(m->t->order[e]);
+        uint32_t entry = (uint32_t)(e - m->first);
+        ptrdiff_t chunk;
+        tfn__call c;
+        tfn__make_call(&c, m->t, m->r, m->t->order[e], work);
+        c.chunks = tfn__entry_chunks(&c, kind);
+        all_done += (uint64_t)c.chunks;
+/* take chunks until none is left, then see the entry to its end */
+        while (tfn__take_chunk(m, entry, c.chunks, &chunk)) {
+            tfn__entry_chunk(&c, kind, chunk);
+            __atomic_fetch_add(&m->done, 1, __ATOMIC_ACQ_REL);
+        }
+        tfn__finish_entry(m, entry, all_done);
+    }
+}
+
+/* Start the threads by the caller's hook or by OpenMP, and wait for them. */
+static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+{
+    tfn__team team;
+    TFNORM_MEMSET(&team, 0, sizeof team);
+    team.t = t;
+    team.r = r;
+    team.first = first;
+    team.last = last;
+#ifdef TFNORM_PARALLEL_FOR
+    TFNORM_PARALLEL_FOR(t->threads, tfn__team_member, &team);
+#else
+#pragma omp parallel num_threads(t->threads)
+    tfn__team_member(&team, omp_get_thread_num());
+#endif
+}
+#endif
+
+/* Entries [first, last) of the timeline. */
+SHARED void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+{
+#if defined TFN__THREADS && !defined TFN__CHECKED
+    if (t->threads > 1) {
+        tfn__run_team(t, r, first, last);
+        return;
+    }
+#endif
+    tfn__run_serial(t, r, first, last);
+}
+
+/* Whether a run has what the tape reads; without tokens they are 0, without targets there is no
+ * loss. */
+static bool tfn__run_bound(const tfn_tape *t, const tfn_run *r)
+{
+    if (!tfn__regions_bound(t, r)) return false;
+    for (int i = 0; i < TFN_SLOTS; i++)
+        if ((t->inputs_read >> i & 1) && !r->inputs[i]) return false;
+    return true;
+}
+/* Whether the backward has targets and a place for the gradients. */
+static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
+{
+    for (int i = 0; i < TFN_SLOTS; i++)
+        if ((t->targets_read >> i & 1) && !r->ints[i]) return false;
+    for (int i = 0; i < TFN_SLOTS; i++)
+        if ((t->numbers_read >> i & 1) && !r->inputs[i]) return false;
+    return tfn__bound(t->grads, r->grads);
+}
+
+/* The sizes of a run are within the tape's capacities. */
+static bool tfn__batch_fits(const tfn_tape *t, const tfn_run *r)
+{
+    int64_t longest = tfn__max(r->source, r->target);
+    if (r->batch < 0 || r->source < 0 || r->target < 0 || r->start < 0) return false;
+    if (r->batch > t->batch || r->source > t->source || r->target > t->target) return false;
+    return !t->tokens || r->batch * longest <= t->tokens;
+}
+
+/* Why a run cannot start. The tape is const here: a run's mistake does not stay with it. */
+static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
+{
+    if (!t || !r) return TFN_NULL;
+    if (t->error.status != TFN_OK) return t->error.status;
+    if (!t->planned || !tfn__run_bound(t, r)) return TFN_NOT_READY;
+    if (!tfn__batch_fits(t, r)) return TFN_BAD_BATCH;
+    return TFN_OK;
+}
+
+/* Compute all values. What the backward reads stays in the workspace until then. */
+TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
+{
+    tfn_status status = tfn__run_status(t, r);
+    if (status != TFN_OK) return status;
+#ifdef TFN__CHECKED
+    tfn__fill_nan(r->work, t->work);
+#endif
+    tfn__run_entries(t, r, 0, t->forward_count);
+    return TFN_OK;
+}
+
+/* Parameters that no entry writes the gradient of have gradient 0, but for frozen ones. */
+static void tfn__clear_unreached(const tfn_tape *t, const tfn_run *r)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        const tfn_node *n = t->nodes + i;
+        if (n->op == TFN__OP_PARAM && n->grad >= 0 && !(n->flags & TFN__WRITTEN))
+            TFNORM_MEMSET(r->grads + n->grad, 0,
+                          (size_t)n->count * (size_t)n->cols * sizeof(float));
+    }
+}
+
+/* Compute the gradients of what the forward of the same run has left in the workspace. */
+TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
+{
+    tfn_status status = tfn__run_status(t, r);
+    if (status != TFN_OK) return status;
+    if (!t->training || !tfn__backward_bound(t, r)) return TFN_NOT_READY;
+    if (!r->accumulate) tfn__clear_unreached(t, r);
+    tfn__run_entries(t, r, t->forward_count, t->order_count);
+    return TFN_OK;
+}

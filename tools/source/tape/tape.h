@@ -1,0 +1,251 @@
+#ifndef TFN__TAPE_H
+#define TFN__TAPE_H
+#include "../ground/ground.h"
+
+/* What a call of an operation sees: pointers and sizes of this run. Absent inputs, gradients that
+ * nobody wants and saved arrays of a tape that does not train are NULL, and every function below
+ * must expect that. `add` of an input is the store-or-add flag that its kernel takes; an input that
+ * is used twice, in two operations, has it set in the later one. */
+typedef struct tfn__call {
+    const tfn_tape    *t;
+    const tfn_run     *r;
+    const tfn_kernels *k;
+    const tfn_node    *n;
+    float    *y, *saved, *dy;         /* the value, what the forward saves, the value's gradient */
+    float    *x[TFN_INPUTS];          /* inputs, NULL where absent */
+    float    *dx[TFN_INPUTS];         /* their gradients, NULL where none is wanted */
+    bool      add[TFN_INPUTS];        /* dx[i] is added to, not stored */
+    float    *work;                   /* scratch of this thread */
+    ptrdiff_t rows, cols;             /* of y */
+    ptrdiff_t x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
+    ptrdiff_t chunk, chunks;          /* which part of the work, of how many */
+} tfn__call;
+/* A function that does chunk c->chunk of an operation, and one that says how many chunks it has.
+ * Both depend on the call alone: threads ask them independently and must agree. */
+typedef void tfn__op_fn(const tfn__call *c);
+typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
+
+/* What a backward reads beside its own gradient and the parameters. The plan keeps alive what is
+ * named here and nothing else; a debug build fills dead memory with NaN, which proves the masks. */
+enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
+       TFN__OUT = 64, TFN__SAVED = 128, TFN__READ_ALL = 255 };
+
+/* Flags of a node. KEEP, PROBED, BATCH_STATISTICS and LAYER are set while recording, the others by
+ * the plan. */
+enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient outlive the run */
+       TFN__LEARNS = 2,            /* a parameter flows into it */
+       TFN__NEED = 4,              /* ... and it into the last value: it has a gradient */
+       TFN__WRITTEN = 8,           /* an entry writes its gradient: later ones add */
+       TFN__AGAIN = 16,            /* recomputed in the backward, in a second life */
+       TFN__PROBED = 32,           /* a probe watches it */
+       TFN__BATCH_STATISTICS = 64, /* saves saved_cols floats in all, read after the run */
+       TFN__LAYER = 128 };         /* output of a layer, or what the first one reads */
+
+/* A row: the name in messages; the forward, and into how many chunks it is cut; the backward, and
+ * into how many; what the backward reads. Leaves, which do nothing, stand up to INPUT. Builds
+ * without training have no TFN__BACK(f). */
+#define TFN__NO_GRAD NULL               /* the only way to have no backward */
+#ifdef TFNORM_NO_TRAINING
+#define TFN__BACK(f) NULL
+#else
+#define TFN__BACK(f) f
+#endif
+
+/* Those that only some models have, and those that a decoder fed with tokens has not. A row whose
+ * forward is NULL is refused when it is recorded (tfn__record), so that no run meets it; its kernel
+ * is NULL in the table, too, and the linker drops both. */
+#define TFN__ROTARY_OP(f)  TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), f)
+#define TFN__WHOLE_OP(f)   TFN__KEPT(TFN__SENTENCES, f)
+#define TFN__ENCODER_OP(f) TFN__KEPT(TFN__ENCODERS, f)
+#define TFN__CACHE_OP(f)   TFN__KEPT(TFN__DECODES, f)
+#define TFN__DROP_OP(f)    TFN__KEPT(TFN__DROPS, f)
+#define TFN__PAIRS     TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER_DECODER)
+#define TFN__ENCODERS  (TFN__PAIRS || TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER))
+
+#define TFN__OPS(X)                                                                              \
+    X(NONE,       "operation",       NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(PARAM,      "parameter",       NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(TABLE,      "table",           NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(BUFFER,     "buffer",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(MEMORY,     "memory",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(INPUT,      "input",           NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+                                                                                                 \
+    X(FRAMES,     "frames",          TFN__ENCODER_OP(tfn__frames_op),                            \
+                                     tfn__by_sentence, TFN__NO_GRAD, NULL, 0)                    \
+    X(LINEAR,     "linear",          tfn__linear_forward,         tfn__linear_chunks,            \
+                                     tfn__linear_backward,        tfn__linear_backward_chunks,   \
+                                     TFN__IN0 | TFN__IN1 | TFN__SAVED)                           \
+    X(NORM,       "norm",            tfn__norm_forward,           tfn__norm_chunks,              \
+                                     tfn__norm_backward,          tfn__norm_backward_chunks,     \
+                                     TFN__IN0 | TFN__IN1 | TFN__SAVED)                           \
+    X(SOFTMAX,    "softmax",         TFN__WHOLE_OP(tfn__softmax_op), tfn__by_rows, \
+                                     tfn__softmax_backward_op,    tfn__by_rows,                  \
+                                     TFN__OUT)                                                   \
+    X(ACTIVATE,   "activation",      tfn__activate_forward,       tfn__by_rows,                  \
+                                     tfn__activate_backward,      tfn__by_rows,                  \
+                                     TFN__IN0)                                                   \
+    X(GATED,      "gated unit",      TFN__KEPT(TFN__GATES, tfn__gated_op), tfn__by_rows,         \
+                                     TFN__KEPT(TFN__GATES, tfn__gated_backward_op), tfn__by_rows, \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(ADD,        "add",             tfn__add_forward,            tfn__by_rows,                  \
+                                     tfn__add_backward,           tfn__by_rows,                  \
+                                     0)                                                          \
+    X(MULTIPLE,   "multiple",        tfn__multiple_forward,       tfn__by_rows,                  \
+                                     tfn__multiple_backward,      tfn__by_rows,                  \
+                                     0)                                                          \
+    X(SCALE,      "scale",           TFN__KEPT(TFN__SCALES, tfn__scale_forward), tfn__by_rows,   \
+                                     TFN__KEPT(TFN__SCALES, tfn__scale_backward),                \
+                                     tfn__rows_and_by,                                           \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(DROPOUT,    "dropout",         TFN__BACK(TFN__DROP_OP(tfn__dropout_forward)), tfn__by_rows, \
+                                     TFN__DROP_OP(tfn__dropout_backward), tfn__by_rows,            \
+                                     0)                                                          \
+    X(EMBED,      "embedding",       tfn__embed_op,               tfn__by_rows,                  \
+                                     tfn__embed_backward_op,      tfn__by_cols,                  \
+                                     0)                                                          \
+    X(POSITION,   "position",        tfn__position_op,            tfn__one,                      \
+                                     tfn__position_backward_op,   tfn__position_backward_chunks, \
+                                     0)                                                          \
+    X(ROTARY,     "rotary",          TFN__ROTARY_OP(tfn__rotary_op), tfn__one, \
+                                     TFN__ROTARY_OP(tfn__rotary_backward), tfn__one, \
+                                     0)                                                          \
+    X(FIRST,      "first",           TFN__ENCODER_OP(TFN__WHOLE_OP(tfn__first_forward)), tfn__one, \
+                                     TFN__ENCODER_OP(tfn__first_backward), tfn__one,             \
+                                     0)                                                          \
+    X(LAST,       "last",            tfn__last_forward,           tfn__one,                      \
+                                     tfn__last_backward,          tfn__one,                      \
+                                     0)                                                          \
+    X(ATTEND,     "attention",       TFN__WHOLE_OP(tfn__attend_forward), tfn__by_heads, \
+                                     tfn__attend_backward,        tfn__by_heads,                 \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__OUT        \
+                                     | TFN__SAVED)                                               \
+    X(CACHE,      "cache",           TFN__CACHE_OP(tfn__cache_op), tfn__one,                     \
+                                     TFN__NO_GRAD, NULL, 0)                                      \
+    X(ENCODED,    "encoded memory",  TFN__CACHE_OP(TFN__KEPT(TFN__PAIRS, tfn__encoded_op)),      \
+                                     tfn__one, TFN__NO_GRAD, NULL, 0)                            \
+    X(CACHED,     "cached attention",TFN__CACHE_OP(tfn__cached_op), tfn__one,                    \
+                                     TFN__NO_GRAD, NULL, 0)                                      \
+    X(LOSS,       "cross-entropy",   TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),  \
+                                     tfn__loss_backward,          tfn__loss_chunks,              \
+                                     TFN__IN0 | TFN__SAVED)                                      \
+    X(TARGETS,    "targets",         TFN__BACK(tfn__targets_forward), TFN__BACK(tfn__one),       \
+                                     tfn__targets_backward,       tfn__one,                      \
+                                     0)                                                          \
+    X(NUMBERS,    "number loss",     TFN__BACK(TFN__ENCODER_OP(tfn__numbers_forward)), tfn__one, \
+                                     TFN__ENCODER_OP(tfn__numbers_backward), tfn__one,            \
+                                     TFN__IN0)                                                   \
+    X(PROBE,      "probe",           tfn__probe_forward,          tfn__one,                      \
+                                     tfn__probe_backward,         tfn__one,                      \
+                                     0)                                                          \
+    X(CUSTOM,     "custom",          TFN__WHOLE_OP(tfn__custom_forward), tfn__one, \
+                                     tfn__custom_backward,        tfn__one,                      \
+                                     TFN__READ_ALL & ~TFN__SAVED)                                \
+    TFN__MORE_OPS(X)
+
+#ifdef TFN__EXTRA_NORMS
+#define TFN__MORE_OPS(X)                                                                         \
+    X(WORDS,      "words",           tfn__words_op, tfn__by_rows, TFN__NO_GRAD, NULL, 0)         \
+    X(RELATIVE,   "relative positions", tfn__relative_forward,    tfn__one,                      \
+                                     tfn__relative_backward,      tfn__one,                      \
+                                     0)                                                          \
+    X(CONV,       "convolution",     tfn__conv_forward,           tfn__by_sentence,              \
+                                     tfn__conv_backward,          tfn__conv_backward_chunks,     \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(POINT,      "pointwise norm",  tfn__point_forward,          tfn__by_rows,                  \
+                                     tfn__point_backward,         tfn__rows_and_one,             \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__IN4)                  \
+    X(SEED,       "SeeDNorm",        tfn__seed_forward,           tfn__by_rows,                  \
+                                     tfn__seed_backward,          tfn__rows_and_one,             \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__SAVED)     \
+    X(COLUMNS,    "batch norm",      tfn__columns_forward,        tfn__by_cols,                  \
+                                     tfn__columns_backward,       tfn__by_cols,                  \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__SAVED)                \
+    X(EXP_CAPPED, "capped exp",      tfn__exp_capped_forward,     tfn__by_rows,                  \
+                                     tfn__exp_capped_backward,    tfn__by_rows,                  \
+                                     TFN__IN0)                                                   \
+    X(SIGMA,      "sigma",           tfn__sigma_forward,          tfn__one,                      \
+                                     tfn__sigma_backward,         tfn__by_weight_rows,           \
+                                     TFN__IN1 | TFN__IN2)                                        \
+    X(RESCALE,    "rescale",         tfn__rescale_forward,        tfn__by_rows,                  \
+                                     tfn__rescale_backward,       tfn__rows_and_one,             \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN2)                             \
+    X(RAMP,       "ramp",            tfn__ramp_forward,           tfn__by_rows,                  \
+                                     tfn__ramp_backward,          tfn__by_rows,                  \
+                                     TFN__IN1)                                                   \
+    X(SHIFT,      "shift",           tfn__shift_forward,          tfn__by_rows,                  \
+                                     tfn__shift_backward,         tfn__rows_and_by,              \
+                                     0)                                                          \
+    X(MIX,        "mix",             tfn__mix_forward,            tfn__by_rows,                  \
+                                     tfn__mix_backward,           tfn__rows_and_by,              \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(GATE,       "gate",            tfn__gate_forward,           tfn__by_rows,                  \
+                                     tfn__gate_backward,          tfn__rows_and_by,              \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(MAGNITUDE,  "magnitude",       tfn__magnitude_forward,      tfn__by_rows,                  \
+                                     tfn__magnitude_backward,     tfn__by_rows,                  \
+                                     TFN__IN0)
+#else
+/* A small build has none of them: recording one (TFN__OP_NONE) is an error. */
+#define TFN__MORE_OPS(X)
+enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
+       TFN__OP_RELATIVE = 0, TFN__OP_EXP_CAPPED = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0,
+       TFN__OP_RAMP = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0,
+       TFN__OP_MAGNITUDE = 0 };
+#endif
+
+#define TFN__OP_ENUM(id, name, forward, chunks, backward, backward_chunks, reads) TFN__OP_##id,
+enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
+
+/* What a node's arg holds, by operation. A SLOT is an index of a run's inputs or ints; LENGTHS is
+ * one, too, or -1: every key counts. */
+enum { TFN__INPUT_SLOT };
+enum { TFN__PARAM_WEIGHTS, TFN__PARAM_TABLE };             /* how it is packed: tfn__packed */
+enum { TFN__EMBED_SLOT };
+enum { TFN__LOSS_SLOT, TFN__LOSS_KIND };                    /* of the targets; form of smoothing */
+enum { TFN__LINEAR_ACTIVATION, TFN__LINEAR_TRANSPOSED };
+enum { TFN__FUNCTION };                                     /* of activation, of gated unit */
+enum { TFN__NORM_KIND, TFN__NORM_GROUPS, TFN__NORM_PART, TFN__NORM_COLS };
+enum { TFN__POINT_FUNCTION };
+enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
+enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
+enum { TFN__ROTARY_HEAD_SIZE };
+enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* keys on both sides of the query */
+/* WINDOW: 0 where a query sees all keys, else how many it sees of those up to its own */
+enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
+enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
+       TFN__CACHED_WINDOW };                                                /* 0: no ring */
+enum { TFN__CACHE_KV_HEADS, TFN__CACHE_CAPACITY, TFN__CACHE_PLACE, TFN__CACHE_TYPE };
+enum { TFN__PROBE_ID };                                     /* what the callback is told */
+enum { TFN__CUSTOM_INDEX };                                 /* of the tape's `custom` */
+
+/* Items first ... first + count - 1 of rows, columns or values. */
+typedef struct tfn__range {
+    ptrdiff_t first, count;
+} tfn__range;
+
+SHARED tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk);
+SHARED ptrdiff_t tfn__pieces(ptrdiff_t n, ptrdiff_t step);
+SHARED bool tfn__serial(const tfn__call *c);
+SHARED ptrdiff_t tfn__row_step(const tfn__call *c, ptrdiff_t rows, ptrdiff_t cols);
+SHARED ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols);
+SHARED ptrdiff_t tfn__one(const tfn__call *c);
+SHARED ptrdiff_t tfn__by_cols(const tfn__call *c);
+SHARED ptrdiff_t tfn__by_rows(const tfn__call *c);
+SHARED tfn__range tfn__cols_of(const tfn__call *c, ptrdiff_t cols, ptrdiff_t chunk);
+SHARED tfn__range tfn__my_rows(const tfn__call *c);
+SHARED tfn__range tfn__my_values(const tfn__call *c);
+
+/* A matrix in memory by its strides: element (i, j) is at[i*row + j*col]. */
+typedef struct tfn__matrix {
+    const float *at;
+    ptrdiff_t row, col;
+} tfn__matrix;
+SHARED tfn__matrix tfn__matrix_of(const float *at, ptrdiff_t cols);
+SHARED tfn__matrix tfn__transpose(tfn__matrix m);
+SHARED TFN__NOINLINE tfn_matmul_args tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                                                  tfn__matrix a, tfn__matrix b);
+SHARED void tfn__add_product(tfn_matmul_args *p);
+SHARED ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n);
+SHARED ptrdiff_t tfn__product_block(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk);
+SHARED void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk);
+#endif /* TFN__TAPE_H */

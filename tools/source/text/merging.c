@@ -1,0 +1,769 @@
+#include "merging.h"
+#include "../ground/basics.h"
+#include "json.h"
+#include "unicode.h"
+#include "pieces.h"
+
+/* From the text of one piece to its tokens: BPE by merges, Unigram by scores, characters. */
+
+#if !defined TFNORM_NO_TOKENIZERS
+
+/* -- merging --------------------------------------------------------------------------------- */
+
+/* Merge i gives token id. */
+SHARED void tfn__set_merge(tfn_tokenizer *k, size_t i, int32_t left, int32_t right, int32_t id)
+{
+    k->merge[3*i] = left;
+    k->merge[3*i + 1] = right;
+    k->merge[3*i + 2] = id;
+}
+
+/* The slot of a merge, or the empty one where it belongs. */
+static int32_t *tfn__merge_slot(const tfn_tokenizer *k, int32_t left, int32_t right)
+{
+    const uint32_t mask = (uint32_t)k->merge_slots[0];
+    uint32_t h = tfn__hash_pair(left, right) & mask;
+    for (;; h = (h + 1) & mask) {
+        const int32_t i = k->merge_slots[1 + h] - 1;
+        if (i < 0) break;
+        if (k->merge[3*i] == left && k->merge[3*i + 1] == right) break;
+    }
+    return k->merge_slots + 1 + h;
+}
+
+/* Whether tokens left and right together are token id: what a merge of a file must satisfy. */
+static bool tfn__makes(const tfn_tokenizer *k, int32_t left, int32_t right, int32_t id)
+{
+    size_t a;
+    size_t b;
+    if (left < 0 || right < 0 || id < 0) return false;
+    if (left >= k->vocab || right >= k->vocab || id >= k->vocab) return false;
+    if ((k->flags[left] | k->flags[right] | k->flags[id]) & TFN__RAW) return false;
+    a = tfn__token_bytes(k, left);
+    b = tfn__token_bytes(k, right);
+    return tfn__token_bytes(k, id) == a + b
+           && tfn__same(k->text + k->start[id], k->text + k->start[left], a)
+           && tfn__same(k->text + k->start[id] + a, k->text + k->start[right], b);
+}
+
+/* The rank of a pair is the number of its merge: the lowest is merged first. */
+static int32_t tfn__rank(const tfn_tokenizer *k, int32_t left, int32_t right)
+{
+    const int32_t i = *tfn__merge_slot(k, left, right);
+    if (!i) return TFN__NO_RANK;
+    return i - 1;
+}
+
+/* Merge n symbols in place, as GPT-2's encoder does: in each pass all occurrences of the pair of
+ * the lowest rank, from left to right, while the lowest rank of what comes out is found. Returns
+ * how many are left. Each pass merges something, so n symbols take n - 1 passes at most: plain, and
+ * fast for the short words that text is made of. */
+SHARED ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff_t n)
+{
+    int32_t rank = TFN__NO_RANK;
+    for (ptrdiff_t i = 1; i < n; i++)
+        rank = (int32_t)tfn__min(rank, tfn__rank(k, symbol[i - 1], symbol[i]));
+    while (rank != TFN__NO_RANK) {
+        const int32_t *m = k->merge + 3 * rank;
+        ptrdiff_t out = 0;
+        rank = TFN__NO_RANK;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            int32_t id = symbol[i];
+            if (id == m[0] && i + 1 < n && symbol[i + 1] == m[1]) {
+                id = m[2];
+                i++;
+            }
+            symbol[out++] = id;
+            if (out > 1) rank = (int32_t)tfn__min(rank, tfn__rank(k, symbol[out - 2], id));
+        }
+        n = out;
+    }
+    return n;
+}
+
+/* -- merging long pieces --------------------------------------------------------------------- */
+
+/* The rank of the pair whose left symbol begins at i, and the token that it becomes. Where tokens
+ * have scores, any two that make one can be merged, and the rank is that of the one. */
+static int32_t tfn__merger_rank(const tfn__merger *m, int32_t i, int32_t *id)
+{
+    const tfn_tokenizer *k = m->k;
+    const int32_t j = i + m->length[i];
+    int32_t merge;
+    if (j >= m->n) return TFN__NO_RANK;
+    if (k->scored) {
+        *id = tfn__token_id(k, m->s + i, (size_t)(m->length[i] + m->length[j]));
+        if (*id < 0) return TFN__NO_RANK;
+        return k->rank[*id];
+    }
+    if (m->id[i] < 0 || m->id[j] < 0) return TFN__NO_RANK;
+    merge = *tfn__merge_slot(k, m->id[i], m->id[j]) - 1;
+    if (merge < 0) return TFN__NO_RANK;
+    *id = k->merge[3*merge + 2];
+    return merge;
+}
+
+static void tfn__merger_node(int32_t *tree, int32_t at)
+{
+    tree[at] = (int32_t)tfn__min(tree[2*at], tree[2*at + 1]);
+}
+
+/* Put a rank into its leaf, and into the nodes above it. */
+static void tfn__merger_set(tfn__merger *m, int32_t i, int32_t rank)
+{
+    int32_t at = m->leaves + i;
+    m->tree[at] = rank;
+    for (at /= 2; at > 0; at /= 2) tfn__merger_node(m->tree, at);
+}
+
+/* A symbol of `bytes` bytes from i on. */
+static void tfn__merger_symbol(tfn__merger *m, int32_t i, int32_t bytes, int32_t id)
+{
+    m->length[i + bytes - 1] = 1 - bytes;
+    m->length[i] = bytes;
+    m->id[i] = id;
+}
+
+/* The characters of a piece, or of byte-level BPE its bytes, the first a space if wanted, and the
+ * ranks of their pairs. work: TFN__WORK*n numbers. */
+SHARED void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *work,
+                              const uint8_t *s, int32_t n, bool space)
+{
+    const bool bytes = k->kind == TFN_TOKENIZER_BPE;
+    m->k = k;
+    m->s = s;
+    m->n = n;
+    m->leaves = 1;
+    while (m->leaves < n) m->leaves *= 2;
+    m->id = work;
+    m->length = work + n;
+    m->tree = work + 2*n;
+    if (space) tfn__merger_symbol(m, 0, 1, k->byte_id[0x20]);      /* the one in front */
+    for (int32_t i = space; i < n; i += m->length[i]) {
+        const uint8_t *from = s + i - space;
+        int32_t c;
+        if (bytes) tfn__merger_symbol(m, i, 1, k->byte_id[*from]);
+        else {
+            const size_t length = tfn__utf8(from, (size_t)(n - i), &c);
+            tfn__merger_symbol(m, i, (int32_t)length, tfn__token_id(k, from, length));
+        }
+    }
+    for (int32_t i = 0; i < m->leaves; i++) m->tree[m->leaves + i] = TFN__NO_RANK;
+    for (int32_t i = 0; i < n; i += m->length[i]) {
+        int32_t id;
+        m->tree[m->leaves + i] = tfn__merger_rank(m, i, &id);
+    }
+    for (int32_t at = m->leaves - 1; at > 0; at--) tfn__merger_node(m->tree, at);
+}
+
+/* Merge until nothing can be merged: the pair of the lowest rank, of several the first. Each merge
+ * makes one symbol of two and changes three leaves: that of the right symbol, which is gone, of the
+ * left, which has another neighbour, and of the one in front, whose neighbour became another. */
+SHARED void tfn__merger_run(tfn__merger *m)
+{
+    while (m->tree[1] != TFN__NO_RANK) {
+        const int32_t rank = m->tree[1];
+        int32_t at = 1;
+        int32_t id = -1;
+        int32_t i;
+        int32_t j;
+        while (at < m->leaves) {
+            at *= 2;
+            if (m->tree[at] != rank) at++;
+        }
+        i = at - m->leaves;
+        j = i + m->length[i];
+        tfn__merger_rank(m, i, &id);
+        tfn__merger_symbol(m, i, m->length[i] + m->length[j], id);
+        tfn__merger_set(m, j, TFN__NO_RANK);
+        tfn__merger_set(m, i, tfn__merger_rank(m, i, &id));
+        if (i == 0) continue;
+        j = i - 1;
+        if (m->length[j] <= 0) j += m->length[j];
+        tfn__merger_set(m, j, tfn__merger_rank(m, j, &id));
+    }
+}
+
+/* -- the best sum of scores ------------------------------------------------------------------ */
+
+static double tfn__lattice_sum(const tfn__lattice *x, int32_t at)
+{
+    double sum;
+    TFNORM_MEMCPY(&sum, x->sum + 2*at, sizeof sum);
+    return sum;
+}
+
+/* A way to `end` whose last token begins at `begin`: kept if it is the first or better.
+ *
+ * Bytes within a character are reached by no way, as tokens end where characters end. What is kept
+ * is a float in SentencePiece; what is compared is one only where the last is unknown. Both are
+ * done as there, so that the same of several nearly equal ways wins. */
+static void tfn__lattice_try(tfn__lattice *x, int32_t begin, int32_t end, int32_t id, double score)
+{
+    double sum = tfn__lattice_sum(x, begin) + score;
+    if (x->k->single && id < 0) sum = (double)(float)sum;
+    if (x->begin[end] >= 0 && !(sum > tfn__lattice_sum(x, end))) return;
+    if (x->k->single) sum = (double)(float)sum;
+    x->begin[end] = begin;
+    x->id[end] = id;
+    TFNORM_MEMCPY(x->sum + 2*end, &sum, sizeof sum);
+}
+
+/* Try all tokens but one that begin at a byte; returns whether its character is one. */
+static bool tfn__lattice_step(tfn__lattice *x, const uint8_t *s, int32_t at, int32_t n,
+                              int32_t bytes, int32_t except)
+{
+    const tfn_tokenizer *k = x->k;
+    tfn__search search = tfn__search_in(k->order, 0, k->sorted, 0);
+    bool known = false;
+    for (int32_t end = at + 1; end <= n; end++) {
+        int32_t id;
+        if (!tfn__search_on(k, &search, s[end - 1], &id)) break;
+        if (id < 0) continue;
+        if (id != except) tfn__lattice_try(x, at, end, id, k->score[id]);
+        known |= end == at + bytes;
+    }
+    return known;
+}
+
+/* The best way through a piece from a sum on; returns the sum behind it. work: 4n + 4 numbers. */
+SHARED double tfn__lattice_run(tfn__lattice *x, const tfn_tokenizer *k, int32_t *work,
+                               const uint8_t *s, int32_t n, double from, int32_t except)
+{
+    double unknown = k->least - 10;
+    if (k->single) unknown = (double)(float)unknown;
+    x->k = k;
+    x->id = work;
+    x->begin = work + (n + 1);
+    x->sum = work + 2*(n + 1);
+    for (int32_t i = 0; i <= n; i++) x->begin[i] = -1;
+    TFNORM_MEMCPY(x->sum, &from, sizeof from);
+    for (int32_t at = 0; at < n;) {
+        int32_t c;
+        const int32_t bytes = (int32_t)tfn__utf8(s + at, (size_t)(n - at), &c);
+        if (at == 0 || x->begin[at] >= 0) {
+            if (!tfn__lattice_step(x, s, at, n, bytes, except))
+                tfn__lattice_try(x, at, at + bytes, -1, unknown);
+        }
+        at += bytes;
+    }
+    return tfn__lattice_sum(x, n);
+}
+
+/* The way is known from its end: each byte knows where the token before it begins. Ids are wanted
+ * from the front.
+ *
+ * Turn the way around, so that begin[i] is where the token behind byte i ends; returns the end of
+ * the first. */
+SHARED int32_t tfn__lattice_turn(tfn__lattice *x, int32_t n)
+{
+    int32_t after = -1;
+    while (n > 0) {
+        const int32_t before = x->begin[n];
+        x->begin[n] = after;
+        after = n;
+        n = before;
+    }
+    return after;
+}
+
+/* -- tokens of characters -------------------------------------------------------------------- */
+
+static const char tfn__hex[] = "0123456789ABCDEF";
+
+/* The byte that a token such as "<0x0A>" stands for; -1: none. */
+SHARED int32_t tfn__byte_token(const uint8_t *s, size_t n)
+{
+    int32_t byte = 0;
+    if (n != 6 || s[0] != '<' || s[1] != '0' || s[2] != 'x' || s[5] != '>') return -1;
+    for (int i = 3; i < 5; i++) {
+        int32_t digit = 0;
+        for (; digit < 16; digit++)
+            if (tfn__hex[digit] == (char)s[i]) break;
+        byte = byte*16 + digit;
+        if (digit == 16) return -1;
+    }
+    return byte;
+}
+
+/* Find the tokens of bytes: all 256, where what is unknown becomes such. A character of three bytes
+ * that is no token is then three ids, and no text is lost: U+65E5 is "<0xE6>", "<0x97>" and
+ * "<0xA5>". */
+static void tfn__index_fallback(tfn_tokenizer *k)
+{
+    for (int i = 0; i < 256; i++) k->byte_id[i] = -1;
+    if (!k->fallback) return;
+    for (int32_t id = k->vocab; id-- > 0;) {
+        const int32_t byte = tfn__byte_token(k->text + k->start[id], tfn__token_bytes(k, id));
+        if (byte >= 0) k->byte_id[byte] = id;
+    }
+    for (int i = 0; i < 256; i++)
+        if (k->byte_id[i] < 0)
+            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
+                      "byte %d is no token; byte_fallback wants all 256", i, 0);
+}
+
+static bool tfn__score_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_tokenizer *k = (const tfn_tokenizer *)x;
+    if (k->score[i] > k->score[j]) return true;
+    return !(k->score[i] < k->score[j]) && i < j;
+}
+
+/* Tokens by their scores, the best first; equal scores have equal ranks, so that of two such pairs
+ * the one that stands first in the text is merged. */
+static void tfn__index_ranks(tfn_tokenizer *k)
+{
+    tfn__order(k->order, k->tokens, tfn__score_before, k);
+    for (int32_t i = 0; i < k->tokens; i++) {
+        const int32_t id = k->order[i];
+        int32_t before = id;
+        if (i) before = k->order[i - 1];
+        k->rank[id] = i;
+        if (i && !(k->score[id] < k->score[before])) k->rank[id] = k->rank[before];
+    }
+}
+
+/* Marian's: what SentencePiece does not know is a piece all the same, of all unknown characters
+ * that follow one another, and vocab.json may have it: as a word of the other language. So a table
+ * of what decodes alone. With "<snowman><snowman>" of the other language, one snowman is "<unk>",
+ * two are that word, and three are "<unk>". */
+static void tfn__index_others(tfn_tokenizer *k)
+{
+    if (!k->apart) return;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const uint8_t *s = k->text + k->start[id];
+        if (!(k->flags[id] & TFN__RAW) || k->flags[id] & TFN__SPECIAL) continue;
+        *tfn__string_slot(k->others, k->text, k->start, s, tfn__token_bytes(k, id)) = id + 1;
+    }
+}
+
+/* What BPE of characters and Unigram need to know of their tokens. A text can be cut in front of
+ * each U+2581 where no token has that behind the byte in front of it: nothing crosses the cut. */
+SHARED void tfn__index_characters(tfn_tokenizer *k)
+{
+    if (k->kind < TFN_TOKENIZER_CHARACTER_BPE) return;
+    for (int32_t id = 0; id < k->tokens; id++) {
+        const uint8_t *s = k->text + k->start[id];
+        const size_t n = tfn__token_bytes(k, id);
+        if (k->flags[id] & TFN__RAW) continue;
+        for (size_t at = 1; at + 3 <= n; at++)
+            if (tfn__same(s + at, tfn__mark, 3))
+                tfn__set_byte(k->joined, s[at - 1]);
+    }
+    tfn__index_fallback(k);
+    if (k->kind == TFN_TOKENIZER_CHARACTER_BPE && k->scored) tfn__index_ranks(k);
+    tfn__index_others(k);
+}
+static void tfn__score_users(tfn_tokenizer *k)
+{
+    for (int32_t id = 0; id < k->tokens; id++) {
+        double score = (double)tfn__token_bytes(k, id);
+        if (k->score[id] < TFN__USER_SCORE) continue;
+        k->score[id] = (double)((float)score * (float)k->best) - 0.1;
+    }
+}
+
+/* The range of the scores; and which tokens surely come out where the piece is the same: they are
+ * better than any other way by more than a sum of floats can be wrong. */
+SHARED void tfn__index_unigrams(tfn_tokenizer *k)
+{
+    int32_t work[TFN__WORK * TFN__SHORT_PIECE];
+    bool any = false;
+    if (k->kind != TFN_TOKENIZER_UNIGRAM) return;
+    for (int32_t id = 0; id < k->tokens; id++) {
+        if (k->single && (k->flags[id] & TFN__RAW || k->score[id] >= TFN__USER_SCORE)) continue;
+        if (!any || k->score[id] < k->least) k->least = k->score[id];
+        if (!any || k->score[id] > k->best) k->best = k->score[id];
+        any = true;
+    }
+    tfn__score_users(k);
+    for (int32_t id = 0; id < k->tokens; id++) {
+        const size_t n = tfn__token_bytes(k, id);
+        tfn__lattice x;
+        double other;
+        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_PIECE) continue;
+        other = tfn__lattice_run(&x, k, work, k->text + k->start[id], (int32_t)n, 0, id);
+        if (x.begin[n] < 0 || k->score[id] > other + 0.25) k->flags[id] |= TFN__ENTIRE;
+    }
+}
+
+/* The bytes of a word as symbols; those that the vocabulary lacks are unknown, or left out. */
+SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n)
+{
+    ptrdiff_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        int32_t id = k->byte_id[s[i]];
+        if (id < 0) id = k->special[TFN_SPECIAL_UNK];
+        if (id >= 0) symbol[count++] = id;
+    }
+    return count;
+}
+
+/* Find the tokens that their own bytes merge to. Not all do: a merge on the way may have taken a
+ * byte away to the other side. A long one is not tried; encoding merges it each time. */
+static void tfn__mark_entire(tfn_tokenizer *k)
+{
+    int32_t symbol[TFN__SHORT_WORD];
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const size_t n = tfn__token_bytes(k, id);
+        ptrdiff_t count;
+        if (k->flags[id] & TFN__RAW) continue;
+        if (k->whole) k->flags[id] |= TFN__ENTIRE;          /* without merging, if it is a piece */
+        if (n > TFN__SHORT_WORD) continue;
+        count = tfn__symbols(k, symbol, k->text + k->start[id], n);
+        if (tfn__merge_all(k, symbol, count) == 1 && symbol[0] == id) k->flags[id] |= TFN__ENTIRE;
+    }
+}
+
+/* The same of characters, where a token may be longer than what is worked on here; then it is
+ * merged each time it comes. */
+static void tfn__mark_entire_characters(tfn_tokenizer *k)
+{
+    int32_t work[TFN__WORK * TFN__SHORT_PIECE];
+    for (int32_t id = 0; id < k->tokens; id++) {
+        const size_t n = tfn__token_bytes(k, id);
+        tfn__merger m;
+        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_PIECE) continue;
+        tfn__merger_begin(&m, k, work, k->text + k->start[id], (int32_t)n, false);
+        tfn__merger_run(&m);
+        if (m.length[0] == (int32_t)n && m.id[0] == id) k->flags[id] |= TFN__ENTIRE;
+    }
+}
+
+/* Check the merges and fill their table, when all are stored. */
+SHARED bool tfn__index_merges(tfn_tokenizer *k)
+{
+    for (int32_t i = 0; i < k->merges; i++) {
+        const int32_t *m = k->merge + 3 * i;
+        int32_t *slot = tfn__merge_slot(k, m[0], m[1]);
+        if (*slot || !tfn__makes(k, m[0], m[1], m[2])) {
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
+                      "merge %d comes twice or does not give a token", i, 0);
+            return false;
+        }
+        *slot = i + 1;
+    }
+    if (k->kind == TFN_TOKENIZER_BPE) tfn__mark_entire(k);
+    if (k->kind == TFN_TOKENIZER_CHARACTER_BPE) tfn__mark_entire_characters(k);
+    return true;
+}
+
+/* -- from a trainer -------------------------------------------------------------------------- */
+
+/* A token is appended piece by piece, then closed. Without k its bytes are only counted. */
+static void tfn__append(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n)
+{
+    if (k) TFNORM_MEMCPY(k->text + v->bytes, s, n);
+    v->bytes += n;
+}
+static void tfn__close(tfn__vocab *v, tfn_tokenizer *k, uint8_t flags)
+{
+    if (k) k->flags[v->count] = flags;
+    v->count++;
+    if (k) k->start[v->count] = (int32_t)v->bytes;
+}
+SHARED void tfn__add_token(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n,
+                           uint8_t flags)
+{
+    tfn__append(v, k, s, n);
+    tfn__close(v, k, flags);
+}
+
+#ifdef TFNORM_NO_TRAINING
+SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
+{
+    (void)v;
+    (void)k;
+    (void)t;
+    tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "left out by TFNORM_NO_TRAINING", 0, 0);
+}
+#else
+/* Ids go up in the order in which tokens are added: specials, then words, or bytes and merges. */
+
+/* Words or characters in the order that training gave them. */
+static void tfn__trained_words(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
+{
+    for (int32_t i = 0; i < t->vocab - t->first; i++) {
+        const int32_t word = t->order[i];
+        const size_t n = (size_t)(t->start[word + 1] - t->start[word]);
+        tfn__add_token(v, k, t->text + t->start[word], n, 0);
+    }
+}
+
+/* The bytes of token id, which was stored before. */
+static void tfn__append_token(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t, int32_t id)
+{
+    const uint8_t *s = NULL;
+    if (k) s = k->text + k->start[id];
+    tfn__append(v, k, s, (size_t)t->length[id]);
+}
+
+/* The 256 bytes, then a token for each merge: of bytes alone there are none. */
+static void tfn__trained_merges(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
+{
+    for (int i = 0; i < 256; i++) {
+        const uint8_t byte = (uint8_t)i;
+        tfn__add_token(v, k, &byte, 1, 0);
+    }
+    for (int32_t id = t->first + 256; id < t->vocab; id++) {
+        tfn__append_token(v, k, t, t->left[id]);
+        tfn__append_token(v, k, t, t->right[id]);
+        tfn__close(v, k, 0);
+        if (k) tfn__set_merge(k, v->merges, t->left[id], t->right[id], id);
+        v->merges++;
+    }
+}
+
+SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
+{
+    const tfn_tokenizer_desc *d = &t->desc;         /* in the order of tfn_special: */
+    const bool wanted[TFN_SPECIAL_COUNT] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk,
+                                             d->mask };
+    if (!t->ran) {
+        tfn__fail(e, TFN_NOT_READY, "tokenizer", "the trainer did not run", 0, 0);
+        return;
+    }
+    v->kind = d->kind;
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
+        const char *name = tfn__specials[i].name;
+        if (wanted[i]) tfn__add_token(v, k, (const uint8_t *)name, tfn__length(name), 0);
+    }
+    if (t->order) tfn__trained_words(v, k, t);
+    else          tfn__trained_merges(v, k, t);
+}
+#endif
+
+/* -- from a blob ----------------------------------------------------------------------------- */
+
+/* A blob, as tfn_tokenizer_write makes it and checkpoints keep it:
+ *
+ *     "tfntok1\n", or if a file marked the tokens "tfntok2\n", of other than byte-level BPE
+ *     "tfntok3\n"
+ *     kind, how many tokens, how many merges
+ *     per token   bytes*2 + raw, then its bytes
+ *     per merge   left, right, what they give
+ *     tfntok2, 3  split, prefix_space + 2 whole + 4 NFC + 8 fallback + 16 fuse + 32 scored
+ *                 + 64 single + 128 apart, how many ids begin a text, how many end it, if apart
+ *                 how many of the last tokens have no id, the ids around a text, how many tokens
+ *                 have marks, per token of these its id and marks
+ *     tfntok3     steps of the normalizer, of the decoder, most_chars, 1 + the id of what is
+ *                 unknown, `inside` with a zero; if scored of each token 8 bytes, the bits of a
+ *                 double; the bytes of the table of replacements, and these
+ *     4 bytes     tfn__hash of all before, lowest byte first
+ *
+ * Numbers have 7 bits a byte, lowest first, and the highest bit where more follow: 300 is AC 02. */
+SHARED const uint8_t tfn__magic[3][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
+                                          { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' },
+                                          { 't', 'f', 'n', 't', 'o', 'k', '3', '\n' } };
+
+/* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
+static int32_t tfn__read_number(tfn__reader *r)
+{
+    uint32_t v = 0;
+    for (int shift = 0; shift < 35; shift += 7) {
+        const int32_t c = tfn__peek(r);
+        if (c < 0 || (shift == 28 && c > 7)) break;
+        r->at++;
+        v |= (uint32_t)(c & 127) << shift;
+        if (c < 128) return (int32_t)v;
+    }
+    tfn__want(r, "a number");
+    return 0;
+}
+
+/* Which of the forms a tokenizer has: the oldest that can say what it is. */
+SHARED int tfn__blob_form(bool marked, tfn_tokenizer_kind kind)
+{
+    if (!marked) return 0;
+    return 1 + (kind != TFN_TOKENIZER_BPE);
+}
+
+/* The magic, and the sum that stands behind all that r reads. */
+static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
+{
+    const uint32_t sum = tfn__hash(r->s, r->size);
+    const size_t magic = sizeof *tfn__magic;
+    if (r->size >= magic) v->form = (int)tfn__min(tfn__max(r->s[6] - '1', 0), 2);
+    if (r->size < magic || !tfn__same(r->s, tfn__magic[v->form], magic)) {
+        tfn__want(r, "a tokenizer's blob");
+        return;
+    }
+    r->at = magic;
+    for (size_t i = 0; i < TFN__SUM_BYTES; i++)
+        if (r->s[r->size + i] != (uint8_t)(sum >> 8*i)) tfn__want(r, "another sum at its end");
+}
+
+/* Raw tokens, and those of other kinds than byte-level BPE, must be UTF-8: they are written into
+ * vocab.json as they are. */
+static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
+{
+    const size_t head = (size_t)tfn__read_number(r);
+    const size_t n = head / 2;
+    uint8_t flags = 0;
+    if (head & 1) flags = TFN__RAW;
+    if (!n || n > r->size - r->at) tfn__want(r, "a token");
+    else if ((flags || v->kind > TFN_TOKENIZER_WORDS) && !tfn__is_utf8(r->s + r->at, n))
+        tfn__want(r, "a token");
+    if (r->wanted) return;
+    tfn__add_token(v, k, r->s + r->at, n, flags);
+    r->at += n;
+}
+
+/* The numbers of a merge may be any: see tfn__makes. */
+static void tfn__blob_merge(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
+{
+    const int32_t left = tfn__read_number(r);
+    const int32_t right = tfn__read_number(r);
+    const int32_t id = tfn__read_number(r);
+    if (k) tfn__set_merge(k, v->merges, left, right, id);
+    v->merges++;
+}
+
+/* The next id of the frame: first those that a text begins with, then those that it ends with. */
+SHARED void tfn__frame_id(tfn__vocab *v, tfn_tokenizer *k, int32_t id, bool end)
+{
+    if (k) k->frame[v->begins + v->ends] = id;
+    if (end) v->ends++;
+    else     v->begins++;
+}
+
+TFN__RARE
+
+/* What a blob has of tokens that were marked. Marks of a token that is not added mean nothing. */
+static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
+{
+    const int32_t split = tfn__read_number(r);
+    const int32_t options = tfn__read_number(r);
+    const int32_t begins = tfn__read_number(r);
+    const int32_t ends = tfn__read_number(r);
+    int32_t marks;
+    size_t ids;
+    if (split > TFN_SPLIT_NONE || options > 2*TFN__SET_APART - 1)
+        tfn__want(r, "another version of tfnorm.h");
+    if (v->form < 2 && (split > TFN_SPLIT_BLOOM || options > 2*TFN__NORMALIZED - 1))
+        tfn__want(r, "another version of tfnorm.h");
+    v->fallback = (options & TFN__FALLBACK) != 0;
+    v->fuse = (options & TFN__FUSE) != 0;
+    v->scored = (options & TFN__SCORED) != 0;
+    v->single = (options & TFN__SINGLE) != 0;
+    v->apart = (options & TFN__SET_APART) != 0;
+    if (v->apart) v->hidden = (size_t)tfn__read_number(r);
+    if (v->hidden > v->count || (v->apart && v->kind < TFN_TOKENIZER_CHARACTER_BPE))
+        tfn__want(r, "fewer tokens without ids");
+    if (r->wanted) return;
+    ids = v->count - v->hidden;
+    v->split = (tfn_split)split;
+    v->prefix_space = (options & TFN__PREFIX_SPACE) != 0;
+    v->whole = (options & TFN__WHOLE_PIECES) != 0;
+    if (options & TFN__NORMALIZED) v->normalizer = TFN_NORMALIZER_NFC;
+    for (int64_t i = 0; i < begins + (int64_t)ends; i++) {
+        const int32_t id = tfn__read_number(r);
+        if ((size_t)id >= ids) tfn__want(r, "an id");
+        if (r->wanted) return;
+        tfn__frame_id(v, k, id, i >= begins);
+    }
+    marks = tfn__read_number(r);
+    for (int32_t i = 0; i < marks; i++) {
+        const int32_t id = tfn__read_number(r);
+        const int32_t flags = tfn__read_number(r);
+        if ((size_t)id >= ids || flags & ~TFN__MARKS) tfn__want(r, "a token and its marks");
+        if (r->wanted) return;
+        if (k && k->flags[id] & TFN__MARKS) tfn__want(r, "each token once");
+        if (k) k->flags[id] |= (uint8_t)flags;
+        v->added++;
+    }
+}
+
+/* A table of replacements: the size of the trie must be right, and the last replacement end. */
+SHARED bool tfn__is_map(const uint8_t *map, size_t bytes)
+{
+    size_t trie;
+    if (bytes < 8 || map[bytes - 1]) return false;
+    trie = tfn__map_unit(map, 0);
+    return trie % 4 == 0 && trie >= 4 && trie < bytes - 4;
+}
+
+/* Scores, as the bits of doubles, and the table of replacements. */
+static void tfn__blob_scores(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
+{
+    if (v->scored && v->count > (r->size - r->at) / 8) tfn__want(r, "scores");
+    if (r->wanted) return;
+    if (v->scored) for (size_t id = 0; id < v->count; id++, r->at += 8) {
+        const uint64_t low = tfn__map_unit(r->s + r->at, 0);
+        const uint64_t bits = (uint64_t)tfn__map_unit(r->s + r->at, 1) << 32 | low;
+        double x;
+        TFNORM_MEMCPY(&x, &bits, sizeof x);
+        if (!(x > -1e30 && x < 1e30)) tfn__want(r, "scores");
+        if (v->kind == TFN_TOKENIZER_UNIGRAM && x >= TFN__USER_SCORE) tfn__want(r, "scores");
+        if (k) k->score[id] = x;
+    }
+    v->map_bytes = (size_t)tfn__read_number(r);
+    if (r->wanted || !v->map_bytes) return;
+    if (v->map_bytes > r->size - r->at || !tfn__is_map(r->s + r->at, v->map_bytes)) {
+        tfn__want(r, "a table of replacements");
+        return;
+    }
+    v->map = r->s + r->at;
+    r->at += v->map_bytes;
+}
+
+/* The steps, and how WordPiece goes on with a word. */
+static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
+{
+    v->normalizer = tfn__read_number(r);
+    v->decoder = tfn__read_number(r);
+    v->most_chars = tfn__read_number(r);
+    v->unknown_id = tfn__read_number(r);
+    if ((size_t)v->unknown_id > v->count - v->hidden) tfn__want(r, "an id");
+    if (v->hidden && !v->unknown_id) tfn__want(r, "an id of what is unknown");
+    for (size_t i = 0; i < sizeof v->inside; i++) {
+        const int32_t c = tfn__peek(r);
+        if (!tfn__accept(r, c)) break;
+        v->inside[i] = (char)c;
+        if (!c) break;
+    }
+    if (v->inside[sizeof v->inside - 1]) tfn__want(r, "a shorter mark inside words");
+    if (v->normalizer > 2*TFN_NORMALIZER_MARKS - 1 || v->decoder > 2*TFN_DECODER_STRIP_TOKEN - 1)
+        tfn__want(r, "another version of tfnorm.h");
+    if (v->kind == TFN_TOKENIZER_UNIGRAM && !v->scored) tfn__want(r, "scores");
+    if (v->kind == TFN_TOKENIZER_WORDPIECE && v->scored) tfn__want(r, "no scores");
+    if (v->kind != TFN_TOKENIZER_WORDPIECE && v->split < TFN_SPLIT_MARKS) tfn__want(r, "a split");
+    if (v->kind == TFN_TOKENIZER_WORDPIECE && v->split >= TFN_SPLIT_MARKS) tfn__want(r, "a split");
+}
+TFN__RARE_END
+
+/* A blob with the right sum may still say anything: each number is checked before it is used, and a
+ * count only bounds how long is read. Whether the merges make sense tfn__index_merges finds out. */
+SHARED void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const void *blob,
+                           size_t size)
+{
+    tfn__reader r = tfn__read_from(blob, size);
+    size_t count;
+    size_t merges;
+    if (size < sizeof *tfn__magic + TFN__SUM_BYTES) r.size = 0;
+    else r.size -= TFN__SUM_BYTES;
+    tfn__check_blob(&r, v);
+    v->marked = v->form > 0;
+    v->kind = (tfn_tokenizer_kind)tfn__read_number(&r);
+    count = (size_t)tfn__read_number(&r);
+    merges = (size_t)tfn__read_number(&r);
+    if ((unsigned)v->kind > TFN_TOKENIZER_UNIGRAM
+        || (merges && v->kind != TFN_TOKENIZER_BPE && v->kind != TFN_TOKENIZER_CHARACTER_BPE)
+        || (v->form == 2) != (v->kind > TFN_TOKENIZER_WORDS)
+        || v->form != tfn__blob_form(v->marked, v->kind))
+        tfn__want(&r, "a kind");
+    while (v->count < count) {
+        tfn__blob_token(&r, v, k);
+        if (r.wanted) break;
+    }
+    while (v->merges < merges) {
+        if (r.wanted) break;
+        tfn__blob_merge(&r, v, k);
+    }
+    if (v->marked) tfn__blob_marks(&r, v, k);
+    if (v->form == 2) tfn__blob_steps(&r, v);
+    if (v->form == 2) tfn__blob_scores(&r, v, k);
+    tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
+}
+#endif

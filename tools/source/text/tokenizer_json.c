@@ -1,0 +1,672 @@
+#include "tokenizer_json.h"
+#include "../ground/basics.h"
+#include "json.h"
+#include "unicode.h"
+#include "merging.h"
+#include "published.h"
+
+/* Reads tokenizer.json, the format of the Rust library `tokenizers`. */
+
+#if !defined TFNORM_NO_TOKENIZERS
+
+/* -- from tokenizer.json --------------------------------------------------------------------- */
+
+/* The file of the library "tokenizers" (Hugging Face), which is one object. Its members are what
+ * comes after one another when a text is encoded, GPT-2's for example:
+ *
+ *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
+ *                        at which the text is cut
+ *     "normalizer"       null: no characters are replaced
+ *     "pre_tokenizer"    { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true }
+ *                        cuts what is between into pieces, and shows their bytes as characters
+ *     "model"            { "type": "BPE", "vocab": { "!": 0, ... }, "merges": ["\u0120 t", ...] }
+ *     "post_processor"   { "type": "ByteLevel" }, or what special tokens stand around the ids
+ *     "decoder"          { "type": "ByteLevel" }: what makes text of ids
+ *
+ * Known are the parts of byte-level BPE, of WordPiece:
+ *
+ *     "normalizer"       { "type": "BertNormalizer", "lowercase": true, ... }
+ *     "pre_tokenizer"    { "type": "BertPreTokenizer" }
+ *     "model"            { "type": "WordPiece", "vocab": { "[PAD]": 0, ... } }
+ *     "decoder"          { "type": "WordPiece", "prefix": "##" }
+ *
+ * and those of SentencePiece's models, such as Llama 2's and T5's, whose tokens have U+2581, a low
+ * line, for their spaces:
+ *
+ *     "normalizer"       { "type": "Replace", "pattern": { "String": " " }, "content": U+2581 },
+ *                        Prepend, Precompiled (their table, in base64), Strip, in a Sequence
+ *     "pre_tokenizer"    { "type": "Metaspace", "replacement": U+2581, "prepend_scheme": "first" }
+ *     "model"            { "type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ...] }, or BPE
+ *                        whose merges are of characters, with "byte_fallback" or without
+ *     "decoder"          Metaspace, or Replace, ByteFallback, Fuse and Strip in a Sequence
+ *
+ * What else stands in a member that matters is refused. A first look finds where the members are;
+ * the vocabulary is then read like vocab.json. */
+TFN__RARE
+
+/* One character of a merge: the byte that it shows, or as it is; how many bytes, 0: none. */
+static size_t tfn__merge_bytes(uint8_t to[4], int32_t c, bool plain)
+{
+    if (plain) return tfn__put_utf8(to, c);
+    c = tfn__byte_shown(c);
+    if (c < 0) return 0;
+    to[0] = (uint8_t)c;
+    return 1;
+}
+
+/* A merge: "A B", or since 2024 ["A", "B"], into `to` as that of a line. No token has a space, so
+ * in the first form the only one stands between the two. */
+static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t *to, size_t room,
+                            bool plain)
+{
+    const bool pair = tfn__json_mark(r, '[');
+    bool second = false;
+    bool known = true;
+    size_t used = 0;
+    size_t left = 0;
+    tfn__json_want(r, '"', "a merge");
+    for (;;) {
+        uint8_t code[4];
+        size_t bytes;
+        const int32_t c = tfn__json_char(r);
+        if (c < 0 && (!pair || second)) break;
+        if (!second && (c < 0 || (c == ' ' && !pair))) {
+            second = true;
+            left = used;
+            if (pair) tfn__json_want(r, ',', ",");
+            if (pair) tfn__json_want(r, '"', "a merge");
+            continue;
+        }
+        bytes = tfn__merge_bytes(code, c, plain);
+        if (!bytes || bytes > room - used) known = false;
+        else if (k) {
+            TFNORM_MEMCPY(to + used, code, bytes);
+            used += bytes;
+        }
+    }
+    if (pair) tfn__json_want(r, ']', "]");
+    if (!k) return true;
+    return known && tfn__find_merge(k, i, to, left, used);
+}
+
+/* All of them, the best first. Without k they are counted. */
+SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer)
+{
+    tfn__reader r = v->merge_list;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        if (!tfn__json_merge(&r, k, v->merges, buffer, v->longest, v->plain) && !r.wanted)
+            tfn__fail_merge(e, v->merges);
+        v->merges++;
+    }
+    if (!v->merges) tfn__want(&r, "a merge");
+    tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is wanted");
+}
+
+/* What a member is made of: itself, or if it is a Sequence each of a list, the second of the names
+ * behind "type". */
+typedef void tfn__part_fn(tfn_error *e, tfn__vocab *v, tfn__reader part);
+
+static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const char *names,
+                           tfn__part_fn *part)
+{
+    const tfn__reader one = r;
+    tfn__reader value[2];
+    if (tfn__json_empty(r)) return;
+    tfn__json_members(&r, value, names);
+    if (!tfn__json_says(value[0], "Sequence\"")) {
+        part(e, v, one);
+        return;
+    }
+    for (bool more = tfn__json_open(&value[1], '[', ']'); more;
+         more = tfn__json_more(&value[1], ']')) {
+        part(e, v, value[1]);
+        tfn__json_skip(&value[1], TFN__JSON_DEPTH);
+    }
+}
+
+/* A member that is true, or where it is missing or null what is given. */
+static bool tfn__json_true(tfn__reader value, bool missing)
+{
+    const int32_t c = tfn__peek(&value);
+    if (c < 0 || c == 'n') return missing;
+    return c == 't';
+}
+
+/* Whether a value is U+2581 alone. */
+static bool tfn__is_mark(tfn__reader value)
+{
+    return tfn__json_says(value, "\xe2\x96\x81\"");
+}
+
+/* BERT's. Where nothing is said of accents they go with the capitals. */
+static int32_t tfn__bert_steps(tfn__reader r)
+{
+    tfn__reader value[4];
+    int32_t steps = 0;
+    bool lower;
+    tfn__json_members(&r, value,
+                      "clean_text\"handle_chinese_chars\"strip_accents\"lowercase\"");
+    lower = tfn__json_true(value[3], true);
+    if (tfn__json_true(value[0], true)) steps += TFN_NORMALIZER_CLEAN;
+    if (tfn__json_true(value[1], true)) steps += TFN_NORMALIZER_CHINESE;
+    if (tfn__json_true(value[2], lower)) steps += TFN_NORMALIZER_ACCENTS;
+    if (lower) steps += TFN_NORMALIZER_LOWERCASE;
+    return steps;
+}
+
+/* Replace: a space by a mark, several by one, or as above. 0: something else. */
+static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content, bool broken)
+{
+    tfn__reader value[2];
+    tfn__json_members(&pattern, value, "String\"Regex\"");
+    if (tfn__json_says(value[0], " \"") && tfn__is_mark(content)) return TFN_NORMALIZER_MARKS;
+    if (tfn__json_says(value[0], TFN__REPLACED_BROKEN "\"")
+        && tfn__json_says(content, TFN__REPLACED_BROKEN "\"")) return TFN_NORMALIZER_UTF8;
+    if (broken && tfn__json_says(value[1], TFN__REPLACED_ENDS "\"")
+        && tfn__json_says(content, "\"")) return TFN_NORMALIZER_LEFT + TFN_NORMALIZER_RIGHT;
+    if (!tfn__json_says(value[1], " {2,}\"")) return 0;
+    if (!tfn__is_mark(content) && !tfn__json_says(content, " \"")) return 0;
+    return TFN_NORMALIZER_COLLAPSE;
+}
+
+/* SentencePiece's steps. The table of replacements is in base64, which is read later. */
+static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
+{
+    tfn__reader value[7];
+    int32_t steps = 0;
+    tfn__json_members(&r, value, "type\"prepend\"pattern\"content\"strip_left\"strip_right\""
+                      "precompiled_charsmap\"");
+    if (tfn__json_says(value[0], "Prepend\"") && tfn__is_mark(value[1]))
+        return TFN_NORMALIZER_PREFIX;
+    if (tfn__json_says(value[0], "Replace\""))
+        return tfn__replace_steps(value[2], value[3], (v->normalizer & TFN_NORMALIZER_UTF8) != 0);
+    if (tfn__json_says(value[0], "Strip\"")) {
+        if (tfn__json_true(value[4], false)) steps += TFN_NORMALIZER_LEFT;
+        if (tfn__json_true(value[5], false)) steps += TFN_NORMALIZER_RIGHT;
+    }
+    if (tfn__json_says(value[0], "Precompiled\"") && value[6].s && !v->charsmap.s) {
+        v->charsmap = value[6];
+        steps = TFN_NORMALIZER_CHARSMAP;
+    }
+    return steps;
+}
+
+/* One that changed characters in another way would have to do so here, too, or ids would differ
+ * without a word. Their order is that of the steps. */
+static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    const tfn__reader part = r;
+    tfn__reader type;
+    int32_t steps;
+    tfn__json_members(&r, &type, "type\"");
+    if (tfn__json_says(type, "NFC\"")) steps = TFN_NORMALIZER_NFC;
+    else if (tfn__json_says(type, "BertNormalizer\"")) steps = tfn__bert_steps(part);
+    else {
+        steps = tfn__piece_steps(v, part);
+        if (!steps) tfn__refuse(e, "normalizer %s, as it stands here, is not supported", type);
+    }
+    if (steps && steps <= v->normalizer)
+        tfn__refuse(e, "normalizer %s behind another is not supported", type);
+    v->normalizer += steps;
+}
+
+/* The expressions that a Split may have, as their authors write them; tfn__word_of,
+ * tfn__word_llama3 and tfn__word_bloom say what they mean. */
+SHARED const tfn__regex tfn__regexes[TFN__REGEXES] = {
+    { TFN_SPLIT_GPT2, "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
+                      "|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_GPT2, "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
+                      "|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_LLAMA3, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"
+                        "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_LLAMA3, "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}"
+                        "| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_QWEN2, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
+                       "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_BLOOM, " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81"
+                       "\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+" }
+};
+
+/* The expressions but BLOOM's take each character, so that pieces are what they find, whether these
+ * are said to be kept (Isolated) or all else to be thrown away (Removed, invert). */
+static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *pattern,
+                            const tfn__reader *behavior, const tfn__reader *invert)
+{
+    const bool removed = tfn__json_says(*behavior, "Removed\"") && tfn__peek(invert) == 't';
+    const bool isolated = tfn__json_says(*behavior, "Isolated\"");
+    char found[192];                            /* longer than those that are known */
+    bool fits = isolated || removed;
+    tfn__reader r = *pattern;
+    tfn__reader regex;
+    tfn__json_members(&r, &regex, "Regex\"");
+    r = regex;
+    tfn__json_string(&r, found, sizeof found);
+    for (size_t i = 0; i < TFN__REGEXES; i++) {
+        if (!tfn__equal(found, tfn__regexes[i].regex)) continue;
+        if (tfn__regexes[i].split == TFN_SPLIT_BLOOM) fits = isolated;
+        if (v->cut || !fits)
+            tfn__refuse(e, "a Split with the behavior %s is not supported here", *behavior);
+        v->cut = true;
+        v->split = tfn__regexes[i].split;
+        return;
+    }
+    tfn__refuse(e, "a Split by %s is not supported; GPT-2's, Llama 3's, Qwen 2's and "
+                "BLOOM's are", regex);
+}
+
+/* Metaspace: marks for spaces, one more in front if there is none, and a cut in front of each.
+ * Behind WhitespaceSplit each word gets its own. */
+static void tfn__metaspace_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    tfn__reader value[4];
+    int32_t steps = TFN_NORMALIZER_MARKS + TFN_NORMALIZER_PREFIX + TFN_NORMALIZER_NEEDED;
+    tfn__json_members(&r, value, "replacement\"prepend_scheme\"add_prefix_space\"split\"");
+    if (!tfn__is_mark(value[0]))
+        tfn__refuse(e, "Metaspace with the replacement %s is not supported", value[0]);
+    if (tfn__json_says(value[1], "first\"")) steps += TFN_NORMALIZER_FIRST;
+    else if (tfn__json_says(value[1], "never\"")
+             || (!value[1].s && !tfn__json_true(value[2], true))) steps = TFN_NORMALIZER_MARKS;
+    if (v->normalizer & steps || v->cut
+        || (v->normalizer & TFN_NORMALIZER_WORDS
+            && (!(steps & TFN_NORMALIZER_PREFIX) || steps & TFN_NORMALIZER_FIRST)))
+        tfn__refuse(e, "Metaspace with the prepend_scheme %s is not supported here", value[1]);
+    v->normalizer |= steps;
+    v->cut = true;
+    v->split = TFN_SPLIT_NONE;
+    if (tfn__json_true(value[3], true)) v->split = TFN_SPLIT_MARKS;
+    else if (v->normalizer & TFN_NORMALIZER_WORDS)
+        tfn__refuse(e, "Metaspace with split %s is not supported here", value[3]);
+}
+
+/* Gemma's cut at spaces, of which the marks left none. */
+static bool tfn__splits_nothing(const tfn__vocab *v, tfn__reader pattern)
+{
+    tfn__reader string;
+    tfn__json_members(&pattern, &string, "String\"");
+    return v->normalizer & TFN_NORMALIZER_MARKS && tfn__json_says(string, " \"");
+}
+
+/* ByteLevel shows bytes as characters, which is done here by reading these as bytes; it also cuts
+ * by GPT-2's expression, unless a Split did before. */
+static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    const tfn__reader part = r;
+    tfn__reader value[6];
+    tfn__json_members(&r, value,
+                      "type\"use_regex\"add_prefix_space\"pattern\"behavior\"invert\"");
+    if (tfn__json_says(value[0], "Metaspace\"")) tfn__metaspace_part(e, v, part);
+    else if (tfn__json_says(value[0], "WhitespaceSplit\"") && !v->cut)
+        v->normalizer |= TFN_NORMALIZER_WORDS + TFN_NORMALIZER_LEFT + TFN_NORMALIZER_RIGHT
+                         + TFN_NORMALIZER_COLLAPSE;
+    else if (tfn__json_says(value[0], "Split\"") && tfn__splits_nothing(v, value[3])) return;
+    else if (v->shown)
+        tfn__refuse(e, "pre_tokenizer %s behind ByteLevel is not supported", value[0]);
+    else if (tfn__json_says(value[0], "BertPreTokenizer\"")) {
+        if (v->cut) tfn__refuse(e, "pre_tokenizer %s behind another is not supported", value[0]);
+        v->cut = true;
+        v->split = TFN_SPLIT_BERT;
+    } else if (tfn__json_says(value[0], "Split\""))
+        tfn__split_part(e, v, &value[3], &value[4], &value[5]);
+    else if (tfn__json_says(value[0], "ByteLevel\"")) {
+        const bool regex = tfn__peek(&value[1]) != 'f';
+        v->shown = true;
+        v->prefix_space = tfn__peek(&value[2]) == 't';
+        if (regex == v->cut)
+            tfn__refuse(e, "ByteLevel with use_regex %s is not supported here", value[1]);
+        if (v->prefix_space && v->cut)
+            tfn__refuse(e, "a Split with add_prefix_space %s is not supported", value[2]);
+    } else tfn__refuse(e, "pre_tokenizer %s is not supported", value[0]);
+}
+
+/* What stands around the ids: a template, or the two of BERT or RoBERTa, which tfn__frame_pass
+ * reads. That of ByteLevel moves only offsets into the text, which nobody has here. */
+static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    const bool none = !v->single_text.s && !v->first.s;
+    tfn__reader value[5];
+    tfn__json_members(&r, value, "type\"single\"special_tokens\"cls\"sep\"");
+    if (tfn__json_says(value[0], "ByteLevel\"")) return;
+    if (none && value[3].s && value[4].s && (tfn__json_says(value[0], "BertProcessing\"")
+                                             || tfn__json_says(value[0], "RobertaProcessing\""))) {
+        v->first = value[3];
+        v->last = value[4];
+        return;
+    }
+    if (!none || !tfn__json_says(value[0], "TemplateProcessing\"")) {
+        tfn__refuse(e, "post_processor %s is not supported, only one TemplateProcessing, or "
+                    "BertProcessing or RobertaProcessing with cls and sep", value[0]);
+        return;
+    }
+    v->single_text = value[1];
+    v->template_ids = value[2];
+}
+
+/* A string of few bytes, for what a tokenizer keeps of its own; what is longer is refused. */
+static void tfn__short_string(tfn_error *e, tfn__reader value, char *to, size_t size,
+                              const char *text)
+{
+    tfn__reader r = value;
+    TFNORM_MEMSET(to, 0, size);
+    if (tfn__json_empty(r)) return;
+    tfn__json_string(&r, to, size);
+    if (r.wanted) tfn__refuse(e, text, value);
+}
+
+/* Marks back to spaces: Metaspace, or Replace. The first may be none, which Strip says, or, with as
+ * many as there can be, all in front of the text. */
+static int32_t tfn__mark_decoder(const tfn__reader *value)
+{
+    tfn__reader pattern = value[3];
+    tfn__reader start = value[5];
+    tfn__reader stop = value[6];
+    tfn__reader string;
+    if (tfn__json_says(value[0], "Metaspace\"")) {
+        const bool first = !tfn__json_says(value[7], "never\"")
+                           && (value[7].s || tfn__json_true(value[8], true));
+        if (first) return TFN_DECODER_MARKS + TFN_DECODER_STRIP_TOKEN;
+        return TFN_DECODER_MARKS;
+    }
+    if (tfn__json_says(value[0], "Strip\"") && tfn__json_says(value[4], " \"")
+        && tfn__json_count(&stop, 0) == 0) {
+        const int64_t count = tfn__json_count(&start, INT32_MAX);
+        if (count == 1) return TFN_DECODER_STRIP;
+        if (count == INT32_MAX) return TFN_DECODER_STRIP + TFN_DECODER_STRIP_ALL;
+    }
+    if (!tfn__json_says(value[0], "Replace\"") || !tfn__json_says(value[4], " \"")) return 0;
+    tfn__json_members(&pattern, &string, "String\"");
+    if (!tfn__is_mark(string)) return 0;
+    return TFN_DECODER_MARKS;
+}
+
+/* Characters back to the bytes that they show; words of their parts, which the same mark begins as
+ * in the model; or spaces of marks and bytes of their tokens, which Fuse puts together. */
+static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    tfn__reader value[9];
+    tfn__json_members(&r, value, "type\"prefix\"cleanup\"pattern\"content\"start\"stop\""
+                      "prepend_scheme\"add_prefix_space\"");
+    if (tfn__json_says(value[0], "ByteLevel\"")) v->decodes = TFN__DECODES_BYTES;
+    else if (tfn__json_says(value[0], "WordPiece\"")) {
+        v->decodes = TFN__DECODES_WORDS;
+        v->decoder = TFN_DECODER_JOIN;
+        if (tfn__json_true(value[2], true)) v->decoder += TFN_DECODER_TIDY;
+        tfn__short_string(e, value[1], v->inside, sizeof v->inside,
+                          "a decoder with the prefix %s is not supported");
+    } else if (!tfn__json_says(value[0], "ByteFallback\"")
+               && !tfn__json_says(value[0], "Fuse\"")) {
+        const int32_t steps = tfn__mark_decoder(value);
+        if (!steps) tfn__refuse(e, "decoder %s, as it stands here, is not supported", value[0]);
+        v->decoder |= steps;
+        v->decodes = TFN__DECODES_MARKS;
+    }
+}
+
+/* Names of the members of a model, and their places. */
+#define TFN__MODEL_MEMBERS \
+    "vocab\"merges\"ignore_merges\"type\"byte_fallback\"dropout\"continuing_subword_prefix\"" \
+    "end_of_word_suffix\"unk_token\"max_input_chars_per_word\"fuse_unk\"unk_id\""
+enum { TFN__MODEL_VOCAB, TFN__MODEL_MERGES, TFN__MODEL_WHOLE, TFN__MODEL_TYPE,
+       TFN__MODEL_FALLBACK, TFN__MODEL_DROPOUT, TFN__MODEL_PREFIX, TFN__MODEL_SUFFIX,
+       TFN__MODEL_UNKNOWN, TFN__MODEL_MOST, TFN__MODEL_FUSE, TFN__MODEL_UNKNOWN_ID,
+       TFN__MODEL_COUNT };
+
+/* BPE of bytes or, without ByteLevel, of characters. What a token looks like inside a word or at
+ * its end, and merging at random are not known; what is unknown matters to characters alone. */
+static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
+{
+    static const char text[][48] = { "byte_fallback %s is not supported",
+                                     "dropout %s is not supported",
+                                     "continuing_subword_prefix %s is not supported",
+                                     "end_of_word_suffix %s is not supported" };
+    for (int i = !v->shown; i < 4; i++)
+        if (!tfn__json_empty(value[TFN__MODEL_FALLBACK + i]))
+            tfn__refuse(e, text[i], value[TFN__MODEL_FALLBACK + i]);
+    v->kind = TFN_TOKENIZER_BPE;
+    if (!v->shown) {
+        v->kind = TFN_TOKENIZER_CHARACTER_BPE;
+        v->plain = true;
+        v->fallback = tfn__json_true(value[TFN__MODEL_FALLBACK], false);
+        v->fuse = tfn__json_true(value[TFN__MODEL_FUSE], false);
+        if (!v->cut) v->split = TFN_SPLIT_NONE;
+    }
+    v->merge_list = value[TFN__MODEL_MERGES];
+    v->whole = tfn__json_true(value[TFN__MODEL_WHOLE], false);
+    if (v->whole && v->prefix_space)
+        tfn__refuse(e, "add_prefix_space with ignore_merges %s is not supported",
+                    value[TFN__MODEL_WHOLE]);
+}
+
+/* WordPiece, whose decoder must know the mark that the model has; without one it is "##". */
+static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
+{
+    char decoded[sizeof v->inside];
+    tfn__reader most = value[TFN__MODEL_MOST];
+    TFNORM_MEMCPY(decoded, v->inside, sizeof decoded);
+    v->kind = TFN_TOKENIZER_WORDPIECE;
+    v->plain = true;
+    v->most_chars = 100;
+    if (most.s) v->most_chars = (int32_t)tfn__json_count(&most, INT32_MAX);
+    if (most.wanted)
+        tfn__refuse(e, "max_input_chars_per_word %s is not supported", value[TFN__MODEL_MOST]);
+    tfn__short_string(e, value[TFN__MODEL_PREFIX], v->inside, sizeof v->inside,
+                      "continuing_subword_prefix %s is not supported");
+    if (!tfn__equal(v->inside, decoded))
+        tfn__refuse(e, "continuing_subword_prefix %s is not the decoder's",
+                    value[TFN__MODEL_PREFIX]);
+    if (v->split != TFN_SPLIT_BERT || v->shown)
+        tfn__refuse(e, "model %s without BertPreTokenizer alone is not supported",
+                    value[TFN__MODEL_TYPE]);
+}
+
+/* Unigram: what is unknown is an id, and several unknown characters are one. */
+static void tfn__unigram_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
+{
+    tfn__reader id = value[TFN__MODEL_UNKNOWN_ID];
+    v->kind = TFN_TOKENIZER_UNIGRAM;
+    v->plain = v->scored = v->fuse = true;
+    v->fallback = tfn__json_true(value[TFN__MODEL_FALLBACK], false);
+    if (!v->cut) v->split = TFN_SPLIT_NONE;
+    if (!id.s || tfn__peek(&id) == 'n') return;
+    v->unknown_id = (int32_t)tfn__json_count(&id, INT32_MAX - 1) + 1;
+    if (id.wanted) tfn__refuse(e, "unk_id %s is not supported", value[TFN__MODEL_UNKNOWN_ID]);
+}
+
+/* Vocabulary and merges, which are read later. Older files have no type. */
+static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    tfn__reader value[TFN__MODEL_COUNT];
+    const tfn__reader *type = &value[TFN__MODEL_TYPE];
+    tfn__json_members(&r, value, TFN__MODEL_MEMBERS);
+    v->tokens = value[TFN__MODEL_VOCAB];
+    v->unknown = value[TFN__MODEL_UNKNOWN];
+    if (tfn__json_says(*type, "WordPiece\"")) tfn__wordpiece_model(e, v, value);
+    else if (!type->s || tfn__json_says(*type, "BPE\"")) tfn__bpe_model(e, v, value);
+    else if (tfn__json_says(*type, "Unigram\"")) tfn__unigram_model(e, v, value);
+    else tfn__refuse(e, "the model is %s; BPE, Unigram or WordPiece is wanted", *type);
+}
+
+/* Base64 (RFC 4648): each character but "=" at the end has six bits, the highest first, so that
+ * four of them are three bytes. */
+SHARED const char tfn__base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* The bytes of a text in base64. Into NULL they are counted; SIZE_MAX: it is none, for another
+ * character stands in it. */
+static size_t tfn__base64(uint8_t *to, tfn__reader r)
+{
+    uint32_t bits = 0;
+    int count = 0;
+    size_t n = 0;
+    tfn__json_want(&r, '"', "a string");
+    for (;;) {
+        const int32_t c = tfn__json_char(&r);
+        uint32_t digit = 0;
+        if (c < 0 || c == '=') break;
+        for (; digit < 64; digit++)
+            if (tfn__base64_digits[digit] == (char)c) break;
+        if (digit == 64 || c > 127) return SIZE_MAX;
+        bits = (bits << 6 | digit) & 0xffff;
+        count += 6;
+        if (count < 8) continue;
+        count -= 8;
+        if (to) to[n] = (uint8_t)(bits >> count);
+        n++;
+    }
+    return n;
+}
+
+/* Whether steps of a normalizer are those of characters: a mark in front wants marks for the other
+ * spaces, and white space that is none, as WhitespaceSplit leaves it, a cut where it was. */
+SHARED bool tfn__are_piece_steps(int32_t steps, tfn_split split)
+{
+    const bool marks = (steps & TFN_NORMALIZER_MARKS) != 0;
+    if (steps % TFN_NORMALIZER_UTF8 != 0) return false;
+    if (steps & TFN_NORMALIZER_PREFIX && !marks) return false;
+    return !(steps & TFN_NORMALIZER_WORDS) || (marks && split == TFN_SPLIT_MARKS);
+}
+
+/* What a model needs of the other parts. */
+static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
+{
+    const bool characters = v->kind >= TFN_TOKENIZER_CHARACTER_BPE;
+    const bool bytes = v->kind == TFN_TOKENIZER_BPE;
+    int decodes = TFN__DECODES_BYTES;
+    bool fits = v->normalizer == TFN_NORMALIZER_NFC || !v->normalizer;
+    if (v->kind == TFN_TOKENIZER_WORDPIECE) decodes = TFN__DECODES_WORDS;
+    if (v->kind == TFN_TOKENIZER_WORDPIECE) fits = v->normalizer < TFN_NORMALIZER_NFC;
+    if (characters) decodes = TFN__DECODES_MARKS;
+    if (characters) fits = tfn__are_piece_steps(v->normalizer, v->split);
+    if (v->decodes != decodes)
+        tfn__refuse(e, "decoder %s is not supported for this model", value[4]);
+    if (!fits) tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
+    if ((bytes && v->split > TFN_SPLIT_BLOOM) || bytes != v->shown
+        || (characters && v->split < TFN_SPLIT_MARKS))
+        tfn__refuse(e, "pre_tokenizer %s is not supported for this model", value[2]);
+    if (!v->charsmap.s) return;
+    v->map_bytes = tfn__base64(NULL, v->charsmap);
+    if (v->map_bytes > v->charsmap.size)
+        tfn__refuse(e, "precompiled_charsmap %s is no base64", v->charsmap);
+}
+
+/* Find the members, and what they say but for tokens and merges: these are left where they are, as
+ * readers, and read like the other files. Members with other names change nothing that is done here
+ * (version; truncation and padding, which are the caller's), so they are only read over. */
+SHARED void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
+{
+    tfn__reader r = tfn__read_from(s->json, s->json_size);
+    tfn__reader value[6];
+    tfn__json_members(&r, value, "added_tokens\"normalizer\"pre_tokenizer\"post_processor\""
+                      "decoder\"model\"");
+    tfn__end_vocab(e, &r, "tokenizer.json is wrong at byte %d: %s is wanted");
+    if (e->status != TFN_OK) return;
+    v->marked = true;
+    v->added_list = value[0];
+    tfn__each_part(e, v, value[1], "type\"normalizers\"", tfn__normalizer_part);
+    tfn__each_part(e, v, value[2], "type\"pretokenizers\"", tfn__pre_tokenizer_part);
+    tfn__each_part(e, v, value[3], "type\"processors\"", tfn__post_processor_part);
+    tfn__each_part(e, v, value[4], "type\"decoders\"", tfn__decoder_part);
+    tfn__model_part(e, v, value[5]);
+    tfn__check_parts(e, v, value);
+}
+
+/* The table of replacements, from tokenizer.json or as it is. */
+SHARED void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
+{
+    if (!k->map) return;
+    if (v->map) TFNORM_MEMCPY(k->map, v->map, v->map_bytes);
+    else tfn__base64(k->map, v->charsmap);
+    if (!tfn__is_map(k->map, v->map_bytes)) {
+        tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
+                  "the table of replacements, of %d bytes, is none", (int64_t)v->map_bytes, 0);
+        return;
+    }
+    k->map_units = (int32_t)(tfn__map_unit(k->map, 0) / 4);
+    for (int byte = 0; byte < 0x80; byte++)
+        if (tfn__map_begins(k->map + 4, (size_t)k->map_units, (uint8_t)byte))
+            tfn__set_byte(k->mapped, (uint8_t)byte);
+}
+
+/* The token of what is unknown, as tokenizer.json names it or a blob has it: the one that the names
+ * of special tokens would give may be another, or none. */
+SHARED void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v)
+{
+    const tfn__reader name = v->unknown;
+    int32_t *found = &k->special[TFN_SPECIAL_UNK];
+    if (k->kind <= TFN_TOKENIZER_WORDS) return;
+    if (v->form || v->numbered || k->kind == TFN_TOKENIZER_UNIGRAM) *found = v->unknown_id - 1;
+    if (*found >= k->vocab)
+        tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer", "unk_id %d is none of %d tokens", *found,
+                  k->vocab);
+    if (!name.s || k->kind == TFN_TOKENIZER_UNIGRAM) return;
+    *found = -1;
+    if (tfn__json_empty(name)) return;
+    for (int32_t id = k->vocab; id-- > 0;)
+        if (tfn__is_token(k, id, name)) *found = id;
+}
+
+/* The ids of a name of the template, from its special_tokens: { "<s>": { "ids": [1] } }. */
+static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k,
+                              tfn__reader name, bool end)
+{
+    tfn__reader r = v->template_ids;
+    bool found = false;
+    tfn__json_want(&name, '"', "a name");
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__reader key = r;
+        tfn__reader ids;
+        key.at++;                               /* behind the quote */
+        tfn__json_string(&r, NULL, 0);
+        tfn__json_want(&r, ':', ":");
+        tfn__json_members(&r, &ids, "ids\"");
+        if (name.wanted || r.wanted || tfn__json_compare(name, key) != 0) continue;
+        for (bool next = tfn__json_open(&ids, '[', ']'); next; next = tfn__json_more(&ids, ']')) {
+            const int32_t id = (int32_t)tfn__json_count(&ids, INT32_MAX);
+            if (k && id >= k->vocab) tfn__want(&ids, "an id");
+            if (!ids.wanted) tfn__frame_id(v, k, id, end);
+        }
+        if (ids.wanted) tfn__want(item, ids.wanted);
+        found = true;
+    }
+    if (!found) tfn__want(item, "a name with its ids");
+}
+
+/* ["[CLS]", 101]: an id and its name, which must be that token's. */
+static void tfn__named_id(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader r, bool end)
+{
+    tfn__reader name;
+    int32_t id;
+    tfn__json_want(&r, '[', "[");
+    name = r;
+    tfn__json_string(&r, NULL, 0);
+    tfn__json_want(&r, ',', ",");
+    id = (int32_t)tfn__json_count(&r, INT32_MAX);
+    if (k && !r.wanted && (id >= k->vocab || !tfn__is_token(k, id, name)))
+        tfn__want(&r, "the id of that token");
+    if (!r.wanted) tfn__frame_id(v, k, id, end);
+    tfn__check_reader(e, &r, "cls or sep of the post_processor is wrong at byte %d: %s is wanted");
+}
+
+/* A template for one text: [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }]. */
+SHARED void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
+{
+    tfn__reader r = v->single_text;
+    bool text = false;
+    if (v->first.s) {
+        tfn__named_id(e, v, k, v->first, false);
+        tfn__named_id(e, v, k, v->last, true);
+    }
+    if (!v->single_text.s) return;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        tfn__reader value[2];
+        tfn__reader id;
+        tfn__json_members(&r, value, "Sequence\"SpecialToken\"");
+        tfn__json_members(&value[!value[0].s], &id, "id\"");
+        if (!value[0].s) tfn__template_ids(&r, v, k, id, text);
+        else if (text || !tfn__json_says(id, "A\"")) tfn__want(&r, "one text, A");
+        else text = true;
+    }
+    if (!text) tfn__want(&r, "a text, A");
+    tfn__check_reader(e, &r, "the template is wrong at byte %d: %s is wanted");
+}
+TFN__RARE_END
+#endif

@@ -1,0 +1,26 @@
+#ifndef TFN__TOKENIZER_JSON_H
+#define TFN__TOKENIZER_JSON_H
+#include "../ground/ground.h"
+#include "vocabulary.h"
+
+#if !defined TFNORM_NO_TOKENIZERS
+
+SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer);
+
+/* SentencePiece's rules in terms of the library, in files that are written here: U+FFFD by itself,
+ * which for the library, whose texts are UTF-8, changes nothing, and says here what becomes of a
+ * text that is not; and spaces at the ends, behind also marks, by nothing, where Strip would take
+ * white space of any kind. */
+#define TFN__REPLACED_BROKEN "\xef\xbf\xbd"
+#define TFN__REPLACED_ENDS   "(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])"
+enum { TFN__REGEXES = 6 };
+typedef struct tfn__regex { tfn_split split; char regex[144]; } tfn__regex;
+extern SHARED const tfn__regex tfn__regexes[TFN__REGEXES];
+extern SHARED const char tfn__base64_digits[];
+SHARED bool tfn__are_piece_steps(int32_t steps, tfn_split split);
+SHARED void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s);
+SHARED void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v);
+SHARED void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v);
+SHARED void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k);
+#endif
+#endif /* TFN__TOKENIZER_JSON_H */

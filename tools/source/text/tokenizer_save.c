@@ -1,0 +1,741 @@
+#include "tokenizer_save.h"
+#include "../ground/ground.h"
+#include "json.h"
+#include "unicode.h"
+#include "pieces.h"
+#include "vocabulary.h"
+#include "merging.h"
+#include "tokenizer_json.h"
+#include "tokenize.h"
+
+/* Saves tokenizers, as a blob of our own and as tokenizer.json. */
+
+#if !defined TFNORM_NO_TOKENIZERS
+
+/* -- saving ---------------------------------------------------------------------------------- */
+
+/* What tfn__read_number reads: the highest bit says that more follow. */
+static void tfn__put_number(tfn__text *t, size_t n)
+{
+    for (; n > 127; n >>= 7) tfn__put_byte(t, n | 128);
+    tfn__put_byte(t, n);
+}
+
+TFN__RARE
+
+/* What tfn__blob_marks reads: the rules of tokenizer.json, and of the tokens that have marks, few
+ * in most vocabularies, which ones. */
+static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
+{
+    size_t marks = 0;
+    tfn__put_number(t, (size_t)k->split);
+    tfn__put_number(t, (size_t)(k->prefix_space * TFN__PREFIX_SPACE
+                                + k->whole * TFN__WHOLE_PIECES
+                                + (k->normalizer == TFN_NORMALIZER_NFC) * TFN__NORMALIZED
+                                + k->fallback * TFN__FALLBACK + k->fuse * TFN__FUSE
+                                + k->scored * TFN__SCORED + k->single * TFN__SINGLE
+                                + k->apart * TFN__SET_APART));
+    tfn__put_number(t, (size_t)k->begins);
+    tfn__put_number(t, (size_t)k->ends);
+    if (k->apart) tfn__put_number(t, (size_t)(k->tokens - k->vocab));
+    for (int32_t i = 0; i < k->begins + k->ends; i++) tfn__put_number(t, (size_t)k->frame[i]);
+    for (int32_t id = 0; id < k->vocab; id++) marks += (k->flags[id] & TFN__MARKS) != 0;
+    tfn__put_number(t, marks);
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (!(k->flags[id] & TFN__MARKS)) continue;
+        tfn__put_number(t, (size_t)id);
+        tfn__put_number(t, k->flags[id] & TFN__MARKS);
+    }
+}
+
+/* What tfn__blob_steps reads. */
+static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
+{
+    tfn__put_number(t, (size_t)k->normalizer);
+    tfn__put_number(t, (size_t)k->decoder);
+    tfn__put_number(t, (size_t)k->most_chars);
+    tfn__put_number(t, (size_t)(k->special[TFN_SPECIAL_UNK] + 1));
+    tfn__put_bytes(t, k->inside, tfn__length(k->inside) + 1);
+}
+
+/* What tfn__blob_scores reads. */
+static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
+{
+    if (k->scored) for (int32_t id = 0; id < k->tokens; id++) {
+        uint64_t bits;
+        TFNORM_MEMCPY(&bits, &k->score[id], sizeof bits);
+        for (int i = 0; i < 8; i++) tfn__put_byte(t, (size_t)(bits >> 8*i & 255));
+    }
+    tfn__put_number(t, (size_t)k->map_bytes);
+    tfn__put_bytes(t, k->map, (size_t)k->map_bytes);
+}
+TFN__RARE_END
+
+/* The sum at the end is over what was stored; if that is not all, nobody will read it. */
+TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
+{
+    tfn__text t = tfn__text_in(blob, capacity);
+    uint32_t sum = 0;
+    int form;
+    if (!tfn__usable(k)) return 0;
+    form = tfn__blob_form(k->marked, k->kind);
+    tfn__put_bytes(&t, tfn__magic[form], sizeof *tfn__magic);
+    tfn__put_number(&t, (size_t)k->kind);
+    tfn__put_number(&t, (size_t)k->tokens);
+    tfn__put_number(&t, (size_t)k->merges);
+    for (int32_t id = 0; id < k->tokens; id++) {
+        const size_t n = tfn__token_bytes(k, id);
+        tfn__put_number(&t, 2*n + (k->flags[id] & TFN__RAW));
+        tfn__put_bytes(&t, k->text + k->start[id], n);
+    }
+    for (int32_t i = 0; i < 3 * k->merges; i++) tfn__put_number(&t, (size_t)k->merge[i]);
+    if (k->marked) tfn__put_marks(&t, k);
+    if (form == 2) tfn__put_steps(&t, k);
+    if (form == 2) tfn__put_scores(&t, k);
+    if (t.used <= t.size) sum = tfn__hash((const uint8_t *)t.buf, t.used);
+    for (int i = 0; i < TFN__SUM_BYTES; i++) tfn__put_byte(&t, sum >> 8*i);
+    return t.used;
+}
+
+/* A token in JSON: its bytes as the characters that show them, or if it is raw as it is. */
+static void tfn__put_token(tfn__text *t, const tfn_tokenizer *k, int32_t id)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    const bool plain = k->flags[id] & TFN__RAW || k->kind > TFN_TOKENIZER_WORDS;
+    for (size_t at = 0; at < n;) {
+        int32_t c = tfn__shown(s[at]);
+        size_t bytes = 1;
+        if (plain) bytes = tfn__utf8(s + at, n - at, &c);
+        tfn__put_json(t, c);
+        at += bytes;
+    }
+}
+
+TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, size_t capacity)
+{
+    tfn__text t = tfn__text_in(text, capacity);
+    if (!tfn__usable(k)) return 0;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (id == 0) tfn__put(&t, "{\"");
+        else         tfn__put(&t, ", \"");
+        tfn__put_token(&t, k, id);
+        tfn__put_int(&t, "\": ", id, NULL);
+    }
+    tfn__put(&t, "}");
+    return t.used;
+}
+
+/* A token in merges.txt. */
+static void tfn__put_shown(tfn__text *t, const tfn_tokenizer *k, int32_t id)
+{
+    for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
+        tfn__put_code(t, tfn__shown(k->text[at]));
+}
+
+TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, size_t capacity)
+{
+    tfn__text t = tfn__text_in(text, capacity);
+    if (!tfn__usable(k)) return 0;
+    tfn__put(&t, "#version: 0.2\n");
+    for (int32_t i = 0; i < k->merges; i++) {
+        tfn__put_shown(&t, k, k->merge[3*i]);
+        tfn__put(&t, " ");
+        tfn__put_shown(&t, k, k->merge[3*i + 1]);
+        tfn__put(&t, "\n");
+    }
+    return t.used;
+}
+
+#ifndef TFNORM_NO_IMPORT
+TFN__RARE
+/* -- saving: tokenizer.json ------------------------------------------------------------------ */
+
+/* What tfn__json_source reads, said again: see there for the members. Added tokens at the end of
+ * the ids, which no piece is encoded as, stand behind the vocabulary and not in it: its strings
+ * show bytes, theirs are what they are. Of characters the unknown one stands in it in any case. */
+static int32_t tfn__listed(const tfn_tokenizer *k)
+{
+    const int behind = TFN__RAW | TFN__ADDED;
+    int32_t least = 0;
+    int32_t count = k->vocab;
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) least = k->special[TFN_SPECIAL_UNK] + 1;
+    while (count > least) {
+        if ((k->flags[count - 1] & behind) != behind) break;
+        count--;
+    }
+    return count;
+}
+
+/* The text of a token inside a string; what is no UTF-8, and no added token, becomes U+FFFD. */
+SHARED void tfn__put_content(tfn__text *t, const tfn_tokenizer *k, int32_t id)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    for (size_t at = 0; at < n;) {
+        int32_t c;
+        at += tfn__utf8(s + at, n - at, &c);
+        if (c < 0) c = 0xfffd;
+        tfn__put_json(t, c);
+    }
+}
+
+/* "NAME": true */
+static void tfn__put_truth(tfn__text *t, const char *name, bool truth)
+{
+    const char *value = "false";
+    if (truth) value = "true";
+    tfn__put_texts(t, name, value, NULL);
+}
+
+static void tfn__put_added(tfn__text *t, const tfn_tokenizer *k)
+{
+    static const struct { char name[20]; int flag; } marks[] = {
+        { "\",\"lstrip\":", TFN__STRIP_LEFT }, { ",\"rstrip\":", TFN__STRIP_RIGHT },
+        { ",\"normalized\":", TFN__LATE }, { ",\"special\":", TFN__SPECIAL }
+    };
+    const char *between = "";
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (!(k->flags[id] & TFN__ADDED)) continue;
+        tfn__put(t, between);
+        tfn__put_int(t, "{\"id\":", id, ",\"single_word\":false,\"content\":\"");
+        tfn__put_content(t, k, id);
+        for (int i = 0; i < 4; i++)
+            tfn__put_truth(t, marks[i].name, (k->flags[id] & marks[i].flag) != 0);
+        tfn__put(t, "}");
+        between = ",";
+    }
+}
+
+/* One part of a Sequence, with a comma in front of all but the first. */
+static void tfn__put_part(tfn__text *t, bool *more, const char *part)
+{
+    if (*more) tfn__put(t, ",");
+    tfn__put(t, part);
+    *more = true;
+}
+
+/* What tfn__base64 reads: six bits a character, of three bytes four, and "=" for those that the
+ * last three lack. */
+static void tfn__put_base64(tfn__text *t, const uint8_t *s, size_t n)
+{
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t bits = (uint32_t)s[i] << 16;
+        if (i + 1 < n) bits |= (uint32_t)s[i + 1] << 8;
+        if (i + 2 < n) bits |= s[i + 2];
+        for (size_t j = 0; j < 4; j++) {
+            if (i + j > n) tfn__put(t, "=");
+            else tfn__put_code(t, tfn__base64_digits[bits >> (18 - 6*j) & 63]);
+        }
+    }
+}
+
+/* Whether marks for spaces come from Metaspace and not from a normalizer: it alone puts one in
+ * front only where there is none, and cuts. */
+static bool tfn__has_metaspace(const tfn_tokenizer *k)
+{
+    return k->normalizer & TFN_NORMALIZER_NEEDED || k->split == TFN_SPLIT_MARKS;
+}
+
+/* The steps of characters, in their order. Those of WORDS say WhitespaceSplit and Metaspace. Of
+ * T5's spiece.model, with marks shown as "_":
+ *
+ *     Replace     U+FFFD by U+FFFD     what is no UTF-8 becomes that
+ *     Precompiled                      the table of replacements
+ *     Replace     " +" at the begin, "[ _]+" at the end, by nothing
+ *     Replace     " {2,}" by " "       one space for several
+ *     Prepend     "_"
+ *     Replace     " " by "_"
+ */
+static void tfn__put_piece_steps(tfn__text *t, const tfn_tokenizer *k)
+{
+    const int32_t steps = k->normalizer;
+    const bool words = (steps & TFN_NORMALIZER_WORDS) != 0;
+    const bool ends = steps & (TFN_NORMALIZER_LEFT | TFN_NORMALIZER_RIGHT) && !words;
+    bool more = false;
+    tfn__put(t, "{\"type\":\"Sequence\",\"normalizers\":[");
+    if (steps & TFN_NORMALIZER_UTF8)
+        tfn__put_part(t, &more, "{\"type\":\"Replace\",\"pattern\":{\"String\":\""
+                      TFN__REPLACED_BROKEN "\"},\"content\":\"" TFN__REPLACED_BROKEN "\"}");
+    if (steps & TFN_NORMALIZER_CHARSMAP) {
+        tfn__put_part(t, &more, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
+        tfn__put_base64(t, k->map, (size_t)k->map_bytes);
+        tfn__put(t, "\"}");
+    }
+    if (ends && steps & TFN_NORMALIZER_UTF8)
+        tfn__put_part(t, &more, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\""
+                      TFN__REPLACED_ENDS "\"},\"content\":\"\"}");
+    else if (ends) {
+        tfn__put_part(t, &more, "{\"type\":\"Strip\"");
+        tfn__put_truth(t, ",\"strip_left\":", (steps & TFN_NORMALIZER_LEFT) != 0);
+        tfn__put_truth(t, ",\"strip_right\":", (steps & TFN_NORMALIZER_RIGHT) != 0);
+        tfn__put(t, "}");
+    }
+    if (steps & TFN_NORMALIZER_COLLAPSE && !words)
+        tfn__put_part(t, &more, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},"
+                      "\"content\":\" \"}");
+    if (steps & TFN_NORMALIZER_PREFIX && !(steps & TFN_NORMALIZER_NEEDED))
+        tfn__put_part(t, &more, "{\"type\":\"Prepend\",\"prepend\":\"\xe2\x96\x81\"}");
+    if (steps & TFN_NORMALIZER_MARKS && !tfn__has_metaspace(k))
+        tfn__put_part(t, &more, "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
+                      "\"content\":\"\xe2\x96\x81\"}");
+    tfn__put(t, "]}");
+}
+
+/* What cuts them: nothing, or Metaspace. */
+static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
+{
+    static const char first[] = "first";    /* as a literal one with the name of an operation, by
+                                             * which a linker would keep all literals from here */
+    const bool words = (k->normalizer & TFN_NORMALIZER_WORDS) != 0;
+    const char *scheme = "never";
+    if (!tfn__has_metaspace(k)) {
+        tfn__put(t, "null");
+        return;
+    }
+    if (k->normalizer & TFN_NORMALIZER_NEEDED) scheme = "always";
+    if (k->normalizer & TFN_NORMALIZER_FIRST)  scheme = first;
+    if (words)
+        tfn__put(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},");
+    tfn__put_texts(t, "{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\","
+                      "\"prepend_scheme\":\"", scheme, "\"");
+    tfn__put_truth(t, ",\"split\":", k->split == TFN_SPLIT_MARKS);
+    tfn__put(t, "}");
+    if (words) tfn__put(t, "]}");
+}
+
+/* Marks to spaces, bytes together to characters, all to one text, and nothing for what a normalizer
+ * put in front. */
+static void tfn__put_piece_decoder(tfn__text *t, const tfn_tokenizer *k)
+{
+    if (k->decoder & TFN_DECODER_STRIP_TOKEN)
+        tfn__put(t, "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Metaspace\","
+                    "\"replacement\":\"\xe2\x96\x81\",\"prepend_scheme\":\"always\"}");
+    else
+        tfn__put(t, "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":"
+                    "{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"}");
+    if (k->fallback) tfn__put(t, ",{\"type\":\"ByteFallback\"}");
+    tfn__put(t, ",{\"type\":\"Fuse\"}");
+    if (k->decoder & TFN_DECODER_STRIP) {
+        int32_t most = 1;
+        if (k->decoder & TFN_DECODER_STRIP_ALL) most = INT32_MAX;
+        tfn__put_int(t, ",{\"type\":\"Strip\",\"content\":\" \",\"start\":", most,
+                     ",\"stop\":0}");
+    }
+    tfn__put(t, "]}");
+}
+
+/* One part for all steps: they are those of one model or of the other. */
+static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
+{
+    static const struct { char name[28]; int flag; } steps[] = {
+        { ",\"clean_text\":", TFN_NORMALIZER_CLEAN },
+        { ",\"handle_chinese_chars\":", TFN_NORMALIZER_CHINESE },
+        { ",\"strip_accents\":", TFN_NORMALIZER_ACCENTS },
+        { ",\"lowercase\":", TFN_NORMALIZER_LOWERCASE }
+    };
+    if (k->normalizer == TFN_NORMALIZER_NFC || !k->normalizer) {
+        if (k->normalizer) tfn__put(t, "{\"type\":\"NFC\"}");
+        else               tfn__put(t, "null");
+        return;
+    }
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
+        tfn__put_piece_steps(t, k);
+        return;
+    }
+    tfn__put(t, "{\"type\":\"BertNormalizer\"");
+    for (int i = 0; i < 4; i++)
+        tfn__put_truth(t, steps[i].name, (k->normalizer & steps[i].flag) != 0);
+    tfn__put(t, "}");
+}
+
+/* GPT-2's rules are those of ByteLevel itself; others are an expression in front of it. */
+static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
+{
+    const bool own = k->split == TFN_SPLIT_GPT2;
+    const char *regex = "";
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
+        tfn__put_metaspace(t, k);
+        return;
+    }
+    if (k->split == TFN_SPLIT_BERT) {
+        tfn__put(t, "{\"type\":\"BertPreTokenizer\"}");
+        return;
+    }
+    for (size_t i = TFN__REGEXES; i-- > 0;)
+        if (tfn__regexes[i].split == k->split) regex = tfn__regexes[i].regex;
+    if (!own) {
+        tfn__put(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
+                    "{\"Regex\":\"");
+        for (; *regex; regex++) {
+            if (*regex == '\\') tfn__put(t, "\\");
+            tfn__put_bytes(t, regex, 1);
+        }
+        tfn__put(t, "\"},\"behavior\":\"Isolated\",\"invert\":false},");
+    }
+    tfn__put(t, "{\"type\":\"ByteLevel\",\"trim_offsets\":true");
+    tfn__put_truth(t, ",\"add_prefix_space\":", k->prefix_space);
+    tfn__put_truth(t, ",\"use_regex\":", own);
+    tfn__put(t, "}");
+    if (!own) tfn__put(t, "]}");
+}
+
+/* {"SpecialToken":{"id":"<s>","type_id":0}} for each that a text begins with, or ends with, and a
+ * comma between it and the text. */
+static void tfn__put_frame(tfn__text *t, const tfn_tokenizer *k, bool ends, int type)
+{
+    const int32_t first = k->begins * ends;
+    const int32_t last = k->begins + k->ends * ends;
+    for (int32_t i = first; i < last; i++) {
+        if (ends) tfn__put(t, ",");
+        tfn__put(t, "{\"SpecialToken\":{\"id\":\"");
+        tfn__put_content(t, k, k->frame[i]);
+        tfn__put_int(t, "\",\"type_id\":", type, "}}");
+        if (!ends) tfn__put(t, ",");
+    }
+}
+
+/* One text, A, or two, A and B, each in its frame, of which the second begins only where the first
+ * has no end: [CLS] A [SEP] B [SEP], but <s> A <s> B. */
+static void tfn__put_template(tfn__text *t, const tfn_tokenizer *k, const char *texts)
+{
+    for (int type = 0; texts[type]; type++) {
+        if (type) tfn__put(t, ",");
+        if (!type || !k->ends) tfn__put_frame(t, k, false, type);
+        tfn__put(t, "{\"Sequence\":{\"id\":\"");
+        tfn__put_bytes(t, texts + type, 1);
+        tfn__put_int(t, "\",\"type_id\":", type, "}}");
+        tfn__put_frame(t, k, true, type);
+    }
+}
+
+/* What stands around the ids, and the tokens that stand there, each once. */
+static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
+{
+    const char *between = "";
+    tfn__put(t, "{\"type\":\"TemplateProcessing\",\"single\":[");
+    tfn__put_template(t, k, "A");
+    tfn__put(t, "],\"pair\":[");
+    tfn__put_template(t, k, "AB");
+    tfn__put(t, "],\"special_tokens\":{");
+    for (int32_t i = 0; i < k->begins + k->ends; i++) {
+        int32_t first = 0;
+        while (k->frame[first] != k->frame[i]) first++;
+        if (first < i) continue;
+        for (int j = 0; j < 3; j++) {
+            static const char *const before[] = { "\"", "\":{\"id\":\"", "\",\"tokens\":[\"" };
+            if (j == 0) tfn__put(t, between);
+            tfn__put(t, before[j]);
+            tfn__put_content(t, k, k->frame[i]);
+        }
+        tfn__put_int(t, "\"],\"ids\":[", k->frame[i], "]}");
+        between = ",";
+    }
+    tfn__put(t, "}}");
+}
+
+/* A score with all its digits: those of a float end, and each is exact. */
+static void tfn__put_score(tfn__text *t, double x)
+{
+    int64_t whole;
+    if (x < 0) tfn__put(t, "-");
+    if (x < 0) x = -x;
+    whole = (int64_t)x;
+    x -= (double)whole;
+    tfn__put_int(t, NULL, whole, ".");
+    for (int i = 0; i < 64; i++) {
+        const int64_t digit = (int64_t)(10*x);
+        tfn__put_int(t, NULL, digit, NULL);
+        x = 10*x - (double)digit;
+        if (!(x > 0)) break;
+    }
+}
+
+/* Unigram: ["a", -3.5] for each. What SentencePiece finds in no text has a score that changes
+ * nothing here, where the lowest of all makes that of the unknown. */
+static void tfn__put_scored(tfn__text *t, const tfn_tokenizer *k, int32_t listed)
+{
+    for (int32_t id = 0; id < listed; id++) {
+        double score = k->score[id];
+        if (k->single && k->flags[id] & TFN__RAW && score < k->least) score = k->least;
+        if (id) tfn__put(t, ",");
+        tfn__put(t, "[\"");
+        tfn__put_token(t, k, id);
+        tfn__put(t, "\",");
+        tfn__put_score(t, score);
+        tfn__put(t, "]");
+    }
+}
+
+/* Others: "a": 17 for each. */
+static void tfn__put_listed(tfn__text *t, const tfn_tokenizer *k, int32_t listed)
+{
+    for (int32_t id = 0; id < listed; id++) {
+        if (id) tfn__put(t, ",");
+        tfn__put(t, "\"");
+        tfn__put_token(t, k, id);
+        tfn__put_int(t, "\":", id, NULL);
+    }
+}
+
+/* Where scores say what is merged: the next place behind byte `at` of a token at which it falls
+ * into two that are tokens, and these; 0: none. */
+static size_t tfn__next_halves(const tfn_tokenizer *k, int32_t id, size_t at, int32_t *halves)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    int32_t c;
+    if (k->flags[id] & TFN__RAW) return 0;
+    for (at += tfn__utf8(s + at, n - at, &c); at < n; at += tfn__utf8(s + at, n - at, &c)) {
+        halves[0] = tfn__token_id(k, s, at);
+        halves[1] = tfn__token_id(k, s + at, n - at);
+        if (halves[0] >= 0 && halves[1] >= 0) return at;
+    }
+    return 0;
+}
+
+/* A merge: "a b", or if some token has a space ["a", "b"]. */
+static void tfn__put_merge(tfn__text *t, const tfn_tokenizer *k, const int32_t *halves, bool pair,
+                           bool first)
+{
+    static const char open[2][4] = { "\"", "[\"" };
+    static const char middle[2][4] = { " ", "\",\"" };
+    static const char close[2][4] = { "\"", "\"]" };
+    if (!first) tfn__put(t, ",");
+    tfn__put(t, open[pair]);
+    tfn__put_token(t, k, halves[0]);
+    tfn__put(t, middle[pair]);
+    tfn__put_token(t, k, halves[1]);
+    tfn__put(t, close[pair]);
+}
+
+/* The merges as they are; or those that scores stand for, of the token of the best score first. */
+static void tfn__put_merges(tfn__text *t, const tfn_tokenizer *k)
+{
+    bool pair = false;
+    bool first = true;
+    int32_t halves[2];
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (k->kind == TFN_TOKENIZER_BPE || k->flags[id] & TFN__RAW) continue;
+        for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
+            if (k->text[at] == ' ') pair = true;
+    }
+    tfn__put(t, ",\"merges\":[");
+    if (!k->scored) for (int32_t i = 0; i < k->merges; i++) {
+        tfn__put_merge(t, k, k->merge + 3*i, pair, first);
+        first = false;
+    }
+    if (k->scored) for (int32_t i = 0; i < k->vocab; i++) {
+        const int32_t id = k->order[i];
+        size_t at = tfn__next_halves(k, id, 0, halves);
+        for (; at; at = tfn__next_halves(k, id, at, halves)) {
+            tfn__put_merge(t, k, halves, pair, first);
+            first = false;
+        }
+    }
+    tfn__put(t, "]");
+}
+
+/* "unk_token": the token of what is unknown; null: none, as of byte-level BPE. */
+static void tfn__put_unknown_token(tfn__text *t, const tfn_tokenizer *k)
+{
+    const int32_t id = k->special[TFN_SPECIAL_UNK];
+    if (k->kind == TFN_TOKENIZER_BPE || (id < 0 && k->kind != TFN_TOKENIZER_WORDPIECE)) {
+        tfn__put(t, ",\"unk_token\":null");
+        return;
+    }
+    tfn__put(t, ",\"unk_token\":\"");
+    if (id >= 0) tfn__put_content(t, k, id);
+    tfn__put(t, "\"");
+}
+
+/* What a model says in front of its tokens. */
+static void tfn__put_model_head(tfn__text *t, const tfn_tokenizer *k)
+{
+    const bool bytes = k->kind == TFN_TOKENIZER_BPE;
+    if (k->kind == TFN_TOKENIZER_UNIGRAM) {
+        const int32_t unknown = k->special[TFN_SPECIAL_UNK];
+        if (unknown >= 0) tfn__put_int(t, "{\"type\":\"Unigram\",\"unk_id\":", unknown, NULL);
+        else              tfn__put(t, "{\"type\":\"Unigram\",\"unk_id\":null");
+        tfn__put_truth(t, ",\"byte_fallback\":", k->fallback);
+    } else if (k->kind == TFN_TOKENIZER_WORDPIECE) {
+        tfn__put_texts(t, "{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"", k->inside,
+                       "\"");
+        tfn__put_unknown_token(t, k);
+        tfn__put_int(t, ",\"max_input_chars_per_word\":", k->most_chars, NULL);
+    } else {
+        tfn__put(t, "{\"type\":\"BPE\",\"dropout\":null");
+        tfn__put_unknown_token(t, k);
+        tfn__put(t, ",\"continuing_subword_prefix\":");
+        if (bytes) tfn__put(t, "\"\",\"end_of_word_suffix\":\"\"");
+        else       tfn__put(t, "null,\"end_of_word_suffix\":null");
+        tfn__put_truth(t, ",\"fuse_unk\":", !bytes && k->fuse);
+        tfn__put_truth(t, ",\"byte_fallback\":", !bytes && k->fallback);
+        tfn__put_truth(t, ",\"ignore_merges\":", k->whole);
+    }
+}
+
+/* That, tokens, and merges. */
+static void tfn__put_model(tfn__text *t, const tfn_tokenizer *k)
+{
+    const int32_t listed = tfn__listed(k);
+    const bool merged = k->kind == TFN_TOKENIZER_BPE || k->kind == TFN_TOKENIZER_CHARACTER_BPE;
+    tfn__put_model_head(t, k);
+    if (k->kind == TFN_TOKENIZER_UNIGRAM) {
+        tfn__put(t, ",\"vocab\":[");
+        tfn__put_scored(t, k, listed);
+        tfn__put(t, "]");
+    } else {
+        tfn__put(t, ",\"vocab\":{");
+        tfn__put_listed(t, k, listed);
+        tfn__put(t, "}");
+    }
+    if (merged) tfn__put_merges(t, k);
+    tfn__put(t, "}");
+}
+
+/* -- what tokenizer.json can say -- */
+
+/* Whether merges say the same as the scores of SentencePiece's BPE, which merges any two neighbours
+ * that make a token, characters that are none too, and of equal scores what stands in front. */
+static bool tfn__are_merges(const tfn_tokenizer *k)
+{
+    int32_t last = -1;
+    for (int32_t i = 0; i < k->vocab; i++) {
+        const int32_t id = k->order[i];
+        const uint8_t *s = k->text + k->start[id];
+        const size_t n = tfn__token_bytes(k, id);
+        int32_t halves[2];
+        size_t bytes = 0;
+        if (k->flags[id] & TFN__RAW) continue;
+        for (size_t at = 0; at < n; at += bytes) {
+            int32_t c;
+            bytes = tfn__utf8(s + at, n - at, &c);
+            if (tfn__token_id(k, s + at, bytes) >= 0) continue;
+            if (tfn__added_at(k, s + at, bytes, 1) < 0) return false;
+        }
+        if (!tfn__next_halves(k, id, 0, halves)) continue;
+        if (last >= 0 && k->rank[id] == k->rank[last]) return false;
+        last = id;
+    }
+    return last >= 0;
+}
+
+/* Whether a token is one to the library, too: known by its text alone, and found or not found in a
+ * text by the same rules. `listed` is tfn__listed. */
+static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
+{
+    const int32_t flags = k->flags[id];
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    const int32_t byte = tfn__byte_token(s, n);
+    const bool bpe = k->kind == TFN_TOKENIZER_CHARACTER_BPE;
+    if (n >= 6 && k->decoder & TFN_DECODER_STRIP_ALL && tfn__same(s, tfn__mark, 3)
+        && tfn__same(s + 3, tfn__mark, 3)) return false;    /* loses one mark here, there both */
+    if (!bpe && k->scored && !(k->score[id] * k->score[id] < 1e30)) return false;
+    if (!(flags & TFN__RAW)) return true;
+    if (tfn__token_id(k, s, n) >= 0) return false;
+    if (!(flags & TFN__ADDED))
+        return bpe && byte >= 0 && k->byte_id[byte] == id;
+    if (flags & TFN__SPECIAL || id >= listed) return true;
+    if (!bpe) return false;
+    for (size_t i = 0; i < n; i++)
+        if (s[i] == ' ') return false;
+    return true;
+}
+
+/* Whether the parts can say what BPE of characters or Unigram do: the steps of the normalizer, the
+ * table, the steps of the decoder, then what of SentencePiece the library lacks. A tokenizer that
+ * was read from tokenizer.json passes, but what a blob says may be any. */
+static bool tfn__are_pieces_published(const tfn_tokenizer *k)
+{
+    const int32_t steps = k->normalizer;
+    const int32_t own = TFN_NORMALIZER_UTF8 | TFN_NORMALIZER_MARKS;
+    const int32_t words = TFN_NORMALIZER_WORDS | TFN_NORMALIZER_LEFT | TFN_NORMALIZER_RIGHT
+                          | TFN_NORMALIZER_COLLAPSE | TFN_NORMALIZER_NEEDED;
+    const int32_t before[][2] = {               /* the first wants the second */
+        { TFN_NORMALIZER_WORDS, words }, { TFN_NORMALIZER_FIRST, TFN_NORMALIZER_NEEDED },
+        { TFN_NORMALIZER_NEEDED, TFN_NORMALIZER_PREFIX }
+    };
+    const bool bpe = k->kind == TFN_TOKENIZER_CHARACTER_BPE;
+    if (!tfn__are_piece_steps(steps, k->split) || k->split < TFN_SPLIT_MARKS) return false;
+    for (int i = 0; i < 3; i++)
+        if (steps & before[i][0] && (steps & before[i][1]) != before[i][1]) return false;
+    if (steps & TFN_NORMALIZER_WORDS
+        && steps & (TFN_NORMALIZER_FIRST | TFN_NORMALIZER_UTF8)) return false;
+    if (steps & TFN_NORMALIZER_UTF8
+        && !(steps & TFN_NORMALIZER_LEFT) != !(steps & TFN_NORMALIZER_RIGHT)) return false;
+    if (tfn__has_metaspace(k) && !(steps & TFN_NORMALIZER_MARKS)) return false;
+    if (!(steps & TFN_NORMALIZER_CHARSMAP) != !k->map) return false;
+    if (!(k->decoder & TFN_DECODER_MARKS) || k->decoder & TFN_DECODER_JOIN) return false;
+    if (k->decoder & TFN_DECODER_STRIP_ALL && !(k->decoder & TFN_DECODER_STRIP)) return false;
+    if (k->apart || k->prefix_space || (!bpe && (!k->fuse || k->whole))) return false;
+    if (tfn__keeps_some(k) && (!bpe || steps & ~own)) return false;
+    if (!bpe && k->single && (k->fallback || k->least > 0)) return false;
+    if (bpe && k->scored && !tfn__are_merges(k)) return false;
+    return !bpe || k->scored || k->merges;
+}
+
+/* What the reader asks for: that what gives no text is an added token, which no piece is encoded
+ * as; of byte-level BPE that all bytes are tokens, and some two of them make a third; of
+ * WordPiece that its decoder joins, and its mark is a string as it stands. */
+static bool tfn__is_published(const tfn_tokenizer *k)
+{
+    const int32_t special = TFN__SPECIAL | TFN__ADDED | TFN__RAW;
+    int32_t listed;
+    if (!tfn__usable(k)) return false;
+    listed = tfn__listed(k);
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (k->flags[id] & TFN__SPECIAL && (k->flags[id] & special) != special) return false;
+        if (k->flags[id] & TFN__ADDED
+            && !tfn__is_utf8(k->text + k->start[id], tfn__token_bytes(k, id))) return false;
+        if (k->kind > TFN_TOKENIZER_WORDS && !tfn__is_said(k, id, listed)) return false;
+    }
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) return tfn__are_pieces_published(k);
+    if (k->kind == TFN_TOKENIZER_WORDPIECE) {
+        for (const char *s = k->inside; *s; s++)
+            if (*s < ' ' || *s == '"' || *s == '\\') return false;
+        return k->split == TFN_SPLIT_BERT && !k->prefix_space && (k->decoder & TFN_DECODER_JOIN)
+               && k->normalizer < TFN_NORMALIZER_NFC;
+    }
+    if (k->kind != TFN_TOKENIZER_BPE || !k->merges) return false;
+    if (k->prefix_space && (k->split != TFN_SPLIT_GPT2 || k->whole)) return false;
+    for (int i = 0; i < 256; i++)
+        if (k->byte_id[i] < 0) return false;
+    return !k->normalizer || k->normalizer == TFN_NORMALIZER_NFC;
+}
+
+TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, size_t capacity)
+{
+    static const char byte_level[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
+                                     "\"trim_offsets\":true,\"use_regex\":true}";
+    tfn__text t = tfn__text_in(text, capacity);
+    if (!tfn__is_published(k)) return 0;
+    tfn__put(&t, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
+    tfn__put_added(&t, k);
+    tfn__put(&t, "],\"normalizer\":");
+    tfn__put_normalizer(&t, k);
+    tfn__put(&t, ",\"pre_tokenizer\":");
+    tfn__put_pre_tokenizer(&t, k);
+    tfn__put(&t, ",\"post_processor\":");
+    if (k->begins + k->ends)                tfn__put_post_processor(&t, k);
+    else if (k->kind == TFN_TOKENIZER_BPE)  tfn__put(&t, byte_level);
+    else                                    tfn__put(&t, "null");
+    tfn__put(&t, ",\"decoder\":");
+    if (k->kind == TFN_TOKENIZER_BPE) {
+        tfn__put(&t, byte_level);
+    } else if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
+        tfn__put_piece_decoder(&t, k);
+    } else {
+        tfn__put_texts(&t, "{\"type\":\"WordPiece\",\"prefix\":\"", k->inside, "\"");
+        tfn__put_truth(&t, ",\"cleanup\":", (k->decoder & TFN_DECODER_TIDY) != 0);
+        tfn__put(&t, "}");
+    }
+    tfn__put(&t, ",\"model\":");
+    tfn__put_model(&t, k);
+    tfn__put(&t, "}\n");
+    return t.used;
+}
+TFN__RARE_END
+#endif
+#endif

@@ -1,0 +1,10 @@
+#ifndef TFN__TOKENIZER_SAVE_H
+#define TFN__TOKENIZER_SAVE_H
+#include "../ground/ground.h"
+#include "../ground/basics.h"
+
+#if !defined TFNORM_NO_TOKENIZERS
+
+SHARED void tfn__put_content(tfn__text *t, const tfn_tokenizer *k, int32_t id);
+#endif
+#endif /* TFN__TOKENIZER_SAVE_H */

@@ -1,0 +1,315 @@
+#include "vocabulary.h"
+#include "../ground/ground.h"
+#include "../ground/basics.h"
+#include "unicode.h"
+#include "pieces.h"
+
+#if !defined TFNORM_NO_TOKENIZERS
+/* What a tokenizer is made of: its tables, and how they are filled from a trainer or a blob. The
+ * sections behind this one fill them from files, and make ids of texts with them. */
+
+/* -- making a tokenizer ---------------------------------------------------------------------- */
+
+/* A tokenizer is a few tables in one block:
+ *
+ *   text, start          the bytes of all tokens one after the other: token id is text[start[id]]
+ *                        to text[start[id + 1] - 1]
+ *   slots                a hash table of those that text is encoded as
+ *   flags                of each token, see below
+ *   byte_id              the token of each byte, -1: none
+ *   merge, merge_slots   left, right and what they give, best first; a hash table of the pairs
+ *   added_ids            the tokens that a text is cut at before anything else, sorted
+ *   frame                what a model of tokenizer.json wants before and behind a text
+ *
+ * A source is gone through twice by one function, its pass: without a tokenizer it counts, so that
+ * the block can be laid out; with it, it stores. Nothing about a source is written twice. */
+
+/* An error if something was wrong where r read. */
+SHARED void tfn__check_reader(tfn_error *e, const tfn__reader *r, const char *text)
+{
+    if (!r->wanted || e->status != TFN_OK) return;
+    tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", text, r->wanted);
+    e->found = (int64_t)r->at;
+}
+
+/* What a source holds ends here, and must have been read to its end. */
+SHARED void tfn__end_vocab(tfn_error *e, tfn__reader *r, const char *text)
+{
+    if (r->at < r->size) tfn__want(r, "its end");
+    tfn__check_reader(e, r, text);
+}
+
+/* How long token id is. */
+SHARED size_t tfn__token_bytes(const tfn_tokenizer *k, int32_t id)
+{
+    return (size_t)(k->start[id + 1] - k->start[id]);
+}
+
+/* The id of a token that text can be encoded as, or -1. */
+SHARED int32_t tfn__token_id(const tfn_tokenizer *k, const uint8_t *s, size_t n)
+{
+    return *tfn__string_slot(k->slots, k->text, k->start, s, n) - 1;
+}
+
+/* Special tokens known by their names, such as <s> and [CLS]. Of several with one name the first in
+ * the vocabulary is the one that a text may be cut at. */
+static void tfn__mark_names(tfn_tokenizer *k)
+{
+    bool seen[TFN__SPECIAL_NAMES] = { false };
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const int row = tfn__special_row(k->text + k->start[id], tfn__token_bytes(k, id));
+        if (row < 0) continue;
+        k->flags[id] |= TFN__RAW | TFN__SPECIAL;
+        if (!seen[row]) k->flags[id] |= TFN__ADDED;
+        seen[row] = true;
+    }
+}
+
+/* Of several specials for one purpose the first in the vocabulary is the one that
+ * tfn_tokenizer.special names. */
+static void tfn__find_specials(tfn_tokenizer *k)
+{
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) k->special[i] = -1;
+    for (int32_t id = k->vocab; id-- > 0;) {
+        const int row = tfn__special_row(k->text + k->start[id], tfn__token_bytes(k, id));
+        if (row >= 0 && k->flags[id] & TFN__SPECIAL) k->special[tfn__specials[row].which] = id;
+    }
+    if (k->begins == 1) k->special[TFN_SPECIAL_BOS] = k->frame[0];
+    if (k->ends == 1) k->special[TFN_SPECIAL_EOS] = k->frame[k->begins];
+}
+
+/* Fill the table of strings and the ids of bytes, when all tokens are stored. Raw tokens are in no
+ * table: so text that reads like one is encoded as other tokens. */
+SHARED bool tfn__index_tokens(tfn_tokenizer *k)
+{
+    if (!k->marked) tfn__mark_names(k);
+    tfn__find_specials(k);
+    for (int32_t id = 0; id < k->tokens; id++) {
+        const uint8_t *s = k->text + k->start[id];
+        const size_t n = tfn__token_bytes(k, id);
+        int32_t *slot;
+        if (k->flags[id] & TFN__RAW) continue;
+        slot = tfn__string_slot(k->slots, k->text, k->start, s, n);
+        if (*slot || !n)
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
+                      "token %d is empty, or the same as token %d", id, *slot - 1);
+        *slot = id + 1;
+    }
+    for (int i = 0; i < 256; i++) {
+        const uint8_t byte = (uint8_t)i;
+        k->byte_id[i] = tfn__token_id(k, &byte, 1);
+        if (k->marked && k->kind == TFN_TOKENIZER_BPE && k->byte_id[i] < 0)
+            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
+                      "byte %d is no token; byte-level BPE wants all 256", i, 0);
+    }
+    return k->error.status == TFN_OK;
+}
+
+/* -- tokens in order ------------------------------------------------------------------------- */
+
+/* Whether token i comes before token j: by their bytes, a shorter one first. */
+static bool tfn__token_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_tokenizer *k = (const tfn_tokenizer *)x;
+    const uint8_t *a = k->text + k->start[i];
+    const uint8_t *b = k->text + k->start[j];
+    const size_t na = tfn__token_bytes(k, i);
+    const size_t nb = tfn__token_bytes(k, j);
+    for (size_t at = 0; at < na; at++) {
+        if (at == nb) return false;
+        if (a[at] != b[at]) return a[at] < b[at];
+    }
+    return na < nb;
+}
+
+SHARED tfn__search tfn__search_in(const int32_t *ids, int32_t low, int32_t high, size_t at)
+{
+    tfn__search x;
+    x.ids = ids;
+    x.low = low;
+    x.high = high;
+    x.at = at;
+    return x;
+}
+
+/* Of the ids from low to high - 1 the first whose next byte is not below `byte`. */
+static int32_t tfn__search_from(const tfn_tokenizer *k, const tfn__search *x, int32_t byte)
+{
+    const uint8_t *text = k->text + x->at;
+    int32_t low = x->low;
+    int32_t high = x->high;
+    while (low < high) {
+        const int32_t middle = (low + high) / 2;
+        if (text[k->start[x->ids[middle]]] < byte) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Go on by a byte; false: no token does. *id: the one that ends there, -1: none. The first byte of
+ * a search through all of k->order is looked up. */
+SHARED bool tfn__search_on(const tfn_tokenizer *k, tfn__search *x, uint8_t byte, int32_t *id)
+{
+    *id = -1;
+    if (x->at == 0 && x->ids == k->order) {
+        x->low = k->first[byte];
+        x->high = k->first[byte + 1];
+    } else {
+        x->low = tfn__search_from(k, x, byte);
+        x->high = tfn__search_from(k, x, byte + 1);
+    }
+    if (x->low == x->high) return false;
+    x->at++;
+    if (tfn__token_bytes(k, x->ids[x->low]) == x->at) *id = x->ids[x->low++];
+    return true;
+}
+
+/* WordPiece and Unigram: sort the tokens that words are made of, and find those that go on with
+ * one. A token that is nothing but the mark is none of them. */
+SHARED void tfn__index_order(tfn_tokenizer *k)
+{
+    tfn__search all, inside;
+    int32_t id;
+    if (!k->order || k->kind == TFN_TOKENIZER_CHARACTER_BPE) return;     /* sorted by scores */
+    for (id = 0; id < k->tokens; id++)
+        if (!(k->flags[id] & TFN__RAW)) k->order[k->sorted++] = id;
+    tfn__sort(k->order, k->sorted, tfn__token_before, k);
+    all = tfn__search_in(k->order, 0, k->sorted, 0);
+    for (int32_t byte = 0; byte <= 256; byte++) k->first[byte] = tfn__search_from(k, &all, byte);
+    inside = all;
+    for (const char *c = k->inside; *c; c++)
+        if (!tfn__search_on(k, &inside, (uint8_t)*c, &id)) break;
+    k->inner[0] = inside.low;
+    k->inner[1] = inside.high;
+}
+
+/* -- added tokens ---------------------------------------------------------------------------- */
+
+/* A text is cut at added tokens before it is cut into pieces: at the longest of those that begin
+ * first. It is done as the library "tokenizers" does it, so that of two that overlap the same one
+ * wins: in two rounds, at those that stand in a text as it is, then, in what lies between these,
+ * at those that stand in a normalized one ("late"), even if nothing is normalized. A special token
+ * that may not be in a text still hides others that overlap it. */
+
+/* The longest added token that the n bytes at s begin with, late or not; -1: none. */
+SHARED int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n, int late)
+{
+    tfn__search x = tfn__search_in(k->added_ids, 0, k->added, 0);
+    int32_t found = -1;
+    int32_t id;
+    while (x.at < n && tfn__search_on(k, &x, s[x.at], &id))
+        if (id >= 0 && late == ((k->flags[id] & TFN__LATE) != 0)) found = id;
+    return found;
+}
+
+/* Whether SentencePiece has tokens that its users defined: they stay as they are in a text. */
+SHARED bool tfn__keeps_some(const tfn_tokenizer *k)
+{
+    return k->single && k->cuts[1];
+}
+
+/* How many bytes of ASCII the n at s begin with that nothing replaces or keeps. One with something
+ * else than ASCII behind it does not count: an accent there may make another character of it. */
+static size_t tfn__plain_bytes(const tfn_tokenizer *k, const uint8_t *s, size_t n)
+{
+    const bool keeps = tfn__keeps_some(k);
+    for (size_t at = 0; at < n; at++) {
+        if (s[at] >= 0x80) return at - (at > 0);
+        if (tfn__has_byte(k->mapped, s[at])) return at;
+        if (keeps && tfn__has_byte(k->heads[1], s[at])) return at;
+    }
+    return n;
+}
+
+/* By the table of replacements, and with spaces in order. What is replaced is not read again. */
+static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint8_t *s, size_t n)
+{
+    const size_t trie = 4 + 4*(size_t)k->map_units;
+    for (size_t at = 0; at < n;) {
+        int32_t id = -1;
+        int32_t c;
+        size_t value = 0;
+        size_t read = 0;
+        size_t bytes = tfn__plain_bytes(k, s + at, n - at);
+        tfn__put_all_spaced(p, s + at, bytes);
+        at += bytes;
+        if (at == n) break;
+        bytes = 0;
+        if (tfn__keeps_some(k)) id = tfn__added_at(k, s + at, n - at, 1);
+        if (id < 0 && k->map)
+            bytes = tfn__map_match(k->map + 4, (size_t)k->map_units, s + at, n - at, &value, &read);
+        if (bytes && value < (size_t)k->map_bytes - trie) {
+            const char *text = (const char *)k->map + trie + value;
+            tfn__put_all_spaced(p, (const uint8_t *)text, tfn__length(text));
+        } else {
+            bytes = tfn__utf8(s + at, n - at, &c);
+            if (id >= 0) bytes = tfn__token_bytes(k, id);
+            tfn__put_all_spaced(p, s + at, bytes);
+        }
+        at += bytes;
+    }
+    return tfn__end_spaced(p);
+}
+
+/* A text of the n bytes at s after the steps of the normalizer: returns its bytes, and stores those
+ * that there is room for; without room it may return a few more. *same: it was so before. first: no
+ * added token is in front of it. */
+SHARED size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, bool *same,
+                             const uint8_t *s, size_t n, bool first)
+{
+    tfn__spacer p;
+    if (k->normalizer == TFN_NORMALIZER_NFC) return tfn__put_nfc(to, room, same, s, n);
+    *same = false;
+    if (k->normalizer < TFN_NORMALIZER_NFC)
+        return tfn__put_bert(to, room, s, n, k->normalizer);
+    p.to = tfn__text_in(to, room);
+    p.steps = k->normalizer;
+    p.spaces = p.ink = 0;
+    p.begun = false;
+    if (p.steps & TFN_NORMALIZER_FIRST && !first) p.steps &= ~TFN_NORMALIZER_PREFIX;
+    if (k->map || tfn__keeps_some(k)) return tfn__put_mapped(k, &p, s, n);
+    tfn__put_all_spaced(&p, s, n);
+    return tfn__end_spaced(&p);
+}
+
+/* Whether a normalized text never has the token that a file wants to find in one. The library
+ * "tokenizers" would look for what the normalizer makes of it, which is most often not meant: with
+ * a space in front, for example. So it is refused. */
+static bool tfn__is_changed(const tfn_tokenizer *k, int32_t id)
+{
+    uint8_t to[TFN__SHORT_TEXT];
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    bool same = true;
+    if (!k->normalizer || k->single) return false;      /* SentencePiece keeps them */
+    if (tfn__normalize(k, to, sizeof to, &same, s, n, true) != n || n > sizeof to) return true;
+    return !same && !tfn__same(to, s, n);
+}
+
+/* Sort them, and note with which bytes they begin: most of a text begins none, and is passed over
+ * at a byte's price. */
+SHARED bool tfn__index_added(tfn_tokenizer *k)
+{
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const uint8_t first = k->text[k->start[id]];
+        int late;
+        if (!(k->flags[id] & TFN__ADDED)) continue;
+        if (k->flags[id] & TFN__SPECIAL && k->kind >= TFN_TOKENIZER_CHARACTER_BPE)
+            k->flags[id] &= (uint8_t)~TFN__LATE;        /* else a space in front would hide it */
+        late = (k->flags[id] & TFN__LATE) != 0;
+        k->added_ids[k->added++] = id;
+        tfn__set_byte(k->heads[late], first);
+        if (late && tfn__is_changed(k, id))
+            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
+                      "added token %d is wanted in a normalized text, which never has it", id, 0);
+        if (!(k->flags[id] & TFN__SPECIAL)) k->cuts[late] = true;
+    }
+    tfn__sort(k->added_ids, k->added, tfn__token_before, k);
+    for (int32_t i = 1; i < k->added; i++)
+        if (!tfn__token_before(k, k->added_ids[i - 1], k->added_ids[i]))
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
+                      "added token %d is the same as token %d", k->added_ids[i - 1],
+                      k->added_ids[i]);
+    return k->error.status == TFN_OK;
+}
+#endif
