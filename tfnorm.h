@@ -1642,8 +1642,9 @@ typedef enum tfn_position_kind {
     TFN__POSITION_LIST(TFN__CHOICE_ENUM) TFN_POSITION_COUNT
 } tfn_position_kind;
 
-/* For texts longer than those trained on: the rates f of rotary positions, slower by a factor s.
- * `waves` are those of f within the texts trained on, rotary_context f/(2 pi). */
+/* Scaling of rotary positions for texts longer than the training texts: the rates f become slower
+ * by a factor s. `waves` is the number of periods of f in a training text, rotary_context f/(2 pi).
+ */
 #define TFN__ROTARY_SCALING_LIST(X)                                                               \
     X(TFN_ROTARY_SCALING_NONE, "none", "f", NULL)                                                 \
     X(TFN_ROTARY_SCALING_LINEAR, "linear", "f/s", "Chen et al. 2023")                             \
@@ -1653,7 +1654,7 @@ typedef enum tfn_rotary_scaling {
     TFN__ROTARY_SCALING_LIST(TFN__CHOICE_ENUM) TFN_ROTARY_SCALING_COUNT
 } tfn_rotary_scaling;
 
-/* Linear maps of attention that have a bias in a model whose maps have none. */
+/* Maps of attention that keep a bias in a model without biases (desc.no_bias). */
 #define TFN__ATTENTION_BIAS_LIST(X)                                                               \
     X(TFN_ATTENTION_BIAS_NONE, "none", "as other maps", NULL)                                     \
     X(TFN_ATTENTION_BIAS_QKV, "qkv", "queries, keys and values", "Qwen 2, 2024")                  \
@@ -1662,9 +1663,9 @@ typedef enum tfn_attention_bias {
     TFN__ATTENTION_BIAS_LIST(TFN__CHOICE_ENUM) TFN_ATTENTION_BIAS_COUNT
 } tfn_attention_bias;
 
-/* How frames become positions. Speech has a hundred frames a second, and two convolutions make a
- * fourth of them, each of which has heard seven. Patches of a picture, or the windows of a sensor
- * that the caller cuts, are positions already. */
+/* How frames become positions. Speech has about a hundred frames a second; two convolutions turn
+ * every four frames into one position, which depends on seven of them. Patches of a picture, or
+ * windows that the caller cuts from a sensor's signal, are positions already. */
 #define TFN__FRAME_MAP_LIST(X)                                                                    \
     X(TFN_FRAME_MAP_CONVOLUTIONS, "convolutions",                                                 \
       "two of kernel 3 and stride 2, each with a ReLU: n positions of 4 n + 3 frames",            \
@@ -1681,11 +1682,11 @@ typedef enum tfn_frame_map {
       NULL)                                                                                       \
     X(TFN_HEAD_POSITIONS, "positions", "one of `classes` for each position (encoder only)",       \
       "Devlin et al. 2018, figure 4d")                                                            \
-    X(TFN_HEAD_NUMBERS, "numbers", "so many `numbers`, from the first position (encoder only)",   \
+    X(TFN_HEAD_NUMBERS, "numbers", "`numbers` values, from the first position (encoder only)",    \
       NULL)
 typedef enum tfn_head { TFN__HEAD_LIST(TFN__CHOICE_ENUM) TFN_HEAD_COUNT } tfn_head;
 
-/* Label smoothing, over all V classes or over the V - 1 false ones: see cross_entropy_forward. */
+/* Label smoothing, over all V classes or over the V - 1 wrong ones: see cross_entropy_forward. */
 #define TFN__SMOOTHING_LIST(X)                                                                    \
     X(TFN_SMOOTHING_UNIFORM, "uniform", "(1-e) nll + e/V sum", "Szegedy et al. 2016")             \
     X(TFN_SMOOTHING_FAIRSEQ, "fairseq", "(1-e-e_i) nll + e_i sum, e_i = e/(V-1)", "fairseq")
@@ -1693,286 +1694,301 @@ typedef enum tfn_smoothing {
     TFN__SMOOTHING_LIST(TFN__CHOICE_ENUM) TFN_SMOOTHING_COUNT
 } tfn_smoothing;
 
-/* Parameters that train otherwise than the rest, by their names: see tfn_model_param. A pattern has
- * '*' for any characters, also none, '?' for any one, "[qv]" and "[0-5]" for one of these; it must
- * match the whole name of some parameter. Of several groups that match one the last counts, alone.
+/* Options for some of the parameters, selected by name (see tfn_model_param). In a pattern '*'
+ * stands for any characters or none, '?' for one character, and "[qv]" or "[0-5]" for one of those.
+ * A pattern must match the whole name of at least one parameter. If several groups match a
+ * parameter, only the last counts.
  *
  *     strcpy(desc.groups[0].pattern, "encoder.*");               // or tfn_group_add(&desc,
  *     desc.groups[0].frozen = true;                              //     "encoder.* frozen", NULL)
  *
- * Frozen: no step changes the values. What trains is a flat vector of its own, in the order of the
- * parameters; gradients and moments are as long as it is, and no gradient is computed that nothing
- * that trains needs. A running statistic that is frozen stays as it is, too, though a training step
- * goes on normalizing by its batch; sigmaReparam's u and v stay with a frozen matrix. A profile
- * (tfn_model_profile) is no step but part of the initialization: it sets frozen weights, too.
+ * Frozen: no step changes the values. Gradients and moments are flat vectors of only the parameters
+ * that train, in their order, and gradients that no trained parameter needs are not computed. A
+ * frozen running statistic also stays as it is, although a training step still normalizes by its
+ * batch. sigmaReparam's u and v stay if their matrix is frozen. A profile (tfn_model_profile) is
+ * part of the initialization, not a step, so it does set frozen weights.
  *
- * LoRA (Hu et al. 2021, section 4.1). A group with a rank r gives each linear map whose matrix W
- * (in, out) its pattern matches ("decoder.*.self.[qv].weight", "*.w?.*") two more, A (in, r) and
- * B (r, out), of the names ".lora_a" and ".lora_b":
+ * LoRA (Hu et al. 2021, section 4.1): a group with rank r > 0 adds two matrices A (in, r) and B (r,
+ * out) to every linear map whose matrix W (in, out) it matches ("decoder.*.self.[qv].weight",
+ * "*.w?.*"). Their names end in ".lora_a" and ".lora_b":
  *     y = x W + b + alpha/r (x A) B
- * "output.weight" is also the name of an output that is tied to the embedding: its W is E^T, and
- * what looks words up in E has no part in A and B.
- * A starts as U(+-1/sqrt(in)), as in the authors' code (loralib) and in peft, B as 0: so that a new
- * model is the one without LoRA, bit for bit. Such groups say nothing of other parameters, and if
- * there is one, all parameters that no other group matches are frozen. Begin with the weights of a
- * model without LoRA (tfn_model_load_weights), train, save what has trained alone, kilobytes
- * (tfn_model_save_adapter), and let tfn_model_fold merge it into W. */
+ * "output.weight" also names an output tied to the embedding E: W is E^T there, and A and B do not
+ * change how words are looked up in E. A starts as U(+-1/sqrt(in)), as in the authors' code
+ * (loralib) and in peft, and B as 0, so a new model computes the same bits as one without LoRA. If
+ * any group has a rank, parameters that no group without a rank matches are frozen. A typical use:
+ * load weights of a model without LoRA (tfn_model_load_weights), train, save only A and B, some
+ * kilobytes (tfn_model_save_adapter), and merge them into W (tfn_model_fold). */
 #define TFN_MOST_GROUPS 10
 typedef struct tfn_group {
-    char    pattern[44];          /* empty: no group */
-    float   rate;                 /* 0: 1; times the schedule's rate */
-    float   decay;                /* 0: desc.decay where that applies; -1: none; > 0: this, of every
-                                   * parameter of the group, norms and biases, too */
-    int32_t rank;                 /* > 0: LoRA; rate, decay and frozen are those of A and B */
-    float   alpha;                /* 0: rank, so that the factor is 1 */
+    char    pattern[44];          /* name pattern; empty: unused */
+    float   rate;                 /* factor of the schedule's rate; 0: 1 */
+    float   decay;                /* weight decay of every parameter of the group, including norms
+                                   * and biases; 0: desc.decay where it applies; -1: none */
+    int32_t rank;                 /* > 0: LoRA; rate, decay and frozen then apply to A and B */
+    float   alpha;                /* scale of LoRA; 0: rank, which makes the factor 1 */
     bool    frozen;
 } tfn_group;
 
-/* A loss of your own: records what makes the loss of each row, (rows, 1), of the logits (B*T, V) or
- * (B, classes). Anything may stand there but parameters: a cross-entropy of the slot
- * TFN_INT_TARGETS with more besides, or operations of your own, which fill d(logits) in their
- * backward, see tfn_custom; set t->custom and t->customs first. Rows count as always: those whose
- * target is below 0 or padding have no loss and no gradient, see tfn_mask_targets. Called when
- * sizes are asked for and when the model is made, for each of its tapes: the same operations each
- * time, at most 250 if tfn_model_scratch is to bound them. What it returns is the last value of the
- * tape. */
+/* A loss function of your own. It records the loss of each row, (rows, 1), of the logits (B*T, V)
+ * or (B, classes), and returns it as the last value of the tape. It may use any operation except
+ * parameters: for example a cross-entropy of the slot TFN_INT_TARGETS plus another term, or custom
+ * operations, which fill d(logits) in their backward (see tfn_custom; set t->custom and t->customs
+ * first). Rows with a target below 0 or in the padding have no loss and no gradient (see
+ * tfn_mask_targets). It is called for each tape, when sizes are computed and when the model is
+ * made, and must record the same operations every time, at most 250 so that tfn_model_scratch can
+ * bound them. */
 typedef tfn_var tfn_loss_fn(void *user, tfn_tape *t, tfn_var logits);
 
-/* All zero but vocab and context is legal and good. */
+/* Options of a model. Set vocab and context; 0 in any other field is a good default. */
 typedef struct tfn_model_desc {
-    int32_t vocab, context;       /* required: V, and the longest sentence T; an encoder of frames
-                                   * has no words, and its vocab may be 0 */
+    int32_t vocab, context;       /* V, and the longest sentence T; required, but vocab may be 0 for
+                                   * an encoder of frames, which has no words */
     tfn_arch arch;                /* 0: decoder */
-    int32_t source_context;       /* 0: context */
-    int32_t width;                /* 0: 64 */
+    int32_t source_context;       /* longest source; 0: context */
+    int32_t width;                /* channels C of the stream; 0: 64 */
     int32_t layers;               /* 0: 2 */
-    int32_t decoder_layers;       /* 0: layers; of an encoder-decoder */
+    int32_t decoder_layers;       /* of an encoder-decoder; 0: layers */
     int32_t heads;                /* 0: width/32, at least 1 */
-    int32_t kv_heads;             /* 0: as many as heads */
-    tfn_cache_type cache_type;    /* 0: floats; else decoders have a cache of 16 bits */
-    int32_t head_size;            /* D, channels of a head; 0: width/heads, and stays 0; else
-                                   * heads * head_size may differ from the width */
-    int32_t embedding_size;       /* E, channels of a word's embedding; 0: width, and stays 0; else
-                                   * x_0 is E[token] W, W (E, C), and the output matrix reads x W,
-                                   * W (C, E), as in OPT's model of 350 M */
-    int32_t ffn;                  /* 0: 4*width */
-    int32_t segments;             /* 0: no segment embeddings (encoder only) */
-    int32_t classes;              /* of TFN_HEAD_SEQUENCE and TFN_HEAD_POSITIONS */
-    int32_t numbers;              /* of TFN_HEAD_NUMBERS */
-    int32_t bands;                /* 0: an encoder reads tokens; else frames of so many numbers:
-                                   * spectra, sensors, patches of pictures; see tfn_batch */
+    int32_t kv_heads;             /* heads of keys and values; 0: heads */
+    tfn_cache_type cache_type;    /* of decoders; 0: floats, else 16 bits */
+    int32_t head_size;            /* channels D of a head; 0: width/heads, and resolving keeps the
+                                   * 0; else heads * head_size may differ from the width */
+    int32_t embedding_size;       /* channels E of a word's embedding; 0: width, and resolving keeps
+                                   * the 0; else x_0 is E[token] W with W (E, C), and the output
+                                   * matrix reads x W with W (C, E), as in OPT-350M */
+    int32_t ffn;                  /* hidden units of the feed-forward; 0: 4*width */
+    int32_t segments;             /* segment embeddings (encoder only); 0: none */
+    int32_t classes;              /* for TFN_HEAD_SEQUENCE and TFN_HEAD_POSITIONS */
+    int32_t numbers;              /* for TFN_HEAD_NUMBERS */
+    int32_t bands;                /* numbers in a frame (spectra, sensors, patches of pictures: see
+                                   * tfn_batch); 0: the encoder reads tokens */
     tfn_frame_map frame_map;      /* 0: convolutions */
     tfn_head head;                /* 0: tokens */
-    int32_t cutoffs[2];           /* 0: none; the words, by frequency, in two or three clusters that
-                                   * begin with these: adaptive input and softmax, see below */
+    int32_t cutoffs[2];           /* first words of the second and third cluster, for adaptive input
+                                   * and softmax, see below; words are sorted by frequency; 0: no
+                                   * clusters */
     tfn_activation_kind activation;    /* 0: GELU, tanh form */
     tfn_position_kind position;   /* 0: learned */
     float rotary_base;            /* 0: 10000 */
-    int32_t rotary_size;          /* r: so many channels of a head turn, j < r/2 with j + D/2, by
-                                   * base^(-2j/r); the others stay (GPT-J, NeoX). 0: all, r = D */
-    tfn_rotary_scaling rotary_scaling;   /* 0: none; its four numbers are: */
+    int32_t rotary_size;          /* channels r of a head that rotate: j < r/2 with j + D/2, by
+                                   * base^(-2j/r); the others stay (GPT-J, NeoX); 0: all, r = D */
+    tfn_rotary_scaling rotary_scaling;   /* 0: none */
     float rotary_factor;          /* s, at least 1; 0: 8 */
-    float rotary_low, rotary_high;       /* 0: 1 and 4 */
-    int32_t rotary_context;       /* 0: 8192 */
-    int32_t relative_buckets;     /* of relative positions, at least 4; 0: 32. The first half of */
-    int32_t relative_distance;    /* them are distances of their own, the others share those up to
-                                   * this one; 0: 128 */
-    bool untied;                  /* false: the output matrix is the embedding */
-    bool separate_source;         /* false: encoder and decoder share the embedding */
-    bool scale_embedding;         /* true: embeddings times sqrt(C), as the papers do */
-    bool scale_output;            /* true: the output matrix reads x/sqrt(C): T5 */
-    bool no_bias;                 /* true: linear maps without bias */
-    tfn_attention_bias attention_bias;   /* 0: none but those */
-    bool output_bias;             /* true: logits have a bias, a number for each word */
-    bool head_transform;          /* true: N(f(x W + b)) in front of the output matrix, f the
-                                   * activation, without its gate: BERT's head of masked words */
-    tfn_activation_kind pooler;   /* f of the classes f(x W_p) W_c of a sequence head, or of its
-                                   * numbers; 0: tanh, as BERT's; DistilBERT's is ReLU */
+    float rotary_low, rotary_high;       /* of LLAMA3, in waves; 0: 1 and 4 */
+    int32_t rotary_context;       /* length of training texts; 0: 8192 */
+    int32_t relative_buckets;     /* buckets of relative positions, at least 4; 0: 32. The first
+                                   * half are single distances */
+    int32_t relative_distance;    /* the largest distance of the other half, which shares buckets;
+                                   * 0: 128 */
+    bool untied;                  /* true: the output has a matrix of its own; false: it is tied to
+                                   * the embedding */
+    bool separate_source;         /* true: the encoder has its own embedding; false: it shares the
+                                   * decoder's */
+    bool scale_embedding;         /* true: embeddings times sqrt(C), as in papers */
+    bool scale_output;            /* true: the output matrix reads x/sqrt(C), as in T5 */
+    bool no_bias;                 /* true: linear maps have no bias */
+    tfn_attention_bias attention_bias;   /* maps with a bias despite no_bias; 0: none */
+    bool output_bias;             /* true: logits have a bias, one number a word */
+    bool head_transform;          /* true: N(f(x W + b)) before the output matrix, with the
+                                   * activation f without its gate, as in BERT's head for masked
+                                   * words */
+    tfn_activation_kind pooler;   /* f in f(x W_p) W_c of a head for sequences or numbers; 0: tanh,
+                                   * as in BERT; DistilBERT has ReLU */
 
-    int32_t mup_base_width;       /* 0: rates and scales are as they are at any width; else they are
-                                   * those of this width, and follow `width`: muP, see below */
+    int32_t mup_base_width;       /* muP, see below: rates and scales are given for this width and
+                                   * adapt to `width`; 0: off */
 
-    const char *recipe;           /* NULL: "pre"; sets topology, norm and init together */
-    const char *norm;             /* NULL: the recipe's; see tfn_norm_at */
-    const char *decoder_norm;     /* NULL: norm; of the decoder of an encoder-decoder */
-    const char *init;             /* NULL: the recipe's; see tfn_init_at */
-    const tfn_topology *topology;          /* NULL: the recipe's; one's own row */
-    const tfn_topology *decoder_topology;  /* NULL: topology (hybrid stacks) */
-    /* Rows of one's own, in the place of the names above, which then are NULL or the rows' names.
-     * Like those of topologies they are used as long as the model is, and files know them by their
-     * names: no row of the library may have the same. Small builds want TFNORM_ALL_NORMS. */
+    const char *recipe;           /* topology, norm and init together; NULL: "pre" */
+    const char *norm;             /* see tfn_norm_at; NULL: the recipe's */
+    const char *decoder_norm;     /* of an encoder-decoder's decoder; NULL: norm */
+    const char *init;             /* see tfn_init_at; NULL: the recipe's */
+    const tfn_topology *topology;          /* a row, also of your own; NULL: the recipe's */
+    const tfn_topology *decoder_topology;  /* of the decoder; NULL: topology */
+    /* Rows of your own, instead of the names above. The names are then NULL or the names of the
+     * rows. Like topologies, rows must exist as long as the model. Files store their names, so no
+     * row of the library may have the same name. Small builds need TFNORM_ALL_NORMS for them. */
     const tfn_norm_rule *norm_rule;          /* NULL: the row that norm names */
-    const tfn_norm_rule *decoder_norm_rule;  /* NULL: that of decoder_norm; without it norm_rule */
+    const tfn_norm_rule *decoder_norm_rule;  /* NULL: the row that decoder_norm names, or else
+                                              * norm_rule */
     const tfn_init_rule *init_rule;          /* NULL: the row that init names */
     tfn_qk_norm qk_norm;          /* 0: the topology's */
-    float score_scale;            /* > 0: scores are q . k times this; 0: 1/sqrt(D). T5: 1 */
-    bool scale_by_layer;          /* true: and divided by the layer's number, from 1: GPT-2's
-                                   * scale_attn_by_inverse_layer_idx */
-    int32_t window;               /* W > 0: a position of the decoder reads the last W, itself
-                                   * included (Mistral), and its cache holds no more of them; */
-    int32_t window_from;          /* in the layers from this one on, of 0, 1 ...; and */
-    int32_t window_period;        /* p > 0: not in layers p - 1, 2p - 1 ...; Gemma 3: 6 */
-    float window_base;            /* of those layers' rotary positions, whose rates then are not
-                                   * scaled; 0: as in the other layers. Gemma 3: 10000 */
-    float attention_cap;          /* > 0: scores become cap*tanh(score/cap); Gemma 2: 50 */
-    float logit_cap;              /* the same of the logits; Gemma 2: 30 */
+    float score_scale;            /* factor of q . k in scores; 0: 1/sqrt(D). T5: 1 */
+    bool scale_by_layer;          /* true: scores are also divided by the number of the layer, from
+                                   * 1 (GPT-2's scale_attn_by_inverse_layer_idx) */
+    int32_t window;               /* W > 0: a position of the decoder attends to the last W
+                                   * positions including itself (Mistral), and caches hold no more;
+                                   * 0: no window */
+    int32_t window_from;          /* the first layer with the window, from 0 */
+    int32_t window_period;        /* p > 0: layers p - 1, 2p - 1 ... have no window; Gemma 3: 6 */
+    float window_base;            /* rotary base of layers with a window, whose rates are not
+                                   * scaled; 0: as in other layers. Gemma 3: 10000 */
+    float attention_cap;          /* > 0: scores become cap*tanh(score/cap). Gemma 2: 50 */
+    float logit_cap;              /* > 0: the same for logits. Gemma 2: 30 */
     float norm_eps;               /* 0: the norm's, or 1e-5 */
-    float norm_factor;            /* c of adanorm; 0: 1; the authors' scripts have 1, 1.5 and 2 */
-    int64_t norm_warmup;          /* of PowerNorm; 0: schedule.warmup */
-    bool folded;                  /* inference: what tfn_model_fold fills, without extra state */
-    tfn_weights weights;          /* 0: floats; else matrices of linear maps, embeddings and the
-                                   * output are of this type, and frozen: see tfn_model_quantize */
+    float norm_factor;            /* c of adanorm; 0: 1. The authors' scripts use 1, 1.5 and 2 */
+    int64_t norm_warmup;          /* updates, of PowerNorm; 0: schedule.warmup */
+    bool folded;                  /* true: a model for inference that tfn_model_fold fills, without
+                                   * the scales and norms that fold */
+    tfn_weights weights;          /* type of the matrices of linear maps, embeddings and output,
+                                   * which then are frozen: see tfn_model_quantize; 0: floats */
 
-    float dropout;                /* residual branches and embeddings */
+    float dropout;                /* rate on residual branches and embeddings */
     float attention_dropout, activation_dropout;
-    float smoothing;              /* label smoothing */
+    float smoothing;              /* e of label smoothing */
     tfn_smoothing smoothing_kind; /* 0: (1-e) nll + e/V sum */
     tfn_number_loss_kind number_loss;     /* 0: squared */
     float delta;                  /* of the Huber loss; 0: 1 */
-    tfn_loss_fn *loss;            /* NULL: cross-entropy. Code is not saved: give it again when you
-                                   * load. report.nll is then the loss; with neither cutoffs
-                                   * nor a head of numbers */
-    void *loss_user;              /* what it gets */
+    tfn_loss_fn *loss;            /* your own loss; NULL: cross-entropy. Files do not store code:
+                                   * set it again to load. report.nll is then the loss. Not with
+                                   * cutoffs or a head of numbers */
+    void *loss_user;              /* passed to loss */
 
     tfn_optimizer optimizer;      /* 0: AdamW */
     tfn_schedule schedule;        /* all 0: constant 1e-3 */
-    float beta1, beta2, eps;      /* 0: 0.9, 0.98, 1e-8; SGD: beta1 is the momentum, 0 none; Lion:
-                                   * beta2 0.99; Adafactor: beta1 0, no first moment, beta2 grows
-                                   * as 1 - t^-0.8, eps does not count */
+    float beta1, beta2, eps;      /* 0: 0.9, 0.98, 1e-8. SGD: beta1 is the momentum, 0 none. Lion:
+                                   * beta2 0.99. Adafactor: beta1 0 (no first moment), beta2 is 1 -
+                                   * t^-0.8, eps is not used */
     float decay;                  /* weight decay of matrices; norms, biases, scales have none */
-    tfn_radam radam;              /* 0: the paper's rule; where the codes differ: tfn_radam */
-    tfn_moment_type moment_type;  /* 0: floats; else moments of 16 or 8 bits */
-    bool  decay_all;              /* true: of every parameter, norms, biases and scales too, as
-                                   * fairseq, and so of Admin's w */
-    bool  nesterov, eps_inside;   /* eps_inside: where PyTorch's Adam has eps, false: fairseq's; see
-                                   * tfn_update_args */
-    float muon_rate;              /* of Muon's matrices, times the schedule's; 0: 20, so that 1e-3
-                                   * for the rest, which AdamW updates, makes the authors' 0.02 */
-    float muon_momentum;          /* 0: 0.95; of those matrices, instead of beta1 */
-    bool  relative_rate;          /* true: Adafactor's rate is relative to a tensor's size: times
-                                   * its RMS, at least 1e-3; the authors' schedule then is
-                                   * TFN_SCHEDULE_INVERSE_SQRT with lr 1e-2, anchor 10000 */
-    float clip;                   /* 0: no clipping by the global norm */
-    float clip_value;             /* 0: none; > 0: then each number of the gradient of the mean
-                                   * loss is at most this far from 0 */
-    tfn_group groups[TFN_MOST_GROUPS];    /* empty patterns: every parameter trains alike */
-    float ema;                    /* 0: none; else the decay of moving averages of the parameters,
-                                   * such as 0.999: see tfn_model_swap_ema. The optimizer
-                                   * schedule-free makes its own instead */
-    int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
+    tfn_radam radam;              /* where published codes differ; 0: the paper's rule */
+    tfn_moment_type moment_type;  /* 0: floats; else 16 or 8 bits */
+    bool  decay_all;              /* true: decay also applies to norms, biases and scales, as in
+                                   * fairseq, including Admin's w */
+    bool  nesterov, eps_inside;   /* eps_inside: true: eps is added to the corrected root, as in
+                                   * PyTorch's Adam; false: before the correction, as in fairseq.
+                                   * See tfn_update_args */
+    float muon_rate;              /* Muon's matrices: factor of the schedule's rate; 0: 20, so that
+                                   * 1e-3 for the rest (AdamW) gives the authors' 0.02 */
+    float muon_momentum;          /* of Muon's matrices, instead of beta1; 0: 0.95 */
+    bool  relative_rate;          /* true: Adafactor's rate is multiplied by the RMS of the tensor,
+                                   * at least 1e-3; the authors then use TFN_SCHEDULE_INVERSE_SQRT
+                                   * with lr 1e-2, anchor 10000 */
+    float clip;                   /* largest global norm of the gradient; 0: none */
+    float clip_value;             /* largest absolute value of each number in the gradient of the
+                                   * mean loss; 0: none */
+    tfn_group groups[TFN_MOST_GROUPS];    /* empty patterns: all parameters train alike */
+    float ema;                    /* decay of moving averages of the parameters, such as 0.999: see
+                                   * tfn_model_swap_ema; 0: none. The schedule-free optimizer makes
+                                   * its own averages instead */
+    int32_t micro_batches;        /* batches whose gradients make one step; 0: 1 */
 
-    int32_t batch;                /* 0: 1; the largest B of a batch */
-    int32_t batch_tokens;         /* 0: any; the most B*T, and B*Ts: less memory if rows differ */
-    int32_t threads;              /* 0: 1, or OpenMP's number where it is on; without OpenMP and
-                                   * TFNORM_PARALLEL_FOR more than 1 is refused */
+    int32_t batch;                /* the largest B of a batch; 0: 1 */
+    int32_t batch_tokens;         /* the most B*T and B*Ts, to save memory if lengths differ; 0: no
+                                   * limit */
+    int32_t threads;              /* 0: 1, or OpenMP's number if enabled. More than 1 is an error
+                                   * without OpenMP and TFNORM_PARALLEL_FOR */
     tfn_isa isa;                  /* 0: best */
     uint64_t seed;
     bool inference;               /* true: no gradients, no moments */
-    bool recompute;               /* true: layers are computed again in the backward */
-    bool probes;                  /* true: every run can be watched, see tfn_model_watch */
-    bool half;                    /* true: simulated half precision, see below; one thread, and
-                                   * more are refused */
-    float loss_scale;             /* of half, at the start; 0: 128; without half it is 1 */
+    bool recompute;               /* true: the backward computes layers again, which saves memory */
+    bool probes;                  /* true: enables tfn_model_watch */
+    bool half;                    /* true: simulated half precision, see below; more than one thread
+                                   * is an error */
+    float loss_scale;             /* of half, at the start; 0: 128. 1 without half */
 
-    bool blank;                   /* true: no first values are drawn, which takes a large model
-                                   * seconds: weights are 0, or as they stand in `parameters`, until
+    bool blank;                   /* true: draws no first values, which takes seconds for large
+                                   * models: weights are 0, or the contents of `parameters`, until
                                    * they are loaded */
-    bool only_decoders;           /* true: of a decoder made for inference, tfn_decoder alone runs;
-                                   * the model keeps its table of weights, and no workspace */
-    float *parameters, *gradients, *moments, *workspace;   /* NULL: inside the block */
+    bool only_decoders;           /* true: only tfn_decoder runs this decoder for inference; the
+                                   * model keeps its table of weights but has no workspace */
+    float *parameters, *gradients, *moments, *workspace;   /* your own memory; NULL: inside the
+                                                            * block */
 } tfn_model_desc;
 
-/* A row of an option that is an enumeration, such as "optimizer", "schedule.kind" or "activation":
- * the names are those of tfn_model_desc. */
+/* A value of an option that is an enumeration, such as "optimizer", "schedule.kind" or
+ * "activation". Options have the names of tfn_model_desc. */
 typedef struct tfn_choice {
     int32_t     value;
     char        name[20];
     const char *formula;          /* NULL with TFNORM_NO_TRAINING */
-    const char *paper;            /* NULL, too, where there is none */
+    const char *paper;            /* NULL if there is none, or with TFNORM_NO_TRAINING */
 } tfn_choice;
 TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i);  /* NULL: past the end */
 TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *name);
-/* The name of a value; NULL: it has none, such as a default that was not resolved. */
+/* Returns the name of a value, or NULL if it has none, such as a default that was not resolved. */
 TFNORM_API const char       *tfn_choice_name(const char *option, int32_t value);
 
-/* Adaptive input (Baevski & Auli 2018) and adaptive softmax (Grave 2017), of a decoder: words of
- * cluster k = 0, 1, 2 have vectors of width/4^k numbers and a map to the width. The head tells the
- * words of the first cluster and the other clusters apart, tails the words within each; so rare
- * words have few weights. Unless untied, input and output share them. Logits are log p. */
+/* Adaptive input (Baevski & Auli 2018) and adaptive softmax (Grave 2017), for decoders: the words
+ * of cluster k = 0, 1, 2 have vectors of width/4^k numbers and a map to the width, so rare words
+ * have few weights. The head predicts a word of the first cluster or another cluster; the tails
+ * predict the word within a cluster. Input and output share all weights unless untied. Logits are
+ * log p. */
 
-/* muP (Yang et al. 2022, Tensor Programs V, table 8): what is best at one width is best at all, so
- * that rates are searched for with a small model. With m = width/mup_base_width,
+/* muP (Yang et al. 2022, Tensor Programs V, table 8): the best rates at one width are the best at
+ * every width, so they can be searched with a small model. With m = width/mup_base_width,
  *                                    embedding, bias, gain   matrix (hidden)   output
  *     deviation at the start         that of width/m         ~ 1/sqrt(width)   that of width/m
  *     times                          1                       1                 1/m
  *     rate of Adam, AdamW, RAdam,    1                       1/m               1
  *       Lion
  *     rate of SGD                    m; one number: 1        1                 m
- * and scores of attention are sqrt(32) q k/D instead of q k/sqrt(D): the same for heads of 32
- * channels. Weight decay times the rate stays what it is. So a model of m = 1 with such heads is
- * the one without muP, to the bit. ffn and kv_heads * D are taken to grow with the width; LoRA's A
- * and B have the rate itself. Other optimizers, and methods with scales of their own by width, are
- * refused. */
+ * Attention scores are sqrt(32) q k/D instead of q k/sqrt(D), which is equal for heads of 32
+ * channels. Weight decay times the rate does not change. A model with m = 1 and such heads computes
+ * the same bits as without muP. ffn and kv_heads * D should grow with the width. LoRA's A and B use
+ * the rate itself. Other optimizers, and methods whose own scales depend on the width, are errors.
+ */
 
-/* Simulated half precision (as fairseq's, in which Xiong 2020, Liu 2020 and Takase 2022 trained): a
- * copy of the weights, every activation and every gradient is rounded to IEEE half after each
- * operation; the parameters themselves, moments and the loss stay in float. The loss is scaled: a
- * gradient that is not finite halves the scale and skips the update, 256 updates without one double
- * it. Below 0.03125 a step returns TFN_NOT_FINITE. The model makes its copy anew in each call, a
- * decoder its own when a sentence begins: both see weights that you write yourself, too. */
+/* Simulated half precision, like fairseq's, with which Xiong 2020, Liu 2020 and Takase 2022
+ * trained: a copy of the weights, every activation and every gradient are rounded to IEEE half
+ * after each operation. Parameters, moments and the loss stay in float. The loss is scaled: a
+ * gradient that is not finite halves the scale and skips the update; 256 updates without one double
+ * it. Below 0.03125 a step returns TFN_NOT_FINITE. A model renews its copy in each call, and a
+ * decoder when a sentence begins, so weights that you write yourself take effect. */
 
-/* B sentences of T tokens each, row-major; padded on the right. */
+/* B sentences of T tokens, row-major, padded on the right. */
 typedef struct tfn_batch {
-    const int32_t *tokens;    /* (B, T): the decoder's, or the encoder's of TFN_ARCH_ENCODER */
-    const int32_t *targets;         /* (B, T) of positions, or (B): classes; < 0: ignored */
-    const int32_t *lengths;         /* (B) or NULL: all T. What stands beyond is not looked at, in
-                                     * no array: no result depends on it, nor on how much it is */
+    const int32_t *tokens;    /* (B, T): the decoder's, or the encoder's with TFN_ARCH_ENCODER */
+    const int32_t *targets;         /* (B, T) in positions, or classes (B); < 0: ignored */
+    const int32_t *lengths;         /* (B) or NULL: all T. Values beyond a length are never read, in
+                                     * any array */
     const int32_t *source;          /* (B, Ts), encoder-decoder */
-    /* of desc.bands: (B, Ts, bands) instead of source; of an encoder alone (B, T, bands) instead of
-     * tokens. time and lengths count frames, context positions: as many by a linear map; by
-     * convolutions n of 4 n + 3 frames, T must be such a number, and L frames fill (L - 3)/4.
-     * Padding may be anything, NaN too */
+    /* Frames, if desc.bands is set: (B, Ts, bands) instead of source, or (B, T, bands) instead of
+     * tokens for TFN_ARCH_ENCODER. time and lengths then count frames, while context counts
+     * positions. A linear map makes a position of each frame. Convolutions make n positions of T =
+     * 4 n + 3 frames; a length of L frames gives (L - 3)/4 positions. Padding may contain any
+     * numbers, even NaN. */
     const float   *frames;
-    const int32_t *source_lengths;  /* (B) or NULL */
-    const int32_t *segments;        /* (B, T) or NULL: 0 */
+    const int32_t *source_lengths;  /* (B) or NULL: all Ts */
+    const int32_t *segments;        /* (B, T) or NULL: all 0 */
     int32_t batch, time, source_time;
-    const float   *numbers;         /* (B, numbers): the targets of such a head; NaN: ignored */
+    const float   *numbers;         /* (B, numbers): targets of TFN_HEAD_NUMBERS; NaN: ignored */
 } tfn_batch;
 
 typedef struct tfn_report {
-    double   loss;            /* nats per target, smoothing included; or a head's loss per number */
+    double   loss;            /* nats per target with smoothing, or the head's loss per number */
     double   nll;             /* the same without smoothing */
     int64_t  tokens;          /* targets counted: tokens, classes or numbers */
-    int64_t  step;            /* updates done, this one included */
-    float    lr, grad_norm;   /* of this update; the norm is before clipping */
+    int64_t  step;            /* updates so far, including this one */
+    float    lr, grad_norm;   /* of this update; the norm before clipping */
     float    loss_scale;      /* of this step; 1 without half precision */
-    bool     updated;         /* false: more micro-batches are wanted */
-    bool     skipped;         /* a loss, gradient, profile or running statistic was not finite, or
-                               * there were no targets: all is as before the first micro-batch */
-    int32_t  culprit;         /* the parameter whose gradient, or the running statistic, that is not
-                               * finite; or -1: the loss or the profile */
+    bool     updated;         /* false: the step needs more micro-batches, or it was skipped */
+    bool     skipped;         /* true: a loss, gradient, profile or running statistic was not
+                               * finite, or there were no targets; the model is as before the first
+                               * micro-batch */
+    int32_t  culprit;         /* the parameter with a gradient that is not finite, or the running
+                               * statistic; -1: none, or the loss or the profile */
 } tfn_report;
 
-/* What a gradient is the gradient of: sums over targets, in nats, with smoothing and without. The
- * mean loss is loss/targets. */
+/* The sums that a gradient belongs to, over targets, in nats, with smoothing (loss) and without
+ * (nll). The mean loss is loss/targets. */
 typedef struct tfn_sums {
     double  loss, nll;
     int64_t targets;
 } tfn_sums;
 
 typedef struct tfn_param_info {
-    char     name[64];        /* "decoder.3.self.q.weight" */
+    char     name[64];        /* such as "decoder.3.self.q.weight" */
     float   *data;
-    float   *grad;            /* as tfn_model_gradients has it; NULL without training, of running
+    float   *grad;            /* in tfn_model_gradients; NULL without training, for running
                                * statistics, and if frozen */
     int32_t  rows, cols;
     int32_t  layer;           /* from 0; -1: outside the layers */
-    bool     decay;           /* its group: weight decay applies */
-    bool     frozen;          /* and no step changes it */
-    float    rate;            /* and its rate is the schedule's times this */
-    tfn_weights weights;      /* what its numbers are; if not floats, data is NULL */
-    void    *packed;          /* and these are its bytes, see tfn_quant_pack: its inputs are the */
-    size_t   bytes;           /* rows, of an embedding the columns; NULL and 0 of floats */
+    bool     decay;           /* true: weight decay applies */
+    bool     frozen;          /* true: no step changes it */
+    float    rate;            /* factor of the schedule's rate */
+    tfn_weights weights;      /* type of its numbers; data is NULL unless floats */
+    void    *packed;          /* bytes of packed numbers, see tfn_quant_pack; NULL for floats. The
+                               * packed rows are its inputs, or the columns of an embedding */
+    size_t   bytes;           /* of packed; 0 for floats */
 } tfn_param_info;
 
 typedef struct tfn_allocator {
@@ -1981,27 +1997,27 @@ typedef struct tfn_allocator {
     void  *user;
 } tfn_allocator;
 
-/* Bytes by class, of tfn_model_memory. */
-/* Bytes of the block and its parts. On a board whose RAM is short, of a model that decoders alone
- * run (desc.only_decoders), one array serves the model while it is made, and then the decoder:
+/* Bytes of a model's block and its parts. On a board with little RAM, a model that only decoders
+ * run (desc.only_decoders) and its decoder can share one array:
  *     tfn_model_init(&model, &desc, ram, sizeof ram);
  *     tfn_decoder_init(&decoder, &model, 1, 1, ram + model.memory.kept,
  *                      sizeof ram - model.memory.kept); */
-typedef struct tfn_memory {             /* of the block; what you gave a place of its own is 0 */
+typedef struct tfn_memory {             /* memory of your own counts as 0 */
     size_t total, parameters, gradients, moments, tables, workspace, scratch, metadata;
     size_t working;           /* the rounded copy of half precision */
-    size_t before;            /* what an update that is skipped gives back */
-    size_t averages;          /* of what trains, with desc.ema */
-    size_t kept;              /* from the beginning of the block, what is used once the model is
-                               * made; with only_decoders the rest, which recording has used, is
-                               * yours: a decoder may lie there */
+    size_t before;            /* the copy that a skipped update restores */
+    size_t averages;          /* of trained parameters, with desc.ema */
+    size_t kept;              /* bytes from the beginning of the block that stay in use once the
+                               * model is made. With only_decoders, the rest is yours, for example
+                               * for a decoder */
 } tfn_memory;
 
 typedef struct tfn__weight {            /* private: one parameter tensor */
-    int64_t at;                         /* floats into the region */
+    int64_t at;                         /* offset in its region, in floats */
     int32_t rows, cols;
-    int32_t line;                       /* place in what trains, in lines of 16 floats; -1: none */
-    float   initial;                    /* constant start of biases, gains and scales */
+    int32_t line;                       /* offset among trained parameters, in lines of 16 floats;
+                                         * -1: none */
+    float   initial;                    /* first value of biases, gains and scales */
     int16_t layer;                      /* from 0; -1: outside the layers */
     uint8_t stack, sub, part, kind;
     int8_t  group;                      /* of desc.groups; -1: none */
@@ -2017,19 +2033,19 @@ typedef struct tfn_model {
     tfn__weight *weights;
     int32_t   weight_count, micro;
     tfn_run   run;
-    int32_t  *lengths;                  /* of sources of frames, in positions */
-    int32_t  *words;                    /* tokens and targets as each cluster has them */
-    float    *params, *moments;         /* run.params are these, or their rounded copy */
-    float    *averages;                 /* of what trains; NULL without desc.ema */
-    bool      swapped;                  /* each stands in the other's place */
+    int32_t  *lengths;                  /* lengths of frames, in positions */
+    int32_t  *words;                    /* tokens and targets by cluster */
+    float    *params, *moments;         /* run.params is params or its rounded copy */
+    float    *averages;                 /* of trained parameters; NULL without desc.ema */
+    bool      swapped;                  /* parameters and averages are exchanged */
     double    rate_squares;             /* schedule-free: the sum of step_size^2 so far */
     float     loss_scale;
     int32_t   finite_steps;             /* updates since the scale changed */
-    int64_t   param_floats, buffer_floats, step;             /* the buffers lie behind */
-    int64_t   trained_floats;           /* of gradients and of each moment: what is not frozen */
+    int64_t   param_floats, buffer_floats, step;             /* the buffers follow the parameters */
+    int64_t   trained_floats;           /* of gradients and of each moment */
     bool      profiled;
-    bool      profile_open;             /* made by the update under way, which may be skipped */
-    float    *before;                   /* the buffers before this update; see tfn__before_floats */
+    bool      profile_open;             /* the current update made it, and may be skipped */
+    float    *before;                   /* copy of the buffers before this update */
     tfn_sums  sums;                     /* of the micro-batches so far */
     tfn_var   logits, loss, train_loss; /* on infer, infer, train */
     tfn_var   outputs[2];               /* of encoder and decoder, on infer; see tfn_model_hidden */
@@ -2039,73 +2055,76 @@ typedef struct tfn_model {
     tfn_allocator allocator;
 } tfn_model;
 
-/* Fill the defaults; false and an error where an option has no legal value: outside its range (see
- * tfn__limits), not a number, unknown, or one that does not go with another. */
+/* Copies *desc to *out with all defaults filled in. Returns false and sets *e if an option is out
+ * of range (see tfn__limits), not a number, unknown, or contradicts another. */
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e);
-/* Bytes of scratch that tfn_model_size needs, at most twice as many as the model's metadata take
- * while they are made. 0: invalid. */
+/* Returns enough bytes of scratch for tfn_model_size, or 0 if desc is invalid. This is at most
+ * twice the metadata that making the model needs. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc);
-/* Bytes of the block that tfn_model_init needs, exact, for any address. 0: invalid. */
+/* Returns the exact bytes that tfn_model_init needs at any address, or 0 if desc is invalid. */
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size);
 TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
                                      size_t size);
 #ifndef TFNORM_NO_MALLOC
-/* Size, allocate (NULL: malloc) and init in one call; tfn_model_free gives the block back. */
+/* Sizes, allocates (NULL: malloc) and initializes in one call. tfn_model_free releases the block.
+ */
 TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
                                     const tfn_allocator *allocator);
-TFNORM_API void tfn_model_free(tfn_model *m);          /* NULL: nothing */
+TFNORM_API void tfn_model_free(tfn_model *m);          /* NULL: does nothing */
 #endif
-/* One micro-batch forward and backward, and the update when all of a step are in. An update is made
- * whole or not at all: see report->skipped. Here and in eval report may be NULL. */
+/* Runs one micro-batch forward and backward, and updates the parameters after the last micro-batch
+ * of a step. An update is made whole or not at all: see report->skipped. report may be NULL here
+ * and in tfn_model_eval. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report);
-/* The step in parts, for a loop of your own: gradients, then whatever you like with them, then the
- * update. tfn_model_step is exactly their sum,
+/* The parts of a step, for a loop of your own: compute gradients, change them as you like, update.
+ * tfn_model_step is exactly
  *     tfn_model_gradient(m, batch, i, i > 0, NULL);                 i = 0 .. micro_batches - 1
  *     tfn_model_update(m, NULL, tfn_model_rate(m), report); */
 
-/* Forward and backward of one batch. Its gradient is stored into the flat vector, or with `add`
- * added to what is there; its sums likewise into *sums (NULL: not wanted). shard numbers the batch
- * within the update, from 0, and gives it dropout of its own: micro-batch i of tfn_model_step is
- * shard i. As many calls as you like make one update. The first one after an update lets a new
- * model profile itself. Where sums->loss is not finite there was no backward: what the vector holds
- * is of no use, and an update from these sums is skipped. */
+/* Runs forward and backward of one batch. Stores the gradient in the flat vector and the sums in
+ * *sums (may be NULL), or with `add` adds to both. shard, from 0, numbers the batch within the
+ * update and selects its dropout; micro-batch i of tfn_model_step is shard i. Any number of calls
+ * make one update. The first call after an update lets a new model profile itself. If sums->loss is
+ * not finite, there was no backward and the vector is invalid; an update with these sums is
+ * skipped. */
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums);
-/* The flat vector of gradients, in the order of the parameters that train (tfn_model_param), and
- * its number of floats (NULL: not wanted); write to it what you like. It holds the gradient of
- * sums.loss * m->loss_scale, so that divided by (targets * m->loss_scale) it is that of the mean
- * loss; the scale is 1 but in half precision. NULL: the model does not train, or no part of it. */
+/* Returns the flat vector of gradients, which you may write to, and its number of floats in *floats
+ * (may be NULL). The order is the order of the trained parameters (tfn_model_param). It holds the
+ * gradient of sums.loss * m->loss_scale; dividing by (targets * m->loss_scale) gives the gradient
+ * of the mean loss. loss_scale is 1 except in half precision. Returns NULL if nothing trains. */
 TFNORM_API float     *tfn_model_gradients(tfn_model *m, int64_t *floats);
-/* The schedule's rate of the update to come. Of NULL: NaN. */
+/* Returns the schedule's rate of the next update; NaN for NULL. */
 TFNORM_API float      tfn_model_rate(const tfn_model *m);
-/* Clip, and update with this rate (>= 0), from the vector of gradients and the sums it belongs to;
- * sums NULL: those of all calls of tfn_model_gradient since the last update. Made whole or not at
- * all: see report->skipped; sums without a target drop the update. report may be NULL. */
+/* Clips the gradients and updates with this rate (>= 0). sums must belong to the vector of
+ * gradients; NULL means the sums of all tfn_model_gradient calls since the last update. An update
+ * is made whole or not at all: see report->skipped. Without targets it is skipped. report may be
+ * NULL. */
 TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
                                        tfn_report *report);
-/* Exchange the parameters and their averages of desc.ema, which every update that is not skipped
- * brings nearer to the parameters, or of the optimizer schedule-free, whose result the averages are
- * (its x; the parameters are y, at which it takes gradients). Evaluate with the averages, decode,
- * fold, save weights_only; then exchange them again, which gives back the same bits. Until then
- * training is refused (the mistake of that call). Before the first update nothing happens. A
- * checkpoint is the same in either state, and a model made for inference takes the averages from
- * it. State behind the parameters, running statistics and sigmaReparam's u and v, is that of the
- * last update. TFN_BAD_BATCH: no averages. */
+/* Exchanges the parameters with their averages; the next call exchanges them back, bit for bit.
+ * With desc.ema every update moves the averages towards the parameters. The schedule-free optimizer
+ * makes averages, too, and they are its result (its x; the parameters are y, where it takes
+ * gradients). Use the averages to evaluate, decode, fold, or save weights_only. Training is an
+ * error until they are exchanged back. Before the first update, nothing happens. A checkpoint is
+ * the same in both states, and a model for inference loads the averages from it. Running statistics
+ * and sigmaReparam's u and v are not averaged; they belong to the last update. TFN_BAD_BATCH: there
+ * are no averages. */
 TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m);
-/* The loss alone, without dropout; nothing changes. */
+/* Computes the loss without dropout. Nothing changes. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
-/* Logits (B*T, V), (B, classes) or (B*T, classes) of a batch, T in positions, or its numbers (B,
- * numbers); valid until the next call on the model. */
+/* Returns the logits (B*T, V), (B, classes) or (B*T, classes), where T counts positions, or the
+ * numbers (B, numbers). They are valid until the next call on the model. */
 TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch);
-/* With desc.probes, of a model made for inference too: `probe` is called in each forward, that of a
- * training step, of tfn_model_eval, of tfn_model_logits, of tfn_model_profile, with the values of
- * these points of every sub-layer, and in a step's backward with their gradients, as ids that
- * tfn_probe_of reads; NULL: no longer. Gradients are those of the summed loss. A decoder has a
- * watcher of its own: tfn_decoder_watch. */
+/* Points of a forward that can be watched, in any model with desc.probes. `probe` gets the values
+ * at each point of every sub-layer, in every forward: of a training step, tfn_model_eval,
+ * tfn_model_logits and tfn_model_profile. In the backward of a step it also gets their gradients,
+ * which are gradients of the summed loss. tfn_probe_of decodes the id. probe NULL stops watching.
+ * For decoders, use tfn_decoder_watch. */
 typedef enum tfn_watched {
-    TFN_WATCH_NONE,           /* an id that is none of these */
-    TFN_WATCH_INPUT,          /* x, what the sub-layer begins with */
-    TFN_WATCH_READ,           /* u = in * N_in(x), what F reads */
+    TFN_WATCH_NONE,           /* an id of no point */
+    TFN_WATCH_INPUT,          /* x, the input of the sub-layer */
+    TFN_WATCH_READ,           /* u = in * N_in(x), the input of F */
     TFN_WATCH_BRANCH,         /* p, after norm and dropout */
     TFN_WATCH_SUM,            /* z */
     TFN_WATCH_OUTPUT,         /* x after N_sum */
@@ -2120,25 +2139,24 @@ typedef struct tfn_probe_info {
 } tfn_probe_info;
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id);
 TFNORM_API tfn_status     tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user);
-/* Data-dependent initialization (Admin, LSUV) on a batch of any size; else it does nothing. The
- * first step of a model that was not profiled does it with its own batch; a model that was profiled
- * or trained is left as it is. TFN_NOT_FINITE: a number of the profile is not finite, and nothing
- * was changed. */
+/* Data-dependent initialization (Admin, LSUV) on a batch of any size; nothing happens for other
+ * methods, or if the model was profiled or trained before. If you do not call it, the first step
+ * uses its own batch. TFN_NOT_FINITE: a number of the profile is not finite, and nothing was
+ * changed. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
-/* Give `to` the weights of `from`, with all folded into them that can be. `to` was made with the
- * same options, but .inference and .folded: it has no gains of norms before a linear map, no scales
- * of branches, no constant or profiled scales of skips, no shifts, no statistics of a batch before
- * a linear map, and RMSNorm for the LayerNorm of an untied Pre-LN model. Where a row of your own
- * lets something else read what a scale or gain changes, that one stays in `to` as it is. Outputs
- * agree to rounding.
- * Made without .folded and without groups that have a rank, `to` gets the weights as they are, but
- * LoRA, if there is any, is added to its matrices: the model goes on training, or out to others
- * (tfn_export_write).
- * LoRA of a tied output wants a `to` with .untied, whose output matrix becomes E^T + alpha/r A B.
- * TFN_BAD_OPTION: another option or shape, or a profiled scale that is 0; the error names it. */
+/* Copies the weights of `from` to `to` and folds into them whatever can be folded. `to` must have
+ * the same options, but .inference and .folded. It then has no gains of norms before a linear map,
+ * no scales of branches, no constant or profiled scales of skips, no shifts, no batch statistics
+ * before a linear map, and RMSNorm for the LayerNorm of an untied Pre-LN model. If in a row of your
+ * own something else reads the result of a scale or gain, `to` keeps it. Outputs agree to rounding.
+ * If `to` is made without .folded and without groups that have a rank, it gets the weights as they
+ * are, plus LoRA, if any, added to its matrices. It can go on training, or be exported
+ * (tfn_export_write). LoRA of a tied output needs a `to` with .untied; its output matrix becomes
+ * E^T + alpha/r A B. TFN_BAD_OPTION: another option or shape differs, or a profiled scale is 0; the
+ * error names it. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
-/* Give `to`, made with desc.weights, the weights of `from`, which has the same options but floats:
- * see tfn_quant_pack. Norms, biases, positions and scales stay floats.
+/* Packs the weights of `from` into `to`, which has the same options but desc.weights: see
+ * tfn_quant_pack. Norms, biases, positions and scales stay floats.
  *
  *     tfn_model_desc small = model.desc;
  *     small.inference = true;
@@ -2146,14 +2164,14 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
  *     tfn_model_new(&quantized, &small, NULL);                 // its matrices are 0
  *     tfn_model_quantize(&quantized, &model);
  *
- * Made with LoRA (desc.groups) in the place of inference it trains, A and B in floats (QLoRA,
- * Dettmers et al. 2023): a forward quantizes inputs as always, and the backward takes that for no
- * change. Recipes that read a matrix otherwise than in a product, sigmaReparam and FixNorm, want
- * folded models. Not there with TFNORM_NO_QUANT. TFN_BAD_OPTION: another option or shape. */
+ * With LoRA (desc.groups) instead of .inference, `to` can train: A and B are floats (QLoRA,
+ * Dettmers et al. 2023). The forward quantizes inputs as usual, and the backward ignores that.
+ * Methods that use matrices outside of products (sigmaReparam, FixNorm) must be folded first.
+ * Absent with TFNORM_NO_QUANT. TFN_BAD_OPTION: another option or shape differs. */
 #ifndef TFNORM_NO_QUANT
 TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from);
 #endif
-/* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
+/* Describes parameter tensor i, in the order of the flat vectors. Returns false past the last. */
 TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
 TFNORM_API uint64_t   tfn_model_hash(const tfn_model *m);       /* 64 bits over all parameters */
 #endif /* TFNORM_ONLY_KERNELS */
@@ -15325,21 +15343,22 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 #endif
 /* >> topologies */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Prepares the reading of methods.h, where each method has one block: its formula and paper,
+ * functions for what differs by place (the rules of a topology or an initialization), and its rows.
+ * A row is a topology, a norm, an initialization, or a recipe, which names one of each. Rows of
+ * users have the same rights as rows of the library. A block says where published code differs from
+ * its paper; the row without a suffix is the paper's form.
+ *
+ * The blocks are read five times: here for the rules, with rows that expand to nothing, then once
+ * for each table (see method_tables). To add a method, write a block: functions between #ifdef
+ * TFN__RULES and #endif, then rows. */
+
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
 TFN__RARE
-/* What is known of a method stands in one block: its formula and paper, what differs by place
- * (rules of its topology and of its initialization), and its rows. A row is a topology, a norm, an
- * initialization, or a recipe, which names one of each. One builder reads the rows, and the
- * library's have no privileges over a user's. Where published code differs from its paper, the
- * block says so; the paper's form is the one without a suffix.
- *
- * The header reads the blocks five times: here for the rules, with rows that expand to nothing, and
- * then for each table, in the order of the blocks (see "tables of the rows", below them). To add a
- * method, write a block: functions between #ifdef TFN__RULES and #endif, then rows. */
 
-/* The rows, which each table defines in its turn. */
+/* The macros of rows. Each table redefines the ones it needs. */
 #define TFN__TOPOLOGY(...)
 #define TFN__AGGREGATED(...)
 #define TFN__NORM(...)
@@ -15362,13 +15381,14 @@ static tfn_scale_rule tfn__scale_of(tfn_scale_kind kind, double value)
 
 static tfn_scale_rule tfn__constant_of(double a) { return tfn__scale_of(TFN_SCALE_CONSTANT, a); }
 
-/* All matrices of a sub-layer. */
+/* Gains of all matrices of a sub-layer. */
 static void tfn__all_gains(tfn_gains *g, double a)
 {
     g->q = g->k = g->v = g->o = g->w1 = g->w2 = (float)a;
 }
 
-/* Those that the size of the branch is proportional to: queries and keys only steer a softmax. */
+/* Gains of the matrices that scale the branch. Queries and keys do not: they only steer a softmax.
+ */
 static void tfn__branch_gains(tfn_gains *g, double a)
 {
     g->v = g->o = g->w1 = g->w2 = (float)a;
@@ -15376,28 +15396,35 @@ static void tfn__branch_gains(tfn_gains *g, double a)
 
 static void tfn__qkv_gains(tfn_gains *g, double a) { g->q = g->k = g->v = (float)a; }
 
-/* Q, K and V drawn as one C x 3C matrix, sqrt(2/(C + 3C)), against Xavier's sqrt(2/(C + C)). */
+/* The factor for q, k and v drawn as one C x 3C matrix: sqrt(2/(C + 3C)) over Xavier's sqrt(2/(C +
+ * C)). */
 #define TFN__FUSED 0.70710678118654752
 
-/* A stack's residual sub-layers: 2 a layer, 3 with cross-attention. */
+/* Returns the number of sub-layers of a stack: 2 a layer, or 3 with cross-attention. */
 static int32_t tfn__sublayers(const tfn_place *p)
 {
     if (p->decoder && !p->alone) return 3 * p->depth;
     return 2 * p->depth;
 }
 #endif
-#define TFN__METHODS          /* reads the blocks of `methods` */
+#define TFN__METHODS          /* read the blocks of `methods` */
 #endif
 /* >> methods */
 #if defined TFN__METHODS
-/* The blocks. In formulas: x the stream, x_0 the layer's input, y_k the layers' outputs (y_0 the
- * embedding), N a norm of the chosen kind, F a sub-layer, A attention, l the layer from 1, L the
- * depth of the stack, N and M the depths of encoder and decoder, C the width. */
+/* Every topology, norm, initialization and recipe of the library, one block for each method. A
+ * block has the paper, the formula, and every known difference between the paper and published
+ * code.
+ *
+ * Symbols in formulas: x is the residual stream, x_0 the input of the layer, y_k the output of
+ * layer k (y_0 the embedding), N a norm of the chosen kind, F a sub-layer, A attention, l the
+ * number of the layer from 1, L the depth of the stack, N and M the depths of encoder and decoder,
+ * C the width. */
 
 /* -- Pre-LN and Post-LN ----------------------------------------------------------------------
- * Xiong et al. 2020, table 1. Post-LN norms the stream itself, so its gradients shrink at each norm
- * on the way down, and deep stacks want a warm-up. Pre-LN leaves the stream alone: gradients pass,
- * what later layers add counts less and less, and the end needs a norm of its own. */
+ * Xiong et al. 2020, table 1. Post-LN normalizes the residual stream itself. Each norm shrinks the
+ * gradients that pass through it, so deep stacks need a warm-up. Pre-LN leaves the stream
+ * unnormalized: gradients pass through, later layers contribute less and less, and the stack needs
+ * a final norm. */
 TFN__TOPOLOGY("pre", "x = x + F(N(x)); final norm",
               "Baevski & Auli; Child et al.; Wang et al.; Xiong et al. 2020, table 1", 2019,
               PRE, 0, NULL)
@@ -15415,11 +15442,11 @@ TFN__RECIPE("pre",  "pre",  "layernorm", "xavier")
 TFN__RECIPE("post", "post", "layernorm", "xavier")
 
 #ifdef TFN__EXTRA_NORMS
-/* -- what code bases start from --------------------------------------------------------------
- * Papers say Xavier; their code draws q, k and v as one matrix (older fairseq), or leaves the
- * feed-forward and its biases to the framework (fairseq >= 0.10): its branch then starts with a
- * sixth of the variance. fairseq and torchscale draw an untied output matrix as they draw the
- * embedding. */
+/* -- starting points of code bases -----------------------------------------------------------
+ * Papers name Xavier, but their code differs. Older fairseq draws q, k and v as one matrix. fairseq
+ * >= 0.10 also leaves the feed-forward and its biases to the framework, so that branch starts with
+ * a sixth of the variance. fairseq and torchscale draw an untied output matrix like the embedding.
+ */
 #ifdef TFN__RULES
 static void tfn__fused_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -15436,12 +15463,12 @@ TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 201
           FAN_IN_UNIFORM, FAN_IN_UNIFORM, 0, NULL)
 
 /* -- Admin -----------------------------------------------------------------------------------
- * Liu et al. 2020, section 4.3: how much a layer depends on its own branch decides whether Post-LN
- * trains. One batch is run first (the profile), and each w becomes the deviation of the stream that
- * the branch is added to: w_s^2 = Var(x_0) + the sum of Var(F_j) over j < s, w_1 = 1. Then w is
- * learned. Appendix C folds w into the weights instead. Its displayed equation scales W_V of the
- * cross-attention by 1/w, its text does not: the text is right, for the memory is not rescaled, and
- * the fold here follows it. */
+ * Liu et al. 2020, section 4.3: Post-LN trains if no layer depends too much on its own branch. One
+ * batch runs first (the profile). It sets each w to the standard deviation of the stream at that
+ * sum: w_s^2 = Var(x_0) + the sum of Var(F_j) over j < s, w_1 = 1. Training then learns w. Appendix
+ * C folds w into the weights instead. The displayed equation there divides W_V of cross-attention
+ * by w; its text does not. The text is right because the memory is not rescaled, so the fold here
+ * follows the text. */
 #ifdef TFN__RULES
 static void tfn__admin(const tfn_place *p, tfn_join *j)
 {
@@ -15455,7 +15482,7 @@ static void tfn__admin_direct(const tfn_place *p, tfn_join *j)
     j->skip = tfn__scale_of(TFN_SCALE_FOLDED, 1);
 }
 
-/* admin-torch has no profile: a constant of the number n of sub-layers. */
+/* admin-torch has no profile; w is a constant that depends on n, the number of sub-layers. */
 static void tfn__admin_constant(const tfn_place *p, tfn_join *j)
 {
     const double n = tfn__sublayers(p);
@@ -15481,16 +15508,16 @@ TFN__RECIPE("admin-constant", "admin-constant", "layernorm", "xavier-uniform")
 TFN__RECIPE("admin-sqrt",     "admin-sqrt",     "layernorm", "xavier-uniform")
 
 /* -- B2T connection --------------------------------------------------------------------------
- * Takase et al. 2022, eq. 5: a skip from the bottom of a layer to its top, past all its norms but
- * the last, keeps Post-LN's gradients alive. Since 2023 the code divides all matrices of a layer by
- * sqrt(L), which the paper does not have: the init "b2t". */
+ * Takase et al. 2022, eq. 5: a skip from the bottom of a layer to its top, past all its norms
+ * except the last, preserves the gradients of Post-LN. Since 2023 the code divides all matrices of
+ * a layer by sqrt(L), which is not in the paper: init "b2t". */
 #ifdef TFN__RULES
 static void tfn__b2t(const tfn_place *p, tfn_join *j)
 {
     if (p->kind == TFN_SUBLAYER_FFN) j->extra = tfn__constant_of(1);
 }
 
-/* Footnote 1 skips the last norm, too: worse. */
+/* Footnote 1 skips the last norm, too. The paper found this worse. */
 static void tfn__b2t_skip_last(const tfn_place *p, tfn_join *j)
 {
     tfn__b2t(p, j);
@@ -15532,9 +15559,9 @@ TFN__RECIPE("b2t-skip-last", "b2t-skip-last", "layernorm", "fairseq")
 TFN__RECIPE("b2t-no-norm",   "b2t-no-norm",   "layernorm", "fairseq")
 
 /* -- DLCL: dynamic linear combination of layers ----------------------------------------------
- * Wang et al. 2019: a layer reads a learned sum of all earlier outputs, which starts as their mean,
- * w_k = 1/(l+1). On a Pre-LN host each y_k has a norm of its own (y_0 none), on a Post-LN host the
- * sum has one. The variants of w are options of the code. */
+ * Wang et al. 2019: a layer reads a learned sum of all earlier outputs. It starts as their mean,
+ * w_k = 1/(l+1). With Pre-LN each y_k has its own norm (y_0 has none); with Post-LN the sum has
+ * one. The variants of w are options of the authors' code. */
 TFN__AGGREGATED("dlcl", "pre; input of layer l+1 = sum of w_k N(y_k)", "Wang et al. (DLCL)", 2019,
                 PRE, NORMED, SCALAR)
 TFN__AGGREGATED("dlcl-post", "post; input of layer l+1 = N(sum of w_k y_k)", "Wang et al. (DLCL)",
@@ -15558,9 +15585,10 @@ TFN__RECIPE("dlcl-one",     "dlcl-one",     "layernorm", "fused")
 TFN__RECIPE("dlcl-window",  "dlcl-window",  "layernorm", "fused")
 
 /* -- T-Fixup ---------------------------------------------------------------------------------
- * Huang et al. 2020: no norm and no warm-up, if the first updates stay small for Adam: values,
- * outputs and feed-forward are drawn smaller, and so is the embedding. The paper has one depth for
- * both stacks, the code N and M, as here; the code leaves q and k at 1/sqrt(2). */
+ * Huang et al. 2020: trains without norms and without warm-up, if the first updates of Adam stay
+ * small. So values, outputs, the feed-forward and the embedding are drawn smaller. The paper
+ * assumes equal depths of encoder and decoder. The code uses N and M, as here, and leaves q and k
+ * at 1/sqrt(2). */
 #ifdef TFN__RULES
 static void tfn__t_fixup_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -15589,10 +15617,10 @@ TFN__INIT("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
 TFN__RECIPE("t-fixup", "no-norm", "layernorm", "t-fixup")
 
 /* -- Fixup -----------------------------------------------------------------------------------
- * Zhang et al. 2019, section 3: with B branches in the model, the matrices of a branch of k
- * matrices are drawn B^(-1/(2k-2)) times as large, the last one and the output 0; a scalar m
- * multiplies each branch, and scalar shifts take the place of biases. The code builds
- * cross-attention without its B, and so with its default, 12. */
+ * Zhang et al. 2019, section 3, for a model of B branches: the matrices of a branch with k matrices
+ * are scaled by B^(-1/(2k-2)); its last matrix and the output matrix start at 0. A scalar m
+ * multiplies each branch, and scalar shifts replace biases. The code does not pass B to
+ * cross-attention, which then uses the default of 12. */
 #ifdef TFN__RULES
 static void tfn__fixup(const tfn_place *p, tfn_join *j)
 {
@@ -15627,8 +15655,8 @@ TFN__INIT("fixup-code", "fixup; q, k, v of cross-attention: 12^(-1/6)", "Fixup, 
 TFN__RECIPE("fixup", "fixup", "layernorm", "fixup")
 
 /* -- ReZero ----------------------------------------------------------------------------------
- * Bachlechner et al. 2020: one scalar a_l for all branches of a layer, 0 at the start, so that the
- * stack begins as the identity and only a_l moves at first. On Post-LN: Liu et al. 2020. */
+ * Bachlechner et al. 2020: one scalar a_l, 0 at the start, for all branches of a layer. The stack
+ * begins as the identity, and at first only a_l gets a gradient. On Post-LN: Liu et al. 2020. */
 #ifdef TFN__RULES
 static void tfn__rezero(const tfn_place *p, tfn_join *j)
 {
@@ -15650,11 +15678,11 @@ TFN__INIT("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al."
 TFN__RECIPE("looklinear", "post", "layernorm", "looklinear")
 
 /* -- DeepNorm --------------------------------------------------------------------------------
- * Wang et al. (DeepNet) 2022, figure 2: Post-LN whose skip counts a times as much, and whose
- * branches start b times smaller, so that an update moves the output by a bounded amount whatever
- * the depth. torchscale has 1.15 = 1/0.87 where the paper has 0.87, and scales the framework's
- * default with its biases; it leaves the decoder Pre-LN unless its caller clears a flag: wrong, and
- * no option. "post-ln-init" is the paper's probe. */
+ * Wang et al. (DeepNet) 2022, figure 2: Post-LN with the skip scaled by a and the branch's weights
+ * scaled by b, so that one update moves the output by a bounded amount at any depth. torchscale has
+ * 1.15 = 1/0.87 where the paper has 0.87, and scales the framework's default weights and biases.
+ * The decoder there is Pre-LN unless the caller clears a flag, a mistake without a row here. The
+ * paper uses "post-ln-init" for comparison. */
 #ifdef TFN__RULES
 static double tfn__deepnorm_alpha(const tfn_place *p)
 {
@@ -15709,9 +15737,9 @@ TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al. (DeepNet)",
 TFN__RECIPE("deepnorm", "deepnorm", "layernorm", "deepnorm")
 
 /* -- DS-Init ---------------------------------------------------------------------------------
- * Zhang et al. 2019: Post-LN, the matrices of layer l drawn from U(+-g/sqrt(l)). Its code hands
- * 1/sqrt(l) to a variance, which makes l^(-1/4), and draws q, k and v of self-attention, not of
- * cross-attention, as one C x 3C matrix. */
+ * Zhang et al. 2019: Post-LN, the matrices of layer l drawn from U(+-g/sqrt(l)). The code uses
+ * 1/sqrt(l) as a variance, which makes the factor l^(-1/4). It draws q, k and v of self-attention
+ * as one C x 3C matrix, but not those of cross-attention. */
 #ifdef TFN__RULES
 static void tfn__ds_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -15733,9 +15761,9 @@ TFN__INIT("ds-init-code",
 TFN__RECIPE("ds-init", "post", "layernorm", "ds-init")
 
 /* -- ScaleNorm, FixNorm, SmallInit -----------------------------------------------------------
- * Nguyen & Salazar 2019: one learned length G, sqrt(C) at the start, in the place of all gains;
- * words of length 1, at the input and at the output, so that logits are G cos; attention drawn from
- * N(0, 2/(5C)), that is 0.632 of N(0, 1/C). */
+ * Nguyen & Salazar 2019. ScaleNorm: one learned length G, sqrt(C) at the start, replaces all gains.
+ * FixNorm: word vectors have length 1 at the input and at the output, so logits are G cos.
+ * SmallInit: attention is drawn from N(0, 2/(5C)), which is 0.632 times N(0, 1/C). */
 #ifdef TFN__RULES
 static void tfn__small_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -15752,20 +15780,21 @@ TFN__INIT("small", "attention N(0, 2/(5C)), feed-forward xavier", "Nguyen & Sala
 TFN__RECIPE("scalenorm", "pre-fixnorm", "scalenorm", "small")
 
 /* -- BatchNorm -------------------------------------------------------------------------------
- * Ioffe & Szegedy 2015, algorithm 1, in the place of LayerNorm: what stands at a position depends
- * on the other sentences; running statistics take over at inference. */
+ * Ioffe & Szegedy 2015, algorithm 1, in place of LayerNorm. In training, the value at a position
+ * depends on the other sentences of the batch; inference uses running statistics. */
 TFN__NORM("batchnorm", "g (x - mean)/sqrt(var + e) + b, over the batch", "Ioffe & Szegedy, alg. 1",
           2015, BATCH, TFN__AFFINE)
 TFN__RECIPE("batchnorm", "post", "batchnorm", "fairseq")
 
 /* -- transparent attention -------------------------------------------------------------------
- * Bapna et al. 2018: layer j of the decoder attends to its own mean of all encoder layers. */
+ * Bapna et al. 2018: layer j of the decoder attends to its own weighted mean of all encoder layers.
+ */
 TFN__TOPOLOGY("transparent", "pre; decoder layer j attends to the sum of softmax(w_j)_i y_i",
               "Bapna et al.", 2018, PRE, TFN_TOPOLOGY_TRANSPARENT, NULL)
 TFN__RECIPE("transparent", "transparent", "layernorm", "xavier")
 
 /* -- Macaron ---------------------------------------------------------------------------------
- * Lu et al. 2019: half a step of the feed-forward before the attention and half a step behind. */
+ * Lu et al. 2019: half a feed-forward step before attention and another half step after it. */
 #ifdef TFN__RULES
 static void tfn__macaron(const tfn_place *p, tfn_join *j)
 {
@@ -15781,11 +15810,11 @@ TFN__RECIPE("macaron",     "macaron",     "layernorm", "fused")
 TFN__RECIPE("macaron-pre", "macaron-pre", "layernorm", "fused")
 
 /* -- AdaNorm and DetachNorm ------------------------------------------------------------------
- * Xu et al. 2019: what LayerNorm does for training is done by the derivatives of mean and variance.
- * DetachNorm takes them for constants, to show it; LayerNorm-simple has no gain and no bias;
- * AdaNorm multiplies n by 1 - n/10, taken for a constant, in their place. Their code has e outside
- * of the root and s over C - 1, which AdaNorm has here, too; of the others that is the form with
- * -code. */
+ * Xu et al. 2019: LayerNorm helps training through the derivatives of its mean and variance.
+ * DetachNorm treats both as constants to show this. LayerNorm-simple has no gain and no bias.
+ * AdaNorm replaces them with the factor 1 - n/10, treated as a constant. The authors' code adds e
+ * outside the root and uses s over C - 1. AdaNorm does so here; the other norms do so in the rows
+ * that end in -code. */
 TFN__NORM("adanorm", "c sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
           ADA, 0)
 TFN__NORM("layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al. (AdaNorm)", 2019, LAYER, 0)
@@ -15811,15 +15840,14 @@ TFN__RECIPE("detachnorm-mean",  "pre", "detachnorm-mean",  "fused")
 TFN__RECIPE("detachnorm-std",   "pre", "detachnorm-std",   "fused")
 
 /* -- zero gamma ------------------------------------------------------------------------------
- * Goyal et al. 2017: the gain of the norm behind a branch starts at 0, and so
- * the stack as the identity.
- */
+ * Goyal et al. 2017: the gain of the norm after a branch starts at 0, so the stack starts as the
+ * identity. */
 TFN__INIT("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.", 2017,
           XAVIER_NORMAL, XAVIER_NORMAL, TFN__ZERO_BRANCH, NULL)
 TFN__RECIPE("zero-gamma", "peri", "layernorm", "zero-gamma")
 
 /* -- Hanin & Rolnick 2018 --------------------------------------------------------------------
- * Branches that count less and less: the sum of 0.9^l is finite at any depth. */
+ * Branches count less with depth: the sum of 0.9^l is finite at any depth. */
 #ifdef TFN__RULES
 static void tfn__hanin(const tfn_place *p, tfn_join *j)
 {
@@ -15837,7 +15865,7 @@ TFN__AGGREGATED("linear-aggregation", "post; input of layer l+1 = sum of w_k y_k
 TFN__RECIPE("dense",              "dense",              "layernorm", "xavier")
 TFN__RECIPE("linear-aggregation", "linear-aggregation", "layernorm", "xavier")
 
-/* -- initializations that the papers compare with ---------------------------------------------
+/* -- initializations that the papers compare with --------------------------------------------
  * LSUV (Mishkin & Matas 2016) divides each matrix by the deviation of its output on one batch. */
 TFN__INIT("lsuv", "orthonormal, outputs of variance 1 on one batch", "Mishkin & Matas", 2016,
           ORTHOGONAL, ORTHOGONAL, TFN__UNIT_VARIANCE, NULL)
@@ -15848,9 +15876,9 @@ TFN__RECIPE("orthogonal", "post", "layernorm", "orthogonal")
 TFN__RECIPE("he",         "post", "layernorm", "he")
 
 /* -- RMSNorm and its forms -------------------------------------------------------------------
- * Zhang & Sennrich 2019: LayerNorm without the mean. Their PyTorch code has e outside of the root,
- * their TensorFlow code inside; pRMSNorm looks at a part of the features. Gemma stores gain - 1, so
- * that weight decay pulls the gain to 1, and norms both sides of a branch. */
+ * Zhang & Sennrich 2019: LayerNorm without the mean. Their PyTorch code adds e outside the root,
+ * their TensorFlow code inside. pRMSNorm uses only some of the channels. Gemma stores gain - 1, so
+ * that weight decay pulls the gain to 1, and has norms before and after each branch. */
 TFN__NORM_OF("prmsnorm", "g x/sqrt(mean of the first 1/16 (x^2) + e)",
              "Zhang & Sennrich (pRMSNorm)", 2019, RMS, TFN_FLAG_GAIN, 0, 0.0625)
 TFN__NORM_OF("rmsnorm-outside", "g x/(sqrt(mean(x^2)) + e)",
@@ -15864,8 +15892,9 @@ TFN__RECIPE("rmsnorm-outside", "pre",  "rmsnorm-outside", "xavier")
 TFN__RECIPE("gemma",           "peri", "rmsnorm-offset",  "xavier")
 
 /* -- Sandwich-LN and Peri-LN -----------------------------------------------------------------
- * Ding et al. (CogView) 2021; Kim et al. 2025: a norm before and behind each branch. CogView's code
- * norms x/(max|x|/8), against overflow in half precision, the maximum over the whole tensor. */
+ * Ding et al. (CogView) 2021; Kim et al. 2025: a norm before and after each branch. CogView's code
+ * normalizes x/(max|x|/8) to avoid overflow in half precision, with the maximum of the whole
+ * tensor. */
 TFN__TOPOLOGY("peri", "x = x + N(F(N(x))); final norm",
               "Ding et al. (Sandwich-LN); Gemma 2; Kim et al. 2025 (Peri-LN)", 2021, PERI, 0, NULL)
 TFN__NORM("cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "Ding et al., code",
@@ -15873,9 +15902,9 @@ TFN__NORM("cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "
 TFN__RECIPE("sandwich", "peri", "cogview",   "gpt2")
 TFN__RECIPE("peri",     "peri", "layernorm", "xavier")
 
-/* -- norms behind branches only: Swin v2, OLMo 2 ----------------------------------------------
- * Liu et al. 2021; OLMo 2 2024. A branch reads the raw stream, so attention wants norms of queries
- * and keys. Swin v2 starts the branches' norms at 0. */
+/* -- norms only after branches: Swin v2, OLMo 2 ----------------------------------------------
+ * Liu et al. 2021; OLMo 2 2024. A branch reads the unnormalized stream, so attention needs norms of
+ * queries and keys. Swin v2 starts the gains of the branches' norms at 0. */
 #ifdef TFN__RULES
 static void tfn__olmo2(const tfn_place *p, tfn_join *j)
 {
@@ -15900,7 +15929,7 @@ TFN__RECIPE("olmo2",       "olmo2",       "rmsnorm",   "truncated")
 TFN__RECIPE("swin-v2",     "swin-v2",     "layernorm", "zero-gamma")
 
 /* -- norms of queries, keys and values -------------------------------------------------------
- * The logits of attention cannot grow without bound: see tfn_qk_norm for the forms. */
+ * They bound the logits of attention. See tfn_qk_norm for the forms. */
 #ifdef TFN__RULES
 static void tfn__qknorm(const tfn_place *p, tfn_join *j)
 {
@@ -15939,7 +15968,7 @@ static void tfn__sub_ln(const tfn_place *p, tfn_join *j)
     j->norm_inner = p->kind != TFN_SUBLAYER_CROSS_ATTENTION;
 }
 
-/* The square of the gain. */
+/* Returns the square of the gain. */
 static double tfn__sub_ln_gain2(const tfn_place *p)
 {
     const double n = p->encoder_depth;
@@ -15962,10 +15991,10 @@ TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3),
 TFN__RECIPE("sub-ln", "sub-ln", "layernorm", "sub-ln")
 
 /* -- NormFormer ------------------------------------------------------------------------------
- * Shleifer et al. 2021: Pre-LN, and a norm behind attention, a learned scale for each head, a norm
- * before W_2; ResScale: a vector on the skip of the feed-forward. fairseq has it in decoder layers
- * only, and scales the output of W_O in blocks of D channels where the paper scales the heads
- * before W_O: "normformer-code". */
+ * Shleifer et al. 2021: Pre-LN with a norm after attention, a learned scale for each head, and a
+ * norm before W_2. ResScale adds a vector on the skip of the feed-forward. fairseq applies all this
+ * only in decoder layers, and scales the output of W_O in blocks of D channels where the paper
+ * scales the heads before W_O: "normformer-code". */
 #ifdef TFN__RULES
 static void tfn__normformer(const tfn_place *p, tfn_join *j)
 {
@@ -15998,16 +16027,16 @@ TFN__RECIPE("normformer-res",  "normformer-res",  "layernorm", "xavier")
 TFN__RECIPE("normformer-code", "normformer-code", "layernorm", "xavier")
 
 /* -- ResiDual --------------------------------------------------------------------------------
- * Xie et al. 2023: Post-LN, and beside it a stream that only sums, as Pre-LN's does; the output has
- * both. Branches read the first alone. */
+ * Xie et al. 2023: Post-LN plus a second stream that only sums, as in Pre-LN. Branches read only
+ * the first stream; the output adds both. */
 TFN__TOPOLOGY("resi-dual", "x = N(x + F(x)); output x + N(x_0 + sum of F)", "Xie et al. (ResiDual)",
               2023, POST, TFN_TOPOLOGY_SIDE_STREAM, NULL)
 TFN__RECIPE("resi-dual", "resi-dual", "layernorm", "xavier")
 
-/* -- DyT, Derf and siblings: functions in the place of norms ----------------------------------
- * Zhu et al. 2025; Chen et al. 2025: each number is squashed by itself, no statistics at all. In
- * language models DyT's code multiplies x_0 by a learned scalar, sqrt(C) at the start: without it
- * training is poor. (It has no bias there; the row has one.) */
+/* -- DyT, Derf and siblings: functions in place of norms -------------------------------------
+ * Zhu et al. 2025; Chen et al. 2025: a function squashes each number, without any statistics. For
+ * language models DyT's code multiplies x_0 by a learned scalar, sqrt(C) at the start; without it
+ * training is poor. (There DyT has no bias; the row here has one.) */
 TFN__TOPOLOGY("pre-embed-scale", "pre; x_0 = a embedding, a = sqrt(C) at the start",
               "Zhu et al. (DyT), code", 2025, PRE, TFN_TOPOLOGY_EMBEDDING_SCALE, NULL)
 TFN__POINT("dyt", "g tanh(a x) + b", "Zhu et al. (DyT)", 2025, 0, TANH)
@@ -16032,8 +16061,9 @@ TFN__RECIPE("dyt-softsign", "pre",             "dyt-softsign", "xavier")
 TFN__RECIPE("derf",         "pre",             "derf",         "xavier")
 
 /* -- LNS: LayerNorm scaling ------------------------------------------------------------------
- * Sun et al. 2025: Pre-LN whose stream grows with depth, divided by sqrt(l). Two repositories never
- * reach their own branch for it: the constant is the paper's. */
+ * Sun et al. 2025: Pre-LN divides the input of each branch by sqrt(l), because the stream's
+ * variance grows with depth. In two published repositories the code for this never runs; the
+ * constant here is from the paper. */
 #ifdef TFN__RULES
 static void tfn__lns(const tfn_place *p, tfn_join *j)
 {
@@ -16044,7 +16074,7 @@ TFN__TOPOLOGY("lns", "x = x + F(N(x)/sqrt(l)); final norm", "Sun et al. (LNS)", 
               PRE, 0, tfn__lns)
 TFN__RECIPE("lns", "lns", "rmsnorm", "xavier")
 
-/* -- Mix-LN: Li et al. 2024, a quarter of the layers ----------------------------------------- */
+/* -- Mix-LN: Li et al. 2024, Post-LN in a quarter of the layers ------------------------------ */
 #ifdef TFN__RULES
 static void tfn__mix_ln(const tfn_place *p, tfn_join *j)
 {
@@ -16057,8 +16087,8 @@ TFN__TOPOLOGY("mix-ln", "post in the first quarter of the layers, then pre; fina
 TFN__RECIPE("mix-ln", "mix-ln", "rmsnorm", "xavier")
 
 /* -- HybridNorm ------------------------------------------------------------------------------
- * Zhuo et al. 2025: attention has norms of q, k and v and none before it; the skip of the
- * feed-forward starts behind its norm. HybridNorm*: the first layer is Pre-LN (with these q, k, v).
+ * Zhuo et al. 2025: attention normalizes q, k and v and has no norm before it; the skip of the
+ * feed-forward starts after its norm. HybridNorm*: the first layer is Pre-LN (with these q, k, v).
  */
 #ifdef TFN__RULES
 static void tfn__hybridnorm(const tfn_place *p, tfn_join *j)
@@ -16088,7 +16118,8 @@ TFN__RECIPE("hybridnorm",       "hybridnorm",       "rmsnorm", "gpt2")
 TFN__RECIPE("hybridnorm-first", "hybridnorm-first", "rmsnorm", "gpt2")
 
 /* -- LayerScale ------------------------------------------------------------------------------
- * Touvron et al. (CaiT) 2021: a learned vector on each branch, the smaller the deeper the stack. */
+ * Touvron et al. (CaiT) 2021: a learned vector on each branch, with a smaller start in deeper
+ * stacks. */
 #ifdef TFN__RULES
 static double tfn__layerscale_start(int32_t depth)
 {
@@ -16107,8 +16138,8 @@ TFN__TOPOLOGY("layerscale", "x = x + v F(N(x)), v = 0.1, 1e-5 or 1e-6 by depth; 
 TFN__RECIPE("layerscale", "layerscale", "layernorm", "xavier")
 
 /* -- GPT-2 -----------------------------------------------------------------------------------
- * Radford et al. 2019, section 2.3: the last matrix of a branch over the root of the number of
- * branches, 2L. */
+ * Radford et al. 2019, section 2.3: the last matrix of a branch is divided by sqrt(2L), where 2L is
+ * the number of branches. */
 #ifdef TFN__RULES
 static void tfn__gpt2_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -16130,11 +16161,11 @@ TFN__RECIPE("embed-norm", "pre-embed-norm",  "layernorm", "xavier")
 TFN__RECIPE("bert",       "post-embed-norm", "layernorm", "truncated")
 
 /* -- nGPT ------------------------------------------------------------------------------------
- * Loshchilov et al. 2024, eq. 10 and 11: everything lies on the sphere. A sub-layer turns x towards
- * n(F(x)) by |v|, 0.05 at the start; weights are brought back to length 1 after each update.
- * Learned scales are stored as numbers that begin with 1/sqrt(C) and multiplied by a unit, which
- * sets how fast they learn. The released position function is no rotation: use TFN_POSITION_ROTARY.
- */
+ * Loshchilov et al. 2024, eq. 10 and 11: all vectors lie on the unit sphere. A sub-layer turns x
+ * towards n(F(x)) by |v|, 0.05 at the start; after each update, weights are normalized to length 1
+ * again. A learned scale is stored as a number that starts at 1/sqrt(C), times a unit that sets how
+ * fast it learns. The position function of the released code is not a rotation; use
+ * TFN_POSITION_ROTARY. */
 #ifdef TFN__RULES
 static void tfn__ngpt(const tfn_place *p, tfn_join *j)
 {
@@ -16155,8 +16186,8 @@ TFN__INIT("ngpt", "N(0, 1/in), then of length 1", "Loshchilov et al.", 2024,
 TFN__RECIPE("ngpt", "ngpt", "l2norm", "ngpt")
 
 /* -- parallel blocks -------------------------------------------------------------------------
- * GPT-J 2021; PaLM; GPT-NeoX 2022: all sub-layers of a layer read its input, by one norm, or by a
- * norm each (NeoX). */
+ * GPT-J 2021; PaLM; GPT-NeoX 2022: all sub-layers of a layer read its input, through one shared
+ * norm or through one norm each (NeoX). */
 #ifdef TFN__RULES
 static void tfn__parallel(const tfn_place *p, tfn_join *j)
 {
@@ -16177,7 +16208,7 @@ TFN__TOPOLOGY("parallel-shared", "x = x + A(n) + F(n), n = N(x); final norm",
 TFN__RECIPE("parallel",        "parallel",        "layernorm", "xavier")
 TFN__RECIPE("parallel-shared", "parallel-shared", "layernorm", "xavier")
 
-/* -- SkipInit: De & Smith 2020. ReZero with a scalar for each branch -------------------------- */
+/* -- SkipInit: De & Smith 2020; ReZero with a scalar for each branch ------------------------- */
 #ifdef TFN__RULES
 static void tfn__skipinit(const tfn_place *p, tfn_join *j)
 {
@@ -16200,7 +16231,7 @@ TFN__NORM("groupnorm", "LayerNorm of each of H groups of channels", "Wu & He, eq
 TFN__RECIPE("groupnorm", "pre", "groupnorm", "xavier")
 
 /* -- BranchNorm ------------------------------------------------------------------------------
- * Liu et al. 2023: the branches of Post-LN are blended in over the first 4,000 updates. */
+ * Liu et al. 2023: Post-LN whose branches are blended in over the first 4,000 updates. */
 #ifdef TFN__RULES
 static void tfn__branchnorm(const tfn_place *p, tfn_join *j)
 {
@@ -16213,9 +16244,9 @@ TFN__TOPOLOGY("branchnorm", "x = N(x + min(1, t/4000) F(x)) after t updates",
 TFN__RECIPE("branchnorm", "branchnorm", "layernorm", "xavier")
 
 /* -- sigmaReparam ----------------------------------------------------------------------------
- * Zhai et al. 2023, section 3.2: each map is g W/sigma(W), so that its gain is one learned number
- * g, and attention does not collapse. g starts at 1; in the vision code at sigma, which leaves the
- * function as it was drawn. See the api section. */
+ * Zhai et al. 2023, section 3.2: each map is g W/sigma(W), where sigma is the largest singular
+ * value. One learned number g is its gain, and attention does not collapse. g starts at 1; in the
+ * vision code it starts at sigma, which keeps the map as it was drawn. See the api section. */
 TFN__TOPOLOGY("sigma-reparam", "x = x + F(x); maps g W/sigma(W), g = 1 at the start",
               "Zhai et al. (sigmaReparam), section 3.2", 2023,
               BARE, TFN_TOPOLOGY_SIGMA_REPARAM, NULL)
@@ -16230,8 +16261,8 @@ TFN__RECIPE("sigma-reparam-post",   "sigma-reparam-post",   "layernorm", "trunca
 TFN__RECIPE("sigma-reparam-vision", "sigma-reparam-vision", "layernorm", "truncated")
 
 /* -- GPAS ------------------------------------------------------------------------------------
- * Chen et al. 2025: the stream shrinks by a learned gate in the forward, and not in the backward:
- * sg(x) counts as constant. On Post-LN the gate is on the skip. */
+ * Chen et al. 2025: a learned gate shrinks the stream in the forward but not in the backward,
+ * because sg(x) counts as a constant. With Post-LN the gate is on the skip. */
 #ifdef TFN__RULES
 static void tfn__gpas(const tfn_place *p, tfn_join *j)
 {
@@ -16247,34 +16278,39 @@ TFN__RECIPE("gpas",      "gpas",      "rmsnorm",   "xavier")
 TFN__RECIPE("gpas-post", "gpas-post", "layernorm", "xavier")
 
 /* -- CRMSNorm: Jiang et al. 2023 -------------------------------------------------------------
- * Pre-LN whose stream has mean 0, so that one of C channels need not be kept. */
+ * Pre-LN whose stream has mean 0, so that one of the C channels need not be stored. */
 TFN__NORM("crmsnorm", "g x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels",
           "Jiang et al. (Pre-CRMS)", 2023, CRMS, TFN_FLAG_GAIN)
 TFN__RECIPE("crmsnorm", "pre", "crmsnorm", "xavier")
 
-/* -- SeeDNorm: Cai et al. 2025; the gain depends on the row, by t = tanh(x . d) --------------- */
+/* -- SeeDNorm: Cai et al. 2025; the gain of a row depends on it by tanh(x . d) --------------- */
 TFN__NORM("seednorm", "(a tanh(x . d) + g) x/sqrt(mean(x^2) + e)", "Cai et al.", 2025,
           SEED, TFN_FLAG_GAIN)
 TFN__RECIPE("seednorm", "pre", "seednorm", "xavier")
 
-/* -- CenterNorm: Qi et al. (LipsFormer) 2023; a norm that is linear -------------------------- */
+/* -- CenterNorm: Qi et al. (LipsFormer) 2023; a linear norm ---------------------------------- */
 TFN__NORM("centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer)", 2023,
           CENTER, TFN__AFFINE)
 TFN__RECIPE("centernorm", "pre", "centernorm", "xavier")
 
-/* -- a norm of length 1 alone on Pre-LN ------------------------------------------------------ */
+/* -- a norm to length 1 with Pre-LN ---------------------------------------------------------- */
 TFN__RECIPE("l2norm", "pre", "l2norm", "xavier")
 #endif /* TFN__EXTRA_NORMS */
 #endif
 /* >> method_tables */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Builds the tables of norms, topologies, initializations and recipes from the blocks of methods.h,
+ * and offers the public functions that look rows up by number or by name. */
+
 /* -- tables of the rows ---------------------------------------------------------------------- */
 
-/* Each table defines its rows and reads the blocks again, with TFN__IMPLEMENTING off. */
+/* Each table defines the macro of its rows and reads the blocks again, with TFN__IMPLEMENTING
+ * undefined. */
 #undef TFN__RULES
 #undef TFN__IMPLEMENTING
 
-/* Norms: which function (kind), what is learned (flags); eps 0: 1e-5; part 0: of all features. */
+/* Norms: the function (kind) and what is learned (flags). eps 0 means 1e-5; part 0 means all
+ * channels. */
 enum { TFN__AFFINE = TFN_FLAG_GAIN | TFN_FLAG_BIAS };
 #undef TFN__NORM
 #undef TFN__NORM_OF
@@ -16299,9 +16335,9 @@ static const tfn_norm_rule tfn__norms[] = {
 #define TFN__NORM_OF(...)
 #define TFN__POINT(...)
 
-/* Topologies: a host, what the ends of the stack have beside the host's (flags), a rule or NULL.
- * The host is the join before a rule changes it; a stack whose stream is not normed has a final
- * norm, but for those without norms. */
+/* Topologies: a host, flags for the ends of the stack, and a rule or NULL. The host is the join
+ * before the rule changes it. A stack whose stream is not normalized has a final norm, except BARE
+ * ones, which have no norms. */
 #define TFN__NO_SCALE  { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }
 #define TFN__JOIN(in, branch, sum)                                                                 \
     { in, branch, sum, false, false, false, false, false, TFN_SOURCE_STREAM, TFN_SOURCE_STREAM,    \
@@ -16318,7 +16354,7 @@ enum {
     TFN__ENDS_PRE = TFN_TOPOLOGY_FINAL_NORM, TFN__ENDS_PERI = TFN_TOPOLOGY_FINAL_NORM,
     TFN__ENDS_BRANCH = TFN_TOPOLOGY_FINAL_NORM
 };
-/* Weights of an aggregate: groups, channels, softmax, ones, window. */
+/* Columns of a rule for mixing layers: groups, channels, softmax, ones, window. */
 #define TFN__MIX_SCALAR      { 0, false, false, false, 0 }
 #define TFN__MIX_SOFTMAX     { 0, false, true, false, 0 }
 #define TFN__MIX_VECTOR      { 0, true, false, false, 0 }
@@ -16343,9 +16379,9 @@ static const tfn_topology tfn__topologies[] = {
 #define TFN__TOPOLOGY(...)
 #define TFN__AGGREGATED(...)
 
-/* Initializations: the distribution of attention and of the feed-forward, what else is drawn or
- * not (flags), a rule or NULL. Of formulas: gains by matrix, times the base distribution; biases
- * are 0 unless said. */
+/* Initializations: distributions for attention and for the feed-forward, flags for what else is
+ * drawn, and a rule or NULL. In formulas, gains by matrix multiply the base distribution. Biases
+ * are 0 unless the formula says otherwise. */
 enum {
     TFN__ZERO_OUTPUT = 1, TFN__ZERO_BRANCH = 2, TFN__QKV_BIAS = 4, TFN__GAIN_BIAS = 8,
     TFN__UNIT_VARIANCE = 16, TFN__TABLE_OUTPUT = 32
@@ -16370,7 +16406,7 @@ static const tfn_init_rule tfn__inits[] = {
 #define TFN__INIT(...)
 #define TFN__INIT_STD(...)
 
-/* Recipes: a topology, a norm and an initialization under the name of the method. */
+/* Recipes: the name of a method for a topology, a norm and an initialization. */
 #undef TFN__RECIPE
 #define TFN__RECIPE(name, topology, norm, init) { name, topology, norm, init },
 static const tfn_recipe tfn__recipes[] = {
@@ -16415,7 +16451,7 @@ TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *pl
     return join;
 }
 
-/* tfn_KIND_at and tfn_KIND_find of a table; every row starts with its name. */
+/* Defines tfn_KIND_at and tfn_KIND_find of a table. Every row starts with its name. */
 #define TFN__LOOKUP(kind, type, table)                                                             \
     TFNORM_API const type *tfn_##kind##_at(int32_t i)                                              \
     {                                                                                              \
@@ -16505,7 +16541,7 @@ typedef struct tfn__limit {               /* small: a microcontroller has the ta
 #define TFN__HUGE  1e18
 #define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints keep steps as doubles, exactly */
 #define TFN__ANY   2147483648.0           /* of 32 bits: no limit */
-#define TFN__SIDE  1048576                /* 2^20, of any side of a tensor but the vocabulary's */
+#define TFN__MAX_SIDE  1048576                /* 2^20: any side of a tensor except the vocabulary */
 #define TFN__VOCAB 16777216               /* 2^24 words */
 
 TFN__RARE
@@ -16514,7 +16550,7 @@ TFN__RARE
 
 /* An option, or its default where it is not set. A real number counts as set where it is
  * positive. */
-static int32_t tfn__or(int32_t value, int32_t otherwise)
+static int32_t tfn__value_or(int32_t value, int32_t otherwise)
 {
     if (value) return value;
     return otherwise;
@@ -16870,21 +16906,21 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #define TFN__RANGE_LIST(X)                                                                     \
     /* the shape */                                                                            \
     X(vocab,                WHOLE,     1, TFN__VOCAB)                                          \
-    X(context,              WHOLE,     1, TFN__SIDE)                                           \
+    X(context,              WHOLE,     1, TFN__MAX_SIDE)                                       \
     X(arch,                 WHOLE,     0, TFN_ARCH_COUNT - 1)                                  \
-    X(source_context,       WHOLE,     1, TFN__SIDE)                                           \
-    X(width,                WHOLE,     1, TFN__SIDE)                                           \
+    X(source_context,       WHOLE,     1, TFN__MAX_SIDE)                                       \
+    X(width,                WHOLE,     1, TFN__MAX_SIDE)                                       \
     X(layers,               WHOLE,     1, 4096)                                                \
     X(decoder_layers,       WHOLE,     1, 4096)                                                \
     X(heads,                WHOLE,     1, 32768)                                               \
     X(kv_heads,             WHOLE,     1, 32768)                                               \
-    X(head_size,            WHOLE,     0, TFN__SIDE)                                           \
-    X(ffn,                  WHOLE,     1, 4 * TFN__SIDE)                                       \
-    X(segments,             WHOLE,     0, TFN__SIDE)                                           \
+    X(head_size,            WHOLE,     0, TFN__MAX_SIDE)                                       \
+    X(ffn,                  WHOLE,     1, 4 * TFN__MAX_SIDE)                                   \
+    X(segments,             WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(classes,              WHOLE,     0, TFN__VOCAB)                                          \
-    X(numbers,              WHOLE,     0, TFN__SIDE)                                           \
+    X(numbers,              WHOLE,     0, TFN__MAX_SIDE)                                       \
     /* what it reads and says */                                                               \
-    X(bands,                WHOLE,     0, TFN__SIDE)                                           \
+    X(bands,                WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(frame_map,            WHOLE,     0, TFN_FRAME_MAP_COUNT - 1)                             \
     X(head,                 WHOLE,     0, TFN_HEAD_COUNT - 1)                                  \
     X(activation,           WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
@@ -16895,32 +16931,32 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(norm_eps,             REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(norm_factor,          REAL_OR_0, TFN__TINY, 1e6)                                         \
     /* of a run */                                                                             \
-    X(batch,                WHOLE,     1, TFN__SIDE)                                           \
+    X(batch,                WHOLE,     1, TFN__MAX_SIDE)                                       \
     X(batch_tokens,         WHOLE,     0, TFN__ANY)                                            \
     X(threads,              WHOLE,     1, 1024)                                                \
     X(weights,              WHOLE,     0, TFN__PACKS * (TFN_WEIGHTS_COUNT - 1))                \
     X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
 /* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
 #define TFN__MORE_RANGES(X)                                                                    \
-    X(embedding_size,       WHOLE,     0, TFN__SIDE)                                           \
+    X(embedding_size,       WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(cache_type,           WHOLE,     0, TFN__PACKS * (TFN_CACHE_TYPE_COUNT - 1))             \
     X(pooler,               WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
-    X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
+    X(mup_base_width,       WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
     X(cutoffs[1],           WHOLE,     0, TFN__VOCAB)                                          \
     X(attention_bias,       WHOLE,     0, TFN_ATTENTION_BIAS_COUNT - 1)                        \
-    X(rotary_size,          WHOLE,     0, TFN__SIDE)                                           \
+    X(rotary_size,          WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(rotary_scaling,       WHOLE,     0, TFN_ROTARY_SCALING_COUNT - 1)                        \
     X(rotary_factor,        REAL_OR_0, 1, TFN__HUGE)                                           \
     X(rotary_low,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_high,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_context,       WHOLE,     0, TFN__ANY)                                            \
-    X(relative_buckets,     WHOLE,     0, TFN__SIDE)                                           \
-    X(relative_distance,    WHOLE,     0, TFN__SIDE)                                           \
+    X(relative_buckets,     WHOLE,     0, TFN__MAX_SIDE)                                       \
+    X(relative_distance,    WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(score_scale,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(window,               WHOLE,     0, TFN__ANY)                                            \
-    X(window_from,          WHOLE,     0, TFN__SIDE)                                           \
-    X(window_period,        WHOLE,     0, TFN__SIDE)                                           \
+    X(window_from,          WHOLE,     0, TFN__MAX_SIDE)                                       \
+    X(window_period,        WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(window_base,          REAL_OR_0, 1, TFN__HUGE)                                           \
     X(attention_cap,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(logit_cap,            REAL_OR_0, TFN__TINY, TFN__HUGE)
@@ -16960,7 +16996,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(clip,                 REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(clip_value,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(ema,                  RATE,      0, 1)                                                   \
-    X(micro_batches,        WHOLE,     1, TFN__SIDE)                                           \
+    X(micro_batches,        WHOLE,     1, TFN__MAX_SIDE)                                       \
     /* of half precision: below 2^-5 training has diverged */                                  \
     X(loss_scale,           REAL,      0.03125, TFN__HUGE)
 /* A build without training does not look at what only training reads. */
@@ -17019,7 +17055,7 @@ static void tfn__fill_training_defaults(tfn_model_desc *d)
     if (d->eps == 0) d->eps = (float)1e-8;
     if (d->delta == 0 && d->number_loss == TFN_NUMBER_LOSS_HUBER) d->delta = 1;
     if (TFN__ALL && !d->norm_warmup) d->norm_warmup = s->warmup;
-    d->micro_batches = tfn__or(d->micro_batches, 1);
+    d->micro_batches = tfn__value_or(d->micro_batches, 1);
     if (d->loss_scale == 0 && d->half) d->loss_scale = 128;
     if (d->loss_scale == 0) d->loss_scale = 1;
 }
@@ -17034,7 +17070,7 @@ static void tfn__fill_rotary(tfn_model_desc *d)
     if (d->rotary_factor == 0) d->rotary_factor = 8;
     if (d->rotary_low == 0) d->rotary_low = 1;
     if (d->rotary_high == 0) d->rotary_high = 4;
-    d->rotary_context = tfn__or(d->rotary_context, 8192);
+    d->rotary_context = tfn__value_or(d->rotary_context, 8192);
 }
 
 /* An encoder that reads frames: such a model has no words anywhere, neither an embedding nor logits
@@ -17050,33 +17086,33 @@ static bool tfn__frames_alone(const tfn_model_desc *d)
  */
 static void tfn__fill_defaults(tfn_model_desc *d)
 {
-    if (tfn__frames_alone(d)) d->vocab = tfn__or(d->vocab, 1);     /* of which nothing is made */
-    d->source_context = tfn__or(d->source_context, d->context);
-    d->width = tfn__or(d->width, 64);
-    d->layers = tfn__or(d->layers, 2);
-    d->decoder_layers = tfn__or(d->decoder_layers, d->layers);
-    d->heads = tfn__or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
-    d->kv_heads = tfn__or(d->kv_heads, d->heads);
+    if (tfn__frames_alone(d)) d->vocab = tfn__value_or(d->vocab, 1);     /* not used */
+    d->source_context = tfn__value_or(d->source_context, d->context);
+    d->width = tfn__value_or(d->width, 64);
+    d->layers = tfn__value_or(d->layers, 2);
+    d->decoder_layers = tfn__value_or(d->decoder_layers, d->layers);
+    d->heads = tfn__value_or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
+    d->kv_heads = tfn__value_or(d->kv_heads, d->heads);
     if ((int64_t)d->head_size * d->heads == d->width) d->head_size = 0;     /* the same model */
     if (TFN__ALL && d->embedding_size == d->width) d->embedding_size = 0;
     if (TFN__ALL && d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
-    d->ffn = tfn__or(d->ffn, 1);                    /* of a width that will be refused */
+    d->ffn = tfn__value_or(d->ffn, 1);                    /* of a width that will be refused */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
     if (TFN__ALL) tfn__fill_rotary(d);
     if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) {
-        d->relative_buckets = tfn__or(d->relative_buckets, 32);
-        d->relative_distance = tfn__or(d->relative_distance, 128);
+        d->relative_buckets = tfn__value_or(d->relative_buckets, 32);
+        d->relative_distance = tfn__value_or(d->relative_distance, 128);
     }
     if (!d->recipe) d->recipe = "pre";
     if (TFN__TRAINS) tfn__fill_training_defaults(d);
-    d->batch = tfn__or(d->batch, 1);
+    d->batch = tfn__value_or(d->batch, 1);
 #if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
-    if (!d->half) d->threads = tfn__or(d->threads, omp_get_max_threads());
+    if (!d->half) d->threads = tfn__value_or(d->threads, omp_get_max_threads());
 #endif
-    d->threads = tfn__or(d->threads, 1);
+    d->threads = tfn__value_or(d->threads, 1);
 }
 TFN__RARE_END
 #endif
@@ -17115,7 +17151,7 @@ static const tfn_init_rule *tfn__init_row(const tfn_model_desc *d)
 }
 
 /* The model starts as LSUV has it: each linear map's output of variance 1. */
-static bool tfn__wants_unit_variance(const tfn_model_desc *d)
+static bool tfn__needs_unit_variance(const tfn_model_desc *d)
 {
     return TFN__ALL && tfn__init_row(d)->unit_variance;
 }
@@ -17276,7 +17312,7 @@ static int32_t tfn__stream(const tfn_model_desc *d)
 /* Channels of a head, D, and of all heads of queries. */
 static int32_t tfn__head_size(const tfn_model_desc *d)
 {
-    return tfn__or(d->head_size, d->width / d->heads);
+    return tfn__value_or(d->head_size, d->width / d->heads);
 }
 
 /* E: channels of a word's embedding. */
@@ -17300,7 +17336,8 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
     if (!d->head_size && d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it must be a multiple of heads, %d",
                   d->width, d->heads);
-    tfn__in_range(e, "model", "heads * head_size", (int64_t)d->heads * d->head_size, 0, TFN__SIDE);
+    tfn__in_range(e, "model", "heads * head_size", (int64_t)d->heads * d->head_size, 0,
+                  TFN__MAX_SIDE);
     if (d->heads % d->kv_heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "kv_heads is %d; it must divide heads, %d",
                   d->kv_heads, d->heads);
@@ -17518,7 +17555,7 @@ static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
         return;
     }
-    tfn__in_range(e, "model", "numbers", d->numbers, 1, TFN__SIDE);
+    tfn__in_range(e, "model", "numbers", d->numbers, 1, TFN__MAX_SIDE);
     if (TFN__TRAINS && (d->smoothing > 0 || d->loss))
         tfn__fail(e, TFN_BAD_OPTION, "model", "a head of numbers has neither smoothing nor a loss "
                   "of your own", 0, 0);
@@ -17578,7 +17615,7 @@ static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
     TFN__CHECK_SET(e, ACTIVATIONS, d->activation);
     if (d->inference) return;
     TFN__CHECK_SET(e, OPTIMIZERS, d->optimizer);
-    TFN__CHECK_SET(e, SCHEDULES, tfn__or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
+    TFN__CHECK_SET(e, SCHEDULES, tfn__value_or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
     if (TFN__DROPS || !TFN__TRAINS) return;             /* without training it is ignored */
     if (d->dropout > 0 || d->attention_dropout > 0 || d->activation_dropout > 0)
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__no_dropout, 0, 0);
@@ -17718,7 +17755,7 @@ static bool tfn__name_matches(const char *p, const char *name)
 static const tfn__limit tfn__group_limits[] = {
     TFN__RANGE_OF(tfn_group, rate, TFN__REAL_OR_0, TFN__TINY, 1e6),
     TFN__RANGE_OF(tfn_group, decay, TFN__REAL, -1, 1e3),
-    TFN__RANGE_OF(tfn_group, rank, TFN__WHOLE, 0, TFN__SIDE),
+    TFN__RANGE_OF(tfn_group, rank, TFN__WHOLE, 0, TFN__MAX_SIDE),
     TFN__RANGE_OF(tfn_group, alpha, TFN__REAL_OR_0, TFN__TINY, 1e6)
 };
 
@@ -17786,9 +17823,9 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "model", "heads times all distances, 2*context - 1,",
                   d->heads * (2*most - 1), 1, INT32_MAX / 2);
     if (d->position != TFN_POSITION_RELATIVE) return;
-    tfn__in_range(e, "model", "relative_buckets", d->relative_buckets, 4, TFN__SIDE);
+    tfn__in_range(e, "model", "relative_buckets", d->relative_buckets, 4, TFN__MAX_SIDE);
     tfn__in_range(e, "model", "relative_distance", d->relative_distance,
-                  (int64_t)d->relative_buckets / 2 + 1, TFN__SIDE);
+                  (int64_t)d->relative_buckets / 2 + 1, TFN__MAX_SIDE);
     if (d->attention_cap > 0)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions go with no attention_cap", 0, 0);
 }
@@ -17899,7 +17936,33 @@ TFN__RARE_END
 #endif
 /* >> builder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* What its numbers are. Only builds with packed weights keep it. */
+/* The builder records a whole model on a tape: it walks through the stacks, their layers and the
+ * sub-layers, from the tokens to the loss. The same functions record training, evaluation and
+ * one-token decoding. This part holds what joins and stacks need for that: the table of parameters,
+ * probes, and questions about a description (which build has what, which norm or scale a folded
+ * model omits).
+ *
+ * Topologies are data. A sub-layer F, attention or feed-forward, reads the stream x in a layer that
+ * began with x_0:
+ *
+ *     u = in * N_in(source) - s               source: x, x_0, or the u of the layer's first F
+ *     p = Drop(N_branch(F(u)))
+ *     z = skip * from + out * p + extra * x_0       from: x, N_in(x), or x_0
+ *     x = N_sum(z)
+ *
+ * A norm, scale or shift is absent unless the topology's row asks for it. For example, Post-LN has
+ * only N_sum, Pre-LN only N_in, and DeepNorm N_sum and a constant skip.
+ *
+ * A parameter has three keys: its spot (stack, layer, sub-layer), its part there (W_q, the norm
+ * before F) and its kind (matrix, bias, gain). The first tape creates parameters in the order in
+ * which it records them, which is their order in the flat vector. Later tapes look them up. A spot
+ * is a 4-byte key, passed by value. A gain that the sub-layers of a layer share has a spot without
+ * a sub-layer; a shared embedding has one without a stack.
+ *
+ * The order of calls determines the order of nodes and parameters, and so the bits of a result. Two
+ * calls that record must therefore never be arguments of one call. */
+
+/* The type of a weight's numbers. It is a constant in builds without packed weights. */
 static TFN__INLINE tfn_weights tfn__type_of(const tfn__weight *w)
 {
     if (!TFN__PACKS) return TFN_WEIGHTS_FLOAT;
@@ -17909,27 +17972,27 @@ static TFN__INLINE tfn_weights tfn__type_of(const tfn__weight *w)
 enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
 enum { TFN__NO_SUB = TFN_SUBLAYER_FFN_BEFORE + 1 };
 
-/* What a topology's rule is told (tfn_place, with depths) is made of a spot: see tfn__join_at. */
+/* The place of a tensor or sub-layer. tfn__join_at makes a tfn_place of it for a topology's rule.
+ */
 typedef struct tfn__spot {
     int16_t layer;                       /* from 0, or TFN__NO_LAYER */
-    uint8_t stack;                       /* no stack: what the stacks share, and the model's end */
+    uint8_t stack;                       /* TFN__NO_STACK: shared by the stacks, or at the model's
+                                          * end */
     uint8_t sub;                         /* a tfn_sublayer, or TFN__NO_SUB */
 } tfn__spot;
 
-/* The sub-layers of a layer of this stack, in their order: Macaron's half feed-forward, attention,
- * the decoder's attention to the memory, feed-forward. */
+/* The sub-layers of a layer in order: Macaron's half feed-forward, self-attention, cross-attention
+ * in a decoder that reads an encoder, feed-forward. */
 typedef struct tfn__subs {
     int          count;
     tfn_sublayer kind[4];
 } tfn__subs;
 
-/* The kinds of a part's tensors and how their names end; gains are scales, too, and the matrices of
- * LoRA stand beside the one that they add to. From STATE on they are no parameters, but what
- * training keeps beside them:
- * FOLDED_SCALE   a profiled scale that goes into other weights
- * MEAN to NU     running statistics of norms over the batch
- * UPDATES        how many updates the weights have seen, for what is scheduled
- * SIGMA_U, _V    what sigma is estimated with */
+/* The kinds of tensors and how their names end. Gains include scales. LoRA's matrices belong to the
+ * part that they add to. Kinds from TFN__STATE on are not parameters but state of training:
+ * FOLDED_SCALE is a profiled scale that goes into other weights, MEAN to NU are running statistics
+ * of norms over the batch, UPDATES counts updates for scheduled scales, and SIGMA_U and SIGMA_V are
+ * the vectors that estimate sigma. */
 #define TFN__KINDS(X)                                                                              \
     X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, TFN__FULL(".alpha"))         \
     X(SHIFT, TFN__FULL(".shift")) X(DIRECTION, TFN__FULL(".direction"))                            \
@@ -17939,10 +18002,11 @@ typedef struct tfn__subs {
     X(NU, TFN__FULL(".running_nu")) X(UPDATES, TFN__FULL(".updates"))                              \
     X(SIGMA_U, TFN__FULL(".sigma_u")) X(SIGMA_V, TFN__FULL(".sigma_v"))
 
-/* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: a new part
- * gets an entry, an old one keeps its name. Their order means nothing, but that some are asked for
- * as a range: Q to V, W1 to W3, the tables from EMBEDDING to SEGMENT; and the clusters and their
- * maps are counted through. Parts that only full builds have take no bytes for a name in others. */
+/* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: add an
+ * entry for a new part and never rename an old one. Some code reads a range, so keep the order of Q
+ * to V, of W1 to W3, of EMBEDDING to SEGMENT, of the clusters and of their maps. Otherwise the
+ * order does not matter. In smaller builds, the parts that only full builds have take no bytes for
+ * their names. */
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
     X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm")                            \
@@ -17967,7 +18031,7 @@ typedef struct tfn__subs {
     X(TRANSFORM, TFN__FULL("transform")) X(TRANSFORM_NORM, TFN__FULL("transform_norm"))            \
     X(PROJECT_IN, TFN__FULL("project_in")) X(PROJECT_OUT, TFN__FULL("project_out"))               \
     X(FRAMES, "frames")
-/* Each list is an enumeration and its names. */
+/* Each list gives an enumeration and a table of names. */
 #define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
 #define TFN__NAME(id, name) name,
@@ -17976,67 +18040,47 @@ enum { TFN__STATE = TFN__FOLDED_SCALE };
 enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
 static const char *const tfn__part_names[] = { TFN__PARTS(TFN__NAME) };
 
-/* What is the same wherever the builder is: the tape, the table of weights, what stacks share. */
+/* The state of a recording: the tape, the table of weights, and nodes that several stacks use. */
 typedef struct tfn__builder {
     tfn_tape    *t;
     const tfn_model_desc *d;
-    tfn__weight *weights;              /* while it grows, the last one first: it grows downwards */
+    tfn__weight *weights;              /* the table grows downwards: the newest weight is first */
     int32_t      count;
     bool         grows;                /* false: the table is complete, only look up */
-    int64_t      floats, buffers;      /* where the next parameter and the next state lie */
-    int64_t      trained;              /* and the next parameter that is not frozen, among those */
-    bool         decode;               /* one token at a time, against caches of the past */
-    int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
-    tfn_var      embedding;            /* of all stacks that have none of their own */
+    int64_t      floats, buffers;      /* ends of the parameters and of the state so far */
+    int64_t      trained;              /* end of the parameters that are not frozen */
+    bool         decode;               /* one token at a time, with caches of the past */
+    int32_t      encoder_first, encoder_last;    /* the nodes of the encoder's layers */
+    tfn_var      embedding;            /* shared by all stacks that have none of their own */
     tfn_var      table;                /* sinusoids or rotations */
-    tfn_var      window_table;         /* rotations in layers with a window, the same or others */
+    tfn_var      window_table;         /* rotations of layers with a window */
     tfn_var      bias;                 /* what the stack's positions add to scores, or none */
     tfn_var      memory;               /* the encoder's output; in decoding its first cache */
     tfn_var      logits[3];            /* of clusters of words */
-    tfn_var      outputs[2];           /* of the encoder's stack, the decoder's */
+    tfn_var      outputs[2];           /* of the encoder's stack and of the decoder's */
 } tfn__builder;
 
-/* A point that the user watches has the number point | kind << 4 | decoder << 7 | layer << 8, which
- * tfn_probe_of reads. The library's own begin beyond them: PROFILE + 2 w and + 2 w + 1 are the
- * branch and the skip of the profiled scale that is weight w, OUTPUTS + w is the output of the
- * linear map of matrix w. */
+/* Probes carry an id. A point that the user watches has the id point | kind << 4 | decoder << 7 |
+ * layer << 8, which tfn_probe_of reads. Larger ids are internal: PROFILE + 2 w and PROFILE + 2 w +
+ * 1 are the branch and the skip of the profiled scale that is weight w; OUTPUTS + w is the output
+ * of the linear map with matrix w. */
 enum { TFN__KIND_BIT = 4, TFN__DECODER_BIT = 7, TFN__LAYER_BIT = 8 };
 enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
 
 TFN__RARE
-/* The builder records a whole model on a tape. It walks through the stacks, their layers and the
- * sub-layers of these, from the tokens to the loss; training, evaluation and one-token decoding are
- * recorded by the same functions. Topologies are data here. A sub-layer F, attention or feed-
- * forward, with the input x in a layer that began with x_0, is joined to the stream by
- *
- *     u = in * N_in(source) - s               source: x, x_0, or the u of the layer's first F
- *     p = Drop(N_branch(F(u)))
- *     z = skip * from + out * p + extra * x_0       from: x, N_in(x), or x_0
- *     x = N_sum(z)
- *
- * where every norm, scale and shift is absent unless the join of the topology's row has it. So
- * Post-LN has N_sum alone, Pre-LN N_in alone, DeepNorm N_sum and a constant skip.
- *
- * Parameters are found by where they belong: the spot (stack, layer, sub-layer), their part in it
- * (W_q, the norm before F) and their kind (matrix, bias, gain). The first tape makes them in the
- * order in which it wants them, which is the order of the flat vector; later tapes find them again.
- * A spot is a value of four bytes that goes down with the calls. What belongs elsewhere is asked
- * for with another one: a gain that the sub-layers of a layer share belongs to no sub-layer, a
- * shared embedding to no stack. The order of calls is the order of nodes and of parameters, hence
- * part of the bits: two calls that record never stand in one argument list. */
 
-/* -- what a plain build leaves out ------------------------------------------------------------ */
+/* -- features a plain build omits ------------------------------------------------------------ */
 
-/* A plain build (TFN__ALL is false: no training, no other norms) has the plain rows only, and
- * refuses the options below when it resolves a description. Asked through these functions they are
- * constants there, and the compiler drops the code that depends on them. */
+/* A plain build (TFN__ALL is false: no training, no other norms) has only the plain rows, and
+ * rejects the options below when it resolves a description. These functions are constants there, so
+ * the compiler drops the code that depends on them. */
 static bool tfn__is_folded(const tfn_model_desc *d)  { return TFN__ALL && d->folded; }
 static bool tfn__is_half(const tfn_model_desc *d)    { return TFN__ALL && d->half; }
 static bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
 }
-/* Floats that a weight takes in its region; of a packed one, its bytes, counted in floats. */
+/* Returns the floats of a weight in its region. Bytes of a packed weight are counted in floats. */
 static int64_t tfn__weight_floats(const tfn__weight *w)
 {
     const tfn__packed p = { tfn__type_of(w), TFN__PACKS && w->table, w->rows, w->cols };
@@ -18046,7 +18090,7 @@ static int64_t tfn__weight_floats(const tfn__weight *w)
 static bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
 static bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
 
-/* Of a join. */
+/* Properties of a join. */
 static bool tfn__gates(const tfn_join *j)         { return TFN__ALL && j->gate; }
 static bool tfn__shifts(const tfn_join *j)        { return TFN__ALL && j->shifts; }
 static bool tfn__scales_hidden(const tfn_join *j) { return TFN__ALL && j->scales; }
@@ -18066,13 +18110,13 @@ static bool tfn__has_head_scale(const tfn_join *j, tfn_head_scale where)
     return TFN__ALL && j->head_scale == where;
 }
 
-/* A flag of norms beyond gain and bias. */
+/* True if the norm has a flag other than gain and bias. */
 static bool tfn__norm_has(const tfn_norm_rule *norm, uint32_t flag)
 {
     return TFN__ALL && (norm->flags & flag) != 0;
 }
 
-/* Of a scale: the schedule, and the unit in which a learned one is stored. */
+/* Properties of a scale: it follows a schedule; the unit in which a learned one is stored. */
 static bool tfn__is_scheduled(const tfn_scale_rule *s)
 {
     return TFN__ALL && s->kind == TFN_SCALE_SCHEDULED;
@@ -18083,15 +18127,15 @@ static float tfn__unit_of(const tfn_scale_rule *s)
     return tfn__positive_or(s->unit, 1);
 }
 
-/* Scales beyond constants and learned ones; joins that a row of the user can have in a plain build,
- * where they are an error. */
+/* True if this build cannot compute the scale. In a plain build, a user's row may have one, and it
+ * is an error there. */
 static bool tfn__is_refused_scale(const tfn_scale_rule *s)
 {
     if (!TFN__SCALES) return s->kind != TFN_SCALE_NONE;
     return !TFN__ALL && s->kind > TFN_SCALE_VECTOR;
 }
-/* Why a join is refused; NULL: it is not. Scales can be left out of a build that has all else,
- * where a row of the library's is as wrong without them as one of the caller's. */
+/* Returns why this build rejects a join, or NULL. A build can omit only the scales; rows of the
+ * library that need them are then errors, too. */
 static const char *tfn__refusal(const tfn_join *j)
 {
     const bool beyond = tfn__is_refused_scale(&j->in) || tfn__is_refused_scale(&j->out)
@@ -18105,7 +18149,7 @@ static const char *tfn__refusal(const tfn_join *j)
     return NULL;
 }
 
-/* -- spots: where something belongs ------------------------------------------------------------ */
+/* -- spots: keys of places ------------------------------------------------------------------- */
 enum { TFN__NO_LAYER = -1 };
 
 static tfn__spot tfn__spot_in(int stack, int32_t layer, int sub)
@@ -18117,7 +18161,7 @@ static tfn__spot tfn__spot_in(int stack, int32_t layer, int sub)
     return at;
 }
 
-/* What belongs to the whole model, to a stack, to a layer, to the layer of a sub-layer. */
+/* The spots of the model, of a stack, of a layer, of a sub-layer's layer, and of a weight. */
 static tfn__spot tfn__spot_of_model(void)
 {
     return tfn__spot_in(TFN__NO_STACK, TFN__NO_LAYER, TFN__NO_SUB);
@@ -18139,7 +18183,7 @@ static tfn__spot tfn__spot_of(const tfn__weight *w)
     return tfn__spot_in(w->stack, w->layer, w->sub);
 }
 
-/* Questions about a spot. */
+/* Properties of a spot. */
 static bool tfn__in_decoder(tfn__spot at)  { return at.stack == TFN__IN_DECODER; }
 static bool tfn__in_sublayer(tfn__spot at) { return at.sub < TFN__NO_SUB; }
 static bool tfn__in_ffn(tfn__spot at)
@@ -18147,7 +18191,7 @@ static bool tfn__in_ffn(tfn__spot at)
     return at.sub == TFN_SUBLAYER_FFN || at.sub == TFN_SUBLAYER_FFN_BEFORE;
 }
 
-/* An encoder alone and a decoder alone are the only stacks of their models. */
+/* True if the model has this stack. Models that are only an encoder or only a decoder have one. */
 static bool tfn__has_stack(const tfn_model_desc *d, tfn__spot at)
 {
     if (tfn__in_decoder(at)) return !tfn__is_encoder_alone(d);
@@ -18161,13 +18205,13 @@ static tfn__spot tfn__last_stack(const tfn_model_desc *d)
     return tfn__spot_of_stack(TFN__IN_DECODER);
 }
 
-/* The stack whose tokens are the source; every other stack reads the target. */
+/* True if the stack reads the source. Every other stack reads the target. */
 static bool tfn__reads_source(const tfn_model_desc *d, tfn__spot at)
 {
     return at.stack == TFN__IN_ENCODER && tfn__is_pair(d);
 }
 
-/* Options that a stack has of its own: its topology and its norm. */
+/* Each stack has its own topology and its own norm. */
 static const tfn_topology *tfn__stack_row(const tfn_model_desc *d, int32_t stack)
 {
     return stack == TFN__IN_DECODER ? d->decoder_topology : d->topology;
@@ -18182,7 +18226,8 @@ static const tfn_norm_rule *tfn__norm_rule_of(const tfn_model_desc *d, tfn__spot
     return tfn__norm_row(d->norm_rule, d->norm);
 }
 
-/* A flag of the stack's row: plain rows have a final norm and an embedding norm. */
+/* True if the stack's row has this flag. Plain rows have a final norm and an embedding norm; ask
+ * for other flags with tfn__has. */
 static bool tfn__has_plain(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
 {
     return (tfn__row(d, at)->flags & flag) != 0;
@@ -18192,15 +18237,15 @@ static bool tfn__has(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
     return TFN__ALL && tfn__has_plain(d, at, flag);
 }
 
-/* How the inputs of this stack's layers come from all layers before them. */
+/* How the input of a layer is mixed from the outputs of the layers before it. */
 static tfn_aggregate tfn__aggregate_of(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL) return TFN_AGGREGATE_NONE;
     return tfn__row(d, at)->aggregate;
 }
 
-/* The join of a sub-layer. It is asked for where it is wanted, not carried along: a row's rule is a
- * function of the place alone. Rules count layers from 1. */
+/* Returns the join of a sub-layer. It is computed on demand, not stored, because a row's rule
+ * depends only on the place. Rules count layers from 1. */
 static tfn_join tfn__join_at(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_place place = tfn__place_at(d, tfn__in_decoder(at), (tfn_sublayer)at.sub,
@@ -18208,7 +18253,7 @@ static tfn_join tfn__join_at(const tfn_model_desc *d, tfn__spot at)
     return tfn_topology_join(tfn__row(d, at), &place);
 }
 
-/* What an attention does to its queries and keys: the option, or what the row says. */
+/* How attention normalizes queries and keys: the option, or else the topology's choice. */
 static tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL) return TFN_QK_NORM_NONE;
@@ -18216,8 +18261,8 @@ static tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at)
     return tfn__join_at(d, at).qk;
 }
 
-/* value * N^n * M^m * l^layer, with the depths N of the encoder, M of the decoder; 1 without a
- * scale. */
+/* Returns value * N^n * M^m * l^layer, where N and M are the depths of encoder and decoder, or 1 if
+ * there is no scale. */
 static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, tfn__spot at)
 {
     const int32_t layer = (int32_t)tfn__max(at.layer + 1, 1);
@@ -18240,16 +18285,16 @@ static tfn__subs tfn__subs_of(const tfn_model_desc *d, tfn__spot at)
     return subs;
 }
 
-/* The place of a sub-layer of the layer of `at`. */
+/* The spot of a sub-layer in the layer of `at`. */
 static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 {
     return tfn__spot_in(at.stack, at.layer, (int)kind);
 }
 
-/* -- parameters: a table over one flat vector -------------------------------------------------- */
+/* -- parameters: a table over one flat vector ------------------------------------------------ */
 static const char *const tfn__kind_names[] = { TFN__KINDS(TFN__NAME) };
 
-/* "decoder.3.self.q.weight" */
+/* Writes a name such as "decoder.3.self.q.weight". */
 static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
 {
     static const char *const stacks[] = { "", "encoder.", "decoder." };
@@ -18259,17 +18304,17 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
-/* What has no group where others have LoRA: frozen, and otherwise like what has none. */
+/* The group of a weight that is in no group while other weights have LoRA: frozen, no options. */
 enum { TFN__BASE = -2 };
 
-/* Its group; -1: none, as everywhere in a build without groups. */
+/* The weight's group, or -1 if it has none. Always -1 in a build without groups. */
 static int tfn__own_group(const tfn__weight *w)
 {
     if (!TFN__GROUPS) return -1;
     return w->group;
 }
 
-/* No step changes the weight. */
+/* True if no step changes the weight. */
 static bool tfn__is_frozen(const tfn_model_desc *d, const tfn__weight *w)
 {
     const int group = tfn__own_group(w);
@@ -18282,8 +18327,8 @@ static bool tfn__is_lora(const tfn__weight *w)
     return w->kind == TFN__LORA_A || w->kind == TFN__LORA_B;
 }
 
-/* The group with a rank that the linear map of this part is in, by the name of its matrix; -1: it
- * has no LoRA, or no longer, in a folded model. */
+/* Returns the group with a rank that matches the matrix of this part, or -1 if the map has no LoRA.
+ * A folded model has none. */
 static int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -18300,11 +18345,12 @@ static int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
     return tfn__group_named(d, tfn__end(&t), true);
 }
 
-/* Where its gradient and its moments stand in their flat vectors; below 0: it has none. */
+/* The offset of a weight's gradient and moments in their flat vectors, or below 0 if it has none.
+ */
 static int64_t tfn__trained_at(const tfn__weight *w) { return 16 * (int64_t)w->line; }
 
-/* A search through the list: a model has some hundred weights, and looks them up when its tapes are
- * recorded, never when they run. */
+/* A linear search: a model has some hundred weights, and searches only when its tapes are recorded,
+ * never when they run. */
 static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t count,
                                            tfn__spot at, int part, int kind)
 {
@@ -18316,9 +18362,9 @@ static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
     return NULL;
 }
 
-/* The group of a new weight: by its name, but that u and v of sigmaReparam go with their matrix,
- * updates are counted whatever is frozen, A and B of LoRA are else in the group with their rank,
- * and beside LoRA what is in no group is frozen. */
+/* Returns the group of a new weight, found by its name. There are four exceptions: u and v of
+ * sigmaReparam are in the group of their matrix; the counter of updates is in none; A and B of LoRA
+ * fall back to the group with their rank; with LoRA, weights in no group are frozen. */
 static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -18336,8 +18382,8 @@ static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
     return -1;
 }
 
-/* Its group, and its place in the flat vector of what trains. A line is a cache line of 16 floats,
- * so that 32 bits hold the place of 2^35 floats. */
+/* Sets the group and the place in the flat vector of trained weights. The place is counted in lines
+ * of 16 floats, one cache line, so that 32 bits reach 2^35 floats. */
 static void tfn__join_group(tfn__builder *b, tfn__weight *w)
 {
     w->line = -1;
@@ -18352,9 +18398,9 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
     b->trained += tfn__padded((int64_t)w->rows * w->cols);
 }
 
-/* The next of the flat vector, or of the buffers for state; each begins at a multiple of 16 floats,
- * a cache line. `initial` is where it starts if its init rule draws nothing. The table takes its
- * row from the end of the tape's block. */
+/* Appends a weight to the flat vector, or to the buffers if it is state. Each begins at a multiple
+ * of 16 floats, a cache line. `initial` is its first value if the init rule draws nothing. The
+ * table takes its row from the end of the tape's block. */
 static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     const tfn__packed *shape, float initial)
 {
@@ -18380,8 +18426,9 @@ static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
     return w;
 }
 
-/* The parameter (rows, cols) of a place: made by the first tape, found again by the others. One
- * that several sub-layers share must be one node: the flags of its gradient are counted by node. */
+/* Returns the parameter (rows, cols) of a place: the first tape creates it, the others look it up.
+ * If several sub-layers share it, it must be one node, because the flags of a gradient are counted
+ * by node. */
 static tfn_var tfn__weight_shaped(tfn__builder *b, tfn__spot at, int part, int kind,
                                   const tfn__packed *shape, float initial)
 {
@@ -18392,7 +18439,7 @@ static tfn_var tfn__weight_shaped(tfn__builder *b, tfn__spot at, int part, int k
     if (kind >= TFN__STATE) return tfn__buffer_at(b->t, shape->rows, shape->cols, w->at);
     return tfn__param_at(b->t, shape, w->at, tfn__trained_at(w), shared);
 }
-/* The same of floats, as nearly all are. */
+/* The same for a weight of floats. */
 static tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind, int32_t rows,
                               int32_t cols, float initial)
 {
@@ -18400,9 +18447,9 @@ static tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind,
     return tfn__weight_shaped(b, at, part, kind, &shape, initial);
 }
 
-/* A matrix that linear maps alone read, or a table of words: packed, if the model's are. Others
- * that are called matrices are not: positions, segments, convolutions, and the maps between the
- * clusters of words, which are read in both directions. */
+/* Records a matrix that only linear maps read, or a table of words. It is packed if the model's
+ * weights are. Other matrices are never packed: positions, segments, convolutions, and the maps
+ * between clusters of words, which are read in both directions. */
 static tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t rows, int32_t cols,
                               bool table)
 {
@@ -18411,22 +18458,22 @@ static tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t r
     return tfn__weight_shaped(b, at, part, TFN__MATRIX, &shape, 0);
 }
 
-/* A learned scalar or vector. */
+/* Records a learned scalar or vector. */
 static tfn_var tfn__gain_at(tfn__builder *b, tfn__spot at, int part, int32_t cols, float initial)
 {
     return tfn__weight_of(b, at, part, TFN__GAIN, 1, cols, initial);
 }
 
-/* The count of updates that scheduled scales read, one for the whole model. It is saved with the
- * weights: without it they mean nothing. */
+/* Records the count of updates that scheduled scales read, one for the whole model. It is saved
+ * with the weights, which mean nothing without it. */
 static tfn_var tfn__updates_of(tfn__builder *b)
 {
     return tfn__weight_of(b, tfn__spot_of_model(), TFN__PART_SCHEDULE, TFN__UPDATES, 1, 1, 0);
 }
 
-/* -- probes: numbers of what is watched -------------------------------------------------------- */
+/* -- probes ---------------------------------------------------------------------------------- */
 
-/* A point of a sub-layer or stack can be watched, on every tape that the builder records. */
+/* Makes a point of a sub-layer or stack visible to the user, on every tape that is recorded. */
 static tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, tfn_var x)
 {
     int32_t id = (int32_t)point;
@@ -18438,7 +18485,7 @@ static tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, t
     return x;
 }
 
-/* The profile sees the branch, then the skip before its scale: see tfn__profile_probe. */
+/* Probes the branch, then the skip before its scale. See tfn__profile_probe. */
 static void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind skip, tfn_var x,
                                tfn_var p)
 {
@@ -18449,29 +18496,31 @@ static void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind ski
     if (skip == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
     else if (skip != TFN_SCALE_PROFILED) return;
     w = tfn__find_weight(b->weights, b->count, at, TFN__PART_SKIP, kind);
-    if (!w) return;                             /* the evaluation's tape comes first and makes it */
+    if (!w) return;                             /* the tape of evaluation, recorded first, makes it
+                                                 */
     id = TFN__PROFILE + 2 * (int32_t)(w - b->weights);
     tfn_probe(b->t, p, id);
     tfn_probe(b->t, x, id + 1);
 }
 
-/* LSUV watches the outputs of linear maps. */
+/* Probes the output of a linear map for LSUV. */
 static void tfn__probe_output(tfn__builder *b, tfn__spot at, int part, tfn_var y)
 {
     const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, TFN__MATRIX);
     if (w) tfn_probe(b->t, y, TFN__OUTPUTS + (int32_t)(w - b->weights));
 }
 
-/* -- what a folded model leaves out: see tfn_model_fold --------------------------------------- */
+/* -- omissions of a folded model: see tfn_model_fold ----------------------------------------- */
 
-/* Each function says whether its derivation holds at a sub-layer. The builder asks it to leave
- * something out, the fold to put the same thing into weights: the two must ask the same question,
- * or the folded model is another function. Where none holds, a scale or norm stays as it was
- * trained, and the folded model is right with it. Those named tfn__folds_ are false for models that
- * are not folded. */
+/* Each function says whether one derivation holds at a sub-layer. The builder asks before it omits
+ * a norm or scale, and the fold asks before it moves the same norm or scale into weights. Both must
+ * ask the same function, or the folded model computes something else. Where no derivation holds,
+ * the norm or scale stays, and the result is still right. Functions named tfn__folds_ return false
+ * for models that are not folded. */
 
-/* (u - s) W + b = u W + (b - s 1^T W): maps that read a shifted value have a bias that takes the
- * shift, in models without biases too. Keys and values of a cross-attention read the memory. */
+/* (u - s) W + b = u W + (b - s 1^T W): a map that reads a shifted value needs a bias for the shift,
+ * even in a model without biases. Keys and values of cross-attention read the memory, which has no
+ * shift. */
 static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (!tfn__in_sublayer(at) || !tfn__join_at(d, at).shifts) return false;
@@ -18486,7 +18535,7 @@ static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
     }
 }
 
-/* The linear map of this part has a bias. */
+/* True if the linear map of this part has a bias. */
 static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
@@ -18497,7 +18546,7 @@ static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
     return part == TFN__PART_Q || part == TFN__PART_K || part == TFN__PART_V;
 }
 
-/* What the first sub-layer of this layer reads, later ones read too. */
+/* True if a later sub-layer of the layer reads the same input as this one, the first. */
 static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__subs subs = tfn__subs_of(d, at);
@@ -18508,7 +18557,8 @@ static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
     return false;
 }
 
-/* The matrix behind a norm of a sub-layer, the first of several, or -1: no matrix alone. */
+/* Returns the first matrix that reads a norm of a sub-layer, or -1 if more than matrices may read
+ * it. */
 static int tfn__reader_of_norm(tfn__spot at, int norm)
 {
     switch (norm) {
@@ -18521,8 +18571,9 @@ static int tfn__reader_of_norm(tfn__spot at, int norm)
     }
 }
 
-/* (g n + t) W = n (g W) + t W: the affine part of a norm that linear maps of this sub-layer alone
- * read. t wants a bias, and so do the means of a batch. SeeDNorm's factor of n is no constant. */
+/* (g n + t) W = n (g W) + t W: the affine part of a norm folds if only linear maps of this
+ * sub-layer read it. t needs a bias, and so does the mean of a batch. SeeDNorm multiplies n by a
+ * factor that is not constant. */
 static bool tfn__folds_norm(const tfn_model_desc *d, tfn__spot at, int part)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(d, at);
@@ -18535,7 +18586,8 @@ static bool tfn__folds_norm(const tfn_model_desc *d, tfn__spot at, int part)
     return !tfn__first_is_read(d, at);
 }
 
-/* u = in * y - s: into the maps that read u, which nothing else does; with the norm before it. */
+/* u = in * y - s folds into the maps that read u, because nothing else does. If there is a norm
+ * before it, the norm must fold, too. */
 static bool tfn__folds_input(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_join j;
@@ -18545,7 +18597,8 @@ static bool tfn__folds_input(const tfn_model_desc *d, tfn__spot at)
     return j.skip_from != TFN_SOURCE_NORMED;
 }
 
-/* (h y) W = y (h W), h a head's scale: not across a norm, but for one of constant statistics. */
+/* (h y) W = y (h W), where h is the scale of a head. It does not pass through a norm, unless the
+ * norm's statistics are constant. */
 static bool tfn__folds_head_scale(const tfn_model_desc *d, tfn__spot at)
 {
     if (!tfn__is_folded(d)) return false;
@@ -18554,14 +18607,14 @@ static bool tfn__folds_head_scale(const tfn_model_desc *d, tfn__spot at)
     return tfn__folds_norm(d, at, TFN__PART_NORM_O);
 }
 
-/* u W + b - s: a bias, if no scale comes between. */
+/* u W + b - s: the shift folds into the bias if no scale comes between. */
 static bool tfn__folds_shift_1(const tfn_model_desc *d, tfn__spot at)
 {
     return tfn__is_folded(d) && !tfn__join_at(d, at).scales;
 }
 
-/* A factor of the branch p goes into its last matrix, or into the gain of the norm behind that: a
- * gain stored as it is, not as an offset from 1. */
+/* A factor of the branch p goes into its last matrix, or into the gain of the norm after that
+ * matrix. The gain must be stored as it is, not as an offset from 1. */
 static bool tfn__folds_branch(const tfn_model_desc *d, tfn__spot at)
 {
     const uint32_t either = TFN_FLAG_GAIN | TFN_FLAG_OFFSET;
@@ -18573,7 +18626,7 @@ static bool tfn__folds_branch(const tfn_model_desc *d, tfn__spot at)
     return (tfn__norm_rule_of(d, at)->flags & either) == TFN_FLAG_GAIN;
 }
 
-/* The scale of the branch itself: constant, or learned as any vector. */
+/* A scale of the branch folds if it is constant, or learned as an ordinary vector. */
 static bool tfn__folds_out(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_scale_kind kind;
@@ -18582,8 +18635,8 @@ static bool tfn__folds_out(const tfn_model_desc *d, tfn__spot at)
     return kind != TFN_SCALE_NONE && kind <= TFN_SCALE_SHARED;
 }
 
-/* N(a x + p) = N(x + p/a) with eps over a^2, for a > 0 by which one can divide, and norms that
- * divide by a root; if nothing else reads p or adds to the sum. */
+/* N(a x + p) = N(x + p/a) with eps/a^2, if the norm divides by a root and a > 0 is neither tiny nor
+ * huge. Nothing else may read p or add to the sum. */
 static bool tfn__folds_skip(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_join j;
@@ -18598,7 +18651,8 @@ static bool tfn__folds_skip(const tfn_model_desc *d, tfn__spot at)
     return a > (float)1e-9 && a < (float)1e9;
 }
 
-/* More than the skip and the branch of its first sub-layer read the input x_0 of the layer. */
+/* True if anything reads the input x_0 of the layer besides the skip and the branch of its first
+ * sub-layer. */
 static bool tfn__layer_is_read(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__subs subs = tfn__subs_of(d, at);
@@ -18613,8 +18667,8 @@ static bool tfn__layer_is_read(const tfn_model_desc *d, tfn__spot at)
     return false;
 }
 
-/* The sub-layer before this one: of the same layer, or the last of the layer before, which is
- * TFN__NO_LAYER before the first. */
+/* Returns the spot of the previous sub-layer, in the same layer or at the end of the one before.
+ * Its layer is TFN__NO_LAYER for the first sub-layer of a stack. */
 static tfn__spot tfn__spot_before(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__subs subs = tfn__subs_of(d, at);
@@ -18623,26 +18677,26 @@ static tfn__spot tfn__spot_before(const tfn_model_desc *d, tfn__spot at)
     return tfn__spot_in(at.stack, at.layer - 1, (int)subs.kind[subs.count - 1]);
 }
 
-/* Admin's scale w of a skip that reads x = g n + t, the output of the norm before it: x' = w x has
- * the gain w g and the bias w t, the skip is x', and the branch F(x) is that of x' with W/w in the
- * maps that read it (Liu 2020, appendix C). So x must be read by these two alone, the branch by
- * linear maps, and the sub-layer before must end with a norm. */
+/* Admin's scale w of a skip that reads x = g n + t, the output of the norm before it. Let x' = w x,
+ * with gain w g and bias w t. The skip becomes x', and the branch F(x) becomes F(x') with W/w in
+ * the maps that read it (Liu 2020, appendix C). So only these two may read x, the branch must read
+ * it through linear maps, and the previous sub-layer must end with a norm. */
 static bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__spot before = tfn__spot_before(d, at);
-    const bool begins = before.layer != at.layer;                    /* a layer: x is x_0 */
+    const bool begins = before.layer != at.layer;                    /* of a layer: x is x_0 */
     const tfn_join j = tfn__join_at(d, at);
     const bool later = j.source == TFN_SOURCE_LAYER || j.skip_from == TFN_SOURCE_LAYER;
     tfn_join last;
     if (j.skip.kind != TFN_SCALE_PROFILED && j.skip.kind != TFN_SCALE_FOLDED) return false;
     if (!(tfn__norm_rule_of(d, at)->flags & TFN_FLAG_GAIN) || j.norm_in) return false;
-    /* the branch: linear in x, which neither x - s is nor gamma/sigma W in W */
+    /* the branch must be linear in x: x - s is not, and gamma W/sigma is not linear in W */
     if (j.source == TFN_SOURCE_FIRST) return false;
     if (j.shifts && !tfn__folds_input(d, at)) return false;
     if (!d->folded && tfn__has(d, at, TFN_TOPOLOGY_SIGMA_REPARAM)) return false;
     if (!begins && later) return false;
 
-    /* the norm before it, and that nobody else reads what it gives */
+    /* there is a norm before it, and nothing else reads its output */
     if (before.layer < 0) return false;
     last = tfn__join_at(d, before);
     if (!last.norm_sum) return false;
@@ -18650,8 +18704,8 @@ static bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
     return !begins || !tfn__layer_is_read(d, at);
 }
 
-/* The first sub-layer of a stack has no norm before it; there the profiled w is 1, and the fold
- * looks that it is. */
+/* True if the profiled w of the skip is always 1, which is so at the first sub-layer of a stack: no
+ * norm comes before it. The fold checks that w is 1. */
 static bool tfn__skip_is_one(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_scale_rule s = tfn__join_at(d, at).skip;
@@ -18661,17 +18715,18 @@ static bool tfn__skip_is_one(const tfn_model_desc *d, tfn__spot at)
     return !(value < 1 || value > 1) && !(unit < 1 || unit > 1);
 }
 
-/* The profiled scale of the skip here is left out of a folded model. */
+/* True if a folded model omits the profiled scale of the skip here. */
 static bool tfn__folds_profile(const tfn_model_desc *d, tfn__spot at)
 {
     if (!tfn__is_folded(d)) return false;
     return tfn__skip_is_one(d, at) || tfn__skip_moves(d, at);
 }
 
-/* LayerNorm subtracts the mean of its row. Where rows of the stream have the mean 0 that changes
- * nothing, and RMSNorm, which does not subtract, gives the same; and if nothing else reads the
- * stream, its mean is free. So all that is added to it may be centred: here a sub-layer that reads
- * the stream through LayerNorm alone, and adds scalars times the stream and outputs of matrices. */
+/* LayerNorm subtracts the mean of a row. If all rows of the stream have mean 0, RMSNorm, which does
+ * not subtract, gives the same result. If nothing else reads the stream, its mean is free, so
+ * everything that is added to it may be centred. This function returns true for a sub-layer that
+ * reads the stream only through LayerNorm, and adds only scalars times the stream and outputs of
+ * matrices. */
 static bool tfn__centred_at(const tfn_join *j)
 {
     if (!j->norm_in || j->norm_branch || j->norm_sum || j->source == TFN_SOURCE_FIRST) return false;
@@ -18680,8 +18735,9 @@ static bool tfn__centred_at(const tfn_join *j)
     return j->extra.kind <= TFN_SCALE_LEARNED;
 }
 
-/* All that writes to the stream of a stack can be centred, and what reads it behind the last layer
- * does so through LayerNorm, too. Every kind of sub-layer is asked, those it lacks as well. */
+/* True if everything that writes to the stream of a stack can be centred, and everything after the
+ * last layer reads it through LayerNorm. Asks about every kind of sub-layer, including kinds the
+ * stack lacks. */
 static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
 {
     const uint32_t others = TFN_TOPOLOGY_EMBEDDING_NORM | TFN_TOPOLOGY_SIDE_STREAM
@@ -18701,7 +18757,7 @@ static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
     return true;
 }
 
-/* All that writes to the streams can be centred: then LayerNorm is RMSNorm (Jiang 2023). */
+/* True if all streams can be centred, so that LayerNorm becomes RMSNorm (Jiang 2023). */
 static bool tfn__centred(const tfn_model_desc *d)
 {
     if (!tfn__is_folded(d) || !d->untied || d->bands || d->cutoffs[0]) return false;
@@ -18712,8 +18768,8 @@ static bool tfn__centred(const tfn_model_desc *d)
     return tfn__centred_stack(d, TFN__IN_ENCODER) && tfn__centred_stack(d, TFN__IN_DECODER);
 }
 
-/* FixNorm is a property of a table, not of the stack that happens to read it first: its rows have
- * length 1 if any stack that reads it says so. `own`: the source's own table. */
+/* True if the rows of an embedding have length 1 (FixNorm). This is a property of the table, so it
+ * is true if any stack that reads the table asks for it. `own`: the source has its own table. */
 static bool tfn__unit_table(const tfn_model_desc *d, bool own)
 {
     const bool encoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_ENCODER), TFN_TOPOLOGY_FIXNORM);
@@ -18726,23 +18782,24 @@ TFN__RARE_END
 #endif
 /* >> joins */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* What flows through the layers of a stack. It is the one thing that sub-layers change: each takes
- * it as the one before left it. */
+/* Records one sub-layer as its topology's row says: norms, branch, and the join with the stream.
+ * Stacks also uses its linear maps and norms, and a decoder its projections and caches. Builds on
+ * the builder and the tape's recording functions. */
+
+/* The values that pass through the layers of a stack. Each sub-layer reads and replaces them. */
 typedef struct tfn__flow {
     tfn_var x;                           /* the residual stream */
-    tfn_var x0;                          /* what this layer began with */
-    tfn_var first;                       /* u of this layer's first sub-layer */
+    tfn_var x0;                          /* the input of this layer */
+    tfn_var first;                       /* the u of this layer's first sub-layer */
     tfn_var side;                        /* ResiDual's second stream, or none */
 } tfn__flow;
-
-/* Records a sub-layer as its topology row says: its norms, its branch, the join with the stream. */
 
 TFN__RARE
 
 /* -- linear maps ------------------------------------------------------------------------------ */
 
-/* Linear maps of this place are gamma/sigma W, which a folded model has multiplied out. The ends of
- * a model are like the stack beside them. */
+/* True if the linear maps of this place are gamma/sigma W. A folded model has multiplied the factor
+ * into W. Places at the ends of a model follow the stack next to them. */
 static bool tfn__reparameterizes(const tfn_model_desc *d, tfn__spot at)
 {
     tfn__spot stack = tfn__last_stack(d);
@@ -18750,8 +18807,8 @@ static bool tfn__reparameterizes(const tfn_model_desc *d, tfn__spot at)
     return !tfn__is_folded(d) && tfn__has(d, stack, TFN_TOPOLOGY_SIGMA_REPARAM);
 }
 
-/* The matrix w (in, out) of this place as its linear map reads it: as it is, or gamma/sigma w with
- * sigma near its largest singular value (sigmaReparam, Zhai 2023). */
+/* Returns the matrix w (in, out) as its linear map reads it: unchanged, or gamma/sigma w, where
+ * sigma estimates its largest singular value (sigmaReparam, Zhai 2023). */
 static tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int part, int32_t in,
                                 int32_t out)
 {
@@ -18765,8 +18822,8 @@ static tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int pa
     return tfn__reparameterized(b->t, w, gamma, u, v);
 }
 
-/* y + alpha/r (x A) B, of a linear map y of x that has LoRA: two more, and a sum. In the order of
- * the flat vector they come last. */
+/* Returns y + alpha/r (x A) B for a linear map y of x that has LoRA, otherwise y. A and B come last
+ * in the flat vector. */
 static tfn_var tfn__add_lora(tfn__builder *b, tfn__spot at, tfn_var y, tfn_var x, int part,
                              int32_t in, int32_t out)
 {
@@ -18783,13 +18840,13 @@ static tfn_var tfn__add_lora(tfn__builder *b, tfn__spot at, tfn_var y, tfn_var x
     return tfn_add(b->t, y, x, 1, g->alpha / (float)g->rank);
 }
 
-/* act(x W + b), x (rows, in), W (in, out). The matrix is made before the bias and the bias before
- * sigma's parts: that is their order in the flat vector. The function stands apart where the sum is
- * wanted as a value of its own: LSUV looks at it, half precision rounds it, LoRA adds to it. */
+/* Records act(x W + b), x (rows, in), W (in, out). The weights are made in the order of the flat
+ * vector: matrix, bias, parts of sigma. The activation becomes a node of its own if something else
+ * needs the sum: LSUV probes it, half precision rounds it, LoRA adds to it. */
 static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t in,
                                  int32_t out, tfn_activation_kind act)
 {
-    const bool watched = tfn__wants_unit_variance(b->d);
+    const bool watched = tfn__needs_unit_variance(b->d);
     tfn_var w = tfn__matrix_at(b, at, part, in, out, false);
     tfn_var bias = tfn__none;
     tfn_var y;
@@ -18805,16 +18862,16 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int p
     return tfn_activation(b->t, y, act);
 }
 
-/* -- norms: the row's, with its parameters ---------------------------------------------------- */
+/* -- norms and their parameters -------------------------------------------------------------- */
 
-/* The model's option first, then what the norm's paper has, then 1e-5. */
+/* Returns the model's eps if it has one, or the norm's, or 1e-5. */
 static float tfn__eps_of(const tfn_model_desc *d, const tfn_norm_rule *norm)
 {
     return tfn__positive_or(d->norm_eps, tfn__positive_or(norm->eps, (float)1e-5));
 }
 
-/* The eps of the norm `part`. ResiDual's second stream is small, and so is its eps; a folded skip
- * a x has divided the sum by a, and the variance by a^2. */
+/* Returns the eps of the norm `part`. ResiDual's second stream is small and needs a small eps. A
+ * folded skip a x has divided the sum by a, so the variance and eps are divided by a^2. */
 static float tfn__eps_at(const tfn_model_desc *d, tfn__spot at, const tfn_norm_rule *norm,
                          int part)
 {
@@ -18829,9 +18886,9 @@ static float tfn__eps_at(const tfn_model_desc *d, tfn__spot at, const tfn_norm_r
     return eps;
 }
 
-/* Two running statistics side by side, (2, cols): mean and variance, which start at 0 and 1, or
- * PowerNorm's mean square and nu, which start at 1 and 0. They are two weights, each with a name,
- * and one buffer without a gap. */
+/* Records two running statistics in one buffer (2, cols): mean and variance, which start at 0 and
+ * 1, or PowerNorm's mean square and nu, which start at 1 and 0. They are two weights with names of
+ * their own, without a gap between them. */
 static tfn_var tfn__running_of(tfn__builder *b, tfn__spot at, int part, int32_t cols, bool power)
 {
     const int first = power ? TFN__SQUARE : TFN__MEAN;
@@ -18848,8 +18905,8 @@ static tfn_var tfn__running_of(tfn__builder *b, tfn__spot at, int part, int32_t 
     return tfn__buffer_at(b->t, 2, cols, w->at);
 }
 
-/* BatchNorm, and PowerNorm behind an RMSNorm of each head. Where the affine part folds, nothing is
- * left of it: the statistics are constants then. */
+/* Records BatchNorm, or PowerNorm after an RMSNorm of each head. A norm whose affine part folds
+ * disappears, because its statistics are then constants. */
 static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, tfn_var gain,
                                   tfn_var bias, const tfn_norm_rule *norm)
 {
@@ -18866,8 +18923,8 @@ static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int 
                            groups.eps);
 }
 
-/* A norm of rows as the tape wants it. Of a stack whose stream is centred, LayerNorm is RMSNorm
- * where it reads the stream. */
+/* Returns the arguments of a norm of rows. LayerNorm becomes RMSNorm where it reads a centred
+ * stream. */
 static tfn_norm_args tfn__norm_args_of(const tfn_model_desc *d, tfn__spot at,
                                        const tfn_norm_rule *norm, int part, int32_t cols,
                                        bool folds)
@@ -18878,7 +18935,7 @@ static tfn_norm_args tfn__norm_args_of(const tfn_model_desc *d, tfn__spot at,
     if (reads_stream && tfn__centred(d)) n.kind = TFN_NORM_RMS;
     if (!tfn__norm_has(norm, TFN_FLAG_PLAIN)) {
         n.slope = (float)0.1;                            /* AdaNorm's k */
-        n.factor = d->norm_factor;                       /* and C */
+        n.factor = d->norm_factor;                       /* AdaNorm's C */
     }
     n.offset = tfn__norm_has(norm, TFN_FLAG_OFFSET) && !folds;
     n.detach_mean = tfn__norm_has(norm, TFN_FLAG_DETACH_MEAN);
@@ -18888,14 +18945,14 @@ static tfn_norm_args tfn__norm_args_of(const tfn_model_desc *d, tfn__spot at,
     return n;
 }
 
-/* Norms that are not of rows come behind those in the list of kinds. */
+/* True for norms that are not norms of rows. They follow those in the list of kinds. */
 static bool tfn__is_other_norm(const tfn_norm_rule *norm)
 {
     return TFN__ALL && norm->kind > TFN_NORM_ABSMAX;
 }
 
-/* They learn more than gain and bias: a squash one alpha and perhaps a shift, SeeDNorm two vectors,
- * and norms over the batch keep running statistics. */
+/* Records a norm that learns more than gain and bias: a squash has an alpha and perhaps a shift,
+ * SeeDNorm two vectors, and norms over the batch have running statistics. */
 static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part, tfn_var gain,
                                tfn_var bias, const tfn_norm_rule *norm)
 {
@@ -18917,8 +18974,8 @@ static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int par
     return tfn__batch_norm_of(b, at, x, part, gain, bias, norm);
 }
 
-/* Gains start at 1, at 0 where the norm adds 1 to them; one less behind a branch that starts as
- * 0. */
+/* Returns the start of a gain: 1, or 0 if the norm adds 1 to it; 1 less after a branch that starts
+ * at 0. */
 static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
 {
     float start = 1;
@@ -18928,8 +18985,9 @@ static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
     return start;
 }
 
-/* The norm of each `cols` columns of x. Heads have norms of rows only: LayerNorm for the others.
- * Recorded in this order: gain, bias, what else it learns, the norm, the scalar of ScaleNorm. */
+/* Normalizes each group of `cols` columns of x. For heads, LayerNorm replaces a norm that is not a
+ * norm of rows. The order of recording is gain, bias, other parameters, the norm, ScaleNorm's
+ * scalar. */
 static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t cols)
 {
     const bool whole = cols == tfn__need(b->t, "norm", x)->cols;
@@ -18952,23 +19010,25 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int 
     return tfn_scale(b->t, x, gain);
 }
 
-/* The norm of whole rows. */
+/* Normalizes whole rows. */
 static tfn_var tfn__apply_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part)
 {
     return tfn__apply_norm_of(b, at, x, part, tfn__need(b->t, "norm", x)->cols);
 }
 
-/* x/|x| of each `cols` columns, with |x| at least 1e-12 as PyTorch's normalize has it. */
+/* Returns x/|x| for each group of `cols` columns, with |x| at least 1e-12, as PyTorch's normalize
+ * does. */
 static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
 {
     const tfn_norm_args l2 = tfn__plain_norm(TFN_NORM_L2, (float)1e-12);
     return tfn_norm(b->t, x, tfn__none, tfn__none, cols, &l2);
 }
 
-/* -- the join: what a topology's row says ----------------------------------------------------- */
+/* -- the join of a branch with the stream ---------------------------------------------------- */
 
-/* The value of a learned scale: what is stored, times its unit. An optimizer that moves a weight by
- * the learning rate moves the value by as many units (nGPT, section 2.5). */
+/* Returns the value of a learned scale: the stored number times its unit. When an optimizer moves
+ * the stored number by the learning rate, the value moves by that many units (nGPT, section 2.5).
+ */
 static tfn_var tfn__scale_weight(tfn__builder *b, tfn__spot at, const tfn_scale_rule *s, int part,
                                  int kind, int32_t cols)
 {
@@ -18978,7 +19038,7 @@ static tfn_var tfn__scale_weight(tfn__builder *b, tfn__spot at, const tfn_scale_
     return tfn__multiple(b->t, stored, unit);
 }
 
-/* The learned factor of a scale, or none. */
+/* Returns the learned factor of a scale, or none. */
 static tfn_var tfn__scale_factor(tfn__builder *b, tfn__spot at, const tfn_scale_rule *s, int part,
                                  int32_t cols)
 {
@@ -18998,7 +19058,8 @@ static tfn_var tfn__scale_factor(tfn__builder *b, tfn__spot at, const tfn_scale_
     }
 }
 
-/* x times a scale of the join. Constants go into the sum that follows, in *constant. */
+/* Returns x times a scale of the join. A constant scale goes to *constant, for the sum that
+ * follows. */
 static tfn_var tfn__apply_scale(tfn__builder *b, tfn__spot at, tfn_var x, const tfn_scale_rule *s,
                                 int part, float *constant)
 {
@@ -19013,7 +19074,8 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn__spot at, tfn_var x, const 
     return tfn_scale(b->t, x, factor);
 }
 
-/* The gate of GPAS: x - SiLU(q) sg(x), sg without gradient, one learned q a layer. */
+/* Applies the gate of GPAS: x - SiLU(q) sg(x), where sg stops the gradient, with one learned q a
+ * layer. */
 static tfn_var tfn__apply_gate(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const tfn__spot layer = tfn__layer_of(at);
@@ -19024,7 +19086,7 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_jo
                                      tfn_var u);
 static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u);
 
-/* What the branch begins with. */
+/* Returns the value the branch starts from. */
 static tfn_var tfn__read_source(tfn__builder *b, const tfn_join *join, const tfn__flow *flow)
 {
     const tfn_source source = tfn__source_of(join);
@@ -19036,7 +19098,7 @@ static tfn_var tfn__read_source(tfn__builder *b, const tfn_join *join, const tfn
     return flow->first;
 }
 
-/* u = in * N_in(source) - s, which F reads; *normed is N_in(source). */
+/* Records u = in * N_in(source) - s, the input of F; *normed is N_in(source). */
 static tfn_var tfn__branch_input(tfn__builder *b, tfn__spot at, const tfn_join *join,
                                  tfn__flow *flow, tfn_var *normed)
 {
@@ -19052,8 +19114,9 @@ static tfn_var tfn__branch_input(tfn__builder *b, tfn__spot at, const tfn_join *
     return tfn_shift(b->t, u, tfn__gain_at(b, at, TFN__PART_SHIFT_IN, 1, 0), -1);
 }
 
-/* nGPT: x + |out| (p - x) with x and p of length 1 (Loshchilov 2024, eq. 10 and 11); the learned
- * rate's magnitude as its authors' code takes it. A rate that is not learned is a number. */
+/* Records nGPT's x + |out| (p - x), where x and p have length 1 (Loshchilov 2024, eq. 10 and 11).
+ * As in the authors' code, a learned rate is used by its magnitude. A constant rate is a number of
+ * the sum. */
 static tfn_var tfn__interpolate(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var x,
                                 tfn_var p)
 {
@@ -19072,8 +19135,8 @@ static tfn_var tfn__interpolate(tfn__builder *b, tfn__spot at, const tfn_join *j
     return tfn_add(b->t, x, p, 1, constant);
 }
 
-/* skip * x + out * p. Constants are numbers of the sum, no operation of their own; learned scales
- * are. ResiDual's second stream y = side_scale (x_0 + sum of all p) gets the scaled branch, too. */
+/* Records skip * x + out * p. Constant scales are numbers of the sum; learned ones are operations.
+ * ResiDual's second stream, y = side_scale (x_0 + sum of all p), adds the scaled branch, too. */
 static tfn_var tfn__join_sum(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn__flow *flow,
                              tfn_var x, tfn_var p)
 {
@@ -19092,7 +19155,8 @@ static tfn_var tfn__join_sum(tfn__builder *b, tfn__spot at, const tfn_join *join
     return tfn_add(b->t, x, p, keep, out);
 }
 
-/* N_sum(z + extra * x_0), or N_sum(z) + extra * x_0, with the gate on z where no norm follows. */
+/* Records N_sum(z + extra * x_0), or N_sum(z) + extra * x_0. A gate applies to z if no norm
+ * follows. */
 static tfn_var tfn__finish_sum(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var z,
                                tfn_var x0)
 {
@@ -19108,7 +19172,7 @@ static tfn_var tfn__finish_sum(tfn__builder *b, tfn__spot at, const tfn_join *jo
     return z;
 }
 
-/* What the skip passes on. */
+/* Returns the value the skip carries. */
 static tfn_var tfn__skip_of(const tfn_join *join, const tfn__flow *flow, tfn_var normed)
 {
     if (join->skip_from == TFN_SOURCE_NORMED) return normed;
@@ -19116,8 +19180,8 @@ static tfn_var tfn__skip_of(const tfn_join *join, const tfn__flow *flow, tfn_var
     return flow->x;
 }
 
-/* One sub-layer: the join at the head of this section, from left to right. The points that can be
- * watched stand between its steps. */
+/* Records one sub-layer: the formula of the join (see builder) from left to right, with the points
+ * that can be watched between the steps. */
 static void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 {
     const tfn_join join = tfn__join_at(b->d, at);
@@ -19145,7 +19209,8 @@ static void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 
 /* -- branches --------------------------------------------------------------------------------- */
 
-/* Keys and values of the memory in a cache: the first caches of the state, one a layer. */
+/* Records the cache of the memory's keys and values. These are the first caches of the state, one a
+ * layer. */
 static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
 {
     const tfn_model_desc *d = b->d;
@@ -19154,22 +19219,23 @@ static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
     return tfn__cache_encoded(b->t, k, v, cols, d->kv_heads, d->source_context);
 }
 
-/* Layers of the decoder whose self-attention has a window. */
+/* True for self-attention with a window, in a layer of the decoder. */
 static bool tfn__has_window(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL || !tfn__in_decoder(at) || at.sub != TFN_SUBLAYER_SELF_ATTENTION) return false;
     return tfn__layer_has_window(d, at.layer);
 }
 
-/* How many positions it has; 0: none, or no sentence is so long that the window hides any. */
+/* Returns the size of the window, or 0 if there is none or the context is not longer than it. */
 static int32_t tfn__window_of(const tfn_model_desc *d, tfn__spot at)
 {
     if (!tfn__has_window(d, at) || d->window >= d->context) return 0;
     return d->window;
 }
 
-/* nGPT's vector s of queries and keys, which they share: stored as s/sqrt(C) of the size of a
- * weight; queries times D besides, for scores of sqrt(D) q k (section 2.3.2). */
+/* Applies nGPT's vector s, which queries and keys share. It is stored as s/sqrt(C), about the size
+ * of a weight. Queries are also multiplied by D, which makes the scores sqrt(D) q k (section
+ * 2.3.2). */
 static tfn_var tfn__unit_qk(tfn__builder *b, tfn__spot at, tfn_var x, bool query)
 {
     const float root = TFN__SQRT((float)b->d->width);
@@ -19180,9 +19246,9 @@ static tfn_var tfn__unit_qk(tfn__builder *b, tfn__spot at, tfn_var x, bool query
     return tfn_scale(b->t, x, s);
 }
 
-/* Queries of length 1 times the temperature, and times sqrt(D), by which the attention divides.
- * L2 (Henry 2020): a learned scalar that starts at log2(T^2 - T), T about the longest sentence.
- * COSINE (Swin v2): exp(min(tau, ln 100)) a head, tau starts at ln 10. */
+/* Multiplies queries of length 1 by the temperature, and by sqrt(D) because attention divides by
+ * it. L2 (Henry 2020): a learned scalar that starts at log2(T^2 - T), where T is about the longest
+ * sentence. COSINE (Swin v2): exp(min(tau, ln 100)) for each head, tau starts at ln 10. */
 static tfn_var tfn__scale_queries(tfn__builder *b, tfn__spot at, tfn_var q, tfn_qk_norm form)
 {
     const float root = TFN__SQRT((float)tfn__head_size(b->d));
@@ -19199,9 +19265,10 @@ static tfn_var tfn__scale_queries(tfn__builder *b, tfn__spot at, tfn_var q, tfn_
     return tfn_scale(b->t, q, tfn__multiple(b->t, by, root));
 }
 
-/* The norm of queries (part Q_NORM) or keys: the model's own norm of each head or of all heads side
- * by side (OLMo 2), or length 1: then nGPT scales both, and the others have a learned temperature
- * that queries alone get, so that it is in the product once. */
+/* Normalizes queries (part Q_NORM) or keys. HEAD and FULL (OLMo 2) use the model's norm, for each
+ * head or for all heads together. The other forms make the length 1. Then nGPT scales both. L2 and
+ * COSINE have a learned temperature, which only the queries get, so that the product has it once.
+ */
 static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part,
                                   tfn_qk_norm form)
 {
@@ -19226,8 +19293,8 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int 
     }
 }
 
-/* Queries (B*T, D * heads) or keys (B*T, D * kv_heads): projected, normalized, rotated. nGPT
- * normalizes after the rotation. */
+/* Returns queries (B*T, D * heads) or keys (B*T, D * kv_heads): projected, normalized, rotated.
+ * nGPT normalizes after the rotation. */
 static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query, bool rotate)
 {
     const tfn_model_desc *d = b->d;
@@ -19252,7 +19319,7 @@ static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
     return x;
 }
 
-/* Values (B*T, D * kv_heads): projected, by one form normalized. */
+/* Returns values (B*T, D * kv_heads): projected, and normalized by one of the forms. */
 static tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
@@ -19263,8 +19330,8 @@ static tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
     return tfn__apply_norm_of(b, at, x, TFN__PART_V_NORM, size);
 }
 
-/* What a layer of the decoder sees of the encoder: its output, or a mean of its embedding and its
- * layers with learned weights, normed as the output is (Bapna 2018). */
+/* Returns what a layer of the decoder reads of the encoder: its output, or a learned mean of its
+ * embedding and layers, normalized as the output would be (Bapna 2018). */
 static tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
 {
     const tfn__spot encoder = tfn__spot_of_stack(TFN__IN_ENCODER);
@@ -19288,9 +19355,9 @@ static tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
     return tfn__apply_norm(b, encoder, mean, TFN__PART_FINAL_NORM);
 }
 
-/* Places of a layer's cache of the past: as many as there are positions, or as its window has, and
- * room for those that a run appends before it reads: the first of n positions that go in together
- * still sees W - 1 before it, when the last of them is in its place. */
+/* Returns the places of a layer's cache: one for each position of the context or window, plus the
+ * positions that one run appends before it reads. When n positions go in together, the last is in
+ * its place before the first is computed, which must still see the W - 1 before it. */
 static int32_t tfn__places(const tfn__builder *b, tfn__spot at)
 {
     const int32_t window = tfn__window_of(b->d, at);
@@ -19298,9 +19365,9 @@ static int32_t tfn__places(const tfn__builder *b, tfn__spot at)
     return (int32_t)tfn__min((ptrdiff_t)window + b->t->target - 1, b->d->context);
 }
 
-/* softmax(q k^T / sqrt(D)) v for each head, of u with itself or with the memory, by the lengths of
- * the sentences that k and v come from. In decoding keys and values of the past are in a cache:
- * those of the memory since decoding began, the others are appended by this step. */
+/* Records softmax(q k^T / sqrt(D)) v for each head, where k and v come from u or from the memory,
+ * with the lengths of its sentences. In decoding, k and v are in a cache: the memory's since
+ * decoding began, the others appended by each step. */
 static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
@@ -19327,8 +19394,8 @@ static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
                          d->attention_dropout);
 }
 
-/* What an attention's node y has besides: scores s become c tanh(s/c), c > 0 (Gemma 2), the node's
- * second number; its window; what positions add to the scores of a self-attention. */
+/* Sets the extras of an attention node y: a cap c that makes scores s c tanh(s/c) (Gemma 2, the
+ * second number), the window, and what positions add to the scores of self-attention. */
 static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
 {
     const int32_t window = tfn__window_of(b->d, at);
@@ -19343,7 +19410,7 @@ static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
     else n->in[3] = b->bias.id;
 }
 
-/* A learned scale for each head: of blocks of columns. */
+/* Multiplies each head, a block of columns, by a learned scale. */
 static tfn_var tfn__scale_heads(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const int32_t cols = tfn__need(b->t, "attention", x)->cols;
@@ -19354,7 +19421,7 @@ static tfn_var tfn__scale_heads(tfn__builder *b, tfn__spot at, tfn_var x)
     return tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_HEAD_SCALE, heads, 1));
 }
 
-/* F(u) = N(h y) W_O, y the heads' values; scales and norm where the join has them. */
+/* Records F(u) = N(h y) W_O, where y are the heads' values. Scales h and norm N are optional. */
 static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_join *join,
                                      tfn_var u)
 {
@@ -19372,8 +19439,9 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_jo
     return y;
 }
 
-/* The hidden units act(u W) of W_1 or W_3, (B*T, F). nGPT scales them by a learned vector times
- * sqrt(C) before their function, Fixup shifts those of W_1: `plain` ones can be fused. */
+/* Returns hidden units act(u W) of W_1 or W_3, (B*T, F). nGPT scales them by a learned vector times
+ * sqrt(C) before the activation; Fixup shifts those of W_1. The activation fuses if neither
+ * happens. */
 static tfn_var tfn__hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u,
                            int part, tfn_activation_kind act)
 {
@@ -19395,8 +19463,8 @@ static tfn_var tfn__hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, 
     return tfn_activation(b->t, h, act);
 }
 
-/* f(u W_1) * (u W_3), f = GELU in one of its forms, or SiLU (GEGLU, SwiGLU: Shazeer 2020). The gate
- * is recorded before the other factor. */
+/* Returns f(u W_1) * (u W_3), where f is a form of GELU, or SiLU (GEGLU, SwiGLU: Shazeer 2020). The
+ * gate is recorded before the other factor. */
 static tfn_var tfn__gated_hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u)
 {
     const tfn_var gate = tfn__hidden(b, at, join, u, TFN__PART_W1, TFN_ACTIVATION_IDENTITY);
@@ -19404,8 +19472,8 @@ static tfn_var tfn__gated_hidden(tfn__builder *b, tfn__spot at, const tfn_join *
     return tfn_glu(b->t, gate, up, tfn__gate_of(b->d->activation));
 }
 
-/* F(u) = (Drop(h) - s) W_2, h the hidden units (B*T, F): with the inner norm between, and Fixup's
- * shift s. */
+/* Records F(u) = (Drop(h) - s) W_2, where h are the hidden units (B*T, F). The inner norm, if any,
+ * comes after the dropout; s is Fixup's shift. */
 static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
@@ -19425,7 +19493,10 @@ TFN__RARE_END
 #endif
 /* >> stacks */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs: what is read, and targets */
+/* Records a whole model on a tape from the sub-layers of joins: embeddings, layers, the end of each
+ * stack, logits and the loss. Decoders use the parts to record a tape for each stack. */
+
+enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs */
 
 /* The functions below ask what the builder asks, and count in the place of recording: each says
  * whose part it counts. They may count too much, as a weight for each of those who share it, or
@@ -19440,13 +19511,11 @@ typedef struct tfn__tally {
 } tfn__tally;
 
 TFN__RARE
-/* The whole model on a tape, by the parts of the section above: what a stack begins with, its
- * layers, its end, and behind the last one logits and the loss. */
 
 /* -- embeddings: from ids or frames to x_0 ---------------------------------------------------- */
 
-/* The embedding (V, E) of this stack's tokens: one for all stacks, or the source's own. The shared
- * one is recorded by the first that reads it, and the output may be tied to it. */
+/* Returns the embedding (V, E) of this stack's tokens: the shared one, or the source's own. The
+ * first stack that reads the shared one records it, and the output may be tied to it. */
 static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -19461,8 +19530,8 @@ static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
     return e;
 }
 
-/* Adaptive softmax (Grave 2017; Baevski & Auli 2019): cluster k has vectors of width C/4^k, and a
- * map (width, C). The first has rows for the other clusters, too, behind those of its words. */
+/* Returns the words of cluster k, of width C/4^k, and its map (width, C), for adaptive softmax
+ * (Grave 2017; Baevski & Auli 2019). Cluster 0 has rows for the other clusters after its words. */
 static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var *project)
 {
     const tfn_model_desc *d = b->d;
@@ -19478,8 +19547,8 @@ static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var 
     return words;
 }
 
-/* Look each word up in its cluster's table and project it to the width; in the other clusters a
- * word is no word and gives 0, so that the sum is over all clusters. */
+/* Looks each word up in the table of its cluster and projects it to the width. A word gives 0 in
+ * the other clusters, so the result is the sum over all of them. */
 static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
 {
     tfn_var sum = tfn__none;
@@ -19494,8 +19563,8 @@ static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
     return sum;
 }
 
-/* Frames to positions: two convolutions of kernel 3, each with a ReLU, as speech recognizers have
- * (ESPnet, Karita 2019; fairseq's have kernel 5 and GLU). */
+/* Turns frames into positions with two convolutions of kernel 3, each with a ReLU, as in speech
+ * recognizers (ESPnet, Karita 2019; fairseq uses kernel 5 and GLU). */
 static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
 {
     static const int parts[] = { TFN__PART_CONV_1, TFN__PART_CONV_2 };
@@ -19515,8 +19584,8 @@ static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
     return x;
 }
 
-/* What a stack that reads frames begins with, (rows, C): positions of the source, or of an encoder
- * alone. The linear map is one like those of the layers, and may have LoRA. */
+/* Returns the positions (rows, C) of a stack that reads frames: an encoder, with or without a
+ * decoder. The linear map may have LoRA, as those of the layers. */
 static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
 {
     const tfn_model_desc *d = b->d;
@@ -19529,8 +19598,8 @@ static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
                              TFN_ACTIVATION_IDENTITY);
 }
 
-/* s*E[token], from the one table, from clusters of words, or what frames give; embeddings that are
- * narrower or wider than the stream go through a map (E, C). */
+/* Returns s*E[token], from the embedding, the clusters or the frames. Embeddings narrower or wider
+ * than the stream go through a map (E, C). */
 static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
 {
     const bool source = tfn__reads_source(b->d, at);
@@ -19550,7 +19619,7 @@ static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
                              tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
 }
 
-/* Relative positions add to the scores of all layers of a stack the same, from one table. */
+/* Returns what relative positions add to the scores, from one table for all layers of a stack. */
 static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -19562,13 +19631,13 @@ static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
                             !tfn__in_decoder(at));
 }
 
-/* x + P[position], P learned or the model's sinusoids. */
+/* Returns x + P[position], where P is learned or sinusoidal. */
 static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     int32_t positions = d->context;
     tfn_var table = b->table;
-    if (d->position >= TFN_POSITION_ROTARY) return x;       /* in the attention, or nowhere */
+    if (d->position >= TFN_POSITION_ROTARY) return x;       /* applied in attention, or none */
     if (tfn__reads_source(d, at)) positions = d->source_context;
     if (tfn__is_position(d, TFN_POSITION_LEARNED))
         table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions, tfn__stream(d),
@@ -19576,7 +19645,7 @@ static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
     return tfn_position(b->t, x, table);
 }
 
-/* x + S[segment]; only an encoder alone has segments. */
+/* Returns x + S[segment]. Only models that are an encoder without a decoder have segments. */
 static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const int32_t width = tfn__stream(b->d);
@@ -19587,7 +19656,7 @@ static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
     return tfn_add(b->t, x, s, 1, 1);
 }
 
-/* x_0 = Drop(N(s*E[token] + P[position] + S[segment])), s = sqrt(C) where it is wanted */
+/* Records x_0 = Drop(N(s*E[token] + P[position] + S[segment])), where s is 1 or sqrt(C). */
 static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -19607,7 +19676,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 
 /* -- stacks ----------------------------------------------------------------------------------- */
 
-/* y_l, l from 0 for the embedding, remembered by its node for those who mix layers. */
+/* Marks y_l, the output of a layer or (l = 0) the embedding, for sums of layers. */
 static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
 {
     const tfn_aggregate how = tfn__aggregate_of(b->d, at);
@@ -19617,8 +19686,8 @@ static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
     return y;
 }
 
-/* The weights (groups, outputs) with which `count` outputs are mixed; the first *skipped are
- * outside of a softmax's window. */
+/* Returns the weights (groups, outputs) that mix `count` outputs. The first *skipped outputs are
+ * outside the window of a softmax. */
 static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, int32_t *skipped)
 {
     const tfn_mix_rule *rule = &tfn__row(b->d, at)->mix;
@@ -19636,7 +19705,8 @@ static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, in
     return tfn_softmax(b->t, w);
 }
 
-/* sum of w_k y_k over the marked nodes from `first` on, but the first `skipped`; w none: all 1. */
+/* Returns the sum of w_k y_k over the marked nodes from `first` on, without the first `skipped`.
+ * Without w, each weight is 1. */
 static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_t count,
                                int32_t skipped)
 {
@@ -19657,14 +19727,14 @@ static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_
     return sum;
 }
 
-/* The input of what follows `at`, a layer or the embedding, from the outputs of all before it:
- * the marked nodes from `first` on. Its weights belong to the layer that reads it, its norm to the
- * layer of `at`; the last layer's reader is the stack itself. */
+/* Returns the input of what follows `at` (a layer, or the embedding), mixed from the marked nodes
+ * from `first` on. The weights belong to the layer that reads the mix, or to the stack after the
+ * last layer; the norm belongs to the layer of `at`. */
 static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, tfn_var x,
                               int32_t first)
 {
     const tfn_aggregate how = tfn__aggregate_of(b->d, at);
-    const int32_t count = at.layer + 2;                      /* with the embedding */
+    const int32_t count = at.layer + 2;                      /* and the embedding */
     int32_t skipped = 0;
     tfn_var w = tfn__none;
     if (how == TFN_AGGREGATE_NONE) return x;
@@ -19677,7 +19747,7 @@ static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, t
     return x;
 }
 
-/* One layer: its sub-layers, one after the other on the stream. */
+/* Records the sub-layers of a layer, one after another. */
 static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 {
     const tfn__subs subs = tfn__subs_of(b->d, at);
@@ -19688,8 +19758,8 @@ static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
     return flow->x;
 }
 
-/* After the last layer: Fixup's shift (and scale), the second stream, the final norm. A transparent
- * encoder has its final norm in tfn__memory_of. */
+/* Records the end of a stack after its last layer: Fixup's shift (and scale), the second stream,
+ * the final norm. A transparent encoder has its final norm in tfn__memory_of. */
 static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow *flow)
 {
     const tfn_model_desc *d = b->d;
@@ -19708,9 +19778,9 @@ static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow 
     return tfn__apply_norm(b, at, x, TFN__PART_FINAL_NORM);
 }
 
-/* A stack, from its ids to its output (B*T, C): embedding, layers, end. The tape is told the layer,
- * which errors name. With desc.recompute each layer is a segment whose values the backward computes
- * again, numbered from 1 through both stacks. */
+/* Records a stack, from its ids to its output (B*T, C). The tape gets the number of the layer for
+ * its errors. With desc.recompute each layer is a segment that the backward computes again;
+ * segments are numbered from 1 through both stacks. */
 static tfn_var tfn__build_stack(tfn__builder *b, int stack)
 {
     const tfn_model_desc *d = b->d;
@@ -19748,8 +19818,8 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
 }
 
-/* The table of a model: sinusoids (T, C) or rotations (T, D), then those of layers with a window;
- * of ALiBi what is added to scores (1, H*(2T - 1)). */
+/* Records the model's tables of positions: sinusoids (T, C) or rotations (T, D), then the rotations
+ * of layers with a window; for ALiBi, what is added to scores, (1, H*(2T - 1)). */
 static void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -19771,8 +19841,8 @@ static void tfn__build_table(tfn__builder *b)
 
 /* -- the end: logits and the loss ------------------------------------------------------------- */
 
-/* Classes of a sentence from its first position, as BERT has it: f(x W_p) W_c, (B, classes); or
- * numbers in the same way. */
+/* Returns the classes (B, classes) of a sentence, f(x W_p) W_c of its first position, as BERT does,
+ * or numbers in the same way. */
 static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -19786,7 +19856,7 @@ static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
                              TFN_ACTIVATION_IDENTITY);
 }
 
-/* Classes of each position, x W_c, (B*T, classes). */
+/* Returns the classes of each position, x W_c, (B*T, classes). */
 static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -19795,8 +19865,8 @@ static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
                              d->classes, TFN_ACTIVATION_IDENTITY);
 }
 
-/* Logits of head and tails, kept in the builder for the loss. To train, no more is wanted; else
- * they become logits of all words. */
+/* Records the logits of head and tails and keeps them in the builder for the loss. Training needs
+ * no more; otherwise one node combines them into logits of all words. */
 static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_node *xn = tfn__need(b->t, "words", x);
@@ -19814,9 +19884,9 @@ static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
                                          b->logits[0], b->logits[1], b->logits[2]));
 }
 
-/* x E^T with the embedding (Press & Wolf 2017), or x W with a matrix of its own: (B*T, V). Of
- * embeddings of another size than the stream's, x goes through a map (C, E) first. LoRA is of the
- * output alone, also where it is tied: words are looked up in the E that the base has. */
+/* Returns x E^T with the embedding (Press & Wolf 2017), or x W with an untied matrix: (B*T, V). If
+ * embeddings and stream differ in size, x goes through a map (C, E) first. LoRA changes only the
+ * output, even if it is tied: words are still looked up in the original E. */
 static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -19841,9 +19911,9 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     return tfn__add_lora(b, at, y, x, TFN__PART_OUTPUT, size, d->vocab);
 }
 
-/* Logits of the last stack's output x. BERT transforms x first, N(f(x W + b)), so that the stream
- * need not look like the embedding through which words are read. nGPT scales logits by a learned
- * vector of words times sqrt(C); a cap c makes c tanh(x/c) of them. */
+/* Records the logits of the last stack's output x. BERT first transforms x to N(f(x W + b)), so
+ * that the stream need not resemble the embedding. nGPT scales logits by a learned vector times
+ * sqrt(C). A cap c turns logits into c tanh(logit/c). */
 static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -19871,8 +19941,8 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* The user's loss, which must be a number for each row of the logits and may not have parameters,
- * since these are counted already. */
+/* Records the user's loss. It must give one number for each row of the logits, and must not have
+ * parameters, because all parameters are already placed. */
 static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
 {
     tfn_tape *t = b->t;
@@ -19887,8 +19957,8 @@ static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
     return tfn_mask_targets(t, loss, TFN_INT_TARGETS);
 }
 
-/* The loss of each row. The head of clusters says which tail, and each tail which word: the sum of
- * both is -log of the product of probabilities. */
+/* Returns the loss of each row. With clusters, the head predicts the tail and each tail the word;
+ * the sum of both losses is -log of the product of probabilities. */
 static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 {
     const tfn_model_desc *d = b->d;
@@ -19909,8 +19979,8 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 }
 #endif
 
-/* The whole model on one tape: *logits, and the loss per row, which a build without training has
- * not. What is kept stays readable after a run: logits of the tape that infers, and the loss. */
+/* Records the whole model: *logits, and the loss per row except in builds without training. The
+ * loss, and the logits of a tape for inference, stay readable after a run. */
 static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 {
     const bool two = tfn__is_pair(b->d);
@@ -19945,7 +20015,7 @@ static void tfn__tally_linear(tfn__tally *c, tfn__spot at, int part, bool functi
 {
     const tfn_model_desc *d = c->d;
     const bool lora = tfn__lora_group(d, at, part) >= 0;
-    const bool watched = tfn__wants_unit_variance(d);
+    const bool watched = tfn__needs_unit_variance(d);
     tfn__tally_of(c, 1 + tfn__biased(d, at, part), 1);
     if (tfn__reparameterizes(d, at)) tfn__tally_of(c, 3, 2);
     if (lora) tfn__tally_of(c, 2, 3);
@@ -21855,7 +21925,7 @@ static void tfn__no_match(tfn_model *m, const tfn_group *g)
 
 /* A group says something of a weight: its pattern matches the name, or, if it has a rank, that of
  * the matrix to whose LoRA the weight belongs. */
-static bool tfn__concerns(const tfn_group *g, const tfn__weight *w)
+static bool tfn__group_matches(const tfn_group *g, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
     tfn__text t = tfn__text_in(name, sizeof name);
@@ -21875,7 +21945,7 @@ static void tfn__check_patterns(tfn_model *m)
         const tfn_group *g = m->desc.groups + k;
         bool found = !g->pattern[0];
         for (int32_t i = 0; i < m->weight_count; i++)
-            if (!found) found = tfn__concerns(g, m->weights + i);
+            if (!found) found = tfn__group_matches(g, m->weights + i);
         if (!found && m->error.status == TFN_OK) tfn__no_match(m, g);
     }
 }
@@ -21944,7 +22014,7 @@ static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t flo
 }
 
 /* Some weights start with what a first batch shows: the builder has left probes for that. */
-static bool tfn__wants_profile(const tfn_model *m)
+static bool tfn__needs_profile(const tfn_model *m)
 {
     if (!TFN__ALL) return false;
     for (int32_t i = 1; i < m->train.count; i++) {
@@ -21966,7 +22036,7 @@ static bool tfn__copy_in_moments(const tfn_model *m)
 static int64_t tfn__before_floats(const tfn_model *m)
 {
     if (!tfn__trains(&m->desc)) return 0;
-    if (!tfn__wants_profile(m) || tfn__copy_in_moments(m)) return m->buffer_floats;
+    if (!tfn__needs_profile(m) || tfn__copy_in_moments(m)) return m->buffer_floats;
     return m->buffer_floats + m->param_floats;
 }
 
@@ -22219,20 +22289,22 @@ TFN__SMALL_END
 #endif
 /* >> step */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Batches and the training step: binding, forward, backward, loss scaling, clipping, update. */
+/* Batches and the training step: checks and binds a batch, runs forward and backward, scales the
+ * loss, clips, updates, and undoes an update that is not finite. Offers the checks and the binding
+ * to decoder, reading and profile. */
 
 TFN__SMALL
 
 /* -- batches ---------------------------------------------------------------------------------- */
 
-/* A batch is arrays of the caller's: tokens (B, T), targets (B, T) or (B), lengths (B), those of a
- * source, segments (B, T). Padding is on the right, beyond the lengths, and is not read: neither
- * checked nor computed. Ids index tables, so that each is checked, before a call changes anything;
- * an error of a batch (TFN_BAD_BATCH) concerns its call alone. Then the arrays are bound to the
- * slots of the run, and forgotten when the call returns. */
+/* A batch is arrays of the caller: tokens (B, T), targets (B, T) or (B), lengths (B), the same for
+ * a source, segments (B, T). Sentences are padded on the right. Padding is neither checked nor
+ * computed. All ids are checked before a call changes anything, because they index tables. An error
+ * of a batch (TFN_BAD_BATCH) affects only its call. The arrays are bound to the slots of the run
+ * and forgotten when the call returns. */
 
-/* Ids of sentences (batch, time), and of those with lengths what is no padding: all below `most`,
- * and none below 0 unless such are ignored. The error has the value of the first that is not. */
+/* Checks ids (batch, time), or only those within the lengths: each must be below `most`, and none
+ * may be below 0 unless `ignored`. The error reports the first bad value. */
 static void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, int32_t batch,
                            int32_t time, const int32_t *lengths, int32_t most, bool ignored)
 {
@@ -22247,7 +22319,7 @@ static void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, i
     }
 }
 
-/* Positions of the longest sentence, and lengths within them. */
+/* Checks that `time` is from 1 to `most`, and that no length exceeds it. */
 static void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_t most,
                             const int32_t *lengths, int32_t batch)
 {
@@ -22259,23 +22331,23 @@ static void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_
                       lengths[b], time);
 }
 
-/* Positions of the encoder, of so many tokens or frames: two convolutions of kernel 3 and stride 2
- * make n positions of 4 n + 3 frames. */
+/* Returns the positions an encoder makes of `time` tokens or frames. Two convolutions of kernel 3
+ * and stride 2 make n positions of 4 n + 3 frames. */
 static int32_t tfn__positions(const tfn_model_desc *d, int32_t time)
 {
     if (!tfn__convolves(d)) return time;
     return (time - 3) / 4;
 }
 
-/* And those of the stack that reads targets, or of an encoder alone. */
+/* Returns the positions of the stack that has the targets, which may read frames. */
 static int32_t tfn__target_positions(const tfn_model_desc *d, int32_t time)
 {
     if (tfn__frames_alone(d)) return tfn__positions(d, time);
     return time;
 }
 
-/* Frames (batch, time, bands) are numbers, any of which is legal; `context` positions are the most
- * that may come of them. */
+/* Checks frames (batch, time, bands). Any number is legal; at most `context` positions may result.
+ */
 static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const float *frames,
                               int32_t time, int32_t context, const int32_t *lengths, int32_t batch)
 {
@@ -22287,7 +22359,7 @@ static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const float
     tfn__check_time(e, "there are %d frames, the limit is %d", time, context, lengths, batch);
 }
 
-/* What the encoder of an encoder-decoder reads. */
+/* Checks the input of the encoder of an encoder-decoder. */
 static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     if (d->bands) {
@@ -22304,7 +22376,7 @@ static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_b
                    x->source_time, x->source_lengths, d->vocab, false);
 }
 
-/* Rows that a batch has: of the target, or of the source where those are more. */
+/* Returns the rows of a batch: of the target, or of the source if that has more. */
 static int64_t tfn__batch_rows(const tfn_model_desc *d, const tfn_batch *x)
 {
     const int64_t target = (int64_t)x->batch * tfn__target_positions(d, x->time);
@@ -22314,7 +22386,7 @@ static int64_t tfn__batch_rows(const tfn_model_desc *d, const tfn_batch *x)
     return tfn__larger_of(source, target);
 }
 
-/* Within what the tapes were planned for. */
+/* Checks that a batch fits the sizes the tapes were planned for. */
 static void tfn__check_sizes_of(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     const int64_t rows = tfn__batch_rows(d, x);
@@ -22324,7 +22396,7 @@ static void tfn__check_sizes_of(tfn_error *e, const tfn_model_desc *d, const tfn
         tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
 }
 
-/* What the stack reads that gives the logits: tokens, or an encoder alone frames. */
+/* Checks the input of the stack that gives the logits: tokens, or frames of an encoder. */
 static void tfn__check_input(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     if (tfn__frames_alone(d)) {
@@ -22338,8 +22410,8 @@ static void tfn__check_input(tfn_error *e, const tfn_model_desc *d, const tfn_ba
                    x->lengths, d->vocab, false);
 }
 
-/* Targets below 0 are ignored. Heads of sentences have one target a sentence, (batch), the others
- * one a position. Numbers may be any. */
+/* Checks targets; a target below 0 is ignored. Heads of sentences have one target a sentence,
+ * (batch), others one a position. Any number is legal. */
 static void tfn__check_targets(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     const char *text = "a target is %d, there are %d classes";
@@ -22357,8 +22429,8 @@ static void tfn__check_targets(tfn_error *e, const tfn_model_desc *d, const tfn_
     }
 }
 
-/* A batch that does not fit is refused before anything is touched; the model goes on. Sizes come
- * first: ids are read only as far as they are known to be there. */
+/* Checks a batch before anything changes, so that the model stays usable after an error. Sizes are
+ * checked first, because they say how many ids may be read. */
 static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
                              bool targets)
 {
@@ -22379,8 +22451,8 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     return e->status == TFN_OK;
 }
 
-/* Lengths in positions: a copy where there is room for one, as in a model of convolutions and in a
- * decoder; elsewhere the caller's are that already. */
+/* Returns lengths in positions. Models of convolutions and decoders have room for a converted copy;
+ * in others the caller's lengths already count positions. */
 static const int32_t *tfn__lengths_in_positions(const tfn_model_desc *d, const int32_t *lengths,
                                                 int32_t batch, int32_t *to)
 {
@@ -22389,8 +22461,8 @@ static const int32_t *tfn__lengths_in_positions(const tfn_model_desc *d, const i
     return to;
 }
 
-/* The caller's arrays become the inputs of a run, each at the slot that the builder's nodes read;
- * `lengths` is room for a copy of those of frames, or NULL. */
+/* Binds the caller's arrays to the slots that the builder's nodes read. `lengths` is room for
+ * lengths of frames in positions, or NULL. */
 static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, int32_t *lengths)
 {
     const int32_t *of_frames = x->source_lengths;
@@ -22415,7 +22487,7 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->ints[slot] = tfn__lengths_in_positions(d, of_frames, x->batch, lengths);
 }
 
-/* Nothing that a call was given is kept when it returns: the caller may free its arrays. */
+/* Forgets the caller's arrays, which may be freed after the call. */
 static void tfn__unbind(tfn_run *r)
 {
     for (int i = 0; i < TFN_SLOTS; i++) {
@@ -22424,8 +22496,8 @@ static void tfn__unbind(tfn_run *r)
     }
 }
 
-/* A word as cluster k has it, -1 if it is of another. The head, cluster 0, has targets for those as
- * well: behind its own words one for each of the other clusters. */
+/* Returns the number of a word in cluster k, or -1 if it belongs to another. As targets, the head
+ * (cluster 0) also has one number for each other cluster, after its own words. */
 static int32_t tfn__part_word(const tfn_model_desc *d, int32_t k, int32_t word, bool target)
 {
     const int32_t low = tfn__cluster_at(d, k);
@@ -22436,7 +22508,8 @@ static int32_t tfn__part_word(const tfn_model_desc *d, int32_t k, int32_t word, 
     return high + 1;
 }
 
-/* n words as each cluster has them, into `to` (clusters, n); NULL where there are none. */
+/* Writes n words as numbers of each cluster into `to` (clusters, n). Without ids the slots are
+ * NULL. */
 static void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, const int32_t *ids,
                             int64_t n, bool targets)
 {
@@ -22450,9 +22523,9 @@ static void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, co
     }
 }
 
-/* Half precision computes with a rounded copy of the parameters. Whoever computes has a copy of its
- * own, the model and each decoder, and makes it anew when a call begins: nobody who changes
- * weights, the user with a pointer to them included, has to tell. */
+/* Half precision computes with a rounded copy of the parameters. The model and each decoder have a
+ * copy of their own and renew it when a call begins, so that weights may change in between, even
+ * through a pointer of the user. */
 static void tfn__refresh_copy(const tfn_model *m, float *copy)
 {
     if (!tfn__is_half(&m->desc)) return;
@@ -22461,7 +22534,7 @@ static void tfn__refresh_copy(const tfn_model *m, float *copy)
 }
 static void tfn__refresh(tfn_model *m) { tfn__refresh_copy(m, m->run.params); }
 
-/* Tokens and targets by cluster, three pieces of each. */
+/* Binds tokens and targets by cluster, three arrays each. */
 static void tfn__bind_words(tfn_model *m, const tfn_batch *x, bool targets)
 {
     const int64_t n = (int64_t)x->batch * x->time;
@@ -22471,8 +22544,8 @@ static void tfn__bind_words(tfn_model *m, const tfn_batch *x, bool targets)
     tfn__part_words(&m->run, &m->desc, m->words + 3*n, ids, n, true);
 }
 
-/* What every call on a model with a batch begins with: an error, or all is bound. An error of the
- * batch before is forgotten, one of the model itself stays. */
+/* Begins every call on a model with a batch: returns an error, or binds everything. An earlier
+ * batch's error is cleared; an error of the model itself stays. */
 static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
 {
     if (!m) return TFN_NULL;
@@ -22490,14 +22563,14 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     return TFN_OK;
 }
 
-/* A run that gives logits alone: the loss node does nothing. */
+/* Makes a run compute only logits: the loss node does nothing. */
 static void tfn__without_targets(tfn_run *r)
 {
     r->ints[TFN_INT_TARGETS] = NULL;
     r->inputs[TFN__NUMBERS] = NULL;
 }
 
-/* What targets a batch has does not matter, and need not be right. */
+/* Ignores the targets of the batch, which need not be valid. */
 TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status;
@@ -22511,26 +22584,26 @@ TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
 
 /* -- one step --------------------------------------------------------------------------------- */
 
-/* A step of training is gradients and an update, in `micro_batches` calls of tfn_model_step or by
- * the public parts:
+/* One step of training is `micro_batches` gradients and an update, by calls of tfn_model_step or of
+ * its public parts:
  *
  *     before the first     copy the running statistics; a new model profiles itself
  *     tfn__gradient_of     forward, sum of the loss, backward into the gradients (store or add)
- *     tfn__finish_update   norm of the gradient; update, loss scale, or all as it was before
+ *     tfn__finish_update   norm of the gradient; update and loss scale, or undo
  *
- * The loss is a sum over targets, 1/targets is applied once, in the update: so a step of several
- * batches weighs each target alike, however many there are in each. m->micro counts gradients since
- * the last update, m->sums is what they sum to. */
+ * The loss is a sum over targets. The update divides by their number once, so every target counts
+ * the same, however the batches of a step share them. m->micro counts gradients since the last
+ * update, and m->sums adds up their sums. */
 
-/* An update is made whole or not at all. Before its end it changes the running statistics, with
- * each micro-batch, and by a profile, if it is the first one, parameters and buffers: so they are
- * copied first. */
+/* Copies what changes before an update is complete. Each micro-batch changes the running
+ * statistics; a profile at the first update also changes parameters. An update is made whole or not
+ * at all. */
 static void tfn__begin_update(tfn_model *m)
 {
     tfn__copy_floats(m->before, m->run.buffers, m->buffer_floats);
 }
 
-/* Where a profile keeps the parameters that it changes: see tfn__copy_in_moments. */
+/* The place for the parameters that a profile changes. See tfn__copy_in_moments. */
 static float *tfn__params_before(const tfn_model *m)
 {
     if (tfn__copy_in_moments(m)) return m->moments;
@@ -22538,7 +22611,7 @@ static float *tfn__params_before(const tfn_model *m)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Targets are a row for each position, or one for each sentence. */
+/* Targets have a row for each position, or one for each sentence. */
 static tfn_rows tfn__target_rows(const tfn_model *m)
 {
     if (tfn__by_sentences(&m->desc)) return TFN_ROWS_BATCH;
@@ -22550,7 +22623,7 @@ static ptrdiff_t tfn__targets_each(const tfn_model *m)
     return m->run.target;
 }
 
-/* Targets of a row that count: a class that is not below 0, or the numbers that are no NaN. */
+/* Counts the targets of a row: a class not below 0, or numbers that are not NaN. */
 static int64_t tfn__targets_of_row(const tfn_model *m, ptrdiff_t row)
 {
     const float *numbers = m->run.inputs[TFN__NUMBERS];
@@ -22561,7 +22634,7 @@ static int64_t tfn__targets_of_row(const tfn_model *m, ptrdiff_t row)
     return count;
 }
 
-/* How many targets count: none of the padding, and none below 0. */
+/* Counts the targets of a batch, without padding and ignored ones. */
 static int64_t tfn__count_targets(const tfn_model *m)
 {
     const ptrdiff_t time = tfn__targets_each(m);
@@ -22573,8 +22646,8 @@ static int64_t tfn__count_targets(const tfn_model *m)
     return count;
 }
 
-/* The flat sum of the values (rows) whose targets count, side by side: those that are ignored must
- * not move a term to another lane. */
+/* Returns the flat sum of the values (rows) that have counted targets. Ignored values are skipped,
+ * not added as zeros, so that no term moves to another lane. */
 static double tfn__sum_targets(const tfn_model *m, const float *values)
 {
     const ptrdiff_t time = tfn__targets_each(m);
@@ -22588,8 +22661,8 @@ static double tfn__sum_targets(const tfn_model *m, const float *values)
     return (double)tfn__flat_total(&sum);
 }
 
-/* The loss of each row, with smoothing and without (nll), summed. The loss node saves the latter as
- * the third array of its rows; a sum over clusters of words is never smoothed. */
+/* Returns the sums of the loss, with smoothing and without (nll). The loss node saves nll as the
+ * third array of its rows. A sum over clusters of words is never smoothed. */
 static tfn_sums tfn__sums_of(const tfn_model *m, const tfn_tape *t, tfn_var loss)
 {
     const tfn_node *n = t->nodes + loss.id;
@@ -22602,7 +22675,7 @@ static tfn_sums tfn__sums_of(const tfn_model *m, const tfn_tape *t, tfn_var loss
     return s;
 }
 
-/* In the order of the calls: sums are doubles, but their order shows in the last bits. */
+/* Adds sums in the order of the calls: they are doubles, but order still shows in the last bits. */
 static void tfn__add_sums(tfn_sums *to, const tfn_sums *s)
 {
     to->loss += s->loss;
@@ -22610,10 +22683,10 @@ static void tfn__add_sums(tfn_sums *to, const tfn_sums *s)
     to->targets += s->targets;
 }
 
-/* Neither infinite nor NaN: for these x - x is NaN. */
+/* True if x is neither infinite nor NaN: for these x - x is NaN. */
 static bool tfn__finite(double x) { return x - x >= 0; }
 
-/* Sums over targets become means. */
+/* Turns sums over targets into means. */
 static void tfn__report(tfn_report *r, const tfn_sums *sums, int64_t step)
 {
     double scale = 0;
@@ -22626,8 +22699,8 @@ static void tfn__report(tfn_report *r, const tfn_sums *sums, int64_t step)
     r->culprit = -1;
 }
 
-/* The loss of a batch on the tape `infer`: no dropout, statistics of batches as training left
- * them. */
+/* Returns the loss of a batch without dropout. Norms over the batch use their running statistics.
+ */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     tfn_sums sums;
@@ -22644,7 +22717,7 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
     return status;
 }
 
-/* The parameter whose gradient is not finite, or -1. */
+/* Returns the first parameter whose gradient is not finite, or -1. */
 static int32_t tfn__bad_gradient(const tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -22656,8 +22729,8 @@ static int32_t tfn__bad_gradient(const tfn_model *m)
     return -1;
 }
 
-/* The length of the gradient of the mean loss; what is stored is that of the sum, times the loss
- * scale. */
+/* Returns the norm of the gradient of the mean loss. The stored gradient is the gradient of the
+ * sum, times the loss scale. */
 static float tfn__grad_norm(const tfn_model *m, int64_t targets, int32_t *culprit)
 {
     const float *g = m->run.grads;
@@ -22668,7 +22741,7 @@ static float tfn__grad_norm(const tfn_model *m, int64_t targets, int32_t *culpri
     return (float)sum;
 }
 
-/* The running statistic that lies here in the buffers is frozen. */
+/* True if the running statistic at this place of the buffers is frozen. */
 static bool tfn__statistic_stays(const tfn_model *m, int64_t at)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -22678,8 +22751,9 @@ static bool tfn__statistic_stays(const tfn_model *m, int64_t at)
     return false;
 }
 
-/* Running statistics become what the last forward found, unless they are frozen. The node saves (4,
- * C): the next ones are the last two; its second forward has saved them elsewhere. */
+/* Sets running statistics to the values of the last forward, unless they are frozen. The node saves
+ * (4, C), of which the last two rows are the new values; a recomputed node has saved them
+ * elsewhere. */
 static void tfn__keep_statistics(tfn_model *m)
 {
     if (!TFN__ALL) return;
@@ -22697,7 +22771,7 @@ static void tfn__keep_statistics(tfn_model *m)
     }
 }
 
-/* The weights have seen one more update; 2^24 + 1 is no float, so that the count stops there. */
+/* Counts one more update of the weights, up to 2^24, because 2^24 + 1 is not a float. */
 static void tfn__count_update(tfn_model *m)
 {
     if (!TFN__ALL) return;
@@ -22705,10 +22779,10 @@ static void tfn__count_update(tfn_model *m)
         if (m->weights[i].kind == TFN__UPDATES) *tfn__weight_data(m, m->weights + i) += 1;
 }
 
-/* The dynamic loss scale (Micikevicius 2018, section 3.2; window and minimum of Liu 2020): half of
- * it after an update that was skipped, twice after 256 that were not. Gradients are stored times
- * the scale, so that small ones are no zeros in half precision. Below the minimum training has
- * failed: the step says so, and goes on at the minimum. */
+/* Dynamic loss scale (Micikevicius 2018, section 3.2; window and minimum of Liu 2020): halved after
+ * a skipped update, doubled after 256 updates without a skip. Gradients are stored times the scale,
+ * so that small ones do not become zeros in half precision. Below the minimum training has failed:
+ * the step returns TFN_NOT_FINITE, and the scale stays at the minimum. */
 static tfn_status tfn__rescale(tfn_model *m, bool skipped)
 {
     const float least = (float)0.03125;
@@ -22734,29 +22808,29 @@ static bool tfn__all_finite(const float *p, int64_t floats)
     return true;
 }
 
-/* The profile stands: the moments are 0 again. */
+/* Accepts the profile: the moments become 0 again. */
 static void tfn__close_profile(tfn_model *m)
 {
-    if (m->profile_open && tfn__wants_profile(m) && tfn__copy_in_moments(m))
+    if (m->profile_open && tfn__needs_profile(m) && tfn__copy_in_moments(m))
         tfn__clear(m->moments, m->param_floats);
     m->profile_open = false;
 }
 
-/* All is as before the update began: statistics, and where its profile had changed them, the
- * parameters. Gradients are not restored, the next update stores new ones. */
+/* Restores the state before the update: statistics, and the parameters if its profile changed them.
+ * Gradients are not restored because the next update stores new ones. */
 static void tfn__undo_update(tfn_model *m)
 {
     tfn__copy_floats(m->run.buffers, m->before, m->buffer_floats);
     if (m->profile_open) {
         m->profiled = false;
-        if (tfn__wants_profile(m))
+        if (tfn__needs_profile(m))
             tfn__copy_floats(m->params, tfn__params_before(m), m->param_floats);
     }
     tfn__close_profile(m);
     tfn__refresh(m);
 }
 
-/* A running statistic that is not finite, or -1. */
+/* Returns the first running statistic that is not finite, or -1. */
 static int32_t tfn__bad_statistic(const tfn_model *m)
 {
     if (!TFN__ALL) return -1;
@@ -22768,8 +22842,8 @@ static int32_t tfn__bad_statistic(const tfn_model *m)
     return -1;
 }
 
-/* All that the update is made of is finite, and there is something to learn. A model that wants a
- * profile and still has none has seen it refused. */
+/* True if everything an update uses is finite and there are targets. A model that needs a profile
+ * and has none by now failed to make it. */
 static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_report *report)
 {
     if (!tfn__finite(sums->loss)) return false;
@@ -22777,17 +22851,17 @@ static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_repo
     if (!tfn__finite((double)report->grad_norm)) return false;
     report->culprit = tfn__bad_statistic(m);
     if (report->culprit >= 0) return false;
-    if (!m->profiled && !m->step && tfn__wants_profile(m)) return false;
+    if (!m->profiled && !m->step && tfn__needs_profile(m)) return false;
     return sums->targets > 0;
 }
 
-/* The averages a of the weights w after an update: a = d a + (1 - d) w, with t updates before this
- * one, d = min(ema, (1 + t)/(10 + t)) (Kingma & Ba 2015, section 7.2; the warm-up of d is that of
- * TensorFlow's tf.train.ExponentialMovingAverage). The first one is w itself. So a run that is
- * short beside 1/(1 - ema) averages about its last tenth, where a correction of the bias would
- * have it average all, the start too. Where a rule keeps weights at length 1, it keeps a so. What
- * is frozen has no average. State behind the parameters, running statistics and sigmaReparam's u
- * and v, is not averaged: it is that of the latest weights, near which the averages are. */
+/* Updates the averages a of the weights w: a = d a + (1 - d) w with d = min(ema, (1 + t)/(10 + t))
+ * after t earlier updates (Kingma & Ba 2015, section 7.2; warm-up of d as in TensorFlow's
+ * tf.train.ExponentialMovingAverage). The first average is w. A run that is short beside 1/(1 -
+ * ema) thus averages about its last tenth; a bias correction would average all of it, including the
+ * start. If a rule keeps weights at length 1, averages are kept there, too. Frozen weights have no
+ * average. Running statistics and sigmaReparam's u and v are not averaged. They belong to the
+ * latest weights, which the averages are close to. */
 static void tfn__average(tfn_model *m)
 {
     const float warm = (float)((double)(1 + m->step) / (double)(10 + m->step));
@@ -22806,8 +22880,8 @@ static void tfn__average(tfn_model *m)
     }
 }
 
-/* Clip, update, and put the weights where their rules want them. The gradient of the mean loss is
- * the stored one over the targets and the loss scale; clipping makes it no longer than `clip`. */
+/* Clips, updates, and renormalizes weights if their rules say so. The gradient of the mean loss is
+ * the stored one divided by the targets and the loss scale. Clipping limits its norm to `clip`. */
 static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_report *report)
 {
     const float scale = (float)(1.0 / (double)sums->targets) / m->loss_scale;
@@ -22825,8 +22899,8 @@ static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_repo
     m->step++;
 }
 
-/* All gradients are in: the update, or what was before it. One without any gradient of ours, from
- * a vector that the user has filled, begins here. */
+/* Ends an update after all gradients are in: updates, or restores the state before. If the user
+ * filled the vector without any call for a gradient, the update also begins here. */
 static tfn_status tfn__finish_update(tfn_model *m, const tfn_sums *sums, float rate,
                                      tfn_report *report)
 {
@@ -22846,7 +22920,8 @@ static tfn_status tfn__finish_update(tfn_model *m, const tfn_sums *sums, float r
     return status;
 }
 
-/* The key of a forward's dropout: seed, step, shard. A resumed run draws the same masks. */
+/* Returns the key of a forward's dropout from seed, step and shard. A resumed run draws the same
+ * masks. */
 static tfn_key tfn__step_key(const tfn_model *m, int32_t shard)
 {
     tfn_key key = tfn_key_fold(tfn_key_make(m->desc.seed), 2);
@@ -23028,9 +23103,9 @@ static bool tfn__open_profile(tfn_model *m, bool watched)
     p.watched = watched;
     m->profiled = true;
     m->profile_open = true;
-    if (!tfn__wants_profile(m)) return true;
+    if (!tfn__needs_profile(m)) return true;
     tfn__copy_floats(tfn__params_before(m), m->params, m->param_floats);
-    if (tfn__wants_unit_variance(&m->desc)) tfn__unit_outputs(&p);
+    if (tfn__needs_unit_variance(&m->desc)) tfn__unit_outputs(&p);
     tfn__forward_probed(&p, tfn__profile_probe);
     tfn__fold_skips(m);
     if (!tfn__all_finite(m->params, m->param_floats + m->buffer_floats)) p.refused = true;
@@ -23733,11 +23808,11 @@ static void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
 static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk)
 {
     d->model = m;
-    d->batch = tfn__or(batch, 1);
-    d->chunk = tfn__or(chunk, 1);
+    d->batch = tfn__value_or(batch, 1);
+    d->chunk = tfn__value_or(chunk, 1);
     if (tfn__is_encoder_alone(&m->desc))
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
-    tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, TFN__SIDE);
+    tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, TFN__MAX_SIDE);
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
 }
 
@@ -24604,23 +24679,23 @@ enum { TFN__PROMPT_CHUNK = 16 };
  * min_tokens, unnormalized for length_penalty. */
 static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m)
 {
-    d->sentences = tfn__or(d->sentences, 1);
-    d->max_tokens = tfn__or(d->max_tokens, 200);
-    if (!d->allow_empty) d->min_tokens = tfn__or(d->min_tokens, 1);
+    d->sentences = tfn__value_or(d->sentences, 1);
+    d->max_tokens = tfn__value_or(d->max_tokens, 200);
+    if (!d->allow_empty) d->min_tokens = tfn__value_or(d->min_tokens, 1);
     if (d->length_penalty == 0) d->length_penalty = 1;
     if (d->unnormalized) d->length_penalty = 0;             /* length^0 is 1 */
     if (d->top_p == 0) d->top_p = 1;
     if (!d->chunk && !tfn__is_pair(m))
         d->chunk = (int32_t)tfn__min(TFN__PROMPT_CHUNK, m->context);
-    d->chunk = tfn__or(d->chunk, 1);
+    d->chunk = tfn__value_or(d->chunk, 1);
 }
 
 /* Every numeric option but the end, which has no least, and what is forbidden. */
 #define TFN__GENERATE(field, kind, least, most) \
     TFN__RANGE_OF(tfn_generate_desc, field, TFN__##kind, least, most)
 static const tfn__limit tfn__generate_limits[] = {
-    TFN__GENERATE(sentences, WHOLE, 1, TFN__SIDE),
-    TFN__GENERATE(beam, WHOLE, 0, TFN__SIDE),
+    TFN__GENERATE(sentences, WHOLE, 1, TFN__MAX_SIDE),
+    TFN__GENERATE(beam, WHOLE, 0, TFN__MAX_SIDE),
     TFN__GENERATE(max_tokens, WHOLE, 1, TFN__ANY),
     TFN__GENERATE(max_ratio, REAL, 0, 1e6),
     TFN__GENERATE(min_tokens, WHOLE, 0, TFN__ANY),
@@ -24629,7 +24704,7 @@ static const tfn__limit tfn__generate_limits[] = {
     TFN__GENERATE(temperature, REAL_OR_0, TFN__TINY, TFN__HUGE),
     TFN__GENERATE(top_k, WHOLE, 0, TFN__ANY),
     TFN__GENERATE(top_p, REAL, 0, 1),
-    TFN__GENERATE(chunk, WHOLE, 1, TFN__SIDE)
+    TFN__GENERATE(chunk, WHOLE, 1, TFN__MAX_SIDE)
 };
 
 /* Everything that can be refused before a prompt is seen. */
@@ -24638,7 +24713,8 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
     static const char op[] = "generator";
     tfn__check_ranges(e, op, d, tfn__generate_limits,
                       sizeof tfn__generate_limits / sizeof *tfn__generate_limits);
-    tfn__in_range(e, op, "the number of all beams", (int64_t)d->sentences * d->beam, 0, TFN__SIDE);
+    tfn__in_range(e, op, "the number of all beams", (int64_t)d->sentences * d->beam, 0,
+                  TFN__MAX_SIDE);
     tfn__in_range(e, op, "end", d->end, INT32_MIN, (int64_t)m->vocab - 1);
     if (d->beam && d->temperature > 0)
         tfn__fail(e, TFN_BAD_OPTION, op, "%d beams: a beam search does not draw", d->beam, 0);
@@ -33389,7 +33465,7 @@ static float tfn__group_number(const char **text)
 static int32_t tfn__group_rank(const char **text)
 {
     const float v = tfn__group_number(text);
-    if (!(v >= 1 && v <= TFN__SIDE) || (float)(int32_t)v < v) return 0;
+    if (!(v >= 1 && v <= TFN__MAX_SIDE) || (float)(int32_t)v < v) return 0;
     return (int32_t)v;
 }
 
@@ -33539,7 +33615,7 @@ static const char tfn__roles[][20] = {
  * parameters. As long as that update is under way, those of before are kept. */
 static bool tfn__keeps_params(const tfn_model *m)
 {
-    return m->micro > 0 && m->profile_open && tfn__wants_profile(m);
+    return m->micro > 0 && m->profile_open && tfn__needs_profile(m);
 }
 
 /* Where the values of a weight or statistic stood before the update under way; NULL: as now. */
@@ -36738,7 +36814,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
         tfn__put_inverse_root(t, d->score_scale);
         return true;
     case TFN_KEY_SHARE:
-        tfn__put_share(t, tfn__or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
+        tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
         return true;
     case TFN_KEY_NOT:
         truth = tfn__equal(own, "false");
@@ -36885,7 +36961,7 @@ static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
     tfn__config c;
     tfn_model_desc said = *d;
     said.head_size = tfn__head_size(d);
-    said.embedding_size = tfn__or(d->embedding_size, d->width);
+    said.embedding_size = tfn__value_or(d->embedding_size, d->width);
     TFNORM_MEMSET(&c, 0, sizeof c);
     c.text = tfn__text_in(to, size);
     c.family = family;
@@ -37594,6 +37670,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__LLVM_FMA
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
+#undef TFN__MAX_SIDE
 #undef TFN__MEMBER
 #undef TFN__MODEL_MEMBERS
 #undef TFN__MORE_OPS
@@ -37634,7 +37711,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__SCALES
 #undef TFN__SEEK
 #undef TFN__SENTENCES
-#undef TFN__SIDE
 #undef TFN__SMALL
 #undef TFN__SMALL_END
 #undef TFN__SMLAD

@@ -31,7 +31,7 @@ static const char tfn__roles[][20] = {
  * parameters. As long as that update is under way, those of before are kept. */
 static bool tfn__keeps_params(const tfn_model *m)
 {
-    return m->micro > 0 && m->profile_open && tfn__wants_profile(m);
+    return m->micro > 0 && m->profile_open && tfn__needs_profile(m);
 }
 
 /* Where the values of a weight or statistic stood before the update under way; NULL: as now. */

@@ -332,7 +332,7 @@ static float tfn__group_number(const char **text)
 static int32_t tfn__group_rank(const char **text)
 {
     const float v = tfn__group_number(text);
-    if (!(v >= 1 && v <= TFN__SIDE) || (float)(int32_t)v < v) return 0;
+    if (!(v >= 1 && v <= TFN__MAX_SIDE) || (float)(int32_t)v < v) return 0;
     return (int32_t)v;
 }
 

@@ -329,7 +329,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
         tfn__put_inverse_root(t, d->score_scale);
         return true;
     case TFN_KEY_SHARE:
-        tfn__put_share(t, tfn__or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
+        tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
         return true;
     case TFN_KEY_NOT:
         truth = tfn__equal(own, "false");
@@ -476,7 +476,7 @@ static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
     tfn__config c;
     tfn_model_desc said = *d;
     said.head_size = tfn__head_size(d);
-    said.embedding_size = tfn__or(d->embedding_size, d->width);
+    said.embedding_size = tfn__value_or(d->embedding_size, d->width);
     TFNORM_MEMSET(&c, 0, sizeof c);
     c.text = tfn__text_in(to, size);
     c.family = family;

@@ -6,39 +6,19 @@
 #include "resolve.h"
 
 TFN__RARE
-/* The builder records a whole model on a tape. It walks through the stacks, their layers and the
- * sub-layers of these, from the tokens to the loss; training, evaluation and one-token decoding are
- * recorded by the same functions. Topologies are data here. A sub-layer F, attention or feed-
- * forward, with the input x in a layer that began with x_0, is joined to the stream by
- *
- *     u = in * N_in(source) - s               source: x, x_0, or the u of the layer's first F
- *     p = Drop(N_branch(F(u)))
- *     z = skip * from + out * p + extra * x_0       from: x, N_in(x), or x_0
- *     x = N_sum(z)
- *
- * where every norm, scale and shift is absent unless the join of the topology's row has it. So
- * Post-LN has N_sum alone, Pre-LN N_in alone, DeepNorm N_sum and a constant skip.
- *
- * Parameters are found by where they belong: the spot (stack, layer, sub-layer), their part in it
- * (W_q, the norm before F) and their kind (matrix, bias, gain). The first tape makes them in the
- * order in which it wants them, which is the order of the flat vector; later tapes find them again.
- * A spot is a value of four bytes that goes down with the calls. What belongs elsewhere is asked
- * for with another one: a gain that the sub-layers of a layer share belongs to no sub-layer, a
- * shared embedding to no stack. The order of calls is the order of nodes and of parameters, hence
- * part of the bits: two calls that record never stand in one argument list. */
 
-/* -- what a plain build leaves out ------------------------------------------------------------ */
+/* -- features a plain build omits ------------------------------------------------------------ */
 
-/* A plain build (TFN__ALL is false: no training, no other norms) has the plain rows only, and
- * refuses the options below when it resolves a description. Asked through these functions they are
- * constants there, and the compiler drops the code that depends on them. */
+/* A plain build (TFN__ALL is false: no training, no other norms) has only the plain rows, and
+ * rejects the options below when it resolves a description. These functions are constants there, so
+ * the compiler drops the code that depends on them. */
 SHARED bool tfn__is_folded(const tfn_model_desc *d)  { return TFN__ALL && d->folded; }
 SHARED bool tfn__is_half(const tfn_model_desc *d)    { return TFN__ALL && d->half; }
 SHARED bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
 }
-/* Floats that a weight takes in its region; of a packed one, its bytes, counted in floats. */
+/* Returns the floats of a weight in its region. Bytes of a packed weight are counted in floats. */
 SHARED int64_t tfn__weight_floats(const tfn__weight *w)
 {
     const tfn__packed p = { tfn__type_of(w), TFN__PACKS && w->table, w->rows, w->cols };
@@ -48,7 +28,7 @@ SHARED int64_t tfn__weight_floats(const tfn__weight *w)
 SHARED bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
 SHARED bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
 
-/* Of a join. */
+/* Properties of a join. */
 SHARED bool tfn__gates(const tfn_join *j)         { return TFN__ALL && j->gate; }
 SHARED bool tfn__shifts(const tfn_join *j)        { return TFN__ALL && j->shifts; }
 SHARED bool tfn__scales_hidden(const tfn_join *j) { return TFN__ALL && j->scales; }
@@ -68,13 +48,13 @@ SHARED bool tfn__has_head_scale(const tfn_join *j, tfn_head_scale where)
     return TFN__ALL && j->head_scale == where;
 }
 
-/* A flag of norms beyond gain and bias. */
+/* True if the norm has a flag other than gain and bias. */
 SHARED bool tfn__norm_has(const tfn_norm_rule *norm, uint32_t flag)
 {
     return TFN__ALL && (norm->flags & flag) != 0;
 }
 
-/* Of a scale: the schedule, and the unit in which a learned one is stored. */
+/* Properties of a scale: it follows a schedule; the unit in which a learned one is stored. */
 SHARED bool tfn__is_scheduled(const tfn_scale_rule *s)
 {
     return TFN__ALL && s->kind == TFN_SCALE_SCHEDULED;
@@ -85,15 +65,15 @@ SHARED float tfn__unit_of(const tfn_scale_rule *s)
     return tfn__positive_or(s->unit, 1);
 }
 
-/* Scales beyond constants and learned ones; joins that a row of the user can have in a plain build,
- * where they are an error. */
+/* True if this build cannot compute the scale. In a plain build, a user's row may have one, and it
+ * is an error there. */
 SHARED bool tfn__is_refused_scale(const tfn_scale_rule *s)
 {
     if (!TFN__SCALES) return s->kind != TFN_SCALE_NONE;
     return !TFN__ALL && s->kind > TFN_SCALE_VECTOR;
 }
-/* Why a join is refused; NULL: it is not. Scales can be left out of a build that has all else,
- * where a row of the library's is as wrong without them as one of the caller's. */
+/* Returns why this build rejects a join, or NULL. A build can omit only the scales; rows of the
+ * library that need them are then errors, too. */
 SHARED const char *tfn__refusal(const tfn_join *j)
 {
     const bool beyond = tfn__is_refused_scale(&j->in) || tfn__is_refused_scale(&j->out)
@@ -107,7 +87,7 @@ SHARED const char *tfn__refusal(const tfn_join *j)
     return NULL;
 }
 
-/* -- spots: where something belongs ------------------------------------------------------------ */
+/* -- spots: keys of places ------------------------------------------------------------------- */
 enum { TFN__NO_LAYER = -1 };
 
 SHARED tfn__spot tfn__spot_in(int stack, int32_t layer, int sub)
@@ -119,7 +99,7 @@ SHARED tfn__spot tfn__spot_in(int stack, int32_t layer, int sub)
     return at;
 }
 
-/* What belongs to the whole model, to a stack, to a layer, to the layer of a sub-layer. */
+/* The spots of the model, of a stack, of a layer, of a sub-layer's layer, and of a weight. */
 SHARED tfn__spot tfn__spot_of_model(void)
 {
     return tfn__spot_in(TFN__NO_STACK, TFN__NO_LAYER, TFN__NO_SUB);
@@ -141,7 +121,7 @@ SHARED tfn__spot tfn__spot_of(const tfn__weight *w)
     return tfn__spot_in(w->stack, w->layer, w->sub);
 }
 
-/* Questions about a spot. */
+/* Properties of a spot. */
 SHARED bool tfn__in_decoder(tfn__spot at)  { return at.stack == TFN__IN_DECODER; }
 static bool tfn__in_sublayer(tfn__spot at) { return at.sub < TFN__NO_SUB; }
 SHARED bool tfn__in_ffn(tfn__spot at)
@@ -149,7 +129,7 @@ SHARED bool tfn__in_ffn(tfn__spot at)
     return at.sub == TFN_SUBLAYER_FFN || at.sub == TFN_SUBLAYER_FFN_BEFORE;
 }
 
-/* An encoder alone and a decoder alone are the only stacks of their models. */
+/* True if the model has this stack. Models that are only an encoder or only a decoder have one. */
 SHARED bool tfn__has_stack(const tfn_model_desc *d, tfn__spot at)
 {
     if (tfn__in_decoder(at)) return !tfn__is_encoder_alone(d);
@@ -163,13 +143,13 @@ SHARED tfn__spot tfn__last_stack(const tfn_model_desc *d)
     return tfn__spot_of_stack(TFN__IN_DECODER);
 }
 
-/* The stack whose tokens are the source; every other stack reads the target. */
+/* True if the stack reads the source. Every other stack reads the target. */
 SHARED bool tfn__reads_source(const tfn_model_desc *d, tfn__spot at)
 {
     return at.stack == TFN__IN_ENCODER && tfn__is_pair(d);
 }
 
-/* Options that a stack has of its own: its topology and its norm. */
+/* Each stack has its own topology and its own norm. */
 SHARED const tfn_topology *tfn__stack_row(const tfn_model_desc *d, int32_t stack)
 {
     return stack == TFN__IN_DECODER ? d->decoder_topology : d->topology;
@@ -184,7 +164,8 @@ SHARED const tfn_norm_rule *tfn__norm_rule_of(const tfn_model_desc *d, tfn__spot
     return tfn__norm_row(d->norm_rule, d->norm);
 }
 
-/* A flag of the stack's row: plain rows have a final norm and an embedding norm. */
+/* True if the stack's row has this flag. Plain rows have a final norm and an embedding norm; ask
+ * for other flags with tfn__has. */
 SHARED bool tfn__has_plain(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
 {
     return (tfn__row(d, at)->flags & flag) != 0;
@@ -194,15 +175,15 @@ SHARED bool tfn__has(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
     return TFN__ALL && tfn__has_plain(d, at, flag);
 }
 
-/* How the inputs of this stack's layers come from all layers before them. */
+/* How the input of a layer is mixed from the outputs of the layers before it. */
 SHARED tfn_aggregate tfn__aggregate_of(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL) return TFN_AGGREGATE_NONE;
     return tfn__row(d, at)->aggregate;
 }
 
-/* The join of a sub-layer. It is asked for where it is wanted, not carried along: a row's rule is a
- * function of the place alone. Rules count layers from 1. */
+/* Returns the join of a sub-layer. It is computed on demand, not stored, because a row's rule
+ * depends only on the place. Rules count layers from 1. */
 SHARED tfn_join tfn__join_at(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_place place = tfn__place_at(d, tfn__in_decoder(at), (tfn_sublayer)at.sub,
@@ -210,7 +191,7 @@ SHARED tfn_join tfn__join_at(const tfn_model_desc *d, tfn__spot at)
     return tfn_topology_join(tfn__row(d, at), &place);
 }
 
-/* What an attention does to its queries and keys: the option, or what the row says. */
+/* How attention normalizes queries and keys: the option, or else the topology's choice. */
 SHARED tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL) return TFN_QK_NORM_NONE;
@@ -218,8 +199,8 @@ SHARED tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at)
     return tfn__join_at(d, at).qk;
 }
 
-/* value * N^n * M^m * l^layer, with the depths N of the encoder, M of the decoder; 1 without a
- * scale. */
+/* Returns value * N^n * M^m * l^layer, where N and M are the depths of encoder and decoder, or 1 if
+ * there is no scale. */
 SHARED float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, tfn__spot at)
 {
     const int32_t layer = (int32_t)tfn__max(at.layer + 1, 1);
@@ -242,16 +223,16 @@ SHARED tfn__subs tfn__subs_of(const tfn_model_desc *d, tfn__spot at)
     return subs;
 }
 
-/* The place of a sub-layer of the layer of `at`. */
+/* The spot of a sub-layer in the layer of `at`. */
 SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 {
     return tfn__spot_in(at.stack, at.layer, (int)kind);
 }
 
-/* -- parameters: a table over one flat vector -------------------------------------------------- */
+/* -- parameters: a table over one flat vector ------------------------------------------------ */
 static const char *const tfn__kind_names[] = { TFN__KINDS(TFN__NAME) };
 
-/* "decoder.3.self.q.weight" */
+/* Writes a name such as "decoder.3.self.q.weight". */
 SHARED void tfn__weight_name(const tfn__weight *w, tfn__text *t)
 {
     static const char *const stacks[] = { "", "encoder.", "decoder." };
@@ -261,17 +242,17 @@ SHARED void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
-/* What has no group where others have LoRA: frozen, and otherwise like what has none. */
+/* The group of a weight that is in no group while other weights have LoRA: frozen, no options. */
 enum { TFN__BASE = -2 };
 
-/* Its group; -1: none, as everywhere in a build without groups. */
+/* The weight's group, or -1 if it has none. Always -1 in a build without groups. */
 SHARED int tfn__own_group(const tfn__weight *w)
 {
     if (!TFN__GROUPS) return -1;
     return w->group;
 }
 
-/* No step changes the weight. */
+/* True if no step changes the weight. */
 SHARED bool tfn__is_frozen(const tfn_model_desc *d, const tfn__weight *w)
 {
     const int group = tfn__own_group(w);
@@ -284,8 +265,8 @@ SHARED bool tfn__is_lora(const tfn__weight *w)
     return w->kind == TFN__LORA_A || w->kind == TFN__LORA_B;
 }
 
-/* The group with a rank that the linear map of this part is in, by the name of its matrix; -1: it
- * has no LoRA, or no longer, in a folded model. */
+/* Returns the group with a rank that matches the matrix of this part, or -1 if the map has no LoRA.
+ * A folded model has none. */
 SHARED int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -302,11 +283,12 @@ SHARED int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
     return tfn__group_named(d, tfn__end(&t), true);
 }
 
-/* Where its gradient and its moments stand in their flat vectors; below 0: it has none. */
+/* The offset of a weight's gradient and moments in their flat vectors, or below 0 if it has none.
+ */
 SHARED int64_t tfn__trained_at(const tfn__weight *w) { return 16 * (int64_t)w->line; }
 
-/* A search through the list: a model has some hundred weights, and looks them up when its tapes are
- * recorded, never when they run. */
+/* A linear search: a model has some hundred weights, and searches only when its tapes are recorded,
+ * never when they run. */
 SHARED const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t count,
                                            tfn__spot at, int part, int kind)
 {
@@ -318,9 +300,9 @@ SHARED const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
     return NULL;
 }
 
-/* The group of a new weight: by its name, but that u and v of sigmaReparam go with their matrix,
- * updates are counted whatever is frozen, A and B of LoRA are else in the group with their rank,
- * and beside LoRA what is in no group is frozen. */
+/* Returns the group of a new weight, found by its name. There are four exceptions: u and v of
+ * sigmaReparam are in the group of their matrix; the counter of updates is in none; A and B of LoRA
+ * fall back to the group with their rank; with LoRA, weights in no group are frozen. */
 static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -338,8 +320,8 @@ static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
     return -1;
 }
 
-/* Its group, and its place in the flat vector of what trains. A line is a cache line of 16 floats,
- * so that 32 bits hold the place of 2^35 floats. */
+/* Sets the group and the place in the flat vector of trained weights. The place is counted in lines
+ * of 16 floats, one cache line, so that 32 bits reach 2^35 floats. */
 static void tfn__join_group(tfn__builder *b, tfn__weight *w)
 {
     w->line = -1;
@@ -354,9 +336,9 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
     b->trained += tfn__padded((int64_t)w->rows * w->cols);
 }
 
-/* The next of the flat vector, or of the buffers for state; each begins at a multiple of 16 floats,
- * a cache line. `initial` is where it starts if its init rule draws nothing. The table takes its
- * row from the end of the tape's block. */
+/* Appends a weight to the flat vector, or to the buffers if it is state. Each begins at a multiple
+ * of 16 floats, a cache line. `initial` is its first value if the init rule draws nothing. The
+ * table takes its row from the end of the tape's block. */
 SHARED tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     const tfn__packed *shape, float initial)
 {
@@ -382,8 +364,9 @@ SHARED tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
     return w;
 }
 
-/* The parameter (rows, cols) of a place: made by the first tape, found again by the others. One
- * that several sub-layers share must be one node: the flags of its gradient are counted by node. */
+/* Returns the parameter (rows, cols) of a place: the first tape creates it, the others look it up.
+ * If several sub-layers share it, it must be one node, because the flags of a gradient are counted
+ * by node. */
 static tfn_var tfn__weight_shaped(tfn__builder *b, tfn__spot at, int part, int kind,
                                   const tfn__packed *shape, float initial)
 {
@@ -394,7 +377,7 @@ static tfn_var tfn__weight_shaped(tfn__builder *b, tfn__spot at, int part, int k
     if (kind >= TFN__STATE) return tfn__buffer_at(b->t, shape->rows, shape->cols, w->at);
     return tfn__param_at(b->t, shape, w->at, tfn__trained_at(w), shared);
 }
-/* The same of floats, as nearly all are. */
+/* The same for a weight of floats. */
 SHARED tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind, int32_t rows,
                               int32_t cols, float initial)
 {
@@ -402,9 +385,9 @@ SHARED tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind,
     return tfn__weight_shaped(b, at, part, kind, &shape, initial);
 }
 
-/* A matrix that linear maps alone read, or a table of words: packed, if the model's are. Others
- * that are called matrices are not: positions, segments, convolutions, and the maps between the
- * clusters of words, which are read in both directions. */
+/* Records a matrix that only linear maps read, or a table of words. It is packed if the model's
+ * weights are. Other matrices are never packed: positions, segments, convolutions, and the maps
+ * between clusters of words, which are read in both directions. */
 SHARED tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t rows, int32_t cols,
                               bool table)
 {
@@ -413,22 +396,22 @@ SHARED tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t r
     return tfn__weight_shaped(b, at, part, TFN__MATRIX, &shape, 0);
 }
 
-/* A learned scalar or vector. */
+/* Records a learned scalar or vector. */
 SHARED tfn_var tfn__gain_at(tfn__builder *b, tfn__spot at, int part, int32_t cols, float initial)
 {
     return tfn__weight_of(b, at, part, TFN__GAIN, 1, cols, initial);
 }
 
-/* The count of updates that scheduled scales read, one for the whole model. It is saved with the
- * weights: without it they mean nothing. */
+/* Records the count of updates that scheduled scales read, one for the whole model. It is saved
+ * with the weights, which mean nothing without it. */
 SHARED tfn_var tfn__updates_of(tfn__builder *b)
 {
     return tfn__weight_of(b, tfn__spot_of_model(), TFN__PART_SCHEDULE, TFN__UPDATES, 1, 1, 0);
 }
 
-/* -- probes: numbers of what is watched -------------------------------------------------------- */
+/* -- probes ---------------------------------------------------------------------------------- */
 
-/* A point of a sub-layer or stack can be watched, on every tape that the builder records. */
+/* Makes a point of a sub-layer or stack visible to the user, on every tape that is recorded. */
 SHARED tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, tfn_var x)
 {
     int32_t id = (int32_t)point;
@@ -440,7 +423,7 @@ SHARED tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, t
     return x;
 }
 
-/* The profile sees the branch, then the skip before its scale: see tfn__profile_probe. */
+/* Probes the branch, then the skip before its scale. See tfn__profile_probe. */
 SHARED void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind skip, tfn_var x,
                                tfn_var p)
 {
@@ -451,29 +434,31 @@ SHARED void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind ski
     if (skip == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
     else if (skip != TFN_SCALE_PROFILED) return;
     w = tfn__find_weight(b->weights, b->count, at, TFN__PART_SKIP, kind);
-    if (!w) return;                             /* the evaluation's tape comes first and makes it */
+    if (!w) return;                             /* the tape of evaluation, recorded first, makes it
+                                                 */
     id = TFN__PROFILE + 2 * (int32_t)(w - b->weights);
     tfn_probe(b->t, p, id);
     tfn_probe(b->t, x, id + 1);
 }
 
-/* LSUV watches the outputs of linear maps. */
+/* Probes the output of a linear map for LSUV. */
 SHARED void tfn__probe_output(tfn__builder *b, tfn__spot at, int part, tfn_var y)
 {
     const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, TFN__MATRIX);
     if (w) tfn_probe(b->t, y, TFN__OUTPUTS + (int32_t)(w - b->weights));
 }
 
-/* -- what a folded model leaves out: see tfn_model_fold --------------------------------------- */
+/* -- omissions of a folded model: see tfn_model_fold ----------------------------------------- */
 
-/* Each function says whether its derivation holds at a sub-layer. The builder asks it to leave
- * something out, the fold to put the same thing into weights: the two must ask the same question,
- * or the folded model is another function. Where none holds, a scale or norm stays as it was
- * trained, and the folded model is right with it. Those named tfn__folds_ are false for models that
- * are not folded. */
+/* Each function says whether one derivation holds at a sub-layer. The builder asks before it omits
+ * a norm or scale, and the fold asks before it moves the same norm or scale into weights. Both must
+ * ask the same function, or the folded model computes something else. Where no derivation holds,
+ * the norm or scale stays, and the result is still right. Functions named tfn__folds_ return false
+ * for models that are not folded. */
 
-/* (u - s) W + b = u W + (b - s 1^T W): maps that read a shifted value have a bias that takes the
- * shift, in models without biases too. Keys and values of a cross-attention read the memory. */
+/* (u - s) W + b = u W + (b - s 1^T W): a map that reads a shifted value needs a bias for the shift,
+ * even in a model without biases. Keys and values of cross-attention read the memory, which has no
+ * shift. */
 static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (!tfn__in_sublayer(at) || !tfn__join_at(d, at).shifts) return false;
@@ -488,7 +473,7 @@ static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
     }
 }
 
-/* The linear map of this part has a bias. */
+/* True if the linear map of this part has a bias. */
 SHARED bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
@@ -499,7 +484,7 @@ SHARED bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
     return part == TFN__PART_Q || part == TFN__PART_K || part == TFN__PART_V;
 }
 
-/* What the first sub-layer of this layer reads, later ones read too. */
+/* True if a later sub-layer of the layer reads the same input as this one, the first. */
 static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__subs subs = tfn__subs_of(d, at);
@@ -510,7 +495,8 @@ static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
     return false;
 }
 
-/* The matrix behind a norm of a sub-layer, the first of several, or -1: no matrix alone. */
+/* Returns the first matrix that reads a norm of a sub-layer, or -1 if more than matrices may read
+ * it. */
 static int tfn__reader_of_norm(tfn__spot at, int norm)
 {
     switch (norm) {
@@ -523,8 +509,9 @@ static int tfn__reader_of_norm(tfn__spot at, int norm)
     }
 }
 
-/* (g n + t) W = n (g W) + t W: the affine part of a norm that linear maps of this sub-layer alone
- * read. t wants a bias, and so do the means of a batch. SeeDNorm's factor of n is no constant. */
+/* (g n + t) W = n (g W) + t W: the affine part of a norm folds if only linear maps of this
+ * sub-layer read it. t needs a bias, and so does the mean of a batch. SeeDNorm multiplies n by a
+ * factor that is not constant. */
 SHARED bool tfn__folds_norm(const tfn_model_desc *d, tfn__spot at, int part)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(d, at);
@@ -537,7 +524,8 @@ SHARED bool tfn__folds_norm(const tfn_model_desc *d, tfn__spot at, int part)
     return !tfn__first_is_read(d, at);
 }
 
-/* u = in * y - s: into the maps that read u, which nothing else does; with the norm before it. */
+/* u = in * y - s folds into the maps that read u, because nothing else does. If there is a norm
+ * before it, the norm must fold, too. */
 SHARED bool tfn__folds_input(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_join j;
@@ -547,7 +535,8 @@ SHARED bool tfn__folds_input(const tfn_model_desc *d, tfn__spot at)
     return j.skip_from != TFN_SOURCE_NORMED;
 }
 
-/* (h y) W = y (h W), h a head's scale: not across a norm, but for one of constant statistics. */
+/* (h y) W = y (h W), where h is the scale of a head. It does not pass through a norm, unless the
+ * norm's statistics are constant. */
 SHARED bool tfn__folds_head_scale(const tfn_model_desc *d, tfn__spot at)
 {
     if (!tfn__is_folded(d)) return false;
@@ -556,14 +545,14 @@ SHARED bool tfn__folds_head_scale(const tfn_model_desc *d, tfn__spot at)
     return tfn__folds_norm(d, at, TFN__PART_NORM_O);
 }
 
-/* u W + b - s: a bias, if no scale comes between. */
+/* u W + b - s: the shift folds into the bias if no scale comes between. */
 SHARED bool tfn__folds_shift_1(const tfn_model_desc *d, tfn__spot at)
 {
     return tfn__is_folded(d) && !tfn__join_at(d, at).scales;
 }
 
-/* A factor of the branch p goes into its last matrix, or into the gain of the norm behind that: a
- * gain stored as it is, not as an offset from 1. */
+/* A factor of the branch p goes into its last matrix, or into the gain of the norm after that
+ * matrix. The gain must be stored as it is, not as an offset from 1. */
 static bool tfn__folds_branch(const tfn_model_desc *d, tfn__spot at)
 {
     const uint32_t either = TFN_FLAG_GAIN | TFN_FLAG_OFFSET;
@@ -575,7 +564,7 @@ static bool tfn__folds_branch(const tfn_model_desc *d, tfn__spot at)
     return (tfn__norm_rule_of(d, at)->flags & either) == TFN_FLAG_GAIN;
 }
 
-/* The scale of the branch itself: constant, or learned as any vector. */
+/* A scale of the branch folds if it is constant, or learned as an ordinary vector. */
 SHARED bool tfn__folds_out(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_scale_kind kind;
@@ -584,8 +573,8 @@ SHARED bool tfn__folds_out(const tfn_model_desc *d, tfn__spot at)
     return kind != TFN_SCALE_NONE && kind <= TFN_SCALE_SHARED;
 }
 
-/* N(a x + p) = N(x + p/a) with eps over a^2, for a > 0 by which one can divide, and norms that
- * divide by a root; if nothing else reads p or adds to the sum. */
+/* N(a x + p) = N(x + p/a) with eps/a^2, if the norm divides by a root and a > 0 is neither tiny nor
+ * huge. Nothing else may read p or add to the sum. */
 SHARED bool tfn__folds_skip(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_join j;
@@ -600,7 +589,8 @@ SHARED bool tfn__folds_skip(const tfn_model_desc *d, tfn__spot at)
     return a > (float)1e-9 && a < (float)1e9;
 }
 
-/* More than the skip and the branch of its first sub-layer read the input x_0 of the layer. */
+/* True if anything reads the input x_0 of the layer besides the skip and the branch of its first
+ * sub-layer. */
 static bool tfn__layer_is_read(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__subs subs = tfn__subs_of(d, at);
@@ -615,8 +605,8 @@ static bool tfn__layer_is_read(const tfn_model_desc *d, tfn__spot at)
     return false;
 }
 
-/* The sub-layer before this one: of the same layer, or the last of the layer before, which is
- * TFN__NO_LAYER before the first. */
+/* Returns the spot of the previous sub-layer, in the same layer or at the end of the one before.
+ * Its layer is TFN__NO_LAYER for the first sub-layer of a stack. */
 SHARED tfn__spot tfn__spot_before(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__subs subs = tfn__subs_of(d, at);
@@ -625,26 +615,26 @@ SHARED tfn__spot tfn__spot_before(const tfn_model_desc *d, tfn__spot at)
     return tfn__spot_in(at.stack, at.layer - 1, (int)subs.kind[subs.count - 1]);
 }
 
-/* Admin's scale w of a skip that reads x = g n + t, the output of the norm before it: x' = w x has
- * the gain w g and the bias w t, the skip is x', and the branch F(x) is that of x' with W/w in the
- * maps that read it (Liu 2020, appendix C). So x must be read by these two alone, the branch by
- * linear maps, and the sub-layer before must end with a norm. */
+/* Admin's scale w of a skip that reads x = g n + t, the output of the norm before it. Let x' = w x,
+ * with gain w g and bias w t. The skip becomes x', and the branch F(x) becomes F(x') with W/w in
+ * the maps that read it (Liu 2020, appendix C). So only these two may read x, the branch must read
+ * it through linear maps, and the previous sub-layer must end with a norm. */
 SHARED bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__spot before = tfn__spot_before(d, at);
-    const bool begins = before.layer != at.layer;                    /* a layer: x is x_0 */
+    const bool begins = before.layer != at.layer;                    /* of a layer: x is x_0 */
     const tfn_join j = tfn__join_at(d, at);
     const bool later = j.source == TFN_SOURCE_LAYER || j.skip_from == TFN_SOURCE_LAYER;
     tfn_join last;
     if (j.skip.kind != TFN_SCALE_PROFILED && j.skip.kind != TFN_SCALE_FOLDED) return false;
     if (!(tfn__norm_rule_of(d, at)->flags & TFN_FLAG_GAIN) || j.norm_in) return false;
-    /* the branch: linear in x, which neither x - s is nor gamma/sigma W in W */
+    /* the branch must be linear in x: x - s is not, and gamma W/sigma is not linear in W */
     if (j.source == TFN_SOURCE_FIRST) return false;
     if (j.shifts && !tfn__folds_input(d, at)) return false;
     if (!d->folded && tfn__has(d, at, TFN_TOPOLOGY_SIGMA_REPARAM)) return false;
     if (!begins && later) return false;
 
-    /* the norm before it, and that nobody else reads what it gives */
+    /* there is a norm before it, and nothing else reads its output */
     if (before.layer < 0) return false;
     last = tfn__join_at(d, before);
     if (!last.norm_sum) return false;
@@ -652,8 +642,8 @@ SHARED bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
     return !begins || !tfn__layer_is_read(d, at);
 }
 
-/* The first sub-layer of a stack has no norm before it; there the profiled w is 1, and the fold
- * looks that it is. */
+/* True if the profiled w of the skip is always 1, which is so at the first sub-layer of a stack: no
+ * norm comes before it. The fold checks that w is 1. */
 SHARED bool tfn__skip_is_one(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_scale_rule s = tfn__join_at(d, at).skip;
@@ -663,17 +653,18 @@ SHARED bool tfn__skip_is_one(const tfn_model_desc *d, tfn__spot at)
     return !(value < 1 || value > 1) && !(unit < 1 || unit > 1);
 }
 
-/* The profiled scale of the skip here is left out of a folded model. */
+/* True if a folded model omits the profiled scale of the skip here. */
 SHARED bool tfn__folds_profile(const tfn_model_desc *d, tfn__spot at)
 {
     if (!tfn__is_folded(d)) return false;
     return tfn__skip_is_one(d, at) || tfn__skip_moves(d, at);
 }
 
-/* LayerNorm subtracts the mean of its row. Where rows of the stream have the mean 0 that changes
- * nothing, and RMSNorm, which does not subtract, gives the same; and if nothing else reads the
- * stream, its mean is free. So all that is added to it may be centred: here a sub-layer that reads
- * the stream through LayerNorm alone, and adds scalars times the stream and outputs of matrices. */
+/* LayerNorm subtracts the mean of a row. If all rows of the stream have mean 0, RMSNorm, which does
+ * not subtract, gives the same result. If nothing else reads the stream, its mean is free, so
+ * everything that is added to it may be centred. This function returns true for a sub-layer that
+ * reads the stream only through LayerNorm, and adds only scalars times the stream and outputs of
+ * matrices. */
 static bool tfn__centred_at(const tfn_join *j)
 {
     if (!j->norm_in || j->norm_branch || j->norm_sum || j->source == TFN_SOURCE_FIRST) return false;
@@ -682,8 +673,9 @@ static bool tfn__centred_at(const tfn_join *j)
     return j->extra.kind <= TFN_SCALE_LEARNED;
 }
 
-/* All that writes to the stream of a stack can be centred, and what reads it behind the last layer
- * does so through LayerNorm, too. Every kind of sub-layer is asked, those it lacks as well. */
+/* True if everything that writes to the stream of a stack can be centred, and everything after the
+ * last layer reads it through LayerNorm. Asks about every kind of sub-layer, including kinds the
+ * stack lacks. */
 static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
 {
     const uint32_t others = TFN_TOPOLOGY_EMBEDDING_NORM | TFN_TOPOLOGY_SIDE_STREAM
@@ -703,7 +695,7 @@ static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
     return true;
 }
 
-/* All that writes to the streams can be centred: then LayerNorm is RMSNorm (Jiang 2023). */
+/* True if all streams can be centred, so that LayerNorm becomes RMSNorm (Jiang 2023). */
 SHARED bool tfn__centred(const tfn_model_desc *d)
 {
     if (!tfn__is_folded(d) || !d->untied || d->bands || d->cutoffs[0]) return false;
@@ -714,8 +706,8 @@ SHARED bool tfn__centred(const tfn_model_desc *d)
     return tfn__centred_stack(d, TFN__IN_ENCODER) && tfn__centred_stack(d, TFN__IN_DECODER);
 }
 
-/* FixNorm is a property of a table, not of the stack that happens to read it first: its rows have
- * length 1 if any stack that reads it says so. `own`: the source's own table. */
+/* True if the rows of an embedding have length 1 (FixNorm). This is a property of the table, so it
+ * is true if any stack that reads the table asks for it. `own`: the source has its own table. */
 SHARED bool tfn__unit_table(const tfn_model_desc *d, bool own)
 {
     const bool encoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_ENCODER), TFN_TOPOLOGY_FIXNORM);

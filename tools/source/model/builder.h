@@ -4,10 +4,36 @@
 #include "../ground/basics.h"
 #include "../kernels/packing.h"
 
+/* The builder records a whole model on a tape: it walks through the stacks, their layers and the
+ * sub-layers, from the tokens to the loss. The same functions record training, evaluation and
+ * one-token decoding. This part holds what joins and stacks need for that: the table of parameters,
+ * probes, and questions about a description (which build has what, which norm or scale a folded
+ * model omits).
+ *
+ * Topologies are data. A sub-layer F, attention or feed-forward, reads the stream x in a layer that
+ * began with x_0:
+ *
+ *     u = in * N_in(source) - s               source: x, x_0, or the u of the layer's first F
+ *     p = Drop(N_branch(F(u)))
+ *     z = skip * from + out * p + extra * x_0       from: x, N_in(x), or x_0
+ *     x = N_sum(z)
+ *
+ * A norm, scale or shift is absent unless the topology's row asks for it. For example, Post-LN has
+ * only N_sum, Pre-LN only N_in, and DeepNorm N_sum and a constant skip.
+ *
+ * A parameter has three keys: its spot (stack, layer, sub-layer), its part there (W_q, the norm
+ * before F) and its kind (matrix, bias, gain). The first tape creates parameters in the order in
+ * which it records them, which is their order in the flat vector. Later tapes look them up. A spot
+ * is a 4-byte key, passed by value. A gain that the sub-layers of a layer share has a spot without
+ * a sub-layer; a shared embedding has one without a stack.
+ *
+ * The order of calls determines the order of nodes and parameters, and so the bits of a result. Two
+ * calls that record must therefore never be arguments of one call. */
+
 SHARED bool tfn__is_folded(const tfn_model_desc *d);
 SHARED bool tfn__is_half(const tfn_model_desc *d);
 SHARED bool tfn__convolves(const tfn_model_desc *d);
-/* What its numbers are. Only builds with packed weights keep it. */
+/* The type of a weight's numbers. It is a constant in builds without packed weights. */
 static TFN__INLINE tfn_weights tfn__type_of(const tfn__weight *w)
 {
     if (!TFN__PACKS) return TFN_WEIGHTS_FLOAT;
@@ -33,10 +59,12 @@ SHARED const char *tfn__refusal(const tfn_join *j);
 enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
 enum { TFN__NO_SUB = TFN_SUBLAYER_FFN_BEFORE + 1 };
 
-/* What a topology's rule is told (tfn_place, with depths) is made of a spot: see tfn__join_at. */
+/* The place of a tensor or sub-layer. tfn__join_at makes a tfn_place of it for a topology's rule.
+ */
 typedef struct tfn__spot {
     int16_t layer;                       /* from 0, or TFN__NO_LAYER */
-    uint8_t stack;                       /* no stack: what the stacks share, and the model's end */
+    uint8_t stack;                       /* TFN__NO_STACK: shared by the stacks, or at the model's
+                                          * end */
     uint8_t sub;                         /* a tfn_sublayer, or TFN__NO_SUB */
 } tfn__spot;
 SHARED tfn__spot tfn__spot_in(int stack, int32_t layer, int sub);
@@ -60,8 +88,8 @@ SHARED tfn_join tfn__join_at(const tfn_model_desc *d, tfn__spot at);
 SHARED tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at);
 SHARED float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, tfn__spot at);
 
-/* The sub-layers of a layer of this stack, in their order: Macaron's half feed-forward, attention,
- * the decoder's attention to the memory, feed-forward. */
+/* The sub-layers of a layer in order: Macaron's half feed-forward, self-attention, cross-attention
+ * in a decoder that reads an encoder, feed-forward. */
 typedef struct tfn__subs {
     int          count;
     tfn_sublayer kind[4];
@@ -69,13 +97,11 @@ typedef struct tfn__subs {
 SHARED tfn__subs tfn__subs_of(const tfn_model_desc *d, tfn__spot at);
 SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind);
 
-/* The kinds of a part's tensors and how their names end; gains are scales, too, and the matrices of
- * LoRA stand beside the one that they add to. From STATE on they are no parameters, but what
- * training keeps beside them:
- * FOLDED_SCALE   a profiled scale that goes into other weights
- * MEAN to NU     running statistics of norms over the batch
- * UPDATES        how many updates the weights have seen, for what is scheduled
- * SIGMA_U, _V    what sigma is estimated with */
+/* The kinds of tensors and how their names end. Gains include scales. LoRA's matrices belong to the
+ * part that they add to. Kinds from TFN__STATE on are not parameters but state of training:
+ * FOLDED_SCALE is a profiled scale that goes into other weights, MEAN to NU are running statistics
+ * of norms over the batch, UPDATES counts updates for scheduled scales, and SIGMA_U and SIGMA_V are
+ * the vectors that estimate sigma. */
 #define TFN__KINDS(X)                                                                              \
     X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, TFN__FULL(".alpha"))         \
     X(SHIFT, TFN__FULL(".shift")) X(DIRECTION, TFN__FULL(".direction"))                            \
@@ -85,10 +111,11 @@ SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind);
     X(NU, TFN__FULL(".running_nu")) X(UPDATES, TFN__FULL(".updates"))                              \
     X(SIGMA_U, TFN__FULL(".sigma_u")) X(SIGMA_V, TFN__FULL(".sigma_v"))
 
-/* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: a new part
- * gets an entry, an old one keeps its name. Their order means nothing, but that some are asked for
- * as a range: Q to V, W1 to W3, the tables from EMBEDDING to SEGMENT; and the clusters and their
- * maps are counted through. Parts that only full builds have take no bytes for a name in others. */
+/* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: add an
+ * entry for a new part and never rename an old one. Some code reads a range, so keep the order of Q
+ * to V, of W1 to W3, of EMBEDDING to SEGMENT, of the clusters and of their maps. Otherwise the
+ * order does not matter. In smaller builds, the parts that only full builds have take no bytes for
+ * their names. */
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
     X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm")                            \
@@ -113,7 +140,7 @@ SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind);
     X(TRANSFORM, TFN__FULL("transform")) X(TRANSFORM_NORM, TFN__FULL("transform_norm"))            \
     X(PROJECT_IN, TFN__FULL("project_in")) X(PROJECT_OUT, TFN__FULL("project_out"))               \
     X(FRAMES, "frames")
-/* Each list is an enumeration and its names. */
+/* Each list gives an enumeration and a table of names. */
 #define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
 #define TFN__NAME(id, name) name,
@@ -128,24 +155,24 @@ SHARED bool tfn__is_lora(const tfn__weight *w);
 SHARED int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part);
 SHARED int64_t tfn__trained_at(const tfn__weight *w);
 
-/* What is the same wherever the builder is: the tape, the table of weights, what stacks share. */
+/* The state of a recording: the tape, the table of weights, and nodes that several stacks use. */
 typedef struct tfn__builder {
     tfn_tape    *t;
     const tfn_model_desc *d;
-    tfn__weight *weights;              /* while it grows, the last one first: it grows downwards */
+    tfn__weight *weights;              /* the table grows downwards: the newest weight is first */
     int32_t      count;
     bool         grows;                /* false: the table is complete, only look up */
-    int64_t      floats, buffers;      /* where the next parameter and the next state lie */
-    int64_t      trained;              /* and the next parameter that is not frozen, among those */
-    bool         decode;               /* one token at a time, against caches of the past */
-    int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
-    tfn_var      embedding;            /* of all stacks that have none of their own */
+    int64_t      floats, buffers;      /* ends of the parameters and of the state so far */
+    int64_t      trained;              /* end of the parameters that are not frozen */
+    bool         decode;               /* one token at a time, with caches of the past */
+    int32_t      encoder_first, encoder_last;    /* the nodes of the encoder's layers */
+    tfn_var      embedding;            /* shared by all stacks that have none of their own */
     tfn_var      table;                /* sinusoids or rotations */
-    tfn_var      window_table;         /* rotations in layers with a window, the same or others */
+    tfn_var      window_table;         /* rotations of layers with a window */
     tfn_var      bias;                 /* what the stack's positions add to scores, or none */
     tfn_var      memory;               /* the encoder's output; in decoding its first cache */
     tfn_var      logits[3];            /* of clusters of words */
-    tfn_var      outputs[2];           /* of the encoder's stack, the decoder's */
+    tfn_var      outputs[2];           /* of the encoder's stack and of the decoder's */
 } tfn__builder;
 SHARED const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t count,
                                            tfn__spot at, int part, int kind);
@@ -158,10 +185,10 @@ SHARED tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t r
 SHARED tfn_var tfn__gain_at(tfn__builder *b, tfn__spot at, int part, int32_t cols, float initial);
 SHARED tfn_var tfn__updates_of(tfn__builder *b);
 
-/* A point that the user watches has the number point | kind << 4 | decoder << 7 | layer << 8, which
- * tfn_probe_of reads. The library's own begin beyond them: PROFILE + 2 w and + 2 w + 1 are the
- * branch and the skip of the profiled scale that is weight w, OUTPUTS + w is the output of the
- * linear map of matrix w. */
+/* Probes carry an id. A point that the user watches has the id point | kind << 4 | decoder << 7 |
+ * layer << 8, which tfn_probe_of reads. Larger ids are internal: PROFILE + 2 w and PROFILE + 2 w +
+ * 1 are the branch and the skip of the profiled scale that is weight w; OUTPUTS + w is the output
+ * of the linear map with matrix w. */
 enum { TFN__KIND_BIT = 4, TFN__DECODER_BIT = 7, TFN__LAYER_BIT = 8 };
 enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
 SHARED tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, tfn_var x);

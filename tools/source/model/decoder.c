@@ -121,11 +121,11 @@ SHARED void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
 static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk)
 {
     d->model = m;
-    d->batch = tfn__or(batch, 1);
-    d->chunk = tfn__or(chunk, 1);
+    d->batch = tfn__value_or(batch, 1);
+    d->chunk = tfn__value_or(chunk, 1);
     if (tfn__is_encoder_alone(&m->desc))
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
-    tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, TFN__SIDE);
+    tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, TFN__MAX_SIDE);
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
 }
 

@@ -48,23 +48,23 @@ enum { TFN__PROMPT_CHUNK = 16 };
  * min_tokens, unnormalized for length_penalty. */
 static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m)
 {
-    d->sentences = tfn__or(d->sentences, 1);
-    d->max_tokens = tfn__or(d->max_tokens, 200);
-    if (!d->allow_empty) d->min_tokens = tfn__or(d->min_tokens, 1);
+    d->sentences = tfn__value_or(d->sentences, 1);
+    d->max_tokens = tfn__value_or(d->max_tokens, 200);
+    if (!d->allow_empty) d->min_tokens = tfn__value_or(d->min_tokens, 1);
     if (d->length_penalty == 0) d->length_penalty = 1;
     if (d->unnormalized) d->length_penalty = 0;             /* length^0 is 1 */
     if (d->top_p == 0) d->top_p = 1;
     if (!d->chunk && !tfn__is_pair(m))
         d->chunk = (int32_t)tfn__min(TFN__PROMPT_CHUNK, m->context);
-    d->chunk = tfn__or(d->chunk, 1);
+    d->chunk = tfn__value_or(d->chunk, 1);
 }
 
 /* Every numeric option but the end, which has no least, and what is forbidden. */
 #define TFN__GENERATE(field, kind, least, most) \
     TFN__RANGE_OF(tfn_generate_desc, field, TFN__##kind, least, most)
 static const tfn__limit tfn__generate_limits[] = {
-    TFN__GENERATE(sentences, WHOLE, 1, TFN__SIDE),
-    TFN__GENERATE(beam, WHOLE, 0, TFN__SIDE),
+    TFN__GENERATE(sentences, WHOLE, 1, TFN__MAX_SIDE),
+    TFN__GENERATE(beam, WHOLE, 0, TFN__MAX_SIDE),
     TFN__GENERATE(max_tokens, WHOLE, 1, TFN__ANY),
     TFN__GENERATE(max_ratio, REAL, 0, 1e6),
     TFN__GENERATE(min_tokens, WHOLE, 0, TFN__ANY),
@@ -73,7 +73,7 @@ static const tfn__limit tfn__generate_limits[] = {
     TFN__GENERATE(temperature, REAL_OR_0, TFN__TINY, TFN__HUGE),
     TFN__GENERATE(top_k, WHOLE, 0, TFN__ANY),
     TFN__GENERATE(top_p, REAL, 0, 1),
-    TFN__GENERATE(chunk, WHOLE, 1, TFN__SIDE)
+    TFN__GENERATE(chunk, WHOLE, 1, TFN__MAX_SIDE)
 };
 
 /* Everything that can be refused before a prompt is seen. */
@@ -82,7 +82,8 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
     static const char op[] = "generator";
     tfn__check_ranges(e, op, d, tfn__generate_limits,
                       sizeof tfn__generate_limits / sizeof *tfn__generate_limits);
-    tfn__in_range(e, op, "the number of all beams", (int64_t)d->sentences * d->beam, 0, TFN__SIDE);
+    tfn__in_range(e, op, "the number of all beams", (int64_t)d->sentences * d->beam, 0,
+                  TFN__MAX_SIDE);
     tfn__in_range(e, op, "end", d->end, INT32_MIN, (int64_t)m->vocab - 1);
     if (d->beam && d->temperature > 0)
         tfn__fail(e, TFN_BAD_OPTION, op, "%d beams: a beam search does not draw", d->beam, 0);

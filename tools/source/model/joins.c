@@ -8,14 +8,12 @@
 #include "options.h"
 #include "resolve.h"
 
-/* Records a sub-layer as its topology row says: its norms, its branch, the join with the stream. */
-
 TFN__RARE
 
 /* -- linear maps ------------------------------------------------------------------------------ */
 
-/* Linear maps of this place are gamma/sigma W, which a folded model has multiplied out. The ends of
- * a model are like the stack beside them. */
+/* True if the linear maps of this place are gamma/sigma W. A folded model has multiplied the factor
+ * into W. Places at the ends of a model follow the stack next to them. */
 SHARED bool tfn__reparameterizes(const tfn_model_desc *d, tfn__spot at)
 {
     tfn__spot stack = tfn__last_stack(d);
@@ -23,8 +21,8 @@ SHARED bool tfn__reparameterizes(const tfn_model_desc *d, tfn__spot at)
     return !tfn__is_folded(d) && tfn__has(d, stack, TFN_TOPOLOGY_SIGMA_REPARAM);
 }
 
-/* The matrix w (in, out) of this place as its linear map reads it: as it is, or gamma/sigma w with
- * sigma near its largest singular value (sigmaReparam, Zhai 2023). */
+/* Returns the matrix w (in, out) as its linear map reads it: unchanged, or gamma/sigma w, where
+ * sigma estimates its largest singular value (sigmaReparam, Zhai 2023). */
 SHARED tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int part, int32_t in,
                                 int32_t out)
 {
@@ -38,8 +36,8 @@ SHARED tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int pa
     return tfn__reparameterized(b->t, w, gamma, u, v);
 }
 
-/* y + alpha/r (x A) B, of a linear map y of x that has LoRA: two more, and a sum. In the order of
- * the flat vector they come last. */
+/* Returns y + alpha/r (x A) B for a linear map y of x that has LoRA, otherwise y. A and B come last
+ * in the flat vector. */
 SHARED tfn_var tfn__add_lora(tfn__builder *b, tfn__spot at, tfn_var y, tfn_var x, int part,
                              int32_t in, int32_t out)
 {
@@ -56,13 +54,13 @@ SHARED tfn_var tfn__add_lora(tfn__builder *b, tfn__spot at, tfn_var y, tfn_var x
     return tfn_add(b->t, y, x, 1, g->alpha / (float)g->rank);
 }
 
-/* act(x W + b), x (rows, in), W (in, out). The matrix is made before the bias and the bias before
- * sigma's parts: that is their order in the flat vector. The function stands apart where the sum is
- * wanted as a value of its own: LSUV looks at it, half precision rounds it, LoRA adds to it. */
+/* Records act(x W + b), x (rows, in), W (in, out). The weights are made in the order of the flat
+ * vector: matrix, bias, parts of sigma. The activation becomes a node of its own if something else
+ * needs the sum: LSUV probes it, half precision rounds it, LoRA adds to it. */
 SHARED tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t in,
                                  int32_t out, tfn_activation_kind act)
 {
-    const bool watched = tfn__wants_unit_variance(b->d);
+    const bool watched = tfn__needs_unit_variance(b->d);
     tfn_var w = tfn__matrix_at(b, at, part, in, out, false);
     tfn_var bias = tfn__none;
     tfn_var y;
@@ -78,16 +76,16 @@ SHARED tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int p
     return tfn_activation(b->t, y, act);
 }
 
-/* -- norms: the row's, with its parameters ---------------------------------------------------- */
+/* -- norms and their parameters -------------------------------------------------------------- */
 
-/* The model's option first, then what the norm's paper has, then 1e-5. */
+/* Returns the model's eps if it has one, or the norm's, or 1e-5. */
 SHARED float tfn__eps_of(const tfn_model_desc *d, const tfn_norm_rule *norm)
 {
     return tfn__positive_or(d->norm_eps, tfn__positive_or(norm->eps, (float)1e-5));
 }
 
-/* The eps of the norm `part`. ResiDual's second stream is small, and so is its eps; a folded skip
- * a x has divided the sum by a, and the variance by a^2. */
+/* Returns the eps of the norm `part`. ResiDual's second stream is small and needs a small eps. A
+ * folded skip a x has divided the sum by a, so the variance and eps are divided by a^2. */
 static float tfn__eps_at(const tfn_model_desc *d, tfn__spot at, const tfn_norm_rule *norm,
                          int part)
 {
@@ -102,9 +100,9 @@ static float tfn__eps_at(const tfn_model_desc *d, tfn__spot at, const tfn_norm_r
     return eps;
 }
 
-/* Two running statistics side by side, (2, cols): mean and variance, which start at 0 and 1, or
- * PowerNorm's mean square and nu, which start at 1 and 0. They are two weights, each with a name,
- * and one buffer without a gap. */
+/* Records two running statistics in one buffer (2, cols): mean and variance, which start at 0 and
+ * 1, or PowerNorm's mean square and nu, which start at 1 and 0. They are two weights with names of
+ * their own, without a gap between them. */
 static tfn_var tfn__running_of(tfn__builder *b, tfn__spot at, int part, int32_t cols, bool power)
 {
     const int first = power ? TFN__SQUARE : TFN__MEAN;
@@ -121,8 +119,8 @@ static tfn_var tfn__running_of(tfn__builder *b, tfn__spot at, int part, int32_t 
     return tfn__buffer_at(b->t, 2, cols, w->at);
 }
 
-/* BatchNorm, and PowerNorm behind an RMSNorm of each head. Where the affine part folds, nothing is
- * left of it: the statistics are constants then. */
+/* Records BatchNorm, or PowerNorm after an RMSNorm of each head. A norm whose affine part folds
+ * disappears, because its statistics are then constants. */
 static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, tfn_var gain,
                                   tfn_var bias, const tfn_norm_rule *norm)
 {
@@ -139,8 +137,8 @@ static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int 
                            groups.eps);
 }
 
-/* A norm of rows as the tape wants it. Of a stack whose stream is centred, LayerNorm is RMSNorm
- * where it reads the stream. */
+/* Returns the arguments of a norm of rows. LayerNorm becomes RMSNorm where it reads a centred
+ * stream. */
 static tfn_norm_args tfn__norm_args_of(const tfn_model_desc *d, tfn__spot at,
                                        const tfn_norm_rule *norm, int part, int32_t cols,
                                        bool folds)
@@ -151,7 +149,7 @@ static tfn_norm_args tfn__norm_args_of(const tfn_model_desc *d, tfn__spot at,
     if (reads_stream && tfn__centred(d)) n.kind = TFN_NORM_RMS;
     if (!tfn__norm_has(norm, TFN_FLAG_PLAIN)) {
         n.slope = (float)0.1;                            /* AdaNorm's k */
-        n.factor = d->norm_factor;                       /* and C */
+        n.factor = d->norm_factor;                       /* AdaNorm's C */
     }
     n.offset = tfn__norm_has(norm, TFN_FLAG_OFFSET) && !folds;
     n.detach_mean = tfn__norm_has(norm, TFN_FLAG_DETACH_MEAN);
@@ -161,14 +159,14 @@ static tfn_norm_args tfn__norm_args_of(const tfn_model_desc *d, tfn__spot at,
     return n;
 }
 
-/* Norms that are not of rows come behind those in the list of kinds. */
+/* True for norms that are not norms of rows. They follow those in the list of kinds. */
 SHARED bool tfn__is_other_norm(const tfn_norm_rule *norm)
 {
     return TFN__ALL && norm->kind > TFN_NORM_ABSMAX;
 }
 
-/* They learn more than gain and bias: a squash one alpha and perhaps a shift, SeeDNorm two vectors,
- * and norms over the batch keep running statistics. */
+/* Records a norm that learns more than gain and bias: a squash has an alpha and perhaps a shift,
+ * SeeDNorm two vectors, and norms over the batch have running statistics. */
 static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part, tfn_var gain,
                                tfn_var bias, const tfn_norm_rule *norm)
 {
@@ -190,8 +188,8 @@ static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int par
     return tfn__batch_norm_of(b, at, x, part, gain, bias, norm);
 }
 
-/* Gains start at 1, at 0 where the norm adds 1 to them; one less behind a branch that starts as
- * 0. */
+/* Returns the start of a gain: 1, or 0 if the norm adds 1 to it; 1 less after a branch that starts
+ * at 0. */
 static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
 {
     float start = 1;
@@ -201,8 +199,9 @@ static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
     return start;
 }
 
-/* The norm of each `cols` columns of x. Heads have norms of rows only: LayerNorm for the others.
- * Recorded in this order: gain, bias, what else it learns, the norm, the scalar of ScaleNorm. */
+/* Normalizes each group of `cols` columns of x. For heads, LayerNorm replaces a norm that is not a
+ * norm of rows. The order of recording is gain, bias, other parameters, the norm, ScaleNorm's
+ * scalar. */
 static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t cols)
 {
     const bool whole = cols == tfn__need(b->t, "norm", x)->cols;
@@ -225,23 +224,25 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int 
     return tfn_scale(b->t, x, gain);
 }
 
-/* The norm of whole rows. */
+/* Normalizes whole rows. */
 SHARED tfn_var tfn__apply_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part)
 {
     return tfn__apply_norm_of(b, at, x, part, tfn__need(b->t, "norm", x)->cols);
 }
 
-/* x/|x| of each `cols` columns, with |x| at least 1e-12 as PyTorch's normalize has it. */
+/* Returns x/|x| for each group of `cols` columns, with |x| at least 1e-12, as PyTorch's normalize
+ * does. */
 SHARED tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
 {
     const tfn_norm_args l2 = tfn__plain_norm(TFN_NORM_L2, (float)1e-12);
     return tfn_norm(b->t, x, tfn__none, tfn__none, cols, &l2);
 }
 
-/* -- the join: what a topology's row says ----------------------------------------------------- */
+/* -- the join of a branch with the stream ---------------------------------------------------- */
 
-/* The value of a learned scale: what is stored, times its unit. An optimizer that moves a weight by
- * the learning rate moves the value by as many units (nGPT, section 2.5). */
+/* Returns the value of a learned scale: the stored number times its unit. When an optimizer moves
+ * the stored number by the learning rate, the value moves by that many units (nGPT, section 2.5).
+ */
 static tfn_var tfn__scale_weight(tfn__builder *b, tfn__spot at, const tfn_scale_rule *s, int part,
                                  int kind, int32_t cols)
 {
@@ -251,7 +252,7 @@ static tfn_var tfn__scale_weight(tfn__builder *b, tfn__spot at, const tfn_scale_
     return tfn__multiple(b->t, stored, unit);
 }
 
-/* The learned factor of a scale, or none. */
+/* Returns the learned factor of a scale, or none. */
 static tfn_var tfn__scale_factor(tfn__builder *b, tfn__spot at, const tfn_scale_rule *s, int part,
                                  int32_t cols)
 {
@@ -271,7 +272,8 @@ static tfn_var tfn__scale_factor(tfn__builder *b, tfn__spot at, const tfn_scale_
     }
 }
 
-/* x times a scale of the join. Constants go into the sum that follows, in *constant. */
+/* Returns x times a scale of the join. A constant scale goes to *constant, for the sum that
+ * follows. */
 static tfn_var tfn__apply_scale(tfn__builder *b, tfn__spot at, tfn_var x, const tfn_scale_rule *s,
                                 int part, float *constant)
 {
@@ -286,7 +288,8 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn__spot at, tfn_var x, const 
     return tfn_scale(b->t, x, factor);
 }
 
-/* The gate of GPAS: x - SiLU(q) sg(x), sg without gradient, one learned q a layer. */
+/* Applies the gate of GPAS: x - SiLU(q) sg(x), where sg stops the gradient, with one learned q a
+ * layer. */
 static tfn_var tfn__apply_gate(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const tfn__spot layer = tfn__layer_of(at);
@@ -297,7 +300,7 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_jo
                                      tfn_var u);
 static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u);
 
-/* What the branch begins with. */
+/* Returns the value the branch starts from. */
 static tfn_var tfn__read_source(tfn__builder *b, const tfn_join *join, const tfn__flow *flow)
 {
     const tfn_source source = tfn__source_of(join);
@@ -309,7 +312,7 @@ static tfn_var tfn__read_source(tfn__builder *b, const tfn_join *join, const tfn
     return flow->first;
 }
 
-/* u = in * N_in(source) - s, which F reads; *normed is N_in(source). */
+/* Records u = in * N_in(source) - s, the input of F; *normed is N_in(source). */
 static tfn_var tfn__branch_input(tfn__builder *b, tfn__spot at, const tfn_join *join,
                                  tfn__flow *flow, tfn_var *normed)
 {
@@ -325,8 +328,9 @@ static tfn_var tfn__branch_input(tfn__builder *b, tfn__spot at, const tfn_join *
     return tfn_shift(b->t, u, tfn__gain_at(b, at, TFN__PART_SHIFT_IN, 1, 0), -1);
 }
 
-/* nGPT: x + |out| (p - x) with x and p of length 1 (Loshchilov 2024, eq. 10 and 11); the learned
- * rate's magnitude as its authors' code takes it. A rate that is not learned is a number. */
+/* Records nGPT's x + |out| (p - x), where x and p have length 1 (Loshchilov 2024, eq. 10 and 11).
+ * As in the authors' code, a learned rate is used by its magnitude. A constant rate is a number of
+ * the sum. */
 static tfn_var tfn__interpolate(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var x,
                                 tfn_var p)
 {
@@ -345,8 +349,8 @@ static tfn_var tfn__interpolate(tfn__builder *b, tfn__spot at, const tfn_join *j
     return tfn_add(b->t, x, p, 1, constant);
 }
 
-/* skip * x + out * p. Constants are numbers of the sum, no operation of their own; learned scales
- * are. ResiDual's second stream y = side_scale (x_0 + sum of all p) gets the scaled branch, too. */
+/* Records skip * x + out * p. Constant scales are numbers of the sum; learned ones are operations.
+ * ResiDual's second stream, y = side_scale (x_0 + sum of all p), adds the scaled branch, too. */
 static tfn_var tfn__join_sum(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn__flow *flow,
                              tfn_var x, tfn_var p)
 {
@@ -365,7 +369,8 @@ static tfn_var tfn__join_sum(tfn__builder *b, tfn__spot at, const tfn_join *join
     return tfn_add(b->t, x, p, keep, out);
 }
 
-/* N_sum(z + extra * x_0), or N_sum(z) + extra * x_0, with the gate on z where no norm follows. */
+/* Records N_sum(z + extra * x_0), or N_sum(z) + extra * x_0. A gate applies to z if no norm
+ * follows. */
 static tfn_var tfn__finish_sum(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var z,
                                tfn_var x0)
 {
@@ -381,7 +386,7 @@ static tfn_var tfn__finish_sum(tfn__builder *b, tfn__spot at, const tfn_join *jo
     return z;
 }
 
-/* What the skip passes on. */
+/* Returns the value the skip carries. */
 static tfn_var tfn__skip_of(const tfn_join *join, const tfn__flow *flow, tfn_var normed)
 {
     if (join->skip_from == TFN_SOURCE_NORMED) return normed;
@@ -389,8 +394,8 @@ static tfn_var tfn__skip_of(const tfn_join *join, const tfn__flow *flow, tfn_var
     return flow->x;
 }
 
-/* One sub-layer: the join at the head of this section, from left to right. The points that can be
- * watched stand between its steps. */
+/* Records one sub-layer: the formula of the join (see builder) from left to right, with the points
+ * that can be watched between the steps. */
 SHARED void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 {
     const tfn_join join = tfn__join_at(b->d, at);
@@ -418,7 +423,8 @@ SHARED void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 
 /* -- branches --------------------------------------------------------------------------------- */
 
-/* Keys and values of the memory in a cache: the first caches of the state, one a layer. */
+/* Records the cache of the memory's keys and values. These are the first caches of the state, one a
+ * layer. */
 SHARED tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
 {
     const tfn_model_desc *d = b->d;
@@ -427,22 +433,23 @@ SHARED tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
     return tfn__cache_encoded(b->t, k, v, cols, d->kv_heads, d->source_context);
 }
 
-/* Layers of the decoder whose self-attention has a window. */
+/* True for self-attention with a window, in a layer of the decoder. */
 static bool tfn__has_window(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL || !tfn__in_decoder(at) || at.sub != TFN_SUBLAYER_SELF_ATTENTION) return false;
     return tfn__layer_has_window(d, at.layer);
 }
 
-/* How many positions it has; 0: none, or no sentence is so long that the window hides any. */
+/* Returns the size of the window, or 0 if there is none or the context is not longer than it. */
 static int32_t tfn__window_of(const tfn_model_desc *d, tfn__spot at)
 {
     if (!tfn__has_window(d, at) || d->window >= d->context) return 0;
     return d->window;
 }
 
-/* nGPT's vector s of queries and keys, which they share: stored as s/sqrt(C) of the size of a
- * weight; queries times D besides, for scores of sqrt(D) q k (section 2.3.2). */
+/* Applies nGPT's vector s, which queries and keys share. It is stored as s/sqrt(C), about the size
+ * of a weight. Queries are also multiplied by D, which makes the scores sqrt(D) q k (section
+ * 2.3.2). */
 static tfn_var tfn__unit_qk(tfn__builder *b, tfn__spot at, tfn_var x, bool query)
 {
     const float root = TFN__SQRT((float)b->d->width);
@@ -453,9 +460,9 @@ static tfn_var tfn__unit_qk(tfn__builder *b, tfn__spot at, tfn_var x, bool query
     return tfn_scale(b->t, x, s);
 }
 
-/* Queries of length 1 times the temperature, and times sqrt(D), by which the attention divides.
- * L2 (Henry 2020): a learned scalar that starts at log2(T^2 - T), T about the longest sentence.
- * COSINE (Swin v2): exp(min(tau, ln 100)) a head, tau starts at ln 10. */
+/* Multiplies queries of length 1 by the temperature, and by sqrt(D) because attention divides by
+ * it. L2 (Henry 2020): a learned scalar that starts at log2(T^2 - T), where T is about the longest
+ * sentence. COSINE (Swin v2): exp(min(tau, ln 100)) for each head, tau starts at ln 10. */
 static tfn_var tfn__scale_queries(tfn__builder *b, tfn__spot at, tfn_var q, tfn_qk_norm form)
 {
     const float root = TFN__SQRT((float)tfn__head_size(b->d));
@@ -472,9 +479,10 @@ static tfn_var tfn__scale_queries(tfn__builder *b, tfn__spot at, tfn_var q, tfn_
     return tfn_scale(b->t, q, tfn__multiple(b->t, by, root));
 }
 
-/* The norm of queries (part Q_NORM) or keys: the model's own norm of each head or of all heads side
- * by side (OLMo 2), or length 1: then nGPT scales both, and the others have a learned temperature
- * that queries alone get, so that it is in the product once. */
+/* Normalizes queries (part Q_NORM) or keys. HEAD and FULL (OLMo 2) use the model's norm, for each
+ * head or for all heads together. The other forms make the length 1. Then nGPT scales both. L2 and
+ * COSINE have a learned temperature, which only the queries get, so that the product has it once.
+ */
 static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part,
                                   tfn_qk_norm form)
 {
@@ -499,8 +507,8 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int 
     }
 }
 
-/* Queries (B*T, D * heads) or keys (B*T, D * kv_heads): projected, normalized, rotated. nGPT
- * normalizes after the rotation. */
+/* Returns queries (B*T, D * heads) or keys (B*T, D * kv_heads): projected, normalized, rotated.
+ * nGPT normalizes after the rotation. */
 SHARED tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query, bool rotate)
 {
     const tfn_model_desc *d = b->d;
@@ -525,7 +533,7 @@ SHARED tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
     return x;
 }
 
-/* Values (B*T, D * kv_heads): projected, by one form normalized. */
+/* Returns values (B*T, D * kv_heads): projected, and normalized by one of the forms. */
 SHARED tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
@@ -536,8 +544,8 @@ SHARED tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
     return tfn__apply_norm_of(b, at, x, TFN__PART_V_NORM, size);
 }
 
-/* What a layer of the decoder sees of the encoder: its output, or a mean of its embedding and its
- * layers with learned weights, normed as the output is (Bapna 2018). */
+/* Returns what a layer of the decoder reads of the encoder: its output, or a learned mean of its
+ * embedding and layers, normalized as the output would be (Bapna 2018). */
 SHARED tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
 {
     const tfn__spot encoder = tfn__spot_of_stack(TFN__IN_ENCODER);
@@ -561,9 +569,9 @@ SHARED tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
     return tfn__apply_norm(b, encoder, mean, TFN__PART_FINAL_NORM);
 }
 
-/* Places of a layer's cache of the past: as many as there are positions, or as its window has, and
- * room for those that a run appends before it reads: the first of n positions that go in together
- * still sees W - 1 before it, when the last of them is in its place. */
+/* Returns the places of a layer's cache: one for each position of the context or window, plus the
+ * positions that one run appends before it reads. When n positions go in together, the last is in
+ * its place before the first is computed, which must still see the W - 1 before it. */
 static int32_t tfn__places(const tfn__builder *b, tfn__spot at)
 {
     const int32_t window = tfn__window_of(b->d, at);
@@ -571,9 +579,9 @@ static int32_t tfn__places(const tfn__builder *b, tfn__spot at)
     return (int32_t)tfn__min((ptrdiff_t)window + b->t->target - 1, b->d->context);
 }
 
-/* softmax(q k^T / sqrt(D)) v for each head, of u with itself or with the memory, by the lengths of
- * the sentences that k and v come from. In decoding keys and values of the past are in a cache:
- * those of the memory since decoding began, the others are appended by this step. */
+/* Records softmax(q k^T / sqrt(D)) v for each head, where k and v come from u or from the memory,
+ * with the lengths of its sentences. In decoding, k and v are in a cache: the memory's since
+ * decoding began, the others appended by each step. */
 static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
@@ -600,8 +608,8 @@ static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
                          d->attention_dropout);
 }
 
-/* What an attention's node y has besides: scores s become c tanh(s/c), c > 0 (Gemma 2), the node's
- * second number; its window; what positions add to the scores of a self-attention. */
+/* Sets the extras of an attention node y: a cap c that makes scores s c tanh(s/c) (Gemma 2, the
+ * second number), the window, and what positions add to the scores of self-attention. */
 static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
 {
     const int32_t window = tfn__window_of(b->d, at);
@@ -616,7 +624,7 @@ static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
     else n->in[3] = b->bias.id;
 }
 
-/* A learned scale for each head: of blocks of columns. */
+/* Multiplies each head, a block of columns, by a learned scale. */
 static tfn_var tfn__scale_heads(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const int32_t cols = tfn__need(b->t, "attention", x)->cols;
@@ -627,7 +635,7 @@ static tfn_var tfn__scale_heads(tfn__builder *b, tfn__spot at, tfn_var x)
     return tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_HEAD_SCALE, heads, 1));
 }
 
-/* F(u) = N(h y) W_O, y the heads' values; scales and norm where the join has them. */
+/* Records F(u) = N(h y) W_O, where y are the heads' values. Scales h and norm N are optional. */
 static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_join *join,
                                      tfn_var u)
 {
@@ -645,8 +653,9 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_jo
     return y;
 }
 
-/* The hidden units act(u W) of W_1 or W_3, (B*T, F). nGPT scales them by a learned vector times
- * sqrt(C) before their function, Fixup shifts those of W_1: `plain` ones can be fused. */
+/* Returns hidden units act(u W) of W_1 or W_3, (B*T, F). nGPT scales them by a learned vector times
+ * sqrt(C) before the activation; Fixup shifts those of W_1. The activation fuses if neither
+ * happens. */
 static tfn_var tfn__hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u,
                            int part, tfn_activation_kind act)
 {
@@ -668,8 +677,8 @@ static tfn_var tfn__hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, 
     return tfn_activation(b->t, h, act);
 }
 
-/* f(u W_1) * (u W_3), f = GELU in one of its forms, or SiLU (GEGLU, SwiGLU: Shazeer 2020). The gate
- * is recorded before the other factor. */
+/* Returns f(u W_1) * (u W_3), where f is a form of GELU, or SiLU (GEGLU, SwiGLU: Shazeer 2020). The
+ * gate is recorded before the other factor. */
 static tfn_var tfn__gated_hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u)
 {
     const tfn_var gate = tfn__hidden(b, at, join, u, TFN__PART_W1, TFN_ACTIVATION_IDENTITY);
@@ -677,8 +686,8 @@ static tfn_var tfn__gated_hidden(tfn__builder *b, tfn__spot at, const tfn_join *
     return tfn_glu(b->t, gate, up, tfn__gate_of(b->d->activation));
 }
 
-/* F(u) = (Drop(h) - s) W_2, h the hidden units (B*T, F): with the inner norm between, and Fixup's
- * shift s. */
+/* Records F(u) = (Drop(h) - s) W_2, where h are the hidden units (B*T, F). The inner norm, if any,
+ * comes after the dropout; s is Fixup's shift. */
 static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u)
 {
     const tfn_model_desc *d = b->d;

@@ -3,6 +3,10 @@
 #include "../ground/ground.h"
 #include "builder.h"
 
+/* Records one sub-layer as its topology's row says: norms, branch, and the join with the stream.
+ * Stacks also uses its linear maps and norms, and a decoder its projections and caches. Builds on
+ * the builder and the tape's recording functions. */
+
 SHARED bool tfn__reparameterizes(const tfn_model_desc *d, tfn__spot at);
 SHARED tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int part, int32_t in,
                                 int32_t out);
@@ -15,12 +19,11 @@ SHARED bool tfn__is_other_norm(const tfn_norm_rule *norm);
 SHARED tfn_var tfn__apply_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part);
 SHARED tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols);
 
-/* What flows through the layers of a stack. It is the one thing that sub-layers change: each takes
- * it as the one before left it. */
+/* The values that pass through the layers of a stack. Each sub-layer reads and replaces them. */
 typedef struct tfn__flow {
     tfn_var x;                           /* the residual stream */
-    tfn_var x0;                          /* what this layer began with */
-    tfn_var first;                       /* u of this layer's first sub-layer */
+    tfn_var x0;                          /* the input of this layer */
+    tfn_var first;                       /* the u of this layer's first sub-layer */
     tfn_var side;                        /* ResiDual's second stream, or none */
 } tfn__flow;
 SHARED void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow);

@@ -5,13 +5,18 @@
 #include "../ground/math.h"
 #include "methods.h"
 
+/* Builds the tables of norms, topologies, initializations and recipes from the blocks of methods.h,
+ * and offers the public functions that look rows up by number or by name. */
+
 /* -- tables of the rows ---------------------------------------------------------------------- */
 
-/* Each table defines its rows and reads the blocks again, with TFN__IMPLEMENTING off. */
+/* Each table defines the macro of its rows and reads the blocks again, with TFN__IMPLEMENTING
+ * undefined. */
 #undef TFN__RULES
 #undef TFN__IMPLEMENTING
 
-/* Norms: which function (kind), what is learned (flags); eps 0: 1e-5; part 0: of all features. */
+/* Norms: the function (kind) and what is learned (flags). eps 0 means 1e-5; part 0 means all
+ * channels. */
 enum { TFN__AFFINE = TFN_FLAG_GAIN | TFN_FLAG_BIAS };
 #undef TFN__NORM
 #undef TFN__NORM_OF
@@ -36,9 +41,9 @@ SHARED const tfn_norm_rule tfn__norms[] = {
 #define TFN__NORM_OF(...)
 #define TFN__POINT(...)
 
-/* Topologies: a host, what the ends of the stack have beside the host's (flags), a rule or NULL.
- * The host is the join before a rule changes it; a stack whose stream is not normed has a final
- * norm, but for those without norms. */
+/* Topologies: a host, flags for the ends of the stack, and a rule or NULL. The host is the join
+ * before the rule changes it. A stack whose stream is not normalized has a final norm, except BARE
+ * ones, which have no norms. */
 #define TFN__NO_SCALE  { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }
 #define TFN__JOIN(in, branch, sum)                                                                 \
     { in, branch, sum, false, false, false, false, false, TFN_SOURCE_STREAM, TFN_SOURCE_STREAM,    \
@@ -55,7 +60,7 @@ enum {
     TFN__ENDS_PRE = TFN_TOPOLOGY_FINAL_NORM, TFN__ENDS_PERI = TFN_TOPOLOGY_FINAL_NORM,
     TFN__ENDS_BRANCH = TFN_TOPOLOGY_FINAL_NORM
 };
-/* Weights of an aggregate: groups, channels, softmax, ones, window. */
+/* Columns of a rule for mixing layers: groups, channels, softmax, ones, window. */
 #define TFN__MIX_SCALAR      { 0, false, false, false, 0 }
 #define TFN__MIX_SOFTMAX     { 0, false, true, false, 0 }
 #define TFN__MIX_VECTOR      { 0, true, false, false, 0 }
@@ -80,9 +85,9 @@ static const tfn_topology tfn__topologies[] = {
 #define TFN__TOPOLOGY(...)
 #define TFN__AGGREGATED(...)
 
-/* Initializations: the distribution of attention and of the feed-forward, what else is drawn or
- * not (flags), a rule or NULL. Of formulas: gains by matrix, times the base distribution; biases
- * are 0 unless said. */
+/* Initializations: distributions for attention and for the feed-forward, flags for what else is
+ * drawn, and a rule or NULL. In formulas, gains by matrix multiply the base distribution. Biases
+ * are 0 unless the formula says otherwise. */
 enum {
     TFN__ZERO_OUTPUT = 1, TFN__ZERO_BRANCH = 2, TFN__QKV_BIAS = 4, TFN__GAIN_BIAS = 8,
     TFN__UNIT_VARIANCE = 16, TFN__TABLE_OUTPUT = 32
@@ -107,7 +112,7 @@ static const tfn_init_rule tfn__inits[] = {
 #define TFN__INIT(...)
 #define TFN__INIT_STD(...)
 
-/* Recipes: a topology, a norm and an initialization under the name of the method. */
+/* Recipes: the name of a method for a topology, a norm and an initialization. */
 #undef TFN__RECIPE
 #define TFN__RECIPE(name, topology, norm, init) { name, topology, norm, init },
 static const tfn_recipe tfn__recipes[] = {
@@ -152,7 +157,7 @@ TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *pl
     return join;
 }
 
-/* tfn_KIND_at and tfn_KIND_find of a table; every row starts with its name. */
+/* Defines tfn_KIND_at and tfn_KIND_find of a table. Every row starts with its name. */
 #define TFN__LOOKUP(kind, type, table)                                                             \
     TFNORM_API const type *tfn_##kind##_at(int32_t i)                                              \
     {                                                                                              \

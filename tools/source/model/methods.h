@@ -1,11 +1,17 @@
-/* The blocks. In formulas: x the stream, x_0 the layer's input, y_k the layers' outputs (y_0 the
- * embedding), N a norm of the chosen kind, F a sub-layer, A attention, l the layer from 1, L the
- * depth of the stack, N and M the depths of encoder and decoder, C the width. */
+/* Every topology, norm, initialization and recipe of the library, one block for each method. A
+ * block has the paper, the formula, and every known difference between the paper and published
+ * code.
+ *
+ * Symbols in formulas: x is the residual stream, x_0 the input of the layer, y_k the output of
+ * layer k (y_0 the embedding), N a norm of the chosen kind, F a sub-layer, A attention, l the
+ * number of the layer from 1, L the depth of the stack, N and M the depths of encoder and decoder,
+ * C the width. */
 
 /* -- Pre-LN and Post-LN ----------------------------------------------------------------------
- * Xiong et al. 2020, table 1. Post-LN norms the stream itself, so its gradients shrink at each norm
- * on the way down, and deep stacks want a warm-up. Pre-LN leaves the stream alone: gradients pass,
- * what later layers add counts less and less, and the end needs a norm of its own. */
+ * Xiong et al. 2020, table 1. Post-LN normalizes the residual stream itself. Each norm shrinks the
+ * gradients that pass through it, so deep stacks need a warm-up. Pre-LN leaves the stream
+ * unnormalized: gradients pass through, later layers contribute less and less, and the stack needs
+ * a final norm. */
 TFN__TOPOLOGY("pre", "x = x + F(N(x)); final norm",
               "Baevski & Auli; Child et al.; Wang et al.; Xiong et al. 2020, table 1", 2019,
               PRE, 0, NULL)
@@ -23,11 +29,11 @@ TFN__RECIPE("pre",  "pre",  "layernorm", "xavier")
 TFN__RECIPE("post", "post", "layernorm", "xavier")
 
 #ifdef TFN__EXTRA_NORMS
-/* -- what code bases start from --------------------------------------------------------------
- * Papers say Xavier; their code draws q, k and v as one matrix (older fairseq), or leaves the
- * feed-forward and its biases to the framework (fairseq >= 0.10): its branch then starts with a
- * sixth of the variance. fairseq and torchscale draw an untied output matrix as they draw the
- * embedding. */
+/* -- starting points of code bases -----------------------------------------------------------
+ * Papers name Xavier, but their code differs. Older fairseq draws q, k and v as one matrix. fairseq
+ * >= 0.10 also leaves the feed-forward and its biases to the framework, so that branch starts with
+ * a sixth of the variance. fairseq and torchscale draw an untied output matrix like the embedding.
+ */
 #ifdef TFN__RULES
 static void tfn__fused_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -44,12 +50,12 @@ TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 201
           FAN_IN_UNIFORM, FAN_IN_UNIFORM, 0, NULL)
 
 /* -- Admin -----------------------------------------------------------------------------------
- * Liu et al. 2020, section 4.3: how much a layer depends on its own branch decides whether Post-LN
- * trains. One batch is run first (the profile), and each w becomes the deviation of the stream that
- * the branch is added to: w_s^2 = Var(x_0) + the sum of Var(F_j) over j < s, w_1 = 1. Then w is
- * learned. Appendix C folds w into the weights instead. Its displayed equation scales W_V of the
- * cross-attention by 1/w, its text does not: the text is right, for the memory is not rescaled, and
- * the fold here follows it. */
+ * Liu et al. 2020, section 4.3: Post-LN trains if no layer depends too much on its own branch. One
+ * batch runs first (the profile). It sets each w to the standard deviation of the stream at that
+ * sum: w_s^2 = Var(x_0) + the sum of Var(F_j) over j < s, w_1 = 1. Training then learns w. Appendix
+ * C folds w into the weights instead. The displayed equation there divides W_V of cross-attention
+ * by w; its text does not. The text is right because the memory is not rescaled, so the fold here
+ * follows the text. */
 #ifdef TFN__RULES
 static void tfn__admin(const tfn_place *p, tfn_join *j)
 {
@@ -63,7 +69,7 @@ static void tfn__admin_direct(const tfn_place *p, tfn_join *j)
     j->skip = tfn__scale_of(TFN_SCALE_FOLDED, 1);
 }
 
-/* admin-torch has no profile: a constant of the number n of sub-layers. */
+/* admin-torch has no profile; w is a constant that depends on n, the number of sub-layers. */
 static void tfn__admin_constant(const tfn_place *p, tfn_join *j)
 {
     const double n = tfn__sublayers(p);
@@ -89,16 +95,16 @@ TFN__RECIPE("admin-constant", "admin-constant", "layernorm", "xavier-uniform")
 TFN__RECIPE("admin-sqrt",     "admin-sqrt",     "layernorm", "xavier-uniform")
 
 /* -- B2T connection --------------------------------------------------------------------------
- * Takase et al. 2022, eq. 5: a skip from the bottom of a layer to its top, past all its norms but
- * the last, keeps Post-LN's gradients alive. Since 2023 the code divides all matrices of a layer by
- * sqrt(L), which the paper does not have: the init "b2t". */
+ * Takase et al. 2022, eq. 5: a skip from the bottom of a layer to its top, past all its norms
+ * except the last, preserves the gradients of Post-LN. Since 2023 the code divides all matrices of
+ * a layer by sqrt(L), which is not in the paper: init "b2t". */
 #ifdef TFN__RULES
 static void tfn__b2t(const tfn_place *p, tfn_join *j)
 {
     if (p->kind == TFN_SUBLAYER_FFN) j->extra = tfn__constant_of(1);
 }
 
-/* Footnote 1 skips the last norm, too: worse. */
+/* Footnote 1 skips the last norm, too. The paper found this worse. */
 static void tfn__b2t_skip_last(const tfn_place *p, tfn_join *j)
 {
     tfn__b2t(p, j);
@@ -140,9 +146,9 @@ TFN__RECIPE("b2t-skip-last", "b2t-skip-last", "layernorm", "fairseq")
 TFN__RECIPE("b2t-no-norm",   "b2t-no-norm",   "layernorm", "fairseq")
 
 /* -- DLCL: dynamic linear combination of layers ----------------------------------------------
- * Wang et al. 2019: a layer reads a learned sum of all earlier outputs, which starts as their mean,
- * w_k = 1/(l+1). On a Pre-LN host each y_k has a norm of its own (y_0 none), on a Post-LN host the
- * sum has one. The variants of w are options of the code. */
+ * Wang et al. 2019: a layer reads a learned sum of all earlier outputs. It starts as their mean,
+ * w_k = 1/(l+1). With Pre-LN each y_k has its own norm (y_0 has none); with Post-LN the sum has
+ * one. The variants of w are options of the authors' code. */
 TFN__AGGREGATED("dlcl", "pre; input of layer l+1 = sum of w_k N(y_k)", "Wang et al. (DLCL)", 2019,
                 PRE, NORMED, SCALAR)
 TFN__AGGREGATED("dlcl-post", "post; input of layer l+1 = N(sum of w_k y_k)", "Wang et al. (DLCL)",
@@ -166,9 +172,10 @@ TFN__RECIPE("dlcl-one",     "dlcl-one",     "layernorm", "fused")
 TFN__RECIPE("dlcl-window",  "dlcl-window",  "layernorm", "fused")
 
 /* -- T-Fixup ---------------------------------------------------------------------------------
- * Huang et al. 2020: no norm and no warm-up, if the first updates stay small for Adam: values,
- * outputs and feed-forward are drawn smaller, and so is the embedding. The paper has one depth for
- * both stacks, the code N and M, as here; the code leaves q and k at 1/sqrt(2). */
+ * Huang et al. 2020: trains without norms and without warm-up, if the first updates of Adam stay
+ * small. So values, outputs, the feed-forward and the embedding are drawn smaller. The paper
+ * assumes equal depths of encoder and decoder. The code uses N and M, as here, and leaves q and k
+ * at 1/sqrt(2). */
 #ifdef TFN__RULES
 static void tfn__t_fixup_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -197,10 +204,10 @@ TFN__INIT("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
 TFN__RECIPE("t-fixup", "no-norm", "layernorm", "t-fixup")
 
 /* -- Fixup -----------------------------------------------------------------------------------
- * Zhang et al. 2019, section 3: with B branches in the model, the matrices of a branch of k
- * matrices are drawn B^(-1/(2k-2)) times as large, the last one and the output 0; a scalar m
- * multiplies each branch, and scalar shifts take the place of biases. The code builds
- * cross-attention without its B, and so with its default, 12. */
+ * Zhang et al. 2019, section 3, for a model of B branches: the matrices of a branch with k matrices
+ * are scaled by B^(-1/(2k-2)); its last matrix and the output matrix start at 0. A scalar m
+ * multiplies each branch, and scalar shifts replace biases. The code does not pass B to
+ * cross-attention, which then uses the default of 12. */
 #ifdef TFN__RULES
 static void tfn__fixup(const tfn_place *p, tfn_join *j)
 {
@@ -235,8 +242,8 @@ TFN__INIT("fixup-code", "fixup; q, k, v of cross-attention: 12^(-1/6)", "Fixup, 
 TFN__RECIPE("fixup", "fixup", "layernorm", "fixup")
 
 /* -- ReZero ----------------------------------------------------------------------------------
- * Bachlechner et al. 2020: one scalar a_l for all branches of a layer, 0 at the start, so that the
- * stack begins as the identity and only a_l moves at first. On Post-LN: Liu et al. 2020. */
+ * Bachlechner et al. 2020: one scalar a_l, 0 at the start, for all branches of a layer. The stack
+ * begins as the identity, and at first only a_l gets a gradient. On Post-LN: Liu et al. 2020. */
 #ifdef TFN__RULES
 static void tfn__rezero(const tfn_place *p, tfn_join *j)
 {
@@ -258,11 +265,11 @@ TFN__INIT("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al."
 TFN__RECIPE("looklinear", "post", "layernorm", "looklinear")
 
 /* -- DeepNorm --------------------------------------------------------------------------------
- * Wang et al. (DeepNet) 2022, figure 2: Post-LN whose skip counts a times as much, and whose
- * branches start b times smaller, so that an update moves the output by a bounded amount whatever
- * the depth. torchscale has 1.15 = 1/0.87 where the paper has 0.87, and scales the framework's
- * default with its biases; it leaves the decoder Pre-LN unless its caller clears a flag: wrong, and
- * no option. "post-ln-init" is the paper's probe. */
+ * Wang et al. (DeepNet) 2022, figure 2: Post-LN with the skip scaled by a and the branch's weights
+ * scaled by b, so that one update moves the output by a bounded amount at any depth. torchscale has
+ * 1.15 = 1/0.87 where the paper has 0.87, and scales the framework's default weights and biases.
+ * The decoder there is Pre-LN unless the caller clears a flag, a mistake without a row here. The
+ * paper uses "post-ln-init" for comparison. */
 #ifdef TFN__RULES
 static double tfn__deepnorm_alpha(const tfn_place *p)
 {
@@ -317,9 +324,9 @@ TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al. (DeepNet)",
 TFN__RECIPE("deepnorm", "deepnorm", "layernorm", "deepnorm")
 
 /* -- DS-Init ---------------------------------------------------------------------------------
- * Zhang et al. 2019: Post-LN, the matrices of layer l drawn from U(+-g/sqrt(l)). Its code hands
- * 1/sqrt(l) to a variance, which makes l^(-1/4), and draws q, k and v of self-attention, not of
- * cross-attention, as one C x 3C matrix. */
+ * Zhang et al. 2019: Post-LN, the matrices of layer l drawn from U(+-g/sqrt(l)). The code uses
+ * 1/sqrt(l) as a variance, which makes the factor l^(-1/4). It draws q, k and v of self-attention
+ * as one C x 3C matrix, but not those of cross-attention. */
 #ifdef TFN__RULES
 static void tfn__ds_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -341,9 +348,9 @@ TFN__INIT("ds-init-code",
 TFN__RECIPE("ds-init", "post", "layernorm", "ds-init")
 
 /* -- ScaleNorm, FixNorm, SmallInit -----------------------------------------------------------
- * Nguyen & Salazar 2019: one learned length G, sqrt(C) at the start, in the place of all gains;
- * words of length 1, at the input and at the output, so that logits are G cos; attention drawn from
- * N(0, 2/(5C)), that is 0.632 of N(0, 1/C). */
+ * Nguyen & Salazar 2019. ScaleNorm: one learned length G, sqrt(C) at the start, replaces all gains.
+ * FixNorm: word vectors have length 1 at the input and at the output, so logits are G cos.
+ * SmallInit: attention is drawn from N(0, 2/(5C)), which is 0.632 times N(0, 1/C). */
 #ifdef TFN__RULES
 static void tfn__small_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -360,20 +367,21 @@ TFN__INIT("small", "attention N(0, 2/(5C)), feed-forward xavier", "Nguyen & Sala
 TFN__RECIPE("scalenorm", "pre-fixnorm", "scalenorm", "small")
 
 /* -- BatchNorm -------------------------------------------------------------------------------
- * Ioffe & Szegedy 2015, algorithm 1, in the place of LayerNorm: what stands at a position depends
- * on the other sentences; running statistics take over at inference. */
+ * Ioffe & Szegedy 2015, algorithm 1, in place of LayerNorm. In training, the value at a position
+ * depends on the other sentences of the batch; inference uses running statistics. */
 TFN__NORM("batchnorm", "g (x - mean)/sqrt(var + e) + b, over the batch", "Ioffe & Szegedy, alg. 1",
           2015, BATCH, TFN__AFFINE)
 TFN__RECIPE("batchnorm", "post", "batchnorm", "fairseq")
 
 /* -- transparent attention -------------------------------------------------------------------
- * Bapna et al. 2018: layer j of the decoder attends to its own mean of all encoder layers. */
+ * Bapna et al. 2018: layer j of the decoder attends to its own weighted mean of all encoder layers.
+ */
 TFN__TOPOLOGY("transparent", "pre; decoder layer j attends to the sum of softmax(w_j)_i y_i",
               "Bapna et al.", 2018, PRE, TFN_TOPOLOGY_TRANSPARENT, NULL)
 TFN__RECIPE("transparent", "transparent", "layernorm", "xavier")
 
 /* -- Macaron ---------------------------------------------------------------------------------
- * Lu et al. 2019: half a step of the feed-forward before the attention and half a step behind. */
+ * Lu et al. 2019: half a feed-forward step before attention and another half step after it. */
 #ifdef TFN__RULES
 static void tfn__macaron(const tfn_place *p, tfn_join *j)
 {
@@ -389,11 +397,11 @@ TFN__RECIPE("macaron",     "macaron",     "layernorm", "fused")
 TFN__RECIPE("macaron-pre", "macaron-pre", "layernorm", "fused")
 
 /* -- AdaNorm and DetachNorm ------------------------------------------------------------------
- * Xu et al. 2019: what LayerNorm does for training is done by the derivatives of mean and variance.
- * DetachNorm takes them for constants, to show it; LayerNorm-simple has no gain and no bias;
- * AdaNorm multiplies n by 1 - n/10, taken for a constant, in their place. Their code has e outside
- * of the root and s over C - 1, which AdaNorm has here, too; of the others that is the form with
- * -code. */
+ * Xu et al. 2019: LayerNorm helps training through the derivatives of its mean and variance.
+ * DetachNorm treats both as constants to show this. LayerNorm-simple has no gain and no bias.
+ * AdaNorm replaces them with the factor 1 - n/10, treated as a constant. The authors' code adds e
+ * outside the root and uses s over C - 1. AdaNorm does so here; the other norms do so in the rows
+ * that end in -code. */
 TFN__NORM("adanorm", "c sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
           ADA, 0)
 TFN__NORM("layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al. (AdaNorm)", 2019, LAYER, 0)
@@ -419,15 +427,14 @@ TFN__RECIPE("detachnorm-mean",  "pre", "detachnorm-mean",  "fused")
 TFN__RECIPE("detachnorm-std",   "pre", "detachnorm-std",   "fused")
 
 /* -- zero gamma ------------------------------------------------------------------------------
- * Goyal et al. 2017: the gain of the norm behind a branch starts at 0, and so
- * the stack as the identity.
- */
+ * Goyal et al. 2017: the gain of the norm after a branch starts at 0, so the stack starts as the
+ * identity. */
 TFN__INIT("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.", 2017,
           XAVIER_NORMAL, XAVIER_NORMAL, TFN__ZERO_BRANCH, NULL)
 TFN__RECIPE("zero-gamma", "peri", "layernorm", "zero-gamma")
 
 /* -- Hanin & Rolnick 2018 --------------------------------------------------------------------
- * Branches that count less and less: the sum of 0.9^l is finite at any depth. */
+ * Branches count less with depth: the sum of 0.9^l is finite at any depth. */
 #ifdef TFN__RULES
 static void tfn__hanin(const tfn_place *p, tfn_join *j)
 {
@@ -445,7 +452,7 @@ TFN__AGGREGATED("linear-aggregation", "post; input of layer l+1 = sum of w_k y_k
 TFN__RECIPE("dense",              "dense",              "layernorm", "xavier")
 TFN__RECIPE("linear-aggregation", "linear-aggregation", "layernorm", "xavier")
 
-/* -- initializations that the papers compare with ---------------------------------------------
+/* -- initializations that the papers compare with --------------------------------------------
  * LSUV (Mishkin & Matas 2016) divides each matrix by the deviation of its output on one batch. */
 TFN__INIT("lsuv", "orthonormal, outputs of variance 1 on one batch", "Mishkin & Matas", 2016,
           ORTHOGONAL, ORTHOGONAL, TFN__UNIT_VARIANCE, NULL)
@@ -456,9 +463,9 @@ TFN__RECIPE("orthogonal", "post", "layernorm", "orthogonal")
 TFN__RECIPE("he",         "post", "layernorm", "he")
 
 /* -- RMSNorm and its forms -------------------------------------------------------------------
- * Zhang & Sennrich 2019: LayerNorm without the mean. Their PyTorch code has e outside of the root,
- * their TensorFlow code inside; pRMSNorm looks at a part of the features. Gemma stores gain - 1, so
- * that weight decay pulls the gain to 1, and norms both sides of a branch. */
+ * Zhang & Sennrich 2019: LayerNorm without the mean. Their PyTorch code adds e outside the root,
+ * their TensorFlow code inside. pRMSNorm uses only some of the channels. Gemma stores gain - 1, so
+ * that weight decay pulls the gain to 1, and has norms before and after each branch. */
 TFN__NORM_OF("prmsnorm", "g x/sqrt(mean of the first 1/16 (x^2) + e)",
              "Zhang & Sennrich (pRMSNorm)", 2019, RMS, TFN_FLAG_GAIN, 0, 0.0625)
 TFN__NORM_OF("rmsnorm-outside", "g x/(sqrt(mean(x^2)) + e)",
@@ -472,8 +479,9 @@ TFN__RECIPE("rmsnorm-outside", "pre",  "rmsnorm-outside", "xavier")
 TFN__RECIPE("gemma",           "peri", "rmsnorm-offset",  "xavier")
 
 /* -- Sandwich-LN and Peri-LN -----------------------------------------------------------------
- * Ding et al. (CogView) 2021; Kim et al. 2025: a norm before and behind each branch. CogView's code
- * norms x/(max|x|/8), against overflow in half precision, the maximum over the whole tensor. */
+ * Ding et al. (CogView) 2021; Kim et al. 2025: a norm before and after each branch. CogView's code
+ * normalizes x/(max|x|/8) to avoid overflow in half precision, with the maximum of the whole
+ * tensor. */
 TFN__TOPOLOGY("peri", "x = x + N(F(N(x))); final norm",
               "Ding et al. (Sandwich-LN); Gemma 2; Kim et al. 2025 (Peri-LN)", 2021, PERI, 0, NULL)
 TFN__NORM("cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "Ding et al., code",
@@ -481,9 +489,9 @@ TFN__NORM("cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "
 TFN__RECIPE("sandwich", "peri", "cogview",   "gpt2")
 TFN__RECIPE("peri",     "peri", "layernorm", "xavier")
 
-/* -- norms behind branches only: Swin v2, OLMo 2 ----------------------------------------------
- * Liu et al. 2021; OLMo 2 2024. A branch reads the raw stream, so attention wants norms of queries
- * and keys. Swin v2 starts the branches' norms at 0. */
+/* -- norms only after branches: Swin v2, OLMo 2 ----------------------------------------------
+ * Liu et al. 2021; OLMo 2 2024. A branch reads the unnormalized stream, so attention needs norms of
+ * queries and keys. Swin v2 starts the gains of the branches' norms at 0. */
 #ifdef TFN__RULES
 static void tfn__olmo2(const tfn_place *p, tfn_join *j)
 {
@@ -508,7 +516,7 @@ TFN__RECIPE("olmo2",       "olmo2",       "rmsnorm",   "truncated")
 TFN__RECIPE("swin-v2",     "swin-v2",     "layernorm", "zero-gamma")
 
 /* -- norms of queries, keys and values -------------------------------------------------------
- * The logits of attention cannot grow without bound: see tfn_qk_norm for the forms. */
+ * They bound the logits of attention. See tfn_qk_norm for the forms. */
 #ifdef TFN__RULES
 static void tfn__qknorm(const tfn_place *p, tfn_join *j)
 {
@@ -547,7 +555,7 @@ static void tfn__sub_ln(const tfn_place *p, tfn_join *j)
     j->norm_inner = p->kind != TFN_SUBLAYER_CROSS_ATTENTION;
 }
 
-/* The square of the gain. */
+/* Returns the square of the gain. */
 static double tfn__sub_ln_gain2(const tfn_place *p)
 {
     const double n = p->encoder_depth;
@@ -570,10 +578,10 @@ TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3),
 TFN__RECIPE("sub-ln", "sub-ln", "layernorm", "sub-ln")
 
 /* -- NormFormer ------------------------------------------------------------------------------
- * Shleifer et al. 2021: Pre-LN, and a norm behind attention, a learned scale for each head, a norm
- * before W_2; ResScale: a vector on the skip of the feed-forward. fairseq has it in decoder layers
- * only, and scales the output of W_O in blocks of D channels where the paper scales the heads
- * before W_O: "normformer-code". */
+ * Shleifer et al. 2021: Pre-LN with a norm after attention, a learned scale for each head, and a
+ * norm before W_2. ResScale adds a vector on the skip of the feed-forward. fairseq applies all this
+ * only in decoder layers, and scales the output of W_O in blocks of D channels where the paper
+ * scales the heads before W_O: "normformer-code". */
 #ifdef TFN__RULES
 static void tfn__normformer(const tfn_place *p, tfn_join *j)
 {
@@ -606,16 +614,16 @@ TFN__RECIPE("normformer-res",  "normformer-res",  "layernorm", "xavier")
 TFN__RECIPE("normformer-code", "normformer-code", "layernorm", "xavier")
 
 /* -- ResiDual --------------------------------------------------------------------------------
- * Xie et al. 2023: Post-LN, and beside it a stream that only sums, as Pre-LN's does; the output has
- * both. Branches read the first alone. */
+ * Xie et al. 2023: Post-LN plus a second stream that only sums, as in Pre-LN. Branches read only
+ * the first stream; the output adds both. */
 TFN__TOPOLOGY("resi-dual", "x = N(x + F(x)); output x + N(x_0 + sum of F)", "Xie et al. (ResiDual)",
               2023, POST, TFN_TOPOLOGY_SIDE_STREAM, NULL)
 TFN__RECIPE("resi-dual", "resi-dual", "layernorm", "xavier")
 
-/* -- DyT, Derf and siblings: functions in the place of norms ----------------------------------
- * Zhu et al. 2025; Chen et al. 2025: each number is squashed by itself, no statistics at all. In
- * language models DyT's code multiplies x_0 by a learned scalar, sqrt(C) at the start: without it
- * training is poor. (It has no bias there; the row has one.) */
+/* -- DyT, Derf and siblings: functions in place of norms -------------------------------------
+ * Zhu et al. 2025; Chen et al. 2025: a function squashes each number, without any statistics. For
+ * language models DyT's code multiplies x_0 by a learned scalar, sqrt(C) at the start; without it
+ * training is poor. (There DyT has no bias; the row here has one.) */
 TFN__TOPOLOGY("pre-embed-scale", "pre; x_0 = a embedding, a = sqrt(C) at the start",
               "Zhu et al. (DyT), code", 2025, PRE, TFN_TOPOLOGY_EMBEDDING_SCALE, NULL)
 TFN__POINT("dyt", "g tanh(a x) + b", "Zhu et al. (DyT)", 2025, 0, TANH)
@@ -640,8 +648,9 @@ TFN__RECIPE("dyt-softsign", "pre",             "dyt-softsign", "xavier")
 TFN__RECIPE("derf",         "pre",             "derf",         "xavier")
 
 /* -- LNS: LayerNorm scaling ------------------------------------------------------------------
- * Sun et al. 2025: Pre-LN whose stream grows with depth, divided by sqrt(l). Two repositories never
- * reach their own branch for it: the constant is the paper's. */
+ * Sun et al. 2025: Pre-LN divides the input of each branch by sqrt(l), because the stream's
+ * variance grows with depth. In two published repositories the code for this never runs; the
+ * constant here is from the paper. */
 #ifdef TFN__RULES
 static void tfn__lns(const tfn_place *p, tfn_join *j)
 {
@@ -652,7 +661,7 @@ TFN__TOPOLOGY("lns", "x = x + F(N(x)/sqrt(l)); final norm", "Sun et al. (LNS)", 
               PRE, 0, tfn__lns)
 TFN__RECIPE("lns", "lns", "rmsnorm", "xavier")
 
-/* -- Mix-LN: Li et al. 2024, a quarter of the layers ----------------------------------------- */
+/* -- Mix-LN: Li et al. 2024, Post-LN in a quarter of the layers ------------------------------ */
 #ifdef TFN__RULES
 static void tfn__mix_ln(const tfn_place *p, tfn_join *j)
 {
@@ -665,8 +674,8 @@ TFN__TOPOLOGY("mix-ln", "post in the first quarter of the layers, then pre; fina
 TFN__RECIPE("mix-ln", "mix-ln", "rmsnorm", "xavier")
 
 /* -- HybridNorm ------------------------------------------------------------------------------
- * Zhuo et al. 2025: attention has norms of q, k and v and none before it; the skip of the
- * feed-forward starts behind its norm. HybridNorm*: the first layer is Pre-LN (with these q, k, v).
+ * Zhuo et al. 2025: attention normalizes q, k and v and has no norm before it; the skip of the
+ * feed-forward starts after its norm. HybridNorm*: the first layer is Pre-LN (with these q, k, v).
  */
 #ifdef TFN__RULES
 static void tfn__hybridnorm(const tfn_place *p, tfn_join *j)
@@ -696,7 +705,8 @@ TFN__RECIPE("hybridnorm",       "hybridnorm",       "rmsnorm", "gpt2")
 TFN__RECIPE("hybridnorm-first", "hybridnorm-first", "rmsnorm", "gpt2")
 
 /* -- LayerScale ------------------------------------------------------------------------------
- * Touvron et al. (CaiT) 2021: a learned vector on each branch, the smaller the deeper the stack. */
+ * Touvron et al. (CaiT) 2021: a learned vector on each branch, with a smaller start in deeper
+ * stacks. */
 #ifdef TFN__RULES
 static double tfn__layerscale_start(int32_t depth)
 {
@@ -715,8 +725,8 @@ TFN__TOPOLOGY("layerscale", "x = x + v F(N(x)), v = 0.1, 1e-5 or 1e-6 by depth; 
 TFN__RECIPE("layerscale", "layerscale", "layernorm", "xavier")
 
 /* -- GPT-2 -----------------------------------------------------------------------------------
- * Radford et al. 2019, section 2.3: the last matrix of a branch over the root of the number of
- * branches, 2L. */
+ * Radford et al. 2019, section 2.3: the last matrix of a branch is divided by sqrt(2L), where 2L is
+ * the number of branches. */
 #ifdef TFN__RULES
 static void tfn__gpt2_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -738,11 +748,11 @@ TFN__RECIPE("embed-norm", "pre-embed-norm",  "layernorm", "xavier")
 TFN__RECIPE("bert",       "post-embed-norm", "layernorm", "truncated")
 
 /* -- nGPT ------------------------------------------------------------------------------------
- * Loshchilov et al. 2024, eq. 10 and 11: everything lies on the sphere. A sub-layer turns x towards
- * n(F(x)) by |v|, 0.05 at the start; weights are brought back to length 1 after each update.
- * Learned scales are stored as numbers that begin with 1/sqrt(C) and multiplied by a unit, which
- * sets how fast they learn. The released position function is no rotation: use TFN_POSITION_ROTARY.
- */
+ * Loshchilov et al. 2024, eq. 10 and 11: all vectors lie on the unit sphere. A sub-layer turns x
+ * towards n(F(x)) by |v|, 0.05 at the start; after each update, weights are normalized to length 1
+ * again. A learned scale is stored as a number that starts at 1/sqrt(C), times a unit that sets how
+ * fast it learns. The position function of the released code is not a rotation; use
+ * TFN_POSITION_ROTARY. */
 #ifdef TFN__RULES
 static void tfn__ngpt(const tfn_place *p, tfn_join *j)
 {
@@ -763,8 +773,8 @@ TFN__INIT("ngpt", "N(0, 1/in), then of length 1", "Loshchilov et al.", 2024,
 TFN__RECIPE("ngpt", "ngpt", "l2norm", "ngpt")
 
 /* -- parallel blocks -------------------------------------------------------------------------
- * GPT-J 2021; PaLM; GPT-NeoX 2022: all sub-layers of a layer read its input, by one norm, or by a
- * norm each (NeoX). */
+ * GPT-J 2021; PaLM; GPT-NeoX 2022: all sub-layers of a layer read its input, through one shared
+ * norm or through one norm each (NeoX). */
 #ifdef TFN__RULES
 static void tfn__parallel(const tfn_place *p, tfn_join *j)
 {
@@ -785,7 +795,7 @@ TFN__TOPOLOGY("parallel-shared", "x = x + A(n) + F(n), n = N(x); final norm",
 TFN__RECIPE("parallel",        "parallel",        "layernorm", "xavier")
 TFN__RECIPE("parallel-shared", "parallel-shared", "layernorm", "xavier")
 
-/* -- SkipInit: De & Smith 2020. ReZero with a scalar for each branch -------------------------- */
+/* -- SkipInit: De & Smith 2020; ReZero with a scalar for each branch ------------------------- */
 #ifdef TFN__RULES
 static void tfn__skipinit(const tfn_place *p, tfn_join *j)
 {
@@ -808,7 +818,7 @@ TFN__NORM("groupnorm", "LayerNorm of each of H groups of channels", "Wu & He, eq
 TFN__RECIPE("groupnorm", "pre", "groupnorm", "xavier")
 
 /* -- BranchNorm ------------------------------------------------------------------------------
- * Liu et al. 2023: the branches of Post-LN are blended in over the first 4,000 updates. */
+ * Liu et al. 2023: Post-LN whose branches are blended in over the first 4,000 updates. */
 #ifdef TFN__RULES
 static void tfn__branchnorm(const tfn_place *p, tfn_join *j)
 {
@@ -821,9 +831,9 @@ TFN__TOPOLOGY("branchnorm", "x = N(x + min(1, t/4000) F(x)) after t updates",
 TFN__RECIPE("branchnorm", "branchnorm", "layernorm", "xavier")
 
 /* -- sigmaReparam ----------------------------------------------------------------------------
- * Zhai et al. 2023, section 3.2: each map is g W/sigma(W), so that its gain is one learned number
- * g, and attention does not collapse. g starts at 1; in the vision code at sigma, which leaves the
- * function as it was drawn. See the api section. */
+ * Zhai et al. 2023, section 3.2: each map is g W/sigma(W), where sigma is the largest singular
+ * value. One learned number g is its gain, and attention does not collapse. g starts at 1; in the
+ * vision code it starts at sigma, which keeps the map as it was drawn. See the api section. */
 TFN__TOPOLOGY("sigma-reparam", "x = x + F(x); maps g W/sigma(W), g = 1 at the start",
               "Zhai et al. (sigmaReparam), section 3.2", 2023,
               BARE, TFN_TOPOLOGY_SIGMA_REPARAM, NULL)
@@ -838,8 +848,8 @@ TFN__RECIPE("sigma-reparam-post",   "sigma-reparam-post",   "layernorm", "trunca
 TFN__RECIPE("sigma-reparam-vision", "sigma-reparam-vision", "layernorm", "truncated")
 
 /* -- GPAS ------------------------------------------------------------------------------------
- * Chen et al. 2025: the stream shrinks by a learned gate in the forward, and not in the backward:
- * sg(x) counts as constant. On Post-LN the gate is on the skip. */
+ * Chen et al. 2025: a learned gate shrinks the stream in the forward but not in the backward,
+ * because sg(x) counts as a constant. With Post-LN the gate is on the skip. */
 #ifdef TFN__RULES
 static void tfn__gpas(const tfn_place *p, tfn_join *j)
 {
@@ -855,21 +865,21 @@ TFN__RECIPE("gpas",      "gpas",      "rmsnorm",   "xavier")
 TFN__RECIPE("gpas-post", "gpas-post", "layernorm", "xavier")
 
 /* -- CRMSNorm: Jiang et al. 2023 -------------------------------------------------------------
- * Pre-LN whose stream has mean 0, so that one of C channels need not be kept. */
+ * Pre-LN whose stream has mean 0, so that one of the C channels need not be stored. */
 TFN__NORM("crmsnorm", "g x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels",
           "Jiang et al. (Pre-CRMS)", 2023, CRMS, TFN_FLAG_GAIN)
 TFN__RECIPE("crmsnorm", "pre", "crmsnorm", "xavier")
 
-/* -- SeeDNorm: Cai et al. 2025; the gain depends on the row, by t = tanh(x . d) --------------- */
+/* -- SeeDNorm: Cai et al. 2025; the gain of a row depends on it by tanh(x . d) --------------- */
 TFN__NORM("seednorm", "(a tanh(x . d) + g) x/sqrt(mean(x^2) + e)", "Cai et al.", 2025,
           SEED, TFN_FLAG_GAIN)
 TFN__RECIPE("seednorm", "pre", "seednorm", "xavier")
 
-/* -- CenterNorm: Qi et al. (LipsFormer) 2023; a norm that is linear -------------------------- */
+/* -- CenterNorm: Qi et al. (LipsFormer) 2023; a linear norm ---------------------------------- */
 TFN__NORM("centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer)", 2023,
           CENTER, TFN__AFFINE)
 TFN__RECIPE("centernorm", "pre", "centernorm", "xavier")
 
-/* -- a norm of length 1 alone on Pre-LN ------------------------------------------------------ */
+/* -- a norm to length 1 with Pre-LN ---------------------------------------------------------- */
 TFN__RECIPE("l2norm", "pre", "l2norm", "xavier")
 #endif /* TFN__EXTRA_NORMS */

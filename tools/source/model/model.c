@@ -165,7 +165,7 @@ static void tfn__no_match(tfn_model *m, const tfn_group *g)
 
 /* A group says something of a weight: its pattern matches the name, or, if it has a rank, that of
  * the matrix to whose LoRA the weight belongs. */
-static bool tfn__concerns(const tfn_group *g, const tfn__weight *w)
+static bool tfn__group_matches(const tfn_group *g, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
     tfn__text t = tfn__text_in(name, sizeof name);
@@ -185,7 +185,7 @@ static void tfn__check_patterns(tfn_model *m)
         const tfn_group *g = m->desc.groups + k;
         bool found = !g->pattern[0];
         for (int32_t i = 0; i < m->weight_count; i++)
-            if (!found) found = tfn__concerns(g, m->weights + i);
+            if (!found) found = tfn__group_matches(g, m->weights + i);
         if (!found && m->error.status == TFN_OK) tfn__no_match(m, g);
     }
 }
@@ -254,7 +254,7 @@ static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t flo
 }
 
 /* Some weights start with what a first batch shows: the builder has left probes for that. */
-SHARED bool tfn__wants_profile(const tfn_model *m)
+SHARED bool tfn__needs_profile(const tfn_model *m)
 {
     if (!TFN__ALL) return false;
     for (int32_t i = 1; i < m->train.count; i++) {
@@ -276,7 +276,7 @@ SHARED bool tfn__copy_in_moments(const tfn_model *m)
 static int64_t tfn__before_floats(const tfn_model *m)
 {
     if (!tfn__trains(&m->desc)) return 0;
-    if (!tfn__wants_profile(m) || tfn__copy_in_moments(m)) return m->buffer_floats;
+    if (!tfn__needs_profile(m) || tfn__copy_in_moments(m)) return m->buffer_floats;
     return m->buffer_floats + m->param_floats;
 }
 

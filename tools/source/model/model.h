@@ -9,7 +9,7 @@ SHARED void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int
 SHARED tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k,
                                 const tfn_model_desc *d);
 SHARED bool tfn__averages(const tfn_model_desc *d);
-SHARED bool tfn__wants_profile(const tfn_model *m);
+SHARED bool tfn__needs_profile(const tfn_model *m);
 SHARED bool tfn__copy_in_moments(const tfn_model *m);
 SHARED void tfn__clear(float *p, int64_t floats);
 #endif /* TFN__MODEL_H */

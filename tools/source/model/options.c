@@ -7,7 +7,7 @@ TFN__RARE
 
 /* An option, or its default where it is not set. A real number counts as set where it is
  * positive. */
-SHARED int32_t tfn__or(int32_t value, int32_t otherwise)
+SHARED int32_t tfn__value_or(int32_t value, int32_t otherwise)
 {
     if (value) return value;
     return otherwise;
@@ -363,21 +363,21 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #define TFN__RANGE_LIST(X)                                                                     \
     /* the shape */                                                                            \
     X(vocab,                WHOLE,     1, TFN__VOCAB)                                          \
-    X(context,              WHOLE,     1, TFN__SIDE)                                           \
+    X(context,              WHOLE,     1, TFN__MAX_SIDE)                                       \
     X(arch,                 WHOLE,     0, TFN_ARCH_COUNT - 1)                                  \
-    X(source_context,       WHOLE,     1, TFN__SIDE)                                           \
-    X(width,                WHOLE,     1, TFN__SIDE)                                           \
+    X(source_context,       WHOLE,     1, TFN__MAX_SIDE)                                       \
+    X(width,                WHOLE,     1, TFN__MAX_SIDE)                                       \
     X(layers,               WHOLE,     1, 4096)                                                \
     X(decoder_layers,       WHOLE,     1, 4096)                                                \
     X(heads,                WHOLE,     1, 32768)                                               \
     X(kv_heads,             WHOLE,     1, 32768)                                               \
-    X(head_size,            WHOLE,     0, TFN__SIDE)                                           \
-    X(ffn,                  WHOLE,     1, 4 * TFN__SIDE)                                       \
-    X(segments,             WHOLE,     0, TFN__SIDE)                                           \
+    X(head_size,            WHOLE,     0, TFN__MAX_SIDE)                                       \
+    X(ffn,                  WHOLE,     1, 4 * TFN__MAX_SIDE)                                   \
+    X(segments,             WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(classes,              WHOLE,     0, TFN__VOCAB)                                          \
-    X(numbers,              WHOLE,     0, TFN__SIDE)                                           \
+    X(numbers,              WHOLE,     0, TFN__MAX_SIDE)                                       \
     /* what it reads and says */                                                               \
-    X(bands,                WHOLE,     0, TFN__SIDE)                                           \
+    X(bands,                WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(frame_map,            WHOLE,     0, TFN_FRAME_MAP_COUNT - 1)                             \
     X(head,                 WHOLE,     0, TFN_HEAD_COUNT - 1)                                  \
     X(activation,           WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
@@ -388,32 +388,32 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(norm_eps,             REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(norm_factor,          REAL_OR_0, TFN__TINY, 1e6)                                         \
     /* of a run */                                                                             \
-    X(batch,                WHOLE,     1, TFN__SIDE)                                           \
+    X(batch,                WHOLE,     1, TFN__MAX_SIDE)                                       \
     X(batch_tokens,         WHOLE,     0, TFN__ANY)                                            \
     X(threads,              WHOLE,     1, 1024)                                                \
     X(weights,              WHOLE,     0, TFN__PACKS * (TFN_WEIGHTS_COUNT - 1))                \
     X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
 /* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
 #define TFN__MORE_RANGES(X)                                                                    \
-    X(embedding_size,       WHOLE,     0, TFN__SIDE)                                           \
+    X(embedding_size,       WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(cache_type,           WHOLE,     0, TFN__PACKS * (TFN_CACHE_TYPE_COUNT - 1))             \
     X(pooler,               WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
-    X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
+    X(mup_base_width,       WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
     X(cutoffs[1],           WHOLE,     0, TFN__VOCAB)                                          \
     X(attention_bias,       WHOLE,     0, TFN_ATTENTION_BIAS_COUNT - 1)                        \
-    X(rotary_size,          WHOLE,     0, TFN__SIDE)                                           \
+    X(rotary_size,          WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(rotary_scaling,       WHOLE,     0, TFN_ROTARY_SCALING_COUNT - 1)                        \
     X(rotary_factor,        REAL_OR_0, 1, TFN__HUGE)                                           \
     X(rotary_low,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_high,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_context,       WHOLE,     0, TFN__ANY)                                            \
-    X(relative_buckets,     WHOLE,     0, TFN__SIDE)                                           \
-    X(relative_distance,    WHOLE,     0, TFN__SIDE)                                           \
+    X(relative_buckets,     WHOLE,     0, TFN__MAX_SIDE)                                       \
+    X(relative_distance,    WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(score_scale,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(window,               WHOLE,     0, TFN__ANY)                                            \
-    X(window_from,          WHOLE,     0, TFN__SIDE)                                           \
-    X(window_period,        WHOLE,     0, TFN__SIDE)                                           \
+    X(window_from,          WHOLE,     0, TFN__MAX_SIDE)                                       \
+    X(window_period,        WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(window_base,          REAL_OR_0, 1, TFN__HUGE)                                           \
     X(attention_cap,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(logit_cap,            REAL_OR_0, TFN__TINY, TFN__HUGE)
@@ -453,7 +453,7 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(clip,                 REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(clip_value,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(ema,                  RATE,      0, 1)                                                   \
-    X(micro_batches,        WHOLE,     1, TFN__SIDE)                                           \
+    X(micro_batches,        WHOLE,     1, TFN__MAX_SIDE)                                       \
     /* of half precision: below 2^-5 training has diverged */                                  \
     X(loss_scale,           REAL,      0.03125, TFN__HUGE)
 /* A build without training does not look at what only training reads. */
@@ -487,7 +487,6 @@ SHARED void tfn__check_limit(tfn_error *e, const tfn_model_desc *d, size_t at)
         if (tfn__limits[i].at == at) tfn__check_ranges(e, "model", d, tfn__limits + i, 1);
 }
 
-
 /* Defaults of training. Noam's rate is a factor, 1 in Vaswani 2017; beta2 is theirs, too. SGD's
  * beta1 is the momentum, so that 0 means none, and Adafactor is there to save memory. Lion's moment
  * is longer, and its rate a tenth of Adam's, as it is the length of each step (Chen et al. 2023,
@@ -513,7 +512,7 @@ static void tfn__fill_training_defaults(tfn_model_desc *d)
     if (d->eps == 0) d->eps = (float)1e-8;
     if (d->delta == 0 && d->number_loss == TFN_NUMBER_LOSS_HUBER) d->delta = 1;
     if (TFN__ALL && !d->norm_warmup) d->norm_warmup = s->warmup;
-    d->micro_batches = tfn__or(d->micro_batches, 1);
+    d->micro_batches = tfn__value_or(d->micro_batches, 1);
     if (d->loss_scale == 0 && d->half) d->loss_scale = 128;
     if (d->loss_scale == 0) d->loss_scale = 1;
 }
@@ -528,7 +527,7 @@ static void tfn__fill_rotary(tfn_model_desc *d)
     if (d->rotary_factor == 0) d->rotary_factor = 8;
     if (d->rotary_low == 0) d->rotary_low = 1;
     if (d->rotary_high == 0) d->rotary_high = 4;
-    d->rotary_context = tfn__or(d->rotary_context, 8192);
+    d->rotary_context = tfn__value_or(d->rotary_context, 8192);
 }
 
 /* An encoder that reads frames: such a model has no words anywhere, neither an embedding nor logits
@@ -544,32 +543,32 @@ SHARED bool tfn__frames_alone(const tfn_model_desc *d)
  */
 SHARED void tfn__fill_defaults(tfn_model_desc *d)
 {
-    if (tfn__frames_alone(d)) d->vocab = tfn__or(d->vocab, 1);     /* of which nothing is made */
-    d->source_context = tfn__or(d->source_context, d->context);
-    d->width = tfn__or(d->width, 64);
-    d->layers = tfn__or(d->layers, 2);
-    d->decoder_layers = tfn__or(d->decoder_layers, d->layers);
-    d->heads = tfn__or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
-    d->kv_heads = tfn__or(d->kv_heads, d->heads);
+    if (tfn__frames_alone(d)) d->vocab = tfn__value_or(d->vocab, 1);     /* not used */
+    d->source_context = tfn__value_or(d->source_context, d->context);
+    d->width = tfn__value_or(d->width, 64);
+    d->layers = tfn__value_or(d->layers, 2);
+    d->decoder_layers = tfn__value_or(d->decoder_layers, d->layers);
+    d->heads = tfn__value_or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
+    d->kv_heads = tfn__value_or(d->kv_heads, d->heads);
     if ((int64_t)d->head_size * d->heads == d->width) d->head_size = 0;     /* the same model */
     if (TFN__ALL && d->embedding_size == d->width) d->embedding_size = 0;
     if (TFN__ALL && d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
-    d->ffn = tfn__or(d->ffn, 1);                    /* of a width that will be refused */
+    d->ffn = tfn__value_or(d->ffn, 1);                    /* of a width that will be refused */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
     if (TFN__ALL) tfn__fill_rotary(d);
     if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) {
-        d->relative_buckets = tfn__or(d->relative_buckets, 32);
-        d->relative_distance = tfn__or(d->relative_distance, 128);
+        d->relative_buckets = tfn__value_or(d->relative_buckets, 32);
+        d->relative_distance = tfn__value_or(d->relative_distance, 128);
     }
     if (!d->recipe) d->recipe = "pre";
     if (TFN__TRAINS) tfn__fill_training_defaults(d);
-    d->batch = tfn__or(d->batch, 1);
+    d->batch = tfn__value_or(d->batch, 1);
 #if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
-    if (!d->half) d->threads = tfn__or(d->threads, omp_get_max_threads());
+    if (!d->half) d->threads = tfn__value_or(d->threads, omp_get_max_threads());
 #endif
-    d->threads = tfn__or(d->threads, 1);
+    d->threads = tfn__value_or(d->threads, 1);
 }
 TFN__RARE_END

@@ -4,7 +4,7 @@
 #include "../ground/basics.h"
 #include "../tape/tape.h"
 
-SHARED int32_t tfn__or(int32_t value, int32_t otherwise);
+SHARED int32_t tfn__value_or(int32_t value, int32_t otherwise);
 SHARED float tfn__positive_or(float value, float otherwise);
 
 /* A stack alone, or both. Of a model whose only architecture is that of a decoder nothing asks for
@@ -85,7 +85,7 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #define TFN__HUGE  1e18
 #define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints keep steps as doubles, exactly */
 #define TFN__ANY   2147483648.0           /* of 32 bits: no limit */
-#define TFN__SIDE  1048576                /* 2^20, of any side of a tensor but the vocabulary's */
+#define TFN__MAX_SIDE  1048576                /* 2^20: any side of a tensor except the vocabulary */
 #define TFN__VOCAB 16777216               /* 2^24 words */
 SHARED void tfn__check_limits(tfn_error *e, const tfn_model_desc *d);
 SHARED void tfn__check_limit(tfn_error *e, const tfn_model_desc *d, size_t at);

@@ -185,9 +185,9 @@ static bool tfn__open_profile(tfn_model *m, bool watched)
     p.watched = watched;
     m->profiled = true;
     m->profile_open = true;
-    if (!tfn__wants_profile(m)) return true;
+    if (!tfn__needs_profile(m)) return true;
     tfn__copy_floats(tfn__params_before(m), m->params, m->param_floats);
-    if (tfn__wants_unit_variance(&m->desc)) tfn__unit_outputs(&p);
+    if (tfn__needs_unit_variance(&m->desc)) tfn__unit_outputs(&p);
     tfn__forward_probed(&p, tfn__profile_probe);
     tfn__fold_skips(m);
     if (!tfn__all_finite(m->params, m->param_floats + m->buffer_floats)) p.refused = true;

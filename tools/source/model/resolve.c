@@ -31,7 +31,7 @@ SHARED const tfn_init_rule *tfn__init_row(const tfn_model_desc *d)
 }
 
 /* The model starts as LSUV has it: each linear map's output of variance 1. */
-SHARED bool tfn__wants_unit_variance(const tfn_model_desc *d)
+SHARED bool tfn__needs_unit_variance(const tfn_model_desc *d)
 {
     return TFN__ALL && tfn__init_row(d)->unit_variance;
 }
@@ -192,7 +192,7 @@ SHARED int32_t tfn__stream(const tfn_model_desc *d)
 /* Channels of a head, D, and of all heads of queries. */
 SHARED int32_t tfn__head_size(const tfn_model_desc *d)
 {
-    return tfn__or(d->head_size, d->width / d->heads);
+    return tfn__value_or(d->head_size, d->width / d->heads);
 }
 
 /* E: channels of a word's embedding. */
@@ -216,7 +216,8 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
     if (!d->head_size && d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it must be a multiple of heads, %d",
                   d->width, d->heads);
-    tfn__in_range(e, "model", "heads * head_size", (int64_t)d->heads * d->head_size, 0, TFN__SIDE);
+    tfn__in_range(e, "model", "heads * head_size", (int64_t)d->heads * d->head_size, 0,
+                  TFN__MAX_SIDE);
     if (d->heads % d->kv_heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "kv_heads is %d; it must divide heads, %d",
                   d->kv_heads, d->heads);
@@ -434,7 +435,7 @@ static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
         return;
     }
-    tfn__in_range(e, "model", "numbers", d->numbers, 1, TFN__SIDE);
+    tfn__in_range(e, "model", "numbers", d->numbers, 1, TFN__MAX_SIDE);
     if (TFN__TRAINS && (d->smoothing > 0 || d->loss))
         tfn__fail(e, TFN_BAD_OPTION, "model", "a head of numbers has neither smoothing nor a loss "
                   "of your own", 0, 0);
@@ -494,7 +495,7 @@ static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
     TFN__CHECK_SET(e, ACTIVATIONS, d->activation);
     if (d->inference) return;
     TFN__CHECK_SET(e, OPTIMIZERS, d->optimizer);
-    TFN__CHECK_SET(e, SCHEDULES, tfn__or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
+    TFN__CHECK_SET(e, SCHEDULES, tfn__value_or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
     if (TFN__DROPS || !TFN__TRAINS) return;             /* without training it is ignored */
     if (d->dropout > 0 || d->attention_dropout > 0 || d->activation_dropout > 0)
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__no_dropout, 0, 0);
@@ -634,7 +635,7 @@ SHARED bool tfn__name_matches(const char *p, const char *name)
 static const tfn__limit tfn__group_limits[] = {
     TFN__RANGE_OF(tfn_group, rate, TFN__REAL_OR_0, TFN__TINY, 1e6),
     TFN__RANGE_OF(tfn_group, decay, TFN__REAL, -1, 1e3),
-    TFN__RANGE_OF(tfn_group, rank, TFN__WHOLE, 0, TFN__SIDE),
+    TFN__RANGE_OF(tfn_group, rank, TFN__WHOLE, 0, TFN__MAX_SIDE),
     TFN__RANGE_OF(tfn_group, alpha, TFN__REAL_OR_0, TFN__TINY, 1e6)
 };
 
@@ -702,9 +703,9 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "model", "heads times all distances, 2*context - 1,",
                   d->heads * (2*most - 1), 1, INT32_MAX / 2);
     if (d->position != TFN_POSITION_RELATIVE) return;
-    tfn__in_range(e, "model", "relative_buckets", d->relative_buckets, 4, TFN__SIDE);
+    tfn__in_range(e, "model", "relative_buckets", d->relative_buckets, 4, TFN__MAX_SIDE);
     tfn__in_range(e, "model", "relative_distance", d->relative_distance,
-                  (int64_t)d->relative_buckets / 2 + 1, TFN__SIDE);
+                  (int64_t)d->relative_buckets / 2 + 1, TFN__MAX_SIDE);
     if (d->attention_cap > 0)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions go with no attention_cap", 0, 0);
 }

@@ -4,7 +4,7 @@
 
 SHARED const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name);
 SHARED const tfn_init_rule *tfn__init_row(const tfn_model_desc *d);
-SHARED bool tfn__wants_unit_variance(const tfn_model_desc *d);
+SHARED bool tfn__needs_unit_variance(const tfn_model_desc *d);
 SHARED int32_t tfn__stream(const tfn_model_desc *d);
 SHARED int32_t tfn__head_size(const tfn_model_desc *d);
 SHARED int32_t tfn__embedding_size(const tfn_model_desc *d);

@@ -7,13 +7,11 @@
 #include "joins.h"
 
 TFN__RARE
-/* The whole model on a tape, by the parts of the section above: what a stack begins with, its
- * layers, its end, and behind the last one logits and the loss. */
 
 /* -- embeddings: from ids or frames to x_0 ---------------------------------------------------- */
 
-/* The embedding (V, E) of this stack's tokens: one for all stacks, or the source's own. The shared
- * one is recorded by the first that reads it, and the output may be tied to it. */
+/* Returns the embedding (V, E) of this stack's tokens: the shared one, or the source's own. The
+ * first stack that reads the shared one records it, and the output may be tied to it. */
 static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -28,8 +26,8 @@ static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
     return e;
 }
 
-/* Adaptive softmax (Grave 2017; Baevski & Auli 2019): cluster k has vectors of width C/4^k, and a
- * map (width, C). The first has rows for the other clusters, too, behind those of its words. */
+/* Returns the words of cluster k, of width C/4^k, and its map (width, C), for adaptive softmax
+ * (Grave 2017; Baevski & Auli 2019). Cluster 0 has rows for the other clusters after its words. */
 static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var *project)
 {
     const tfn_model_desc *d = b->d;
@@ -45,8 +43,8 @@ static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var 
     return words;
 }
 
-/* Look each word up in its cluster's table and project it to the width; in the other clusters a
- * word is no word and gives 0, so that the sum is over all clusters. */
+/* Looks each word up in the table of its cluster and projects it to the width. A word gives 0 in
+ * the other clusters, so the result is the sum over all of them. */
 static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
 {
     tfn_var sum = tfn__none;
@@ -61,8 +59,8 @@ static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
     return sum;
 }
 
-/* Frames to positions: two convolutions of kernel 3, each with a ReLU, as speech recognizers have
- * (ESPnet, Karita 2019; fairseq's have kernel 5 and GLU). */
+/* Turns frames into positions with two convolutions of kernel 3, each with a ReLU, as in speech
+ * recognizers (ESPnet, Karita 2019; fairseq uses kernel 5 and GLU). */
 static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
 {
     static const int parts[] = { TFN__PART_CONV_1, TFN__PART_CONV_2 };
@@ -82,8 +80,8 @@ static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
     return x;
 }
 
-/* What a stack that reads frames begins with, (rows, C): positions of the source, or of an encoder
- * alone. The linear map is one like those of the layers, and may have LoRA. */
+/* Returns the positions (rows, C) of a stack that reads frames: an encoder, with or without a
+ * decoder. The linear map may have LoRA, as those of the layers. */
 static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
 {
     const tfn_model_desc *d = b->d;
@@ -96,8 +94,8 @@ static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
                              TFN_ACTIVATION_IDENTITY);
 }
 
-/* s*E[token], from the one table, from clusters of words, or what frames give; embeddings that are
- * narrower or wider than the stream go through a map (E, C). */
+/* Returns s*E[token], from the embedding, the clusters or the frames. Embeddings narrower or wider
+ * than the stream go through a map (E, C). */
 static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
 {
     const bool source = tfn__reads_source(b->d, at);
@@ -117,7 +115,7 @@ static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
                              tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
 }
 
-/* Relative positions add to the scores of all layers of a stack the same, from one table. */
+/* Returns what relative positions add to the scores, from one table for all layers of a stack. */
 static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -129,13 +127,13 @@ static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
                             !tfn__in_decoder(at));
 }
 
-/* x + P[position], P learned or the model's sinusoids. */
+/* Returns x + P[position], where P is learned or sinusoidal. */
 static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     int32_t positions = d->context;
     tfn_var table = b->table;
-    if (d->position >= TFN_POSITION_ROTARY) return x;       /* in the attention, or nowhere */
+    if (d->position >= TFN_POSITION_ROTARY) return x;       /* applied in attention, or none */
     if (tfn__reads_source(d, at)) positions = d->source_context;
     if (tfn__is_position(d, TFN_POSITION_LEARNED))
         table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions, tfn__stream(d),
@@ -143,7 +141,7 @@ static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
     return tfn_position(b->t, x, table);
 }
 
-/* x + S[segment]; only an encoder alone has segments. */
+/* Returns x + S[segment]. Only models that are an encoder without a decoder have segments. */
 static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const int32_t width = tfn__stream(b->d);
@@ -154,7 +152,7 @@ static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
     return tfn_add(b->t, x, s, 1, 1);
 }
 
-/* x_0 = Drop(N(s*E[token] + P[position] + S[segment])), s = sqrt(C) where it is wanted */
+/* Records x_0 = Drop(N(s*E[token] + P[position] + S[segment])), where s is 1 or sqrt(C). */
 static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -174,7 +172,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 
 /* -- stacks ----------------------------------------------------------------------------------- */
 
-/* y_l, l from 0 for the embedding, remembered by its node for those who mix layers. */
+/* Marks y_l, the output of a layer or (l = 0) the embedding, for sums of layers. */
 static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
 {
     const tfn_aggregate how = tfn__aggregate_of(b->d, at);
@@ -184,8 +182,8 @@ static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
     return y;
 }
 
-/* The weights (groups, outputs) with which `count` outputs are mixed; the first *skipped are
- * outside of a softmax's window. */
+/* Returns the weights (groups, outputs) that mix `count` outputs. The first *skipped outputs are
+ * outside the window of a softmax. */
 static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, int32_t *skipped)
 {
     const tfn_mix_rule *rule = &tfn__row(b->d, at)->mix;
@@ -203,7 +201,8 @@ static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, in
     return tfn_softmax(b->t, w);
 }
 
-/* sum of w_k y_k over the marked nodes from `first` on, but the first `skipped`; w none: all 1. */
+/* Returns the sum of w_k y_k over the marked nodes from `first` on, without the first `skipped`.
+ * Without w, each weight is 1. */
 static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_t count,
                                int32_t skipped)
 {
@@ -224,14 +223,14 @@ static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_
     return sum;
 }
 
-/* The input of what follows `at`, a layer or the embedding, from the outputs of all before it:
- * the marked nodes from `first` on. Its weights belong to the layer that reads it, its norm to the
- * layer of `at`; the last layer's reader is the stack itself. */
+/* Returns the input of what follows `at` (a layer, or the embedding), mixed from the marked nodes
+ * from `first` on. The weights belong to the layer that reads the mix, or to the stack after the
+ * last layer; the norm belongs to the layer of `at`. */
 static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, tfn_var x,
                               int32_t first)
 {
     const tfn_aggregate how = tfn__aggregate_of(b->d, at);
-    const int32_t count = at.layer + 2;                      /* with the embedding */
+    const int32_t count = at.layer + 2;                      /* and the embedding */
     int32_t skipped = 0;
     tfn_var w = tfn__none;
     if (how == TFN_AGGREGATE_NONE) return x;
@@ -244,7 +243,7 @@ static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, t
     return x;
 }
 
-/* One layer: its sub-layers, one after the other on the stream. */
+/* Records the sub-layers of a layer, one after another. */
 static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 {
     const tfn__subs subs = tfn__subs_of(b->d, at);
@@ -255,8 +254,8 @@ static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
     return flow->x;
 }
 
-/* After the last layer: Fixup's shift (and scale), the second stream, the final norm. A transparent
- * encoder has its final norm in tfn__memory_of. */
+/* Records the end of a stack after its last layer: Fixup's shift (and scale), the second stream,
+ * the final norm. A transparent encoder has its final norm in tfn__memory_of. */
 static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow *flow)
 {
     const tfn_model_desc *d = b->d;
@@ -275,9 +274,9 @@ static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow 
     return tfn__apply_norm(b, at, x, TFN__PART_FINAL_NORM);
 }
 
-/* A stack, from its ids to its output (B*T, C): embedding, layers, end. The tape is told the layer,
- * which errors name. With desc.recompute each layer is a segment whose values the backward computes
- * again, numbered from 1 through both stacks. */
+/* Records a stack, from its ids to its output (B*T, C). The tape gets the number of the layer for
+ * its errors. With desc.recompute each layer is a segment that the backward computes again;
+ * segments are numbered from 1 through both stacks. */
 SHARED tfn_var tfn__build_stack(tfn__builder *b, int stack)
 {
     const tfn_model_desc *d = b->d;
@@ -315,8 +314,8 @@ SHARED tfn_var tfn__build_stack(tfn__builder *b, int stack)
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
 }
 
-/* The table of a model: sinusoids (T, C) or rotations (T, D), then those of layers with a window;
- * of ALiBi what is added to scores (1, H*(2T - 1)). */
+/* Records the model's tables of positions: sinusoids (T, C) or rotations (T, D), then the rotations
+ * of layers with a window; for ALiBi, what is added to scores, (1, H*(2T - 1)). */
 SHARED void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -338,8 +337,8 @@ SHARED void tfn__build_table(tfn__builder *b)
 
 /* -- the end: logits and the loss ------------------------------------------------------------- */
 
-/* Classes of a sentence from its first position, as BERT has it: f(x W_p) W_c, (B, classes); or
- * numbers in the same way. */
+/* Returns the classes (B, classes) of a sentence, f(x W_p) W_c of its first position, as BERT does,
+ * or numbers in the same way. */
 static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -353,7 +352,7 @@ static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
                              TFN_ACTIVATION_IDENTITY);
 }
 
-/* Classes of each position, x W_c, (B*T, classes). */
+/* Returns the classes of each position, x W_c, (B*T, classes). */
 static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -362,8 +361,8 @@ static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
                              d->classes, TFN_ACTIVATION_IDENTITY);
 }
 
-/* Logits of head and tails, kept in the builder for the loss. To train, no more is wanted; else
- * they become logits of all words. */
+/* Records the logits of head and tails and keeps them in the builder for the loss. Training needs
+ * no more; otherwise one node combines them into logits of all words. */
 static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_node *xn = tfn__need(b->t, "words", x);
@@ -381,9 +380,9 @@ static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
                                          b->logits[0], b->logits[1], b->logits[2]));
 }
 
-/* x E^T with the embedding (Press & Wolf 2017), or x W with a matrix of its own: (B*T, V). Of
- * embeddings of another size than the stream's, x goes through a map (C, E) first. LoRA is of the
- * output alone, also where it is tied: words are looked up in the E that the base has. */
+/* Returns x E^T with the embedding (Press & Wolf 2017), or x W with an untied matrix: (B*T, V). If
+ * embeddings and stream differ in size, x goes through a map (C, E) first. LoRA changes only the
+ * output, even if it is tied: words are still looked up in the original E. */
 static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -408,9 +407,9 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     return tfn__add_lora(b, at, y, x, TFN__PART_OUTPUT, size, d->vocab);
 }
 
-/* Logits of the last stack's output x. BERT transforms x first, N(f(x W + b)), so that the stream
- * need not look like the embedding through which words are read. nGPT scales logits by a learned
- * vector of words times sqrt(C); a cap c makes c tanh(x/c) of them. */
+/* Records the logits of the last stack's output x. BERT first transforms x to N(f(x W + b)), so
+ * that the stream need not resemble the embedding. nGPT scales logits by a learned vector times
+ * sqrt(C). A cap c turns logits into c tanh(logit/c). */
 SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -438,8 +437,8 @@ SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* The user's loss, which must be a number for each row of the logits and may not have parameters,
- * since these are counted already. */
+/* Records the user's loss. It must give one number for each row of the logits, and must not have
+ * parameters, because all parameters are already placed. */
 static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
 {
     tfn_tape *t = b->t;
@@ -454,8 +453,8 @@ static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
     return tfn_mask_targets(t, loss, TFN_INT_TARGETS);
 }
 
-/* The loss of each row. The head of clusters says which tail, and each tail which word: the sum of
- * both is -log of the product of probabilities. */
+/* Returns the loss of each row. With clusters, the head predicts the tail and each tail the word;
+ * the sum of both losses is -log of the product of probabilities. */
 static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 {
     const tfn_model_desc *d = b->d;
@@ -476,8 +475,8 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 }
 #endif
 
-/* The whole model on one tape: *logits, and the loss per row, which a build without training has
- * not. What is kept stays readable after a run: logits of the tape that infers, and the loss. */
+/* Records the whole model: *logits, and the loss per row except in builds without training. The
+ * loss, and the logits of a tape for inference, stay readable after a run. */
 SHARED tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 {
     const bool two = tfn__is_pair(b->d);
@@ -512,7 +511,7 @@ static void tfn__tally_linear(tfn__tally *c, tfn__spot at, int part, bool functi
 {
     const tfn_model_desc *d = c->d;
     const bool lora = tfn__lora_group(d, at, part) >= 0;
-    const bool watched = tfn__wants_unit_variance(d);
+    const bool watched = tfn__needs_unit_variance(d);
     tfn__tally_of(c, 1 + tfn__biased(d, at, part), 1);
     if (tfn__reparameterizes(d, at)) tfn__tally_of(c, 3, 2);
     if (lora) tfn__tally_of(c, 2, 3);

@@ -3,7 +3,10 @@
 #include "../ground/ground.h"
 #include "builder.h"
 
-enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs: what is read, and targets */
+/* Records a whole model on a tape from the sub-layers of joins: embeddings, layers, the end of each
+ * stack, logits and the loss. Decoders use the parts to record a tape for each stack. */
+
+enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs */
 
 SHARED tfn_var tfn__build_stack(tfn__builder *b, int stack);
 SHARED void tfn__build_table(tfn__builder *b);

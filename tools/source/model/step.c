@@ -14,20 +14,18 @@
 #include "update.h"
 #include "model.h"
 
-/* Batches and the training step: binding, forward, backward, loss scaling, clipping, update. */
-
 TFN__SMALL
 
 /* -- batches ---------------------------------------------------------------------------------- */
 
-/* A batch is arrays of the caller's: tokens (B, T), targets (B, T) or (B), lengths (B), those of a
- * source, segments (B, T). Padding is on the right, beyond the lengths, and is not read: neither
- * checked nor computed. Ids index tables, so that each is checked, before a call changes anything;
- * an error of a batch (TFN_BAD_BATCH) concerns its call alone. Then the arrays are bound to the
- * slots of the run, and forgotten when the call returns. */
+/* A batch is arrays of the caller: tokens (B, T), targets (B, T) or (B), lengths (B), the same for
+ * a source, segments (B, T). Sentences are padded on the right. Padding is neither checked nor
+ * computed. All ids are checked before a call changes anything, because they index tables. An error
+ * of a batch (TFN_BAD_BATCH) affects only its call. The arrays are bound to the slots of the run
+ * and forgotten when the call returns. */
 
-/* Ids of sentences (batch, time), and of those with lengths what is no padding: all below `most`,
- * and none below 0 unless such are ignored. The error has the value of the first that is not. */
+/* Checks ids (batch, time), or only those within the lengths: each must be below `most`, and none
+ * may be below 0 unless `ignored`. The error reports the first bad value. */
 SHARED void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, int32_t batch,
                            int32_t time, const int32_t *lengths, int32_t most, bool ignored)
 {
@@ -42,7 +40,7 @@ SHARED void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, i
     }
 }
 
-/* Positions of the longest sentence, and lengths within them. */
+/* Checks that `time` is from 1 to `most`, and that no length exceeds it. */
 SHARED void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_t most,
                             const int32_t *lengths, int32_t batch)
 {
@@ -54,23 +52,23 @@ SHARED void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_
                       lengths[b], time);
 }
 
-/* Positions of the encoder, of so many tokens or frames: two convolutions of kernel 3 and stride 2
- * make n positions of 4 n + 3 frames. */
+/* Returns the positions an encoder makes of `time` tokens or frames. Two convolutions of kernel 3
+ * and stride 2 make n positions of 4 n + 3 frames. */
 SHARED int32_t tfn__positions(const tfn_model_desc *d, int32_t time)
 {
     if (!tfn__convolves(d)) return time;
     return (time - 3) / 4;
 }
 
-/* And those of the stack that reads targets, or of an encoder alone. */
+/* Returns the positions of the stack that has the targets, which may read frames. */
 static int32_t tfn__target_positions(const tfn_model_desc *d, int32_t time)
 {
     if (tfn__frames_alone(d)) return tfn__positions(d, time);
     return time;
 }
 
-/* Frames (batch, time, bands) are numbers, any of which is legal; `context` positions are the most
- * that may come of them. */
+/* Checks frames (batch, time, bands). Any number is legal; at most `context` positions may result.
+ */
 static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const float *frames,
                               int32_t time, int32_t context, const int32_t *lengths, int32_t batch)
 {
@@ -82,7 +80,7 @@ static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const float
     tfn__check_time(e, "there are %d frames, the limit is %d", time, context, lengths, batch);
 }
 
-/* What the encoder of an encoder-decoder reads. */
+/* Checks the input of the encoder of an encoder-decoder. */
 SHARED void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     if (d->bands) {
@@ -99,7 +97,7 @@ SHARED void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_b
                    x->source_time, x->source_lengths, d->vocab, false);
 }
 
-/* Rows that a batch has: of the target, or of the source where those are more. */
+/* Returns the rows of a batch: of the target, or of the source if that has more. */
 static int64_t tfn__batch_rows(const tfn_model_desc *d, const tfn_batch *x)
 {
     const int64_t target = (int64_t)x->batch * tfn__target_positions(d, x->time);
@@ -109,7 +107,7 @@ static int64_t tfn__batch_rows(const tfn_model_desc *d, const tfn_batch *x)
     return tfn__larger_of(source, target);
 }
 
-/* Within what the tapes were planned for. */
+/* Checks that a batch fits the sizes the tapes were planned for. */
 static void tfn__check_sizes_of(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     const int64_t rows = tfn__batch_rows(d, x);
@@ -119,7 +117,7 @@ static void tfn__check_sizes_of(tfn_error *e, const tfn_model_desc *d, const tfn
         tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
 }
 
-/* What the stack reads that gives the logits: tokens, or an encoder alone frames. */
+/* Checks the input of the stack that gives the logits: tokens, or frames of an encoder. */
 static void tfn__check_input(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     if (tfn__frames_alone(d)) {
@@ -133,8 +131,8 @@ static void tfn__check_input(tfn_error *e, const tfn_model_desc *d, const tfn_ba
                    x->lengths, d->vocab, false);
 }
 
-/* Targets below 0 are ignored. Heads of sentences have one target a sentence, (batch), the others
- * one a position. Numbers may be any. */
+/* Checks targets; a target below 0 is ignored. Heads of sentences have one target a sentence,
+ * (batch), others one a position. Any number is legal. */
 static void tfn__check_targets(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     const char *text = "a target is %d, there are %d classes";
@@ -152,8 +150,8 @@ static void tfn__check_targets(tfn_error *e, const tfn_model_desc *d, const tfn_
     }
 }
 
-/* A batch that does not fit is refused before anything is touched; the model goes on. Sizes come
- * first: ids are read only as far as they are known to be there. */
+/* Checks a batch before anything changes, so that the model stays usable after an error. Sizes are
+ * checked first, because they say how many ids may be read. */
 static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
                              bool targets)
 {
@@ -174,8 +172,8 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     return e->status == TFN_OK;
 }
 
-/* Lengths in positions: a copy where there is room for one, as in a model of convolutions and in a
- * decoder; elsewhere the caller's are that already. */
+/* Returns lengths in positions. Models of convolutions and decoders have room for a converted copy;
+ * in others the caller's lengths already count positions. */
 static const int32_t *tfn__lengths_in_positions(const tfn_model_desc *d, const int32_t *lengths,
                                                 int32_t batch, int32_t *to)
 {
@@ -184,8 +182,8 @@ static const int32_t *tfn__lengths_in_positions(const tfn_model_desc *d, const i
     return to;
 }
 
-/* The caller's arrays become the inputs of a run, each at the slot that the builder's nodes read;
- * `lengths` is room for a copy of those of frames, or NULL. */
+/* Binds the caller's arrays to the slots that the builder's nodes read. `lengths` is room for
+ * lengths of frames in positions, or NULL. */
 SHARED void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, int32_t *lengths)
 {
     const int32_t *of_frames = x->source_lengths;
@@ -210,7 +208,7 @@ SHARED void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->ints[slot] = tfn__lengths_in_positions(d, of_frames, x->batch, lengths);
 }
 
-/* Nothing that a call was given is kept when it returns: the caller may free its arrays. */
+/* Forgets the caller's arrays, which may be freed after the call. */
 SHARED void tfn__unbind(tfn_run *r)
 {
     for (int i = 0; i < TFN_SLOTS; i++) {
@@ -219,8 +217,8 @@ SHARED void tfn__unbind(tfn_run *r)
     }
 }
 
-/* A word as cluster k has it, -1 if it is of another. The head, cluster 0, has targets for those as
- * well: behind its own words one for each of the other clusters. */
+/* Returns the number of a word in cluster k, or -1 if it belongs to another. As targets, the head
+ * (cluster 0) also has one number for each other cluster, after its own words. */
 static int32_t tfn__part_word(const tfn_model_desc *d, int32_t k, int32_t word, bool target)
 {
     const int32_t low = tfn__cluster_at(d, k);
@@ -231,7 +229,8 @@ static int32_t tfn__part_word(const tfn_model_desc *d, int32_t k, int32_t word, 
     return high + 1;
 }
 
-/* n words as each cluster has them, into `to` (clusters, n); NULL where there are none. */
+/* Writes n words as numbers of each cluster into `to` (clusters, n). Without ids the slots are
+ * NULL. */
 SHARED void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, const int32_t *ids,
                             int64_t n, bool targets)
 {
@@ -245,9 +244,9 @@ SHARED void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, co
     }
 }
 
-/* Half precision computes with a rounded copy of the parameters. Whoever computes has a copy of its
- * own, the model and each decoder, and makes it anew when a call begins: nobody who changes
- * weights, the user with a pointer to them included, has to tell. */
+/* Half precision computes with a rounded copy of the parameters. The model and each decoder have a
+ * copy of their own and renew it when a call begins, so that weights may change in between, even
+ * through a pointer of the user. */
 SHARED void tfn__refresh_copy(const tfn_model *m, float *copy)
 {
     if (!tfn__is_half(&m->desc)) return;
@@ -256,7 +255,7 @@ SHARED void tfn__refresh_copy(const tfn_model *m, float *copy)
 }
 SHARED void tfn__refresh(tfn_model *m) { tfn__refresh_copy(m, m->run.params); }
 
-/* Tokens and targets by cluster, three pieces of each. */
+/* Binds tokens and targets by cluster, three arrays each. */
 static void tfn__bind_words(tfn_model *m, const tfn_batch *x, bool targets)
 {
     const int64_t n = (int64_t)x->batch * x->time;
@@ -266,8 +265,8 @@ static void tfn__bind_words(tfn_model *m, const tfn_batch *x, bool targets)
     tfn__part_words(&m->run, &m->desc, m->words + 3*n, ids, n, true);
 }
 
-/* What every call on a model with a batch begins with: an error, or all is bound. An error of the
- * batch before is forgotten, one of the model itself stays. */
+/* Begins every call on a model with a batch: returns an error, or binds everything. An earlier
+ * batch's error is cleared; an error of the model itself stays. */
 SHARED tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
 {
     if (!m) return TFN_NULL;
@@ -285,14 +284,14 @@ SHARED tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     return TFN_OK;
 }
 
-/* A run that gives logits alone: the loss node does nothing. */
+/* Makes a run compute only logits: the loss node does nothing. */
 SHARED void tfn__without_targets(tfn_run *r)
 {
     r->ints[TFN_INT_TARGETS] = NULL;
     r->inputs[TFN__NUMBERS] = NULL;
 }
 
-/* What targets a batch has does not matter, and need not be right. */
+/* Ignores the targets of the batch, which need not be valid. */
 TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status;
@@ -306,26 +305,26 @@ TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
 
 /* -- one step --------------------------------------------------------------------------------- */
 
-/* A step of training is gradients and an update, in `micro_batches` calls of tfn_model_step or by
- * the public parts:
+/* One step of training is `micro_batches` gradients and an update, by calls of tfn_model_step or of
+ * its public parts:
  *
  *     before the first     copy the running statistics; a new model profiles itself
  *     tfn__gradient_of     forward, sum of the loss, backward into the gradients (store or add)
- *     tfn__finish_update   norm of the gradient; update, loss scale, or all as it was before
+ *     tfn__finish_update   norm of the gradient; update and loss scale, or undo
  *
- * The loss is a sum over targets, 1/targets is applied once, in the update: so a step of several
- * batches weighs each target alike, however many there are in each. m->micro counts gradients since
- * the last update, m->sums is what they sum to. */
+ * The loss is a sum over targets. The update divides by their number once, so every target counts
+ * the same, however the batches of a step share them. m->micro counts gradients since the last
+ * update, and m->sums adds up their sums. */
 
-/* An update is made whole or not at all. Before its end it changes the running statistics, with
- * each micro-batch, and by a profile, if it is the first one, parameters and buffers: so they are
- * copied first. */
+/* Copies what changes before an update is complete. Each micro-batch changes the running
+ * statistics; a profile at the first update also changes parameters. An update is made whole or not
+ * at all. */
 SHARED void tfn__begin_update(tfn_model *m)
 {
     tfn__copy_floats(m->before, m->run.buffers, m->buffer_floats);
 }
 
-/* Where a profile keeps the parameters that it changes: see tfn__copy_in_moments. */
+/* The place for the parameters that a profile changes. See tfn__copy_in_moments. */
 SHARED float *tfn__params_before(const tfn_model *m)
 {
     if (tfn__copy_in_moments(m)) return m->moments;
@@ -333,7 +332,7 @@ SHARED float *tfn__params_before(const tfn_model *m)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Targets are a row for each position, or one for each sentence. */
+/* Targets have a row for each position, or one for each sentence. */
 static tfn_rows tfn__target_rows(const tfn_model *m)
 {
     if (tfn__by_sentences(&m->desc)) return TFN_ROWS_BATCH;
@@ -345,7 +344,7 @@ static ptrdiff_t tfn__targets_each(const tfn_model *m)
     return m->run.target;
 }
 
-/* Targets of a row that count: a class that is not below 0, or the numbers that are no NaN. */
+/* Counts the targets of a row: a class not below 0, or numbers that are not NaN. */
 static int64_t tfn__targets_of_row(const tfn_model *m, ptrdiff_t row)
 {
     const float *numbers = m->run.inputs[TFN__NUMBERS];
@@ -356,7 +355,7 @@ static int64_t tfn__targets_of_row(const tfn_model *m, ptrdiff_t row)
     return count;
 }
 
-/* How many targets count: none of the padding, and none below 0. */
+/* Counts the targets of a batch, without padding and ignored ones. */
 static int64_t tfn__count_targets(const tfn_model *m)
 {
     const ptrdiff_t time = tfn__targets_each(m);
@@ -368,8 +367,8 @@ static int64_t tfn__count_targets(const tfn_model *m)
     return count;
 }
 
-/* The flat sum of the values (rows) whose targets count, side by side: those that are ignored must
- * not move a term to another lane. */
+/* Returns the flat sum of the values (rows) that have counted targets. Ignored values are skipped,
+ * not added as zeros, so that no term moves to another lane. */
 static double tfn__sum_targets(const tfn_model *m, const float *values)
 {
     const ptrdiff_t time = tfn__targets_each(m);
@@ -383,8 +382,8 @@ static double tfn__sum_targets(const tfn_model *m, const float *values)
     return (double)tfn__flat_total(&sum);
 }
 
-/* The loss of each row, with smoothing and without (nll), summed. The loss node saves the latter as
- * the third array of its rows; a sum over clusters of words is never smoothed. */
+/* Returns the sums of the loss, with smoothing and without (nll). The loss node saves nll as the
+ * third array of its rows. A sum over clusters of words is never smoothed. */
 SHARED tfn_sums tfn__sums_of(const tfn_model *m, const tfn_tape *t, tfn_var loss)
 {
     const tfn_node *n = t->nodes + loss.id;
@@ -397,7 +396,7 @@ SHARED tfn_sums tfn__sums_of(const tfn_model *m, const tfn_tape *t, tfn_var loss
     return s;
 }
 
-/* In the order of the calls: sums are doubles, but their order shows in the last bits. */
+/* Adds sums in the order of the calls: they are doubles, but order still shows in the last bits. */
 SHARED void tfn__add_sums(tfn_sums *to, const tfn_sums *s)
 {
     to->loss += s->loss;
@@ -405,10 +404,10 @@ SHARED void tfn__add_sums(tfn_sums *to, const tfn_sums *s)
     to->targets += s->targets;
 }
 
-/* Neither infinite nor NaN: for these x - x is NaN. */
+/* True if x is neither infinite nor NaN: for these x - x is NaN. */
 SHARED bool tfn__finite(double x) { return x - x >= 0; }
 
-/* Sums over targets become means. */
+/* Turns sums over targets into means. */
 SHARED void tfn__report(tfn_report *r, const tfn_sums *sums, int64_t step)
 {
     double scale = 0;
@@ -421,8 +420,8 @@ SHARED void tfn__report(tfn_report *r, const tfn_sums *sums, int64_t step)
     r->culprit = -1;
 }
 
-/* The loss of a batch on the tape `infer`: no dropout, statistics of batches as training left
- * them. */
+/* Returns the loss of a batch without dropout. Norms over the batch use their running statistics.
+ */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     tfn_sums sums;
@@ -439,7 +438,7 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
     return status;
 }
 
-/* The parameter whose gradient is not finite, or -1. */
+/* Returns the first parameter whose gradient is not finite, or -1. */
 static int32_t tfn__bad_gradient(const tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -451,8 +450,8 @@ static int32_t tfn__bad_gradient(const tfn_model *m)
     return -1;
 }
 
-/* The length of the gradient of the mean loss; what is stored is that of the sum, times the loss
- * scale. */
+/* Returns the norm of the gradient of the mean loss. The stored gradient is the gradient of the
+ * sum, times the loss scale. */
 static float tfn__grad_norm(const tfn_model *m, int64_t targets, int32_t *culprit)
 {
     const float *g = m->run.grads;
@@ -463,7 +462,7 @@ static float tfn__grad_norm(const tfn_model *m, int64_t targets, int32_t *culpri
     return (float)sum;
 }
 
-/* The running statistic that lies here in the buffers is frozen. */
+/* True if the running statistic at this place of the buffers is frozen. */
 static bool tfn__statistic_stays(const tfn_model *m, int64_t at)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -473,8 +472,9 @@ static bool tfn__statistic_stays(const tfn_model *m, int64_t at)
     return false;
 }
 
-/* Running statistics become what the last forward found, unless they are frozen. The node saves (4,
- * C): the next ones are the last two; its second forward has saved them elsewhere. */
+/* Sets running statistics to the values of the last forward, unless they are frozen. The node saves
+ * (4, C), of which the last two rows are the new values; a recomputed node has saved them
+ * elsewhere. */
 SHARED void tfn__keep_statistics(tfn_model *m)
 {
     if (!TFN__ALL) return;
@@ -492,7 +492,7 @@ SHARED void tfn__keep_statistics(tfn_model *m)
     }
 }
 
-/* The weights have seen one more update; 2^24 + 1 is no float, so that the count stops there. */
+/* Counts one more update of the weights, up to 2^24, because 2^24 + 1 is not a float. */
 static void tfn__count_update(tfn_model *m)
 {
     if (!TFN__ALL) return;
@@ -500,10 +500,10 @@ static void tfn__count_update(tfn_model *m)
         if (m->weights[i].kind == TFN__UPDATES) *tfn__weight_data(m, m->weights + i) += 1;
 }
 
-/* The dynamic loss scale (Micikevicius 2018, section 3.2; window and minimum of Liu 2020): half of
- * it after an update that was skipped, twice after 256 that were not. Gradients are stored times
- * the scale, so that small ones are no zeros in half precision. Below the minimum training has
- * failed: the step says so, and goes on at the minimum. */
+/* Dynamic loss scale (Micikevicius 2018, section 3.2; window and minimum of Liu 2020): halved after
+ * a skipped update, doubled after 256 updates without a skip. Gradients are stored times the scale,
+ * so that small ones do not become zeros in half precision. Below the minimum training has failed:
+ * the step returns TFN_NOT_FINITE, and the scale stays at the minimum. */
 static tfn_status tfn__rescale(tfn_model *m, bool skipped)
 {
     const float least = (float)0.03125;
@@ -529,29 +529,29 @@ SHARED bool tfn__all_finite(const float *p, int64_t floats)
     return true;
 }
 
-/* The profile stands: the moments are 0 again. */
+/* Accepts the profile: the moments become 0 again. */
 SHARED void tfn__close_profile(tfn_model *m)
 {
-    if (m->profile_open && tfn__wants_profile(m) && tfn__copy_in_moments(m))
+    if (m->profile_open && tfn__needs_profile(m) && tfn__copy_in_moments(m))
         tfn__clear(m->moments, m->param_floats);
     m->profile_open = false;
 }
 
-/* All is as before the update began: statistics, and where its profile had changed them, the
- * parameters. Gradients are not restored, the next update stores new ones. */
+/* Restores the state before the update: statistics, and the parameters if its profile changed them.
+ * Gradients are not restored because the next update stores new ones. */
 SHARED void tfn__undo_update(tfn_model *m)
 {
     tfn__copy_floats(m->run.buffers, m->before, m->buffer_floats);
     if (m->profile_open) {
         m->profiled = false;
-        if (tfn__wants_profile(m))
+        if (tfn__needs_profile(m))
             tfn__copy_floats(m->params, tfn__params_before(m), m->param_floats);
     }
     tfn__close_profile(m);
     tfn__refresh(m);
 }
 
-/* A running statistic that is not finite, or -1. */
+/* Returns the first running statistic that is not finite, or -1. */
 static int32_t tfn__bad_statistic(const tfn_model *m)
 {
     if (!TFN__ALL) return -1;
@@ -563,8 +563,8 @@ static int32_t tfn__bad_statistic(const tfn_model *m)
     return -1;
 }
 
-/* All that the update is made of is finite, and there is something to learn. A model that wants a
- * profile and still has none has seen it refused. */
+/* True if everything an update uses is finite and there are targets. A model that needs a profile
+ * and has none by now failed to make it. */
 static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_report *report)
 {
     if (!tfn__finite(sums->loss)) return false;
@@ -572,17 +572,17 @@ static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_repo
     if (!tfn__finite((double)report->grad_norm)) return false;
     report->culprit = tfn__bad_statistic(m);
     if (report->culprit >= 0) return false;
-    if (!m->profiled && !m->step && tfn__wants_profile(m)) return false;
+    if (!m->profiled && !m->step && tfn__needs_profile(m)) return false;
     return sums->targets > 0;
 }
 
-/* The averages a of the weights w after an update: a = d a + (1 - d) w, with t updates before this
- * one, d = min(ema, (1 + t)/(10 + t)) (Kingma & Ba 2015, section 7.2; the warm-up of d is that of
- * TensorFlow's tf.train.ExponentialMovingAverage). The first one is w itself. So a run that is
- * short beside 1/(1 - ema) averages about its last tenth, where a correction of the bias would
- * have it average all, the start too. Where a rule keeps weights at length 1, it keeps a so. What
- * is frozen has no average. State behind the parameters, running statistics and sigmaReparam's u
- * and v, is not averaged: it is that of the latest weights, near which the averages are. */
+/* Updates the averages a of the weights w: a = d a + (1 - d) w with d = min(ema, (1 + t)/(10 + t))
+ * after t earlier updates (Kingma & Ba 2015, section 7.2; warm-up of d as in TensorFlow's
+ * tf.train.ExponentialMovingAverage). The first average is w. A run that is short beside 1/(1 -
+ * ema) thus averages about its last tenth; a bias correction would average all of it, including the
+ * start. If a rule keeps weights at length 1, averages are kept there, too. Frozen weights have no
+ * average. Running statistics and sigmaReparam's u and v are not averaged. They belong to the
+ * latest weights, which the averages are close to. */
 static void tfn__average(tfn_model *m)
 {
     const float warm = (float)((double)(1 + m->step) / (double)(10 + m->step));
@@ -601,8 +601,8 @@ static void tfn__average(tfn_model *m)
     }
 }
 
-/* Clip, update, and put the weights where their rules want them. The gradient of the mean loss is
- * the stored one over the targets and the loss scale; clipping makes it no longer than `clip`. */
+/* Clips, updates, and renormalizes weights if their rules say so. The gradient of the mean loss is
+ * the stored one divided by the targets and the loss scale. Clipping limits its norm to `clip`. */
 static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_report *report)
 {
     const float scale = (float)(1.0 / (double)sums->targets) / m->loss_scale;
@@ -620,8 +620,8 @@ static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_repo
     m->step++;
 }
 
-/* All gradients are in: the update, or what was before it. One without any gradient of ours, from
- * a vector that the user has filled, begins here. */
+/* Ends an update after all gradients are in: updates, or restores the state before. If the user
+ * filled the vector without any call for a gradient, the update also begins here. */
 SHARED tfn_status tfn__finish_update(tfn_model *m, const tfn_sums *sums, float rate,
                                      tfn_report *report)
 {
@@ -641,7 +641,8 @@ SHARED tfn_status tfn__finish_update(tfn_model *m, const tfn_sums *sums, float r
     return status;
 }
 
-/* The key of a forward's dropout: seed, step, shard. A resumed run draws the same masks. */
+/* Returns the key of a forward's dropout from seed, step and shard. A resumed run draws the same
+ * masks. */
 SHARED tfn_key tfn__step_key(const tfn_model *m, int32_t shard)
 {
     tfn_key key = tfn_key_fold(tfn_key_make(m->desc.seed), 2);
