@@ -958,6 +958,25 @@ TEST(kernels_cross_entropy_smoothing)   /* where the weights of the classes end 
     }
 }
 
+/* One class has all of the target: no loss, and no gradient, however much is smoothed. */
+TEST(kernels_cross_entropy_one_class)
+{
+    for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        for (int kind = 0; k && kind < TFN_SMOOTHING_COUNT; kind++) {
+            const float x = 3;
+            const int32_t target = 0;
+            float loss = 7, nll = 7, stats[2], dx = 7;
+            CASE("%s, kind %d", k->name, kind);
+            k->cross_entropy_forward(&loss, &nll, stats, &x, &target, 1, 1, 0.67f, kind);
+            k->cross_entropy_backward(&dx, NULL, stats, &x, &target, 1, 1, 0.67f, kind, false);
+            CHECK_CLOSE((double)loss, 0, 1e-7);
+            CHECK_CLOSE((double)nll, 0, 1e-7);
+            CHECK_CLOSE((double)dx, 0, 1e-7);
+        }
+    }
+}
+
 /* -- optimizers -------------------------------------------------------------------------------- */
 
 enum { KERNELS_P = 37, KERNELS_STEPS = 20 };
@@ -1302,6 +1321,7 @@ int main(void)
     RUN(kernels_scale_columns);
     RUN(kernels_cross_entropy);
     RUN(kernels_cross_entropy_smoothing);
+    RUN(kernels_cross_entropy_one_class);
     RUN(kernels_optimizers);
     RUN(kernels_lion_rests);
     RUN(kernels_tails_optimizers);

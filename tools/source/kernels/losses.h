@@ -10,11 +10,14 @@
  * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
 static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t n, double *each, double *rest)
 {
-    if (kind) {
-        *each = e / (double)tfn__max(n - 1, 1);
+    if (n < 2) {                        /* the true class is the only one, and has all */
+        *each = 0;
+        *rest = 1;
+    } else if (kind) {
+        *each = e / (double)(n - 1);
         *rest = 1 - e - *each;
     } else {
-        *each = e / (double)tfn__max(n, 1);
+        *each = e / (double)n;
         *rest = 1 - e;
     }
 }
