@@ -146,7 +146,8 @@
  * 3. Exact memory. A function says how many bytes a configuration needs. With that block it works;
  *    with one byte less it returns an error. No allocation after init, nothing to free.
  * 4. Never kills you. No abort, exit, print or global state. A wrong argument gives an error with
- *    a message, and a failed call changes nothing.
+ *    a message, and a failed call changes nothing. Leave floating-point traps off, as C does
+ *    (feenableexcept turns them on): a training that diverges overflows before it is skipped.
  * 5. Fast as compiled. No flags, no library: plain `cc -O2` runs close to the processor's limit.
  *
  *
@@ -450,8 +451,9 @@
  * MIPS, other WebAssembly, plain C compiled without -mfma) the results are as good, but
  * their bits are others: a second set, the same on all of these. TFNORM_EXACT makes these
  * compute a fused multiply-add in software, slowly, to get the canonical ones.
- * Excluded: -ffast-math and -Ofast, clang's -ffp-contract=fast, x87 arithmetic, and a processor set
- * to flush denormals to zero. tfn_bits(isa) tries all of these with a few numbers and returns
+ * Excluded: -ffast-math and -Ofast, clang's -ffp-contract=fast, x87 arithmetic, a processor set to
+ * flush denormals to zero, and every rounding mode except to nearest (fesetround). tfn_bits(isa)
+ * tries all of these with a few numbers, in the mode that is set when it is called, and returns
  * "canonical" or "differ: reason". tfn_selfcheck trains a small model for 20 steps: its hash equals
  * TFN_BITS_HASH wherever the bits are canonical, and TFN_BITS_HASH_NO_FMA wherever the answer is
  * "differ: no FMA", given only if nothing else is amiss. One large batch and the same one in
@@ -5019,11 +5021,14 @@ static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1
  * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
 static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t n, double *each, double *rest)
 {
-    if (kind) {
-        *each = e / (double)tfn__max(n - 1, 1);
+    if (n < 2) {                        /* the true class is the only one, and has all */
+        *each = 0;
+        *rest = 1;
+    } else if (kind) {
+        *each = e / (double)(n - 1);
         *rest = 1 - e - *each;
     } else {
-        *each = e / (double)tfn__max(n, 1);
+        *each = e / (double)n;
         *rest = 1 - e;
     }
 }
@@ -10362,6 +10367,19 @@ static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d,
     return y;
 }
 
+/* True if sums are not rounded to the nearest float. From `one`, e = 2^-24 is half of the way to the
+ * next float: 1 + 3/2 e is nearest to that one, but 1 downward and toward 0; 1 + e/2 is nearest to
+ * 1, but the next one upward. The kernels and the code around them may round in different units of
+ * one processor, so both are tried. */
+static bool tfn__rounds_elsewhere(const tfn_kernels *kernels, float one, float e)
+{
+    volatile float much = one + 3 * (e / 2);
+    volatile float little = one + e / 2;
+    if (!(much > one) || little != one) return true;
+    if (tfn__try_sum(kernels, 1, one, 3, e / 2) != one + 2*e) return true;
+    return tfn__try_sum(kernels, 1, one, 1, e / 2) != one;
+}
+
 /* What a compiler's flags or the processor's mode can break, tried with numbers that the compiler
  * cannot see: e = 2^-24 is half the distance from 1 to the next float. */
 TFNORM_API const char *tfn_bits(tfn_isa isa)
@@ -10375,10 +10393,12 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     volatile float sum = big + 1;
     volatile float root = 1 + h;                 /* root^2 = square + e; each read is new, or */
     volatile float square = 1 + 2*h;             /* a compiler that contracts would share */
-    float next = 1 + 2*e;                        /* products */
+    volatile float one = 1;                      /* products */
+    const float next = 1 + 2*e;
 
     if (!k) return "differ: the instruction set is not available";
     if (sizeof next != 4) return "differ: double";
+    if (tfn__rounds_elsewhere(k, one, e)) return "differ: the rounding mode is not to nearest";
 
     /* root^2 - square is e if the product is exact, 0 if it is rounded first */
     if (k->fma && tfn__try_fma(k, root, root, -square) != e)

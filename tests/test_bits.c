@@ -3,6 +3,7 @@
  * "differ: no FMA" TFN_BITS_HASH_NO_FMA; it says nothing else. builds.sh and platforms.sh build it
  * in many other ways; with BITS_EXCLUDED in one that the promise excludes, and there tfn_bits must
  * say of plain C why. */
+#include <fenv.h>
 #include "lib.h"
 #include "check.h"
 
@@ -30,6 +31,43 @@ TEST(bits_selfcheck)
 #endif
 }
 
+/* In any rounding mode except to nearest tfn_bits says so, for every instruction set, and is
+ * canonical again afterwards. The calls go through a volatile pointer, so that none of them moves
+ * across fesetround. */
+TEST(bits_rounding_modes)
+{
+    static const int modes[] = {
+#ifdef FE_UPWARD
+        FE_UPWARD,
+#endif
+#ifdef FE_DOWNWARD
+        FE_DOWNWARD,
+#endif
+#ifdef FE_TOWARDZERO
+        FE_TOWARDZERO,
+#endif
+        -1
+    };
+    const char *(*volatile ask)(tfn_isa isa) = tfn_bits;
+    int found = 0;
+    for (int isa = TFN_ISA_BEST; isa < TFN_ISA_COUNT; isa++) {
+        const char *before = ask((tfn_isa)isa);
+        if (!tfn_kernels_for((tfn_isa)isa) || sizeof(float) != 4) continue;
+        for (int i = 0; modes[i] >= 0; i++) {
+            const char *said;
+            const int begin = fegetround();
+            if (fesetround(modes[i])) continue;
+            said = ask((tfn_isa)isa);
+            fesetround(begin);
+            found++;
+            if (strcmp(said, "differ: the rounding mode is not to nearest"))
+                FAIL("isa %d, mode %d: %s", isa, modes[i], said);
+        }
+        if (strcmp(before, ask((tfn_isa)isa))) FAIL("isa %d: %s afterwards", isa, ask((tfn_isa)isa));
+    }
+    if (!found) SKIP("this platform has no other rounding mode");
+}
+
 int main(void)
 {
     for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
@@ -43,5 +81,6 @@ int main(void)
             check_run(name, bits_selfcheck);
         }
     }
+    RUN(bits_rounding_modes);
     return DONE();
 }

@@ -58,7 +58,8 @@
  * 3. Exact memory. A function says how many bytes a configuration needs. With that block it works;
  *    with one byte less it returns an error. No allocation after init, nothing to free.
  * 4. Never kills you. No abort, exit, print or global state. A wrong argument gives an error with
- *    a message, and a failed call changes nothing.
+ *    a message, and a failed call changes nothing. Leave floating-point traps off, as C does
+ *    (feenableexcept turns them on): a training that diverges overflows before it is skipped.
  * 5. Fast as compiled. No flags, no library: plain `cc -O2` runs close to the processor's limit.
  *
  *
@@ -362,8 +363,9 @@
  * MIPS, other WebAssembly, plain C compiled without -mfma) the results are as good, but
  * their bits are others: a second set, the same on all of these. TFNORM_EXACT makes these
  * compute a fused multiply-add in software, slowly, to get the canonical ones.
- * Excluded: -ffast-math and -Ofast, clang's -ffp-contract=fast, x87 arithmetic, and a processor set
- * to flush denormals to zero. tfn_bits(isa) tries all of these with a few numbers and returns
+ * Excluded: -ffast-math and -Ofast, clang's -ffp-contract=fast, x87 arithmetic, a processor set to
+ * flush denormals to zero, and every rounding mode except to nearest (fesetround). tfn_bits(isa)
+ * tries all of these with a few numbers, in the mode that is set when it is called, and returns
  * "canonical" or "differ: reason". tfn_selfcheck trains a small model for 20 steps: its hash equals
  * TFN_BITS_HASH wherever the bits are canonical, and TFN_BITS_HASH_NO_FMA wherever the answer is
  * "differ: no FMA", given only if nothing else is amiss. One large batch and the same one in

@@ -79,6 +79,19 @@ static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d,
     return y;
 }
 
+/* True if sums are not rounded to the nearest float. From `one`, e = 2^-24 is half of the way to the
+ * next float: 1 + 3/2 e is nearest to that one, but 1 downward and toward 0; 1 + e/2 is nearest to
+ * 1, but the next one upward. The kernels and the code around them may round in different units of
+ * one processor, so both are tried. */
+static bool tfn__rounds_elsewhere(const tfn_kernels *kernels, float one, float e)
+{
+    volatile float much = one + 3 * (e / 2);
+    volatile float little = one + e / 2;
+    if (!(much > one) || little != one) return true;
+    if (tfn__try_sum(kernels, 1, one, 3, e / 2) != one + 2*e) return true;
+    return tfn__try_sum(kernels, 1, one, 1, e / 2) != one;
+}
+
 /* What a compiler's flags or the processor's mode can break, tried with numbers that the compiler
  * cannot see: e = 2^-24 is half the distance from 1 to the next float. */
 TFNORM_API const char *tfn_bits(tfn_isa isa)
@@ -92,10 +105,12 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     volatile float sum = big + 1;
     volatile float root = 1 + h;                 /* root^2 = square + e; each read is new, or */
     volatile float square = 1 + 2*h;             /* a compiler that contracts would share */
-    float next = 1 + 2*e;                        /* products */
+    volatile float one = 1;                      /* products */
+    const float next = 1 + 2*e;
 
     if (!k) return "differ: the instruction set is not available";
     if (sizeof next != 4) return "differ: double";
+    if (tfn__rounds_elsewhere(k, one, e)) return "differ: the rounding mode is not to nearest";
 
     /* root^2 - square is e if the product is exact, 0 if it is rounded first */
     if (k->fma && tfn__try_fma(k, root, root, -square) != e)
