@@ -9160,7 +9160,7 @@ static bool tfn__has_avx_vnni(void)
 /* >> integer */
 #if defined TFN__QUANT_BODY
 /* As in simd, but over vectors of 32-bit integers, and floats as wide. A new instruction set gives
- * these macros, a line in integer_sets, and one in tfn__quant_of; tests/test_quant.c then
+ * these macros, a line in integer_sets, and one in tfn__quant_of; tests/kernels/test_quant.c then
  * compares it with plain loops, to the bit.
  *
  *   QN(name), QW      this instance's name of a function, and lanes
@@ -35429,7 +35429,7 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 /* A new family is a row here with its keys and tensors above; what of its forward no option has is
  * an option first. Its forward is written once more, from the paper or the published code, in
  * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
- * folder of tests/golden/hub, which tests/test_import.c reads. */
+ * folder of tests/golden/hub, which tests/hub/test_import.c reads. */
 enum { TFN__GPT2, TFN__LLAMA, TFN__MISTRAL, TFN__QWEN2, TFN__QWEN3, TFN__OLMO2, TFN__GEMMA,
        TFN__GEMMA2, TFN__GEMMA3, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__BERT, TFN__DISTILBERT,
        TFN__BLOOM, TFN__MARIAN, TFN__T5, TFN__FAMILIES };
@@ -37842,7 +37842,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *    below, and has its case in tfn__apply_norm_of (builder), which makes its parameters.
  * 3. Tests run every recipe by themselves: gradients, bits, memory, decoding, folding. Golden
  *    values come from tests/golden/make_variants.py, written from the paper. Its BibTeX stands in
- *    tools/papers.h; tests/test_references.c fails until every row has one that agrees with it.
+ *    tools/papers.h; tests/tools/test_references.c fails until every row has one that agrees with it.
  * Without touching this file: examples/04_own_topology.c.
  *
  *

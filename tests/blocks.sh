@@ -1,9 +1,9 @@
-# Bits do not depend on how products are cut: test_dense.c, which knows the definition alone, with
+# Bits do not depend on how products are cut: kernels/test_dense.c, which knows the definition alone, with
 # other blocks than the header's.
 . ./check.sh
 mkdir -p "$work/tests"
-cp check.h "$work/tests"
-sed 's|^#include "lib.h"|#define TFNORM_IMPLEMENTATION\n#include "../tfnorm.h"|' test_dense.c \
+cp check.h "$work"
+sed 's|^#include "../lib.h"|#define TFNORM_IMPLEMENTATION\n#include "../tfnorm.h"|' kernels/test_dense.c \
     > "$work/tests/dense.c"
 # cut KC MC NC PASS: small blocks, so that small products have many, or long and flat ones
 cut() {

@@ -2,7 +2,7 @@
 # of test_bits.c compares all of them with TFN_BITS_HASH; and the whole quickstart gives one hash.
 . ./check.sh
 
-selfcheck() { "$@" -o "$work/bits" test_bits.c -lm && "$work/bits"; }
+selfcheck() { "$@" -o "$work/bits" kernels/test_bits.c -lm && "$work/bits"; }
 for cc in gcc clang; do
     have "$cc" || { skip "bits $cc" "no $cc"; continue; }
     for flags in -O0 -O1 -O2 "-O3 -march=native" "-O2 -fopenmp" "-O2 -mfma -DTFNORM_NO_SIMD" \

@@ -5,15 +5,16 @@
 #   have TOOL ...            true if all are installed
 #   well_formed FILE         true if an XML reader takes it
 #   get_tool NAME [FILE]     a program of ../tools, which the Makefile compiles once: as $work/NAME
-#   finish                   the tally, at the end
+#   finish                   the tally, at the end; a script that ran no test has failed
+#   test_file NAME         where FLOOR/test_NAME.c is
 # Scripts run in tests/ and keep their files in $work.
 work=build/work-$(basename "$0" .sh)
 mkdir -p "$work"
 tier=${TEST_TIER:-default}
-passed=0 failed=0
+passed=0 failed=0 lacking=0
 
 have() { for tool; do command -v "$tool" > /dev/null 2>&1 || return 1; done; }
-skip() { echo "skipped: $1: $2"; }
+skip() { echo "skipped: $1: $2"; lacking=1; }
 # the lines of a test program that say what is wrong
 complaints() { grep -a -v -e '^ok ' -e ': forward ' -e '^skipped' "$1"; }
 check() {
@@ -21,6 +22,7 @@ check() {
     shift
     if [ "$check_begin" -ge "${TEST_DEADLINE:-9999999999}" ]; then
         echo "left out: $check_name: no time"
+        lacking=1
         return
     fi
     if "$@" > "$work/output" 2>&1 < /dev/null; then word='ok    ' passed=$((passed + 1))
@@ -30,6 +32,7 @@ check() {
     fi
     printf '%s %-44s %6d s\n' "$word" "$check_name" $(($(date +%s) - check_begin))
 }
+test_file() { ls ./*/"test_$1.c"; }
 get_tool() { MAKEFLAGS= make -s "build/bin/$1" && cp "build/bin/$1" "${2:-$work/$1}"; }
 # what the header compiles with
 strict='-Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wundef
@@ -57,5 +60,9 @@ well_formed_roughly() {
          { sub(/[ >].*/, "", tag); gsub(/\n/, "", tag); stack[++depth] = tag }
          END { exit bad || depth != 0 }' "$1"
 }
-finish() { echo "$passed passed, $failed failed"; [ "$failed" = 0 ]; }
+finish() {
+    if [ "$passed$failed$lacking" = 000 ]; then echo "FAILED no test ran"; failed=1; fi
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+}
 full() { [ "$tier" = full ] || [ "$tier" = extra ] || [ "$tier" = night ]; }

@@ -4,7 +4,7 @@
 export TEST_EVERY=1 UBSAN_OPTIONS=print_stacktrace=1
 have gcc || { skip readers "no gcc"; finish; exit; }
 tries() {               # PROGRAM NAMES: the tests with these in their names
-    gcc -O2 -fsanitize=address,undefined -fno-sanitize-recover=all "test_$1.c" -o "$work/$1" -lm &&
+    gcc -O2 -fsanitize=address,undefined -fno-sanitize-recover=all "$(test_file "$1")" -o "$work/$1" -lm &&
         TEST_ONLY=$2 "$work/$1" > "$work/log" 2>&1 && grep -q '^[1-9].* passed, 0 failed' "$work/log" ||
         { complaints "$work/log"; return 1; }
 }

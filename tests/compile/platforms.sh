@@ -65,13 +65,13 @@ done < "$work/rows"
 
 # Under -std=c99 gcc holds float expressions in double on s390x: the header's must not be, the tests'
 # own comparisons may, hence -fexcess-precision above.
-doubled() { s390x-linux-gnu-gcc -O1 -std=c99 -static test_bits.c -o "$work/doubled" -lm && qemu-s390x-static "$work/doubled"; }
+doubled() { s390x-linux-gnu-gcc -O1 -std=c99 -static kernels/test_bits.c -o "$work/doubled" -lm && qemu-s390x-static "$work/doubled"; }
 if have s390x-linux-gnu-gcc qemu-s390x-static; then check "s390x -std=c99: no float in double" doubled
 else skip "s390x -std=c99" "no s390x-linux-gnu-gcc or qemu-s390x-static"
 fi
 
 # what the promise excludes: x87
-x87() { i686-linux-gnu-gcc -O1 -static -DBITS_EXCLUDED test_bits.c -o "$work/x87" -lm && qemu-i386-static "$work/x87"; }
+x87() { i686-linux-gnu-gcc -O1 -static -DBITS_EXCLUDED kernels/test_bits.c -o "$work/x87" -lm && qemu-i386-static "$work/x87"; }
 if have i686-linux-gnu-gcc qemu-i386-static; then check "x87 is seen" x87
 else skip x87 "no i686-linux-gnu-gcc or qemu-i386-static"
 fi

@@ -4,11 +4,11 @@
 # linear one, whole models trained, options and kernels that guard pages and ASan see already).
 . ./check.sh
 core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
-recipes() { "$@" -o "$work/variants" test_variants.c -lm && run "$work/variants"; }
+recipes() { "$@" -o "$work/variants" model/test_variants.c -lm && run "$work/variants"; }
 sizes=default           # of the kernels beside guard pages; all of them in the night
 [ "$tier" = night ] && sizes=full
 beside_pages() {        # by clang -O0, as an optimizer takes minutes over the kernels
-    "$@" -O0 -o "$work/guard" test_guard.c -lm && TEST_TIER=$sizes "$work/guard" > "$work/log" 2>&1 ||
+    "$@" -O0 -o "$work/guard" kernels/test_guard.c -lm && TEST_TIER=$sizes "$work/guard" > "$work/log" 2>&1 ||
         { complaints "$work/log"; return 1; }
 }
 run() { TEST_TIER=quick "$@" > "$work/log" 2>&1 || { complaints "$work/log"; return 1; }; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""python3 make_files.py > golden_files.h: small files for tests/test_files.c, written with struct,
+"""python3 make_files.py > golden_files.h: small files for tests/files/test_files.c, written with struct,
 json and numpy from the rules of the formats, not with tfnorm.h.
 
 safetensors: u64 length, JSON header padded with spaces to a multiple of 8, data; tensors by dtype

@@ -1,5 +1,5 @@
 /* As in simd, but over vectors of 32-bit integers, and floats as wide. A new instruction set gives
- * these macros, a line in integer_sets, and one in tfn__quant_of; tests/test_quant.c then
+ * these macros, a line in integer_sets, and one in tfn__quant_of; tests/kernels/test_quant.c then
  * compares it with plain loops, to the bit.
  *
  *   QN(name), QW      this instance's name of a function, and lanes

@@ -62,7 +62,7 @@
  *    below, and has its case in tfn__apply_norm_of (builder), which makes its parameters.
  * 3. Tests run every recipe by themselves: gradients, bits, memory, decoding, folding. Golden
  *    values come from tests/golden/make_variants.py, written from the paper. Its BibTeX stands in
- *    tools/papers.h; tests/test_references.c fails until every row has one that agrees with it.
+ *    tools/papers.h; tests/tools/test_references.c fails until every row has one that agrees with it.
  * Without touching this file: examples/04_own_topology.c.
  *
  *

@@ -702,7 +702,7 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 /* A new family is a row here with its keys and tensors above; what of its forward no option has is
  * an option first. Its forward is written once more, from the paper or the published code, in
  * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
- * folder of tests/golden/hub, which tests/test_import.c reads. */
+ * folder of tests/golden/hub, which tests/hub/test_import.c reads. */
 enum { TFN__GPT2, TFN__LLAMA, TFN__MISTRAL, TFN__QWEN2, TFN__QWEN3, TFN__OLMO2, TFN__GEMMA,
        TFN__GEMMA2, TFN__GEMMA3, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__BERT, TFN__DISTILBERT,
        TFN__BLOOM, TFN__MARIAN, TFN__T5, TFN__FAMILIES };

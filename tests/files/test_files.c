@@ -1,0 +1,1298 @@
+/* Files: safetensors against the format's rules and hostile input, checkpoints, resumed runs,
+ * failing disks, averages, arrays of NumPy. Golden bytes: golden/make_files.py. */
+#ifndef TESTS_ALL
+#if !defined _POSIX_C_SOURCE && !defined _WIN32
+#define _POSIX_C_SOURCE 200809L         /* fsync, with -std=c99 too */
+#endif
+#define FILES_HOOKS                     /* calls of the system that fail when they are told to */
+#endif
+#include "../hook.h"
+#include <stdio.h>
+#ifdef FILES_HOOKS
+#if defined __unix__ || defined __APPLE__
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static int files_fsync(int fd);
+static int files_rename(const char *from, const char *to);
+#define fsync(fd) files_fsync(fd)
+#define rename(from, to) files_rename(from, to)
+#endif
+static size_t files_fwrite(const void *p, size_t each, size_t n, FILE *f);
+static int files_fflush(FILE *f);
+static int files_fclose(FILE *f);
+static FILE *files_fopen(const char *path, const char *mode);
+#define fopen(path, mode) files_fopen(path, mode)
+#define fwrite(p, each, n, f) files_fwrite(p, each, n, f)
+#define fflush(f) files_fflush(f)
+#define fclose(f) files_fclose(f)
+#endif
+#define TFNORM_IMPLEMENTATION
+#include "../../tfnorm.h"
+#ifdef FILES_HOOKS
+#undef fopen
+#undef fwrite
+#undef fflush
+#undef fclose
+#undef fsync
+#undef rename
+#endif
+#include "../../tools/npy.h"
+#include "../check.h"
+#include "../golden/golden_files.h"
+#include "../golden/golden_checkpoint.h"
+#include "../golden/golden_checkpoint_0_1.h"
+
+/* -- helpers --------------------------------------------------------------------------------- */
+
+static tfn_file files_from(const void *bytes, size_t size)
+{
+    tfn_file f;
+    memset(&f, 0, sizeof f);
+    f.from = bytes;
+    f.from_size = size;
+    return f;
+}
+static tfn_file files_at(const char *path)
+{
+    tfn_file f;
+    memset(&f, 0, sizeof f);
+    f.path = path;
+    return f;
+}
+static const char *files_error(const tfn_error *e)
+{
+    static char text[300];
+    return tfn_error_text(e, text, sizeof text);
+}
+#define FILES_OK(call, f) \
+    do { if ((call) != TFN_OK) FAIL("%s: %s", #call, files_error(&(f).error)); } while (0)
+
+/* A safetensors file of a header and so many bytes; open, and read all of it. */
+static tfn_status files_try(const void *bytes, size_t size, char *text, size_t room)
+{
+    unsigned char *copy = (unsigned char *)calloc(size ? size : 1, 1);     /* ASan sees its end */
+    tfn_file f = files_from(copy, size);
+    tfn_tensor t;
+    tfn_status status;
+    float values[64];
+    if (size) memcpy(copy, bytes, size);
+    status = tfn_file_open(&f);
+    for (int32_t i = 0; tfn_file_tensor(&f, i, &t); i++) {
+        tfn_tensor again;
+        if (t.count <= 64 && tfn__has_values(t.dtype)) tfn_file_read(&f, &t, values, 0, t.count);
+        CHECK(tfn_file_find(&f, t.name, &again) && again.at == t.at);
+    }
+    if (text) tfn_error_text(&f.error, text, room);
+    tfn_file_close(&f);
+    free(copy);
+    return status;
+}
+static tfn_status files_header(const char *header, size_t data, char *text, size_t room)
+{
+    size_t n = strlen(header), size = 8 + n + data;
+    unsigned char *bytes = (unsigned char *)calloc(size, 1);
+    tfn_status status;
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)n >> 8*i);
+    memcpy(bytes + 8, header, n);
+    status = files_try(bytes, size, text, room);
+    free(bytes);
+    return status;
+}
+
+/* -- safetensors ----------------------------------------------------------------------------- */
+
+typedef struct files_bad_case { const char *header; size_t data; const char *message;
+                                } files_bad_case;
+
+TEST(files_rules)
+{
+#define FILES_T(name, dtype, shape, begin, end) \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
+    static const files_bad_case bad[] = {
+        { "{", 0, "a string is wanted at byte 1" }, { "\xff", 0, "not UTF-8" },
+            { "", 0, "{ is wanted" },
+        { "{\"\xc0\x80\":0}", 0, "not UTF-8" }, { "{\"\xed\xa0\x80\":0}", 0, "not UTF-8" },
+        { "{\"\xf4\x90\x80\x80\":0}", 0, "not UTF-8" }, { "{}x", 0,
+            "header's end is wanted at byte 2" },
+        { "[]", 0, "{ is wanted" }, { "{} {}", 0, "header's end" }, { "{\"a\":1}", 0,
+            "{ is wanted" },
+        { "{" FILES_T("a", "I32", "[2,2]", "0", "4") "}", 4, "a has 4 bytes, its shape wants 16" },
+        { "{" FILES_T("a", "I32", "[2,18446744073709551614]", "0", "16") "}", 16,
+          "a smaller number" },
+        { "{" FILES_T("a", "I32", "[2,9223372036854775807]", "0", "16") "}", 16,
+          "a smaller number" },
+        { "{" FILES_T("a", "I32", "[281474976710656]", "0", "0") "}", 0, "a smaller number" },
+        { "{" FILES_T("a", "I32", "[4294967296,4294967296]", "0", "0") "}", 0, "too many values" },
+        { "{" FILES_T("a", "I32", "[4294967296,4294967296,0]", "0", "0") "}", 0,
+          "too many values" },
+        { "{" FILES_T("a", "F32", "[4611686018427387904]", "0", "0") "}", 0, "a smaller number" },
+        { "{" FILES_T("a", "F32", "[65536,281474976710655]", "0", "0") "}", 0, "too many values" },
+        { "{" FILES_T("a", "U8", "[4]", "0", "4") "," FILES_T("b", "U8", "[4]", "0", "4") "}", 4,
+          " begins at 0, 4 is wanted" },
+        { "{" FILES_T("a", "U8", "[4]", "0", "4") "," FILES_T("b", "U8", "[4]", "5", "9") "}", 9,
+          "b begins at 5, 4 is wanted" },
+        { "{" FILES_T("a", "U8", "[4]", "0", "4") "}", 5,
+          "the tensors have 4 bytes, the file has 5" },
+        { "{" FILES_T("a", "U8", "[4]", "0", "4") "}", 3,
+          "the tensors have 4 bytes, the file has 3" },
+        { "{" FILES_T("a", "U8", "[2]", "0", "2") "," FILES_T("a", "U8", "[2]", "2", "4") "}", 4,
+          "a comes twice" },
+        { "{" FILES_T("a", "U8", "[2]", "0", "2") "," FILES_T("\\u0061", "U8", "[2]", "2", "4") "}",
+          4,
+          "a comes twice" },
+        { "{" FILES_T("a", "U8", "[-1]", "0", "0") "}", 0, "a whole number" },
+        { "{" FILES_T("a", "U8", "[1.0]", "0", "1") "}", 1, ", or ] is wanted" },
+        { "{" FILES_T("a", "U8", "[1e0]", "0", "1") "}", 1, ", or ] is wanted" },
+        { "{" FILES_T("a", "U8", "[1e30]", "0", "1") "}", 1, ", or ] is wanted" },
+        { "{" FILES_T("a", "U8", "[01]", "0", "1") "}", 1, "a whole number" },
+        { "{" FILES_T("a", "U8", "[+1]", "0", "1") "}", 1, "a whole number" },
+        { "{" FILES_T("a", "U8", "[-0]", "0", "0") "}", 0, "a whole number" },
+        { "{" FILES_T("a", "U8", "[1,]", "0", "1") "}", 1, "a whole number" },
+        { "{" FILES_T("a", "U8", "[NaN]", "0", "1") "}", 1, "a whole number" },
+        { "{" FILES_T("a", "F33", "[1]", "0", "4") "}", 4, "a known dtype" },
+        { "{" FILES_T("a", "U8", "[1]", "4", "3") "}", 4, "a begins at 4, 0 is wanted" },
+        { "{" FILES_T("a", "U8", "[0]", "0", "0") "," FILES_T("b", "U8", "[1]", "0", "1") ","
+          FILES_T("c", "U8", "[1]", "1", "0") "}", 1, "c ends before it begins" },
+        { "{" FILES_T("a", "U8", "[1]", "0", "18446744073709551615") "}", 1, "a smaller number" },
+        { "{" FILES_T("a", "F4", "[1]", "0", "0") "}", 0, "a has 0 bytes, its shape wants 0" },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1,
+          "a tensor with dtype, shape and data_offsets" },
+        { "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "once" },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1,2]}}", 1, "two offsets" },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", 1, "two offsets" },
+        { "{\"__metadata__\":{\"a\":{}}}", 0, "a string is wanted" },
+            { "{\"__metadata__\":{\"a\":1}}", 0, "a string" },
+        { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "one of it" },
+        { "{\"__metadata__\":nul}", 0, "null" }, { "{\"a\" {}}", 0, ": is wanted" },
+        { "{\"a\":{\"x\":[[[[[[[[[0]]]]]]]]],\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "less depth" },
+        { "{\"a\":{\"x\":01,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "a number" },
+        { "{\"a\":{\"x\":1.,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "a number" },
+        { "{\"a\":{\"x\":1e,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "an exponent" },
+        { "{\"a\":{\"x\":Infinity,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "a number" },
+        { "{" FILES_T("a\\u0000", "U8", "[1]", "0", "1") "}", 1, "without zeros" },
+        { "{" FILES_T("a", "U8", "[1,1,1,1,1,1,1,1,1]", "0", "1") "}", 1,
+          "a has rank 9, the limit is 8" } };
+    static const files_bad_case good[] = {
+        { "{}", 0, NULL }, { " \t\r\n{ } ", 0, NULL }, { "{\"__metadata__\":null}", 0, NULL },
+        { "{" FILES_T("a", "F32", "[]", "0", "4") "}", 4, NULL },
+        { "{" FILES_T("a", "F32", "[0,281474976710655,281474976710655]", "0", "0") "}", 0, NULL },
+        { "{" FILES_T("b", "U8", "[1]", "1", "2") ",\n" FILES_T("a", "BOOL", "[1]", "0", "1") "}  ",
+          2, NULL },
+        { "{" FILES_T("a", "F4", "[4]", "0", "2") "}", 2, NULL },
+        { "{\"__metadata__\":{\"k\":\"\\ud83d\\ude00\"},\"a\":{\"x\":[1,-2.5e+3,{\"y\":null}],\"dtype\":\"U8\","
+          "\"shape\":[1],\"data_offsets\":[0,1]}}", 1, NULL } };
+    unsigned char n[16] = { 0 };
+    char text[300];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (files_header(bad[i].header, bad[i].data, text, sizeof text) == TFN_OK
+            || !strstr(text, bad[i].message))
+            FAIL("%s: %s", bad[i].header, text);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (files_header(good[i].header, good[i].data, text, sizeof text) != TFN_OK)
+            FAIL("%s: %s", good[i].header, text);
+    files_try(n, 0, text, sizeof text);
+    CHECK(strstr(text, "it has 0 bytes, 8 are wanted"));
+    CHECK_INT(files_try(n, 7, NULL, 0), TFN_BAD_FORMAT);
+    n[0] = 9;
+    files_try(n, 16, text, sizeof text);
+    CHECK(strstr(text, "a header of 9 bytes, the file has 8"));
+    memset(n, 255, 8);
+    files_try(n, 16, text, sizeof text);
+    CHECK(strstr(text, "the header has over 100000000 bytes"));
+    for (int i = 0; i < 8; i++) n[i] = (unsigned char)(UINT64_C(100000001) >> 8*i);
+    files_try(n, 16, text, sizeof text);
+    CHECK(strstr(text, "the header has over 100000000 bytes"));
+}
+
+/* Many tensors on the same bytes; many names; work for the worst header is enough. */
+TEST(files_many)
+{
+    const int count = check_tier() >= 2 ? 1000000 : 20000;
+    char *header = (char *)malloc((size_t)count * 70 + 10), text[300];
+    for (int same = 0; same < 2; same++) {
+        char *p = header;
+        *p++ = '{';
+        for (int i = 0; i < count; i++)
+            p += sprintf(p, "%s\"%d\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[%d,%d]}",
+                         i ? "," : "",
+                         i * 7919 % count, same ? 16 : 0, 0, same ? 16 : 0);
+        strcpy(p, "}");
+        files_header(header, same ? 16 : 0, text, sizeof text);
+        if (same) CHECK(strstr(text, " begins at 0, 16 is wanted"));
+        else CHECK(!strcmp(text, "no error"));
+    }
+    free(header);
+}
+
+static void files_value(tfn_file *f, const char *name, const float *wanted, int count)
+{
+    tfn_tensor t;
+    float got[8];
+    CHECK(tfn_file_find(f, name, &t));
+    CHECK_INT(t.count, count);
+    FILES_OK(tfn_file_read(f, &t, got, 0, count), *f);
+    for (int i = 0; i < count; i++)
+        if (!(got[i] == wanted[i] || (got[i] != got[i] && wanted[i] != wanted[i])))
+            FAIL("%s[%d] is %g, not %g", name, i, (double)got[i], (double)wanted[i]);
+}
+
+TEST(files_values)
+{
+    const float matrix[] = { 0, -0.0f, 1, 1e-45f, 3.4028235e38f, -INFINITY };
+    static const float i8[] = { -128, 127 }, u8[] = { 0, 255 }, i16[] = { -32768, 32767 };
+    static const float u16[] = { 65535 }, i32[] = { -2147483648.f, 2147483648.f },
+        u32[] = { 4294967296.f };
+    static const float truth[] = { 0, 1 }, seven[] = { 7 };
+    tfn_file f = files_from(golden_all_dtypes, sizeof golden_all_dtypes);
+    tfn_tensor t;
+    char text[8];
+    FILES_OK(tfn_file_open(&f), f);
+    files_value(&f, "matrix", matrix, 6);
+    files_value(&f, "half", golden_half, 8);
+    files_value(&f, "brain", golden_brain, 6);
+    files_value(&f, "double", golden_double, 3);
+    files_value(&f, "i8", i8, 2);
+    files_value(&f, "u8", u8, 2);
+    files_value(&f, "i16", i16, 2);
+    files_value(&f, "u16", u16, 1);
+    files_value(&f, "i32", i32, 2);
+    files_value(&f, "u32", u32, 1);
+    files_value(&f, "i64", golden_i64, 2);
+    files_value(&f, "u64", golden_u64, 1);
+    files_value(&f, "bool", truth, 2);
+    files_value(&f, "empty", NULL, 0);
+    files_value(&f, "a \"quoted\"\\\xc3\xa9", seven, 1);
+    CHECK(!tfn_file_find(&f, "matri", &t) && !tfn_file_find(&f, "zzz", &t)
+          && !tfn_file_find(&f, "", &t));
+    CHECK_INT(tfn_file_text(&f, "format", text, sizeof text), 2);
+    CHECK(!strcmp(text, "pt") && !tfn_file_text(&f, "other", NULL, 0));
+    CHECK(tfn_file_find(&f, "matrix", &t) && t.rank == 2 && t.shape[0] == 2 && t.shape[1] == 3);
+    CHECK_INT(tfn_file_read(&f, &t, NULL, 5, 2), TFN_BAD_SHAPE);
+    tfn_file_close(&f);
+}
+
+/* The bytes of Python's file; every size of memory and of work but the right ones fails. */
+TEST(files_writing)
+{
+    static const float a[] = { 3, 4 }, b[] = { 1.5f, -2 };
+    tfn_tensor t[3];
+    unsigned char out[sizeof golden_small], work[4096];
+    tfn_file f;
+    size_t wanted;
+    memset(t, 0, sizeof t);
+    strcpy(t[0].name, "c"), t[0].dtype = TFN_DTYPE_U8, t[0].rank = 1, t[0].shape[0] = 3,
+        t[0].data = "xyz";
+    strcpy(t[1].name, "b"), t[1].rank = 1, t[1].shape[0] = 2, t[1].data = b;
+    strcpy(t[2].name, "a"), t[2].rank = 2, t[2].shape[0] = 1, t[2].shape[1] = 2, t[2].data = a;
+    for (size_t size = 0; size <= sizeof out; size++) {
+        unsigned char *exact = (unsigned char *)malloc(size ? size : 1);
+        f = files_from(NULL, 0);
+        f.to = exact;
+        f.to_size = size;
+        f.work = work;
+        f.work_size = 3*4 + 63;
+        CHECK_INT(tfn_file_write(&f, t, 3), size < sizeof out ? TFN_NO_MEMORY : TFN_OK);
+        CHECK_INT(f.used, sizeof out);
+        if (size == sizeof out) CHECK_BITS(exact, golden_small, sizeof out);
+        free(exact);
+    }
+    f = files_from(NULL, 0);
+    FILES_OK(tfn_file_write(&f, t, 3), f);               /* counted only */
+    CHECK_INT(f.used, sizeof out);
+    f.work = work;
+    f.work_size = 3*4 + 62;
+    CHECK_INT(tfn_file_write(&f, t, 3), TFN_NO_MEMORY);
+    f = files_from(golden_small, sizeof golden_small);
+    wanted = tfn_file_work(&f);
+    f.work = work + 1;
+    f.work_size = wanted;
+    FILES_OK(tfn_file_open(&f), f);
+    CHECK_INT(f.count, 3);
+    tfn_file_close(&f);
+    f.work_size--;
+    CHECK_INT(tfn_file_open(&f), TFN_NO_MEMORY);
+    CHECK_INT(tfn_file_open(&f), TFN_NO_MEMORY);         /* it stays */
+    strcpy(t[0].name, "a");
+    t[0].dtype = TFN_DTYPE_F32;
+    f = files_from(NULL, 0);
+    CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_OPTION);         /* twice */
+    t[0].rank = 9;
+    f = files_from(NULL, 0);
+    CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_SHAPE);
+}
+
+/* -- the index of several files -------------------------------------------------------------- */
+
+TEST(files_index)
+{
+    static const char good[] = "{\"metadata\":{\"total_size\":12},\"weight_map\":"
+                               "{\"a\":\"x-1.safetensors\",\"b\":\"x-2.safetensors\"}}\n";
+    static const char *const bad[] = { "", "{}", "{\"weight_map\":{\"a\":\"../x\"}}",
+                                       "{\"weight_map\":{\"a\":\"\"}}",
+        "{\"weight_map\":{\"a\":\"..\"}}", "{\"weight_map\":{\"a\":\"b\\\\c\"}}",
+            "{\"weight_map\":{\"a\":1}}",
+        "{\"weight_map\":{}}x", "{\"weight_map\":{},\"weight_map\":{}}",
+            "{\"weight_map\":{\"a\":\"c:x\"}}" };
+    char file[32];
+    tfn_file f = files_from(good, sizeof good - 1);
+    FILES_OK(tfn_index_open(&f), f);
+    CHECK(tfn_file_text(&f, "b", file, sizeof file) == 15 && !strcmp(file, "x-2.safetensors"));
+    CHECK(tfn_file_text(&f, "a", file, sizeof file) == 15
+          && !tfn_file_text(&f, "c", file, sizeof file));
+    tfn_file_close(&f);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        f = files_from(bad[i], strlen(bad[i]));
+        if (tfn_index_open(&f) != TFN_BAD_FORMAT) FAIL("accepted: %s", bad[i]);
+    }
+    for (size_t n = 0; n < sizeof good - 2; n++) {
+        f = files_from(good, n);
+        if (tfn_index_open(&f) != TFN_BAD_FORMAT) FAIL("accepted when cut to %d", (int)n);
+    }
+}
+
+/* -- checkpoints ----------------------------------------------------------------------------- */
+
+enum { FILES_T = 9, FILES_B = 3, FILES_V = 17, FILES_BANDS = 2 };
+typedef struct files_case {
+    const char *recipe;
+    int32_t micro, stop;                /* micro-batches of a step; batches before saving */
+    tfn_optimizer optimizer;
+    bool half, encoder;
+    tfn_head head;                      /* not that of tokens: of frames */
+} files_case;
+static const files_case files_cases[] = {
+    { "pre", 1, 4, TFN_OPTIMIZER_ADAMW, false, false, TFN_HEAD_TOKENS },
+    { "post", 3, 5, TFN_OPTIMIZER_ADAM, false, false, TFN_HEAD_TOKENS },
+    { "admin", 2, 3, TFN_OPTIMIZER_RADAM, false, false, TFN_HEAD_TOKENS },
+    { "admin", 1, 0, TFN_OPTIMIZER_ADAMW, false, false, TFN_HEAD_TOKENS },
+    { "batchnorm", 1, 4, TFN_OPTIMIZER_ADAMW, false, true, TFN_HEAD_TOKENS },
+    { "powernorm", 2, 5, TFN_OPTIMIZER_SGD, false, true, TFN_HEAD_TOKENS },
+    { "pre", 1, 5, TFN_OPTIMIZER_ADAMW, true, false, TFN_HEAD_TOKENS },
+    { "lsuv", 1, 2, TFN_OPTIMIZER_SGD, false, false, TFN_HEAD_TOKENS },
+    { "deepnorm", 2, 1, TFN_OPTIMIZER_ADAMW, false, true, TFN_HEAD_TOKENS },
+    { "ngpt", 1, 3, TFN_OPTIMIZER_ADAM, false, false, TFN_HEAD_TOKENS },
+    { "rezero", 1, 3, TFN_OPTIMIZER_SGD, false, false, TFN_HEAD_TOKENS },
+    { "pre", 2, 5, TFN_OPTIMIZER_LION, true, false, TFN_HEAD_TOKENS },
+    { "pre", 2, 5, TFN_OPTIMIZER_MUON, false, false, TFN_HEAD_TOKENS },
+    { "lsuv", 2, 3, TFN_OPTIMIZER_MUON, true, false, TFN_HEAD_TOKENS },
+    { "lsuv", 2, 1, TFN_OPTIMIZER_ADAFACTOR, false, false, TFN_HEAD_TOKENS },
+    { "post", 1, 4, TFN_OPTIMIZER_ADAFACTOR, true, false, TFN_HEAD_TOKENS },
+    { "admin", 2, 3, TFN_OPTIMIZER_SCHEDULE_FREE, true, false, TFN_HEAD_TOKENS },
+    { "post", 1, 4, TFN_OPTIMIZER_ADAMW, false, true, TFN_HEAD_SEQUENCE },
+    { "batchnorm", 2, 5, TFN_OPTIMIZER_ADAMW, false, true, TFN_HEAD_POSITIONS },
+    { "pre", 2, 3, TFN_OPTIMIZER_ADAM, true, true, TFN_HEAD_NUMBERS },
+    { "pre", 1, 3, TFN_OPTIMIZER_SGD, false, true, TFN_HEAD_NUMBERS }
+};
+static tfn_model_desc files_desc(const files_case *c)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.recipe = c->recipe;
+    d.arch = c->encoder ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER;
+    d.vocab = FILES_V;
+    d.context = FILES_T;
+    d.batch = FILES_B;
+    d.width = 12;
+    d.heads = 2;
+    d.ffn = 20;
+    d.micro_batches = c->micro;
+    d.optimizer = c->optimizer;
+    d.beta1 = c->optimizer == TFN_OPTIMIZER_SGD && c->micro > 1 ? (float)0.5 : 0;
+    d.half = c->half;
+    d.loss_scale = c->half ? (float)4194304 : 0;       /* too large at first: the scale moves */
+    d.dropout = d.attention_dropout = d.activation_dropout = (float)0.1;
+    d.schedule.kind = TFN_SCHEDULE_INVERSE_SQRT;
+    d.schedule.warmup = 3;
+    d.clip = 1;
+    d.decay = (float)0.01;
+    d.seed = UINT64_C(0xfedcba9876543210);
+    d.head = c->head;
+    if (c->head == TFN_HEAD_TOKENS) return d;
+    d.bands = FILES_BANDS;
+    d.frame_map = c->micro > 1 ? TFN_FRAME_MAP_LINEAR : TFN_FRAME_MAP_CONVOLUTIONS;
+    d.classes = FILES_V;
+    d.numbers = 2;
+    d.number_loss = c->half ? TFN_NUMBER_LOSS_HUBER : TFN_NUMBER_LOSS_SQUARED;
+    return d;
+}
+
+/* Train on batches first .. last-1. */
+static void files_train(tfn_model *m, int first, int last, tfn_report *report)
+{
+    int32_t tokens[FILES_B * FILES_T], targets[FILES_B * FILES_T];
+    float frames[FILES_B * (4 * FILES_T + 3) * FILES_BANDS];
+    const bool convolves = m->desc.bands && m->desc.frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
+    tfn_batch b;
+    memset(&b, 0, sizeof b);
+    memset(report, 0, sizeof *report);
+    b.tokens = tokens;
+    b.targets = targets;
+    b.batch = FILES_B;
+    b.time = convolves ? 4 * FILES_T + 3 : FILES_T;
+    b.frames = b.numbers = frames;
+    for (int n = first; n < last; n++) {
+        for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+            frames[i] = (float)((int)(i * 11 + (size_t)n * 5) % 31 - 15) / 16;
+        for (int i = 0; i < FILES_B * FILES_T; i++) {
+            tokens[i] = (i * 7 + n * 5 + i / 4) % FILES_V;
+            targets[i] = (tokens[i] * 3 + 1) % FILES_V;
+        }
+        if (tfn_model_step(m, &b, report) != TFN_OK) FAIL("%s", files_error(&m->error));
+    }
+}
+static tfn_model files_model(const tfn_model_desc *d)
+{
+    tfn_model m;
+    if (tfn_model_new(&m, d, NULL) != TFN_OK) FAIL("%s: %s", d->recipe, files_error(&m.error));
+    return m;
+}
+
+/* Save to memory: the caller frees it. */
+static unsigned char *files_save(const tfn_model *m, const tfn_checkpoint *with, size_t *size)
+{
+    tfn_file f = files_from(NULL, 0);
+    FILES_OK(tfn_model_save(&f, m, with), f);
+    *size = (size_t)f.used;
+    f.to = malloc(*size);
+    f.to_size = *size;
+    FILES_OK(tfn_model_save(&f, m, with), f);
+    CHECK_INT(f.used, *size);
+    return (unsigned char *)f.to;
+}
+
+/* Stop, save, load into a new model, go on: the bits of a run that never stopped, and the same file
+ * at its end. */
+TEST(files_resume)
+{
+    for (size_t i = 0; i < sizeof files_cases / sizeof *files_cases; i++) {
+        const files_case *c = files_cases + i;
+        tfn_model_desc d = files_desc(c), peeked;
+        tfn_model whole = files_model(&d), first = files_model(&d), second;
+        tfn_report a, b;
+        size_t size, ends[2];
+        unsigned char *bytes, *end[2];
+        int64_t step;
+        tfn_file f;
+        files_train(&whole, 0, 9, &a);
+        files_train(&first, 0, c->stop, &b);
+        bytes = files_save(&first, NULL, &size);
+        f = files_from(bytes, size);
+        FILES_OK(tfn_model_peek(&f, &peeked, &step), f);
+        CHECK_INT(step, first.step);
+        CHECK(peeked.recipe && !strcmp(peeked.recipe, c->recipe) && peeked.seed == d.seed);
+        peeked.batch = FILES_B + 2;                    /* capacities may differ */
+        peeked.recompute = true;
+        second = files_model(&peeked);
+        FILES_OK(tfn_model_load(&second, &f), f);
+        CHECK_INT(tfn_model_hash(&second), tfn_model_hash(&first));
+        files_train(&second, c->stop, 9, &b);
+        if (tfn_model_hash(&second) != tfn_model_hash(&whole)) FAIL("%s: other bits", c->recipe);
+        CHECK(a.loss == b.loss && a.nll == b.nll && a.loss_scale == b.loss_scale && a.lr == b.lr);
+        second.desc.batch = d.batch;
+        second.desc.recompute = false;
+        end[0] = files_save(&whole, NULL, ends);
+        end[1] = files_save(&second, NULL, ends + 1);
+        CHECK_INT(ends[0], ends[1]);
+        if (memcmp(end[0], end[1], ends[0])) FAIL("%s: other files", c->recipe);
+        free(bytes), free(end[0]), free(end[1]);
+        tfn_model_free(&whole), tfn_model_free(&first), tfn_model_free(&second);
+    }
+}
+
+/* What is not as the model wants it is named, and changes nothing. */
+TEST(files_differences)
+{
+    tfn_model_desc d = files_desc(files_cases), e;
+    tfn_model m = files_model(&d), other;
+    tfn_report report;
+    size_t size;
+    unsigned char *bytes;
+    tfn_file f;
+    uint64_t before;
+    files_train(&m, 0, 2, &report);
+    bytes = files_save(&m, NULL, &size);
+    for (int i = 0; i < 8; i++) {
+        static const char *const messages[] = { "layers is 2, the model has 3",
+                                                "dropout is 1e-1, the model has 2e-1",
+            "topology is pre, the model has post", "recipe is pre, the model has admin",
+                "untied is false, the model has true",
+            "schedule.lr is 1e-3, the model has 5e-1", "positio",
+            "schedule.fairseq is not given, the model has true" };
+        e = d;
+        if (i == 0) e.layers = 3;
+        if (i == 1) e.dropout = (float)0.2;
+        if (i == 2) e.recipe = "post";
+        if (i == 3) e.recipe = "admin", e.topology = tfn_topology_find("pre"), e.init = m.desc.init;
+        if (i == 4) e.untied = true;
+        if (i == 5) e.schedule.lr = (float)0.5;
+        if (i == 6) e.context = FILES_T + 1;
+        if (i == 7) e.schedule.fairseq = true;
+        other = files_model(&e);
+        before = tfn_model_hash(&other);
+        f = files_from(bytes, size);
+        CHECK(tfn_model_load(&other, &f) != TFN_OK);
+        if (!strstr(files_error(&f.error), messages[i])) FAIL("%s", files_error(&f.error));
+        CHECK(other.error.status == TFN_OK && tfn_model_hash(&other) == before && !other.step);
+        f = files_from(bytes, size);                   /* weights alone: only the net must fit */
+        CHECK_INT(tfn_model_load_weights(&other, &f, 1) == TFN_OK, i == 1 || i == 3 || i == 5
+                  || i == 7);
+        if (i == 1) CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&m));
+        tfn_model_free(&other);
+    }
+    e = d;
+    e.inference = true;
+    e.context = FILES_T;
+    other = files_model(&e);
+    f = files_from(bytes, size);
+    FILES_OK(tfn_model_load(&other, &f), f);
+    CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&m));
+    tfn_model_free(&other);
+    other = files_model(&d);
+    f = files_from(golden_small, sizeof golden_small);
+    CHECK_INT(tfn_model_load(&other, &f), TFN_BAD_FORMAT);
+    CHECK(strstr(files_error(&f.error), "no checkpoint"));
+    tfn_model_free(&other), tfn_model_free(&m);
+    free(bytes);
+}
+
+/* An option that older files lack: in a file only where it is not 0. */
+TEST(files_later_option)
+{
+    tfn_model_desc d = files_desc(files_cases), sound, peeked;
+    tfn_model m, heard, other;
+    size_t size;
+    unsigned char *bytes[2];
+    char text[8];
+    tfn_file f;
+    d.arch = TFN_ARCH_ENCODER_DECODER;
+    sound = d;
+    sound.bands = 5;
+    sound.frame_map = TFN_FRAME_MAP_LINEAR;
+    m = files_model(&d), heard = files_model(&sound);
+    bytes[0] = files_save(&m, NULL, &size);
+    f = files_from(bytes[0], size);
+    FILES_OK(tfn_file_open(&f), f);
+    CHECK_INT(tfn_file_text(&f, "tfn.bands", text, sizeof text), 0);
+    CHECK_INT(tfn_file_text(&f, "tfn.frame_map", text, sizeof text), 0);
+    tfn_file_close(&f);
+    CHECK(tfn_model_load(&heard, &f) == TFN_BAD_SHAPE
+          && strstr(files_error(&f.error), "bands is not given, the model has 5"));
+    bytes[1] = files_save(&heard, NULL, &size);
+    f = files_from(bytes[1], size);
+    FILES_OK(tfn_model_peek(&f, &peeked, NULL), f);
+    CHECK_INT(peeked.bands, 5);
+    CHECK_INT(peeked.frame_map, TFN_FRAME_MAP_LINEAR);
+    other = files_model(&peeked);
+    FILES_OK(tfn_model_load(&other, &f), f);
+    CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&heard));
+    CHECK(tfn_model_load(&m, &f) == TFN_BAD_SHAPE
+          && strstr(files_error(&f.error), "bands is 5, the model has 0"));
+    tfn_model_free(&other);
+    sound.frame_map = TFN_FRAME_MAP_CONVOLUTIONS;
+    other = files_model(&sound);
+    f = files_from(bytes[1], size);
+    CHECK(tfn_model_load(&other, &f) == TFN_BAD_SHAPE
+          && strstr(files_error(&f.error), "frame_map is linear, the model has convolutions"));
+    tfn_model_free(&m), tfn_model_free(&heard), tfn_model_free(&other);
+    free(bytes[0]), free(bytes[1]);
+    d.arch = TFN_ARCH_DECODER;    /* the others of them: clusters of words */
+    d.width = 16;
+    d.cutoffs[0] = 2, d.cutoffs[1] = 5;
+    d.schedule.kind = TFN_SCHEDULE_POLYNOMIAL;
+    d.schedule.steps = 10;
+    d.schedule.power = 2.5f;
+    d.schedule.fairseq = true;
+    d.norm_factor = 1.5f;
+    d.decay_all = true;
+    m = files_model(&d);
+    bytes[0] = files_save(&m, NULL, &size);
+    f = files_from(bytes[0], size);
+    FILES_OK(tfn_model_peek(&f, &peeked, NULL), f);
+    CHECK(peeked.cutoffs[0] == 2 && peeked.cutoffs[1] == 5);
+    CHECK(peeked.schedule.power == 2.5f && peeked.schedule.fairseq);
+    CHECK(peeked.norm_factor == 1.5f && peeked.decay_all);
+    other = files_model(&peeked);
+    FILES_OK(tfn_model_load(&other, &f), f);
+    CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&m));
+    tfn_model_free(&m), tfn_model_free(&other);
+    free(bytes[0]);
+}
+
+/* A row of one's own: known by its name alone. */
+TEST(files_own_row)
+{
+    static const tfn_topology own = { "my \"own\"", "x + F(N(x))", "none", 2026,
+                                      TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE,
+        NULL, { true, false, false, false, false, false, false, false, TFN_SOURCE_STREAM,
+                TFN_SOURCE_STREAM, TFN_QK_NORM_DEFAULT,
+                TFN_HEAD_SCALE_NONE, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 },
+                    { TFN_SCALE_NONE, 0, 0, 0, 0, 0 },
+                { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 } },
+        { true, false, false, false, false, false, false, false, TFN_SOURCE_STREAM,
+          TFN_SOURCE_STREAM, TFN_QK_NORM_DEFAULT,
+          TFN_HEAD_SCALE_NONE, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 },
+          { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 } } };
+    tfn_model_desc d = files_desc(files_cases), e;
+    tfn_model m, other;
+    size_t size;
+    unsigned char *bytes;
+    tfn_file f;
+    d.topology = &own;
+    m = files_model(&d);
+    bytes = files_save(&m, NULL, &size);
+    f = files_from(bytes, size);
+    FILES_OK(tfn_model_peek(&f, &e, NULL), f);
+    other = files_model(&e);
+    CHECK(tfn_model_load(&other, &f) != TFN_OK
+          && strstr(files_error(&f.error), "is my \"own\", the model has pre"));
+    tfn_model_free(&other);
+    e.topology = &own;
+    e.decoder_topology = NULL;
+    other = files_model(&e);
+    f = files_from(bytes, size);
+    FILES_OK(tfn_model_load(&other, &f), f);
+    tfn_model_free(&other), tfn_model_free(&m);
+    free(bytes);
+}
+
+/* Tokenizer and a text of the user's come back. */
+TEST(files_luggage)
+{
+    static const char text[] = "the cat and the dog and the bird";
+    static const char extra[] = "epoch 3, \"line\" 17\n\\ \xe2\x82\xac \x01";
+    tfn_model_desc d = files_desc(files_cases);
+    tfn_model m = files_model(&d);
+    tfn_tokenizer_desc td;
+    tfn_trainer trainer;
+    tfn_tokenizer k, again;
+    tfn_tokenizer_source s;
+    tfn_checkpoint with = { NULL, extra, true };
+    size_t size, work, n;
+    unsigned char *bytes;
+    char got[64], blob[2000], mem[40000];
+    void *room, *block;
+    tfn_file f;
+    memset(&td, 0, sizeof td);
+    memset(&s, 0, sizeof s);
+    td.vocab = 270;
+    td.words = 100;
+    n = tfn_trainer_size(&td);
+    room = malloc(n);
+    tfn_trainer_init(&trainer, &td, room, n);
+    tfn_trainer_add(&trainer, text, sizeof text - 1);
+    CHECK_INT(tfn_trainer_run(&trainer), TFN_OK);
+    s.trainer = &trainer;
+    CHECK_INT(tfn_tokenizer_init(&k, &s, mem, sizeof mem), TFN_OK);
+    with.tokenizer = &k;
+    bytes = files_save(&m, &with, &size);
+    f = files_from(bytes, size);
+    FILES_OK(tfn_file_open(&f), f);
+    CHECK_INT(tfn_file_text(&f, "extra", got, sizeof got), sizeof extra - 1);
+    CHECK(!strcmp(got, extra));
+    tfn_file_close(&f);
+    n = tfn_checkpoint_tokenizer(&f, NULL, 0);
+    CHECK_INT(n, tfn_tokenizer_write(&k, NULL, 0));
+    CHECK_INT(tfn_checkpoint_tokenizer(&f, blob, sizeof blob), n);
+    memset(&s, 0, sizeof s);
+    s.blob = blob;
+    s.blob_size = n;
+    block = malloc(tfn_tokenizer_size(&s));
+    CHECK_INT(tfn_tokenizer_init(&again, &s, block, tfn_tokenizer_size(&s)), TFN_OK);
+    CHECK_INT(again.merges, k.merges);
+    FILES_OK(tfn_model_load(&m, &f), f);
+    free(block);
+    work = tfn_model_save_work(&m, &with);                      /* exact work, and one less */
+    for (int less = 0; less < 2; less++) {
+        f = files_from(NULL, 0);
+        block = f.work = malloc(work - (size_t)less);
+        f.work_size = work - (size_t)less;
+        CHECK_INT(tfn_model_save(&f, &m, &with), less ? TFN_NO_MEMORY : TFN_OK);
+        free(block);
+    }
+    with.extra = "\xff";
+    f = files_from(NULL, 0);
+    CHECK_INT(tfn_model_save(&f, &m, &with), TFN_BAD_OPTION);
+    free(bytes), free(room);
+    tfn_model_free(&m);
+}
+
+/* Cut anywhere, or with any byte changed, a file gives success or an error, stays in bounds, and
+ * takes no more memory than twice its size. Readers.sh tries all changes. */
+static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn_model *m)
+{
+    tfn_file f = files_from(bytes, size), sized = f;
+    tfn_tensor t;
+    float to[8];
+    char blob[8];
+    if (kind < 2) CHECK(tfn_file_work(&sized) <= 2 * size + 256);
+    if (kind == 0) files_try(bytes, size, NULL, 0);
+    else if (kind == 1) {
+        tfn_model_desc d;
+        tfn_status peek = tfn_model_peek(&f, &d, NULL);
+        if (peek != TFN_OK) return;
+        if (tfn_model_load(m, &f) != TFN_OK) CHECK(f.error.text && m->error.status == TFN_OK);
+        f = files_from(bytes, size);
+        CHECK(tfn_checkpoint_tokenizer(&f, blob, sizeof blob) < size);
+    } else if (kind == 2) tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 8);
+    else if (tfn_index_open(&f) == TFN_OK) {
+        CHECK(tfn_file_text(&f, "a", NULL, 0) < size);
+        tfn_file_close(&f);
+    }
+}
+TEST(files_any_byte)
+{
+    static const unsigned char index[] =
+        "{\"metadata\": {\"total_size\": 12.5e1, \"x\": [true, null]},\n"
+        " \"weight_map\": {\"a\": \"model-1.safetensors\", \"b\\u00e9\": \"model-2.safetensors\"}}";
+    const unsigned char *from[] = { golden_all_dtypes, NULL, golden_npy_f4, index };
+    size_t sizes[] = { sizeof golden_all_dtypes, 0, sizeof golden_npy_f4, sizeof index - 1 };
+    tfn_model_desc d = files_desc(files_cases + 1);
+    tfn_model m;
+    const bool every = getenv("TEST_EVERY") != NULL;
+    d.width = d.heads = d.ffn = d.layers = 1;
+    d.vocab = 2;
+    d.context = 2;
+    d.batch = 1;
+    d.schedule.warmup = 0;
+    d.recipe = "t-fixup";                                       /* few tensors */
+    d.optimizer = TFN_OPTIMIZER_SGD;
+    d.no_bias = true;
+    m = files_model(&d);
+    from[1] = files_save(&m, NULL, &sizes[1]);
+    for (int kind = 0; kind < 4; kind++) {
+        const size_t n = sizes[kind];
+        int tier = check_tier(), step = every ? 1 : kind == 1 || !tier ? 85 : 5;
+        for (size_t at = 0; at < n; at += kind == 1 && tier < 2 && !every ? 13 : 1) {
+            unsigned char *copy = (unsigned char *)malloc(n),
+                *cut = (unsigned char *)malloc(at + !at);
+            memcpy(cut, from[kind], at);
+            memcpy(copy, from[kind], n);
+            files_attempt(kind, cut, at, &m);
+            for (int change = 1; change < 256; change += step) {
+                copy[at] = (unsigned char)(from[kind][at] ^ change);
+                files_attempt(kind, copy, n, &m);
+            }
+            free(copy), free(cut);
+        }
+    }
+    free((void *)(uintptr_t)from[1]);
+    tfn_model_free(&m);
+}
+
+/* Every number of the training state: what is no legal value is refused, without undefined
+ * behaviour (readers.sh looks for that), and changes nothing. */
+TEST(files_any_byte_of_state)
+{
+    const double values[] = { (double)INFINITY, -(double)INFINITY, (double)NAN, -1, 0.5, 1e16,
+                              1e300 };
+    tfn_model_desc d = files_desc(files_cases + 1);
+    tfn_model m = files_model(&d);
+    tfn_tensor t;
+    size_t n;
+    unsigned char *saved = files_save(&m, NULL, &n);
+    const uint64_t hash = tfn_model_hash(&m);
+    tfn_file f = files_from(saved, n);
+    FILES_OK(tfn_file_open(&f), f);
+    CHECK(tfn_file_find(&f, "training.state", &t) && t.count == 8);
+    tfn_file_close(&f);
+    for (int slot = 0; slot < 6; slot++)
+        for (int i = 0; i < 7; i++) {
+            const bool legal = slot == 5 && (values[i] == 0.5 || values[i] == 1e16);  /* a scale */
+            unsigned char kept[8];
+            memcpy(kept, saved + t.at + 8*slot, 8);
+            for (int k = 0; k < 8; k++) {
+                uint64_t bits;
+                memcpy(&bits, values + i, 8);
+                saved[t.at + 8*(uint64_t)slot + (uint64_t)k] = (unsigned char)(bits >> 8*k);
+            }
+            f = files_from(saved, n);
+            if ((tfn_model_load(&m, &f) == TFN_OK) != legal) FAIL("number %d is %g", slot,
+                values[i]);
+            CHECK(m.error.status == TFN_OK && tfn_model_hash(&m) == hash);
+            memcpy(saved + t.at + 8*slot, kept, 8);
+        }
+    free(saved);
+    tfn_model_free(&m);
+}
+
+/* -- callbacks and disks that fail ----------------------------------------------------------- */
+
+typedef struct files_disk { unsigned char *bytes; size_t size, room; int calls, fail; } files_disk;
+
+static bool files_read(void *user, uint64_t at, void *to, size_t bytes)
+{
+    files_disk *d = (files_disk *)user;
+    if (++d->calls == d->fail || at > d->size || bytes > d->size - at) return false;
+    memcpy(to, d->bytes + at, bytes);
+    return true;
+}
+static bool files_write(void *user, const void *from, size_t bytes)
+{
+    files_disk *d = (files_disk *)user;
+    if (++d->calls == d->fail || bytes > d->room - d->size) return false;
+    memcpy(d->bytes + d->size, from, bytes);
+    d->size += bytes;
+    return true;
+}
+
+TEST(files_callbacks)
+{
+    tfn_model_desc d = files_desc(files_cases);
+    tfn_model m = files_model(&d), other;
+    tfn_report report;
+    size_t size;
+    unsigned char *bytes;
+    files_disk disk;
+    tfn_io io = { files_read, files_write, &disk, 0 };
+    tfn_file f = files_from(NULL, 0);
+    int calls, before = 0, half = 0;
+    uint64_t hash;
+    files_train(&m, 0, 2, &report);
+    hash = tfn_model_hash(&m);
+    bytes = files_save(&m, NULL, &size);
+    memset(&disk, 0, sizeof disk);
+    disk.bytes = (unsigned char *)malloc(size);
+    disk.room = size;
+    f.io = &io;
+    FILES_OK(tfn_model_save(&f, &m, NULL), f);
+    CHECK_INT(disk.size, size);
+    CHECK_BITS(disk.bytes, bytes, size);
+    calls = disk.calls;
+    for (int i = 1; i <= calls; i++) {
+        disk.calls = 0;
+        disk.size = 0;
+        disk.fail = i;
+        memset(&f.error, 0, sizeof f.error);
+        if (tfn_model_save(&f, &m, NULL) != TFN_BAD_FILE) FAIL("write %d did not fail", i);
+    }
+    memcpy(disk.bytes, bytes, size);
+    disk.size = size;
+    io.size = size;
+    for (int i = 1; ; i++) {
+        tfn_status status;
+        other = files_model(&d);
+        disk.calls = 0;
+        disk.fail = i;
+        memset(&f.error, 0, sizeof f.error);
+        status = tfn_model_load(&other, &f);
+        if (status == TFN_OK) break;
+        CHECK_INT(status, TFN_BAD_FILE);
+        if (other.error.status == TFN_OK) before++;
+        else {
+            half++;
+            files_train(&other, 0, 0, &report);
+            CHECK(other.error.status == TFN_NOT_READY && !tfn_model_logits(&other, NULL));
+        }
+        tfn_model_free(&other);
+    }
+    CHECK(before >= 2 && half > 10);
+    CHECK_INT(tfn_model_hash(&other), hash);
+    tfn_model_free(&other), tfn_model_free(&m);
+    free(bytes), free(disk.bytes);
+}
+
+#ifdef FILES_HOOKS
+static int files_calls, files_fail;      /* the call that fails, from 1; 0: none */
+static bool files_now(void) { return ++files_calls == files_fail; }
+static FILE *files_fopen(const char *path, const char *mode)
+    { return files_now() ? NULL : fopen(path, mode); }
+static size_t files_fwrite(const void *p, size_t each, size_t n, FILE *f)
+{
+    return fwrite(p, each, files_now() ? n / 2 : n, f);        /* a full disk takes a part */
+}
+static int files_fflush(FILE *f) { return files_now() ? EOF : fflush(f); }
+static int files_fclose(FILE *f)
+{
+    int result = fclose(f);
+    return files_now() ? EOF : result;
+}
+#if defined __unix__ || defined __APPLE__
+static int files_rename(const char *from, const char *to) { return files_now() ? -1 : rename(from,
+    to); }
+static int files_fsync(int fd) { return files_now() ? errno = EIO, -1 : fsync(fd); }
+#endif
+
+/* Every call of the system fails in turn: the old file is whole, or the new one is, and nothing
+ * else is left. */
+TEST(files_failing_disk)
+{
+    const char *path = "build/files.safetensors", *temporary = "build/files.safetensors.tmp";
+    tfn_model_desc d = files_desc(files_cases);
+    tfn_model m = files_model(&d), other = files_model(&d);
+    tfn_report report;
+    tfn_file f = files_at(path);
+    uint64_t old = tfn_model_hash(&m), now;
+    int calls;
+    FILE *s;
+    files_fail = files_calls = 0;
+    if (!(s = fopen("build/files.try", "wb"))) {
+        tfn_model_free(&m), tfn_model_free(&other);
+        SKIP("no folder build");
+    }
+    fclose(s);
+    remove("build/files.try");
+    FILES_OK(tfn_model_save(&f, &m, NULL), f);
+    calls = files_calls;
+    CHECK(calls > 50);
+    CHECK(!strcmp(tfn_io_durable(), "fsync") || !strcmp(tfn_io_durable(), "commit"));
+    files_train(&m, 0, 1, &report);
+    now = tfn_model_hash(&m);
+    for (files_fail = 1; files_fail <= calls + 1; files_fail++) {
+        tfn_status status;
+        uint64_t found;
+        int call = files_fail;
+        files_calls = 0;
+        memset(&f.error, 0, sizeof f.error);
+        status = tfn_model_save(&f, &m, NULL);
+        if (call > calls ? status != TFN_OK : status != TFN_BAD_FILE) FAIL("call %d: %s", call,
+            files_error(&f.error));
+        if ((s = fopen(temporary, "rb"))) {
+            FAIL("call %d leaves a file", call);
+            fclose(s);
+        }
+        files_fail = 0;
+        memset(&f.error, 0, sizeof f.error);
+        FILES_OK(tfn_model_load(&other, &f), f);
+        files_fail = call;
+        found = tfn_model_hash(&other);
+        if (found != old && found != now) FAIL("call %d: a third file", call);
+        if (call < calls - 4 && found != old) FAIL("call %d: the new file is there", call);
+    }
+    CHECK_INT(tfn_model_hash(&other), now);
+    files_fail = 0;
+    f = files_at("build/none/files");
+    CHECK_INT(tfn_model_save(&f, &m, NULL), TFN_BAD_FILE);
+    CHECK(strstr(files_error(&f.error), "build/none/files: cannot be opened: No such file"));
+    f = files_at("build/none");
+    CHECK_INT(tfn_model_load(&m, &f), TFN_BAD_FILE);
+    f = files_at("build");
+    CHECK(tfn_model_load(&m, &f) != TFN_OK);                     /* a folder */
+    remove(path);
+    tfn_model_free(&m), tfn_model_free(&other);
+}
+
+#if defined __unix__ || defined __APPLE__
+/* BPE of few words, with one merge at least. */
+static void *files_bpe(tfn_tokenizer *k)
+{
+    static const char text[] = "one and one and one are three";
+    tfn_tokenizer_desc d;
+    tfn_tokenizer_source source;
+    tfn_trainer t;
+    void *room, *mem;
+    size_t size;
+    memset(&d, 0, sizeof d);
+    memset(&source, 0, sizeof source);
+    d.vocab = 270;
+    d.words = 64;
+    size = tfn_trainer_size(&d);
+    room = malloc(size);
+    tfn_trainer_init(&t, &d, room, size);
+    tfn_trainer_add(&t, text, sizeof text - 1);
+    CHECK(tfn_trainer_run(&t) == TFN_OK);
+    source.trainer = &t;
+    size = tfn_tokenizer_size(&source);
+    mem = malloc(size);
+    CHECK(tfn_tokenizer_init(k, &source, mem, size) == TFN_OK);
+    free(room);
+    return mem;
+}
+
+/* The file is there, of which `temporary` is a mistake. */
+static bool files_there(const char *folder, const char *name, const char *end)
+{
+    char path[100];
+    FILE *s;
+    snprintf(path, sizeof path, "%s/%s%s", folder, name, end);
+    s = fopen(path, "rb");
+    if (s) fclose(s);
+    return s != NULL;
+}
+
+/* Every call of the system fails in turn: a folder of the hub is whole, or it is none. */
+TEST(files_failing_export)
+{
+    static const char *const names[] = { "model.safetensors", "config.json", "tokenizer.json",
+                                         "tokenizer_config.json" };
+    const char *folder = "build/files-hub";
+    tfn_model_desc d;
+    tfn_model m, other;
+    tfn_export x;
+    tfn_tokenizer k;
+    void *mem;
+    tfn_status status = TFN_BAD_FILE;
+    if (mkdir(folder, 0777) && errno != EEXIST) SKIP("no folder build");
+    memset(&d, 0, sizeof d);
+    d.vocab = 270;
+    d.context = 8;
+    d.recipe = "gpt2";
+    d.layers = 1;
+    d.width = 8;
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    mem = files_bpe(&k);
+    for (files_fail = 1; status != TFN_OK; files_fail++) {
+        for (int i = 0; i < 4; i++) {                       /* those of before, too */
+            char path[100];
+            snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+            remove(path);
+        }
+        files_calls = 0;
+        memset(&x, 0, sizeof x);
+        x.folder = folder;
+        x.tokenizer = &k;
+        status = tfn_export_write(&x, &m);
+        if (status != TFN_OK) CHECK_INT(status, TFN_BAD_FILE);
+        if (status == TFN_OK) CHECK(files_fail > 60);
+        for (int i = 0; i < 4; i++) {
+            if (files_there(folder, names[i], ".tmp"))
+                FAIL("call %d leaves %s.tmp", files_fail, names[i]);
+            if (files_there(folder, names[i], "") != (status == TFN_OK) && i > 1)
+                FAIL("call %d: %s", files_fail, names[i]);
+        }
+        if (status != TFN_OK && files_there(folder, names[0], "")
+            && files_there(folder, names[1], ""))
+            FAIL("call %d leaves a folder that looks whole", files_fail);
+    }
+    files_fail = 0;
+    CHECK(tfn_import_new(&other, folder, NULL) == TFN_OK);
+    CHECK(tfn_model_hash(&other) == tfn_model_hash(&m));
+    tfn_model_free(&other);
+    tfn_model_free(&m);
+    free(mem);
+}
+#endif
+#endif
+
+/* -- averages, NumPy, golden ----------------------------------------------------------------- */
+
+TEST(files_average)
+{
+    tfn_model_desc d = files_desc(files_cases);
+    tfn_model m = files_model(&d), mean = files_model(&d);
+    tfn_report report;
+    tfn_file from[3];
+    unsigned char *bytes[3], *saved;
+    tfn_param_info p, q;
+    size_t size[3], n;
+    float *sum = (float *)calloc((size_t)m.param_floats, sizeof *sum), worst = 0;
+    uint64_t hash;
+    for (int k = 0; k < 3; k++) {
+        files_train(&m, k, k + 1, &report);
+        bytes[k] = files_save(&m, NULL, size + k);
+        from[k] = files_from(bytes[k], size[k]);
+        for (int64_t i = 0; i < m.param_floats; i++) sum[i] += m.params[i] / 3;
+    }
+    FILES_OK(tfn_model_load_weights(&mean, from, 3), from[0]);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p) && tfn_model_param(&mean, i, &q); i++)
+        for (int64_t k = 0; k < (int64_t)p.rows * p.cols; k++) {
+            float error = fabsf(q.data[k] - sum[p.data - m.params + k]);
+            worst = error > worst ? error : worst;
+        }
+    CHECK(worst < 1e-6f && mean.step == 0 && mean.profiled);
+    hash = tfn_model_hash(&mean);
+    saved = files_save(&mean, NULL, &n);
+    files_train(&mean, 0, 1, &report);                  /* it trains on */
+    CHECK(tfn_model_hash(&mean) != hash);
+    from[0] = files_from(saved, n);
+    FILES_OK(tfn_model_load(&mean, from), from[0]);
+    CHECK_INT(tfn_model_hash(&mean), hash);
+    free(saved);
+    d.layers = 1;
+    tfn_model_free(&m);
+    m = files_model(&d);
+    free(bytes[1]);
+    bytes[1] = files_save(&m, NULL, size + 1);
+    from[0] = files_from(bytes[0], size[0]);
+    from[1] = files_from(bytes[1], size[1]);
+    CHECK(tfn_model_load_weights(&mean, from, 3) != TFN_OK);
+    CHECK(strstr(files_error(&from[1].error), "layers is 1, the model has 2")
+          && tfn_model_hash(&mean) == hash);
+    CHECK_INT(tfn_model_load_weights(&mean, from, 0), TFN_BAD_OPTION);
+    for (int k = 0; k < 3; k++) free(bytes[k]);
+    free(sum);
+    tfn_model_free(&m), tfn_model_free(&mean);
+}
+
+/* A file of an earlier version, of format 1: its weights, and the bits of the step after it. */
+TEST(files_golden)
+{
+    static const int32_t tokens[] = { 0, 1, 2, 1 }, targets[] = { 1, 2, 1, 0 };
+    tfn_file f = files_from(golden_checkpoint, sizeof golden_checkpoint);
+    tfn_model_desc d;
+    tfn_model m;
+    tfn_batch b;
+    tfn_report r;
+    int64_t step;
+    char extra[16];
+    memset(&b, 0, sizeof b);
+    FILES_OK(tfn_model_peek(&f, &d, &step), f);
+    CHECK(step == 1 && !strcmp(d.recipe, "admin") && d.dropout == 0.1f && d.seed == 7);
+    m = files_model(&d);
+    FILES_OK(tfn_model_load(&m, &f), f);
+    CHECK_INT(tfn_model_hash(&m), GOLDEN_CHECKPOINT_HASH);
+    b.tokens = tokens;
+    b.targets = targets;
+    b.batch = 1;
+    b.time = 4;
+    CHECK_INT(tfn_model_step(&m, &b, &r), TFN_OK);
+    if (!strcmp(tfn_bits(TFN_ISA_BEST), "canonical")) CHECK_INT(tfn_model_hash(&m),
+        GOLDEN_CHECKPOINT_NEXT);
+    FILES_OK(tfn_file_open(&f), f);
+    CHECK(tfn_file_text(&f, "extra", extra, sizeof extra) == 6 && !strcmp(extra, "golden"));
+    tfn_file_close(&f);
+    tfn_model_free(&m);
+}
+
+/* Version 0.1 saved enumerations as numbers; here they have names, which a new file has. */
+TEST(files_of_0_1)
+{
+    static const struct { const char *option, *name; } names[] = {
+        { "tfn.activation", "silu" }, { "tfn.arch", "encoder" }, { "tfn.head", "sequence" },
+        { "tfn.optimizer", "radam" }, { "tfn.position", "fairseq" }, { "tfn.qk_norm", "head" },
+        { "tfn.radam", "decay" }, { "tfn.schedule.kind", "stable-decay" },
+        { "tfn.smoothing_kind", "fairseq" }, { "tfn_format", "2" }
+    };
+    tfn_file f = files_from(golden_checkpoint_0_1, sizeof golden_checkpoint_0_1);
+    tfn_model_desc d;
+    tfn_model m;
+    int64_t step;
+    unsigned char *bytes;
+    size_t size;
+    char text[32];
+    FILES_OK(tfn_model_peek(&f, &d, &step), f);
+    CHECK_INT(step, 3);
+    CHECK_INT(d.activation, TFN_ACTIVATION_SILU);
+    CHECK_INT(d.arch, TFN_ARCH_ENCODER);
+    CHECK_INT(d.head, TFN_HEAD_SEQUENCE);
+    CHECK_INT(d.optimizer, TFN_OPTIMIZER_RADAM);
+    CHECK_INT(d.position, TFN_POSITION_SINUSOIDAL_FAIRSEQ);
+    CHECK_INT(d.qk_norm, TFN_QK_NORM_HEAD);
+    CHECK_INT(d.radam, TFN_RADAM_DECAY);
+    CHECK_INT(d.schedule.kind, TFN_SCHEDULE_WARMUP_STABLE_DECAY);
+    CHECK_INT(d.smoothing_kind, TFN_SMOOTHING_FAIRSEQ);
+    m = files_model(&d);
+    FILES_OK(tfn_model_load(&m, &f), f);
+    CHECK_INT(tfn_model_hash(&m), GOLDEN_CHECKPOINT_0_1_HASH);
+    bytes = files_save(&m, NULL, &size);
+    f = files_from(bytes, size);
+    FILES_OK(tfn_file_open(&f), f);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        tfn_file_text(&f, names[i].option, text, sizeof text);
+        if (strcmp(text, names[i].name)) FAIL("%s is %s", names[i].option, text);
+    }
+    tfn_file_close(&f);
+    FILES_OK(tfn_model_load(&m, &f), f);
+    CHECK_INT(tfn_model_hash(&m), GOLDEN_CHECKPOINT_0_1_HASH);
+    tfn_model_free(&m);
+    free(bytes);
+}
+
+/* A name that this version does not know: the message says which, and what it may have meant. */
+TEST(files_unknown_name)
+{
+    static const struct { const char *from, *to, *message; } cases[] = {
+        { "\"tfn.position\":\"learned\"", "\"tfn.position\":\"learnet\"",
+          "position is learnet, which is not known here; did you mean learned?" },
+        { "\"tfn.optimizer\":\"adamw\"", "\"tfn.optimizer\":\"12345\"",
+          "optimizer is 12345, which is not known here" },
+        { "\"tfn.recipe\":\"pre\"", "\"tfn.recipe\":\"prf\"",
+          "recipe is prf, which is not known here; did you mean pre?" },
+        { "\"tfn_format\":\"2\"", "\"tfn_format\":\"3\"",
+          "its format is 3, the latest known here is 2" }
+    };
+    tfn_model_desc d;
+    tfn_model m;
+    size_t size;
+    memset(&d, 0, sizeof d);
+    d.vocab = d.context = 4;
+    m = files_model(&d);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned char *bytes = files_save(&m, NULL, &size);
+        const size_t n = strlen(cases[i].from);
+        tfn_file f = files_from(bytes, size);
+        for (size_t at = 0; at + n <= size; at++)
+            if (!memcmp(bytes + at, cases[i].from, n)) memcpy(bytes + at, cases[i].to, n);
+        CHECK(tfn_model_peek(&f, &d, NULL) != TFN_OK);
+        if (!strstr(files_error(&f.error), cases[i].message))
+            FAIL("%s: %s", cases[i].to, files_error(&f.error));
+        free(bytes);
+    }
+    tfn_model_free(&m);
+}
+
+static void files_npy_case(const unsigned char *golden, size_t size, const tfn_tensor *x)
+{
+    tfn_file f = files_from(golden, size);
+    tfn_tensor t;
+    double values[8];
+    unsigned char *out = (unsigned char *)malloc(size);
+    FILES_OK(tfn_npy_read(&f, &t, values, x->dtype == TFN_DTYPE_DEFAULT ? TFN_DTYPE_F32 : x->dtype,
+                          8), f);
+    CHECK(t.rank == x->rank && !memcmp(t.shape, x->shape, sizeof t.shape));
+    CHECK_BITS(values, x->data, (size_t)t.bytes);
+    f.to = out;
+    f.to_size = size;
+    FILES_OK(tfn_npy_write(&f, x), f);
+    CHECK_INT(f.used, size);
+    CHECK_BITS(out, golden, size);
+    free(out);
+}
+TEST(files_npy)
+{
+    static const float f4[] = { 0, .5f, 1, 1.5f, 2, 2.5f };
+    static const double f8[] = { 0.1 };
+    static const int32_t i4[] = { 1, -2, 2147483647 };
+    tfn_tensor t;
+    tfn_file f = files_from(golden_npy_i4, sizeof golden_npy_i4);
+    float to[3];
+    memset(&t, 0, sizeof t);
+    t.rank = 2, t.shape[0] = 2, t.shape[1] = 3, t.data = f4;
+    files_npy_case(golden_npy_f4, sizeof golden_npy_f4, &t);
+    memset(&t, 0, sizeof t);
+    t.dtype = TFN_DTYPE_F64, t.data = f8;
+    files_npy_case(golden_npy_f8, sizeof golden_npy_f8, &t);
+    memset(&t, 0, sizeof t);
+    t.dtype = TFN_DTYPE_I32, t.rank = 1, t.shape[0] = 3, t.data = i4;
+    files_npy_case(golden_npy_i4, sizeof golden_npy_i4, &t);
+    FILES_OK(tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 3), f);
+    CHECK(to[1] == -2 && t.count == 3);
+    CHECK_INT(tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 2), TFN_NO_MEMORY);
+    f = files_from(golden_npy_f4, sizeof golden_npy_f4);
+    FILES_OK(tfn_npy_read(&f, &t, NULL, TFN_DTYPE_DEFAULT, 0), f);
+    CHECK_INT(tfn_npy_read(&f, &t, to, TFN_DTYPE_I32, 3), TFN_NO_MEMORY);
+}
+
+int main(void)
+{
+    RUN(files_rules);
+    RUN(files_many);
+    RUN(files_values);
+    RUN(files_writing);
+    RUN(files_index);
+    RUN(files_resume);
+    RUN(files_differences);
+    RUN(files_later_option);
+    RUN(files_own_row);
+    RUN(files_luggage);
+    RUN(files_any_byte);
+    RUN(files_any_byte_of_state);
+    RUN(files_callbacks);
+#ifdef FILES_HOOKS
+    RUN(files_failing_disk);
+#if defined __unix__ || defined __APPLE__
+    RUN(files_failing_export);
+#endif
+#endif
+    RUN(files_average);
+    RUN(files_golden);
+    RUN(files_of_0_1);
+    RUN(files_unknown_name);
+    RUN(files_npy);
+    return DONE();
+}

@@ -1,0 +1,809 @@
+/* Models as folders of the hub: what was imported goes out with the same tensors, type and bits,
+ * and comes back with the same logits; models trained here go out as the family that they are one
+ * of; what no family has is said by its option. What fails on a disk: test_files.c. */
+#if !defined _POSIX_C_SOURCE && !defined _WIN32
+#define _POSIX_C_SOURCE 200809L         /* mkdir, with -std=c99 too */
+#endif
+#include "../lib.h"
+#include "../check.h"
+#include "../header.h"
+#ifdef __unix__
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+enum { EXPORT_BYTES = 1 << 18, EXPORT_TEXT = 1 << 14, EXPORT_TIME = 10 };
+
+/* Of golden/hub; `same`: model.safetensors is the source, byte for byte; `other`: so many tensors
+ * of the source are no weights of the model, or copies; EXPORT_HUB=FOLDER: one's own of all. */
+static const struct export_folder {
+    const char *name, *family, *found;
+    bool same;
+    int  other;
+} export_folders[] = {
+    { "gpt2", "gpt2", "gpt2", true, 0 },
+    { "gpt2-f16", "gpt2", "gpt2", true, 0 },
+    { "gpt2-scaled", "gpt2", "gpt2", true, 0 },
+    { "gpt2-short-names", "gpt2", "gpt2", false, 3 },
+    { "llama", "llama", "llama", true, 0 },
+    { "llama-bf16", "llama", "llama", true, 0 },
+    { "llama-f16", "llama", "llama", true, 0 },
+    { "llama-linear", "llama", "llama", true, 0 },
+    { "llama-sharded", "llama", "llama", false, 0 },
+    { "llama-tied", "llama", "llama", true, 0 },
+    { "llama3", "llama", "llama", true, 0 },
+    { "mistral", "mistral", "llama", true, 0 },
+    { "mistral-window", "mistral", "mistral", true, 0 },
+    { "olmo2", "olmo2", "olmo2", true, 0 },
+    { "qwen2", "qwen2", "qwen2", true, 0 },
+    { "qwen2-types", "qwen2", "qwen2", true, 0 },
+    { "qwen2-window", "qwen2", "qwen2", true, 0 },
+    { "qwen3", "qwen3", "qwen3", true, 0 },
+    { "gemma", "gemma", "gemma", true, 0 },
+    { "gemma2", "gemma2", "gemma2", true, 0 },
+    { "gemma2-bf16", "gemma2", "gemma2", true, 0 },
+    { "gemma3_text", "gemma3_text", "gemma3_text", true, 0 },
+    { "gemma3_text-new", "gemma3_text", "gemma3_text", true, 0 },
+    { "gpt_neox", "gpt_neox", "gpt_neox", false, 3 },
+    { "gpt_neox-serial", "gpt_neox", "gpt_neox", false, 3 },
+    { "gpt_neox-new-f16", "gpt_neox", "gpt_neox", false, 3 },
+    { "phi", "phi", "phi", true, 0 },
+    { "phi-qk", "phi", "phi", true, 0 },
+    { "opt", "opt", "gpt2", false, 0 },
+    { "opt-350m-form", "opt", "opt", false, 0 },
+    { "bert", "bert", "bert", true, 0 },
+    { "bert-old-names", "bert", "bert", false, 6 },
+    { "minilm", "bert", "bert", false, 2 },
+    { "distilbert", "distilbert", "distilbert", true, 0 },
+    { "bloom", "bloom", "bloom", false, 0 },
+    { "marian", "marian", "marian", false, 2 },
+    { "marian-separate", "marian", "marian", false, 2 },
+    { "t5", "t5", "t5", false, 3 },
+    { "t5-v1.1", "t5", "t5", true, 0 },
+    { "t5-unscaled", "t5", "t5", false, 3 }
+};
+enum { EXPORT_FOLDERS = sizeof export_folders / sizeof *export_folders };
+
+/* -- what goes out ----------------------------------------------------------------------------- */
+
+/* A model in memory as a folder would be. */
+typedef struct export_box {
+    tfn_export x;
+    tfn_file   config, weights;
+    char       text[EXPORT_TEXT];
+    unsigned char bytes[EXPORT_BYTES];
+} export_box;
+
+static tfn_status export_out(export_box *b, const tfn_model *m, const char *family,
+                             tfn_dtype dtype)
+{
+    memset(b, 0, sizeof *b);
+    b->config.to = b->text;
+    b->config.to_size = sizeof b->text - 1;
+    b->weights.to = b->bytes;
+    b->weights.to_size = sizeof b->bytes;
+    b->x.config = &b->config;
+    b->x.weights = &b->weights;
+    b->x.family = tfn_family_find(family);
+    b->x.dtype = dtype;
+    return tfn_export_write(&b->x, m);
+}
+
+/* The same, which must succeed. */
+static bool export_goes(export_box *b, const tfn_model *m, const char *family, tfn_dtype dtype)
+{
+    char text[300];
+    if (export_out(b, m, family, dtype) == TFN_OK) return true;
+    FAIL("%s", tfn_error_text(&b->x.error, text, sizeof text));
+    return false;
+}
+
+/* And back: a model of what went out. */
+static bool export_back(export_box *b, tfn_model *m)
+{
+    tfn_import x;
+    tfn_model_desc d;
+    tfn_file f;
+    char text[300];
+    bool good;
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    memset(&f, 0, sizeof f);
+    f.from = b->bytes;
+    f.from_size = (size_t)b->weights.used;
+    x.config = b->text;
+    x.config_size = (size_t)b->config.used;
+    x.files = &f;
+    x.count = 1;
+    d.inference = true;
+    d.batch = 2;
+    d.threads = 1;
+    CHECK(tfn_file_open(&f) == TFN_OK);
+    good = tfn_import_peek(&x, &d) == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK;
+    if (good && tfn_import_weights(&x, m) != TFN_OK) {
+        tfn_model_free(m);
+        good = false;
+    }
+    if (!good) FAIL("%s\n%s", tfn_error_text(&x.error, text, sizeof text), b->text);
+    tfn_file_close(&f);
+    return good;
+}
+
+/* -- the same model ---------------------------------------------------------------------------- */
+
+/* Two sentences of a model's words. */
+static void export_batch(tfn_batch *batch, int32_t *tokens, const tfn_model *m)
+{
+    const tfn_key key = tfn_key_make(3);
+    memset(batch, 0, sizeof *batch);
+    batch->batch = 2;
+    batch->time = m->desc.context < EXPORT_TIME ? m->desc.context : EXPORT_TIME;
+    batch->tokens = tokens;
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) {
+        batch->source = tokens;
+        batch->source_time = batch->time;
+    }
+    for (uint64_t i = 0; i < 2 * EXPORT_TIME; i++)
+        tokens[i] = (int32_t)(tfn_random_bits(key, i) % (uint64_t)m->desc.vocab);
+}
+
+/* What both say of the same tokens, to the bit: logits, and the hidden states under them. */
+static void export_says(tfn_model *a, tfn_model *b)
+{
+    static float kept[1 << 14];
+    int32_t tokens[2 * EXPORT_TIME];
+    const bool one = a->desc.head == TFN_HEAD_SEQUENCE;
+    tfn_batch batch;
+    const float *logits;
+    size_t count;
+    export_batch(&batch, tokens, a);
+    count = (size_t)(2 * (one ? a->desc.classes : batch.time * a->desc.vocab));
+    CHECK(count <= sizeof kept / sizeof *kept);
+    logits = tfn_model_logits(a, &batch);
+    CHECK(logits != NULL);
+    if (!logits) return;
+    memcpy(kept, logits, count * sizeof *kept);
+    logits = tfn_model_logits(b, &batch);
+    CHECK(logits != NULL);
+    if (logits) CHECK_BITS(kept, logits, count * sizeof *kept);
+}
+
+/* Every parameter, to the bit. */
+static void export_params(const tfn_model *a, const tfn_model *b)
+{
+    tfn_param_info p, q;
+    int32_t i = 0;
+    for (; tfn_model_param(a, i, &p); i++) {
+        if (!tfn_model_param(b, i, &q) || strcmp(p.name, q.name) || p.rows != q.rows
+            || p.cols != q.cols) {
+            FAIL("parameter %d is %s, not %s", (int)i, q.name, p.name);
+            return;
+        }
+        if (memcmp(p.data, q.data, (size_t)p.rows * (size_t)p.cols * sizeof *p.data))
+            FAIL("%s is another", p.name);
+    }
+    CHECK(!tfn_model_param(b, i, &q));
+}
+
+/* -- the same tensors -------------------------------------------------------------------------- */
+
+static const char *export_hub(void)
+{
+    return getenv("EXPORT_HUB") ? getenv("EXPORT_HUB") : header_hub();
+}
+
+static const char *export_path(const char *folder, const char *file)
+{
+    static char path[400];
+    snprintf(path, sizeof path, "%s/%s%s%s", export_hub(), folder, file ? "/" : "",
+             file ? file : "");
+    return path;
+}
+
+static size_t export_read(const char *path, unsigned char *to, size_t room)
+{
+    FILE *f = fopen(path, "rb");
+    const size_t bytes = f ? fread(to, 1, room, f) : 0;
+    if (f) fclose(f);
+    return bytes;
+}
+
+/* The names that a tensor may have in a source: without the prefix, and those of 2018. */
+static bool export_find(tfn_file *f, const tfn_family *family, const char *name, tfn_tensor *t)
+{
+    static const char *const lasts[][2] = { { ".weight", ".gamma" }, { ".bias", ".beta" } };
+    const char *begin = family->prefix ? family->prefix : "";
+    const size_t prefix = strlen(begin);
+    char other[160];
+    for (int bare = 0; bare < 2; bare++) {
+        const char *at = name;
+        if (bare && !strncmp(name, begin, prefix)) at += prefix;
+        if (tfn_file_find(f, at, t)) return true;
+        for (int i = 0; i < 2; i++) {
+            const size_t n = strlen(at) - strlen(lasts[i][0]);
+            snprintf(other, sizeof other, "%.*s%s", (int)n, at, lasts[i][1]);
+            if (!strcmp(at + n, lasts[i][0]) && tfn_file_find(f, other, t)) return true;
+        }
+    }
+    return false;
+}
+
+/* A source's bytes of one tensor are those that went out; of OPT's positions the rows that count. */
+static void export_same_tensor(const export_box *b, const tfn_tensor *t, const unsigned char *from,
+                               const tfn_tensor *s)
+{
+    const bool opt = strstr(t->name, "embed_positions") != NULL;
+    const size_t skipped = opt ? 2 * (size_t)(t->bytes / (uint64_t)t->shape[0]) : 0;
+    CASE("%s %s", check_case, t->name);
+    CHECK(s->dtype == t->dtype && s->rank == t->rank && s->bytes == t->bytes);
+    CHECK(!memcmp(s->shape, t->shape, (size_t)t->rank * sizeof *t->shape));
+    if (s->bytes == t->bytes)
+        CHECK_BITS(from + s->at + skipped, b->bytes + t->at + skipped,
+                   (size_t)t->bytes - skipped);
+}
+
+/* All tensors that went out are in the source's files, which have `other` more. */
+static void export_same_file(const export_box *b, const struct export_folder *folder)
+{
+    static const char *const parts[] = { "model.safetensors", "model-00001-of-00002.safetensors",
+                                         "model-00002-of-00002.safetensors" };
+    static unsigned char source[3][EXPORT_BYTES];
+    tfn_file f, from[3];
+    tfn_tensor t, s;
+    int found = 0, all = 0;
+    char name[300];
+    snprintf(name, sizeof name, "%s", check_case);
+    memset(&f, 0, sizeof f);
+    memset(from, 0, sizeof from);
+    f.from = b->bytes;
+    f.from_size = (size_t)b->weights.used;
+    CHECK(tfn_file_open(&f) == TFN_OK);
+    for (int i = 0; i < 3; i++) {
+        from[i].from_size = export_read(export_path(folder->name, parts[i]), source[i],
+                                        EXPORT_BYTES);
+        from[i].from = source[i];
+        if (!from[i].from_size) continue;
+        CHECK(tfn_file_open(&from[i]) == TFN_OK);
+        for (int k = 0; tfn_file_tensor(&from[i], k, &s); k++) all++;
+    }
+    if (folder->same) {
+        CHECK_INT(from[0].from_size, f.from_size);
+        CHECK_BITS(source[0], b->bytes, f.from_size);
+    }
+    for (int k = 0; tfn_file_tensor(&f, k, &t); k++) {
+        int i = 0;
+        CASE("%s", name);
+        while (i < 3 && !(from[i].from_size && export_find(&from[i], b->x.family, t.name, &s))) i++;
+        if (i == 3) FAIL("%s is not in the source", t.name);
+        else export_same_tensor(b, &t, source[i], &s);
+        found++;
+    }
+    CASE("%s", name);
+    CHECK_INT(found, b->x.tensors);
+    CHECK_INT(all - found, folder->other);
+    for (int i = 0; i < 3; i++) tfn_file_close(&from[i]);
+    tfn_file_close(&f);
+}
+
+/* -- imported models --------------------------------------------------------------------------- */
+
+static bool export_import(tfn_model *m, const char *name, tfn_dtype *dtype)
+{
+    tfn_import x;
+    tfn_model_desc d;
+    char folder[300], text[300];
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    snprintf(folder, sizeof folder, "%s", export_path(name, NULL));
+    x.folder = folder;
+    d.inference = true;
+    d.batch = 2;
+    d.threads = 1;
+    if (tfn_import_peek(&x, &d) == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK) {
+        if (tfn_import_weights(&x, m) == TFN_OK) {
+            *dtype = x.dtype;
+            return true;
+        }
+        tfn_model_free(m);
+    }
+    FAIL("%s", tfn_error_text(&x.error, text, sizeof text));
+    return false;
+}
+
+/* Out as its own family, and as the first that has it: tensors, options, weights and logits. */
+static void export_returns(const struct export_folder *folder)
+{
+    static export_box b;
+    tfn_model m, again;
+    tfn_dtype dtype;
+    CASE("%s", folder->name);
+    if (!export_import(&m, folder->name, &dtype)) return;
+    if (export_goes(&b, &m, folder->family, dtype)) {
+        export_same_file(&b, folder);
+        CHECK(!strstr(b.text, "rope_parameters"));      /* other keys say the same */
+        CASE("%s", folder->name);
+        if (export_back(&b, &again)) {
+            export_params(&m, &again);
+            export_says(&m, &again);
+            tfn_model_free(&again);
+        }
+    }
+    CASE("%s as any", folder->name);
+    if (export_goes(&b, &m, NULL, dtype)) {
+        if (strcmp(b.x.family->name, folder->found)) FAIL("it is %s", b.x.family->name);
+        if (export_back(&b, &again)) {
+            export_params(&m, &again);
+            export_says(&m, &again);
+            tfn_model_free(&again);
+        }
+    }
+    tfn_model_free(&m);
+}
+
+TEST(export_families)
+{
+    const char *own = getenv("EXPORT_NAMES");
+    for (int i = 0; i < EXPORT_FOLDERS; i++)
+        if (!own || strstr(own, export_folders[i].name)) export_returns(&export_folders[i]);
+}
+
+/* -- models of our own ------------------------------------------------------------------------- */
+
+static void export_option(tfn_model_desc *d, const char *name, const char *value)
+{
+    tfn_error e;
+    char text[300];
+    if (tfn_desc_set(d, name, value, &e) != TFN_OK)
+        FAIL("%s", tfn_error_text(&e, text, sizeof text));
+}
+
+/* A model of options "NAME=VALUE NAME=VALUE ...", with weights that norms and biases show. */
+static bool export_model(tfn_model *m, const char *options)
+{
+    tfn_model_desc d;
+    tfn_param_info p;
+    char text[400], *at, *value;
+    memset(&d, 0, sizeof d);
+    d.vocab = 19;
+    d.context = EXPORT_TIME;
+    d.batch = 2;
+    d.width = 16;
+    d.heads = 4;
+    d.threads = 1;
+    snprintf(text, sizeof text, "%s", options);
+    for (at = strtok(text, " "); at; at = strtok(NULL, " ")) {
+        value = strchr(at, '=');
+        *value++ = 0;
+        export_option(&d, at, value);
+    }
+    if (tfn_model_new(m, &d, NULL) != TFN_OK) {
+        FAIL("%s", tfn_error_text(&m->error, text, sizeof text));
+        return false;
+    }
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+        for (int32_t k = 0; k < p.rows * p.cols; k++)
+            p.data[k] += tfn_random_uniform(tfn_key_make((uint64_t)i), (uint64_t)k) / 4;
+    return true;
+}
+
+/* Models of recipes that are some family's, and what of a family they are. */
+static const struct { const char *options, *family, *says; } export_own[] = {
+    { "recipe=gpt2", "gpt2", "\"gelu_new\"" },
+    { "recipe=gpt2 activation=relu untied=true scale_by_layer=true", "gpt2", "\"relu\"" },
+    { "recipe=pre", "gpt2", "\"n_inner\": 64" },
+    { "recipe=pre norm_eps=0.25", "gpt2", "\"layer_norm_epsilon\": 0.25" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu", "llama",
+      "\"tie_word_embeddings\": true" },
+    { "recipe=pre-rms position=rotary activation=geglu-tanh kv_heads=2", "llama",
+      "\"mlp_bias\": true" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu rotary_scaling=llama3",
+      "llama", "\"rope_type\": \"llama3\"" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu attention_bias=qkv", "qwen2",
+      "\"Qwen2ForCausalLM\"" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu qk_norm=head", "qwen3",
+      "\"head_dim\": 4" },
+    { "recipe=olmo2 position=rotary no_bias=true activation=swiglu untied=true", "olmo2",
+      "\"tie_word_embeddings\": false" },
+    { "recipe=pre norm=rmsnorm-offset position=rotary no_bias=true activation=geglu-tanh"
+      " scale_embedding=true", "gemma", "\"hidden_activation\": \"gelu_pytorch_tanh\"" },
+    { "recipe=gemma norm=rmsnorm-offset position=rotary no_bias=true activation=geglu-tanh"
+      " scale_embedding=true attention_cap=7 score_scale=0.1 head_size=6", "gemma2",
+      "\"final_logit_softcapping\": null" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu window=4 window_from=1",
+      "mistral", "[\"full_attention\", \"sliding_attention\"]" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu window=40", "llama",
+      "\"LlamaForCausalLM\"" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu window=4 window_base=50",
+      "mistral", NULL },
+    { "recipe=parallel position=rotary rotary_size=2 untied=true", "gpt_neox",
+      "\"rotary_pct\": 0.5" },
+    { "recipe=pre position=rotary", "gpt_neox", "\"use_parallel_residual\": false" },
+    { "recipe=parallel-shared position=rotary output_bias=true untied=true", "phi",
+      "\"partial_rotary_factor\": 1.0" },
+    { "recipe=bert arch=encoder segments=2 head_transform=true output_bias=true", "bert",
+      "\"BertForMaskedLM\"" },
+    { "recipe=post arch=encoder segments=3 head=sequence classes=5 position=learned", "bert",
+      NULL },
+    { "recipe=bert arch=encoder segments=3 head=sequence classes=5", "bert",
+      "\"BertForSequenceClassification\"" },
+    { "recipe=bert arch=encoder segments=2", "bert", "\"BertModel\"" },
+    { "recipe=bert arch=encoder head_transform=true output_bias=true norm_eps=1e-12", "distilbert",
+      "\"DistilBertForMaskedLM\"" },
+    { "recipe=bert arch=encoder head=sequence classes=3 pooler=relu norm_eps=1e-12", "distilbert",
+      "\"DistilBertForSequenceClassification\"" },
+    { "recipe=bert arch=encoder segments=2 head=sequence classes=3 pooler=relu", "bert", NULL }
+};
+enum { EXPORT_OWN = sizeof export_own / sizeof *export_own };
+
+TEST(export_trained)
+{
+    static export_box b;
+    for (int i = 0; i < EXPORT_OWN; i++) {
+        tfn_model m, again;
+        CASE("%s", export_own[i].options);
+        if (!export_model(&m, export_own[i].options)) continue;
+        if (!export_own[i].says) {
+            CHECK_INT(export_out(&b, &m, NULL, TFN_DTYPE_DEFAULT), TFN_UNSUPPORTED);
+        } else if (export_goes(&b, &m, NULL, TFN_DTYPE_DEFAULT)) {
+            if (strcmp(b.x.family->name, export_own[i].family)) FAIL("it is %s", b.x.family->name);
+            if (!strstr(b.text, export_own[i].says))
+                FAIL("it lacks %s\n%s", export_own[i].says, b.text);
+            if (export_back(&b, &again)) {
+                export_params(&m, &again);
+                export_says(&m, &again);
+                tfn_model_free(&again);
+            }
+        }
+        tfn_model_free(&m);
+    }
+}
+
+/* A shorter context than the files have, of a source as well: what goes out says the smaller. */
+static void export_shorter(const char *name, const char *says)
+{
+    static export_box b;
+    tfn_import x;
+    tfn_model_desc d;
+    tfn_model m, again;
+    char folder[300];
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    snprintf(folder, sizeof folder, "%s", export_path(name, NULL));
+    x.folder = folder;
+    d.inference = true;
+    d.batch = 2;
+    d.context = 7;
+    CHECK(tfn_import_peek(&x, &d) == TFN_OK && tfn_model_new(&m, &d, NULL) == TFN_OK);
+    CHECK_INT(m.desc.source_context, 7);
+    CHECK(tfn_import_weights(&x, &m) == TFN_OK);
+    if (export_goes(&b, &m, name, TFN_DTYPE_DEFAULT) && export_back(&b, &again)) {
+        CHECK(strstr(b.text, says) != NULL);
+        CHECK_INT(again.desc.context, 7);
+        export_says(&m, &again);
+        tfn_model_free(&again);
+    }
+    tfn_model_free(&m);
+}
+
+TEST(export_context)
+{
+    export_shorter("opt", "\"max_position_embeddings\": 7");
+    export_shorter("t5", "\"n_positions\": 7");
+    export_shorter("marian", "\"max_position_embeddings\": 7");
+}
+
+/* config.json of an encoder-decoder with these special ids or of this tokenizer says so. */
+static void export_ids(const tfn_model *m, const int32_t *specials, const tfn_tokenizer *k,
+                       const char *says)
+{
+    static export_box b;
+    memset(&b, 0, sizeof b);
+    b.config.to = b.text;
+    b.config.to_size = sizeof b.text - 1;
+    b.x.config = &b.config;
+    b.x.specials = specials;
+    b.x.tokenizer = k;
+    CHECK_INT(tfn_export_write(&b.x, m), TFN_OK);
+    if (!strstr(b.text, says)) FAIL("it lacks %s\n%s", says, b.text);
+}
+
+TEST(export_specials)
+{
+    static const int32_t ids[] = { 30, -1, 2, 29 };
+    static char room[1 << 20], block[1 << 16];
+    tfn_tokenizer_desc d;
+    tfn_tokenizer_source s;
+    tfn_trainer t;
+    tfn_tokenizer k;
+    tfn_model m;
+    memset(&d, 0, sizeof d);
+    memset(&s, 0, sizeof s);
+    d.kind = TFN_TOKENIZER_BYTES;
+    CHECK(tfn_trainer_init(&t, &d, room, sizeof room) == TFN_OK && tfn_trainer_run(&t) == TFN_OK);
+    s.trainer = &t;
+    CHECK(tfn_tokenizer_init(&k, &s, block, sizeof block) == TFN_OK);
+    if (!export_model(&m, "recipe=post arch=encoder-decoder position=sinusoidal output_bias=true"
+                          " activation=gelu")) return;
+    export_ids(&m, ids, &k, "\"pad_token_id\": 30,\n  \"bos_token_id\": null,\n"
+                            "  \"eos_token_id\": 2,\n  \"decoder_start_token_id\": 29,\n");
+    export_ids(&m, NULL, &k, "\"pad_token_id\": 0,\n  \"bos_token_id\": 1,\n"
+                             "  \"eos_token_id\": 2,\n  \"decoder_start_token_id\": 2,\n");
+    export_ids(&m, NULL, NULL, "\"eos_token_id\": null,\n  \"decoder_start_token_id\": null,\n");
+    tfn_model_free(&m);
+}
+
+/* -- dtypes ------------------------------------------------------------------------------------ */
+
+/* The value of the first weight of a model of one layer, out as a dtype and back; or the error. */
+static float export_value(float v, tfn_dtype dtype, bool round, tfn_status *status)
+{
+    static export_box b;
+    tfn_model m, again;
+    tfn_param_info p;
+    float found = 0;
+    if (!export_model(&m, "recipe=gpt2 layers=1")) return 0;
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        for (int32_t k = 0; k < p.rows * p.cols; k++) p.data[k] = (float)(k % 5) / 4;
+    tfn_model_param(&m, 0, &p);
+    p.data[3] = v;
+    memset(&b, 0, sizeof b);
+    b.config.to = b.text;
+    b.config.to_size = sizeof b.text - 1;
+    b.weights.to = b.bytes;
+    b.weights.to_size = sizeof b.bytes;
+    b.x.config = &b.config;
+    b.x.weights = &b.weights;
+    b.x.dtype = dtype;
+    b.x.round = round;
+    *status = tfn_export_write(&b.x, &m);
+    if (*status == TFN_OK) {
+        CHECK_INT(b.x.kept, 0);
+        if (export_back(&b, &again)) {
+            tfn_model_param(&again, 0, &p);
+            found = p.data[3];
+            tfn_model_free(&again);
+        }
+    }
+    tfn_model_free(&m);
+    return found;
+}
+
+/* Names of classes, with what a string of JSON cannot have as it is; one that is no UTF-8. */
+TEST(export_labels)
+{
+    static const char *const names[] = { "bad", "say \"no\"\n", "\xc3\xa9" };
+    static const char *const wrong[] = { "bad", "\xff", "good" };
+    static export_box b;
+    char text[20];
+    tfn_import again;
+    tfn_model m;
+    if (!export_model(&m, "recipe=bert arch=encoder segments=2 head=sequence classes=3")) return;
+    memset(&b, 0, sizeof b);
+    b.config.to = b.text;
+    b.config.to_size = sizeof b.text - 1;
+    b.x.config = &b.config;
+    b.x.labels = names;
+    CHECK_INT(tfn_export_write(&b.x, &m), TFN_OK);
+    CHECK(strstr(b.text, "\"label2id\": {\"bad\": 0, \"say \\\"no\\\"\\u000a\": 1, \"\xc3\xa9\": 2},")
+          != NULL);
+    memset(&again, 0, sizeof again);
+    again.config = b.text;
+    again.config_size = strlen(b.text);
+    CHECK_INT(tfn_import_text(&again, "id2label.1", text, sizeof text), 9);
+    CHECK(!memcmp(text, names[1], 9));
+    CHECK_INT(tfn_import_text(&again, "id2label.2", text, sizeof text), 2);
+    b.x.labels = wrong;
+    CHECK_INT(tfn_export_write(&b.x, &m), TFN_BAD_OPTION);
+    tfn_model_free(&m);
+}
+
+/* Values that a dtype holds are kept; others are refused, or become the nearest, of two the even. */
+TEST(export_dtypes)
+{
+    static const struct { tfn_dtype dtype; float v, nearest; } cases[] = {
+        { TFN_DTYPE_F16, 1.0f, 1.0f }, { TFN_DTYPE_F16, -0.0f, -0.0f },
+        { TFN_DTYPE_F16, 65504.0f, 65504.0f }, { TFN_DTYPE_F16, 65519.0f, 65504.0f },
+        { TFN_DTYPE_F16, 65520.0f, 0.0f }, { TFN_DTYPE_F16, 0x1p-24f, 0x1p-24f },
+        { TFN_DTYPE_F16, 0x1p-25f, 0.0f }, { TFN_DTYPE_F16, 0x1.8p-24f, 0x1p-23f },
+        { TFN_DTYPE_F16, 0x1.002p0f, 0x1p0f }, { TFN_DTYPE_F16, 0x1.006p0f, 0x1.008p0f },
+        { TFN_DTYPE_F16, 0x1.002002p0f, 0x1.004p0f }, { TFN_DTYPE_F16, 0x1.ffep-15f, 0x1p-14f },
+        { TFN_DTYPE_F16, 0x1p-60f, 0.0f }, { TFN_DTYPE_BF16, 0x1.02p100f, 0x1.02p100f },
+        { TFN_DTYPE_BF16, 0x1.01p0f, 0x1p0f }, { TFN_DTYPE_BF16, 0x1.03p0f, 0x1.04p0f },
+        { TFN_DTYPE_BF16, 0x1p-133f, 0x1p-133f }, { TFN_DTYPE_BF16, 0x1.8p-133f, 0x1p-132f },
+        { TFN_DTYPE_BF16, 0x1.fffffep127f, 0.0f }, { TFN_DTYPE_F32, 0x1.000002p0f, 0x1.000002p0f },
+        { TFN_DTYPE_F32, 0x1p-149f, 0x1p-149f }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const float v = cases[i].v, nearest = cases[i].nearest;
+        const bool beyond = fabsf(v) > 65504.0f && nearest == 0;
+        tfn_status status;
+        float found = export_value(v, cases[i].dtype, true, &status);
+        CASE("%a", (double)v);
+        CHECK_INT(status, beyond ? TFN_UNSUPPORTED : TFN_OK);
+        if (!beyond) CHECK_BITS(&found, &nearest, sizeof found);
+        found = export_value(v, cases[i].dtype, false, &status);
+        CHECK_INT(status, v == nearest ? TFN_OK : TFN_UNSUPPORTED);
+        if (status == TFN_OK) CHECK_BITS(&found, &v, sizeof found);
+    }
+}
+
+/* Norms and biases that the dtype does not hold stay F32, matrices are named and counted. */
+TEST(export_dtype_kept)
+{
+    static export_box b;
+    tfn_model m, again;
+    tfn_param_info p;
+    tfn_dtype dtype;
+    char text[300];
+    if (!export_import(&m, "llama-bf16", &dtype)) return;
+    CHECK_INT(dtype, TFN_DTYPE_BF16);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+        if (!strcmp(p.name, "decoder.1.self.norm_in.weight")) p.data[1] = 0.1f;
+        if (strcmp(p.name, "decoder.1.ffn.w2.weight")) continue;
+        p.data[0] = p.data[7] = 0.1f;
+        CHECK_INT(export_out(&b, &m, NULL, TFN_DTYPE_BF16), TFN_UNSUPPORTED);
+        tfn_error_text(&b.x.error, text, sizeof text);
+        if (!strstr(text, "decoder.1.ffn.w2.weight has 2 values that the dtype does not hold"))
+            FAIL("%s", text);
+        p.data[0] = p.data[7] = 0.5f;
+    }
+    CHECK(export_goes(&b, &m, NULL, TFN_DTYPE_BF16));
+    CHECK_INT(b.x.kept, 5);
+    if (export_back(&b, &again)) {
+        export_params(&m, &again);
+        tfn_model_free(&again);
+    }
+    CHECK_INT(export_out(&b, &m, NULL, TFN_DTYPE_I8), TFN_BAD_OPTION);
+    tfn_model_free(&m);
+}
+
+/* -- what is wrong ----------------------------------------------------------------------------- */
+
+static void export_refuses(const char *options, const char *family, const char *wanted)
+{
+    static export_box b;
+    tfn_model m;
+    char text[400];
+    CASE("%s", options);
+    if (!export_model(&m, options)) return;
+    CHECK(export_out(&b, &m, family, TFN_DTYPE_DEFAULT) != TFN_OK);
+    CHECK(b.config.used == 0 && b.weights.used == 0);
+    tfn_error_text(&b.x.error, text, sizeof text);
+    if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+    tfn_model_free(&m);
+}
+
+TEST(export_refused)
+{
+    export_refuses("recipe=deepnorm arch=encoder segments=2", NULL,
+                   "the nearest, bert has topology post-embed-norm, the model deepnorm");
+    export_refuses("recipe=gpt2 position=sinusoidal", NULL,
+                   "the nearest, gpt2 has position learned, the model sinusoidal");
+    export_refuses("recipe=gpt2 logit_cap=5", "gpt2", "gpt2 has logit_cap 0, the model 5");
+    export_refuses("recipe=gpt2 kv_heads=2", "gpt2", "gpt2 has kv_heads 4, the model 2");
+    export_refuses("recipe=gpt2 head_size=6", "gpt2", "gpt2 has head_size 0, the model 6");
+    export_refuses("recipe=gpt2 no_bias=true", "gpt2", "gpt2 has");
+    export_refuses("recipe=gpt2 cutoffs[0]=7", NULL, "gpt2 has cutoffs[0] 0, the model 7");
+    export_refuses("recipe=pre-rms position=rotary no_bias=true", "llama", "has activation");
+    export_refuses("recipe=bert arch=encoder", "bert", "bert has segments 2, the model 0");
+    export_refuses("recipe=bert arch=encoder segments=2 output_bias=true", "bert",
+                   "bert has output_bias false, the model true");
+    export_refuses("recipe=pre arch=encoder-decoder", NULL, "has arch");
+    export_refuses("recipe=gpt2 mup_base_width=8", NULL, "has mup_base_width 0, the model 8");
+}
+
+/* LoRA that is not merged, and a folded model, whose gains are in its weights. */
+TEST(export_refused_weights)
+{
+    static export_box b;
+    tfn_model m, to;
+    tfn_model_desc d;
+    char text[300];
+    if (!export_model(&m, "recipe=gpt2")) return;
+    d = m.desc;
+    d.inference = d.folded = true;
+    CHECK(tfn_model_new(&to, &d, NULL) == TFN_OK && tfn_model_fold(&to, &m) == TFN_OK);
+    CHECK_INT(export_out(&b, &to, NULL, TFN_DTYPE_DEFAULT), TFN_UNSUPPORTED);
+    if (!strstr(tfn_error_text(&b.x.error, text, sizeof text), "is folded")) FAIL("%s", text);
+    tfn_model_free(&to);
+    d = m.desc;
+    CHECK(tfn_group_add(&d, "decoder.*.w1.weight rank=2", NULL));
+    CHECK(tfn_model_new(&to, &d, NULL) == TFN_OK);
+    CHECK_INT(export_out(&b, &to, NULL, TFN_DTYPE_DEFAULT), TFN_UNSUPPORTED);
+    if (!strstr(tfn_error_text(&b.x.error, text, sizeof text), "has LoRA")) FAIL("%s", text);
+    tfn_model_free(&to);
+    memset(&to, 0, sizeof to);
+    CHECK_INT(export_out(&b, &to, NULL, TFN_DTYPE_DEFAULT), TFN_NOT_READY);
+    memset(&b.x, 0, sizeof b.x);
+    CHECK_INT(tfn_export_write(&b.x, &m), TFN_NULL);
+    CHECK(tfn_export_work(NULL) == 0 && tfn_export_work(&to) == 0 && tfn_export_work(&m) > 0);
+    tfn_model_free(&m);
+}
+
+#ifdef __unix__
+/* -- folders ----------------------------------------------------------------------------------- */
+
+TEST(export_folder)
+{
+    const char *folder = "build/export-hub";
+    static char path[2000];
+    tfn_model m, again;
+    tfn_export x;
+    char text[300];
+    uint64_t hash;
+    if (mkdir(folder, 0777) && access(folder, W_OK)) SKIP("no folder build");
+    if (!export_model(&m, "recipe=gpt2 inference=true")) return;
+    hash = tfn_model_hash(&m);
+    memset(&x, 0, sizeof x);
+    x.folder = "build/export-none";
+    CHECK_INT(tfn_export_write(&x, &m), TFN_BAD_FILE);
+    tfn_error_text(&x.error, text, sizeof text);
+    if (!strstr(text, "build/export-none/model.safetensors: cannot be opened: No such file"))
+        FAIL("%s", text);
+    for (size_t n = sizeof path - 1; n > 990; n -= 7) {
+        memset(path, 'x', n);
+        path[n] = 0;
+        x.folder = path;
+        CHECK_INT(tfn_export_write(&x, &m), TFN_BAD_FILE);
+    }
+    x.folder = folder;
+    for (int i = 0; i < 2; i++) {                   /* and over what is there */
+        CHECK_INT(tfn_export_write(&x, &m), TFN_OK);
+        CHECK_INT(tfn_import_new(&again, folder, NULL), TFN_OK);
+        CHECK(tfn_model_hash(&again) == hash);
+        tfn_model_free(&again);
+    }
+    CHECK(access("build/export-hub/tokenizer.json", F_OK) != 0);
+    tfn_model_free(&m);
+}
+#endif
+
+/* -- a family of one's own --------------------------------------------------------------------- */
+
+/* What no writer can say is an error, and not another model. */
+TEST(export_own_family)
+{
+    static const tfn_key_rule keys[] = {
+        { "eps", "norm_eps", "1e-5", TFN_KEY_IS }, { "attention.kind", "qk_norm", "", TFN_KEY_IS },
+        { "attention.cap", "attention_cap", "", TFN_KEY_IS_OR_OFF }, { NULL, NULL, NULL, TFN_KEY_IS }
+    };
+    static export_box b;
+    tfn_family own;
+    tfn_model m;
+    memset(&own, 0, sizeof own);
+    own.name = "own";
+    own.prefix = "model.";
+    own.like = tfn_family_find("llama");
+    own.keys = keys;
+    if (!export_model(&m, "recipe=pre-rms position=rotary no_bias=true activation=swiglu norm_eps=0.5"
+                          " qk_norm=none attention_cap=3")) return;
+    CHECK_INT(export_out(&b, &m, "llama", TFN_DTYPE_DEFAULT), TFN_UNSUPPORTED);
+    memset(&b, 0, sizeof b);
+    b.config.to = b.text;
+    b.config.to_size = sizeof b.text - 1;
+    b.x.config = &b.config;
+    b.x.family = &own;
+    CHECK_INT(tfn_export_write(&b.x, &m), TFN_OK);
+    if (!strstr(b.text, "\"eps\": 0.5") || !strstr(b.text, "\"attention\": {\n    \"kind\": \"none\",\n"
+                                                         "    \"cap\": 3.0\n  }"))
+        FAIL("%s", b.text);
+    tfn_model_free(&m);
+}
+
+int main(void)
+{
+    RUN(export_families);
+    RUN(export_trained);
+    RUN(export_context);
+    RUN(export_specials);
+    RUN(export_labels);
+    RUN(export_dtypes);
+    RUN(export_dtype_kept);
+    RUN(export_refused);
+    RUN(export_refused_weights);
+#ifdef __unix__
+    RUN(export_folder);
+#endif
+    RUN(export_own_family);
+    return DONE();
+}

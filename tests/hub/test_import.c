@@ -1,0 +1,993 @@
+/* Checkpoints of the hub: tiny models of each family, written and computed by golden/make_hub.py
+ * from the families' formulas. Logits within 2e-5 of the largest, gradients against autograd,
+ * decoding equal to the bit, and what is wrong with a folder said by name. */
+#include "../lib.h"
+#include "../check.h"
+#include "../header.h"
+
+enum { IMPORT_SENTENCES = 2, IMPORT_TIME = 13, IMPORT_LOGITS = 4096, IMPORT_TEXT = 1 << 16 };
+
+/* Written by make_hub.py when it is called without names; IMPORT_HUB=FOLDER: one's own of all. */
+static const char *const import_names[] = {
+    "gpt2", "gpt2-f16", "gpt2-short-names", "llama", "llama-bf16", "llama-f16", "llama-linear",
+    "llama-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
+    "mistral-window", "qwen2-window", "qwen2-types", "gemma3_text", "gemma3_text-new",
+    "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "phi-qk",
+    "opt", "opt-350m-form", "bert", "bert-old-names", "bert-classes",
+    "distilbert", "distilbert-classes", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
+    "t5-unscaled"
+};
+enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
+
+static const char *import_hub(void)
+{
+    return getenv("IMPORT_HUB") ? getenv("IMPORT_HUB") : header_hub();
+}
+
+/* -- files ------------------------------------------------------------------------------------- */
+
+static char import_buffer[IMPORT_TEXT];
+
+static const char *import_path(const char *name, const char *file)
+{
+    static char path[300];
+    snprintf(path, sizeof path, "%s/%s%s%s", import_hub(), name, file ? "/" : "",
+             file ? file : "");
+    return path;
+}
+
+/* A text file, whole; its bytes. */
+static size_t import_read(const char *name, const char *file, char *to, size_t room)
+{
+    FILE *f = fopen(import_path(name, file), "rb");
+    const size_t bytes = f ? fread(to, 1, room - 1, f) : 0;
+    if (f) fclose(f);
+    to[bytes] = 0;
+    return bytes;
+}
+
+/* Numbers of a text file with white space between them; how many there are. */
+static int import_numbers(const char *name, const char *file, double *to, int room)
+{
+    char *s = import_buffer, *end;
+    int n = 0;
+    import_read(name, file, import_buffer, sizeof import_buffer);
+    while (n < room) {
+        const double v = strtod(s, &end);
+        if (end == s) break;
+        to[n++] = v;
+        s = end;
+    }
+    return n;
+}
+
+/* -- a model and what it should say ------------------------------------------------------------ */
+
+typedef struct import_case {
+    int32_t   tokens[64], source[64], count, time;
+    double    logits[IMPORT_LOGITS];
+    tfn_batch batch;
+} import_case;
+
+/* Of encoder-decoders ids.txt has a source and what the decoder reads in turn, of these lengths. */
+enum { IMPORT_SOURCE = 13, IMPORT_TARGET = 11 };
+static bool import_pairs(const char *name)
+{
+    return !strncmp(name, "t5", 2) || !strncmp(name, "marian", 6);
+}
+
+static void import_split(import_case *c)
+{
+    const int both = IMPORT_SOURCE + IMPORT_TARGET;
+    CHECK_INT(c->count, IMPORT_SENTENCES * both);
+    for (int b = 0; b < IMPORT_SENTENCES; b++) {
+        memcpy(c->source + b * IMPORT_SOURCE, c->tokens + b * both, IMPORT_SOURCE * sizeof *c->source);
+        memmove(c->tokens + b * IMPORT_TARGET, c->tokens + b * both + IMPORT_SOURCE,
+                IMPORT_TARGET * sizeof *c->tokens);
+    }
+    c->batch.source = c->source;
+    c->batch.source_time = IMPORT_SOURCE;
+    c->time = IMPORT_TARGET;
+    c->count = IMPORT_SENTENCES * IMPORT_TARGET;
+}
+
+static bool import_load(import_case *c, const char *name)
+{
+    double ids[64];
+    memset(c, 0, sizeof *c);
+    c->count = import_numbers(name, "ids.txt", ids, 64);
+    c->time = c->count / IMPORT_SENTENCES;
+    for (int i = 0; i < c->count; i++) c->tokens[i] = (int32_t)ids[i];
+    c->batch.tokens = c->tokens;
+    c->batch.batch = IMPORT_SENTENCES;
+    if (import_pairs(name)) import_split(c);
+    c->batch.time = c->time;
+    if (!c->count || c->count % IMPORT_SENTENCES) FAIL("%s has %d ids", name, (int)c->count);
+    return c->count > 0;
+}
+
+static bool import_model(tfn_model *m, const char *name, bool inference)
+{
+    tfn_model_desc d;
+    char text[300];
+    memset(&d, 0, sizeof d);
+    d.inference = inference;
+    d.batch = IMPORT_SENTENCES;
+    d.threads = 1;
+    if (tfn_import_new(m, import_path(name, NULL), &d) == TFN_OK) return true;
+    FAIL("%s: %s", name, tfn_error_text(&m->error, text, sizeof text));
+    return false;
+}
+
+/* The largest difference, of the largest number. */
+static double import_off(const float *found, const double *wanted, int n)
+{
+    double off = 0, most = 0;
+    for (int i = 0; i < n; i++) {
+        if (fabs(wanted[i]) > most) most = fabs(wanted[i]);
+        if (!(fabs((double)found[i] - wanted[i]) <= off)) off = fabs((double)found[i] - wanted[i]);
+    }
+    return off / most;
+}
+
+/* The decoder, token by token, says what the model says, to the bit. */
+static void import_decodes(tfn_model *m, const import_case *c, const float *logits)
+{
+    static unsigned char scratch[1 << 20];
+    const int32_t vocab = m->desc.vocab;
+    const size_t size = tfn_decoder_size(m, c->batch.batch, 1, scratch, sizeof scratch);
+    void *mem = malloc(size ? size : 1);
+    tfn_decoder d;
+    CHECK(tfn_decoder_init(&d, m, c->batch.batch, 1, mem, size) == TFN_OK);
+    CHECK(tfn_decoder_start(&d, c->batch.source ? &c->batch : NULL) == TFN_OK);
+    for (int32_t t = 0; t < c->time; t++) {
+        int32_t tokens[IMPORT_SENTENCES];
+        const float *next;
+        for (int b = 0; b < IMPORT_SENTENCES; b++) tokens[b] = c->tokens[b * c->time + t];
+        next = tfn_decoder_next(&d, tokens, 1, NULL);
+        for (int b = 0; next && b < IMPORT_SENTENCES; b++)
+            CHECK_BITS(next + b * vocab, logits + (b * c->time + t) * vocab,
+                       (size_t)vocab * sizeof *next);
+        if (!next) FAIL("no logits at %d", (int)t);
+    }
+    free(mem);
+}
+
+/* Folded, and from a checkpoint of its own: the same logits, within rounding and to the bit. */
+static void import_travels(tfn_model *m, const import_case *c, const float *logits, int n)
+{
+    static unsigned char bytes[1 << 20];
+    tfn_model again;
+    tfn_model_desc d = m->desc;
+    tfn_file f;
+    const float *found;
+    memset(&f, 0, sizeof f);
+    f.to = bytes;
+    f.to_size = sizeof bytes;
+    CHECK(tfn_model_save(&f, m, NULL) == TFN_OK);
+    f.from = bytes;
+    f.from_size = (size_t)f.used;
+    CHECK(tfn_model_new(&again, &d, NULL) == TFN_OK);
+    CHECK(tfn_model_load(&again, &f) == TFN_OK);
+    found = tfn_model_logits(&again, &c->batch);
+    CHECK_BITS(found, logits, (size_t)n * sizeof *found);
+    tfn_model_free(&again);
+
+    d.folded = true;
+    CHECK(tfn_model_new(&again, &d, NULL) == TFN_OK);
+    CHECK(tfn_model_fold(&again, m) == TFN_OK);
+    found = tfn_model_logits(&again, &c->batch);
+    if (found && import_off(found, c->logits, n) > 2e-5) FAIL("folded it is another function");
+    tfn_model_free(&again);
+}
+
+static void import_logits(const char *name)
+{
+    static import_case c;
+    static float logits[IMPORT_LOGITS];
+    tfn_model m;
+    const float *found;
+    int n;
+    CASE("%s", name);
+    if (!import_load(&c, name) || !import_model(&m, name, true)) return;
+    n = c.count * m.desc.vocab;
+    if (m.desc.head == TFN_HEAD_SEQUENCE) n = IMPORT_SENTENCES * m.desc.classes;
+    CHECK_INT(import_numbers(name, "logits.txt", c.logits, IMPORT_LOGITS), n);
+    found = tfn_model_logits(&m, &c.batch);
+    CHECK(found != NULL);
+    if (!found) return;
+    memcpy(logits, found, (size_t)n * sizeof *found);
+    if (!(import_off(logits, c.logits, n) <= 2e-5))
+        FAIL("logits are off by %.1e of the largest", import_off(logits, c.logits, n));
+    if (m.desc.arch != TFN_ARCH_ENCODER) import_decodes(&m, &c, logits);
+    import_travels(&m, &c, logits, n);
+    tfn_model_free(&m);
+}
+
+TEST(import_families)
+{
+    const char *own = getenv("IMPORT_NAMES");
+    char names[1000], *name;
+    if (!own)
+        for (int i = 0; i < IMPORT_NAMES; i++) import_logits(import_names[i]);
+    snprintf(names, sizeof names, "%s", own ? own : "");
+    for (name = strtok(names, " "); name; name = strtok(NULL, " ")) import_logits(name);
+}
+
+/* A model without a head: hidden vectors of each position, BERT's pooled one, which no head reads
+ * here, and the sentence's, the mean of length 1. */
+TEST(import_sentences)
+{
+    static import_case c;
+    static double wanted[IMPORT_LOGITS];
+    static float vectors[64];
+    tfn_model m;
+    const float *hidden;
+    int32_t width;
+    CASE("minilm");
+    if (!import_load(&c, "minilm") || !import_model(&m, "minilm", true)) return;
+    width = m.desc.width;
+    CHECK_INT(import_numbers("minilm", "logits.txt", wanted, IMPORT_LOGITS),
+              IMPORT_SENTENCES * (c.time + 2) * width);
+    hidden = tfn_model_hidden(&m, &c.batch, TFN_STACK_LAST, TFN_LAYERS_ALL);
+    CHECK(hidden != NULL);
+    for (int b = 0; hidden && b < IMPORT_SENTENCES; b++) {
+        const double off = import_off(hidden + b * c.time * width,
+                                      wanted + b * (c.time + 2) * width, c.time * width);
+        if (!(off <= 2e-5)) FAIL("hidden vectors are off by %.1e", off);
+    }
+    CHECK(tfn_model_pool(&m, &c.batch, TFN_STACK_LAST, TFN_LAYERS_ALL, TFN_POOL_MEAN, true, vectors)
+          == TFN_OK);
+    for (int b = 0; b < IMPORT_SENTENCES; b++)
+        for (int32_t i = 0; i < width; i++)
+            CHECK_CLOSE(vectors[b * width + i],
+                        wanted[(b * (c.time + 2) + c.time + 1) * width + i], 1e-5);
+    tfn_model_free(&m);
+}
+
+/* A model without first values is all 0, or what the caller's memory holds, and is loaded like any. */
+TEST(import_blank)
+{
+    static float weights[8192];
+    tfn_model m, own;
+    tfn_model_desc d;
+    tfn_param_info p;
+    CHECK(import_model(&m, "gpt2", true) && !m.desc.blank);
+    d = m.desc;
+    d.blank = true;
+    CHECK(tfn_model_new(&own, &d, NULL) == TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&own, i, &p); i++)
+        for (int32_t k = 0; k < p.rows * p.cols; k++) CHECK(!(p.data[k] > 0 || p.data[k] < 0));
+    tfn_model_free(&own);
+    CHECK(m.param_floats <= 8192);
+    memcpy(weights, m.params, (size_t)m.param_floats * sizeof *weights);
+    d.parameters = weights;
+    for (int training = 0; training < 2; training++) {
+        d.inference = !training;
+        CHECK(tfn_model_new(&own, &d, NULL) == TFN_OK);
+        CHECK(tfn_model_hash(&own) == tfn_model_hash(&m));
+        tfn_model_free(&own);
+    }
+    tfn_model_free(&m);
+}
+
+/* -- weights of fewer bits ----------------------------------------------------------------------- */
+
+static const tfn_weights import_types[] = { TFN_WEIGHTS_Q8, TFN_WEIGHTS_Q4, TFN_WEIGHTS_BF16,
+                                            TFN_WEIGHTS_F16 };
+enum { IMPORT_TYPES = sizeof import_types / sizeof *import_types };
+
+/* Two models of one kind have the same weights, to the bit. */
+static void import_same(const tfn_model *found, const tfn_model *wanted)
+{
+    tfn_param_info p, q;
+    int32_t i, packed = 0;
+    for (i = 0; tfn_model_param(wanted, i, &q) && tfn_model_param(found, i, &p); i++) {
+        const size_t bytes = q.packed ? q.bytes : (size_t)q.rows * (size_t)q.cols * sizeof(float);
+        CASE("%s of %s", q.name, tfn_choice_name("weights", (int32_t)wanted->desc.weights));
+        packed += q.packed != NULL;
+        CHECK(p.weights == q.weights && (!q.packed || p.bytes == q.bytes));
+        CHECK_BITS(q.packed ? p.packed : p.data, q.packed ? q.packed : q.data, bytes);
+    }
+    CHECK(packed > 4 && found->step == wanted->step);
+    CHECK(tfn_model_hash(found) == tfn_model_hash(wanted));
+}
+
+/* The model in floats, quantized. */
+static void import_quantize(tfn_model *to, const tfn_model *from, tfn_weights type)
+{
+    tfn_model_desc d = from->desc;
+    d.weights = type;
+    CHECK(tfn_model_new(to, &d, NULL) == TFN_OK);
+    CHECK(tfn_model_quantize(to, from) == TFN_OK);
+}
+
+/* A folder into packed weights: those of its model in floats, quantized. */
+static void import_packs(const char *name)
+{
+    tfn_model floats, wanted, found;
+    tfn_model_desc d;
+    char text[300];
+    CASE("%s", name);
+    if (!import_model(&floats, name, true)) return;
+    for (int i = 0; i < IMPORT_TYPES; i++) {
+        memset(&d, 0, sizeof d);
+        d.inference = true;
+        d.batch = IMPORT_SENTENCES;
+        d.threads = 1;
+        d.weights = import_types[i];
+        import_quantize(&wanted, &floats, d.weights);
+        if (tfn_import_new(&found, import_path(name, NULL), &d) == TFN_OK)
+            import_same(&found, &wanted);
+        else FAIL("%s: %s", name, tfn_error_text(&found.error, text, sizeof text));
+        tfn_model_free(&found);
+        tfn_model_free(&wanted);
+    }
+    tfn_model_free(&floats);
+}
+
+TEST(import_packed)
+{
+    for (int i = 0; i < IMPORT_NAMES; i++) import_packs(import_names[i]);
+    import_packs("minilm");
+}
+
+/* A file in memory that is read by callbacks, which fail from a call on, or never (-1). */
+typedef struct import_disk {
+    const unsigned char *bytes;
+    int calls, fails;
+} import_disk;
+
+static bool import_get(void *user, uint64_t at, void *to, size_t bytes)
+{
+    import_disk *disk = (import_disk *)user;
+    if (disk->calls++ == disk->fails) return false;
+    memcpy(to, disk->bytes + at, bytes);
+    return true;
+}
+
+/* What a model's folder would hold. */
+typedef struct import_wide {
+    char          config[IMPORT_TEXT];
+    size_t        config_size, size;
+    unsigned char *bytes;
+} import_wide;
+
+static bool import_write(import_wide *w, const char *name, const tfn_model *m)
+{
+    tfn_export x;
+    tfn_file config, weights;
+    char text[300];
+    memset(&x, 0, sizeof x);
+    memset(&config, 0, sizeof config);
+    memset(&weights, 0, sizeof weights);
+    x.config = &config;
+    x.weights = &weights;
+    x.family = tfn_family_find(name);
+    w->size = 4 * (size_t)m->param_floats + 65536;
+    w->bytes = (unsigned char *)malloc(w->size);
+    config.to = w->config;
+    config.to_size = sizeof w->config;
+    weights.to = w->bytes;
+    weights.to_size = w->size;
+    if (tfn_export_write(&x, m) != TFN_OK)
+        FAIL("%s: %s", name, tfn_error_text(&x.error, text, sizeof text));
+    w->config_size = (size_t)config.used;
+    w->size = (size_t)weights.used;
+    return x.error.status == TFN_OK;
+}
+
+/* And the model again, if `fails` calls do not come to pass; what went wrong. */
+static tfn_status import_again(const import_wide *w, tfn_model *m, int fails, char *text,
+                               size_t room)
+{
+    import_disk disk = { w->bytes, 0, -1 };
+    tfn_io io = { import_get, NULL, &disk, 0 };
+    tfn_import x;
+    tfn_file f;
+    io.size = w->size;
+    memset(&x, 0, sizeof x);
+    memset(&f, 0, sizeof f);
+    f.io = &io;
+    x.config = w->config;
+    x.config_size = w->config_size;
+    x.files = &f;
+    x.count = 1;
+    CHECK(tfn_file_open(&f) == TFN_OK);
+    disk.calls = 0;
+    disk.fails = fails;
+    tfn_import_weights(&x, m);
+    tfn_error_text(&x.error, text, room);
+    tfn_file_close(&f);
+    return x.error.status;
+}
+
+/* Sides that are longer than what is read at once, and no multiples of blocks and panels. */
+static void import_packs_wide(const char *name, int32_t width, int32_t rotary)
+{
+    static import_wide w;
+    tfn_model floats, wanted, found;
+    tfn_model_desc d;
+    tfn_import x;
+    tfn_param_info p;
+    char text[300];
+    CASE("%s", name);
+    memset(&d, 0, sizeof d);
+    memset(&x, 0, sizeof x);
+    x.config = w.config;
+    x.config_size = import_read(name, "config.json", w.config, sizeof w.config);
+    CHECK(tfn_import_peek(&x, &d) == TFN_OK);
+    d.inference = true;
+    d.threads = 1;
+    d.vocab = 77;
+    d.context = 8;
+    d.layers = 1;
+    d.width = width;
+    d.heads = 2;
+    d.kv_heads = 0;
+    d.head_size = 0;
+    d.rotary_size = rotary;
+    d.ffn = 2100;
+    CHECK(tfn_model_new(&floats, &d, NULL) == TFN_OK);
+    if (!import_write(&w, name, &floats)) return;
+    for (int i = 0; i < IMPORT_TYPES; i++) {
+        import_quantize(&wanted, &floats, import_types[i]);
+        CHECK(tfn_model_new(&found, &wanted.desc, NULL) == TFN_OK);
+        for (int32_t k = 0; tfn_model_param(&found, k, &p); k++)        /* over other weights */
+            if (p.packed) memset(p.packed, 0x5a, p.bytes);
+        if (import_again(&w, &found, -1, text, sizeof text) == TFN_OK) import_same(&found, &wanted);
+        else FAIL("%s: %s", name, text);
+        tfn_model_free(&found);
+        tfn_model_free(&wanted);
+    }
+    free(w.bytes);
+    tfn_model_free(&floats);
+}
+
+TEST(import_packed_wide)
+{
+    import_packs_wide("gpt2", 144, 0);          /* (in, out), queries, keys and values in one */
+    import_packs_wide("gpt2", 40, 0);
+    import_packs_wide("llama", 144, 0);         /* (out, in) */
+    import_packs_wide("gpt_neox", 136, 12);     /* heads in turn, channels in another order */
+    import_packs_wide("phi", 40, 12);
+    import_packs_wide("bert", 72, 0);
+}
+
+/* Whichever call of the callback fails, the model is as it was, or says that it is half of one. */
+TEST(import_packed_fails)
+{
+    static import_wide w;
+    tfn_model floats, m;
+    tfn_model_desc d;
+    char text[300];
+    int whole = 0, half = 0, fails = 0;
+    if (!import_model(&floats, "gpt2", true) || !import_write(&w, "gpt2", &floats)) return;
+    d = floats.desc;
+    for (int i = 0; i <= IMPORT_TYPES; i++) {
+        d.weights = i ? import_types[i - 1] : TFN_WEIGHTS_FLOAT;
+        for (fails = 0; ; fails++) {
+            uint64_t hash;
+            CASE("call %d", fails);
+            CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+            hash = tfn_model_hash(&m);
+            if (import_again(&w, &m, fails, text, sizeof text) == TFN_OK) break;
+            if (!strstr(text, "cannot be read")) FAIL("\"%s\"", text);
+            if (m.error.status == TFN_OK) CHECK(tfn_model_hash(&m) == hash);
+            else CHECK(m.error.status == TFN_NOT_READY);
+            whole += m.error.status == TFN_OK;
+            half += m.error.status != TFN_OK;
+            tfn_error_text(&m.error, text, sizeof text);
+            CHECK(m.error.status == TFN_OK || strstr(text, "half loaded"));
+            tfn_model_free(&m);
+            if (fails > 9999) break;
+        }
+        CHECK(fails > 30 && fails < 9999);
+        tfn_model_free(&m);
+    }
+    CHECK(half > 100);
+    CHECK_INT(whole, 0);                        /* what is wrong with the file is found in memory */
+    free(w.bytes);
+    tfn_model_free(&floats);
+}
+
+/* -- gradients --------------------------------------------------------------------------------- */
+
+/* The gradients of a file are read as weights would be, into a second model. */
+static void import_gradient(const char *name)
+{
+    static import_case c;
+    static char config[IMPORT_TEXT];
+    static int32_t targets[64];
+    tfn_model m, wanted;
+    tfn_model_desc d;
+    tfn_import x;
+    tfn_file f;
+    tfn_sums sums;
+    tfn_param_info p, q;
+    char path[300];
+    CASE("%s", name);
+    if (!import_load(&c, name) || !import_model(&m, name, false)) return;
+    for (int i = 0; i < c.count; i++)
+        targets[i] = i % c.time == c.time - 1 ? -1 : c.tokens[i + 1];
+    if (m.desc.head == TFN_HEAD_SEQUENCE)               /* the first class of the first sentence */
+        for (int b = 0; b < IMPORT_SENTENCES; b++) targets[b] = b;
+    c.batch.targets = targets;
+    CHECK(tfn_model_gradient(&m, &c.batch, 0, false, &sums) == TFN_OK);
+
+    memset(&x, 0, sizeof x);
+    memset(&f, 0, sizeof f);
+    snprintf(path, sizeof path, "%s", import_path(name, "gradients.safetensors"));
+    f.path = path;
+    CHECK(tfn_file_open(&f) == TFN_OK);
+    x.config = config;
+    x.config_size = import_read(name, "config.json", config, sizeof config);
+    x.files = &f;
+    x.count = 1;
+    memset(&d, 0, sizeof d);
+    d.inference = true;
+    CHECK(tfn_import_peek(&x, &d) == TFN_OK);
+    CHECK(tfn_model_new(&wanted, &d, NULL) == TFN_OK);
+    CHECK(tfn_import_weights(&x, &wanted) == TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p) && tfn_model_param(&wanted, i, &q); i++) {
+        double off = 0, most = 0;
+        for (int64_t k = 0; k < (int64_t)p.rows * p.cols; k++) {
+            const double by = (double)p.grad[k] / (double)sums.targets - (double)q.data[k];
+            if (!(fabs(by) <= off)) off = fabs(by);
+            if (fabs((double)q.data[k]) > most) most = fabs((double)q.data[k]);
+        }
+        if (!(off <= 2e-5 * most + 1e-6)) FAIL("gradient of %s is off by %.1e", p.name, off / most);
+    }
+    tfn_file_close(&f);
+    tfn_model_free(&wanted);
+    tfn_model_free(&m);
+}
+
+TEST(import_gradients)
+{
+    import_gradient("gpt2");
+    import_gradient("llama");
+    import_gradient("qwen2");
+    import_gradient("gemma3_text");
+    import_gradient("bloom");
+    import_gradient("bert");
+    import_gradient("bert-classes");
+    import_gradient("distilbert");
+    import_gradient("distilbert-classes");
+    import_gradient("marian");
+    import_gradient("t5");
+}
+
+/* -- what an encoder-decoder writes ------------------------------------------------------------ */
+
+/* greedy.txt: sources, whose rows here are as long as the longest, and what is written of each. */
+enum { GREEDY = 4, GREEDY_SOURCE = 16, GREEDY_TOKENS = 12 };
+typedef struct import_greedy {
+    int32_t source[GREEDY * GREEDY_SOURCE], lengths[GREEDY];
+    int32_t wanted[GREEDY][GREEDY_TOKENS], counts[GREEDY];
+    int32_t start, end, pad;
+} import_greedy;
+
+/* Numbers up to the end of the line, of at most `room`; *s is the next line. */
+static int32_t import_line(char **s, int32_t *to, int room)
+{
+    char *end = strchr(*s, '\n');
+    int32_t n = 0;
+    while (end && *s < end && n < room) to[n++] = (int32_t)strtol(*s, s, 10);
+    CHECK(end && *s == end);
+    if (end) *s = end + 1;
+    return n;
+}
+
+/* An id of config.json. */
+static int32_t import_id(const char *name, const char *key)
+{
+    static char folder[300];
+    tfn_import x;
+    char text[8];
+    memset(&x, 0, sizeof x);
+    snprintf(folder, sizeof folder, "%s", import_path(name, NULL));
+    x.folder = folder;
+    CHECK(tfn_import_text(&x, key, text, sizeof text) > 0 && x.error.status == TFN_OK);
+    return (int32_t)atoi(text);
+}
+
+static void import_greedy_read(import_greedy *g, const char *name)
+{
+    char *s = import_buffer;
+    memset(g, 0, sizeof *g);
+    import_read(name, "greedy.txt", import_buffer, sizeof import_buffer);
+    for (int i = 0; i < GREEDY; i++) {
+        g->lengths[i] = import_line(&s, g->source + i * GREEDY_SOURCE, GREEDY_SOURCE);
+        g->counts[i] = import_line(&s, g->wanted[i], GREEDY_TOKENS);
+    }
+    g->start = import_id(name, "decoder_start_token_id");
+    g->end = import_id(name, "eos_token_id");
+    g->pad = import_id(name, "pad_token_id");
+}
+
+/* What the generator writes behind this start, of all sources at once; how many texts are those of
+ * the file. */
+static int import_writes(tfn_model *m, const import_greedy *g, int32_t start, int32_t beam)
+{
+    static unsigned char scratch[1 << 20];
+    int32_t starts[GREEDY] = { start, start, start, start };
+    tfn_generate_desc d;
+    tfn_generator w;
+    tfn_batch b;
+    size_t size;
+    void *mem;
+    int same = 0;
+    memset(&d, 0, sizeof d);
+    memset(&b, 0, sizeof b);
+    d.sentences = b.batch = GREEDY;
+    d.max_tokens = GREEDY_TOKENS;
+    d.beam = beam;
+    d.end = g->end;
+    d.forbidden = &g->pad;
+    d.forbidden_count = 1;
+    b.source = g->source;
+    b.source_lengths = g->lengths;
+    b.source_time = GREEDY_SOURCE;
+    b.tokens = starts;
+    b.time = 1;
+    size = tfn_generator_size(m, &d, scratch, sizeof scratch);
+    mem = malloc(size ? size : 1);
+    CHECK(tfn_generator_init(&w, m, &d, mem, size) == TFN_OK);
+    CHECK(tfn_generator_run(&w, &b, NULL) == TFN_OK);
+    for (int i = 0; i < GREEDY; i++) {
+        const int32_t *found = w.tokens + (ptrdiff_t)i * w.width * w.most;
+        const int32_t n = w.lengths[i * w.width];
+        if (beam) CHECK(n > 1 && found[n - 1] == g->end && found[0] != g->pad);
+        same += n == g->counts[i] && !memcmp(found, g->wanted[i], (size_t)n * sizeof *found);
+    }
+    free(mem);
+    return same;
+}
+
+/* Greedy texts are PyTorch's, from the start that config.json names and from no other. */
+TEST(import_translates)
+{
+    static const char *const names[] = { "marian", "t5", "t5-v1.1" };
+    static import_greedy g;
+    for (int i = 0; i < 3; i++) {
+        tfn_model m;
+        tfn_model_desc d;
+        CASE("%s", names[i]);
+        import_greedy_read(&g, names[i]);
+        memset(&d, 0, sizeof d);
+        d.inference = true;
+        d.threads = 1;
+        CHECK(tfn_import_new(&m, import_path(names[i], NULL), &d) == TFN_OK);
+        CHECK_INT(import_writes(&m, &g, g.start, 0), GREEDY);
+        CHECK_INT(import_writes(&m, &g, g.end, 0), 0);
+        CHECK_INT(import_writes(&m, &g, 2, 0), 0);
+        import_writes(&m, &g, g.start, 3);
+        tfn_model_free(&m);
+    }
+}
+
+/* -- what is wrong ----------------------------------------------------------------------------- */
+
+/* The config of a folder with one text replaced by another is refused with these words. */
+static void import_refuses(const char *name, const char *from, const char *to, const char *wanted)
+{
+    static char config[IMPORT_TEXT], changed[2 * IMPORT_TEXT];
+    tfn_model_desc d;
+    tfn_import x;
+    char text[300];
+    const char *at;
+    CASE("%s: %s", name, to);
+    import_read(name, "config.json", config, sizeof config);
+    at = strstr(config, from);
+    if (!at) {
+        FAIL("no %s in the file", from);
+        return;
+    }
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - config), config, to,
+             at + strlen(from));
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    x.config = changed;
+    x.config_size = strlen(changed);
+    CHECK(tfn_import_peek(&x, &d) != TFN_OK);
+    CHECK(d.vocab == 0);
+    tfn_error_text(&x.error, text, sizeof text);
+    if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+}
+
+TEST(import_texts)
+{
+    static const char config[] =
+        "{\"a\": \"x\\u00e9\\n\", \"b\": [[30], [1,2]], \"c\": null, \"id2label\": {\"0\": \"no\","
+        " \"10\": {}, \"1\": \"yes\"}, \"d\": \"\", \"n\": -1.5 , \"null\": \"null\"}";
+    static const struct { const char *key, *text; } cases[] = {
+        { "a", "x\xc3\xa9\n" }, { "b", "[[30], [1,2]]" }, { "c", "" }, { "id2label.0", "no" },
+        { "id2label.1", "yes" }, { "id2label.10", "{}" }, { "id2label.2", "" }, { "d", "" },
+        { "n", "-1.5" }, { "null", "null" }, { "id2label.0.x", "" }, { "", "" }, { "b.0", "" }
+    };
+    tfn_import x;
+    char text[32];
+    memset(&x, 0, sizeof x);
+    x.config = config;
+    x.config_size = sizeof config - 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CASE("%s", cases[i].key);
+        CHECK_INT(tfn_import_text(&x, cases[i].key, text, sizeof text), strlen(cases[i].text));
+        CHECK(!strcmp(text, cases[i].text) && x.error.status == TFN_OK);
+        CHECK_INT(tfn_import_text(&x, cases[i].key, NULL, 0), strlen(cases[i].text));
+    }
+    CHECK_INT(tfn_import_text(&x, "b", text, 4), 13);
+    CHECK(!strcmp(text, "[[3"));
+    for (x.config_size = 0; x.config_size < sizeof config - 1; x.config_size++) {
+        CHECK_INT(tfn_import_text(&x, "null", text, sizeof text), 0);      /* cut short */
+        CHECK_INT(x.error.status, TFN_BAD_FORMAT);
+    }
+    x.config = NULL;
+    CHECK_INT(tfn_import_text(&x, "a", text, sizeof text), 0);
+    CHECK_INT(x.error.status, TFN_NULL);
+    x.folder = "no-such-folder";
+    CHECK_INT(tfn_import_text(&x, "a", text, sizeof text), 0);
+    CHECK_INT(x.error.status, TFN_BAD_FILE);
+}
+
+/* Classes are as many as they have names, of a model that tells them; else there are none. */
+static int32_t import_classes(const char *class, const char *labels)
+{
+    static char config[1024];
+    tfn_model_desc d;
+    tfn_import x;
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    snprintf(config, sizeof config, "{\"model_type\": \"bert\", \"architectures\": [\"%s\"],"
+             " \"vocab_size\": 9, \"max_position_embeddings\": 7, \"hidden_size\": 16, \"x\": 1,"
+             " \"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"intermediate_size\": 8, %s}",
+             class, labels);
+    x.lenient = true;
+    x.config = config;
+    x.config_size = strlen(config);
+    if (tfn_import_peek(&x, &d) != TFN_OK) return -1;
+    return d.classes;
+}
+
+TEST(import_labels)
+{
+    static const char head[] = "BertForSequenceClassification";
+    static const char three[] = "\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": {\"c\": [1, 2]}}";
+    CHECK_INT(import_classes(head, three), 3);
+    CHECK_INT(import_classes(head, "\"y\": 1"), 2);
+    CHECK_INT(import_classes(head, "\"id2label\": null"), 2);
+    CHECK_INT(import_classes(head, "\"num_labels\": 5"), 5);
+    CHECK_INT(import_classes(head, "\"id2label\": {}"), 0);         /* which no model has */
+    CHECK_INT(import_classes("BertForMaskedLM", three), 0);
+    import_refuses("bert", "\"use_cache\": true", "\"id2label\": [\"a\"]",
+                   "id2label is [\"a\"]; an object is wanted");
+}
+
+TEST(import_keys_refused)
+{
+    import_refuses("llama", "\"model_type\": \"llama\"", "\"model_type\": \"lama\"",
+                   "no family is called lama");
+    import_refuses("llama", "\"model_type\"", "\"kind\"", "config.json has no model_type");
+    import_refuses("llama", "\"use_cache\"", "\"use_magic\"",
+                   "nothing is known of the key use_magic");
+    import_refuses("llama", "\"hidden_size\"", "\"name_or_path\"", "config.json has no hidden_size");
+    import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": 12.5", "width is 12.5; a whole");
+    import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": -12", "width is -12; it must be");
+    import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": \"default\"",
+                   "hidden_size is default; a value is wanted");
+    import_refuses("llama", "\"silu\"", "\"mish\"", "activation is mish");
+    import_refuses("llama", "\"rope_scaling\": null",
+                   "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 2}",
+                   "rotary_scaling is yarn");
+    import_refuses("llama", "\"attention_bias\": false", "\"attention_bias\": 3",
+                   "attention_bias is 3; false is wanted");
+    import_refuses("qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": 3",
+                   "use_sliding_window is 3; false is wanted");
+    import_refuses("qwen2-types", "\"full_attention\"", "\"chunked_attention\"",
+                   "layer_types is chunked_attention; sliding_attention is wanted");
+    import_refuses("qwen2-types", "\"full_attention\"", "\"full_attention\", \"full_attention\"",
+                   "layer_types has 3 layers, there are 2");
+    import_refuses("gemma3_text-new", "\"sliding_attention\",",
+                   "\"sliding_attention\", \"full_attention\",",
+                   "layer_types has 4 layers, there are 3");
+    import_refuses("gemma3_text-new",
+                   "\"full_attention\",\n    \"sliding_attention\",\n    \"sliding_attention\"",
+                   "\"sliding_attention\",\n    \"full_attention\",\n    \"full_attention\"",
+                   "layer_types is mixed");
+    import_refuses("gpt2", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false",
+                   "scale_attn_weights is false; true is wanted");
+    import_refuses("bloom", "post_layernorm\": false", "post_layernorm\": true",
+                   "post_layernorm is true; false is wanted");
+    import_refuses("marian", "\"decoder_ffn_dim\": 40", "\"decoder_ffn_dim\": 48",
+                   "decoder_ffn_dim is 48; 40 is wanted");
+    import_refuses("bert", "\"absolute\"", "\"relative_key\"", "absolute is wanted");
+    import_refuses("gpt2", "{", "[", "{ is wanted at byte");
+    import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is wanted at byte");
+}
+
+/* A lenient reader leaves aside what it does not know; null is as good as nothing. */
+TEST(import_keys_left_aside)
+{
+    static const char config[] =
+        "{\"model_type\": \"llama\", \"vocab_size\": 9, \"max_position_embeddings\": 7,"
+        " \"hidden_size\": 16, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"x\": [{}],"
+        " \"intermediate_size\": 8, \"head_dim\": null, \"num_key_value_heads\": null}";
+    tfn_model_desc d;
+    tfn_import x;
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    x.config = config;
+    x.config_size = sizeof config - 1;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_UNSUPPORTED);
+    x.lenient = true;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    CHECK(d.vocab == 9 && d.context == 7 && d.width == 16 && d.head_size == 0 && d.untied);
+    d.context = 5;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    CHECK_INT(d.context, 5);
+    d.context = 8;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_BAD_OPTION);
+    CHECK_INT(d.context, 8);
+}
+
+/* Which layers have a window: of Mistral all, of Qwen 2 where use_sliding_window says so those from
+ * max_window_layers on; layer_types names each, and must be one of the orders that options have. */
+TEST(import_windows)
+{
+    static char config[IMPORT_TEXT];
+    static const struct { const char *name, *key, *value; int32_t window, from, period; } cases[] = {
+        { "mistral", "\"sliding_window\": null", "\"sliding_window\": 5", 5, 0, 0 },
+        { "mistral", "\"sliding_window\": null", "\"use_cache\": true", 4096, 0, 0 },
+        { "mistral", "\"use_cache\": true", "\"use_cache\": false", 0, 0, 0 },
+        { "qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": true", 5, 1, 0 },
+        { "qwen2", "\"use_sliding_window\": false", "\"use_cache\": true", 0, 1, 0 },
+        { "qwen2-types", "\"sliding_attention\"", "\"full_attention\"", 0, 0, 0 },
+        { "qwen2-types", "\"full_attention\"", "\"sliding_attention\"", 5, 0, 0 },
+        { "qwen2-types", "\"full_attention\"", "\"full_attention\"", 5, 0, 2 },
+        { "gemma2", "\"use_cache\": true", "\"use_cache\": false", 5, 0, 2 },
+        { "gemma3_text", "\"sliding_window_pattern\": 2", "\"use_cache\": true", 5, 0, 6 }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tfn_model_desc d;
+        tfn_import x;
+        char changed[4096];
+        const char *at;
+        import_read(cases[i].name, "config.json", config, sizeof config);
+        at = strstr(config, cases[i].key);
+        CASE("%s", cases[i].value);
+        CHECK(at != NULL);
+        if (!at) continue;
+        snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - config), config, cases[i].value,
+                 at + strlen(cases[i].key));
+        memset(&x, 0, sizeof x);
+        memset(&d, 0, sizeof d);
+        x.config = changed;
+        x.config_size = strlen(changed);
+        CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+        CHECK_INT(d.window, cases[i].window);
+        CHECK_INT(d.window_from, cases[i].from);
+        CHECK_INT(d.window_period, cases[i].period);
+    }
+}
+
+/* A folder that is not there, and tensors that do not fit: the model stays as it was. */
+static void import_weights_refused(const tfn_model_desc *d, const char *name, const char *wanted)
+{
+    tfn_model m;
+    tfn_import x;
+    uint64_t hash;
+    char text[300], folder[300];
+    CASE("%s", wanted);
+    snprintf(folder, sizeof folder, "%s", import_path(name, NULL));
+    memset(&x, 0, sizeof x);
+    x.folder = folder;
+    CHECK(tfn_model_new(&m, d, NULL) == TFN_OK);
+    hash = tfn_model_hash(&m);
+    CHECK(tfn_import_weights(&x, &m) != TFN_OK);
+    CHECK(tfn_model_hash(&m) == hash && m.error.status == TFN_OK);
+    tfn_error_text(&x.error, text, sizeof text);
+    if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+    tfn_model_free(&m);
+}
+
+TEST(import_weights_wrong)
+{
+    tfn_model_desc d, of;
+    tfn_import x;
+    tfn_model m;
+    char folder[300];
+    memset(&d, 0, sizeof d);
+    memset(&x, 0, sizeof x);
+    snprintf(folder, sizeof folder, "%s", import_path("llama", NULL));
+    x.folder = folder;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    of = d;
+    import_weights_refused(&of, "no-such-folder", "cannot be opened");
+    of.ffn++;
+    import_weights_refused(&of, "llama", "mlp.gate_proj.weight has a side of 16, 17 is wanted");
+    of = d;
+    of.layers++;
+    import_weights_refused(&of, "llama", "no tensor layers.2.input_layernorm.weight");
+    of = d;
+    of.layers--;
+    import_weights_refused(&of, "llama", "a tensor model.layers.1");
+    of = d;
+    of.attention_bias = TFN_ATTENTION_BIAS_QKV;
+    import_weights_refused(&of, "llama", "no tensor layers.0.self_attn.q_proj.bias");
+    of = d;
+    of.recipe = "pre";
+    of.norm = NULL;
+    import_weights_refused(&of, "llama", "the family has no tensor for decoder.0.self.norm_in.bias");
+    of = d;
+    of.inference = true;
+    of.weights = TFN_WEIGHTS_Q8;
+    of.layers++;
+    import_weights_refused(&of, "llama", "no tensor layers.2.input_layernorm.weight");
+    of.layers--;
+    of.ffn++;
+    import_weights_refused(&of, "llama", "mlp.gate_proj.weight has a side of 16, 17 is wanted");
+    d.weights = TFN_WEIGHTS_Q8;
+    CHECK_INT(tfn_import_new(&m, folder, &d), TFN_BAD_OPTION);
+    CHECK_INT(tfn_import_new(&m, "no-such-folder", NULL), TFN_BAD_FILE);
+    CHECK_INT(tfn_import_new(&m, NULL, NULL), TFN_NULL);
+    CHECK_INT(tfn_import_new(NULL, folder, NULL), TFN_NULL);
+}
+
+/* -- a family of one's own --------------------------------------------------------------------- */
+
+TEST(import_own_family)
+{
+    static const tfn_key_rule keys[] = {
+        { NULL, "norm_eps", "1e-5", TFN_KEY_IS }, { NULL, NULL, NULL, TFN_KEY_IS }
+    };
+    tfn_family own;
+    tfn_import x;
+    tfn_model_desc d;
+    char folder[300];
+    memset(&own, 0, sizeof own);
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    own.name = "own";
+    own.prefix = "model.";
+    own.like = tfn_family_find("llama");
+    own.keys = keys;
+    snprintf(folder, sizeof folder, "%s", import_path("llama", NULL));
+    x.folder = folder;
+    x.family = &own;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    CHECK_CLOSE((double)d.norm_eps, 1e-5, 1e-12);
+    for (int form = TFN_KEY_IS; form <= TFN_KEY_WANT; form++) {    /* no option, pattern, window */
+        tfn_key_rule wrong[] = { { "vocab_size", "vocabulary", "1", TFN_KEY_IS },
+                                 { NULL, NULL, NULL, TFN_KEY_IS } };
+        wrong[0].form = (tfn_key_form)form;
+        own.keys = wrong;
+        CASE("form %d", form);
+        memset(&d, 0, sizeof d);
+        if (tfn_import_peek(&x, &d) == TFN_OK) CHECK(form == TFN_KEY_NAMES || form == TFN_KEY_LAYERS);
+        else CHECK(d.vocab == 0);
+    }
+    CHECK(tfn_family_find("own") == NULL && tfn_family_at(-1) == NULL);
+    for (int32_t i = 0; tfn_family_at(i); i++)
+        CHECK(tfn_family_find(tfn_family_at(i)->name) == tfn_family_at(i));
+}
+
+int main(void)
+{
+    RUN(import_families);
+    RUN(import_sentences);
+    RUN(import_blank);
+    RUN(import_packed);
+    RUN(import_packed_wide);
+    RUN(import_packed_fails);
+    RUN(import_gradients);
+    RUN(import_translates);
+    RUN(import_texts);
+    RUN(import_labels);
+    RUN(import_keys_refused);
+    RUN(import_keys_left_aside);
+    RUN(import_windows);
+    RUN(import_weights_wrong);
+    RUN(import_own_family);
+    return DONE();
+}

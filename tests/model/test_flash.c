@@ -1,0 +1,262 @@
+/* A training whose checkpoints stand in pages of flash: the power is cut at every page that is
+ * written, in five ways, once or twice, and the run goes on with the bits of one that was never cut
+ * from the newest checkpoint that was whole. */
+#include "../lib.h"
+#include "../check.h"
+
+enum { FLASH_V = 5, FLASH_T = 4, FLASH_UPDATES = 5, FLASH_PAGE = 512, FLASH_PAGES = 24,
+       FLASH_NEVER = -1 };
+
+/* What the cut leaves of the page: the old one, an erased one, a few words of the new one, so that
+ * the head itself is torn, half of it, or all. */
+typedef enum flash_torn {
+    FLASH_OLD, FLASH_ERASED, FLASH_WORDS, FLASH_HALF, FLASH_NEW, FLASH_WAYS
+} flash_torn;
+enum { FLASH_TORN_HEAD = 40 };
+
+static unsigned char flash_chip[2 * FLASH_PAGES][FLASH_PAGE];
+static double flash_work[FLASH_PAGE / sizeof(double)];
+static int flash_writes, flash_cut;
+static flash_torn flash_way;
+static bool flash_deaf;                 /* reads fail */
+
+static bool flash_read(void *user, int32_t page, void *to)
+{
+    (void)user;
+    if (flash_deaf) return false;
+    memcpy(to, flash_chip[page], FLASH_PAGE);
+    return true;
+}
+
+static bool flash_write(void *user, int32_t page, const void *from)
+{
+    (void)user;
+    if (flash_cut != FLASH_NEVER && flash_writes > flash_cut) return false;    /* no power */
+    if (flash_writes++ != flash_cut) {
+        memcpy(flash_chip[page], from, FLASH_PAGE);
+        return true;
+    }
+    if (flash_way != FLASH_OLD) memset(flash_chip[page], 255, FLASH_PAGE);
+    if (flash_way == FLASH_WORDS) memcpy(flash_chip[page], from, FLASH_TORN_HEAD);
+    if (flash_way == FLASH_HALF) memcpy(flash_chip[page], from, FLASH_PAGE / 2);
+    if (flash_way == FLASH_NEW) memcpy(flash_chip[page], from, FLASH_PAGE);
+    return false;
+}
+
+static tfn_flash flash_of(void)
+{
+    tfn_flash f = { 0 };
+    f.page = FLASH_PAGE;
+    f.pages = FLASH_PAGES;
+    f.work = flash_work;
+    f.read = flash_read;
+    f.write = flash_write;
+    return f;
+}
+
+static tfn_model_desc flash_desc(void)
+{
+    tfn_model_desc d = { 0 };
+    d.vocab = FLASH_V;
+    d.context = FLASH_T;
+    d.width = 8;
+    d.heads = 2;
+    d.ffn = 8;
+    d.layers = 1;
+    d.threads = 1;
+    d.micro_batches = 2;
+    d.dropout = 0.1f;
+    d.ema = 0.5f;
+    return d;
+}
+
+/* One update, whose sentences depend on its number alone. */
+static bool flash_update(tfn_model *m)
+{
+    int32_t tokens[FLASH_T + 1];
+    tfn_batch batch = { 0 };
+    batch.tokens = tokens;
+    batch.targets = tokens + 1;
+    batch.batch = 1;
+    batch.time = FLASH_T;
+    for (int part = 0; part < 2; part++) {
+        const uint64_t at = (uint64_t)(2 * m->step + part) * 16;
+        for (int i = 0; i <= FLASH_T; i++)
+            tokens[i] = (int32_t)(tfn_random_bits(tfn_key_make(5), at + (uint64_t)i) % FLASH_V);
+        if (tfn_model_step(m, &batch, NULL) != TFN_OK) return false;
+    }
+    return true;
+}
+
+/* Weights, and moments and averages, which the next update shows. */
+static uint64_t flash_hash(const tfn_model *m)
+{
+    uint64_t hash = tfn_model_hash(m);
+    for (int64_t i = 0; i < m->trained_floats; i++) {
+        uint32_t bits[2];
+        memcpy(bits, m->moments + i, sizeof *bits);
+        memcpy(bits + 1, m->averages + i, sizeof *bits);
+        hash = tfn_random_bits(tfn_key_make(hash), (uint64_t)bits[0] << 32 | bits[1]);
+    }
+    return hash;
+}
+
+/* From the checkpoint, which is that of update `first`, or from the beginning (0), to the end, or
+ * until the power is cut. The hashes after each update are stored, or compared with those of the run
+ * without a cut. */
+static void flash_run(int first, uint64_t *hashes, bool compare)
+{
+    const tfn_model_desc desc = flash_desc();
+    tfn_flash f = flash_of();
+    tfn_model m;
+    flash_writes = 0;
+    CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK);
+    CHECK_INT(tfn_flash_load(&m, &f), first ? TFN_OK : TFN_NOT_FOUND);
+    CHECK_INT(m.step, first);
+    if (first) CHECK(flash_hash(&m) == hashes[first]);
+    for (int update = first + 1; update <= FLASH_UPDATES; update++) {
+        if (!flash_update(&m)) break;
+        CHECK_INT(m.step, update);
+        if (compare) CHECK(flash_hash(&m) == hashes[update]);
+        else hashes[update] = flash_hash(&m);
+        f = flash_of();
+        if (tfn_flash_save(&f, &m) != TFN_OK) break;
+    }
+    CHECK(flash_cut != FLASH_NEVER || m.step == FLASH_UPDATES);
+    tfn_model_free(&m);
+}
+
+/* The update whose checkpoint is the newest whole one after a run from `first` that was cut. The page
+ * written last has the head: half of it has all words that are not 0. */
+static int flash_kept(int first, int cut, int pages)
+{
+    const bool whole = flash_way >= FLASH_HALF && cut % pages == pages - 1;
+    return first + cut / pages + whole;
+}
+
+/* Cut in each update, at each of its pages; then in the first update of the run that goes on, at the
+ * same page, which the other slot must survive, too. */
+TEST(flash_cuts)
+{
+    uint64_t hashes[FLASH_UPDATES + 1] = { 0 };
+    int pages;
+    memset(flash_chip, 255, sizeof flash_chip);
+    flash_cut = FLASH_NEVER;
+    flash_run(0, hashes, false);
+    pages = flash_writes / FLASH_UPDATES;
+    CHECK(pages > 5 && flash_writes == pages * FLASH_UPDATES);
+    for (int way = 0; way < FLASH_WAYS; way++)
+        for (int cut = 0; cut < pages * FLASH_UPDATES; cut++) {
+            int first;
+            CASE("way %d, page %d of %d", way, cut, pages * FLASH_UPDATES);
+            memset(flash_chip, 255, sizeof flash_chip);
+            flash_way = (flash_torn)way;
+            flash_cut = cut;
+            flash_run(0, hashes, true);
+            first = flash_kept(0, cut, pages);
+            if (first < FLASH_UPDATES) {
+                flash_cut = cut % pages;
+                flash_run(first, hashes, true);
+                first = flash_kept(first, flash_cut, pages);
+            }
+            flash_cut = FLASH_NEVER;
+            flash_run(first, hashes, true);
+        }
+}
+
+/* Of the slots the newest is taken; a cut never costs more than the update under way. */
+TEST(flash_newest)
+{
+    const tfn_model_desc desc = flash_desc();
+    tfn_flash f = flash_of();
+    tfn_model m;
+    memset(flash_chip, 0, sizeof flash_chip);
+    flash_cut = FLASH_NEVER;
+    CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK);
+    for (int64_t step = 1; step <= 4; step++) {
+        tfn_model other;
+        CHECK(flash_update(&m) && tfn_flash_save(&f, &m) == TFN_OK);
+        CHECK(tfn_model_new(&other, &desc, NULL) == TFN_OK);
+        CHECK(tfn_flash_load(&other, &f) == TFN_OK && other.step == step);
+        CHECK(flash_hash(&other) == flash_hash(&m));
+        tfn_model_free(&other);
+    }
+    flash_chip[FLASH_PAGES + 3][7] ^= 1;            /* of update 4: the one before is whole */
+    CHECK(tfn_flash_load(&m, &f) == TFN_OK && m.step == 3);
+    tfn_model_free(&m);
+}
+
+static void flash_refuses(tfn_status status, const tfn_flash *f, tfn_status wanted, const char *text)
+{
+    char said[200];
+    CHECK_INT(status, wanted);
+    if (!strstr(tfn_error_text(&f->error, said, sizeof said), text)) FAIL("%s", said);
+}
+
+TEST(flash_errors)
+{
+    tfn_model_desc desc = flash_desc();
+    tfn_flash f = flash_of();
+    tfn_model m;
+    uint64_t hash;
+    memset(flash_chip, 0, sizeof flash_chip);
+    flash_cut = FLASH_NEVER;
+    CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK);
+    CHECK(tfn_flash_save(NULL, &m) == TFN_NULL && tfn_flash_load(&m, NULL) == TFN_NULL);
+    flash_refuses(tfn_flash_load(&m, &f), &f, TFN_NOT_FOUND, "neither slot has a whole checkpoint");
+    f.page = FLASH_PAGE + 4;
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_BAD_OPTION, "a page has 516 bytes; it must be a multiple of 8");
+    f.page = 120;
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_BAD_OPTION, "at least 128");
+    CHECK_INT(tfn_flash_pages(&m, 120), 0);
+    f = flash_of();
+    f.pages = tfn_flash_pages(&m, FLASH_PAGE) - 1;
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NO_MEMORY, "pages, ");
+    f.pages++;
+    CHECK(tfn_flash_save(&f, &m) == TFN_OK);
+    f = flash_of();
+    f.work = NULL;
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NULL, "work is NULL");
+    f = flash_of();
+    f.read = NULL;
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NULL, "read or write is NULL");
+
+    /* within an update, and with the averages in place */
+    f = flash_of();
+    m.micro = 1;
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NOT_READY, "an update is under way: 1 of 2");
+    m.micro = 0;
+    CHECK(flash_update(&m) && tfn_model_swap_ema(&m) == TFN_OK);
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NOT_READY, "averages stand");
+    CHECK(tfn_model_swap_ema(&m) == TFN_OK && tfn_flash_save(&f, &m) == TFN_OK);
+
+    /* pages that fail: nothing is found, nothing changes */
+    hash = flash_hash(&m);
+    flash_deaf = true;
+    flash_refuses(tfn_flash_load(&m, &f), &f, TFN_NOT_FOUND, "neither slot");
+    flash_deaf = false;
+    flash_cut = flash_writes = 0;
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_BAD_FILE, "cannot be written");
+    flash_cut = FLASH_NEVER;
+    CHECK(flash_hash(&m) == hash && tfn_flash_load(&m, &f) == TFN_OK && flash_hash(&m) == hash);
+    tfn_model_free(&m);
+
+    /* another shape, and a model that does not train */
+    desc.ffn = 12;
+    CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK);
+    flash_refuses(tfn_flash_load(&m, &f), &f, TFN_NOT_FOUND, "neither slot");
+    tfn_model_free(&m);
+    desc.inference = true;
+    desc.ema = 0;
+    CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK);
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NOT_READY, "the model does not train");
+    tfn_model_free(&m);
+}
+
+int main(void)
+{
+    RUN(flash_cuts);
+    RUN(flash_newest);
+    RUN(flash_errors);
+    return DONE();
+}

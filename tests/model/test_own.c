@@ -1,0 +1,434 @@
+/* Norms and initializations by pointer: a copy of a row of the library's under another name is the
+ * same model, to the bit; what is wrong with a row, or stands beside it, is said; files know rows by
+ * their names. Training, decoding, folding, averages of rows that the library does not have:
+ * test_state.c. */
+#include "../lib.h"
+#include "../check.h"
+
+enum { OWN_V = 11, OWN_B = 2, OWN_T = 6 };
+
+/* -- models of three architectures, and a batch for each --------------------------------------- */
+
+static tfn_model_desc own_desc(tfn_arch arch)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.arch = arch;
+    d.vocab = OWN_V;
+    d.context = OWN_T;
+    d.batch = OWN_B;
+    d.width = 32;
+    d.heads = 2;
+    d.layers = 1;
+    d.untied = true;
+    d.recipe = "post";
+    return d;
+}
+
+static bool own_new(tfn_model *m, const tfn_model_desc *d)
+{
+    char text[300];
+    if (tfn_model_new(m, d, NULL) == TFN_OK) return true;
+    FAIL("%s", tfn_error_text(&m->error, text, sizeof text));
+    return false;
+}
+
+static void own_train(tfn_model *m, int updates)
+{
+    static int32_t ids[OWN_B * OWN_T];
+    tfn_batch batch;
+    for (int i = 0; i < OWN_B * OWN_T; i++) ids[i] = (i * 7 + i/5) % OWN_V;
+    memset(&batch, 0, sizeof batch);
+    batch.tokens = batch.targets = ids;
+    batch.batch = OWN_B;
+    batch.time = OWN_T;
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) {
+        batch.source = ids;
+        batch.source_time = OWN_T;
+    }
+    for (int i = 0; i < updates; i++) CHECK(tfn_model_step(m, &batch, NULL) == TFN_OK);
+}
+
+/* The fingerprint of the weights after two updates; 0: an error. */
+static uint64_t own_hash(const tfn_model_desc *d)
+{
+    tfn_model m;
+    uint64_t hash;
+    if (!own_new(&m, d)) return 0;
+    own_train(&m, 2);
+    hash = tfn_model_hash(&m);
+    tfn_model_free(&m);
+    return hash;
+}
+
+/* -- a copy of each row ------------------------------------------------------------------------ */
+
+TEST(own_norms_same_bits)
+{
+    for (int32_t i = 0; tfn_norm_at(i); i++) {
+        tfn_model_desc d = own_desc((tfn_arch)(i % 3));
+        tfn_norm_rule row = *tfn_norm_at(i);
+        uint64_t wanted;
+        CASE("%s", row.name);
+        d.norm = row.name;
+        wanted = own_hash(&d);
+        d.norm_rule = tfn_norm_at(i);           /* the library's: by pointer and by name */
+        CHECK(own_hash(&d) == wanted);
+        d.norm = NULL;
+        row.name = "mine";
+        d.norm_rule = &row;
+        CHECK(wanted && own_hash(&d) == wanted);
+    }
+}
+
+TEST(own_inits_same_bits)
+{
+    for (int32_t i = 0; tfn_init_at(i); i++) {
+        tfn_model_desc d = own_desc((tfn_arch)(i % 3));
+        tfn_init_rule row = *tfn_init_at(i);
+        uint64_t wanted;
+        CASE("%s", row.name);
+        d.init = row.name;
+        wanted = own_hash(&d);
+        d.init_rule = tfn_init_at(i);
+        CHECK(own_hash(&d) == wanted);
+        d.init = NULL;
+        row.name = "mine";
+        d.init_rule = &row;
+        CHECK(wanted && own_hash(&d) == wanted);
+    }
+}
+
+/* Each stack has its own, and the decoder's follows the encoder's only where none is given. */
+TEST(own_stacks)
+{
+    tfn_norm_rule mine = *tfn_norm_find("rmsnorm"), other = *tfn_norm_find("scalenorm");
+    tfn_model_desc d = own_desc(TFN_ARCH_ENCODER_DECODER), named = d;
+    mine.name = "mine";
+    other.name = "other";
+    d.norm_rule = &mine;
+    named.norm = "rmsnorm";
+    CHECK(own_hash(&d) == own_hash(&named));
+    d.decoder_norm_rule = &other;
+    named.decoder_norm = "scalenorm";
+    CHECK(own_hash(&d) == own_hash(&named));
+    d.decoder_norm_rule = NULL;
+    d.decoder_norm = "scalenorm";
+    CHECK(own_hash(&d) == own_hash(&named));
+    d.decoder_norm = NULL;
+    d.norm_rule = NULL;
+    d.decoder_norm_rule = &mine;
+    named.norm = NULL;
+    named.decoder_norm = "rmsnorm";
+    CHECK(own_hash(&d) == own_hash(&named));
+}
+
+/* Weights are drawn as the row says: deviation, gains, biases. */
+static void own_quarter(const tfn_place *place, tfn_gains *gains)
+{
+    (void)place;
+    gains->q = (float)0.25;
+}
+static double own_deviation(const tfn_model *m, const char *name)
+{
+    tfn_param_info p;
+    double sum = 0;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        if (strcmp(p.name, name)) continue;
+        for (int32_t k = 0; k < p.rows * p.cols; k++)
+            sum += (double)p.data[k] * (double)p.data[k];
+        return sqrt(sum / (p.rows * p.cols));
+    }
+    return -1;
+}
+TEST(own_init_draws)
+{
+    static const tfn_init_rule row = {
+        "mine", "q: 1/4", "none", 2026, TFN_DISTRIBUTION_NORMAL, TFN_DISTRIBUTION_NORMAL,
+        (float)0.5, (float)2, false, false, false, false, false, false, own_quarter
+    };
+    tfn_model_desc d = own_desc(TFN_ARCH_DECODER);
+    tfn_model m;
+    d.init_rule = &row;
+    if (!own_new(&m, &d)) return;
+    CHECK_CLOSE(own_deviation(&m, "decoder.0.self.q.weight"), 0.125, 0.02);
+    CHECK_CLOSE(own_deviation(&m, "decoder.0.self.k.weight"), 0.5, 0.05);
+    CHECK_CLOSE(own_deviation(&m, "embedding.weight"), 2, 0.2);
+    tfn_model_free(&m);
+}
+
+/* -- what is wrong is said --------------------------------------------------------------------- */
+
+static void own_refuse(const tfn_model_desc *d, const char *wanted)
+{
+    tfn_model_desc out;
+    tfn_error e;
+    char text[300];
+    CASE("%s", wanted);
+    CHECK(!tfn_model_resolve(&out, d, &e));
+    if (strcmp(tfn_error_text(&e, text, sizeof text), wanted)) FAIL("it says \"%s\"", text);
+}
+
+TEST(own_norms_refused)
+{
+    static const tfn_norm_rule good = { "mine", "", "", 0, TFN_NORM_RMS, TFN_FLAG_GAIN, 0, 0,
+                                        TFN_SQUASH_TANH };
+    enum { BAD = 13 };
+    static const char *const texts[BAD] = {
+        "norm_rule: a row of one's own wants a name",
+        "norm_rule: a row of one's own wants a name",
+        "norm_rule: the library has a row called layernorm; one's own wants another name",
+        "norm_rule: kind is 12; it must be at most 11",
+        "norm_rule: flags is 1024; it must be at most 1023",
+        "norm_rule: part is 2; it must be at most 1",
+        "norm_rule: eps is not a number; it must be 0 or at least 1e-18",
+        "norm_rule: squash is 7; it must be at most 6",
+        "norm_rule: a part of the channels is for kind 1 alone",
+        "norm_rule: flags is 129, of which kind 1 does not know all",
+        "norm_rule: flags is 9, of which kind 10 does not know all",
+        "norm_rule: flags is 8; kind 1 wants a gain",
+        "norm_rule: flags is 0; kind 9 wants a gain"
+    };
+    tfn_norm_rule bad[BAD];
+    tfn_model_desc d = own_desc(TFN_ARCH_ENCODER_DECODER);
+    for (int i = 0; i < BAD; i++) bad[i] = good;
+    bad[0].name = NULL;
+    bad[1].name = "";
+    bad[2].name = "layernorm";
+    bad[3].kind = (tfn_norm_kind)(TFN_NORM_POWER + 1);
+    bad[4].flags = 1024;
+    bad[5].part = 2;
+    bad[6].eps = (float)NAN;
+    bad[7].squash = (tfn_squash_kind)(TFN_SQUASH_SOFTSIGN + 1);
+    bad[8].kind = TFN_NORM_LAYER;
+    bad[8].part = (float)0.5;
+    bad[9].flags = TFN_FLAG_GAIN | TFN_FLAG_SHIFT;
+    bad[10].kind = TFN_NORM_BATCH;
+    bad[10].flags = TFN_FLAG_GAIN | TFN_FLAG_OFFSET;
+    bad[11].flags = TFN_FLAG_OFFSET;
+    bad[12].kind = TFN_NORM_SEED;
+    bad[12].flags = 0;
+    for (int i = 0; i < BAD; i++) {
+        char decoder[300];
+        d.norm_rule = &bad[i];
+        d.decoder_norm_rule = NULL;
+        own_refuse(&d, texts[i]);
+        d.norm_rule = NULL;
+        d.decoder_norm_rule = &bad[i];
+        snprintf(decoder, sizeof decoder, "decoder_%s", texts[i]);
+        own_refuse(&d, decoder);
+    }
+    d.decoder_norm_rule = NULL;
+    d.norm_rule = &good;
+    d.norm = "rmsnorm";
+    own_refuse(&d, "norm_rule: it is another row than the one named beside it, rmsnorm: one of the "
+               "two must be NULL");
+    d.norm_rule = NULL;
+    d.norm = "mine";                            /* without its row it is no name */
+    CHECK(!tfn_model_resolve(&d, &d, NULL));
+}
+
+/* Every row of the library's is legal as one's own, and every legal row trains: all kinds with any
+ * two flags, with statistics of all channels or of a part. */
+static bool own_trains(const tfn_norm_rule *row)
+{
+    static const int32_t ids[OWN_B * OWN_T] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 3 };
+    tfn_model_desc d = own_desc(TFN_ARCH_DECODER);
+    tfn_batch batch;
+    tfn_report report;
+    tfn_model m;
+    d.width = 16;
+    d.ffn = 8;
+    d.norm_rule = row;
+    if (!tfn_model_resolve(&d, &d, NULL)) return false;
+    if (!own_new(&m, &d)) return true;
+    memset(&batch, 0, sizeof batch);
+    batch.tokens = batch.targets = ids;
+    batch.batch = OWN_B;
+    batch.time = OWN_T;
+    for (int i = 0; i < 2; i++)
+        CHECK(tfn_model_step(&m, &batch, &report) == TFN_OK && !report.skipped);
+    CHECK(isfinite((double)report.loss));
+    tfn_model_free(&m);
+    return true;
+}
+TEST(own_norms_legal)
+{
+    tfn_norm_rule row;
+    int trained = 0;
+    for (int32_t i = 0; tfn_norm_at(i); i++) {
+        row = *tfn_norm_at(i);
+        row.name = "mine";
+        CASE("%s", tfn_norm_at(i)->name);
+        CHECK(own_trains(&row));
+    }
+    memset(&row, 0, sizeof row);
+    row.name = "mine";
+    for (int kind = 0; kind <= TFN_NORM_POWER; kind++)
+        for (int a = 0; a < 10; a++)
+            for (int b = 0; b <= a; b++) {
+                row.kind = (tfn_norm_kind)kind;
+                row.flags = (1u << a) | (1u << b);
+                row.part = kind == TFN_NORM_RMS && b % 2 ? (float)0.25 : 0;
+                CASE("kind %d, flags %d", kind, (int)row.flags);
+                trained += own_trains(&row);
+            }
+    CHECK(trained > 150);
+}
+
+TEST(own_inits_refused)
+{
+    tfn_init_rule row = *tfn_init_find("xavier");
+    tfn_model_desc d = own_desc(TFN_ARCH_DECODER);
+    d.init_rule = &row;
+    own_refuse(&d, "init_rule: the library has a row called xavier; one's own wants another name");
+    row.name = "mine";
+    CHECK(tfn_model_resolve(&d, &d, NULL));
+    row.base = (tfn_distribution)99;
+    own_refuse(&d, "init_rule: base is 99; it must be at most 8");
+    row = *tfn_init_find("xavier");
+    row.name = "mine";
+    row.std = -1;
+    own_refuse(&d, "init_rule: std is -1; it must be at least 0");
+    row.std = 0;
+    d.init = "small";
+    own_refuse(&d, "init_rule: it is another row than the one named beside it, small: one of the "
+               "two must be NULL");
+}
+
+/* What was resolved says the rows' names, and resolves to itself. */
+TEST(own_resolved)
+{
+    tfn_norm_rule norm = *tfn_norm_find("rmsnorm");
+    tfn_init_rule init = *tfn_init_find("small");
+    tfn_model_desc d = own_desc(TFN_ARCH_DECODER), once, twice;
+    norm.name = "mine";
+    init.name = "my-init";
+    d.norm_rule = &norm;
+    d.init_rule = &init;
+    CHECK(tfn_model_resolve(&once, &d, NULL));
+    CHECK(!strcmp(once.norm, "mine") && !strcmp(once.init, "my-init"));
+    CHECK(!strcmp(once.decoder_norm, "mine") && once.decoder_norm_rule == &norm);
+    CHECK(tfn_model_resolve(&twice, &once, NULL));
+    CHECK(!memcmp(&once, &twice, sizeof once));
+    d = own_desc(TFN_ARCH_DECODER);             /* by name as ever: no pointer appears */
+    CHECK(tfn_model_resolve(&once, &d, NULL));
+    CHECK(!once.norm_rule && !once.decoder_norm_rule && !once.init_rule);
+}
+
+/* -- files ------------------------------------------------------------------------------------- */
+
+static tfn_file own_save(const tfn_model *m)
+{
+    tfn_file f;
+    memset(&f, 0, sizeof f);
+    CHECK(tfn_model_save(&f, m, NULL) == TFN_OK);
+    f.to_size = (size_t)f.used;
+    f.to = malloc(f.to_size);
+    CHECK(tfn_model_save(&f, m, NULL) == TFN_OK);
+    f.from = f.to;
+    f.from_size = f.to_size;
+    return f;
+}
+
+/* The options of a file, and a model of them, into which the file is loaded; the error, or "". */
+static void own_reload(tfn_file file, const tfn_norm_rule *norm, const tfn_norm_rule *decoder,
+                       const tfn_init_rule *init, tfn_model *m, char *text, size_t size)
+{
+    tfn_model_desc d;
+    memset(m, 0, sizeof *m);
+    text[0] = 0;
+    CHECK(tfn_model_peek(&file, &d, NULL) == TFN_OK);
+    CHECK(!d.norm && !d.init);
+    d.norm_rule = norm;
+    d.decoder_norm_rule = decoder;
+    d.init_rule = init;
+    if (!own_new(m, &d)) return;
+    if (tfn_model_load(m, &file) != TFN_OK) tfn_error_text(&file.error, text, size);
+}
+
+/* A run that is resumed has the bits of one that never stopped, and no other rows are taken. */
+TEST(own_checkpoint)
+{
+    tfn_norm_rule norm = *tfn_norm_find("rmsnorm"), decoder = *tfn_norm_find("scalenorm");
+    tfn_init_rule init = *tfn_init_find("small");
+    tfn_model_desc d = own_desc(TFN_ARCH_ENCODER_DECODER);
+    tfn_model m, again;
+    tfn_file f;
+    char text[300];
+    norm.name = "my \"norm\"";
+    decoder.name = "my decoder's";
+    init.name = "my-init";
+    for (int two = 0; two < 2; two++) {
+        const tfn_norm_rule *second = two ? &decoder : NULL;
+        d.norm_rule = &norm;
+        d.decoder_norm_rule = second;
+        d.init_rule = &init;
+        if (!own_new(&m, &d)) return;
+        own_train(&m, 2);
+        f = own_save(&m);
+        own_train(&m, 2);
+        own_reload(f, &norm, second, &init, &again, text, sizeof text);
+        CHECK(!text[0]);
+        own_train(&again, 2);
+        CHECK(tfn_model_hash(&again) == tfn_model_hash(&m));
+        tfn_model_free(&again);
+
+        own_reload(f, NULL, second, &init, &again, text, sizeof text);
+        CHECK(strstr(text, two ? "norm is my \"norm\", the model has layernorm"
+                               : "decoder_norm is my \"norm\", the model has layernorm"));
+        tfn_model_free(&again);
+        own_reload(f, &norm, second, NULL, &again, text, sizeof text);
+        CHECK(strstr(text, "init is my-init, the model has xavier"));
+        tfn_model_free(&again);
+        tfn_model_free(&m);
+        free(f.to);
+    }
+}
+
+/* Rows of one name that are not the same function. */
+TEST(own_folds)
+{
+    tfn_norm_rule norm = *tfn_norm_find("rmsnorm"), other;
+    tfn_model_desc d = own_desc(TFN_ARCH_DECODER);
+    tfn_model m, folded;
+    char text[300];
+    norm.name = "mine";
+    other = norm;
+    d.norm_rule = &norm;
+    if (!own_new(&m, &d)) return;
+    for (int i = 0; i < 5; i++) {
+        static const char wrong[] = "fold: the models must have the same options, but folded: norm "
+                                    "is another";
+        other = norm;
+        if (i == 1) other.eps = (float)0.01;
+        if (i == 2) other.part = (float)0.5;
+        if (i == 3) other.flags |= TFN_FLAG_BIAS;
+        if (i == 4) other.kind = TFN_NORM_LAYER;
+        d.inference = d.folded = true;
+        d.norm_rule = &other;
+        if (!own_new(&folded, &d)) continue;
+        CASE("fold %d", i);
+        CHECK((tfn_model_fold(&folded, &m) == TFN_OK) == (i == 0));
+        tfn_error_text(&folded.error, text, sizeof text);
+        if (i && strcmp(text, wrong))
+            FAIL("it says \"%s\"", text);
+        tfn_model_free(&folded);
+    }
+    tfn_model_free(&m);
+}
+
+int main(void)
+{
+    RUN(own_norms_same_bits);
+    RUN(own_inits_same_bits);
+    RUN(own_stacks);
+    RUN(own_init_draws);
+    RUN(own_norms_refused);
+    RUN(own_norms_legal);
+    RUN(own_inits_refused);
+    RUN(own_resolved);
+    RUN(own_checkpoint);
+    RUN(own_folds);
+    return DONE();
+}

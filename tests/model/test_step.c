@@ -1,0 +1,449 @@
+/* The step in parts: tfn_model_step is the sum of gradients and an update, to the bit, for every
+ * recipe; shards draw dropout of their own and depend on nothing else; what the user does with
+ * gradients and sums between the parts; and updates that are dropped leave all as it was. */
+#include <math.h>
+#include "../lib.h"
+#include "../check.h"
+#include "../batch.h"
+
+enum { STEP_B = 2, STEP_T = 5, STEP_V = 11, STEP_MICRO = 3, STEP_UPDATES = 3 };
+
+/* -- models and batches ---------------------------------------------------------------------- */
+
+static tfn_model_desc step_desc(const char *recipe)
+{
+    tfn_model_desc d = { 0 };
+    d.recipe = recipe;
+    d.vocab = STEP_V;
+    d.context = STEP_T;
+    d.width = strcmp(recipe, "prmsnorm") ? 12 : 64;
+    d.heads = 2;
+    d.ffn = 16;
+    d.batch = STEP_B;
+    d.threads = 1;
+    d.dropout = 0.125f;
+    d.clip = 0.5f;
+    d.decay = 0.01f;
+    d.schedule.lr = 3e-3f;
+    d.schedule.warmup = 2;
+    return d;
+}
+
+/* Batch i: sentences of different lengths, and a target here and there that is ignored. */
+static const tfn_batch *step_fill(batch_room *b, const tfn_model_desc *d, int i)
+{
+    batch_fill(b, d, (uint64_t)i);
+    for (int k = i % 4; k < STEP_B * STEP_T; k += 4) b->targets[k] = -1;
+    b->lengths[0] = STEP_T;
+    b->lengths[1] = 1 + i % STEP_T;
+    b->batch.lengths = b->lengths;
+    return &b->batch;
+}
+
+static void step_same_report(const tfn_report *a, const tfn_report *b)
+{
+    CHECK(a->loss == b->loss && a->nll == b->nll && a->tokens == b->tokens);
+    CHECK(a->step == b->step && a->lr == b->lr && a->grad_norm == b->grad_norm);
+    CHECK(a->loss_scale == b->loss_scale && a->updated == b->updated && a->skipped == b->skipped);
+    CHECK(a->culprit == b->culprit);
+}
+
+/* -- the sum of the parts -------------------------------------------------------------------- */
+
+/* One model by steps, one by parts with its own sums or with the model's: the same reports and the
+ * same bits, moments included. */
+static void step_compare(tfn_model_desc d, bool own_sums)
+{
+    tfn_model whole;
+    tfn_model parts;
+    batch_room b;
+    tfn_report report;
+    tfn_report other;
+    tfn_sums sums = { 0, 0, 0 };
+    d.micro_batches = STEP_MICRO;
+    if (!batch_open(&whole, &d) || !batch_open(&parts, &d)) return;
+    for (int i = 0; i < STEP_MICRO * STEP_UPDATES; i++) {
+        const tfn_batch *batch = step_fill(&b, &d, i);
+        const int shard = i % STEP_MICRO;
+        CHECK(tfn_model_step(&whole, batch, &report) == TFN_OK);
+        CHECK(tfn_model_gradient(&parts, batch, shard, shard > 0, &sums) == TFN_OK);
+        if (shard < STEP_MICRO - 1) continue;
+        CHECK(tfn_model_update(&parts, own_sums ? &sums : NULL, tfn_model_rate(&parts), &other)
+              == TFN_OK);
+        CHECK(sums.targets == other.tokens);
+        step_same_report(&report, &other);
+    }
+    CHECK(tfn_model_hash(&whole) == tfn_model_hash(&parts));
+    CHECK_BITS(whole.moments, parts.moments, whole.memory.moments);
+    tfn_model_free(&whole);
+    tfn_model_free(&parts);
+}
+
+/* All recipes, on the three architectures in turn. */
+TEST(step_recipes)
+{
+    for (int32_t i = 0; tfn_recipe_at(i); i++) {
+        tfn_model_desc d = step_desc(tfn_recipe_at(i)->name);
+        d.arch = (tfn_arch)(i % 3);
+        CASE("%s, arch %d", d.recipe, (int)d.arch);
+        step_compare(d, i % 2 == 0);
+    }
+}
+
+TEST(step_options)
+{
+    static const struct { const char *what; tfn_model_desc d; } cases[] = {
+        { "half precision", { .half = true, .loss_scale = 8 } },
+        { "recomputed", { .recompute = true } },
+        { "SGD", { .optimizer = TFN_OPTIMIZER_SGD } },
+        { "smoothed", { .smoothing = 0.1f } },
+        { "frozen", { .schedule = { .frozen = true } } }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tfn_model_desc d = step_desc("post");
+        CASE("%s", cases[i].what);
+        d.half = cases[i].d.half;
+        d.loss_scale = cases[i].d.loss_scale;
+        d.recompute = cases[i].d.recompute;
+        d.optimizer = cases[i].d.optimizer;
+        d.smoothing = cases[i].d.smoothing;
+        d.schedule.frozen = cases[i].d.schedule.frozen;
+        step_compare(d, true);
+        step_compare(d, false);
+    }
+}
+
+/* -- shards ---------------------------------------------------------------------------------- */
+
+/* The gradient of each shard alone, taken in the order first, first + 1 ... modulo SHARDS, into
+ * `to` (SHARDS, floats). */
+enum { STEP_SHARDS = 3 };
+static void step_take_shards(tfn_model *m, float *to, tfn_sums *sums, int first)
+{
+    batch_room b;
+    int64_t floats;
+    const float *g = tfn_model_gradients(m, &floats);
+    for (int i = 0; i < STEP_SHARDS; i++) {
+        const int shard = (first + i) % STEP_SHARDS;
+        const tfn_batch *batch = step_fill(&b, &m->desc, shard);
+        CHECK(tfn_model_gradient(m, batch, shard, false, sums + shard) == TFN_OK);
+        memcpy(to + shard*floats, g, (size_t)floats * sizeof *g);
+    }
+}
+
+/* What a shard gives depends on its number alone, not on what was computed before it; another
+ * number draws another dropout, and without dropout the number changes nothing. */
+TEST(step_shards)
+{
+    tfn_model_desc d = step_desc("pre");
+    tfn_model m;
+    int64_t floats;
+    tfn_sums sums[2][STEP_SHARDS];
+    float *g[2];
+    for (int dropped = 0; dropped < 2; dropped++) {
+        batch_room b;
+        tfn_sums moved;
+        d.dropout = dropped ? 0.25f : 0;
+        CASE("dropout %g", (double)d.dropout);
+        if (!batch_open(&m, &d)) return;
+        tfn_model_gradients(&m, &floats);
+        for (int i = 0; i < 2; i++) {
+            g[i] = (float *)malloc((size_t)(STEP_SHARDS * floats) * sizeof **g);
+            step_take_shards(&m, g[i], sums[i], i);
+        }
+        CHECK_BITS(g[0], g[1], (size_t)(STEP_SHARDS * floats) * sizeof **g);
+        CHECK_BITS(sums[0], sums[1], sizeof sums[0]);
+        tfn_model_gradient(&m, step_fill(&b, &d, 0), 1, false, &moved);
+        CHECK((moved.loss != sums[0][0].loss) == dropped);
+        free(g[0]);
+        free(g[1]);
+        tfn_model_free(&m);
+    }
+}
+
+/* -- what a user does in between ------------------------------------------------------------- */
+
+/* A vector of gradients that comes from elsewhere, without a gradient of this model: the update
+ * of the model it came from. The rate is the argument's. */
+TEST(step_elsewhere)
+{
+    const tfn_model_desc d = step_desc("pre");
+    tfn_model from;
+    tfn_model to;
+    tfn_sums sums;
+    batch_room b;
+    int64_t floats;
+    if (!batch_open(&from, &d) || !batch_open(&to, &d)) return;
+    for (int i = 0; i < STEP_UPDATES; i++) {
+        const float rate = (float)0.01 / (float)(i + 1);
+        tfn_report report;
+        tfn_model_gradient(&from, step_fill(&b, &d, i), 0, false, &sums);
+        memcpy(tfn_model_gradients(&to, &floats), tfn_model_gradients(&from, NULL),
+               from.memory.gradients);
+        CHECK((size_t)floats * sizeof(float) == from.memory.gradients);
+        CHECK(tfn_model_update(&from, &sums, rate, NULL) == TFN_OK);
+        CHECK(tfn_model_update(&to, &sums, rate, &report) == TFN_OK);
+        CHECK(report.updated && report.lr == rate && report.step == i + 1);
+    }
+    CHECK(tfn_model_hash(&from) == tfn_model_hash(&to));
+    tfn_model_free(&from);
+    tfn_model_free(&to);
+}
+
+/* The update by hand, with the public constants and the table's kernel, is the model's. */
+TEST(step_by_hand)
+{
+    tfn_model_desc d = step_desc("pre");
+    tfn_model m;
+    tfn_model hand;
+    batch_room b;
+    float *moments;
+    int64_t floats;
+    d.clip = 0;
+    d.decay = 0;
+    if (!batch_open(&m, &d) || !batch_open(&hand, &d)) return;
+    tfn_model_gradients(&m, &floats);
+    moments = (float *)calloc((size_t)(2 * floats), sizeof *moments);
+    for (int i = 0; i < STEP_UPDATES; i++) {
+        tfn_update_args u = { 0 };
+        tfn_sums sums;
+        float *g = tfn_model_gradients(&hand, NULL);
+        const tfn_batch *batch = step_fill(&b, &d, i);
+        u.optimizer = m.desc.optimizer;
+        u.lr = tfn_model_rate(&m);
+        u.beta1 = m.desc.beta1;
+        u.beta2 = m.desc.beta2;
+        u.eps = m.desc.eps;
+        CHECK(tfn_model_step(&m, batch, NULL) == TFN_OK);
+        hand.step = i;                                  /* the key of dropout */
+        tfn_model_gradient(&hand, batch, 0, false, &sums);
+        u.grad_scale = (float)(1.0 / (double)sums.targets);
+        tfn_update_at(&u, i + 1);
+        hand.kernels->update(hand.params, g, moments, moments + floats, (ptrdiff_t)floats, &u);
+    }
+    CHECK(tfn_model_hash(&m) == tfn_model_hash(&hand));
+    free(moments);
+    tfn_model_free(&m);
+    tfn_model_free(&hand);
+}
+
+/* -- a loss of one's own --------------------------------------------------------------------- */
+
+/* What stands behind the logits: the cross-entropy itself, or twice that by an operation of one's
+ * own, which reads padding and ignored targets like everything else. */
+typedef struct step_loss { bool doubled; int calls; } step_loss;
+
+static void step_double_forward(const tfn_custom_args *a)
+{
+    for (ptrdiff_t i = 0; i < a->rows; i++) a->y[i] = 2 * a->x[0][i];
+}
+static void step_double_backward(const tfn_custom_args *a)
+{
+    for (ptrdiff_t i = 0; i < a->rows; i++) {
+        if (!a->add[0]) a->dx[0][i] = 0;
+        a->dx[0][i] += 2 * a->dy[i];
+    }
+}
+static const tfn_custom_op step_doubled = {
+    "double", step_double_forward, step_double_backward, NULL
+};
+
+static tfn_var step_own_loss(void *user, tfn_tape *t, tfn_var logits)
+{
+    step_loss *l = (step_loss *)user;
+    const tfn_var x = tfn_cross_entropy(t, logits, TFN_INT_TARGETS, 0, 0);
+    l->calls++;
+    if (!l->doubled) return x;
+    t->custom = &step_doubled;
+    t->customs = 1;
+    return tfn_custom(t, 0, &x, 1, TFN_ROWS_TARGET, 0, 1);
+}
+
+/* The cross-entropy given as a loss of one's own has the bits of the built-in one; twice that has
+ * twice the loss and, to the bit, twice the gradient, in training and in evaluation. */
+TEST(step_losses)
+{
+    static const struct { const char *recipe; bool half, doubled; int32_t threads; } cases[] = {
+        { "pre", false, false, 1 }, { "post", true, false, 1 }, { "admin", false, false, 1 },
+        { "pre", false, true, 1 }, { "batchnorm", false, true, 1 }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tfn_model_desc d = step_desc(cases[i].recipe);
+        step_loss loss = { cases[i].doubled, 0 };
+        const float factor = cases[i].doubled ? 2 : 1;
+        tfn_model built_in;
+        tfn_model own;
+        batch_room b;
+        int64_t floats;
+        CASE("%s, half %d, doubled %d", cases[i].recipe, cases[i].half, cases[i].doubled);
+        d.half = cases[i].half;
+        if (!batch_open(&built_in, &d)) return;
+        d.loss = step_own_loss;
+        d.loss_user = &loss;
+        if (!batch_open(&own, &d)) return;
+        CHECK(loss.calls > 0);
+        for (int k = 0; k < STEP_UPDATES; k++) {
+            const tfn_batch *batch = step_fill(&b, &d, k);
+            tfn_report eval[2];
+            tfn_sums sums[2];
+            float *g[2];
+            tfn_model_gradient(&built_in, batch, 0, false, sums);
+            tfn_model_gradient(&own, batch, 0, false, sums + 1);
+            g[0] = tfn_model_gradients(&built_in, &floats);
+            g[1] = tfn_model_gradients(&own, &floats);
+            CHECK(sums[1].loss == (double)factor * sums[0].loss);
+            CHECK(sums[1].targets == sums[0].targets);
+            for (int64_t j = 0; j < floats; j++) g[0][j] *= factor;
+            CHECK_BITS(g[0], g[1], (size_t)floats * sizeof **g);
+            CHECK(tfn_model_update(&built_in, NULL, 0.01f, NULL) == TFN_OK);
+            CHECK(tfn_model_update(&own, NULL, 0.01f, NULL) == TFN_OK);
+            CHECK(tfn_model_eval(&built_in, batch, eval) == TFN_OK);
+            CHECK(tfn_model_eval(&own, batch, eval + 1) == TFN_OK);
+            CHECK(eval[1].loss == (double)factor * eval[0].loss);
+            CHECK(tfn_model_logits(&own, batch) != NULL);
+        }
+        CHECK(tfn_model_hash(&built_in) == tfn_model_hash(&own));
+        tfn_model_free(&built_in);
+        tfn_model_free(&own);
+    }
+}
+
+static tfn_var step_bad_loss(void *user, tfn_tape *t, tfn_var logits)
+{
+    const tfn_var none = { 0 };
+    const char *what = (const char *)user;
+    if (!strcmp(what, "columns")) return logits;
+    if (!strcmp(what, "rows")) return tfn_first_rows(t, tfn_cross_entropy(t, logits, 1, 0, 0));
+    if (!strcmp(what, "parameters")) tfn_param(t, 1, 1);
+    if (!strcmp(what, "parameters")) return tfn_cross_entropy(t, logits, TFN_INT_TARGETS, 0, 0);
+    return none;
+}
+
+/* What is no loss is refused when the model is made, and the text says why. */
+TEST(step_bad_losses)
+{
+    static const struct { const char *what, *text; } cases[] = {
+        { "columns", "columns" }, { "rows", "rows" }, { "parameters", "parameters" },
+        { "nothing", "loss" }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tfn_model_desc d = step_desc("pre");
+        char what[20], text[200];
+        tfn_model m;
+        CASE("%s", cases[i].what);
+        strcpy(what, cases[i].what);
+        d.loss = step_bad_loss;
+        d.loss_user = what;
+        CHECK(tfn_model_new(&m, &d, NULL) != TFN_OK);
+        tfn_error_text(&m.error, text, sizeof text);
+        if (!strstr(text, cases[i].text)) FAIL("%s", text);
+        tfn_model_free(&m);
+    }
+}
+
+/* -- updates that are dropped ---------------------------------------------------------------- */
+
+/* Sums without a target, or of a loss that is not finite, and a gradient that the user spoilt: the
+ * model, its running statistics too, is as before the first gradient, and goes on. */
+TEST(step_dropped)
+{
+    static const char *const names[] = {
+        "pre", "batchnorm", "powernorm", "admin", "sigma-reparam"
+    };
+    static const struct {
+        const char *what;
+        double      loss;
+        int64_t     targets;
+        float       number;             /* what the user writes into the gradient; 0: nothing */
+    } cases[] = {
+        { "no target", 1, 0, 0 },
+        { "a loss that is NaN", NAN, 5, 0 },
+        { "an infinite loss", INFINITY, 5, 0 },
+        { "a NaN in the gradient", 1, 5, (float)NAN }
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+            const tfn_model_desc d = step_desc(names[i]);
+            const tfn_sums sums = { cases[k].loss, cases[k].loss, cases[k].targets };
+            tfn_model m;
+            batch_room b;
+            tfn_report report;
+            uint64_t before;
+            CASE("%s, %s", names[i], cases[k].what);
+            if (!batch_open(&m, &d)) return;
+            CHECK(tfn_model_step(&m, step_fill(&b, &d, 0), NULL) == TFN_OK);
+            before = tfn_model_hash(&m);
+            tfn_model_gradient(&m, step_fill(&b, &d, 1), 0, false, NULL);
+            if (!(cases[k].number == 0)) tfn_model_gradients(&m, NULL)[0] = cases[k].number;
+            CHECK(tfn_model_update(&m, &sums, (float)0.1, &report) == TFN_OK);
+            CHECK(report.skipped && !report.updated && report.step == 1);
+            CHECK(tfn_model_hash(&m) == before);
+            CHECK(m.micro == 0 && m.sums.targets == 0);
+            CHECK(tfn_model_step(&m, step_fill(&b, &d, 2), &report) == TFN_OK && report.updated);
+            tfn_model_free(&m);
+        }
+}
+
+/* A new model that wants a profile has none before its first gradient. */
+TEST(step_profiles)
+{
+    const tfn_model_desc d = step_desc("admin");
+    const tfn_sums sums = { 1, 1, 5 };
+    tfn_model m;
+    batch_room b;
+    tfn_report report;
+    if (!batch_open(&m, &d)) return;
+    CHECK(tfn_model_update(&m, &sums, (float)0.1, &report) == TFN_OK && report.skipped);
+    CHECK(tfn_model_gradient(&m, step_fill(&b, &d, 0), 0, false, NULL) == TFN_OK);
+    CHECK(tfn_model_update(&m, NULL, (float)0.1, &report) == TFN_OK && report.updated);
+    tfn_model_free(&m);
+}
+
+/* Arguments that mean nothing concern their call alone. */
+TEST(step_refused)
+{
+    static const float rates[] = { -1, (float)NAN, (float)INFINITY };
+    const tfn_model_desc d = step_desc("pre");
+    const tfn_sums none = { 1, 1, -1 };
+    tfn_model_desc inference = d;
+    tfn_model m;
+    batch_room b;
+    char text[200];
+    uint64_t before;
+    if (!batch_open(&m, &d)) return;
+    tfn_model_gradient(&m, step_fill(&b, &d, 0), 0, false, NULL);
+    before = tfn_model_hash(&m);
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        CHECK(tfn_model_update(&m, NULL, rates[i], NULL) == TFN_BAD_BATCH);
+        CHECK(strstr(tfn_error_text(&m.error, text, sizeof text), "rate") != NULL);
+    }
+    CHECK(tfn_model_update(&m, &none, 1, NULL) == TFN_BAD_BATCH);
+    CHECK(strstr(tfn_error_text(&m.error, text, sizeof text), "-1 targets") != NULL);
+    CHECK(tfn_model_hash(&m) == before);
+    CHECK(tfn_model_update(&m, NULL, (float)0.1, NULL) == TFN_OK && m.step == 1);
+    tfn_model_free(&m);
+
+    inference.inference = true;
+    if (!batch_open(&m, &inference)) return;
+    CHECK(tfn_model_gradients(&m, NULL) == NULL);
+    CHECK(tfn_model_update(&m, &none, 1, NULL) == TFN_NOT_READY);
+    tfn_model_free(&m);
+    if (!batch_open(&m, &inference)) return;
+    CHECK(tfn_model_gradient(&m, step_fill(&b, &d, 0), 0, false, NULL) == TFN_NOT_READY);
+    tfn_model_free(&m);
+}
+
+int main(void)
+{
+    RUN(step_recipes);
+    RUN(step_options);
+    RUN(step_shards);
+    RUN(step_elsewhere);
+    RUN(step_by_hand);
+    RUN(step_losses);
+    RUN(step_bad_losses);
+    RUN(step_dropped);
+    RUN(step_profiles);
+    RUN(step_refused);
+    return DONE();
+}

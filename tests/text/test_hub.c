@@ -1,0 +1,1223 @@
+/* tokenizer.json: ids against golden ones, specials in texts, what is refused, saving, hostile
+ * files. */
+#include "../lib.h"
+#include "../check.h"
+#include "../golden/golden_hub.h"
+
+enum { HUB_GPT2, HUB_OPT, HUB_LLAMA3, HUB_QWEN2, HUB_BLOOM, HUB_BYTE_LEVEL,
+       HUB_BERT = HUB_BYTE_LEVEL, HUB_BERT_CASED, HUB_LLAMA, HUB_GEMMA, HUB_MISTRAL, HUB_T5,
+       HUB_XLMR, HUB_FILES };
+static const char *const *const hub_lines[] = { golden_hub_gpt2, golden_hub_opt, golden_hub_llama3,
+                                                golden_hub_qwen2, golden_hub_bloom,
+                                                golden_hub_bert, golden_hub_bert_cased,
+                                                golden_hub_llama, golden_hub_gemma,
+                                                golden_hub_mistral, golden_hub_t5,
+                                                golden_hub_xlmr };
+static const char *const hub_names[] = { "gpt2", "opt", "llama3", "qwen2", "bloom", "bert",
+                                         "bert_cased", "llama", "gemma", "mistral", "t5", "xlmr" };
+
+/* -- helpers --------------------------------------------------------------------------------- */
+
+typedef struct hub_box { tfn_tokenizer k; tfn_status status; char *mem; size_t size; } hub_box;
+
+/* A block of exactly the bytes that are named, at an odd address, so that ASan sees its end. */
+static hub_box hub_make(const tfn_tokenizer_source *s)
+{
+    hub_box b;
+    b.size = tfn_tokenizer_size(s);
+    b.mem = (char *)malloc(b.size + 1);
+    b.status = tfn_tokenizer_init(&b.k, s, b.mem + 1, b.size);
+    CHECK(b.size || b.status != TFN_OK);
+    return b;
+}
+
+static tfn_tokenizer_source hub_json(const char *text, size_t bytes)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    s.json = text;
+    s.json_size = bytes;
+    return s;
+}
+
+static char *hub_text(int file)
+{
+    size_t bytes = 0;
+    char *text;
+    for (const char *const *line = hub_lines[file]; *line; line++) bytes += strlen(*line);
+    text = (char *)malloc(bytes + 1);
+    text[0] = 0;
+    bytes = 0;
+    for (const char *const *line = hub_lines[file]; *line; line++) {
+        strcpy(text + bytes, *line);
+        bytes += strlen(*line);
+    }
+    return text;
+}
+
+static hub_box hub_file(int file)
+{
+    char *text = hub_text(file);
+    const tfn_tokenizer_source s = hub_json(text, strlen(text));
+    hub_box b = hub_make(&s);
+    char message[200];
+    CASE("%s", hub_names[file]);
+    if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+    free(text);
+    return b;
+}
+
+static char *hub_written(const tfn_tokenizer *k, size_t *size)
+{
+    char *text;
+    *size = tfn_tokenizer_json_text(k, NULL, 0);
+    text = (char *)malloc(*size + 1);
+    CHECK_INT(tfn_tokenizer_json_text(k, text, *size), *size);
+    text[*size] = 0;
+    return text;
+}
+
+static unsigned char *hub_blob(const tfn_tokenizer *k, size_t *size)
+{
+    unsigned char *blob;
+    *size = tfn_tokenizer_write(k, NULL, 0);
+    blob = (unsigned char *)malloc(*size);
+    CHECK_INT(tfn_tokenizer_write(k, blob, *size), *size);
+    return blob;
+}
+
+static tfn_tokenizer_source hub_of_blob(const unsigned char *blob, size_t size)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    s.blob = blob;
+    s.blob_size = size;
+    return s;
+}
+
+/* -- golden ids ------------------------------------------------------------------------------ */
+
+typedef ptrdiff_t hub_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
+                             const char *text, size_t bytes);
+
+static void hub_ids(const tfn_tokenizer *k, hub_encode *encode, const golden_hub_row *row,
+                    const short *wanted, int count)
+{
+    static int32_t ids[2000];
+    const ptrdiff_t n = encode(k, ids, 2000, row->text, (size_t)row->bytes);
+    const bool may_count_more = k->kind >= TFN_TOKENIZER_CHARACTER_BPE && row->bytes > 128;
+    bool same = n == count;
+    for (ptrdiff_t i = 0; same && i < n; i++) same = ids[i] == wanted[i];
+    if (!same) {
+        FAIL("'%s' has %d ids, not %d", row->text, (int)n, count);
+        for (ptrdiff_t i = 0; i < n; i++) printf(" %d", ids[i]);
+        printf(" instead of");
+        for (int i = 0; i < count; i++) printf(" %d", wanted[i]);
+        printf("\n");
+    }
+    CHECK(encode(k, NULL, 0, row->text, (size_t)row->bytes) >= count);
+    if (may_count_more) return;
+    CHECK_INT(encode(k, NULL, 0, row->text, (size_t)row->bytes), count);
+    for (int less = 0; less < count; less++) {
+        memset(ids, -1, sizeof ids);
+        CHECK_INT(encode(k, ids, less, row->text, (size_t)row->bytes), count);
+        for (int i = 0; i < count; i++) CHECK_INT(ids[i], i < less ? wanted[i] : -1);
+    }
+}
+
+static void hub_rows(const tfn_tokenizer *k, int file)
+{
+    for (size_t i = 0; i < sizeof golden_hub_rows / sizeof *golden_hub_rows; i++) {
+        const golden_hub_row *row = &golden_hub_rows[i];
+        const short *marked = row->ids;
+        static int32_t ids[2000];
+        char back[400];
+        if (row->file != file) continue;
+        if (row->plains) marked += row->plains;
+        hub_ids(k, tfn_tokenizer_encode, row, row->ids, row->plains);
+        hub_ids(k, tfn_tokenizer_encode_specials, row, marked, row->markeds);
+        tfn_tokenizer_encode(k, ids, 2000, row->text, (size_t)row->bytes);
+        if (row->decoded) {
+            const size_t n = tfn_tokenizer_decode(k, back, sizeof back - 1, ids, row->plains);
+            back[n] = 0;
+            if (strcmp(back, row->decoded)) FAIL("decoded '%s', not '%s'", back, row->decoded);
+        }
+        if (row->decoded || k->prefix_space || k->normalizer) continue; /* these change the text */
+        CHECK(row->plains <= row->bytes);
+        CHECK_INT(tfn_tokenizer_decode(k, back, sizeof back, ids, row->plains), row->bytes);
+        CHECK(!memcmp(back, row->text, (size_t)row->bytes));
+    }
+}
+
+TEST(hub_golden)
+{
+    for (int file = 0; file < HUB_FILES; file++) {
+        hub_box b = hub_file(file);
+        if (b.status == TFN_OK) hub_rows(&b.k, file);
+        free(b.mem);
+    }
+}
+
+/* What a file says besides the ids of texts. */
+TEST(hub_fields)
+{
+    hub_box b = hub_file(HUB_LLAMA3);
+    char text[40];
+    int32_t ids[8];
+    CHECK(b.k.kind == TFN_TOKENIZER_BPE && b.k.split == TFN_SPLIT_LLAMA3 && b.k.whole);
+    CHECK_INT(b.k.begins, 1);
+    CHECK_INT(b.k.ends, 0);
+    ids[0] = tfn_tokenizer_find(&b.k, "<|begin_of_text|>", 17);
+    CHECK(ids[0] == b.k.frame[0] && ids[0] == b.k.special[TFN_SPECIAL_BOS]);
+    ids[1] = tfn_tokenizer_find(&b.k, "a", 1);
+    CHECK_INT(tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 2), 1);
+    CHECK(text[0] == 'a');
+    free(b.mem);
+
+    b = hub_file(HUB_OPT);
+    CHECK(b.k.split == TFN_SPLIT_GPT2 && b.k.prefix_space && !b.k.whole);
+    CHECK(b.k.begins == 1 && b.k.frame[0] == 2 && b.k.special[TFN_SPECIAL_BOS] == 2);
+    CHECK(b.k.special[TFN_SPECIAL_PAD] == 1 && b.k.special[TFN_SPECIAL_EOS] == 2);
+    ids[0] = tfn_tokenizer_find(&b.k, "[R]", 3);
+    CHECK_INT(tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 1), 3);    /* not special */
+    free(b.mem);
+
+    b = hub_file(HUB_QWEN2);
+    CHECK(b.k.split == TFN_SPLIT_QWEN2 && !b.k.begins && !b.k.ends);
+    CHECK_INT(b.k.special[TFN_SPECIAL_EOS], tfn_tokenizer_find(&b.k, "<|endoftext|>", 13));
+    CHECK_INT(b.k.special[TFN_SPECIAL_BOS], -1);
+    free(b.mem);
+
+    b = hub_file(HUB_BERT);
+    CHECK(b.k.kind == TFN_TOKENIZER_WORDPIECE && b.k.split == TFN_SPLIT_BERT);
+    CHECK(b.k.begins == 1 && b.k.frame[0] == 2 && b.k.ends == 1 && b.k.frame[1] == 3);
+    CHECK(b.k.special[TFN_SPECIAL_UNK] == 1 && b.k.special[TFN_SPECIAL_MASK] == 4);
+    free(b.mem);
+}
+
+/* vocab.txt says the same as tokenizer.json where that says what BERT's does; lines may end as on
+ * Windows. */
+TEST(hub_lines_of_bert)
+{
+    for (int cased = 0; cased < 2; cased++) {
+        hub_box a = hub_file(HUB_BERT);
+        hub_box b;
+        char text[4000];
+        size_t n = 0;
+        int32_t id;
+        tfn_tokenizer_source s;
+        for (id = 0; id < a.k.vocab; id++) {
+            size_t bytes;
+            const char *token = tfn_tokenizer_token(&a.k, id, &bytes);
+            memcpy(text + n, token, bytes);
+            n += bytes;
+            if (cased) text[n++] = '\r';
+            text[n++] = '\n';
+        }
+        memset(&s, 0, sizeof s);
+        s.kind = TFN_TOKENIZER_WORDPIECE;
+        s.vocab = text;
+        s.vocab_size = n - 1;
+        s.cased = cased;
+        b = hub_make(&s);
+        CHECK(b.status == TFN_OK && b.k.vocab == a.k.vocab);
+        CHECK(b.k.begins == 1 && b.k.frame[0] == 2 && b.k.ends == 1 && b.k.frame[1] == 3);
+        if (!cased) {
+            hub_box c;
+            size_t size;
+            char *json = hub_written(&b.k, &size);
+            const tfn_tokenizer_source again = hub_json(json, size);
+            hub_rows(&b.k, HUB_BERT);
+            c = hub_make(&again);                   /* and so does what is written of it */
+            if (c.status == TFN_OK) hub_rows(&c.k, HUB_BERT);
+            else FAIL("status %d", (int)c.status);
+            free(json), free(c.mem);
+        } else CHECK(tfn_tokenizer_encode(&b.k, &id, 1, "THE", 3) == 1 && id == 1);
+        free(a.mem);
+        free(b.mem);
+        text[n / 2] = '\xff';
+        b = hub_make(&s);
+        CHECK_INT(b.status, TFN_BAD_FORMAT);
+        free(b.mem);
+    }
+}
+
+/* Bytes that are no UTF-8 count as marks; a word may be longer than any buffer. */
+TEST(hub_long_and_broken)
+{
+    static char text[5000], back[5000];
+    static int32_t ids[100000], fewer[100000];
+    static const char *const pieces[] = { "a", "\xff", " ", "\n", "7", "\xc3", "'S", "\xe6\x97",
+                                          "!", "  ", "\xe3\x80\x80" };
+    for (int file = 0; file < HUB_FILES; file++) {
+        hub_box b = hub_file(file);
+        const bool exact = file < HUB_BYTE_LEVEL;
+        for (uint64_t i = 0; i < 300; i++) {
+            const tfn_key key = tfn_key_fold(tfn_key_make(21), i);
+            const size_t kinds = 1 + tfn_random_bits(key, 0) % 11;
+            const size_t most = i % 10 ? 60 : 4000;
+            size_t n = 0;
+            ptrdiff_t count;
+            for (uint64_t j = 1; n < most; j++) {
+                const char *piece = pieces[tfn_random_bits(key, j) % kinds];
+                strcpy(text + n, piece);
+                n += strlen(piece);
+            }
+            count = tfn_tokenizer_encode(&b.k, ids, 100000, text, n);
+            if (file >= HUB_LLAMA) {            /* what a call returns is enough for the next */
+                const ptrdiff_t half = count / 2;
+                const ptrdiff_t more = tfn_tokenizer_encode(&b.k, fewer, half, text, n);
+                CHECK(count <= (ptrdiff_t)(3*n + 3) && more >= count && more < 100000);
+                CHECK(tfn_tokenizer_encode(&b.k, fewer, more, text, n) == count);
+                CHECK_BITS(ids, fewer, (size_t)count * sizeof *ids);
+                continue;
+            }
+            CHECK(count >= exact && count <= (ptrdiff_t)n + b.k.prefix_space);
+            CHECK(tfn_tokenizer_encode(&b.k, fewer, 5000, text, n) == count);
+            CHECK_BITS(ids, fewer, (size_t)count * sizeof *ids);    /* merged in another way */
+            if (!exact) continue;
+            n = b.k.prefix_space && text[0] != ' ' ? n + 1 : n;
+            CHECK_INT(tfn_tokenizer_decode(&b.k, back, sizeof back, ids, count), n);
+            CHECK(!strncmp(back + (n > strlen(text)), text, strlen(text)));
+        }
+        free(b.mem);
+    }
+}
+
+/* Specials of other sources are known by their names. */
+TEST(hub_specials_by_name)
+{
+    const char *const vocab = "{\"a\":0,\"<s>\":1,\"</s>\":2,\"s\":3,\"<\":4,\">\":5,"
+                              "\"<|endoftext|>\":6}";
+    tfn_tokenizer_source s;
+    hub_box b;
+    int32_t ids[20];
+    memset(&s, 0, sizeof s);
+    s.vocab = vocab;
+    s.vocab_size = strlen(vocab);
+    s.merges = "";
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    CHECK_INT(tfn_tokenizer_encode(&b.k, ids, 20, "a<s>a<<|endoftext|>", 5), 5);
+    CHECK(ids[1] == 4 && ids[2] == 3 && ids[3] == 5);
+    CHECK_INT(tfn_tokenizer_encode_specials(&b.k, ids, 20, "a<s>a<<|endoftext|>", 19), 5);
+    CHECK(ids[0] == 0 && ids[1] == 1 && ids[2] == 0 && ids[3] == 4 && ids[4] == 6);
+    free(b.mem);
+}
+
+/* -- SentencePiece's own files ----------------------------------------------------------------- */
+
+static unsigned char hub_model[1 << 16];
+
+static void hub_number(size_t *n, unsigned long long x)
+{
+    for (; x > 127; x >>= 7) hub_model[(*n)++] = (unsigned char)(x | 128);
+    hub_model[(*n)++] = (unsigned char)x;
+}
+static void hub_field(size_t *n, int field, int type, unsigned long long x)
+{
+    hub_number(n, (unsigned long long)(8*field + type));
+    hub_number(n, x);
+}
+
+/* A model with the tokens of k: a message of them, of the training and of the normalizer. The last
+ * token may be one of a user, another unused, and no space in front. */
+static bool hub_user, hub_no_prefix;
+static const char *hub_user_text;               /* NULL: as that token is */
+static int32_t hub_unused;
+static size_t hub_write_model(const tfn_tokenizer *k, int kind, bool fallback, bool spaces)
+{
+    size_t n = 0;
+    size_t at;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        size_t bytes;
+        const char *s = tfn_tokenizer_token(k, id, &bytes);
+        const float score = k->scored ? (float)k->score[id] : (float)-id;
+        size_t head = 1 + 1 + (bytes > 127);
+        if (hub_user_text && id == k->vocab - 1) {
+            s = hub_user_text;
+            bytes = strlen(s);
+            head = 2;
+        }
+        hub_field(&n, 1, 2, head + bytes + 5 + 2);
+        hub_field(&n, 1, 2, bytes);
+        memcpy(hub_model + n, s, bytes);
+        n += bytes;
+        hub_model[n++] = 2*8 + 5;
+        memcpy(hub_model + n, &score, 4);
+        n += 4;
+        if (hub_user && id == k->vocab - 1) hub_field(&n, 3, 0, 4);
+        else if (hub_unused && id == hub_unused) hub_field(&n, 3, 0, 5);
+        else hub_field(&n, 3, 0, id == 0 ? 2 : id < 3 ? 3 : bytes == 6 && s[0] == '<' ? 6 : 1);
+    }
+    at = n + 2;
+    hub_field(&n, 2, 2, 7);
+    hub_field(&n, 3, 0, (unsigned long long)kind);
+    hub_field(&n, 35, 0, fallback);
+    hub_field(&n, 40, 0, 0);
+    hub_model[at - 1] = (unsigned char)(n - at);
+    if (k->map_bytes) {
+        hub_field(&n, 3, 2, (unsigned long long)k->map_bytes + 4 + 3 + (k->map_bytes > 16383));
+        hub_field(&n, 2, 2, (unsigned long long)k->map_bytes);
+        memcpy(hub_model + n, k->map, (size_t)k->map_bytes);
+        n += (size_t)k->map_bytes;
+    } else hub_field(&n, 3, 2, 4);
+    hub_field(&n, 3, 0, !hub_no_prefix);
+    hub_field(&n, 4, 0, spaces);
+    return n;
+}
+
+static tfn_tokenizer_source hub_of_model(size_t size)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    s.model = hub_model;
+    s.model_size = size;
+    s.begin = true;
+    return s;
+}
+
+/* The same tokens give the same ids as tokenizer.json, but where that prefers other forms. */
+TEST(hub_models)
+{
+    for (int file = HUB_LLAMA; file <= HUB_T5; file += HUB_T5 - HUB_LLAMA) {
+        const bool t5 = file == HUB_T5;
+        hub_box a = hub_file(file);
+        const size_t size = hub_write_model(&a.k, t5 ? 1 : 2, !t5, t5);
+        const tfn_tokenizer_source s = hub_of_model(size);
+        hub_box b = hub_make(&s);
+        char message[200];
+        int32_t x[2000], y[2000];
+        if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+        CHECK(b.k.begins == 1 && b.k.frame[0] == 1 && b.k.special[TFN_SPECIAL_UNK] == 0);
+        for (size_t i = 0; i < sizeof golden_hub_rows / sizeof *golden_hub_rows; i++) {
+            const golden_hub_row *row = &golden_hub_rows[i];
+            const size_t n = (size_t)row->bytes;
+            const ptrdiff_t count = tfn_tokenizer_encode(&a.k, x, 2000, row->text, n);
+            if (row->file != file || (t5 && (row->text[0] == ' ' || strchr(row->text, '\n')
+                                             || strstr(row->text, "\xe2\x96\x81")))) continue;
+            if (t5 && row->text[0] == '\xe3') continue;      /* a space in front */
+            CASE("%s: '%s'", hub_names[file], row->text);
+            CHECK_INT(tfn_tokenizer_encode(&b.k, y, 2000, row->text, n), count);
+            CHECK_BITS(x, y, (size_t)count * sizeof *x);
+        }
+        /* in front and behind spaces go, in between one stays; the unknown is one */
+        CASE("%s, spaces", hub_names[file]);
+        if (t5) {
+            const ptrdiff_t count = tfn_tokenizer_encode(&b.k, x, 2000, "the a", 5);
+            CHECK_INT(tfn_tokenizer_encode(&b.k, y, 2000, "  the \t  a\n ", 12), count);
+            CHECK_BITS(x, y, (size_t)count * sizeof *x);
+            CHECK_INT(tfn_tokenizer_encode(&b.k, y, 2000, " \n ", 3), 0);
+            CHECK_INT(tfn_tokenizer_decode(&b.k, message, sizeof message, x, count), 5);
+        }
+        CHECK(tfn_tokenizer_encode(&b.k, x, 2000, "\xff", 1)
+              == tfn_tokenizer_encode(&b.k, y, 2000, "\xef\xbf\xbd", 3));
+        free(a.mem);
+        free(b.mem);
+    }
+}
+
+/* A piece that is not used is found in no text, but decodes; BPE has none. */
+TEST(hub_unused_piece)
+{
+    hub_box a = hub_file(HUB_T5), b;
+    const int32_t the = tfn_tokenizer_find(&a.k, "\xe2\x96\x81the", 6);
+    char text[300];
+    int32_t ids[9];
+    tfn_tokenizer_source s;
+    hub_unused = the;
+    s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    b = hub_make(&s);
+    CHECK(b.status == TFN_OK && the > 2);
+    CHECK(tfn_tokenizer_encode(&a.k, ids, 9, "the", 3) == 1 && ids[0] == the);
+    CHECK(tfn_tokenizer_encode(&b.k, ids, 9, "the", 3) > 1 && ids[0] != the);
+    CHECK(tfn_tokenizer_decode(&b.k, text, 9, &the, 1) == 3 && !memcmp(text, "the", 3));
+    CHECK(b.k.least >= a.k.least && tfn_tokenizer_json_text(&b.k, NULL, 0) == 0);
+    free(b.mem);
+    s = hub_of_model(hub_write_model(&a.k, 2, false, true));
+    b = hub_make(&s);
+    if (!strstr(tfn_error_text(&b.k.error, text, sizeof text), "a type in use is wanted"))
+        FAIL("says '%s'", text);
+    hub_unused = 0;
+    free(a.mem), free(b.mem);
+}
+
+/* Three bytes of ASCII that are replaced where they stand together. */
+TEST(hub_replaced)
+{
+    hub_box a = hub_file(HUB_T5), b;
+    const tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    int32_t x[30], y[30];
+    ptrdiff_t count;
+    b = hub_make(&s);
+    CHECK(b.status == TFN_OK);
+    count = tfn_tokenizer_encode(&b.k, x, 30, "= a the~ bthe", 13);
+    CHECK_INT(tfn_tokenizer_encode(&b.k, y, 30, "= a ~==~ b~==", 13), count);
+    CHECK_BITS(x, y, (size_t)count * sizeof *x);
+    free(a.mem), free(b.mem);
+}
+
+/* What a user defined stays as it is in a text, which would replace its second letter. */
+TEST(hub_kept)
+{
+    static const char text[] = "the ae\xcc\x81 e\xcc\x81";
+    hub_box a = hub_file(HUB_T5), b;
+    tfn_tokenizer_source s;
+    int32_t ids[30];
+    ptrdiff_t count;
+    int32_t kept = 0;
+    hub_user = true;
+    hub_user_text = "ae\xcc\x81";
+    s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    hub_user = false;
+    hub_user_text = NULL;
+    b = hub_make(&s);
+    CHECK(b.status == TFN_OK);
+    count = tfn_tokenizer_encode(&b.k, ids, 30, text, sizeof text - 1);
+    for (ptrdiff_t i = 0; i < count; i++) kept += ids[i] == b.k.vocab - 1;
+    CHECK_INT(kept, 1);
+    free(a.mem), free(b.mem);
+}
+
+/* -- Marian's: source.spm and vocab.json ------------------------------------------------------- */
+
+static char hub_vocab[1 << 15];
+
+static void hub_entry(const char *s, size_t bytes, int32_t id)
+{
+    char *at = hub_vocab + strlen(hub_vocab);
+    at += sprintf(at, id ? ", \"" : "{\"");
+    for (size_t i = 0; i < bytes; i++) {
+        if (s[i] == '"' || s[i] == '\\') *at++ = '\\';
+        if ((unsigned char)s[i] < 32) at += sprintf(at, "\\u%04x", s[i]);
+        else *at++ = s[i];
+    }
+    sprintf(at, "\": %d", (int)id);
+}
+
+/* The tokens of a model but one, from the last to the first, between those of another language.
+ * ids: what has become of them, 1: <unk>. Returns how many there are. */
+static int32_t hub_write_vocab(const tfn_tokenizer *k, int32_t lacking, int32_t *ids)
+{
+    int32_t count = 0;
+    hub_vocab[0] = 0;
+    hub_entry("</s>", 4, count++);
+    hub_entry("<unk>", 5, count++);
+    hub_entry("\xe2\x98\x83\xe2\x98\x83", 6, count++);       /* two snowmen */
+    for (int32_t id = k->vocab; id-- > 0;) {
+        size_t bytes;
+        const char *s = tfn_tokenizer_token(k, id, &bytes);
+        ids[id] = 1;
+        if (id > 2 && id != lacking) ids[id] = count;
+        if (id > 2 && id != lacking) hub_entry(s, bytes, count++);
+    }
+    hub_entry("\xe2\x96\x81no\xc3\xabl", 8, count++);
+    hub_entry(">>fra<<", 7, count++);
+    hub_entry("<pad>", 5, count++);
+    strcat(hub_vocab, "}");
+    return count;
+}
+
+static void hub_marian_ids(const tfn_tokenizer *k, const char *text, int32_t a, int32_t b)
+{
+    int32_t ids[100];
+    const ptrdiff_t n = tfn_tokenizer_encode(k, ids, 100, text, strlen(text));
+    CASE("'%s'", text);
+    CHECK(n >= 2 && ids[n - 2] == a && ids[n - 1] == b);
+}
+
+/* The ids are those of the model, but others; two snowmen together are a word that only the other
+ * language has. */
+static void hub_marian(const tfn_tokenizer *plain, const tfn_tokenizer *k, const int32_t *map,
+                       int32_t lacking)
+{
+    static int32_t x[20000], y[20000];
+    const int32_t last = k->vocab - 1;
+    const int32_t a = tfn_tokenizer_find(k, "a", 1);
+    char text[40];
+    size_t bytes;
+    const char *lacks = tfn_tokenizer_token(plain, lacking, &bytes);
+    ptrdiff_t n;
+    CHECK(k->apart && k->tokens == k->vocab + 1 && k->ends == 1 && k->frame[0] == 0);
+    CHECK(k->special[TFN_SPECIAL_EOS] == 0 && k->special[TFN_SPECIAL_UNK] == 1);
+    CHECK(k->special[TFN_SPECIAL_PAD] == last && !tfn_tokenizer_token(k, last + 1, NULL));
+    CHECK_INT(tfn_tokenizer_find(k, lacks, bytes), -1);
+    CHECK_INT(tfn_tokenizer_json_text(k, NULL, 0), 0);
+    for (size_t i = 0; i < sizeof golden_hub_rows / sizeof *golden_hub_rows; i++) {
+        const golden_hub_row *row = &golden_hub_rows[i];
+        n = tfn_tokenizer_encode(plain, x, 20000, row->text, (size_t)row->bytes);
+        CASE("'%s'", row->text);
+        CHECK_INT(tfn_tokenizer_encode(k, y, 20000, row->text, (size_t)row->bytes), n);
+        for (ptrdiff_t j = 0; j < n; j++) CHECK_INT(y[j], map[x[j]]);
+    }
+    hub_marian_ids(k, "aa\xe2\x98\x83\xe2\x98\x83", a, 2);
+    hub_marian_ids(k, "aa\xe2\x98\x83", a, 1);
+    hub_marian_ids(k, "aa\xe2\x98\x83\xe2\x98\x83\xe2\x98\x83", a, 1);
+    hub_marian_ids(k, "\xe2\x98\x83\xe2\x98\x83" "a", 2, a);
+    n = tfn_tokenizer_encode_specials(k, x, 9, ">>fra<<</s>", 11);
+    CHECK(n == 2 && x[0] == last - 1 && x[1] == 0);
+    x[0] = last - 2, x[1] = 2, x[2] = last;
+    n = (ptrdiff_t)tfn_tokenizer_decode(k, text, sizeof text, x, 3);
+    CHECK(n == 11 && !memcmp(text, "no\xc3\xabl\xe2\x98\x83\xe2\x98\x83", 11));
+}
+
+TEST(hub_marian_models)
+{
+    for (int kind = 1; kind < 3; kind++) {
+        hub_box a = hub_file(kind == 1 ? HUB_T5 : HUB_GEMMA), b, c, d;
+        const int32_t lacking = tfn_tokenizer_find(&a.k, "\xe2\x96\x81the", 6);
+        int32_t map[2000];
+        size_t size;
+        unsigned char *blob;
+        tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, kind, false, kind == 1));
+        s.begin = false;
+        s.end = true;
+        CHECK(lacking > 2 && a.k.vocab < 2000);
+        b = hub_make(&s);
+        hub_write_vocab(&b.k, lacking, map);
+        s.vocab = hub_vocab;
+        s.vocab_size = strlen(hub_vocab);
+        c = hub_make(&s);
+        if (c.status != TFN_OK) FAIL("kind %d: status %d", kind, (int)c.status);
+        else {
+            hub_marian(&b.k, &c.k, map, lacking);
+            blob = hub_blob(&c.k, &size);
+            s = hub_of_blob(blob, size);
+            d = hub_make(&s);
+            CHECK(d.status == TFN_OK && d.size < c.size);
+            hub_marian(&b.k, &d.k, map, lacking);
+            free(blob), free(d.mem);
+        }
+        free(a.mem), free(b.mem), free(c.mem);
+    }
+}
+
+/* What is wrong in vocab.json, or beside it. */
+TEST(hub_marian_refused)
+{
+    static const struct { const char *from, *to, *says; } rows[] = {
+        { "\"<unk>\"", "\"<unc>\"", "vocab.json has no <unk>" },
+        { "\"</s>\"", "\"</t>\"", "vocab.json has no </s>" },
+        { "\"<pad>\"", "\"<unk>\"", "of vocab.json is the same as token 1" },
+        { "{\"", "[\"", "{ is wanted" }, { "}", "},", "its end is wanted" },
+        { "\"<unk>\": 1", "\"<unk>\": 0", "each number from 0 on once" },
+        { "\"<pad>\": ", "\"<pad>\": 9", "each number from 0 on once" },
+    };
+    static char copy[sizeof hub_vocab];
+    hub_box a = hub_file(HUB_T5), b;
+    int32_t map[2000];
+    char message[300];
+    tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    s.begin = false;
+    s.end = true;
+    hub_write_vocab(&a.k, 5, map);
+    strcpy(copy, hub_vocab);
+    s.vocab = hub_vocab;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *at = strstr(copy, rows[i].from);
+        sprintf(hub_vocab, "%.*s%s%s", (int)(at - copy), copy, rows[i].to,
+                at + strlen(rows[i].from));
+        s.vocab_size = strlen(hub_vocab);
+        b = hub_make(&s);
+        tfn_error_text(&b.k.error, message, sizeof message);
+        CASE("%s", rows[i].says);
+        if (b.status == TFN_OK || !strstr(message, rows[i].says)) FAIL("says '%s'", message);
+        free(b.mem);
+    }
+    strcpy(hub_vocab, copy);
+    s.vocab_size = strlen(copy);
+    s.begin = true;
+    b = hub_make(&s);
+    tfn_error_text(&b.k.error, message, sizeof message);
+    CHECK(strstr(message, "vocab.json has no <s>") != NULL);
+    free(b.mem);
+    s.begin = false;
+    s.model_size = hub_write_model(&a.k, 1, true, true);
+    b = hub_make(&s);
+    tfn_error_text(&b.k.error, message, sizeof message);
+    CHECK(strstr(message, "byte_fallback beside vocab.json is not supported") != NULL);
+    free(b.mem);
+    hub_user = true;
+    s.model_size = hub_write_model(&a.k, 1, false, true);
+    hub_user = false;
+    b = hub_make(&s);
+    tfn_error_text(&b.k.error, message, sizeof message);
+    CHECK(strstr(message, "a type but that of users is wanted") != NULL);
+    free(b.mem), free(a.mem);
+}
+
+/* -- what is refused ------------------------------------------------------------------------- */
+
+typedef struct hub_change { int file; const char *from, *to, *says; } hub_change;
+static const hub_change hub_changes[] = {
+    { HUB_GPT2, "\"type\": \"BPE\"", "\"type\": \"WordLevel\"",
+      "the model is WordLevel; BPE, Unigram or WordPiece is wanted" },
+    { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"Lowercase\"}", "Lowercase" },
+    { HUB_GPT2, "\"normalizer\": null",
+      "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{"
+      "\"type\": \"NFKC\"}]}", "NFKC" },
+    { HUB_QWEN2, "\\u00e9\\u00e9", "e\\u0301", "in a normalized text, which never has it" },
+    { HUB_GPT2, "\"byte_fallback\": false", "\"byte_fallback\": true", "byte_fallback true" },
+    { HUB_GPT2, "\"dropout\": null", "\"dropout\": 0.1", "dropout 0.1" },
+    { HUB_GPT2, "\"continuing_subword_prefix\": \"\"", "\"continuing_subword_prefix\": \"##\"",
+      "continuing_subword_prefix ##" },
+    { HUB_GPT2, "\"end_of_word_suffix\": \"\"", "\"end_of_word_suffix\": \"</w>\"", "</w>" },
+    { HUB_GPT2, "\"single_word\": false", "\"single_word\": true",
+      "<|endoftext|> is a single_word" },
+    { HUB_GPT2, "\"use_regex\": true", "\"use_regex\": false", "use_regex false" },
+    { HUB_GPT2, "\"pre_tokenizer\": {", "\"pre_tokenizer\": {\"type\": \"Metaspace\"}, \"x\": {",
+      "Metaspace" },
+    { HUB_GPT2, "\"pre_tokenizer\": {", "\"pre_tokenizer\": null, \"x\": {", "for this model" },
+    { HUB_LLAMA, "\"prepend\":\"", "\"prepend\":\"x", "normalizer Prepend, as it stands" },
+    { HUB_LLAMA, "\"content\":\" \"", "\"content\":\"_\"", "decoder Replace, as it stands" },
+    { HUB_LLAMA, "\"start\":1", "\"start\":2", "decoder Strip, as it stands" },
+    { HUB_LLAMA, "<0x41>", "<0x4x>", "byte 65 is no token" },
+    { HUB_LLAMA, "\"continuing_subword_prefix\":null", "\"continuing_subword_prefix\":\"@\"", "@" },
+    { HUB_LLAMA, "\"special\":true", "\"special\":false,\"normalized\":true",
+      "which never has it" },
+    { HUB_MISTRAL, "\"replacement\":\"", "\"replacement\":\"_", "the replacement _" },
+    { HUB_GEMMA, "\"String\":\" \"},\"behavior\"", "\"String\":\"a\"},\"behavior\"", "Split" },
+    { HUB_T5, "\"unk_id\":0", "\"unk_id\":100000", "unk_id 100000 is none of" },
+    { HUB_T5, "\"unk_id\":0", "\"unk_id\":-1", "unk_id -1" },
+    { HUB_T5, "precompiled_charsmap\":\"", "precompiled_charsmap\":\"%", "is no base64" },
+    { HUB_T5, "precompiled_charsmap\":\"", "precompiled_charsmap\":\"AAAA", "is none" },
+    { HUB_T5, "\"precompiled_charsmap\"", "\"x\"", "normalizer Precompiled, as it stands" },
+    { HUB_T5, " {2,}", " {3,}", "normalizer Replace, as it stands" },
+    { HUB_T5, "[\"<s>\",0]", "[\"<s>\",\"0\"]", "a number is wanted" },
+    { HUB_T5, "[\"<s>\",0]", "[\"<s>\",1e300]", "a score is wanted" },
+    { HUB_XLMR, "WhitespaceSplit", "Whitespace", "pre_tokenizer Whitespace" },
+    { HUB_XLMR, "add_prefix_space\":true", "add_prefix_space\":false", "Metaspace with" },
+    { HUB_GPT2, "\"decoder\": {", "\"decoder\": null, \"x\": {", "decoder null" },
+    { HUB_GPT2, "\"decoder\": {", "\"decoder\": {\"type\": \"WordPiece\"}, \"x\": {",
+      "is not supported for this model" },
+    { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"BertNormalizer\"}",
+      "is not supported for this model" },
+    { HUB_BERT, "\"type\":\"BertPreTokenizer\"", "\"type\":\"Whitespace\"",
+      "pre_tokenizer Whitespace" },
+    { HUB_BERT, "\"pre_tokenizer\":{", "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"x\":{",
+      "without BertPreTokenizer alone" },
+    { HUB_BERT, "\"decoder\":{", "\"decoder\":{\"type\":\"ByteLevel\"},\"x\":{", "prefix ##" },
+    { HUB_BERT, "\"prefix\":\"##\"", "\"prefix\":\"@@\"", "prefix ##" },
+    { HUB_BERT, "\"prefix\":\"##\"", "\"prefix\":\"########\"", "with the prefix ########" },
+    { HUB_BERT, "_word\":100", "_word\":-1", "max_input_chars_per_word -1" },
+    { HUB_BERT, "\"normalized\":false", "\"normalized\":true", "which never has it" },
+    { HUB_BERT, "\"vocab\":{", "\"vocab\":{\"\":0,", "a token that is not empty" },
+    { HUB_BERT, "\"type\":\"BertNormalizer\"", "\"type\":\"Sequence\",\"normalizers\":["
+      "{\"type\":\"NFC\"},{\"type\":\"BertNormalizer\"}]", "BertNormalizer behind another" },
+    { HUB_GPT2, "\"post_processor\": {",
+      "\"post_processor\": {\"type\": \"BertProcessing\"}, \"x\": {",
+      "BertProcessing" },
+    { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
+      "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",3]",
+      "the id of that token" },
+    { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
+      "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",30000]",
+      "the id of that token" },
+    { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
+      "{\"type\":\"BertProcessing\",\"sep\":[3],\"cls\":[\"[CLS]\",2]", "a string is wanted" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [], \"x\": [", "a merge is wanted" },
+    { HUB_GPT2, "\"merges\": [", "\"x\": [", "the merges are wrong at byte 0" },
+    { HUB_GPT2, "\"vocab\": {", "\"x\": {", "the vocabulary is wrong at byte 0" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [\"a \", ", "merge 0 is not" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [\"ab\", ", "merge 0 is not" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [[\"a\", \"b\", \"c\"], ", "] is wanted" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [5, ", "a merge is wanted" },
+    { HUB_GPT2, "\"id\": 406,", "\"id\": 407,", "each number from 0 on once" },
+    { HUB_GPT2, "\"id\": 406,", "\"id\": 0,", "each number from 0 on once" },
+    { HUB_GPT2, "\"id\": 406,", "\"id\": 4060,", "each number from 0 on once" },
+    { HUB_OPT, "\"id\":1,", "\"id\":3,", "the token that the vocabulary has" },
+    { HUB_GPT2, "\"id\": 406,", "\"x\": 406,", "an id and a content" },
+    { HUB_GPT2, "\"content\": \"<|endoftext|>\"", "\"content\": \"\"", "an id and a content" },
+    { HUB_GPT2, "\"content\": \"<|endoftext|>\"", "\"content\": \"  \"", "is the same as token" },
+    { HUB_GPT2, "\"!\": 0,", "\"<!>\": 0,", "byte 33 is no token" },
+    { HUB_GPT2, "\"version\"", "version", "tokenizer.json is wrong at byte" },
+    { HUB_OPT, "\"ids\":[2]", "\"ids\":[4000]", "an id is wanted" },
+    { HUB_OPT, "\"ids\":[2]", "\"x\":[2]", "[ is wanted" },
+    { HUB_OPT, "\"id\":\"</s>\",\"type_id\"", "\"id\":\"<X>\",\"type_id\"", "a name with its ids" },
+    { HUB_OPT, "\"id\":\"A\"", "\"id\":\"B\"", "one text, A" },
+    { HUB_OPT, "\"ignore_merges\":false", "\"ignore_merges\":true", "add_prefix_space" },
+    { HUB_LLAMA3, "p{N}{1,3}", "p{N}{1,2}", "p{N}{1,2}" },
+    { HUB_LLAMA3, "\"Isolated\"", "\"Removed\"", "the behavior Removed" },
+    { HUB_LLAMA3, "\"use_regex\":false", "\"use_regex\":true", "use_regex true" },
+    { HUB_LLAMA3, "\"type\":\"Split\"", "\"type\":\"Digits\"", "pre_tokenizer Digits" },
+    { HUB_LLAMA3, "\"add_prefix_space\":false", "\"add_prefix_space\":true",
+      "add_prefix_space true" },
+};
+/* Changes that change nothing. */
+static const hub_change hub_same[] = {
+    { HUB_GPT2, "\"type\": \"BPE\",", "", NULL },
+    { HUB_GPT2, "\"padding\": null", "\"padding\": {\"strategy\": [1e3, {\"x\": \"\\u0020\"}]}",
+      NULL },
+    { HUB_GPT2, "\"normalizer\": null",
+      "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": []}",
+      NULL },
+    { HUB_GPT2, "\"dropout\": null", "\"dropout\": 0.0", NULL },
+    { HUB_GPT2, "\"use_regex\": true", "\"trim_offsets\": true", NULL },
+    { HUB_LLAMA3, "\"Isolated\",\"invert\":false", "\"Removed\",\"invert\":true", NULL },
+    { HUB_BERT, "\"clean_text\":true,\"handle_chinese_chars\":true,\"strip_accents\":null,"
+      "\"lowercase\":true", "\"strip_accents\":true", NULL },
+    { HUB_BERT, "\"cleanup\":true", "\"cleanup\":null", NULL },
+    { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
+      "{\"type\":\"RobertaProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2],"
+      "\"trim_offsets\":true", NULL },
+    { HUB_MISTRAL, "\"split\":false}", "\"split\":false,\"add_prefix_space\":false}", NULL },
+    { HUB_LLAMA3,
+      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}"
+      "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|",
+      "'(?i:[sdmt]|ll|ve|re)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?+\\\\p{L}+|\\\\p{N}{1,3}"
+      "| ?[^\\\\s\\\\p{L}\\\\p{N}]++[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]|", NULL },
+};
+
+static char *hub_changed(const hub_change *c)
+{
+    char *text = hub_text(c->file);
+    char *at = strstr(text, c->from);
+    char *out = (char *)malloc(strlen(text) + strlen(c->to) + 1);
+    CASE("%s: %s to %s", hub_names[c->file], c->from, c->to);
+    if (!at) FAIL("it is not in the file");
+    else sprintf(out, "%.*s%s%s", (int)(at - text), text, c->to, at + strlen(c->from));
+    free(text);
+    return out;
+}
+
+TEST(hub_refused)
+{
+    for (size_t i = 0; i < sizeof hub_changes / sizeof *hub_changes; i++) {
+        char *text = hub_changed(&hub_changes[i]);
+        const tfn_tokenizer_source s = hub_json(text, strlen(text));
+        hub_box b = hub_make(&s);
+        char message[300];
+        if (b.status == TFN_OK) FAIL("accepted");
+        tfn_error_text(&b.k.error, message, sizeof message);
+        if (!strstr(message, hub_changes[i].says)) FAIL("says %s", message);
+        CHECK_INT(tfn_tokenizer_encode(&b.k, NULL, 0, "a", 1), 0);
+        free(b.mem);
+        free(text);
+    }
+    for (size_t i = 0; i < sizeof hub_same / sizeof *hub_same; i++) {
+        char *text = hub_changed(&hub_same[i]);
+        const tfn_tokenizer_source s = hub_json(text, strlen(text));
+        hub_box b = hub_make(&s);
+        char message[300];
+        if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+        else hub_rows(&b.k, hub_same[i].file);
+        if (hub_same[i].file == HUB_BERT)           /* [CLS] in front, [SEP] behind */
+            CHECK(b.k.begins == 1 && b.k.frame[0] == 2 && b.k.ends == 1 && b.k.frame[1] == 3);
+        free(b.mem);
+        free(text);
+    }
+}
+
+/* -- saving ---------------------------------------------------------------------------------- */
+
+TEST(hub_saved)
+{
+    for (int file = 0; file < HUB_FILES; file++) {
+        hub_box a = hub_file(file);
+        size_t size;
+        size_t more;
+        unsigned char *blob = hub_blob(&a.k, &size);
+        const tfn_tokenizer_source s = hub_of_blob(blob, size);
+        hub_box b = hub_make(&s);
+        unsigned char *again = hub_blob(&b.k, &more);
+        CHECK(b.status == TFN_OK && size == more && b.size <= a.size);
+        CHECK_BITS(blob, again, size);
+        CHECK(!memcmp(a.k.special, b.k.special, sizeof a.k.special));
+        CHECK(!memcmp(a.k.flags, b.k.flags, (size_t)a.k.vocab));
+        CHECK(a.k.begins == b.k.begins && a.k.ends == b.k.ends);
+        CHECK(!a.k.begins || a.k.frame[0] == b.k.frame[0]);
+        hub_rows(&b.k, file);
+        CHECK_INT(tfn_tokenizer_init(&b.k, &s, b.mem + 1, b.size - 1), TFN_NO_MEMORY);
+        free(a.mem), free(b.mem), free(blob), free(again);
+    }
+}
+
+/* -- tokenizer.json that is written ---------------------------------------------------------- */
+
+/* The same texts, broken UTF-8 and marks among them, and the same ids make the same. */
+static void hub_alike(const tfn_tokenizer *a, const tfn_tokenizer *b)
+{
+    static const char *const pieces[] = { "a", "the", " ", "  ", "\n", "\xe2\x96\x81", "\xff", "e",
+        "\xc3\xa9", "e\xcc\x81", "t", "h", "\xef\xac\x81", "\xe2\x80\x8b", "\xe3\x80\x80", "<s>",
+        "<0x41>", "\xef\xbf\xbd", "\xe6\x97\xa5", "\xe6\x97", "o", "\xc2\x85", "king", "1", "</s>",
+        "in", "\xc2\xbd", "s", "r", "<unk>", "and", "ing", "ou", " with", "l", "d", "w", "n" };
+    static int32_t x[20000], y[20000];
+    char text[2000], back[2000];
+    for (uint64_t i = 0; i < 400; i++) {
+        const tfn_key key = tfn_key_fold(tfn_key_make(22), i);
+        const size_t most = i % 20 ? tfn_random_bits(key, 0) % 40 : 400;
+        const size_t kinds = 3 + tfn_random_bits(key, 1) % (sizeof pieces / sizeof *pieces - 2);
+        hub_encode *encode = i % 3 ? tfn_tokenizer_encode : tfn_tokenizer_encode_specials;
+        size_t n = 0;
+        ptrdiff_t count;
+        for (uint64_t j = 2; n < most; j++) {
+            const char *piece = pieces[tfn_random_bits(key, j) % kinds];
+            memcpy(text + n, piece, strlen(piece));
+            n += strlen(piece);
+        }
+        count = encode(a, x, 20000, text, n);
+        if (encode(b, y, 20000, text, n) != count || memcmp(x, y, (size_t)count * sizeof *x))
+            FAIL("'%.*s' is encoded in another way", (int)n, text);
+        count = (ptrdiff_t)(tfn_random_bits(key, 2) % 9);
+        for (ptrdiff_t j = 0; j < count; j++)
+            x[j] = (int32_t)(tfn_random_bits(key, 100 + (uint64_t)j) % (uint64_t)a->vocab);
+        n = tfn_tokenizer_decode(a, text, sizeof text, x, count);
+        CHECK_INT(tfn_tokenizer_decode(b, back, sizeof back, x, count), n);
+        CHECK(!memcmp(text, back, n));
+    }
+}
+
+/* The text that is written of a tokenizer makes one that is like it, and gives the same text. */
+static void hub_again(const tfn_tokenizer *k)
+{
+    size_t size, more;
+    char *text = hub_written(k, &size), *again;
+    const tfn_tokenizer_source s = hub_json(text, size);
+    hub_box b = hub_make(&s);
+    char message[300];
+    if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+    else {
+        hub_alike(k, &b.k);
+        again = hub_written(&b.k, &more);
+        CHECK(more == size && !memcmp(text, again, size));
+        free(again);
+    }
+    free(text), free(b.mem);
+}
+
+/* Written, read and written again it is the same text, and its tokenizer has the golden ids. */
+TEST(hub_json_text)
+{
+    for (int file = 0; file < HUB_FILES; file++) {
+        hub_box a = hub_file(file), b;
+        size_t size, more;
+        char *text, *again;
+        tfn_tokenizer_source s;
+        char message[300];
+        CASE("%s written", hub_names[file]);
+        text = hub_written(&a.k, &size);
+        s = hub_json(text, size);
+        b = hub_make(&s);
+        if (b.status != TFN_OK) {
+            FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+            continue;
+        }
+        hub_rows(&b.k, file);
+        hub_alike(&a.k, &b.k);
+        again = hub_written(&b.k, &more);
+        CHECK_INT(more, size);
+        CHECK_BITS(text, again, size);
+        CHECK(!memcmp(a.k.special, b.k.special, sizeof a.k.special));
+        CHECK(!memcmp(a.k.flags, b.k.flags, (size_t)a.k.vocab));
+        CHECK(a.k.begins == b.k.begins && a.k.ends == b.k.ends);
+        for (int32_t i = 0; i < a.k.begins + a.k.ends; i++) CHECK(a.k.frame[i] == b.k.frame[i]);
+        free(a.mem), free(b.mem), free(text), free(again);
+    }
+}
+
+/* Models of SentencePiece, as far as tokenizer.json can say what they do. */
+TEST(hub_json_text_models)
+{
+    static const struct { const char *name; int file, kind; bool fallback, spaces, no_prefix, user;
+                          int change; bool said; } rows[] = {
+        { "BPE", HUB_LLAMA, 2, true, false, false, false, 0, true },
+        { "without extra spaces", HUB_LLAMA, 2, true, true, false, false, 0, true },
+        { "extra spaces alone", HUB_LLAMA, 2, true, true, true, false, 0, true },
+        { "bytes that are no fallback", HUB_LLAMA, 2, false, false, false, false, 0, false },
+        { "no prefix", HUB_GEMMA, 2, false, false, true, false, 0, true },
+        { "a user's", HUB_GEMMA, 2, false, false, true, true, 0, true },
+        { "a user's and a prefix", HUB_GEMMA, 2, false, false, false, true, 0, false },
+        { "equal scores", HUB_GEMMA, 2, false, false, false, false, 'e', false },
+        { "a character that is no token", HUB_GEMMA, 2, false, false, false, false, 'c', false },
+        { "two marks", HUB_GEMMA, 2, false, true, false, false, '_', false },
+        { "Unigram", HUB_T5, 1, false, true, false, false, 0, true },
+        { "Unigram with its spaces", HUB_T5, 1, false, false, false, false, 0, true },
+        { "a user's in Unigram", HUB_T5, 1, false, true, false, true, 0, false },
+        { "Unigram with bytes", HUB_XLMR, 1, true, true, false, false, 0, false },
+        { "a table of replacements", HUB_T5, 2, false, true, false, false, 0, true },
+        { "that and a user's", HUB_T5, 2, false, true, true, true, 0, false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hub_box a = hub_file(rows[i].file), b;
+        double score[1000];
+        tfn_tokenizer_source s;
+        CASE("%s", rows[i].name);
+        CHECK(a.k.vocab < 1000);
+        for (int32_t id = 0; id < a.k.vocab; id++) {        /* floats whose sums are exact */
+            if (rows[i].kind == 2) score[id] = -id;
+            else score[id] = floor(a.k.score[id] * 64) / 64;
+        }
+        a.k.score = score;
+        a.k.scored = true;
+        for (int32_t id = 3; id < a.k.vocab; id++) {        /* none begins with two marks */
+            uint8_t *token = a.k.text + a.k.start[id];
+            const size_t n = (size_t)(a.k.start[id + 1] - a.k.start[id]);
+            if (rows[i].change != '_' && n >= 6 && !memcmp(token, "\xe2\x96\x81\xe2\x96\x81", 6))
+                memset(token + 3, 'e', n - 3);
+        }
+        if (rows[i].change == 'e') a.k.score[5] = a.k.score[6];
+        if (rows[i].change == 'c') a.k.text[a.k.start[tfn_tokenizer_find(&a.k, "h", 1)]] = '%';
+        hub_user = rows[i].user;
+        hub_no_prefix = rows[i].no_prefix;
+        s = hub_of_model(hub_write_model(&a.k, rows[i].kind, rows[i].fallback, rows[i].spaces));
+        b = hub_make(&s);
+        CHECK(b.status == TFN_OK);
+        CHECK(rows[i].said == (tfn_tokenizer_json_text(&b.k, NULL, 0) > 0));
+        if (rows[i].said) hub_again(&b.k);
+        free(a.mem), free(b.mem);
+    }
+    hub_user = hub_no_prefix = false;
+}
+
+/* An added token of the vocabulary, which shows its space there, is what it is where it is added. */
+TEST(hub_json_text_added)
+{
+    static const hub_change change = { HUB_GPT2, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": "
+        "220, \"content\": \" \", \"special\": false, \"lstrip\": true},", NULL };
+    char *text = hub_changed(&change), *json;
+    tfn_tokenizer_source s = hub_json(text, strlen(text));
+    hub_box a = hub_make(&s), b;
+    int32_t ids[2][40];
+    size_t size;
+    CHECK_INT(a.status, TFN_OK);
+    json = hub_written(&a.k, &size);
+    s = hub_json(json, size);
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    CHECK_INT(tfn_tokenizer_encode(&a.k, ids[0], 40, "one  two", 8),
+              tfn_tokenizer_encode(&b.k, ids[1], 40, "one  two", 8));
+    CHECK(!memcmp(ids[0], ids[1], 3 * sizeof **ids));
+    CHECK(!memcmp(a.k.flags, b.k.flags, (size_t)a.k.vocab) && a.k.flags[220] > 0);
+    free(a.mem), free(b.mem), free(text), free(json);
+}
+
+/* A tokenizer that was trained here, its special tokens too; of the other kinds there is no such
+ * text. */
+TEST(hub_json_text_trained)
+{
+    static const char text[] = "the thin thing, the \"thick\" \\ one: 42 caf\xc3\xa9 <s> it's\n";
+    for (int kind = TFN_TOKENIZER_BPE; kind <= TFN_TOKENIZER_WORDS; kind++) {
+        tfn_tokenizer_desc d;
+        tfn_tokenizer_source s;
+        tfn_trainer t;
+        hub_box a, b;
+        size_t size;
+        void *room;
+        int32_t ids[2][200];
+        memset(&d, 0, sizeof d);
+        memset(&s, 0, sizeof s);
+        d.kind = (tfn_tokenizer_kind)kind;
+        d.vocab = 270;
+        d.words = 64;
+        d.mask = kind % 2 == 0;
+        size = tfn_trainer_size(&d);
+        room = malloc(size);
+        tfn_trainer_init(&t, &d, room, size);
+        tfn_trainer_add(&t, text, sizeof text - 1);
+        CHECK_INT(tfn_trainer_run(&t), TFN_OK);
+        s.trainer = &t;
+        a = hub_make(&s);
+        CASE("kind %d", kind);
+        if (kind != TFN_TOKENIZER_BPE) {
+            CHECK_INT(tfn_tokenizer_json_text(&a.k, NULL, 0), 0);
+        } else {
+            char *json = hub_written(&a.k, &size);
+            s = hub_json(json, size);
+            b = hub_make(&s);
+            CHECK_INT(b.status, TFN_OK);
+            CHECK(!memcmp(a.k.special, b.k.special, sizeof a.k.special));
+            for (int specials = 0; specials < 2; specials++) {
+                hub_encode *encode = specials ? tfn_tokenizer_encode_specials
+                                              : tfn_tokenizer_encode;
+                const ptrdiff_t n = encode(&a.k, ids[0], 200, text, sizeof text - 1);
+                CHECK(n > 10 && n < 200);
+                CHECK_INT(encode(&b.k, ids[1], 200, text, sizeof text - 1), n);
+                CHECK(!memcmp(ids[0], ids[1], (size_t)n * sizeof **ids));
+            }
+            free(json), free(b.mem);
+        }
+        free(a.mem), free(room);
+    }
+}
+
+/* -- hostile files --------------------------------------------------------------------------- */
+
+/* What is written of any tokenizer can be read, and makes the same ids. */
+static void hub_said(const tfn_tokenizer *k)
+{
+    static const char text[] = "unthe \xe6\x97\xa5 E\xcc\x81 THE\xff \xe2\x96\x81 aaab  1";
+    int32_t ids[2][400];
+    size_t size;
+    char *json = hub_written(k, &size);
+    const tfn_tokenizer_source s = hub_json(json, size);
+    hub_box b = hub_make(&s);
+    const ptrdiff_t n = tfn_tokenizer_encode(k, ids[0], 400, text, sizeof text - 1);
+    char message[300];
+    if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+    CHECK_INT(tfn_tokenizer_encode(&b.k, ids[1], 400, text, sizeof text - 1), n);
+    CHECK(!memcmp(ids[0], ids[1], (size_t)n * sizeof **ids));
+    free(json), free(b.mem);
+}
+
+static bool hub_accepted(const tfn_tokenizer_source *s)
+{
+    hub_box b = hub_make(s);
+    int32_t ids[64];
+    char text[400];
+    const bool accepted = b.status == TFN_OK;
+    static int turn;
+    if (accepted) {
+        tfn_tokenizer_encode(&b.k, ids, 64, "the <s> tim's' 42 \n \xff", 20);
+        tfn_tokenizer_encode(&b.k, ids, 64, "unthe \xe6\x97\xa5 E\xcc\x81 THE", 17);
+        tfn_tokenizer_encode_specials(&b.k, ids, 64, "[R]  <mask><|eot_id|> ", 21);
+        tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 3);
+        tfn_tokenizer_vocab_text(&b.k, text, sizeof text);
+        tfn_tokenizer_write(&b.k, text, sizeof text);
+        if (tfn_tokenizer_json_text(&b.k, text, sizeof text) && turn++ % 4 == 0) hub_said(&b.k);
+    } else CHECK(b.k.error.status == b.status && *tfn_error_text(&b.k.error, text, sizeof text));
+    free(b.mem);
+    return accepted;
+}
+
+/* Files that are cut and files of which a byte is changed: each is in a block of its own size.
+ * TEST_EVERY: at every place, as in readers.sh. */
+TEST(hub_bad_files)
+{
+    const size_t step = getenv("TEST_EVERY") ? 1 : 37;
+    size_t accepted = 0;
+    for (int file = 0; file < HUB_FILES; file++) {
+        char *text = hub_text(file);
+        const size_t size = strlen(text);
+        const size_t jump = file < HUB_LLAMA ? step : 16*step;   /* these are long */
+        for (size_t n = 0; n < size; n += jump) {
+            char *copy = (char *)malloc(n ? n : 1);
+            tfn_tokenizer_source s;
+            memcpy(copy, text, n);
+            s = hub_json(copy, n);
+            if (hub_accepted(&s)) FAIL("cut at %d", (int)n);
+            free(copy);
+            copy = (char *)malloc(size);
+            memcpy(copy, text, size);
+            copy[n] = (char)(copy[n] ^ (n % 3 ? 1 : 64));
+            s = hub_json(copy, size);
+            accepted += hub_accepted(&s);
+            free(copy);
+        }
+        free(text);
+    }
+    CHECK(accepted > 0);
+}
+
+/* Models that are cut, and of which a byte is changed. */
+TEST(hub_bad_models)
+{
+    hub_box a = hub_file(HUB_T5);
+    const size_t size = hub_write_model(&a.k, 1, false, true);
+    const size_t step = getenv("TEST_EVERY") ? 1 : 7;
+    size_t accepted = 0;
+    for (size_t n = 0; n < size; n += n < 3000 ? step : 40*step)
+        for (int change = 0; change < 3; change++) {
+            static const unsigned char changes[] = { 1, 128, 255 };
+            unsigned char *copy = (unsigned char *)malloc(size);
+            tfn_tokenizer_source s = hub_of_model(size);
+            memcpy(copy, hub_model, size);
+            copy[n] ^= changes[change];
+            s.model = copy;
+            accepted += hub_accepted(&s);
+            s.model_size = n;
+            hub_accepted(&s);
+            free(copy);
+        }
+    CHECK(accepted > 0);
+    free(a.mem);
+}
+
+/* vocab.json that is cut, or of which a byte is changed, and a model beside it. */
+TEST(hub_bad_marian)
+{
+    hub_box a = hub_file(HUB_T5);
+    const size_t step = getenv("TEST_EVERY") ? 1 : 13;
+    int32_t map[2000];
+    size_t accepted = 0;
+    tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    s.begin = false;
+    s.end = true;
+    const size_t whole = s.model_size;
+    hub_write_vocab(&a.k, 5, map);
+    for (size_t n = 0; n < strlen(hub_vocab); n += step) {
+        const size_t size = strlen(hub_vocab);
+        char *copy = (char *)malloc(size);
+        memcpy(copy, hub_vocab, size);
+        copy[n] ^= 1;
+        s.vocab = copy;
+        s.vocab_size = size;
+        accepted += hub_accepted(&s);
+        s.vocab_size = n;
+        if (hub_accepted(&s)) FAIL("cut at %d", (int)n);
+        s.model_size = n;
+        hub_accepted(&s);
+        s.model_size = whole;
+        free(copy);
+    }
+    CHECK(accepted > 0);
+    free(a.mem);
+}
+
+static void hub_bad_blob(int file)
+{
+    hub_box b = hub_file(file);
+    size_t size;
+    size_t accepted = 0;
+    unsigned char *blob = hub_blob(&b.k, &size);
+    for (size_t n = size - (size < 60 ? size : 60); n < size; n++)
+        for (int change = 1; change < 256; change += getenv("TEST_EVERY") ? 1 : 9) {
+            unsigned char *copy = (unsigned char *)malloc(size);
+            uint64_t h = UINT64_C(0xcbf29ce484222325);
+            const tfn_tokenizer_source s = hub_of_blob(copy, size);
+            memcpy(copy, blob, size);
+            copy[n] = (unsigned char)(copy[n] ^ change);
+            if (hub_accepted(&s)) FAIL("byte %d changed", (int)n);
+            for (size_t i = 0; i + 4 < size; i++) h = (h ^ copy[i]) * UINT64_C(0x100000001b3);
+            h ^= h >> 32;
+            for (size_t i = 0; i < 4; i++) copy[size - 4 + i] = (unsigned char)(h >> 8*i);
+            accepted += hub_accepted(&s);
+            free(copy);
+        }
+    CHECK(accepted > 0);
+    free(blob);
+    free(b.mem);
+}
+
+TEST(hub_bad_blobs)
+{
+    hub_bad_blob(HUB_OPT);
+    hub_bad_blob(HUB_BERT);
+    hub_bad_blob(HUB_GEMMA);
+    hub_bad_blob(HUB_XLMR);
+}
+
+int main(void)
+{
+    RUN(hub_golden);
+    RUN(hub_fields);
+    RUN(hub_long_and_broken);
+    RUN(hub_lines_of_bert);
+    RUN(hub_specials_by_name);
+    RUN(hub_models);
+    RUN(hub_bad_models);
+    RUN(hub_unused_piece);
+    RUN(hub_replaced);
+    RUN(hub_kept);
+    RUN(hub_marian_models);
+    RUN(hub_marian_refused);
+    RUN(hub_bad_marian);
+    RUN(hub_refused);
+    RUN(hub_saved);
+    RUN(hub_json_text);
+    RUN(hub_json_text_models);
+    RUN(hub_json_text_added);
+    RUN(hub_json_text_trained);
+    RUN(hub_bad_files);
+    RUN(hub_bad_blobs);
+    return DONE();
+}

@@ -1,0 +1,186 @@
+/* Verdicts of normlab: intervals against scipy (golden/make_judge.py), criteria on hand-made values,
+ * rows of several criteria, and what is printed. */
+#include "../check.h"
+#include "../../tools/judge.h"
+#include "../golden/golden_judge.h"
+
+#define JUDGE_MANY(rows) ((int)(sizeof(rows) / sizeof *(rows)))
+
+static void judge_near(double found, double wanted)
+{
+    if (!(fabs(found - wanted) <= 1e-11 * fmax(1, fabs(wanted))))
+        FAIL("%.15g, not %.15g", found, wanted);
+}
+
+TEST(judge_student)
+{
+    for (int k = 0; k < JUDGE_MANY(golden_student); k++) {
+        CASE("n %d, p %g", golden_student[k].n, golden_student[k].within);
+        judge_near(student_quantile(golden_student[k].within, golden_student[k].n),
+                   golden_student[k].t);
+    }
+    judge_near(student_within(0, 5), 0);
+}
+
+TEST(judge_intervals)
+{
+    for (int k = 0; k < JUDGE_MANY(golden_intervals); k++) {
+        const interval i = interval_of(golden_intervals[k].v, golden_intervals[k].n);
+        CASE("%d values", golden_intervals[k].n);
+        judge_near(i.mean, golden_intervals[k].mean);
+        judge_near(i.sd, golden_intervals[k].sd);
+        judge_near(i.low, golden_intervals[k].low);
+        judge_near(i.high, golden_intervals[k].high);
+    }
+    const double one[2] = { 3, NAN };
+    CHECK(interval_of(one, 1).low == -ENDLESS && interval_of(one, 1).high == ENDLESS);
+    CHECK(interval_of(one, 2).low == -ENDLESS);          /* what is no number decides nothing */
+}
+
+TEST(judge_jackknife)
+{
+    double sum[2] = { 0, 0 }, without[6], values[6];
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 2; k++) sum[k] += golden_jackknife.v[k][i];
+    for (int i = 0; i < 6; i++)
+        without[i] = (sum[1] - golden_jackknife.v[1][i]) / (sum[0] - golden_jackknife.v[0][i]);
+    jackknife(values, sum[1] / sum[0], without, 6);
+    const interval found = interval_of(values, 6);
+    judge_near(found.mean, golden_jackknife.mean);
+    judge_near(found.low, golden_jackknife.low);
+    judge_near(found.high, golden_jackknife.high);
+}
+
+TEST(judge_seeds)
+{
+    for (int k = 0; k < JUDGE_MANY(golden_seeds); k++) {
+        CASE("deviation %g, distance %g", golden_seeds[k].sd, golden_seeds[k].distance);
+        CHECK_INT(seeds_for(golden_seeds[k].sd, golden_seeds[k].distance), golden_seeds[k].n);
+    }
+}
+
+/* Three values d apart around a mean have an interval of the mean +- 5.73 d: t(2) is 9.925. */
+static verdict judge_three(criterion c, double mean, double d)
+{
+    const double v[3] = { mean - d, mean, mean + d };
+    return judge_values(&c, v, 3).verdict;
+}
+
+TEST(judge_comparisons)
+{
+    const criterion less = { .what = "", LESS(1) };
+    const criterion more = { .what = "", MORE(1) };
+    static const struct { double mean, d; verdict less, more; } rows[] = {
+        { -3, 0.34, SHOWN, OPPOSITE }, { -3, 0.36, UNDECIDED, UNDECIDED },
+        { 3, 0.34, OPPOSITE, SHOWN },  { 3, 0.36, UNDECIDED, UNDECIDED },
+        { 0, 0.17, TIE, TIE },         { 0, 0.18, UNDECIDED, UNDECIDED },
+        { 0.5, 0.08, TIE, TIE },       { 0.5, 0.09, UNDECIDED, UNDECIDED },
+        { 0, 1, UNDECIDED, UNDECIDED } };
+    for (int k = 0; k < JUDGE_MANY(rows); k++) {
+        CASE("%g +- %g", rows[k].mean, 5.73 * rows[k].d);
+        CHECK_INT(judge_three(less, rows[k].mean, rows[k].d), rows[k].less);
+        CHECK_INT(judge_three(more, rows[k].mean, rows[k].d), rows[k].more);
+    }
+}
+
+TEST(judge_numbers)
+{
+    const criterion inside = { .what = "", BETWEEN(-0.7, -0.3) };
+    const criterion below = { .what = "", BELOW(20) };
+    const criterion falls = { .what = "", BELOW_NOT(-1, 0) };
+    const criterion rises = { .what = "", ABOVE_NOT(1, 0) };
+    CHECK_INT(judge_three(inside, -0.5, 0.03), SHOWN);
+    CHECK_INT(judge_three(inside, -0.5, 0.04), UNDECIDED);
+    CHECK_INT(judge_three(inside, -0.1, 0.03), NOT_SHOWN);
+    CHECK_INT(judge_three(inside, -0.31, 0.01), UNDECIDED);
+    CHECK_INT(judge_three(below, 5, 1), SHOWN);
+    CHECK_INT(judge_three(below, 60, 1), NOT_SHOWN);
+    CHECK_INT(judge_three(below, 60, 10), UNDECIDED);
+    CHECK_INT(judge_three(falls, -2, 0.1), SHOWN);
+    CHECK_INT(judge_three(falls, -0.5, 0.05), NOT_SHOWN);
+    CHECK_INT(judge_three(falls, 1, 0.1), OPPOSITE);
+    CHECK_INT(judge_three(falls, 0.1, 0.1), NOT_SHOWN);  /* not shown is sure, opposite is not */
+    CHECK_INT(judge_three(rises, -1, 0.1), OPPOSITE);
+    CHECK_INT(judge_three((criterion){ .what = "", ALIKE(1) }, 0, 0.1), SHOWN);
+    CHECK_INT(judge_three((criterion){ .what = "", ALIKE(1) }, 3, 0.1), NOT_SHOWN);
+    const double one[1] = { 5 };
+    CHECK_INT(judge_values(&below, one, 1).verdict, UNDECIDED);  /* a seed alone decides nothing */
+}
+
+TEST(judge_needed)
+{
+    const criterion less = { .what = "", LESS(1) };
+    const double v[3] = { -2, -3, -4 };
+    CHECK_INT(judge_values(&less, v, 3).seeds, seeds_for(1, 2));
+    const double decided[3] = { -20, -21, -20 };
+    CHECK_INT(judge_values(&less, decided, 3).seeds, 0);
+    const double at[3] = { -0.9, -1, -1.1 };            /* the mean on the margin: no number does */
+    CHECK_INT(judge_values(&less, at, 3).seeds, JUDGE_SEEDS + 1);
+}
+
+static verdict judge_of(const char *premises, const char *found)
+{
+    criterion c[4];
+    finding f[4];
+    const int n = (int)strlen(found);
+    memset(c, 0, sizeof c);
+    memset(f, 0, sizeof f);
+    for (int k = 0; k < n; k++) {
+        c[k].premise = premises[k] == 'p';
+        for (int v = 0; v < 6; v++)
+            if ("nSptuo"[v] == found[k]) f[k].verdict = (verdict)v;
+    }
+    return judge_row(c, f, n);
+}
+
+TEST(judge_rows)
+{
+    static const struct { const char *premises, *found; verdict wanted; } rows[] = {
+        { "---", "SSS", SHOWN },     { "---", "SSn", PARTLY },    { "---", "SSo", PARTLY },
+        { "---", "SSt", PARTLY },    { "---", "SSu", UNDECIDED }, { "---", "Snu", PARTLY },
+        { "---", "unn", UNDECIDED }, { "---", "ttt", TIE },       { "---", "tto", NOT_SHOWN },
+        { "---", "ooo", OPPOSITE },  { "---", "nno", NOT_SHOWN }, { "p--", "SSS", SHOWN },
+        { "p--", "nSS", NOT_TESTABLE }, { "p--", "uSS", UNDECIDED }, { "p--", "Soo", OPPOSITE },
+        { "-p-", "SnS", NOT_TESTABLE }, { "-", "S", SHOWN },      { "-", "o", OPPOSITE } };
+    for (int k = 0; k < JUDGE_MANY(rows); k++) {
+        CASE("%s of %s", rows[k].found, rows[k].premises);
+        CHECK_INT(judge_of(rows[k].premises, rows[k].found), rows[k].wanted);
+    }
+}
+
+TEST(judge_words)
+{
+    const criterion less = { .what = "loss, B minus A", LESS(0.01) };
+    const criterion twice = { .what = "ratio", MORE(0.69314718056), .log = true, .premise = true };
+    char text[200];
+    criterion_text(text, sizeof text, &less);
+    CHECK(!strcmp(text, "loss, B minus A: below -0.01; opposite: above 0.01; between them a tie"));
+    criterion_text(text, sizeof text, &twice);
+    CHECK(!strcmp(text, "only if ratio: above 2; opposite: below 0.5; between them a tie"));
+    const double v[3] = { -2, -3, -4 };
+    finding f = judge_values(&less, v, 3);
+    finding_text(text, sizeof text, &less, &f);
+    CHECK(!strcmp(text, "loss, B minus A: -3 [-8.73, 2.73], undecided (4 seeds)"));
+    f = judge_values(&less, v, 1);
+    finding_text(text, sizeof text, &less, &f);
+    CHECK(!strcmp(text, "loss, B minus A: -2, undecided"));
+    const criterion all = { .what = "share", ABOVE(0.99), .share = true };
+    const double runs[3] = { 1, 0, 1 };
+    f = judge_values(&all, runs, 3);
+    finding_text(text, sizeof text, &all, &f);
+    CHECK(!strncmp(text, "share: 0.6667 [0, 1], undecided", 31));
+}
+
+int main(void)
+{
+    RUN(judge_student);
+    RUN(judge_intervals);
+    RUN(judge_jackknife);
+    RUN(judge_seeds);
+    RUN(judge_comparisons);
+    RUN(judge_numbers);
+    RUN(judge_needed);
+    RUN(judge_rows);
+    RUN(judge_words);
+    return DONE();
+}

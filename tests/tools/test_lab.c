@@ -1,0 +1,339 @@
+/* The laboratory's own arithmetic: when a loss has settled, statistics over seeds, and that every
+ * row of claims is in order. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "../lib.h"
+#include "../../tools/threads.h"
+#include "../../tools/claims.h"
+#include "../check.h"
+
+TEST(lab_settling)
+{
+    double loss[12] = { 3, 2.5, 2, 1.5, 1.2, 1, 0.99, 0.995, 0.992, 0.991, 0.9905, 0.999 };
+    CHECK(!lab_has_settled(loss, 10));      /* the last five begin with 1, the best before is 1.2 */
+    CHECK(lab_has_settled(loss, 11));       /* 0.99 to 0.9905 against 1: not below 0.99 */
+    loss[10] = 0.9899;
+    CHECK(!lab_has_settled(loss, 11));      /* 0.9899 is more than 1 % below 1 */
+    const double flat[6] = { 2, 2, 2, 2, 2, 2 };
+    CHECK(!lab_has_settled(flat, 6));
+    const double longer[7] = { 2, 2, 2, 2, 2, 2, 2 };
+    CHECK(lab_has_settled(longer, 7));
+}
+
+/* A small run that goes on: its lists say where it ended, and the same spec the same bits. */
+static lab_record lab_small(int64_t most)
+{
+    lab_record r;
+    memset(&r, 0, sizeof r);
+    r.spec = until_settled(LAB_REVERSE, "pre", 1);
+    r.spec.width = 16;
+    r.spec.ffn = 32;
+    r.spec.batch = 4;
+    r.spec.warmup = 4;
+    r.spec.lr = 1e-3;
+    r.spec.steps = r.spec.stop = most;
+    r.spec.seed = 3;
+    CHECK(lab_run(&r));
+    return r;
+}
+
+static double lab_first(const lab_record *r, const char *name)
+{
+    const lab_list *list = lab_list_of(r, name);
+    if (!list) return NAN;
+    return list->v[0];
+}
+
+static void lab_drop(lab_record *r)
+{
+    for (int32_t i = 0; i < r->count; i++) free(r->lists[i].v);
+}
+
+TEST(lab_courses)
+{
+    lab_prepare();
+    lab_record a = lab_small(80);
+    lab_record b = lab_small(80);
+    const double updates = lab_first(&a, "updates");
+    const lab_list *curve = lab_list_of(&a, "curve");
+    CHECK(updates > 0 && updates <= 80);
+    CHECK(curve && curve->n >= 2 && curve->v[curve->n - 1] == lab_first(&a, "nll"));
+    CHECK(curve && curve->v[0] > curve->v[curve->n - 1]);
+    CHECK(lab_first(&a, "settled") == 0);       /* it learns all the time */
+    CHECK(updates == 80);                       /* 64 at a constant rate, a quarter of them more */
+    CHECK(lab_first(&a, "nll") == lab_first(&b, "nll"));
+    lab_drop(&a);
+    lab_drop(&b);
+}
+
+/* Products with a matrix whose eigenvalues are 9, 2, 1, 0 and -20 in a turned basis: A = D - 2 v(Dv)'
+ * - 2 (Dv)v' + 4 (v'Dv) vv', a reflection's. */
+enum { LAB_SQUARE = 5 };
+static bool lab_times(void *user, double *y, const double *x)
+{
+    static const double d[LAB_SQUARE] = { 9, 2, 1, 0, -20 };
+    const double side = 1 / sqrt(LAB_SQUARE);
+    double turned[LAB_SQUARE], along = 0, back = 0;
+    int *products = (int *)user;
+    ++*products;
+    for (int i = 0; i < LAB_SQUARE; i++) along += 2 * side * x[i];
+    for (int i = 0; i < LAB_SQUARE; i++) turned[i] = d[i] * (x[i] - along * side);
+    for (int i = 0; i < LAB_SQUARE; i++) back += 2 * side * turned[i];
+    for (int i = 0; i < LAB_SQUARE; i++) y[i] = turned[i] - back * side;
+    return true;
+}
+
+TEST(lab_largest_eigenvalue)
+{
+    const double start[LAB_SQUARE] = { 1, 0.5, -0.3, 0.8, 0.1 };
+    const double none[LAB_SQUARE] = { 0, 0, 0, 0, 0 };
+    int products = 0;
+    CHECK(fabs(lanczos_top(lab_times, &products, start, LAB_SQUARE, LAB_SQUARE) - 9) < 1e-9);
+    CHECK(products == LAB_SQUARE);
+    CHECK(lanczos_top(lab_times, &products, start, LAB_SQUARE, 2) < 9);     /* from below */
+    const double side = 1 / sqrt(LAB_SQUARE);
+    double vector[LAB_SQUARE];                  /* of 2: one product is enough, and more are none */
+    for (int i = 0; i < LAB_SQUARE; i++) vector[i] = (i == 1) - 2 * side * side;
+    products = 0;
+    CHECK(fabs(lanczos_top(lab_times, &products, vector, LAB_SQUARE, 4) - 2) < 1e-9);
+    CHECK(products == 1);
+    const double x = lanczos_top(lab_times, &products, none, LAB_SQUARE, 4);
+    CHECK(x != x);
+}
+
+/* With P = 1 a product with the Hessian is a second difference of the loss. */
+TEST(lab_curvature)
+{
+    lab_record r = lab_small(4);
+    lab_data *test = (lab_data *)calloc(1, sizeof *test);
+    lab_trace t;
+    tfn_model m;
+    double loss[3];
+    tfn_param_info p;
+    r.spec.settle = false;
+    r.spec.seed = 5;
+    const tfn_model_desc d = lab_desc(&r.spec, false);
+    lab_fill(test, &r.spec, LAB_TEST, 1, UINT64_MAX);
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK && lab_trace_start(&t, &r, &m, test));
+    double *x = (double *)calloc(2 * t.n, sizeof *x);
+    double xHx = 0;
+    tfn_model_param(&m, 0, &p);
+    memcpy(t.weights, p.data, t.n * sizeof *t.weights);
+    CHECK(lab_slope(&t, t.scale));              /* along the gradient there is curvature */
+    for (size_t i = 0; i < t.n; i++) x[i] = t.scale[i];
+    for (size_t i = 0; i < t.n; i++) t.scale[i] = 1;
+    CHECK(lab_hessian(&t, x + t.n, x));
+    for (size_t i = 0; i < t.n; i++) xHx += x[i] * x[t.n + i];
+    test->batch.batch = LAB_SHARP_ROWS;
+    const double size = 0.05 / sqrt(lanczos_dot(x, x, t.n));
+    for (int k = 0; k < 3; k++) {
+        for (size_t i = 0; i < t.n; i++)
+            p.data[i] = (float)((double)t.weights[i] + (k - 1) * size * x[i]);
+        loss[k] = lab_nll(&m, test);
+    }
+    const double bend = (loss[0] - 2*loss[1] + loss[2]) / (size * size);
+    CHECK(fabs(bend - xHx) < 0.1 * fabs(xHx));
+    free(x);
+    free(test);
+    lab_trace_end(&t);
+    tfn_model_free(&m);
+    lab_drop(&r);
+}
+
+/* Looking changes no number of the run; what is seen is there at updates 1, 2, 4, 8, 16. */
+TEST(lab_traces)
+{
+    lab_record a, b;
+    memset(&a, 0, sizeof a);
+    a.spec = training("post", 1, 4e-3, 1, 20);
+    a.spec.width = 16;
+    a.spec.ffn = 32;
+    a.spec.batch = 4;
+    a.spec.score = false;
+    a.spec.seed = 3;
+    b = a;
+    b.spec.trace = b.spec.without = true;
+    CHECK(lab_run(&a) && lab_run(&b));
+    CHECK(lab_first(&a, "nll") == lab_first(&b, "nll"));
+    static const char *const lists[] = { "turn", "change", "sharpness" };
+    for (int k = 0; k < 3; k++) {
+        const lab_list *list = lab_list_of(&b, lists[k]);
+        CASE("%s", lists[k]);
+        CHECK(list && list->n == 5 && !lab_list_of(&a, lists[k]));
+        for (int i = 0; i < 5; i++)
+            if (list) CHECK(list->v[i] > 0 && list->v[i] < 1e6);
+    }
+    /* Adam's first update moves each weight by the rate: of 0.25 a weight, about 1 degree */
+    CHECK(lab_first(&b, "turn") > 0.3 && lab_first(&b, "turn") < 3);
+    CHECK(lab_first(&b, "enc_without") != lab_first(&b, "nll"));
+    CHECK(lab_first(&b, "dec_without") > lab_first(&b, "nll"));
+    lab_drop(&a);
+    lab_drop(&b);
+    const float east[2] = { 2, 0 }, north[2] = { 0, 3 }, back[2] = { -1, 1e-3f };
+    CHECK(fabs(lab_angle(east, north, 2) - 90) < 1e-9 && fabs(lab_angle(east, east, 2)) < 1e-9);
+    CHECK(fabs(lab_angle(east, back, 2) - 179.9427) < 1e-3);
+}
+
+/* Toy languages: training and test share no meaning; a word belongs to its tongue; pairs. */
+TEST(lab_tongues_apart)
+{
+    int seen[TONGUES][TONGUES] = { { 0 } }, hidden[TONGUES][TONGUES] = { { 0 } };
+    int32_t tests = 0, words[TONGUE_LONGEST], pivot[TONGUE_LONGEST];
+    for (int32_t i = 0; i < TONGUE_MEANINGS; i++) {
+        tests += tongue_is_test(i);
+        const tongue_meaning m = tongue_draw((uint64_t)i, tongue_is_test(i));
+        const int32_t n = tongue_say(words, &m, 1 + i % 4);
+        CHECK(n >= 3 && n == tongue_say(pivot, &m, 0));
+        for (int32_t k = 0; k < n; k++) CHECK(tongue_of(words[k]) == 1 + i % 4);
+        for (int32_t k = 0; k < n; k++) {           /* the same words in another order */
+            int found = 0;
+            for (int32_t j = 0; j < n; j++) found += words[j] % TONGUE_WORDS == pivot[k];
+            CHECK(found > 0);
+        }
+    }
+    CHECK(tests > TONGUE_MEANINGS / 9 && tests < TONGUE_MEANINGS / 7);
+    for (uint64_t i = 0; i < 240; i++) {
+        int pair[2];
+        tongue_pair(i, false, pair);
+        seen[pair[0]][pair[1]]++;
+        tongue_pair(i, true, pair);
+        hidden[pair[0]][pair[1]]++;
+    }
+    for (int i = 0; i < TONGUES; i++)
+        for (int k = 0; k < TONGUES; k++) {
+            CHECK((seen[i][k] == 30) == (i != k && (!i || !k)));
+            CHECK((hidden[i][k] == 20) == (i != k && i && k));
+        }
+}
+
+TEST(lab_tongues_scored)
+{
+    lab_record r;
+    memset(&r, 0, sizeof r);
+    r.spec = training("pre", 1, 4e-3, 1, 20);
+    r.spec.task = LAB_TONGUES;
+    r.spec.width = 16;
+    r.spec.seed = 3;
+    CHECK(lab_run(&r));
+    CHECK(lab_first(&r, "bleu") >= 0 && lab_first(&r, "unseen_bleu") >= 0);
+    CHECK(lab_first(&r, "off") > 20 && lab_first(&r, "unseen_off") > 20);       /* it guesses */
+    CHECK(lab_first(&r, "off") <= 100 && lab_first(&r, "nll") < 5);
+    lab_drop(&r);
+}
+
+TEST(lab_best_rates)
+{
+    const double bowl[6] = { 9.61, 4.41, 1.21, 0.01, 0.81, 3.61 };      /* (i - 3.1)^2 */
+    const double falling[3] = { 3, 2, 1 };
+    CHECK(fabs(least_place(bowl, 6) - 3.1) < 1e-12);
+    CHECK(least_place(falling, 3) == 2);
+    const lab_spec base = at_width(0, 1, true);
+    const lab_spec wide = at_width(3, 1, true);
+    tfn_error e;
+    tfn_model_desc d;
+    const tfn_model_desc asked = lab_desc(&wide, false);
+    CHECK(base.base == 0 && wide.base == 16 && wide.width == 128 && wide.heads == 8);
+    memset(&e, 0, sizeof e);
+    CHECK(tfn_model_resolve(&d, &asked, &e) && d.mup_base_width == 16);
+}
+
+/* The rate is that of the warm-up, constant, then a line to 0. */
+TEST(lab_rates)
+{
+    lab_course c;
+    lab_spec s = settled("pre", 1);
+    memset(&c, 0, sizeof c);
+    s.stop = 100;
+    c.step = 80;
+    c.loss[0] = 3;
+    lab_data *test = (lab_data *)calloc(1, sizeof *test);
+    tfn_model m;
+    s.task = LAB_REVERSE;
+    const tfn_model_desc d = lab_desc(&s, false);
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    lab_fill(test, &s, LAB_TEST, 1, UINT64_MAX);
+    c.checks = 1;
+    lab_check_course(&c, &s, &m, test);
+    CHECK(c.begin == 80 && c.end == 100 && !c.settled);
+    tfn_model_free(&m);
+    free(test);
+}
+
+static lab_sample lab_made(double first, double second, double third)
+{
+    lab_sample a = { 3, { first, second, third }, 0, 0 };
+    lab_sum_up(&a);
+    return a;
+}
+
+TEST(lab_statistics)
+{
+    const lab_sample rows[3] = { lab_made(1, 2, 4), lab_made(2, 8, 8), lab_made(4, 32, 16) };
+    const double x[3] = { 1, 2, 4 };
+    const lab_sample b = exponents(rows, 3, x);         /* y = x, x^2 times 2, x times 4 */
+    CHECK(fabs(b.v[0] - 1) < 1e-12 && fabs(b.v[1] - 2) < 1e-12 && fabs(b.v[2] - 1) < 1e-12);
+    const lab_sample d = minus(rows[1], rows[0]);
+    CHECK(d.v[0] == 1 && d.v[1] == 6 && d.v[2] == 4);
+    const lab_sample r = log_ratio(rows[1], rows[0]);
+    CHECK(fabs(r.v[1] - log(4)) < 1e-15);
+    CHECK(extreme(rows, 3, true).v[1] == 32 && extreme(rows, 3, false).v[1] == 2);
+    CHECK(mean_of(rows, 3).v[1] == 14);
+    /* of a statistic that is linear in the means the jackknife gives back each seed's own */
+    const lab_sample slope = jackknifed(rows, 3, x, linear_slope);
+    for (int k = 0; k < 3; k++) {
+        const double y[3] = { rows[0].v[k], rows[1].v[k], rows[2].v[k] };
+        CHECK(fabs(slope.v[k] - lab_line_through(3, x, y).b) < 1e-12);
+    }
+    const double line[4] = { 1, 2, 3, 4 }, four[4] = { 1, 2, 3, 4 };
+    CHECK(linear_rather_than_log(4, four, line) > 0.01);
+}
+
+TEST(lab_crossings)
+{
+    double v[5] = { 3, 2, 1, 0.5, 0.1 };
+    lab_list curve = { "curve", 5, v };
+    CHECK(first_below(&curve, 1.5, 400) == 150);
+    CHECK(first_below(&curve, 4, 400) == 0);
+    CHECK(first_below(&curve, 0.05, 400) == 400);
+}
+
+/* Of every row: an id of its own, words for what it needs, criteria that can be met. */
+TEST(lab_rows_in_order)
+{
+    for (int i = 0; i < CLAIMS; i++) {
+        const claim *c = claim_at(i);
+        CASE("%s", c->id);
+        for (int k = 0; k < i; k++) CHECK(strcmp(c->id, claim_at(k)->id) != 0);
+        CHECK(c->title && c->item && c->expected);
+        if (c->kind == NO_ROW) CHECK(!c->measure && c->reason);
+        else CHECK(c->measure && c->setting);
+        if (c->kind == MEASUREMENT) CHECK(criteria_of(c) > 0 && !c->check);
+        if (c->kind == CHECK_ROW) CHECK(criteria_of(c) == 0 && c->check);
+        for (int k = 0; k < criteria_of(c); k++) {
+            const criterion *p = &c->criteria[k];
+            CHECK(p->low < p->high);
+            if (has_other(p)) CHECK(p->other >= p->high || p->most <= p->low);
+            if (p->ties) CHECK(p->other > p->high || p->most < p->low);
+        }
+    }
+    CHECK(claim_at(CLAIMS) == NULL && claim_at(CLAIMS - 1) != NULL);
+    CHECK(CLAIMS <= 64 * LAB_USERS);
+}
+
+int main(void)
+{
+    RUN(lab_settling);
+    RUN(lab_statistics);
+    RUN(lab_crossings);
+    RUN(lab_courses);
+    RUN(lab_largest_eigenvalue);
+    RUN(lab_curvature);
+    RUN(lab_traces);
+    RUN(lab_tongues_apart);
+    RUN(lab_tongues_scored);
+    RUN(lab_best_rates);
+    RUN(lab_rates);
+    RUN(lab_rows_in_order);
+    return DONE();
+}
