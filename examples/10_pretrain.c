@@ -1,11 +1,12 @@
-/* cc -O2 examples/10_pretrain.c -o pretrain -lm && ./pretrain
+/* cc -O2 -pthread examples/10_pretrain.c tools/common/[a-z]*.c -o pretrain -lm && ./pretrain
  * Pre-training, then fine-tuning. An encoder reads many sentences without labels and guesses the
  * words that are hidden (BERT's masks). Its weights begin a classifier that sees few labels: is the
  * verb of "the dogs that see a cat _ old." singular or plural? A classifier from scratch has the
- * same few. Sentences, tokens and batches are those of tools/data.h. */
-#define TFNORM_IMPLEMENTATION
+ * same few. Sentences, tokens and batches are those of tools/common/data.h. */
 #include "../tfnorm.h"
-#include "../tools/data.h"
+#include "../tools/common/data.h"
+#include <stdio.h>
+#include <string.h>
 
 enum { T = 48, BATCH = 32, PLAIN = 8000, LABELLED = 300, TESTS = 500, STEPS = 900, FINE = 200 };
 

@@ -1,10 +1,12 @@
-/* cc -O2 examples/11_headlines.c -o headlines -lm && ./headlines
+/* cc -O2 -pthread examples/11_headlines.c tools/common/[a-z]*.c -o headlines -lm && ./headlines
  * Headlines: an encoder-decoder reads two sentences and writes who does what, in the plain present.
  * ROUGE compares its headlines of unseen sentences with the right ones, and those of a guess that
- * news is hard to beat with: the first words. Sentences and batches are those of tools/data.h. */
-#define TFNORM_IMPLEMENTATION
+ * news is hard to beat with: the first words. Sentences and batches are those of
+ * tools/common/data.h. */
 #include "../tfnorm.h"
-#include "../tools/data.h"
+#include "../tools/common/data.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { ITEMS = 6000, TESTS = 100, STEPS = 700, MOST = 64 };
 

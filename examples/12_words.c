@@ -1,14 +1,14 @@
-/* cc -O2 examples/12_words.c -o words -lm && ./words
+/* cc -O2 -pthread examples/12_words.c tools/common/[a-z]*.c -o words -lm && ./words
  * A word-level language model of a language whose entropy is known: behind each pair of its 8 words
  * stand four, with probabilities 1/2, 1/4, 1/8, 1/8, which is 1.75 bits. The first two words of a
  * line are free, and it has 16 to 32; so no model has a perplexity below
  *     exp((2 ln 8 + 22 * 1.75 ln 2 + ln 17) / 25) = 3.85
  * Its words are in two clusters (Baevski & Auli 2018): those that are not among the commonest have
  * a quarter of the numbers each, at the input and in the softmax; in a real language they are most
- * of the words. Text and batches are those of tools/data.h. */
-#define TFNORM_IMPLEMENTATION
+ * of the words. Text and batches are those of tools/common/data.h. */
 #include "../tfnorm.h"
-#include "../tools/data.h"
+#include "../tools/common/data.h"
+#include <stdio.h>
 
 enum { LINES = 20000, HELD = 500, T = 64, STEPS = 800, EVERY = 200 };
 

@@ -1,12 +1,13 @@
-/* cc -O2 examples/13_speech.c -o speech -lm && ./speech
+/* cc -O2 -pthread examples/13_speech.c tools/common/[a-z]*.c -o speech -lm && ./speech
  * Speech recognition: 2 to 5 spoken digits as 24 bands of a spectrum, 100 frames a second, to
  * words. Two convolutions of stride 2 make a position of four frames; an encoder-decoder does the
- * rest. The sounds are those of tools/tasks.h: two tones a digit that glide as vowels do, at a
- * drawn pitch and pace, in noise; batches are those of tools/data.h. Words that were never heard
- * together are written down, and the word error rate is counted. */
-#define TFNORM_IMPLEMENTATION
+ * rest. The sounds are those of tools/common/tasks.h: two tones a digit that glide as vowels do,
+ * at a drawn pitch and pace, in noise; batches are those of tools/common/data.h. Words that were
+ * never heard together are written down, and the word error rate is counted. */
 #include "../tfnorm.h"
-#include "../tools/data.h"
+#include "../tools/common/data.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { ITEMS = 1500, HELD = 100, ROWS = 25, T = 8, STEPS = 400, EVERY = 100 };
 

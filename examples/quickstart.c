@@ -2,7 +2,7 @@
  * A byte-level language model of a text, by default of quickstart.txt here. Ctrl-C ends it early.
  * TFNORM_ISA=avx2 and, with -fopenmp or -pthread, TFNORM_THREADS=2 do not change a bit. */
 #ifdef _REENTRANT
-#include "../tools/threads.h"
+#include "../tools/common/threads.h"
 #endif
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"

@@ -1,4 +1,4 @@
-# tools/bench.c: its rows are JSON with what a script needs, and what is no model is refused. Speed
+# tools/bench: its rows are JSON with what a script needs, and what is no model is refused. Speed
 # itself is no test.
 . ./check.sh
 bench=$work/bin/bench

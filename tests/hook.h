@@ -1,4 +1,4 @@
-/* Threads for the tests: OpenMP if it is on, else tools/threads.h where it links without an option
+/* Threads for the tests: OpenMP if it is on, else tools/common/threads.h where it links without an option
  * (glibc before 2.34 wants -pthread). Comes before tfnorm.h. */
 #ifndef HOOK_H
 #define HOOK_H
@@ -7,7 +7,7 @@
 #define HOOK_OLD_GLIBC
 #endif
 #if !defined _OPENMP && !defined HOOK_OLD_GLIBC && !defined TEST_LINKED
-#include "../tools/threads.h"
+#include "../tools/common/threads.h"
 #endif
 /* So many threads where there are any, else one: a model without threads refuses more. */
 #if (defined __GNUC__ || defined __clang__) && (defined _OPENMP || !defined HOOK_OLD_GLIBC)

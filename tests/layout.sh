@@ -1,4 +1,4 @@
-# The form of the header: tools/layout.c; and the sources' form in short.
+# The form of the header: tools/layout; and the sources' form in short.
 . ./check.sh
 get_tool layout || exit 1
 # a model that tfn export wrote is no source
@@ -21,7 +21,7 @@ check "layout sees a choice in an expression" sees 'too dense: lines with ?:' \
     's/^    return \([^;?]*\);$/    return true ? \1 : \1;/'
 check "layout sees that comments are missing" sees 'too few comments' '/>>/!{/^ *\/\*.*\*\/$/d;}'
 dense_tool() {          # a choice wherever a function returns a value
-    sed 's/^\( *\)return \([^;?]*\);$/\1return true ? \2 : \2;/' ../tools/options.h > "$work/dense.h"
+    sed 's/^\( *\)return \([^;?]*\);$/\1return true ? \2 : \2;/' ../tools/tfn/options.c > "$work/dense.h"
     ! "$work/layout" ../tfnorm.h "$work/dense.h" > "$work/said" &&
         grep -q 'dense.h:1: too dense: lines with ?:' "$work/said"
 }

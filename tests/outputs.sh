@@ -71,6 +71,7 @@ prepare() {
 }
 check "models for the rest" prepare
 
+mains() { (cd ../tools && grep -l '^int main(' */*.c | grep -v '^source/' | tr '\n' ' '); }
 commands() {            # every command of --help has a row
     "$(tool tfn)" --help | awk '/For example/ { exit } /^  tfn [a-z]+ / { print "tfn", $2 }' > "$work/wanted"
     "$(tool normlab)" --help | awk '/^normlab [a-z]/ { gsub(/ \| normlab/, "\nnormlab"); print }' |
@@ -81,8 +82,8 @@ commands() {            # every command of --help has a row
     echo "left out: $left_out"
     rows | awk '$1 != "layout" { print $1, $2 }' | sort -u | diff "$work/sorted" - &&
         [ "$(wc -l < "$work/sorted")" -gt 20 ] &&
-        [ "$(cd ../tools && ls *.c | tr '\n' ' ')" = "bench.c layout.c normlab.c tfn.c " ] &&
-        [ -z "$(grep -L 'return output_end(' ../tools/*.c)" ]
+        [ "$(mains)" = "bench/bench.c layout/layout.c normlab/normlab.c tfn/tfn.c " ] &&
+        [ -z "$(cd ../tools && grep -L 'return output_end(' $(mains))" ]
 }
 check "every command is here" commands
 
@@ -222,12 +223,13 @@ pages() {               # of nothing, and of claims with curves, bars and a heat
     grep -q '<svg' "$work/few.html" && formed "$work/empty.html" "$work/few.html" "$work/sentence.html"
 }
 check "every page passes an XML reader" pages
-# who draws (placements.h in claims.sh): a new caller of svg.h or a new page has its test here
+# who draws (placements.c in claims.sh): a new caller of svg.h or a new page has its test here
+drawing="common/svg.c normlab/compare.c normlab/drawing.c normlab/placements.c normlab/report.c tfn/inspect.c tfn/page.c tfn/trainer.c "
 drawers() {
-    (cd ../tools && grep -l 'svg_begin\|svg_curves\|svg_bars\|svg_heat\|<html' *.[ch]) |
+    (cd ../tools && grep -l 'svg_begin\|svg_curves\|svg_bars\|svg_heat\|<html' */*.c) |
         tr '\n' ' ' > "$work/drawers"
     cat "$work/drawers"
-    [ "$(cat "$work/drawers")" = "compare.h drawing.h inspect.h page.h placements.h report.h svg.h train.h " ]
+    [ "$(cat "$work/drawers")" = "$drawing" ]
 }
 check "who draws" drawers
 roughly() {             # the reader without a reader agrees

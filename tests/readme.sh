@@ -73,7 +73,7 @@ check "README: the text of the quickstart" frozen
 files() {
     awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' ../README.md |
         grep -oE '(examples|tests|tools)/[a-z0-9_/.]+' | sort -u | while read -r f; do
-            [ -e "../$f" ] || case $f in tools/bin/*) [ -e "../tools/${f#tools/bin/}.c" ] ;; *) false ;; esac ||
+            [ -e "../$f" ] || case $f in tools/bin/*) [ -e "../tools/${f#tools/bin/}/${f#tools/bin/}.c" ] ;; *) false ;; esac ||
                 { echo "no $f"; exit 1; }
         done
 }

@@ -1,4 +1,4 @@
-# tools/tfn.c compiles without a warning; a tiny model trains, resumes to the same bits, writes,
+# tools/tfn compiles without a warning; a tiny model trains, resumes to the same bits, writes,
 # scores, is averaged, folded, exported; wrong arguments end with code 2 and a message.
 . ./check.sh
 tfn=$work/tfn
@@ -581,13 +581,13 @@ check "tfn train TEXT --minutes: its choices repeat the run" planned
 # Batches of one row, of 2 letters or 40: whichever come first, the steps take what was wanted, by a
 # clock that counts positions, since a machine's speed is not the same from second to second.
 estimated() {
-    ${CC:-cc} -O0 -std=c99 -DTFNORM_NO_SIMD -DTFN_TEST_CLOCK ../tools/tfn.c -o "$work/counted" -lm \
-        -pthread || return 1
+    MAKEFLAGS= make -s -C ../tools out="$PWD/$work/counted" \
+        CFLAGS="-O0 -std=c99 -DTFNORM_NO_SIMD -DTFN_TEST_CLOCK" "$PWD/$work/counted/tfn" || return 1
     awk 'BEGIN { for (i = 0; i < 3000; i++) { w = "a" i
         if (i % 12 == 0) for (k = 0; k < 40; k++) w = w "b" k % 7
         print w "\t" w } }' > "$work/uneven.tsv"
     for seed in 1 2 3; do
-        "$work/counted" train --pairs "$work/uneven.tsv" --tokenizer chars --context 256 --batch 1 --layers 1 \
+        "$work/counted/tfn" train --pairs "$work/uneven.tsv" --tokenizer chars --context 256 --batch 1 --layers 1 \
             --width 16 --seed $seed --minutes 0.03 --threads 1 --quiet --force \
             --out "$work/u.safetensors" > "$work/page" 2> "$work/said" || return 1
         sed -n 's/.*--steps //p' "$work/said"
@@ -771,7 +771,7 @@ parted() {              # parted CUTOFFS: no clusters, and nothing is trained
 check "tfn train --cutoffs: no numbers" eval 'parted 8x && parted 8, && parted 8,9,10 && parted x'
 # what every model of a file must have the same, tfn export knows
 exports_all() {
-    sed -n '/shape_names\[\] = {/,/};/p' ../tools/models.h > "$work/names"
+    sed -n '/shape_names\[\] = {/,/};/p' ../tools/tfn/models.c > "$work/names"
     options=$(sed -n 's/^ *TFN__\(FIELD\|LATER\)([A-Z]*, SAME_ALWAYS, \([^)]*\)),*$/\2/p' ../tfnorm.h)
     [ "$(echo "$options" | wc -l)" -gt 40 ] || return 1
     for option in $options; do

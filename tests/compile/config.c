@@ -71,7 +71,7 @@
 #define TFN__REFERENCE
 #endif
 #ifdef WITH_PARALLEL_FOR
-#include "../../tools/threads.h"
+#include "../../tools/common/threads.h"
 #endif
 #ifdef WITH_MEM
 #include <string.h>

@@ -37,7 +37,7 @@ static FILE *files_fopen(const char *path, const char *mode);
 #undef fsync
 #undef rename
 #endif
-#include "../../tools/npy.h"
+#include "../../tools/common/library.c"
 #include "../check.h"
 #include "../golden/golden_files.h"
 #include "../golden/golden_checkpoint.h"
@@ -739,7 +739,7 @@ static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn
         if (tfn_model_load(m, &f) != TFN_OK) CHECK(f.error.text && m->error.status == TFN_OK);
         f = files_from(bytes, size);
         CHECK(tfn_checkpoint_tokenizer(&f, blob, sizeof blob) < size);
-    } else if (kind == 2) tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 8);
+    } else if (kind == 2) library_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 8);
     else if (tfn_index_open(&f) == TFN_OK) {
         CHECK(tfn_file_text(&f, "a", NULL, 0) < size);
         tfn_file_close(&f);
@@ -1232,13 +1232,13 @@ static void files_npy_case(const unsigned char *golden, size_t size, const tfn_t
     tfn_tensor t;
     double values[8];
     unsigned char *out = (unsigned char *)malloc(size);
-    FILES_OK(tfn_npy_read(&f, &t, values, x->dtype == TFN_DTYPE_DEFAULT ? TFN_DTYPE_F32 : x->dtype,
+    FILES_OK(library_npy_read(&f, &t, values, x->dtype == TFN_DTYPE_DEFAULT ? TFN_DTYPE_F32 : x->dtype,
                           8), f);
     CHECK(t.rank == x->rank && !memcmp(t.shape, x->shape, sizeof t.shape));
     CHECK_BITS(values, x->data, (size_t)t.bytes);
     f.to = out;
     f.to_size = size;
-    FILES_OK(tfn_npy_write(&f, x), f);
+    FILES_OK(library_npy_write(&f, x), f);
     CHECK_INT(f.used, size);
     CHECK_BITS(out, golden, size);
     free(out);
@@ -1260,12 +1260,12 @@ TEST(files_npy)
     memset(&t, 0, sizeof t);
     t.dtype = TFN_DTYPE_I32, t.rank = 1, t.shape[0] = 3, t.data = i4;
     files_npy_case(golden_npy_i4, sizeof golden_npy_i4, &t);
-    FILES_OK(tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 3), f);
+    FILES_OK(library_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 3), f);
     CHECK(to[1] == -2 && t.count == 3);
-    CHECK_INT(tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 2), TFN_NO_MEMORY);
+    CHECK_INT(library_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 2), TFN_NO_MEMORY);
     f = files_from(golden_npy_f4, sizeof golden_npy_f4);
-    FILES_OK(tfn_npy_read(&f, &t, NULL, TFN_DTYPE_DEFAULT, 0), f);
-    CHECK_INT(tfn_npy_read(&f, &t, to, TFN_DTYPE_I32, 3), TFN_NO_MEMORY);
+    FILES_OK(library_npy_read(&f, &t, NULL, TFN_DTYPE_DEFAULT, 0), f);
+    CHECK_INT(library_npy_read(&f, &t, to, TFN_DTYPE_I32, 3), TFN_NO_MEMORY);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 # python3 make_judge.py > golden_judge.h       (scipy)
-# Student's quantiles, intervals of means, seeds that decide: what tools/judge.h computes itself.
+# Student's quantiles, intervals of means, seeds that decide: what tools/normlab/judge.c computes itself.
 import math, random
 from scipy import optimize, stats
 

@@ -1,10 +1,10 @@
 /* No denormals of our own making: every recipe and every activation trains at a rate that is too
- * high while tools/denormals.h counts them in what products read, in the workspace, in parameters,
- * gradients and moments, and asks the processor whether a number underflowed in a kernel. Counts,
+ * high while tools/bench/denormals.c counts them in what products read, in the workspace, in
+ * parameters, gradients and moments, and asks the processor whether a number underflowed in a kernel. Counts,
  * no times: they are the same on every machine. */
 #include "../lib.h"
 #include "../check.h"
-#include "../../tools/denormals.h"
+#include "../../tools/bench/denormals.c"
 
 static int denormals_steps(void) { return check_tier() > 1 ? 120 : 60; }
 

@@ -1,7 +1,7 @@
 /* Verdicts of normlab: intervals against scipy (golden/make_judge.py), criteria on hand-made values,
  * rows of several criteria, and what is printed. */
 #include "../check.h"
-#include "../../tools/judge.h"
+#include "../../tools/normlab/judge.c"
 #include "../golden/golden_judge.h"
 
 #define JUDGE_MANY(rows) ((int)(sizeof(rows) / sizeof *(rows)))

@@ -3,9 +3,17 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#include "../lib.h"
-#include "../../tools/threads.h"
-#include "../../tools/claims.h"
+#include "../../tfnorm.h"
+#include "../../tools/normlab/claims.h"
+#include "../../tools/normlab/lab.h"
+#include "../../tools/normlab/lab_data.h"
+#include "../../tools/normlab/lab_run.h"
+#include "../../tools/normlab/lab_score.h"
+#include "../../tools/normlab/lab_spec.h"
+#include "../../tools/normlab/lab_trace.h"
+#include "../../tools/normlab/lanczos.h"
+#include "../../tools/normlab/later.h"
+#include "../../tools/normlab/tongues.h"
 #include "../check.h"
 
 TEST(lab_settling)
@@ -301,7 +309,7 @@ TEST(lab_crossings)
 /* Of every row: an id of its own, words for what it needs, criteria that can be met. */
 TEST(lab_rows_in_order)
 {
-    for (int i = 0; i < CLAIMS; i++) {
+    for (int i = 0; claim_at(i); i++) {
         const claim *c = claim_at(i);
         CASE("%s", c->id);
         for (int k = 0; k < i; k++) CHECK(strcmp(c->id, claim_at(k)->id) != 0);
@@ -317,8 +325,8 @@ TEST(lab_rows_in_order)
             if (p->ties) CHECK(p->other > p->high || p->most < p->low);
         }
     }
-    CHECK(claim_at(CLAIMS) == NULL && claim_at(CLAIMS - 1) != NULL);
-    CHECK(CLAIMS <= 64 * LAB_USERS);
+    CHECK(claim_at(claims_count()) == NULL && claim_at(claims_count() - 1) != NULL);
+    CHECK(claims_count() <= CLAIMS_MOST);
 }
 
 int main(void)

@@ -1,10 +1,10 @@
-/* The BibTeX of tools/papers.h beside the rows of the header: every row has references, which say
+/* The BibTeX of tools/normlab/papers.c beside the rows of the header: every row has references, which say
  * what the row says of its paper and year, and nothing is there that no row asks for. A new method
  * fails here until its paper has an entry. */
 #define _XOPEN_SOURCE 600          /* the tools' readlink */
 #include "../lib.h"
 #include "../check.h"
-#include "../../tools/papers.h"
+#include "../../tools/normlab/papers.c"
 
 enum { REFERENCES_NOTES = sizeof notes / sizeof *notes,
        REFERENCES_COUNT = sizeof references / sizeof *references };
@@ -43,7 +43,7 @@ static void references_of_row(const char *name, const char *paper, int32_t year)
     bool fits = false;
     CASE("%s", name);
     if (!keys || !*keys) {
-        FAIL("no reference in tools/papers.h, wanted that of %s %d", paper, (int)year);
+        FAIL("no reference in tools/normlab/papers.c, wanted that of %s %d", paper, (int)year);
         return;
     }
     while (*keys) {

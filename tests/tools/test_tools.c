@@ -1,7 +1,8 @@
 /* The tools' headers: generated tasks against rules written anew here, data, batches, pictures. */
-#include "../lib.h"
-#include "../../tools/data.h"
-#include "../../tools/svg.h"
+#include "../../tfnorm.h"
+#include "../../tools/common/data.h"
+#include "../../tools/common/svg.h"
+#include "../../tools/common/tasks.h"
 #include "../check.h"
 
 /* -- helpers --------------------------------------------------------------------------------- */

@@ -19,10 +19,20 @@ for name in errno fcntl math sched signal stdio stdlib string sys/stat time unis
     echo '#include "libc.h"' > "$out/include/$name.h"
 done
 
+# The engine is linked of these, each compiled without files.
+lab="block claims compare drawing features lab lab_data lab_look lab_run lab_samples lab_score
+     lab_spec list rows tongues"
+sources="engine.c libc.c $(printf '../common/%s.c ' cli data library output svg tasks)
+         $(printf '../normlab/%s.c ' $lab)"
+
 module() {              # module NAME FLAGS
+    mkdir -p "$out/$1"
     # shellcheck disable=SC2086
-    $CLANG --target=wasm32 -std=c99 -ffreestanding -mbulk-memory $2 -isystem "$out/include" -I. -c engine.c -o "$out/$1.o" &&
-        ${WASM_LD:-wasm-ld} --no-entry --gc-sections --strip-all -z stack-size=1048576 "$out/$1.o" -o "$out/$1.wasm" &&
+    for source in $sources; do
+        $CLANG --target=wasm32 -std=c99 -ffreestanding -mbulk-memory $2 -DTFNORM_NO_STDIO -DCOMPARE_NO_FILES \
+            -isystem "$out/include" -I. -c "$source" -o "$out/$1/$(basename "$source" .c).o" || exit 1
+    done
+    ${WASM_LD:-wasm-ld} --no-entry --gc-sections --strip-all -z stack-size=1048576 "$out/$1"/*.o -o "$out/$1.wasm" &&
         gzip -9nc "$out/$1.wasm" | base64 | tr -d '\n' > "$out/$1.base64" || exit 1
 }
 module relaxed "-O2 -msimd128 -mrelaxed-simd"

@@ -3,20 +3,19 @@
  * has an engine for each side, and a new run is a new engine.
  *
  * Texts come and go in `engine_text`, zeros behind them; numbers are read where they stand. */
-#include "libc.c"
-#define TFNORM_NO_STDIO
-#define TFNORM_IMPLEMENTATION
+#include "libc.h"
 #include "../../tfnorm.h"
-/* Of threads.h, which only `normlab run` calls: not here. */
-typedef int tfn_lock;
-#define TFN_LOCK 0
-void tfn_lock_take(tfn_lock *lock);
-void tfn_lock_give(tfn_lock *lock);
-void tfn_threads_run(long threads, void (*run)(void *, int), void *context);
-#define COMPARE_NO_FILES
-#include "../compare.h"
-#include "../block.h"
-#include "../list.h"
+#include "../common/data.h"
+#include "../common/svg.h"
+#include "../normlab/block.h"
+#include "../normlab/compare.h"
+#include "../normlab/drawing.h"
+#include "../normlab/features.h"
+#include "../normlab/lab_data.h"
+#include "../normlab/lab_look.h"
+#include "../normlab/lab_score.h"
+#include "../normlab/list.h"
+#include "../normlab/rows.h"
 
 #define EXPORT(type, name) __attribute__((export_name(#name))) type name
 

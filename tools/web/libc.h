@@ -133,6 +133,7 @@ FILE   *fopen(const char *path, const char *how);
 int     fclose(FILE *f);
 int     fflush(FILE *f);
 int     ferror(FILE *f);
+int     fileno(FILE *f);
 int     feof(FILE *f);
 int     fseek(FILE *f, long at, int from);
 long    ftell(FILE *f);

@@ -153,9 +153,10 @@ EXPORT(const float *, writer_begin)(void)
     if (!ids) exit(1);
     ptrdiff_t count = tfn_tokenizer_encode(k, ids, room, engine_buffer, bytes);
     ptrdiff_t from = 0;
-    const ptrdiff_t most = tfn__max(writer_model.desc.context * 3 / 4 - k->begins, 1);
+    ptrdiff_t most = writer_model.desc.context * 3 / 4 - k->begins;
     const float *logits = NULL;
     if (count > room) count = room;
+    if (most < 1) most = 1;
     if (count > most) from = count - most;
     writer_restart();
     for (int32_t i = 0; i < k->begins; i++) logits = writer_read(k->frame[i]);

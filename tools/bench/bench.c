@@ -1,0 +1,183 @@
+/* make -C tools && taskset -c 0 tools/bin/bench train
+ *
+ * Speed and memory on this machine, next to what else is installed here.
+ *     bench peak        fused multiply-adds and bytes a second: the processor's limits
+ *     bench gemm        matrix products; per cent of the FMA limit; OpenBLAS, oneDNN
+ *     bench train       a training step: forward, backward, AdamW; PyTorch
+ *     bench decode      a token, batch 1; per cent of the memory limit; prefill; PyTorch
+ *     bench quant       the same with weights of 8, 4 and 16 bits, per cent of the limit of their
+ *                       bytes; LoRA; PyTorch's dynamic int8; decoders.h: --ggml DIR, with
+ *                       ggml's examples gpt-2-alloc, gpt-2-quantize; --runq FILE, of llama2.c
+ *     bench kernels     norms, softmax, activations, optimizer; PyTorch
+ *     bench attention   forward and backward, causal
+ *     bench threads     two threads, alone and with a busy neighbour; are the bits the same?
+ *     bench memory      bytes of a training step
+ *     bench growth      tokens a second against width, depth, length, batch
+ *     bench data        BPE, batching, beam search; PyTorch, and are the sentences the same?
+ *     bench learn FILE  loss of held-out text after --minutes of training, three seeds (else after
+ *                       what PyTorch takes for nanoGPT's model for a CPU); learn.h says more
+ *     bench denormals   denormal numbers in 250 updates of every recipe at a high rate; their time
+ *                       with and without the processor's flushing, nine pairs in turn: the ratio is
+ *                       the median. --counts: no times; denormals.h says what is counted
+ * train, decode, quant and memory take models by name (tiny small medium gpt2 encdec) or by value:
+ *     bench train L=4,d=96,h=3,ff=384,T=40,B=12,V=300
+ * data takes one so, too, and a FILE of text instead of a generated one.
+ * Limits, ours and the peers are measured in turn, --rounds times (7): times are medians, a ratio
+ * (peer / ours) is the lower quartile of the rounds' ratios. It is the thread's processor time: pin
+ * it to a core (taskset -c 0). PyTorch is run by tools/peers/torch_peer.py, as installed and tuned
+ * (OPENBLAS_CORETYPE, ATEN_CPU_CAPABILITY); TFN_PYTHON names another Python than /usr/bin/python3.
+ * --isa NAME, --threads N, --only WORD picks rows, --no-peers, --quick, --json: an object a row. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "../../tfnorm.h"
+#include "../common/cli.h"
+#include "../common/output.h"
+#include "../common/threads.h"
+#include "attention.h"
+#include "beam.h"
+#include "decode.h"
+#include "gemm.h"
+#include "growth.h"
+#include "kernels.h"
+#include "learn.h"
+#include "option.h"
+#include "peak.h"
+#include "quant.h"
+#include "shapes.h"
+#include "slowness.h"
+#include "text.h"
+#include "train.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+    "bench peak | gemm | train | decode | kernels | attention | threads | memory | growth [MODEL]\n"
+    "bench quant [--ggml DIR] [--runq FILE] [MODEL]\n"
+    "bench data [FILE] [MODEL]\n"
+    "bench learn FILE [--minutes M]\n"
+    "bench denormals [--counts] [MODEL]\n"
+    "      [--isa NAME] [--threads N] [--only WORD] [--rounds N] [--no-peers] [--quick] [--json]\n"
+    "MODEL: tiny small medium gpt2 encdec, or by value: L=4,d=96,h=3,ff=384,T=40,B=12,V=300\n"
+    "Pin it to a core, taskset -c 0 bench train, except for threads.\n";
+
+static void each_isa(void (*bench)(const tfn_kernels *))
+{
+    for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        if (k && (option.isa == TFN_ISA_BEST || (int)option.isa == isa)) bench(k);
+    }
+}
+
+/* tools/peers/torch_peer.py, from where this program lies: tools/bin/bench. */
+static void find_script(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    int folder = 0;
+    if (slash) folder = (int)(slash - program + 1);
+    snprintf(option.script, sizeof option.script, "%.*s../peers/torch_peer.py", folder, program);
+    snprintf(option.tfn, sizeof option.tfn, "%.*stfn", folder, program);
+}
+
+/* What is measured: the bench's name, the models and the text for it. */
+typedef struct bench_arguments {
+    const char *name, *file;
+    shape       list[16];
+    int         count;
+    bool        given;              /* models were: else those of the table */
+} bench_arguments;
+
+static bool takes_file(const bench_arguments *a)
+{
+    return !strcmp(a->name, "data") || !strcmp(a->name, "learn");
+}
+
+static void read_arguments(bench_arguments *a, cli *c)
+{
+    const char *isa = NULL;
+    long threads = 1;
+    long rounds = 7;
+    if (!strcmp(a->name, "denormals")) rounds = 9;
+    option.peers = true;
+    while (cli_next(c)) {
+        const char *text = c->argv[c->at];
+        if (cli_text(c, "--isa", &isa) || cli_text(c, "--only", &option.only)) continue;
+        if (cli_text(c, "--ggml", &option.ggml) || cli_text(c, "--runq", &option.runq)) continue;
+        if (cli_number(c, "--threads", 1, TFN_THREADS_MAX, &threads)) continue;
+        if (cli_number(c, "--rounds", 1, ROUNDS, &rounds)) continue;
+        if (cli_real(c, "--minutes", 0.001, 1e5, &option.minutes)) continue;
+        if (cli_is(c, "--json")) option.json = true;
+        else if (cli_is(c, "--no-peers")) option.peers = false;
+        else if (cli_is(c, "--counts")) option.counts = true;
+        else if (cli_is(c, "--quick")) {
+            option.quick = true;
+            rounds = 3;
+        } else if (a->count < 16 && parse_shape(&a->list[a->count], text)) a->count++;
+        else if (takes_file(a) && !a->file && text[0] != '-') a->file = text;
+        else cli_fail(c, "\"%s\" is no option and no model", text);
+    }
+    a->given = a->count > 0;
+    option.isa = tfn_isa_find(isa);
+    option.threads = (int)threads;
+    option.rounds = (int)rounds;
+}
+
+/* The models of the table, of quant GPT-2; quick: the small ones. */
+static void add_shapes(bench_arguments *a)
+{
+    const bool quant = !strcmp(a->name, "quant");
+    if (quant && !option.quick) parse_shape(&a->list[a->count++], "gpt2");
+    if (quant && option.quick) parse_shape(&a->list[a->count++], "tiny");
+    if (quant) return;
+    for (int i = 0; i < SHAPES; i++)
+        if (!option.quick || shapes[i].width < 384) a->list[a->count++] = shapes[i];
+}
+
+static int run_named(const bench_arguments *a)
+{
+    const char *name = a->name;
+    const tfn_kernels *k = tfn_kernels_for(option.isa);
+    if (!strcmp(name, "peak")) each_isa(bench_peak);
+    else if (!strcmp(name, "gemm")) bench_gemm(k);
+    else if (!strcmp(name, "kernels")) bench_kernels(k);
+    else if (!strcmp(name, "attention")) bench_attention(k);
+    else if (!strcmp(name, "train")) bench_train(a->list, a->count);
+    else if (!strcmp(name, "decode")) bench_decode(a->list, a->count);
+    else if (!strcmp(name, "quant")) bench_quant(a->list, a->count);
+    else if (!strcmp(name, "threads")) bench_threads(a->list, a->count);
+    else if (!strcmp(name, "memory")) bench_memory(a->list, a->count);
+    else if (!strcmp(name, "growth")) bench_growth();
+    else if (!strcmp(name, "data")) bench_data(a->file, a->given ? a->list : beams + option.quick);
+    else if (!strcmp(name, "learn")) bench_learn(a->file);
+    else if (!strcmp(name, "denormals")) bench_denormals(a->given ? a->list : NULL);
+    else if (!strcmp(name, "--help")) fputs(usage, stdout);
+    else {
+        fputs(usage, stderr);
+        return 2;
+    }
+    return 0;
+}
+
+static int run_bench(int argc, char **argv)
+{
+    static bench_arguments a;
+    cli c = { "bench", NULL, 0, 1 };
+    c.argv = argv;
+    c.argc = argc;
+    a.name = argc > 1 ? argv[1] : "";
+    read_arguments(&a, &c);
+    if (!a.given) add_shapes(&a);
+    find_script(argv[0]);
+    if (!tfn_kernels_for(option.isa)) {
+        fprintf(stderr, "bench: this machine lacks it\n");
+        return 1;
+    }
+    return run_named(&a);
+}
+
+int main(int argc, char **argv)
+{
+    output_begin("bench");
+    return output_end(run_bench(argc, argv));
+}

@@ -1,0 +1,161 @@
+/* BLAS by dlopen; PyTorch by a pipe to peers/torch_peer.py. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "peer.h"
+#include <stdlib.h>
+#include <string.h>
+#if defined __unix__ || defined __APPLE__
+#include <dlfcn.h>
+#include <unistd.h>
+
+/* c = a b, row-major; ta, tb: a or b lies transposed. */
+void peer_gemm(const peer *p, bool ta, bool tb, int m, int n, int k, const float *a,
+               const float *b, float *c)
+{
+    enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };        /* of CBLAS */
+    static const char letters[] = { 'N', 'T' };                     /* of oneDNN */
+    static const int orders[] = { PLAIN, TRANSPOSED };
+    int lda = k;
+    int ldb = n;
+    if (ta) lda = m;
+    if (tb) ldb = k;
+    if (p->dnnl) p->dnnl(letters[ta], letters[tb], m, n, k, 1, a, lda, b, ldb, 0, c, n);
+    else p->cblas(ROW_MAJOR, orders[ta], orders[tb], m, n, k, 1, a, lda, b, ldb, 0, c, n);
+}
+
+/* A library's function, or NULL. */
+static void *peer_symbol(const char *library, const char *symbol)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) return NULL;
+    return dlsym(handle, symbol);
+}
+
+/* OpenBLAS and oneDNN, on one thread, with the kernels for AVX-512 where the processor has it:
+ * Debian's OpenBLAS does not choose them for every processor. */
+int peers_blas(peer *p, bool avx512)
+{
+    const char *openblas = "openblas";
+    int count = 0;
+    void *f;
+    if (avx512) openblas = "openblas-skx";
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    setenv("OMP_NUM_THREADS", "1", 1);
+    if (avx512) setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
+    memset(p, 0, PEERS * sizeof *p);
+    if ((f = peer_symbol("libopenblas.so.0", "cblas_sgemm")) != NULL) {
+        memcpy(&p[count].cblas, &f, sizeof f);
+        snprintf(p[count++].name, sizeof p->name, "%s", openblas);
+    }
+    if ((f = peer_symbol("libdnnl.so.2", "dnnl_sgemm")) != NULL
+        || (f = peer_symbol("libdnnl.so.3", "dnnl_sgemm")) != NULL) {
+        memcpy(&p[count].dnnl, &f, sizeof f);
+        snprintf(p[count++].name, sizeof p->name, "onednn");
+    }
+    return count;
+}
+
+/* A question and its answer, a line; false: there is none. */
+bool peer_tell(peer *p, const char *question, char *line, int room)
+{
+    fprintf(p->to, "%s\n", question);
+    fflush(p->to);
+    return fgets(line, room, p->from) && line[0] != '-';
+}
+/* Ask for a number of seconds; negative: no answer. */
+double peer_ask(peer *p, const char *question)
+{
+    char line[100];
+    if (!peer_tell(p, question, line, sizeof line)) return -1;
+    return atof(line);
+}
+/* The path of a new file for them to read. */
+bool peer_file(char *path, size_t room)
+{
+    const char *folder = getenv("TMPDIR");
+    int f;
+    if (!folder) folder = "/tmp";
+    snprintf(path, room, "%s/bench-XXXXXX", folder);
+    f = mkstemp(path);
+    if (f < 0) path[0] = 0;
+    return f >= 0 && !close(f);
+}
+
+/* What PyTorch and its BLAS may use of the processor, which they do not always find themselves. */
+static void peer_tune(bool avx512)
+{
+    const char *blas = "HASWELL";
+    const char *aten = "avx2";
+    if (avx512) {
+        blas = "SKYLAKEX";
+        aten = "avx512";
+    }
+    setenv("OPENBLAS_CORETYPE", blas, 1);
+    setenv("ATEN_CPU_CAPABILITY", aten, 1);
+}
+
+/* Python with the script, its standard input and output at the ends of two pipes. The first
+ * question is for its version, which becomes part of its name; false: it does not answer. */
+static bool peer_start(peer *p, const char *name, const char *script, bool tuned, bool avx512)
+{
+    char line[64] = "", *const argv[] = { (char *)"python3", (char *)script, NULL };
+    int in[2], out[2];
+    if (pipe(in) || pipe(out)) return false;
+    if (fork() == 0) {
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        close(in[0]);
+        close(in[1]);
+        close(out[0]);
+        close(out[1]);
+        if (!freopen("/dev/null", "w", stderr)) _exit(1);
+        setenv("OMP_NUM_THREADS", "1", 1);
+        if (tuned) peer_tune(avx512);
+        if (!getenv("TFN_PYTHON")) execv("/usr/bin/python3", argv);
+        else execvp(getenv("TFN_PYTHON"), argv);
+        _exit(1);
+    }
+    close(in[0]);
+    close(out[1]);
+    p->to = fdopen(in[1], "w");
+    p->from = fdopen(out[0], "r");
+    fprintf(p->to, "version\n");
+    fflush(p->to);
+    if (!fgets(line, sizeof line, p->from)) {
+        fclose(p->to);
+        fclose(p->from);
+        return false;
+    }
+    line[strcspn(line, "\n")] = 0;
+    snprintf(p->name, sizeof p->name, "%s %.24s", name, line);
+    return true;
+}
+
+/* PyTorch as installed, and with the environment that lets it use the processor. */
+int peers_torch(peer *p, const char *script, bool avx512)
+{
+    int count = 0;
+    memset(p, 0, PEERS * sizeof *p);
+    count += peer_start(&p[count], "torch", script, false, avx512);
+    count += peer_start(&p[count], "torch-tuned", script, true, avx512);
+    return count;
+}
+#else
+void peer_gemm(const peer *p, bool ta, bool tb, int m, int n, int k, const float *a,
+               const float *b, float *c)
+{
+    (void)p, (void)ta, (void)tb, (void)m, (void)n, (void)k, (void)a, (void)b, (void)c;
+}
+int peers_blas(peer *p, bool avx512) { return (void)p, (void)avx512, 0; }
+double peer_ask(peer *p, const char *question) { return (void)p, (void)question, -1; }
+bool peer_tell(peer *p, const char *question, char *line, int room)
+{
+    return (void)p, (void)question, (void)line, (void)room, false;
+}
+bool peer_file(char *path, size_t room) { return (void)path, (void)room, false; }
+int peers_torch(peer *p, const char *script, bool avx512)
+{
+    return (void)p, (void)script, (void)avx512, 0;
+}
+#endif

@@ -1,0 +1,27 @@
+/* Command lines of the tools: a walk over the arguments. A wrong argument is reported on stderr,
+ * together with what was expected, and ends the program with code 2. */
+#ifndef CLI_H
+#define CLI_H
+
+#include <stdbool.h>
+
+typedef struct cli {
+    const char *program;        /* the name in messages */
+    char      **argv;
+    int         argc, at;       /* at: the argument looked at */
+} cli;
+
+void cli_fail(const cli *c, const char *format, ...);
+
+/* The next argument, or NULL at the end. */
+const char *cli_next(cli *c);
+bool cli_is(const cli *c, const char *name);
+
+/* If the argument is `name`: the one behind it. */
+bool cli_text(cli *c, const char *name, const char **value);
+bool cli_number(cli *c, const char *name, long least, long most, long *value);
+bool cli_real(cli *c, const char *name, double least, double most, double *value);
+
+/* Letters to insert, delete or replace between a and b (Levenshtein 1966). */
+int cli_distance(const char *a, const char *b);
+#endif

@@ -1,0 +1,134 @@
+/* The implementation of tfnorm.h for the tools: compiled once, with threads. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#ifndef __wasm__                    /* a page has no threads */
+#include "threads.h"
+#endif
+#define TFNORM_IMPLEMENTATION
+#include "../../tfnorm.h"
+#include "library.h"
+
+double library_log(double x) { return tfn__log(x); }
+double library_sin(double x) { return tfn__sin(x); }
+double library_cos(double x) { return tfn__cos(x); }
+double library_pow(double x, double y) { return tfn__pow(x, y); }
+
+bool library_has_lora(const tfn_model_desc *desc) { return tfn__has_lora(desc); }
+bool library_by_sentences(const tfn_model_desc *desc) { return tfn__by_sentences(desc); }
+int32_t library_logit_cols(const tfn_model_desc *desc) { return tfn__logit_cols(desc); }
+
+/* -- arrays of NumPy --------------------------------------------------------------------------- */
+
+#ifndef TFNORM_NO_STDIO
+/* 93 "NUMPY" 1 0, u16 length; a dict of Python that ends with a newline at a multiple of 64. */
+static const uint8_t library_npy_magic[8] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0 };
+enum { LIBRARY_NPY_HEAD = 502 };           /* most bytes of a dict; 8 sizes have fewer */
+
+/* The dtype as NumPy writes it, little-endian; NULL: none of the three. */
+static const char *library_npy_descr(tfn_dtype d)
+{
+    switch (d) {
+    case TFN_DTYPE_F32: return "<f4";
+    case TFN_DTYPE_F64: return "<f8";
+    case TFN_DTYPE_I32: return "<i4";
+    default:            return NULL;
+    }
+}
+
+/* The dict in the order and with the spaces of NumPy's own, padded so that the data begins at a
+ * multiple of 64; a tuple of one has a comma behind it. */
+tfn_status library_npy_write(tfn_file *f, const tfn_tensor *tensor)
+{
+    char buf[LIBRARY_NPY_HEAD + 10];
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn_tensor x = *tensor;
+    if (!x.dtype) x.dtype = TFN_DTYPE_F32;
+    tfn__measure_tensor(&x);
+    if (!tfn__begin(f, true)) return f->error.status;
+    if (!library_npy_descr(x.dtype) || x.count < 0 || x.bytes > SIZE_MAX / 2)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "no legal dtype or shape", NULL, 0, 0);
+    tfn__put_bytes(&t, library_npy_magic, 8);
+    tfn__put_bytes(&t, "\0", 2);
+    tfn__put_texts(&t, "{'descr': '", library_npy_descr(x.dtype),
+                   "', 'fortran_order': False, 'shape': (");
+    for (int32_t k = 0; k < x.rank; k++) {
+        if (k) tfn__put(&t, ", ");
+        tfn__put_int(&t, NULL, x.shape[k], NULL);
+    }
+    if (x.rank == 1) tfn__put(&t, ",");
+    tfn__put(&t, "), }");
+    while (t.used % 64 != 63) tfn__put(&t, " ");
+    tfn__put(&t, "\n");
+    buf[8] = (char)((t.used - 10) & 255);
+    buf[9] = (char)((t.used - 10) >> 8);
+    tfn__file_put(f, buf, t.used);
+    tfn__put_values(f, &x);
+    return tfn__finish_writing(f);
+}
+
+/* The text s and nothing else; false: the reader says what was wanted. */
+static bool library_literal(tfn__reader *r, const char *s)
+{
+    for (const char *c = s; *c; c++) {
+        if (tfn__accept(r, *c)) continue;
+        tfn__want(r, s);
+        return false;
+    }
+    return true;
+}
+
+/* As NumPy writes it, to the last space. */
+static void library_npy_dict(tfn__reader *r, tfn_tensor *t)
+{
+    library_literal(r, "{'descr': '<");
+    t->dtype = TFN_DTYPE_F32;                   /* i4, f4 or f8 */
+    if (tfn__accept(r, 'i')) t->dtype = TFN_DTYPE_I32;
+    else if (library_literal(r, "f") && tfn__accept(r, '8')) t->dtype = TFN_DTYPE_F64;
+    if (t->dtype != TFN_DTYPE_F64) library_literal(r, "4");
+    library_literal(r, "', 'fortran_order': False, 'shape': (");
+    while (!tfn__accept(r, ')')) {
+        int64_t v = tfn__json_count(r, INT64_MAX);
+        if (t->rank == TFN__RANK) tfn__want(r, "a lower rank");
+        else t->shape[t->rank++] = v;
+        if (tfn__accept(r, ',')) tfn__accept(r, ' ');
+        else if (tfn__peek(r) != ')') tfn__want(r, "a comma or )");
+        if (r->wanted) return;
+    }
+    library_literal(r, ", }");
+    while (tfn__accept(r, ' ')) {}
+    if (!tfn__accept(r, '\n') || r->at < r->size) tfn__want(r, "a newline at the end");
+}
+
+tfn_status library_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype as, int64_t room)
+{
+    uint8_t head[LIBRARY_NPY_HEAD + 10];
+    tfn__reader r;
+    uint64_t n = 0;
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    tfn_file_close(f);
+    if (tfn__begin(f, false) && tfn__file_get(f, 0, head, 10)) n = tfn__from_bytes(head + 8, 2);
+    if (tfn__fine(f) && (!tfn__same(head, library_npy_magic, 8) || n > LIBRARY_NPY_HEAD))
+        tfn__bad(f, "it is no array of version 1.0, or its header has over %d"
+                       " bytes", NULL, LIBRARY_NPY_HEAD, 0);
+    tfn__file_get(f, 10, head, n);
+    if (!tfn__fine(f)) return f->error.status;
+    r = tfn__read_from(head, (size_t)n);
+    library_npy_dict(&r, t);
+    if (r.wanted)
+        tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
+    t->at = 10 + n;
+    tfn__measure_tensor(t);
+    if (t->count < 0 || t->bytes != f->used - t->at)
+        tfn__bad(f, "it has %d bytes of data, its shape wants %d", NULL,
+                       (int64_t)(f->used - t->at), (int64_t)t->bytes);
+    if (to && room < t->count)
+        tfn__file_fail(f, TFN_NO_MEMORY, "it has %d values, there is room for %d", NULL, t->count,
+                       room);
+    if (to && as == TFN_DTYPE_I32 && t->dtype != TFN_DTYPE_I32)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "it has no whole numbers", NULL, 0, 0);
+    if (to && tfn__fine(f)) tfn__read_as(f, t, to, as, 0, t->count);
+    tfn_file_close(f);
+    return f->error.status;
+}
+#endif

@@ -1,0 +1,119 @@
+/* Pictures of the tools, as SVG without a dependency or as text of 80 columns.
+ *
+ *     svg_curve curves[2] = { { "post", x, y, low, high, n }, { "pre", x, z, NULL, NULL, n } };
+ *     svg_plot plot = { "Loss", "step", "nats", NULL, curves, 2 };
+ *     svg_curves(f, &plot);           // lines, bands, fitted lines; svg_bars: a group per point
+ *     plot_curves(stdout, &plot);     // the same as text; plot_bars
+ *     svg_heat(f, &heat);             // a matrix
+ *
+ * Series are told apart thrice: by the colors of Okabe and Ito, which the color-blind can
+ * distinguish, by dashes or hatches, and by markers, so that black-and-white print is legible.
+ * Heat maps grow lighter all the way (cividis). The pictures follow the reader's choice of light or
+ * dark. All write to a FILE, whose errors the caller looks at. */
+#ifndef SVG_H
+#define SVG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct svg_curve {
+    const char   *name;             /* for the legend; NULL: none */
+    const double *x, *y;            /* NaN and infinity leave a gap; bars do not look at x */
+    const double *low, *high;       /* of a band or whiskers; NULL: none */
+    int           count;
+    bool          fit;              /* a straight line too, its slope in the legend */
+    bool          points;           /* markers only */
+} svg_curve;
+
+typedef struct svg_plot {
+    const char *title, *x_label, *y_label;
+    const char *const *labels;      /* of bars' groups; NULL: 1, 2 ... */
+    const svg_curve *curves;
+    int    count;                   /* eight at most look different */
+    bool   log_x, log_y;            /* values <= 0 are gaps */
+    double x_min, x_max, y_min, y_max;      /* min = max: those of the data */
+} svg_plot;
+
+typedef struct svg_heat_map {
+    const char *title, *x_label, *y_label;
+    const char *const *row_labels, *const *col_labels;      /* NULL: 1, 2 ... */
+    const double *values;           /* (rows, cols), row 0 on top; NaN and infinity: a cross */
+    int    rows, cols;
+    double min, max;                /* min = max: those of the data */
+} svg_heat_map;
+
+/* -- text and style -------------------------------------------------------------------------- */
+
+/* Bytes of the character of UTF-8 that begins there, 1 to 4; 0: none does that XML allows, such as
+ * a byte too few, more bytes than it needs, a surrogate, U+FFFE, a number above U+10FFFF. */
+int svg_character(const unsigned char *s);
+
+/* The character at `text` as XML and HTML have it; what is none there becomes a space. Returns its
+ * bytes. */
+size_t svg_put(FILE *f, const char *text);
+void svg_text(FILE *f, const char *text);
+
+enum { SVG_STYLES = 8 };
+
+/* The beginning of every picture: size, title, style, background. svg_end is its end. */
+void svg_begin(FILE *f, int width, int height, const char *title);
+
+void svg_end(FILE *f);
+
+/* anchor: start, middle, end; ^2 is a raised 2 */
+void svg_word(FILE *f, double x, double y, const char *anchor, const char *text);
+void svg_rule(FILE *f, const char *style, double x, double y, double x2, double y2);
+
+/* -- axes ------------------------------------------------------------------------------------ */
+
+enum { SVG_TICKS = 40 };
+typedef struct svg_axis {
+    double min, max, from, to;      /* min is drawn at `from`, max at `to` */
+    bool   log;
+    int    ticks;
+    double tick[SVG_TICKS];
+} svg_axis;
+
+/* Where v stands between `from` and `to`: as v, or as log v, between min and max. */
+double svg_place(const svg_axis *a, double v);
+
+/* 1, 2 or 5 times a power of ten: number i of them all, 0 for 1. */
+double svg_125(int i);
+
+/* The number of the last of them that is not above v. */
+int svg_below(double v);
+
+/* About `wanted` ticks, and the ends of the axis at round numbers around low and high; exact: at
+ * low and high themselves. Without data, low > high, it is an axis of its own; one value gets some
+ * room around it. */
+void svg_scale(svg_axis *a, double low, double high, bool exact, int wanted);
+
+/* -- the range of the data ------------------------------------------------------------------- */
+
+/* y = exp(b) x^slope, b + slope*x and so on, by least squares on the axes' scales. */
+bool svg_fit(const svg_curve *c, bool log_x, bool log_y, double *slope, double *b);
+
+/* -- the frame of a plot --------------------------------------------------------------------- */
+
+enum { SVG_WIDTH = 720, SVG_HEIGHT = 420, SVG_LEFT = 74, SVG_TOP = 44, SVG_BOTTOM = 362 };
+
+/* -- curves ---------------------------------------------------------------------------------- */
+
+void svg_curves(FILE *f, const svg_plot *p);
+
+/* -- bars ------------------------------------------------------------------------------------ */
+
+/* A group for each point, a bar in it for each curve. */
+void svg_bars(FILE *f, const svg_plot *p);
+
+/* -- heat maps ------------------------------------------------------------------------------- */
+
+void svg_heat(FILE *f, const svg_heat_map *h);
+
+/* -- text plots ------------------------------------------------------------------------------ */
+
+void plot_curves(FILE *f, const svg_plot *p);
+
+/* A line a bar, groups one under the other. */
+void plot_bars(FILE *f, const svg_plot *p);
+#endif

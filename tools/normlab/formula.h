@@ -1,0 +1,9 @@
+/* Formulas of texts as HTML: x_0, beta_ii^2, L^-0.5, sqrt(2), <=, +- as they are printed. Elsewhere
+ * texts stay as they are written. */
+#ifndef FORMULA_H
+#define FORMULA_H
+
+#include <stdio.h>
+
+void formula_html(FILE *f, const char *text);
+#endif

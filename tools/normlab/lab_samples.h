@@ -1,0 +1,28 @@
+/* Samples: a number of a record over seeds, with mean and deviation, and lines through points. */
+#ifndef LAB_SAMPLES_H
+#define LAB_SAMPLES_H
+
+#include "lab.h"
+#include "lab_spec.h"
+#include <stdint.h>
+
+enum { LAB_SEEDS = 64 };
+typedef struct lab_sample { int32_t n; double v[LAB_SEEDS], mean, sd; } lab_sample;
+
+void lab_sum_up(lab_sample *a);
+
+/* The spec of the sample's number i. */
+lab_spec lab_seeded(const lab *l, lab_spec s, int32_t i);
+
+int32_t lab_seeds(const lab *l, const lab_spec *s);
+
+/* Number `index` of a list over seeds 1, 2 ...; NaN while it is not measured. */
+lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index);
+
+/* Least squares y = a + b x: b, and the share of the variance it explains. */
+typedef struct lab_fit { double a, b, r2; } lab_fit;
+lab_fit lab_line_through(int32_t n, const double *x, const double *y);
+
+/* The exponent of y ~ x^b. */
+double lab_power(int32_t n, const double *x, const double *y);
+#endif

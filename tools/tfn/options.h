@@ -1,0 +1,205 @@
+/* The options of tfn. A table has a row for every option of every command; this file reads the
+ * command line into `settings`, answers what an option is, prints the help, and writes the settings
+ * as lines of text, which checkpoints keep, and reads them again.
+ *
+ * A row of OPTIONS is: number, kind, name, what the value is called, default or NULL, least, most,
+ * commands, help. Kinds are f flag, i whole number, r real, s text, l texts separated by commas,
+ * which may also be given one by one, c one of the names between bars, e one of the names that the
+ * header has for an option of models, which is named instead: tfn_choice.
+ * Values are kept as texts; options_read has checked them. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "../common/cli.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE = 32, FOLD = 64,
+       EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024, EMBED = 2048,
+       IMPORT = 4096, LOGITS = 8192, ENCODE = 16384, FILL = 32768, CHAT = 65536,
+       QUANTIZE = 131072 };
+#define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
+#define SENTENCE (INSPECT | FILL | CLASSIFY)            /* those that take --text or --ids */
+#define OVERWRITES (AVERAGE | FOLD | EXPORT | EMBED | IMPORT | INSPECT | QUANTIZE)
+#define DRAW  (WRITE | CHAT)
+#define USE   (WRITE | CLASSIFY | EMBED)
+#define KEPT  (TRAIN | OPTION_KEPT)
+
+#define OPTIONS(X) \
+    X(TASK, 's', "task", "NAME", NULL, 0, 0, KEPT, "generated data: translate, digits ...") \
+    X(PAIRS, 's', "pairs", "FILE", NULL, 0, 0, KEPT, "lines SOURCE tab TARGET") \
+    X(LABELS, 's', "labels", "FILE", NULL, 0, 0, KEPT, "lines LABEL tab A, or with tab B") \
+    X(VALID, 's', "valid", "FILE", NULL, 0, 0, KEPT, "validation data; else a part is held out") \
+    X(ITEMS, 'i', "items", "N", "50000", 1, 1e8, KEPT, "generated items to train on") \
+    X(HELD, 'i', "held", "N", "500", 1, 1e7, KEPT, "generated items of validation and test") \
+    X(MIN, 'i', "min", "N", "0", 0, 1000, KEPT, "smallest size of a task; 0: its own") \
+    X(MAX, 'i', "max", "N", "0", 0, 1000, KEPT, "largest size of a task; 0: its own") \
+    X(TOKENIZER, 'c', "tokenizer", "auto|bpe|bytes|chars|words", "auto", 0, 0, KEPT, "pieces") \
+    X(VOCAB, 'i', "vocab", "N", "4096", 8, 1e6, KEPT, "most pieces of bpe and words") \
+    X(ARCH, 'c', "arch", "auto|decoder|encoder|encdec", "auto", 0, 0, KEPT, "architecture") \
+    X(LAYERS, 'i', "layers", "N", "4", 1, 1000, KEPT, "layers of each stack") \
+    X(WIDTH, 'i', "width", "N", "64", 1, 65536, KEPT, "channels") \
+    X(MUP, 'i', "mup", "N", "0", 0, 65536, KEPT, "rates and scales as of width N (muP); 0: not") \
+    X(HEADS, 'i', "heads", "N", "0", 0, 1024, KEPT, "attention heads; 0: width/32") \
+    X(FFN, 'i', "ffn", "N", "0", 0, 1e6, KEPT, "hidden width; 0: 4 width") \
+    X(CONTEXT, 'i', "context", "N", "64", 4, 1e6, KEPT, "most tokens of a row") \
+    X(CUTOFFS, 's', "cutoffs", "N[,M]", NULL, 0, 0, KEPT, "clusters of words begin at N, M") \
+    X(POSITION, 'e', "position", "position", "rotary", 0, 0, KEPT, "positions") \
+    X(RECIPE, 's', "recipe", "NAME", "pre", 0, 0, KEPT, "topology, norm, init (normlab list)") \
+    X(TOPOLOGY, 's', "topology", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
+    X(NORM, 's', "norm", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
+    X(INIT, 's', "init", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
+    X(DROPOUT, 'r', "dropout", "P", "0", 0, 0.99, KEPT, "of branches and embeddings") \
+    X(SMOOTHING, 'r', "smoothing", "P", "0", 0, 0.99, KEPT, "of labels") \
+    X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, KEPT, "updates in all") \
+    X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, "tried, and made --steps: not both") \
+    X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
+    X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
+    X(OPTIMIZER, 'e', "optimizer", "optimizer", "adamw", 0, 0, KEPT, "update") \
+    X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak, of lion 0.0002; 0: nothing moves") \
+    X(WARMUP, 'i', "warmup", "N", NULL, 0, 1e9, KEPT, "steps; else 200, or a tenth of all") \
+    X(SCHEDULE, 'e', "schedule", "schedule.kind", "cosine", 0, 0, KEPT, \
+      "of the rate; step falls to a tenth half-way") \
+    X(POWER, 'r', "power", "R", "1", 0.01, 100, KEPT, "of the schedule polynomial") \
+    X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment; adafactor: 0") \
+    X(BETA2, 'r', "beta2", "R", "0", 0, 0.99999, KEPT, \
+      "decay of the second moment; 0: 0.98, lion 0.99, adafactor growing") \
+    X(DECAY, 'r', "decay", "R", "0", 0, 1e3, KEPT, "weight decay") \
+    X(DECAY_OF, 'c', "decay-of", "matrices|all", "matrices", 0, 0, KEPT, "parameters") \
+    X(FREEZE, 'l', "freeze", "NAMES,..", NULL, 0, 0, KEPT, \
+      "parameters that do not train: * ? [ab] stand for characters (tfn inspect has the names)") \
+    X(GROUP, 'l', "group", "GROUP,..", NULL, 0, 0, KEPT, \
+      "rates of their own: 'NAMES rate=0.1 decay=0'; the last that matches counts") \
+    X(LORA, 'l', "lora", "NAMES:N,..", NULL, 0, 0, KEPT, \
+      "train A and B of rank N beside these maps, else nothing: 'decoder.*.self.[qv].weight:8'; " \
+      "NAMES:N:ALPHA scales them by ALPHA/N; tfn fold merges them") \
+    X(SET, 'l', "set", "NAME=VALUE,..", NULL, 0, 0, KEPT, \
+      "other options of tfn_model_desc: 'qk_norm=head,muon_rate=10'") \
+    X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
+    X(EMA, 'r', "ema", "R", "0", 0, 0.99999, KEPT, "use averages of the weights of this decay") \
+    X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
+    X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | DRAW, "of weights, data, dropout, draws") \
+    X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, \
+      "steps; 0: 20 times, of --minutes fewer; the best goes to OUT.best") \
+    X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
+    X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
+    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | OVERWRITES, "what to write; -o") \
+    X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokenizer, shape, weights") \
+    X(ADAPTER, 's', "adapter", "FILE", NULL, 0, 0, TRAIN | USE | FILL | CHAT, \
+      "what --lora trains, alone: written at the end, and read beside its model") \
+    X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
+    X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
+      "most tokens of a text; else 1024, or what the model has if that is less") \
+    X(WEIGHTS, 'e', "weights", "weights", "float32", 0, 0, IMPORT, "quantize what is imported") \
+    X(TO, 'e', "to", "weights", NULL, 0, 0, QUANTIZE, "what matrices are made of") \
+    X(ON, 's', "on", "FILE", NULL, 0, 0, QUANTIZE, "the loss on it, before and after") \
+    X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, "leave aside unknown keys of config.json") \
+    X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, SENTENCE | LOGITS | GENERATE | TRANSLATE, \
+      "tokens of a sentence") \
+    X(SAID, 's', "text", "TEXT", NULL, 0, 0, SENTENCE, "the sentence") \
+    X(MASK, 'i', "mask", "ID", NULL, 0, 1e9, FILL, "of the mask; else the tokenizer's") \
+    X(TOP, 'i', "top", "N", "5", 1, 1e6, FILL, "so many of the likeliest tokens") \
+    X(TARGET, 's', "target", "TEXT", NULL, 0, 0, INSPECT, \
+      "of an encoder-decoder, what it writes; else its own words") \
+    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | OVERWRITES, "overwrite OUT") \
+    X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, "every step: .csv, else JSON lines (PLOT.csv)") \
+    X(PLOT, 's', "plot", "FILE.svg", NULL, 0, 0, TRAIN, "the log: loss, rate, layers' gradients") \
+    X(QUIET, 'f', "quiet", "", NULL, 0, 0, TRAIN, "no progress") \
+    X(BEAM, 'i', "beam", "N", "0", 0, 1000, WRITE, "beams; 0: greedy or drawn") \
+    X(LENGTH_PENALTY, 'r', "length-penalty", "R", "1", 0, 100, WRITE, "score: sum / length^R") \
+    X(TEMPERATURE, 'r', "temperature", "R", "0", 0, 1e6, DRAW, "> 0: draw tokens") \
+    X(TOP_K, 'i', "top-k", "N", "0", 0, 1e6, DRAW, "draw from the N likeliest; 0: all") \
+    X(TOP_P, 'r', "top-p", "P", "1", 0, 1, DRAW, "draw from those that hold P") \
+    X(MAX_TOKENS, 'i', "max-tokens", "N", "200", 1, 1e6, DRAW, \
+      "most tokens of a text; a full context goes on with its later half") \
+    X(TEMPLATE, 'c', "template", "plain|chatml|llama2|llama3", "plain", 0, 0, CHAT, "turns") \
+    X(SYSTEM, 's', "system", "TEXT", NULL, 0, 0, CHAT, "what stands before the first turn") \
+    X(USER, 's', "user", "TEXT", NULL, 0, 0, CHAT, "mark before the user's text; \\n a newline") \
+    X(ASSISTANT, 's', "assistant", "TEXT", NULL, 0, 0, CHAT, "mark between that and the answer") \
+    X(END, 's', "end", "TEXT", NULL, 0, 0, CHAT, "mark behind the answer, which ends it") \
+    X(STOP, 'l', "stop", "TEXT,..", NULL, 0, 0, CHAT, "other texts that end an answer") \
+    X(COUNTS, 'f', "counts", "", NULL, 0, 0, CHAT, "tokens of each turn, and of the cache") \
+    X(LINES, 'f', "lines", "", NULL, 0, 0, GENERATE, \
+      "a text a line: newline as \\n, backslash as \\\\; --n-best does so too") \
+    X(N_BEST, 'i', "n-best", "N", "0", 0, 1000, GENERATE | TRANSLATE | CLASSIFY, \
+      "lines NUMBER tab SCORE tab TEXT") \
+    X(SEEDS, 'i', "seeds", "N", "0", 2, 1000, CLASSIFY, "train again with N seeds: accuracies") \
+    X(LAYER, 'i', "layer", "N", NULL, 0, 1000, EMBED, \
+      "hidden states behind N layers, 0: the embedding; else the stack's output") \
+    X(POOL, 'c', "pool", "mean|first|last", "mean", 0, 0, EMBED, "of a line's positions") \
+    X(UNIT, 'f', "unit", "", NULL, 0, 0, EMBED, "vectors of length 1, whose products are cosines") \
+    X(FORMAT, 'c', "format", "auto|npy|tsv", "auto", 0, 0, EMBED, "by the name of OUT, else tsv") \
+    X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "of the names in the C file") \
+    X(HF, 's', "hf", "DIR", NULL, 0, 0, EXPORT, \
+      "instead of C a folder of the hub: config.json, model.safetensors, tokenizer.json") \
+    X(FAMILY, 's', "family", "NAME", NULL, 0, 0, EXPORT | OPTION_KEPT, \
+      "of --hf; else the imported one, or the first that has the model") \
+    X(DTYPE, 'c', "dtype", "f32|f16|bf16", NULL, 0, 0, EXPORT | OPTION_KEPT, \
+      "of --hf; else the imported one, or f32") \
+    X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "to --dtype what it does not hold") \
+    X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE | FILL | CHAT, \
+      "as is faster; bits are equal") \
+    /* of the experiment, but no options; the ids are what tfn import keeps of config.json */ \
+    X(START_TOKEN, 'i', "start-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
+    X(END_TOKEN, 'i', "end-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
+    X(PAD_TOKEN, 'i', "pad-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
+    X(BAD_TOKENS, 's', "bad-tokens", "ID ID ..", NULL, 0, 0, OPTION_KEPT, "") \
+    X(TEXT, 's', "text", "FILE", NULL, 0, 0, OPTION_KEPT, "") \
+    X(KIND, 's', "kind", "NAME", NULL, 0, 0, OPTION_KEPT, "") \
+    X(CLASSES, 's', "classes", "NAMES", NULL, 0, 0, OPTION_KEPT, "") \
+    X(DATA, 's', "data", "HASH", NULL, 0, 0, OPTION_KEPT, "") \
+    X(POSITION_SEEN, 'i', "batches-seen", "N", NULL, 0, 0, OPTION_KEPT, "") \
+    X(BEST_VALID, 'r', "best-valid", "R", NULL, 0, 0, OPTION_KEPT, "") \
+    X(BEST_STEP, 'i', "best-step", "N", NULL, 0, 0, OPTION_KEPT, "") \
+    X(PLAYGROUND, 's', "playground", "SETTINGS", NULL, 0, 0, OPTION_KEPT, "")
+
+#define OPTION_ENUM(id, kind, name, value, normal, least, most, commands, help) O_##id,
+typedef enum option_id { OPTIONS(OPTION_ENUM) O_COUNT } option_id;
+#undef OPTION_ENUM
+
+enum { OPTION_KEPT = 1 << 30, OPTION_FILES = 64 };  /* KEPT, a command: part of the experiment */
+typedef struct option_row {
+    const char *name, *value, *normal, *help;
+    double      least, most;
+    int         commands;
+    char        kind;
+} option_row;
+extern const option_row option_rows[];
+
+typedef struct settings {
+    const char *text[O_COUNT];          /* as given; NULL: the default */
+    const char *file[OPTION_FILES];     /* what is no option */
+    int         files;
+} settings;
+
+bool given(const settings *s, option_id i);
+
+const char *text_of(const settings *s, option_id i);
+
+double real_of(const settings *s, option_id i);
+
+int64_t whole_of(const settings *s, option_id i);
+
+/* Which of the names between bars, from 0; -1: none of them. */
+int option_name(const char *names, const char *text);
+
+int choice_of(const settings *s, option_id i);
+
+/* Keep in *best, NULL at first, the name nearest to `text`; one that begins so is nearer. */
+void option_nearer(const char **best, const char *text, const char *name);
+
+/* A list with one text more behind a comma; the program's lists are few and stay. */
+const char *option_longer(const char *list, const char *text);
+
+/* All arguments of a command: "--name value", "--name=value", files. -o is --out, - a file. */
+void options_read(settings *s, cli *c, int command);
+
+void options_help(FILE *f, int command);
+
+/* The experiment as lines "name value"; returns the bytes without the final zero, as snprintf. */
+size_t options_write(char *to, size_t room, const settings *s);
+
+/* Take what is not given yet from such lines, which must stay and are cut apart. */
+void options_take(settings *s, char *lines);
+#endif

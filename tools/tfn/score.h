@@ -1,0 +1,10 @@
+/* tfn score: BLEU, ROUGE, WER and CER of the lines of two files. */
+#ifndef SCORE_H
+#define SCORE_H
+
+#include "../common/cli.h"
+#include "options.h"
+
+/* Lines that were written against lines that were wanted. */
+int score(settings *s, cli *c);
+#endif

@@ -1,0 +1,323 @@
+/* Rows of prompts; texts longer than the context; what is printed. */
+#include "speaker.h"
+#include "../common/output.h"
+#include "prompt.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* -- generate, translate ----------------------------------------------------------------------- */
+
+/* Texts slide where tokens are written one after the other and the prompt is no source that must
+ * stay in sight. */
+static bool speaker_slides(const speaker *x)
+{
+    return x->b->kind == DATA_TEXT && !whole_of(x->s, O_BEAM) && !given(x->s, O_N_BEST);
+}
+
+/* One text a line is promised where lines were learned or asked for; else it stands as it is. */
+static bool speaker_in_lines(const speaker *x)
+{
+    return x->b->kind != DATA_TEXT || given(&x->b->from, O_TASK) || given(x->s, O_LINES)
+        || given(x->s, O_N_BEST);
+}
+
+/* Ids that no text has, for the caller to free: of a model trained here what is special but the
+ * end; an import may write all that its files do not forbid, but no padding. */
+static int32_t *speaker_forbids(const bundle *b, int32_t *count)
+{
+    const tfn_tokenizer *k = &b->tokenizer.tokenizer;
+    const char *bad = text_of(&b->from, O_BAD_TOKENS);
+    int32_t *ids;
+    if (!bad) bad = "";
+    ids = (int32_t *)reserve(strlen(bad) / 2 + 2 + TFN_SPECIAL_COUNT, sizeof *ids);
+    *count = 0;
+    if (given(&b->from, O_START_TOKEN)) {
+        for (char *end; *bad; bad = end) ids[(*count)++] = (int32_t)strtol(bad, &end, 10);
+        if (kept_id(b, O_PAD_TOKEN) >= 0) ids[(*count)++] = kept_id(b, O_PAD_TOKEN);
+        return ids;
+    }
+    if (!b->tokenizer.mem) return ids;
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
+        if (k->special[i] >= 0 && k->special[i] != end_of(b)) ids[(*count)++] = k->special[i];
+    return ids;
+}
+
+static void speaker_describe(const speaker *x, tfn_generate_desc *d)
+{
+    const settings *s = x->s;
+    memset(d, 0, sizeof *d);
+    d->sentences = x->rows;
+    d->beam = (int32_t)whole_of(s, O_BEAM);
+    d->max_tokens = (int32_t)whole_of(s, O_MAX_TOKENS);
+    d->end = end_of(x->b);
+    if (x->b->kind == DATA_TEXT && !given(&x->b->from, O_TASK)) d->end = -1;    /* has no end */
+    d->length_penalty = (float)real_of(s, O_LENGTH_PENALTY);
+    d->unnormalized = d->length_penalty == 0;
+    d->temperature = (float)real_of(s, O_TEMPERATURE);
+    d->top_k = (int32_t)whole_of(s, O_TOP_K);
+    d->top_p = (float)real_of(s, O_TOP_P);
+    d->key = tfn_key_make((uint64_t)whole_of(s, O_SEED));
+}
+
+void speaker_open(speaker *x, bundle *b, const settings *s)
+{
+    tfn_generate_desc d;
+    int32_t *forbidden;
+    size_t size = tfn_model_scratch(&b->desc);
+    void *scratch = reserve(size, 1);
+    memset(x, 0, sizeof *x);
+    x->b = b;
+    x->s = s;
+    x->rows = b->desc.batch;
+    x->room = b->desc.context;
+    if (b->kind == DATA_PAIRS) x->room = b->model.desc.source_context;
+    speaker_describe(x, &d);
+    d.forbidden = forbidden = speaker_forbids(b, &d.forbidden_count);
+    size = tfn_generator_size(&b->model, &d, scratch, size);
+    free(scratch);
+    x->mem = reserve(size, 1);
+    tfn_generator_init(&x->g, &b->model, &d, x->mem, size);
+    must_be_ok(&x->g.error);
+    free(forbidden);
+    x->ids = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
+    x->tokens = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
+    x->lengths = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
+    x->starts = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
+    if (b->kind == DATA_PAIRS)
+        for (int32_t r = 0; r < x->rows; r++) x->starts[r] = start_of(b);
+    x->number = (int64_t *)reserve((size_t)x->rows, sizeof(int64_t));
+    x->prompt = (char **)reserve((size_t)x->rows, sizeof *x->prompt);
+    x->prompt_bytes = (size_t *)reserve((size_t)x->rows, sizeof(size_t));
+    x->past = (int32_t **)reserve((size_t)x->rows, sizeof *x->past);
+    x->prompt_ids = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
+    x->written = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
+}
+
+void speaker_free(speaker *x)
+{
+    free(x->past);
+    free(x->prompt_ids);
+    free(x->written);
+    free(x->mem);
+    free(x->ids);
+    free(x->tokens);
+    free(x->lengths);
+    free(x->starts);
+    free(x->number);
+    free(x->prompt);
+    free(x->prompt_bytes);
+    free(x->text);
+}
+
+void speaker_add_ids(speaker *x, const int32_t *ids, int32_t count)
+{
+    int32_t *row = x->ids + (int64_t)x->used * x->room;
+    if (count > x->room) die("--ids: %d ids, the limit is %d", (int)count, (int)x->room);
+    memcpy(row, ids, (size_t)count * sizeof *row);
+    x->lengths[x->used++] = count;
+}
+
+void speaker_add(speaker *x, const char *text, size_t bytes, int64_t number)
+{
+    const tfn_tokenizer *k = &x->b->tokenizer.tokenizer;
+    const data_kind kind = x->b->kind;
+    int32_t *row = x->ids + (int64_t)x->used * x->room;
+    int32_t n = 0;
+    int64_t most = x->room - 1 - (kind == DATA_JOINED);
+    int64_t count, read, first = 0;
+    int32_t *ids;
+    x->prompt[x->used] = NULL;
+    x->number[x->used] = number;
+    if (kind == DATA_PAIRS) {
+        x->lengths[x->used++] = prompt_row(x->b, text, bytes, false, x->room, number, row);
+        return;
+    }
+    ids = encode_text(x->b, text, bytes, &count);
+    if (kind == DATA_TEXT) most = x->room / 2;
+    read = cut_ids(count, most, number);
+    if (kind == DATA_TEXT) first = count - read;                /* its end is continued */
+    if (reads_lines(x->b)) row[n++] = k->special[TFN_SPECIAL_EOS];
+    for (int64_t i = 0; i < read; i++) row[n++] = ids[first + i];
+    if (kind != DATA_TEXT) row[n++] = k->special[TFN_SPECIAL_EOS];
+    if (kind == DATA_TEXT) {
+        x->prompt[x->used] = (char *)reserve(bytes, 1);
+        x->prompt_bytes[x->used] = bytes;
+        memcpy(x->prompt[x->used], text, bytes);
+    }
+    x->lengths[x->used++] = n;
+    free(ids);
+}
+
+void speaker_run(speaker *x)
+{
+    tfn_batch b = { 0 };
+    int32_t longest = 1;
+    for (int32_t r = 0; r < x->used; r++)
+        if (x->lengths[r] > longest) longest = x->lengths[r];
+    for (int32_t r = 0; r < x->used; r++) {
+        int32_t *to = x->tokens + (int64_t)r * longest;
+        memset(to, 0, (size_t)longest * sizeof *to);
+        memcpy(to, x->ids + (int64_t)r * x->room, (size_t)x->lengths[r] * sizeof *to);
+    }
+    b.batch = x->used;
+    if (x->b->kind == DATA_PAIRS) {
+        b.source = x->tokens;
+        b.source_lengths = x->lengths;
+        b.source_time = longest;
+        b.tokens = x->starts;
+        b.time = 1;
+    } else {
+        b.tokens = x->tokens;
+        b.lengths = x->lengths;
+        b.time = longest;
+    }
+    tfn_generator_run(&x->g, &b, x->number);
+    must_be_ok(&x->g.error);
+}
+
+/* Tokens as text, without the space in front; some bytes of it may be zero. */
+static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count, size_t *bytes)
+{
+    const tfn_tokenizer *t = &x->b->tokenizer.tokenizer;
+    size_t n = tfn_tokenizer_decode(t, x->text, x->text_room, ids, count);
+    if (n >= x->text_room) {
+        free(x->text);
+        x->text = (char *)reserve(x->text_room = 2*n + 64, 1);
+        tfn_tokenizer_decode(t, x->text, x->text_room, ids, count);
+    }
+    x->text[n] = 0;
+    const bool space = x->b->kind != DATA_TEXT && x->text[0] == ' ';
+    *bytes = n - space;
+    return x->text + space;
+}
+
+const char *speaker_text(speaker *x, int32_t r, int32_t k, size_t *bytes)
+{
+    int64_t place = (int64_t)r * x->g.width + k;
+    return speaker_decode(x, x->g.tokens + place * x->g.most, x->g.lengths[place], bytes);
+}
+
+/* -- texts longer than the context */
+
+/* The text of row r up to here, after a run that wrote row `at` of the generator: true, if more is
+ * wanted than what the context had room for. */
+static bool speaker_take(speaker *x, int32_t r, int32_t at)
+{
+    const int32_t most = (int32_t)whole_of(x->s, O_MAX_TOKENS);
+    const int32_t n = x->g.lengths[at];
+    const int32_t *ids = x->g.tokens + (int64_t)at * x->g.most;
+    int32_t used = x->prompt_ids[r] + x->written[r];
+    for (int32_t i = 0; i < n; i++) {
+        if (x->written[r] == most) break;
+        x->past[r][used++] = ids[i];
+        x->written[r]++;
+    }
+    return x->written[r] < most && n > 0 && ids[n - 1] != x->g.desc.end;
+}
+
+/* One more run over rows list[0 .. n-1], which go on from the later half of a context. It has draws
+ * of its own by `round`. */
+static void speaker_go_on(speaker *x, const int32_t *list, int32_t n, int64_t round)
+{
+    const int32_t half = x->room > 1 ? x->room / 2 : 1;
+    int32_t *lengths = (int32_t *)reserve((size_t)n, sizeof *lengths);
+    int64_t *ids = (int64_t *)reserve((size_t)n, sizeof *ids);
+    tfn_batch b = { 0 };
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t r = list[i];
+        const int32_t used = x->prompt_ids[r] + x->written[r];
+        memcpy(x->tokens + (int64_t)i * half, x->past[r] + used - half,
+               (size_t)half * sizeof *x->tokens);
+        lengths[i] = half;
+        ids[i] = x->number[r] + round * ((int64_t)1 << 40);
+    }
+    b.batch = n;
+    b.time = half;
+    b.tokens = x->tokens;
+    b.lengths = lengths;
+    tfn_generator_run(&x->g, &b, ids);
+    must_be_ok(&x->g.error);
+    free(lengths);
+    free(ids);
+}
+
+/* Run, and go on until every text has all that it may have. */
+static void speaker_slide(speaker *x)
+{
+    const size_t most = (size_t)whole_of(x->s, O_MAX_TOKENS);
+    int32_t *list = (int32_t *)reserve((size_t)x->used, sizeof *list);
+    int32_t n = 0;
+    speaker_run(x);
+    for (int32_t r = 0; r < x->used; r++) {
+        x->prompt_ids[r] = x->lengths[r];
+        x->written[r] = 0;
+        x->past[r] = (int32_t *)reserve((size_t)x->room + most, sizeof **x->past);
+        memcpy(x->past[r], x->ids + (int64_t)r * x->room, (size_t)x->lengths[r] * sizeof **x->past);
+        if (speaker_take(x, r, r)) list[n++] = r;
+    }
+    for (int64_t round = 1; n > 0; round++) {
+        int32_t left = 0;
+        speaker_go_on(x, list, n, round);
+        for (int32_t i = 0; i < n; i++)
+            if (speaker_take(x, list[i], i)) list[left++] = list[i];
+        n = left;
+    }
+    free(list);
+}
+
+bool speaker_is_full(const speaker *x, int32_t r)
+{
+    const int32_t begin = x->b->kind == DATA_PAIRS ? 1 : x->lengths[r];
+    int32_t n = x->g.lengths[r * x->g.width];
+    return n > x->b->desc.context - begin && n < whole_of(x->s, O_MAX_TOKENS);
+}
+
+/* On one line, if so: a newline as "\n", a backslash as "\\". */
+static void put_text(const char *s, size_t n, bool line)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (line && s[i] == '\n') fputs("\\n", stdout);
+        else if (line && s[i] == '\\') fputs("\\\\", stdout);
+        else putchar(s[i]);
+    }
+}
+
+void speaker_print(speaker *x)
+{
+    const int32_t best = (int32_t)whole_of(x->s, O_N_BEST);
+    const int32_t texts = best ? best : 1;
+    const bool slides = speaker_slides(x);
+    const bool lines = speaker_in_lines(x);
+    if (slides) speaker_slide(x);
+    else speaker_run(x);
+    for (int32_t r = 0; r < x->used; r++) {
+        if (!slides) x->full += speaker_is_full(x, r);
+        for (int32_t k = 0; k < texts; k++) {
+            const char *text;
+            size_t bytes;
+            if (k && !x->g.lengths[r * x->g.width + k]) break;
+            if (slides)
+                text = speaker_decode(x, x->past[r] + x->prompt_ids[r], x->written[r], &bytes);
+            else text = speaker_text(x, r, k, &bytes);
+            if (best) printf("%lld\t%.9g\t", (long long)x->number[r] + 1,
+                             (double)x->g.scores[r * x->g.width + k]);
+            if (x->prompt[r]) put_text(x->prompt[r], x->prompt_bytes[r], lines);
+            put_text(text, bytes, lines);
+            putchar('\n');
+        }
+        free(x->prompt[r]);
+        if (slides) free(x->past[r]);
+    }
+    if (!output_flush()) exit(1);
+    x->used = 0;
+}
+
+void say_full(const speaker *x)
+{
+    if (x->full)
+        fprintf(stderr, "tfn: %lld text%s as long as the context of %d tokens allows: with --ids, "
+                "--beam, --n-best or a source it does not move on\n", (long long)x->full,
+                x->full > 1 ? "s are" : " is", (int)x->b->desc.context);
+}

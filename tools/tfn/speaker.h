@@ -1,0 +1,57 @@
+/* Generation of text, rows of prompts at a time: adds prompts, runs the generator, moves the
+ * context on for texts that are longer than it, and prints what was written. */
+#ifndef SPEAKER_H
+#define SPEAKER_H
+
+#include "../../tfnorm.h"
+#include "models.h"
+#include "options.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* -- generate, translate ----------------------------------------------------------------------- */
+
+/* Texts to texts, a batch at a time. */
+typedef struct speaker {
+    bundle       *b;
+    const settings *s;
+    tfn_generator g;
+    void         *mem;
+    int32_t       rows, room, used;     /* room: tokens of a row */
+    int32_t      *ids, *tokens, *lengths;
+    int32_t      *starts;               /* the id that a decoder behind a source starts with */
+    int64_t      *number;               /* of the input line */
+    char        **prompt;               /* of texts that are continued, or NULL */
+    size_t       *prompt_bytes;
+    char         *text;                 /* the last one decoded */
+    size_t        text_room;
+    int32_t     **past;                 /* of texts that slide: the prompt, then what was written */
+    int32_t      *prompt_ids, *written;
+    int64_t       full;                 /* texts that ended because the context did */
+} speaker;
+
+void speaker_open(speaker *x, bundle *b, const settings *s);
+
+void speaker_free(speaker *x);
+
+/* One more row: ids as they stand. */
+void speaker_add_ids(speaker *x, const int32_t *ids, int32_t count);
+
+/* One more row: what the model reads of a text. */
+void speaker_add(speaker *x, const char *text, size_t bytes, int64_t number);
+
+void speaker_run(speaker *x);
+
+/* Hypothesis k of row r. */
+const char *speaker_text(speaker *x, int32_t r, int32_t k, size_t *bytes);
+
+/* -- texts longer than the context */
+
+/* Of texts that cannot slide: did row r end because the context did? */
+bool speaker_is_full(const speaker *x, int32_t r);
+
+void speaker_print(speaker *x);
+
+void say_full(const speaker *x);
+#endif

@@ -1,0 +1,127 @@
+/* make -C tools && tools/bin/tfn train --task translate --minutes 3 --out m.safetensors
+ *
+ * Trains Transformers and uses them, from the command line: `tfn --help`, `tfn train --help`.
+ * Exit codes: 0; 1: something failed; 2: wrong arguments; 130: stopped by Ctrl-C, and saved.
+ * Every command is a file of its own here; options.h has the options of all of them. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "../../tfnorm.h"
+#include "../common/cli.h"
+#include "../common/output.h"
+#include "../common/tasks.h"
+#include "average.h"
+#include "chat.h"
+#include "classify.h"
+#include "embed.h"
+#include "eval.h"
+#include "export.h"
+#include "fill.h"
+#include "generate.h"
+#include "import.h"
+#include "logits.h"
+#include "options.h"
+#include "quantize.h"
+#include "score.h"
+#include "tensors.h"
+#include "train.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct command {
+    const char *name, *arguments, *help;
+    int         bit;
+    int       (*run)(settings *s, cli *c);
+} commands[] = {
+    { "train", "FILE | --task NAME | --pairs FILE | --labels FILE", "train a model", TRAIN, train },
+    { "generate", "MODEL [FILE | -]", "continue each line", GENERATE, generate },
+    { "chat", "MODEL [FILE | -]", "answer each line; all that was said stays in view", CHAT,
+      chat_run },
+    { "translate", "MODEL [FILE | -]",
+      "translate each line (T5's begin with the task: \"translate English to German: \")",
+      TRANSLATE, generate },
+    { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
+    { "fill", "MODEL --text \"The [MASK] sat\"", "the likeliest tokens for each mask", FILL, fill },
+    { "eval", "MODEL [FILE | -]", "loss, perplexity, accuracy, BLEU, ROUGE, WER", EVAL, eval },
+    { "embed", "MODEL [FILE | -] [--out FILE]", "a vector of each line, as .tsv or .npy", EMBED,
+      embed },
+    { "score", "FOUND WANTED", "BLEU, ROUGE, WER, CER of lines", SCORE, score },
+    { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
+    { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
+    { "quantize", "MODEL --to TYPE [--out FILE]",
+      "matrices of 8, 4 or 16 bits, or of floats again; MODEL.TYPE.safetensors", QUANTIZE,
+      quantize },
+    { "export", "MODEL --out FILE.h | --hf DIR", "model and tokenizer as C, or for the hub", EXPORT,
+      export },
+    { "import", "FOLDER --out FILE", "a checkpoint of the hub, by its config.json", IMPORT,
+      import },
+    { "logits", "MODEL --ids \"N N ..\"", "of each position, nine digits", LOGITS, logits },
+    { "tokens", "MODEL [FILE | -]", "the ids of each line", ENCODE, tokens },
+    { "inspect", "FILE ... | MODEL --text TEXT --out PAGE.html",
+      "tensors of a safetensors file; what a model does with a sentence, as a page", INSPECT,
+      inspect },
+    { "bits", "", "the self-check: are the bits canonical here?", BITS, bits },
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static int usage(void)
+{
+    printf("tfn: train Transformers and use them\n\n");
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  tfn %-10s %s\n  %14s %s\n", commands[i].name, commands[i].arguments, "",
+               commands[i].help);
+    printf("\n`tfn COMMAND --help` has the options with their defaults. For example:\n"
+           "  tfn train --task translate --minutes 3 --out m.safetensors\n"
+           "  echo \"der Hund schläft.\" | tfn translate m.safetensors --beam 4\n"
+           "  tfn train book.txt --tokenizer bpe --layers 6 --out book.safetensors\n"
+           "  tfn generate book.safetensors --temperature 0.8 prompts.txt\n"
+           "Exit codes: 0; 1: something failed, output was lost, or training went wrong;\n"
+           "2: wrong arguments; 130: stopped and saved.\n");
+    return 0;
+}
+
+static int command_help(const struct command *k)
+{
+    bool any = false;
+    for (int i = 0; i < O_COUNT; i++) any = any || (option_rows[i].commands & k->bit);
+    printf("tfn %s %s\n%s\n", k->name, k->arguments, k->help);
+    if (any) printf("Options and their defaults:\n");
+    options_help(stdout, k->bit);
+    if (k->bit != TRAIN) return 0;
+    printf("Tasks, whose data is generated:\n");
+    for (int i = 0; task_at(i); i++)
+        printf("  %-12s %s: %s\n", task_at(i)->name, task_at(i)->text, task_at(i)->formula);
+    return 0;
+}
+
+static int run_tool(int argc, char **argv)
+{
+    cli c = { "tfn", argv, argc, 0 };
+    const char *name = cli_next(&c);
+    const char *best = NULL;
+    static settings s;
+    if (!name) cli_fail(&c, "wanted a command");
+    if (!strcmp(name, "--version")) {
+        printf("tfn of tfnorm %s\n", tfn_version());
+        return 0;
+    }
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) return usage();
+    for (int i = 0; i < COMMANDS; i++) {
+        const struct command *k = &commands[i];
+        option_nearer(&best, name, k->name);
+        if (strcmp(k->name, name)) continue;
+        for (int j = 2; j < argc; j++)
+            if (!strcmp(argv[j], "--help") || !strcmp(argv[j], "-h")) return command_help(k);
+        options_read(&s, &c, k->bit);
+        return k->run(&s, &c);
+    }
+    cli_fail(&c, "no command %s; the nearest is %s", name, best);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    output_begin("tfn");
+    return output_end(run_tool(argc, argv));
+}

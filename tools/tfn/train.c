@@ -1,0 +1,132 @@
+/* Refuses what contradicts itself or would overwrite something, then trains. */
+#include "train.h"
+#include "../../tfnorm.h"
+#include "../common/output.h"
+#include "models.h"
+#include "trainer.h"
+#include "use.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No two of the files that training reads and writes are one. */
+static void refuse_shared(const trainer *t)
+{
+    const settings *s = t->s;
+    const struct { const char *name, *path; } files[] = {
+        { "--out", t->out }, { "the best of --out", t->best }, { "--log", text_of(s, O_LOG) },
+        { "--plot", text_of(s, O_PLOT) }, { "--adapter", text_of(s, O_ADAPTER) },
+        { "the text", text_of(s, O_TEXT) }, { "--pairs", text_of(s, O_PAIRS) },
+        { "--labels", text_of(s, O_LABELS) }, { "--valid", text_of(s, O_VALID) },
+        { "--from", text_of(s, O_FROM) }
+    };
+    enum { ALL = sizeof files / sizeof *files, WRITTEN = 5 };
+    for (int i = 0; i < WRITTEN; i++)
+        for (int j = i + 1; j < ALL; j++) {
+            if (!files[i].path || !files[j].path) continue;
+            if (output_is_same(files[i].path, files[j].path))
+                die("%s and %s are one file, %s", files[i].name, files[j].name, files[i].path);
+        }
+}
+
+/* Whether an option's value is what it was. */
+static bool is_same(const option_row *r, const char *was, const char *is)
+{
+    if (!was) return false;
+    if (r->kind == 'i' || r->kind == 'r') return strtod(was, NULL) == strtod(is, NULL);
+    return !strcmp(was, is);
+}
+
+/* What makes the model and its updates stays as it was when a run goes on. */
+static void refuse_changed(const settings *s, const bundle *b)
+{
+    for (int i = O_TOKENIZER; i <= O_SEED; i++) {
+        const option_row *r = &option_rows[i];
+        const char *was = text_of(&b->from, (option_id)i);
+        const char *is = s->text[i];
+        if (!is || !(r->commands & OPTION_KEPT) || i == O_BATCH || i == O_BATCH_TOKENS) continue;
+        if (is_same(r, was, is)) continue;
+        if (!was) was = "not given";
+        die("--%s is %s in %s and stays so; --from begins anew with its weights", r->name, was,
+            b->path);
+    }
+}
+
+/* Weights alone, such as the best, are nothing to go on from. */
+static void refuse_weights(const char *path)
+{
+    tfn_file f = file_at(path);
+    tfn_model_desc unread;
+    int64_t step = -1;
+    tfn_model_peek(&f, &unread, &step);
+    if (step < 0) die("%s holds weights alone: train --from begins anew with them", path);
+}
+
+/* From the arguments: one source of data; what --resume names. */
+static bool train_source(trainer *t, cli *c)
+{
+    settings *s = t->s;
+    const char *from = text_of(s, O_RESUME);
+    int sources;
+    if (s->files > 1) cli_fail(c, "one text, not \"%s\" too", s->file[1]);
+    if (s->files) s->text[O_TEXT] = s->file[0];
+    if (from && !strcmp(from, "auto")) {
+        if (!given(s, O_OUT)) cli_fail(c, "--resume auto wants --out");
+        from = text_of(s, O_OUT);
+        if (!exists(from)) from = NULL;
+    }
+    if (from) {
+        if (given(s, O_FROM)) cli_fail(c, "--resume goes on, --from begins anew: one of them");
+        if (given(s, O_MINUTES)) cli_fail(c, "--minutes is of a new run, --resume has its --steps");
+        bundle_open(&t->b, from);
+        if (given(&t->b.from, O_PLAYGROUND))
+            die("%s was saved by the page, which goes on with it; train --from begins anew with "
+                "its weights", from);
+        refuse_weights(from);
+        refuse_changed(s, &t->b);
+        if (!given(s, O_OUT)) s->text[O_OUT] = from;        /* whatever its name was */
+        for (int i = 0; i < O_COUNT; i++)
+            if (!s->text[i]) s->text[i] = t->b.from.text[i];
+    }
+    sources = given(s, O_TEXT) + given(s, O_TASK) + given(s, O_PAIRS) + given(s, O_LABELS);
+    if (sources != 1) cli_fail(c, "wanted one of FILE, --task, --pairs, --labels");
+    if (!given(s, O_OUT)) s->text[O_OUT] = "model.safetensors";
+    if (given(s, O_MINUTES) && given(s, O_STEPS))
+        cli_fail(c, "--minutes chooses --steps: one of them");
+    t->out = text_of(s, O_OUT);
+    must_write(t->out, true);
+    remove_stale(t->out);
+    kept_name(t->best, sizeof t->best, t->out, "best");
+    must_write(t->best, true);
+    refuse_shared(t);
+    if (given(s, O_ADAPTER)) {
+        if (!given(s, O_LORA)) cli_fail(c, "--adapter wants --lora");
+        must_write(text_of(s, O_ADAPTER), true);
+        refuse_existing(s, text_of(s, O_ADAPTER));
+    }
+    if (from && output_is_same(from, t->out)) return true;
+    refuse_existing(s, t->out);
+    if (!given(s, O_FORCE) && exists(t->best))
+        die("%s, an earlier run's best, is there already; --force overwrites it", t->best);
+    return from != NULL;
+}
+
+int train(settings *s, cli *c)
+{
+    static char kind[16];
+    trainer t;
+    bool resumed;
+    const char *names = kind_names;
+    memset(&t, 0, sizeof t);
+    t.s = s;
+    resumed = train_source(&t, c);
+    if (!resumed && given(s, O_FROM)) take_arch(s);
+    t.b.kind = kind_of(s);
+    for (int i = 0; i < (int)t.b.kind; i++) names = strchr(names, '|') + 1;
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(names, "|"), names);
+    s->text[O_KIND] = kind;
+    prepare(&t, resumed);
+    return run(&t);
+}

@@ -1,0 +1,9 @@
+/* tfn train: checks what is to be trained on what, and starts the training. */
+#ifndef TRAIN_H
+#define TRAIN_H
+
+#include "../common/cli.h"
+#include "options.h"
+
+int train(settings *s, cli *c);
+#endif

@@ -1,0 +1,1074 @@
+/* The log, evaluations, checkpoints, then the loop and its checks. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "trainer.h"
+#include "../common/library.h"
+#include "../common/output.h"
+#include "../common/svg.h"
+#include "budget.h"
+#include "quantize.h"
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { STEP, LOSS, NLL, RATE, GRADIENT, TOKENS, SECONDS, VALID, FIELDS };   /* of the log */
+static const char *const field_names[FIELDS] = { "step", "loss", "nll", "lr", "gradient", "tokens",
+                                                 "seconds", "valid" };
+
+static volatile sig_atomic_t interrupted;
+static void interrupt(int sig)
+{
+    interrupted = 1;
+    signal(sig, SIG_DFL);               /* a second one ends at once */
+}
+
+static double seconds(void)
+{
+#ifdef CLOCK_MONOTONIC
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#else
+    return (double)time(NULL);
+#endif
+}
+
+static int processors(void)
+{
+    long n = 1;
+#ifdef _SC_NPROCESSORS_ONLN
+    n = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+    if (n < 1) return 1;
+    return n < 64 ? (int)n : 64;
+}
+
+/* -- what the gradients are, layer by layer ---------------------------------------------------- */
+
+/* The group of a tensor, its layer, which is added if it is new; GROUPS: there are too many. */
+static int group_of(trainer *t, const tfn_param_info *p)
+{
+    char name[24];
+    if (p->layer < 0) snprintf(name, sizeof name, "other");
+    else snprintf(name, sizeof name, "%.7s.%d", p->name, (int)p->layer);
+    for (int i = 0; i < t->groups; i++)
+        if (!strcmp(t->group[i], name)) return i;
+    if (t->groups == GROUPS) return GROUPS;
+    memcpy(t->group[t->groups], name, sizeof name);
+    return t->groups++;
+}
+
+/* Norms of the gradients of the last batch, of the mean loss. */
+static void layer_gradients(trainer *t, double *norm, int64_t tokens)
+{
+    tfn_param_info p;
+    for (int i = 0; i < GROUPS; i++) norm[i] = 0;
+    for (int32_t i = 0; tfn_model_param(&t->b.model, i, &p); i++) {
+        const int g = group_of(t, &p);
+        if (!p.grad || g == GROUPS) continue;
+        for (int64_t j = 0; j < (int64_t)p.rows * p.cols; j++)
+            norm[g] += (double)p.grad[j] * (double)p.grad[j];
+    }
+    if (!tokens) tokens = 1;
+    for (int i = 0; i < t->groups; i++) norm[i] = sqrt(norm[i]) / (double)tokens;
+}
+
+/* Entropy of the targets, in nats: the loss of one who knows how frequent they are. */
+static double unigram_entropy(corpus *c, int32_t vocab)
+{
+    double *count = (double *)reserve((size_t)vocab, sizeof *count);
+    double all = 0;
+    double h = 0;
+    const int64_t batches = c->batches.count < 200 ? c->batches.count : 200;
+    for (int64_t k = 0; k < batches; k++) {
+        const tfn_batch *b = data_batch(&c->batches, k);
+        int64_t n = (int64_t)b->batch * b->time;
+        if (c->kind == DATA_LABELS) n = b->batch;
+        for (int64_t i = 0; i < n; i++)
+            if (b->targets[i] >= 0) {
+                count[b->targets[i]]++;
+                all++;
+            }
+    }
+    for (int32_t i = 0; i < vocab; i++)
+        if (count[i] > 0) h -= count[i] / all * log(count[i] / all);
+    free(count);
+    return h;
+}
+
+/* What is most often the reason, by placement, rate and clipping. */
+static void say_cause(const trainer *t)
+{
+    const tfn_model_desc *d = &t->b.model.desc;
+    const char *name = "";
+    const char *warmup = "no";
+    if (d->topology) name = d->topology->name;
+    if (d->schedule.warmup) warmup = "short";
+    fprintf(stderr, "  %s, %d layers, ", name, (int)d->layers);
+    if (!strncmp(name, "post", 4) && d->layers > 3 && d->schedule.warmup < 200)
+        fprintf(stderr, "%s warm-up: try --warmup 400 or --topology b2t\n", warmup);
+    else if (d->schedule.lr > 2e-3f)
+        fprintf(stderr, "--lr %g is high: try --lr 0.001 --warmup 400\n", (double)d->schedule.lr);
+    else if (d->clip == 0)
+        fprintf(stderr, "gradients are not clipped: try --clip 1\n");
+    else
+        fprintf(stderr, "--lr %g: try more steps, another --lr, or --recipe pre\n",
+                (double)d->schedule.lr);
+}
+
+/* Six to a line. */
+static void say_gradients(trainer *t, int64_t tokens)
+{
+    double norm[GROUPS];
+    layer_gradients(t, norm, tokens);
+    fprintf(stderr, "  gradient norms: ");
+    for (int i = 0; i < t->groups; i++) {
+        if (i % 6) fprintf(stderr, ", ");
+        else if (i) fprintf(stderr, "\n  ");
+        fprintf(stderr, "%s %.2g", t->group[i], norm[i]);
+    }
+    fprintf(stderr, "\n");
+}
+
+/* Said once, when after the warm-up a fifth of the steps went by without a validation that is
+ * better than guessing. */
+static void diagnose(trainer *t, int64_t tokens)
+{
+    if (t->warned) return;
+    if (isfinite(t->last_valid) && t->last_valid < 0.95 * t->unigram) t->good = t->position;
+    const int64_t since = t->position - t->good;
+    if (isfinite(t->last_valid) && (since * 5 < t->steps || since < 20)) return;
+    t->warned = true;
+    if (t->terminal) fprintf(stderr, "\r\033[K");
+    fprintf(stderr, "warning: step %lld: the validation loss is %.3f, that of guessing by "
+            "frequency %.3f\n", (long long)t->position, t->last_valid, t->unigram);
+    if (t->skipped)
+        fprintf(stderr, "  %lld updates were skipped, with a number that is not finite: a loss, "
+                "gradient, profile or running statistic\n", (long long)t->skipped);
+    say_gradients(t, tokens);
+    say_cause(t);
+}
+
+/* -- the log ----------------------------------------------------------------------------------- */
+
+static void json_text(FILE *f, const char *s)
+{
+    fputc('"', f);
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\') fprintf(f, "\\%c", *s);
+        else if ((unsigned char)*s < ' ') fprintf(f, "\\u%04x", (unsigned)*s);
+        else fputc(*s, f);
+    }
+    fputc('"', f);
+}
+
+/* A log that goes on: a killed run may have written steps that are done again. A record a line. */
+static void log_cut(const char *path, int64_t lines)
+{
+    data_file x;
+    size_t n = 0;
+    output_file o;
+    if (!data_read(&x, path)) return;
+    for (; n < x.size; n++) {
+        if (lines <= 0) break;
+        lines -= x.bytes[n] == '\n';
+    }
+    if (n < x.size) {
+        FILE *f = output_open(&o, path);
+        if (f) fwrite(x.bytes, 1, n, f);
+        if (!output_close(&o)) exit(1);
+    }
+    data_file_free(&x);
+}
+
+/* The first line: version, bits, kernels and all options of the experiment; a comment of a CSV. */
+static void log_head(const trainer *t)
+{
+    if (t->csv) fprintf(t->log, "# ");
+    fprintf(t->log, "{\"tfnorm\": \"%s\", \"bits\": \"%s\", \"kernels\": \"%s\"", tfn_version(),
+            tfn_bits(t->b.desc.isa), t->b.model.kernels->name);
+    for (int i = 0; i < O_COUNT; i++) {
+        const option_row *r = &option_rows[i];
+        const char *text = text_of(t->s, (option_id)i);
+        if (!(r->commands & OPTION_KEPT) || !text) continue;
+        fprintf(t->log, ", \"%s\": ", r->name);
+        if (r->kind == 'i') fprintf(t->log, "%lld", strtoll(text, NULL, 10));
+        else if (r->kind == 'r') fprintf(t->log, "%.15g", strtod(text, NULL));
+        else json_text(t->log, text);
+    }
+    fprintf(t->log, ", \"vocabulary\": %d, \"parameters\": %lld}\n", (int)t->b.desc.vocab,
+            (long long)t->b.model.param_floats);
+}
+
+/* The name of field i of a record: the log's own, then the groups. */
+static const char *log_name(const trainer *t, int i)
+{
+    return i < FIELDS ? field_names[i] : t->group[i - FIELDS];
+}
+
+static void log_columns(const trainer *t)
+{
+    for (int i = 0; i < FIELDS + t->groups; i++) {
+        if (i) fprintf(t->log, ",");
+        fprintf(t->log, "%s", log_name(t, i));
+    }
+    fprintf(t->log, "\n");
+}
+
+/* How a file begins; "": it is empty, a device, or not there. */
+static const char *file_head(const char *path)
+{
+    static char head[32];
+    FILE *f = NULL;
+    head[0] = 0;
+    if (!output_is_device(path)) f = fopen(path, "rb");
+    if (!f) return head;
+    head[fread(head, 1, sizeof head - 1, f)] = 0;
+    fclose(f);
+    return head;
+}
+static bool is_log(const char *path)
+{
+    const char *head = file_head(path);
+    return !strncmp(head, "{\"tfnorm\"", 9) || !strncmp(head, "# {\"tfnorm\"", 11);
+}
+static bool is_picture(const char *path) { return !strncmp(file_head(path), "<svg", 4); }
+
+/* A file that is there and is of another kind stays, unless --force is given. */
+static void refuse_kind(const trainer *t, const char *path, bool is, const char *kind)
+{
+    if (is || given(t->s, O_FORCE) || !*file_head(path)) return;
+    die("%s is there already and is no %s; --force overwrites it", path, kind);
+}
+
+/* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms
+ * of the layers too. What is there already and is something else stays. */
+static void log_open(trainer *t)
+{
+    const bool plotted = given(t->s, O_PLOT);
+    const char *path = text_of(t->s, O_LOG);
+    double norm[GROUPS];
+    bool goes_on;
+    if (!path && !plotted) return;
+    if (plotted) {
+        const char *plot = text_of(t->s, O_PLOT);
+        must_write(plot, false);
+        refuse_kind(t, plot, is_picture(plot), "picture");
+    }
+    if (path) snprintf(t->log_path, sizeof t->log_path, "%s", path);
+    else snprintf(t->log_path, sizeof t->log_path, "%s.csv", text_of(t->s, O_PLOT));
+    path = t->log_path;
+    const size_t n = strlen(path);
+    t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
+    if (plotted) layer_gradients(t, norm, 1);                   /* for the names */
+    refuse_kind(t, path, is_log(path), "log");
+    goes_on = t->position && is_log(path);
+    if (goes_on) log_cut(path, t->position + 1 + t->csv);
+    t->log = fopen(path, goes_on ? "ab" : "wb");
+    if (!t->log) die("%s cannot be written", path);
+    if (goes_on) return;
+    log_head(t);
+    if (t->csv) log_columns(t);
+}
+
+/* What a full disk took of a log costs no training: the run goes on, and fails at its end. */
+static void log_lost(trainer *t)
+{
+    t->log_lost = output_lost(t->log_path);
+    fprintf(stderr, "tfn: training goes on without a log\n");
+    fclose(t->log);
+    t->log = NULL;
+}
+
+static void log_number(const trainer *t, const char *name, double v, bool there)
+{
+    if (t->csv) {
+        fprintf(t->log, ",");
+        if (there) fprintf(t->log, "%.9g", v);
+    } else if (there && isfinite(v)) fprintf(t->log, ", \"%s\": %.9g", name, v);
+    else if (there) fprintf(t->log, ", \"%s\": null", name);
+}
+
+static void log_step(trainer *t, const tfn_report *r, bool validated)
+{
+    double norm[GROUPS], v[FIELDS] = { (double)t->position, r->loss, r->nll, (double)r->lr,
+        (double)r->grad_norm, (double)r->tokens, seconds() - t->began, t->last_valid };
+    if (!t->log) return;
+    if (given(t->s, O_PLOT)) layer_gradients(t, norm, r->tokens);
+    if (!t->csv) fprintf(t->log, "{\"step\": ");
+    fprintf(t->log, "%.0f", v[STEP]);
+    for (int i = LOSS; i < FIELDS; i++)
+        log_number(t, field_names[i], v[i], i != VALID || validated);
+    if (given(t->s, O_PLOT))
+        for (int i = 0; i < t->groups; i++) log_number(t, t->group[i], norm[i], true);
+    if (!t->csv) fprintf(t->log, "}");
+    fprintf(t->log, "\n");
+    errno = 0;
+    if (ferror(t->log) || (validated && fflush(t->log))) log_lost(t);
+}
+
+static bool log_close(trainer *t)
+{
+    errno = 0;
+    if (t->log && fclose(t->log)) t->log_lost = output_lost(t->log_path);
+    t->log = NULL;
+    return !t->log_lost;
+}
+
+/* -- the picture of a log ---------------------------------------------------------------------- */
+
+/* Where field i of a record, called so, begins; NULL: it is not there. */
+static const char *log_find(const char *line, bool csv, int i, const char *name)
+{
+    char key[32];
+    if (!csv) {
+        snprintf(key, sizeof key, "\"%s\": ", name);
+        line = strstr(line, key);
+        return line ? line + strlen(key) : NULL;
+    }
+    for (; i > 0; i--) {
+        line = strchr(line, ',');
+        if (!line) return NULL;
+        line++;
+    }
+    return line;
+}
+
+/* Its number; NaN: it has none. */
+static double log_field(const char *line, bool csv, int i, const char *name)
+{
+    char *end;
+    line = log_find(line, csv, i, name);
+    if (!line) return (double)NAN;
+    const double v = strtod(line, &end);
+    return end == line ? (double)NAN : v;
+}
+
+/* Means over PARTS parts of the steps, field by field, and the validations. */
+typedef struct plot_rows {
+    int    points, valids;
+    double row[FIELDS + GROUPS][PARTS + 1], valid_at[VALIDS], valid[VALIDS];
+} plot_rows;
+static void plot_read(plot_rows *p, const trainer *t)
+{
+    data_file x;
+    int64_t every = (t->position + PARTS - 1) / PARTS;
+    int64_t summed = 0;
+    double sum[FIELDS + GROUPS] = { 0 };
+    int fields = FIELDS + t->groups;
+    must(data_read(&x, t->log_path), x.error);
+    for (char *line = x.bytes, *next; *line; line = next) {
+        double step;
+        next = line + strcspn(line, "\n");
+        if (*next) *next++ = 0;
+        step = log_field(line, t->csv, STEP, field_names[STEP]);
+        if (!(step > 0)) continue;                      /* the options, the head */
+        for (int i = 0; i < fields; i++) {
+            const double v = log_field(line, t->csv, i, log_name(t, i));
+            if (i != VALID) sum[i] += v;
+            else if (v == v && p->valids < VALIDS) {
+                p->valid_at[p->valids] = step;
+                p->valid[p->valids++] = v;
+            }
+        }
+        if (++summed < every && (int64_t)step != t->position) continue;
+        for (int i = 0; i < fields; i++) {
+            p->row[i][p->points] = sum[i] / (double)summed;
+            sum[i] = 0;
+        }
+        summed = 0;
+        if (++p->points > PARTS) break;
+    }
+    data_file_free(&x);
+}
+
+/* A picture of svg.h inside another one, `down` its top. */
+static void plot_panel(FILE *f, const svg_plot *plot, int down)
+{
+    FILE *part = tmpfile();
+    char line[4096];
+    bool first = true;
+    if (!part) die("a temporary file cannot be had");
+    svg_curves(part, plot);
+    rewind(part);
+    for (; fgets(line, sizeof line, part); first = false)
+        if (first) fprintf(f, "<svg y=\"%d\" %s", down, line + strlen("<svg "));
+        else fputs(line, f);
+    if (ferror(part)) die("a temporary file cannot be read");
+    fclose(part);
+}
+
+static bool plot_write(const trainer *t)
+{
+    static const char *const titles[] = { "Loss", "Learning rate", "Gradient norm" };
+    const char *path = text_of(t->s, O_PLOT);
+    plot_rows *p;
+    int shown = t->groups < SVG_STYLES ? t->groups : SVG_STYLES;
+    svg_curve loss[2] = { { 0 } }, rate = { 0 }, layers[SVG_STYLES] = { { 0 } };
+    svg_plot plots[3] = { { 0 } };
+    output_file o;
+    FILE *f;
+    if (!path) return true;
+    p = (plot_rows *)reserve(1, sizeof *p);
+    plot_read(p, t);
+    if (!(f = output_open(&o, path))) return false;
+    loss[0].name = "training";
+    loss[0].y = p->row[LOSS];
+    loss[1].name = "validation";
+    loss[1].points = true;
+    loss[1].x = p->valid_at;
+    loss[1].y = p->valid;
+    loss[1].count = p->valids;
+    rate.y = p->row[RATE];
+    for (int i = 0; i < shown; i++) {
+        int g = 0;                              /* the first, the last, others evenly between */
+        if (shown > 1) g = i * (t->groups - 1) / (shown - 1);
+        layers[i].name = t->group[g];
+        layers[i].y = p->row[FIELDS + g];
+        layers[i].x = p->row[STEP];
+        layers[i].count = p->points;
+    }
+    loss[0].x = rate.x = p->row[STEP];
+    loss[0].count = rate.count = p->points;
+    plots[0].curves = loss;
+    plots[0].count = 2;
+    plots[0].y_label = "nats";
+    plots[1].curves = &rate;
+    plots[1].count = 1;
+    plots[2].curves = layers;
+    plots[2].count = shown;
+    plots[2].log_y = true;
+    svg_begin(f, SVG_WIDTH, 3 * SVG_HEIGHT, "Training");
+    for (int i = 0; i < 3; i++) {
+        plots[i].title = titles[i];
+        plots[i].x_label = "step";
+        plot_panel(f, &plots[i], i * SVG_HEIGHT);
+    }
+    svg_end(f);
+    free(p);
+    return output_close(&o);
+}
+
+/* -- what is said meanwhile -------------------------------------------------------------------- */
+
+/* Twenty characters, in color where that is wanted. */
+static void say_bar(const trainer *t)
+{
+    const int done = (int)(20 * t->position / t->steps);
+    fprintf(stderr, "\r\033[K");
+    if (t->colored) fprintf(stderr, "\033[36m");
+    fprintf(stderr, "%.*s", done, "####################");
+    if (t->colored) fprintf(stderr, "\033[0m");
+    fprintf(stderr, "%.*s ", 20 - done, "....................");
+}
+
+/* One line that replaces itself five times a second on a terminal, else a line every 5 s; now: at
+ * once. */
+static void say_progress(trainer *t, const tfn_report *r, bool now)
+{
+    const double at = seconds();
+    const double apart = t->terminal ? 0.2 : 5;
+    const int64_t done = t->position - t->first;
+    char valid[32] = "-";
+    t->loss_sum += r->loss;
+    t->loss_count++;
+    t->tokens += r->tokens;
+    if (given(t->s, O_QUIET)) return;
+    if (!now && at - t->shown < apart) return;
+    const double each = (at - t->began) / (double)done;
+    const double left = each * (double)(t->steps - t->position);
+    if (t->terminal) say_bar(t);
+    if (t->validated) snprintf(valid, sizeof valid, "%.3f", t->last_valid);
+    fprintf(stderr, "step %lld/%lld  loss %.3f  valid %s  lr %.2e  gradient %.2f  "
+            "%.0f tokens/s  %d:%02d left", (long long)t->position, (long long)t->steps,
+            t->loss_sum / (double)t->loss_count, valid, (double)r->lr,
+            (double)r->grad_norm, (double)t->tokens / (at - t->began), (int)left / 60,
+            (int)left % 60);
+    if (!t->terminal) fprintf(stderr, "\n");
+    fflush(stderr);
+    t->shown = at;
+    t->loss_sum = 0;
+    t->loss_count = 0;
+}
+
+/* Averages, if a run makes some, take the place of the weights, and give it back. */
+static void swap_averages(trainer *t)
+{
+    if (t->b.model.memory.averages) tfn_model_swap_ema(&t->b.model);
+}
+
+/* The loss of a token of the first 50 batches held out. */
+static double validate(trainer *t)
+{
+    double loss;
+    swap_averages(t);
+    loss = loss_of_batches(&t->b.model, &t->valid, 50);
+    swap_averages(t);
+    return loss;
+}
+
+/* -- saving ------------------------------------------------------------------------------------ */
+
+void kept_name(char *to, size_t room, const char *out, const char *word)
+{
+    const char *dot = strrchr(out, '.');
+    if (!dot || strchr(dot, '/')) dot = out + strlen(out);
+    snprintf(to, room, "%.*s.%s%s", (int)(dot - out), out, word, dot);
+}
+static void step_name(char *to, size_t room, const char *out, int64_t step)
+{
+    char word[32];
+    snprintf(word, sizeof word, "%lld", (long long)step);
+    kept_name(to, room, out, word);
+}
+
+/* What is to be kept is written under one name, OUT.keep, whatever its step: a killed run leaves
+ * nothing that the next one does not find and take away. */
+static void keeping_name(char *to, size_t room, const char *out)
+{
+    snprintf(to, room, "%s.keep", out);
+}
+
+void remove_stale(const char *out)
+{
+    char name[1024], part[1024];
+    keeping_name(name, sizeof name, out);
+    snprintf(part, sizeof part, "%.1000s.tmp", name);
+    remove(name);
+    remove(part);
+    kept_name(name, sizeof name, out, "best");
+    snprintf(part, sizeof part, "%.1000s.tmp", name);
+    remove(part);
+}
+
+/* A validation that is the best so far: its weights, or with --ema their averages, alone, for use.
+ * The file belongs to OUT, and is replaced with it. A run goes on from OUT, which remembers the
+ * loss, so that one that was stopped has the same best. */
+static void keep_best(trainer *t)
+{
+    static char valid[40];
+    static char at[32];
+    const char *position = text_of(t->s, O_POSITION_SEEN);
+    if (!(t->last_valid < t->best_valid)) return;
+    t->best_valid = t->last_valid;
+    t->best_step = t->position;
+    snprintf(valid, sizeof valid, "%.17g", t->best_valid);
+    snprintf(at, sizeof at, "%lld", (long long)t->best_step);
+    t->s->text[O_BEST_VALID] = valid;
+    t->s->text[O_BEST_STEP] = at;
+    t->s->text[O_POSITION_SEEN] = NULL;         /* nobody goes on from here */
+    swap_averages(t);
+    bundle_save(&t->b, t->s, t->best, true);
+    swap_averages(t);
+    t->s->text[O_POSITION_SEEN] = position;
+}
+
+static void save(trainer *t, bool keep)
+{
+    static char position[32];
+    int64_t many = whole_of(t->s, O_KEEP);
+    int64_t every = whole_of(t->s, O_SAVE_EVERY);
+    char name[1024], part[1024];
+    snprintf(position, sizeof position, "%lld", (long long)t->position);
+    t->s->text[O_POSITION_SEEN] = position;
+    bundle_save(&t->b, t->s, t->out, false);
+    if (!keep || !many) return;
+    step_name(name, sizeof name, t->out, t->position);
+    keeping_name(part, sizeof part, t->out);
+    bundle_save(&t->b, t->s, part, false);
+#ifdef _WIN32
+    remove(name);                       /* rename there replaces nothing */
+#endif
+    if (rename(part, name)) die("%s cannot be written", name);
+    step_name(name, sizeof name, t->out, t->position - many * every);
+    if (t->position > many * every) remove(name);
+}
+
+/* --adapter: what trains, alone, kilobytes beside the model that it was trained from. */
+static void save_adapter(trainer *t)
+{
+    const char *path = text_of(t->s, O_ADAPTER);
+    tfn_checkpoint with = { 0 };
+    tfn_file f = file_at(path);
+    if (!path) return;
+    with.weights_only = true;
+    swap_averages(t);
+    tfn_model_save_adapter(&f, &t->b.model, &with);
+    swap_averages(t);
+    must_be_ok(&f.error);
+}
+
+/* -- the run ----------------------------------------------------------------------------------- */
+
+void step(trainer *t, tfn_report *r)
+{
+    const tfn_batch *batch = data_batch(&t->data.batches, t->position++);
+    positions_trained += (double)batch->batch * (batch->time + batch->source_time);
+    memset(r, 0, sizeof *r);
+    tfn_model_step(&t->b.model, batch, r);
+    must_be_ok(&t->b.model.error);
+    t->skipped += r->skipped;
+}
+
+static void new_model(trainer *t)
+{
+    int32_t classes = 0;
+    if (t->b.kind == DATA_LABELS) classes = t->b.classes.count;
+    describe(&t->b.desc, t->s, &t->data, &t->b.tokenizer.tokenizer, classes);
+    if (t->valid.batches.most_rows > t->b.desc.batch) t->b.desc.batch = t->valid.batches.most_rows;
+    tfn_model_new(&t->b.model, &t->b.desc, NULL);
+    must_be_model(&t->b.model, &t->b.desc);
+}
+
+/* Seconds a step takes, over so many; the first two do not count, and nothing is kept. */
+static double time_steps(trainer *t, int threads, int count)
+{
+    double began = 0;
+    tfn_report r;
+    char text[32];
+    snprintf(text, sizeof text, "%d", threads);
+    t->s->text[O_THREADS] = text;
+    new_model(t);
+    for (int i = 0; i < count + 2; i++) {
+        if (i == 2) began = seconds();
+        step(t, &r);
+    }
+    t->position = t->skipped = 0;
+    t->s->text[O_THREADS] = NULL;
+    tfn_model_free(&t->b.model);
+    return (seconds() - began) / count;
+}
+
+/* Whether this program was compiled with threads: else a model refuses them. */
+static bool has_threads(void)
+{
+    tfn_model_desc d, out;
+    memset(&d, 0, sizeof d);
+    d.vocab = d.context = 1;
+    d.threads = 2;
+    return tfn_model_resolve(&out, &d, NULL);
+}
+
+/* Threads, if they are not given: one, or all processors if these are faster now; the bits are the
+ * same. */
+static void choose_threads(trainer *t)
+{
+    static char threads[32];
+    int best = 1;
+    if (given(t->s, O_THREADS)) return;
+    if (processors() > 1 && has_threads()) {
+        double one = time_steps(t, 1, 5);
+        if (time_steps(t, processors(), 5) < one) best = processors();
+    }
+    snprintf(threads, sizeof threads, "%d", best);
+    t->s->text[O_THREADS] = threads;
+}
+
+/* Seconds of the processor since at[] was set: those of this thread, or the mean of all threads
+ * where that is more. */
+static double processor_since(const trainer *t, const double at[2])
+{
+    double now[2];
+    double threads = (double)whole_of(t->s, O_THREADS);
+    processor_now(now);
+#if defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
+    return fmax(now[0] - at[0], (now[1] - at[1]) / threads);
+#else
+    return (now[1] - at[1]) / threads;
+#endif
+}
+
+/* A trial of a twentieth of the minutes, at most 10 s and at least 20 steps. Its batches are spread
+ * over all of the data, for they take different times. Seconds a step; a validation's into *valid.
+ * Nothing of it is kept. */
+static double try_steps(trainer *t, double *valid)
+{
+    const double most = fmin(60 * real_of(t->s, O_MINUTES) / 20, 10);
+    const double golden = 0.6180339887498949;
+    double began[2];
+    double spent = 0;
+    int tried = 0;
+    tfn_report r;
+    new_model(t);
+    step(t, &r);
+    processor_now(began);
+    validate(t);
+    *valid = processor_since(t, began);
+    processor_now(began);
+    for (; tried < 100000; tried++) {
+        const double place = golden * tried;
+        if (tried >= 20 && spent >= most) break;
+        t->position = (int64_t)((place - floor(place)) * (double)t->data.batches.count);
+        step(t, &r);
+        spent = processor_since(t, began);
+    }
+    t->position = t->skipped = 0;
+    tfn_model_free(&t->b.model);
+    return spent / tried;
+}
+
+/* --minutes becomes --steps, which repeats the run. The time counts from the program's beginning;
+ * at least half of it is for training. Validations are at most 20, no more than fit into a
+ * twentieth of the time, and one at the end. */
+static void choose_steps(trainer *t)
+{
+    static char steps[32], eval[32];
+    static const double start[2] = { 0, 0 };
+    const double minutes = real_of(t->s, O_MINUTES);
+    const double every = (double)whole_of(t->s, O_EVAL_EVERY);
+    double all, each, valid, count;
+    if (!given(t->s, O_MINUTES) || given(t->s, O_STEPS)) return;
+    t->s->text[O_STEPS] = "1000000";
+    each = try_steps(t, &valid);
+    all = fmax(60 * minutes - processor_since(t, start), 30 * minutes);
+    if (every > 0) count = all / (each + valid / every);
+    else {
+        const double validations = fmax(fmin(floor(all / 20 / valid), 20), 1);
+        count = fmax(all - validations * valid, all / 2) / each;
+        snprintf(eval, sizeof eval, "%.0f", fmin(fmax(ceil(count / validations), 1), 1e9));
+        budget_choose(t->s, O_EVAL_EVERY, eval);
+    }
+    t->minutes = minutes;
+    snprintf(steps, sizeof steps, "%.0f", fmin(fmax(ceil(count), 1), 1e9));
+    t->s->text[O_STEPS] = steps;
+    fprintf(stderr, "%.1f ms a step:", 1e3 * each);
+    budget_say(stderr, t->s);
+    fprintf(stderr, " --steps %s\n", steps);
+}
+
+static void load_state(trainer *t)
+{
+    tfn_file f = file_at(t->b.path);
+    tfn_model_load(&t->b.model, &f);
+    must_be_ok(&f.error);
+    t->position = t->first = whole_of(t->s, O_POSITION_SEEN);
+    t->good = t->position;
+    if (!given(t->s, O_BEST_VALID)) return;             /* by a tfn before it kept the best */
+    t->best_valid = real_of(t->s, O_BEST_VALID);
+    t->best_step = whole_of(t->s, O_BEST_STEP);
+}
+
+void take_arch(settings *s)
+{
+    static bundle from;
+    const bool labels = given(s, O_LABELS) || (task_of(s) && task_of(s)->kind == TASK_LABEL);
+    if (choice_of(s, O_ARCH) || labels) return;
+    bundle_look(&from, text_of(s, O_FROM));
+    if (from.desc.arch == TFN_ARCH_DECODER && !is_speech(s)) s->text[O_ARCH] = "decoder";
+    if (from.desc.arch == TFN_ARCH_ENCODER && given(s, O_TEXT)) s->text[O_ARCH] = "encoder";
+    bundle_free(&from);
+}
+
+/* Options of models that tfn has under a name of its own. */
+static const struct { option_id id; const char *name; } shape_options[] = {
+    { O_LAYERS, "layers" }, { O_WIDTH, "width" }, { O_HEADS, "heads" }, { O_FFN, "ffn" },
+    { O_CONTEXT, "context" }, { O_POSITION, "position" }, { O_RECIPE, "recipe" },
+    { O_TOPOLOGY, "topology" }, { O_NORM, "norm" }, { O_INIT, "init" }
+};
+enum { SHAPE_OPTIONS = sizeof shape_options / sizeof *shape_options };
+
+/* A copy that stays. */
+static const char *shape_entry(const char *text)
+{
+    char *kept = (char *)reserve(strlen(text) + 1, 1);
+    memcpy(kept, text, strlen(text));
+    return kept;
+}
+
+/* The text of an option of models, which stays; NULL: it is the default. */
+static const char *shape_text(const tfn_model_desc *d, const char *name)
+{
+    char text[128];
+    tfn_desc_get(d, name, text, sizeof text);
+    return strcmp(text, "default") ? shape_entry(text) : NULL;
+}
+
+/* What --set must say so that a model with the options of shape_options is `from`: a model that was
+ * imported has options of which tfn knows nothing. Not those of the data and of the head. */
+static void take_fields(trainer *t, const tfn_model_desc *from)
+{
+    static const char *const passed[] = { "arch", "vocab", "head", "classes", "cutoffs[0]",
+                                          "cutoffs[1]", "mup_base_width" };
+    static const char *const left[] = { "folded", "bands", "source_context" };
+    tfn_model_desc base, plain;
+    tfn_error e;
+    memset(&base, 0, sizeof base);
+    for (int i = 0; i < SHAPE_OPTIONS; i++) {
+        const char *text = shape_text(from, shape_options[i].name);
+        if (text) tfn_desc_set(&base, shape_options[i].name, text, NULL);
+    }
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+        const char *text = shape_text(from, passed[i]);
+        if (text) tfn_desc_set(&base, passed[i], text, NULL);
+    }
+    if (base.arch == TFN_ARCH_ENCODER) base.segments = 2;
+    if (!tfn_model_resolve(&plain, &base, &e)) must_be_ok(&e);
+    for (size_t i = 0; shape_names[i]; i++) {
+        const char *name = shape_names[i];
+        char is[128], wanted[128], entry[256];
+        bool leave = sets_field(t->s, name);
+        for (size_t k = 0; k < sizeof left / sizeof *left; k++) leave |= !strcmp(left[k], name);
+        tfn_desc_get(&plain, name, is, sizeof is);
+        tfn_desc_get(from, name, wanted, sizeof wanted);
+        if (leave || !strcmp(is, wanted)) continue;
+        if (t->b.kind == DATA_LABELS && (!strcmp(name, "head_transform")
+                                         || !strcmp(name, "output_bias"))) continue;
+        snprintf(entry, sizeof entry, "%s=%s", name, wanted);
+        t->s->text[O_SET] = option_longer(text_of(t->s, O_SET), shape_entry(entry));
+    }
+}
+
+/* --from: the tokenizer of another model, and its shape where the arguments say nothing. */
+static void take_tokenizer(trainer *t)
+{
+    static bundle from;
+    char vocab[32];
+    bundle_open(&from, text_of(t->s, O_FROM));
+    const bool of_page = given(&from.from, O_PLAYGROUND);
+    for (int i = 0; i < SHAPE_OPTIONS; i++) {
+        const option_id id = shape_options[i].id;
+        if (given(t->s, id)) continue;
+        t->s->text[id] = from.from.text[id];
+        if (of_page || given(&from.from, O_FAMILY))
+            t->s->text[id] = shape_text(&from.desc, shape_options[i].name);
+    }
+    t->b.tokenizer = from.tokenizer;
+    if (from.desc.arch != arch_of(t->b.kind)) return;
+    if (!of_page)
+        for (int i = O_START_TOKEN; i <= O_BAD_TOKENS; i++) t->s->text[i] = from.from.text[i];
+    take_fields(t, &from.desc);
+    if (from.desc.vocab == from.tokenizer.tokenizer.vocab || sets_field(t->s, "vocab")) return;
+    snprintf(vocab, sizeof vocab, "vocab=%d", (int)from.desc.vocab);
+    t->s->text[O_SET] = option_longer(text_of(t->s, O_SET), shape_entry(vocab));
+}
+
+/* Parameter i of the model from packed bytes of its own form; false: the file has others. */
+static bool take_packed(tfn_file *f, const tfn_tensor *x, const tfn_param_info *p)
+{
+    unsigned char *to = (unsigned char *)p->packed;
+    float part[1024];
+    if (x->dtype != TFN_DTYPE_U8 || x->bytes != p->bytes) return false;
+    for (int64_t at = 0; at < x->count; at += 1024) {
+        const int64_t n = x->count - at < 1024 ? x->count - at : 1024;
+        if (tfn_file_read(f, x, part, at, n) != TFN_OK) break;
+        for (int64_t i = 0; i < n; i++) to[at + i] = (unsigned char)part[i];
+    }
+    return true;
+}
+
+/* Parameter i from the file, rounded to what it is of; false: the file has none of this shape. */
+static bool take_weight(tfn_file *f, const tfn_model *m, int32_t i)
+{
+    tfn_param_info p;
+    tfn_tensor x;
+    tfn_model_param(m, i, &p);
+    if (!tfn_file_find(f, p.name, &x)) return false;
+    if (p.weights && take_packed(f, &x, &p)) return true;
+    if (x.dtype == TFN_DTYPE_U8)
+        die("%s has weights of fewer bits, and others are wanted: tfn quantize --to float32 first",
+            f->path);
+    const int64_t cols = p.cols;
+    const int64_t count = p.rows * cols;
+    if (x.rank < 1 || x.shape[x.rank - 1] != cols || x.count != count) return false;
+    float *numbers = (float *)reserve((size_t)count, sizeof *numbers);
+    tfn_file_read(f, &x, numbers, 0, count);
+    param_store(m, i, numbers);
+    free(numbers);
+    return true;
+}
+
+/* All tensors of its file that have the name and the shape of one of the model's. */
+static void take_weights(trainer *t)
+{
+    tfn_file f = file_at(text_of(t->s, O_FROM));
+    tfn_param_info p;
+    tfn_model_desc d = { 0 };
+    int taken = 0;
+    int all = 0;
+    tfn_model_peek(&f, &d, NULL);
+    if (library_has_lora(&d) && !given(t->s, O_LORA))
+        die("%s has LoRA: tfn fold merges it, or --lora goes on with it", f.path);
+    tfn_file_open(&f);
+    for (; tfn_model_param(&t->b.model, all, &p); all++) taken += take_weight(&f, &t->b.model, all);
+    must_be_ok(&f.error);
+    tfn_file_close(&f);
+    if (!taken) die("%s has no tensor of this model", f.path);
+    if (!given(t->s, O_QUIET))
+        fprintf(stderr, "%d of %d tensors are those of %s\n", taken, all, f.path);
+}
+
+/* Every class by name, for the checkpoint. */
+static void keep_classes(trainer *t)
+{
+    static char names[DATA_CLASSES * DATA_NAME];
+    for (int32_t i = 0; i < t->b.classes.count; i++) {
+        if (i) strcat(names, "\t");
+        strcat(names, t->b.classes.name[i]);
+    }
+    if (names[0]) t->s->text[O_CLASSES] = names;
+}
+
+/* A resumed run must have the data that it had. */
+static void check_data(trainer *t)
+{
+    static char text[20];
+    const data_set *x = &t->data.set;
+    tfn_key key = tfn_key_make(0);
+    for (int64_t i = 0; i < x->at[2 * x->count]; i++)
+        key = tfn_key_fold(key, (uint64_t)x->ids[i]);
+    snprintf(text, sizeof text, "%016llX", (unsigned long long)key.bits);
+    if (given(t->s, O_DATA) && strcmp(text_of(t->s, O_DATA), text))
+        die("the training data is not that of %s", t->b.path);
+    t->s->text[O_DATA] = text;
+}
+
+void prepare(trainer *t, bool resumed)
+{
+    corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
+    if (t->b.kind == DATA_LABELS && t->b.classes.count < 2)
+        die("all labels are \"%s\": wanted two classes or more", t->b.classes.name[0]);
+    keep_classes(t);
+    if (!resumed) budget_plan(t->s, &t->data);
+    if (!resumed && given(t->s, O_FROM)) take_tokenizer(t);
+    else if (!resumed) train_tokenizer(&t->b.tokenizer, t->s, &t->data);
+    t->b.classes.fixed = true;
+    corpus_open(&t->valid, t->s, t->b.kind, TASK_VALID, NULL, &t->b.classes);
+    corpus_cut(&t->data, t->s, &t->b.tokenizer.tokenizer, false);
+    corpus_cut(&t->valid, t->s, &t->b.tokenizer.tokenizer, true);
+    check_data(t);
+    choose_threads(t);
+    choose_steps(t);
+    new_model(t);
+    t->best_valid = (double)INFINITY;
+    if (resumed) load_state(t);
+    else if (given(t->s, O_FROM)) take_weights(t);
+    t->steps = whole_of(t->s, O_STEPS);
+    int32_t targets = t->b.desc.vocab;
+    if (t->b.kind == DATA_LABELS) targets = DATA_CLASSES;
+    t->unigram = unigram_entropy(&t->data, targets);
+    t->last_valid = (double)NAN;
+    if (!resumed) t->good = t->b.model.desc.schedule.warmup;            /* it counts from there */
+    t->terminal = output_is_terminal(stderr);
+    t->colored = t->terminal && !getenv("NO_COLOR");
+}
+
+static void say_beginning(const trainer *t)
+{
+    const data_set *x = &t->data.set;
+    if (given(t->s, O_QUIET)) return;
+    fprintf(stderr, "%lld items, %lld tokens, vocabulary %d, %lld parameters, %lld steps",
+            (long long)x->count, (long long)x->at[2 * x->count], (int)t->b.desc.vocab,
+            (long long)t->b.model.param_floats, (long long)t->steps);
+    if (x->dropped || x->cut)
+        fprintf(stderr, "; %lld items over %d tokens are %s", (long long)(x->dropped + x->cut),
+                (int)x->options.most, x->dropped ? "left out" : "cut");
+    if (t->position) fprintf(stderr, "; resumed at step %lld", (long long)t->position);
+    fprintf(stderr, "\n");
+}
+
+/* At the end of a run by --minutes: was the trial right? */
+static void say_minutes(const trainer *t)
+{
+    static const double start[2] = { 0, 0 };
+    const double spent = processor_since(t, start) / 60;
+    if (t->minutes <= 0 || t->position < t->steps) return;
+    if (spent < 1.25 * t->minutes && spent > 0.75 * t->minutes) return;
+    fprintf(stderr, "tfn: the %lld steps took %.3g minutes of the processor, not the %.3g wanted\n",
+            (long long)t->steps, spent, t->minutes);
+}
+
+/* A training that made things worse: its model is saved, for one who looks for the reason. */
+static bool diverged(const trainer *t)
+{
+    const int32_t choices = t->b.kind == DATA_LABELS ? t->b.classes.count : t->b.desc.vocab;
+    const double first = fmax(t->first_loss, log((double)choices));
+    if (t->position < t->steps || t->last_valid < 1.2 * first) return false;
+    fprintf(stderr, "tfn: training diverged: the validation loss is %.4g, a model that knows "
+            "nothing has %.4g; what is saved is of no use\n", t->last_valid, first);
+    say_cause(t);
+    return true;
+}
+
+/* A word of a shell's command line, in quotes where it wants them. */
+static void put_word(FILE *f, const char *word)
+{
+    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/";
+    if (*word && !word[strspn(word, plain)]) {
+        fputs(word, f);
+        return;
+    }
+    fputc('\'', f);
+    for (; *word; word++) {
+        if (*word == '\'') fputs("'\\'", f);
+        fputc(*word, f);
+    }
+    fputc('\'', f);
+}
+
+/* The command that goes on, with the options that the file does not keep. */
+static void say_resume(const trainer *t)
+{
+    static const option_id ids[] = { O_LOG, O_PLOT, O_ADAPTER, O_THREADS };
+    fprintf(stderr, "stopped at step %lld of %lld, saved; go on with\n    tfn train --resume ",
+            (long long)t->position, (long long)t->steps);
+    put_word(stderr, t->out);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        if (!given(t->s, ids[i])) continue;
+        fprintf(stderr, " --%s ", option_rows[ids[i]].name);
+        put_word(stderr, text_of(t->s, ids[i]));
+    }
+    fputc('\n', stderr);
+}
+
+int run(trainer *t)
+{
+    int64_t eval = whole_of(t->s, O_EVAL_EVERY);
+    int64_t every = whole_of(t->s, O_SAVE_EVERY);
+    bool drawn;
+    if (!eval) eval = (t->steps + 19) / 20;
+    signal(SIGINT, interrupt);
+    log_open(t);
+    say_beginning(t);
+    t->began = seconds();             /* shown = 0: the first step is told at once */
+    while (t->position < t->steps) {
+        tfn_report r;
+        bool last, validated;
+        if (interrupted) break;
+        step(t, &r);
+        if (t->position == 1 && isfinite(r.loss)) t->first_loss = r.loss;
+        last = t->position == t->steps;
+        validated = last || t->position % eval == 0;
+        if (validated) {
+            t->last_valid = validate(t);
+            t->validated = true;
+            keep_best(t);
+        }
+        log_step(t, &r, validated);
+        say_progress(t, &r, last || (validated && t->terminal));
+        if (validated) diagnose(t, r.tokens);
+        if (every && t->position % every == 0 && !last) save(t, true);
+    }
+    if (t->terminal && !given(t->s, O_QUIET)) fprintf(stderr, "\n");
+    if (t->position == t->steps && !isfinite(t->last_valid)) t->last_valid = validate(t);
+    save(t, false);
+    if (t->position == t->steps) save_adapter(t);
+    drawn = log_close(t) && plot_write(t);
+    if (t->position < t->steps) {
+        say_resume(t);
+        return 130;
+    }
+    printf("step %lld  valid %.4f\n", (long long)t->position, t->last_valid);
+    if (isfinite(t->best_valid)) {
+        printf("best %lld  valid %.4f\n", (long long)t->best_step, t->best_valid);
+        if (!given(t->s, O_QUIET)) fprintf(stderr, "the best weights are in %s\n", t->best);
+    }
+    printf("hash %016llX\nbits %s\n", (unsigned long long)tfn_model_hash(&t->b.model),
+           tfn_bits(t->b.desc.isa));
+    say_minutes(t);
+    if (diverged(t)) return 1;
+    return drawn ? 0 : 1;
+}
