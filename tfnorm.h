@@ -467,12 +467,13 @@
  * THREADS
  *
  * desc.threads, fixed at init. Compiled with OpenMP (-fopenmp) they are OpenMP's; else define
- * TFNORM_PARALLEL_FOR (see config; tools/threads.h has one for pthreads and Windows); else all runs
- * on the calling thread. Each forward and each backward is one parallel region with small chunks
- * taken from a queue, and every output has one writer: the bits are equal for every number. A
- * thread that the system delays is waited for only while it holds a chunk. Objects are independent;
- * one object must not be used from two threads at once, but for the model that several decoders
- * read. On a 32-bit processor without 8-byte atomics, such as MIPS32, threads want -latomic.
+ * TFNORM_PARALLEL_FOR (see config; tools/common/threads.h has one for pthreads and Windows); else
+ * all runs on the calling thread. Each forward and each backward is one parallel region with small
+ * chunks taken from a queue, and every output has one writer: the bits are equal for every number.
+ * A thread that the system delays is waited for only while it holds a chunk. Objects are
+ * independent; one object must not be used from two threads at once, but for the model that several
+ * decoders read. On a 32-bit processor without 8-byte atomics, such as MIPS32, threads want
+ * -latomic.
  *
  *
  * PLATFORMS
@@ -37787,7 +37788,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *   model knows the tape.
  * - C99 that is also C++11: cast what an arena gives, no compound literals, no designated
  *   initializers. No warnings (the set is in tests/compile/warnings.sh).
- * - At most 100 columns; functions of about 10 lines, 60 at most. tools/layout.c counts, and a
+ * - At most 100 columns; functions of about 10 lines, 60 at most. tools/layout counts, and a
  *   higher budget is a change of its number with a reason.
  * - Names: tfn_ and TFN_ public, TFNORM_ for the user's macros, tfn__ and TFN__ private. B, T, C,
  *   H, D, V, F, L as in the api section; dx is the gradient of x. One verb per idea: init, size,
@@ -37842,7 +37843,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *    below, and has its case in tfn__apply_norm_of (builder), which makes its parameters.
  * 3. Tests run every recipe by themselves: gradients, bits, memory, decoding, folding. Golden
  *    values come from tests/golden/make_variants.py, written from the paper. Its BibTeX stands in
- *    tools/papers.h; tests/tools/test_references.c fails until every row has one that agrees with it.
+ *    tools/normlab/papers.c; tests/tools/test_references.c fails until every row has one that
+ *    agrees with it.
  * Without touching this file: examples/04_own_topology.c.
  *
  *

@@ -21,9 +21,10 @@ check "layout sees a choice in an expression" sees 'too dense: lines with ?:' \
     's/^    return \([^;?]*\);$/    return true ? \1 : \1;/'
 check "layout sees that comments are missing" sees 'too few comments' '/>>/!{/^ *\/\*.*\*\/$/d;}'
 dense_tool() {          # a choice wherever a function returns a value
-    sed 's/^\( *\)return \([^;?]*\);$/\1return true ? \2 : \2;/' ../tools/tfn/options.c > "$work/dense.h"
+    sed 's/^\( *\)return \([^;?]*\);$/\1return true ? \2 : \2;/' ../tools/common/data.c > "$work/dense.h"
     ! "$work/layout" ../tfnorm.h "$work/dense.h" > "$work/said" &&
-        grep -q 'dense.h:1: too dense: lines with ?:' "$work/said"
+        grep -q 'dense.h:1: too dense: lines with ?:' "$work/said" &&
+        grep -q "$work:1: too dense: lines with ?:" "$work/said"
 }
 check "layout sees choices in the expressions of a tool" dense_tool
 top_level() { # shellcheck disable=SC2012

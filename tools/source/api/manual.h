@@ -379,12 +379,13 @@
  * THREADS
  *
  * desc.threads, fixed at init. Compiled with OpenMP (-fopenmp) they are OpenMP's; else define
- * TFNORM_PARALLEL_FOR (see config; tools/threads.h has one for pthreads and Windows); else all runs
- * on the calling thread. Each forward and each backward is one parallel region with small chunks
- * taken from a queue, and every output has one writer: the bits are equal for every number. A
- * thread that the system delays is waited for only while it holds a chunk. Objects are independent;
- * one object must not be used from two threads at once, but for the model that several decoders
- * read. On a 32-bit processor without 8-byte atomics, such as MIPS32, threads want -latomic.
+ * TFNORM_PARALLEL_FOR (see config; tools/common/threads.h has one for pthreads and Windows); else
+ * all runs on the calling thread. Each forward and each backward is one parallel region with small
+ * chunks taken from a queue, and every output has one writer: the bits are equal for every number.
+ * A thread that the system delays is waited for only while it holds a chunk. Objects are
+ * independent; one object must not be used from two threads at once, but for the model that several
+ * decoders read. On a 32-bit processor without 8-byte atomics, such as MIPS32, threads want
+ * -latomic.
  *
  *
  * PLATFORMS

@@ -7,7 +7,7 @@
  *   model knows the tape.
  * - C99 that is also C++11: cast what an arena gives, no compound literals, no designated
  *   initializers. No warnings (the set is in tests/compile/warnings.sh).
- * - At most 100 columns; functions of about 10 lines, 60 at most. tools/layout.c counts, and a
+ * - At most 100 columns; functions of about 10 lines, 60 at most. tools/layout counts, and a
  *   higher budget is a change of its number with a reason.
  * - Names: tfn_ and TFN_ public, TFNORM_ for the user's macros, tfn__ and TFN__ private. B, T, C,
  *   H, D, V, F, L as in the api section; dx is the gradient of x. One verb per idea: init, size,
@@ -62,7 +62,8 @@
  *    below, and has its case in tfn__apply_norm_of (builder), which makes its parameters.
  * 3. Tests run every recipe by themselves: gradients, bits, memory, decoding, folding. Golden
  *    values come from tests/golden/make_variants.py, written from the paper. Its BibTeX stands in
- *    tools/papers.h; tests/tools/test_references.c fails until every row has one that agrees with it.
+ *    tools/normlab/papers.c; tests/tools/test_references.c fails until every row has one that
+ *    agrees with it.
  * Without touching this file: examples/04_own_topology.c.
  *
  *
