@@ -1243,6 +1243,8 @@ typedef struct tfn_tape {
     uint32_t   numbers_read;             /* and float inputs that a backward must bind */
     bool       training, planned, half;
     tfn_cache_type cache_type;           /* private: of the caches that are recorded */
+    bool       counts;                   /* private: keeps no nodes, see tfn__tape_count */
+    int32_t    placed;                   /* private: nodes with a place in the workspace */
     int64_t    params, grads, tables, buffers, state;    /* floats of each region */
     int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
     const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */
@@ -10988,6 +10990,9 @@ enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN
 #define TFN__OP_ENUM(id, name, forward, chunks, backward, backward_chunks, reads) TFN__OP_##id,
 enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
 
+/* Leaves have no entry on the timeline. */
+static TFN__INLINE bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
+
 /* What a node's arg holds, by operation. A SLOT is an index of a run's inputs or ints; LENGTHS is
  * one, too, or -1: every key counts. */
 enum { TFN__INPUT_SLOT };
@@ -13210,11 +13215,44 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     t->layer = -1;
 }
 
+/* Makes a tape that only counts what recording would take. It needs no memory but one node, which
+ * stands for every node in turn. Shapes are unknown on it, so it takes no error. */
+static void tfn__tape_count(tfn_tape *t, tfn_node *node, bool training)
+{
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    TFNORM_MEMSET(node, 0, sizeof *node);
+    t->nodes = node;
+    t->size = SIZE_MAX;
+    t->count = 1;
+    t->training = training;
+    t->counts = true;
+}
+
+/* Returns a node of a tape, or the only one of a tape that counts. */
+static tfn_node *tfn__node_at(const tfn_tape *t, int32_t id)
+{
+    if (t->counts) return t->nodes;
+    return t->nodes + id;
+}
+
+/* Returns the next node after this one that is marked as the output of a layer; none: there is no
+ * more. On a tape that counts any node will do. */
+static tfn_var tfn__next_layer(const tfn_tape *t, tfn_var after)
+{
+    tfn_var x;
+    x.id = t->count - 1;
+    if (t->counts) return x;
+    for (x.id = after.id + 1; x.id < t->count; x.id++)
+        if (t->nodes[x.id].flags & TFN__LAYER) return x;
+    return tfn__none;
+}
+
 /* The tape's first error, with the place where recording was. */
 static tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *op,
                                     const char *text, int64_t found, int64_t wanted)
 {
     bool first = t->error.status == TFN_OK;
+    if (t->counts) return tfn__none;
     tfn__keep_error(&t->error, status, op, text, found, wanted);
     if (first) {
         t->error.node = t->count;
@@ -13233,6 +13271,13 @@ static bool tfn__recording(tfn_tape *t)
 
 /* x names a recorded node. */
 static bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
+
+/* Its value is not in the workspace: it lies in another region, or there is none. */
+static bool tfn__outside(const tfn_node *n)
+{
+    return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_ENCODED
+        || n->op == TFN__OP_PROBE;
+}
 
 /* What any operation may ask for: inputs that exist or are absent, known rows, room on the tape. */
 static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t count, int32_t cols,
@@ -13287,7 +13332,7 @@ static const char *tfn__left_out(int op)
 static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
 {
     const bool reader = (op == TFN__OP_LINEAR && input == 1) || op == TFN__OP_EMBED;
-    if (!TFN__PACKS || t->nodes[x.id].op != TFN__OP_PARAM) return true;
+    if (!TFN__PACKS || t->counts || t->nodes[x.id].op != TFN__OP_PARAM) return true;
     if (!t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] || reader) return true;
     tfn__tape_error(t, TFN_BAD_OPTION, tfn__ops[op].name,
                     "weights of fewer bits are read by linear maps and embeddings alone", 0, 0);
@@ -13310,12 +13355,14 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
     for (int i = 0; i < 3; i++)
         if (!tfn__reads_packed(t, op, i, in[i])) return NULL;
 
-    n = t->nodes + t->count++;
+    n = tfn__node_at(t, t->count++);
     TFNORM_MEMSET(n, 0, sizeof *n);
     n->op = (uint8_t)op;
+    t->placed += !tfn__outside(n);
     n->rows = (uint8_t)rows;
     n->count = count;
     n->cols = cols;
+    if (t->counts) n->cols = 1;
     n->reads = tfn__ops[op].reads;
     n->layer = (int16_t)t->layer;
     n->segment = t->segment;
@@ -13338,7 +13385,8 @@ static tfn_node *tfn__record_leaf(tfn_tape *t, int op, int rows, int32_t count, 
 static tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
 {
     tfn_var v = tfn__none;
-    if (n) v.id = (int32_t)(n - t->nodes);
+    if (n && t->counts) v.id = t->count - 1;
+    else if (n) v.id = (int32_t)(n - t->nodes);
     return v;
 }
 
@@ -13357,7 +13405,7 @@ static const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
     if (t->error.status == TFN_OK && !tfn__known(t, x))
         tfn__bad_shape(t, op, "an input is missing (value %d of %d)", x.id, t->count);
     if (t->error.status != TFN_OK) return &tfn__no_node.node;
-    return t->nodes + x.id;
+    return tfn__node_at(t, x.id);
 }
 
 /* x is a parameter or table of rows x cols. */
@@ -13435,7 +13483,7 @@ static tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int6
 {
     const int64_t grads = t->grads;
     tfn_var x;
-    if (shared)
+    if (shared && !t->counts)
         for (x.id = 1; x.id < t->count; x.id++)
             if (t->nodes[x.id].op == TFN__OP_PARAM && t->nodes[x.id].value[0] == at) return x;
     t->params = at;
@@ -13443,12 +13491,12 @@ static tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int6
     x = tfn_param(t, p->rows, p->cols);
     if (grad < 0) {
         t->grads = grads;
-        if (x.id) t->nodes[x.id].grad = -1;
+        if (x.id) tfn__node_at(t, x.id)->grad = -1;
     }
     if (!TFN__PACKS || !x.id || !p->type) return x;
     t->params = at + tfn__padded((int64_t)(tfn__packed_bytes(p) / sizeof(float)));
-    t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] = (int32_t)p->type;
-    t->nodes[x.id].arg[TFN__PARAM_TABLE] = p->table;
+    tfn__node_at(t, x.id)->arg[TFN__PARAM_WEIGHTS] = (int32_t)p->type;
+    tfn__node_at(t, x.id)->arg[TFN__PARAM_TABLE] = p->table;
     return x;
 }
 
@@ -13716,10 +13764,9 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     const int rows = tfn__rows_behind(xn->rows);
     if (t->error.status != TFN_OK) return tfn__none;
     if (rows == TFN_ROWS_FIXED)
-        return tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
-    if (wn->count != window)
-        return tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count,
-                              window);
+        tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
+    else if (wn->count != window)
+        tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count, window);
     if (!tfn__wants(t, "convolution", w, wn->count, wn->cols)) return tfn__none;
     if (!tfn__may_have(t, "convolution", b, 1, wn->cols)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
@@ -13901,12 +13948,11 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *wn = tfn__need(t, "mix", w);
     const tfn_node *xn = tfn__need(t, "mix", x);
-    if (k < 0 || k >= wn->cols)
-        return tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
+    if (k < 0 || k >= wn->cols) tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
     if (!tfn__wants(t, "mix", w, wn->count, wn->cols)) return tfn__none;
     if (wn->count > xn->cols)
-        return tfn__bad_shape(t, "mix", "%d groups of weights, there are %d channels", wn->count,
-                              xn->cols);
+        tfn__bad_shape(t, "mix", "%d groups of weights, there are %d channels", wn->count,
+                       xn->cols);
     if (z.id && !tfn__same_shape(t, "mix", xn, tfn__need(t, "mix", z))) return tfn__none;
     return tfn__var_with(t, tfn__map(t, TFN__OP_MIX, x, w, z), k, 0);
 }
@@ -13968,8 +14014,7 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     int32_t positions = tfn__capacity_of(t, xn->rows);
     if (!tfn__has_time(t, name, xn)) return tfn__none;
     if (w->count < positions)
-        return tfn__bad_shape(t, name, "the table has %d positions, %d are wanted", w->count,
-                              positions);
+        tfn__bad_shape(t, name, "the table has %d positions, %d are wanted", w->count, positions);
     if (!tfn__wants(t, name, table, w->count, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
@@ -13988,10 +14033,10 @@ TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t hea
     tfn_var y = tfn__none;
     int32_t cols = tfn__need(t, "rotary", x)->cols;
     if (head_size < 2 || head_size % 2 || cols % head_size)
-        return tfn__bad_shape(t, "rotary", "the head size %d is odd or does not divide %d",
-                              head_size, cols);
+        tfn__bad_shape(t, "rotary", "the head size %d is odd or does not divide %d", head_size,
+                       cols);
     y = tfn__positional(t, TFN__OP_ROTARY, x, table, head_size);
-    if (y.id) t->nodes[y.id].arg[TFN__ROTARY_HEAD_SIZE] = head_size;
+    if (y.id) tfn__node_at(t, y.id)->arg[TFN__ROTARY_HEAD_SIZE] = head_size;
     return y;
 }
 
@@ -14208,14 +14253,14 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
     n = tfn__record(t, TFN__OP_PROBE, TFN_ROWS_FIXED, 0, 0, x, tfn__none, tfn__none);
     if (!n) return;
     n->arg[TFN__PROBE_ID] = id;
-    t->nodes[x.id].flags |= TFN__PROBED;
+    tfn__node_at(t, x.id)->flags |= TFN__PROBED;
 }
 /* The flag is read by the plan: value and gradient then live to the end. */
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return;
     tfn__need(t, "keep", x);
-    if (t->error.status == TFN_OK) t->nodes[x.id].flags |= TFN__KEEP;
+    if (t->error.status == TFN_OK) tfn__node_at(t, x.id)->flags |= TFN__KEEP;
 }
 /* Nodes that are recorded from here on belong to the segment. */
 TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)
@@ -14265,16 +14310,6 @@ static int tfn__buffers(const tfn_tape *t)
 {
     if (t->training) return TFN__BUFFERS;
     return TFN__SAVE + 1;
-}
-
-/* Leaves have no entry on the timeline. */
-static TFN__INLINE bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
-
-/* Its value is not in the workspace: it lies in another region, or there is none. */
-static bool tfn__outside(const tfn_node *n)
-{
-    return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_ENCODED
-        || n->op == TFN__OP_PROBE;
 }
 
 /* Rows of a value in a run of these sizes. */
@@ -14776,16 +14811,21 @@ static size_t tfn__order_end(const tfn_tape *t)
     return ((size_t)t->count * (sizeof(tfn_node) + entries * sizeof(int32_t)) + 15) / 16 * 16;
 }
 
+/* Bytes of all of them. */
+static size_t tfn__plan_bytes(const tfn_tape *t)
+{
+    const size_t items = (size_t)t->placed * (size_t)tfn__buffers(t);
+    return tfn__order_end(t) + items * (sizeof(tfn__item) + sizeof(int32_t));
+}
+
 /* Find room for the timeline and the items, and list these without life or place. */
 static bool tfn__plan_memory(tfn_tape *t, tfn__layout *p)
 {
     size_t start = tfn__order_end(t);
     tfn__item *item;
     p->t = t;
-    p->count = 0;
-    for (int32_t i = 1; i < t->count; i++)
-        if (!tfn__outside(t->nodes + i)) p->count += tfn__buffers(t);
-    t->peak = start + (size_t)p->count * (sizeof(tfn__item) + sizeof(int32_t));
+    p->count = t->placed * tfn__buffers(t);
+    t->peak = tfn__plan_bytes(t);
     if (!tfn__has_room(t, "tape", t->peak - (size_t)t->count * sizeof *t->nodes)) return false;
     t->order = (int32_t *)(void *)(t->nodes + t->count);
     p->items = (tfn__item *)(void *)((unsigned char *)t->nodes + start);
@@ -18067,11 +18107,12 @@ typedef struct tfn__builder {
     const tfn_model_desc *d;
     tfn__weight *weights;              /* the table grows downwards: the newest weight is first */
     int32_t      count;
+    tfn__weight  counted;              /* stands for every weight on a tape that only counts */
     bool         grows;                /* false: the table is complete, only look up */
     int64_t      floats, buffers;      /* ends of the parameters and of the state so far */
     int64_t      trained;              /* end of the parameters that are not frozen */
     bool         decode;               /* one token at a time, with caches of the past */
-    int32_t      encoder_first, encoder_last;    /* the nodes of the encoder's layers */
+    int32_t      encoder_first;        /* the first node of the encoder */
     tfn_var      embedding;            /* shared by all stacks that have none of their own */
     tfn_var      table;                /* sinusoids or rotations */
     tfn_var      window_table;         /* rotations of layers with a window */
@@ -18383,6 +18424,15 @@ static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
     return NULL;
 }
 
+/* Returns a weight that the builder has made, or NULL. A tape that only counts has none, so that it
+ * may count a shared weight twice. */
+static const tfn__weight *tfn__known_weight(const tfn__builder *b, tfn__spot at, int part,
+                                            int kind)
+{
+    if (b->t->counts) return NULL;
+    return tfn__find_weight(b->weights, b->count, at, part, kind);
+}
+
 /* Returns the group of a new weight, found by its name. There are four exceptions: u and v of
  * sigmaReparam are in the group of their matrix; the counter of updates is in none; A and B of LoRA
  * fall back to the group with their rank; with LoRA, weights in no group are frozen. */
@@ -18428,8 +18478,9 @@ static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
     int64_t *floats = kind >= TFN__STATE ? &b->buffers : &b->floats;
     tfn__weight *w;
     if (!b->grows || !tfn__has_room(b->t, "model", sizeof *w)) return NULL;
-    b->t->size -= sizeof *w;
     b->count++;
+    if (b->t->counts) return &b->counted;
+    b->t->size -= sizeof *w;
     w = --b->weights;
     w->at = *floats;
     w->rows = shape->rows;
@@ -18454,7 +18505,7 @@ static tfn_var tfn__weight_shaped(tfn__builder *b, tfn__spot at, int part, int k
                                   const tfn__packed *shape, float initial)
 {
     const bool shared = !tfn__in_sublayer(at) || part == TFN__PART_QK_SCALE;
-    const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, kind);
+    const tfn__weight *w = tfn__known_weight(b, at, part, kind);
     if (!w) w = tfn__new_weight(b, at, part, kind, shape, initial);
     if (!w) return tfn__none;
     if (kind >= TFN__STATE) return tfn__buffer_at(b->t, shape->rows, shape->cols, w->at);
@@ -18506,20 +18557,26 @@ static tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, t
     return x;
 }
 
+/* Returns the place of a weight in the table, or -1 if it was not made. */
+static int32_t tfn__weight_index(const tfn__builder *b, tfn__spot at, int part, int kind)
+{
+    const tfn__weight *w = tfn__known_weight(b, at, part, kind);
+    if (b->t->counts) return 0;
+    if (!w) return -1;
+    return (int32_t)(w - b->weights);
+}
+
 /* Probes the branch, then the skip before its scale. See tfn__profile_probe. */
 static void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind skip, tfn_var x,
                                tfn_var p)
 {
     int kind = TFN__GAIN;
-    const tfn__weight *w;
     int32_t id;
     if (!TFN__ALL || !b->t->training) return;
     if (skip == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
     else if (skip != TFN_SCALE_PROFILED) return;
-    w = tfn__find_weight(b->weights, b->count, at, TFN__PART_SKIP, kind);
-    if (!w) return;                             /* the tape of evaluation, recorded first, makes it
-                                                 */
-    id = TFN__PROFILE + 2 * (int32_t)(w - b->weights);
+    id = TFN__PROFILE + 2 * tfn__weight_index(b, at, TFN__PART_SKIP, kind);
+    if (id < TFN__PROFILE) return;              /* the tape of evaluation makes it first */
     tfn_probe(b->t, p, id);
     tfn_probe(b->t, x, id + 1);
 }
@@ -18527,8 +18584,8 @@ static void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind ski
 /* Probes the output of a linear map for LSUV. */
 static void tfn__probe_output(tfn__builder *b, tfn__spot at, int part, tfn_var y)
 {
-    const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, TFN__MATRIX);
-    if (w) tfn_probe(b->t, y, TFN__OUTPUTS + (int32_t)(w - b->weights));
+    const int32_t index = tfn__weight_index(b, at, part, TFN__MATRIX);
+    if (index >= 0) tfn_probe(b->t, y, TFN__OUTPUTS + index);
 }
 
 /* -- omissions of a folded model: see tfn_model_fold ----------------------------------------- */
@@ -18913,7 +18970,7 @@ static float tfn__eps_at(const tfn_model_desc *d, tfn__spot at, const tfn_norm_r
 static tfn_var tfn__running_of(tfn__builder *b, tfn__spot at, int part, int32_t cols, bool power)
 {
     const int first = power ? TFN__SQUARE : TFN__MEAN;
-    const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, first);
+    const tfn__weight *w = tfn__known_weight(b, at, part, first);
     if (!w) {
         const tfn__packed shape = { TFN_WEIGHTS_FLOAT, false, 1, cols };
         const int64_t begin = b->buffers;
@@ -19006,12 +19063,12 @@ static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
     return start;
 }
 
-/* Normalizes each group of `cols` columns of x. For heads, LayerNorm replaces a norm that is not a
- * norm of rows. The order of recording is gain, bias, other parameters, the norm, ScaleNorm's
+/* Normalizes each group of `cols` columns of x; `whole`: these are all. For heads, LayerNorm
+ * replaces a norm that is not a norm of rows. The order of recording is gain, bias, other parameters, the norm, ScaleNorm's
  * scalar. */
-static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t cols)
+static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t cols,
+                                  bool whole)
 {
-    const bool whole = cols == tfn__need(b->t, "norm", x)->cols;
     const bool folds = whole && tfn__folds_norm(b->d, at, part);
     const tfn_norm_rule *norm = tfn__norm_rule_of(b->d, at);
     tfn_var gain = tfn__none;
@@ -19034,7 +19091,7 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int 
 /* Normalizes whole rows. */
 static tfn_var tfn__apply_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part)
 {
-    return tfn__apply_norm_of(b, at, x, part, tfn__need(b->t, "norm", x)->cols);
+    return tfn__apply_norm_of(b, at, x, part, tfn__need(b->t, "norm", x)->cols, true);
 }
 
 /* Returns x/|x| for each group of `cols` columns, with |x| at least 1e-12, as PyTorch's normalize
@@ -19295,10 +19352,11 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int 
 {
     const int32_t size = tfn__head_size(b->d);
     const bool query = part == TFN__PART_Q_NORM;
+    const int32_t heads = query ? b->d->heads : b->d->kv_heads;
     switch (form) {
     case TFN_QK_NORM_HEAD:
     case TFN_QK_NORM_QKV_HEAD:
-        return tfn__apply_norm_of(b, at, x, part, size);
+        return tfn__apply_norm_of(b, at, x, part, size, heads == 1);
     case TFN_QK_NORM_FULL:
         return tfn__apply_norm(b, at, x, part);
     case TFN_QK_NORM_UNIT:
@@ -19348,7 +19406,7 @@ static tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
     tfn_var x = tfn__apply_linear(b, at, u, TFN__PART_V, tfn__stream(d), size * d->kv_heads,
                                   TFN_ACTIVATION_IDENTITY);
     if (tfn__qk_form(d, at) != TFN_QK_NORM_QKV_HEAD) return x;
-    return tfn__apply_norm_of(b, at, x, TFN__PART_V_NORM, size);
+    return tfn__apply_norm_of(b, at, x, TFN__PART_V_NORM, size, d->kv_heads == 1);
 }
 
 /* Returns what a layer of the decoder reads of the encoder: its output, or a learned mean of its
@@ -19358,19 +19416,16 @@ static tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
     const tfn__spot encoder = tfn__spot_of_stack(TFN__IN_ENCODER);
     const tfn__spot layer = tfn__layer_of(at);
     const int32_t count = b->d->layers + 1;
-    int32_t k = 0;
     tfn_var weights;
     tfn_var mean = tfn__none;
+    tfn_var y;
     if (!tfn__has(b->d, encoder, TFN_TOPOLOGY_TRANSPARENT)) return b->memory;
     weights = tfn__gain_at(b, layer, TFN__PART_MEMORY_MIX, count, 0);
     if (!b->d->folded) weights = tfn_softmax(b->t, weights);
-    for (int32_t i = b->encoder_first; i < b->encoder_last; i++) {
-        tfn_var y;
-        if (k == count) break;
-        if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
-        y.id = i;
+    y.id = b->encoder_first - 1;
+    for (int32_t k = 0; k < count; k++) {
+        y = tfn__next_layer(b->t, y);
         mean = tfn_mix(b->t, mean, y, weights, k);
-        k++;
     }
     if (!tfn__has(b->d, encoder, TFN_TOPOLOGY_FINAL_NORM)) return mean;
     return tfn__apply_norm(b, encoder, mean, TFN__PART_FINAL_NORM);
@@ -19422,7 +19477,7 @@ static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
     const int32_t window = tfn__window_of(b->d, at);
     tfn_node *n;
     if (!y.id) return;
-    n = b->t->nodes + y.id;
+    n = tfn__node_at(b->t, y.id);
     n->number[1] = b->d->attention_cap;
     if (window && n->op == TFN__OP_CACHED) n->arg[TFN__CACHED_WINDOW] = window;
     if (window && n->op == TFN__OP_ATTEND) n->arg[TFN__ATTEND_WINDOW] = window;
@@ -19518,18 +19573,6 @@ TFN__RARE_END
  * stack, logits and the loss. Decoders use the parts to record a tape for each stack. */
 
 enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs */
-
-/* The functions below ask what the builder asks, and count in the place of recording: each says
- * whose part it counts. They may count too much, as a weight for each of those who share it, or
- * where a folded model leaves something out, and never too little: who adds a part to the builder
- * adds it here, too. Random rows hold them to that, see tests/rows.h. */
-typedef struct tfn__tally {
-    const tfn_model_desc *d;
-    bool    training;
-    int64_t weights;          /* each is at most one node of a tape, without a place */
-    int64_t others;           /* other nodes without a place: tables, inputs, caches, probes */
-    int64_t operations;       /* nodes with a value */
-} tfn__tally;
 
 TFN__RARE
 
@@ -19703,7 +19746,7 @@ static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
     const tfn_aggregate how = tfn__aggregate_of(b->d, at);
     if (how == TFN_AGGREGATE_NORMED && at.layer >= 0)
         y = tfn__apply_norm(b, at, y, TFN__PART_NORM_OUT);
-    if (y.id) b->t->nodes[y.id].flags |= TFN__LAYER;
+    if (y.id) tfn__node_at(b->t, y.id)->flags |= TFN__LAYER;
     return y;
 }
 
@@ -19731,15 +19774,11 @@ static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, in
 static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_t count,
                                int32_t skipped)
 {
-    int32_t seen = 0;
     tfn_var sum = tfn__none;
-    for (int32_t i = first; i < b->t->count; i++) {
-        const int32_t k = seen - skipped;
-        tfn_var y;
-        if (seen == count) break;
-        if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
-        seen++;
-        y.id = i;
+    tfn_var y;
+    y.id = first - 1;
+    for (int32_t k = -skipped; k < count - skipped; k++) {
+        y = tfn__next_layer(b->t, y);
         if (k < 0) continue;
         if (w.id) sum = tfn_mix(b->t, sum, y, w, k);
         else if (k == 0) sum = y;
@@ -19830,10 +19869,7 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
     tfn_recompute(b->t, 0);
     flow.x = tfn__aggregate(b, before, at, flow.x, first);
     b->t->layer = -1;
-    if (stack == TFN__IN_ENCODER) {
-        b->encoder_first = first;
-        b->encoder_last = b->t->count;
-    }
+    if (stack == TFN__IN_ENCODER) b->encoder_first = first;
     x = tfn__finish_stack(b, at, &flow);
     if (TFN__ALL) b->outputs[tfn__in_decoder(at)] = x;
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
@@ -19962,14 +19998,23 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Records the user's loss. It must give one number for each row of the logits, and must not have
+enum { TFN__OWN_LOSS = 256 };       /* nodes that tfn_model_scratch leaves room for */
+
+/* Records the user's loss, or on a tape that counts leaves room for it. It must give one number for each row of the logits, and must not have
  * parameters, because all parameters are already placed. */
 static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
 {
     tfn_tape *t = b->t;
     const int64_t params = t->params;
-    const tfn_var loss = b->d->loss(b->d->loss_user, t, logits);
-    const tfn_node *n = tfn__need(t, "loss", loss);
+    tfn_var loss;
+    const tfn_node *n;
+    if (t->counts) {
+        t->count += TFN__OWN_LOSS;
+        t->placed += TFN__OWN_LOSS;
+        return logits;
+    }
+    loss = b->d->loss(b->d->loss_user, t, logits);
+    n = tfn__need(t, "loss", loss);
     if (t->error.status != TFN_OK) return tfn__none;
     if (t->params != params)
         return tfn__tape_error(t, TFN_BAD_OPTION, "loss", "a loss may not have parameters", 0, 0);
@@ -20017,249 +20062,6 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
     tfn_keep(b->t, x);
 #endif
     return x;
-}
-
-/* -- how much that is: what sizing a model must have memory for -------------------------------- */
-
-enum { TFN__OWN_LOSS = 256 };       /* operations of desc.loss */
-
-/* So many more of both. */
-static void tfn__tally_of(tfn__tally *c, int64_t weights, int64_t operations)
-{
-    c->weights += weights;
-    c->operations += operations;
-}
-
-/* tfn__apply_linear, with a function behind it or without. sigmaReparam has gamma, u and v, sigma
- * and the matrix that is read; LoRA two matrices, two products and a sum. */
-static void tfn__tally_linear(tfn__tally *c, tfn__spot at, int part, bool function)
-{
-    const tfn_model_desc *d = c->d;
-    const bool lora = tfn__lora_group(d, at, part) >= 0;
-    const bool watched = tfn__needs_unit_variance(d);
-    tfn__tally_of(c, 1 + tfn__biased(d, at, part), 1);
-    if (tfn__reparameterizes(d, at)) tfn__tally_of(c, 3, 2);
-    if (lora) tfn__tally_of(c, 2, 3);
-    if (watched && c->training) c->others++;
-    c->operations += function && (tfn__is_half(d) || watched || lora);
-}
-
-/* tfn__apply_norm_of. Others learn two vectors more, or keep two, which a fold does not take; for
- * norms that heads do not have, this is at least what their LayerNorm has. AdaNorm's factor and
- * PowerNorm's RMSNorm are operations of their own. */
-static void tfn__tally_norm(tfn__tally *c, tfn__spot at, int part)
-{
-    const tfn_norm_rule *norm = tfn__norm_rule_of(c->d, at);
-    tfn__tally_of(c, 0, 1);
-    if (norm->kind == TFN_NORM_ADA || norm->kind == TFN_NORM_POWER) c->operations++;
-    if (tfn__is_other_norm(norm)) tfn__tally_of(c, 2, 0);
-    if (tfn__folds_norm(c->d, at, part)) return;
-    if (norm->flags & TFN_FLAG_GAIN) c->weights++;
-    if (norm->flags & TFN_FLAG_BIAS) c->weights++;
-    if (tfn__norm_has(norm, TFN_FLAG_SCALAR)) tfn__tally_of(c, 1, 1);
-}
-
-/* tfn__apply_scale. A constant is a number of the sum; what is learned may be times a unit. */
-static void tfn__tally_scale(tfn__tally *c, const tfn_scale_rule *s)
-{
-    const float unit = tfn__unit_of(s);
-    if (!TFN__SCALES || s->kind <= TFN_SCALE_CONSTANT) return;
-    if (tfn__is_scheduled(s)) tfn__tally_of(c, 0, 1);
-    else tfn__tally_of(c, 1, 1 + (unit < 1 || unit > 1));
-}
-
-/* tfn__project of queries or keys. Those of length 1 are normed, and their scale is the exponential
- * of what is stored at most, times a number. */
-static void tfn__tally_project(tfn__tally *c, tfn__spot at, int part, int norm)
-{
-    const tfn_qk_norm form = tfn__qk_form(c->d, at);
-    tfn__tally_linear(c, at, part, false);
-    if (tfn__is_position(c->d, TFN_POSITION_ROTARY)) c->operations++;
-    if (part == TFN__PART_Q) c->operations++;                   /* times a number */
-    if (form == TFN_QK_NORM_UNIT || form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE)
-        tfn__tally_of(c, 1, 4);
-    else if (form > TFN_QK_NORM_NONE) tfn__tally_norm(c, at, norm);
-}
-
-/* tfn__attention_branch. A decoder has a cache besides, of a cross-attention one on each of its
- * tapes; a transparent encoder is mixed anew for each layer that sees it. */
-static void tfn__tally_attention(tfn__tally *c, tfn__spot at, const tfn_join *join)
-{
-    const bool cross = at.sub == TFN_SUBLAYER_CROSS_ATTENTION;
-    const tfn__spot encoder = tfn__spot_of_stack(TFN__IN_ENCODER);
-    tfn__tally_project(c, at, TFN__PART_Q, TFN__PART_Q_NORM);
-    tfn__tally_project(c, at, TFN__PART_K, TFN__PART_K_NORM);
-    tfn__tally_linear(c, at, TFN__PART_V, false);
-    if (tfn__qk_form(c->d, at) == TFN_QK_NORM_QKV_HEAD) tfn__tally_norm(c, at, TFN__PART_V_NORM);
-    if (cross && tfn__has(c->d, encoder, TFN_TOPOLOGY_TRANSPARENT)) {
-        tfn__tally_of(c, 1, c->d->layers + 2);
-        tfn__tally_norm(c, encoder, TFN__PART_FINAL_NORM);
-    }
-    c->operations++;
-    c->others += 1 + cross;
-    if (join->head_scale != TFN_HEAD_SCALE_NONE) tfn__tally_of(c, 1, 1);
-    if (tfn__has_inner_norm(join)) tfn__tally_norm(c, at, TFN__PART_NORM_O);
-    tfn__tally_linear(c, at, TFN__PART_O, false);
-}
-
-/* tfn__hidden: scales are times a number, and behind them and behind a shift the function of W_1
- * stands for itself. */
-static void tfn__tally_hidden(tfn__tally *c, tfn__spot at, const tfn_join *join, int part)
-{
-    const bool first = part == TFN__PART_W1;
-    tfn__tally_linear(c, at, part, first);
-    if (tfn__scales_hidden(join)) tfn__tally_of(c, 1, 2 + first);
-    if (tfn__shifts(join) && first) tfn__tally_of(c, 1, 2);
-}
-
-/* tfn__ffn_branch. A gated unit has two linear maps and their product. */
-static void tfn__tally_ffn(tfn__tally *c, tfn__spot at, const tfn_join *join)
-{
-    tfn__tally_hidden(c, at, join, TFN__PART_W1);
-    if (TFN__GATES && tfn__gate_of(c->d->activation) != c->d->activation) {
-        tfn__tally_hidden(c, at, join, TFN__PART_W3);
-        c->operations++;
-    }
-    c->operations += c->training && c->d->activation_dropout > 0;
-    if (tfn__has_inner_norm(join)) tfn__tally_norm(c, at, TFN__PART_NORM_2);
-    if (tfn__shifts(join)) tfn__tally_of(c, 1, 1);
-    tfn__tally_linear(c, at, TFN__PART_W2, false);
-}
-
-/* tfn__branch_input and the branch: what stands before F and is folded with the norm there, F
- * itself, and the norm and dropout behind it. */
-static void tfn__tally_branch(tfn__tally *c, tfn__spot at, const tfn_join *join)
-{
-    if (join->norm_in) tfn__tally_norm(c, at, TFN__PART_NORM_IN);
-    if (!tfn__folds_input(c->d, at)) {
-        tfn__tally_scale(c, &join->in);
-        if (join->in.kind == TFN_SCALE_CONSTANT) c->operations++;
-        if (tfn__shifts(join)) tfn__tally_of(c, 1, 1);
-    }
-    if (tfn__in_ffn(at)) tfn__tally_ffn(c, at, join);
-    else tfn__tally_attention(c, at, join);
-    if (join->norm_branch) tfn__tally_norm(c, at, TFN__PART_NORM_BRANCH);
-    c->operations += c->training && c->d->dropout > 0;
-}
-
-/* tfn__join_sum and tfn__finish_sum: a sum, or with tfn__interpolate two, a norm and a
- * magnitude. */
-static void tfn__tally_sum(tfn__tally *c, tfn__spot at, const tfn_join *join)
-{
-    c->operations++;
-    if (tfn__gates(join)) tfn__tally_of(c, 1, 1);
-    if (tfn__interpolates(join)) c->operations += 3;
-    if (!tfn__folds_out(c->d, at)) tfn__tally_scale(c, &join->out);
-    if (tfn__has(c->d, at, TFN_TOPOLOGY_SIDE_STREAM)) c->operations++;
-    if (c->training && join->skip.kind >= TFN_SCALE_PROFILED) c->others += 2;
-    if (!tfn__folds_profile(c->d, at)) tfn__tally_scale(c, &join->skip);
-    tfn__tally_scale(c, &join->extra);
-    if (join->extra.kind != TFN_SCALE_NONE) c->operations++;
-    if (join->norm_sum) tfn__tally_norm(c, at, TFN__PART_NORM);
-}
-
-/* tfn__apply_layer. Each sub-layer has five points that can be watched. */
-static void tfn__tally_layer(tfn__tally *c, tfn__spot layer)
-{
-    const tfn__subs subs = tfn__subs_of(c->d, layer);
-    for (int i = 0; i < subs.count; i++) {
-        const tfn__spot at = tfn__sublayer_at(layer, subs.kind[i]);
-        const tfn_join join = tfn__join_at(c->d, at);
-        if (tfn__is_watched(c->d)) c->others += 5;
-        tfn__tally_branch(c, at, &join);
-        tfn__tally_sum(c, at, &join);
-    }
-}
-
-/* tfn__embed_tokens. Rows of the table may have length 1; a convolution is a matrix with all that a
- * linear map may have, and a function. */
-static void tfn__tally_tokens(tfn__tally *c, tfn__spot at)
-{
-    const tfn_model_desc *d = c->d;
-    const int32_t clusters = tfn__clusters(d);
-    if (d->bands && at.stack == TFN__IN_ENCODER) {
-        c->others++;
-        c->operations += 2;                                     /* frames, times a number */
-        tfn__tally_linear(c, at, TFN__PART_FRAMES, false);
-        if (tfn__convolves(d)) tfn__tally_of(c, 5, 5);          /* the second convolution */
-    } else if (clusters) tfn__tally_of(c, 2 * clusters, 3 * clusters);
-    else tfn__tally_of(c, 1, 2);
-    if (TFN__ALL && d->embedding_size) tfn__tally_linear(c, at, TFN__PART_PROJECT_IN, false);
-}
-
-/* tfn__build_stack. Positions are a table or learned, and add to x_0 or to the scores. Where layers
- * are mixed, that behind layer l reads l + 2 of them. */
-static void tfn__tally_stack(tfn__tally *c, int stack)
-{
-    const tfn_model_desc *d = c->d;
-    const tfn__spot at = tfn__spot_of_stack(stack);
-    const int32_t depth = tfn__depth(d, tfn__in_decoder(at));
-    const bool mixes = tfn__aggregate_of(d, at) != TFN_AGGREGATE_NONE;
-    tfn__tally_tokens(c, at);
-    tfn__tally_of(c, 1, 1);                                     /* positions */
-    c->operations += c->training && d->dropout > 0;
-    if (d->segments) tfn__tally_of(c, 1, 2);
-    if (tfn__is_watched(d)) c->others += 2;
-    if (tfn__has(d, at, TFN_TOPOLOGY_EMBEDDING_SCALE)) tfn__tally_of(c, 1, 1);
-    if (tfn__has(d, at, TFN_TOPOLOGY_EDGE_SHIFTS)) tfn__tally_of(c, 2, 2);
-    if (tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM)) c->operations += 2;
-    if (tfn__has_plain(d, at, TFN_TOPOLOGY_EMBEDDING_NORM))
-        tfn__tally_norm(c, at, TFN__PART_EMBEDDING_NORM);
-    if (tfn__has_plain(d, at, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_SIDE_STREAM))
-        tfn__tally_norm(c, at, TFN__PART_FINAL_NORM);
-    for (int32_t l = 0; l < depth; l++) {
-        const tfn__spot layer = tfn__spot_of_layer(stack, l);
-        tfn__tally_layer(c, layer);
-        if (!mixes) continue;
-        tfn__tally_of(c, 1, l + 3);                             /* a softmax, and each layer */
-        tfn__tally_norm(c, layer, TFN__PART_NORM_OUT);
-    }
-    if (mixes) tfn__tally_of(c, 1, 2);                          /* the embedding alone */
-}
-
-/* tfn__build_logits, also of a decoder, which takes the last row of each sentence. */
-static void tfn__tally_logits(tfn__tally *c)
-{
-    const tfn_model_desc *d = c->d;
-    const tfn__spot at = tfn__spot_of_model();
-    const int32_t clusters = tfn__clusters(d);
-    c->operations += 2;                         /* rows, times a number */
-    if (!tfn__is_head(d, TFN_HEAD_TOKENS)) {
-        tfn__tally_linear(c, at, TFN__PART_POOLER, true);
-        tfn__tally_linear(c, at, TFN__PART_CLASSIFIER, false);
-        return;
-    }
-    if (clusters) tfn__tally_of(c, 2 * clusters, 2 * clusters + 1);
-    else tfn__tally_linear(c, at, TFN__PART_OUTPUT, false);
-    if (!TFN__ALL) return;
-    c->operations += d->scale_output;
-    c->weights += d->output_bias;
-    if (d->embedding_size)
-        tfn__tally_linear(c, tfn__last_stack(d), TFN__PART_PROJECT_OUT, false);
-    if (d->head_transform) {
-        tfn__tally_linear(c, at, TFN__PART_TRANSFORM, true);
-        tfn__tally_norm(c, tfn__last_stack(d), TFN__PART_TRANSFORM_NORM);
-    }
-    if (tfn__has(d, tfn__last_stack(d), TFN_TOPOLOGY_LOGIT_SCALE)) tfn__tally_of(c, 1, 2);
-    if (tfn__caps_logits(d)) c->operations += 3;
-}
-
-/* tfn__build_model: the stacks that there are, the end, the loss with its mask, that of clusters in
- * five parts; besides the node 0, two tables of positions and the count of updates. */
-static tfn__tally tfn__tally_model(const tfn_model_desc *d, bool training)
-{
-    tfn__tally c;
-    TFNORM_MEMSET(&c, 0, sizeof c);
-    c.d = d;
-    c.training = training;
-    c.others = 3;
-    tfn__tally_of(&c, 1, 2);
-    if (d->loss) c.operations += TFN__OWN_LOSS;
-    if (tfn__clusters(d)) c.operations += 4;
-    if (tfn__is_pair(d)) tfn__tally_stack(&c, TFN__IN_ENCODER);
-    tfn__tally_stack(&c, tfn__last_stack(d).stack);
-    tfn__tally_logits(&c);
-    return c;
 }
 TFN__RARE_END
 #endif
@@ -21972,6 +21774,14 @@ static void tfn__check_patterns(tfn_model *m)
 }
 #endif
 
+/* Records a decoder that reads one token after another. */
+static void tfn__build_decode(tfn__builder *b)
+{
+    b->decode = true;
+    tfn__build_table(b);
+    tfn__build_logits(b, tfn__build_stack(b, TFN__IN_DECODER));
+}
+
 /* A model that decoders alone run needs a tape only to know its weights, recorded as a decoder
  * records its own, which no longer exists when the data are laid out: memory.kept says what stays.
  * Builds with TFN__SENTENCES false have no operations for another one. */
@@ -21981,9 +21791,7 @@ static void tfn__record_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
     int64_t tables;
     tfn__tape_begin(t, a, 1, 0, m->desc.context, false);
     tfn__build_on(b, t);
-    b->decode = true;
-    tfn__build_table(b);
-    tfn__build_logits(b, tfn__build_stack(b, TFN__IN_DECODER));
+    tfn__build_decode(b);
     m->error = t->error;
     a->peak = (size_t)t->count * sizeof(tfn_node);
     tables = t->tables;
@@ -22112,46 +21920,52 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
     return m->memory.total + TFN__ALIGN - 1;
 }
 
-/* Bytes of a tape that are kept: nodes and timeline, as tfn__order_end has them, aligned. */
-static int64_t tfn__tape_kept(const tfn__tally *c)
+/* What one tape of a model takes, and the weights that it makes. */
+typedef struct tfn__need_of_tape { size_t kept, plan, weights; } tfn__need_of_tape;
+
+/* Records the model on a tape that only counts. */
+static tfn__need_of_tape tfn__count_tape(const tfn_model_desc *d, bool training)
 {
-    int64_t each = sizeof(tfn_node) + sizeof(int32_t);
-    if (c->training) each += 3 * (int64_t)sizeof(int32_t);
-    return each * (c->weights + c->others + c->operations) + TFN__ALIGN;
-}
-/* And of the items of its plan with their order, which are not kept. */
-static int64_t tfn__items_bytes(const tfn__tally *c)
-{
-    int64_t buffers = TFN__SAVE + 1;
-    if (c->training) buffers = TFN__BUFFERS;
-    return buffers * (int64_t)(sizeof(tfn__item) + sizeof(int32_t)) * c->operations;
+    tfn__need_of_tape n;
+    tfn__builder b;
+    tfn_tape t;
+    tfn_node node;
+    tfn_var logits;
+    TFNORM_MEMSET(&b, 0, sizeof b);
+    tfn__tape_count(&t, &node, training);
+    b.t = &t;
+    b.d = d;
+    b.grows = true;
+    if (tfn__only_decodes(d)) tfn__build_decode(&b);
+    else tfn__build_model(&b, &logits);
+    n.kept = tfn__order_end(&t) + TFN__ALIGN;
+    n.plan = tfn__plan_bytes(&t) + TFN__ALIGN;
+    n.weights = (size_t)b.count * sizeof(tfn__weight) + TFN__ALIGN;
+    return n;
 }
 
-/* From what the builder would record, the largest of three:
+/* The largest of three needs, in the order in which tfn__lay_metadata has them:
  *
  *     infer: nodes, timeline, items | weights, in the end of the block       the first plan
  *     infer: nodes, timeline | table of weights | weights                    the table turned round
  *     infer: nodes, timeline | table of weights | train: nodes, timeline, items
  *
- * Decoders, which are sized in it, too, record a tape for each stack, without the weights: together
- * they have no more nodes than the first one. */
+ * Decoders are sized in this scratch, too. They record a tape for each stack but no weights, which
+ * takes less. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
-    tfn__tally c;
-    int64_t weights;
-    int64_t kept;
-    int64_t most;
+    tfn__need_of_tape n;
+    size_t most;
+    size_t kept;
     if (!tfn_model_resolve(&d, desc, NULL)) return 0;
-    c = tfn__tally_model(&d, false);
-    weights = c.weights * (int64_t)sizeof(tfn__weight) + TFN__ALIGN;
-    kept = tfn__tape_kept(&c);
-    most = kept + weights + tfn__larger_of(tfn__items_bytes(&c), weights);
-    if (tfn__trains(&d)) {
-        c = tfn__tally_model(&d, true);
-        most = tfn__larger_of(most, kept + weights + tfn__tape_kept(&c) + tfn__items_bytes(&c));
-    }
-    return tfn__sum(tfn__count(most), TFN__ALIGN);
+    n = tfn__count_tape(&d, false);
+    kept = n.kept + n.weights;
+    most = kept + n.weights;
+    if (n.plan + n.weights > most) most = n.plan + n.weights;
+    if (tfn__trains(&d)) n = tfn__count_tape(&d, true);
+    if (tfn__trains(&d) && kept + n.plan > most) most = kept + n.plan;
+    return most + TFN__ALIGN;
 }
 
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)

@@ -76,6 +76,8 @@ typedef struct tfn_tape {
     uint32_t   numbers_read;             /* and float inputs that a backward must bind */
     bool       training, planned, half;
     tfn_cache_type cache_type;           /* private: of the caches that are recorded */
+    bool       counts;                   /* private: keeps no nodes, see tfn__tape_count */
+    int32_t    placed;                   /* private: nodes with a place in the workspace */
     int64_t    params, grads, tables, buffers, state;    /* floats of each region */
     int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
     const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */

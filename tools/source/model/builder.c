@@ -300,6 +300,15 @@ SHARED const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
     return NULL;
 }
 
+/* Returns a weight that the builder has made, or NULL. A tape that only counts has none, so that it
+ * may count a shared weight twice. */
+SHARED const tfn__weight *tfn__known_weight(const tfn__builder *b, tfn__spot at, int part,
+                                            int kind)
+{
+    if (b->t->counts) return NULL;
+    return tfn__find_weight(b->weights, b->count, at, part, kind);
+}
+
 /* Returns the group of a new weight, found by its name. There are four exceptions: u and v of
  * sigmaReparam are in the group of their matrix; the counter of updates is in none; A and B of LoRA
  * fall back to the group with their rank; with LoRA, weights in no group are frozen. */
@@ -345,8 +354,9 @@ SHARED tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
     int64_t *floats = kind >= TFN__STATE ? &b->buffers : &b->floats;
     tfn__weight *w;
     if (!b->grows || !tfn__has_room(b->t, "model", sizeof *w)) return NULL;
-    b->t->size -= sizeof *w;
     b->count++;
+    if (b->t->counts) return &b->counted;
+    b->t->size -= sizeof *w;
     w = --b->weights;
     w->at = *floats;
     w->rows = shape->rows;
@@ -371,7 +381,7 @@ static tfn_var tfn__weight_shaped(tfn__builder *b, tfn__spot at, int part, int k
                                   const tfn__packed *shape, float initial)
 {
     const bool shared = !tfn__in_sublayer(at) || part == TFN__PART_QK_SCALE;
-    const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, kind);
+    const tfn__weight *w = tfn__known_weight(b, at, part, kind);
     if (!w) w = tfn__new_weight(b, at, part, kind, shape, initial);
     if (!w) return tfn__none;
     if (kind >= TFN__STATE) return tfn__buffer_at(b->t, shape->rows, shape->cols, w->at);
@@ -423,20 +433,26 @@ SHARED tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, t
     return x;
 }
 
+/* Returns the place of a weight in the table, or -1 if it was not made. */
+static int32_t tfn__weight_index(const tfn__builder *b, tfn__spot at, int part, int kind)
+{
+    const tfn__weight *w = tfn__known_weight(b, at, part, kind);
+    if (b->t->counts) return 0;
+    if (!w) return -1;
+    return (int32_t)(w - b->weights);
+}
+
 /* Probes the branch, then the skip before its scale. See tfn__profile_probe. */
 SHARED void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind skip, tfn_var x,
                                tfn_var p)
 {
     int kind = TFN__GAIN;
-    const tfn__weight *w;
     int32_t id;
     if (!TFN__ALL || !b->t->training) return;
     if (skip == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
     else if (skip != TFN_SCALE_PROFILED) return;
-    w = tfn__find_weight(b->weights, b->count, at, TFN__PART_SKIP, kind);
-    if (!w) return;                             /* the tape of evaluation, recorded first, makes it
-                                                 */
-    id = TFN__PROFILE + 2 * (int32_t)(w - b->weights);
+    id = TFN__PROFILE + 2 * tfn__weight_index(b, at, TFN__PART_SKIP, kind);
+    if (id < TFN__PROFILE) return;              /* the tape of evaluation makes it first */
     tfn_probe(b->t, p, id);
     tfn_probe(b->t, x, id + 1);
 }
@@ -444,8 +460,8 @@ SHARED void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind ski
 /* Probes the output of a linear map for LSUV. */
 SHARED void tfn__probe_output(tfn__builder *b, tfn__spot at, int part, tfn_var y)
 {
-    const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, TFN__MATRIX);
-    if (w) tfn_probe(b->t, y, TFN__OUTPUTS + (int32_t)(w - b->weights));
+    const int32_t index = tfn__weight_index(b, at, part, TFN__MATRIX);
+    if (index >= 0) tfn_probe(b->t, y, TFN__OUTPUTS + index);
 }
 
 /* -- omissions of a folded model: see tfn_model_fold ----------------------------------------- */

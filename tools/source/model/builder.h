@@ -161,11 +161,12 @@ typedef struct tfn__builder {
     const tfn_model_desc *d;
     tfn__weight *weights;              /* the table grows downwards: the newest weight is first */
     int32_t      count;
+    tfn__weight  counted;              /* stands for every weight on a tape that only counts */
     bool         grows;                /* false: the table is complete, only look up */
     int64_t      floats, buffers;      /* ends of the parameters and of the state so far */
     int64_t      trained;              /* end of the parameters that are not frozen */
     bool         decode;               /* one token at a time, with caches of the past */
-    int32_t      encoder_first, encoder_last;    /* the nodes of the encoder's layers */
+    int32_t      encoder_first;        /* the first node of the encoder */
     tfn_var      embedding;            /* shared by all stacks that have none of their own */
     tfn_var      table;                /* sinusoids or rotations */
     tfn_var      window_table;         /* rotations of layers with a window */
@@ -176,6 +177,8 @@ typedef struct tfn__builder {
 } tfn__builder;
 SHARED const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t count,
                                            tfn__spot at, int part, int kind);
+SHARED const tfn__weight *tfn__known_weight(const tfn__builder *b, tfn__spot at, int part,
+                                            int kind);
 SHARED tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     const tfn__packed *shape, float initial);
 SHARED tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind, int32_t rows,

@@ -106,7 +106,7 @@ static float tfn__eps_at(const tfn_model_desc *d, tfn__spot at, const tfn_norm_r
 static tfn_var tfn__running_of(tfn__builder *b, tfn__spot at, int part, int32_t cols, bool power)
 {
     const int first = power ? TFN__SQUARE : TFN__MEAN;
-    const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, first);
+    const tfn__weight *w = tfn__known_weight(b, at, part, first);
     if (!w) {
         const tfn__packed shape = { TFN_WEIGHTS_FLOAT, false, 1, cols };
         const int64_t begin = b->buffers;
@@ -199,12 +199,12 @@ static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
     return start;
 }
 
-/* Normalizes each group of `cols` columns of x. For heads, LayerNorm replaces a norm that is not a
- * norm of rows. The order of recording is gain, bias, other parameters, the norm, ScaleNorm's
+/* Normalizes each group of `cols` columns of x; `whole`: these are all. For heads, LayerNorm
+ * replaces a norm that is not a norm of rows. The order of recording is gain, bias, other parameters, the norm, ScaleNorm's
  * scalar. */
-static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t cols)
+static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t cols,
+                                  bool whole)
 {
-    const bool whole = cols == tfn__need(b->t, "norm", x)->cols;
     const bool folds = whole && tfn__folds_norm(b->d, at, part);
     const tfn_norm_rule *norm = tfn__norm_rule_of(b->d, at);
     tfn_var gain = tfn__none;
@@ -227,7 +227,7 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int 
 /* Normalizes whole rows. */
 SHARED tfn_var tfn__apply_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part)
 {
-    return tfn__apply_norm_of(b, at, x, part, tfn__need(b->t, "norm", x)->cols);
+    return tfn__apply_norm_of(b, at, x, part, tfn__need(b->t, "norm", x)->cols, true);
 }
 
 /* Returns x/|x| for each group of `cols` columns, with |x| at least 1e-12, as PyTorch's normalize
@@ -488,10 +488,11 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int 
 {
     const int32_t size = tfn__head_size(b->d);
     const bool query = part == TFN__PART_Q_NORM;
+    const int32_t heads = query ? b->d->heads : b->d->kv_heads;
     switch (form) {
     case TFN_QK_NORM_HEAD:
     case TFN_QK_NORM_QKV_HEAD:
-        return tfn__apply_norm_of(b, at, x, part, size);
+        return tfn__apply_norm_of(b, at, x, part, size, heads == 1);
     case TFN_QK_NORM_FULL:
         return tfn__apply_norm(b, at, x, part);
     case TFN_QK_NORM_UNIT:
@@ -541,7 +542,7 @@ SHARED tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
     tfn_var x = tfn__apply_linear(b, at, u, TFN__PART_V, tfn__stream(d), size * d->kv_heads,
                                   TFN_ACTIVATION_IDENTITY);
     if (tfn__qk_form(d, at) != TFN_QK_NORM_QKV_HEAD) return x;
-    return tfn__apply_norm_of(b, at, x, TFN__PART_V_NORM, size);
+    return tfn__apply_norm_of(b, at, x, TFN__PART_V_NORM, size, d->kv_heads == 1);
 }
 
 /* Returns what a layer of the decoder reads of the encoder: its output, or a learned mean of its
@@ -551,19 +552,16 @@ SHARED tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
     const tfn__spot encoder = tfn__spot_of_stack(TFN__IN_ENCODER);
     const tfn__spot layer = tfn__layer_of(at);
     const int32_t count = b->d->layers + 1;
-    int32_t k = 0;
     tfn_var weights;
     tfn_var mean = tfn__none;
+    tfn_var y;
     if (!tfn__has(b->d, encoder, TFN_TOPOLOGY_TRANSPARENT)) return b->memory;
     weights = tfn__gain_at(b, layer, TFN__PART_MEMORY_MIX, count, 0);
     if (!b->d->folded) weights = tfn_softmax(b->t, weights);
-    for (int32_t i = b->encoder_first; i < b->encoder_last; i++) {
-        tfn_var y;
-        if (k == count) break;
-        if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
-        y.id = i;
+    y.id = b->encoder_first - 1;
+    for (int32_t k = 0; k < count; k++) {
+        y = tfn__next_layer(b->t, y);
         mean = tfn_mix(b->t, mean, y, weights, k);
-        k++;
     }
     if (!tfn__has(b->d, encoder, TFN_TOPOLOGY_FINAL_NORM)) return mean;
     return tfn__apply_norm(b, encoder, mean, TFN__PART_FINAL_NORM);
@@ -615,7 +613,7 @@ static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
     const int32_t window = tfn__window_of(b->d, at);
     tfn_node *n;
     if (!y.id) return;
-    n = b->t->nodes + y.id;
+    n = tfn__node_at(b->t, y.id);
     n->number[1] = b->d->attention_cap;
     if (window && n->op == TFN__OP_CACHED) n->arg[TFN__CACHED_WINDOW] = window;
     if (window && n->op == TFN__OP_ATTEND) n->arg[TFN__ATTEND_WINDOW] = window;

@@ -191,6 +191,14 @@ static void tfn__check_patterns(tfn_model *m)
 }
 #endif
 
+/* Records a decoder that reads one token after another. */
+static void tfn__build_decode(tfn__builder *b)
+{
+    b->decode = true;
+    tfn__build_table(b);
+    tfn__build_logits(b, tfn__build_stack(b, TFN__IN_DECODER));
+}
+
 /* A model that decoders alone run needs a tape only to know its weights, recorded as a decoder
  * records its own, which no longer exists when the data are laid out: memory.kept says what stays.
  * Builds with TFN__SENTENCES false have no operations for another one. */
@@ -200,9 +208,7 @@ static void tfn__record_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
     int64_t tables;
     tfn__tape_begin(t, a, 1, 0, m->desc.context, false);
     tfn__build_on(b, t);
-    b->decode = true;
-    tfn__build_table(b);
-    tfn__build_logits(b, tfn__build_stack(b, TFN__IN_DECODER));
+    tfn__build_decode(b);
     m->error = t->error;
     a->peak = (size_t)t->count * sizeof(tfn_node);
     tables = t->tables;
@@ -331,46 +337,52 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
     return m->memory.total + TFN__ALIGN - 1;
 }
 
-/* Bytes of a tape that are kept: nodes and timeline, as tfn__order_end has them, aligned. */
-static int64_t tfn__tape_kept(const tfn__tally *c)
+/* What one tape of a model takes, and the weights that it makes. */
+typedef struct tfn__need_of_tape { size_t kept, plan, weights; } tfn__need_of_tape;
+
+/* Records the model on a tape that only counts. */
+static tfn__need_of_tape tfn__count_tape(const tfn_model_desc *d, bool training)
 {
-    int64_t each = sizeof(tfn_node) + sizeof(int32_t);
-    if (c->training) each += 3 * (int64_t)sizeof(int32_t);
-    return each * (c->weights + c->others + c->operations) + TFN__ALIGN;
-}
-/* And of the items of its plan with their order, which are not kept. */
-static int64_t tfn__items_bytes(const tfn__tally *c)
-{
-    int64_t buffers = TFN__SAVE + 1;
-    if (c->training) buffers = TFN__BUFFERS;
-    return buffers * (int64_t)(sizeof(tfn__item) + sizeof(int32_t)) * c->operations;
+    tfn__need_of_tape n;
+    tfn__builder b;
+    tfn_tape t;
+    tfn_node node;
+    tfn_var logits;
+    TFNORM_MEMSET(&b, 0, sizeof b);
+    tfn__tape_count(&t, &node, training);
+    b.t = &t;
+    b.d = d;
+    b.grows = true;
+    if (tfn__only_decodes(d)) tfn__build_decode(&b);
+    else tfn__build_model(&b, &logits);
+    n.kept = tfn__order_end(&t) + TFN__ALIGN;
+    n.plan = tfn__plan_bytes(&t) + TFN__ALIGN;
+    n.weights = (size_t)b.count * sizeof(tfn__weight) + TFN__ALIGN;
+    return n;
 }
 
-/* From what the builder would record, the largest of three:
+/* The largest of three needs, in the order in which tfn__lay_metadata has them:
  *
  *     infer: nodes, timeline, items | weights, in the end of the block       the first plan
  *     infer: nodes, timeline | table of weights | weights                    the table turned round
  *     infer: nodes, timeline | table of weights | train: nodes, timeline, items
  *
- * Decoders, which are sized in it, too, record a tape for each stack, without the weights: together
- * they have no more nodes than the first one. */
+ * Decoders are sized in this scratch, too. They record a tape for each stack but no weights, which
+ * takes less. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
-    tfn__tally c;
-    int64_t weights;
-    int64_t kept;
-    int64_t most;
+    tfn__need_of_tape n;
+    size_t most;
+    size_t kept;
     if (!tfn_model_resolve(&d, desc, NULL)) return 0;
-    c = tfn__tally_model(&d, false);
-    weights = c.weights * (int64_t)sizeof(tfn__weight) + TFN__ALIGN;
-    kept = tfn__tape_kept(&c);
-    most = kept + weights + tfn__larger_of(tfn__items_bytes(&c), weights);
-    if (tfn__trains(&d)) {
-        c = tfn__tally_model(&d, true);
-        most = tfn__larger_of(most, kept + weights + tfn__tape_kept(&c) + tfn__items_bytes(&c));
-    }
-    return tfn__sum(tfn__count(most), TFN__ALIGN);
+    n = tfn__count_tape(&d, false);
+    kept = n.kept + n.weights;
+    most = kept + n.weights;
+    if (n.plan + n.weights > most) most = n.plan + n.weights;
+    if (tfn__trains(&d)) n = tfn__count_tape(&d, true);
+    if (tfn__trains(&d) && kept + n.plan > most) most = kept + n.plan;
+    return most + TFN__ALIGN;
 }
 
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)

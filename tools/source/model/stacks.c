@@ -178,7 +178,7 @@ static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
     const tfn_aggregate how = tfn__aggregate_of(b->d, at);
     if (how == TFN_AGGREGATE_NORMED && at.layer >= 0)
         y = tfn__apply_norm(b, at, y, TFN__PART_NORM_OUT);
-    if (y.id) b->t->nodes[y.id].flags |= TFN__LAYER;
+    if (y.id) tfn__node_at(b->t, y.id)->flags |= TFN__LAYER;
     return y;
 }
 
@@ -206,15 +206,11 @@ static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, in
 static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_t count,
                                int32_t skipped)
 {
-    int32_t seen = 0;
     tfn_var sum = tfn__none;
-    for (int32_t i = first; i < b->t->count; i++) {
-        const int32_t k = seen - skipped;
-        tfn_var y;
-        if (seen == count) break;
-        if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
-        seen++;
-        y.id = i;
+    tfn_var y;
+    y.id = first - 1;
+    for (int32_t k = -skipped; k < count - skipped; k++) {
+        y = tfn__next_layer(b->t, y);
         if (k < 0) continue;
         if (w.id) sum = tfn_mix(b->t, sum, y, w, k);
         else if (k == 0) sum = y;
@@ -305,10 +301,7 @@ SHARED tfn_var tfn__build_stack(tfn__builder *b, int stack)
     tfn_recompute(b->t, 0);
     flow.x = tfn__aggregate(b, before, at, flow.x, first);
     b->t->layer = -1;
-    if (stack == TFN__IN_ENCODER) {
-        b->encoder_first = first;
-        b->encoder_last = b->t->count;
-    }
+    if (stack == TFN__IN_ENCODER) b->encoder_first = first;
     x = tfn__finish_stack(b, at, &flow);
     if (TFN__ALL) b->outputs[tfn__in_decoder(at)] = x;
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
@@ -437,14 +430,23 @@ SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Records the user's loss. It must give one number for each row of the logits, and must not have
+enum { TFN__OWN_LOSS = 256 };       /* nodes that tfn_model_scratch leaves room for */
+
+/* Records the user's loss, or on a tape that counts leaves room for it. It must give one number for each row of the logits, and must not have
  * parameters, because all parameters are already placed. */
 static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
 {
     tfn_tape *t = b->t;
     const int64_t params = t->params;
-    const tfn_var loss = b->d->loss(b->d->loss_user, t, logits);
-    const tfn_node *n = tfn__need(t, "loss", loss);
+    tfn_var loss;
+    const tfn_node *n;
+    if (t->counts) {
+        t->count += TFN__OWN_LOSS;
+        t->placed += TFN__OWN_LOSS;
+        return logits;
+    }
+    loss = b->d->loss(b->d->loss_user, t, logits);
+    n = tfn__need(t, "loss", loss);
     if (t->error.status != TFN_OK) return tfn__none;
     if (t->params != params)
         return tfn__tape_error(t, TFN_BAD_OPTION, "loss", "a loss may not have parameters", 0, 0);
@@ -492,248 +494,5 @@ SHARED tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
     tfn_keep(b->t, x);
 #endif
     return x;
-}
-
-/* -- how much that is: what sizing a model must have memory for -------------------------------- */
-
-enum { TFN__OWN_LOSS = 256 };       /* operations of desc.loss */
-
-/* So many more of both. */
-static void tfn__tally_of(tfn__tally *c, int64_t weights, int64_t operations)
-{
-    c->weights += weights;
-    c->operations += operations;
-}
-
-/* tfn__apply_linear, with a function behind it or without. sigmaReparam has gamma, u and v, sigma
- * and the matrix that is read; LoRA two matrices, two products and a sum. */
-static void tfn__tally_linear(tfn__tally *c, tfn__spot at, int part, bool function)
-{
-    const tfn_model_desc *d = c->d;
-    const bool lora = tfn__lora_group(d, at, part) >= 0;
-    const bool watched = tfn__needs_unit_variance(d);
-    tfn__tally_of(c, 1 + tfn__biased(d, at, part), 1);
-    if (tfn__reparameterizes(d, at)) tfn__tally_of(c, 3, 2);
-    if (lora) tfn__tally_of(c, 2, 3);
-    if (watched && c->training) c->others++;
-    c->operations += function && (tfn__is_half(d) || watched || lora);
-}
-
-/* tfn__apply_norm_of. Others learn two vectors more, or keep two, which a fold does not take; for
- * norms that heads do not have, this is at least what their LayerNorm has. AdaNorm's factor and
- * PowerNorm's RMSNorm are operations of their own. */
-static void tfn__tally_norm(tfn__tally *c, tfn__spot at, int part)
-{
-    const tfn_norm_rule *norm = tfn__norm_rule_of(c->d, at);
-    tfn__tally_of(c, 0, 1);
-    if (norm->kind == TFN_NORM_ADA || norm->kind == TFN_NORM_POWER) c->operations++;
-    if (tfn__is_other_norm(norm)) tfn__tally_of(c, 2, 0);
-    if (tfn__folds_norm(c->d, at, part)) return;
-    if (norm->flags & TFN_FLAG_GAIN) c->weights++;
-    if (norm->flags & TFN_FLAG_BIAS) c->weights++;
-    if (tfn__norm_has(norm, TFN_FLAG_SCALAR)) tfn__tally_of(c, 1, 1);
-}
-
-/* tfn__apply_scale. A constant is a number of the sum; what is learned may be times a unit. */
-static void tfn__tally_scale(tfn__tally *c, const tfn_scale_rule *s)
-{
-    const float unit = tfn__unit_of(s);
-    if (!TFN__SCALES || s->kind <= TFN_SCALE_CONSTANT) return;
-    if (tfn__is_scheduled(s)) tfn__tally_of(c, 0, 1);
-    else tfn__tally_of(c, 1, 1 + (unit < 1 || unit > 1));
-}
-
-/* tfn__project of queries or keys. Those of length 1 are normed, and their scale is the exponential
- * of what is stored at most, times a number. */
-static void tfn__tally_project(tfn__tally *c, tfn__spot at, int part, int norm)
-{
-    const tfn_qk_norm form = tfn__qk_form(c->d, at);
-    tfn__tally_linear(c, at, part, false);
-    if (tfn__is_position(c->d, TFN_POSITION_ROTARY)) c->operations++;
-    if (part == TFN__PART_Q) c->operations++;                   /* times a number */
-    if (form == TFN_QK_NORM_UNIT || form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE)
-        tfn__tally_of(c, 1, 4);
-    else if (form > TFN_QK_NORM_NONE) tfn__tally_norm(c, at, norm);
-}
-
-/* tfn__attention_branch. A decoder has a cache besides, of a cross-attention one on each of its
- * tapes; a transparent encoder is mixed anew for each layer that sees it. */
-static void tfn__tally_attention(tfn__tally *c, tfn__spot at, const tfn_join *join)
-{
-    const bool cross = at.sub == TFN_SUBLAYER_CROSS_ATTENTION;
-    const tfn__spot encoder = tfn__spot_of_stack(TFN__IN_ENCODER);
-    tfn__tally_project(c, at, TFN__PART_Q, TFN__PART_Q_NORM);
-    tfn__tally_project(c, at, TFN__PART_K, TFN__PART_K_NORM);
-    tfn__tally_linear(c, at, TFN__PART_V, false);
-    if (tfn__qk_form(c->d, at) == TFN_QK_NORM_QKV_HEAD) tfn__tally_norm(c, at, TFN__PART_V_NORM);
-    if (cross && tfn__has(c->d, encoder, TFN_TOPOLOGY_TRANSPARENT)) {
-        tfn__tally_of(c, 1, c->d->layers + 2);
-        tfn__tally_norm(c, encoder, TFN__PART_FINAL_NORM);
-    }
-    c->operations++;
-    c->others += 1 + cross;
-    if (join->head_scale != TFN_HEAD_SCALE_NONE) tfn__tally_of(c, 1, 1);
-    if (tfn__has_inner_norm(join)) tfn__tally_norm(c, at, TFN__PART_NORM_O);
-    tfn__tally_linear(c, at, TFN__PART_O, false);
-}
-
-/* tfn__hidden: scales are times a number, and behind them and behind a shift the function of W_1
- * stands for itself. */
-static void tfn__tally_hidden(tfn__tally *c, tfn__spot at, const tfn_join *join, int part)
-{
-    const bool first = part == TFN__PART_W1;
-    tfn__tally_linear(c, at, part, first);
-    if (tfn__scales_hidden(join)) tfn__tally_of(c, 1, 2 + first);
-    if (tfn__shifts(join) && first) tfn__tally_of(c, 1, 2);
-}
-
-/* tfn__ffn_branch. A gated unit has two linear maps and their product. */
-static void tfn__tally_ffn(tfn__tally *c, tfn__spot at, const tfn_join *join)
-{
-    tfn__tally_hidden(c, at, join, TFN__PART_W1);
-    if (TFN__GATES && tfn__gate_of(c->d->activation) != c->d->activation) {
-        tfn__tally_hidden(c, at, join, TFN__PART_W3);
-        c->operations++;
-    }
-    c->operations += c->training && c->d->activation_dropout > 0;
-    if (tfn__has_inner_norm(join)) tfn__tally_norm(c, at, TFN__PART_NORM_2);
-    if (tfn__shifts(join)) tfn__tally_of(c, 1, 1);
-    tfn__tally_linear(c, at, TFN__PART_W2, false);
-}
-
-/* tfn__branch_input and the branch: what stands before F and is folded with the norm there, F
- * itself, and the norm and dropout behind it. */
-static void tfn__tally_branch(tfn__tally *c, tfn__spot at, const tfn_join *join)
-{
-    if (join->norm_in) tfn__tally_norm(c, at, TFN__PART_NORM_IN);
-    if (!tfn__folds_input(c->d, at)) {
-        tfn__tally_scale(c, &join->in);
-        if (join->in.kind == TFN_SCALE_CONSTANT) c->operations++;
-        if (tfn__shifts(join)) tfn__tally_of(c, 1, 1);
-    }
-    if (tfn__in_ffn(at)) tfn__tally_ffn(c, at, join);
-    else tfn__tally_attention(c, at, join);
-    if (join->norm_branch) tfn__tally_norm(c, at, TFN__PART_NORM_BRANCH);
-    c->operations += c->training && c->d->dropout > 0;
-}
-
-/* tfn__join_sum and tfn__finish_sum: a sum, or with tfn__interpolate two, a norm and a
- * magnitude. */
-static void tfn__tally_sum(tfn__tally *c, tfn__spot at, const tfn_join *join)
-{
-    c->operations++;
-    if (tfn__gates(join)) tfn__tally_of(c, 1, 1);
-    if (tfn__interpolates(join)) c->operations += 3;
-    if (!tfn__folds_out(c->d, at)) tfn__tally_scale(c, &join->out);
-    if (tfn__has(c->d, at, TFN_TOPOLOGY_SIDE_STREAM)) c->operations++;
-    if (c->training && join->skip.kind >= TFN_SCALE_PROFILED) c->others += 2;
-    if (!tfn__folds_profile(c->d, at)) tfn__tally_scale(c, &join->skip);
-    tfn__tally_scale(c, &join->extra);
-    if (join->extra.kind != TFN_SCALE_NONE) c->operations++;
-    if (join->norm_sum) tfn__tally_norm(c, at, TFN__PART_NORM);
-}
-
-/* tfn__apply_layer. Each sub-layer has five points that can be watched. */
-static void tfn__tally_layer(tfn__tally *c, tfn__spot layer)
-{
-    const tfn__subs subs = tfn__subs_of(c->d, layer);
-    for (int i = 0; i < subs.count; i++) {
-        const tfn__spot at = tfn__sublayer_at(layer, subs.kind[i]);
-        const tfn_join join = tfn__join_at(c->d, at);
-        if (tfn__is_watched(c->d)) c->others += 5;
-        tfn__tally_branch(c, at, &join);
-        tfn__tally_sum(c, at, &join);
-    }
-}
-
-/* tfn__embed_tokens. Rows of the table may have length 1; a convolution is a matrix with all that a
- * linear map may have, and a function. */
-static void tfn__tally_tokens(tfn__tally *c, tfn__spot at)
-{
-    const tfn_model_desc *d = c->d;
-    const int32_t clusters = tfn__clusters(d);
-    if (d->bands && at.stack == TFN__IN_ENCODER) {
-        c->others++;
-        c->operations += 2;                                     /* frames, times a number */
-        tfn__tally_linear(c, at, TFN__PART_FRAMES, false);
-        if (tfn__convolves(d)) tfn__tally_of(c, 5, 5);          /* the second convolution */
-    } else if (clusters) tfn__tally_of(c, 2 * clusters, 3 * clusters);
-    else tfn__tally_of(c, 1, 2);
-    if (TFN__ALL && d->embedding_size) tfn__tally_linear(c, at, TFN__PART_PROJECT_IN, false);
-}
-
-/* tfn__build_stack. Positions are a table or learned, and add to x_0 or to the scores. Where layers
- * are mixed, that behind layer l reads l + 2 of them. */
-static void tfn__tally_stack(tfn__tally *c, int stack)
-{
-    const tfn_model_desc *d = c->d;
-    const tfn__spot at = tfn__spot_of_stack(stack);
-    const int32_t depth = tfn__depth(d, tfn__in_decoder(at));
-    const bool mixes = tfn__aggregate_of(d, at) != TFN_AGGREGATE_NONE;
-    tfn__tally_tokens(c, at);
-    tfn__tally_of(c, 1, 1);                                     /* positions */
-    c->operations += c->training && d->dropout > 0;
-    if (d->segments) tfn__tally_of(c, 1, 2);
-    if (tfn__is_watched(d)) c->others += 2;
-    if (tfn__has(d, at, TFN_TOPOLOGY_EMBEDDING_SCALE)) tfn__tally_of(c, 1, 1);
-    if (tfn__has(d, at, TFN_TOPOLOGY_EDGE_SHIFTS)) tfn__tally_of(c, 2, 2);
-    if (tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM)) c->operations += 2;
-    if (tfn__has_plain(d, at, TFN_TOPOLOGY_EMBEDDING_NORM))
-        tfn__tally_norm(c, at, TFN__PART_EMBEDDING_NORM);
-    if (tfn__has_plain(d, at, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_SIDE_STREAM))
-        tfn__tally_norm(c, at, TFN__PART_FINAL_NORM);
-    for (int32_t l = 0; l < depth; l++) {
-        const tfn__spot layer = tfn__spot_of_layer(stack, l);
-        tfn__tally_layer(c, layer);
-        if (!mixes) continue;
-        tfn__tally_of(c, 1, l + 3);                             /* a softmax, and each layer */
-        tfn__tally_norm(c, layer, TFN__PART_NORM_OUT);
-    }
-    if (mixes) tfn__tally_of(c, 1, 2);                          /* the embedding alone */
-}
-
-/* tfn__build_logits, also of a decoder, which takes the last row of each sentence. */
-static void tfn__tally_logits(tfn__tally *c)
-{
-    const tfn_model_desc *d = c->d;
-    const tfn__spot at = tfn__spot_of_model();
-    const int32_t clusters = tfn__clusters(d);
-    c->operations += 2;                         /* rows, times a number */
-    if (!tfn__is_head(d, TFN_HEAD_TOKENS)) {
-        tfn__tally_linear(c, at, TFN__PART_POOLER, true);
-        tfn__tally_linear(c, at, TFN__PART_CLASSIFIER, false);
-        return;
-    }
-    if (clusters) tfn__tally_of(c, 2 * clusters, 2 * clusters + 1);
-    else tfn__tally_linear(c, at, TFN__PART_OUTPUT, false);
-    if (!TFN__ALL) return;
-    c->operations += d->scale_output;
-    c->weights += d->output_bias;
-    if (d->embedding_size)
-        tfn__tally_linear(c, tfn__last_stack(d), TFN__PART_PROJECT_OUT, false);
-    if (d->head_transform) {
-        tfn__tally_linear(c, at, TFN__PART_TRANSFORM, true);
-        tfn__tally_norm(c, tfn__last_stack(d), TFN__PART_TRANSFORM_NORM);
-    }
-    if (tfn__has(d, tfn__last_stack(d), TFN_TOPOLOGY_LOGIT_SCALE)) tfn__tally_of(c, 1, 2);
-    if (tfn__caps_logits(d)) c->operations += 3;
-}
-
-/* tfn__build_model: the stacks that there are, the end, the loss with its mask, that of clusters in
- * five parts; besides the node 0, two tables of positions and the count of updates. */
-SHARED tfn__tally tfn__tally_model(const tfn_model_desc *d, bool training)
-{
-    tfn__tally c;
-    TFNORM_MEMSET(&c, 0, sizeof c);
-    c.d = d;
-    c.training = training;
-    c.others = 3;
-    tfn__tally_of(&c, 1, 2);
-    if (d->loss) c.operations += TFN__OWN_LOSS;
-    if (tfn__clusters(d)) c.operations += 4;
-    if (tfn__is_pair(d)) tfn__tally_stack(&c, TFN__IN_ENCODER);
-    tfn__tally_stack(&c, tfn__last_stack(d).stack);
-    tfn__tally_logits(&c);
-    return c;
 }
 TFN__RARE_END

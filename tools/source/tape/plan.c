@@ -22,16 +22,6 @@ static int tfn__buffers(const tfn_tape *t)
     return TFN__SAVE + 1;
 }
 
-/* Leaves have no entry on the timeline. */
-static TFN__INLINE bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
-
-/* Its value is not in the workspace: it lies in another region, or there is none. */
-SHARED bool tfn__outside(const tfn_node *n)
-{
-    return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_ENCODED
-        || n->op == TFN__OP_PROBE;
-}
-
 /* Rows of a value in a run of these sizes. */
 SHARED int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, int64_t target)
 {
@@ -531,16 +521,21 @@ SHARED size_t tfn__order_end(const tfn_tape *t)
     return ((size_t)t->count * (sizeof(tfn_node) + entries * sizeof(int32_t)) + 15) / 16 * 16;
 }
 
+/* Bytes of all of them. */
+SHARED size_t tfn__plan_bytes(const tfn_tape *t)
+{
+    const size_t items = (size_t)t->placed * (size_t)tfn__buffers(t);
+    return tfn__order_end(t) + items * (sizeof(tfn__item) + sizeof(int32_t));
+}
+
 /* Find room for the timeline and the items, and list these without life or place. */
 static bool tfn__plan_memory(tfn_tape *t, tfn__layout *p)
 {
     size_t start = tfn__order_end(t);
     tfn__item *item;
     p->t = t;
-    p->count = 0;
-    for (int32_t i = 1; i < t->count; i++)
-        if (!tfn__outside(t->nodes + i)) p->count += tfn__buffers(t);
-    t->peak = start + (size_t)p->count * (sizeof(tfn__item) + sizeof(int32_t));
+    p->count = t->placed * tfn__buffers(t);
+    t->peak = tfn__plan_bytes(t);
     if (!tfn__has_room(t, "tape", t->peak - (size_t)t->count * sizeof *t->nodes)) return false;
     t->order = (int32_t *)(void *)(t->nodes + t->count);
     p->items = (tfn__item *)(void *)((unsigned char *)t->nodes + start);

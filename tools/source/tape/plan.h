@@ -15,7 +15,6 @@ static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__
 /* Buffers of a node: value and saved, in training also those of the second life and the gradient.
  * Life l of the value is buffer TFN__VALUE + 2*l; so is that of what is saved. */
 enum { TFN__VALUE, TFN__SAVE, TFN__VALUE2, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
-SHARED bool tfn__outside(const tfn_node *n);
 
 /* Which life of a node an entry sees: once the backward has begun, the second, if there is one. */
 static TFN__INLINE int tfn__life_of(const tfn_node *n, bool again)
@@ -35,4 +34,5 @@ typedef struct tfn__item {
     int32_t owner;              /* node * TFN__BUFFERS + buffer, in rising order */
 } tfn__item;
 SHARED size_t tfn__order_end(const tfn_tape *t);
+SHARED size_t tfn__plan_bytes(const tfn_tape *t);
 #endif /* TFN__PLAN_H */

@@ -72,11 +72,44 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     t->layer = -1;
 }
 
+/* Makes a tape that only counts what recording would take. It needs no memory but one node, which
+ * stands for every node in turn. Shapes are unknown on it, so it takes no error. */
+SHARED void tfn__tape_count(tfn_tape *t, tfn_node *node, bool training)
+{
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    TFNORM_MEMSET(node, 0, sizeof *node);
+    t->nodes = node;
+    t->size = SIZE_MAX;
+    t->count = 1;
+    t->training = training;
+    t->counts = true;
+}
+
+/* Returns a node of a tape, or the only one of a tape that counts. */
+SHARED tfn_node *tfn__node_at(const tfn_tape *t, int32_t id)
+{
+    if (t->counts) return t->nodes;
+    return t->nodes + id;
+}
+
+/* Returns the next node after this one that is marked as the output of a layer; none: there is no
+ * more. On a tape that counts any node will do. */
+SHARED tfn_var tfn__next_layer(const tfn_tape *t, tfn_var after)
+{
+    tfn_var x;
+    x.id = t->count - 1;
+    if (t->counts) return x;
+    for (x.id = after.id + 1; x.id < t->count; x.id++)
+        if (t->nodes[x.id].flags & TFN__LAYER) return x;
+    return tfn__none;
+}
+
 /* The tape's first error, with the place where recording was. */
 SHARED tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *op,
                                     const char *text, int64_t found, int64_t wanted)
 {
     bool first = t->error.status == TFN_OK;
+    if (t->counts) return tfn__none;
     tfn__keep_error(&t->error, status, op, text, found, wanted);
     if (first) {
         t->error.node = t->count;
@@ -95,6 +128,13 @@ SHARED bool tfn__recording(tfn_tape *t)
 
 /* x names a recorded node. */
 SHARED bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
+
+/* Its value is not in the workspace: it lies in another region, or there is none. */
+SHARED bool tfn__outside(const tfn_node *n)
+{
+    return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_ENCODED
+        || n->op == TFN__OP_PROBE;
+}
 
 /* What any operation may ask for: inputs that exist or are absent, known rows, room on the tape. */
 static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t count, int32_t cols,
@@ -149,7 +189,7 @@ static const char *tfn__left_out(int op)
 static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
 {
     const bool reader = (op == TFN__OP_LINEAR && input == 1) || op == TFN__OP_EMBED;
-    if (!TFN__PACKS || t->nodes[x.id].op != TFN__OP_PARAM) return true;
+    if (!TFN__PACKS || t->counts || t->nodes[x.id].op != TFN__OP_PARAM) return true;
     if (!t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] || reader) return true;
     tfn__tape_error(t, TFN_BAD_OPTION, tfn__ops[op].name,
                     "weights of fewer bits are read by linear maps and embeddings alone", 0, 0);
@@ -172,12 +212,14 @@ SHARED tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
     for (int i = 0; i < 3; i++)
         if (!tfn__reads_packed(t, op, i, in[i])) return NULL;
 
-    n = t->nodes + t->count++;
+    n = tfn__node_at(t, t->count++);
     TFNORM_MEMSET(n, 0, sizeof *n);
     n->op = (uint8_t)op;
+    t->placed += !tfn__outside(n);
     n->rows = (uint8_t)rows;
     n->count = count;
     n->cols = cols;
+    if (t->counts) n->cols = 1;
     n->reads = tfn__ops[op].reads;
     n->layer = (int16_t)t->layer;
     n->segment = t->segment;
@@ -200,7 +242,8 @@ static tfn_node *tfn__record_leaf(tfn_tape *t, int op, int rows, int32_t count, 
 SHARED tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
 {
     tfn_var v = tfn__none;
-    if (n) v.id = (int32_t)(n - t->nodes);
+    if (n && t->counts) v.id = t->count - 1;
+    else if (n) v.id = (int32_t)(n - t->nodes);
     return v;
 }
 
@@ -219,7 +262,7 @@ SHARED const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
     if (t->error.status == TFN_OK && !tfn__known(t, x))
         tfn__bad_shape(t, op, "an input is missing (value %d of %d)", x.id, t->count);
     if (t->error.status != TFN_OK) return &tfn__no_node.node;
-    return t->nodes + x.id;
+    return tfn__node_at(t, x.id);
 }
 
 /* x is a parameter or table of rows x cols. */
@@ -297,7 +340,7 @@ SHARED tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int6
 {
     const int64_t grads = t->grads;
     tfn_var x;
-    if (shared)
+    if (shared && !t->counts)
         for (x.id = 1; x.id < t->count; x.id++)
             if (t->nodes[x.id].op == TFN__OP_PARAM && t->nodes[x.id].value[0] == at) return x;
     t->params = at;
@@ -305,12 +348,12 @@ SHARED tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int6
     x = tfn_param(t, p->rows, p->cols);
     if (grad < 0) {
         t->grads = grads;
-        if (x.id) t->nodes[x.id].grad = -1;
+        if (x.id) tfn__node_at(t, x.id)->grad = -1;
     }
     if (!TFN__PACKS || !x.id || !p->type) return x;
     t->params = at + tfn__padded((int64_t)(tfn__packed_bytes(p) / sizeof(float)));
-    t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] = (int32_t)p->type;
-    t->nodes[x.id].arg[TFN__PARAM_TABLE] = p->table;
+    tfn__node_at(t, x.id)->arg[TFN__PARAM_WEIGHTS] = (int32_t)p->type;
+    tfn__node_at(t, x.id)->arg[TFN__PARAM_TABLE] = p->table;
     return x;
 }
 

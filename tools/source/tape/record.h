@@ -15,9 +15,13 @@ SHARED tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *
 #define tfn__bad_shape(t, op, text, found, wanted)                                                 \
     tfn__tape_error(t, TFN_BAD_SHAPE, op, text, found, wanted)
 SHARED bool tfn__recording(tfn_tape *t);
+SHARED void tfn__tape_count(tfn_tape *t, tfn_node *node, bool training);
+SHARED tfn_node *tfn__node_at(const tfn_tape *t, int32_t id);
+SHARED tfn_var tfn__next_layer(const tfn_tape *t, tfn_var after);
 SHARED bool tfn__known(const tfn_tape *t, tfn_var x);
 extern SHARED const char tfn__plain_only[];
 extern SHARED const char tfn__no_dropout[];
+SHARED bool tfn__outside(const tfn_node *n);
 SHARED tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32_t cols,
                              tfn_var a, tfn_var b, tfn_var c);
 SHARED tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n);

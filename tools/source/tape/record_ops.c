@@ -231,10 +231,9 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     const int rows = tfn__rows_behind(xn->rows);
     if (t->error.status != TFN_OK) return tfn__none;
     if (rows == TFN_ROWS_FIXED)
-        return tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
-    if (wn->count != window)
-        return tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count,
-                              window);
+        tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
+    else if (wn->count != window)
+        tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count, window);
     if (!tfn__wants(t, "convolution", w, wn->count, wn->cols)) return tfn__none;
     if (!tfn__may_have(t, "convolution", b, 1, wn->cols)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
@@ -416,12 +415,11 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *wn = tfn__need(t, "mix", w);
     const tfn_node *xn = tfn__need(t, "mix", x);
-    if (k < 0 || k >= wn->cols)
-        return tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
+    if (k < 0 || k >= wn->cols) tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
     if (!tfn__wants(t, "mix", w, wn->count, wn->cols)) return tfn__none;
     if (wn->count > xn->cols)
-        return tfn__bad_shape(t, "mix", "%d groups of weights, there are %d channels", wn->count,
-                              xn->cols);
+        tfn__bad_shape(t, "mix", "%d groups of weights, there are %d channels", wn->count,
+                       xn->cols);
     if (z.id && !tfn__same_shape(t, "mix", xn, tfn__need(t, "mix", z))) return tfn__none;
     return tfn__var_with(t, tfn__map(t, TFN__OP_MIX, x, w, z), k, 0);
 }
@@ -483,8 +481,7 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     int32_t positions = tfn__capacity_of(t, xn->rows);
     if (!tfn__has_time(t, name, xn)) return tfn__none;
     if (w->count < positions)
-        return tfn__bad_shape(t, name, "the table has %d positions, %d are wanted", w->count,
-                              positions);
+        tfn__bad_shape(t, name, "the table has %d positions, %d are wanted", w->count, positions);
     if (!tfn__wants(t, name, table, w->count, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
@@ -503,10 +500,10 @@ TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t hea
     tfn_var y = tfn__none;
     int32_t cols = tfn__need(t, "rotary", x)->cols;
     if (head_size < 2 || head_size % 2 || cols % head_size)
-        return tfn__bad_shape(t, "rotary", "the head size %d is odd or does not divide %d",
-                              head_size, cols);
+        tfn__bad_shape(t, "rotary", "the head size %d is odd or does not divide %d", head_size,
+                       cols);
     y = tfn__positional(t, TFN__OP_ROTARY, x, table, head_size);
-    if (y.id) t->nodes[y.id].arg[TFN__ROTARY_HEAD_SIZE] = head_size;
+    if (y.id) tfn__node_at(t, y.id)->arg[TFN__ROTARY_HEAD_SIZE] = head_size;
     return y;
 }
 
@@ -723,14 +720,14 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
     n = tfn__record(t, TFN__OP_PROBE, TFN_ROWS_FIXED, 0, 0, x, tfn__none, tfn__none);
     if (!n) return;
     n->arg[TFN__PROBE_ID] = id;
-    t->nodes[x.id].flags |= TFN__PROBED;
+    tfn__node_at(t, x.id)->flags |= TFN__PROBED;
 }
 /* The flag is read by the plan: value and gradient then live to the end. */
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return;
     tfn__need(t, "keep", x);
-    if (t->error.status == TFN_OK) t->nodes[x.id].flags |= TFN__KEEP;
+    if (t->error.status == TFN_OK) tfn__node_at(t, x.id)->flags |= TFN__KEEP;
 }
 /* Nodes that are recorded from here on belong to the segment. */
 TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)

@@ -196,6 +196,9 @@ enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN
 #define TFN__OP_ENUM(id, name, forward, chunks, backward, backward_chunks, reads) TFN__OP_##id,
 enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
 
+/* Leaves have no entry on the timeline. */
+static TFN__INLINE bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
+
 /* What a node's arg holds, by operation. A SLOT is an index of a run's inputs or ints; LENGTHS is
  * one, too, or -1: every key counts. */
 enum { TFN__INPUT_SLOT };
