@@ -16537,8 +16537,12 @@ TFN__RARE_END
 #endif
 /* >> options */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* A stack alone, or both. Of a model whose only architecture is that of a decoder nothing asks for
- * an encoder, and its memory, its cross-attention and its batches are gone. */
+/* The options of a model: the tables of their enumerations, names for error messages, the ranges of
+ * numbers, and defaults. Resolve builds on them, and so do the options of generators and
+ * tokenizers. */
+
+/* Questions about the architecture. In a build that keeps only decoders they are constants, so the
+ * code for encoders, for the memory and for cross-attention is dropped. */
 static TFN__FOLD bool tfn__is_encoder_alone(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_ENCODER);
@@ -16547,46 +16551,45 @@ static TFN__FOLD bool tfn__is_decoder_alone(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_DECODER);
 }
-/* The encoder's memory, its padding and the second tape of a decoder hang on this question. */
+/* True for an encoder-decoder. The encoder's memory and a decoder's second tape depend on it. */
 static TFN__FOLD bool tfn__is_pair(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_ENCODER_DECODER);
 }
-/* Without encoders all models say tokens: an option that asks for another head is refused. */
+/* Without encoders, every model has a head of tokens, and options for other heads are errors. */
 static TFN__FOLD bool tfn__is_head(const tfn_model_desc *d, tfn_head head)
 {
     if (!TFN__ENCODERS) return head == TFN_HEAD_TOKENS;
     return d->head == head;
 }
 
-/* Positions that a build keeps decide on more than their own operation: without rotary ones,
- * sinusoids and ALiBi no model has a table, and what computes sines and powers in double is gone:
- * on a board without double precision these are 4 KB of a library's arithmetic, and ours. */
+/* True if the positions are of this kind and the build keeps it. A build without rotary, sinusoidal
+ * and ALiBi positions has no table of positions, and drops sines and powers in double. On a board
+ * without hardware for double this saves 4 KB. */
 static TFN__FOLD bool tfn__is_position(const tfn_model_desc *d, tfn_position_kind kind)
 {
     return tfn__is_kept(TFNORM_POSITIONS, (int)d->position, (int)kind);
 }
 
-/* What trains it, if the build keeps that: defaults are filled in before the others are refused. */
+/* True if the model trains with this optimizer and the build keeps it. */
 static TFN__FOLD bool tfn__trains_by(const tfn_model_desc *d, tfn_optimizer which)
 {
     return (TFNORM_OPTIMIZERS & TFN_SET(which)) != 0 && d->optimizer == which;
 }
 
-/* The name that is most like a given one, of those that it was compared with so far; NULL: none is
- * more like it than not. */
+/* The name closest to a given one so far, or NULL if none is close. */
 typedef struct tfn__nearest {
     const char *given;
     const char *name;
     int32_t     distance;
 } tfn__nearest;
 
-/* Where a numeric option stands in its struct, and what it may be when defaults are filled in. The
- * kinds: a whole number or a real one, from least to most; a rate, which is below most; a real one
- * that may also be 0, for "none". One row serves for the check, for its message, and for the tests,
- * which try what is just inside and just outside. */
+/* The place of a numeric option in its struct and its range after defaults are filled in. A number
+ * is whole or real, from least to most; a rate must be below most; REAL_OR_0 also allows 0, for
+ * "none". The same row serves the check, its message, and tests, which try values just inside and
+ * just outside. */
 enum { TFN__WHOLE, TFN__REAL, TFN__RATE, TFN__REAL_OR_0 };
-typedef struct tfn__limit {               /* small: a microcontroller has the table, too */
+typedef struct tfn__limit {               /* small, because microcontrollers have the table, too */
     const char *name;
     uint8_t     kind, size;
     uint16_t    at;
@@ -16596,21 +16599,18 @@ typedef struct tfn__limit {               /* small: a microcontroller has the ta
     { #field, kind, (uint8_t)sizeof(((type *)0)->field), (uint16_t)offsetof(type, field), \
       (float)(least), (float)(most) }
 
-/* Every numeric option of a model: a test fails when one is missing. Sizes are bounded so that
- * their products are found to be too large before they overflow. */
-#define TFN__TINY  1e-18                  /* TINY, HUGE: squares and inverses are normal numbers */
+/* Limits of the options. Sizes are bounded so that products of them are found too large before they
+ * overflow. A test fails if a numeric option has no row. */
+#define TFN__TINY  1e-18                  /* to 1e18: squares and inverses are normal numbers */
 #define TFN__HUGE  1e18
-#define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints keep steps as doubles, exactly */
-#define TFN__ANY   2147483648.0           /* of 32 bits: no limit */
+#define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints store steps exactly as doubles */
+#define TFN__ANY   2147483648.0           /* 2^31: no limit for 32 bits */
 #define TFN__MAX_SIDE  1048576                /* 2^20: any side of a tensor except the vocabulary */
 #define TFN__VOCAB 16777216               /* 2^24 words */
 
 TFN__RARE
-/* The options of a model: the rows of their enumerations, the ranges of their numbers, defaults,
- * and what has no legal value. */
 
-/* An option, or its default where it is not set. A real number counts as set where it is
- * positive. */
+/* Returns an option, or its default if it is 0. A real number must be positive to count as set. */
 static int32_t tfn__value_or(int32_t value, int32_t otherwise)
 {
     if (value) return value;
@@ -16627,14 +16627,14 @@ static TFN__FOLD bool tfn__follows(const tfn_schedule *s, tfn_schedule_kind whic
     return (TFNORM_SCHEDULES & TFN_SET(which)) != 0 && s->kind == which;
 }
 
-/* Layers of a stack; a lone stack answers for both. */
+/* The number of layers of a stack. A model with one stack returns its depth for both. */
 static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
 {
     if (decoder && tfn__is_pair(d)) return d->decoder_layers;
     return d->layers;
 }
 
-/* What the rules of a row are told about a sub-layer; layer from 1. */
+/* Describes a sub-layer for the rules of a row. Layers count from 1. */
 static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
                                int32_t layer)
 {
@@ -16650,10 +16650,10 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
     return p;
 }
 
-/* -- choices: the rows of options that are enumerations --------------------------------------- */
+/* -- choices: tables of the enumerations ----------------------------------------------------- */
 
-/* Linkers drop an array that nobody reads, but not a string: hence name[20], and in small builds
- * nothing else. */
+/* Linkers drop an array that is never read, but not a string: hence name[20], and no other texts in
+ * small builds. */
 #ifndef TFN__TERSE
 #define TFN__CHOICE(value, name, formula, paper) { value, name, formula, paper },
 #else
@@ -16661,7 +16661,7 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 #endif
 #define TFN__OPTIMIZER_CHOICE(first, second, matrices, value, name, formula, paper)                \
     TFN__CHOICE(value, name, formula, paper)
-/* One table for each list; the enumerators of the api section are made from the same lists. */
+/* One table for each list. The lists also define the enumerators, in the api section. */
 static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__arch_rows[] = { TFN__ARCH_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__cache_type_rows[] = { TFN__CACHE_TYPE_LIST(TFN__CHOICE) };
@@ -16679,7 +16679,7 @@ static const tfn_choice tfn__attention_bias_rows[] = { TFN__ATTENTION_BIAS_LIST(
 static const tfn_choice tfn__weights_rows[] = { TFN__WEIGHTS_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__smoothing_rows[] = { TFN__SMOOTHING_LIST(TFN__CHOICE) };
 
-/* Under the names of their options. A new enumeration has a line here. */
+/* The tables by the names of their options. Add a line for a new enumeration. */
 #define TFN__CHOICES_OF(option, rows) { option, rows, sizeof rows / sizeof *rows },
 static const struct { char option[16]; const tfn_choice *rows; int32_t count; } tfn__choices[] = {
     TFN__CHOICES_OF("activation", tfn__activation_rows)
@@ -16704,7 +16704,7 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
 #undef TFN__OPTIMIZER_CHOICE
 #undef TFN__CHOICES_OF
 
-/* Options are few: a name is looked up from the first row on. */
+/* A linear search, because there are few options. */
 TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i)
 {
     if (!option || i < 0) return NULL;
@@ -16715,7 +16715,7 @@ TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i)
     return NULL;
 }
 
-/* Names are told apart as they are written: "AdamW" is none. */
+/* Names are case-sensitive: "AdamW" is not found. */
 TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *name)
 {
     if (!name) return NULL;
@@ -16725,7 +16725,7 @@ TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *nam
     }
 }
 
-/* By value, not by place: where 0 is "default", the first row has the value 1. */
+/* Searches by value, because the first row has the value 1 where 0 is "default". */
 TFNORM_API const char *tfn_choice_name(const char *option, int32_t value)
 {
     for (int32_t i = 0;; i++) {
@@ -16737,7 +16737,7 @@ TFNORM_API const char *tfn_choice_name(const char *option, int32_t value)
 
 /* -- names for messages ---------------------------------------------------------------------- */
 
-/* Name i that an option can have; NULL: past the last. */
+/* Returns name i that an option can have, or NULL past the last. */
 static const char *tfn__name_of(const char *option, int32_t i)
 {
     const tfn_recipe *recipe = tfn_recipe_at(i);
@@ -16756,19 +16756,19 @@ static const char *tfn__name_of(const char *option, int32_t i)
     return NULL;
 }
 
-/* Insertions, deletions and replacements of a character that make b of a (Levenshtein 1966), twice.
- * row[j] is the distance of the first characters of a to the first j of b. Where one is the other's
- * beginning, what follows counts half: "pre-ln" is nearer to "pre" than to "pre-rms". A '*' in a,
- * of a pattern, stands for any characters and costs nothing. */
+/* Returns twice the edit distance from a to b (Levenshtein 1966). row[j] is the distance from the
+ * characters of a so far to the first j of b. If one name is the beginning of the other, the
+ * distance counts once, so that "pre-ln" is closer to "pre" than to "pre-rms". A '*' in a pattern a
+ * matches any characters at no cost. */
 static int32_t tfn__name_distance(const char *a, const char *b)
 {
-    enum { MOST = 63 };                 /* no name of the library's is longer */
+    enum { MOST = 63 };                 /* longest name in the library */
     int32_t row[MOST + 1];
     const int32_t length = (int32_t)tfn__min((ptrdiff_t)tfn__length(b), MOST);
     int32_t same = 0;
     for (int32_t j = 0; j <= length; j++) row[j] = j;
     for (int32_t i = 0; a[i]; i++) {
-        int32_t corner = row[0];        /* of one character less of both */
+        int32_t corner = row[0];        /* the distance with one character less on both sides */
         const int32_t cost = a[i] != '*';
         row[0] += cost;
         for (int32_t j = 1; j <= length; j++) {
@@ -16795,7 +16795,7 @@ static tfn__nearest tfn__nearest_to(const char *given)
     return n;
 }
 
-/* Compare with `like`, which stands for `name`: itself, or a part of it. */
+/* Compares with `like`, which is `name` or a part of it, and keeps the closest name. */
 static void tfn__compare_name(tfn__nearest *n, const char *like, const char *name)
 {
     const int32_t distance = tfn__name_distance(n->given, like);
@@ -16804,8 +16804,8 @@ static void tfn__compare_name(tfn__nearest *n, const char *like, const char *nam
     n->name = name;
 }
 
-/* Which name was meant: "; did you mean pre?", if some name of the option is more like the given
- * one than not. Else the names of an enumeration, which are few; recipes and norms are too many. */
+/* Writes "; did you mean pre?" if a name of the option is close to the given one. Otherwise writes
+ * all names of an enumeration, but not of recipes and norms, which are too many. */
 static void tfn__put_nearest(tfn__text *t, const char *option, const char *given)
 {
     const char *name;
@@ -16823,14 +16823,14 @@ static void tfn__put_nearest(tfn__text *t, const char *option, const char *given
     }
 }
 
-#ifdef TFN__TERSE                  /* a microcontroller has no room for guesses */
+#ifdef TFN__TERSE                  /* a microcontroller has no room for suggestions */
 static void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
 {
     (void)option;
     tfn__fail_name(e, TFN_NOT_FOUND, "model", text, given);
 }
 #else
-/* "no recipe is called pre-ln; did you mean pre?": the error's name takes all that follows %s. */
+/* "no recipe is called pre-ln; did you mean pre?": e->name holds everything from %s on. */
 static void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
 {
     tfn__text t;
@@ -16845,8 +16845,8 @@ static void tfn__no_name(tfn_error *e, const char *text, const char *option, con
 
 /* -- ranges ---------------------------------------------------------------------------------- */
 
-/* A signed whole number of 1, 2, 4 or 8 bytes: an enum may have any of them. Copied by size, not
- * cast: the field is not of the type that one would read it as. */
+/* Returns a signed whole number of 1, 2, 4 or 8 bytes, such as an enum. It is copied by size,
+ * because a cast pointer would have the wrong type. */
 static int64_t tfn__whole_at(const char *p, size_t size)
 {
     int8_t one = 0;
@@ -16857,11 +16857,10 @@ static int64_t tfn__whole_at(const char *p, size_t size)
     if (size == sizeof two) TFNORM_MEMCPY(&two, p, sizeof two);
     if (size == sizeof four) TFNORM_MEMCPY(&four, p, sizeof four);
     if (size == sizeof eight) TFNORM_MEMCPY(&eight, p, sizeof eight);
-    return one + two + four + eight;                /* all but one are 0 */
+    return one + two + four + eight;                /* all others are 0 */
 }
 
-/* v in least .. most, or an error with the end that it is beyond. The first of all errors stays:
- * once there is one, nothing is checked any more. */
+/* Checks that v is in least .. most. The error names the limit. Only the first error is kept. */
 static void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_t v, int64_t least,
                           int64_t most)
 {
@@ -16877,7 +16876,7 @@ static void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_
     }
 }
 
-/* A number that is none is neither below nor above: it fails both comparisons, and so the check. */
+/* NaN fails both comparisons, and so the check. */
 static bool tfn__real_in_range(const tfn__limit *r, float v)
 {
     if (r->kind == TFN__REAL_OR_0 && v == 0) return true;
@@ -16885,14 +16884,14 @@ static bool tfn__real_in_range(const tfn__limit *r, float v)
     return v >= r->least && v <= r->most;
 }
 
-#ifdef TFN__TERSE                  /* without the numbers: writing them takes a kilobyte of code */
+#ifdef TFN__TERSE                  /* without numbers: writing them takes a kilobyte of code */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
     if (e->status == TFN_OK && !tfn__real_in_range(r, v))
         tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is not within its range", r->name);
 }
 #else
-/* " is 1.5", or why it is no number. */
+/* Writes " is 1.5", or why it is not a number. */
 static void tfn__put_found(tfn__text *t, float v)
 {
     const bool finite = v - v == 0;
@@ -16908,8 +16907,8 @@ static void tfn__put_found(tfn__text *t, float v)
     }
 }
 
-/* "; it must be 0 or at least 1e-18": the end of the range that v is beyond; the lower if v is no
- * number. */
+/* Writes "; it must be 0 or at least 1e-18", with the limit that v violates; for NaN, the lower
+ * one. */
 static void tfn__put_wanted(tfn__text *t, const tfn__limit *r, float v)
 {
     const bool above = v >= r->most;
@@ -16922,8 +16921,8 @@ static void tfn__put_wanted(tfn__text *t, const tfn__limit *r, float v)
     else tfn__put_float(t, r->least);
 }
 
-/* "norm_eps is -1, 0 or at least 1e-18 is wanted". Formats of errors have whole numbers only, so
- * the error's name takes the whole sentence. */
+/* "norm_eps is -1; it must be 0 or at least 1e-18". Formats of errors have only whole numbers, so
+ * e->name holds the whole sentence. */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
     tfn__text t;
@@ -16937,7 +16936,7 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
 }
 #endif
 
-/* A limit of whole numbers, at most 2^53: see tfn__float_of. */
+/* Converts a limit of up to 2^53 to a whole number. See tfn__float_of. */
 static int64_t tfn__whole_limit(float limit)
 {
     const float unit = 16777216;
@@ -16945,9 +16944,8 @@ static int64_t tfn__whole_limit(float limit)
     return (int64_t)high * 16777216 + (int32_t)(limit - (float)high * unit);
 }
 
-/* Check each option of a struct that has a row in `limits`: the options of models here, those of
- * generators and tokenizers in their sections. The limits of whole numbers are floats, too, which
- * are exact for all that stand there: powers of 2, small numbers, and such less 1. */
+/* Checks all options of a struct that have a row in `limits`. Limits of whole numbers are floats,
+ * too, and exact: powers of 2, small numbers, and these minus 1. */
 static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
                               const tfn__limit *limits, size_t count)
 {
@@ -16997,7 +16995,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(threads,              WHOLE,     1, 1024)                                                \
     X(weights,              WHOLE,     0, TFN__PACKS * (TFN_WEIGHTS_COUNT - 1))                \
     X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
-/* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
+/* Options that tfn__is_plain_model rejects if TFN__ALL is false have no row in such a build. */
 #define TFN__MORE_RANGES(X)                                                                    \
     X(embedding_size,       WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(cache_type,           WHOLE,     0, TFN__PACKS * (TFN_CACHE_TYPE_COUNT - 1))             \
@@ -17033,7 +17031,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     /* the update */                                                                           \
     X(optimizer,            WHOLE,     0, TFN_OPTIMIZER_COUNT - 1)                             \
     X(moment_type,          WHOLE,     0, TFN__PACKS * (TFN_MOMENT_TYPE_COUNT - 1))            \
-    /* the rate; norm_warmup, that of PowerNorm, may be the schedule's */                      \
+    /* the rate, and the warm-up of PowerNorm */                                                \
     X(schedule.kind,        WHOLE,     0, TFN_SCHEDULE_COUNT - 1)                              \
     X(schedule.lr,          REAL,      0, 1e6)                                                 \
     X(schedule.lr_init,     REAL,      0, 1e6)                                                 \
@@ -17060,7 +17058,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(micro_batches,        WHOLE,     1, TFN__MAX_SIDE)                                       \
     /* of half precision: below 2^-5 training has diverged */                                  \
     X(loss_scale,           REAL,      0.03125, TFN__HUGE)
-/* A build without training does not look at what only training reads. */
+/* A build without training does not check options that only training reads. */
 #ifdef TFNORM_NO_TRAINING
 #undef TFN__TRAINING_RANGES
 #define TFN__TRAINING_RANGES(X)
@@ -17078,30 +17076,30 @@ static const tfn__limit tfn__limits[] = {
 };
 enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
-/* Every option's range, when defaults are filled in. */
+/* Checks the ranges of all options, after defaults are filled in. */
 static void tfn__check_limits(tfn_error *e, const tfn_model_desc *d)
 {
     tfn__check_ranges(e, "model", d, tfn__limits, TFN__LIMITS);
 }
 
-/* The range of the option at this offset in tfn_model_desc. */
+/* Checks the range of the option at this offset in tfn_model_desc. */
 static void tfn__check_limit(tfn_error *e, const tfn_model_desc *d, size_t at)
 {
     for (size_t i = 0; i < TFN__LIMITS; i++)
         if (tfn__limits[i].at == at) tfn__check_ranges(e, "model", d, tfn__limits + i, 1);
 }
 
-/* Defaults of training. Noam's rate is a factor, 1 in Vaswani 2017; beta2 is theirs, too. SGD's
- * beta1 is the momentum, so that 0 means none, and Adafactor is there to save memory. Lion's moment
- * is longer, and its rate a tenth of Adam's, as it is the length of each step (Chen et al. 2023,
- * section 5). A polynomial of power 1 is linear. Half precision begins with fairseq's scale, 128:
- * without half nothing is scaled, whatever is set. */
+/* Fills the defaults of training. Noam's rate is a factor, 1 in Vaswani 2017, and beta2 is from
+ * there, too. SGD's beta1 is the momentum, so 0 means none. Adafactor has no first moment by
+ * default, to save memory. Lion needs a larger beta2, and a tenth of Adam's rate because the rate
+ * is the length of each step (Chen et al. 2023, section 5). A polynomial of power 1 is linear. Half
+ * precision starts at fairseq's scale, 128; without half the scale is 1, whatever is set. */
 static void tfn__fill_training_defaults(tfn_model_desc *d)
 {
     tfn_schedule *s = &d->schedule;
     const bool muon = tfn__trains_by(d, TFN_OPTIMIZER_MUON);
     const bool adafactor = tfn__trains_by(d, TFN_OPTIMIZER_ADAFACTOR);
-    const bool without = adafactor || tfn__trains_by(d, TFN_OPTIMIZER_SGD);  /* a first moment */
+    const bool without = adafactor || tfn__trains_by(d, TFN_OPTIMIZER_SGD);  /* no first moment */
     const bool lion = tfn__trains_by(d, TFN_OPTIMIZER_LION);
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_OPTIMIZER_ADAMW;
     if (s->lr == 0 && tfn__follows(s, TFN_SCHEDULE_NOAM)) s->lr = 1;
@@ -17121,7 +17119,8 @@ static void tfn__fill_training_defaults(tfn_model_desc *d)
     if (d->loss_scale == 0) d->loss_scale = 1;
 }
 
-/* As many channels as a head has are all. Where rates are scaled, the numbers of Llama 3.1. */
+/* A rotary_size of a whole head becomes 0, which means all channels. Defaults of scaling are those
+ * of Llama 3.1. */
 static void tfn__fill_rotary(tfn_model_desc *d)
 {
     const int64_t turning = (int64_t)d->rotary_size * d->heads;
@@ -17134,16 +17133,16 @@ static void tfn__fill_rotary(tfn_model_desc *d)
     d->rotary_context = tfn__value_or(d->rotary_context, 8192);
 }
 
-/* An encoder that reads frames: such a model has no words anywhere, neither an embedding nor logits
- * that could be tied to it. */
+/* True for an encoder that reads frames and has no decoder. It has no words: neither an embedding
+ * nor logits tied to one. */
 static bool tfn__frames_alone(const tfn_model_desc *d)
 {
     return d->bands > 0 && tfn__is_encoder_alone(d);
 }
 
-/* What is 0 or NULL gets its default. Nothing is checked yet: sizes may be anything, and what is
- * made of them must not overflow. The order counts: a default may be another option, filled above
- * it. Heads have 32 channels, the feed-forward is four times as wide as the stream (Vaswani 2017).
+/* Gives options that are 0 or NULL their defaults. Nothing is checked yet, so products of sizes
+ * must not overflow. The order matters, because a default may depend on options filled before it.
+ * Heads have 32 channels, and the feed-forward is four times as wide as the stream (Vaswani 2017).
  */
 static void tfn__fill_defaults(tfn_model_desc *d)
 {
@@ -17158,7 +17157,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (TFN__ALL && d->embedding_size == d->width) d->embedding_size = 0;
     if (TFN__ALL && d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
-    d->ffn = tfn__value_or(d->ffn, 1);                    /* of a width that will be refused */
+    d->ffn = tfn__value_or(d->ffn, 1);                    /* the width is invalid */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
@@ -17179,27 +17178,28 @@ TFN__RARE_END
 #endif
 /* >> resolve */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Decoders alone run the model, or a whole forward can, too. The first has neither a tape of its
- * own nor a workspace as long as the context: what a token needs is in the decoder's block. */
+/* Resolves a tfn_model_desc: fills in defaults, finds rows by name, and rejects illegal values and
+ * combinations. Offers what follows from the options: sizes, clusters, muP, groups of parameters,
+ * windows. */
+
+/* True if only decoders run the model. Such a model has no tape of its own and no workspace. */
 static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
 {
     return !TFN__SENTENCES || d->only_decoders;
 }
 
-/* Resolves a tfn_model_desc: fills in defaults, finds rows by name, refuses illegal values. */
-
 TFN__RARE
 
 /* -- rows by pointer or by name --------------------------------------------------------------- */
 
-/* A topology, a norm and an initialization are rows of data, and a row of the caller's is as good
- * as one of the library's. Topologies have always been pointers; norms and initializations are
- * names, as recipes have them, with a pointer beside each name (norm and norm_rule). The name stays
- * what is written and compared: two options of one desc cannot mean different rows, and a file
- * needs no more than it did. What a build leaves out, no pointer brings back. */
+/* A topology, norm or initialization is a row of data, and rows of users have the same rights as
+ * rows of the library. Topologies are given by pointer. Norms and initializations are given by
+ * name, or by a pointer next to the name (norm and norm_rule). The name is what is stored and
+ * compared, so the two options of one desc must mean the same row. A pointer cannot enable what the
+ * build leaves out. */
 
-/* The row of an option: the caller's own, or the library's of that name, NULL if there is none.
- * After tfn_model_resolve there is one, and nobody asks again whether there is. */
+/* Returns the user's row, or the library's row with this name, or NULL. After tfn_model_resolve it
+ * is never NULL. */
 static const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name)
 {
     if (TFN__ALL && own) return own;
@@ -17211,13 +17211,13 @@ static const tfn_init_rule *tfn__init_row(const tfn_model_desc *d)
     return tfn_init_find(d->init);
 }
 
-/* The model starts as LSUV has it: each linear map's output of variance 1. */
+/* True if the model starts as LSUV does, with outputs of variance 1 from each linear map. */
 static bool tfn__needs_unit_variance(const tfn_model_desc *d)
 {
     return TFN__ALL && tfn__init_row(d)->unit_variance;
 }
 
-/* The numbers of a row of the caller's; no flag lies behind the last. */
+/* Ranges of the numbers in a user's row. The last flag is TFN_FLAG_PLAIN. */
 enum { TFN__NORM_FLAGS = 2 * TFN_FLAG_PLAIN - 1 };
 static const tfn__limit tfn__norm_limits[] = {
     TFN__RANGE_OF(tfn_norm_rule, kind, TFN__WHOLE, 0, TFN_NORM_POWER),
@@ -17233,8 +17233,8 @@ static const tfn__limit tfn__init_limits[] = {
     TFN__RANGE_OF(tfn_init_rule, embedding_std, TFN__REAL, 0, TFN__HUGE)
 };
 
-/* The flags that a kind of norm looks at. The others would be lost without a word, and a row would
- * not be what its author thinks: a gain stored as an offset from 1, say, that nobody adds 1 to. */
+/* Returns the flags that a kind of norm reads. Other flags would be ignored silently, for example a
+ * gain stored as an offset from 1 to which nothing adds 1. */
 static uint32_t tfn__flags_of(tfn_norm_kind kind)
 {
     const uint32_t affine = TFN_FLAG_GAIN | TFN_FLAG_BIAS;
@@ -17257,8 +17257,7 @@ static uint32_t tfn__flags_of(tfn_norm_kind kind)
     }
 }
 
-/* A norm of the caller's: kinds and flags choose functions, so what no function reads is refused.
- */
+/* Checks a user's norm, and rejects flags that its kind does not read. */
 static void tfn__check_norm(const tfn_norm_rule *norm, const char *option, tfn_error *e)
 {
     const uint32_t gain = TFN_FLAG_GAIN;
@@ -17277,9 +17276,9 @@ static void tfn__check_norm(const tfn_norm_rule *norm, const char *option, tfn_e
                   TFN_NORM_RMS, 0);
 }
 
-/* A row of the caller's is known by its name, here and in checkpoints. So it has one, which is no
- * other row's (`found` is the library's of that name), and the option beside it may repeat it, as
- * a resolved one does, but not name another row: nobody could tell which of them was meant. */
+/* Takes the name of a user's row into the option next to it. Checkpoints store the name, so the row
+ * must have one, and no row of the library may have the same (`found`). The option may already hold
+ * this name, as in a resolved desc, but no other. */
 static void tfn__take_name(const char **name, const char *option, const char *own,
                            const void *row, const void *found, tfn_error *e)
 {
@@ -17295,10 +17294,9 @@ static void tfn__take_name(const char **name, const char *option, const char *ow
     else *name = own;
 }
 
-/* Rows are looked at before the recipe fills what is left: a row gives its name to the option, and
- * the decoder, where it has neither row nor name, follows with both.
- * A build with the two usual norms has no room for others, nor for what is said of them:
- * tfn__is_plain_model refuses them. */
+/* Takes the names of user's rows before the recipe fills the rest. A decoder without a row and a
+ * name follows the encoder in both. Builds with only the two usual norms reject other rows later,
+ * in tfn__is_plain_model. */
 static void tfn__take_own_rows(tfn_model_desc *d, tfn_error *e)
 {
     const tfn_norm_rule *norm = d->norm_rule;
@@ -17321,8 +17319,8 @@ static void tfn__take_own_rows(tfn_model_desc *d, tfn_error *e)
     }
 }
 
-/* The parts of the recipe, unless the options override them; then each name must be one of a row.
- * Rows of the caller's own have no name to be found. An error says what left rows out. */
+/* Fills in the parts of the recipe that options do not override, then checks that each name has a
+ * row. An error says which macro left rows out. */
 #if defined TFN__EXTRA_NORMS
 #define TFN__CALLED " is called %s"
 #elif defined TFNORM_PLAIN
@@ -17360,8 +17358,8 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
         tfn__no_name(e, "no initialization" TFN__CALLED, "init", d->init);
 }
 
-/* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0, as that
- * one is minus the sum of the others. Both stacks have that norm or none has. */
+/* Returns the channels of the residual stream. CRMSNorm stores all channels but one, because a
+ * vector whose sum is 0 determines the last. Both stacks have that norm, or none. */
 static int32_t tfn__stream(const tfn_model_desc *d)
 {
     const tfn_norm_rule *norm = NULL;
@@ -17370,13 +17368,13 @@ static int32_t tfn__stream(const tfn_model_desc *d)
     return d->width;
 }
 
-/* Channels of a head, D, and of all heads of queries. */
+/* Returns the channels of a head, D. */
 static int32_t tfn__head_size(const tfn_model_desc *d)
 {
     return tfn__value_or(d->head_size, d->width / d->heads);
 }
 
-/* E: channels of a word's embedding. */
+/* Returns the channels of a word's embedding, E. */
 static int32_t tfn__embedding_size(const tfn_model_desc *d)
 {
     if (!TFN__ALL || !d->embedding_size) return tfn__stream(d);
@@ -17384,9 +17382,9 @@ static int32_t tfn__embedding_size(const tfn_model_desc *d)
 }
 static int32_t tfn__all_heads(const tfn_model_desc *d) { return tfn__head_size(d) * d->heads; }
 
-/* Of options in their ranges: those that depend on others. Heads share the width, so it must split
- * into them, unless their size is given; key and value heads are shared by equally many query heads
- * (head h reads h G/H); rotary positions turn the two halves of a head against each other. */
+/* Checks sizes that depend on each other. The width must divide into heads, unless head_size is
+ * given. The same number of query heads share each key and value head (head h reads h G/H). Rotary
+ * positions need an even head size. */
 static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_error *e)
 {
     tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
@@ -17410,20 +17408,21 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
                   "even", tfn__head_size(d), 0);
 }
 
-/* -- muP: how rates and scales follow the width, as the table at tfn_model_desc says ---------- */
+/* -- muP: rates and scales by width, see the table at tfn_model_desc ------------------------- */
 
-/* m, how many times wider the model is than the one that its rates and scales are for. */
+/* Returns m, the width over the width that rates and scales are given for. */
 static float tfn__mup(const tfn_model_desc *d)
 {
     if (!TFN__ALL || !d->mup_base_width) return 1;
     return (float)d->width / (float)d->mup_base_width;
 }
 
-/* Queries of a layer, from 1, times this: the kernels divide scores by sqrt(D), muP by D. Queries
- * of length 1 have a temperature of their own, whatever D is. */
+/* Returns the factor of the queries in a layer, counted from 1. The kernels divide scores by
+ * sqrt(D), while muP divides by D. Queries of length 1 have a temperature instead, which does not
+ * depend on D. */
 static float tfn__query_scale(const tfn_model_desc *d, tfn_qk_norm form, int32_t layer)
 {
-    const float usual = 32;             /* D where both are the same: heads by default have that */
+    const float usual = 32;             /* D where both agree, as in heads by default */
     const float size = (float)tfn__head_size(d);
     float scale = 1;
     if (!TFN__ALL || form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE) return 1;
@@ -17433,7 +17432,7 @@ static float tfn__query_scale(const tfn_model_desc *d, tfn_qk_norm form, int32_t
     return scale;
 }
 
-/* Optimizers whose rates the table has. */
+/* True for optimizers in the table of muP. */
 static bool tfn__mup_optimizer(tfn_optimizer kind)
 {
     switch (kind) {
@@ -17464,8 +17463,8 @@ static void tfn__check_mup(const tfn_model_desc *d, tfn_error *e)
                   "bands, cutoffs, score_scale", 0, 0);
 }
 
-/* More threads than one want the compiler's (OpenMP), or the caller's. Half precision rounds a copy
- * of the weights as it goes, one operation after the other: one thread. */
+/* More than one thread needs OpenMP or TFNORM_PARALLEL_FOR. Half precision rounds a copy of the
+ * weights between operations and needs exactly one. */
 static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 {
 #ifndef TFN__THREADS
@@ -17478,7 +17477,7 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* There is one place for averages: schedule-free AdamW needs it for those that it is about. */
+/* There is one buffer for averages, and schedule-free AdamW uses it itself. */
 static void tfn__check_averages(const tfn_model_desc *d, tfn_error *e)
 {
     if (d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE && d->ema > 0)
@@ -17486,8 +17485,9 @@ static void tfn__check_averages(const tfn_model_desc *d, tfn_error *e)
                   "averages of its own", 0, 0);
 }
 
-/* Moments of fewer bits are widened a piece at a time, which is for optimizers that see a weight
- * alone; and what schedule-free keeps there is a point of its weights, not a mean of gradients. */
+/* Packed moments are unpacked piece by piece, so the optimizer must update each weight by itself.
+ * Schedule-free is excluded because it keeps a point of its weights there, not a mean of gradients.
+ */
 static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
 {
     const bool flat = tfn__state_rule_of(d->optimizer).matrices == TFN__MATRICES_FLAT;
@@ -17498,7 +17498,7 @@ static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
                        tfn_choice_name("optimizer", (int32_t)d->optimizer));
 }
 
-/* Schedules that end, and the one that steps, must be told when: no default is right. */
+/* Schedules that end or step need that time; there is no good default. */
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
     switch (s->kind) {
@@ -17519,8 +17519,8 @@ static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 }
 #endif
 
-/* Clusters of words: 0 if they are not parted, else one more than there are cutoffs. Cluster k
- * begins with word tfn__cluster_at(d, k) and ends where the next one begins, the last with the
+/* Returns the number of clusters of words, one more than there are cutoffs, or 0 without any.
+ * Cluster k starts at word tfn__cluster_at(d, k) and ends where the next one starts, or with the
  * vocabulary. */
 static int32_t tfn__clusters(const tfn_model_desc *d)
 {
@@ -17536,9 +17536,9 @@ static int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
     return d->vocab;
 }
 
-/* The logits of clusters are log p already, and words have no row of a common table: what acts on
- * either is refused. Each tail is a quarter as wide as the one before: width 16 leaves the last 1.
- */
+/* Checks clusters. Their logits are log p already, and words have no common table, so options that
+ * change logits or rows of a table are errors. Each tail is a quarter as wide as the one before;
+ * width 16 leaves one channel for the last. */
 static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
 {
     const uint32_t words = TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE;
@@ -17557,11 +17557,10 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
               0, 0);
 }
 
-/* Embeddings of a size of their own (Lan 2020, ALBERT, section 3.1; Zhang 2022, OPT's model of
- * 350 M): of V words V*E numbers and two maps of E*C, where V*C would be most of a small model. A
- * map stands between words and the stream, so what acts on both as on one is refused: clusters have
- * widths of their own, muP would want to know whether E grows with C, and nGPT's rows of length 1
- * are positions on the sphere of the stream. Fixed rows of length 1 (FixNorm) are those of E. */
+/* Checks embeddings of their own size (Lan 2020, ALBERT, section 3.1; Zhang 2022, OPT-350M): V*E
+ * numbers and two maps of E*C, instead of V*C. Options that treat embedding and stream as one are
+ * errors: clusters have widths of their own, muP does not know whether E grows with C, and nGPT's
+ * rows of length 1 lie on the sphere of the stream. FixNorm works, on rows of E channels. */
 static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
 {
     const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
@@ -17571,8 +17570,8 @@ static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
                   "mup_base_width nor weights of length 1", 0, 0);
 }
 
-/* Frames take the place of an encoder's tokens; where these are all words of a model, what is made
- * of words has no meaning. */
+/* Checks options of frames, which replace an encoder's tokens. A model that reads only frames has
+ * no words, so options of words are errors. */
 static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
 {
     if (!d->bands && d->frame_map)
@@ -17588,14 +17587,14 @@ static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
                   "tokens", d->bands, 0);
 }
 
-/* What is read from the first position is of the whole sentence: one row of logits and of targets
- * for each. */
+/* True if the head reads the first position, for the whole sentence: each sentence has one row of
+ * logits and one target row. */
 static bool tfn__by_sentences(const tfn_model_desc *d)
 {
     return tfn__is_head(d, TFN_HEAD_SEQUENCE) || tfn__is_head(d, TFN_HEAD_NUMBERS);
 }
 
-/* Numbers in a row of logits. */
+/* Returns the numbers in a row of logits. */
 static int32_t tfn__logit_cols(const tfn_model_desc *d)
 {
     if (tfn__is_head(d, TFN_HEAD_TOKENS)) return d->vocab;
@@ -17603,8 +17602,8 @@ static int32_t tfn__logit_cols(const tfn_model_desc *d)
     return d->classes;
 }
 
-/* Heads but that of tokens are an encoder's, and have a size of their own. Numbers have neither
- * classes to smooth over nor whole targets, which a loss of one's own is masked by. */
+/* Heads except the one of tokens need an encoder and a size of their own. Numbers have no classes
+ * to smooth over, and no whole targets, by which a user's loss is masked. */
 static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
 {
     const char *kind = "this kind";             /* a small build has no names of choices */
@@ -17622,7 +17621,7 @@ static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
                   "of your own", 0, 0);
 }
 
-/* Options that only some architectures, machines or builds have. */
+/* Checks options that only some architectures, machines or builds have. */
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
     tfn__check_head(d, e);
@@ -17650,21 +17649,21 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 #endif
 }
 
-/* One of the sets that macros give, `name`, does not have it. */
+/* Rejects a value that the set of macro `name` does not keep. */
 static void tfn__check_set(tfn_error *e, const char *name, uint32_t kept, int value)
 {
     if (e->status != TFN_OK || (kept >> value & 1)) return;
     tfn__fail_name(e, TFN_UNSUPPORTED, "model", "%s does not keep %d", name);
     e->found = value;
 }
-/* Where all is kept nothing is left of the check. */
+/* Compiles to nothing if the build keeps everything. */
 #define TFN__CHECK_SET(e, set, value)                                                              \
     do {                                                                                           \
         if ((TFNORM_##set) != UINT32_MAX)                                                          \
             tfn__check_set(e, "TFNORM_" #set, TFNORM_##set, (int)(value));                         \
     } while (0)
 
-/* Norms are those of both stacks. */
+/* Checks what the build keeps. Both stacks' norms count. */
 static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
 {
     const tfn_norm_rule *norm = tfn__norm_row(d->norm_rule, d->norm);
@@ -17677,13 +17676,13 @@ static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
     if (d->inference) return;
     TFN__CHECK_SET(e, OPTIMIZERS, d->optimizer);
     TFN__CHECK_SET(e, SCHEDULES, tfn__value_or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
-    if (TFN__DROPS || !TFN__TRAINS) return;             /* without training it is ignored */
+    if (TFN__DROPS || !TFN__TRAINS) return;             /* without training, dropout is ignored */
     if (d->dropout > 0 || d->attention_dropout > 0 || d->activation_dropout > 0)
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__no_dropout, 0, 0);
 }
 
-/* Weights, moments and caches of fewer bits, which the double build of the tests has not either.
- * Looked at before the ranges, in which a type that is left out is only too large. */
+/* Rejects packed weights, moments and caches in builds without them. This comes before the ranges,
+ * whose error would only say that the type is too large. */
 static void tfn__check_packs(const tfn_model_desc *d, tfn_error *e)
 {
     const int32_t types = (int32_t)d->weights | (int32_t)d->moment_type | (int32_t)d->cache_type;
@@ -17692,7 +17691,7 @@ static void tfn__check_packs(const tfn_model_desc *d, tfn_error *e)
                   "by TFNORM_NO_QUANT", 0, 0);
 }
 
-/* The encoder of an encoder-decoder runs on whole sentences, and so does training. */
+/* Encoders and training run on whole sentences, so they cannot be left to decoders. */
 static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
 {
     if (!TFN__SENTENCES && !d->only_decoders)
@@ -17703,8 +17702,8 @@ static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
                   0);
 }
 
-/* Whether a stack's attention norms queries and keys by `form` somewhere. A rule may decide by
- * layer and by kind, so every place is asked, unless the model's option overrides them all. */
+/* True if a stack normalizes queries and keys in this form anywhere. A rule may differ by layer and
+ * kind, so every place is tested unless the model's option overrides all. */
 static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm form)
 {
     const tfn_topology *row = d->topology;
@@ -17719,15 +17718,15 @@ static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm
     return false;
 }
 
-/* An encoder has no decoder to ask, nor a decoder an encoder. */
+/* Only stacks that the model has are asked. */
 static bool tfn__has_qk(const tfn_model_desc *d, tfn_qk_norm form)
 {
     if (!tfn__is_decoder_alone(d) && tfn__stack_has_qk(d, false, form)) return true;
     return !tfn__is_encoder_alone(d) && tfn__stack_has_qk(d, true, form);
 }
 
-/* nGPT multiplies queries and keys by one vector, so that both need as many channels. Queries of
- * length 1 have a scale of their own. */
+/* nGPT multiplies queries and keys by the same vector, so they need the same number of channels.
+ * Queries of length 1 have a scale of their own. */
 static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 {
     const bool unit = tfn__has_qk(d, TFN_QK_NORM_UNIT);
@@ -17742,18 +17741,17 @@ static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 
 /* -- groups of parameters -------------------------------------------------------------------- */
 
-/* A group is a pattern over the names of parameters, and what is said of those that match: a rate,
- * a decay, that they are frozen. Names are known when the builder makes the parameters: it asks for
- * the group of each then (tfn__join_group), and gives those that train a place in a flat vector of
- * their own. From there on
- *   the tape     sees a parameter without a place for its gradient, and computes neither that nor
- *                any other gradient that would serve it alone (tfn__mark_learns)
- *   the model    has regions for gradients and moments as long as that vector
- *   the update   is a loop over runs of tensors that train alike (tfn__update_all)
- *   checkpoints  hold the groups as texts, and moments of what trains
- * Without groups the vector is that of the parameters, to the bit and to the byte. */
+/* A group is a pattern for names of parameters with options for those that match: rate, decay,
+ * frozen, LoRA. The builder finds the group of a parameter when it creates it (tfn__join_group),
+ * and gives trained parameters a place in a flat vector of their own. Then
+ *   the tape     computes no gradient of a frozen parameter, nor gradients that only it needs
+ *                (tfn__mark_learns)
+ *   the model    has regions of gradients and moments as long as that vector
+ *   the update   is a loop over runs of tensors with the same options (tfn__update_all)
+ *   checkpoints  store groups as texts, and the moments of trained parameters
+ * Without groups, that vector equals the vector of parameters, byte for byte. */
 
-/* The end of the set "[...]" that begins at p, behind its bracket; NULL: it has none. */
+/* Returns the end of the set "[...]" that starts at p, after its bracket, or NULL. */
 static const char *tfn__set_end(const char *p)
 {
     for (; *p; p++)
@@ -17761,7 +17759,7 @@ static const char *tfn__set_end(const char *p)
     return NULL;
 }
 
-/* Whether c is in the set "[abx-z]" at p; ranges are of bytes. */
+/* True if c is in the set "[abx-z]" at p. Ranges are of bytes. */
 static bool tfn__in_set(const char *p, char c)
 {
     const char *end = tfn__set_end(p) - 1;
@@ -17776,8 +17774,8 @@ static bool tfn__in_set(const char *p, char c)
     return false;
 }
 
-/* The pattern behind what matches the one character c; NULL: none does. A bracket that is not
- * closed is a character like any other. */
+/* Returns the pattern after the part that matches the character c, or NULL. A bracket that is not
+ * closed is an ordinary character. */
 static const char *tfn__match_one(const char *p, char c)
 {
     if (*p == '[' && tfn__set_end(p)) {
@@ -17788,12 +17786,12 @@ static const char *tfn__match_one(const char *p, char c)
     return NULL;
 }
 
-/* The whole name matches. Where it fails, the last '*' takes one character more: stars before it
- * need not be tried again, so that the time is at most the product of both lengths. */
+/* True if the pattern matches the whole name. On a mismatch, the last '*' takes one more character.
+ * Earlier stars need not be tried again, so the time is at most the product of both lengths. */
 static bool tfn__name_matches(const char *p, const char *name)
 {
-    const char *star = NULL;            /* the pattern behind the last star */
-    const char *from = NULL;            /* and where in the name that goes on */
+    const char *star = NULL;            /* the pattern after the last star */
+    const char *from = NULL;            /* the place in the name that it continues at */
     while (*name) {
         const char *next = tfn__match_one(p, *name);
         if (*p == '*') {
@@ -17812,7 +17810,7 @@ static bool tfn__name_matches(const char *p, const char *name)
     return *p == 0;
 }
 
-/* Numbers of a group; its decay may also be -1, for none. */
+/* Ranges of a group's numbers. decay may also be -1, for none. */
 static const tfn__limit tfn__group_limits[] = {
     TFN__RANGE_OF(tfn_group, rate, TFN__REAL_OR_0, TFN__TINY, 1e6),
     TFN__RANGE_OF(tfn_group, decay, TFN__REAL, -1, 1e3),
@@ -17820,8 +17818,7 @@ static const tfn__limit tfn__group_limits[] = {
     TFN__RANGE_OF(tfn_group, alpha, TFN__REAL_OR_0, TFN__TINY, 1e6)
 };
 
-/* A group is checked, and a rate of 0 becomes 1. The pattern must end within its array: all else
- * takes it for a text. */
+/* Checks a group; a rate of 0 becomes 1. The pattern must end within its array. */
 static void tfn__resolve_group(tfn_group *g, tfn_error *e)
 {
     const size_t most = sizeof g->pattern - 1;
@@ -17836,7 +17833,7 @@ static void tfn__resolve_group(tfn_group *g, tfn_error *e)
     if (g->rank > 0 && g->alpha == 0) g->alpha = (float)g->rank;
 }
 
-/* An empty pattern is no group, whatever else it holds. */
+/* Checks all groups. One with an empty pattern is unused, whatever else it holds. */
 static void tfn__resolve_groups(tfn_model_desc *d, tfn_error *e)
 {
     for (int i = 0; i < TFN_MOST_GROUPS; i++) {
@@ -17850,8 +17847,8 @@ static void tfn__resolve_groups(tfn_model_desc *d, tfn_error *e)
     }
 }
 
-/* The group that a name belongs to, of those with a rank (lora) or of those without: the last that
- * matches; -1: none does. */
+/* Returns the last group that matches a name, among those with a rank (lora) or those without, or
+ * -1. */
 static int tfn__group_named(const tfn_model_desc *d, const char *name, bool lora)
 {
     int found = -1;
@@ -17863,7 +17860,7 @@ static int tfn__group_named(const tfn_model_desc *d, const char *name, bool lora
     return found;
 }
 
-/* Channels that turn in pairs, and rates that are scaled. */
+/* Checks the channels that rotate, which are pairs, and the scaling of their rates. */
 static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
 {
     tfn__in_range(e, "model", "rotary_size", d->rotary_size, 0, tfn__head_size(d));
@@ -17874,9 +17871,9 @@ static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "rotary_high must be above rotary_low", 0, 0);
 }
 
-/* Buckets of relative positions: an encoder takes half of them for keys behind the query, and half
- * of the rest, or of all, are one distance wide. Through a cap of the scores no gradient of the
- * numbers is computed. */
+/* Checks relative positions. An encoder uses half of the buckets for later keys; half of the
+ * buckets of each direction hold one distance each. No gradient is computed through a cap of the
+ * scores. */
 static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
 {
     const int64_t most = tfn__max(d->context, d->source_context);
@@ -17891,7 +17888,7 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions go with no attention_cap", 0, 0);
 }
 
-/* Layer l of the decoder, from 0, has a window. */
+/* True if layer l of the decoder, from 0, has a window. */
 static bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
 {
     if (l < d->window_from) return false;
@@ -17899,21 +17896,21 @@ static bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
     return d->window > 0;
 }
 
-/* Layers with a window have rotations of their own: Gemma 3 turns their pairs of channels a hundred
- * times faster than those of layers that see all, whose texts are long. */
+/* True if layers with a window have rotations of their own. Gemma 3 rotates them a hundred times
+ * faster than in layers that attend to the whole, long text. */
 static bool tfn__turns_apart(const tfn_model_desc *d)
 {
     if (!tfn__is_position(d, TFN_POSITION_ROTARY)) return false;
     return TFN__ALL && d->window > 0 && d->window_base > 0;
 }
 
-/* Distances between two positions of a sentence: 1 - T to T - 1. */
+/* The number of distances between two positions of a sentence, from 1 - T to T - 1. */
 static int32_t tfn__distances(const tfn_model_desc *d)
 {
     return 2 * (int32_t)tfn__max(d->context, d->source_context) - 1;
 }
 
-/* Windows are of a decoder, whose positions read those before them. */
+/* Windows need a decoder, whose positions attend to earlier ones. */
 static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
 {
     if (d->window && tfn__is_encoder_alone(d))
@@ -17921,7 +17918,7 @@ static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
                   d->window, 0);
 }
 
-/* Some group has a rank. */
+/* True if a group has a rank. */
 static bool tfn__names_lora(const tfn_model_desc *d)
 {
     for (int i = 0; i < TFN_MOST_GROUPS; i++)
@@ -17930,14 +17927,15 @@ static bool tfn__names_lora(const tfn_model_desc *d)
 }
 static bool tfn__has_lora(const tfn_model_desc *d) { return TFN__ALL && tfn__names_lora(d); }
 
-/* A build without the extra norms has neither aggregates nor flags beyond the norms of the ends. */
+/* True if a build without extra norms can compute this row: no aggregate, only norms at the ends.
+ */
 static bool tfn__is_plain_row(const tfn_topology *t)
 {
     const uint32_t plain = TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM;
     return t->aggregate == TFN_AGGREGATE_NONE && !(t->flags & ~plain);
 }
 
-/* Nothing that wants the operations of TFNORM_ALL_NORMS: see TFN__ALL. */
+/* True if the model needs no operation of TFNORM_ALL_NORMS. See TFN__ALL. */
 static bool tfn__is_plain_model(const tfn_model_desc *d)
 {
     const bool convolutions = d->bands && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
@@ -17954,8 +17952,8 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
 }
 
-/* Fill the defaults, then check: names, ranges, what depends on other options. A check may use what
- * the ones above it have let pass. */
+/* Fills in defaults, then checks names, ranges, and what depends on other options. A check may rely
+ * on the ones before it. */
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
 {
     tfn_error none;
@@ -17963,7 +17961,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     if (!e) e = &none;
     tfn__no_error(e);
     if (!tfn__given(e, "model", "desc", desc) || !tfn__given(e, "model", "out", out)) return false;
-    heads_given = desc->heads != 0;         /* now: out may be desc */
+    heads_given = desc->heads != 0;         /* before *out changes: out may be desc */
     *out = *desc;
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);
@@ -19064,8 +19062,8 @@ static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
 }
 
 /* Normalizes each group of `cols` columns of x; `whole`: these are all. For heads, LayerNorm
- * replaces a norm that is not a norm of rows. The order of recording is gain, bias, other parameters, the norm, ScaleNorm's
- * scalar. */
+ * replaces a norm that is not a norm of rows. The order of recording is gain, bias, other
+ * parameters, the norm, ScaleNorm's scalar. */
 static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t cols,
                                   bool whole)
 {
@@ -20000,8 +19998,9 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 #ifndef TFNORM_NO_TRAINING
 enum { TFN__OWN_LOSS = 256 };       /* nodes that tfn_model_scratch leaves room for */
 
-/* Records the user's loss, or on a tape that counts leaves room for it. It must give one number for each row of the logits, and must not have
- * parameters, because all parameters are already placed. */
+/* Records the user's loss, or on a tape that counts leaves room for it. It must give one number for
+ * each row of the logits, and must not have parameters, because all parameters are already placed.
+ */
 static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
 {
     tfn_tape *t = b->t;
@@ -20067,39 +20066,43 @@ TFN__RARE_END
 #endif
 /* >> initial */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-TFN__SMALL
-/* Initial values: a base distribution of the init's row, times the gain that its rule gives at the
- * place of the weight (topologies section). Each number has its own index in a stream of the seed
- * and of the weight, so it depends on no other weight. Builds without training draw nothing: their
- * weights come from elsewhere. */
+/* First values of the weights, and rules that keep weights in place afterwards: nGPT's vectors of
+ * length 1 and sigmaReparam's singular vectors. Also tells where the numbers of a weight are. */
 
-/* Where the numbers of a weight are; running statistics and the like are no parameters. */
+TFN__SMALL
+/* A first value is a draw of the base distribution in the init's row, times the gain that its rule
+ * gives for the weight's place (see topologies). Each number has its own index in a random stream
+ * of the seed and the weight, so it depends on no other weight. Builds without training draw
+ * nothing, because their weights are loaded. */
+
+/* Returns the numbers of a weight. Running statistics and other state are in the buffers. */
 static float *tfn__weight_data(const tfn_model *m, const tfn__weight *w)
 {
     if (w->kind >= TFN__STATE) return m->run.buffers + w->at;
     return m->params + w->at;
 }
 
-/* Tables have a row for each word, position or segment; all else is a map (in, out). */
+/* True for tables with a row for each word, position or segment. Other matrices are maps (in, out).
+ */
 static bool tfn__is_table(int part)
 {
     return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
 }
 
-/* A matrix from the width to the numbers of a class. */
+/* True for a matrix from the stream to logits or classes. */
 static bool tfn__is_output(const tfn__weight *w)
 {
     return w->kind == TFN__MATRIX
         && (w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER);
 }
 
-/* A matrix from width to width: what grows with the width in both directions. */
+/* True for a hidden matrix, whose two sides grow with the width. */
 static bool tfn__is_hidden(const tfn__weight *w)
 {
     return w->kind == TFN__MATRIX && !tfn__is_table(w->part) && !tfn__is_output(w);
 }
 
-/* v/|v| of n numbers that lie `step` apart; 0 stays 0. */
+/* Makes a vector of n numbers, `step` apart, v/|v|; 0 stays 0. */
 static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
 {
     double sum = 0;
@@ -20110,7 +20113,7 @@ static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Normal, drawn again while it is outside two deviations: one draw in 22. */
+/* A normal number, drawn again if it is beyond two deviations, which happens once in 22 draws. */
 static float tfn__truncated(tfn_key key, uint64_t i)
 {
     for (uint64_t draw = 0;; draw++) {
@@ -20119,7 +20122,7 @@ static float tfn__truncated(tfn_key key, uint64_t i)
     }
 }
 
-/* The gain of a part; W_3, the gate of a GLU, has that of W_1, beside which it stands. */
+/* Returns the gain of a part. W_3, the factor next to a GLU's gate, has the gain of W_1. */
 static float tfn__gain_of(const tfn_gains *g, int part)
 {
     switch (part) {
@@ -20135,9 +20138,9 @@ static float tfn__gain_of(const tfn_gains *g, int part)
     }
 }
 
-/* The gain of a weight at its place. What belongs to no stack, such as a shared embedding, is the
- * encoder's if there is one; what belongs to no sub-layer counts as feed-forward of the first
- * layer. / */
+/* Returns the gain of a weight at its place. A weight of no stack, such as a shared embedding,
+ * counts as the encoder's if there is one. A weight of no sub-layer counts as feed-forward of the
+ * first layer. */
 static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
@@ -20153,8 +20156,8 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
     return tfn__gain_of(&g, w->part);
 }
 
-/* One draw of the base distribution with standard deviation, or half-width, `size`. An orthonormal
- * matrix begins as a normal one. */
+/* Draws from the base distribution with standard deviation, or half-width, `size`. An orthonormal
+ * matrix starts as a normal one. */
 static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float size)
 {
     switch (base) {
@@ -20169,7 +20172,7 @@ static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float siz
     }
 }
 
-/* Standard deviation or half-width (of variance v: sqrt(3 v)) of a matrix (in, out). */
+/* Returns the standard deviation, or half-width sqrt(3 v) for variance v, of a matrix (in, out). */
 static float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32_t in, int32_t out)
 {
     switch (base) {
@@ -20186,8 +20189,8 @@ static float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32
     return rule->std;
 }
 
-/* Rows, or columns where they are fewer, made orthonormal one after the other: Gram-Schmidt, v less
- * its projection (v . u) u on each u before it; then all times the gain. */
+/* Makes the rows orthonormal, or the columns if they are fewer, then scales by the gain.
+ * Gram-Schmidt: subtracts from v its projection (v . u) u on each earlier u. */
 static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gain)
 {
     const ptrdiff_t count = tfn__min(rows, cols);
@@ -20200,7 +20203,7 @@ static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gai
     }
     for (ptrdiff_t i = 0; i < count; i++) {
         float *v = p + i*next;
-        for (ptrdiff_t j = 0; j < 2*i; j++) {       /* twice: the first leaves rounding errors */
+        for (ptrdiff_t j = 0; j < 2*i; j++) {       /* twice, because once leaves rounding errors */
             const float *u = p + j%i*next;
             double dot = 0;
             for (ptrdiff_t k = 0; k < n; k++) dot += (double)v[k*step] * (double)u[k*step];
@@ -20211,7 +20214,7 @@ static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gai
     for (ptrdiff_t i = 0; i < rows*cols; i++) p[i] *= gain;
 }
 
-/* W_1 = [A, -A]: the second half of the columns; a column that is left over is 0. */
+/* Mirrors the columns: W_1 = [A, -A]. An odd last column is 0. */
 static void tfn__mirror_columns(float *p, ptrdiff_t rows, ptrdiff_t cols)
 {
     const ptrdiff_t half = cols / 2;
@@ -20221,7 +20224,7 @@ static void tfn__mirror_columns(float *p, ptrdiff_t rows, ptrdiff_t cols)
     }
 }
 
-/* W_2 = [C; -C]: the second half of the rows. */
+/* Mirrors the rows: W_2 = [C; -C]. */
 static void tfn__mirror_rows(float *p, ptrdiff_t rows, ptrdiff_t cols)
 {
     const ptrdiff_t half = rows / 2 * cols;
@@ -20229,18 +20232,18 @@ static void tfn__mirror_rows(float *p, ptrdiff_t rows, ptrdiff_t cols)
     for (ptrdiff_t i = 2*half; i < rows*cols; i++) p[i] = 0;
 }
 
-/* W_3, the gate of a GLU, too. */
+/* True for W_1 to W_3. */
 static bool tfn__is_ffn(int part) { return part >= TFN__PART_W1 && part <= TFN__PART_W3; }
 
-/* What the row draws matrices from: the feed-forward may differ from the rest. */
+/* Returns the row's distribution of a matrix; the feed-forward may have its own. */
 static tfn_distribution tfn__rule_base(const tfn_init_rule *rule, const tfn__weight *w)
 {
     if (tfn__is_ffn(w->part)) return rule->ffn_base;
     return rule->base;
 }
 
-/* What a weight is drawn from. Tables are normal whatever the base is, or truncated where it is,
- * and so is an untied output that is drawn as one; biases, where they are drawn, are uniform. */
+/* Returns the distribution of a weight. Tables are normal, or truncated if the base is. An untied
+ * output is normal if the row draws it as a table. Biases, if drawn, and LoRA's A are uniform. */
 static tfn_distribution tfn__base_of(const tfn_init_rule *rule, const tfn__weight *w)
 {
     const tfn_distribution base = tfn__rule_base(rule, w);
@@ -20251,7 +20254,7 @@ static tfn_distribution tfn__base_of(const tfn_init_rule *rule, const tfn__weigh
     return base;
 }
 
-/* Of a bias: U(+-1/sqrt(in)) of the matrix before it, if the row draws it; else 0. */
+/* Returns 1/sqrt(in) of the matrix before a bias, if the row draws biases, or 0. */
 static float tfn__bias_size(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
@@ -20266,9 +20269,9 @@ static float tfn__bias_size(const tfn_model_desc *d, const tfn_init_rule *rule,
     return size;
 }
 
-/* Half-width or deviation of a matrix that is no table. With muP an output's does not depend on the
- * width, and that of a hidden matrix is as 1/sqrt(width), also where the row has one number for all
- * widths. */
+/* Returns the half-width or deviation of a matrix that is not a table. With muP it does not depend
+ * on the width for an output, and is ~ 1/sqrt(width) for a hidden matrix, even if the row has a
+ * fixed number. */
 static float tfn__matrix_size(const tfn_model_desc *d, const tfn_init_rule *rule,
                               const tfn__weight *w)
 {
@@ -20285,8 +20288,9 @@ static float tfn__matrix_size(const tfn_model_desc *d, const tfn_init_rule *rule
     return tfn__spread(rule, base, w->rows, w->cols);
 }
 
-/* Half-width or deviation of a weight's draw; 0: it starts at w->initial. Embeddings are N(0, 1/C)
- * unless the row has a deviation, and so is an untied output that is drawn as one. */
+/* Returns the half-width or deviation of a weight's draw, or 0 if it starts at w->initial.
+ * Embeddings are N(0, 1/C) unless the row has a deviation, and so is an untied output drawn as a
+ * table. */
 static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
@@ -20303,8 +20307,8 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
     return tfn__matrix_size(d, rule, w) * tfn__init_gain(d, rule, w);
 }
 
-/* Weights of an aggregate without softmax start at 0 outside of its window: only the last y_k count
- * at first, but the others are learned, too. */
+/* Sets the weights of an aggregate without softmax to 0 outside its window: at first only the last
+ * y_k count, but training learns the others, too. */
 static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p)
 {
     const tfn_mix_rule *mix = &tfn__stack_row(&m->desc, w->stack)->mix;
@@ -20314,8 +20318,8 @@ static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p
         for (int32_t k = 0; k < outside; k++) p[(int64_t)g*w->cols + k] = 0;
 }
 
-/* The stream of a weight, of all that are drawn for one purpose: its number among those that are of
- * LoRA as it is, or not, as it is not. So LoRA changes the draws of no other weight. */
+/* Returns the random stream of a weight for one purpose. It is numbered among the weights that are
+ * LoRA, or among those that are not, so that LoRA does not change the draws of other weights. */
 static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpose)
 {
     const bool lora = tfn__is_lora(m->weights + index);
@@ -20327,9 +20331,9 @@ static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpos
     return tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), purpose), number);
 }
 
-/* Draw weight `index`; what is not drawn starts at its own constant, gains at 1 and biases at 0.
- * The key folds in 1 for weights (4 is sigmaReparam's, 5 LoRA's), then the index: a model with one
- * more weight at the end has the same numbers in all others. */
+/* Draws weight `index`, or sets it to its constant, such as 1 for gains and 0 for biases. The key
+ * folds in the purpose (1 for weights, 4 for sigmaReparam, 5 for LoRA), then the index. So another
+ * weight at the end of a model changes no draws. */
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -20356,7 +20360,7 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     tfn__start_window(m, w, p);
 }
 #else
-/* Without training: what is not loaded afterwards stands at its constant. */
+/* Without training, weights start at their constants until they are loaded. */
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -20364,16 +20368,16 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 }
 #endif
 
-/* The row that a weight follows; what belongs to no stack follows the last one. */
+/* Returns the topology that a weight follows. A weight of no stack follows the last stack. */
 static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight *w)
 {
     if (w->stack == TFN__IN_ENCODER || tfn__is_encoder_alone(&m->desc)) return m->desc.topology;
     return m->desc.decoder_topology;
 }
 
-/* nGPT (Loshchilov et al. 2024): all vectors along the channels have length 1. These are the rows
- * of tables and of what writes into the stream (W_O, W_2), and the columns of what reads it. p: the
- * values of the weight, or their averages. */
+/* nGPT (Loshchilov et al. 2024) keeps all vectors along the channels at length 1: rows of tables
+ * and of matrices that write to the stream (W_O, W_2), columns of matrices that read it. p holds
+ * the values of the weight or their averages. */
 static void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
 {
     const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
@@ -20388,7 +20392,8 @@ static void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
         for (int32_t c = 0; c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
     }
 }
-/* After an update (frozen is false) weights that it did not change keep their bits. */
+/* Normalizes all such weights. After an update (frozen is false), frozen weights keep their bits.
+ */
 static void tfn__unit_weights(tfn_model *m, bool frozen)
 {
     const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
@@ -20403,13 +20408,13 @@ static void tfn__unit_weights(tfn_model *m, bool frozen)
 #ifndef TFNORM_NO_TRAINING
 /* -- sigmaReparam: u and v of each W follow its first singular vectors ----------------------- */
 
-/* Of the same map, whatever they are for it: matrix, bias, u, v, gamma. */
+/* True if two weights belong to the same map, as matrix, bias, u, v or gamma. */
 static bool tfn__same_place(const tfn__weight *a, const tfn__weight *b)
 {
     return a->stack == b->stack && a->layer == b->layer && a->sub == b->sub && a->part == b->part;
 }
 
-/* The weight of another kind in the place of w, such as the u, the v or the gamma of a matrix. */
+/* Returns the weight of another kind for the same map, such as the u, v or gamma of a matrix. */
 static const tfn__weight *tfn__beside(const tfn_model *m, const tfn__weight *w, int kind)
 {
     for (int32_t i = 0; i < m->weight_count; i++)
@@ -20417,8 +20422,8 @@ static const tfn__weight *tfn__beside(const tfn_model *m, const tfn__weight *w, 
     return NULL;
 }
 
-/* One power iteration: v = W^T u / |W^T u|, then u = W v / |W v|. Returns |W v|; 0 and the old u
- * where W^T u is 0. */
+/* Does one power iteration: v = W^T u / |W^T u|, then u = W v / |W v|. Returns |W v|, or 0 with u
+ * unchanged if W^T u is 0. */
 static float tfn__power_iteration(const tfn_model *m, const tfn__weight *place)
 {
     const tfn__weight *matrix = tfn__beside(m, place, TFN__MATRIX);
@@ -20439,8 +20444,8 @@ static float tfn__power_iteration(const tfn_model *m, const tfn__weight *place)
     return TFN__SQRT(square);
 }
 
-/* From any u: iterate until |W v| grows by less than a millionth, a hundred times at most. Returns
- * |W v|, which is sigma by then. */
+/* Iterates from any u until |W v| grows by less than a millionth, at most a hundred times. Returns
+ * |W v|, which approximates sigma. */
 static float tfn__find_sigma(const tfn_model *m, const tfn__weight *place)
 {
     float sigma = 0;
@@ -20452,7 +20457,7 @@ static float tfn__find_sigma(const tfn_model *m, const tfn__weight *place)
     return sigma;
 }
 
-/* u and v begin near the first singular vectors; the authors' code begins with those themselves. */
+/* Starts u and v near the first singular vectors. The authors' code computes these exactly. */
 static void tfn__start_sigma(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -20469,13 +20474,13 @@ static void tfn__start_sigma(tfn_model *m)
     }
 }
 
-/* After an update: one iteration, since W has moved a little, unless it is frozen. */
+/* Does one iteration after an update, which has changed W a little, unless W is frozen. */
 static void tfn__follow_sigma(tfn_model *m)
 {
     if (!TFN__ALL) return;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *u = m->weights + i;
-        const bool stays = tfn__is_frozen(&m->desc, u);          /* with its matrix */
+        const bool stays = tfn__is_frozen(&m->desc, u);          /* like its matrix */
         if (u->kind == TFN__SIGMA_U && !stays) tfn__power_iteration(m, u);
     }
 }
@@ -20484,13 +20489,16 @@ TFN__SMALL_END
 #endif
 /* >> fold */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Gives a model for inference the weights of a trained one with scales and norms folded into them
+ * (tfn_model_fold), adds LoRA to matrices, and packs weights (tfn_model_quantize). Also folds
+ * Admin's scales after profiling. */
+
 TFN__SMALL
-/* Folding gives a model for inference the weights of a trained one such that it computes the same
- * with less. Of the join of a sub-layer F
+/* A folded model computes the same function with fewer operations. In the join of a sub-layer F
  *
  *     u = in * N_in(source) - s;  p = N_branch(F(u));  x = N_sum(skip * x + out * p + extra * x_0)
  *
- * all that is affine beside a linear map goes into the map, for a norm N(x) = g n(x) + t:
+ * everything affine next to a linear map goes into the map. For a norm N(x) = g n(x) + t:
  *
  *     u W + b            = n (in g W) + b + (in t - s) W               tfn__fold_input
  *     (h (g n + t)) W_O  = n (h g W_O) + h t W_O, and W_2 alike        tfn__fold_inner
@@ -20498,23 +20506,23 @@ TFN__SMALL
  *     N_sum(a x + p)     = N_sum(x + p/a), eps/a^2                     tfn__fold_output
  *     w x + F(x)         = x' + F(x'/w), x' = w x from the norm before    tfn__fold_skip
  *
- * Outside of the sub-layers gamma/sigma W becomes W, LoRA's alpha/r A B is added to it, tables get
- * the rows of length 1 that they are read with, softmaxed weights become their softmax, and where
- * all that writes to the stream can have the mean 0, it gets it, and LayerNorm is RMSNorm.
+ * Outside the sub-layers, gamma/sigma W becomes W, LoRA's alpha/r A B is added to it, tables that
+ * are read with rows of length 1 get such rows, and weights under a softmax become its result. If
+ * everything that writes to the stream can be centred, it is, and LayerNorm becomes RMSNorm.
  *
- * Where one of these holds is asked of the builder (tfn__folds_norm and those beside it), which
- * leaves out of the folded model exactly what goes into weights here. Everything is checked before
- * anything is written; then weights are copied by place, and changed in place. */
+ * The builder says where each of these holds (tfn__folds_norm and its neighbours), and omits from
+ * the folded model exactly what goes into weights here. Everything is checked before anything is
+ * written. Then weights are copied and changed in place. */
 
-/* The weight of a model at a spot, or NULL: most parts are there only where a row has them, and a
- * folded model lacks what was folded. */
+/* Returns the weight of a model at a spot, or NULL. Most parts exist only in some rows, and a
+ * folded model lacks those that were folded. */
 static const tfn__weight *tfn__weight_in(const tfn_model *m, tfn__spot at, int part, int kind)
 {
     return tfn__find_weight(m->weights, m->weight_count, at, part, kind);
 }
 
-/* The matrices that read the stream; of a cross-attention the first alone does: its keys and values
- * read the memory. */
+/* Matrices that read the stream. In cross-attention only the first does; keys and values read the
+ * memory. */
 static const int tfn__readers[] = {
     TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1, TFN__PART_W3
 };
@@ -20526,7 +20534,7 @@ static int tfn__reader_count(tfn__spot at)
 
 /* -- profiled skips --------------------------------------------------------------------------- */
 
-/* Row r of a matrix over unit * w[r]. */
+/* Divides row r of a matrix by unit * w[r]. */
 static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w,
                              float unit)
 {
@@ -20535,8 +20543,8 @@ static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, cons
         for (int32_t c = 0; c < matrix->cols; c++) p[c] /= unit * w[r];
 }
 
-/* One can divide by unit*w and get normal numbers: 0, infinities and NaN are refused, and what is
- * near enough to 0 for weights to overflow. */
+/* True if dividing by unit*w gives normal numbers. 0, infinities and NaN fail, and so do values so
+ * close to 0 that weights would overflow. */
 static bool tfn__divides(const float *w, int32_t count, float unit)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -20547,7 +20555,7 @@ static bool tfn__divides(const float *w, int32_t count, float unit)
     return true;
 }
 
-/* The learned vectors of a norm times unit * w; a gain that is stored as an offset from 1 stays
+/* Multiplies the learned vectors of a norm by unit * w. A gain stored as an offset from 1 stays
  * one. */
 static void tfn__scale_norm(const tfn_model *m, tfn__spot at, const float *w, float unit)
 {
@@ -20567,8 +20575,8 @@ static void tfn__scale_norm(const tfn_model *m, tfn__spot at, const float *w, fl
     }
 }
 
-/* The skip scale unit*w of a sub-layer moves into the norm before it and, as its inverse, into the
- * matrices that read the stream: see tfn__skip_moves. */
+/* Moves the scale unit*w of a skip into the norm before it, and its inverse into the matrices that
+ * read the stream. See tfn__skip_moves. */
 static void tfn__fold_skip(const tfn_model *m, tfn__spot at, const float *w, float unit)
 {
     tfn__scale_norm(m, tfn__spot_before(&m->desc, at), w, unit);
@@ -20578,15 +20586,15 @@ static void tfn__fold_skip(const tfn_model *m, tfn__spot at, const float *w, flo
     }
 }
 
-/* The unit in which the skip of a sub-layer is stored. */
+/* Returns the unit in which the scale of a skip is stored. */
 static float tfn__skip_unit(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_join j = tfn__join_at(d, at);
     return tfn__unit_of(&j.skip);
 }
 
-/* Admin in its folded form: after profiling the scales of skips go into the weights where they can,
- * and are 1 from then on. */
+/* Folds Admin's scales of skips into weights after profiling where this is possible; from then on
+ * they are 1. */
 static void tfn__fold_skips(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -20604,17 +20612,17 @@ static void tfn__fold_skips(tfn_model *m)
 
 /* -- one sub-layer ---------------------------------------------------------------------------- */
 
-/* What the functions of a sub-layer get: both models, and where they are. Numbers are read from the
- * trained model (old) and changed in the folded one (new), which begins as its copy. */
+/* The arguments of functions for one sub-layer. They read numbers from the trained model (old) and
+ * change the folded one (new), which starts as a copy. */
 typedef struct tfn__folding {
     tfn_model       *to;
     const tfn_model *from;
     tfn__spot        at;                 /* the sub-layer */
-    tfn_join         join;               /* its */
+    tfn_join         join;               /* its join */
 } tfn__folding;
 
-/* Number i of a weight of the trained model, or `otherwise` where it has none; a scalar has one
- * number for all i, a scale of heads one for each. */
+/* Returns number i of a weight in the trained model, or `otherwise` if there is none. A scalar has
+ * one number for all i, a scale of heads one for each head. */
 static double tfn__old_at(const tfn_model *from, tfn__spot at, int part, int kind, int32_t i,
                           double otherwise)
 {
@@ -20627,7 +20635,7 @@ static double tfn__old(const tfn__folding *f, int part, int kind, int32_t i, dou
     return tfn__old_at(f->from, f->at, part, kind, i, otherwise);
 }
 
-/* A weight of the folded model and where its numbers are, or NULL. */
+/* Returns the numbers of a weight in the folded model, or NULL. */
 static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__weight **w)
 {
     *w = tfn__weight_in(f->to, f->at, part, kind);
@@ -20635,8 +20643,8 @@ static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__wei
     return tfn__weight_data(f->to, *w);
 }
 
-/* Channel i of a norm is g n + t, of its kind's n; of BATCH and POWER n is x: their statistics are
- * constants now. */
+/* Returns g and t of channel i for a norm g n + t. For BATCH and POWER n is x, because their
+ * statistics are constant now. */
 static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g, double *t)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(&f->to->desc, f->at);
@@ -20652,8 +20660,9 @@ static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g
         *g *= tfn__pow(tfn__old(f, part, TFN__SQUARE, i, 1) + eps, -0.5);
 }
 
-/* W reads g u + t in channel i: b += t W, W *= g in its row i. The bias takes the row as it was, so
- * it comes first. A builder that folds t has made the bias; where there is none, t is 0. */
+/* Folds g u + t, which W reads in channel i: b += t W, then row i of W is multiplied by g. The bias
+ * comes first because it needs the old row. A builder that folds t has made the bias; without one,
+ * t is 0. */
 static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, double t)
 {
     const tfn__weight *w;
@@ -20668,8 +20677,8 @@ static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, 
     }
 }
 
-/* What a scheduled scale has come to: min(1, t/value) after t updates. Weights take it as the
- * constant that it is by then. */
+/* Returns the value of a scheduled scale after the updates so far, min(1, t/value). The fold treats
+ * it as a constant. */
 static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
 {
     const float updates = (float)tfn__old_at(f->from, tfn__spot_of_model(), TFN__PART_SCHEDULE,
@@ -20678,7 +20687,7 @@ static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
     return 1;
 }
 
-/* A scale of the join at channel i. */
+/* Returns a scale of the join at channel i. */
 static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int part, int32_t i)
 {
     tfn__spot at = f->at;
@@ -20695,7 +20704,7 @@ static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int
     return tfn__old_at(f->from, at, part, kind, i, 1) * (double)tfn__unit_of(s);
 }
 
-/* Channel i of u, which F reads: norm, scale, shift. */
+/* Folds channel i of u, the input of F: norm, scale, shift. */
 static void tfn__fold_input(const tfn__folding *f, int32_t i)
 {
     const double in = tfn__old_scale(f, &f->join.in, TFN__PART_IN, i);
@@ -20707,7 +20716,8 @@ static void tfn__fold_input(const tfn__folding *f, int32_t i)
         tfn__fold_row(f, tfn__readers[r], i, g * in, t);
 }
 
-/* What the last matrix, W_O or W_2, reads: the inner norm, a scale of heads, Fixup's last shift. */
+/* Folds the input of the last matrix, W_O or W_2: inner norm, scale of heads, Fixup's last shift.
+ */
 static void tfn__fold_inner(const tfn__folding *f, int last)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -20728,8 +20738,8 @@ static void tfn__fold_inner(const tfn__folding *f, int last)
     }
 }
 
-/* Columns of a matrix or vector times out/skip, the branch's scale in the sum over the skip's: F(u)
- * has its bias scaled like its matrix. */
+/* Multiplies the columns of a matrix or vector by out/skip, the scale of the branch over the scale
+ * of the skip. A bias is scaled like its matrix. */
 static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
 {
     const bool out = tfn__folds_out(&f->to->desc, f->at);
@@ -20746,7 +20756,7 @@ static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
     }
 }
 
-/* The scale a head behind W_O: of blocks of its columns, C/H of them a head. */
+/* Folds the scale of heads after W_O: blocks of C/H columns, one for each head. */
 static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
 {
     const tfn__weight *w;
@@ -20760,8 +20770,8 @@ static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
     }
 }
 
-/* Behind the last matrix: the scale of heads, then that of the branch, in the norm between if there
- * is one. */
+/* Folds what follows the last matrix: the scale of heads, then the scale of the branch, which goes
+ * into the norm between them if there is one. */
 static void tfn__fold_output(const tfn__folding *f, int last)
 {
     if (f->join.head_scale == TFN_HEAD_SCALE_AFTER && last == TFN__PART_O) {
@@ -20779,7 +20789,7 @@ static void tfn__fold_output(const tfn__folding *f, int last)
         tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__ALPHA);
 }
 
-/* The profiled scale of the skip here, where it folds, or NULL. */
+/* Returns the profiled scale of the skip here if it folds, or NULL. */
 static const tfn__weight *tfn__skip_to_fold(const tfn__folding *f)
 {
     int kind = TFN__GAIN;
@@ -20788,7 +20798,7 @@ static const tfn__weight *tfn__skip_to_fold(const tfn__folding *f)
     return tfn__weight_in(f->from, f->at, TFN__PART_SKIP, kind);
 }
 
-/* Fixup's shift of the hidden units: u W_1 + b - s. */
+/* Folds Fixup's shift of the hidden units: u W_1 + b - s. */
 static void tfn__fold_shift_1(const tfn__folding *f)
 {
     const float shift = (float)tfn__old(f, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
@@ -20798,8 +20808,8 @@ static void tfn__fold_shift_1(const tfn__folding *f)
     for (int32_t c = 0; c < w->cols; c++) bias[c] -= shift;
 }
 
-/* All that folds at one sub-layer, from what F reads to what it gives. The skip comes last: biases
- * must have taken the shifts, which are of x, before rows are divided for x' = w x. */
+/* Folds one sub-layer from its input to its output. The skip comes last, because biases must have
+ * taken the shifts, which apply to x, before rows are divided for x' = w x. */
 static void tfn__fold_sublayer(const tfn__folding *f)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -20815,7 +20825,7 @@ static void tfn__fold_sublayer(const tfn__folding *f)
         tfn__fold_skip(f->to, f->at, tfn__weight_data(f->from, skip), tfn__skip_unit(d, f->at));
 }
 
-/* Do something at each sub-layer of each stack. */
+/* Calls a function for each sub-layer of each stack. */
 static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding *f))
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -20832,9 +20842,9 @@ static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding
     }
 }
 
-/* -- the two models must be the same function ------------------------------------------------- */
+/* -- checks that both models are the same function ------------------------------------------- */
 
-/* The same numbers, compared as such: -0 is 0 here. */
+/* Compares as numbers: -0 equals 0. */
 static bool tfn__same_scale(const tfn_scale_rule *a, const tfn_scale_rule *b)
 {
     const float x[] = { a->value, a->n, a->m, a->layer, a->unit };
@@ -20854,7 +20864,7 @@ static bool tfn__same_join(const tfn_join *a, const tfn_join *b)
         && tfn__same_scale(&a->extra, &b->extra);
 }
 
-/* The rows of a stack say the same of every kind of sub-layer in every layer. */
+/* True if the rows of a stack agree at every kind of sub-layer in every layer. */
 static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, int stack)
 {
     const tfn__spot top = tfn__spot_of_stack(stack);
@@ -20872,7 +20882,8 @@ static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, int
     return true;
 }
 
-/* So do their norms: rows of one name may be the caller's own, and have other numbers. */
+/* True if the norms of a stack agree. Rows with the same name may be user's rows with other
+ * numbers. */
 static bool tfn__same_norm(const tfn_model_desc *a, const tfn_model_desc *b, int stack)
 {
     const tfn_norm_rule *x = tfn__norm_rule_of(a, tfn__spot_of_stack(stack));
@@ -20883,7 +20894,7 @@ static bool tfn__same_norm(const tfn_model_desc *a, const tfn_model_desc *b, int
     return x->squash == y->squash;
 }
 
-/* Options are compared by their bytes, which the resolver has copied from the caller's. */
+/* Compares options by their bytes, which the resolver copied from the caller. */
 #define TFN__SAME(field)                                                                           \
     { #field, offsetof(tfn_model_desc, field), sizeof(((tfn_model_desc *)0)->field) }
 static bool tfn__same_bytes(const char *a, const char *b, size_t n)
@@ -20893,8 +20904,8 @@ static bool tfn__same_bytes(const char *a, const char *b, size_t n)
     return true;
 }
 
-/* The first option that makes them different functions, or NULL. A shape that differs, and a matrix
- * with a bias or without, the weights tell. */
+/* Returns the first option that makes the functions differ, or NULL. Shapes and biases are not
+ * compared here: the weights show them. */
 static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_desc *b)
 {
     static const struct { char name[20]; size_t at, size; } options[] = {
@@ -20927,22 +20938,22 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     return NULL;
 }
 
-/* What `to` lacks is LoRA alone, if anything. Then W + alpha/r A B is all that is folded, and the
- * model stays one to train: gains, scales and statistics are as they were. */
+/* True if `to` lacks nothing but LoRA. Then only W + alpha/r A B is folded, and the model can still
+ * train: gains, scales and statistics stay. */
 static bool tfn__merges(const tfn_model *to)
 {
     return !to->desc.folded && !tfn__has_lora(&to->desc);
 }
 
-/* LoRA stands beside an output that is tied. Then no E^T + alpha/r A B is an embedding, too. */
+/* True if a tied output has LoRA. Its matrix E^T + alpha/r A B then differs from the embedding. */
 static bool tfn__tied_lora(const tfn_model *from)
 {
     if (from->desc.untied) return false;
     return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_OUTPUT, TFN__LORA_A) != NULL;
 }
 
-/* The option of `to` that is another than that of `from`, or NULL; with LoRA of a tied output, that
- * `to` is untied is none. */
+/* Returns the option of `to` that differs from `from`, or NULL. With LoRA of a tied output, `to`
+ * may be untied. */
 static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
 {
     tfn_model_desc desc = from->desc;
@@ -20950,7 +20961,7 @@ static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
     return tfn__other_option(&to->desc, &desc);
 }
 
-/* Arrays, which a linker drops with what reads them; strings it keeps. */
+/* Arrays, because a linker drops them with the code that reads them, but keeps strings. */
 static const char tfn__fold_tied[] = "LoRA of a tied output is no part of the embedding: the model "
                                      "to fold into must be untied";
 static const char tfn__fold_options[] = "the models must have the same options, but folded";
@@ -20959,7 +20970,8 @@ static const char tfn__fold_option[] = "the models must have the same options, b
 static const char tfn__fold_shape[] = "the models must have the same options, but folded: %s has "
                                       "another shape";
 
-/* `to` is folded, or has no LoRA, `from` is neither, and all else is the same. */
+/* Checks that `to` is folded or has no LoRA, that `from` is not folded, and that they match
+ * otherwise. */
 static void tfn__check_fold(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__misfit(to, from);
@@ -20975,7 +20987,7 @@ static void tfn__check_fold(tfn_model *to, const tfn_model *from)
         tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_option, other);
 }
 
-/* An error that names a weight. */
+/* Reports an error that names a weight. */
 static void tfn__fail_weight(tfn_model *to, const char *text, const tfn__weight *w)
 {
     char name[sizeof to->error.name];
@@ -20985,7 +20997,7 @@ static void tfn__fail_weight(tfn_model *to, const char *text, const tfn__weight 
     tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", text, name);
 }
 
-/* Weights have values with which the fold is no function: it refuses, and says which. */
+/* Rejects values of weights that the fold cannot handle, and names the weight. */
 static void tfn__check_sublayer(const tfn__folding *f)
 {
     const tfn__weight *skip = tfn__skip_to_fold(f);
@@ -21004,21 +21016,22 @@ static void tfn__check_sublayer(const tfn__folding *f)
                          "divided by it", skip);
 }
 
-/* The trained model's weight for one of the folded, or NULL. */
+/* Returns the weight of `from` that matches a weight of `to`, or NULL. */
 static const tfn__weight *tfn__counterpart(const tfn_model *from, const tfn__weight *w)
 {
     return tfn__weight_in(from, tfn__spot_of(w), w->part, w->kind);
 }
 
-/* The embedding E (V, E) of `from`, whose transpose the output matrix w begins as; NULL: `from` has
- * such a matrix itself. */
+/* Returns the embedding E (V, E) of `from` if the output matrix w starts as its transpose, or NULL
+ * if `from` has such a matrix itself. */
 static const tfn__weight *tfn__untied_from(const tfn_model *from, const tfn__weight *w)
 {
     if (w->part != TFN__PART_OUTPUT || w->kind != TFN__MATRIX || from->desc.untied) return NULL;
     return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_EMBEDDING, TFN__MATRIX);
 }
 
-/* Each weight of `to` is one of `from`; biases may be new, and the matrix of a tied output. */
+/* Checks that each weight of `to` has a match in `from`. Biases may be new, and so may the matrix
+ * of a tied output. */
 static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 {
     if (tfn__merges(to) && tfn__has_lora(&from->desc))
@@ -21035,7 +21048,7 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
     }
 }
 
-/* -- what is not of a sub-layer --------------------------------------------------------------- */
+/* -- outside the sub-layers ------------------------------------------------------------------ */
 
 /* y (cols, rows) = x^T */
 static void tfn__turn(float *y, const float *x, int32_t rows, int32_t cols)
@@ -21044,7 +21057,7 @@ static void tfn__turn(float *y, const float *x, int32_t rows, int32_t cols)
         for (int64_t c = 0; c < cols; c++) y[c*rows + r] = x[r*cols + c];
 }
 
-/* Weights as they were trained; new biases are 0. */
+/* Copies the trained weights; new biases are 0. */
 static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
 {
     for (int32_t i = 0; i < to->weight_count; i++) {
@@ -21059,7 +21072,7 @@ static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
     }
 }
 
-/* W becomes gamma/sigma W, sigma = u^T W v; where W is 0, sigma counts as 1. */
+/* Replaces W by gamma/sigma W with sigma = u^T W v. If W is 0, sigma counts as 1. */
 static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__weight *gamma)
 {
     const tfn__spot at = tfn__spot_of(gamma);
@@ -21079,7 +21092,7 @@ static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__wei
     for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] *= ratio;
 }
 
-/* W becomes W + alpha/r A B (Hu et al. 2021, section 4.1), each sum over r in double. */
+/* Replaces W by W + alpha/r A B (Hu et al. 2021, section 4.1), summing over r in double. */
 static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weight *left)
 {
     const tfn__spot at = tfn__spot_of(left);
@@ -21090,7 +21103,7 @@ static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weig
     float *p = tfn__weight_data(to, w);
     const int32_t rank = left->cols;
     double factor;
-    if (group < 0) return;                  /* a build without groups has no LoRA either */
+    if (group < 0) return;                  /* a build without groups has no LoRA */
     factor = (double)from->desc.groups[group].alpha / rank;
     for (int32_t r = 0; r < w->rows; r++)
         for (int32_t c = 0; c < w->cols; c++) {
@@ -21101,8 +21114,8 @@ static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weig
         }
 }
 
-/* Embeddings get the rows of length 1 that they are read with, learned means of layers the softmax
- * of what was stored. */
+/* Gives embeddings that are read with rows of length 1 such rows, and replaces the learned weights
+ * of mixed layers by their softmax. */
 static void tfn__fold_tables(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -21119,13 +21132,13 @@ static void tfn__fold_tables(tfn_model *m)
     }
 }
 
-/* Rows of what writes to the stream get the mean 0: then the stream has it, and its LayerNorm
+/* Gives rows that write to the stream the mean 0. Then the stream has mean 0, and LayerNorm
  * subtracts nothing. */
 static void tfn__centre(const tfn_model *m, const tfn__weight *w)
 {
     float *p = m->params + w->at;
     if (w->part != TFN__PART_O && w->part != TFN__PART_W2 && !tfn__is_table(w->part)) return;
-    if (w->part == TFN__PART_RELATIVE) return;              /* which adds to scores */
+    if (w->part == TFN__PART_RELATIVE) return;              /* it adds to scores */
     for (int32_t r = 0; r < w->rows; r++, p += w->cols) {
         double sum = 0;
         for (int32_t c = 0; c < w->cols; c++) sum += (double)p[c];
@@ -21133,11 +21146,9 @@ static void tfn__centre(const tfn_model *m, const tfn__weight *w)
     }
 }
 
-/* Check all, copy, fold. sigma is of the matrices as they were trained, so it comes first; the
- * centring changes what the sub-layers' folds have written, so it comes last. */
 #ifdef TFN__QUANT
-/* `to` is packed, `from` is not, and their weights are the same, but that `to` may have LoRA. What
- * differs is named, as tfn_model_fold does. */
+/* Checks that `to` is packed, `from` is not, and that their weights match, except that `to` may
+ * have LoRA. Errors name the difference, as in tfn_model_fold. */
 static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__other_option(&to->desc, &from->desc);
@@ -21179,11 +21190,13 @@ TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from)
         else TFNORM_MEMCPY(data, tfn__weight_data(from, old),
                            (size_t)w->rows * (size_t)w->cols * sizeof *data);
     }
-    if (to->desc.inference) to->step = from->step;              /* else a new run begins */
+    if (to->desc.inference) to->step = from->step;              /* else a new run starts */
     return TFN_OK;
 }
 #endif
 
+/* Checks everything, then copies, then folds. sigma belongs to the trained matrices, so it comes
+ * first. Centring changes what other folds have written, so it comes last. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 {
     tfn__folding f;
@@ -21222,25 +21235,27 @@ TFN__SMALL_END
 #endif
 /* >> update */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-TFN__SMALL
-/* An optimizer's pass over all parameters. What trains is a flat vector, and so are the gradients;
- * the moments are two more behind each other, or what the optimizer's row has instead:
- *
- *     FLAT                     runs of tensors that train alike, a call of the kernel for each
- *     FLAT, of fewer bits      tensors in pieces, whose moments become floats in the workspace
- *     others                   tensor by tensor, with a scratch in the workspace
- *
- * All three read the same constants (tfn__update_args_of), and differ in nothing but what they see
- * at once. The step around it, with clipping, averages and what is skipped, is the model's. */
+/* An optimizer's pass over all parameters, the rate and decay of each parameter, and where its
+ * moments are. The step around it, with clipping and averages, is in step. */
 
-/* The larger of two counts, which want 64 bits on small machines, too. */
+TFN__SMALL
+/* Trained parameters are a flat vector, and so are their gradients. The optimizer's row decides
+ * about moments and passes:
+ *
+ *     FLAT              one call of the kernel for each run of tensors with the same options
+ *     FLAT, packed      tensors in pieces, with moments as floats in the workspace
+ *     others            tensor by tensor, with scratch in the workspace
+ *
+ * All three read the same constants (tfn__update_args_of). */
+
+/* Returns the larger of two 64-bit counts. */
 static int64_t tfn__larger_of(int64_t a, int64_t b)
 {
     if (a > b) return a;
     return b;
 }
 
-/* Nothing may be copied from or to NULL, not even 0 floats. */
+/* Copies floats. memcpy must not get NULL, not even for 0 floats. */
 static void tfn__copy_floats(float *to, const float *from, int64_t floats)
 {
     if (floats > 0) TFNORM_MEMCPY(to, from, (size_t)floats * sizeof(float));
@@ -21248,7 +21263,7 @@ static void tfn__copy_floats(float *to, const float *from, int64_t floats)
 
 /* -- rates and decays of parameters ----------------------------------------------------------- */
 
-/* Whether it has weight decay: as its group says, or by its kind. */
+/* True if the weight has weight decay, by its group or else by its kind. */
 static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
 {
     const int group = tfn__own_group(w);
@@ -21259,8 +21274,9 @@ static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
     return (d->decay_all || own > 0) && w->kind < TFN__STATE;
 }
 
-/* muP's factor of the rate. SGD moves what has one side of the width by its gradient, which is as
- * 1/width; Adam moves each number by as much, which a product over the width sums. */
+/* Returns muP's factor of the rate. SGD moves a parameter with a side of the width by its gradient,
+ * which is ~ 1/width. Adam moves each number by the same amount, and products over the width add
+ * up. */
 static float tfn__mup_rate(const tfn_model_desc *d, const tfn__weight *w)
 {
     const bool mixes = w->part == TFN__PART_MIX || w->part == TFN__PART_MEMORY_MIX;
@@ -21273,8 +21289,8 @@ static float tfn__mup_rate(const tfn_model_desc *d, const tfn__weight *w)
     return 1;
 }
 
-/* The decay of a parameter, and its factor of the schedule's rate. muP leaves their product as it
- * is. */
+/* The decay of a parameter and its factor of the schedule's rate. muP does not change their
+ * product. */
 static float tfn__decay_of(const tfn_model_desc *d, const tfn__weight *w)
 {
     const int group = tfn__own_group(w);
@@ -21291,10 +21307,11 @@ static float tfn__rate_of(const tfn_model_desc *d, const tfn__weight *w)
     return rate * d->groups[group].rate;
 }
 
-/* -- where moments lie ------------------------------------------------------------------------ */
+/* -- places of moments ----------------------------------------------------------------------- */
 
-/* The optimizer sees this tensor as a matrix. To those that see hidden ones alone, embeddings and
- * what makes the logits are none: the direction of each word is its own (Jordan et al. 2024). */
+/* True if the optimizer treats this tensor as a matrix. An optimizer of hidden matrices treats
+ * embeddings and output matrices as vectors, because each word has its own direction (Jordan et al.
+ * 2024). */
 static bool tfn__is_matrix_to(const tfn_model_desc *d, const tfn__weight *w)
 {
 #ifndef TFNORM_NO_TRAINING
@@ -21309,7 +21326,7 @@ static bool tfn__is_matrix_to(const tfn_model_desc *d, const tfn__weight *w)
 #endif
 }
 
-/* Floats that moment 0 or 1 keeps of a tensor, without padding. */
+/* Returns the floats that moment 0 or 1 keeps for a tensor, without padding. */
 static int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int which)
 {
 #ifndef TFNORM_NO_TRAINING
@@ -21324,7 +21341,7 @@ static int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int
 #endif
 }
 
-/* Bytes of so many numbers of a moment, without padding. */
+/* Returns the bytes of a moment with `count` numbers, without padding. */
 static int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count)
 {
 #ifndef TFNORM_NO_TRAINING
@@ -21338,16 +21355,16 @@ static int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count)
     return count * (int64_t)sizeof(float);
 }
 
-/* Floats of the region that moment 0 or 1 of a tensor takes, padded as tensors are. */
+/* Returns the floats of the region that moment 0 or 1 of a tensor takes, padded as tensors are. */
 static int64_t tfn__moment_room(const tfn_model_desc *d, const tfn__weight *w, int which)
 {
     const int64_t size = (int64_t)sizeof(float);
     return tfn__padded((tfn__moment_bytes(d, tfn__moment_of(d, w, which)) + size - 1) / size);
 }
 
-/* Where moment 0 or 1 of tensor i lies among the moments: first those of all tensors, then the
- * second ones, each padded as tensors are. So where both are as long as the parameters, they are
- * two flat vectors. Of moment 1 and i = weight_count: the floats of all. */
+/* Returns the place of moment 0 or 1 of tensor i: first moments of all tensors come before second
+ * ones, each padded as tensors are. If both are as long as the parameters, they are two flat
+ * vectors. For moment 1 and i = weight_count, the result is the size of all. */
 static int64_t tfn__moment_at(const tfn_model *m, int32_t i, int which)
 {
     int64_t at = 0;
@@ -21360,14 +21377,14 @@ static int64_t tfn__moment_at(const tfn_model *m, int32_t i, int which)
     return at;
 }
 
-/* Floats of both moments of all tensors. */
+/* Returns the floats of both moments of all tensors. */
 static int64_t tfn__moments_floats(const tfn_model *m)
 {
     return tfn__moment_at(m, m->weight_count, 1);
 }
 
-/* The scratch of an update that sees tensors alone. It lies in the workspace, whose values nobody
- * needs any more when an update is made. */
+/* Returns the scratch of an update that works tensor by tensor. It uses the workspace, whose values
+ * are no longer needed when an update is made. */
 static int64_t tfn__update_scratch(const tfn_model *m)
 {
     int64_t most = 0;
@@ -21393,7 +21410,7 @@ static int64_t tfn__update_scratch(const tfn_model *m)
 #ifndef TFNORM_NO_TRAINING
 /* -- the passes ------------------------------------------------------------------------------- */
 
-/* Two parameters train alike: with one decay and one rate, or not at all. */
+/* True if two parameters have the same decay and rate, and if both or neither are frozen. */
 static bool tfn__train_alike(const tfn_model_desc *d, const tfn__weight *a, const tfn__weight *b)
 {
     const float decays[2] = { tfn__decay_of(d, a), tfn__decay_of(d, b) };
@@ -21403,8 +21420,8 @@ static bool tfn__train_alike(const tfn_model_desc *d, const tfn__weight *a, cons
     return tfn__is_frozen(d, a) == tfn__is_frozen(d, b);
 }
 
-/* Past the last tensor after i that follows it and trains alike; state has no place in the flat
- * vector, and is like any. */
+/* Returns the end of the tensors from i on that have the same options. State is skipped, because it
+ * has no place in the flat vector. */
 static int32_t tfn__alike_end(const tfn_model *m, int32_t i)
 {
     const tfn__weight *first = m->weights + i;
@@ -21415,7 +21432,7 @@ static int32_t tfn__alike_end(const tfn_model *m, int32_t i)
     return i;
 }
 
-/* The numbers of one optimizer step, which is the same for all groups but in rate and decay. */
+/* Returns the arguments of one step; they are the same for all groups except rate and decay. */
 static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float grad_scale)
 {
     const tfn_model_desc *d = &m->desc;
@@ -21438,8 +21455,8 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     return u;
 }
 
-/* The update of optimizers that see each tensor alone. Each has its moments where tfn__moment_at
- * says, which is counted along. */
+/* Updates tensor by tensor. The places of moments are those of tfn__moment_at, computed along the
+ * way. */
 static void tfn__update_tensors(tfn_model *m, float lr, float grad_scale)
 {
     int64_t first = 0;
@@ -21461,10 +21478,9 @@ static void tfn__update_tensors(tfn_model *m, float lr, float grad_scale)
     }
 }
 
-/* The optimizer is one loop over the flat vectors, a run of tensors at a time that train alike:
- * those with weight decay, as matrices have it, and those without. The first moment is a flat
- * vector of what trains, the second one behind it; an optimizer that keeps fewer does not read
- * them. */
+/* Updates the flat vectors in runs of tensors with the same options, such as matrices, which have
+ * weight decay, and others, which have none. The first moments are a flat vector, and the second
+ * moments follow; an optimizer with fewer moments does not read them. */
 static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
 {
     float *first = m->moments;
@@ -21487,8 +21503,8 @@ static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
 }
 
 #ifdef TFN__QUANT
-/* Of one tensor: a piece of its moments becomes floats in the workspace, is updated, and goes back.
- * Each weight has its own draws, whatever else trains. */
+/* Updates one tensor with packed moments: each piece is unpacked into the workspace, updated, and
+ * packed again. The random numbers of a weight do not depend on other weights. */
 static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__moment *moments,
                                tfn_key key, const tfn_update_args *u)
 {
@@ -21507,7 +21523,7 @@ static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__mo
     }
 }
 
-/* The update of moments of fewer bits, tensor by tensor. */
+/* Updates packed moments, tensor by tensor. */
 static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
 {
     const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 3),
@@ -21533,9 +21549,9 @@ static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
 }
 #endif
 
-/* Schedule-free AdamW has three points (Defazio et al. 2024): z, which the optimizer moves, is the
- * first moment; x, the average of all z, the averages; and y between both, at which gradients are
- * taken, the parameters. All begin where the weights are. */
+/* Starts schedule-free AdamW, which has three points (Defazio et al. 2024): z, which the optimizer
+ * moves (the first moment); x, the average of all z (the averages); and y between them, where
+ * gradients are taken (the parameters). All start at the weights. */
 static void tfn__start_free(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -21548,9 +21564,9 @@ static void tfn__start_free(tfn_model *m)
     m->rate_squares = 0;
 }
 
-/* x = (1-c) x + c z, c = step_size^2 / the sum of these so far, so that a warm-up counts little;
- * then y = b1 x + (1-b1) z. Where a rule keeps weights at length 1, it keeps x so. A rate of 0
- * moves nothing. */
+/* x = (1-c) x + c z with c = step_size^2 / the sum of all so far, so that a warm-up counts little;
+ * then y = b1 x + (1-b1) z. If a rule keeps weights at length 1, x is kept there, too. A rate of 0
+ * changes nothing. */
 static void tfn__average_free(tfn_model *m, float lr)
 {
     const tfn_update_args u = tfn__update_args_of(m, lr, 1);
@@ -21572,7 +21588,7 @@ static void tfn__average_free(tfn_model *m, float lr)
     }
 }
 
-/* The update of all parameters, in the form that the optimizer's row asks for. */
+/* Updates all parameters in the form that the optimizer's row requires. */
 static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);
@@ -21594,6 +21610,10 @@ TFN__SMALL_END
 #endif
 /* >> model */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Lays out a model in one block of memory: tapes, table of weights, parameters, gradients, moments,
+ * workspace. Sizes, initializes, allocates and frees models. Decoders use its recording of tapes.
+ */
+
 TFN__SMALL
 /* A model is one block of memory:
  *
@@ -21601,15 +21621,14 @@ TFN__SMALL
  *     parameters, state | rounded copy | gradients | moments | before | averages
  *     tables | workspace | ids
  *
- * The first line is real memory in every pass; what records and plans a tape beyond what the tape
- * keeps is given back and lies under the others. They are regions of floats, 64-byte aligned.
- * Parameters, gradients, moments and workspace may be arrays of the caller's instead; inference has
- * neither gradients nor moments, `before` or averages. Gradients, moments and averages are in the
- * order of the parameters, without those that are frozen (desc.groups): what trains is a flat
- * vector of its own, so that a norm or an all-reduce is one loop and an optimizer one a group.
- * Moments are as long unless the optimizer's row says otherwise: see tfn__moment_at.
- * tfn_model_size and tfn_model_init run the same code, the first with an arena that only counts the
- * floats.
+ * The metadata need real memory even to size a model. Recording and planning a tape need more than
+ * the tape keeps; that memory is released and the next pieces overlap it. The other lines are
+ * regions of floats, 64-byte aligned. The caller may supply parameters, gradients, moments and
+ * workspace. Models for inference have no gradients, moments, `before` or averages. Gradients,
+ * moments and averages are in the order of the parameters, but only for those that train
+ * (desc.groups). So a norm or an all-reduce is one loop, and an optimizer one loop per group. For
+ * lengths of moments, see tfn__moment_at. tfn_model_size and tfn_model_init run the same code, the
+ * first with an arena that only counts the floats.
  *
  * A step is a forward and backward of the tape `train` for each micro-batch, then one update; both
  * parts are public. Evaluation and logits run the tape `infer`, which has no backward and needs
@@ -21617,32 +21636,31 @@ TFN__SMALL
 
 /* -- one block of memory ---------------------------------------------------------------------- */
 
-/* Builds without training refuse models that train, and drop the code for them. */
+/* Always false in builds without training, so that the compiler drops code for it. */
 static bool tfn__trains(const tfn_model_desc *d) { return TFN__TRAINS && !d->inference; }
 
-/* Positions of a source that a tape must hold. */
+/* Returns the positions of a source that a tape must hold. */
 static int32_t tfn__source_capacity(const tfn_model_desc *d)
 {
     if (!tfn__is_pair(d)) return 0;
     return d->source_context;
 }
 
-/* Where the next piece of a block begins. */
+/* Returns the offset of the next piece of a block. */
 static size_t tfn__next_piece(const tfn__arena *a)
 {
     return a->used + ((0 - a->used) & (TFN__ALIGN - 1));
 }
 
-/* The size of a tape in a model's block is a multiple of 8, so that a table of weights can grow
- * down from its end: what it wants is rounded up, since what it is given is rounded down. */
+/* Rounds down to a multiple of 8. The size of a tape in a block is rounded like this, so that a
+ * table of weights can grow down from its end; what a tape needs is rounded up. */
 static size_t tfn__eights(size_t bytes)
 {
     return bytes & ~(size_t)7;
 }
 
-/* Record a tape in what is left of the block, plan it, and keep only what it goes on using: tapes
- * stand one behind the other, and the next begins where the nodes of this one and the order in
- * which they run end. The caller records between the two calls. */
+/* Starts a tape in the rest of the block. The caller records, then calls tfn__tape_end, which plans
+ * the tape and keeps only its nodes and their order. The next piece begins after them. */
 static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,
                             int32_t target, bool training)
 {
@@ -21656,7 +21674,7 @@ static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int
     tfn_tape_init(t, mem, left, batch, source, target, training);
 }
 
-/* Planning wants more memory than the plan: the peak says how much the block must have. */
+/* Plans the tape. The peak records what planning needs beyond that, which the block must hold. */
 static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k,
                                 const tfn_model_desc *d)
 {
@@ -21671,7 +21689,7 @@ static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k
     return TFN_OK;
 }
 
-/* The first tape of a model makes the weights, in the end of the block that it is recorded in. */
+/* Connects the builder to a tape. The first tape creates weights at the end of its block. */
 static void tfn__build_on(tfn__builder *b, tfn_tape *t)
 {
     b->t = t;
@@ -21679,9 +21697,9 @@ static void tfn__build_on(tfn__builder *b, tfn_tape *t)
         b->weights = (tfn__weight *)(void *)((unsigned char *)t->nodes + t->size);
 }
 
-/* The finished table, in the order of the flat vector, goes behind that tape, or to where it was if
- * it is no longer needed. The end of the block and this place do not overlap: tfn__take sees a
- * block without that end, which the peak has besides. */
+/* Moves the finished table of weights after that tape, in the order of the flat vector. A model for
+ * decoders has dropped the tape, and the table replaces it. The old table at the end of the block
+ * must not overlap the new one: tfn__take sees a smaller block, and the peak includes both. */
 static void tfn__keep_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
 {
     const size_t count = (size_t)b->count;
@@ -21699,7 +21717,7 @@ static void tfn__keep_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
     b->grows = false;
 }
 
-/* One of the two tapes: the whole model, for the most rows that the options allow. */
+/* Records one of the two tapes: the whole model, for the largest batch that the options allow. */
 static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_tape *t,
                               bool training, tfn_var *logits, tfn_var *loss)
 {
@@ -21746,8 +21764,8 @@ static void tfn__no_match(tfn_model *m, const tfn_group *g)
 }
 #endif
 
-/* A group says something of a weight: its pattern matches the name, or, if it has a rank, that of
- * the matrix to whose LoRA the weight belongs. */
+/* True if a group matches a weight: by its name, or for a group with a rank, by the name of its
+ * matrix. */
 static bool tfn__group_matches(const tfn_group *g, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -21759,8 +21777,8 @@ static bool tfn__group_matches(const tfn_group *g, const tfn__weight *w)
     return tfn__name_matches(g->pattern, tfn__end(&t));
 }
 
-/* A pattern that matches nothing is a slip of the pen; one whose matches all belong to later groups
- * is none. */
+/* Reports a pattern that matches nothing, which is probably a typo. A pattern whose matches all
+ * belong to later groups is fine. */
 static void tfn__check_patterns(tfn_model *m)
 {
     if (!TFN__GROUPS) return;
@@ -21782,9 +21800,9 @@ static void tfn__build_decode(tfn__builder *b)
     tfn__build_logits(b, tfn__build_stack(b, TFN__IN_DECODER));
 }
 
-/* A model that decoders alone run needs a tape only to know its weights, recorded as a decoder
- * records its own, which no longer exists when the data are laid out: memory.kept says what stays.
- * Builds with TFN__SENTENCES false have no operations for another one. */
+/* Records a model that only decoders run. Its tape, recorded as a decoder records its own, serves
+ * only to create the weights, and is dropped before the data are laid out: see memory.kept. Builds
+ * with TFN__SENTENCES false have no operations for another tape. */
 static void tfn__record_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
 {
     tfn_tape *t = &m->infer;
@@ -21799,9 +21817,8 @@ static void tfn__record_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
     t->tables = tables;
 }
 
-/* The metadata: the tapes and the table of weights. The tape `infer` is recorded first and makes
- * the weights; `train` finds them, and has what training alone has: dropout, and the probes of
- * profiles. */
+/* Lays out the metadata: tapes and table of weights. The tape `infer` is recorded first and creates
+ * the weights. `train` looks them up, and adds dropout and the probes of profiles. */
 static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 {
     tfn__builder b;
@@ -21825,13 +21842,14 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 #endif
 }
 
-/* Training makes averages of the weights: as desc.ema says, or the optimizer's own. */
+/* True if training makes averages of the weights, for desc.ema or for its optimizer. */
 static bool tfn__averages(const tfn_model_desc *d)
 {
     return d->ema > 0 || tfn__trains_by(d, TFN_OPTIMIZER_SCHEDULE_FREE);
 }
 
-/* A region of floats: the caller's if one is given, else of the block; *bytes are the block's. */
+/* Returns a region of floats: the caller's, or one in the block. *bytes counts only bytes of the
+ * block. */
 static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t floats, size_t *bytes)
 {
     const size_t count = tfn__count(floats);
@@ -21842,7 +21860,7 @@ static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t flo
     return (float *)(void *)tfn__take(a, count, sizeof(float), &m->error);
 }
 
-/* Some weights start with what a first batch shows: the builder has left probes for that. */
+/* True if a first batch sets some weights. The builder has recorded probes for that. */
 static bool tfn__needs_profile(const tfn_model *m)
 {
     if (!TFN__ALL) return false;
@@ -21853,15 +21871,17 @@ static bool tfn__needs_profile(const tfn_model *m)
     return false;
 }
 
-/* A profile changes parameters before its update is known to be good. No update was made yet, so
- * that the moments are 0, and the copy stands in their place; without moments, or where they
- * are shorter, as of what is frozen, it stands behind the copy of the buffers. */
+/* A profile changes parameters before its update is known to be good, so they are copied. The copy
+ * uses the moments, which are still 0 because no update was made. If they are missing or too short,
+ * for example because some weights are frozen, the copy follows the one of the buffers in `before`.
+ */
 static bool tfn__copy_in_moments(const tfn_model *m)
 {
     return tfn__moments_floats(m) >= m->param_floats;
 }
 
-/* Floats of m->before: the buffers, and the parameters where they have no other place. */
+/* Returns the floats of m->before: the buffers, and the parameters if the moments do not hold them.
+ */
 static int64_t tfn__before_floats(const tfn_model *m)
 {
     if (!tfn__trains(&m->desc)) return 0;
@@ -21869,9 +21889,9 @@ static int64_t tfn__before_floats(const tfn_model *m)
     return m->buffer_floats + m->param_floats;
 }
 
-/* The data: regions of floats, only counted in the size pass. The two tapes never run at once, so
- * that one workspace serves both. Half precision computes with a rounded copy of the parameters;
- * the state behind them is never rounded. */
+/* Lays out the data: regions of floats, which the size pass only counts. The two tapes share a
+ * workspace because they never run at the same time. Half precision computes with a rounded copy of
+ * the parameters; state is never rounded. */
 static void tfn__lay_data(tfn_model *m, tfn__arena *a)
 {
     const tfn_model_desc *d = &m->desc;
@@ -21897,12 +21917,12 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
     m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
     m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
     if (tfn__convolves(d)) m->lengths = tfn__take_ids(a, (size_t)d->batch, &m->error);
-    if (tfn__clusters(d))                   /* 3 clusters at most, of tokens and of targets */
+    if (tfn__clusters(d))                   /* at most 3 clusters, of tokens and of targets */
         m->words = tfn__take_ids(a, tfn__mul(6 * (size_t)d->batch, (size_t)d->context), &m->error);
 }
 
-/* Size and init run this: once with data that is only counted, once for real. Returns the bytes of
- * a block at any address, with the slack to align it; 0 after an error, which is in m->error. */
+/* Lays out a model, for both sizing (with counted data) and init. Returns the bytes of a block at
+ * any address, including what aligning may cost, or 0 after an error, which is in m->error. */
 static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, size_t size, bool real)
 {
     tfn__arena a = tfn__arena_in(mem, mem ? size : 0);
@@ -21920,7 +21940,7 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
     return m->memory.total + TFN__ALIGN - 1;
 }
 
-/* What one tape of a model takes, and the weights that it makes. */
+/* The bytes that one tape of a model needs, and those of its weights. */
 typedef struct tfn__need_of_tape { size_t kept, plan, weights; } tfn__need_of_tape;
 
 /* Records the model on a tape that only counts. */
@@ -21944,14 +21964,14 @@ static tfn__need_of_tape tfn__count_tape(const tfn_model_desc *d, bool training)
     return n;
 }
 
-/* The largest of three needs, in the order in which tfn__lay_metadata has them:
+/* Returns the largest of three needs, in the order of tfn__lay_metadata:
  *
  *     infer: nodes, timeline, items | weights, in the end of the block       the first plan
  *     infer: nodes, timeline | table of weights | weights                    the table turned round
  *     infer: nodes, timeline | table of weights | train: nodes, timeline, items
  *
  * Decoders are sized in this scratch, too. They record a tape for each stack but no weights, which
- * takes less. */
+ * needs less. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
@@ -21974,7 +21994,7 @@ TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size
     return tfn__lay_out(&m, desc, scratch, scratch_size, false);
 }
 
-/* Rotations of layers with a window: behind the others, from another base, never scaled. */
+/* Fills the rotations of layers with a window. They have their own base, and are never scaled. */
 static void tfn__fill_window_table(tfn_model *m, ptrdiff_t rows)
 {
     const int32_t size = tfn__head_size(&m->desc);
@@ -21984,7 +22004,7 @@ static void tfn__fill_window_table(tfn_model *m, ptrdiff_t rows)
     tfn__rotary_table(m->run.tables + tfn__padded((int64_t)rows * size), rows, size, &d);
 }
 
-/* Sinusoids or rotations of all positions: the one region that no call changes again. */
+/* Fills the table of positions, sinusoids or rotations. Nothing changes it later. */
 static void tfn__fill_table(tfn_model *m)
 {
     const tfn_model_desc *d = &m->desc;
@@ -22002,15 +22022,15 @@ static void tfn__fill_table(tfn_model *m)
                             tfn__is_position(d, TFN_POSITION_SINUSOIDAL_FAIRSEQ));
 }
 
-/* A region that a model does not have is NULL. */
+/* Clears a region. A region that a model does not have is NULL. */
 static void tfn__clear(float *p, int64_t floats)
 {
     if (p) TFNORM_MEMSET(p, 0, (size_t)floats * sizeof(float));
 }
 
-/* Parameters and state as a new model has them. Each weight draws from a stream of its own, keyed
- * by its number, so that the order of drawing is free. Tensors are padded to 16 floats: the padding
- * is 0 and stays 0, so that sums over the flat vector may include it. */
+/* Sets parameters and state of a new model. Each weight draws from its own stream, keyed by its
+ * number, so the order of drawing is free. Tensors are padded to 16 floats. The padding is 0 and
+ * stays 0, so that sums over the flat vector may include it. */
 static void tfn__init_weights(tfn_model *m)
 {
     tfn__clear(m->params, m->param_floats + m->buffer_floats);
@@ -22023,8 +22043,8 @@ static void tfn__init_weights(tfn_model *m)
 #endif
 }
 
-/* The layout is made first and compared with the block then: what it wrote until there is metadata
- * within the block. */
+/* Lays out the model before comparing with the size of the block. Until then only metadata are
+ * written, and these stay within the block. */
 TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
                                      size_t size)
 {
@@ -22042,7 +22062,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
         tfn__clear(m->moments, tfn__moments_floats(m));
         if (m->averages) tfn__clear(m->averages, m->trained_floats);
     }
-    /* given parameters of an inference may be const, and have their values */
+    /* parameters given for inference may be const, and have their values */
     if (m->desc.parameters && (m->desc.blank || !tfn__trains(&m->desc))) return TFN_OK;
     if (m->desc.blank) tfn__clear(m->params, m->param_floats + m->buffer_floats);
     else tfn__init_weights(m);
@@ -22062,7 +22082,7 @@ static void tfn__free(void *mem, size_t size, void *user)
     free(mem);
 }
 
-/* NULL for nothing, too: a size of 0 is an error that was reported already. */
+/* Returns NULL for a size of 0, too, which is an error reported before. */
 static void *tfn__allocate(tfn_model *m, const tfn_allocator *a, size_t size)
 {
     void *mem;
@@ -22074,7 +22094,7 @@ static void *tfn__allocate(tfn_model *m, const tfn_allocator *a, size_t size)
     return mem;
 }
 
-/* Bytes of the block, found with scratch memory that is given back; 0: error. */
+/* Returns the bytes of the block, found with temporary scratch, or 0 after an error. */
 static size_t tfn__allocated_size(tfn_model *m, const tfn_model_desc *desc, const tfn_allocator *a)
 {
     const size_t scratch = tfn_model_scratch(desc);
@@ -22086,8 +22106,8 @@ static size_t tfn__allocated_size(tfn_model *m, const tfn_model_desc *desc, cons
     return bytes;
 }
 
-/* Scratch, size, block, init. m->mem is set last: tfn_model_init clears the model. A model whose
- * init fails has its block, which tfn_model_free gives back. */
+/* Sizes, allocates and initializes. m->mem is set last because tfn_model_init clears the model. If
+ * init fails, the model keeps its block, which tfn_model_free releases. */
 TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
                                     const tfn_allocator *allocator)
 {
@@ -22768,19 +22788,20 @@ TFN__SMALL_END
 #endif
 /* >> profile */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Initialization that depends on data (Admin, LSUV), probes of a model, parameters by name. */
+/* The public calls of training (gradient, update, step, swap_ema), initialization that depends on
+ * data (Admin, LSUV), watching of probes, and parameters by name. Builds on step. */
 
 TFN__SMALL
 
 #ifndef TFNORM_NO_TRAINING
-/* -- data-dependent initialization: forwards of the training tape, watched by probes ---------- */
+/* -- data-dependent initialization: forwards of the training tape with probes ---------------- */
 
 /* LSUV changes one matrix at a time, in the order of the flat vector, until its output has variance
- * 1: a forward for each try. Admin needs one forward: each skip's scale is set when its probe is
- * reached, from the variances of the branches before it, and what follows is computed with it. A
- * model that has both does LSUV first, since it changes what Admin measures. */
+ * 1. Each try takes a forward. Admin needs one forward: when the probe of a skip is reached, its
+ * scale is set from the variances of the branches before it, and the forward continues with that
+ * scale. A model with both does LSUV first, because it changes what Admin measures. */
 
-/* What the probe of this number watches, for its rows; the probe itself gets values alone. */
+/* Returns the node that a probe watches. The probe itself gets only values, without rows. */
 static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
 {
     for (int32_t i = 1; i < t->count; i++)
@@ -22789,7 +22810,8 @@ static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
     return t->nodes;
 }
 
-/* The sum of (x - mean)^power, power 1 or 2, of a value's rows that count, and their number. */
+/* Returns the sum of (x - mean)^power, power 1 or 2, over a value's rows without padding, and the
+ * count of terms. */
 static double tfn__sum_powers(const tfn_run *r, const tfn_node *n, const float *x, double mean,
                               int power, int64_t *count)
 {
@@ -22814,7 +22836,7 @@ static double tfn__sum_powers(const tfn_run *r, const tfn_node *n, const float *
     return sum;
 }
 
-/* The variance of what a probe watches, over all rows that count; NaN if there are none. */
+/* Returns the variance of a probed value over its rows without padding; NaN if there are none. */
 static double tfn__variance_of(const tfn_model *m, int32_t id, const float *x)
 {
     const tfn_node *n = tfn__probed_node(&m->train, id);
@@ -22825,15 +22847,16 @@ static double tfn__variance_of(const tfn_model *m, int32_t id, const float *x)
 
 typedef struct tfn__profile {
     tfn_model *m;
-    double     ratio[3];               /* Admin: the running scalar r of each stack */
-    double     branch;                 /* and Var(F) */
-    int32_t    target;                 /* LSUV: the weight whose output is wanted */
-    double     variance;               /* and its variance */
+    double     ratio[3];               /* Admin: the running scale r of each stack */
+    double     branch;                 /* Admin: Var(F) of the current branch */
+    int32_t    target;                 /* LSUV: the weight whose output is measured */
+    double     variance;               /* LSUV: the variance of that output */
     bool       refused;                /* a number was not finite */
     bool       watched;                /* the user's probe sees the last forward */
 } tfn__profile;
 
-/* The scale of a skip becomes r, also in the rounded copy: this very forward goes on with it. */
+/* Sets the scale of a skip to r, in the rounded copy as well, because the current forward uses it.
+ */
 static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
 {
     float *scale = tfn__weight_data(m, w);
@@ -22842,9 +22865,9 @@ static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
         tfn__copy_floats(m->run.params + w->at, scale, w->cols);
 }
 
-/* Admin (Liu 2020, section 4.3; the authors' code): w := r at once, so that what follows sees it;
- * r := sqrt(Var(w x) + Var(F)), variances over the tensor without its padding, which the authors'
- * code includes. r starts at 1. The branch is seen before the skip. */
+/* Admin (Liu 2020, section 4.3; the authors' code): sets w := r at once, so that the rest of the
+ * forward uses it, then r := sqrt(Var(w x) + Var(F)). r starts at 1. The branch is probed before
+ * the skip. Variances exclude padding, which the authors' code includes. */
 static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                                ptrdiff_t cols, bool backward)
 {
@@ -22871,7 +22894,7 @@ static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdif
     *ratio = (double)TFN__SQRT((float)((double)r * (double)r * variance + p->branch));
 }
 
-/* LSUV: the variance of the one output that is wanted. */
+/* LSUV: measures the variance of one output. */
 static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                               ptrdiff_t cols, bool backward)
 {
@@ -22882,8 +22905,8 @@ static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff
     p->variance = tfn__variance_of(p->m, id, data);
 }
 
-/* A forward of the training tape with the batch that is bound, and our probe in the place of the
- * user's. Dropout is as the first step will have it. */
+/* Runs a forward of the training tape on the bound batch, with this probe instead of the user's.
+ * Dropout is the same as in the first step. */
 static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
 {
     tfn_run r = p->m->run;
@@ -22893,8 +22916,8 @@ static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
     tfn_tape_forward(&p->m->train, &r);
 }
 
-/* W of p->target over the deviation of its output until the variance is within 0.1 of 1, at most
- * ten times. False: a variance is not finite. */
+/* Divides the matrix of p->target by the deviation of its output until the variance is within 0.1
+ * of 1, at most ten times. Returns false if a variance is not finite. */
 static bool tfn__unit_output(tfn__profile *p)
 {
     const tfn__weight *w = p->m->weights + p->target;
@@ -22913,8 +22936,8 @@ static bool tfn__unit_output(tfn__profile *p)
     return true;
 }
 
-/* LSUV (Mishkin & Matas 2016): the matrices of linear maps in order, each of which changes what
- * the next ones see. */
+/* LSUV (Mishkin & Matas 2016): adjusts the matrices of linear maps in order, because each changes
+ * the input of the next. */
 static void tfn__unit_outputs(tfn__profile *p)
 {
     for (p->target = 0; p->target < p->m->weight_count; p->target++) {
@@ -22925,9 +22948,9 @@ static void tfn__unit_outputs(tfn__profile *p)
     }
 }
 
-/* At the beginning of an update, which may still undo it. False: it was refused, because a number
- * is not finite, and all is as before. The user sees it if it is the call itself: a step shows its
- * own forward, once. */
+/* Profiles at the beginning of an update, which may still undo it. Returns false, with everything
+ * as before, if a number is not finite. The user's probe sees only a profile that the user asked
+ * for; a step shows its own forward, once. */
 static bool tfn__open_profile(tfn_model *m, bool watched)
 {
     tfn__profile p;
@@ -22948,14 +22971,13 @@ static bool tfn__open_profile(tfn_model *m, bool watched)
     return !p.refused;
 }
 
-/* A model that was neither profiled nor trained; only such a one profiles itself. */
+/* True if a model was neither profiled nor trained. Only such a model profiles itself. */
 static bool tfn__is_new(const tfn_model *m)
 {
     return TFN__ALL && !m->profiled && !m->step && !m->micro;
 }
 
-/* The data-dependent start on a batch of the user's choice. Targets are ignored, so none need be
- * given. */
+/* Profiles on a batch of the user's choice. Targets are ignored and may be missing. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status = tfn__ready(m, batch, false);
@@ -22975,7 +22997,8 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* Averages in the place of the weights are no place to train from: a mistake of that call only. */
+/* Returns an error for models that cannot train now: those for inference, or with averages in place
+ * of the weights. The error is forgotten in the next call. */
 static tfn_status tfn__check_trains(tfn_model *m)
 {
     if (m->desc.inference)
@@ -22987,7 +23010,7 @@ static tfn_status tfn__check_trains(tfn_model *m)
     return TFN_OK;
 }
 
-/* What tfn_model_step and tfn_model_gradient begin with. */
+/* Begins tfn_model_step and tfn_model_gradient. */
 static tfn_status tfn__ready_to_train(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status = tfn__ready(m, batch, true);
@@ -22997,8 +23020,8 @@ static tfn_status tfn__ready_to_train(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* The gradient of the batch that is bound, and its sums. A loss that is not finite has no backward:
- * the update it belongs to is skipped anyway. */
+/* Computes the gradient of the bound batch, and its sums. There is no backward if the loss is not
+ * finite, because the update will be skipped. */
 static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
 {
     tfn_sums sums;
@@ -23021,8 +23044,8 @@ static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
     return sums;
 }
 
-/* The model's own sums grow with every call, so that a step, an update without sums and a
- * checkpoint in the middle of an update know all that was added. */
+/* Every call adds to the model's own sums, for a step, an update without sums, or a checkpoint
+ * within an update. */
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums)
 {
@@ -23037,8 +23060,8 @@ TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, i
     return TFN_OK;
 }
 
-/* The vector is there from the start, all 0; the padding between tensors is 0 and should stay so,
- * since the norm of the gradient goes over it. */
+/* The vector exists from the start, all 0. The padding between tensors should stay 0, because the
+ * norm of the gradient includes it. */
 TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
 {
     if (floats) *floats = 0;
@@ -23047,7 +23070,7 @@ TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
     return m->run.grads;
 }
 
-/* A rate below 0 would climb; one that is not finite would ruin every weight. */
+/* A negative rate would climb, and one that is not finite would ruin every weight. */
 TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
                                        tfn_report *report)
 {
@@ -23077,7 +23100,7 @@ static void tfn__exchange(float *a, float *b, int64_t floats)
         b[i] = kept;
     }
 }
-/* In place, value by value: pointers to the parameters, the user's and those of decoders, stay. */
+/* Swaps values in place, so that pointers of the user and of decoders stay valid. */
 TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
 {
     if (!m) return TFN_NULL;
@@ -23098,8 +23121,8 @@ TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
     return TFN_OK;
 }
 
-/* The first micro-batch stores gradients, the others add. Until the last one is in, the report is
- * of this one. */
+/* The first micro-batch stores gradients, the others add to them. Before the last one, the report
+ * is about this micro-batch only. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     const tfn_status status = tfn__ready_to_train(m, batch);
@@ -23115,7 +23138,7 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     return TFN_OK;
 }
 #else
-/* A build without training has the names, and says what it lacks. */
+/* A build without training keeps the functions, which return an error. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     return tfn_model_step(m, batch, report);
@@ -23155,7 +23178,7 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
 }
 #endif
 
-/* Updates are counted from 1, so that the one to come is step + 1. */
+/* Updates count from 1, so the next one is step + 1. */
 TFNORM_API float tfn_model_rate(const tfn_model *m)
 {
     if (!m) return (float)NAN;
@@ -23164,8 +23187,7 @@ TFNORM_API float tfn_model_rate(const tfn_model *m)
 
 /* -- watching -------------------------------------------------------------------------------- */
 
-/* Runs whose tapes have probes (desc.probes), a model's and a decoder's, pass this one on from now
- * on. A plain build records none. */
+/* Sets the probe of a model's or decoder's runs. Plain builds record no probes. */
 static tfn_status tfn__watch(tfn_run *r, tfn_error *e, const tfn_model_desc *d,
                              tfn_probe_fn *probe, void *user)
 {
@@ -23184,7 +23206,7 @@ TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *u
     return tfn__watch(&m->run, &m->error, &m->desc, probe, user);
 }
 
-/* The number of a point, read as tfn__point_at has written it. */
+/* Decodes an id of tfn__point_at. */
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 {
     tfn_probe_info info = { TFN_WATCH_NONE, TFN_SUBLAYER_SELF_ATTENTION, false, 0 };
@@ -23199,7 +23221,7 @@ TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 
 /* -- parameters by name, hash ----------------------------------------------------------------- */
 
-/* Everything about weight i; its name is written anew at each call, its data are the model's. */
+/* Describes weight i. The name is written in each call; data point into the model. */
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
     const tfn__weight *w;
@@ -23231,8 +23253,8 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     return true;
 }
 
-/* The bits of all weights and state in their order, without the padding, mixed one after the other:
- * two weights that change places change the hash. */
+/* Hashes the bits of all weights and state in order, without padding. The order matters: the hash
+ * changes if two weights swap places. */
 TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
 {
     uint64_t hash = 0;
@@ -23260,29 +23282,30 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TRAINING
 TFN__SMALL
-/* What a training needs to go on is in RAM, which a power cut clears. Files are too much for a
- * board: their names, their text, and a second state beside the first. Here a page at a time passes
- * through the caller's buffer.
- * A slot: one page with the head, then the state as one run of bytes, in pages, the last filled up
- * with 0. Who saves writes the state first: as soon as one page of it is another, the old head's
- * hash of the state is wrong, and the slot is no checkpoint until its new head is whole. */
-/* Eight-byte members first, so that all compilers lay it out alike and no byte is left between. */
+/* Saves and loads the state of a training in flash, so that it survives a power cut. Files would be
+ * too much for a board: names, texts, and a second state in memory. Here one page at a time passes
+ * through the caller's buffer. Builds on model and update for the parts of the state.
+ *
+ * A slot is one page with the head, then the state as one run of bytes, padded with 0 to whole
+ * pages. The state is written first. As soon as one of its pages differs, the old head's hash is
+ * wrong, and the slot is no checkpoint until its new head is complete. */
+/* 8-byte members come first, so that all compilers use the same layout without gaps. */
 typedef struct tfn__flash_head {
-    uint64_t magic;                     /* what it is, in this version */
-    uint64_t shape;                     /* hash of the shapes of all tensors, and of the bytes */
-    uint64_t number;                    /* of the checkpoint: the higher is the newer */
+    uint64_t magic;                     /* format and version */
+    uint64_t shape;                     /* hash of the bytes and of the shapes of all tensors */
+    uint64_t number;                    /* number of the checkpoint; higher is newer */
     uint64_t state;                     /* hash of the state */
     int64_t  step;
     double   rate_squares;
     double   loss_scale;
     int32_t  finite_steps, profiled;
-    uint64_t head;                      /* hash of what is above */
+    uint64_t head;                      /* hash of the members above */
 } tfn__flash_head;
-enum { TFN__FLASH_LEAST = 128 };        /* bytes of a page */
+enum { TFN__FLASH_LEAST = 128 };        /* smallest page, in bytes */
 #define TFN__FLASH_MAGIC UINT64_C(0x3168736c666e6674)
 
-/* A hash of whole words, of which pages and head consist, begun with `hash`. Not one against an
- * attacker: what it finds is a page that is old, torn or worn. */
+/* Hashes whole words, starting from `hash`. It detects pages that are old, torn or worn, but not
+ * attacks. */
 static uint64_t tfn__flash_hash(uint64_t hash, const void *data, size_t bytes)
 {
     const unsigned char *p = (const unsigned char *)data;
@@ -23294,7 +23317,7 @@ static uint64_t tfn__flash_hash(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-/* Part i of the state, NULL past the last; *bytes may be 0. */
+/* Returns part i of the state, or NULL past the last. *bytes may be 0. */
 static float *tfn__flash_part(const tfn_model *m, int i, size_t *bytes)
 {
     float *const parts[] = { m->params, m->moments, m->averages };
@@ -23308,8 +23331,8 @@ static float *tfn__flash_part(const tfn_model *m, int i, size_t *bytes)
     return parts[i];
 }
 
-/* Gradients are no part of it: between two updates nobody needs them, and what an optimizer keeps
- * of them are the moments. Nor are the tables, which a new model makes, nor the workspace. */
+/* Returns the bytes of the state. Gradients are not included, because they are not needed between
+ * updates; nor are tables, which a new model fills, and the workspace. */
 static size_t tfn__flash_bytes(const tfn_model *m)
 {
     size_t all = 0;
@@ -23321,17 +23344,17 @@ static size_t tfn__flash_bytes(const tfn_model *m)
     return all;
 }
 
-/* Bytes [at, at + size) of the state, from the model into the page, or back with `load`. A page may
- * have the end of one part and the beginning of the next; behind the end of all it is 0. */
+/* Copies bytes [at, at + size) of the state from the model to the page, or with `load` back. A page
+ * may contain the end of one part and the beginning of the next; after the state it is 0. */
 static void tfn__flash_move(const tfn_model *m, void *page, size_t at, size_t size, bool load)
 {
     unsigned char *to = (unsigned char *)page;
-    size_t begin = 0;                   /* of the part, in the state */
+    size_t begin = 0;                   /* offset of the part in the state */
     if (!load) TFNORM_MEMSET(page, 0, size);
     for (int i = 0; i < 3; i++) {
         size_t bytes;
         unsigned char *part = (unsigned char *)tfn__flash_part(m, i, &bytes);
-        size_t first = begin;           /* what both the page and the part have, in the state */
+        size_t first = begin;           /* the bytes that page and part share, in the state */
         size_t end = begin + bytes;
         if (first < at) first = at;
         if (end > at + size) end = at + size;
@@ -23343,8 +23366,8 @@ static void tfn__flash_move(const tfn_model *m, void *page, size_t at, size_t si
     }
 }
 
-/* Of two models with the same shapes the one takes the other's checkpoint: options that are no
- * shapes are the program's, as a seed is. */
+/* Hashes the shapes. A model accepts a checkpoint of any model with the same shapes; other options,
+ * such as the seed, belong to the program. */
 static uint64_t tfn__flash_shape(const tfn_model *m)
 {
     uint64_t hash = tfn__flash_bytes(m);
@@ -23355,8 +23378,8 @@ static uint64_t tfn__flash_shape(const tfn_model *m)
     return tfn__mix(hash ^ (uint64_t)m->desc.optimizer);
 }
 
-/* One page for the head, and those of the state. A page smaller than a head would be torn between
- * two writes; one that is no multiple of a word would end within one. */
+/* One page for the head, and the pages of the state. A head must fit into one page, so that it is
+ * written at once, and a page must hold whole words. */
 TFNORM_API int32_t tfn_flash_pages(const tfn_model *m, int32_t page)
 {
     size_t pages;
@@ -23367,9 +23390,8 @@ TFNORM_API int32_t tfn_flash_pages(const tfn_model *m, int32_t page)
     return (int32_t)pages;
 }
 
-/* What both begin with: the flash is one that can have this model, whose own error, if it is
- * broken, is passed on. An error of the flash concerns its last call only, as a page may be read
- * well the next time. */
+/* Begins both calls: checks that the flash can hold this model, and passes on an error of the
+ * model. An error of the flash lasts until the next call, because the next read may succeed. */
 static tfn_status tfn__flash_ready(tfn_flash *f, const tfn_model *m)
 {
     const int32_t wanted = tfn_flash_pages(m, f->page);
@@ -23389,8 +23411,8 @@ static tfn_status tfn__flash_ready(tfn_flash *f, const tfn_model *m)
     return f->error.status;
 }
 
-/* A page into f->work, and from it; false and an error with the page's number, and after the first
- * error no page is asked for any more. */
+/* Reads a page into f->work. On failure returns false and an error with the page's number. After an
+ * error no more pages are read. */
 static bool tfn__flash_read(tfn_flash *f, int32_t page)
 {
     if (f->error.status != TFN_OK) return false;
@@ -23399,8 +23421,8 @@ static bool tfn__flash_read(tfn_flash *f, int32_t page)
     return false;
 }
 
-/* The page is erased before it is programmed, so that a cut between the two leaves one that is
- * neither the old nor the new: to tfn__flash_whole it is as any other page that is wrong. */
+/* Writes a page from f->work. It is erased before it is programmed; a power cut between the two
+ * leaves a page that tfn__flash_whole rejects like any other wrong page. */
 static bool tfn__flash_write(tfn_flash *f, int32_t page)
 {
     if (f->error.status != TFN_OK) return false;
@@ -23409,7 +23431,7 @@ static bool tfn__flash_write(tfn_flash *f, int32_t page)
     return false;
 }
 
-/* The slot has a whole checkpoint of a model of this shape. Pages that cannot be read are none. */
+/* True if the slot has a complete checkpoint of this shape. Pages that cannot be read fail. */
 static bool tfn__flash_whole(tfn_flash *f, const tfn_model *m, int32_t slot, tfn__flash_head *head)
 {
     const int32_t first = slot * f->pages;
@@ -23427,7 +23449,7 @@ static bool tfn__flash_whole(tfn_flash *f, const tfn_model *m, int32_t slot, tfn
     return hash == head->state;
 }
 
-/* The slot of the newest checkpoint and its head; -1: there is none. */
+/* Returns the slot of the newest checkpoint and its head, or -1 if there is none. */
 static int32_t tfn__flash_newest(tfn_flash *f, const tfn_model *m, tfn__flash_head *newest)
 {
     int32_t found = -1;
@@ -23442,8 +23464,8 @@ static int32_t tfn__flash_newest(tfn_flash *f, const tfn_model *m, tfn__flash_he
     return found;
 }
 
-/* Within an update a half of what it wants is in the gradients; exchanged averages would be taken
- * for the weights. Both are the caller's to bring to an end. */
+/* Rejects a model within an update, whose gradients are not saved, and one whose averages are in
+ * place of the weights. The caller must finish the update or swap back first. */
 static void tfn__flash_check_model(tfn_error *e, const tfn_model *m)
 {
     if (m->micro)
@@ -23453,10 +23475,10 @@ static void tfn__flash_check_model(tfn_error *e, const tfn_model *m)
         tfn__fail(e, TFN_NOT_READY, "flash", "averages stand in the place of the weights", 0, 0);
 }
 
-/* The slots take turns, so that pages wear alike. A number that is one higher than that of the
- * newest checkpoint tells them apart; where there is none yet, it is 1, and the slot is the first.
- * The model is only read, and a page that cannot be written ends the call at once: as the newest
- * checkpoint stands in the other slot, there is nothing to be undone. */
+/* The slots take turns, so that pages wear evenly. The new checkpoint has a number one higher than
+ * the newest; the first has number 1 and slot 0. The model is only read. A page that cannot be
+ * written ends the call, and nothing needs undoing, because the newest checkpoint is in the other
+ * slot. */
 TFNORM_API tfn_status tfn_flash_save(tfn_flash *f, const tfn_model *m)
 {
     tfn__flash_head head;
@@ -23491,8 +23513,8 @@ TFNORM_API tfn_status tfn_flash_save(tfn_flash *f, const tfn_model *m)
     return f->error.status;
 }
 
-/* The slot was read whole before: what is copied now has the hash of its head, unless the flash
- * gives other bytes the second time, or none. Then the model is not as it was, and says so. */
+/* Loads a slot that was already verified. If the flash returns other bytes the second time, or
+ * none, the model has changed and gets an error. */
 static void tfn__flash_take(tfn_flash *f, tfn_model *m, int32_t slot, const tfn__flash_head *head)
 {
     const int32_t pages = tfn_flash_pages(m, f->page);
@@ -23515,8 +23537,8 @@ static void tfn__flash_take(tfn_flash *f, tfn_model *m, int32_t slot, const tfn_
     TFNORM_MEMSET(&m->sums, 0, sizeof m->sums);
 }
 
-/* Both slots are read whole before anything is changed, and the newer one of those that are good is
- * read once more: RAM has no room for a second state. */
+/* Verifies both slots before changing anything, then reads the newer good one again, because RAM
+ * has no room for a second state. */
 TFNORM_API tfn_status tfn_flash_load(tfn_model *m, tfn_flash *f)
 {
     tfn__flash_head head;
@@ -23535,31 +23557,33 @@ TFN__SMALL_END
 #endif
 /* >> decoder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Decoders: inference one token after another, with caches of keys and values. Records two tapes
+ * with the functions of joins and stacks. Generate uses its reordering of beams and its access to
+ * caches. */
+
 TFN__SMALL
-/* Inference with a cache. The keys and values of positions that were fed are kept, so that the next
- * token costs the work of one position, and its attention as much as there are positions before it.
+/* A decoder keeps the keys and values of earlier positions, so that the next token costs the work
+ * of one position, plus its attention to those before it. It records two tapes over one state:
  *
- * Two tapes are recorded by the functions that record the model itself, over one state:
+ *     encode   in an encoder-decoder: the encoder, then keys and values of each cross-attention.
+ *              tfn_decoder_start runs it, once a sentence.
+ *     decode   up to `chunk` positions of the decoder, whose keys and values are appended to the
+ *              caches at position run.start. tfn_decoder_next runs it.
  *
- *   encode   of an encoder-decoder: the encoder, then for each layer of the decoder the keys and
- *            values of its cross-attention. tfn_decoder_start runs it, once a sentence.
- *   decode   up to `chunk` positions of the decoder, whose keys and values are appended to the
- *            caches at position run.start. tfn_decoder_next runs it.
+ * The caches of the memory, the encoder's output, come first in the state, one a layer. Both tapes
+ * record them first, so they agree on their places. The caches of the past follow.
  *
- * The caches of the memory (what the decoder sees of the source) come first in the state, one a
- * layer, and both tapes record them first: so they agree on where each stands. The caches of the
- * past follow. In order: recording, memory, start, reordering for beams, next.
- *
- * With the context T and G heads of keys and values of D channels, a layer's cache is
+ * With context T and G heads of keys and values with D channels, the cache of a layer is
  *
  *     2 B T G D numbers      of the past, or with a window W, 2 B min(T, W + chunk - 1) G D
  *     2 B Ts G D             of the memory, in an encoder-decoder
  *
- * which for long contexts is what a decoder takes: 4 bytes each, or 2 with desc.cache_type. */
+ * With a long context, this is most of a decoder's memory: 4 bytes a number, or 2 with
+ * desc.cache_type. */
 /* -- recording ------------------------------------------------------------------------------- */
 
-/* The encoder's stack, and what each layer of the decoder attends to: keys and values depend on the
- * source alone, so they are computed once a sentence and not at each token. */
+/* Records the encoder's stack, and the keys and values of each layer's cross-attention. They depend
+ * only on the source, so they are computed once a sentence, not for each token. */
 static void tfn__record_encode(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -23574,8 +23598,8 @@ static void tfn__record_encode(tfn__builder *b)
     }
 }
 
-/* The decoder's stack with caches in place of the past (b->decode). Returns the logits (B, V) of
- * the last position that is fed: the head is applied to no other. */
+/* Records the decoder's stack with caches of the past (b->decode). Returns the logits (B, V) of the
+ * last position fed; the head is applied only there. */
 static tfn_var tfn__record_decode(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -23592,8 +23616,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     return x;
 }
 
-/* Record and plan one of the tapes in the block: encode sees no targets, decode `chunk` of them at
- * most. */
+/* Records and plans one of the tapes. encode has no targets; decode has up to `chunk`. */
 static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encode)
 {
     const tfn_model *m = d->model;
@@ -23620,16 +23643,16 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
 
 /* -- one block of memory --------------------------------------------------------------------- */
 
-/* Room for so many floats or int32_t, which are no longer; NULL for none: a tape without state or
- * work has no array for it. */
+/* Takes room for `count` floats or int32_t, which are not larger, or returns NULL for none: a tape
+ * without state or work has no array for it. */
 static void *tfn__take_numbers(tfn_decoder *d, tfn__arena *a, int64_t count)
 {
     if (count == 0) return NULL;
     return tfn__take(a, tfn__count(count), sizeof(float), &d->error);
 }
 
-/* The first error of a decoder or generator is that of its model, or that there is no model. What
- * was wrong with a batch concerned that call of the model alone. */
+/* Starts a decoder or generator with the error of its model, if any. An error of a batch affected
+ * only that call of the model, and is ignored. */
 static void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
 {
     tfn__no_error(e);
@@ -23639,7 +23662,7 @@ static void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
     if (!m->weights) tfn__fail(e, TFN_NOT_READY, op, "the model was not initialized", 0, 0);
 }
 
-/* The options: 0 stands for 1. */
+/* Resolves the options: 0 means 1. */
 static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk)
 {
     d->model = m;
@@ -23651,20 +23674,20 @@ static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t bat
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
 }
 
-/* What the tapes run in, behind them in the block. */
+/* Lays out the state and the workspace of the tapes, after them in the block. */
 static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
 {
     const tfn_model *m = d->model;
     const int32_t kv_width = tfn__head_size(&m->desc) * m->desc.kv_heads;
     int64_t work = d->decode.work;
-    int64_t both = 0;                       /* 1: a float has room for two numbers of a cache */
+    int64_t both = 0;                       /* 1: a float holds two numbers of a cache */
     if (TFN__PACKS && m->desc.cache_type) both = 1;
     if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_numbers(d, a, d->batch);
     if (tfn__clusters(&m->desc))            /* at most three clusters */
         d->words = (int32_t *)tfn__take_numbers(d, a, (int64_t)3 * d->batch * d->chunk);
     d->run.state = (float *)tfn__take_numbers(d, a, d->decode.state);
-    if (d->batch > 1)                       /* reordering beams puts a cache of the past aside */
+    if (d->batch > 1)                       /* room for a cache while beams are reordered */
         d->spare = (float *)tfn__take_numbers(d, a, ((int64_t)d->batch * m->desc.context * kv_width
                                                      + both) / (1 + both));
     d->run.work = (float *)tfn__take_numbers(d, a, work);
@@ -23673,9 +23696,8 @@ static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
         d->run.params = (float *)tfn__take_numbers(d, a, m->param_floats);
 }
 
-/* Check, record and lay out a decoder. Returns the bytes that it takes, 0 after an error. To size
- * one (real is false), `mem` is scratch that the tapes are recorded in; what comes behind them is
- * only counted. */
+/* Checks, records and lays out a decoder. Returns its bytes, or 0 after an error. To size one (real
+ * is false), `mem` is scratch for recording the tapes, and the rest is only counted. */
 static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
                                void *mem, size_t size, bool real)
 {
@@ -23695,7 +23717,7 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     tfn__lay_run(d, &a);
     if (a.peak < a.used) a.peak = a.used;
     if (d->error.status != TFN_OK) return 0;
-    return a.peak + TFN__ALIGN - 1;         /* as much as aligning a block may cost */
+    return a.peak + TFN__ALIGN - 1;         /* what aligning the block may cost */
 }
 
 TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t chunk, void *scratch,
@@ -23724,7 +23746,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     return tfn_decoder_start(d, NULL);
 }
 
-/* Both tapes pass it on: encode those of the source, decode those of the positions fed. */
+/* Both tapes call the probe: encode for the source, decode for the positions fed. */
 TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, void *user)
 {
     if (!d) return TFN_NULL;
@@ -23735,8 +23757,8 @@ TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, voi
 
 /* -- start ----------------------------------------------------------------------------------- */
 
-/* Encode the source of an encoder-decoder into the caches of the memory. Of the batch only the
- * lengths are used again: tfn__bind copies them, and the copy is bound for the tokens to come. */
+/* Encodes the source of an encoder-decoder into the caches of the memory. Only the lengths are used
+ * later: tfn__bind copies them, and the copy stays bound. */
 static tfn_status tfn__start_source(tfn_decoder *d, const tfn_batch *source)
 {
     const tfn_model_desc *m = &d->model->desc;
@@ -23766,15 +23788,15 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
     tfn__made(&d->error, "decoder", d->model);
     if (d->error.status != TFN_OK) return d->error.status;
     if (tfn__is_pair(&d->model->desc)) return tfn__start_source(d, source);
-    d->run.start = 0;           /* what the caches hold beyond it is never read */
+    d->run.start = 0;           /* the caches are never read beyond it */
     return TFN_OK;
 }
 
 /* -- caches ---------------------------------------------------------------------------------- */
 
-/* The keys (part 0) or values (part 1) of the cache that node n names: B rows, one for each
- * sentence or beam, of so many *bytes. tfn__cache_of laid them out: offset arg[2] in units of 64
- * floats, width cols, capacity arg[1]. */
+/* Returns the keys (part 0) or values (part 1) of a cache node: B rows, one for each sentence or
+ * beam, of *bytes each. tfn__cache_of defined the layout: offset arg[2] in units of 64 floats,
+ * width cols, capacity arg[1]. */
 static unsigned char *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part,
                                       size_t *bytes)
 {
@@ -23787,8 +23809,8 @@ static unsigned char *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, i
 
 static bool tfn__is_memory(const tfn_node *n) { return n->op == TFN__OP_MEMORY; }
 
-/* Row b of each cache of the past becomes what row beam[b] was. Two beams may swap, so all rows
- * that go elsewhere are put aside before any is written. */
+/* Replaces row b of each cache of the past by row beam[b]. Beams may swap, so all moved rows are
+ * copied aside before any is written. */
 static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
 {
     for (int32_t i = 1; i < d->decode.count; i++) {
@@ -23810,7 +23832,7 @@ static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
 
 /* -- next ------------------------------------------------------------------------------------ */
 
-/* tokens (B, time), beam (B) or NULL. */
+/* Checks tokens (B, time) and beam (B), which may be NULL. */
 static bool tfn__check_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
                             const int32_t *beam)
 {
@@ -23835,7 +23857,7 @@ static bool tfn__check_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
     return e->status == TFN_OK;
 }
 
-/* What every call with tokens begins with; false: an error. */
+/* Begins every call with tokens. Returns false on an error. */
 static bool tfn__begin_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
                             const int32_t *beam)
 {
@@ -23847,8 +23869,7 @@ static bool tfn__begin_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
     return tfn__check_next(d, tokens, time, beam);
 }
 
-/* They are the inputs of a run. Half precision has a copy of the weights, made anew with each
- * sentence. */
+/* Binds the tokens. In half precision the copy of the weights is renewed with each sentence. */
 static void tfn__bind_next(tfn_decoder *d, const int32_t *tokens, int32_t time)
 {
     d->run.target = time;
@@ -23866,7 +23887,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
     if (beam && d->batch > 1) tfn__reorder(d, beam);
     tfn__bind_next(d, tokens, time);
     status = tfn_tape_forward(&d->decode, &d->run);
-    d->run.ints[TFN_INT_TOKENS] = NULL;         /* nothing of the caller's is kept */
+    d->run.ints[TFN_INT_TOKENS] = NULL;         /* keep no pointer of the caller's */
     if (status != TFN_OK) return NULL;
     d->run.start += time;
     return tfn_value(&d->decode, &d->run, d->logits);
@@ -23876,15 +23897,14 @@ TFN__SMALL_END
 /* >> reading */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 TFN__SMALL
-/* Hidden states, attention weights, pooled vectors. No tape is recorded for them, and nothing is
- * kept: a call runs the tape that infers, or a decoder's, as far as the node that is wanted. When
- * its entry comes, the plan has what it reads in the workspace, and its value when it is done; that
- * later entries would overwrite both is no concern of a run that ends there.
+/* Hidden states, attention weights, and pooled vectors of sentences. Nothing is recorded or kept
+ * for them: a call runs the tape for inference, or a decoder's, up to the node it needs. At that
+ * node's entry, the workspace holds its inputs, and then its value. Later entries would overwrite
+ * both, but the run ends there.
  *
- * A plain build has the names, and says what it lacks. In order: where things are; hidden states;
- * the logit lens; pooling; attention of a batch; attention of a decoder. */
+ * A plain build has these functions, but they return an error. Builds on step and decoder. */
 
-/* 0 of no model, as sizes are. */
+/* Returns 0 without a model. */
 TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
 {
     if (!m || !m->weights) return 0;
@@ -23892,10 +23912,10 @@ TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
 }
 
 #ifdef TFN__EXTRA_NORMS
-/* -- where things are ------------------------------------------------------------------------ */
+/* -- nodes and stacks ------------------------------------------------------------------------ */
 
-/* A stack as the builder numbers them; TFN__NO_STACK, and an error, if the model has no such. The
- * user may give any number as an enumerator. */
+/* Returns the builder's number of a stack. If the model has no such stack, sets an error and
+ * returns TFN__NO_STACK. The user may pass any number as the enumerator. */
 static int tfn__stack_of(tfn_error *e, const tfn_model_desc *d, tfn_stack stack)
 {
     tfn__spot at = tfn__last_stack(d);
@@ -23907,12 +23927,12 @@ static int tfn__stack_of(tfn_error *e, const tfn_model_desc *d, tfn_stack stack)
     return TFN__NO_STACK;
 }
 
-/* The node behind so many layers of a stack. The builder has marked the embedding and each layer's
- * output, the encoder's before the decoder's. */
+/* Returns the node after `layers` layers of a stack. The builder marked the embedding and the
+ * output of each layer, first in the encoder, then in the decoder. */
 static int32_t tfn__hidden_node(const tfn_model *m, int stack, int32_t layers)
 {
     const tfn_tape *t = &m->infer;
-    int32_t before = layers;                    /* marked nodes in front of it */
+    int32_t before = layers;                    /* marked nodes before it */
     if (layers == TFN_LAYERS_ALL) return m->outputs[stack == TFN__IN_DECODER].id;
     if (stack == TFN__IN_DECODER && tfn__is_pair(&m->desc))
         before += m->desc.layers + 1;
@@ -23924,7 +23944,7 @@ static int32_t tfn__hidden_node(const tfn_model *m, int stack, int32_t layers)
     return 0;
 }
 
-/* The entry of a node's forward; leaves have none, and nobody asks for theirs. */
+/* Returns the timeline entry of a node's forward. Leaves have none and are never asked for. */
 static int32_t tfn__forward_entry(const tfn_tape *t, int32_t node)
 {
     const int32_t wanted = tfn__timeline_entry(node, TFN__FORWARD);
@@ -23933,8 +23953,8 @@ static int32_t tfn__forward_entry(const tfn_tape *t, int32_t node)
     return t->forward_count;
 }
 
-/* What a run of a model or decoder is while it is read: nobody watches. A user who reads and
- * watches would else see a forward that stops in its midst. */
+/* Copies a run without its probe. A user who reads and watches would otherwise see an incomplete
+ * forward. */
 static tfn_run tfn__unwatched(const tfn_run *r)
 {
     tfn_run quiet = *r;
@@ -23944,19 +23964,19 @@ static tfn_run tfn__unwatched(const tfn_run *r)
 
 /* -- hidden states --------------------------------------------------------------------------- */
 
-/* The result of a call has a place, whose size nobody can check. */
+/* Checks the array of a result. Its size cannot be checked. */
 static void tfn__check_result(tfn_error *e, const float *to)
 {
     if (!to) tfn__fail(e, TFN_BAD_BATCH, "reading", "there is no array for the result", 0, 0);
 }
 
-/* Layers of a stack by the builder's number. */
+/* Returns the layers of a stack, given by the builder's number. */
 static int32_t tfn__stack_depth(const tfn_model *m, int stack)
 {
     return tfn__depth(&m->desc, stack == TFN__IN_DECODER);
 }
 
-/* The batch is bound if TFN_OK is returned, and *stack is the builder's number. */
+/* Checks and binds a batch. After TFN_OK it is bound, and *stack is the builder's number. */
 static tfn_status tfn__begin_reading(tfn_model *m, const tfn_batch *batch, tfn_stack which,
                                      int *stack)
 {
@@ -23967,15 +23987,15 @@ static tfn_status tfn__begin_reading(tfn_model *m, const tfn_batch *batch, tfn_s
     return TFN_OK;
 }
 
-/* What only some calls check may have failed: then nothing is bound any more. An error of this kind
- * is forgiven when the next call begins. */
+/* Ends the checks of a call: unbinds the batch if one has failed. Such an error is cleared by the
+ * next call. */
 static tfn_status tfn__end_checks(tfn_model *m)
 {
     if (m->error.status != TFN_OK) tfn__unbind(&m->run);
     return m->error.status;
 }
 
-/* All checks of a call that reads hidden states behind `layers` layers. */
+/* Makes all checks of a call that reads hidden states after `layers` layers. */
 static tfn_status tfn__begin_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack which,
                                     int32_t layers, int *stack)
 {
@@ -23989,8 +24009,8 @@ static tfn_status tfn__begin_hidden(tfn_model *m, const tfn_batch *batch, tfn_st
     return tfn__end_checks(m);
 }
 
-/* Run from entry *e, which goes on, to behind the node's own, and return its value. Several threads
- * work on each of these parts as on a whole run. */
+/* Runs from entry *e through the entry of a node, and returns the node's value. Threads share each
+ * part like a whole run. */
 static const float *tfn__run_to(const tfn_tape *t, const tfn_run *r, int32_t *e, int32_t node)
 {
     const int32_t end = tfn__forward_entry(t, node) + 1;
@@ -24003,8 +24023,8 @@ static const float *tfn__run_to(const tfn_tape *t, const tfn_run *r, int32_t *e,
     return tfn_value(t, r, x);
 }
 
-/* The run ends behind the node: what is wanted of the first layers costs the first layers. The
- * value is read where it lies, in the workspace of the tapes. */
+/* Stops after the node, so the first layers cost only the first layers. The result points into the
+ * workspace. */
 TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                          int32_t layers)
 {
@@ -24019,7 +24039,7 @@ TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, t
     return hidden;
 }
 
-/* The next value, copied; returns where the one after it goes. */
+/* Copies the next value and returns the end of the copy. */
 static float *tfn__copy_hidden(const tfn_model *m, const tfn_run *r, int32_t *e, int32_t node,
                                float *hidden)
 {
@@ -24029,8 +24049,8 @@ static float *tfn__copy_hidden(const tfn_model *m, const tfn_run *r, int32_t *e,
     return hidden + floats;
 }
 
-/* Each is copied before the run goes on, which may overwrite it. The stack's output may be the last
- * layer's, as of Post-LN: then the run has nothing left to do, and the value is still there. */
+/* Copies each value before the run continues and may overwrite it. If the stack's output is the
+ * output of the last layer, as in Post-LN, nothing is left to run, and the value is still there. */
 TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                            float *hidden)
 {
@@ -24052,9 +24072,8 @@ TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch,
 
 /* -- the logit lens -------------------------------------------------------------------------- */
 
-/* What is computed behind the node `last`, which ends the layers, up to the logits, reads of the
- * stack's values this one alone. `first` is the embedding: in front of it are matrices that no
- * layer makes. */
+/* Checks that the nodes after `last`, the end of the layers, read no other layer's value up to the
+ * logits. `first` is the embedding; nodes before it are matrices. */
 static void tfn__check_lens(tfn_error *e, const tfn_model *m, int32_t first, int32_t last)
 {
     const tfn_tape *t = &m->infer;
@@ -24069,7 +24088,7 @@ static void tfn__check_lens(tfn_error *e, const tfn_model *m, int32_t first, int
     }
 }
 
-/* The two may overlap. */
+/* The arrays may overlap. */
 static void tfn__move_floats(float *to, const float *from, int64_t floats)
 {
     if (to < from)
@@ -24078,8 +24097,8 @@ static void tfn__move_floats(float *to, const float *from, int64_t floats)
         for (int64_t i = floats - 1; i >= 0; i--) to[i] = from[i];
 }
 
-/* A run that leaves out layers: behind the node that is looked at its value takes the place of the
- * last layer's, and the run goes on from there. */
+/* Skips layers: the value of the chosen node replaces the value of the last layer, and the run
+ * continues from there. */
 TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers)
 {
     const tfn_node *n;
@@ -24109,8 +24128,8 @@ TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int
 
 /* -- pooling: a vector of each sentence ------------------------------------------------------ */
 
-/* y (cols) of n rows of x: their mean, the first or the last; 0 of none. A sum goes down the rows,
- * each column a chain, as every sum over rows does. */
+/* Writes y (cols): the mean of n rows of x, the first row or the last; 0 without rows. Sums add the
+ * rows in order, as all sums over rows do. */
 static void tfn__pool_rows(float *y, const float *x, ptrdiff_t n, ptrdiff_t cols, tfn_pool pool)
 {
     const ptrdiff_t last = (n - 1) * cols;
@@ -24129,8 +24148,8 @@ static void tfn__pool_rows(float *y, const float *x, ptrdiff_t n, ptrdiff_t cols
     for (ptrdiff_t c = 0; c < cols; c++) y[c] /= (float)n;
 }
 
-/* y over its length, which counts as 1e-12 at least, as in PyTorch's normalize: so that a vector of
- * zeros stays one, and cosines are products. */
+/* Divides y by its length, or by 1e-12 if that is larger, as in PyTorch's normalize. A vector of
+ * zeros stays 0, and cosines are dot products. */
 static void tfn__to_unit_length(const tfn_kernels *k, float *y, ptrdiff_t cols)
 {
     const float least = (float)1e-12;
@@ -24139,9 +24158,9 @@ static void tfn__to_unit_length(const tfn_kernels *k, float *y, ptrdiff_t cols)
     for (ptrdiff_t c = 0; c < cols; c++) y[c] /= length;
 }
 
-/* The hidden states are not copied: they are read where the run has left them. Rows of a sentence
- * stand together, `time` of them, of which the first `counted` are no padding; of frames these are
- * the positions that the convolutions have made of them. */
+/* Reads the hidden states in the workspace, without a copy. A sentence has `time` consecutive rows,
+ * of which the first `counted` are not padding. For frames these are positions after the
+ * convolutions. */
 TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                      int32_t layers, tfn_pool pool, bool unit, float *vectors)
 {
@@ -24177,8 +24196,8 @@ TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_s
 
 /* -- attention of a batch -------------------------------------------------------------------- */
 
-/* Layer, kind and head are there, and so is the array. An encoder, and a decoder that is alone,
- * have no memory to attend to. */
+/* Checks layer, kind, head and array. Only the decoder of an encoder-decoder has a memory to attend
+ * to. */
 static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, int32_t layer,
                                  tfn_sublayer kind, int32_t head, const float *weights)
 {
@@ -24194,8 +24213,8 @@ static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, in
         tfn__fail(e, TFN_BAD_BATCH, "reading", "head %d, there are %d", head, m->desc.heads);
 }
 
-/* How many attentions a stack has before this one, in the order in which the builder records them:
- * an encoder-decoder's decoder has two a layer, that to itself and then that to the memory. */
+/* Returns the number of attentions before this one in its stack, in the order of recording. A
+ * decoder with cross-attention has two a layer, self-attention first. */
 static int32_t tfn__attentions_before(const tfn_model *m, int stack, int32_t layer,
                                       tfn_sublayer kind)
 {
@@ -24203,8 +24222,8 @@ static int32_t tfn__attentions_before(const tfn_model *m, int stack, int32_t lay
     return 2*layer + (kind == TFN_SUBLAYER_CROSS_ATTENTION);
 }
 
-/* The node of this operation with so many before it. Node numbers depend on the options, the order
- * of nodes of one kind does not. */
+/* Returns the node of an operation that has `before` others of its kind before it. Node numbers
+ * depend on the options, but the order within a kind does not. */
 static int32_t tfn__nth_node(const tfn_tape *t, int op, int32_t before)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -24215,24 +24234,24 @@ static int32_t tfn__nth_node(const tfn_tape *t, int op, int32_t before)
     return 0;
 }
 
-/* Run up to a node, without it: its call has its inputs then. They may die with its entry, and it
- * is not run, since softmax and values are not wanted. */
+/* Runs up to a node, without it, and makes its call. Its inputs are then in the workspace, and
+ * might be overwritten by its entry. */
 static void tfn__run_before(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t node)
 {
     tfn__run_entries(t, r, 0, tfn__forward_entry(t, node));
     tfn__make_call(c, t, r, tfn__timeline_entry(node, TFN__FORWARD), r->work);
 }
 
-/* How scores q k of a query become weights: of `all` keys those from `first` to before `seen` are
- * seen; bias: of key 0, or NULL. */
+/* How scores q k of a query become weights. Keys from `first` to before `seen`, out of `all`, are
+ * attended to. bias starts at key 0, or is NULL. */
 typedef struct tfn__weighing {
     float scale, cap;
     const float *bias;
     ptrdiff_t first, seen, all;
 } tfn__weighing;
 
-/* As in the kernels: times the scale, or with a cap cap tanh(scale s/cap), plus the bias; then
- * softmax over what is seen. */
+/* Turns scores into weights as the kernels do: times the scale, or with a cap cap tanh(scale
+ * s/cap), plus the bias; then softmax over the keys that are attended to. */
 static void tfn__weigh_scores(const tfn_kernels *k, float *s, const tfn__weighing *how)
 {
     const ptrdiff_t first = how->first;
@@ -24250,8 +24269,9 @@ static void tfn__weigh_scores(const tfn_kernels *k, float *s, const tfn__weighin
     for (ptrdiff_t i = how->seen; i < how->all; i++) s[i] = 0;
 }
 
-/* weights (Tq, Tk) of head h of sentence b. Scores are made for all keys, a strip of queries at a
- * time, for which the node's scratch has room, and those that are not seen are overwritten. */
+/* Writes weights (Tq, Tk) of head h of sentence b. Computes scores for all keys, one strip of
+ * queries at a time because the node's scratch has room for that, then overwrites those not
+ * attended to. */
 static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p, ptrdiff_t b,
                                  ptrdiff_t h, float *weights)
 {
@@ -24273,7 +24293,7 @@ static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p
         t.c = weights + i*p->tk;
         c->k->matmul(&t, c->work);
     }
-    /* every query has its own keys: up to itself, or to the end of the sentence, in its window */
+    /* each query attends up to itself, or to the end of the sentence, within its window */
     for (ptrdiff_t i = 0; i < p->tq; i++) {
         tfn__weighing how = { p->scale, p->cap, NULL, 0, tfn__seen(p, b, i), p->tk };
         how.first = tfn__first_key(p->window, how.seen);
@@ -24283,9 +24303,9 @@ static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p
     }
 }
 
-/* Queries and keys are as the attention reads them: projected, with biases, normalized, scaled and
- * rotated as the model's options say. Dropout of weights is no part of the tape that infers. The
- * output of the attention is (e v)/l where these are e/l: the two agree to rounding. */
+/* Queries and keys are those that attention reads: projected, with biases, normalized, scaled and
+ * rotated according to the options. The tape for inference has no dropout of weights. Attention
+ * computes (e v)/l where these weights are e/l; both agree to rounding. */
 TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                           int32_t layer, tfn_sublayer kind, int32_t head,
                                           float *weights)
@@ -24307,7 +24327,7 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
         before += m->desc.layers;                       /* the encoder has one a layer */
     tfn__run_before(&c, &m->infer, &r, tfn__nth_node(&m->infer, TFN__OP_ATTEND, before));
     p = tfn__attention_of(&c);
-    /* (B, H, Tq, Tk), or (B, Tq, Tk) of the head that is wanted */
+    /* (B, H, Tq, Tk), or (B, Tq, Tk) for one head */
     for (ptrdiff_t b = 0; b < p.batch; b++)
         for (ptrdiff_t h = 0; h < p.heads; h++) {
             if (head >= 0 && h != head) continue;
@@ -24321,7 +24341,7 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
 /* -- attention of a decoder ------------------------------------------------------------------ */
 
 #ifdef TFN__QUANT
-/* Keys of a cache of 16 bits as the right factor of a product. */
+/* Unpacks keys of a 16-bit cache as the right factor of a product. */
 static void tfn__widen_keys(tfn_matmul_args *t, const tfn_attention_cached_args *p, ptrdiff_t at,
                             float *wide)
 {
@@ -24337,8 +24357,8 @@ static void tfn__widen_keys(tfn_matmul_args *t, const tfn_attention_cached_args 
 }
 #endif
 
-/* The weights of position t of head h of sentence b, over `all` keys. These lie in the cache with
- * the time in lanes, so that the product of one row wants no scratch but for keys of 16 bits. */
+/* Writes the weights of position t of head h of sentence b, over `all` keys. The cache stores time
+ * contiguously, so the product with one row needs scratch only for 16-bit keys. */
 static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, ptrdiff_t h,
                                 ptrdiff_t all, float *weights)
 {
@@ -24375,8 +24395,8 @@ static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, pt
     tfn__weigh_scores(c->k, weights, &how);
 }
 
-/* The caches get the keys and values of these positions, as if they were fed, but the decoder's own
- * position stays: what is behind it is never read, and the next call writes it again. */
+/* Appends the keys and values of these positions to the caches, but does not advance the decoder.
+ * Values beyond its position are never read, and the next call overwrites them. */
 TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
                                             int32_t layer, tfn_sublayer kind, int32_t head,
                                             float *weights)
@@ -24390,7 +24410,7 @@ TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *token
     tfn__check_attention(&d->error, d->model, TFN__IN_DECODER, layer, kind, head, weights);
     if (d->error.status != TFN_OK) return d->error.status;
 
-    /* as far as the attention: a self-attention's cache is written before it is read */
+    /* runs up to the attention; self-attention's cache is written before it */
     tfn__bind_next(d, tokens, time);
     r = tfn__unwatched(&d->run);
     before = tfn__attentions_before(d->model, TFN__IN_DECODER, layer, kind);
@@ -24407,8 +24427,8 @@ TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *token
     return TFN_OK;
 }
 #else
-/* The answer of a plain build, in which the builder does not say where the stacks end: a decoder on
- * a microcontroller has no bytes for what it does not read. */
+/* In a plain build the builder does not record where the stacks end, which saves bytes on
+ * microcontrollers. */
 static tfn_status tfn__no_reading(tfn_model *m)
 {
     if (!m) return TFN_NULL;
@@ -24474,43 +24494,44 @@ TFN__SMALL_END
 /* >> generate */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 TFN__SMALL
-/* Text from a model: greedy, drawn, or by beam search. In order: options, memory, prompts, caches,
- * candidates, draws, hypotheses, and the loop over all that, tfn_generator_run.
+/* Generates text from a model: greedy, sampled, or by beam search. Builds on decoder. In order:
+ * options, memory, prompts, caches, candidates, draws, hypotheses, and the loop, tfn_generator_run.
  *
  * The sentences of a call advance side by side. At each position a sentence is fed the next token
- * of its prompt or, past it, what it chose: prompts of different lengths want no padding. Step t of
- * a sentence chooses its token t, counted from the end of its prompt. Sentences that are done leave
- * the decoder, and the rows of the others close up.
+ * of its prompt or, after the prompt, its last choice. So prompts of different lengths need no
+ * padding. Step t of a sentence chooses its token t, counted from the end of its prompt. Finished
+ * sentences leave the decoder, and the remaining rows close up.
  *
- * All choices are made from log p(v) = x[v] - log sum exp x in double, so that they are as
- * reproducible as the logits x. A beam's sum is that of log p over its tokens; a hypothesis scores
+ * Choices use log p(v) = x[v] - log sum exp x in double, so they are as reproducible as the logits
+ * x. The sum of a beam is the sum of log p over its tokens. A hypothesis scores
  *
  *     score = sum(log p) / length^length_penalty,         the end token counted in the length
  *
- * as in fairseq (Ott et al. 2019); GNMT's ((5 + length)/6)^a (Wu et al. 2016) is another function.
+ * as in fairseq (Ott et al. 2019). GNMT's ((5 + length)/6)^a (Wu et al. 2016) is a different
+ * function.
  *
- * Rows: sentence order[i] has `width` rows of the decoder from i*width on, one for each beam; width
- * is 1 without a beam search. The state of a run, for sentences s and rows r:
+ * Sentence order[i] has `width` rows of the decoder from i*width on, one for each beam; width is 1
+ * without beam search. The state of a run, for sentences s and rows r:
  *
- *   fed                 positions fed so far: sentence s is at step fed - begin[s], below 0 in its
- *                       prompt
- *   begin[s], last[s]   tokens of its prompt; the step at which it ends at the latest
- *   found[s], alive[s]  hypotheses that it has; beams that go on, 0: it is done
- *   order, live         the sentences that go on, and how many they are
- *   next[r], from[r]    the token to feed, and the row whose past this one continues
- *   sums                (sentences, width): sum of log p of each beam
- *   chosen, parent      (steps, sentences, width): what a beam chose, and the beam that it
- *                       continues; hypotheses are traced back along them
- *   score, row, token   the candidates of one step of one sentence, `count` of at most `room`, the
- *                       best first: sum of log p, beam that it continues, token that it chooses */
+ *     fed                 positions fed so far; sentence s is at step fed - begin[s], below 0 in
+ *                         its prompt
+ *     begin[s], last[s]   tokens of its prompt; its last possible step
+ *     found[s], alive[s]  its hypotheses; its beams that continue, 0 when it is finished
+ *     order, live         the sentences that continue, and their number
+ *     next[r], from[r]    the token to feed, and the row whose past this one continues
+ *     sums                (sentences, width): sum of log p of each beam
+ *     chosen, parent      (steps, sentences, width): the choice of a beam, and the beam that it
+ *                         continues; hypotheses are traced back through them
+ *     score, row, token   candidates of one step of one sentence, `count` of at most `room`, best
+ *                         first: sum of log p, the beam it continues, the token it chooses */
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* Tokens of a prompt fed at once: products with a matrix, which cost less than those with as many
- * vectors. A translation's prompt is one token as a rule. */
+/* Tokens of a prompt that are fed at once, because one product of matrices is cheaper than several
+ * with vectors. A translation's prompt usually has one token. */
 enum { TFN__PROMPT_CHUNK = 16 };
 
-/* What 0 means. An option whose 0 is of use has a second one that says so: allow_empty for
+/* Fills in defaults. An option for which 0 is useful has a second option for it: allow_empty for
  * min_tokens, unnormalized for length_penalty. */
 static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m)
 {
@@ -24525,7 +24546,7 @@ static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m
     d->chunk = tfn__value_or(d->chunk, 1);
 }
 
-/* Every numeric option but the end, which has no least, and what is forbidden. */
+/* All numeric options except `end`, which has no lower limit, and the forbidden tokens. */
 #define TFN__GENERATE(field, kind, least, most) \
     TFN__RANGE_OF(tfn_generate_desc, field, TFN__##kind, least, most)
 static const tfn__limit tfn__generate_limits[] = {
@@ -24542,7 +24563,7 @@ static const tfn__limit tfn__generate_limits[] = {
     TFN__GENERATE(chunk, WHOLE, 1, TFN__MAX_SIDE)
 };
 
-/* Everything that can be refused before a prompt is seen. */
+/* Checks everything that can be checked without a prompt. */
 static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const tfn_model_desc *m)
 {
     static const char op[] = "generator";
@@ -24562,11 +24583,11 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
         tfn__in_range(e, op, "a forbidden token", d->forbidden[i], 0, (int64_t)m->vocab - 1);
 }
 
-/* Whether a text that is long enough is forced to choose the end, as in fairseq. Else it is cut. */
+/* True if a text of full length must choose the end token, as in fairseq. Otherwise it is cut. */
 static bool tfn__forces_end(const tfn_generate_desc *d) { return d->beam && d->end >= 0; }
 
-/* Most tokens of a text without the end, for a source of n tokens: fairseq's a*n + b, but never
- * more than there is room for. */
+/* Returns the most tokens of a text without the end, for a source of n tokens: fairseq's a*n + b,
+ * but at most `room`. */
 static int32_t tfn__max_tokens(const tfn_generate_desc *d, int32_t n, int32_t room)
 {
     const double most = (double)d->max_ratio * n + d->max_tokens;
@@ -24589,7 +24610,7 @@ static float *tfn__take_reals(tfn_generator *g, tfn__arena *a, int64_t n)
     return (float *)(void *)tfn__take(a, tfn__count(n), sizeof(float), &g->error);
 }
 
-/* The arrays of tfn_generator, behind the decoder in the block; shapes are in its declaration. */
+/* Lays out the arrays of tfn_generator after the decoder. Its declaration has the shapes. */
 static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -24623,8 +24644,8 @@ static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
     g->scores = tfn__take_reals(g, a, rows);
 }
 
-/* Check the options and lay out decoder and search. Returns the bytes of both, 0 after an error;
- * *decoder has those of the decoder. real: as for tfn__lay_decoder. */
+/* Checks the options, and lays out decoder and search. Returns the bytes of both, or 0 after an
+ * error; *decoder gets the decoder's bytes. For `real` see tfn__lay_decoder. */
 static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
                                  const tfn_generate_desc *desc, void *mem, size_t size,
                                  bool real, size_t *decoder)
@@ -24640,10 +24661,10 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     tfn__generate_check(&g->error, &g->desc, &m->desc);
     if (g->error.status != TFN_OK) return 0;
 
-    /* Of 2*beam candidates at most `beam` end, so `beam` are left to go on. */
+    /* of 2*beam candidates at most `beam` end, so `beam` can continue */
     g->width = (int32_t)tfn__max(g->desc.beam, 1);
     g->room = (int32_t)tfn__max(2 * g->desc.beam, 1);
-    /* A prompt takes at least one position of the context; one more token is the end. */
+    /* a prompt takes at least one position of the context, and the end is one more token */
     if (tfn__is_pair(&m->desc)) source = m->desc.source_context;
     g->most = tfn__max_tokens(&g->desc, source, m->desc.context - 1) + 1;
 
@@ -24672,7 +24693,7 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
     size_t decoder;
     if (!g) return TFN_NULL;
     if (!tfn__lay_generator(g, m, desc, mem, size, true, &decoder)) return g->error.status;
-    /* The decoder was laid out to learn where the search begins; this records it once more. */
+    /* the first layout only found where the search begins; this one records the decoder */
     if (tfn_decoder_init(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
                          decoder) != TFN_OK)
         g->error = g->decoder.error;
@@ -24681,7 +24702,7 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
 
 /* -- prompts --------------------------------------------------------------------------------- */
 
-/* Without prompts each sentence begins with the end token, as fairseq's decoders do. */
+/* Without prompts, each sentence starts with the end token, as in fairseq. */
 static int32_t tfn__prompt_length(const tfn_batch *x, int32_t s)
 {
     if (!x->tokens) return 1;
@@ -24694,7 +24715,7 @@ static int32_t tfn__prompt_token(const tfn_generator *g, const tfn_batch *x, int
     return x->tokens[(ptrdiff_t)s * x->time + t];
 }
 
-/* Positions of a sentence's source; 0 without one. */
+/* Returns the positions of a sentence's source, or 0 without one. */
 static int32_t tfn__source_length(const tfn_model_desc *m, const tfn_batch *x, int32_t s)
 {
     if (!tfn__is_pair(m)) return 0;
@@ -24702,7 +24723,7 @@ static int32_t tfn__source_length(const tfn_model_desc *m, const tfn_batch *x, i
     return tfn__positions(m, x->source_time);
 }
 
-/* All of a batch is checked before anything of the last result is overwritten. */
+/* Checks the whole batch before the last result is overwritten. */
 static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
 {
     const tfn_model_desc *m = &g->decoder.model->desc;
@@ -24728,21 +24749,21 @@ static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
     return e->status == TFN_OK;
 }
 
-/* The number of the first beam of sentence s in arrays (sentences, width). */
+/* Returns the number of the first beam of sentence s in arrays (sentences, width). */
 static ptrdiff_t tfn__first_beam(const tfn_generator *g, int32_t s)
 {
     return (ptrdiff_t)s * g->width;
 }
 
-/* The same at a step in arrays (steps, sentences, width). */
+/* The same at a step, in arrays (steps, sentences, width). */
 static ptrdiff_t tfn__step_beams(const tfn_generator *g, int32_t step, int32_t s)
 {
     return ((ptrdiff_t)step * g->desc.sentences + s) * g->width;
 }
 
-/* The last step of a sentence with `begin` tokens in its prompt. Step t needs begin + t positions
- * of the context. A text that is forced to end has max_tokens tokens and the end, which makes
- * max_tokens + 1 steps; else there are max_tokens steps. */
+/* Returns the last step of a sentence with `begin` tokens in its prompt. Step t needs begin + t
+ * positions of the context. A text with a forced end takes max_tokens + 1 steps, the last for the
+ * end; others take max_tokens steps. */
 static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t source)
 {
     const int32_t room = g->decoder.model->desc.context - begin;
@@ -24750,7 +24771,7 @@ static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t sou
     return tfn__max_tokens(&g->desc, source, room + 1) - 1;
 }
 
-/* All sentences anew: one beam that has chosen nothing, and no hypotheses. */
+/* Resets all sentences: one beam that has chosen nothing, and no hypotheses. */
 static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
 {
     const tfn_model_desc *m = &g->decoder.model->desc;
@@ -24771,7 +24792,8 @@ static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
     }
 }
 
-/* Feed the positions that all prompts have, a row a sentence: the logits of the last, or NULL. */
+/* Feeds the positions that all prompts have, one row a sentence. Returns the last logits, or NULL.
+ */
 static const float *tfn__feed_prompts(tfn_generator *g, const tfn_batch *x)
 {
     const float *logits = NULL;
@@ -24794,8 +24816,8 @@ static const float *tfn__feed_prompts(tfn_generator *g, const tfn_batch *x)
 
 /* -- caches ---------------------------------------------------------------------------------- */
 
-/* Row `to` of the memory's caches, and with `past` of those of the past, becomes a copy of row
- * `from`. */
+/* Copies row `from` to row `to` in the memory's caches, and with `past` also in the caches of the
+ * past. */
 static void tfn__copy_row(tfn_decoder *d, int32_t to, int32_t from, bool past)
 {
     if (to == from) return;
@@ -24812,7 +24834,8 @@ static void tfn__copy_row(tfn_decoder *d, int32_t to, int32_t from, bool past)
     if (d->run.ints[TFN_INT_SOURCE_LENGTHS]) d->lengths[to] = d->lengths[from];
 }
 
-/* A row a sentence becomes a row a beam. From the last on: each row comes from one before it. */
+/* Expands one row a sentence to one row a beam. Starts at the last row, because each row is copied
+ * from an earlier one. */
 static void tfn__spread_beams(tfn_generator *g)
 {
     const int32_t rows = g->live * g->width;
@@ -24820,9 +24843,9 @@ static void tfn__spread_beams(tfn_generator *g)
     g->decoder.run.batch = rows;
 }
 
-/* What to feed in a row for beam k of the i-th sentence, and the row whose past it continues. In
- * its prompt a sentence has all beams alike. A beam that the sentence does not have (at step 0 one
- * chose for all) must be fed something, too: nothing reads its logits. */
+/* Sets the token to feed for beam k of the i-th sentence, and the row whose past it continues.
+ * Within a prompt all beams are equal. A beam that the sentence does not have (the first step
+ * chooses for all) also needs a token, but its logits are never read. */
 static void tfn__next_row(tfn_generator *g, const tfn_batch *x, int32_t row, int32_t i, int32_t k)
 {
     const int32_t s = g->order[i];
@@ -24840,7 +24863,7 @@ static void tfn__next_row(tfn_generator *g, const tfn_batch *x, int32_t row, int
     g->from[row] = i * g->width + beam;
 }
 
-/* The rows of the sentences that go on, which close up. */
+/* Sets the rows of the sentences that continue, without gaps. */
 static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
 {
     int32_t live = 0;
@@ -24854,9 +24877,9 @@ static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
     g->live = live;
 }
 
-/* Row r of the caches becomes what row from[r] was. Caches of the past may take any order. Those of
- * the memory are alike in all beams of a sentence; they only close up, each row from one behind it,
- * so they are copied in place from the first on. */
+/* Moves row from[r] of the caches to row r. Caches of the past may take any order. In the memory's
+ * caches all beams of a sentence are equal; they only close up, each row from a later one, so they
+ * are copied in place from the first. */
 static void tfn__move_rows(tfn_generator *g)
 {
     tfn_decoder *d = &g->decoder;
@@ -24873,10 +24896,10 @@ static void tfn__move_rows(tfn_generator *g)
 
 /* -- candidates ------------------------------------------------------------------------------ */
 
-/* A candidate is a beam and a token that might continue it. The `room` best by sum of log p are
- * kept, over all beams of one sentence. */
+/* A candidate is a beam and a token that may continue it. The best `room` by sum of log p are kept,
+ * over all beams of one sentence. */
 
-/* The end is forbidden before min_tokens and only then, be it in the list or not. */
+/* The end is forbidden exactly before min_tokens, whether or not it is in the list. */
 static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t step)
 {
     if (token == d->end) return step < d->min_tokens;
@@ -24885,8 +24908,8 @@ static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t st
     return false;
 }
 
-/* Insert a candidate; when there are `room`, the worst falls out. Of equal ones the first stays in
- * front. */
+/* Inserts a candidate. If there are `room` already, the worst is dropped. Among equals, the earlier
+ * one is first. */
 static void tfn__offer(tfn_generator *g, double score, int32_t beam, int32_t token)
 {
     int32_t i = g->room - 1;
@@ -24902,8 +24925,8 @@ static void tfn__offer(tfn_generator *g, double score, int32_t beam, int32_t tok
     g->token[i] = token;
 }
 
-/* All continuations of a beam: base is its sum of log p less log sum exp x. Most tokens are worse
- * than the worst candidate, so that is asked first. */
+/* Offers all continuations of a beam; base is its sum of log p minus log sum exp x. Most tokens are
+ * worse than the worst candidate, so this is tested first. */
 static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_t beam,
                            int32_t step)
 {
@@ -24918,23 +24941,24 @@ static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_
     }
 }
 
-/* log sum exp x of a row of logits. */
+/* Returns log sum exp x of a row of logits. */
 static double tfn__log_sum_exp(tfn_generator *g, const float *x)
 {
     const double y = tfn__log_sum(g->decoder.model->kernels, g->weights, x,
                                   g->decoder.model->desc.vocab);
-    if (!(y - y >= 0))                          /* infinity and NaN */
+    if (!(y - y >= 0))                          /* infinity or NaN */
         tfn__fail(&g->error, TFN_NOT_FINITE, "generator", "the logits are not finite", 0, 0);
     return y;
 }
 
 /* -- draws ----------------------------------------------------------------------------------- */
 
-/* Tokens are drawn by their weights, softmax(x / temperature). top_k (Fan et al. 2018) and top_p,
- * nucleus sampling (Holtzman et al. 2020), draw from the heaviest alone. A heap yields these one
- * after the other, so a nucleus of m tokens costs m pops and no sort of the vocabulary. */
+/* Tokens are drawn with the weights softmax(x / temperature). top_k (Fan et al. 2018) and top_p,
+ * nucleus sampling (Holtzman et al. 2020), draw only from the tokens with the largest weights. A
+ * heap yields these in order, so a nucleus of m tokens costs m pops instead of a sort of the
+ * vocabulary. */
 
-/* The order of the heap: its first weighs most, of equal ones the smallest token comes first. */
+/* The order of the heap: the largest weight first, and among equals the smallest token. */
 static bool tfn__lighter(const void *weights, int32_t a, int32_t b)
 {
     const float *w = (const float *)weights;
@@ -24947,8 +24971,8 @@ static void tfn__make_heap(int32_t *heap, const float *w, int32_t n)
     for (int32_t i = n / 2; i-- > 0;) tfn__sink(heap, i, n, tfn__lighter, w);
 }
 
-/* Take the heaviest of what is left out of a heap that had n, of which i are out already. Those
- * stand behind it: the i-th, counted from 0, in heap[n - 1 - i]. */
+/* Pops the largest of the rest from a heap that had n entries, i of which are popped. Popped
+ * entries follow the heap: entry i, from 0, is heap[n - 1 - i]. */
 static int32_t tfn__pop(int32_t *heap, const float *w, int32_t i, int32_t n)
 {
     const int32_t top = heap[0];
@@ -24965,15 +24989,15 @@ static double tfn__sum_weights(const float *w, int32_t n)
     return sum;
 }
 
-/* How many of n tokens top_k leaves. */
+/* Returns how many of n tokens top_k keeps. */
 static int32_t tfn__top_k(const tfn_generate_desc *d, int32_t n)
 {
     if (d->top_k > 0 && d->top_k < n) return d->top_k;
     return n;
 }
 
-/* Pop the tokens to draw from: how many they are, and their weight. The top_k first, of these the
- * nucleus: the fewest that have top_p of the weight of all that top_k left. */
+/* Pops the tokens to draw from; returns their number, and their weight in *total. top_k applies
+ * first. The nucleus is the smallest set with at least top_p of the weight that top_k kept. */
 static int32_t tfn__truncate(const tfn_generate_desc *d, int32_t *heap, const float *w, int32_t n,
                              double *total)
 {
@@ -25001,8 +25025,9 @@ static int32_t tfn__truncate(const tfn_generate_desc *d, int32_t *heap, const fl
     return keep;
 }
 
-/* The token in whose interval u in [0, 1) falls, when weights that add up to 1 lie one behind the
- * other; -1: no token has a weight. Rounding may leave u behind the last: that one is taken. */
+/* Returns the token whose interval contains u in [0, 1), with the weights laid out one after
+ * another and scaled to sum 1, or -1 if all weights are 0. If rounding leaves u after the last
+ * interval, returns the last token with a weight. */
 static int32_t tfn__draw_token(tfn_generator *g, int32_t n, double u)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -25026,8 +25051,8 @@ static int32_t tfn__draw_token(tfn_generator *g, int32_t n, double u)
     return found;
 }
 
-/* Draw one candidate. The random number belongs to (key, id, step), so a text depends neither on
- * the other sentences of the call nor on its place among them. */
+/* Draws one candidate. The random number depends on (key, id, step), so a text depends neither on
+ * other sentences of the call nor on its place among them. */
 static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int32_t step,
                              uint64_t id)
 {
@@ -25035,10 +25060,10 @@ static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int3
     const tfn_kernels *k = g->decoder.model->kernels;
     const int32_t n = g->decoder.model->desc.vocab;
     const uint64_t bits = tfn_random_bits(tfn_key_fold(d->key, id), (uint64_t)step);
-    const double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);     /* 53 bits of it */
+    const double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);     /* 53 bits */
     int32_t v;
 
-    /* softmax(x / temperature), forbidden tokens with weight 0 */
+    /* softmax(x / temperature), with weight 0 for forbidden tokens */
     k->combine(g->weights, x, NULL, n, 1 / d->temperature, 0, false);
     for (int32_t i = 0; i < d->forbidden_count; i++)
         if (d->forbidden[i] != d->end) g->weights[d->forbidden[i]] = (float)-HUGE_VAL;
@@ -25051,7 +25076,7 @@ static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int3
 
 /* -- hypotheses ------------------------------------------------------------------------------ */
 
-/* A hypothesis is a place in the arrays of the result: its tokens, its length and its score. */
+/* A hypothesis is a place in the arrays of the result: tokens, length and score. */
 static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
 {
     g->lengths[to] = g->lengths[from];
@@ -25060,8 +25085,8 @@ static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
                   (size_t)g->lengths[from] * sizeof *g->tokens);
 }
 
-/* Candidate i of sentence s ends at this step. Insert it behind the hypotheses that are at least as
- * good, and trace its tokens back from beam to beam. */
+/* Ends candidate i of sentence s at this step: inserts it after the hypotheses that are at least as
+ * good, and traces its tokens back from beam to beam. */
 static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
 {
     const ptrdiff_t first = tfn__first_beam(g, s);
@@ -25087,9 +25112,9 @@ static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
     }
 }
 
-/* fairseq's rule: candidates among the first `width` that end are hypotheses; the best `width` that
- * do not end go on as beams. The sentence is done when it has `width` hypotheses, or at its last
- * step, where all that is left ends. */
+/* fairseq's rule: candidates among the first `width` that end become hypotheses, and the best
+ * `width` that do not end continue as beams. A sentence is finished when it has `width` hypotheses,
+ * or after its last step, where everything ends. */
 static void tfn__advance(tfn_generator *g, int32_t s, int32_t step)
 {
     const ptrdiff_t beams = tfn__step_beams(g, step, s);
@@ -25115,8 +25140,8 @@ static void tfn__advance(tfn_generator *g, int32_t s, int32_t step)
 
 /* -- steps ----------------------------------------------------------------------------------- */
 
-/* One step of sentence s, whose first row of logits is x: gather candidates from all of its beams,
- * then let them end or go on. */
+/* Does one step of sentence s, whose first row of logits is x: collects candidates from all of its
+ * beams, then ends or continues them. */
 static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -25135,7 +25160,7 @@ static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id
     tfn__advance(g, s, step);
 }
 
-/* One step of all sentences that are past their prompts, of so many rows of logits each. */
+/* Does one step of all sentences after their prompts, with `rows` rows of logits each. */
 static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t *ids, int32_t rows)
 {
     const ptrdiff_t each = (ptrdiff_t)rows * g->decoder.model->desc.vocab;
@@ -25148,8 +25173,8 @@ static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t
     }
 }
 
-/* The first step chooses from one row of logits a sentence, since all of its beams would be alike;
- * the later ones from a row a beam. */
+/* The first step chooses from one row of logits a sentence, because all beams would be equal. Later
+ * steps use one row a beam. */
 TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
                                         const int64_t *ids)
 {
@@ -25169,14 +25194,14 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
     }
     while (logits) {
         if (g->error.status != TFN_OK) return g->error.status;
-        tfn__next_rows(g, batch);               /* who goes on, and with what */
+        tfn__next_rows(g, batch);               /* the sentences that continue, and their tokens */
         if (!g->live) return TFN_OK;
         tfn__move_rows(g);
         logits = tfn_decoder_next(&g->decoder, g->next, 1, NULL);
         g->fed++;
         if (logits) tfn__choose_all(g, logits, ids, g->width);
     }
-    g->error = g->decoder.error;                /* without logits the decoder failed */
+    g->error = g->decoder.error;                /* without logits, the decoder failed */
     return g->error.status;
 }
 TFN__SMALL_END

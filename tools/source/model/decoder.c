@@ -14,30 +14,28 @@
 #include "profile.h"
 
 TFN__SMALL
-/* Inference with a cache. The keys and values of positions that were fed are kept, so that the next
- * token costs the work of one position, and its attention as much as there are positions before it.
+/* A decoder keeps the keys and values of earlier positions, so that the next token costs the work
+ * of one position, plus its attention to those before it. It records two tapes over one state:
  *
- * Two tapes are recorded by the functions that record the model itself, over one state:
+ *     encode   in an encoder-decoder: the encoder, then keys and values of each cross-attention.
+ *              tfn_decoder_start runs it, once a sentence.
+ *     decode   up to `chunk` positions of the decoder, whose keys and values are appended to the
+ *              caches at position run.start. tfn_decoder_next runs it.
  *
- *   encode   of an encoder-decoder: the encoder, then for each layer of the decoder the keys and
- *            values of its cross-attention. tfn_decoder_start runs it, once a sentence.
- *   decode   up to `chunk` positions of the decoder, whose keys and values are appended to the
- *            caches at position run.start. tfn_decoder_next runs it.
+ * The caches of the memory, the encoder's output, come first in the state, one a layer. Both tapes
+ * record them first, so they agree on their places. The caches of the past follow.
  *
- * The caches of the memory (what the decoder sees of the source) come first in the state, one a
- * layer, and both tapes record them first: so they agree on where each stands. The caches of the
- * past follow. In order: recording, memory, start, reordering for beams, next.
- *
- * With the context T and G heads of keys and values of D channels, a layer's cache is
+ * With context T and G heads of keys and values with D channels, the cache of a layer is
  *
  *     2 B T G D numbers      of the past, or with a window W, 2 B min(T, W + chunk - 1) G D
  *     2 B Ts G D             of the memory, in an encoder-decoder
  *
- * which for long contexts is what a decoder takes: 4 bytes each, or 2 with desc.cache_type. */
+ * With a long context, this is most of a decoder's memory: 4 bytes a number, or 2 with
+ * desc.cache_type. */
 /* -- recording ------------------------------------------------------------------------------- */
 
-/* The encoder's stack, and what each layer of the decoder attends to: keys and values depend on the
- * source alone, so they are computed once a sentence and not at each token. */
+/* Records the encoder's stack, and the keys and values of each layer's cross-attention. They depend
+ * only on the source, so they are computed once a sentence, not for each token. */
 static void tfn__record_encode(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -52,8 +50,8 @@ static void tfn__record_encode(tfn__builder *b)
     }
 }
 
-/* The decoder's stack with caches in place of the past (b->decode). Returns the logits (B, V) of
- * the last position that is fed: the head is applied to no other. */
+/* Records the decoder's stack with caches of the past (b->decode). Returns the logits (B, V) of the
+ * last position fed; the head is applied only there. */
 static tfn_var tfn__record_decode(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -70,8 +68,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     return x;
 }
 
-/* Record and plan one of the tapes in the block: encode sees no targets, decode `chunk` of them at
- * most. */
+/* Records and plans one of the tapes. encode has no targets; decode has up to `chunk`. */
 static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encode)
 {
     const tfn_model *m = d->model;
@@ -98,16 +95,16 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
 
 /* -- one block of memory --------------------------------------------------------------------- */
 
-/* Room for so many floats or int32_t, which are no longer; NULL for none: a tape without state or
- * work has no array for it. */
+/* Takes room for `count` floats or int32_t, which are not larger, or returns NULL for none: a tape
+ * without state or work has no array for it. */
 static void *tfn__take_numbers(tfn_decoder *d, tfn__arena *a, int64_t count)
 {
     if (count == 0) return NULL;
     return tfn__take(a, tfn__count(count), sizeof(float), &d->error);
 }
 
-/* The first error of a decoder or generator is that of its model, or that there is no model. What
- * was wrong with a batch concerned that call of the model alone. */
+/* Starts a decoder or generator with the error of its model, if any. An error of a batch affected
+ * only that call of the model, and is ignored. */
 SHARED void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
 {
     tfn__no_error(e);
@@ -117,7 +114,7 @@ SHARED void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
     if (!m->weights) tfn__fail(e, TFN_NOT_READY, op, "the model was not initialized", 0, 0);
 }
 
-/* The options: 0 stands for 1. */
+/* Resolves the options: 0 means 1. */
 static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk)
 {
     d->model = m;
@@ -129,20 +126,20 @@ static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t bat
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
 }
 
-/* What the tapes run in, behind them in the block. */
+/* Lays out the state and the workspace of the tapes, after them in the block. */
 static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
 {
     const tfn_model *m = d->model;
     const int32_t kv_width = tfn__head_size(&m->desc) * m->desc.kv_heads;
     int64_t work = d->decode.work;
-    int64_t both = 0;                       /* 1: a float has room for two numbers of a cache */
+    int64_t both = 0;                       /* 1: a float holds two numbers of a cache */
     if (TFN__PACKS && m->desc.cache_type) both = 1;
     if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_numbers(d, a, d->batch);
     if (tfn__clusters(&m->desc))            /* at most three clusters */
         d->words = (int32_t *)tfn__take_numbers(d, a, (int64_t)3 * d->batch * d->chunk);
     d->run.state = (float *)tfn__take_numbers(d, a, d->decode.state);
-    if (d->batch > 1)                       /* reordering beams puts a cache of the past aside */
+    if (d->batch > 1)                       /* room for a cache while beams are reordered */
         d->spare = (float *)tfn__take_numbers(d, a, ((int64_t)d->batch * m->desc.context * kv_width
                                                      + both) / (1 + both));
     d->run.work = (float *)tfn__take_numbers(d, a, work);
@@ -151,9 +148,8 @@ static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
         d->run.params = (float *)tfn__take_numbers(d, a, m->param_floats);
 }
 
-/* Check, record and lay out a decoder. Returns the bytes that it takes, 0 after an error. To size
- * one (real is false), `mem` is scratch that the tapes are recorded in; what comes behind them is
- * only counted. */
+/* Checks, records and lays out a decoder. Returns its bytes, or 0 after an error. To size one (real
+ * is false), `mem` is scratch for recording the tapes, and the rest is only counted. */
 SHARED size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
                                void *mem, size_t size, bool real)
 {
@@ -173,7 +169,7 @@ SHARED size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     tfn__lay_run(d, &a);
     if (a.peak < a.used) a.peak = a.used;
     if (d->error.status != TFN_OK) return 0;
-    return a.peak + TFN__ALIGN - 1;         /* as much as aligning a block may cost */
+    return a.peak + TFN__ALIGN - 1;         /* what aligning the block may cost */
 }
 
 TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t chunk, void *scratch,
@@ -202,7 +198,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     return tfn_decoder_start(d, NULL);
 }
 
-/* Both tapes pass it on: encode those of the source, decode those of the positions fed. */
+/* Both tapes call the probe: encode for the source, decode for the positions fed. */
 TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, void *user)
 {
     if (!d) return TFN_NULL;
@@ -213,8 +209,8 @@ TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, voi
 
 /* -- start ----------------------------------------------------------------------------------- */
 
-/* Encode the source of an encoder-decoder into the caches of the memory. Of the batch only the
- * lengths are used again: tfn__bind copies them, and the copy is bound for the tokens to come. */
+/* Encodes the source of an encoder-decoder into the caches of the memory. Only the lengths are used
+ * later: tfn__bind copies them, and the copy stays bound. */
 static tfn_status tfn__start_source(tfn_decoder *d, const tfn_batch *source)
 {
     const tfn_model_desc *m = &d->model->desc;
@@ -244,15 +240,15 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
     tfn__made(&d->error, "decoder", d->model);
     if (d->error.status != TFN_OK) return d->error.status;
     if (tfn__is_pair(&d->model->desc)) return tfn__start_source(d, source);
-    d->run.start = 0;           /* what the caches hold beyond it is never read */
+    d->run.start = 0;           /* the caches are never read beyond it */
     return TFN_OK;
 }
 
 /* -- caches ---------------------------------------------------------------------------------- */
 
-/* The keys (part 0) or values (part 1) of the cache that node n names: B rows, one for each
- * sentence or beam, of so many *bytes. tfn__cache_of laid them out: offset arg[2] in units of 64
- * floats, width cols, capacity arg[1]. */
+/* Returns the keys (part 0) or values (part 1) of a cache node: B rows, one for each sentence or
+ * beam, of *bytes each. tfn__cache_of defined the layout: offset arg[2] in units of 64 floats,
+ * width cols, capacity arg[1]. */
 SHARED unsigned char *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part,
                                       size_t *bytes)
 {
@@ -265,8 +261,8 @@ SHARED unsigned char *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, i
 
 SHARED bool tfn__is_memory(const tfn_node *n) { return n->op == TFN__OP_MEMORY; }
 
-/* Row b of each cache of the past becomes what row beam[b] was. Two beams may swap, so all rows
- * that go elsewhere are put aside before any is written. */
+/* Replaces row b of each cache of the past by row beam[b]. Beams may swap, so all moved rows are
+ * copied aside before any is written. */
 SHARED void tfn__reorder(tfn_decoder *d, const int32_t *beam)
 {
     for (int32_t i = 1; i < d->decode.count; i++) {
@@ -288,7 +284,7 @@ SHARED void tfn__reorder(tfn_decoder *d, const int32_t *beam)
 
 /* -- next ------------------------------------------------------------------------------------ */
 
-/* tokens (B, time), beam (B) or NULL. */
+/* Checks tokens (B, time) and beam (B), which may be NULL. */
 static bool tfn__check_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
                             const int32_t *beam)
 {
@@ -313,7 +309,7 @@ static bool tfn__check_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
     return e->status == TFN_OK;
 }
 
-/* What every call with tokens begins with; false: an error. */
+/* Begins every call with tokens. Returns false on an error. */
 SHARED bool tfn__begin_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
                             const int32_t *beam)
 {
@@ -325,8 +321,7 @@ SHARED bool tfn__begin_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
     return tfn__check_next(d, tokens, time, beam);
 }
 
-/* They are the inputs of a run. Half precision has a copy of the weights, made anew with each
- * sentence. */
+/* Binds the tokens. In half precision the copy of the weights is renewed with each sentence. */
 SHARED void tfn__bind_next(tfn_decoder *d, const int32_t *tokens, int32_t time)
 {
     d->run.target = time;
@@ -344,7 +339,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
     if (beam && d->batch > 1) tfn__reorder(d, beam);
     tfn__bind_next(d, tokens, time);
     status = tfn_tape_forward(&d->decode, &d->run);
-    d->run.ints[TFN_INT_TOKENS] = NULL;         /* nothing of the caller's is kept */
+    d->run.ints[TFN_INT_TOKENS] = NULL;         /* keep no pointer of the caller's */
     if (status != TFN_OK) return NULL;
     d->run.start += time;
     return tfn_value(&d->decode, &d->run, d->logits);

@@ -5,29 +5,30 @@
 
 #if !defined TFNORM_NO_TRAINING
 TFN__SMALL
-/* What a training needs to go on is in RAM, which a power cut clears. Files are too much for a
- * board: their names, their text, and a second state beside the first. Here a page at a time passes
- * through the caller's buffer.
- * A slot: one page with the head, then the state as one run of bytes, in pages, the last filled up
- * with 0. Who saves writes the state first: as soon as one page of it is another, the old head's
- * hash of the state is wrong, and the slot is no checkpoint until its new head is whole. */
-/* Eight-byte members first, so that all compilers lay it out alike and no byte is left between. */
+/* Saves and loads the state of a training in flash, so that it survives a power cut. Files would be
+ * too much for a board: names, texts, and a second state in memory. Here one page at a time passes
+ * through the caller's buffer. Builds on model and update for the parts of the state.
+ *
+ * A slot is one page with the head, then the state as one run of bytes, padded with 0 to whole
+ * pages. The state is written first. As soon as one of its pages differs, the old head's hash is
+ * wrong, and the slot is no checkpoint until its new head is complete. */
+/* 8-byte members come first, so that all compilers use the same layout without gaps. */
 typedef struct tfn__flash_head {
-    uint64_t magic;                     /* what it is, in this version */
-    uint64_t shape;                     /* hash of the shapes of all tensors, and of the bytes */
-    uint64_t number;                    /* of the checkpoint: the higher is the newer */
+    uint64_t magic;                     /* format and version */
+    uint64_t shape;                     /* hash of the bytes and of the shapes of all tensors */
+    uint64_t number;                    /* number of the checkpoint; higher is newer */
     uint64_t state;                     /* hash of the state */
     int64_t  step;
     double   rate_squares;
     double   loss_scale;
     int32_t  finite_steps, profiled;
-    uint64_t head;                      /* hash of what is above */
+    uint64_t head;                      /* hash of the members above */
 } tfn__flash_head;
-enum { TFN__FLASH_LEAST = 128 };        /* bytes of a page */
+enum { TFN__FLASH_LEAST = 128 };        /* smallest page, in bytes */
 #define TFN__FLASH_MAGIC UINT64_C(0x3168736c666e6674)
 
-/* A hash of whole words, of which pages and head consist, begun with `hash`. Not one against an
- * attacker: what it finds is a page that is old, torn or worn. */
+/* Hashes whole words, starting from `hash`. It detects pages that are old, torn or worn, but not
+ * attacks. */
 static uint64_t tfn__flash_hash(uint64_t hash, const void *data, size_t bytes)
 {
     const unsigned char *p = (const unsigned char *)data;
@@ -39,7 +40,7 @@ static uint64_t tfn__flash_hash(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-/* Part i of the state, NULL past the last; *bytes may be 0. */
+/* Returns part i of the state, or NULL past the last. *bytes may be 0. */
 static float *tfn__flash_part(const tfn_model *m, int i, size_t *bytes)
 {
     float *const parts[] = { m->params, m->moments, m->averages };
@@ -53,8 +54,8 @@ static float *tfn__flash_part(const tfn_model *m, int i, size_t *bytes)
     return parts[i];
 }
 
-/* Gradients are no part of it: between two updates nobody needs them, and what an optimizer keeps
- * of them are the moments. Nor are the tables, which a new model makes, nor the workspace. */
+/* Returns the bytes of the state. Gradients are not included, because they are not needed between
+ * updates; nor are tables, which a new model fills, and the workspace. */
 static size_t tfn__flash_bytes(const tfn_model *m)
 {
     size_t all = 0;
@@ -66,17 +67,17 @@ static size_t tfn__flash_bytes(const tfn_model *m)
     return all;
 }
 
-/* Bytes [at, at + size) of the state, from the model into the page, or back with `load`. A page may
- * have the end of one part and the beginning of the next; behind the end of all it is 0. */
+/* Copies bytes [at, at + size) of the state from the model to the page, or with `load` back. A page
+ * may contain the end of one part and the beginning of the next; after the state it is 0. */
 static void tfn__flash_move(const tfn_model *m, void *page, size_t at, size_t size, bool load)
 {
     unsigned char *to = (unsigned char *)page;
-    size_t begin = 0;                   /* of the part, in the state */
+    size_t begin = 0;                   /* offset of the part in the state */
     if (!load) TFNORM_MEMSET(page, 0, size);
     for (int i = 0; i < 3; i++) {
         size_t bytes;
         unsigned char *part = (unsigned char *)tfn__flash_part(m, i, &bytes);
-        size_t first = begin;           /* what both the page and the part have, in the state */
+        size_t first = begin;           /* the bytes that page and part share, in the state */
         size_t end = begin + bytes;
         if (first < at) first = at;
         if (end > at + size) end = at + size;
@@ -88,8 +89,8 @@ static void tfn__flash_move(const tfn_model *m, void *page, size_t at, size_t si
     }
 }
 
-/* Of two models with the same shapes the one takes the other's checkpoint: options that are no
- * shapes are the program's, as a seed is. */
+/* Hashes the shapes. A model accepts a checkpoint of any model with the same shapes; other options,
+ * such as the seed, belong to the program. */
 static uint64_t tfn__flash_shape(const tfn_model *m)
 {
     uint64_t hash = tfn__flash_bytes(m);
@@ -100,8 +101,8 @@ static uint64_t tfn__flash_shape(const tfn_model *m)
     return tfn__mix(hash ^ (uint64_t)m->desc.optimizer);
 }
 
-/* One page for the head, and those of the state. A page smaller than a head would be torn between
- * two writes; one that is no multiple of a word would end within one. */
+/* One page for the head, and the pages of the state. A head must fit into one page, so that it is
+ * written at once, and a page must hold whole words. */
 TFNORM_API int32_t tfn_flash_pages(const tfn_model *m, int32_t page)
 {
     size_t pages;
@@ -112,9 +113,8 @@ TFNORM_API int32_t tfn_flash_pages(const tfn_model *m, int32_t page)
     return (int32_t)pages;
 }
 
-/* What both begin with: the flash is one that can have this model, whose own error, if it is
- * broken, is passed on. An error of the flash concerns its last call only, as a page may be read
- * well the next time. */
+/* Begins both calls: checks that the flash can hold this model, and passes on an error of the
+ * model. An error of the flash lasts until the next call, because the next read may succeed. */
 static tfn_status tfn__flash_ready(tfn_flash *f, const tfn_model *m)
 {
     const int32_t wanted = tfn_flash_pages(m, f->page);
@@ -134,8 +134,8 @@ static tfn_status tfn__flash_ready(tfn_flash *f, const tfn_model *m)
     return f->error.status;
 }
 
-/* A page into f->work, and from it; false and an error with the page's number, and after the first
- * error no page is asked for any more. */
+/* Reads a page into f->work. On failure returns false and an error with the page's number. After an
+ * error no more pages are read. */
 static bool tfn__flash_read(tfn_flash *f, int32_t page)
 {
     if (f->error.status != TFN_OK) return false;
@@ -144,8 +144,8 @@ static bool tfn__flash_read(tfn_flash *f, int32_t page)
     return false;
 }
 
-/* The page is erased before it is programmed, so that a cut between the two leaves one that is
- * neither the old nor the new: to tfn__flash_whole it is as any other page that is wrong. */
+/* Writes a page from f->work. It is erased before it is programmed; a power cut between the two
+ * leaves a page that tfn__flash_whole rejects like any other wrong page. */
 static bool tfn__flash_write(tfn_flash *f, int32_t page)
 {
     if (f->error.status != TFN_OK) return false;
@@ -154,7 +154,7 @@ static bool tfn__flash_write(tfn_flash *f, int32_t page)
     return false;
 }
 
-/* The slot has a whole checkpoint of a model of this shape. Pages that cannot be read are none. */
+/* True if the slot has a complete checkpoint of this shape. Pages that cannot be read fail. */
 static bool tfn__flash_whole(tfn_flash *f, const tfn_model *m, int32_t slot, tfn__flash_head *head)
 {
     const int32_t first = slot * f->pages;
@@ -172,7 +172,7 @@ static bool tfn__flash_whole(tfn_flash *f, const tfn_model *m, int32_t slot, tfn
     return hash == head->state;
 }
 
-/* The slot of the newest checkpoint and its head; -1: there is none. */
+/* Returns the slot of the newest checkpoint and its head, or -1 if there is none. */
 static int32_t tfn__flash_newest(tfn_flash *f, const tfn_model *m, tfn__flash_head *newest)
 {
     int32_t found = -1;
@@ -187,8 +187,8 @@ static int32_t tfn__flash_newest(tfn_flash *f, const tfn_model *m, tfn__flash_he
     return found;
 }
 
-/* Within an update a half of what it wants is in the gradients; exchanged averages would be taken
- * for the weights. Both are the caller's to bring to an end. */
+/* Rejects a model within an update, whose gradients are not saved, and one whose averages are in
+ * place of the weights. The caller must finish the update or swap back first. */
 static void tfn__flash_check_model(tfn_error *e, const tfn_model *m)
 {
     if (m->micro)
@@ -198,10 +198,10 @@ static void tfn__flash_check_model(tfn_error *e, const tfn_model *m)
         tfn__fail(e, TFN_NOT_READY, "flash", "averages stand in the place of the weights", 0, 0);
 }
 
-/* The slots take turns, so that pages wear alike. A number that is one higher than that of the
- * newest checkpoint tells them apart; where there is none yet, it is 1, and the slot is the first.
- * The model is only read, and a page that cannot be written ends the call at once: as the newest
- * checkpoint stands in the other slot, there is nothing to be undone. */
+/* The slots take turns, so that pages wear evenly. The new checkpoint has a number one higher than
+ * the newest; the first has number 1 and slot 0. The model is only read. A page that cannot be
+ * written ends the call, and nothing needs undoing, because the newest checkpoint is in the other
+ * slot. */
 TFNORM_API tfn_status tfn_flash_save(tfn_flash *f, const tfn_model *m)
 {
     tfn__flash_head head;
@@ -236,8 +236,8 @@ TFNORM_API tfn_status tfn_flash_save(tfn_flash *f, const tfn_model *m)
     return f->error.status;
 }
 
-/* The slot was read whole before: what is copied now has the hash of its head, unless the flash
- * gives other bytes the second time, or none. Then the model is not as it was, and says so. */
+/* Loads a slot that was already verified. If the flash returns other bytes the second time, or
+ * none, the model has changed and gets an error. */
 static void tfn__flash_take(tfn_flash *f, tfn_model *m, int32_t slot, const tfn__flash_head *head)
 {
     const int32_t pages = tfn_flash_pages(m, f->page);
@@ -260,8 +260,8 @@ static void tfn__flash_take(tfn_flash *f, tfn_model *m, int32_t slot, const tfn_
     TFNORM_MEMSET(&m->sums, 0, sizeof m->sums);
 }
 
-/* Both slots are read whole before anything is changed, and the newer one of those that are good is
- * read once more: RAM has no room for a second state. */
+/* Verifies both slots before changing anything, then reads the newer good one again, because RAM
+ * has no room for a second state. */
 TFNORM_API tfn_status tfn_flash_load(tfn_model *m, tfn_flash *f)
 {
     tfn__flash_head head;

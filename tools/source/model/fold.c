@@ -11,12 +11,11 @@
 #include "initial.h"
 
 TFN__SMALL
-/* Folding gives a model for inference the weights of a trained one such that it computes the same
- * with less. Of the join of a sub-layer F
+/* A folded model computes the same function with fewer operations. In the join of a sub-layer F
  *
  *     u = in * N_in(source) - s;  p = N_branch(F(u));  x = N_sum(skip * x + out * p + extra * x_0)
  *
- * all that is affine beside a linear map goes into the map, for a norm N(x) = g n(x) + t:
+ * everything affine next to a linear map goes into the map. For a norm N(x) = g n(x) + t:
  *
  *     u W + b            = n (in g W) + b + (in t - s) W               tfn__fold_input
  *     (h (g n + t)) W_O  = n (h g W_O) + h t W_O, and W_2 alike        tfn__fold_inner
@@ -24,23 +23,23 @@ TFN__SMALL
  *     N_sum(a x + p)     = N_sum(x + p/a), eps/a^2                     tfn__fold_output
  *     w x + F(x)         = x' + F(x'/w), x' = w x from the norm before    tfn__fold_skip
  *
- * Outside of the sub-layers gamma/sigma W becomes W, LoRA's alpha/r A B is added to it, tables get
- * the rows of length 1 that they are read with, softmaxed weights become their softmax, and where
- * all that writes to the stream can have the mean 0, it gets it, and LayerNorm is RMSNorm.
+ * Outside the sub-layers, gamma/sigma W becomes W, LoRA's alpha/r A B is added to it, tables that
+ * are read with rows of length 1 get such rows, and weights under a softmax become its result. If
+ * everything that writes to the stream can be centred, it is, and LayerNorm becomes RMSNorm.
  *
- * Where one of these holds is asked of the builder (tfn__folds_norm and those beside it), which
- * leaves out of the folded model exactly what goes into weights here. Everything is checked before
- * anything is written; then weights are copied by place, and changed in place. */
+ * The builder says where each of these holds (tfn__folds_norm and its neighbours), and omits from
+ * the folded model exactly what goes into weights here. Everything is checked before anything is
+ * written. Then weights are copied and changed in place. */
 
-/* The weight of a model at a spot, or NULL: most parts are there only where a row has them, and a
- * folded model lacks what was folded. */
+/* Returns the weight of a model at a spot, or NULL. Most parts exist only in some rows, and a
+ * folded model lacks those that were folded. */
 static const tfn__weight *tfn__weight_in(const tfn_model *m, tfn__spot at, int part, int kind)
 {
     return tfn__find_weight(m->weights, m->weight_count, at, part, kind);
 }
 
-/* The matrices that read the stream; of a cross-attention the first alone does: its keys and values
- * read the memory. */
+/* Matrices that read the stream. In cross-attention only the first does; keys and values read the
+ * memory. */
 static const int tfn__readers[] = {
     TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1, TFN__PART_W3
 };
@@ -52,7 +51,7 @@ static int tfn__reader_count(tfn__spot at)
 
 /* -- profiled skips --------------------------------------------------------------------------- */
 
-/* Row r of a matrix over unit * w[r]. */
+/* Divides row r of a matrix by unit * w[r]. */
 static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w,
                              float unit)
 {
@@ -61,8 +60,8 @@ static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, cons
         for (int32_t c = 0; c < matrix->cols; c++) p[c] /= unit * w[r];
 }
 
-/* One can divide by unit*w and get normal numbers: 0, infinities and NaN are refused, and what is
- * near enough to 0 for weights to overflow. */
+/* True if dividing by unit*w gives normal numbers. 0, infinities and NaN fail, and so do values so
+ * close to 0 that weights would overflow. */
 static bool tfn__divides(const float *w, int32_t count, float unit)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -73,7 +72,7 @@ static bool tfn__divides(const float *w, int32_t count, float unit)
     return true;
 }
 
-/* The learned vectors of a norm times unit * w; a gain that is stored as an offset from 1 stays
+/* Multiplies the learned vectors of a norm by unit * w. A gain stored as an offset from 1 stays
  * one. */
 static void tfn__scale_norm(const tfn_model *m, tfn__spot at, const float *w, float unit)
 {
@@ -93,8 +92,8 @@ static void tfn__scale_norm(const tfn_model *m, tfn__spot at, const float *w, fl
     }
 }
 
-/* The skip scale unit*w of a sub-layer moves into the norm before it and, as its inverse, into the
- * matrices that read the stream: see tfn__skip_moves. */
+/* Moves the scale unit*w of a skip into the norm before it, and its inverse into the matrices that
+ * read the stream. See tfn__skip_moves. */
 static void tfn__fold_skip(const tfn_model *m, tfn__spot at, const float *w, float unit)
 {
     tfn__scale_norm(m, tfn__spot_before(&m->desc, at), w, unit);
@@ -104,15 +103,15 @@ static void tfn__fold_skip(const tfn_model *m, tfn__spot at, const float *w, flo
     }
 }
 
-/* The unit in which the skip of a sub-layer is stored. */
+/* Returns the unit in which the scale of a skip is stored. */
 static float tfn__skip_unit(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_join j = tfn__join_at(d, at);
     return tfn__unit_of(&j.skip);
 }
 
-/* Admin in its folded form: after profiling the scales of skips go into the weights where they can,
- * and are 1 from then on. */
+/* Folds Admin's scales of skips into weights after profiling where this is possible; from then on
+ * they are 1. */
 SHARED void tfn__fold_skips(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -130,17 +129,17 @@ SHARED void tfn__fold_skips(tfn_model *m)
 
 /* -- one sub-layer ---------------------------------------------------------------------------- */
 
-/* What the functions of a sub-layer get: both models, and where they are. Numbers are read from the
- * trained model (old) and changed in the folded one (new), which begins as its copy. */
+/* The arguments of functions for one sub-layer. They read numbers from the trained model (old) and
+ * change the folded one (new), which starts as a copy. */
 typedef struct tfn__folding {
     tfn_model       *to;
     const tfn_model *from;
     tfn__spot        at;                 /* the sub-layer */
-    tfn_join         join;               /* its */
+    tfn_join         join;               /* its join */
 } tfn__folding;
 
-/* Number i of a weight of the trained model, or `otherwise` where it has none; a scalar has one
- * number for all i, a scale of heads one for each. */
+/* Returns number i of a weight in the trained model, or `otherwise` if there is none. A scalar has
+ * one number for all i, a scale of heads one for each head. */
 static double tfn__old_at(const tfn_model *from, tfn__spot at, int part, int kind, int32_t i,
                           double otherwise)
 {
@@ -153,7 +152,7 @@ static double tfn__old(const tfn__folding *f, int part, int kind, int32_t i, dou
     return tfn__old_at(f->from, f->at, part, kind, i, otherwise);
 }
 
-/* A weight of the folded model and where its numbers are, or NULL. */
+/* Returns the numbers of a weight in the folded model, or NULL. */
 static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__weight **w)
 {
     *w = tfn__weight_in(f->to, f->at, part, kind);
@@ -161,8 +160,8 @@ static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__wei
     return tfn__weight_data(f->to, *w);
 }
 
-/* Channel i of a norm is g n + t, of its kind's n; of BATCH and POWER n is x: their statistics are
- * constants now. */
+/* Returns g and t of channel i for a norm g n + t. For BATCH and POWER n is x, because their
+ * statistics are constant now. */
 static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g, double *t)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(&f->to->desc, f->at);
@@ -178,8 +177,9 @@ static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g
         *g *= tfn__pow(tfn__old(f, part, TFN__SQUARE, i, 1) + eps, -0.5);
 }
 
-/* W reads g u + t in channel i: b += t W, W *= g in its row i. The bias takes the row as it was, so
- * it comes first. A builder that folds t has made the bias; where there is none, t is 0. */
+/* Folds g u + t, which W reads in channel i: b += t W, then row i of W is multiplied by g. The bias
+ * comes first because it needs the old row. A builder that folds t has made the bias; without one,
+ * t is 0. */
 static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, double t)
 {
     const tfn__weight *w;
@@ -194,8 +194,8 @@ static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, 
     }
 }
 
-/* What a scheduled scale has come to: min(1, t/value) after t updates. Weights take it as the
- * constant that it is by then. */
+/* Returns the value of a scheduled scale after the updates so far, min(1, t/value). The fold treats
+ * it as a constant. */
 static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
 {
     const float updates = (float)tfn__old_at(f->from, tfn__spot_of_model(), TFN__PART_SCHEDULE,
@@ -204,7 +204,7 @@ static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
     return 1;
 }
 
-/* A scale of the join at channel i. */
+/* Returns a scale of the join at channel i. */
 static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int part, int32_t i)
 {
     tfn__spot at = f->at;
@@ -221,7 +221,7 @@ static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int
     return tfn__old_at(f->from, at, part, kind, i, 1) * (double)tfn__unit_of(s);
 }
 
-/* Channel i of u, which F reads: norm, scale, shift. */
+/* Folds channel i of u, the input of F: norm, scale, shift. */
 static void tfn__fold_input(const tfn__folding *f, int32_t i)
 {
     const double in = tfn__old_scale(f, &f->join.in, TFN__PART_IN, i);
@@ -233,7 +233,8 @@ static void tfn__fold_input(const tfn__folding *f, int32_t i)
         tfn__fold_row(f, tfn__readers[r], i, g * in, t);
 }
 
-/* What the last matrix, W_O or W_2, reads: the inner norm, a scale of heads, Fixup's last shift. */
+/* Folds the input of the last matrix, W_O or W_2: inner norm, scale of heads, Fixup's last shift.
+ */
 static void tfn__fold_inner(const tfn__folding *f, int last)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -254,8 +255,8 @@ static void tfn__fold_inner(const tfn__folding *f, int last)
     }
 }
 
-/* Columns of a matrix or vector times out/skip, the branch's scale in the sum over the skip's: F(u)
- * has its bias scaled like its matrix. */
+/* Multiplies the columns of a matrix or vector by out/skip, the scale of the branch over the scale
+ * of the skip. A bias is scaled like its matrix. */
 static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
 {
     const bool out = tfn__folds_out(&f->to->desc, f->at);
@@ -272,7 +273,7 @@ static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
     }
 }
 
-/* The scale a head behind W_O: of blocks of its columns, C/H of them a head. */
+/* Folds the scale of heads after W_O: blocks of C/H columns, one for each head. */
 static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
 {
     const tfn__weight *w;
@@ -286,8 +287,8 @@ static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
     }
 }
 
-/* Behind the last matrix: the scale of heads, then that of the branch, in the norm between if there
- * is one. */
+/* Folds what follows the last matrix: the scale of heads, then the scale of the branch, which goes
+ * into the norm between them if there is one. */
 static void tfn__fold_output(const tfn__folding *f, int last)
 {
     if (f->join.head_scale == TFN_HEAD_SCALE_AFTER && last == TFN__PART_O) {
@@ -305,7 +306,7 @@ static void tfn__fold_output(const tfn__folding *f, int last)
         tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__ALPHA);
 }
 
-/* The profiled scale of the skip here, where it folds, or NULL. */
+/* Returns the profiled scale of the skip here if it folds, or NULL. */
 static const tfn__weight *tfn__skip_to_fold(const tfn__folding *f)
 {
     int kind = TFN__GAIN;
@@ -314,7 +315,7 @@ static const tfn__weight *tfn__skip_to_fold(const tfn__folding *f)
     return tfn__weight_in(f->from, f->at, TFN__PART_SKIP, kind);
 }
 
-/* Fixup's shift of the hidden units: u W_1 + b - s. */
+/* Folds Fixup's shift of the hidden units: u W_1 + b - s. */
 static void tfn__fold_shift_1(const tfn__folding *f)
 {
     const float shift = (float)tfn__old(f, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
@@ -324,8 +325,8 @@ static void tfn__fold_shift_1(const tfn__folding *f)
     for (int32_t c = 0; c < w->cols; c++) bias[c] -= shift;
 }
 
-/* All that folds at one sub-layer, from what F reads to what it gives. The skip comes last: biases
- * must have taken the shifts, which are of x, before rows are divided for x' = w x. */
+/* Folds one sub-layer from its input to its output. The skip comes last, because biases must have
+ * taken the shifts, which apply to x, before rows are divided for x' = w x. */
 static void tfn__fold_sublayer(const tfn__folding *f)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -341,7 +342,7 @@ static void tfn__fold_sublayer(const tfn__folding *f)
         tfn__fold_skip(f->to, f->at, tfn__weight_data(f->from, skip), tfn__skip_unit(d, f->at));
 }
 
-/* Do something at each sub-layer of each stack. */
+/* Calls a function for each sub-layer of each stack. */
 static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding *f))
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -358,9 +359,9 @@ static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding
     }
 }
 
-/* -- the two models must be the same function ------------------------------------------------- */
+/* -- checks that both models are the same function ------------------------------------------- */
 
-/* The same numbers, compared as such: -0 is 0 here. */
+/* Compares as numbers: -0 equals 0. */
 static bool tfn__same_scale(const tfn_scale_rule *a, const tfn_scale_rule *b)
 {
     const float x[] = { a->value, a->n, a->m, a->layer, a->unit };
@@ -380,7 +381,7 @@ static bool tfn__same_join(const tfn_join *a, const tfn_join *b)
         && tfn__same_scale(&a->extra, &b->extra);
 }
 
-/* The rows of a stack say the same of every kind of sub-layer in every layer. */
+/* True if the rows of a stack agree at every kind of sub-layer in every layer. */
 static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, int stack)
 {
     const tfn__spot top = tfn__spot_of_stack(stack);
@@ -398,7 +399,8 @@ static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, int
     return true;
 }
 
-/* So do their norms: rows of one name may be the caller's own, and have other numbers. */
+/* True if the norms of a stack agree. Rows with the same name may be user's rows with other
+ * numbers. */
 static bool tfn__same_norm(const tfn_model_desc *a, const tfn_model_desc *b, int stack)
 {
     const tfn_norm_rule *x = tfn__norm_rule_of(a, tfn__spot_of_stack(stack));
@@ -409,7 +411,7 @@ static bool tfn__same_norm(const tfn_model_desc *a, const tfn_model_desc *b, int
     return x->squash == y->squash;
 }
 
-/* Options are compared by their bytes, which the resolver has copied from the caller's. */
+/* Compares options by their bytes, which the resolver copied from the caller. */
 #define TFN__SAME(field)                                                                           \
     { #field, offsetof(tfn_model_desc, field), sizeof(((tfn_model_desc *)0)->field) }
 static bool tfn__same_bytes(const char *a, const char *b, size_t n)
@@ -419,8 +421,8 @@ static bool tfn__same_bytes(const char *a, const char *b, size_t n)
     return true;
 }
 
-/* The first option that makes them different functions, or NULL. A shape that differs, and a matrix
- * with a bias or without, the weights tell. */
+/* Returns the first option that makes the functions differ, or NULL. Shapes and biases are not
+ * compared here: the weights show them. */
 static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_desc *b)
 {
     static const struct { char name[20]; size_t at, size; } options[] = {
@@ -453,22 +455,22 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     return NULL;
 }
 
-/* What `to` lacks is LoRA alone, if anything. Then W + alpha/r A B is all that is folded, and the
- * model stays one to train: gains, scales and statistics are as they were. */
+/* True if `to` lacks nothing but LoRA. Then only W + alpha/r A B is folded, and the model can still
+ * train: gains, scales and statistics stay. */
 static bool tfn__merges(const tfn_model *to)
 {
     return !to->desc.folded && !tfn__has_lora(&to->desc);
 }
 
-/* LoRA stands beside an output that is tied. Then no E^T + alpha/r A B is an embedding, too. */
+/* True if a tied output has LoRA. Its matrix E^T + alpha/r A B then differs from the embedding. */
 static bool tfn__tied_lora(const tfn_model *from)
 {
     if (from->desc.untied) return false;
     return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_OUTPUT, TFN__LORA_A) != NULL;
 }
 
-/* The option of `to` that is another than that of `from`, or NULL; with LoRA of a tied output, that
- * `to` is untied is none. */
+/* Returns the option of `to` that differs from `from`, or NULL. With LoRA of a tied output, `to`
+ * may be untied. */
 static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
 {
     tfn_model_desc desc = from->desc;
@@ -476,7 +478,7 @@ static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
     return tfn__other_option(&to->desc, &desc);
 }
 
-/* Arrays, which a linker drops with what reads them; strings it keeps. */
+/* Arrays, because a linker drops them with the code that reads them, but keeps strings. */
 static const char tfn__fold_tied[] = "LoRA of a tied output is no part of the embedding: the model "
                                      "to fold into must be untied";
 static const char tfn__fold_options[] = "the models must have the same options, but folded";
@@ -485,7 +487,8 @@ static const char tfn__fold_option[] = "the models must have the same options, b
 static const char tfn__fold_shape[] = "the models must have the same options, but folded: %s has "
                                       "another shape";
 
-/* `to` is folded, or has no LoRA, `from` is neither, and all else is the same. */
+/* Checks that `to` is folded or has no LoRA, that `from` is not folded, and that they match
+ * otherwise. */
 static void tfn__check_fold(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__misfit(to, from);
@@ -501,7 +504,7 @@ static void tfn__check_fold(tfn_model *to, const tfn_model *from)
         tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_option, other);
 }
 
-/* An error that names a weight. */
+/* Reports an error that names a weight. */
 static void tfn__fail_weight(tfn_model *to, const char *text, const tfn__weight *w)
 {
     char name[sizeof to->error.name];
@@ -511,7 +514,7 @@ static void tfn__fail_weight(tfn_model *to, const char *text, const tfn__weight 
     tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", text, name);
 }
 
-/* Weights have values with which the fold is no function: it refuses, and says which. */
+/* Rejects values of weights that the fold cannot handle, and names the weight. */
 static void tfn__check_sublayer(const tfn__folding *f)
 {
     const tfn__weight *skip = tfn__skip_to_fold(f);
@@ -530,21 +533,22 @@ static void tfn__check_sublayer(const tfn__folding *f)
                          "divided by it", skip);
 }
 
-/* The trained model's weight for one of the folded, or NULL. */
+/* Returns the weight of `from` that matches a weight of `to`, or NULL. */
 static const tfn__weight *tfn__counterpart(const tfn_model *from, const tfn__weight *w)
 {
     return tfn__weight_in(from, tfn__spot_of(w), w->part, w->kind);
 }
 
-/* The embedding E (V, E) of `from`, whose transpose the output matrix w begins as; NULL: `from` has
- * such a matrix itself. */
+/* Returns the embedding E (V, E) of `from` if the output matrix w starts as its transpose, or NULL
+ * if `from` has such a matrix itself. */
 static const tfn__weight *tfn__untied_from(const tfn_model *from, const tfn__weight *w)
 {
     if (w->part != TFN__PART_OUTPUT || w->kind != TFN__MATRIX || from->desc.untied) return NULL;
     return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_EMBEDDING, TFN__MATRIX);
 }
 
-/* Each weight of `to` is one of `from`; biases may be new, and the matrix of a tied output. */
+/* Checks that each weight of `to` has a match in `from`. Biases may be new, and so may the matrix
+ * of a tied output. */
 static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 {
     if (tfn__merges(to) && tfn__has_lora(&from->desc))
@@ -561,7 +565,7 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
     }
 }
 
-/* -- what is not of a sub-layer --------------------------------------------------------------- */
+/* -- outside the sub-layers ------------------------------------------------------------------ */
 
 /* y (cols, rows) = x^T */
 static void tfn__turn(float *y, const float *x, int32_t rows, int32_t cols)
@@ -570,7 +574,7 @@ static void tfn__turn(float *y, const float *x, int32_t rows, int32_t cols)
         for (int64_t c = 0; c < cols; c++) y[c*rows + r] = x[r*cols + c];
 }
 
-/* Weights as they were trained; new biases are 0. */
+/* Copies the trained weights; new biases are 0. */
 static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
 {
     for (int32_t i = 0; i < to->weight_count; i++) {
@@ -585,7 +589,7 @@ static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
     }
 }
 
-/* W becomes gamma/sigma W, sigma = u^T W v; where W is 0, sigma counts as 1. */
+/* Replaces W by gamma/sigma W with sigma = u^T W v. If W is 0, sigma counts as 1. */
 static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__weight *gamma)
 {
     const tfn__spot at = tfn__spot_of(gamma);
@@ -605,7 +609,7 @@ static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__wei
     for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] *= ratio;
 }
 
-/* W becomes W + alpha/r A B (Hu et al. 2021, section 4.1), each sum over r in double. */
+/* Replaces W by W + alpha/r A B (Hu et al. 2021, section 4.1), summing over r in double. */
 static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weight *left)
 {
     const tfn__spot at = tfn__spot_of(left);
@@ -616,7 +620,7 @@ static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weig
     float *p = tfn__weight_data(to, w);
     const int32_t rank = left->cols;
     double factor;
-    if (group < 0) return;                  /* a build without groups has no LoRA either */
+    if (group < 0) return;                  /* a build without groups has no LoRA */
     factor = (double)from->desc.groups[group].alpha / rank;
     for (int32_t r = 0; r < w->rows; r++)
         for (int32_t c = 0; c < w->cols; c++) {
@@ -627,8 +631,8 @@ static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weig
         }
 }
 
-/* Embeddings get the rows of length 1 that they are read with, learned means of layers the softmax
- * of what was stored. */
+/* Gives embeddings that are read with rows of length 1 such rows, and replaces the learned weights
+ * of mixed layers by their softmax. */
 static void tfn__fold_tables(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -645,13 +649,13 @@ static void tfn__fold_tables(tfn_model *m)
     }
 }
 
-/* Rows of what writes to the stream get the mean 0: then the stream has it, and its LayerNorm
+/* Gives rows that write to the stream the mean 0. Then the stream has mean 0, and LayerNorm
  * subtracts nothing. */
 static void tfn__centre(const tfn_model *m, const tfn__weight *w)
 {
     float *p = m->params + w->at;
     if (w->part != TFN__PART_O && w->part != TFN__PART_W2 && !tfn__is_table(w->part)) return;
-    if (w->part == TFN__PART_RELATIVE) return;              /* which adds to scores */
+    if (w->part == TFN__PART_RELATIVE) return;              /* it adds to scores */
     for (int32_t r = 0; r < w->rows; r++, p += w->cols) {
         double sum = 0;
         for (int32_t c = 0; c < w->cols; c++) sum += (double)p[c];
@@ -659,11 +663,9 @@ static void tfn__centre(const tfn_model *m, const tfn__weight *w)
     }
 }
 
-/* Check all, copy, fold. sigma is of the matrices as they were trained, so it comes first; the
- * centring changes what the sub-layers' folds have written, so it comes last. */
 #ifdef TFN__QUANT
-/* `to` is packed, `from` is not, and their weights are the same, but that `to` may have LoRA. What
- * differs is named, as tfn_model_fold does. */
+/* Checks that `to` is packed, `from` is not, and that their weights match, except that `to` may
+ * have LoRA. Errors name the difference, as in tfn_model_fold. */
 static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__other_option(&to->desc, &from->desc);
@@ -705,11 +707,13 @@ TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from)
         else TFNORM_MEMCPY(data, tfn__weight_data(from, old),
                            (size_t)w->rows * (size_t)w->cols * sizeof *data);
     }
-    if (to->desc.inference) to->step = from->step;              /* else a new run begins */
+    if (to->desc.inference) to->step = from->step;              /* else a new run starts */
     return TFN_OK;
 }
 #endif
 
+/* Checks everything, then copies, then folds. sigma belongs to the trained matrices, so it comes
+ * first. Centring changes what other folds have written, so it comes last. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 {
     tfn__folding f;

@@ -8,43 +8,44 @@
 #include "decoder.h"
 
 TFN__SMALL
-/* Text from a model: greedy, drawn, or by beam search. In order: options, memory, prompts, caches,
- * candidates, draws, hypotheses, and the loop over all that, tfn_generator_run.
+/* Generates text from a model: greedy, sampled, or by beam search. Builds on decoder. In order:
+ * options, memory, prompts, caches, candidates, draws, hypotheses, and the loop, tfn_generator_run.
  *
  * The sentences of a call advance side by side. At each position a sentence is fed the next token
- * of its prompt or, past it, what it chose: prompts of different lengths want no padding. Step t of
- * a sentence chooses its token t, counted from the end of its prompt. Sentences that are done leave
- * the decoder, and the rows of the others close up.
+ * of its prompt or, after the prompt, its last choice. So prompts of different lengths need no
+ * padding. Step t of a sentence chooses its token t, counted from the end of its prompt. Finished
+ * sentences leave the decoder, and the remaining rows close up.
  *
- * All choices are made from log p(v) = x[v] - log sum exp x in double, so that they are as
- * reproducible as the logits x. A beam's sum is that of log p over its tokens; a hypothesis scores
+ * Choices use log p(v) = x[v] - log sum exp x in double, so they are as reproducible as the logits
+ * x. The sum of a beam is the sum of log p over its tokens. A hypothesis scores
  *
  *     score = sum(log p) / length^length_penalty,         the end token counted in the length
  *
- * as in fairseq (Ott et al. 2019); GNMT's ((5 + length)/6)^a (Wu et al. 2016) is another function.
+ * as in fairseq (Ott et al. 2019). GNMT's ((5 + length)/6)^a (Wu et al. 2016) is a different
+ * function.
  *
- * Rows: sentence order[i] has `width` rows of the decoder from i*width on, one for each beam; width
- * is 1 without a beam search. The state of a run, for sentences s and rows r:
+ * Sentence order[i] has `width` rows of the decoder from i*width on, one for each beam; width is 1
+ * without beam search. The state of a run, for sentences s and rows r:
  *
- *   fed                 positions fed so far: sentence s is at step fed - begin[s], below 0 in its
- *                       prompt
- *   begin[s], last[s]   tokens of its prompt; the step at which it ends at the latest
- *   found[s], alive[s]  hypotheses that it has; beams that go on, 0: it is done
- *   order, live         the sentences that go on, and how many they are
- *   next[r], from[r]    the token to feed, and the row whose past this one continues
- *   sums                (sentences, width): sum of log p of each beam
- *   chosen, parent      (steps, sentences, width): what a beam chose, and the beam that it
- *                       continues; hypotheses are traced back along them
- *   score, row, token   the candidates of one step of one sentence, `count` of at most `room`, the
- *                       best first: sum of log p, beam that it continues, token that it chooses */
+ *     fed                 positions fed so far; sentence s is at step fed - begin[s], below 0 in
+ *                         its prompt
+ *     begin[s], last[s]   tokens of its prompt; its last possible step
+ *     found[s], alive[s]  its hypotheses; its beams that continue, 0 when it is finished
+ *     order, live         the sentences that continue, and their number
+ *     next[r], from[r]    the token to feed, and the row whose past this one continues
+ *     sums                (sentences, width): sum of log p of each beam
+ *     chosen, parent      (steps, sentences, width): the choice of a beam, and the beam that it
+ *                         continues; hypotheses are traced back through them
+ *     score, row, token   candidates of one step of one sentence, `count` of at most `room`, best
+ *                         first: sum of log p, the beam it continues, the token it chooses */
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* Tokens of a prompt fed at once: products with a matrix, which cost less than those with as many
- * vectors. A translation's prompt is one token as a rule. */
+/* Tokens of a prompt that are fed at once, because one product of matrices is cheaper than several
+ * with vectors. A translation's prompt usually has one token. */
 enum { TFN__PROMPT_CHUNK = 16 };
 
-/* What 0 means. An option whose 0 is of use has a second one that says so: allow_empty for
+/* Fills in defaults. An option for which 0 is useful has a second option for it: allow_empty for
  * min_tokens, unnormalized for length_penalty. */
 static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m)
 {
@@ -59,7 +60,7 @@ static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m
     d->chunk = tfn__value_or(d->chunk, 1);
 }
 
-/* Every numeric option but the end, which has no least, and what is forbidden. */
+/* All numeric options except `end`, which has no lower limit, and the forbidden tokens. */
 #define TFN__GENERATE(field, kind, least, most) \
     TFN__RANGE_OF(tfn_generate_desc, field, TFN__##kind, least, most)
 static const tfn__limit tfn__generate_limits[] = {
@@ -76,7 +77,7 @@ static const tfn__limit tfn__generate_limits[] = {
     TFN__GENERATE(chunk, WHOLE, 1, TFN__MAX_SIDE)
 };
 
-/* Everything that can be refused before a prompt is seen. */
+/* Checks everything that can be checked without a prompt. */
 static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const tfn_model_desc *m)
 {
     static const char op[] = "generator";
@@ -96,11 +97,11 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
         tfn__in_range(e, op, "a forbidden token", d->forbidden[i], 0, (int64_t)m->vocab - 1);
 }
 
-/* Whether a text that is long enough is forced to choose the end, as in fairseq. Else it is cut. */
+/* True if a text of full length must choose the end token, as in fairseq. Otherwise it is cut. */
 static bool tfn__forces_end(const tfn_generate_desc *d) { return d->beam && d->end >= 0; }
 
-/* Most tokens of a text without the end, for a source of n tokens: fairseq's a*n + b, but never
- * more than there is room for. */
+/* Returns the most tokens of a text without the end, for a source of n tokens: fairseq's a*n + b,
+ * but at most `room`. */
 static int32_t tfn__max_tokens(const tfn_generate_desc *d, int32_t n, int32_t room)
 {
     const double most = (double)d->max_ratio * n + d->max_tokens;
@@ -123,7 +124,7 @@ static float *tfn__take_reals(tfn_generator *g, tfn__arena *a, int64_t n)
     return (float *)(void *)tfn__take(a, tfn__count(n), sizeof(float), &g->error);
 }
 
-/* The arrays of tfn_generator, behind the decoder in the block; shapes are in its declaration. */
+/* Lays out the arrays of tfn_generator after the decoder. Its declaration has the shapes. */
 static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -157,8 +158,8 @@ static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
     g->scores = tfn__take_reals(g, a, rows);
 }
 
-/* Check the options and lay out decoder and search. Returns the bytes of both, 0 after an error;
- * *decoder has those of the decoder. real: as for tfn__lay_decoder. */
+/* Checks the options, and lays out decoder and search. Returns the bytes of both, or 0 after an
+ * error; *decoder gets the decoder's bytes. For `real` see tfn__lay_decoder. */
 static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
                                  const tfn_generate_desc *desc, void *mem, size_t size,
                                  bool real, size_t *decoder)
@@ -174,10 +175,10 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     tfn__generate_check(&g->error, &g->desc, &m->desc);
     if (g->error.status != TFN_OK) return 0;
 
-    /* Of 2*beam candidates at most `beam` end, so `beam` are left to go on. */
+    /* of 2*beam candidates at most `beam` end, so `beam` can continue */
     g->width = (int32_t)tfn__max(g->desc.beam, 1);
     g->room = (int32_t)tfn__max(2 * g->desc.beam, 1);
-    /* A prompt takes at least one position of the context; one more token is the end. */
+    /* a prompt takes at least one position of the context, and the end is one more token */
     if (tfn__is_pair(&m->desc)) source = m->desc.source_context;
     g->most = tfn__max_tokens(&g->desc, source, m->desc.context - 1) + 1;
 
@@ -206,7 +207,7 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
     size_t decoder;
     if (!g) return TFN_NULL;
     if (!tfn__lay_generator(g, m, desc, mem, size, true, &decoder)) return g->error.status;
-    /* The decoder was laid out to learn where the search begins; this records it once more. */
+    /* the first layout only found where the search begins; this one records the decoder */
     if (tfn_decoder_init(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
                          decoder) != TFN_OK)
         g->error = g->decoder.error;
@@ -215,7 +216,7 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
 
 /* -- prompts --------------------------------------------------------------------------------- */
 
-/* Without prompts each sentence begins with the end token, as fairseq's decoders do. */
+/* Without prompts, each sentence starts with the end token, as in fairseq. */
 static int32_t tfn__prompt_length(const tfn_batch *x, int32_t s)
 {
     if (!x->tokens) return 1;
@@ -228,7 +229,7 @@ static int32_t tfn__prompt_token(const tfn_generator *g, const tfn_batch *x, int
     return x->tokens[(ptrdiff_t)s * x->time + t];
 }
 
-/* Positions of a sentence's source; 0 without one. */
+/* Returns the positions of a sentence's source, or 0 without one. */
 static int32_t tfn__source_length(const tfn_model_desc *m, const tfn_batch *x, int32_t s)
 {
     if (!tfn__is_pair(m)) return 0;
@@ -236,7 +237,7 @@ static int32_t tfn__source_length(const tfn_model_desc *m, const tfn_batch *x, i
     return tfn__positions(m, x->source_time);
 }
 
-/* All of a batch is checked before anything of the last result is overwritten. */
+/* Checks the whole batch before the last result is overwritten. */
 static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
 {
     const tfn_model_desc *m = &g->decoder.model->desc;
@@ -262,21 +263,21 @@ static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
     return e->status == TFN_OK;
 }
 
-/* The number of the first beam of sentence s in arrays (sentences, width). */
+/* Returns the number of the first beam of sentence s in arrays (sentences, width). */
 static ptrdiff_t tfn__first_beam(const tfn_generator *g, int32_t s)
 {
     return (ptrdiff_t)s * g->width;
 }
 
-/* The same at a step in arrays (steps, sentences, width). */
+/* The same at a step, in arrays (steps, sentences, width). */
 static ptrdiff_t tfn__step_beams(const tfn_generator *g, int32_t step, int32_t s)
 {
     return ((ptrdiff_t)step * g->desc.sentences + s) * g->width;
 }
 
-/* The last step of a sentence with `begin` tokens in its prompt. Step t needs begin + t positions
- * of the context. A text that is forced to end has max_tokens tokens and the end, which makes
- * max_tokens + 1 steps; else there are max_tokens steps. */
+/* Returns the last step of a sentence with `begin` tokens in its prompt. Step t needs begin + t
+ * positions of the context. A text with a forced end takes max_tokens + 1 steps, the last for the
+ * end; others take max_tokens steps. */
 static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t source)
 {
     const int32_t room = g->decoder.model->desc.context - begin;
@@ -284,7 +285,7 @@ static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t sou
     return tfn__max_tokens(&g->desc, source, room + 1) - 1;
 }
 
-/* All sentences anew: one beam that has chosen nothing, and no hypotheses. */
+/* Resets all sentences: one beam that has chosen nothing, and no hypotheses. */
 static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
 {
     const tfn_model_desc *m = &g->decoder.model->desc;
@@ -305,7 +306,8 @@ static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
     }
 }
 
-/* Feed the positions that all prompts have, a row a sentence: the logits of the last, or NULL. */
+/* Feeds the positions that all prompts have, one row a sentence. Returns the last logits, or NULL.
+ */
 static const float *tfn__feed_prompts(tfn_generator *g, const tfn_batch *x)
 {
     const float *logits = NULL;
@@ -328,8 +330,8 @@ static const float *tfn__feed_prompts(tfn_generator *g, const tfn_batch *x)
 
 /* -- caches ---------------------------------------------------------------------------------- */
 
-/* Row `to` of the memory's caches, and with `past` of those of the past, becomes a copy of row
- * `from`. */
+/* Copies row `from` to row `to` in the memory's caches, and with `past` also in the caches of the
+ * past. */
 static void tfn__copy_row(tfn_decoder *d, int32_t to, int32_t from, bool past)
 {
     if (to == from) return;
@@ -346,7 +348,8 @@ static void tfn__copy_row(tfn_decoder *d, int32_t to, int32_t from, bool past)
     if (d->run.ints[TFN_INT_SOURCE_LENGTHS]) d->lengths[to] = d->lengths[from];
 }
 
-/* A row a sentence becomes a row a beam. From the last on: each row comes from one before it. */
+/* Expands one row a sentence to one row a beam. Starts at the last row, because each row is copied
+ * from an earlier one. */
 static void tfn__spread_beams(tfn_generator *g)
 {
     const int32_t rows = g->live * g->width;
@@ -354,9 +357,9 @@ static void tfn__spread_beams(tfn_generator *g)
     g->decoder.run.batch = rows;
 }
 
-/* What to feed in a row for beam k of the i-th sentence, and the row whose past it continues. In
- * its prompt a sentence has all beams alike. A beam that the sentence does not have (at step 0 one
- * chose for all) must be fed something, too: nothing reads its logits. */
+/* Sets the token to feed for beam k of the i-th sentence, and the row whose past it continues.
+ * Within a prompt all beams are equal. A beam that the sentence does not have (the first step
+ * chooses for all) also needs a token, but its logits are never read. */
 static void tfn__next_row(tfn_generator *g, const tfn_batch *x, int32_t row, int32_t i, int32_t k)
 {
     const int32_t s = g->order[i];
@@ -374,7 +377,7 @@ static void tfn__next_row(tfn_generator *g, const tfn_batch *x, int32_t row, int
     g->from[row] = i * g->width + beam;
 }
 
-/* The rows of the sentences that go on, which close up. */
+/* Sets the rows of the sentences that continue, without gaps. */
 static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
 {
     int32_t live = 0;
@@ -388,9 +391,9 @@ static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
     g->live = live;
 }
 
-/* Row r of the caches becomes what row from[r] was. Caches of the past may take any order. Those of
- * the memory are alike in all beams of a sentence; they only close up, each row from one behind it,
- * so they are copied in place from the first on. */
+/* Moves row from[r] of the caches to row r. Caches of the past may take any order. In the memory's
+ * caches all beams of a sentence are equal; they only close up, each row from a later one, so they
+ * are copied in place from the first. */
 static void tfn__move_rows(tfn_generator *g)
 {
     tfn_decoder *d = &g->decoder;
@@ -407,10 +410,10 @@ static void tfn__move_rows(tfn_generator *g)
 
 /* -- candidates ------------------------------------------------------------------------------ */
 
-/* A candidate is a beam and a token that might continue it. The `room` best by sum of log p are
- * kept, over all beams of one sentence. */
+/* A candidate is a beam and a token that may continue it. The best `room` by sum of log p are kept,
+ * over all beams of one sentence. */
 
-/* The end is forbidden before min_tokens and only then, be it in the list or not. */
+/* The end is forbidden exactly before min_tokens, whether or not it is in the list. */
 static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t step)
 {
     if (token == d->end) return step < d->min_tokens;
@@ -419,8 +422,8 @@ static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t st
     return false;
 }
 
-/* Insert a candidate; when there are `room`, the worst falls out. Of equal ones the first stays in
- * front. */
+/* Inserts a candidate. If there are `room` already, the worst is dropped. Among equals, the earlier
+ * one is first. */
 static void tfn__offer(tfn_generator *g, double score, int32_t beam, int32_t token)
 {
     int32_t i = g->room - 1;
@@ -436,8 +439,8 @@ static void tfn__offer(tfn_generator *g, double score, int32_t beam, int32_t tok
     g->token[i] = token;
 }
 
-/* All continuations of a beam: base is its sum of log p less log sum exp x. Most tokens are worse
- * than the worst candidate, so that is asked first. */
+/* Offers all continuations of a beam; base is its sum of log p minus log sum exp x. Most tokens are
+ * worse than the worst candidate, so this is tested first. */
 static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_t beam,
                            int32_t step)
 {
@@ -452,23 +455,24 @@ static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_
     }
 }
 
-/* log sum exp x of a row of logits. */
+/* Returns log sum exp x of a row of logits. */
 static double tfn__log_sum_exp(tfn_generator *g, const float *x)
 {
     const double y = tfn__log_sum(g->decoder.model->kernels, g->weights, x,
                                   g->decoder.model->desc.vocab);
-    if (!(y - y >= 0))                          /* infinity and NaN */
+    if (!(y - y >= 0))                          /* infinity or NaN */
         tfn__fail(&g->error, TFN_NOT_FINITE, "generator", "the logits are not finite", 0, 0);
     return y;
 }
 
 /* -- draws ----------------------------------------------------------------------------------- */
 
-/* Tokens are drawn by their weights, softmax(x / temperature). top_k (Fan et al. 2018) and top_p,
- * nucleus sampling (Holtzman et al. 2020), draw from the heaviest alone. A heap yields these one
- * after the other, so a nucleus of m tokens costs m pops and no sort of the vocabulary. */
+/* Tokens are drawn with the weights softmax(x / temperature). top_k (Fan et al. 2018) and top_p,
+ * nucleus sampling (Holtzman et al. 2020), draw only from the tokens with the largest weights. A
+ * heap yields these in order, so a nucleus of m tokens costs m pops instead of a sort of the
+ * vocabulary. */
 
-/* The order of the heap: its first weighs most, of equal ones the smallest token comes first. */
+/* The order of the heap: the largest weight first, and among equals the smallest token. */
 static bool tfn__lighter(const void *weights, int32_t a, int32_t b)
 {
     const float *w = (const float *)weights;
@@ -481,8 +485,8 @@ static void tfn__make_heap(int32_t *heap, const float *w, int32_t n)
     for (int32_t i = n / 2; i-- > 0;) tfn__sink(heap, i, n, tfn__lighter, w);
 }
 
-/* Take the heaviest of what is left out of a heap that had n, of which i are out already. Those
- * stand behind it: the i-th, counted from 0, in heap[n - 1 - i]. */
+/* Pops the largest of the rest from a heap that had n entries, i of which are popped. Popped
+ * entries follow the heap: entry i, from 0, is heap[n - 1 - i]. */
 static int32_t tfn__pop(int32_t *heap, const float *w, int32_t i, int32_t n)
 {
     const int32_t top = heap[0];
@@ -499,15 +503,15 @@ static double tfn__sum_weights(const float *w, int32_t n)
     return sum;
 }
 
-/* How many of n tokens top_k leaves. */
+/* Returns how many of n tokens top_k keeps. */
 static int32_t tfn__top_k(const tfn_generate_desc *d, int32_t n)
 {
     if (d->top_k > 0 && d->top_k < n) return d->top_k;
     return n;
 }
 
-/* Pop the tokens to draw from: how many they are, and their weight. The top_k first, of these the
- * nucleus: the fewest that have top_p of the weight of all that top_k left. */
+/* Pops the tokens to draw from; returns their number, and their weight in *total. top_k applies
+ * first. The nucleus is the smallest set with at least top_p of the weight that top_k kept. */
 static int32_t tfn__truncate(const tfn_generate_desc *d, int32_t *heap, const float *w, int32_t n,
                              double *total)
 {
@@ -535,8 +539,9 @@ static int32_t tfn__truncate(const tfn_generate_desc *d, int32_t *heap, const fl
     return keep;
 }
 
-/* The token in whose interval u in [0, 1) falls, when weights that add up to 1 lie one behind the
- * other; -1: no token has a weight. Rounding may leave u behind the last: that one is taken. */
+/* Returns the token whose interval contains u in [0, 1), with the weights laid out one after
+ * another and scaled to sum 1, or -1 if all weights are 0. If rounding leaves u after the last
+ * interval, returns the last token with a weight. */
 static int32_t tfn__draw_token(tfn_generator *g, int32_t n, double u)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -560,8 +565,8 @@ static int32_t tfn__draw_token(tfn_generator *g, int32_t n, double u)
     return found;
 }
 
-/* Draw one candidate. The random number belongs to (key, id, step), so a text depends neither on
- * the other sentences of the call nor on its place among them. */
+/* Draws one candidate. The random number depends on (key, id, step), so a text depends neither on
+ * other sentences of the call nor on its place among them. */
 static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int32_t step,
                              uint64_t id)
 {
@@ -569,10 +574,10 @@ static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int3
     const tfn_kernels *k = g->decoder.model->kernels;
     const int32_t n = g->decoder.model->desc.vocab;
     const uint64_t bits = tfn_random_bits(tfn_key_fold(d->key, id), (uint64_t)step);
-    const double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);     /* 53 bits of it */
+    const double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);     /* 53 bits */
     int32_t v;
 
-    /* softmax(x / temperature), forbidden tokens with weight 0 */
+    /* softmax(x / temperature), with weight 0 for forbidden tokens */
     k->combine(g->weights, x, NULL, n, 1 / d->temperature, 0, false);
     for (int32_t i = 0; i < d->forbidden_count; i++)
         if (d->forbidden[i] != d->end) g->weights[d->forbidden[i]] = (float)-HUGE_VAL;
@@ -585,7 +590,7 @@ static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int3
 
 /* -- hypotheses ------------------------------------------------------------------------------ */
 
-/* A hypothesis is a place in the arrays of the result: its tokens, its length and its score. */
+/* A hypothesis is a place in the arrays of the result: tokens, length and score. */
 static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
 {
     g->lengths[to] = g->lengths[from];
@@ -594,8 +599,8 @@ static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
                   (size_t)g->lengths[from] * sizeof *g->tokens);
 }
 
-/* Candidate i of sentence s ends at this step. Insert it behind the hypotheses that are at least as
- * good, and trace its tokens back from beam to beam. */
+/* Ends candidate i of sentence s at this step: inserts it after the hypotheses that are at least as
+ * good, and traces its tokens back from beam to beam. */
 static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
 {
     const ptrdiff_t first = tfn__first_beam(g, s);
@@ -621,9 +626,9 @@ static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
     }
 }
 
-/* fairseq's rule: candidates among the first `width` that end are hypotheses; the best `width` that
- * do not end go on as beams. The sentence is done when it has `width` hypotheses, or at its last
- * step, where all that is left ends. */
+/* fairseq's rule: candidates among the first `width` that end become hypotheses, and the best
+ * `width` that do not end continue as beams. A sentence is finished when it has `width` hypotheses,
+ * or after its last step, where everything ends. */
 static void tfn__advance(tfn_generator *g, int32_t s, int32_t step)
 {
     const ptrdiff_t beams = tfn__step_beams(g, step, s);
@@ -649,8 +654,8 @@ static void tfn__advance(tfn_generator *g, int32_t s, int32_t step)
 
 /* -- steps ----------------------------------------------------------------------------------- */
 
-/* One step of sentence s, whose first row of logits is x: gather candidates from all of its beams,
- * then let them end or go on. */
+/* Does one step of sentence s, whose first row of logits is x: collects candidates from all of its
+ * beams, then ends or continues them. */
 static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -669,7 +674,7 @@ static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id
     tfn__advance(g, s, step);
 }
 
-/* One step of all sentences that are past their prompts, of so many rows of logits each. */
+/* Does one step of all sentences after their prompts, with `rows` rows of logits each. */
 static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t *ids, int32_t rows)
 {
     const ptrdiff_t each = (ptrdiff_t)rows * g->decoder.model->desc.vocab;
@@ -682,8 +687,8 @@ static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t
     }
 }
 
-/* The first step chooses from one row of logits a sentence, since all of its beams would be alike;
- * the later ones from a row a beam. */
+/* The first step chooses from one row of logits a sentence, because all beams would be equal. Later
+ * steps use one row a beam. */
 TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
                                         const int64_t *ids)
 {
@@ -703,14 +708,14 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
     }
     while (logits) {
         if (g->error.status != TFN_OK) return g->error.status;
-        tfn__next_rows(g, batch);               /* who goes on, and with what */
+        tfn__next_rows(g, batch);               /* the sentences that continue, and their tokens */
         if (!g->live) return TFN_OK;
         tfn__move_rows(g);
         logits = tfn_decoder_next(&g->decoder, g->next, 1, NULL);
         g->fed++;
         if (logits) tfn__choose_all(g, logits, ids, g->width);
     }
-    g->error = g->decoder.error;                /* without logits the decoder failed */
+    g->error = g->decoder.error;                /* without logits, the decoder failed */
     return g->error.status;
 }
 TFN__SMALL_END

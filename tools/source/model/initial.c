@@ -5,38 +5,39 @@
 #include "builder.h"
 
 TFN__SMALL
-/* Initial values: a base distribution of the init's row, times the gain that its rule gives at the
- * place of the weight (topologies section). Each number has its own index in a stream of the seed
- * and of the weight, so it depends on no other weight. Builds without training draw nothing: their
- * weights come from elsewhere. */
+/* A first value is a draw of the base distribution in the init's row, times the gain that its rule
+ * gives for the weight's place (see topologies). Each number has its own index in a random stream
+ * of the seed and the weight, so it depends on no other weight. Builds without training draw
+ * nothing, because their weights are loaded. */
 
-/* Where the numbers of a weight are; running statistics and the like are no parameters. */
+/* Returns the numbers of a weight. Running statistics and other state are in the buffers. */
 SHARED float *tfn__weight_data(const tfn_model *m, const tfn__weight *w)
 {
     if (w->kind >= TFN__STATE) return m->run.buffers + w->at;
     return m->params + w->at;
 }
 
-/* Tables have a row for each word, position or segment; all else is a map (in, out). */
+/* True for tables with a row for each word, position or segment. Other matrices are maps (in, out).
+ */
 SHARED bool tfn__is_table(int part)
 {
     return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
 }
 
-/* A matrix from the width to the numbers of a class. */
+/* True for a matrix from the stream to logits or classes. */
 static bool tfn__is_output(const tfn__weight *w)
 {
     return w->kind == TFN__MATRIX
         && (w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER);
 }
 
-/* A matrix from width to width: what grows with the width in both directions. */
+/* True for a hidden matrix, whose two sides grow with the width. */
 SHARED bool tfn__is_hidden(const tfn__weight *w)
 {
     return w->kind == TFN__MATRIX && !tfn__is_table(w->part) && !tfn__is_output(w);
 }
 
-/* v/|v| of n numbers that lie `step` apart; 0 stays 0. */
+/* Makes a vector of n numbers, `step` apart, v/|v|; 0 stays 0. */
 SHARED void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
 {
     double sum = 0;
@@ -47,7 +48,7 @@ SHARED void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Normal, drawn again while it is outside two deviations: one draw in 22. */
+/* A normal number, drawn again if it is beyond two deviations, which happens once in 22 draws. */
 static float tfn__truncated(tfn_key key, uint64_t i)
 {
     for (uint64_t draw = 0;; draw++) {
@@ -56,7 +57,7 @@ static float tfn__truncated(tfn_key key, uint64_t i)
     }
 }
 
-/* The gain of a part; W_3, the gate of a GLU, has that of W_1, beside which it stands. */
+/* Returns the gain of a part. W_3, the factor next to a GLU's gate, has the gain of W_1. */
 static float tfn__gain_of(const tfn_gains *g, int part)
 {
     switch (part) {
@@ -72,9 +73,9 @@ static float tfn__gain_of(const tfn_gains *g, int part)
     }
 }
 
-/* The gain of a weight at its place. What belongs to no stack, such as a shared embedding, is the
- * encoder's if there is one; what belongs to no sub-layer counts as feed-forward of the first
- * layer. / */
+/* Returns the gain of a weight at its place. A weight of no stack, such as a shared embedding,
+ * counts as the encoder's if there is one. A weight of no sub-layer counts as feed-forward of the
+ * first layer. */
 static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
@@ -90,8 +91,8 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
     return tfn__gain_of(&g, w->part);
 }
 
-/* One draw of the base distribution with standard deviation, or half-width, `size`. An orthonormal
- * matrix begins as a normal one. */
+/* Draws from the base distribution with standard deviation, or half-width, `size`. An orthonormal
+ * matrix starts as a normal one. */
 static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float size)
 {
     switch (base) {
@@ -106,7 +107,7 @@ static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float siz
     }
 }
 
-/* Standard deviation or half-width (of variance v: sqrt(3 v)) of a matrix (in, out). */
+/* Returns the standard deviation, or half-width sqrt(3 v) for variance v, of a matrix (in, out). */
 SHARED float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32_t in, int32_t out)
 {
     switch (base) {
@@ -123,8 +124,8 @@ SHARED float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32
     return rule->std;
 }
 
-/* Rows, or columns where they are fewer, made orthonormal one after the other: Gram-Schmidt, v less
- * its projection (v . u) u on each u before it; then all times the gain. */
+/* Makes the rows orthonormal, or the columns if they are fewer, then scales by the gain.
+ * Gram-Schmidt: subtracts from v its projection (v . u) u on each earlier u. */
 static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gain)
 {
     const ptrdiff_t count = tfn__min(rows, cols);
@@ -137,7 +138,7 @@ static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gai
     }
     for (ptrdiff_t i = 0; i < count; i++) {
         float *v = p + i*next;
-        for (ptrdiff_t j = 0; j < 2*i; j++) {       /* twice: the first leaves rounding errors */
+        for (ptrdiff_t j = 0; j < 2*i; j++) {       /* twice, because once leaves rounding errors */
             const float *u = p + j%i*next;
             double dot = 0;
             for (ptrdiff_t k = 0; k < n; k++) dot += (double)v[k*step] * (double)u[k*step];
@@ -148,7 +149,7 @@ static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gai
     for (ptrdiff_t i = 0; i < rows*cols; i++) p[i] *= gain;
 }
 
-/* W_1 = [A, -A]: the second half of the columns; a column that is left over is 0. */
+/* Mirrors the columns: W_1 = [A, -A]. An odd last column is 0. */
 static void tfn__mirror_columns(float *p, ptrdiff_t rows, ptrdiff_t cols)
 {
     const ptrdiff_t half = cols / 2;
@@ -158,7 +159,7 @@ static void tfn__mirror_columns(float *p, ptrdiff_t rows, ptrdiff_t cols)
     }
 }
 
-/* W_2 = [C; -C]: the second half of the rows. */
+/* Mirrors the rows: W_2 = [C; -C]. */
 static void tfn__mirror_rows(float *p, ptrdiff_t rows, ptrdiff_t cols)
 {
     const ptrdiff_t half = rows / 2 * cols;
@@ -166,18 +167,18 @@ static void tfn__mirror_rows(float *p, ptrdiff_t rows, ptrdiff_t cols)
     for (ptrdiff_t i = 2*half; i < rows*cols; i++) p[i] = 0;
 }
 
-/* W_3, the gate of a GLU, too. */
+/* True for W_1 to W_3. */
 static bool tfn__is_ffn(int part) { return part >= TFN__PART_W1 && part <= TFN__PART_W3; }
 
-/* What the row draws matrices from: the feed-forward may differ from the rest. */
+/* Returns the row's distribution of a matrix; the feed-forward may have its own. */
 static tfn_distribution tfn__rule_base(const tfn_init_rule *rule, const tfn__weight *w)
 {
     if (tfn__is_ffn(w->part)) return rule->ffn_base;
     return rule->base;
 }
 
-/* What a weight is drawn from. Tables are normal whatever the base is, or truncated where it is,
- * and so is an untied output that is drawn as one; biases, where they are drawn, are uniform. */
+/* Returns the distribution of a weight. Tables are normal, or truncated if the base is. An untied
+ * output is normal if the row draws it as a table. Biases, if drawn, and LoRA's A are uniform. */
 static tfn_distribution tfn__base_of(const tfn_init_rule *rule, const tfn__weight *w)
 {
     const tfn_distribution base = tfn__rule_base(rule, w);
@@ -188,7 +189,7 @@ static tfn_distribution tfn__base_of(const tfn_init_rule *rule, const tfn__weigh
     return base;
 }
 
-/* Of a bias: U(+-1/sqrt(in)) of the matrix before it, if the row draws it; else 0. */
+/* Returns 1/sqrt(in) of the matrix before a bias, if the row draws biases, or 0. */
 static float tfn__bias_size(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
@@ -203,9 +204,9 @@ static float tfn__bias_size(const tfn_model_desc *d, const tfn_init_rule *rule,
     return size;
 }
 
-/* Half-width or deviation of a matrix that is no table. With muP an output's does not depend on the
- * width, and that of a hidden matrix is as 1/sqrt(width), also where the row has one number for all
- * widths. */
+/* Returns the half-width or deviation of a matrix that is not a table. With muP it does not depend
+ * on the width for an output, and is ~ 1/sqrt(width) for a hidden matrix, even if the row has a
+ * fixed number. */
 static float tfn__matrix_size(const tfn_model_desc *d, const tfn_init_rule *rule,
                               const tfn__weight *w)
 {
@@ -222,8 +223,9 @@ static float tfn__matrix_size(const tfn_model_desc *d, const tfn_init_rule *rule
     return tfn__spread(rule, base, w->rows, w->cols);
 }
 
-/* Half-width or deviation of a weight's draw; 0: it starts at w->initial. Embeddings are N(0, 1/C)
- * unless the row has a deviation, and so is an untied output that is drawn as one. */
+/* Returns the half-width or deviation of a weight's draw, or 0 if it starts at w->initial.
+ * Embeddings are N(0, 1/C) unless the row has a deviation, and so is an untied output drawn as a
+ * table. */
 static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
@@ -240,8 +242,8 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
     return tfn__matrix_size(d, rule, w) * tfn__init_gain(d, rule, w);
 }
 
-/* Weights of an aggregate without softmax start at 0 outside of its window: only the last y_k count
- * at first, but the others are learned, too. */
+/* Sets the weights of an aggregate without softmax to 0 outside its window: at first only the last
+ * y_k count, but training learns the others, too. */
 static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p)
 {
     const tfn_mix_rule *mix = &tfn__stack_row(&m->desc, w->stack)->mix;
@@ -251,8 +253,8 @@ static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p
         for (int32_t k = 0; k < outside; k++) p[(int64_t)g*w->cols + k] = 0;
 }
 
-/* The stream of a weight, of all that are drawn for one purpose: its number among those that are of
- * LoRA as it is, or not, as it is not. So LoRA changes the draws of no other weight. */
+/* Returns the random stream of a weight for one purpose. It is numbered among the weights that are
+ * LoRA, or among those that are not, so that LoRA does not change the draws of other weights. */
 static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpose)
 {
     const bool lora = tfn__is_lora(m->weights + index);
@@ -264,9 +266,9 @@ static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpos
     return tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), purpose), number);
 }
 
-/* Draw weight `index`; what is not drawn starts at its own constant, gains at 1 and biases at 0.
- * The key folds in 1 for weights (4 is sigmaReparam's, 5 LoRA's), then the index: a model with one
- * more weight at the end has the same numbers in all others. */
+/* Draws weight `index`, or sets it to its constant, such as 1 for gains and 0 for biases. The key
+ * folds in the purpose (1 for weights, 4 for sigmaReparam, 5 for LoRA), then the index. So another
+ * weight at the end of a model changes no draws. */
 SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -293,7 +295,7 @@ SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     tfn__start_window(m, w, p);
 }
 #else
-/* Without training: what is not loaded afterwards stands at its constant. */
+/* Without training, weights start at their constants until they are loaded. */
 SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -301,16 +303,16 @@ SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 }
 #endif
 
-/* The row that a weight follows; what belongs to no stack follows the last one. */
+/* Returns the topology that a weight follows. A weight of no stack follows the last stack. */
 static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight *w)
 {
     if (w->stack == TFN__IN_ENCODER || tfn__is_encoder_alone(&m->desc)) return m->desc.topology;
     return m->desc.decoder_topology;
 }
 
-/* nGPT (Loshchilov et al. 2024): all vectors along the channels have length 1. These are the rows
- * of tables and of what writes into the stream (W_O, W_2), and the columns of what reads it. p: the
- * values of the weight, or their averages. */
+/* nGPT (Loshchilov et al. 2024) keeps all vectors along the channels at length 1: rows of tables
+ * and of matrices that write to the stream (W_O, W_2), columns of matrices that read it. p holds
+ * the values of the weight or their averages. */
 SHARED void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
 {
     const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
@@ -325,7 +327,8 @@ SHARED void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
         for (int32_t c = 0; c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
     }
 }
-/* After an update (frozen is false) weights that it did not change keep their bits. */
+/* Normalizes all such weights. After an update (frozen is false), frozen weights keep their bits.
+ */
 SHARED void tfn__unit_weights(tfn_model *m, bool frozen)
 {
     const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
@@ -340,13 +343,13 @@ SHARED void tfn__unit_weights(tfn_model *m, bool frozen)
 #ifndef TFNORM_NO_TRAINING
 /* -- sigmaReparam: u and v of each W follow its first singular vectors ----------------------- */
 
-/* Of the same map, whatever they are for it: matrix, bias, u, v, gamma. */
+/* True if two weights belong to the same map, as matrix, bias, u, v or gamma. */
 static bool tfn__same_place(const tfn__weight *a, const tfn__weight *b)
 {
     return a->stack == b->stack && a->layer == b->layer && a->sub == b->sub && a->part == b->part;
 }
 
-/* The weight of another kind in the place of w, such as the u, the v or the gamma of a matrix. */
+/* Returns the weight of another kind for the same map, such as the u, v or gamma of a matrix. */
 static const tfn__weight *tfn__beside(const tfn_model *m, const tfn__weight *w, int kind)
 {
     for (int32_t i = 0; i < m->weight_count; i++)
@@ -354,8 +357,8 @@ static const tfn__weight *tfn__beside(const tfn_model *m, const tfn__weight *w, 
     return NULL;
 }
 
-/* One power iteration: v = W^T u / |W^T u|, then u = W v / |W v|. Returns |W v|; 0 and the old u
- * where W^T u is 0. */
+/* Does one power iteration: v = W^T u / |W^T u|, then u = W v / |W v|. Returns |W v|, or 0 with u
+ * unchanged if W^T u is 0. */
 static float tfn__power_iteration(const tfn_model *m, const tfn__weight *place)
 {
     const tfn__weight *matrix = tfn__beside(m, place, TFN__MATRIX);
@@ -376,8 +379,8 @@ static float tfn__power_iteration(const tfn_model *m, const tfn__weight *place)
     return TFN__SQRT(square);
 }
 
-/* From any u: iterate until |W v| grows by less than a millionth, a hundred times at most. Returns
- * |W v|, which is sigma by then. */
+/* Iterates from any u until |W v| grows by less than a millionth, at most a hundred times. Returns
+ * |W v|, which approximates sigma. */
 static float tfn__find_sigma(const tfn_model *m, const tfn__weight *place)
 {
     float sigma = 0;
@@ -389,7 +392,7 @@ static float tfn__find_sigma(const tfn_model *m, const tfn__weight *place)
     return sigma;
 }
 
-/* u and v begin near the first singular vectors; the authors' code begins with those themselves. */
+/* Starts u and v near the first singular vectors. The authors' code computes these exactly. */
 SHARED void tfn__start_sigma(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -406,13 +409,13 @@ SHARED void tfn__start_sigma(tfn_model *m)
     }
 }
 
-/* After an update: one iteration, since W has moved a little, unless it is frozen. */
+/* Does one iteration after an update, which has changed W a little, unless W is frozen. */
 SHARED void tfn__follow_sigma(tfn_model *m)
 {
     if (!TFN__ALL) return;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *u = m->weights + i;
-        const bool stays = tfn__is_frozen(&m->desc, u);          /* with its matrix */
+        const bool stays = tfn__is_frozen(&m->desc, u);          /* like its matrix */
         if (u->kind == TFN__SIGMA_U && !stays) tfn__power_iteration(m, u);
     }
 }

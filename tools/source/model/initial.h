@@ -2,6 +2,9 @@
 #define TFN__INITIAL_H
 #include "../ground/ground.h"
 
+/* First values of the weights, and rules that keep weights in place afterwards: nGPT's vectors of
+ * length 1 and sigmaReparam's singular vectors. Also tells where the numbers of a weight are. */
+
 SHARED float *tfn__weight_data(const tfn_model *m, const tfn__weight *w);
 SHARED bool tfn__is_table(int part);
 SHARED bool tfn__is_hidden(const tfn__weight *w);

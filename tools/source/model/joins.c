@@ -200,8 +200,8 @@ static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
 }
 
 /* Normalizes each group of `cols` columns of x; `whole`: these are all. For heads, LayerNorm
- * replaces a norm that is not a norm of rows. The order of recording is gain, bias, other parameters, the norm, ScaleNorm's
- * scalar. */
+ * replaces a norm that is not a norm of rows. The order of recording is gain, bias, other
+ * parameters, the norm, ScaleNorm's scalar. */
 static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t cols,
                                   bool whole)
 {

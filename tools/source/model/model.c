@@ -18,15 +18,14 @@ TFN__SMALL
  *     parameters, state | rounded copy | gradients | moments | before | averages
  *     tables | workspace | ids
  *
- * The first line is real memory in every pass; what records and plans a tape beyond what the tape
- * keeps is given back and lies under the others. They are regions of floats, 64-byte aligned.
- * Parameters, gradients, moments and workspace may be arrays of the caller's instead; inference has
- * neither gradients nor moments, `before` or averages. Gradients, moments and averages are in the
- * order of the parameters, without those that are frozen (desc.groups): what trains is a flat
- * vector of its own, so that a norm or an all-reduce is one loop and an optimizer one a group.
- * Moments are as long unless the optimizer's row says otherwise: see tfn__moment_at.
- * tfn_model_size and tfn_model_init run the same code, the first with an arena that only counts the
- * floats.
+ * The metadata need real memory even to size a model. Recording and planning a tape need more than
+ * the tape keeps; that memory is released and the next pieces overlap it. The other lines are
+ * regions of floats, 64-byte aligned. The caller may supply parameters, gradients, moments and
+ * workspace. Models for inference have no gradients, moments, `before` or averages. Gradients,
+ * moments and averages are in the order of the parameters, but only for those that train
+ * (desc.groups). So a norm or an all-reduce is one loop, and an optimizer one loop per group. For
+ * lengths of moments, see tfn__moment_at. tfn_model_size and tfn_model_init run the same code, the
+ * first with an arena that only counts the floats.
  *
  * A step is a forward and backward of the tape `train` for each micro-batch, then one update; both
  * parts are public. Evaluation and logits run the tape `infer`, which has no backward and needs
@@ -34,32 +33,31 @@ TFN__SMALL
 
 /* -- one block of memory ---------------------------------------------------------------------- */
 
-/* Builds without training refuse models that train, and drop the code for them. */
+/* Always false in builds without training, so that the compiler drops code for it. */
 SHARED bool tfn__trains(const tfn_model_desc *d) { return TFN__TRAINS && !d->inference; }
 
-/* Positions of a source that a tape must hold. */
+/* Returns the positions of a source that a tape must hold. */
 static int32_t tfn__source_capacity(const tfn_model_desc *d)
 {
     if (!tfn__is_pair(d)) return 0;
     return d->source_context;
 }
 
-/* Where the next piece of a block begins. */
+/* Returns the offset of the next piece of a block. */
 static size_t tfn__next_piece(const tfn__arena *a)
 {
     return a->used + ((0 - a->used) & (TFN__ALIGN - 1));
 }
 
-/* The size of a tape in a model's block is a multiple of 8, so that a table of weights can grow
- * down from its end: what it wants is rounded up, since what it is given is rounded down. */
+/* Rounds down to a multiple of 8. The size of a tape in a block is rounded like this, so that a
+ * table of weights can grow down from its end; what a tape needs is rounded up. */
 static size_t tfn__eights(size_t bytes)
 {
     return bytes & ~(size_t)7;
 }
 
-/* Record a tape in what is left of the block, plan it, and keep only what it goes on using: tapes
- * stand one behind the other, and the next begins where the nodes of this one and the order in
- * which they run end. The caller records between the two calls. */
+/* Starts a tape in the rest of the block. The caller records, then calls tfn__tape_end, which plans
+ * the tape and keeps only its nodes and their order. The next piece begins after them. */
 SHARED void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,
                             int32_t target, bool training)
 {
@@ -73,7 +71,7 @@ SHARED void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int
     tfn_tape_init(t, mem, left, batch, source, target, training);
 }
 
-/* Planning wants more memory than the plan: the peak says how much the block must have. */
+/* Plans the tape. The peak records what planning needs beyond that, which the block must hold. */
 SHARED tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k,
                                 const tfn_model_desc *d)
 {
@@ -88,7 +86,7 @@ SHARED tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k
     return TFN_OK;
 }
 
-/* The first tape of a model makes the weights, in the end of the block that it is recorded in. */
+/* Connects the builder to a tape. The first tape creates weights at the end of its block. */
 static void tfn__build_on(tfn__builder *b, tfn_tape *t)
 {
     b->t = t;
@@ -96,9 +94,9 @@ static void tfn__build_on(tfn__builder *b, tfn_tape *t)
         b->weights = (tfn__weight *)(void *)((unsigned char *)t->nodes + t->size);
 }
 
-/* The finished table, in the order of the flat vector, goes behind that tape, or to where it was if
- * it is no longer needed. The end of the block and this place do not overlap: tfn__take sees a
- * block without that end, which the peak has besides. */
+/* Moves the finished table of weights after that tape, in the order of the flat vector. A model for
+ * decoders has dropped the tape, and the table replaces it. The old table at the end of the block
+ * must not overlap the new one: tfn__take sees a smaller block, and the peak includes both. */
 static void tfn__keep_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
 {
     const size_t count = (size_t)b->count;
@@ -116,7 +114,7 @@ static void tfn__keep_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
     b->grows = false;
 }
 
-/* One of the two tapes: the whole model, for the most rows that the options allow. */
+/* Records one of the two tapes: the whole model, for the largest batch that the options allow. */
 static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_tape *t,
                               bool training, tfn_var *logits, tfn_var *loss)
 {
@@ -163,8 +161,8 @@ static void tfn__no_match(tfn_model *m, const tfn_group *g)
 }
 #endif
 
-/* A group says something of a weight: its pattern matches the name, or, if it has a rank, that of
- * the matrix to whose LoRA the weight belongs. */
+/* True if a group matches a weight: by its name, or for a group with a rank, by the name of its
+ * matrix. */
 static bool tfn__group_matches(const tfn_group *g, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -176,8 +174,8 @@ static bool tfn__group_matches(const tfn_group *g, const tfn__weight *w)
     return tfn__name_matches(g->pattern, tfn__end(&t));
 }
 
-/* A pattern that matches nothing is a slip of the pen; one whose matches all belong to later groups
- * is none. */
+/* Reports a pattern that matches nothing, which is probably a typo. A pattern whose matches all
+ * belong to later groups is fine. */
 static void tfn__check_patterns(tfn_model *m)
 {
     if (!TFN__GROUPS) return;
@@ -199,9 +197,9 @@ static void tfn__build_decode(tfn__builder *b)
     tfn__build_logits(b, tfn__build_stack(b, TFN__IN_DECODER));
 }
 
-/* A model that decoders alone run needs a tape only to know its weights, recorded as a decoder
- * records its own, which no longer exists when the data are laid out: memory.kept says what stays.
- * Builds with TFN__SENTENCES false have no operations for another one. */
+/* Records a model that only decoders run. Its tape, recorded as a decoder records its own, serves
+ * only to create the weights, and is dropped before the data are laid out: see memory.kept. Builds
+ * with TFN__SENTENCES false have no operations for another tape. */
 static void tfn__record_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
 {
     tfn_tape *t = &m->infer;
@@ -216,9 +214,8 @@ static void tfn__record_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
     t->tables = tables;
 }
 
-/* The metadata: the tapes and the table of weights. The tape `infer` is recorded first and makes
- * the weights; `train` finds them, and has what training alone has: dropout, and the probes of
- * profiles. */
+/* Lays out the metadata: tapes and table of weights. The tape `infer` is recorded first and creates
+ * the weights. `train` looks them up, and adds dropout and the probes of profiles. */
 static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 {
     tfn__builder b;
@@ -242,13 +239,14 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 #endif
 }
 
-/* Training makes averages of the weights: as desc.ema says, or the optimizer's own. */
+/* True if training makes averages of the weights, for desc.ema or for its optimizer. */
 SHARED bool tfn__averages(const tfn_model_desc *d)
 {
     return d->ema > 0 || tfn__trains_by(d, TFN_OPTIMIZER_SCHEDULE_FREE);
 }
 
-/* A region of floats: the caller's if one is given, else of the block; *bytes are the block's. */
+/* Returns a region of floats: the caller's, or one in the block. *bytes counts only bytes of the
+ * block. */
 static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t floats, size_t *bytes)
 {
     const size_t count = tfn__count(floats);
@@ -259,7 +257,7 @@ static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t flo
     return (float *)(void *)tfn__take(a, count, sizeof(float), &m->error);
 }
 
-/* Some weights start with what a first batch shows: the builder has left probes for that. */
+/* True if a first batch sets some weights. The builder has recorded probes for that. */
 SHARED bool tfn__needs_profile(const tfn_model *m)
 {
     if (!TFN__ALL) return false;
@@ -270,15 +268,17 @@ SHARED bool tfn__needs_profile(const tfn_model *m)
     return false;
 }
 
-/* A profile changes parameters before its update is known to be good. No update was made yet, so
- * that the moments are 0, and the copy stands in their place; without moments, or where they
- * are shorter, as of what is frozen, it stands behind the copy of the buffers. */
+/* A profile changes parameters before its update is known to be good, so they are copied. The copy
+ * uses the moments, which are still 0 because no update was made. If they are missing or too short,
+ * for example because some weights are frozen, the copy follows the one of the buffers in `before`.
+ */
 SHARED bool tfn__copy_in_moments(const tfn_model *m)
 {
     return tfn__moments_floats(m) >= m->param_floats;
 }
 
-/* Floats of m->before: the buffers, and the parameters where they have no other place. */
+/* Returns the floats of m->before: the buffers, and the parameters if the moments do not hold them.
+ */
 static int64_t tfn__before_floats(const tfn_model *m)
 {
     if (!tfn__trains(&m->desc)) return 0;
@@ -286,9 +286,9 @@ static int64_t tfn__before_floats(const tfn_model *m)
     return m->buffer_floats + m->param_floats;
 }
 
-/* The data: regions of floats, only counted in the size pass. The two tapes never run at once, so
- * that one workspace serves both. Half precision computes with a rounded copy of the parameters;
- * the state behind them is never rounded. */
+/* Lays out the data: regions of floats, which the size pass only counts. The two tapes share a
+ * workspace because they never run at the same time. Half precision computes with a rounded copy of
+ * the parameters; state is never rounded. */
 static void tfn__lay_data(tfn_model *m, tfn__arena *a)
 {
     const tfn_model_desc *d = &m->desc;
@@ -314,12 +314,12 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
     m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
     m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
     if (tfn__convolves(d)) m->lengths = tfn__take_ids(a, (size_t)d->batch, &m->error);
-    if (tfn__clusters(d))                   /* 3 clusters at most, of tokens and of targets */
+    if (tfn__clusters(d))                   /* at most 3 clusters, of tokens and of targets */
         m->words = tfn__take_ids(a, tfn__mul(6 * (size_t)d->batch, (size_t)d->context), &m->error);
 }
 
-/* Size and init run this: once with data that is only counted, once for real. Returns the bytes of
- * a block at any address, with the slack to align it; 0 after an error, which is in m->error. */
+/* Lays out a model, for both sizing (with counted data) and init. Returns the bytes of a block at
+ * any address, including what aligning may cost, or 0 after an error, which is in m->error. */
 static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, size_t size, bool real)
 {
     tfn__arena a = tfn__arena_in(mem, mem ? size : 0);
@@ -337,7 +337,7 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
     return m->memory.total + TFN__ALIGN - 1;
 }
 
-/* What one tape of a model takes, and the weights that it makes. */
+/* The bytes that one tape of a model needs, and those of its weights. */
 typedef struct tfn__need_of_tape { size_t kept, plan, weights; } tfn__need_of_tape;
 
 /* Records the model on a tape that only counts. */
@@ -361,14 +361,14 @@ static tfn__need_of_tape tfn__count_tape(const tfn_model_desc *d, bool training)
     return n;
 }
 
-/* The largest of three needs, in the order in which tfn__lay_metadata has them:
+/* Returns the largest of three needs, in the order of tfn__lay_metadata:
  *
  *     infer: nodes, timeline, items | weights, in the end of the block       the first plan
  *     infer: nodes, timeline | table of weights | weights                    the table turned round
  *     infer: nodes, timeline | table of weights | train: nodes, timeline, items
  *
  * Decoders are sized in this scratch, too. They record a tape for each stack but no weights, which
- * takes less. */
+ * needs less. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
@@ -391,7 +391,7 @@ TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size
     return tfn__lay_out(&m, desc, scratch, scratch_size, false);
 }
 
-/* Rotations of layers with a window: behind the others, from another base, never scaled. */
+/* Fills the rotations of layers with a window. They have their own base, and are never scaled. */
 static void tfn__fill_window_table(tfn_model *m, ptrdiff_t rows)
 {
     const int32_t size = tfn__head_size(&m->desc);
@@ -401,7 +401,7 @@ static void tfn__fill_window_table(tfn_model *m, ptrdiff_t rows)
     tfn__rotary_table(m->run.tables + tfn__padded((int64_t)rows * size), rows, size, &d);
 }
 
-/* Sinusoids or rotations of all positions: the one region that no call changes again. */
+/* Fills the table of positions, sinusoids or rotations. Nothing changes it later. */
 static void tfn__fill_table(tfn_model *m)
 {
     const tfn_model_desc *d = &m->desc;
@@ -419,15 +419,15 @@ static void tfn__fill_table(tfn_model *m)
                             tfn__is_position(d, TFN_POSITION_SINUSOIDAL_FAIRSEQ));
 }
 
-/* A region that a model does not have is NULL. */
+/* Clears a region. A region that a model does not have is NULL. */
 SHARED void tfn__clear(float *p, int64_t floats)
 {
     if (p) TFNORM_MEMSET(p, 0, (size_t)floats * sizeof(float));
 }
 
-/* Parameters and state as a new model has them. Each weight draws from a stream of its own, keyed
- * by its number, so that the order of drawing is free. Tensors are padded to 16 floats: the padding
- * is 0 and stays 0, so that sums over the flat vector may include it. */
+/* Sets parameters and state of a new model. Each weight draws from its own stream, keyed by its
+ * number, so the order of drawing is free. Tensors are padded to 16 floats. The padding is 0 and
+ * stays 0, so that sums over the flat vector may include it. */
 static void tfn__init_weights(tfn_model *m)
 {
     tfn__clear(m->params, m->param_floats + m->buffer_floats);
@@ -440,8 +440,8 @@ static void tfn__init_weights(tfn_model *m)
 #endif
 }
 
-/* The layout is made first and compared with the block then: what it wrote until there is metadata
- * within the block. */
+/* Lays out the model before comparing with the size of the block. Until then only metadata are
+ * written, and these stay within the block. */
 TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
                                      size_t size)
 {
@@ -459,7 +459,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
         tfn__clear(m->moments, tfn__moments_floats(m));
         if (m->averages) tfn__clear(m->averages, m->trained_floats);
     }
-    /* given parameters of an inference may be const, and have their values */
+    /* parameters given for inference may be const, and have their values */
     if (m->desc.parameters && (m->desc.blank || !tfn__trains(&m->desc))) return TFN_OK;
     if (m->desc.blank) tfn__clear(m->params, m->param_floats + m->buffer_floats);
     else tfn__init_weights(m);
@@ -479,7 +479,7 @@ static void tfn__free(void *mem, size_t size, void *user)
     free(mem);
 }
 
-/* NULL for nothing, too: a size of 0 is an error that was reported already. */
+/* Returns NULL for a size of 0, too, which is an error reported before. */
 static void *tfn__allocate(tfn_model *m, const tfn_allocator *a, size_t size)
 {
     void *mem;
@@ -491,7 +491,7 @@ static void *tfn__allocate(tfn_model *m, const tfn_allocator *a, size_t size)
     return mem;
 }
 
-/* Bytes of the block, found with scratch memory that is given back; 0: error. */
+/* Returns the bytes of the block, found with temporary scratch, or 0 after an error. */
 static size_t tfn__allocated_size(tfn_model *m, const tfn_model_desc *desc, const tfn_allocator *a)
 {
     const size_t scratch = tfn_model_scratch(desc);
@@ -503,8 +503,8 @@ static size_t tfn__allocated_size(tfn_model *m, const tfn_model_desc *desc, cons
     return bytes;
 }
 
-/* Scratch, size, block, init. m->mem is set last: tfn_model_init clears the model. A model whose
- * init fails has its block, which tfn_model_free gives back. */
+/* Sizes, allocates and initializes. m->mem is set last because tfn_model_init clears the model. If
+ * init fails, the model keeps its block, which tfn_model_free releases. */
 TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
                                     const tfn_allocator *allocator)
 {

@@ -2,11 +2,8 @@
 #include "../kernels/choice.h"
 
 TFN__RARE
-/* The options of a model: the rows of their enumerations, the ranges of their numbers, defaults,
- * and what has no legal value. */
 
-/* An option, or its default where it is not set. A real number counts as set where it is
- * positive. */
+/* Returns an option, or its default if it is 0. A real number must be positive to count as set. */
 SHARED int32_t tfn__value_or(int32_t value, int32_t otherwise)
 {
     if (value) return value;
@@ -23,14 +20,14 @@ static TFN__FOLD bool tfn__follows(const tfn_schedule *s, tfn_schedule_kind whic
     return (TFNORM_SCHEDULES & TFN_SET(which)) != 0 && s->kind == which;
 }
 
-/* Layers of a stack; a lone stack answers for both. */
+/* The number of layers of a stack. A model with one stack returns its depth for both. */
 SHARED int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
 {
     if (decoder && tfn__is_pair(d)) return d->decoder_layers;
     return d->layers;
 }
 
-/* What the rules of a row are told about a sub-layer; layer from 1. */
+/* Describes a sub-layer for the rules of a row. Layers count from 1. */
 SHARED tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
                                int32_t layer)
 {
@@ -46,10 +43,10 @@ SHARED tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
     return p;
 }
 
-/* -- choices: the rows of options that are enumerations --------------------------------------- */
+/* -- choices: tables of the enumerations ----------------------------------------------------- */
 
-/* Linkers drop an array that nobody reads, but not a string: hence name[20], and in small builds
- * nothing else. */
+/* Linkers drop an array that is never read, but not a string: hence name[20], and no other texts in
+ * small builds. */
 #ifndef TFN__TERSE
 #define TFN__CHOICE(value, name, formula, paper) { value, name, formula, paper },
 #else
@@ -57,7 +54,7 @@ SHARED tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 #endif
 #define TFN__OPTIMIZER_CHOICE(first, second, matrices, value, name, formula, paper)                \
     TFN__CHOICE(value, name, formula, paper)
-/* One table for each list; the enumerators of the api section are made from the same lists. */
+/* One table for each list. The lists also define the enumerators, in the api section. */
 static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__arch_rows[] = { TFN__ARCH_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__cache_type_rows[] = { TFN__CACHE_TYPE_LIST(TFN__CHOICE) };
@@ -75,7 +72,7 @@ static const tfn_choice tfn__attention_bias_rows[] = { TFN__ATTENTION_BIAS_LIST(
 static const tfn_choice tfn__weights_rows[] = { TFN__WEIGHTS_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__smoothing_rows[] = { TFN__SMOOTHING_LIST(TFN__CHOICE) };
 
-/* Under the names of their options. A new enumeration has a line here. */
+/* The tables by the names of their options. Add a line for a new enumeration. */
 #define TFN__CHOICES_OF(option, rows) { option, rows, sizeof rows / sizeof *rows },
 static const struct { char option[16]; const tfn_choice *rows; int32_t count; } tfn__choices[] = {
     TFN__CHOICES_OF("activation", tfn__activation_rows)
@@ -100,7 +97,7 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
 #undef TFN__OPTIMIZER_CHOICE
 #undef TFN__CHOICES_OF
 
-/* Options are few: a name is looked up from the first row on. */
+/* A linear search, because there are few options. */
 TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i)
 {
     if (!option || i < 0) return NULL;
@@ -111,7 +108,7 @@ TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i)
     return NULL;
 }
 
-/* Names are told apart as they are written: "AdamW" is none. */
+/* Names are case-sensitive: "AdamW" is not found. */
 TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *name)
 {
     if (!name) return NULL;
@@ -121,7 +118,7 @@ TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *nam
     }
 }
 
-/* By value, not by place: where 0 is "default", the first row has the value 1. */
+/* Searches by value, because the first row has the value 1 where 0 is "default". */
 TFNORM_API const char *tfn_choice_name(const char *option, int32_t value)
 {
     for (int32_t i = 0;; i++) {
@@ -133,7 +130,7 @@ TFNORM_API const char *tfn_choice_name(const char *option, int32_t value)
 
 /* -- names for messages ---------------------------------------------------------------------- */
 
-/* Name i that an option can have; NULL: past the last. */
+/* Returns name i that an option can have, or NULL past the last. */
 SHARED const char *tfn__name_of(const char *option, int32_t i)
 {
     const tfn_recipe *recipe = tfn_recipe_at(i);
@@ -152,19 +149,19 @@ SHARED const char *tfn__name_of(const char *option, int32_t i)
     return NULL;
 }
 
-/* Insertions, deletions and replacements of a character that make b of a (Levenshtein 1966), twice.
- * row[j] is the distance of the first characters of a to the first j of b. Where one is the other's
- * beginning, what follows counts half: "pre-ln" is nearer to "pre" than to "pre-rms". A '*' in a,
- * of a pattern, stands for any characters and costs nothing. */
+/* Returns twice the edit distance from a to b (Levenshtein 1966). row[j] is the distance from the
+ * characters of a so far to the first j of b. If one name is the beginning of the other, the
+ * distance counts once, so that "pre-ln" is closer to "pre" than to "pre-rms". A '*' in a pattern a
+ * matches any characters at no cost. */
 static int32_t tfn__name_distance(const char *a, const char *b)
 {
-    enum { MOST = 63 };                 /* no name of the library's is longer */
+    enum { MOST = 63 };                 /* longest name in the library */
     int32_t row[MOST + 1];
     const int32_t length = (int32_t)tfn__min((ptrdiff_t)tfn__length(b), MOST);
     int32_t same = 0;
     for (int32_t j = 0; j <= length; j++) row[j] = j;
     for (int32_t i = 0; a[i]; i++) {
-        int32_t corner = row[0];        /* of one character less of both */
+        int32_t corner = row[0];        /* the distance with one character less on both sides */
         const int32_t cost = a[i] != '*';
         row[0] += cost;
         for (int32_t j = 1; j <= length; j++) {
@@ -191,7 +188,7 @@ SHARED tfn__nearest tfn__nearest_to(const char *given)
     return n;
 }
 
-/* Compare with `like`, which stands for `name`: itself, or a part of it. */
+/* Compares with `like`, which is `name` or a part of it, and keeps the closest name. */
 SHARED void tfn__compare_name(tfn__nearest *n, const char *like, const char *name)
 {
     const int32_t distance = tfn__name_distance(n->given, like);
@@ -200,8 +197,8 @@ SHARED void tfn__compare_name(tfn__nearest *n, const char *like, const char *nam
     n->name = name;
 }
 
-/* Which name was meant: "; did you mean pre?", if some name of the option is more like the given
- * one than not. Else the names of an enumeration, which are few; recipes and norms are too many. */
+/* Writes "; did you mean pre?" if a name of the option is close to the given one. Otherwise writes
+ * all names of an enumeration, but not of recipes and norms, which are too many. */
 SHARED void tfn__put_nearest(tfn__text *t, const char *option, const char *given)
 {
     const char *name;
@@ -219,14 +216,14 @@ SHARED void tfn__put_nearest(tfn__text *t, const char *option, const char *given
     }
 }
 
-#ifdef TFN__TERSE                  /* a microcontroller has no room for guesses */
+#ifdef TFN__TERSE                  /* a microcontroller has no room for suggestions */
 SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
 {
     (void)option;
     tfn__fail_name(e, TFN_NOT_FOUND, "model", text, given);
 }
 #else
-/* "no recipe is called pre-ln; did you mean pre?": the error's name takes all that follows %s. */
+/* "no recipe is called pre-ln; did you mean pre?": e->name holds everything from %s on. */
 SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
 {
     tfn__text t;
@@ -241,8 +238,8 @@ SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, con
 
 /* -- ranges ---------------------------------------------------------------------------------- */
 
-/* A signed whole number of 1, 2, 4 or 8 bytes: an enum may have any of them. Copied by size, not
- * cast: the field is not of the type that one would read it as. */
+/* Returns a signed whole number of 1, 2, 4 or 8 bytes, such as an enum. It is copied by size,
+ * because a cast pointer would have the wrong type. */
 SHARED int64_t tfn__whole_at(const char *p, size_t size)
 {
     int8_t one = 0;
@@ -253,11 +250,10 @@ SHARED int64_t tfn__whole_at(const char *p, size_t size)
     if (size == sizeof two) TFNORM_MEMCPY(&two, p, sizeof two);
     if (size == sizeof four) TFNORM_MEMCPY(&four, p, sizeof four);
     if (size == sizeof eight) TFNORM_MEMCPY(&eight, p, sizeof eight);
-    return one + two + four + eight;                /* all but one are 0 */
+    return one + two + four + eight;                /* all others are 0 */
 }
 
-/* v in least .. most, or an error with the end that it is beyond. The first of all errors stays:
- * once there is one, nothing is checked any more. */
+/* Checks that v is in least .. most. The error names the limit. Only the first error is kept. */
 SHARED void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_t v, int64_t least,
                           int64_t most)
 {
@@ -273,7 +269,7 @@ SHARED void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_
     }
 }
 
-/* A number that is none is neither below nor above: it fails both comparisons, and so the check. */
+/* NaN fails both comparisons, and so the check. */
 static bool tfn__real_in_range(const tfn__limit *r, float v)
 {
     if (r->kind == TFN__REAL_OR_0 && v == 0) return true;
@@ -281,14 +277,14 @@ static bool tfn__real_in_range(const tfn__limit *r, float v)
     return v >= r->least && v <= r->most;
 }
 
-#ifdef TFN__TERSE                  /* without the numbers: writing them takes a kilobyte of code */
+#ifdef TFN__TERSE                  /* without numbers: writing them takes a kilobyte of code */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
     if (e->status == TFN_OK && !tfn__real_in_range(r, v))
         tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is not within its range", r->name);
 }
 #else
-/* " is 1.5", or why it is no number. */
+/* Writes " is 1.5", or why it is not a number. */
 static void tfn__put_found(tfn__text *t, float v)
 {
     const bool finite = v - v == 0;
@@ -304,8 +300,8 @@ static void tfn__put_found(tfn__text *t, float v)
     }
 }
 
-/* "; it must be 0 or at least 1e-18": the end of the range that v is beyond; the lower if v is no
- * number. */
+/* Writes "; it must be 0 or at least 1e-18", with the limit that v violates; for NaN, the lower
+ * one. */
 static void tfn__put_wanted(tfn__text *t, const tfn__limit *r, float v)
 {
     const bool above = v >= r->most;
@@ -318,8 +314,8 @@ static void tfn__put_wanted(tfn__text *t, const tfn__limit *r, float v)
     else tfn__put_float(t, r->least);
 }
 
-/* "norm_eps is -1, 0 or at least 1e-18 is wanted". Formats of errors have whole numbers only, so
- * the error's name takes the whole sentence. */
+/* "norm_eps is -1; it must be 0 or at least 1e-18". Formats of errors have only whole numbers, so
+ * e->name holds the whole sentence. */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
     tfn__text t;
@@ -333,7 +329,7 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
 }
 #endif
 
-/* A limit of whole numbers, at most 2^53: see tfn__float_of. */
+/* Converts a limit of up to 2^53 to a whole number. See tfn__float_of. */
 static int64_t tfn__whole_limit(float limit)
 {
     const float unit = 16777216;
@@ -341,9 +337,8 @@ static int64_t tfn__whole_limit(float limit)
     return (int64_t)high * 16777216 + (int32_t)(limit - (float)high * unit);
 }
 
-/* Check each option of a struct that has a row in `limits`: the options of models here, those of
- * generators and tokenizers in their sections. The limits of whole numbers are floats, too, which
- * are exact for all that stand there: powers of 2, small numbers, and such less 1. */
+/* Checks all options of a struct that have a row in `limits`. Limits of whole numbers are floats,
+ * too, and exact: powers of 2, small numbers, and these minus 1. */
 SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
                               const tfn__limit *limits, size_t count)
 {
@@ -393,7 +388,7 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(threads,              WHOLE,     1, 1024)                                                \
     X(weights,              WHOLE,     0, TFN__PACKS * (TFN_WEIGHTS_COUNT - 1))                \
     X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
-/* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
+/* Options that tfn__is_plain_model rejects if TFN__ALL is false have no row in such a build. */
 #define TFN__MORE_RANGES(X)                                                                    \
     X(embedding_size,       WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(cache_type,           WHOLE,     0, TFN__PACKS * (TFN_CACHE_TYPE_COUNT - 1))             \
@@ -429,7 +424,7 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     /* the update */                                                                           \
     X(optimizer,            WHOLE,     0, TFN_OPTIMIZER_COUNT - 1)                             \
     X(moment_type,          WHOLE,     0, TFN__PACKS * (TFN_MOMENT_TYPE_COUNT - 1))            \
-    /* the rate; norm_warmup, that of PowerNorm, may be the schedule's */                      \
+    /* the rate, and the warm-up of PowerNorm */                                                \
     X(schedule.kind,        WHOLE,     0, TFN_SCHEDULE_COUNT - 1)                              \
     X(schedule.lr,          REAL,      0, 1e6)                                                 \
     X(schedule.lr_init,     REAL,      0, 1e6)                                                 \
@@ -456,7 +451,7 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(micro_batches,        WHOLE,     1, TFN__MAX_SIDE)                                       \
     /* of half precision: below 2^-5 training has diverged */                                  \
     X(loss_scale,           REAL,      0.03125, TFN__HUGE)
-/* A build without training does not look at what only training reads. */
+/* A build without training does not check options that only training reads. */
 #ifdef TFNORM_NO_TRAINING
 #undef TFN__TRAINING_RANGES
 #define TFN__TRAINING_RANGES(X)
@@ -474,30 +469,30 @@ static const tfn__limit tfn__limits[] = {
 };
 enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
-/* Every option's range, when defaults are filled in. */
+/* Checks the ranges of all options, after defaults are filled in. */
 SHARED void tfn__check_limits(tfn_error *e, const tfn_model_desc *d)
 {
     tfn__check_ranges(e, "model", d, tfn__limits, TFN__LIMITS);
 }
 
-/* The range of the option at this offset in tfn_model_desc. */
+/* Checks the range of the option at this offset in tfn_model_desc. */
 SHARED void tfn__check_limit(tfn_error *e, const tfn_model_desc *d, size_t at)
 {
     for (size_t i = 0; i < TFN__LIMITS; i++)
         if (tfn__limits[i].at == at) tfn__check_ranges(e, "model", d, tfn__limits + i, 1);
 }
 
-/* Defaults of training. Noam's rate is a factor, 1 in Vaswani 2017; beta2 is theirs, too. SGD's
- * beta1 is the momentum, so that 0 means none, and Adafactor is there to save memory. Lion's moment
- * is longer, and its rate a tenth of Adam's, as it is the length of each step (Chen et al. 2023,
- * section 5). A polynomial of power 1 is linear. Half precision begins with fairseq's scale, 128:
- * without half nothing is scaled, whatever is set. */
+/* Fills the defaults of training. Noam's rate is a factor, 1 in Vaswani 2017, and beta2 is from
+ * there, too. SGD's beta1 is the momentum, so 0 means none. Adafactor has no first moment by
+ * default, to save memory. Lion needs a larger beta2, and a tenth of Adam's rate because the rate
+ * is the length of each step (Chen et al. 2023, section 5). A polynomial of power 1 is linear. Half
+ * precision starts at fairseq's scale, 128; without half the scale is 1, whatever is set. */
 static void tfn__fill_training_defaults(tfn_model_desc *d)
 {
     tfn_schedule *s = &d->schedule;
     const bool muon = tfn__trains_by(d, TFN_OPTIMIZER_MUON);
     const bool adafactor = tfn__trains_by(d, TFN_OPTIMIZER_ADAFACTOR);
-    const bool without = adafactor || tfn__trains_by(d, TFN_OPTIMIZER_SGD);  /* a first moment */
+    const bool without = adafactor || tfn__trains_by(d, TFN_OPTIMIZER_SGD);  /* no first moment */
     const bool lion = tfn__trains_by(d, TFN_OPTIMIZER_LION);
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_OPTIMIZER_ADAMW;
     if (s->lr == 0 && tfn__follows(s, TFN_SCHEDULE_NOAM)) s->lr = 1;
@@ -517,7 +512,8 @@ static void tfn__fill_training_defaults(tfn_model_desc *d)
     if (d->loss_scale == 0) d->loss_scale = 1;
 }
 
-/* As many channels as a head has are all. Where rates are scaled, the numbers of Llama 3.1. */
+/* A rotary_size of a whole head becomes 0, which means all channels. Defaults of scaling are those
+ * of Llama 3.1. */
 static void tfn__fill_rotary(tfn_model_desc *d)
 {
     const int64_t turning = (int64_t)d->rotary_size * d->heads;
@@ -530,16 +526,16 @@ static void tfn__fill_rotary(tfn_model_desc *d)
     d->rotary_context = tfn__value_or(d->rotary_context, 8192);
 }
 
-/* An encoder that reads frames: such a model has no words anywhere, neither an embedding nor logits
- * that could be tied to it. */
+/* True for an encoder that reads frames and has no decoder. It has no words: neither an embedding
+ * nor logits tied to one. */
 SHARED bool tfn__frames_alone(const tfn_model_desc *d)
 {
     return d->bands > 0 && tfn__is_encoder_alone(d);
 }
 
-/* What is 0 or NULL gets its default. Nothing is checked yet: sizes may be anything, and what is
- * made of them must not overflow. The order counts: a default may be another option, filled above
- * it. Heads have 32 channels, the feed-forward is four times as wide as the stream (Vaswani 2017).
+/* Gives options that are 0 or NULL their defaults. Nothing is checked yet, so products of sizes
+ * must not overflow. The order matters, because a default may depend on options filled before it.
+ * Heads have 32 channels, and the feed-forward is four times as wide as the stream (Vaswani 2017).
  */
 SHARED void tfn__fill_defaults(tfn_model_desc *d)
 {
@@ -554,7 +550,7 @@ SHARED void tfn__fill_defaults(tfn_model_desc *d)
     if (TFN__ALL && d->embedding_size == d->width) d->embedding_size = 0;
     if (TFN__ALL && d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
-    d->ffn = tfn__value_or(d->ffn, 1);                    /* of a width that will be refused */
+    d->ffn = tfn__value_or(d->ffn, 1);                    /* the width is invalid */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;

@@ -4,11 +4,15 @@
 #include "../ground/basics.h"
 #include "../tape/tape.h"
 
+/* The options of a model: the tables of their enumerations, names for error messages, the ranges of
+ * numbers, and defaults. Resolve builds on them, and so do the options of generators and
+ * tokenizers. */
+
 SHARED int32_t tfn__value_or(int32_t value, int32_t otherwise);
 SHARED float tfn__positive_or(float value, float otherwise);
 
-/* A stack alone, or both. Of a model whose only architecture is that of a decoder nothing asks for
- * an encoder, and its memory, its cross-attention and its batches are gone. */
+/* Questions about the architecture. In a build that keeps only decoders they are constants, so the
+ * code for encoders, for the memory and for cross-attention is dropped. */
 static TFN__FOLD bool tfn__is_encoder_alone(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_ENCODER);
@@ -17,27 +21,27 @@ static TFN__FOLD bool tfn__is_decoder_alone(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_DECODER);
 }
-/* The encoder's memory, its padding and the second tape of a decoder hang on this question. */
+/* True for an encoder-decoder. The encoder's memory and a decoder's second tape depend on it. */
 static TFN__FOLD bool tfn__is_pair(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_ENCODER_DECODER);
 }
-/* Without encoders all models say tokens: an option that asks for another head is refused. */
+/* Without encoders, every model has a head of tokens, and options for other heads are errors. */
 static TFN__FOLD bool tfn__is_head(const tfn_model_desc *d, tfn_head head)
 {
     if (!TFN__ENCODERS) return head == TFN_HEAD_TOKENS;
     return d->head == head;
 }
 
-/* Positions that a build keeps decide on more than their own operation: without rotary ones,
- * sinusoids and ALiBi no model has a table, and what computes sines and powers in double is gone:
- * on a board without double precision these are 4 KB of a library's arithmetic, and ours. */
+/* True if the positions are of this kind and the build keeps it. A build without rotary, sinusoidal
+ * and ALiBi positions has no table of positions, and drops sines and powers in double. On a board
+ * without hardware for double this saves 4 KB. */
 static TFN__FOLD bool tfn__is_position(const tfn_model_desc *d, tfn_position_kind kind)
 {
     return tfn__is_kept(TFNORM_POSITIONS, (int)d->position, (int)kind);
 }
 
-/* What trains it, if the build keeps that: defaults are filled in before the others are refused. */
+/* True if the model trains with this optimizer and the build keeps it. */
 static TFN__FOLD bool tfn__trains_by(const tfn_model_desc *d, tfn_optimizer which)
 {
     return (TFNORM_OPTIMIZERS & TFN_SET(which)) != 0 && d->optimizer == which;
@@ -47,8 +51,7 @@ SHARED tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
                                int32_t layer);
 SHARED const char *tfn__name_of(const char *option, int32_t i);
 
-/* The name that is most like a given one, of those that it was compared with so far; NULL: none is
- * more like it than not. */
+/* The name closest to a given one so far, or NULL if none is close. */
 typedef struct tfn__nearest {
     const char *given;
     const char *name;
@@ -59,12 +62,12 @@ SHARED void tfn__compare_name(tfn__nearest *n, const char *like, const char *nam
 SHARED void tfn__put_nearest(tfn__text *t, const char *option, const char *given);
 SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given);
 
-/* Where a numeric option stands in its struct, and what it may be when defaults are filled in. The
- * kinds: a whole number or a real one, from least to most; a rate, which is below most; a real one
- * that may also be 0, for "none". One row serves for the check, for its message, and for the tests,
- * which try what is just inside and just outside. */
+/* The place of a numeric option in its struct and its range after defaults are filled in. A number
+ * is whole or real, from least to most; a rate must be below most; REAL_OR_0 also allows 0, for
+ * "none". The same row serves the check, its message, and tests, which try values just inside and
+ * just outside. */
 enum { TFN__WHOLE, TFN__REAL, TFN__RATE, TFN__REAL_OR_0 };
-typedef struct tfn__limit {               /* small: a microcontroller has the table, too */
+typedef struct tfn__limit {               /* small, because microcontrollers have the table, too */
     const char *name;
     uint8_t     kind, size;
     uint16_t    at;
@@ -79,12 +82,12 @@ SHARED void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_
 SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
                               const tfn__limit *limits, size_t count);
 
-/* Every numeric option of a model: a test fails when one is missing. Sizes are bounded so that
- * their products are found to be too large before they overflow. */
-#define TFN__TINY  1e-18                  /* TINY, HUGE: squares and inverses are normal numbers */
+/* Limits of the options. Sizes are bounded so that products of them are found too large before they
+ * overflow. A test fails if a numeric option has no row. */
+#define TFN__TINY  1e-18                  /* to 1e18: squares and inverses are normal numbers */
 #define TFN__HUGE  1e18
-#define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints keep steps as doubles, exactly */
-#define TFN__ANY   2147483648.0           /* of 32 bits: no limit */
+#define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints store steps exactly as doubles */
+#define TFN__ANY   2147483648.0           /* 2^31: no limit for 32 bits */
 #define TFN__MAX_SIDE  1048576                /* 2^20: any side of a tensor except the vocabulary */
 #define TFN__VOCAB 16777216               /* 2^24 words */
 SHARED void tfn__check_limits(tfn_error *e, const tfn_model_desc *d);

@@ -14,20 +14,18 @@
 #include "model.h"
 #include "step.h"
 
-/* Initialization that depends on data (Admin, LSUV), probes of a model, parameters by name. */
-
 TFN__SMALL
 
 #ifndef TFNORM_NO_TRAINING
 
-/* -- data-dependent initialization: forwards of the training tape, watched by probes ---------- */
+/* -- data-dependent initialization: forwards of the training tape with probes ---------------- */
 
 /* LSUV changes one matrix at a time, in the order of the flat vector, until its output has variance
- * 1: a forward for each try. Admin needs one forward: each skip's scale is set when its probe is
- * reached, from the variances of the branches before it, and what follows is computed with it. A
- * model that has both does LSUV first, since it changes what Admin measures. */
+ * 1. Each try takes a forward. Admin needs one forward: when the probe of a skip is reached, its
+ * scale is set from the variances of the branches before it, and the forward continues with that
+ * scale. A model with both does LSUV first, because it changes what Admin measures. */
 
-/* What the probe of this number watches, for its rows; the probe itself gets values alone. */
+/* Returns the node that a probe watches. The probe itself gets only values, without rows. */
 static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
 {
     for (int32_t i = 1; i < t->count; i++)
@@ -36,7 +34,8 @@ static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
     return t->nodes;
 }
 
-/* The sum of (x - mean)^power, power 1 or 2, of a value's rows that count, and their number. */
+/* Returns the sum of (x - mean)^power, power 1 or 2, over a value's rows without padding, and the
+ * count of terms. */
 static double tfn__sum_powers(const tfn_run *r, const tfn_node *n, const float *x, double mean,
                               int power, int64_t *count)
 {
@@ -61,7 +60,7 @@ static double tfn__sum_powers(const tfn_run *r, const tfn_node *n, const float *
     return sum;
 }
 
-/* The variance of what a probe watches, over all rows that count; NaN if there are none. */
+/* Returns the variance of a probed value over its rows without padding; NaN if there are none. */
 static double tfn__variance_of(const tfn_model *m, int32_t id, const float *x)
 {
     const tfn_node *n = tfn__probed_node(&m->train, id);
@@ -72,15 +71,16 @@ static double tfn__variance_of(const tfn_model *m, int32_t id, const float *x)
 
 typedef struct tfn__profile {
     tfn_model *m;
-    double     ratio[3];               /* Admin: the running scalar r of each stack */
-    double     branch;                 /* and Var(F) */
-    int32_t    target;                 /* LSUV: the weight whose output is wanted */
-    double     variance;               /* and its variance */
+    double     ratio[3];               /* Admin: the running scale r of each stack */
+    double     branch;                 /* Admin: Var(F) of the current branch */
+    int32_t    target;                 /* LSUV: the weight whose output is measured */
+    double     variance;               /* LSUV: the variance of that output */
     bool       refused;                /* a number was not finite */
     bool       watched;                /* the user's probe sees the last forward */
 } tfn__profile;
 
-/* The scale of a skip becomes r, also in the rounded copy: this very forward goes on with it. */
+/* Sets the scale of a skip to r, in the rounded copy as well, because the current forward uses it.
+ */
 static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
 {
     float *scale = tfn__weight_data(m, w);
@@ -89,9 +89,9 @@ static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
         tfn__copy_floats(m->run.params + w->at, scale, w->cols);
 }
 
-/* Admin (Liu 2020, section 4.3; the authors' code): w := r at once, so that what follows sees it;
- * r := sqrt(Var(w x) + Var(F)), variances over the tensor without its padding, which the authors'
- * code includes. r starts at 1. The branch is seen before the skip. */
+/* Admin (Liu 2020, section 4.3; the authors' code): sets w := r at once, so that the rest of the
+ * forward uses it, then r := sqrt(Var(w x) + Var(F)). r starts at 1. The branch is probed before
+ * the skip. Variances exclude padding, which the authors' code includes. */
 static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                                ptrdiff_t cols, bool backward)
 {
@@ -118,7 +118,7 @@ static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdif
     *ratio = (double)TFN__SQRT((float)((double)r * (double)r * variance + p->branch));
 }
 
-/* LSUV: the variance of the one output that is wanted. */
+/* LSUV: measures the variance of one output. */
 static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                               ptrdiff_t cols, bool backward)
 {
@@ -129,8 +129,8 @@ static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff
     p->variance = tfn__variance_of(p->m, id, data);
 }
 
-/* A forward of the training tape with the batch that is bound, and our probe in the place of the
- * user's. Dropout is as the first step will have it. */
+/* Runs a forward of the training tape on the bound batch, with this probe instead of the user's.
+ * Dropout is the same as in the first step. */
 static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
 {
     tfn_run r = p->m->run;
@@ -140,8 +140,8 @@ static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
     tfn_tape_forward(&p->m->train, &r);
 }
 
-/* W of p->target over the deviation of its output until the variance is within 0.1 of 1, at most
- * ten times. False: a variance is not finite. */
+/* Divides the matrix of p->target by the deviation of its output until the variance is within 0.1
+ * of 1, at most ten times. Returns false if a variance is not finite. */
 static bool tfn__unit_output(tfn__profile *p)
 {
     const tfn__weight *w = p->m->weights + p->target;
@@ -160,8 +160,8 @@ static bool tfn__unit_output(tfn__profile *p)
     return true;
 }
 
-/* LSUV (Mishkin & Matas 2016): the matrices of linear maps in order, each of which changes what
- * the next ones see. */
+/* LSUV (Mishkin & Matas 2016): adjusts the matrices of linear maps in order, because each changes
+ * the input of the next. */
 static void tfn__unit_outputs(tfn__profile *p)
 {
     for (p->target = 0; p->target < p->m->weight_count; p->target++) {
@@ -172,9 +172,9 @@ static void tfn__unit_outputs(tfn__profile *p)
     }
 }
 
-/* At the beginning of an update, which may still undo it. False: it was refused, because a number
- * is not finite, and all is as before. The user sees it if it is the call itself: a step shows its
- * own forward, once. */
+/* Profiles at the beginning of an update, which may still undo it. Returns false, with everything
+ * as before, if a number is not finite. The user's probe sees only a profile that the user asked
+ * for; a step shows its own forward, once. */
 static bool tfn__open_profile(tfn_model *m, bool watched)
 {
     tfn__profile p;
@@ -195,14 +195,13 @@ static bool tfn__open_profile(tfn_model *m, bool watched)
     return !p.refused;
 }
 
-/* A model that was neither profiled nor trained; only such a one profiles itself. */
+/* True if a model was neither profiled nor trained. Only such a model profiles itself. */
 static bool tfn__is_new(const tfn_model *m)
 {
     return TFN__ALL && !m->profiled && !m->step && !m->micro;
 }
 
-/* The data-dependent start on a batch of the user's choice. Targets are ignored, so none need be
- * given. */
+/* Profiles on a batch of the user's choice. Targets are ignored and may be missing. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status = tfn__ready(m, batch, false);
@@ -222,7 +221,8 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* Averages in the place of the weights are no place to train from: a mistake of that call only. */
+/* Returns an error for models that cannot train now: those for inference, or with averages in place
+ * of the weights. The error is forgotten in the next call. */
 static tfn_status tfn__check_trains(tfn_model *m)
 {
     if (m->desc.inference)
@@ -234,7 +234,7 @@ static tfn_status tfn__check_trains(tfn_model *m)
     return TFN_OK;
 }
 
-/* What tfn_model_step and tfn_model_gradient begin with. */
+/* Begins tfn_model_step and tfn_model_gradient. */
 static tfn_status tfn__ready_to_train(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status = tfn__ready(m, batch, true);
@@ -244,8 +244,8 @@ static tfn_status tfn__ready_to_train(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* The gradient of the batch that is bound, and its sums. A loss that is not finite has no backward:
- * the update it belongs to is skipped anyway. */
+/* Computes the gradient of the bound batch, and its sums. There is no backward if the loss is not
+ * finite, because the update will be skipped. */
 static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
 {
     tfn_sums sums;
@@ -268,8 +268,8 @@ static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
     return sums;
 }
 
-/* The model's own sums grow with every call, so that a step, an update without sums and a
- * checkpoint in the middle of an update know all that was added. */
+/* Every call adds to the model's own sums, for a step, an update without sums, or a checkpoint
+ * within an update. */
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums)
 {
@@ -284,8 +284,8 @@ TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, i
     return TFN_OK;
 }
 
-/* The vector is there from the start, all 0; the padding between tensors is 0 and should stay so,
- * since the norm of the gradient goes over it. */
+/* The vector exists from the start, all 0. The padding between tensors should stay 0, because the
+ * norm of the gradient includes it. */
 TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
 {
     if (floats) *floats = 0;
@@ -294,7 +294,7 @@ TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
     return m->run.grads;
 }
 
-/* A rate below 0 would climb; one that is not finite would ruin every weight. */
+/* A negative rate would climb, and one that is not finite would ruin every weight. */
 TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
                                        tfn_report *report)
 {
@@ -324,7 +324,7 @@ static void tfn__exchange(float *a, float *b, int64_t floats)
         b[i] = kept;
     }
 }
-/* In place, value by value: pointers to the parameters, the user's and those of decoders, stay. */
+/* Swaps values in place, so that pointers of the user and of decoders stay valid. */
 TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
 {
     if (!m) return TFN_NULL;
@@ -345,8 +345,8 @@ TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
     return TFN_OK;
 }
 
-/* The first micro-batch stores gradients, the others add. Until the last one is in, the report is
- * of this one. */
+/* The first micro-batch stores gradients, the others add to them. Before the last one, the report
+ * is about this micro-batch only. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     const tfn_status status = tfn__ready_to_train(m, batch);
@@ -362,7 +362,7 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     return TFN_OK;
 }
 #else
-/* A build without training has the names, and says what it lacks. */
+/* A build without training keeps the functions, which return an error. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     return tfn_model_step(m, batch, report);
@@ -402,7 +402,7 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
 }
 #endif
 
-/* Updates are counted from 1, so that the one to come is step + 1. */
+/* Updates count from 1, so the next one is step + 1. */
 TFNORM_API float tfn_model_rate(const tfn_model *m)
 {
     if (!m) return (float)NAN;
@@ -411,8 +411,7 @@ TFNORM_API float tfn_model_rate(const tfn_model *m)
 
 /* -- watching -------------------------------------------------------------------------------- */
 
-/* Runs whose tapes have probes (desc.probes), a model's and a decoder's, pass this one on from now
- * on. A plain build records none. */
+/* Sets the probe of a model's or decoder's runs. Plain builds record no probes. */
 SHARED tfn_status tfn__watch(tfn_run *r, tfn_error *e, const tfn_model_desc *d,
                              tfn_probe_fn *probe, void *user)
 {
@@ -431,7 +430,7 @@ TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *u
     return tfn__watch(&m->run, &m->error, &m->desc, probe, user);
 }
 
-/* The number of a point, read as tfn__point_at has written it. */
+/* Decodes an id of tfn__point_at. */
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 {
     tfn_probe_info info = { TFN_WATCH_NONE, TFN_SUBLAYER_SELF_ATTENTION, false, 0 };
@@ -446,7 +445,7 @@ TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 
 /* -- parameters by name, hash ----------------------------------------------------------------- */
 
-/* Everything about weight i; its name is written anew at each call, its data are the model's. */
+/* Describes weight i. The name is written in each call; data point into the model. */
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
     const tfn__weight *w;
@@ -478,8 +477,8 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     return true;
 }
 
-/* The bits of all weights and state in their order, without the padding, mixed one after the other:
- * two weights that change places change the hash. */
+/* Hashes the bits of all weights and state in order, without padding. The order matters: the hash
+ * changes if two weights swap places. */
 TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
 {
     uint64_t hash = 0;

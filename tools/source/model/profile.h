@@ -2,6 +2,9 @@
 #define TFN__PROFILE_H
 #include "../ground/ground.h"
 
+/* The public calls of training (gradient, update, step, swap_ema), initialization that depends on
+ * data (Admin, LSUV), watching of probes, and parameters by name. Builds on step. */
+
 SHARED tfn_status tfn__watch(tfn_run *r, tfn_error *e, const tfn_model_desc *d,
                              tfn_probe_fn *probe, void *user);
 #endif /* TFN__PROFILE_H */

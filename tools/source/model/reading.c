@@ -16,15 +16,14 @@
 #include "decoder.h"
 
 TFN__SMALL
-/* Hidden states, attention weights, pooled vectors. No tape is recorded for them, and nothing is
- * kept: a call runs the tape that infers, or a decoder's, as far as the node that is wanted. When
- * its entry comes, the plan has what it reads in the workspace, and its value when it is done; that
- * later entries would overwrite both is no concern of a run that ends there.
+/* Hidden states, attention weights, and pooled vectors of sentences. Nothing is recorded or kept
+ * for them: a call runs the tape for inference, or a decoder's, up to the node it needs. At that
+ * node's entry, the workspace holds its inputs, and then its value. Later entries would overwrite
+ * both, but the run ends there.
  *
- * A plain build has the names, and says what it lacks. In order: where things are; hidden states;
- * the logit lens; pooling; attention of a batch; attention of a decoder. */
+ * A plain build has these functions, but they return an error. Builds on step and decoder. */
 
-/* 0 of no model, as sizes are. */
+/* Returns 0 without a model. */
 TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
 {
     if (!m || !m->weights) return 0;
@@ -33,10 +32,10 @@ TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
 
 #ifdef TFN__EXTRA_NORMS
 
-/* -- where things are ------------------------------------------------------------------------ */
+/* -- nodes and stacks ------------------------------------------------------------------------ */
 
-/* A stack as the builder numbers them; TFN__NO_STACK, and an error, if the model has no such. The
- * user may give any number as an enumerator. */
+/* Returns the builder's number of a stack. If the model has no such stack, sets an error and
+ * returns TFN__NO_STACK. The user may pass any number as the enumerator. */
 static int tfn__stack_of(tfn_error *e, const tfn_model_desc *d, tfn_stack stack)
 {
     tfn__spot at = tfn__last_stack(d);
@@ -48,12 +47,12 @@ static int tfn__stack_of(tfn_error *e, const tfn_model_desc *d, tfn_stack stack)
     return TFN__NO_STACK;
 }
 
-/* The node behind so many layers of a stack. The builder has marked the embedding and each layer's
- * output, the encoder's before the decoder's. */
+/* Returns the node after `layers` layers of a stack. The builder marked the embedding and the
+ * output of each layer, first in the encoder, then in the decoder. */
 static int32_t tfn__hidden_node(const tfn_model *m, int stack, int32_t layers)
 {
     const tfn_tape *t = &m->infer;
-    int32_t before = layers;                    /* marked nodes in front of it */
+    int32_t before = layers;                    /* marked nodes before it */
     if (layers == TFN_LAYERS_ALL) return m->outputs[stack == TFN__IN_DECODER].id;
     if (stack == TFN__IN_DECODER && tfn__is_pair(&m->desc))
         before += m->desc.layers + 1;
@@ -65,7 +64,7 @@ static int32_t tfn__hidden_node(const tfn_model *m, int stack, int32_t layers)
     return 0;
 }
 
-/* The entry of a node's forward; leaves have none, and nobody asks for theirs. */
+/* Returns the timeline entry of a node's forward. Leaves have none and are never asked for. */
 static int32_t tfn__forward_entry(const tfn_tape *t, int32_t node)
 {
     const int32_t wanted = tfn__timeline_entry(node, TFN__FORWARD);
@@ -74,8 +73,8 @@ static int32_t tfn__forward_entry(const tfn_tape *t, int32_t node)
     return t->forward_count;
 }
 
-/* What a run of a model or decoder is while it is read: nobody watches. A user who reads and
- * watches would else see a forward that stops in its midst. */
+/* Copies a run without its probe. A user who reads and watches would otherwise see an incomplete
+ * forward. */
 static tfn_run tfn__unwatched(const tfn_run *r)
 {
     tfn_run quiet = *r;
@@ -85,19 +84,19 @@ static tfn_run tfn__unwatched(const tfn_run *r)
 
 /* -- hidden states --------------------------------------------------------------------------- */
 
-/* The result of a call has a place, whose size nobody can check. */
+/* Checks the array of a result. Its size cannot be checked. */
 static void tfn__check_result(tfn_error *e, const float *to)
 {
     if (!to) tfn__fail(e, TFN_BAD_BATCH, "reading", "there is no array for the result", 0, 0);
 }
 
-/* Layers of a stack by the builder's number. */
+/* Returns the layers of a stack, given by the builder's number. */
 static int32_t tfn__stack_depth(const tfn_model *m, int stack)
 {
     return tfn__depth(&m->desc, stack == TFN__IN_DECODER);
 }
 
-/* The batch is bound if TFN_OK is returned, and *stack is the builder's number. */
+/* Checks and binds a batch. After TFN_OK it is bound, and *stack is the builder's number. */
 static tfn_status tfn__begin_reading(tfn_model *m, const tfn_batch *batch, tfn_stack which,
                                      int *stack)
 {
@@ -108,15 +107,15 @@ static tfn_status tfn__begin_reading(tfn_model *m, const tfn_batch *batch, tfn_s
     return TFN_OK;
 }
 
-/* What only some calls check may have failed: then nothing is bound any more. An error of this kind
- * is forgiven when the next call begins. */
+/* Ends the checks of a call: unbinds the batch if one has failed. Such an error is cleared by the
+ * next call. */
 static tfn_status tfn__end_checks(tfn_model *m)
 {
     if (m->error.status != TFN_OK) tfn__unbind(&m->run);
     return m->error.status;
 }
 
-/* All checks of a call that reads hidden states behind `layers` layers. */
+/* Makes all checks of a call that reads hidden states after `layers` layers. */
 static tfn_status tfn__begin_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack which,
                                     int32_t layers, int *stack)
 {
@@ -130,8 +129,8 @@ static tfn_status tfn__begin_hidden(tfn_model *m, const tfn_batch *batch, tfn_st
     return tfn__end_checks(m);
 }
 
-/* Run from entry *e, which goes on, to behind the node's own, and return its value. Several threads
- * work on each of these parts as on a whole run. */
+/* Runs from entry *e through the entry of a node, and returns the node's value. Threads share each
+ * part like a whole run. */
 static const float *tfn__run_to(const tfn_tape *t, const tfn_run *r, int32_t *e, int32_t node)
 {
     const int32_t end = tfn__forward_entry(t, node) + 1;
@@ -144,8 +143,8 @@ static const float *tfn__run_to(const tfn_tape *t, const tfn_run *r, int32_t *e,
     return tfn_value(t, r, x);
 }
 
-/* The run ends behind the node: what is wanted of the first layers costs the first layers. The
- * value is read where it lies, in the workspace of the tapes. */
+/* Stops after the node, so the first layers cost only the first layers. The result points into the
+ * workspace. */
 TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                          int32_t layers)
 {
@@ -160,7 +159,7 @@ TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, t
     return hidden;
 }
 
-/* The next value, copied; returns where the one after it goes. */
+/* Copies the next value and returns the end of the copy. */
 static float *tfn__copy_hidden(const tfn_model *m, const tfn_run *r, int32_t *e, int32_t node,
                                float *hidden)
 {
@@ -170,8 +169,8 @@ static float *tfn__copy_hidden(const tfn_model *m, const tfn_run *r, int32_t *e,
     return hidden + floats;
 }
 
-/* Each is copied before the run goes on, which may overwrite it. The stack's output may be the last
- * layer's, as of Post-LN: then the run has nothing left to do, and the value is still there. */
+/* Copies each value before the run continues and may overwrite it. If the stack's output is the
+ * output of the last layer, as in Post-LN, nothing is left to run, and the value is still there. */
 TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                            float *hidden)
 {
@@ -193,9 +192,8 @@ TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch,
 
 /* -- the logit lens -------------------------------------------------------------------------- */
 
-/* What is computed behind the node `last`, which ends the layers, up to the logits, reads of the
- * stack's values this one alone. `first` is the embedding: in front of it are matrices that no
- * layer makes. */
+/* Checks that the nodes after `last`, the end of the layers, read no other layer's value up to the
+ * logits. `first` is the embedding; nodes before it are matrices. */
 static void tfn__check_lens(tfn_error *e, const tfn_model *m, int32_t first, int32_t last)
 {
     const tfn_tape *t = &m->infer;
@@ -210,7 +208,7 @@ static void tfn__check_lens(tfn_error *e, const tfn_model *m, int32_t first, int
     }
 }
 
-/* The two may overlap. */
+/* The arrays may overlap. */
 static void tfn__move_floats(float *to, const float *from, int64_t floats)
 {
     if (to < from)
@@ -219,8 +217,8 @@ static void tfn__move_floats(float *to, const float *from, int64_t floats)
         for (int64_t i = floats - 1; i >= 0; i--) to[i] = from[i];
 }
 
-/* A run that leaves out layers: behind the node that is looked at its value takes the place of the
- * last layer's, and the run goes on from there. */
+/* Skips layers: the value of the chosen node replaces the value of the last layer, and the run
+ * continues from there. */
 TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers)
 {
     const tfn_node *n;
@@ -250,8 +248,8 @@ TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int
 
 /* -- pooling: a vector of each sentence ------------------------------------------------------ */
 
-/* y (cols) of n rows of x: their mean, the first or the last; 0 of none. A sum goes down the rows,
- * each column a chain, as every sum over rows does. */
+/* Writes y (cols): the mean of n rows of x, the first row or the last; 0 without rows. Sums add the
+ * rows in order, as all sums over rows do. */
 static void tfn__pool_rows(float *y, const float *x, ptrdiff_t n, ptrdiff_t cols, tfn_pool pool)
 {
     const ptrdiff_t last = (n - 1) * cols;
@@ -270,8 +268,8 @@ static void tfn__pool_rows(float *y, const float *x, ptrdiff_t n, ptrdiff_t cols
     for (ptrdiff_t c = 0; c < cols; c++) y[c] /= (float)n;
 }
 
-/* y over its length, which counts as 1e-12 at least, as in PyTorch's normalize: so that a vector of
- * zeros stays one, and cosines are products. */
+/* Divides y by its length, or by 1e-12 if that is larger, as in PyTorch's normalize. A vector of
+ * zeros stays 0, and cosines are dot products. */
 static void tfn__to_unit_length(const tfn_kernels *k, float *y, ptrdiff_t cols)
 {
     const float least = (float)1e-12;
@@ -280,9 +278,9 @@ static void tfn__to_unit_length(const tfn_kernels *k, float *y, ptrdiff_t cols)
     for (ptrdiff_t c = 0; c < cols; c++) y[c] /= length;
 }
 
-/* The hidden states are not copied: they are read where the run has left them. Rows of a sentence
- * stand together, `time` of them, of which the first `counted` are no padding; of frames these are
- * the positions that the convolutions have made of them. */
+/* Reads the hidden states in the workspace, without a copy. A sentence has `time` consecutive rows,
+ * of which the first `counted` are not padding. For frames these are positions after the
+ * convolutions. */
 TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                      int32_t layers, tfn_pool pool, bool unit, float *vectors)
 {
@@ -318,8 +316,8 @@ TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_s
 
 /* -- attention of a batch -------------------------------------------------------------------- */
 
-/* Layer, kind and head are there, and so is the array. An encoder, and a decoder that is alone,
- * have no memory to attend to. */
+/* Checks layer, kind, head and array. Only the decoder of an encoder-decoder has a memory to attend
+ * to. */
 static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, int32_t layer,
                                  tfn_sublayer kind, int32_t head, const float *weights)
 {
@@ -335,8 +333,8 @@ static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, in
         tfn__fail(e, TFN_BAD_BATCH, "reading", "head %d, there are %d", head, m->desc.heads);
 }
 
-/* How many attentions a stack has before this one, in the order in which the builder records them:
- * an encoder-decoder's decoder has two a layer, that to itself and then that to the memory. */
+/* Returns the number of attentions before this one in its stack, in the order of recording. A
+ * decoder with cross-attention has two a layer, self-attention first. */
 static int32_t tfn__attentions_before(const tfn_model *m, int stack, int32_t layer,
                                       tfn_sublayer kind)
 {
@@ -344,8 +342,8 @@ static int32_t tfn__attentions_before(const tfn_model *m, int stack, int32_t lay
     return 2*layer + (kind == TFN_SUBLAYER_CROSS_ATTENTION);
 }
 
-/* The node of this operation with so many before it. Node numbers depend on the options, the order
- * of nodes of one kind does not. */
+/* Returns the node of an operation that has `before` others of its kind before it. Node numbers
+ * depend on the options, but the order within a kind does not. */
 static int32_t tfn__nth_node(const tfn_tape *t, int op, int32_t before)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -356,24 +354,24 @@ static int32_t tfn__nth_node(const tfn_tape *t, int op, int32_t before)
     return 0;
 }
 
-/* Run up to a node, without it: its call has its inputs then. They may die with its entry, and it
- * is not run, since softmax and values are not wanted. */
+/* Runs up to a node, without it, and makes its call. Its inputs are then in the workspace, and
+ * might be overwritten by its entry. */
 static void tfn__run_before(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t node)
 {
     tfn__run_entries(t, r, 0, tfn__forward_entry(t, node));
     tfn__make_call(c, t, r, tfn__timeline_entry(node, TFN__FORWARD), r->work);
 }
 
-/* How scores q k of a query become weights: of `all` keys those from `first` to before `seen` are
- * seen; bias: of key 0, or NULL. */
+/* How scores q k of a query become weights. Keys from `first` to before `seen`, out of `all`, are
+ * attended to. bias starts at key 0, or is NULL. */
 typedef struct tfn__weighing {
     float scale, cap;
     const float *bias;
     ptrdiff_t first, seen, all;
 } tfn__weighing;
 
-/* As in the kernels: times the scale, or with a cap cap tanh(scale s/cap), plus the bias; then
- * softmax over what is seen. */
+/* Turns scores into weights as the kernels do: times the scale, or with a cap cap tanh(scale
+ * s/cap), plus the bias; then softmax over the keys that are attended to. */
 static void tfn__weigh_scores(const tfn_kernels *k, float *s, const tfn__weighing *how)
 {
     const ptrdiff_t first = how->first;
@@ -391,8 +389,9 @@ static void tfn__weigh_scores(const tfn_kernels *k, float *s, const tfn__weighin
     for (ptrdiff_t i = how->seen; i < how->all; i++) s[i] = 0;
 }
 
-/* weights (Tq, Tk) of head h of sentence b. Scores are made for all keys, a strip of queries at a
- * time, for which the node's scratch has room, and those that are not seen are overwritten. */
+/* Writes weights (Tq, Tk) of head h of sentence b. Computes scores for all keys, one strip of
+ * queries at a time because the node's scratch has room for that, then overwrites those not
+ * attended to. */
 static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p, ptrdiff_t b,
                                  ptrdiff_t h, float *weights)
 {
@@ -414,7 +413,7 @@ static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p
         t.c = weights + i*p->tk;
         c->k->matmul(&t, c->work);
     }
-    /* every query has its own keys: up to itself, or to the end of the sentence, in its window */
+    /* each query attends up to itself, or to the end of the sentence, within its window */
     for (ptrdiff_t i = 0; i < p->tq; i++) {
         tfn__weighing how = { p->scale, p->cap, NULL, 0, tfn__seen(p, b, i), p->tk };
         how.first = tfn__first_key(p->window, how.seen);
@@ -424,9 +423,9 @@ static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p
     }
 }
 
-/* Queries and keys are as the attention reads them: projected, with biases, normalized, scaled and
- * rotated as the model's options say. Dropout of weights is no part of the tape that infers. The
- * output of the attention is (e v)/l where these are e/l: the two agree to rounding. */
+/* Queries and keys are those that attention reads: projected, with biases, normalized, scaled and
+ * rotated according to the options. The tape for inference has no dropout of weights. Attention
+ * computes (e v)/l where these weights are e/l; both agree to rounding. */
 TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                           int32_t layer, tfn_sublayer kind, int32_t head,
                                           float *weights)
@@ -448,7 +447,7 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
         before += m->desc.layers;                       /* the encoder has one a layer */
     tfn__run_before(&c, &m->infer, &r, tfn__nth_node(&m->infer, TFN__OP_ATTEND, before));
     p = tfn__attention_of(&c);
-    /* (B, H, Tq, Tk), or (B, Tq, Tk) of the head that is wanted */
+    /* (B, H, Tq, Tk), or (B, Tq, Tk) for one head */
     for (ptrdiff_t b = 0; b < p.batch; b++)
         for (ptrdiff_t h = 0; h < p.heads; h++) {
             if (head >= 0 && h != head) continue;
@@ -462,7 +461,7 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
 /* -- attention of a decoder ------------------------------------------------------------------ */
 
 #ifdef TFN__QUANT
-/* Keys of a cache of 16 bits as the right factor of a product. */
+/* Unpacks keys of a 16-bit cache as the right factor of a product. */
 static void tfn__widen_keys(tfn_matmul_args *t, const tfn_attention_cached_args *p, ptrdiff_t at,
                             float *wide)
 {
@@ -478,8 +477,8 @@ static void tfn__widen_keys(tfn_matmul_args *t, const tfn_attention_cached_args 
 }
 #endif
 
-/* The weights of position t of head h of sentence b, over `all` keys. These lie in the cache with
- * the time in lanes, so that the product of one row wants no scratch but for keys of 16 bits. */
+/* Writes the weights of position t of head h of sentence b, over `all` keys. The cache stores time
+ * contiguously, so the product with one row needs scratch only for 16-bit keys. */
 static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, ptrdiff_t h,
                                 ptrdiff_t all, float *weights)
 {
@@ -516,8 +515,8 @@ static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, pt
     tfn__weigh_scores(c->k, weights, &how);
 }
 
-/* The caches get the keys and values of these positions, as if they were fed, but the decoder's own
- * position stays: what is behind it is never read, and the next call writes it again. */
+/* Appends the keys and values of these positions to the caches, but does not advance the decoder.
+ * Values beyond its position are never read, and the next call overwrites them. */
 TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
                                             int32_t layer, tfn_sublayer kind, int32_t head,
                                             float *weights)
@@ -531,7 +530,7 @@ TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *token
     tfn__check_attention(&d->error, d->model, TFN__IN_DECODER, layer, kind, head, weights);
     if (d->error.status != TFN_OK) return d->error.status;
 
-    /* as far as the attention: a self-attention's cache is written before it is read */
+    /* runs up to the attention; self-attention's cache is written before it */
     tfn__bind_next(d, tokens, time);
     r = tfn__unwatched(&d->run);
     before = tfn__attentions_before(d->model, TFN__IN_DECODER, layer, kind);
@@ -548,8 +547,8 @@ TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *token
     return TFN_OK;
 }
 #else
-/* The answer of a plain build, in which the builder does not say where the stacks end: a decoder on
- * a microcontroller has no bytes for what it does not read. */
+/* In a plain build the builder does not record where the stacks end, which saves bytes on
+ * microcontrollers. */
 static tfn_status tfn__no_reading(tfn_model *m)
 {
     if (!m) return TFN_NULL;

@@ -5,20 +5,18 @@
 #include "../tape/record_ops.h"
 #include "options.h"
 
-/* Resolves a tfn_model_desc: fills in defaults, finds rows by name, refuses illegal values. */
-
 TFN__RARE
 
 /* -- rows by pointer or by name --------------------------------------------------------------- */
 
-/* A topology, a norm and an initialization are rows of data, and a row of the caller's is as good
- * as one of the library's. Topologies have always been pointers; norms and initializations are
- * names, as recipes have them, with a pointer beside each name (norm and norm_rule). The name stays
- * what is written and compared: two options of one desc cannot mean different rows, and a file
- * needs no more than it did. What a build leaves out, no pointer brings back. */
+/* A topology, norm or initialization is a row of data, and rows of users have the same rights as
+ * rows of the library. Topologies are given by pointer. Norms and initializations are given by
+ * name, or by a pointer next to the name (norm and norm_rule). The name is what is stored and
+ * compared, so the two options of one desc must mean the same row. A pointer cannot enable what the
+ * build leaves out. */
 
-/* The row of an option: the caller's own, or the library's of that name, NULL if there is none.
- * After tfn_model_resolve there is one, and nobody asks again whether there is. */
+/* Returns the user's row, or the library's row with this name, or NULL. After tfn_model_resolve it
+ * is never NULL. */
 SHARED const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name)
 {
     if (TFN__ALL && own) return own;
@@ -30,13 +28,13 @@ SHARED const tfn_init_rule *tfn__init_row(const tfn_model_desc *d)
     return tfn_init_find(d->init);
 }
 
-/* The model starts as LSUV has it: each linear map's output of variance 1. */
+/* True if the model starts as LSUV does, with outputs of variance 1 from each linear map. */
 SHARED bool tfn__needs_unit_variance(const tfn_model_desc *d)
 {
     return TFN__ALL && tfn__init_row(d)->unit_variance;
 }
 
-/* The numbers of a row of the caller's; no flag lies behind the last. */
+/* Ranges of the numbers in a user's row. The last flag is TFN_FLAG_PLAIN. */
 enum { TFN__NORM_FLAGS = 2 * TFN_FLAG_PLAIN - 1 };
 static const tfn__limit tfn__norm_limits[] = {
     TFN__RANGE_OF(tfn_norm_rule, kind, TFN__WHOLE, 0, TFN_NORM_POWER),
@@ -52,8 +50,8 @@ static const tfn__limit tfn__init_limits[] = {
     TFN__RANGE_OF(tfn_init_rule, embedding_std, TFN__REAL, 0, TFN__HUGE)
 };
 
-/* The flags that a kind of norm looks at. The others would be lost without a word, and a row would
- * not be what its author thinks: a gain stored as an offset from 1, say, that nobody adds 1 to. */
+/* Returns the flags that a kind of norm reads. Other flags would be ignored silently, for example a
+ * gain stored as an offset from 1 to which nothing adds 1. */
 static uint32_t tfn__flags_of(tfn_norm_kind kind)
 {
     const uint32_t affine = TFN_FLAG_GAIN | TFN_FLAG_BIAS;
@@ -76,8 +74,7 @@ static uint32_t tfn__flags_of(tfn_norm_kind kind)
     }
 }
 
-/* A norm of the caller's: kinds and flags choose functions, so what no function reads is refused.
- */
+/* Checks a user's norm, and rejects flags that its kind does not read. */
 static void tfn__check_norm(const tfn_norm_rule *norm, const char *option, tfn_error *e)
 {
     const uint32_t gain = TFN_FLAG_GAIN;
@@ -96,9 +93,9 @@ static void tfn__check_norm(const tfn_norm_rule *norm, const char *option, tfn_e
                   TFN_NORM_RMS, 0);
 }
 
-/* A row of the caller's is known by its name, here and in checkpoints. So it has one, which is no
- * other row's (`found` is the library's of that name), and the option beside it may repeat it, as
- * a resolved one does, but not name another row: nobody could tell which of them was meant. */
+/* Takes the name of a user's row into the option next to it. Checkpoints store the name, so the row
+ * must have one, and no row of the library may have the same (`found`). The option may already hold
+ * this name, as in a resolved desc, but no other. */
 static void tfn__take_name(const char **name, const char *option, const char *own,
                            const void *row, const void *found, tfn_error *e)
 {
@@ -114,10 +111,9 @@ static void tfn__take_name(const char **name, const char *option, const char *ow
     else *name = own;
 }
 
-/* Rows are looked at before the recipe fills what is left: a row gives its name to the option, and
- * the decoder, where it has neither row nor name, follows with both.
- * A build with the two usual norms has no room for others, nor for what is said of them:
- * tfn__is_plain_model refuses them. */
+/* Takes the names of user's rows before the recipe fills the rest. A decoder without a row and a
+ * name follows the encoder in both. Builds with only the two usual norms reject other rows later,
+ * in tfn__is_plain_model. */
 static void tfn__take_own_rows(tfn_model_desc *d, tfn_error *e)
 {
     const tfn_norm_rule *norm = d->norm_rule;
@@ -140,8 +136,8 @@ static void tfn__take_own_rows(tfn_model_desc *d, tfn_error *e)
     }
 }
 
-/* The parts of the recipe, unless the options override them; then each name must be one of a row.
- * Rows of the caller's own have no name to be found. An error says what left rows out. */
+/* Fills in the parts of the recipe that options do not override, then checks that each name has a
+ * row. An error says which macro left rows out. */
 #if defined TFN__EXTRA_NORMS
 #define TFN__CALLED " is called %s"
 #elif defined TFNORM_PLAIN
@@ -179,8 +175,8 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
         tfn__no_name(e, "no initialization" TFN__CALLED, "init", d->init);
 }
 
-/* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0, as that
- * one is minus the sum of the others. Both stacks have that norm or none has. */
+/* Returns the channels of the residual stream. CRMSNorm stores all channels but one, because a
+ * vector whose sum is 0 determines the last. Both stacks have that norm, or none. */
 SHARED int32_t tfn__stream(const tfn_model_desc *d)
 {
     const tfn_norm_rule *norm = NULL;
@@ -189,13 +185,13 @@ SHARED int32_t tfn__stream(const tfn_model_desc *d)
     return d->width;
 }
 
-/* Channels of a head, D, and of all heads of queries. */
+/* Returns the channels of a head, D. */
 SHARED int32_t tfn__head_size(const tfn_model_desc *d)
 {
     return tfn__value_or(d->head_size, d->width / d->heads);
 }
 
-/* E: channels of a word's embedding. */
+/* Returns the channels of a word's embedding, E. */
 SHARED int32_t tfn__embedding_size(const tfn_model_desc *d)
 {
     if (!TFN__ALL || !d->embedding_size) return tfn__stream(d);
@@ -203,9 +199,9 @@ SHARED int32_t tfn__embedding_size(const tfn_model_desc *d)
 }
 SHARED int32_t tfn__all_heads(const tfn_model_desc *d) { return tfn__head_size(d) * d->heads; }
 
-/* Of options in their ranges: those that depend on others. Heads share the width, so it must split
- * into them, unless their size is given; key and value heads are shared by equally many query heads
- * (head h reads h G/H); rotary positions turn the two halves of a head against each other. */
+/* Checks sizes that depend on each other. The width must divide into heads, unless head_size is
+ * given. The same number of query heads share each key and value head (head h reads h G/H). Rotary
+ * positions need an even head size. */
 static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_error *e)
 {
     tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
@@ -229,20 +225,21 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
                   "even", tfn__head_size(d), 0);
 }
 
-/* -- muP: how rates and scales follow the width, as the table at tfn_model_desc says ---------- */
+/* -- muP: rates and scales by width, see the table at tfn_model_desc ------------------------- */
 
-/* m, how many times wider the model is than the one that its rates and scales are for. */
+/* Returns m, the width over the width that rates and scales are given for. */
 SHARED float tfn__mup(const tfn_model_desc *d)
 {
     if (!TFN__ALL || !d->mup_base_width) return 1;
     return (float)d->width / (float)d->mup_base_width;
 }
 
-/* Queries of a layer, from 1, times this: the kernels divide scores by sqrt(D), muP by D. Queries
- * of length 1 have a temperature of their own, whatever D is. */
+/* Returns the factor of the queries in a layer, counted from 1. The kernels divide scores by
+ * sqrt(D), while muP divides by D. Queries of length 1 have a temperature instead, which does not
+ * depend on D. */
 SHARED float tfn__query_scale(const tfn_model_desc *d, tfn_qk_norm form, int32_t layer)
 {
-    const float usual = 32;             /* D where both are the same: heads by default have that */
+    const float usual = 32;             /* D where both agree, as in heads by default */
     const float size = (float)tfn__head_size(d);
     float scale = 1;
     if (!TFN__ALL || form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE) return 1;
@@ -252,7 +249,7 @@ SHARED float tfn__query_scale(const tfn_model_desc *d, tfn_qk_norm form, int32_t
     return scale;
 }
 
-/* Optimizers whose rates the table has. */
+/* True for optimizers in the table of muP. */
 static bool tfn__mup_optimizer(tfn_optimizer kind)
 {
     switch (kind) {
@@ -283,8 +280,8 @@ static void tfn__check_mup(const tfn_model_desc *d, tfn_error *e)
                   "bands, cutoffs, score_scale", 0, 0);
 }
 
-/* More threads than one want the compiler's (OpenMP), or the caller's. Half precision rounds a copy
- * of the weights as it goes, one operation after the other: one thread. */
+/* More than one thread needs OpenMP or TFNORM_PARALLEL_FOR. Half precision rounds a copy of the
+ * weights between operations and needs exactly one. */
 static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 {
 #ifndef TFN__THREADS
@@ -297,7 +294,7 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* There is one place for averages: schedule-free AdamW needs it for those that it is about. */
+/* There is one buffer for averages, and schedule-free AdamW uses it itself. */
 static void tfn__check_averages(const tfn_model_desc *d, tfn_error *e)
 {
     if (d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE && d->ema > 0)
@@ -305,8 +302,9 @@ static void tfn__check_averages(const tfn_model_desc *d, tfn_error *e)
                   "averages of its own", 0, 0);
 }
 
-/* Moments of fewer bits are widened a piece at a time, which is for optimizers that see a weight
- * alone; and what schedule-free keeps there is a point of its weights, not a mean of gradients. */
+/* Packed moments are unpacked piece by piece, so the optimizer must update each weight by itself.
+ * Schedule-free is excluded because it keeps a point of its weights there, not a mean of gradients.
+ */
 static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
 {
     const bool flat = tfn__state_rule_of(d->optimizer).matrices == TFN__MATRICES_FLAT;
@@ -317,7 +315,7 @@ static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
                        tfn_choice_name("optimizer", (int32_t)d->optimizer));
 }
 
-/* Schedules that end, and the one that steps, must be told when: no default is right. */
+/* Schedules that end or step need that time; there is no good default. */
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
     switch (s->kind) {
@@ -338,8 +336,8 @@ static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 }
 #endif
 
-/* Clusters of words: 0 if they are not parted, else one more than there are cutoffs. Cluster k
- * begins with word tfn__cluster_at(d, k) and ends where the next one begins, the last with the
+/* Returns the number of clusters of words, one more than there are cutoffs, or 0 without any.
+ * Cluster k starts at word tfn__cluster_at(d, k) and ends where the next one starts, or with the
  * vocabulary. */
 SHARED int32_t tfn__clusters(const tfn_model_desc *d)
 {
@@ -355,9 +353,9 @@ SHARED int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
     return d->vocab;
 }
 
-/* The logits of clusters are log p already, and words have no row of a common table: what acts on
- * either is refused. Each tail is a quarter as wide as the one before: width 16 leaves the last 1.
- */
+/* Checks clusters. Their logits are log p already, and words have no common table, so options that
+ * change logits or rows of a table are errors. Each tail is a quarter as wide as the one before;
+ * width 16 leaves one channel for the last. */
 static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
 {
     const uint32_t words = TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE;
@@ -376,11 +374,10 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
               0, 0);
 }
 
-/* Embeddings of a size of their own (Lan 2020, ALBERT, section 3.1; Zhang 2022, OPT's model of
- * 350 M): of V words V*E numbers and two maps of E*C, where V*C would be most of a small model. A
- * map stands between words and the stream, so what acts on both as on one is refused: clusters have
- * widths of their own, muP would want to know whether E grows with C, and nGPT's rows of length 1
- * are positions on the sphere of the stream. Fixed rows of length 1 (FixNorm) are those of E. */
+/* Checks embeddings of their own size (Lan 2020, ALBERT, section 3.1; Zhang 2022, OPT-350M): V*E
+ * numbers and two maps of E*C, instead of V*C. Options that treat embedding and stream as one are
+ * errors: clusters have widths of their own, muP does not know whether E grows with C, and nGPT's
+ * rows of length 1 lie on the sphere of the stream. FixNorm works, on rows of E channels. */
 static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
 {
     const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
@@ -390,8 +387,8 @@ static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
                   "mup_base_width nor weights of length 1", 0, 0);
 }
 
-/* Frames take the place of an encoder's tokens; where these are all words of a model, what is made
- * of words has no meaning. */
+/* Checks options of frames, which replace an encoder's tokens. A model that reads only frames has
+ * no words, so options of words are errors. */
 static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
 {
     if (!d->bands && d->frame_map)
@@ -407,14 +404,14 @@ static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
                   "tokens", d->bands, 0);
 }
 
-/* What is read from the first position is of the whole sentence: one row of logits and of targets
- * for each. */
+/* True if the head reads the first position, for the whole sentence: each sentence has one row of
+ * logits and one target row. */
 SHARED bool tfn__by_sentences(const tfn_model_desc *d)
 {
     return tfn__is_head(d, TFN_HEAD_SEQUENCE) || tfn__is_head(d, TFN_HEAD_NUMBERS);
 }
 
-/* Numbers in a row of logits. */
+/* Returns the numbers in a row of logits. */
 SHARED int32_t tfn__logit_cols(const tfn_model_desc *d)
 {
     if (tfn__is_head(d, TFN_HEAD_TOKENS)) return d->vocab;
@@ -422,8 +419,8 @@ SHARED int32_t tfn__logit_cols(const tfn_model_desc *d)
     return d->classes;
 }
 
-/* Heads but that of tokens are an encoder's, and have a size of their own. Numbers have neither
- * classes to smooth over nor whole targets, which a loss of one's own is masked by. */
+/* Heads except the one of tokens need an encoder and a size of their own. Numbers have no classes
+ * to smooth over, and no whole targets, by which a user's loss is masked. */
 static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
 {
     const char *kind = "this kind";             /* a small build has no names of choices */
@@ -441,7 +438,7 @@ static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
                   "of your own", 0, 0);
 }
 
-/* Options that only some architectures, machines or builds have. */
+/* Checks options that only some architectures, machines or builds have. */
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
     tfn__check_head(d, e);
@@ -469,21 +466,21 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 #endif
 }
 
-/* One of the sets that macros give, `name`, does not have it. */
+/* Rejects a value that the set of macro `name` does not keep. */
 static void tfn__check_set(tfn_error *e, const char *name, uint32_t kept, int value)
 {
     if (e->status != TFN_OK || (kept >> value & 1)) return;
     tfn__fail_name(e, TFN_UNSUPPORTED, "model", "%s does not keep %d", name);
     e->found = value;
 }
-/* Where all is kept nothing is left of the check. */
+/* Compiles to nothing if the build keeps everything. */
 #define TFN__CHECK_SET(e, set, value)                                                              \
     do {                                                                                           \
         if ((TFNORM_##set) != UINT32_MAX)                                                          \
             tfn__check_set(e, "TFNORM_" #set, TFNORM_##set, (int)(value));                         \
     } while (0)
 
-/* Norms are those of both stacks. */
+/* Checks what the build keeps. Both stacks' norms count. */
 static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
 {
     const tfn_norm_rule *norm = tfn__norm_row(d->norm_rule, d->norm);
@@ -496,13 +493,13 @@ static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
     if (d->inference) return;
     TFN__CHECK_SET(e, OPTIMIZERS, d->optimizer);
     TFN__CHECK_SET(e, SCHEDULES, tfn__value_or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
-    if (TFN__DROPS || !TFN__TRAINS) return;             /* without training it is ignored */
+    if (TFN__DROPS || !TFN__TRAINS) return;             /* without training, dropout is ignored */
     if (d->dropout > 0 || d->attention_dropout > 0 || d->activation_dropout > 0)
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__no_dropout, 0, 0);
 }
 
-/* Weights, moments and caches of fewer bits, which the double build of the tests has not either.
- * Looked at before the ranges, in which a type that is left out is only too large. */
+/* Rejects packed weights, moments and caches in builds without them. This comes before the ranges,
+ * whose error would only say that the type is too large. */
 static void tfn__check_packs(const tfn_model_desc *d, tfn_error *e)
 {
     const int32_t types = (int32_t)d->weights | (int32_t)d->moment_type | (int32_t)d->cache_type;
@@ -511,7 +508,7 @@ static void tfn__check_packs(const tfn_model_desc *d, tfn_error *e)
                   "by TFNORM_NO_QUANT", 0, 0);
 }
 
-/* The encoder of an encoder-decoder runs on whole sentences, and so does training. */
+/* Encoders and training run on whole sentences, so they cannot be left to decoders. */
 static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
 {
     if (!TFN__SENTENCES && !d->only_decoders)
@@ -522,8 +519,8 @@ static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
                   0);
 }
 
-/* Whether a stack's attention norms queries and keys by `form` somewhere. A rule may decide by
- * layer and by kind, so every place is asked, unless the model's option overrides them all. */
+/* True if a stack normalizes queries and keys in this form anywhere. A rule may differ by layer and
+ * kind, so every place is tested unless the model's option overrides all. */
 static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm form)
 {
     const tfn_topology *row = d->topology;
@@ -538,15 +535,15 @@ static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm
     return false;
 }
 
-/* An encoder has no decoder to ask, nor a decoder an encoder. */
+/* Only stacks that the model has are asked. */
 static bool tfn__has_qk(const tfn_model_desc *d, tfn_qk_norm form)
 {
     if (!tfn__is_decoder_alone(d) && tfn__stack_has_qk(d, false, form)) return true;
     return !tfn__is_encoder_alone(d) && tfn__stack_has_qk(d, true, form);
 }
 
-/* nGPT multiplies queries and keys by one vector, so that both need as many channels. Queries of
- * length 1 have a scale of their own. */
+/* nGPT multiplies queries and keys by the same vector, so they need the same number of channels.
+ * Queries of length 1 have a scale of their own. */
 static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 {
     const bool unit = tfn__has_qk(d, TFN_QK_NORM_UNIT);
@@ -561,18 +558,17 @@ static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 
 /* -- groups of parameters -------------------------------------------------------------------- */
 
-/* A group is a pattern over the names of parameters, and what is said of those that match: a rate,
- * a decay, that they are frozen. Names are known when the builder makes the parameters: it asks for
- * the group of each then (tfn__join_group), and gives those that train a place in a flat vector of
- * their own. From there on
- *   the tape     sees a parameter without a place for its gradient, and computes neither that nor
- *                any other gradient that would serve it alone (tfn__mark_learns)
- *   the model    has regions for gradients and moments as long as that vector
- *   the update   is a loop over runs of tensors that train alike (tfn__update_all)
- *   checkpoints  hold the groups as texts, and moments of what trains
- * Without groups the vector is that of the parameters, to the bit and to the byte. */
+/* A group is a pattern for names of parameters with options for those that match: rate, decay,
+ * frozen, LoRA. The builder finds the group of a parameter when it creates it (tfn__join_group),
+ * and gives trained parameters a place in a flat vector of their own. Then
+ *   the tape     computes no gradient of a frozen parameter, nor gradients that only it needs
+ *                (tfn__mark_learns)
+ *   the model    has regions of gradients and moments as long as that vector
+ *   the update   is a loop over runs of tensors with the same options (tfn__update_all)
+ *   checkpoints  store groups as texts, and the moments of trained parameters
+ * Without groups, that vector equals the vector of parameters, byte for byte. */
 
-/* The end of the set "[...]" that begins at p, behind its bracket; NULL: it has none. */
+/* Returns the end of the set "[...]" that starts at p, after its bracket, or NULL. */
 static const char *tfn__set_end(const char *p)
 {
     for (; *p; p++)
@@ -580,7 +576,7 @@ static const char *tfn__set_end(const char *p)
     return NULL;
 }
 
-/* Whether c is in the set "[abx-z]" at p; ranges are of bytes. */
+/* True if c is in the set "[abx-z]" at p. Ranges are of bytes. */
 static bool tfn__in_set(const char *p, char c)
 {
     const char *end = tfn__set_end(p) - 1;
@@ -595,8 +591,8 @@ static bool tfn__in_set(const char *p, char c)
     return false;
 }
 
-/* The pattern behind what matches the one character c; NULL: none does. A bracket that is not
- * closed is a character like any other. */
+/* Returns the pattern after the part that matches the character c, or NULL. A bracket that is not
+ * closed is an ordinary character. */
 static const char *tfn__match_one(const char *p, char c)
 {
     if (*p == '[' && tfn__set_end(p)) {
@@ -607,12 +603,12 @@ static const char *tfn__match_one(const char *p, char c)
     return NULL;
 }
 
-/* The whole name matches. Where it fails, the last '*' takes one character more: stars before it
- * need not be tried again, so that the time is at most the product of both lengths. */
+/* True if the pattern matches the whole name. On a mismatch, the last '*' takes one more character.
+ * Earlier stars need not be tried again, so the time is at most the product of both lengths. */
 SHARED bool tfn__name_matches(const char *p, const char *name)
 {
-    const char *star = NULL;            /* the pattern behind the last star */
-    const char *from = NULL;            /* and where in the name that goes on */
+    const char *star = NULL;            /* the pattern after the last star */
+    const char *from = NULL;            /* the place in the name that it continues at */
     while (*name) {
         const char *next = tfn__match_one(p, *name);
         if (*p == '*') {
@@ -631,7 +627,7 @@ SHARED bool tfn__name_matches(const char *p, const char *name)
     return *p == 0;
 }
 
-/* Numbers of a group; its decay may also be -1, for none. */
+/* Ranges of a group's numbers. decay may also be -1, for none. */
 static const tfn__limit tfn__group_limits[] = {
     TFN__RANGE_OF(tfn_group, rate, TFN__REAL_OR_0, TFN__TINY, 1e6),
     TFN__RANGE_OF(tfn_group, decay, TFN__REAL, -1, 1e3),
@@ -639,8 +635,7 @@ static const tfn__limit tfn__group_limits[] = {
     TFN__RANGE_OF(tfn_group, alpha, TFN__REAL_OR_0, TFN__TINY, 1e6)
 };
 
-/* A group is checked, and a rate of 0 becomes 1. The pattern must end within its array: all else
- * takes it for a text. */
+/* Checks a group; a rate of 0 becomes 1. The pattern must end within its array. */
 static void tfn__resolve_group(tfn_group *g, tfn_error *e)
 {
     const size_t most = sizeof g->pattern - 1;
@@ -655,7 +650,7 @@ static void tfn__resolve_group(tfn_group *g, tfn_error *e)
     if (g->rank > 0 && g->alpha == 0) g->alpha = (float)g->rank;
 }
 
-/* An empty pattern is no group, whatever else it holds. */
+/* Checks all groups. One with an empty pattern is unused, whatever else it holds. */
 static void tfn__resolve_groups(tfn_model_desc *d, tfn_error *e)
 {
     for (int i = 0; i < TFN_MOST_GROUPS; i++) {
@@ -669,8 +664,8 @@ static void tfn__resolve_groups(tfn_model_desc *d, tfn_error *e)
     }
 }
 
-/* The group that a name belongs to, of those with a rank (lora) or of those without: the last that
- * matches; -1: none does. */
+/* Returns the last group that matches a name, among those with a rank (lora) or those without, or
+ * -1. */
 SHARED int tfn__group_named(const tfn_model_desc *d, const char *name, bool lora)
 {
     int found = -1;
@@ -682,7 +677,7 @@ SHARED int tfn__group_named(const tfn_model_desc *d, const char *name, bool lora
     return found;
 }
 
-/* Channels that turn in pairs, and rates that are scaled. */
+/* Checks the channels that rotate, which are pairs, and the scaling of their rates. */
 static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
 {
     tfn__in_range(e, "model", "rotary_size", d->rotary_size, 0, tfn__head_size(d));
@@ -693,9 +688,9 @@ static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "rotary_high must be above rotary_low", 0, 0);
 }
 
-/* Buckets of relative positions: an encoder takes half of them for keys behind the query, and half
- * of the rest, or of all, are one distance wide. Through a cap of the scores no gradient of the
- * numbers is computed. */
+/* Checks relative positions. An encoder uses half of the buckets for later keys; half of the
+ * buckets of each direction hold one distance each. No gradient is computed through a cap of the
+ * scores. */
 static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
 {
     const int64_t most = tfn__max(d->context, d->source_context);
@@ -710,7 +705,7 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions go with no attention_cap", 0, 0);
 }
 
-/* Layer l of the decoder, from 0, has a window. */
+/* True if layer l of the decoder, from 0, has a window. */
 SHARED bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
 {
     if (l < d->window_from) return false;
@@ -718,21 +713,21 @@ SHARED bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
     return d->window > 0;
 }
 
-/* Layers with a window have rotations of their own: Gemma 3 turns their pairs of channels a hundred
- * times faster than those of layers that see all, whose texts are long. */
+/* True if layers with a window have rotations of their own. Gemma 3 rotates them a hundred times
+ * faster than in layers that attend to the whole, long text. */
 SHARED bool tfn__turns_apart(const tfn_model_desc *d)
 {
     if (!tfn__is_position(d, TFN_POSITION_ROTARY)) return false;
     return TFN__ALL && d->window > 0 && d->window_base > 0;
 }
 
-/* Distances between two positions of a sentence: 1 - T to T - 1. */
+/* The number of distances between two positions of a sentence, from 1 - T to T - 1. */
 SHARED int32_t tfn__distances(const tfn_model_desc *d)
 {
     return 2 * (int32_t)tfn__max(d->context, d->source_context) - 1;
 }
 
-/* Windows are of a decoder, whose positions read those before them. */
+/* Windows need a decoder, whose positions attend to earlier ones. */
 static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
 {
     if (d->window && tfn__is_encoder_alone(d))
@@ -740,7 +735,7 @@ static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
                   d->window, 0);
 }
 
-/* Some group has a rank. */
+/* True if a group has a rank. */
 static bool tfn__names_lora(const tfn_model_desc *d)
 {
     for (int i = 0; i < TFN_MOST_GROUPS; i++)
@@ -749,14 +744,15 @@ static bool tfn__names_lora(const tfn_model_desc *d)
 }
 SHARED bool tfn__has_lora(const tfn_model_desc *d) { return TFN__ALL && tfn__names_lora(d); }
 
-/* A build without the extra norms has neither aggregates nor flags beyond the norms of the ends. */
+/* True if a build without extra norms can compute this row: no aggregate, only norms at the ends.
+ */
 static bool tfn__is_plain_row(const tfn_topology *t)
 {
     const uint32_t plain = TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM;
     return t->aggregate == TFN_AGGREGATE_NONE && !(t->flags & ~plain);
 }
 
-/* Nothing that wants the operations of TFNORM_ALL_NORMS: see TFN__ALL. */
+/* True if the model needs no operation of TFNORM_ALL_NORMS. See TFN__ALL. */
 static bool tfn__is_plain_model(const tfn_model_desc *d)
 {
     const bool convolutions = d->bands && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
@@ -773,8 +769,8 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
 }
 
-/* Fill the defaults, then check: names, ranges, what depends on other options. A check may use what
- * the ones above it have let pass. */
+/* Fills in defaults, then checks names, ranges, and what depends on other options. A check may rely
+ * on the ones before it. */
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
 {
     tfn_error none;
@@ -782,7 +778,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     if (!e) e = &none;
     tfn__no_error(e);
     if (!tfn__given(e, "model", "desc", desc) || !tfn__given(e, "model", "out", out)) return false;
-    heads_given = desc->heads != 0;         /* now: out may be desc */
+    heads_given = desc->heads != 0;         /* before *out changes: out may be desc */
     *out = *desc;
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);

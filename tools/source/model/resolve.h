@@ -2,6 +2,10 @@
 #define TFN__RESOLVE_H
 #include "../ground/ground.h"
 
+/* Resolves a tfn_model_desc: fills in defaults, finds rows by name, and rejects illegal values and
+ * combinations. Offers what follows from the options: sizes, clusters, muP, groups of parameters,
+ * windows. */
+
 SHARED const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name);
 SHARED const tfn_init_rule *tfn__init_row(const tfn_model_desc *d);
 SHARED bool tfn__needs_unit_variance(const tfn_model_desc *d);
@@ -16,8 +20,7 @@ SHARED int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k);
 SHARED bool tfn__by_sentences(const tfn_model_desc *d);
 SHARED int32_t tfn__logit_cols(const tfn_model_desc *d);
 
-/* Decoders alone run the model, or a whole forward can, too. The first has neither a tape of its
- * own nor a workspace as long as the context: what a token needs is in the decoder's block. */
+/* True if only decoders run the model. Such a model has no tape of its own and no workspace. */
 static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
 {
     return !TFN__SENTENCES || d->only_decoders;

@@ -432,8 +432,9 @@ SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 #ifndef TFNORM_NO_TRAINING
 enum { TFN__OWN_LOSS = 256 };       /* nodes that tfn_model_scratch leaves room for */
 
-/* Records the user's loss, or on a tape that counts leaves room for it. It must give one number for each row of the logits, and must not have
- * parameters, because all parameters are already placed. */
+/* Records the user's loss, or on a tape that counts leaves room for it. It must give one number for
+ * each row of the logits, and must not have parameters, because all parameters are already placed.
+ */
 static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
 {
     tfn_tape *t = b->t;

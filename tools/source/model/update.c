@@ -8,24 +8,23 @@
 #include "initial.h"
 
 TFN__SMALL
-/* An optimizer's pass over all parameters. What trains is a flat vector, and so are the gradients;
- * the moments are two more behind each other, or what the optimizer's row has instead:
+/* Trained parameters are a flat vector, and so are their gradients. The optimizer's row decides
+ * about moments and passes:
  *
- *     FLAT                     runs of tensors that train alike, a call of the kernel for each
- *     FLAT, of fewer bits      tensors in pieces, whose moments become floats in the workspace
- *     others                   tensor by tensor, with a scratch in the workspace
+ *     FLAT              one call of the kernel for each run of tensors with the same options
+ *     FLAT, packed      tensors in pieces, with moments as floats in the workspace
+ *     others            tensor by tensor, with scratch in the workspace
  *
- * All three read the same constants (tfn__update_args_of), and differ in nothing but what they see
- * at once. The step around it, with clipping, averages and what is skipped, is the model's. */
+ * All three read the same constants (tfn__update_args_of). */
 
-/* The larger of two counts, which want 64 bits on small machines, too. */
+/* Returns the larger of two 64-bit counts. */
 SHARED int64_t tfn__larger_of(int64_t a, int64_t b)
 {
     if (a > b) return a;
     return b;
 }
 
-/* Nothing may be copied from or to NULL, not even 0 floats. */
+/* Copies floats. memcpy must not get NULL, not even for 0 floats. */
 SHARED void tfn__copy_floats(float *to, const float *from, int64_t floats)
 {
     if (floats > 0) TFNORM_MEMCPY(to, from, (size_t)floats * sizeof(float));
@@ -33,7 +32,7 @@ SHARED void tfn__copy_floats(float *to, const float *from, int64_t floats)
 
 /* -- rates and decays of parameters ----------------------------------------------------------- */
 
-/* Whether it has weight decay: as its group says, or by its kind. */
+/* True if the weight has weight decay, by its group or else by its kind. */
 SHARED bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
 {
     const int group = tfn__own_group(w);
@@ -44,8 +43,9 @@ SHARED bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
     return (d->decay_all || own > 0) && w->kind < TFN__STATE;
 }
 
-/* muP's factor of the rate. SGD moves what has one side of the width by its gradient, which is as
- * 1/width; Adam moves each number by as much, which a product over the width sums. */
+/* Returns muP's factor of the rate. SGD moves a parameter with a side of the width by its gradient,
+ * which is ~ 1/width. Adam moves each number by the same amount, and products over the width add
+ * up. */
 static float tfn__mup_rate(const tfn_model_desc *d, const tfn__weight *w)
 {
     const bool mixes = w->part == TFN__PART_MIX || w->part == TFN__PART_MEMORY_MIX;
@@ -58,8 +58,8 @@ static float tfn__mup_rate(const tfn_model_desc *d, const tfn__weight *w)
     return 1;
 }
 
-/* The decay of a parameter, and its factor of the schedule's rate. muP leaves their product as it
- * is. */
+/* The decay of a parameter and its factor of the schedule's rate. muP does not change their
+ * product. */
 static float tfn__decay_of(const tfn_model_desc *d, const tfn__weight *w)
 {
     const int group = tfn__own_group(w);
@@ -76,10 +76,11 @@ SHARED float tfn__rate_of(const tfn_model_desc *d, const tfn__weight *w)
     return rate * d->groups[group].rate;
 }
 
-/* -- where moments lie ------------------------------------------------------------------------ */
+/* -- places of moments ----------------------------------------------------------------------- */
 
-/* The optimizer sees this tensor as a matrix. To those that see hidden ones alone, embeddings and
- * what makes the logits are none: the direction of each word is its own (Jordan et al. 2024). */
+/* True if the optimizer treats this tensor as a matrix. An optimizer of hidden matrices treats
+ * embeddings and output matrices as vectors, because each word has its own direction (Jordan et al.
+ * 2024). */
 static bool tfn__is_matrix_to(const tfn_model_desc *d, const tfn__weight *w)
 {
 #ifndef TFNORM_NO_TRAINING
@@ -94,7 +95,7 @@ static bool tfn__is_matrix_to(const tfn_model_desc *d, const tfn__weight *w)
 #endif
 }
 
-/* Floats that moment 0 or 1 keeps of a tensor, without padding. */
+/* Returns the floats that moment 0 or 1 keeps for a tensor, without padding. */
 SHARED int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int which)
 {
 #ifndef TFNORM_NO_TRAINING
@@ -109,7 +110,7 @@ SHARED int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int
 #endif
 }
 
-/* Bytes of so many numbers of a moment, without padding. */
+/* Returns the bytes of a moment with `count` numbers, without padding. */
 SHARED int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count)
 {
 #ifndef TFNORM_NO_TRAINING
@@ -123,16 +124,16 @@ SHARED int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count)
     return count * (int64_t)sizeof(float);
 }
 
-/* Floats of the region that moment 0 or 1 of a tensor takes, padded as tensors are. */
+/* Returns the floats of the region that moment 0 or 1 of a tensor takes, padded as tensors are. */
 static int64_t tfn__moment_room(const tfn_model_desc *d, const tfn__weight *w, int which)
 {
     const int64_t size = (int64_t)sizeof(float);
     return tfn__padded((tfn__moment_bytes(d, tfn__moment_of(d, w, which)) + size - 1) / size);
 }
 
-/* Where moment 0 or 1 of tensor i lies among the moments: first those of all tensors, then the
- * second ones, each padded as tensors are. So where both are as long as the parameters, they are
- * two flat vectors. Of moment 1 and i = weight_count: the floats of all. */
+/* Returns the place of moment 0 or 1 of tensor i: first moments of all tensors come before second
+ * ones, each padded as tensors are. If both are as long as the parameters, they are two flat
+ * vectors. For moment 1 and i = weight_count, the result is the size of all. */
 SHARED int64_t tfn__moment_at(const tfn_model *m, int32_t i, int which)
 {
     int64_t at = 0;
@@ -145,14 +146,14 @@ SHARED int64_t tfn__moment_at(const tfn_model *m, int32_t i, int which)
     return at;
 }
 
-/* Floats of both moments of all tensors. */
+/* Returns the floats of both moments of all tensors. */
 SHARED int64_t tfn__moments_floats(const tfn_model *m)
 {
     return tfn__moment_at(m, m->weight_count, 1);
 }
 
-/* The scratch of an update that sees tensors alone. It lies in the workspace, whose values nobody
- * needs any more when an update is made. */
+/* Returns the scratch of an update that works tensor by tensor. It uses the workspace, whose values
+ * are no longer needed when an update is made. */
 SHARED int64_t tfn__update_scratch(const tfn_model *m)
 {
     int64_t most = 0;
@@ -178,7 +179,7 @@ SHARED int64_t tfn__update_scratch(const tfn_model *m)
 #ifndef TFNORM_NO_TRAINING
 /* -- the passes ------------------------------------------------------------------------------- */
 
-/* Two parameters train alike: with one decay and one rate, or not at all. */
+/* True if two parameters have the same decay and rate, and if both or neither are frozen. */
 static bool tfn__train_alike(const tfn_model_desc *d, const tfn__weight *a, const tfn__weight *b)
 {
     const float decays[2] = { tfn__decay_of(d, a), tfn__decay_of(d, b) };
@@ -188,8 +189,8 @@ static bool tfn__train_alike(const tfn_model_desc *d, const tfn__weight *a, cons
     return tfn__is_frozen(d, a) == tfn__is_frozen(d, b);
 }
 
-/* Past the last tensor after i that follows it and trains alike; state has no place in the flat
- * vector, and is like any. */
+/* Returns the end of the tensors from i on that have the same options. State is skipped, because it
+ * has no place in the flat vector. */
 static int32_t tfn__alike_end(const tfn_model *m, int32_t i)
 {
     const tfn__weight *first = m->weights + i;
@@ -200,7 +201,7 @@ static int32_t tfn__alike_end(const tfn_model *m, int32_t i)
     return i;
 }
 
-/* The numbers of one optimizer step, which is the same for all groups but in rate and decay. */
+/* Returns the arguments of one step; they are the same for all groups except rate and decay. */
 static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float grad_scale)
 {
     const tfn_model_desc *d = &m->desc;
@@ -223,8 +224,8 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     return u;
 }
 
-/* The update of optimizers that see each tensor alone. Each has its moments where tfn__moment_at
- * says, which is counted along. */
+/* Updates tensor by tensor. The places of moments are those of tfn__moment_at, computed along the
+ * way. */
 static void tfn__update_tensors(tfn_model *m, float lr, float grad_scale)
 {
     int64_t first = 0;
@@ -246,10 +247,9 @@ static void tfn__update_tensors(tfn_model *m, float lr, float grad_scale)
     }
 }
 
-/* The optimizer is one loop over the flat vectors, a run of tensors at a time that train alike:
- * those with weight decay, as matrices have it, and those without. The first moment is a flat
- * vector of what trains, the second one behind it; an optimizer that keeps fewer does not read
- * them. */
+/* Updates the flat vectors in runs of tensors with the same options, such as matrices, which have
+ * weight decay, and others, which have none. The first moments are a flat vector, and the second
+ * moments follow; an optimizer with fewer moments does not read them. */
 static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
 {
     float *first = m->moments;
@@ -272,8 +272,8 @@ static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
 }
 
 #ifdef TFN__QUANT
-/* Of one tensor: a piece of its moments becomes floats in the workspace, is updated, and goes back.
- * Each weight has its own draws, whatever else trains. */
+/* Updates one tensor with packed moments: each piece is unpacked into the workspace, updated, and
+ * packed again. The random numbers of a weight do not depend on other weights. */
 static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__moment *moments,
                                tfn_key key, const tfn_update_args *u)
 {
@@ -292,7 +292,7 @@ static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__mo
     }
 }
 
-/* The update of moments of fewer bits, tensor by tensor. */
+/* Updates packed moments, tensor by tensor. */
 static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
 {
     const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 3),
@@ -318,9 +318,9 @@ static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
 }
 #endif
 
-/* Schedule-free AdamW has three points (Defazio et al. 2024): z, which the optimizer moves, is the
- * first moment; x, the average of all z, the averages; and y between both, at which gradients are
- * taken, the parameters. All begin where the weights are. */
+/* Starts schedule-free AdamW, which has three points (Defazio et al. 2024): z, which the optimizer
+ * moves (the first moment); x, the average of all z (the averages); and y between them, where
+ * gradients are taken (the parameters). All start at the weights. */
 static void tfn__start_free(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -333,9 +333,9 @@ static void tfn__start_free(tfn_model *m)
     m->rate_squares = 0;
 }
 
-/* x = (1-c) x + c z, c = step_size^2 / the sum of these so far, so that a warm-up counts little;
- * then y = b1 x + (1-b1) z. Where a rule keeps weights at length 1, it keeps x so. A rate of 0
- * moves nothing. */
+/* x = (1-c) x + c z with c = step_size^2 / the sum of all so far, so that a warm-up counts little;
+ * then y = b1 x + (1-b1) z. If a rule keeps weights at length 1, x is kept there, too. A rate of 0
+ * changes nothing. */
 static void tfn__average_free(tfn_model *m, float lr)
 {
     const tfn_update_args u = tfn__update_args_of(m, lr, 1);
@@ -357,7 +357,7 @@ static void tfn__average_free(tfn_model *m, float lr)
     }
 }
 
-/* The update of all parameters, in the form that the optimizer's row asks for. */
+/* Updates all parameters in the form that the optimizer's row requires. */
 SHARED void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);

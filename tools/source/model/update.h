@@ -2,6 +2,9 @@
 #define TFN__UPDATE_H
 #include "../ground/ground.h"
 
+/* An optimizer's pass over all parameters, the rate and decay of each parameter, and where its
+ * moments are. The step around it, with clipping and averages, is in step. */
+
 SHARED int64_t tfn__larger_of(int64_t a, int64_t b);
 SHARED void tfn__copy_floats(float *to, const float *from, int64_t floats);
 SHARED bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w);
