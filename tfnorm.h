@@ -63,6 +63,7 @@
  *   columns         norms of single values, and of columns over a batch
  *   strips          how attention is cut
  *   losses          label smoothing, and which optimizer a build keeps
+ *   intrinsics      the compiler's vector functions
  *   simd            the vector macros: one set per instruction set
  *   vmath           exp, tanh, erf of vectors; sums over a row
  *   dense           matrix products
@@ -3077,27 +3078,15 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
  * 54412), so there only the 128-bit sets are built. TFN__DOUBLE is the tests' double build. */
 #if !defined TFNORM_NO_SIMD && !defined TFNORM_DEBUG && !defined TFN__DOUBLE
 #if (defined __x86_64__ || defined _M_X64) && (defined __GNUC__ || defined __clang__)
-#if defined __GNUC__ && !defined __clang__      /* its own headers warn: GCC bug 105593 */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#else
-#include <immintrin.h>
-#endif
 #define TFN__X86
 #if !defined __MINGW32__ || defined __clang__
 #define TFN__X86_WIDE
 #endif
 #elif defined __aarch64__
-#include <arm_neon.h>
 #define TFN__NEON
 #elif defined __ARM_FEATURE_SIMD32      /* two products of 16 bits: Cortex-M4, M7, M33 with DSP */
-#include <arm_acle.h>
 #define TFN__SMLAD
 #elif defined __wasm_simd128__
-#include <wasm_simd128.h>
 #define TFN__WASM
 #endif
 #endif
@@ -5059,6 +5048,26 @@ typedef struct tfn__muon {
     float    *x, *next, *a, *b, *work;
     ptrdiff_t rows, cols, n;
 } tfn__muon;
+#endif
+#endif
+/* >> intrinsics */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* The compiler's vector functions. Only the parts that read bodies include this: it takes longer to
+ * compile than most parts. */
+#if defined TFN__X86 && defined __GNUC__ && !defined __clang__   /* they warn: GCC bug 105593 */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#elif defined TFN__X86
+#include <immintrin.h>
+#elif defined TFN__NEON
+#include <arm_neon.h>
+#elif defined TFN__SMLAD
+#include <arm_acle.h>
+#elif defined TFN__WASM
+#include <wasm_simd128.h>
 #endif
 #endif
 /* >> simd */

@@ -109,27 +109,15 @@
  * 54412), so there only the 128-bit sets are built. TFN__DOUBLE is the tests' double build. */
 #if !defined TFNORM_NO_SIMD && !defined TFNORM_DEBUG && !defined TFN__DOUBLE
 #if (defined __x86_64__ || defined _M_X64) && (defined __GNUC__ || defined __clang__)
-#if defined __GNUC__ && !defined __clang__      /* its own headers warn: GCC bug 105593 */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#else
-#include <immintrin.h>
-#endif
 #define TFN__X86
 #if !defined __MINGW32__ || defined __clang__
 #define TFN__X86_WIDE
 #endif
 #elif defined __aarch64__
-#include <arm_neon.h>
 #define TFN__NEON
 #elif defined __ARM_FEATURE_SIMD32      /* two products of 16 bits: Cortex-M4, M7, M33 with DSP */
-#include <arm_acle.h>
 #define TFN__SMLAD
 #elif defined __wasm_simd128__
-#include <wasm_simd128.h>
 #define TFN__WASM
 #endif
 #endif

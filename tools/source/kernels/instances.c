@@ -5,6 +5,7 @@
 #include "columns.h"
 #include "strips.h"
 #include "losses.h"
+#include "intrinsics.h"
 #include "blocks.h"
 
 /* One instance of the kernels per instruction set. Contraction is off in all of them.

@@ -1,5 +1,6 @@
 #define TFNORM_FILE "../bodies/integer.c"
 #include "integer_sets.h"
+#include "intrinsics.h"
 #include "blocks.h"
 #include "packing.h"
 
