@@ -3622,7 +3622,7 @@ static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_er
         return NULL;
     }
     if (end > a->size) {
-        tfn__fail(e, TFN_NO_MEMORY, "memory", "the block has %d bytes, at least %d are wanted",
+        tfn__fail(e, TFN_NO_MEMORY, "memory", "the block has %d bytes, but at least %d are needed",
                   (int64_t)a->size, (int64_t)end);
         return NULL;
     }
@@ -13197,7 +13197,7 @@ static bool tfn__has_room(tfn_tape *t, const char *op, size_t bytes)
 {
     const size_t wanted = (size_t)t->count * sizeof *t->nodes + bytes;
     if (wanted > t->size)
-        tfn__fail(&t->error, TFN_NO_MEMORY, op, "the block has %d bytes, %d are wanted",
+        tfn__fail(&t->error, TFN_NO_MEMORY, op, "the block has %d bytes, but %d are needed",
                   (int64_t)t->size, (int64_t)wanted);
     return t->error.status == TFN_OK;
 }
@@ -17275,13 +17275,13 @@ static void tfn__check_norm(const tfn_norm_rule *norm, const char *option, tfn_e
                       sizeof tfn__norm_limits / sizeof *tfn__norm_limits);
     if (e->status != TFN_OK) return;
     if (norm->flags & ~tfn__flags_of(norm->kind))
-        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d, of which kind %d does not know all",
+        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d; kind %d does not read all of them",
                   norm->flags, norm->kind);
     else if (gains_offset || (norm->kind == TFN_NORM_SEED && !(norm->flags & gain)))
-        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d; kind %d wants a gain", norm->flags,
+        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d; kind %d needs a gain", norm->flags,
                   norm->kind);
     else if (norm->part > 0 && norm->kind != TFN_NORM_RMS)
-        tfn__fail(e, TFN_BAD_OPTION, option, "a part of the channels is for kind %d alone",
+        tfn__fail(e, TFN_BAD_OPTION, option, "only kind %d can use a part of the channels",
                   TFN_NORM_RMS, 0);
 }
 
@@ -17293,10 +17293,10 @@ static void tfn__take_name(const char **name, const char *option, const char *ow
 {
     if (e->status != TFN_OK) return;
     if (!own || !own[0])
-        tfn__fail(e, TFN_BAD_OPTION, option, "a row of one's own wants a name", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, option, "a row of your own needs a name", 0, 0);
     else if (found && found != row)
-        tfn__fail_name(e, TFN_BAD_OPTION, option, "the library has a row called %s; one's own "
-                       "wants another name", own);
+        tfn__fail_name(e, TFN_BAD_OPTION, option, "the library has a row called %s; yours "
+                       "needs another name", own);
     else if (*name && !tfn__equal(*name, own))
         tfn__fail_name(e, TFN_BAD_OPTION, option, "it is another row than the one named beside it, "
                        "%s: one of the two must be NULL", *name);
@@ -17410,7 +17410,7 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
         tfn__fail(e, TFN_BAD_OPTION, "model", "kv_heads is %d; it must divide heads, %d",
                   d->kv_heads, d->heads);
     if (TFN__ALL && tfn__stream(d) < 1)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; crmsnorm wants at least %d", d->width,
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; crmsnorm needs at least %d", d->width,
                   2);
     if (tfn__is_position(d, TFN_POSITION_ROTARY) && tfn__head_size(d) % 2)
         tfn__fail(e, TFN_BAD_OPTION, "model", "head size is %d; for rotary it must be "
@@ -17478,11 +17478,11 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 {
 #ifndef TFN__THREADS
     if (d->threads > 1)
-        tfn__fail(e, TFN_UNSUPPORTED, "model", "threads is %d, this build has %d: it wants OpenMP "
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "threads is %d, this build has %d: it needs OpenMP "
                   "or TFNORM_PARALLEL_FOR", d->threads, 1);
 #endif
     if (TFN__ALL && d->half && d->threads > 1)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "threads is %d, half wants %d", d->threads, 1);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "threads is %d, half needs %d", d->threads, 1);
 }
 
 #ifndef TFNORM_NO_TRAINING
@@ -17561,7 +17561,7 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
     if (e->status != TFN_OK || !tfn__clusters(d)) return;
     if (tfn__is_decoder_alone(d) && d->width >= 16 && plain_logits
         && !(d->decoder_topology->flags & words)) return;
-    tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
+    tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs need a decoder of width 16 or more, and "
               "neither smoothing nor a cap nor scale of logits nor half nor a loss of your own",
               0, 0);
 }
@@ -17584,15 +17584,15 @@ static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
 static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
 {
     if (!d->bands && d->frame_map)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "frame_map is of frames, and bands is 0", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "frame_map needs frames, but bands is 0", 0, 0);
     if (d->bands && tfn__is_decoder_alone(d))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; frames want an encoder", d->bands, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; frames need an encoder", d->bands, 0);
     if (!tfn__frames_alone(d)) return;
     if (tfn__is_head(d, TFN_HEAD_TOKENS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; an encoder of frames has no words, and "
                   "its head must be another than tokens", d->bands, 0);
     if (d->segments || d->embedding_size)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; segments and embedding_size are of "
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; segments and embedding_size need "
                   "tokens", d->bands, 0);
 }
 
@@ -17619,7 +17619,7 @@ static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
     if (d->head == TFN_HEAD_TOKENS) return;
     if (TFN__ALL) kind = tfn_choice_name("head", (int32_t)d->head);
     if (!tfn__is_encoder_alone(d))
-        tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s wants an encoder", kind);
+        tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s needs an encoder", kind);
     if (!tfn__is_head(d, TFN_HEAD_NUMBERS)) {
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
         return;
@@ -17636,16 +17636,17 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     tfn__check_head(d, e);
     tfn__check_frame_options(d, e);
     if (TFN__ALL && d->output_bias && (d->cutoffs[0] || !tfn__is_head(d, TFN_HEAD_TOKENS)))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias is one of words, without cutoffs", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias needs a head of tokens without "
+                  "cutoffs", 0, 0);
     if (TFN__ALL && d->head_transform && (d->cutoffs[0] || !tfn__is_head(d, TFN_HEAD_TOKENS)))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "head_transform is in front of words, without "
+        tfn__fail(e, TFN_BAD_OPTION, "model", "head_transform needs a head of tokens without "
                   "cutoffs", 0, 0);
     if (TFN__ALL && d->pooler
         && (!tfn__by_sentences(d) || tfn__gate_of(d->pooler) != d->pooler))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "pooler is that of a head of sequence or numbers, "
-                  "and has no gate", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "pooler needs a head of sequence or numbers, and "
+                  "a function without a gate", 0, 0);
     if (d->segments && !tfn__is_encoder_alone(d))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings need an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
                   d->isa, 0);
@@ -17707,7 +17708,7 @@ static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "a whole forward is left out by "
                   "TFNORM_ONLY_DECODERS: set only_decoders", 0, 0);
     if (d->only_decoders && (!d->inference || !tfn__is_decoder_alone(d)))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders is for decoders that infer", 0,
+        tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders needs a decoder made for inference", 0,
                   0);
 }
 
@@ -17742,7 +17743,7 @@ static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
     const bool cosine = tfn__has_qk(d, TFN_QK_NORM_L2) || tfn__has_qk(d, TFN_QK_NORM_COSINE);
     if (unit && d->kv_heads != d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "nGPT's queries and keys share their scales: "
-                  "kv_heads is %d, as many as heads are wanted, %d", d->kv_heads, d->heads);
+                  "kv_heads is %d, but must equal heads, %d", d->kv_heads, d->heads);
     else if ((unit || cosine) && (d->score_scale > 0 || d->scale_by_layer))
         tfn__fail(e, TFN_BAD_OPTION, "model", "queries and keys of length 1 have a scale of their "
                   "own: neither score_scale nor scale_by_layer can be set", 0, 0);
@@ -17837,7 +17838,7 @@ static void tfn__resolve_group(tfn_group *g, tfn_error *e)
     tfn__check_ranges(e, "group", g, tfn__group_limits,
                       sizeof tfn__group_limits / sizeof *tfn__group_limits);
     if (g->decay < 0 && g->decay > -1)
-        tfn__fail(e, TFN_BAD_OPTION, "group", "decay is below 0; -1 stands for none", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "group", "decay is below 0; -1 means none", 0, 0);
     if (g->rate == 0) g->rate = 1;
     if (g->rank > 0 && g->alpha == 0) g->alpha = (float)g->rank;
 }
@@ -17894,7 +17895,7 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "model", "relative_distance", d->relative_distance,
                   (int64_t)d->relative_buckets / 2 + 1, TFN__MAX_SIDE);
     if (d->attention_cap > 0)
-        tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions go with no attention_cap", 0, 0);
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions exclude attention_cap", 0, 0);
 }
 
 /* True if layer l of the decoder, from 0, has a window. */
@@ -19499,7 +19500,7 @@ static tfn_var tfn__scale_heads(tfn__builder *b, tfn__spot at, tfn_var x)
     const int32_t cols = tfn__need(b->t, "attention", x)->cols;
     const int32_t heads = b->d->heads;
     if (cols % heads)
-        tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "width is %d; scales of %d heads want a "
+        tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "width is %d; scales of %d heads need a "
                         "multiple of that", cols, heads);
     return tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_HEAD_SCALE, heads, 1));
 }
@@ -20971,8 +20972,8 @@ static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
 }
 
 /* Arrays, because a linker drops them with the code that reads them, but keeps strings. */
-static const char tfn__fold_tied[] = "LoRA of a tied output is no part of the embedding: the model "
-                                     "to fold into must be untied";
+static const char tfn__fold_tied[] = "LoRA of a tied output does not change the embedding: the "
+                                     "model to fold into must be untied";
 static const char tfn__fold_options[] = "the models must have the same options, but folded";
 static const char tfn__fold_option[] = "the models must have the same options, but folded: %s is "
                                        "another";
@@ -20988,7 +20989,7 @@ static void tfn__check_fold(tfn_model *to, const tfn_model *from)
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_tied, 0, 0);
     if (to->desc.weights || from->desc.weights)
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
-                  "weights are %d, and floats (0) alone can be folded: fold, then quantize",
+                  "weights are %d, but only floats (0) can be folded: fold, then quantize",
                   (int64_t)(to->desc.weights | from->desc.weights), 0);
     if (from->desc.folded || !(to->desc.folded || tfn__merges(to)))
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_options, 0, 0);
@@ -21163,7 +21164,7 @@ static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
     const char *other = tfn__other_option(&to->desc, &from->desc);
     if (!to->desc.weights || from->desc.weights)
         tfn__fail(&to->error, TFN_BAD_OPTION, "quantize",
-                  "`to` wants desc.weights, `from` floats: they are %d and %d",
+                  "`to` needs desc.weights, `from` floats: they are %d and %d",
                   (int64_t)to->desc.weights, (int64_t)from->desc.weights);
     if (to->desc.folded != from->desc.folded) other = "folded";
     if (other)
@@ -22061,7 +22062,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
     if (!m) return TFN_NULL;
     bytes = tfn__lay_out(m, desc, mem, size, true);
     if (m->error.status == TFN_OK && bytes > size)
-        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, %d are wanted",
+        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, but %d are needed",
                   (int64_t)size, (int64_t)bytes);
     if (m->error.status != TFN_OK) return m->error.status;
     tfn__fill_table(m);
@@ -22218,7 +22219,7 @@ static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const float
     const bool convolves = tfn__convolves(d);
     if (!frames) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no frames", 0, 0);
     if (convolves && time % 4 != 3)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d frames, 4 n + 3 are wanted", time, 0);
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d frames, but the number must be 4 n + 3", time, 0);
     if (convolves) context = 4 * context + 3;
     tfn__check_time(e, "there are %d frames, the limit is %d", time, context, lengths, batch);
 }
@@ -22232,7 +22233,7 @@ static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_b
         return;
     }
     if (!x->source)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "an encoder-decoder wants source tokens", 0, 0);
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "an encoder-decoder needs source tokens", 0, 0);
     tfn__check_time(e, "source time is %d, the limit is %d", x->source_time, d->source_context,
                     x->source_lengths, x->batch);
     if (e->status != TFN_OK) return;
@@ -23014,8 +23015,8 @@ static tfn_status tfn__check_trains(tfn_model *m)
         return tfn__fail(&m->error, TFN_NOT_READY, "model",
                          "a model made for inference cannot train", 0, 0);
     if (m->swapped)
-        return tfn__fail(&m->error, TFN_BAD_BATCH, "model", "averages stand in the place of the "
-                         "weights: tfn_model_swap_ema puts these back", 0, 0);
+        return tfn__fail(&m->error, TFN_BAD_BATCH, "model", "averages are in place of the weights: "
+                         "tfn_model_swap_ema swaps them back", 0, 0);
     return TFN_OK;
 }
 
@@ -23415,8 +23416,8 @@ static tfn_status tfn__flash_ready(tfn_flash *f, const tfn_model *m)
         tfn__fail(&f->error, TFN_BAD_OPTION, "flash", "a page has %d bytes; it must be a multiple "
                   "of 8, at least %d", f->page, TFN__FLASH_LEAST);
     if (f->pages < wanted)
-        tfn__fail(&f->error, TFN_NO_MEMORY, "flash", "a slot has %d pages, %d are wanted", f->pages,
-                  wanted);
+        tfn__fail(&f->error, TFN_NO_MEMORY, "flash", "a slot has %d pages, but %d are needed",
+                  f->pages, wanted);
     return f->error.status;
 }
 
@@ -23481,7 +23482,7 @@ static void tfn__flash_check_model(tfn_error *e, const tfn_model *m)
         tfn__fail(e, TFN_NOT_READY, "flash", "an update is under way: %d of %d micro-batches",
                   m->micro, m->desc.micro_batches);
     if (m->swapped)
-        tfn__fail(e, TFN_NOT_READY, "flash", "averages stand in the place of the weights", 0, 0);
+        tfn__fail(e, TFN_NOT_READY, "flash", "averages are in place of the weights", 0, 0);
 }
 
 /* The slots take turns, so that pages wear evenly. The new checkpoint has a number one higher than
@@ -23743,7 +23744,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     if (!d) return TFN_NULL;
     bytes = tfn__lay_decoder(d, m, batch, chunk, mem, size, true);
     if (d->error.status == TFN_OK && bytes > size)
-        tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, %d are wanted",
+        tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, but %d are needed",
                   (int64_t)size, (int64_t)bytes);
     if (d->error.status != TFN_OK) return d->error.status;
 
@@ -24013,7 +24014,7 @@ static tfn_status tfn__begin_hidden(tfn_model *m, const tfn_batch *batch, tfn_st
     if (status != TFN_OK) return status;
     depth = tfn__stack_depth(m, *stack);
     if (layers < TFN_LAYERS_ALL || layers > depth)
-        tfn__fail(&m->error, TFN_BAD_BATCH, "reading", "behind %d layers, the stack has %d", layers,
+        tfn__fail(&m->error, TFN_BAD_BATCH, "reading", "after %d layers, the stack has %d", layers,
                   depth);
     return tfn__end_checks(m);
 }

@@ -332,7 +332,7 @@ embeds() {              # a vector a line, whatever the batch; in both forms; of
     "$tfn" embed "$work/m.safetensors" "$work/input" --format npy 2> "$work/error"
     [ $? = 2 ] && grep -q 'wants --out' "$work/error" || return 1
     "$tfn" embed "$work/m.safetensors" "$work/input" --layer 3 2> "$work/error"
-    [ $? = 1 ] && grep -q 'behind 3 layers, the stack has 2' "$work/error" || return 1
+    [ $? = 1 ] && grep -q 'after 3 layers, the stack has 2' "$work/error" || return 1
     "$tfn" embed "$work/s.safetensors" "$work/input" 2> "$work/error"
     [ $? = 1 ] && grep -q 'hears sound' "$work/error"
 }

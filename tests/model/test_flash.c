@@ -227,7 +227,7 @@ TEST(flash_errors)
     flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NOT_READY, "an update is under way: 1 of 2");
     m.micro = 0;
     CHECK(flash_update(&m) && tfn_model_swap_ema(&m) == TFN_OK);
-    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NOT_READY, "averages stand");
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NOT_READY, "averages are in place");
     CHECK(tfn_model_swap_ema(&m) == TFN_OK && tfn_flash_save(&f, &m) == TFN_OK);
 
     /* pages that fail: nothing is found, nothing changes */

@@ -1815,29 +1815,29 @@ typedef struct model_wrong {
     X(cutoffs, (d->cutoffs[0] = 9, d->cutoffs[1] = 9), TFN_BAD_OPTION, "cutoffs[1] is 9", "10")   \
     X(cutoffs_alone, d->cutoffs[1] = 9, TFN_BAD_OPTION, "cutoffs[1] is 9", "0")                   \
     X(cutoffs_smoothed, (d->cutoffs[0] = 9, d->smoothing = (float)0.1), TFN_BAD_OPTION,           \
-      "cutoffs want a decoder", "smoothing")                                                      \
+      "cutoffs need a decoder", "smoothing")                                                      \
     X(bands, d->bands = -1, TFN_BAD_OPTION, "bands is -1", "0")                                   \
-    X(bands_alone, d->bands = 5, TFN_BAD_OPTION, "bands is 5", "frames want an encoder")          \
+    X(bands_alone, d->bands = 5, TFN_BAD_OPTION, "bands is 5", "frames need an encoder")          \
     X(bands_words, (d->bands = 5, d->arch = TFN_ARCH_ENCODER), TFN_BAD_OPTION, "has no words",    \
       "another than tokens")                                                                      \
     X(bands_segments, (d->bands = 5, d->segments = 2, MODEL_OF_CLASSES), TFN_BAD_OPTION,          \
-      "segments and embedding_size are of tokens", "bands is 5")                                  \
+      "segments and embedding_size need tokens", "bands is 5")                                  \
     X(bands_embedding, (d->bands = 5, d->embedding_size = 8, MODEL_OF_CLASSES), TFN_BAD_OPTION,   \
-      "segments and embedding_size are of tokens", "bands is 5")                                  \
+      "segments and embedding_size need tokens", "bands is 5")                                  \
     X(positions, (MODEL_OF_CLASSES, d->head = TFN_HEAD_POSITIONS, d->classes = 0),                \
       TFN_BAD_OPTION, "classes is 0", "at least 1")                                               \
     X(positions_decoder, (d->head = TFN_HEAD_POSITIONS, d->classes = 2), TFN_BAD_OPTION,          \
-      "a head of positions wants an encoder", "")                                                 \
+      "a head of positions needs an encoder", "")                                                 \
     X(numbers, (MODEL_OF_CLASSES, d->head = TFN_HEAD_NUMBERS), TFN_BAD_OPTION, "numbers is 0",    \
       "at least 1")                                                                               \
     X(numbers_decoder, (d->head = TFN_HEAD_NUMBERS, d->numbers = 2), TFN_BAD_OPTION,              \
-      "a head of numbers wants an encoder", "")                                                   \
+      "a head of numbers needs an encoder", "")                                                   \
     X(numbers_smoothed, (MODEL_OF_CLASSES, d->head = TFN_HEAD_NUMBERS, d->numbers = 2,            \
       d->smoothing = 0.5f), TFN_BAD_OPTION, "neither smoothing nor a loss of your own", "")       \
     X(number_loss, d->number_loss = TFN_NUMBER_LOSS_COUNT, TFN_BAD_OPTION, "number_loss is 2",    \
       "at most 1")                                                                                \
     X(delta, d->delta = -1, TFN_BAD_OPTION, "delta is -1", "0 or at least")                       \
-    X(frame_map, d->frame_map = TFN_FRAME_MAP_LINEAR, TFN_BAD_OPTION, "frame_map is of frames",   \
+    X(frame_map, d->frame_map = TFN_FRAME_MAP_LINEAR, TFN_BAD_OPTION, "frame_map needs frames",   \
       "bands is 0")                                                                               \
     X(frame_map_large, (d->bands = 5, d->frame_map = TFN_FRAME_MAP_COUNT, MODEL_OF_CLASSES),      \
       TFN_BAD_OPTION, "frame_map is 2", "at most 1")                                              \
@@ -1856,7 +1856,7 @@ typedef struct model_wrong {
       "rotary", "1")                                                                              \
     X(ffn, d->ffn = -1, TFN_BAD_OPTION, "ffn is -1", "1")                                         \
     X(segments, d->segments = 2, TFN_BAD_OPTION, "segment", "encoder")                            \
-    X(head, d->head = TFN_HEAD_SEQUENCE, TFN_BAD_OPTION, "a head of sequence wants", "encoder")              \
+    X(head, d->head = TFN_HEAD_SEQUENCE, TFN_BAD_OPTION, "a head of sequence needs", "encoder")              \
     X(classes, (d->arch = TFN_ARCH_ENCODER, d->head = TFN_HEAD_SEQUENCE, d->classes = 0),         \
       TFN_BAD_OPTION, "classes is 0", "1")                                                        \
     X(arch, d->arch = (tfn_arch)3, TFN_BAD_OPTION, "arch is 3", "2")                              \
@@ -2019,7 +2019,7 @@ static void model_check_frames(const tfn_model_desc *d)
         if (alone) batch.lengths = lengths;
         else batch.source_lengths = lengths;
         if (i == 0) snprintf(words, sizeof words, "there are no frames");
-        if (i == 1) snprintf(words, sizeof words, "%d frames, 4 n + 3", (int)*time);
+        if (i == 1) snprintf(words, sizeof words, "%d frames, but the number must be 4 n + 3", (int)*time);
         if (i == 2) snprintf(words, sizeof words, "%d frames, the limit is %d", (int)*time, (int)most);
         if (i > 2) snprintf(words, sizeof words, "a length is %d", (int)lengths[1]);
         if (tfn_model_step(&c.m, &batch, &report) != TFN_BAD_BATCH) FAIL("%s: taken", words);

@@ -443,7 +443,7 @@ TEST(options_messages)
       "heads times all distances, 2*context - 1, is 8589930496")                                  \
     X(d.position = TFN_POSITION_RELATIVE; d.relative_distance = 16, BAD_OPTION,                    \
       "relative_distance is 16; it must be at least 17")                                          \
-    X(d.position = TFN_POSITION_RELATIVE; d.attention_cap = 5, UNSUPPORTED, "no attention_cap")    \
+    X(d.position = TFN_POSITION_RELATIVE; d.attention_cap = 5, UNSUPPORTED, "exclude attention_cap")    \
     X(d.arch = TFN_ARCH_ENCODER; d.window = 3, BAD_OPTION, "positions of an encoder read all")     \
     X(d.rotary_size = 3, BAD_OPTION, "rotary_size is 3; it must be even")                         \
     X(d.rotary_size = 34, BAD_OPTION, "rotary_size is 34; it must be at most 32")                 \
@@ -453,11 +453,11 @@ TEST(options_messages)
     X(d.recipe = "qknorm"; d.score_scale = 1, BAD_OPTION, "neither score_scale nor scale_by_lay") \
     X(d.recipe = "ngpt"; d.scale_by_layer = true, BAD_OPTION, "have a scale of their own")        \
     X(d.mup_base_width = 32; d.score_scale = 1, UNSUPPORTED, "bands, cutoffs, score_scale")       \
-    X(d.cutoffs[0] = 4; d.output_bias = true, BAD_OPTION, "output_bias is one of words")          \
-    X(d.cutoffs[0] = 4; d.head_transform = true, BAD_OPTION, "head_transform is in front of")     \
-    X(d.pooler = TFN_ACTIVATION_RELU, BAD_OPTION, "pooler is that of a head of sequence")         \
+    X(d.cutoffs[0] = 4; d.output_bias = true, BAD_OPTION, "output_bias needs a head of tokens")          \
+    X(d.cutoffs[0] = 4; d.head_transform = true, BAD_OPTION, "head_transform needs a head of tokens")     \
+    X(d.pooler = TFN_ACTIVATION_RELU, BAD_OPTION, "pooler needs a head of sequence")         \
     X(d.arch = TFN_ARCH_ENCODER; d.head = TFN_HEAD_SEQUENCE; d.classes = 2;                       \
-      d.pooler = TFN_ACTIVATION_GEGLU, BAD_OPTION, "and has no gate")                             \
+      d.pooler = TFN_ACTIVATION_GEGLU, BAD_OPTION, "a function without a gate")                             \
     X(d.cutoffs[0] = 4; d.embedding_size = 9, BAD_OPTION, "embedding_size goes with neither")      \
     X(d.recipe = "ngpt"; d.embedding_size = 9, BAD_OPTION, "embedding_size goes with neither")     \
     X(d.recipe = "pre-ln", NOT_FOUND, "no recipe is called pre-ln; did you mean pre?")            \
@@ -501,7 +501,7 @@ TEST(options_head_size)
 {
     static const struct { const char *recipe, *wanted; } refused[] = {
         { "groupnorm", "a norm of 32 channels has no 3 groups of equal size" },
-        { "normformer-code", "width is 32; scales of 3 heads want a multiple of that" }
+        { "normformer-code", "width is 32; scales of 3 heads need a multiple of that" }
     };
     static unsigned char block[OPTIONS_ROOM];
     tfn_model_desc d = options_base(0), out;
@@ -527,7 +527,7 @@ TEST(options_of_half)
 {
     tfn_model_desc d = options_base(2), out;
     d.threads = 2;
-    if (HOOK_THREADS(2) == 2) options_says(&d, TFN_BAD_OPTION, "threads is 2, half wants 1");
+    if (HOOK_THREADS(2) == 2) options_says(&d, TFN_BAD_OPTION, "threads is 2, half needs 1");
     d.threads = 0;
     CHECK(tfn_model_resolve(&out, &d, NULL) && out.threads == 1 && out.loss_scale == 64);
     d.half = false;

@@ -30,7 +30,7 @@ TEST(options_threads)
     CHECK(!strcmp(text, "model: threads is -1; it must be at least 1"));
 #ifndef _OPENMP
     CHECK_INT(options_with(2, true, text, sizeof text), TFN_UNSUPPORTED);
-    CHECK(strstr(text, "model: threads is 2, this build has 1: it wants OpenMP or ") != NULL);
+    CHECK(strstr(text, "model: threads is 2, this build has 1: it needs OpenMP or ") != NULL);
 #endif
 }
 

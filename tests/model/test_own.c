@@ -175,19 +175,19 @@ TEST(own_norms_refused)
                                         TFN_SQUASH_TANH };
     enum { BAD = 13 };
     static const char *const texts[BAD] = {
-        "norm_rule: a row of one's own wants a name",
-        "norm_rule: a row of one's own wants a name",
-        "norm_rule: the library has a row called layernorm; one's own wants another name",
+        "norm_rule: a row of your own needs a name",
+        "norm_rule: a row of your own needs a name",
+        "norm_rule: the library has a row called layernorm; yours needs another name",
         "norm_rule: kind is 12; it must be at most 11",
         "norm_rule: flags is 1024; it must be at most 1023",
         "norm_rule: part is 2; it must be at most 1",
         "norm_rule: eps is not a number; it must be 0 or at least 1e-18",
         "norm_rule: squash is 7; it must be at most 6",
-        "norm_rule: a part of the channels is for kind 1 alone",
-        "norm_rule: flags is 129, of which kind 1 does not know all",
-        "norm_rule: flags is 9, of which kind 10 does not know all",
-        "norm_rule: flags is 8; kind 1 wants a gain",
-        "norm_rule: flags is 0; kind 9 wants a gain"
+        "norm_rule: only kind 1 can use a part of the channels",
+        "norm_rule: flags is 129; kind 1 does not read all of them",
+        "norm_rule: flags is 9; kind 10 does not read all of them",
+        "norm_rule: flags is 8; kind 1 needs a gain",
+        "norm_rule: flags is 0; kind 9 needs a gain"
     };
     tfn_norm_rule bad[BAD];
     tfn_model_desc d = own_desc(TFN_ARCH_ENCODER_DECODER);
@@ -281,7 +281,7 @@ TEST(own_inits_refused)
     tfn_init_rule row = *tfn_init_find("xavier");
     tfn_model_desc d = own_desc(TFN_ARCH_DECODER);
     d.init_rule = &row;
-    own_refuse(&d, "init_rule: the library has a row called xavier; one's own wants another name");
+    own_refuse(&d, "init_rule: the library has a row called xavier; yours needs another name");
     row.name = "mine";
     CHECK(tfn_model_resolve(&d, &d, NULL));
     row.base = (tfn_distribution)99;

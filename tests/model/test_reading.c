@@ -695,7 +695,7 @@ TEST(reading_errors)
     READING_REFUSED(tfn_model_hidden_all(&m, in, (tfn_stack)3, x), "no stack 3");
     READING_REFUSED(tfn_model_hidden_all(&m, in, TFN_STACK_LAST, NULL), "no array");
     READING_REFUSED(tfn_model_pool(&m, in, TFN_STACK_LAST, 3, TFN_POOL_MEAN, false, x),
-                    "behind 3 layers, the stack has 2");
+                    "after 3 layers, the stack has 2");
     READING_REFUSED(tfn_model_pool(&m, in, TFN_STACK_LAST, 1, (tfn_pool)7, false, x),
                     "pool 7, there are 3");
     READING_REFUSED(tfn_model_pool(&m, in, TFN_STACK_LAST, 1, TFN_POOL_LAST, false, NULL),

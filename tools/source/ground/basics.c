@@ -274,7 +274,7 @@ SHARED unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_er
         return NULL;
     }
     if (end > a->size) {
-        tfn__fail(e, TFN_NO_MEMORY, "memory", "the block has %d bytes, at least %d are wanted",
+        tfn__fail(e, TFN_NO_MEMORY, "memory", "the block has %d bytes, but at least %d are needed",
                   (int64_t)a->size, (int64_t)end);
         return NULL;
     }

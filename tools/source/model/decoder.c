@@ -186,7 +186,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     if (!d) return TFN_NULL;
     bytes = tfn__lay_decoder(d, m, batch, chunk, mem, size, true);
     if (d->error.status == TFN_OK && bytes > size)
-        tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, %d are wanted",
+        tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, but %d are needed",
                   (int64_t)size, (int64_t)bytes);
     if (d->error.status != TFN_OK) return d->error.status;
 

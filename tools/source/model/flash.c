@@ -129,8 +129,8 @@ static tfn_status tfn__flash_ready(tfn_flash *f, const tfn_model *m)
         tfn__fail(&f->error, TFN_BAD_OPTION, "flash", "a page has %d bytes; it must be a multiple "
                   "of 8, at least %d", f->page, TFN__FLASH_LEAST);
     if (f->pages < wanted)
-        tfn__fail(&f->error, TFN_NO_MEMORY, "flash", "a slot has %d pages, %d are wanted", f->pages,
-                  wanted);
+        tfn__fail(&f->error, TFN_NO_MEMORY, "flash", "a slot has %d pages, but %d are needed",
+                  f->pages, wanted);
     return f->error.status;
 }
 
@@ -195,7 +195,7 @@ static void tfn__flash_check_model(tfn_error *e, const tfn_model *m)
         tfn__fail(e, TFN_NOT_READY, "flash", "an update is under way: %d of %d micro-batches",
                   m->micro, m->desc.micro_batches);
     if (m->swapped)
-        tfn__fail(e, TFN_NOT_READY, "flash", "averages stand in the place of the weights", 0, 0);
+        tfn__fail(e, TFN_NOT_READY, "flash", "averages are in place of the weights", 0, 0);
 }
 
 /* The slots take turns, so that pages wear evenly. The new checkpoint has a number one higher than

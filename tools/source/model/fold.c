@@ -479,8 +479,8 @@ static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
 }
 
 /* Arrays, because a linker drops them with the code that reads them, but keeps strings. */
-static const char tfn__fold_tied[] = "LoRA of a tied output is no part of the embedding: the model "
-                                     "to fold into must be untied";
+static const char tfn__fold_tied[] = "LoRA of a tied output does not change the embedding: the "
+                                     "model to fold into must be untied";
 static const char tfn__fold_options[] = "the models must have the same options, but folded";
 static const char tfn__fold_option[] = "the models must have the same options, but folded: %s is "
                                        "another";
@@ -496,7 +496,7 @@ static void tfn__check_fold(tfn_model *to, const tfn_model *from)
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_tied, 0, 0);
     if (to->desc.weights || from->desc.weights)
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
-                  "weights are %d, and floats (0) alone can be folded: fold, then quantize",
+                  "weights are %d, but only floats (0) can be folded: fold, then quantize",
                   (int64_t)(to->desc.weights | from->desc.weights), 0);
     if (from->desc.folded || !(to->desc.folded || tfn__merges(to)))
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_options, 0, 0);
@@ -671,7 +671,7 @@ static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
     const char *other = tfn__other_option(&to->desc, &from->desc);
     if (!to->desc.weights || from->desc.weights)
         tfn__fail(&to->error, TFN_BAD_OPTION, "quantize",
-                  "`to` wants desc.weights, `from` floats: they are %d and %d",
+                  "`to` needs desc.weights, `from` floats: they are %d and %d",
                   (int64_t)to->desc.weights, (int64_t)from->desc.weights);
     if (to->desc.folded != from->desc.folded) other = "folded";
     if (other)

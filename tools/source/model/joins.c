@@ -628,7 +628,7 @@ static tfn_var tfn__scale_heads(tfn__builder *b, tfn__spot at, tfn_var x)
     const int32_t cols = tfn__need(b->t, "attention", x)->cols;
     const int32_t heads = b->d->heads;
     if (cols % heads)
-        tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "width is %d; scales of %d heads want a "
+        tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "width is %d; scales of %d heads need a "
                         "multiple of that", cols, heads);
     return tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_HEAD_SCALE, heads, 1));
 }

@@ -449,7 +449,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
     if (!m) return TFN_NULL;
     bytes = tfn__lay_out(m, desc, mem, size, true);
     if (m->error.status == TFN_OK && bytes > size)
-        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, %d are wanted",
+        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, but %d are needed",
                   (int64_t)size, (int64_t)bytes);
     if (m->error.status != TFN_OK) return m->error.status;
     tfn__fill_table(m);

@@ -229,8 +229,8 @@ static tfn_status tfn__check_trains(tfn_model *m)
         return tfn__fail(&m->error, TFN_NOT_READY, "model",
                          "a model made for inference cannot train", 0, 0);
     if (m->swapped)
-        return tfn__fail(&m->error, TFN_BAD_BATCH, "model", "averages stand in the place of the "
-                         "weights: tfn_model_swap_ema puts these back", 0, 0);
+        return tfn__fail(&m->error, TFN_BAD_BATCH, "model", "averages are in place of the weights: "
+                         "tfn_model_swap_ema swaps them back", 0, 0);
     return TFN_OK;
 }
 

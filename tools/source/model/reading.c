@@ -124,7 +124,7 @@ static tfn_status tfn__begin_hidden(tfn_model *m, const tfn_batch *batch, tfn_st
     if (status != TFN_OK) return status;
     depth = tfn__stack_depth(m, *stack);
     if (layers < TFN_LAYERS_ALL || layers > depth)
-        tfn__fail(&m->error, TFN_BAD_BATCH, "reading", "behind %d layers, the stack has %d", layers,
+        tfn__fail(&m->error, TFN_BAD_BATCH, "reading", "after %d layers, the stack has %d", layers,
                   depth);
     return tfn__end_checks(m);
 }

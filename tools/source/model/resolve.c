@@ -83,13 +83,13 @@ static void tfn__check_norm(const tfn_norm_rule *norm, const char *option, tfn_e
                       sizeof tfn__norm_limits / sizeof *tfn__norm_limits);
     if (e->status != TFN_OK) return;
     if (norm->flags & ~tfn__flags_of(norm->kind))
-        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d, of which kind %d does not know all",
+        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d; kind %d does not read all of them",
                   norm->flags, norm->kind);
     else if (gains_offset || (norm->kind == TFN_NORM_SEED && !(norm->flags & gain)))
-        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d; kind %d wants a gain", norm->flags,
+        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d; kind %d needs a gain", norm->flags,
                   norm->kind);
     else if (norm->part > 0 && norm->kind != TFN_NORM_RMS)
-        tfn__fail(e, TFN_BAD_OPTION, option, "a part of the channels is for kind %d alone",
+        tfn__fail(e, TFN_BAD_OPTION, option, "only kind %d can use a part of the channels",
                   TFN_NORM_RMS, 0);
 }
 
@@ -101,10 +101,10 @@ static void tfn__take_name(const char **name, const char *option, const char *ow
 {
     if (e->status != TFN_OK) return;
     if (!own || !own[0])
-        tfn__fail(e, TFN_BAD_OPTION, option, "a row of one's own wants a name", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, option, "a row of your own needs a name", 0, 0);
     else if (found && found != row)
-        tfn__fail_name(e, TFN_BAD_OPTION, option, "the library has a row called %s; one's own "
-                       "wants another name", own);
+        tfn__fail_name(e, TFN_BAD_OPTION, option, "the library has a row called %s; yours "
+                       "needs another name", own);
     else if (*name && !tfn__equal(*name, own))
         tfn__fail_name(e, TFN_BAD_OPTION, option, "it is another row than the one named beside it, "
                        "%s: one of the two must be NULL", *name);
@@ -218,7 +218,7 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
         tfn__fail(e, TFN_BAD_OPTION, "model", "kv_heads is %d; it must divide heads, %d",
                   d->kv_heads, d->heads);
     if (TFN__ALL && tfn__stream(d) < 1)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; crmsnorm wants at least %d", d->width,
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; crmsnorm needs at least %d", d->width,
                   2);
     if (tfn__is_position(d, TFN_POSITION_ROTARY) && tfn__head_size(d) % 2)
         tfn__fail(e, TFN_BAD_OPTION, "model", "head size is %d; for rotary it must be "
@@ -286,11 +286,11 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 {
 #ifndef TFN__THREADS
     if (d->threads > 1)
-        tfn__fail(e, TFN_UNSUPPORTED, "model", "threads is %d, this build has %d: it wants OpenMP "
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "threads is %d, this build has %d: it needs OpenMP "
                   "or TFNORM_PARALLEL_FOR", d->threads, 1);
 #endif
     if (TFN__ALL && d->half && d->threads > 1)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "threads is %d, half wants %d", d->threads, 1);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "threads is %d, half needs %d", d->threads, 1);
 }
 
 #ifndef TFNORM_NO_TRAINING
@@ -369,7 +369,7 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
     if (e->status != TFN_OK || !tfn__clusters(d)) return;
     if (tfn__is_decoder_alone(d) && d->width >= 16 && plain_logits
         && !(d->decoder_topology->flags & words)) return;
-    tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
+    tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs need a decoder of width 16 or more, and "
               "neither smoothing nor a cap nor scale of logits nor half nor a loss of your own",
               0, 0);
 }
@@ -392,15 +392,15 @@ static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
 static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
 {
     if (!d->bands && d->frame_map)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "frame_map is of frames, and bands is 0", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "frame_map needs frames, but bands is 0", 0, 0);
     if (d->bands && tfn__is_decoder_alone(d))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; frames want an encoder", d->bands, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; frames need an encoder", d->bands, 0);
     if (!tfn__frames_alone(d)) return;
     if (tfn__is_head(d, TFN_HEAD_TOKENS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; an encoder of frames has no words, and "
                   "its head must be another than tokens", d->bands, 0);
     if (d->segments || d->embedding_size)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; segments and embedding_size are of "
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; segments and embedding_size need "
                   "tokens", d->bands, 0);
 }
 
@@ -427,7 +427,7 @@ static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
     if (d->head == TFN_HEAD_TOKENS) return;
     if (TFN__ALL) kind = tfn_choice_name("head", (int32_t)d->head);
     if (!tfn__is_encoder_alone(d))
-        tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s wants an encoder", kind);
+        tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s needs an encoder", kind);
     if (!tfn__is_head(d, TFN_HEAD_NUMBERS)) {
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
         return;
@@ -444,16 +444,17 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     tfn__check_head(d, e);
     tfn__check_frame_options(d, e);
     if (TFN__ALL && d->output_bias && (d->cutoffs[0] || !tfn__is_head(d, TFN_HEAD_TOKENS)))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias is one of words, without cutoffs", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias needs a head of tokens without "
+                  "cutoffs", 0, 0);
     if (TFN__ALL && d->head_transform && (d->cutoffs[0] || !tfn__is_head(d, TFN_HEAD_TOKENS)))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "head_transform is in front of words, without "
+        tfn__fail(e, TFN_BAD_OPTION, "model", "head_transform needs a head of tokens without "
                   "cutoffs", 0, 0);
     if (TFN__ALL && d->pooler
         && (!tfn__by_sentences(d) || tfn__gate_of(d->pooler) != d->pooler))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "pooler is that of a head of sequence or numbers, "
-                  "and has no gate", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "pooler needs a head of sequence or numbers, and "
+                  "a function without a gate", 0, 0);
     if (d->segments && !tfn__is_encoder_alone(d))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings need an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
                   d->isa, 0);
@@ -515,7 +516,7 @@ static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "a whole forward is left out by "
                   "TFNORM_ONLY_DECODERS: set only_decoders", 0, 0);
     if (d->only_decoders && (!d->inference || !tfn__is_decoder_alone(d)))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders is for decoders that infer", 0,
+        tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders needs a decoder made for inference", 0,
                   0);
 }
 
@@ -550,7 +551,7 @@ static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
     const bool cosine = tfn__has_qk(d, TFN_QK_NORM_L2) || tfn__has_qk(d, TFN_QK_NORM_COSINE);
     if (unit && d->kv_heads != d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "nGPT's queries and keys share their scales: "
-                  "kv_heads is %d, as many as heads are wanted, %d", d->kv_heads, d->heads);
+                  "kv_heads is %d, but must equal heads, %d", d->kv_heads, d->heads);
     else if ((unit || cosine) && (d->score_scale > 0 || d->scale_by_layer))
         tfn__fail(e, TFN_BAD_OPTION, "model", "queries and keys of length 1 have a scale of their "
                   "own: neither score_scale nor scale_by_layer can be set", 0, 0);
@@ -645,7 +646,7 @@ static void tfn__resolve_group(tfn_group *g, tfn_error *e)
     tfn__check_ranges(e, "group", g, tfn__group_limits,
                       sizeof tfn__group_limits / sizeof *tfn__group_limits);
     if (g->decay < 0 && g->decay > -1)
-        tfn__fail(e, TFN_BAD_OPTION, "group", "decay is below 0; -1 stands for none", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "group", "decay is below 0; -1 means none", 0, 0);
     if (g->rate == 0) g->rate = 1;
     if (g->rank > 0 && g->alpha == 0) g->alpha = (float)g->rank;
 }
@@ -702,7 +703,7 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "model", "relative_distance", d->relative_distance,
                   (int64_t)d->relative_buckets / 2 + 1, TFN__MAX_SIDE);
     if (d->attention_cap > 0)
-        tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions go with no attention_cap", 0, 0);
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions exclude attention_cap", 0, 0);
 }
 
 /* True if layer l of the decoder, from 0, has a window. */

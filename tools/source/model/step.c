@@ -75,7 +75,7 @@ static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const float
     const bool convolves = tfn__convolves(d);
     if (!frames) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no frames", 0, 0);
     if (convolves && time % 4 != 3)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d frames, 4 n + 3 are wanted", time, 0);
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d frames, but the number must be 4 n + 3", time, 0);
     if (convolves) context = 4 * context + 3;
     tfn__check_time(e, "there are %d frames, the limit is %d", time, context, lengths, batch);
 }
@@ -89,7 +89,7 @@ SHARED void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_b
         return;
     }
     if (!x->source)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "an encoder-decoder wants source tokens", 0, 0);
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "an encoder-decoder needs source tokens", 0, 0);
     tfn__check_time(e, "source time is %d, the limit is %d", x->source_time, d->source_context,
                     x->source_lengths, x->batch);
     if (e->status != TFN_OK) return;

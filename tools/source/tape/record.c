@@ -45,7 +45,7 @@ SHARED bool tfn__has_room(tfn_tape *t, const char *op, size_t bytes)
 {
     const size_t wanted = (size_t)t->count * sizeof *t->nodes + bytes;
     if (wanted > t->size)
-        tfn__fail(&t->error, TFN_NO_MEMORY, op, "the block has %d bytes, %d are wanted",
+        tfn__fail(&t->error, TFN_NO_MEMORY, op, "the block has %d bytes, but %d are needed",
                   (int64_t)t->size, (int64_t)wanted);
     return t->error.status == TFN_OK;
 }
