@@ -3129,11 +3129,11 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #define TFN__EXTRA_NORMS
 #define TFN__ALL true
 #define TFN__FULL(name) name
-#define TFN__ABOUT(formula, paper) formula, paper
+#define TFN__ROW_TEXTS(formula, paper) formula, paper
 #else
 #define TFN__ALL false
 #define TFN__FULL(name) ""
-#define TFN__ABOUT(formula, paper) NULL, NULL
+#define TFN__ROW_TEXTS(formula, paper) NULL, NULL
 #endif
 /* What a linker cannot drop by itself: rows of tables, the strings that they point to, and branches
  * that depend on an option. The macros of config become constants here, one for each question.
@@ -3146,7 +3146,7 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
  * in one without.
  */
 #if defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN
-#define TFN__TERSE                      /* errors without guesses at what was meant */
+#define TFN__SHORT_ERRORS               /* error messages without suggestions and numbers */
 #endif
 #if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
 #define TFN__FREE false                 /* kernels that stand in the table for users alone */
@@ -16386,13 +16386,13 @@ enum { TFN__AFFINE = TFN_FLAG_GAIN | TFN_FLAG_BIAS };
 #undef TFN__NORM_OF
 #undef TFN__POINT
 #define TFN__NORM(name, formula, paper, year, kind, flags)                                         \
-    { name, TFN__ABOUT(formula, paper), year, TFN_NORM_##kind, flags, 0, 0, TFN_SQUASH_TANH },
+    { name, TFN__ROW_TEXTS(formula, paper), year, TFN_NORM_##kind, flags, 0, 0, TFN_SQUASH_TANH },
 #define TFN__NORM_OF(name, formula, paper, year, kind, flags, eps, part)                           \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN_NORM_##kind, flags, (float)(eps), (float)(part),                                         \
       TFN_SQUASH_TANH },
 #define TFN__POINT(name, formula, paper, year, flags, squash)                                      \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN_NORM_POINT, TFN__AFFINE | (flags), 0, 0,                                                 \
       TFN_SQUASH_##squash },
 static const tfn_norm_rule tfn__norms[] = {
@@ -16434,11 +16434,11 @@ enum {
 #undef TFN__TOPOLOGY
 #undef TFN__AGGREGATED
 #define TFN__TOPOLOGY(name, formula, paper, year, host, flags, rule)                               \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       (uint32_t)TFN__ENDS_##host | (uint32_t)(flags),                                              \
       TFN_AGGREGATE_NONE, rule, TFN__HOST_##host, TFN__HOST_##host, TFN__MIX_SCALAR, 0, 0 },
 #define TFN__AGGREGATED(name, formula, paper, year, host, aggregate, mix)                          \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN__ENDS_##host, TFN_AGGREGATE_##aggregate, NULL,                                           \
       TFN__HOST_##host, TFN__HOST_##host, TFN__MIX_##mix, 0, 0 },
 static const tfn_topology tfn__topologies[] = {
@@ -16459,13 +16459,13 @@ enum {
 #undef TFN__INIT
 #undef TFN__INIT_STD
 #define TFN__INIT(name, formula, paper, year, base, ffn_base, flags, rule)                         \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##ffn_base, 0, 0,                                  \
       ((flags) & TFN__ZERO_OUTPUT) != 0, ((flags) & TFN__ZERO_BRANCH) != 0,                        \
       ((flags) & TFN__QKV_BIAS) != 0, ((flags) & TFN__GAIN_BIAS) != 0,                             \
       ((flags) & TFN__UNIT_VARIANCE) != 0, ((flags) & TFN__TABLE_OUTPUT) != 0, rule },
 #define TFN__INIT_STD(name, formula, paper, year, base, std, rule)                                 \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##base, (float)(std),                              \
       (float)(std), false, false, false, false, false, false, rule },
 static const tfn_init_rule tfn__inits[] = {
@@ -16663,7 +16663,7 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 
 /* Linkers drop an array that is never read, but not a string: hence name[20], and no other texts in
  * small builds. */
-#ifndef TFN__TERSE
+#ifndef TFN__SHORT_ERRORS
 #define TFN__CHOICE(value, name, formula, paper) { value, name, formula, paper },
 #else
 #define TFN__CHOICE(value, name, formula, paper) { value, name, NULL, NULL },
@@ -16832,7 +16832,7 @@ static void tfn__put_nearest(tfn__text *t, const char *option, const char *given
     }
 }
 
-#ifdef TFN__TERSE                  /* a microcontroller has no room for suggestions */
+#ifdef TFN__SHORT_ERRORS               /* a microcontroller has no room for suggestions */
 static void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
 {
     (void)option;
@@ -16893,7 +16893,7 @@ static bool tfn__real_in_range(const tfn__limit *r, float v)
     return v >= r->least && v <= r->most;
 }
 
-#ifdef TFN__TERSE                  /* without numbers: writing them takes a kilobyte of code */
+#ifdef TFN__SHORT_ERRORS               /* without numbers: writing them takes a kilobyte of code */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
     if (e->status == TFN_OK && !tfn__real_in_range(r, v))
@@ -21743,7 +21743,7 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 }
 
 #ifndef TFNORM_NO_TRAINING
-#ifdef TFN__TERSE
+#ifdef TFN__SHORT_ERRORS
 static void tfn__no_match(tfn_model *m, const tfn_group *g)
 {
     tfn__fail_name(&m->error, TFN_NOT_FOUND, "model", "no parameter is called %s", g->pattern);
@@ -37494,7 +37494,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * enumerators' helpers of the api: they are needed again where the header comes first and the
  * implementation later. Each stands under the section that defines it. */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-#undef TFN__ABOUT
 #undef TFN__ALIGN
 #undef TFN__ALL
 #undef TFN__ANY
@@ -37576,11 +37575,13 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__RESTRICT
 #undef TFN__ROTARY_OP
 #undef TFN__ROTATES
+#undef TFN__ROW_TEXTS
 #undef TFN__SAID
 #undef TFN__SAME
 #undef TFN__SCALES
 #undef TFN__SEEK
 #undef TFN__SENTENCES
+#undef TFN__SHORT_ERRORS
 #undef TFN__SMALL
 #undef TFN__SMALL_END
 #undef TFN__SMLAD
@@ -37597,7 +37598,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__TAIL_ROOT
 #undef TFN__TAPE_SLACK
 #undef TFN__TELL
-#undef TFN__TERSE
 #undef TFN__THREADS
 #undef TFN__TINY
 #undef TFN__TOKENIZER

@@ -160,11 +160,11 @@
 #define TFN__EXTRA_NORMS
 #define TFN__ALL true
 #define TFN__FULL(name) name
-#define TFN__ABOUT(formula, paper) formula, paper
+#define TFN__ROW_TEXTS(formula, paper) formula, paper
 #else
 #define TFN__ALL false
 #define TFN__FULL(name) ""
-#define TFN__ABOUT(formula, paper) NULL, NULL
+#define TFN__ROW_TEXTS(formula, paper) NULL, NULL
 #endif
 /* What a linker cannot drop by itself: rows of tables, the strings that they point to, and branches
  * that depend on an option. The macros of config become constants here, one for each question.
@@ -177,7 +177,7 @@
  * in one without.
  */
 #if defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN
-#define TFN__TERSE                      /* errors without guesses at what was meant */
+#define TFN__SHORT_ERRORS               /* error messages without suggestions and numbers */
 #endif
 #if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
 #define TFN__FREE false                 /* kernels that stand in the table for users alone */

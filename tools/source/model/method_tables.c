@@ -22,13 +22,13 @@ enum { TFN__AFFINE = TFN_FLAG_GAIN | TFN_FLAG_BIAS };
 #undef TFN__NORM_OF
 #undef TFN__POINT
 #define TFN__NORM(name, formula, paper, year, kind, flags)                                         \
-    { name, TFN__ABOUT(formula, paper), year, TFN_NORM_##kind, flags, 0, 0, TFN_SQUASH_TANH },
+    { name, TFN__ROW_TEXTS(formula, paper), year, TFN_NORM_##kind, flags, 0, 0, TFN_SQUASH_TANH },
 #define TFN__NORM_OF(name, formula, paper, year, kind, flags, eps, part)                           \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN_NORM_##kind, flags, (float)(eps), (float)(part),                                         \
       TFN_SQUASH_TANH },
 #define TFN__POINT(name, formula, paper, year, flags, squash)                                      \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN_NORM_POINT, TFN__AFFINE | (flags), 0, 0,                                                 \
       TFN_SQUASH_##squash },
 SHARED const tfn_norm_rule tfn__norms[] = {
@@ -70,11 +70,11 @@ enum {
 #undef TFN__TOPOLOGY
 #undef TFN__AGGREGATED
 #define TFN__TOPOLOGY(name, formula, paper, year, host, flags, rule)                               \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       (uint32_t)TFN__ENDS_##host | (uint32_t)(flags),                                              \
       TFN_AGGREGATE_NONE, rule, TFN__HOST_##host, TFN__HOST_##host, TFN__MIX_SCALAR, 0, 0 },
 #define TFN__AGGREGATED(name, formula, paper, year, host, aggregate, mix)                          \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN__ENDS_##host, TFN_AGGREGATE_##aggregate, NULL,                                           \
       TFN__HOST_##host, TFN__HOST_##host, TFN__MIX_##mix, 0, 0 },
 static const tfn_topology tfn__topologies[] = {
@@ -95,13 +95,13 @@ enum {
 #undef TFN__INIT
 #undef TFN__INIT_STD
 #define TFN__INIT(name, formula, paper, year, base, ffn_base, flags, rule)                         \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##ffn_base, 0, 0,                                  \
       ((flags) & TFN__ZERO_OUTPUT) != 0, ((flags) & TFN__ZERO_BRANCH) != 0,                        \
       ((flags) & TFN__QKV_BIAS) != 0, ((flags) & TFN__GAIN_BIAS) != 0,                             \
       ((flags) & TFN__UNIT_VARIANCE) != 0, ((flags) & TFN__TABLE_OUTPUT) != 0, rule },
 #define TFN__INIT_STD(name, formula, paper, year, base, std, rule)                                 \
-    { name, TFN__ABOUT(formula, paper), year,                                                      \
+    { name, TFN__ROW_TEXTS(formula, paper), year,                                                  \
       TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##base, (float)(std),                              \
       (float)(std), false, false, false, false, false, false, rule },
 static const tfn_init_rule tfn__inits[] = {

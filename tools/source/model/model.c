@@ -130,7 +130,7 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 }
 
 #ifndef TFNORM_NO_TRAINING
-#ifdef TFN__TERSE
+#ifdef TFN__SHORT_ERRORS
 static void tfn__no_match(tfn_model *m, const tfn_group *g)
 {
     tfn__fail_name(&m->error, TFN_NOT_FOUND, "model", "no parameter is called %s", g->pattern);

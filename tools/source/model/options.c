@@ -47,7 +47,7 @@ SHARED tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 
 /* Linkers drop an array that is never read, but not a string: hence name[20], and no other texts in
  * small builds. */
-#ifndef TFN__TERSE
+#ifndef TFN__SHORT_ERRORS
 #define TFN__CHOICE(value, name, formula, paper) { value, name, formula, paper },
 #else
 #define TFN__CHOICE(value, name, formula, paper) { value, name, NULL, NULL },
@@ -216,7 +216,7 @@ SHARED void tfn__put_nearest(tfn__text *t, const char *option, const char *given
     }
 }
 
-#ifdef TFN__TERSE                  /* a microcontroller has no room for suggestions */
+#ifdef TFN__SHORT_ERRORS               /* a microcontroller has no room for suggestions */
 SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
 {
     (void)option;
@@ -277,7 +277,7 @@ static bool tfn__real_in_range(const tfn__limit *r, float v)
     return v >= r->least && v <= r->most;
 }
 
-#ifdef TFN__TERSE                  /* without numbers: writing them takes a kilobyte of code */
+#ifdef TFN__SHORT_ERRORS               /* without numbers: writing them takes a kilobyte of code */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
     if (e->status == TFN_OK && !tfn__real_in_range(r, v))
