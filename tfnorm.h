@@ -1721,9 +1721,10 @@ typedef enum tfn_smoothing {
  * "output.weight" also names an output tied to the embedding E: W is E^T there, and A and B do not
  * change how words are looked up in E. A starts as U(+-1/sqrt(in)), as in the authors' code
  * (loralib) and in peft, and B as 0, so a new model computes the same bits as one without LoRA. If
- * any group has a rank, parameters that no group without a rank matches are frozen. A typical use:
- * load weights of a model without LoRA (tfn_model_load_weights), train, save only A and B, some
- * kilobytes (tfn_model_save_adapter), and merge them into W (tfn_model_fold). */
+ * any group has a rank, all other parameters are frozen, except those that a group without a rank
+ * matches. A typical use: load weights of a model without LoRA (tfn_model_load_weights), train,
+ * save only A and B, some kilobytes (tfn_model_save_adapter), and merge them into W
+ * (tfn_model_fold). */
 #define TFN_MOST_GROUPS 10
 typedef struct tfn_group {
     char    pattern[44];          /* name pattern; empty: unused */
@@ -1922,7 +1923,7 @@ TFNORM_API const char       *tfn_choice_name(const char *option, int32_t value);
 /* muP (Yang et al. 2022, Tensor Programs V, table 8): the best rates at one width are the best at
  * every width, so they can be searched with a small model. With m = width/mup_base_width,
  *                                    embedding, bias, gain   matrix (hidden)   output
- *     deviation at the start         that of width/m         ~ 1/sqrt(width)   that of width/m
+ *     deviation at the start         as at width/m           ~ 1/sqrt(width)   as at width/m  
  *     times                          1                       1                 1/m
  *     rate of Adam, AdamW, RAdam,    1                       1/m               1
  *       Lion
@@ -16090,7 +16091,7 @@ TFN__TOPOLOGY("normformer", "pre; N after attention, a scale a head, N before W_
               "Shleifer et al. (NormFormer)", 2021, PRE, 0, tfn__normformer)
 TFN__TOPOLOGY("normformer-res", "normformer, and a vector on the skip of the feed-forward",
               "Shleifer et al. (NormFormer)", 2021, PRE, 0, tfn__normformer_res)
-TFN__TOPOLOGY("normformer-code", "normformer of decoder layers, the scale behind W_O",
+TFN__TOPOLOGY("normformer-code", "normformer of decoder layers, the scale after W_O",
               "Shleifer et al., code", 2021, PRE, 0, tfn__normformer_code)
 TFN__RECIPE("normformer",      "normformer",      "layernorm", "xavier")
 TFN__RECIPE("normformer-res",  "normformer-res",  "layernorm", "xavier")
@@ -21951,12 +21952,12 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
 }
 
 /* The bytes that one tape of a model needs, and those of its weights. */
-typedef struct tfn__need_of_tape { size_t kept, plan, weights; } tfn__need_of_tape;
+typedef struct tfn__tape_size { size_t kept, plan, weights; } tfn__tape_size;
 
 /* Records the model on a tape that only counts. */
-static tfn__need_of_tape tfn__count_tape(const tfn_model_desc *d, bool training)
+static tfn__tape_size tfn__count_tape(const tfn_model_desc *d, bool training)
 {
-    tfn__need_of_tape n;
+    tfn__tape_size n;
     tfn__builder b;
     tfn_tape t;
     tfn_node node;
@@ -21985,7 +21986,7 @@ static tfn__need_of_tape tfn__count_tape(const tfn_model_desc *d, bool training)
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
-    tfn__need_of_tape n;
+    tfn__tape_size n;
     size_t most;
     size_t kept;
     if (!tfn_model_resolve(&d, desc, NULL)) return 0;

@@ -99,9 +99,10 @@ typedef enum tfn_smoothing {
  * "output.weight" also names an output tied to the embedding E: W is E^T there, and A and B do not
  * change how words are looked up in E. A starts as U(+-1/sqrt(in)), as in the authors' code
  * (loralib) and in peft, and B as 0, so a new model computes the same bits as one without LoRA. If
- * any group has a rank, parameters that no group without a rank matches are frozen. A typical use:
- * load weights of a model without LoRA (tfn_model_load_weights), train, save only A and B, some
- * kilobytes (tfn_model_save_adapter), and merge them into W (tfn_model_fold). */
+ * any group has a rank, all other parameters are frozen, except those that a group without a rank
+ * matches. A typical use: load weights of a model without LoRA (tfn_model_load_weights), train,
+ * save only A and B, some kilobytes (tfn_model_save_adapter), and merge them into W
+ * (tfn_model_fold). */
 #define TFN_MOST_GROUPS 10
 typedef struct tfn_group {
     char    pattern[44];          /* name pattern; empty: unused */
@@ -300,7 +301,7 @@ TFNORM_API const char       *tfn_choice_name(const char *option, int32_t value);
 /* muP (Yang et al. 2022, Tensor Programs V, table 8): the best rates at one width are the best at
  * every width, so they can be searched with a small model. With m = width/mup_base_width,
  *                                    embedding, bias, gain   matrix (hidden)   output
- *     deviation at the start         that of width/m         ~ 1/sqrt(width)   that of width/m
+ *     deviation at the start         as at width/m           ~ 1/sqrt(width)   as at width/m  
  *     times                          1                       1                 1/m
  *     rate of Adam, AdamW, RAdam,    1                       1/m               1
  *       Lion

@@ -607,7 +607,7 @@ TFN__TOPOLOGY("normformer", "pre; N after attention, a scale a head, N before W_
               "Shleifer et al. (NormFormer)", 2021, PRE, 0, tfn__normformer)
 TFN__TOPOLOGY("normformer-res", "normformer, and a vector on the skip of the feed-forward",
               "Shleifer et al. (NormFormer)", 2021, PRE, 0, tfn__normformer_res)
-TFN__TOPOLOGY("normformer-code", "normformer of decoder layers, the scale behind W_O",
+TFN__TOPOLOGY("normformer-code", "normformer of decoder layers, the scale after W_O",
               "Shleifer et al., code", 2021, PRE, 0, tfn__normformer_code)
 TFN__RECIPE("normformer",      "normformer",      "layernorm", "xavier")
 TFN__RECIPE("normformer-res",  "normformer-res",  "layernorm", "xavier")

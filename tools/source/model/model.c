@@ -338,12 +338,12 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
 }
 
 /* The bytes that one tape of a model needs, and those of its weights. */
-typedef struct tfn__need_of_tape { size_t kept, plan, weights; } tfn__need_of_tape;
+typedef struct tfn__tape_size { size_t kept, plan, weights; } tfn__tape_size;
 
 /* Records the model on a tape that only counts. */
-static tfn__need_of_tape tfn__count_tape(const tfn_model_desc *d, bool training)
+static tfn__tape_size tfn__count_tape(const tfn_model_desc *d, bool training)
 {
-    tfn__need_of_tape n;
+    tfn__tape_size n;
     tfn__builder b;
     tfn_tape t;
     tfn_node node;
@@ -372,7 +372,7 @@ static tfn__need_of_tape tfn__count_tape(const tfn_model_desc *d, bool training)
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
-    tfn__need_of_tape n;
+    tfn__tape_size n;
     size_t most;
     size_t kept;
     if (!tfn_model_resolve(&d, desc, NULL)) return 0;
