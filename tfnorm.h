@@ -2187,33 +2187,37 @@ TFNORM_API uint64_t   tfn_model_hash(const tfn_model *m);       /* 64 bits over 
 /* -- training on a board --------------------------------------------------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
-/* A checkpoint in pages of flash that the caller reads and writes: parameters, moments, averages
- * and the step, as this machine has them, so that a run goes on with the same bits. There are two
- * slots, page 0 on and page `pages` on. What is saved goes into the slot that does not have the
- * newest checkpoint, its first page at the end, and hashes say whether all of it is there: a power
- * cut at any page leaves the one before. Options are the program's: make the model, then load. */
+/* Checkpoints in pages of flash, which the caller reads and writes. A checkpoint has parameters,
+ * moments, averages and the step in this machine's format, so a run continues with the same bits.
+ * It does not have options: make the model, then load. Slot 0 starts at page 0, slot 1 at page
+ * `pages`. A save uses the slot without the newest checkpoint and writes its first page last.
+ * Hashes tell whether a checkpoint is complete, so a power cut at any page leaves the one before.
+ */
 typedef struct tfn_flash {
     tfn_error error;
-    int32_t page;                 /* bytes of one, a multiple of 8, at least 128 */
-    int32_t pages;                /* of a slot, at least tfn_flash_pages */
-    void   *work;                 /* one page of RAM, aligned as a double is */
+    int32_t page;                 /* bytes in a page: a multiple of 8, at least 128 */
+    int32_t pages;                /* pages in a slot, at least tfn_flash_pages */
+    void   *work;                 /* RAM for one page, aligned like a double */
     bool  (*read)(void *user, int32_t page, void *to);
-    bool  (*write)(void *user, int32_t page, const void *from);     /* erase it, then program it */
+    bool  (*write)(void *user, int32_t page, const void *from);     /* erase the page, then program
+                                                                     * it */
     void   *user;
 } tfn_flash;
-/* Pages that a slot must have for this model; 0: no model that trains, or no such page. */
+/* Returns the pages a slot needs for this model, or 0 if the model does not train or page is
+ * invalid. */
 TFNORM_API int32_t    tfn_flash_pages(const tfn_model *m, int32_t page);
-/* Between two updates (TFN_NOT_READY: within one, or averages stand in the place of the weights).
- * TFN_BAD_FILE: a callback said false, and the checkpoint before is as it was. */
+/* Saves a checkpoint, between two updates. TFN_NOT_READY: an update is not complete, or averages
+ * are in place of the weights. TFN_BAD_FILE: a callback returned false; the previous checkpoint is
+ * intact. */
 TFNORM_API tfn_status tfn_flash_save(tfn_flash *f, const tfn_model *m);
-/* The newest whole checkpoint. TFN_NOT_FOUND: neither slot has one of a model of this shape;
- * nothing was changed. */
+/* Loads the newest complete checkpoint. TFN_NOT_FOUND: neither slot has one for this shape of
+ * model; nothing was changed. */
 TFNORM_API tfn_status tfn_flash_load(tfn_model *m, tfn_flash *f);
 #endif
 
 /* -- decoding -------------------------------------------------------------------------------- */
 
-/* One token after the other against a cache; several decoders may share one model. */
+/* Inference one token after another, with caches. Several decoders may share a model. */
 typedef struct tfn_decoder {
     tfn_error  error;
     const tfn_model *model;
@@ -2221,142 +2225,147 @@ typedef struct tfn_decoder {
     tfn_run    run;
     int32_t    batch, chunk;
     tfn_var    logits;
-    float     *spare;                   /* to reorder the caches of beams */
-    int32_t   *lengths;                 /* of the source, a copy */
-    int32_t   *words;                   /* tokens as each cluster has them */
+    float     *spare;                   /* room to reorder the caches of beams */
+    int32_t   *lengths;                 /* copy of the source's lengths */
+    int32_t   *words;                   /* tokens by cluster */
     bool       started;
 } tfn_decoder;
 
-/* Bytes for B sentences, up to `chunk` tokens a call (0: 1); 0: invalid. Scratch: as much as
- * tfn_model_scratch says for the model. */
+/* Returns the bytes of a decoder for B sentences and up to `chunk` tokens a call (0: 1), or 0 if
+ * they are invalid. Give it tfn_model_scratch bytes of scratch. */
 TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t chunk, void *scratch,
                                    size_t scratch_size);
 TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32_t batch,
                                        int32_t chunk, void *mem, size_t size);
-/* tfn_model_watch of a decoder, whose model has desc.probes: tfn_decoder_next shows the values of
- * the positions that it feeds, (B*time, C), with the bits of the full forward, and
- * tfn_decoder_start those of the source. */
+/* Does for a decoder what tfn_model_watch does for a model with desc.probes. tfn_decoder_next shows
+ * values of the positions it feeds, (B*time, C), with the bits of the full forward;
+ * tfn_decoder_start shows those of the source. */
 TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, void *user);
-/* Begin again; source: the encoder's batch of an encoder-decoder, else NULL. */
+/* Starts new sentences. source: the batch for the encoder of an encoder-decoder, otherwise NULL. */
 TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source);
-/* Feed `time` tokens per sentence, (B, time): the logits (B, V) of the last one, or NULL and
- * d->error. beam: NULL, or the sentence whose past each of the B continues. */
+/* Feeds `time` tokens per sentence, (B, time). Returns the logits (B, V) of the last token, or NULL
+ * with an error in d->error. beam (B): the sentence whose past each sentence continues, or NULL. */
 TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
                                          const int32_t *beam);
 
 /* -- reading --------------------------------------------------------------------------------- */
 
-/* What stands between tokens and logits, of any model that can compute these, without dropout: each
- * call is a forward of the batch as far as is wanted, keeps nothing, and shows nothing to a probe.
- * What is wrong with its arguments concerns that call only, as with a batch. T is batch->time; of
- * the encoder of an encoder-decoder source_time; of frames, through convolutions, (T - 3)/4. Rows
- * of padding mean nothing. */
+/* Hidden states, attention weights and vectors of sentences, for any model that can compute logits.
+ * Each call runs as much of the forward as it needs, without dropout, keeps nothing, and calls no
+ * probe. Errors in its arguments affect only that call. T is batch->time, or source_time for the
+ * encoder of an encoder-decoder, or (T - 3)/4 for frames with convolutions. Rows of padding have no
+ * meaning. */
 typedef enum tfn_stack {
-    TFN_STACK_LAST = 0,       /* the one that the logits are made of */
+    TFN_STACK_LAST = 0,       /* the stack that the logits come from */
     TFN_STACK_ENCODER,
     TFN_STACK_DECODER
 } tfn_stack;
-#define TFN_LAYERS_ALL (-1)   /* the stack's output: all layers, and the final norm */
-TFNORM_API int32_t tfn_model_channels(const tfn_model *m);    /* C: the width; of CRMSNorm 1 less */
+#define TFN_LAYERS_ALL (-1)   /* the stack's output: all layers and the final norm */
+TFNORM_API int32_t tfn_model_channels(const tfn_model *m);    /* C: the width, or 1 less for
+                                                               * CRMSNorm */
 
-/* Hidden states (B, T, C) behind so many layers: 0 is the embedding, 1 what the first layer gives.
- * A Pre-LN stack's output is the norm of what its last layer gives, a Post-LN stack's is the same.
- * Valid until the next call on the model; NULL: error. */
+/* Returns hidden states (B, T, C) after this many layers: 0 is the embedding, 1 the output of the
+ * first layer. The output of a Pre-LN stack is the norm of its last layer's output; in a Post-LN
+ * stack they are the same. Valid until the next call on the model. NULL: error. */
 TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                          int32_t layers);
-/* All of them in one forward, copied: hidden (depth + 2, B, T, C), behind 0 layers, 1 ... depth,
- * and the stack's output. */
+/* Copies all of them in one forward: hidden (depth + 2, B, T, C) after 0, 1 ... depth layers, then
+ * the stack's output. */
 TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                            float *hidden);
-/* The weights of an attention, layers from 0 as in names of parameters, kind SELF_ATTENTION or
- * CROSS_ATTENTION: weights (B, H, Tq, Tk), or (B, Tq, Tk) of one head; head below 0: of all. They
- * are made again from queries and keys, with the kernel's bits: a row sums to 1, and is 0 where a
- * query sees no key: behind it, in the padding. */
+/* Computes the weights of an attention: weights (B, H, Tq, Tk), or (B, Tq, Tk) for one head; head <
+ * 0 means all. Layers count from 0, as in names of parameters; kind is SELF_ATTENTION or
+ * CROSS_ATTENTION. Weights are computed again from queries and keys, with the kernel's bits. A row
+ * sums to 1, and is 0 for keys that the query does not see: later ones, or padding. */
 TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                           int32_t layer, tfn_sublayer kind, int32_t head,
                                           float *weights);
-/* Those with which a decoder would read these tokens, which it is then not fed: (B, H, time, Tk),
- * where Tk are the positions so far and `time` more, or those of the source. */
+/* Computes the weights for these tokens as a decoder would, without feeding them: (B, H, time, Tk),
+ * where Tk is the positions so far plus `time`, or the source's positions. */
 TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
                                             int32_t layer, tfn_sublayer kind, int32_t head,
                                             float *weights);
 
-/* The logits that the model would give if its stack ended behind so many layers: their output
- * through the final norm, if the stack has one, and the head: the logit lens (nostalgebraist 2020).
- * Shape and life are those of tfn_model_logits, which this is behind all layers. TFN_BAD_BATCH: the
- * stack's output is made of several layers' (ResiDual, DLCL ...), of which no one is the last. */
+/* Returns the logits if the stack ended after this many layers: their output goes through the final
+ * norm, if there is one, and the head (logit lens, nostalgebraist 2020). Shape and lifetime are
+ * those of tfn_model_logits, and after all layers so is the result. TFN_BAD_BATCH: the stack's
+ * output combines several layers (ResiDual, DLCL ...). */
 TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers);
 
-/* A vector of each sentence, (B, C), from the hidden states of its positions without padding. */
+/* How a vector of each sentence, (B, C), is made from its hidden states without padding. */
 typedef enum tfn_pool {
     TFN_POOL_MEAN = 0,
-    TFN_POOL_FIRST,           /* of an encoder that classifies by it */
-    TFN_POOL_LAST,            /* of a decoder: the one position that has seen all */
+    TFN_POOL_FIRST,           /* for encoders that classify by the first position */
+    TFN_POOL_LAST,            /* for decoders, whose last position attends to all */
     TFN_POOL_COUNT
 } tfn_pool;
-/* unit: divided by its length. A sentence of length 0 has the vector 0. */
+/* Computes these vectors. unit: divides each by its length. A sentence of length 0 has the vector
+ * 0. */
 TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                      int32_t layers, tfn_pool pool, bool unit, float *vectors);
 
-/* 20 training steps on generated data: equals TFN_BITS_HASH where the bits are canonical. The block
- * must hold tfn_selfcheck_size() bytes; 0: error. */
+/* Runs 20 training steps on generated data and returns a hash, which equals TFN_BITS_HASH where the
+ * bits are canonical, or 0 on an error. The block must have tfn_selfcheck_size() bytes. */
 TFNORM_API size_t   tfn_selfcheck_size(void);
 TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads);
 
 /* -- generation ------------------------------------------------------------------------------ */
 
-/* Text from a model: greedy, drawn, or by beam search. All zero is greedy. */
+/* Text from a model: greedy, sampled, or by beam search. All zero is greedy. */
 typedef struct tfn_generate_desc {
-    int32_t sentences;        /* 0: 1; the most of a call */
-    int32_t beam;             /* 0: greedy or drawn; else so many beams, fairseq's search */
-    int32_t max_tokens;       /* 0: 200; without the end; what is fed never exceeds the context */
-    float   max_ratio;        /* so many more for each source token; 0: none */
-    int32_t min_tokens;       /* 0: 1; the end may not come before */
-    bool    allow_empty;      /* true: min_tokens 0 means 0 */
-    int32_t end;              /* the token that ends a text, itself included; below 0: none does */
-    const int32_t *forbidden; /* tokens never chosen, such as padding, but the end; copied */
+    int32_t sentences;        /* the most sentences in a call; 0: 1 */
+    int32_t beam;             /* beams of fairseq's search; 0: greedy or sampled */
+    int32_t max_tokens;       /* without the end token; 0: 200. Texts also end where the context
+                               * does */
+    float   max_ratio;        /* additional tokens for each source token; 0: none */
+    int32_t min_tokens;       /* the end token cannot come before; 0: 1 */
+    bool    allow_empty;      /* true: min_tokens may be 0 */
+    int32_t end;              /* token that ends a text, and is part of it; < 0: none */
+    const int32_t *forbidden; /* tokens that are never chosen, such as padding; does not apply to
+                               * `end`; copied */
     int32_t forbidden_count;
-    float   length_penalty;   /* 0: 1; a text's score is sum(log p) / length^this, end counted */
+    float   length_penalty;   /* a text's score is sum(log p) / length^this, where the length
+                               * includes the end; 0: 1 */
     bool    unnormalized;     /* true: the score is the sum */
-    float   temperature;      /* 0: greedy; else tokens are drawn from softmax(logits/this) */
-    int32_t top_k;            /* 0: all; draw from so many likeliest */
-    float   top_p;            /* 0: 1; of these, from the fewest that hold so much probability */
-    tfn_key key;              /* of the draws: token t of text i has draw (key, id of i, t) */
-    int32_t chunk;            /* 0: 16, encoder-decoder 1; tokens of a prompt fed at once */
+    float   temperature;      /* tokens are drawn from softmax(logits/this); 0: greedy */
+    int32_t top_k;            /* draws from this many likeliest tokens; 0: all */
+    float   top_p;            /* draws from the fewest of these with this probability; 0: 1 */
+    tfn_key key;              /* token t of text i uses the draw (key, id of i, t) */
+    int32_t chunk;            /* tokens of a prompt fed at once; 0: 16, or 1 for encoder-decoders */
 } tfn_generate_desc;
 
 typedef struct tfn_generator {
     tfn_error error;
     tfn_generate_desc desc;   /* resolved */
     tfn_decoder decoder;
-    /* what the last run gave; each text's hypotheses, the best first */
+    /* results of the last run: hypotheses of each sentence, best first */
     int32_t   sentences;
-    int32_t   width, most;    /* hypotheses of a sentence, places of each */
-    int32_t  *tokens;         /* (sentences, width, most), the end included */
-    int32_t  *lengths;        /* (sentences, width); 0: there is none */
+    int32_t   width, most;    /* hypotheses of a sentence, and places for each */
+    int32_t  *tokens;         /* (sentences, width, most), including the end */
+    int32_t  *lengths;        /* (sentences, width); 0: no hypothesis */
     float    *scores;         /* (sentences, width) */
-    /* private: of sentences, */
+    /* private: of sentences */
     int32_t  *order, *begin, *last, *found, *alive;   /* (sentences) */
     int32_t   live, fed;
-    /* of beams: what was chosen at each step and from which beam, sums of log p, rows to feed */
+    /* private: of beams: choices and their beams at each step, sums of log p, rows to feed */
     int32_t  *chosen, *parent, *next, *from;
     double   *sums;
-    /* candidates of a step; softmax of a row, and a heap of it to draw from */
+    /* private: candidates of a step; softmax of a row, and a heap to draw from it */
     double   *score;
     int32_t  *row, *token, *heap, count, room;
     float    *weights;
 } tfn_generator;
 
-/* Bytes, exact; scratch as for a decoder. 0: invalid. */
+/* Returns the exact bytes of a generator, or 0 if desc is invalid. Scratch is as for a decoder. */
 TFNORM_API size_t tfn_generator_size(const tfn_model *m, const tfn_generate_desc *desc,
                                      void *scratch, size_t scratch_size);
 TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
                                          const tfn_generate_desc *desc, void *mem, size_t size);
-/* Continue the prompts: batch->tokens and lengths (NULL: all time), each of at least one token;
- * without tokens each begins with the end token, as fairseq's decoders do. An encoder-decoder also
- * has source and source_lengths. The result of a sentence depends neither on the others nor on
- * padding. ids: what names a sentence's draws, NULL: 0, 1 ... What is wrong with a batch, and
- * logits that are not finite, concern that call only. */
+/* Continues the prompts in batch->tokens and lengths (NULL: all time), each with at least one
+ * token. Without tokens each sentence starts with the end token, as in fairseq. Encoder-decoders
+ * also need source and source_lengths. The result of a sentence depends neither on other sentences
+ * nor on padding. ids identify the draws of sentences; NULL: 0, 1 ... Errors of a batch, and logits
+ * that are not finite, affect only that call. */
 TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
                                         const int64_t *ids);
 #endif /* TFNORM_ONLY_KERNELS */
@@ -18909,8 +18918,8 @@ static tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int pa
     return tfn__reparameterized(b->t, w, gamma, u, v);
 }
 
-/* Returns y + alpha/r (x A) B for a linear map y of x that has LoRA, otherwise y. A and B come last
- * in the flat vector. */
+/* Returns y + alpha/r (x A) B for a linear map y of x that has LoRA, otherwise y. In the flat
+ * vector, A and B follow the map's other weights. */
 static tfn_var tfn__add_lora(tfn__builder *b, tfn__spot at, tfn_var y, tfn_var x, int part,
                              int32_t in, int32_t out)
 {
@@ -19061,8 +19070,8 @@ static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int par
     return tfn__batch_norm_of(b, at, x, part, gain, bias, norm);
 }
 
-/* Returns the start of a gain: 1, or 0 if the norm adds 1 to it; 1 less after a branch that starts
- * at 0. */
+/* Returns the start of a gain: 1, or 0 if the norm adds 1 to it. Zero gamma subtracts 1 in the norm
+ * after a branch. */
 static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
 {
     float start = 1;

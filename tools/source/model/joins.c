@@ -36,8 +36,8 @@ SHARED tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int pa
     return tfn__reparameterized(b->t, w, gamma, u, v);
 }
 
-/* Returns y + alpha/r (x A) B for a linear map y of x that has LoRA, otherwise y. A and B come last
- * in the flat vector. */
+/* Returns y + alpha/r (x A) B for a linear map y of x that has LoRA, otherwise y. In the flat
+ * vector, A and B follow the map's other weights. */
 SHARED tfn_var tfn__add_lora(tfn__builder *b, tfn__spot at, tfn_var y, tfn_var x, int part,
                              int32_t in, int32_t out)
 {
@@ -188,8 +188,8 @@ static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int par
     return tfn__batch_norm_of(b, at, x, part, gain, bias, norm);
 }
 
-/* Returns the start of a gain: 1, or 0 if the norm adds 1 to it; 1 less after a branch that starts
- * at 0. */
+/* Returns the start of a gain: 1, or 0 if the norm adds 1 to it. Zero gamma subtracts 1 in the norm
+ * after a branch. */
 static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
 {
     float start = 1;
