@@ -128,6 +128,8 @@
  *   checkpoints     saving, loading, means of several
  *   foreign         for other languages: options by name, places of members of structs
  *   families        checkpoints of the hub, by families: GPT-2, Llama and others
+ *   keys            keys of config.json that change nothing
+ *   config          config.json: which key sets which option, and which are refused
  *   import          reading a folder of the hub
  *   export          models as folders of the hub
  *   diagnostics     the self-check
@@ -1667,11 +1669,15 @@ typedef enum tfn_rotary_scaling {
     TFN__ROTARY_SCALING_LIST(TFN__CHOICE_ENUM) TFN_ROTARY_SCALING_COUNT
 } tfn_rotary_scaling;
 
-/* Maps of attention that keep a bias in a model without biases (desc.no_bias). */
+/* Maps of attention that keep a bias in a model without biases (desc.no_bias); off and output say
+ * it for any model. */
 #define TFN__ATTENTION_BIAS_LIST(X)                                                               \
     X(TFN_ATTENTION_BIAS_NONE, "none", "as other maps", NULL)                                     \
     X(TFN_ATTENTION_BIAS_QKV, "qkv", "queries, keys and values", "Qwen 2, 2024")                  \
-    X(TFN_ATTENTION_BIAS_ALL, "all", "the output, too", NULL)
+    X(TFN_ATTENTION_BIAS_ALL, "all", "the output, too", NULL)                                     \
+    X(TFN_ATTENTION_BIAS_OFF, "off", "none, whatever other maps have", "GPT-J, 2021")             \
+    X(TFN_ATTENTION_BIAS_OUTPUT, "output", "the output only, whatever other maps have",           \
+      "GPT-Neo, 2021")
 typedef enum tfn_attention_bias {
     TFN__ATTENTION_BIAS_LIST(TFN__CHOICE_ENUM) TFN_ATTENTION_BIAS_COUNT
 } tfn_attention_bias;
@@ -2887,9 +2893,12 @@ typedef struct tfn_import {
     int32_t           count;
     const tfn_family *family;                /* NULL: the library's of "model_type", which the first
                                               * call stores here */
-    bool              lenient;               /* true: keys that no rule knows are not looked at */
+    bool              lenient;               /* true: leave aside keys that no rule knows, but none
+                                              * of quantization or scales */
     tfn_dtype         dtype;                 /* of the first weight, which tfn_import_weights stores
                                               * here: as such a model goes out with the same bits */
+    char              aside[512];            /* the keys that no rule knows, ", " between them: left
+                                              * aside, or the reason for the error */
     tfn_file          file, index;           /* from here on private */
     char              path[1024], part[256];
     const uint8_t    *text;
@@ -18638,15 +18647,25 @@ static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
     }
 }
 
+static bool tfn__in_attention(int part)
+{
+    return part == TFN__PART_Q || part == TFN__PART_K || part == TFN__PART_V
+        || part == TFN__PART_O;
+}
+
 /* True if the linear map of this part has a bias. */
 static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
     if (TFN__ALL && (part == TFN__PART_PROJECT_IN || part == TFN__PART_PROJECT_OUT)) return false;
+    if (TFN__ALL && tfn__in_attention(part)) {
+        if (d->attention_bias == TFN_ATTENTION_BIAS_OFF) return false;
+        if (d->attention_bias == TFN_ATTENTION_BIAS_OUTPUT) return part == TFN__PART_O;
+    }
     if (!d->no_bias && !tfn__has(d, at, TFN_TOPOLOGY_BIASLESS)) return true;
     if (!TFN__ALL || d->attention_bias == TFN_ATTENTION_BIAS_NONE) return false;
     if (part == TFN__PART_O) return d->attention_bias == TFN_ATTENTION_BIAS_ALL;
-    return part == TFN__PART_Q || part == TFN__PART_K || part == TFN__PART_V;
+    return tfn__in_attention(part);
 }
 
 /* True if a later sub-layer of the layer reads the same input as this one, the first. */
@@ -34592,7 +34611,7 @@ TFN__SMALL_END
 /* >> families */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-enum { TFN__IDLE_KEYS = 37 };
+/* Messages that list the families: config.json has no model_type, or one that is not known. */
 #endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
@@ -35297,29 +35316,43 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
  * an option first. Its forward is written once more, from the paper or the published code, in
  * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
  * folder of tests/golden/hub, which tests/hub/test_import.c reads. */
-enum { TFN__GPT2, TFN__LLAMA, TFN__MISTRAL, TFN__QWEN2, TFN__QWEN3, TFN__OLMO2, TFN__GEMMA,
-       TFN__GEMMA2, TFN__GEMMA3, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__BERT, TFN__DISTILBERT,
-       TFN__BLOOM, TFN__MARIAN, TFN__T5, TFN__FAMILIES };
-static const tfn_family tfn__families[TFN__FAMILIES] = {
-    { "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors },
-    { "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors },
-    { "mistral", "model.", tfn__families + TFN__LLAMA, tfn__mistral_keys, NULL },
-    { "qwen2", "model.", tfn__families + TFN__LLAMA, tfn__qwen2_keys, NULL },
-    { "qwen3", "model.", tfn__families + TFN__QWEN2, tfn__qwen3_keys, tfn__qwen3_tensors },
-    { "olmo2", "model.", tfn__families + TFN__LLAMA, tfn__olmo2_keys, tfn__olmo2_tensors },
-    { "gemma", "model.", tfn__families + TFN__LLAMA, tfn__gemma_keys, NULL },
-    { "gemma2", "model.", tfn__families + TFN__GEMMA, tfn__gemma2_keys, tfn__gemma2_tensors },
-    { "gemma3_text", "model.", tfn__families + TFN__GEMMA2, tfn__gemma3_keys,
-      tfn__gemma3_tensors },
-    { "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors },
-    { "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors },
-    { "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors },
-    { "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors },
-    { "distilbert", "distilbert.", NULL, tfn__distilbert_keys, tfn__distilbert_tensors },
-    { "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors },
-    { "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors },
-    { "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors }
-};
+#define TFN__LIKE(name) (tfn__families + TFN__FAMILY_##name)
+#define TFN__FAMILY_LIST(X) \
+    X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \
+    X(LLAMA, "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors) \
+    X(MISTRAL, "mistral", "model.", TFN__LIKE(LLAMA), tfn__mistral_keys, NULL) \
+    X(QWEN2, "qwen2", "model.", TFN__LIKE(LLAMA), tfn__qwen2_keys, NULL) \
+    X(QWEN3, "qwen3", "model.", TFN__LIKE(QWEN2), tfn__qwen3_keys, tfn__qwen3_tensors) \
+    X(OLMO2, "olmo2", "model.", TFN__LIKE(LLAMA), tfn__olmo2_keys, tfn__olmo2_tensors) \
+    X(GEMMA, "gemma", "model.", TFN__LIKE(LLAMA), tfn__gemma_keys, NULL) \
+    X(GEMMA2, "gemma2", "model.", TFN__LIKE(GEMMA), tfn__gemma2_keys, tfn__gemma2_tensors) \
+    X(GEMMA3, "gemma3_text", "model.", TFN__LIKE(GEMMA2), tfn__gemma3_keys, tfn__gemma3_tensors) \
+    X(NEOX, "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors) \
+    X(PHI, "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors) \
+    X(OPT, "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors) \
+    X(BERT, "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors) \
+    X(DISTILBERT, "distilbert", "distilbert.", NULL, \
+      tfn__distilbert_keys, tfn__distilbert_tensors) \
+    X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors) \
+    X(MARIAN, "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors) \
+    X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors)
+#define TFN__FAMILY_NUMBER(number, name, prefix, like, keys, tensors) TFN__FAMILY_##number,
+enum { TFN__FAMILY_LIST(TFN__FAMILY_NUMBER) TFN__FAMILIES };
+#undef TFN__FAMILY_NUMBER
+#define TFN__FAMILY_ROW(number, name, prefix, like, keys, tensors) \
+    { name, prefix, like, keys, tensors },
+static const tfn_family tfn__families[TFN__FAMILIES] = { TFN__FAMILY_LIST(TFN__FAMILY_ROW) };
+#undef TFN__FAMILY_ROW
+#undef TFN__LIKE
+
+#define TFN__FAMILY_NAME(number, name, prefix, like, keys, tensors) " " name
+static const char *const tfn__no_type_text =
+    "config.json has no model_type; set the family, one of" TFN__FAMILY_LIST(TFN__FAMILY_NAME);
+static const char *const tfn__no_family_text =
+    "no family is called %s; there are" TFN__FAMILY_LIST(TFN__FAMILY_NAME);
+#undef TFN__FAMILY_NAME
+#undef TFN__FAMILY_LIST
+
 TFNORM_API const tfn_family *tfn_family_at(int32_t i)
 {
     if (i < 0 || i >= TFN__FAMILIES) return NULL;
@@ -35333,51 +35366,217 @@ TFNORM_API const tfn_family *tfn_family_find(const char *name)
         if (tfn__equal(name, tfn__families[i].name)) return tfn__families + i;
     return NULL;
 }
-
-/* A configuration has some forty keys, of which a forward needs a dozen.
- *
- * Keys that change nothing of the forward: who wrote the file, what its tokenizer does, how the
- * model was trained, what a program did with it. A star stands for any characters. Dropout is one
- * of them: with which rate a model is tuned is for who tunes it to say. */
-static const char *const tfn__idle_keys[TFN__IDLE_KEYS] = {
-    "architectures", "model_type", "transformers_version", "torch_dtype", "dtype", "_name_or_path",
-    "name_or_path", "auto_map", "use_cache", "initializer_range", "*_token_id", "prefix",
-    "*dropout*", "*_pdrop", "summary_*", "task_specific_params", "gradient_checkpointing",
-    "id2label", "label2id", "problem_type", "_attn_implementation*", "attn_implementation",
-    "output_attentions", "output_hidden_states", "return_dict", "quantization_config_origin",
-    "layerdrop", "init_std", "_commit_hash", "unsloth_*", "bad_words_ids", "num_beams",
-    "max_length", "*_layerdrop", "bos_token", "eos_token", "pad_token"
-};
 TFN__SMALL_END
 #endif
 #endif
-/* >> import */
+/* >> keys */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+/* Keys of config.json without a rule: those that change nothing of the forward, and those that must
+ * never be left aside. Paths of keys inside an object have a dot ("rope_scaling.factor"). */
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+/* A configuration has some forty keys. Each is of one of three classes:
+ *
+ *   - the family has a rule for it (part families): it sets an option, or must have one value;
+ *   - it is in the table below: it changes nothing of the forward with any value, or with the
+ *     values that the table names;
+ *   - all else, which is refused by name.
+ *
+ * A key whose value is null counts as absent. */
+typedef struct tfn__idle_row {
+    const char *family;         /* and the families that are like it; NULL: every family */
+    const char *values;         /* harmless ones, with a space between; NULL: any */
+    const char *keys;           /* with a space between; a star matches any characters */
+} tfn__idle_row;
+
+/* Dropout is idle because the caller chooses the rate for tuning. */
+static const tfn__idle_row tfn__idle_rows[] = {
+    /* who wrote the file, and with what */
+    { NULL, NULL, "_* architectures model_type transformers_version transformers.js_config "
+                  "torch_dtype dtype name_or_path auto_map custom_pipelines finetuning_task "
+                  "finetuned_from sentence_transformers quantization_config_origin language "
+                  "languages license tags datasets unsloth_* model_name adapters" },
+    /* the tokenizer */
+    { NULL, NULL, "*_token_id *_token_index bos_token eos_token pad_token unk_token sep_token "
+                  "cls_token mask_token tokenizer_class tokenizer_* vocab_file do_lower_case "
+                  "prefix predict_special_tokens model_max_length max_seq_length" },
+    /* training */
+    { NULL, NULL, "*dropout* *_pdrop *layerdrop initializer_* init_std init_cutoff_factor "
+                  "gradient_checkpointing use_bfloat16 tf_legacy_loss problem_type *_loss_coef "
+                  "*_loss_weight label_smoothing loss_type" },
+    /* classes and tasks, which rules read where a family has a head for them */
+    { NULL, NULL, "id2label label2id num_labels num_choices task_specific_params summary_*" },
+    /* how a program runs the model */
+    { NULL, NULL, "use_cache output_attentions output_hidden_states output_past return_dict "
+                  "use_return_dict torchscript xla_device chunk_size_feed_forward "
+                  "*attn_implementation* use_flash_attention* use_flash_attn* flash_attention "
+                  "use_memory_efficient_attention keys_to_ignore_at_inference base_model_tp_plan "
+                  "base_model_pp_plan memory_efficient reorder_and_upcast_attn" },
+    /* generation */
+    { NULL, NULL, "generation_config max_length min_length max_new_tokens min_new_tokens max_time "
+                  "do_sample early_stopping num_beams num_beam_groups diversity_penalty "
+                  "temperature top_k top_p min_p typical_p repetition_penalty length_penalty "
+                  "no_repeat_ngram_size encoder_no_repeat_ngram_size encoder_repetition_penalty "
+                  "bad_words_ids force_words_ids num_return_sequences output_scores output_logits "
+                  "return_dict_in_generate remove_invalid_values renormalize_logits constraints "
+                  "exponential_decay_length_penalty suppress_tokens begin_suppress_tokens "
+                  "sequence_bias token_healing guidance_scale low_memory watermarking_config "
+                  "epsilon_cutoff eta_cutoff penalty_alpha cache_implementation cache_config "
+                  "prompt_lookup_num_tokens max_matching_ngram_size num_assistant_tokens* "
+                  "dola_layers stop_strings return_legacy_cache is_assistant assistant_* "
+                  "force_bos_token_to_be_generated" },
+    /* attributes of transformers' base class, and options of other families, that are off */
+    { NULL, "false", "is_encoder_decoder is_decoder add_cross_attention tie_encoder_decoder "
+                     "use_sliding_window use_mrope rope_interleaved use_qk_norm qk_layernorm "
+                     "use_bidirectional_attention" },
+    { NULL, "{} []", "pruned_heads mlp_only_layers" },
+    { NULL, "1", "residual_multiplier embedding_multiplier logits_scaling logit_scale "
+                 "partial_rotary_factor rope_scaling.partial_rotary_factor "
+                 "rope_parameters.partial_rotary_factor rope_parameters.attention_factor" },
+    { NULL, "full_attention", "layer_types" },
+    /* attributes of single families */
+    { "gpt2", NULL, "is_decoder n_special afn" },
+    { "llama", NULL, "is_llama_config pretraining_tp max_sequence_length max_window_layers "
+                     "is_decoder" },
+    { "gpt_neox", NULL, "is_decoder" },
+    { "bloom", NULL, "is_decoder" },
+    { "opt", NULL, "is_decoder" },
+    { "phi", NULL, "is_decoder" },
+    { "bert", NULL, "directionality pooler_fc_size pooler_num_attention_heads "
+                    "pooler_num_fc_layers pooler_size_per_head pooler_type hidden_dropout" },
+    { "distilbert", NULL, "sinusoidal_pos_embds tie_weights_" },
+    { "marian", NULL, "extra_pos_embeddings num_hidden_layers" },
+    { "marian", "false", "do_blenderbot_90_layernorm" },
+    { "bloom", NULL, "n_inner offset_alibi pretraining_tp slow_but_exact skip_bias_add "
+                     "skip_bias_add_qkv bias_dropout_fusion attention_softmax_in_fp32 "
+                     "masked_softmax_fusion" },
+    { "t5", NULL, "dense_act_fn is_gated_act" }
+};
+
+/* Keys of these forms change the model: not even a lenient reader leaves them aside. */
+static const char *const tfn__grave_keys[] = {
+    "*quant*", "*multiplier*", "*scal*", "*softcap*", "*rope*", "*rotary*"
+};
+
+/* The next word of a list; false: there is none. */
+static bool tfn__next_word(const char **list, char *word, size_t size)
+{
+    tfn__text t = tfn__text_in(word, size);
+    while (**list == ' ') ++*list;
+    if (!**list) return false;
+    for (; **list && **list != ' '; ++*list) tfn__put_bytes(&t, *list, 1);
+    tfn__end(&t);
+    return true;
+}
+
+/* The number of a whole text; false: it is none. */
+static bool tfn__is_number(const char *text, double *v)
+{
+    tfn__reader r = tfn__read_from(text, tfn__length(text));
+    *v = tfn__json_number(&r);
+    return !r.wanted && r.at == r.size;
+}
+
+/* Two values are equal as texts, or as numbers: 1 and 1.0. */
+static bool tfn__same_value(const char *found, const char *text)
+{
+    double a, b;
+    if (tfn__equal(found, text)) return true;
+    if (!tfn__is_number(found, &a) || !tfn__is_number(text, &b)) return false;
+    return !(a < b || a > b);
+}
+
+/* Copy a value: the characters of a string, else the text. */
+static void tfn__short_value(tfn__reader r, char *value, size_t size)
+{
+    tfn__text t = tfn__text_in(value, size);
+    size_t from;
+    tfn__json_space(&r);
+    from = r.at;
+    if (tfn__peek(&r) == '"') {
+        tfn__copy_string(&t, r);
+    } else {
+        tfn__json_skip(&r, TFN__JSON_DEPTH);
+        tfn__put_bytes(&t, r.s + from, r.at - from);
+    }
+    tfn__end(&t);
+}
+
+static bool tfn__value_listed(const char *values, tfn__reader r)
+{
+    char value[128];
+    char word[64];
+    tfn__short_value(r, value, sizeof value);
+    while (tfn__next_word(&values, word, sizeof word))
+        if (tfn__same_value(value, word)) return true;
+    return false;
+}
+
+/* The value, or each of a list, is one of these. */
+static bool tfn__values_listed(const char *values, tfn__reader r)
+{
+    if (tfn__value_listed(values, r)) return true;
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '[') return false;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        if (!tfn__value_listed(values, r)) return false;
+        tfn__json_skip(&r, TFN__JSON_DEPTH);
+    }
+    return true;
+}
+
+static bool tfn__is_like(const tfn_family *family, const char *name)
+{
+    for (; family; family = family->like)
+        if (tfn__equal(family->name, name)) return true;
+    return false;
+}
+
+static bool tfn__word_matches(const char *list, const char *path)
+{
+    char word[64];
+    while (tfn__next_word(&list, word, sizeof word))
+        if (tfn__name_matches(word, path)) return true;
+    return false;
+}
+
+/* True if the key changes nothing of the forward. */
+static bool tfn__key_is_idle(const tfn_family *family, const char *path, tfn__reader value)
+{
+    for (size_t i = 0; i < sizeof tfn__idle_rows / sizeof *tfn__idle_rows; i++) {
+        const tfn__idle_row *row = tfn__idle_rows + i;
+        if (row->family && !tfn__is_like(family, row->family)) continue;
+        if (!tfn__word_matches(row->keys, path)) continue;
+        if (!row->values || tfn__values_listed(row->values, value)) return true;
+    }
+    return false;
+}
+
+/* True if the key may not be left aside: of quantization and scales, or inside a known object. */
+static bool tfn__key_is_grave(const char *path)
+{
+    for (size_t i = 0; i < sizeof tfn__grave_keys / sizeof *tfn__grave_keys; i++)
+        if (tfn__name_matches(tfn__grave_keys[i], path)) return true;
+    return tfn__name_matches("*.*", path);
+}
+TFN__SMALL_END
+#endif
+#endif
+/* >> config */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* A config.json has a few kilobytes and a family some thirty rules: each rule reads the text from
- * its begin, which needs no tree in memory and no second form of the values. Of a key that stands
- * there twice the first counts. */
+ * its begin, which needs no tree in memory and no second form of the values. If a key appears twice
+ * in an object, the first one counts. */
 enum {
     TFN__VALUE_ROOM = 128,              /* bytes of a value; longer ones are cut, and fit nothing */
     TFN__CONFIG_DEPTH = 16              /* objects in objects */
 };
 
-enum { TFN__HUB_ACTIVATIONS = 9 };
-
-/* Names are few and short, and each is looked at a few times for each tensor: a hundred layers take
- * a tenth of a second. So forms are compared as they stand, and no table of names is made.
- *
- * What stands for '#' and '*' in a name: */
-typedef struct tfn__blanks { int32_t layer; const char *last; } tfn__blanks;
-
-/* A parameter and where its values are. */
-typedef struct tfn__match {
-    tfn_param_info info;
-    const tfn_tensor_rule *rule;
-    tfn_file  *file;
-    tfn_tensor tensor;
-    bool       table;           /* of packed ones: see tfn__packed */
-} tfn__match;
+enum { TFN__HUB_ACTIVATIONS = 15 };
 #endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
@@ -35451,22 +35650,28 @@ static void tfn__bad_key(tfn_import *x, const char *key, const char *value, cons
     tfn__end(&t);
 }
 
-/* Names of activations: as published, alone, as a gate. "gelu" alone is the form with erf; all
- * others are the form with tanh, from which it differs by 5e-4 at most: a model that gets the wrong
- * one still writes well. */
+/* Names of activations: as published, plain, as a gate. "gelu" is the form with erf; the others of
+ * GELU are the form with tanh, from which it differs by at most 5e-4. A model with the wrong one
+ * still writes well. The last two are T5's words for an activation with its gate. */
 static const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3] = {
     { "gelu", "gelu", "geglu" },
     { "gelu_pytorch_tanh", "gelu-tanh", "geglu-tanh" },
     { "gelu_new", "gelu-tanh", "geglu-tanh" },
     { "gelu_fast", "gelu-tanh", "geglu-tanh" },
+    { "gelu_accurate", "gelu-tanh", "geglu-tanh" },
+    { "gelu_python", "gelu", "geglu" },
     { "silu", "silu", "swiglu" },
     { "swish", "silu", "swiglu" },
-    { "relu", "relu", "" },
-    { "gated-gelu", "geglu-tanh", "" },         /* T5's words for both */
-    { "gated-silu", "swiglu", "" }
+    { "relu", "relu", NULL },
+    { "relu2", "relu2", NULL },
+    { "tanh", "tanh", NULL },
+    { "linear", "identity", NULL },
+    { "identity", "identity", NULL },
+    { "gated-gelu", "geglu-tanh", NULL },
+    { "gated-silu", "swiglu", NULL }
 };
 
-/* Our name of it; another name is left as it is, for the option's error. */
+/* Our name of it; NULL: it has none in this form. */
 static const char *tfn__hub_activation(const char *name, tfn_key_form form)
 {
     for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
@@ -35475,14 +35680,28 @@ static const char *tfn__hub_activation(const char *name, tfn_key_form form)
         if (form == TFN_KEY_GATED) return row[2];
         return row[1];
     }
-    return name;
+    return NULL;
+}
+
+/* Our name of the activation that a key has. Words of this library are none of the file's, and
+ * T5's are of its own key only. */
+static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, const char *value)
+{
+    const char *own = tfn__hub_activation(value, k->form);
+    const char *rest = value;
+    if (tfn__begins(&rest, "gated-") && !tfn__equal(k->key, "feed_forward_proj")) own = NULL;
+    if (own) return own;
+    if (k->form == TFN_KEY_GATED) tfn__bad_key(x, k->key, value, "a gate, gelu, gelu_new or silu,");
+    else tfn__bad_key(x, k->key, value, "gelu, gelu_new, silu, relu or tanh");
+    return "default";
 }
 
 /* Set an option by its text. "default" is a word of ours for 0, in a file only a rope_type. */
 static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
                             const char *value)
 {
-    if (tfn__equal(k->option, "activation")) value = tfn__hub_activation(value, k->form);
+    if (k->key && tfn__equal(k->option, "activation")) value = tfn__activation_of(x, k, value);
+    if (x->error.status != TFN_OK) return;
     if (tfn__equal(value, "default") && !tfn__equal(k->option, "rotary_scaling"))
         tfn__bad_key(x, k->key, value, "a value");
     else tfn_desc_set(d, k->option, value, &x->error);
@@ -35546,15 +35765,33 @@ static void tfn__want_value(tfn_import *x, const char *path, const char *found, 
     char value[TFN__VALUE_ROOM];
     tfn__reader r = tfn__read_from(x->text, x->text_size);
     if (found[0] != '[') {
-        if (!tfn__equal(found, text)) tfn__bad_key(x, path, found, text);
+        if (!tfn__same_value(found, text)) tfn__bad_key(x, path, found, text);
         return;
     }
     if (!tfn__config_find(&r, path)) return;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
         tfn__config_copy(r, value);
-        if (!tfn__equal(value, text)) tfn__bad_key(x, path, value, text);
+        if (!tfn__same_value(value, text)) tfn__bad_key(x, path, value, text);
         tfn__json_skip(&r, TFN__CONFIG_DEPTH);
     }
+}
+
+/* The value is what the option already says; the share of a head that turns, as so many channels
+ * of it. */
+static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key_rule *k,
+                           const char *found)
+{
+    char own[TFN__VALUE_ROOM];
+    tfn_model_desc shared = *d;
+    if (tfn__equal(k->option, "rotary_size")) {
+        const tfn_key_rule share = { k->key, k->option, NULL, TFN_KEY_SHARE };
+        tfn__set_computed(x, &shared, &share, found);
+        if (x->error.status == TFN_OK && shared.rotary_size != d->rotary_size)
+            tfn__bad_key(x, k->key, found, "the share that the other key says");
+        return;
+    }
+    if (!tfn_desc_get(d, k->option, own, sizeof own)) own[0] = 0;
+    tfn__want_value(x, k->key, found, own);
 }
 
 /* Whether the name of a layer in front of the reader is the rule's text; the other that is known is
@@ -35645,7 +35882,6 @@ static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
 static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     char value[TFN__VALUE_ROOM];
-    char own[TFN__VALUE_ROOM];
     const bool known = k->key && tfn__config_value(x, k->key, value);
     const bool off = known && tfn__equal(value, "null");
     const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
@@ -35691,8 +35927,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         tfn__set_computed(x, d, k, found);
         break;
     case TFN_KEY_SAME:
-        if (!tfn_desc_get(d, k->option, own, sizeof own)) own[0] = 0;
-        tfn__want_value(x, k->key, found, own);
+        tfn__want_same(x, d, k, found);
         break;
     case TFN_KEY_WANT:
         tfn__want_value(x, k->key, found, k->text);
@@ -35714,24 +35949,6 @@ static void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *
         if (x->error.status == TFN_OK) tfn__apply_key(x, d, k);
 }
 
-/* A rule names the key, or what stands in its object. */
-static bool tfn__key_has_rule(const tfn_family *family, const char *key)
-{
-    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
-        const char *rest = k->key;
-        if (!rest || !tfn__begins(&rest, key)) continue;
-        if (!*rest || *rest == '.' || *rest == '=') return true;
-    }
-    return family->like && tfn__key_has_rule(family->like, key);
-}
-
-static bool tfn__key_is_idle(const char *key)
-{
-    for (size_t i = 0; i < TFN__IDLE_KEYS; i++)
-        if (tfn__name_matches(tfn__idle_keys[i], key)) return true;
-    return false;
-}
-
 /* The text is JSON; what reads it later need not ask again. */
 static void tfn__check_config(tfn_import *x)
 {
@@ -35747,22 +35964,126 @@ static void tfn__check_config(tfn_import *x)
     x->error.found = (int64_t)r.at;
 }
 
-/* Each key has a rule or changes nothing. A key that nobody knows may be what a new release of the
- * family does otherwise, in which case the model would still write plausible text, only worse: so
- * it is refused by its name, and who knows better says lenient. */
-static void tfn__check_keys(tfn_import *x)
+/* What the rules of a family know of a path: the key itself, or an object of keys. */
+enum { TFN__NO_KEY, TFN__KNOWN_KEY, TFN__KNOWN_OBJECT };
+static int tfn__known_key(const tfn_family *family, const char *path)
+{
+    int found = TFN__NO_KEY;
+    if (family->like) found = tfn__known_key(family->like, path);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        const char *rest = k->key;
+        if (!rest || !tfn__begins(&rest, path)) continue;
+        if (!*rest || *rest == '=') return TFN__KNOWN_KEY;
+        if (*rest == '.') found = TFN__KNOWN_OBJECT;
+    }
+    return found;
+}
+
+/* Keys without a rule that do not count as absent. */
+typedef struct tfn__strangers {
+    tfn__text named;            /* those that are refused, as many as the error has room for */
+    tfn__text all;              /* x->aside */
+    int32_t   count;            /* that are refused */
+    bool      grave;            /* one of them is */
+} tfn__strangers;
+
+static void tfn__put_stranger(tfn__text *t, const char *path)
+{
+    const char *between = "";
+    if (t->used) between = ", ";
+    if (t->used + tfn__length(path) + 6 < t->size) tfn__put_texts(t, between, path, NULL);
+    else if (t->used + 5 < t->size) tfn__put(t, " ...");
+}
+
+static void tfn__strange_key(tfn_import *x, tfn__strangers *s, const char *path)
+{
+    const bool grave = tfn__key_is_grave(path);
+    tfn__put_stranger(&s->all, path);
+    if (x->lenient && !grave) return;
+    tfn__put_stranger(&s->named, path);
+    s->count++;
+    s->grave = s->grave || grave;
+}
+
+static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *in);
+
+/* The key of this path, with its value in front of the reader. */
+static void tfn__check_key(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *path)
+{
+    const int known = tfn__known_key(x->family, path);
+    char value[TFN__VALUE_ROOM];
+    tfn__json_space(&r);
+    if (tfn__peek(&r) == 'n' || known == TFN__KNOWN_KEY) return;
+    if (known == TFN__KNOWN_OBJECT && tfn__peek(&r) == '{') {
+        tfn__check_object(x, s, r, path);
+    } else if (known == TFN__KNOWN_OBJECT) {
+        tfn__config_copy(r, value);
+        tfn__bad_key(x, path, value, "an object");
+    } else if (!tfn__key_is_idle(x->family, path, r)) {
+        tfn__strange_key(x, s, path);
+    }
+}
+
+/* Numbers of a scaling are read in the light of its type: without one they would have no effect,
+ * and no file means that. */
+static void tfn__check_scaling(tfn_import *x, const char *in)
+{
+    char path[TFN__VALUE_ROOM];
+    char value[TFN__VALUE_ROOM];
+    static const char *const names[] = { ".rope_type", ".type", ".factor" };
+    bool there[3];
+    for (int i = 0; i < 3; i++) {
+        tfn__text t = tfn__text_in(path, sizeof path);
+        tfn__put_texts(&t, in, names[i], NULL);
+        tfn__end(&t);
+        there[i] = tfn__config_value(x, path, value) && !tfn__equal(value, "null");
+    }
+    if (there[2] && !there[0] && !there[1])
+        tfn__bad_key(x, path, value, "a rope_type beside it");
+}
+
+/* All keys of an object; in: its path, "" of the whole file. */
+static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *in)
 {
     char key[TFN__VALUE_ROOM];
-    tfn__reader r = tfn__read_from(x->text, x->text_size);
-    if (x->error.status != TFN_OK || x->lenient) return;
+    char path[2 * TFN__VALUE_ROOM];
+    const char *dot = "";
+    if (in[0]) dot = ".";
+    if (tfn__name_matches("rope_*", in)) tfn__check_scaling(x, in);
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__text t = tfn__text_in(path, sizeof path);
         tfn__json_string(&r, key, sizeof key);
         tfn__json_want(&r, ':', ":");
+        tfn__put_texts(&t, in, dot, key);
+        tfn__end(&t);
+        tfn__check_key(x, s, r, path);
         tfn__json_skip(&r, TFN__CONFIG_DEPTH);
-        if (tfn__key_is_idle(key) || tfn__key_has_rule(x->family, key)) continue;
-        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "config.json: nothing is known of the "
-                       "key %s; lenient would leave it aside", key);
     }
+}
+
+/* Refuse keys that no rule knows and that may matter: a new release of the family may compute
+ * something else by them, and the model would write plausible text, only worse. All are named in
+ * one message. A lenient reader leaves them aside, except those of scales and quantization. */
+static void tfn__check_keys(tfn_import *x)
+{
+    static const char *const texts[2][2] = {
+        { "config.json: nothing is known of the key %s; lenient would leave it aside",
+          "config.json: nothing is known of the key %s, which may change what the model computes" },
+        { "config.json: nothing is known of the keys %s; lenient would leave them aside",
+          "config.json: nothing is known of the keys %s, which may change what the model computes" }
+    };
+    char names[sizeof x->error.name];
+    tfn__strangers s;
+    if (x->error.status != TFN_OK) return;
+    s.named = tfn__text_in(names, sizeof names);
+    s.all = tfn__text_in(x->aside, sizeof x->aside);
+    s.count = 0;
+    s.grave = false;
+    tfn__check_object(x, &s, tfn__read_from(x->text, x->text_size), "");
+    tfn__end(&s.all);
+    if (!s.count) return;
+    tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", texts[s.count > 1][s.grave],
+                   tfn__end(&s.named));
 }
 
 /* The family: the caller's, or the one that "model_type" names. */
@@ -35771,13 +36092,37 @@ static void tfn__find_family(tfn_import *x)
     char value[TFN__VALUE_ROOM];
     if (x->error.status != TFN_OK || x->family) return;
     if (!tfn__config_value(x, "model_type", value)) {
-        tfn__fail(&x->error, TFN_NOT_FOUND, "import", "config.json has no model_type", 0, 0);
+        tfn__fail(&x->error, TFN_NOT_FOUND, "import", tfn__no_type_text, 0, 0);
         return;
     }
     x->family = tfn_family_find(value);
     if (!x->family)
-        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "no family is called %s", value);
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", tfn__no_family_text, value);
 }
+TFN__SMALL_END
+#endif
+#endif
+/* >> import */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+/* Names are few and short, and each is looked at a few times for each tensor: a hundred layers take
+ * a tenth of a second. So forms are compared as they stand, and no table of names is made.
+ *
+ * What stands for '#' and '*' in a name: */
+typedef struct tfn__blanks { int32_t layer; const char *last; } tfn__blanks;
+
+/* A parameter and where its values are. */
+typedef struct tfn__match {
+    tfn_param_info info;
+    const tfn_tensor_rule *rule;
+    tfn_file  *file;
+    tfn_tensor tensor;
+    bool       table;           /* of packed ones: see tfn__packed */
+} tfn__match;
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
 
 /* -- names ----------------------------------------------------------------------------------- */
 
@@ -36440,7 +36785,10 @@ static void tfn__spell_out(tfn_model_desc *d)
         d->rotary_low = d->rotary_high = 0;
         d->rotary_context = 0;
     }
-    if (!d->no_bias) d->attention_bias = TFN_ATTENTION_BIAS_ALL;
+    if (!d->no_bias && d->attention_bias <= TFN_ATTENTION_BIAS_ALL)
+        d->attention_bias = TFN_ATTENTION_BIAS_ALL;
+    if (d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_OFF)
+        d->attention_bias = TFN_ATTENTION_BIAS_NONE;
     d->norm_eps = tfn__eps_of(d, tfn__norm_row(d->norm_rule, d->norm));
     if (d->score_scale == 0) d->score_scale = 1 / TFN__SQRT((float)tfn__head_size(d));
 }
@@ -36565,10 +36913,13 @@ static void tfn__put_key(tfn__config *c, const char *key)
 static const char *tfn__published(const char *own, const tfn_key_rule *k)
 {
     const int form = 1 + (k->form == TFN_KEY_GATED);
-    if (k->text && k->text[0] && tfn__equal(tfn__hub_activation(k->text, k->form), own))
-        return k->text;
-    for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++)
-        if (tfn__equal(own, tfn__hub_activations[i][form])) return tfn__hub_activations[i][0];
+    const char *usual = NULL;
+    if (k->text && k->text[0]) usual = tfn__hub_activation(k->text, k->form);
+    if (usual && tfn__equal(usual, own)) return k->text;
+    for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
+        const char *name = tfn__hub_activations[i][form];
+        if (name && tfn__equal(own, name)) return tfn__hub_activations[i][0];
+    }
     return NULL;
 }
 
@@ -36699,6 +37050,10 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
         return true;
     case TFN_KEY_INVERSE_ROOT:
         tfn__put_inverse_root(t, d->score_scale);
+        return true;
+    case TFN_KEY_SAME:
+        if (!tfn__equal(k->option, "rotary_size")) return tfn__put_option(t, x, k, own);
+        tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
         return true;
     case TFN_KEY_SHARE:
         tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));

@@ -776,7 +776,7 @@ TEST(import_keys_refused)
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": -12", "width is -12; it must be");
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": \"default\"",
                    "hidden_size is default; a value is wanted");
-    import_refuses("llama", "\"silu\"", "\"mish\"", "activation is mish");
+    import_refuses("llama", "\"silu\"", "\"mish\"", "hidden_act is mish; a gate");
     import_refuses("llama", "\"rope_scaling\": null",
                    "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 2}",
                    "rotary_scaling is yarn");

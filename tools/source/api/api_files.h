@@ -203,9 +203,12 @@ typedef struct tfn_import {
     int32_t           count;
     const tfn_family *family;                /* NULL: the library's of "model_type", which the first
                                               * call stores here */
-    bool              lenient;               /* true: keys that no rule knows are not looked at */
+    bool              lenient;               /* true: leave aside keys that no rule knows, but none
+                                              * of quantization or scales */
     tfn_dtype         dtype;                 /* of the first weight, which tfn_import_weights stores
                                               * here: as such a model goes out with the same bits */
+    char              aside[512];            /* the keys that no rule knows, ", " between them: left
+                                              * aside, or the reason for the error */
     tfn_file          file, index;           /* from here on private */
     char              path[1024], part[256];
     const uint8_t    *text;

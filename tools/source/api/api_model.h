@@ -38,11 +38,15 @@ typedef enum tfn_rotary_scaling {
     TFN__ROTARY_SCALING_LIST(TFN__CHOICE_ENUM) TFN_ROTARY_SCALING_COUNT
 } tfn_rotary_scaling;
 
-/* Maps of attention that keep a bias in a model without biases (desc.no_bias). */
+/* Maps of attention that keep a bias in a model without biases (desc.no_bias); off and output say
+ * it for any model. */
 #define TFN__ATTENTION_BIAS_LIST(X)                                                               \
     X(TFN_ATTENTION_BIAS_NONE, "none", "as other maps", NULL)                                     \
     X(TFN_ATTENTION_BIAS_QKV, "qkv", "queries, keys and values", "Qwen 2, 2024")                  \
-    X(TFN_ATTENTION_BIAS_ALL, "all", "the output, too", NULL)
+    X(TFN_ATTENTION_BIAS_ALL, "all", "the output, too", NULL)                                     \
+    X(TFN_ATTENTION_BIAS_OFF, "off", "none, whatever other maps have", "GPT-J, 2021")             \
+    X(TFN_ATTENTION_BIAS_OUTPUT, "output", "the output only, whatever other maps have",           \
+      "GPT-Neo, 2021")
 typedef enum tfn_attention_bias {
     TFN__ATTENTION_BIAS_LIST(TFN__CHOICE_ENUM) TFN_ATTENTION_BIAS_COUNT
 } tfn_attention_bias;

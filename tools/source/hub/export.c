@@ -68,7 +68,10 @@ static void tfn__spell_out(tfn_model_desc *d)
         d->rotary_low = d->rotary_high = 0;
         d->rotary_context = 0;
     }
-    if (!d->no_bias) d->attention_bias = TFN_ATTENTION_BIAS_ALL;
+    if (!d->no_bias && d->attention_bias <= TFN_ATTENTION_BIAS_ALL)
+        d->attention_bias = TFN_ATTENTION_BIAS_ALL;
+    if (d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_OFF)
+        d->attention_bias = TFN_ATTENTION_BIAS_NONE;
     d->norm_eps = tfn__eps_of(d, tfn__norm_row(d->norm_rule, d->norm));
     if (d->score_scale == 0) d->score_scale = 1 / TFN__SQRT((float)tfn__head_size(d));
 }
@@ -193,10 +196,13 @@ static void tfn__put_key(tfn__config *c, const char *key)
 static const char *tfn__published(const char *own, const tfn_key_rule *k)
 {
     const int form = 1 + (k->form == TFN_KEY_GATED);
-    if (k->text && k->text[0] && tfn__equal(tfn__hub_activation(k->text, k->form), own))
-        return k->text;
-    for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++)
-        if (tfn__equal(own, tfn__hub_activations[i][form])) return tfn__hub_activations[i][0];
+    const char *usual = NULL;
+    if (k->text && k->text[0]) usual = tfn__hub_activation(k->text, k->form);
+    if (usual && tfn__equal(usual, own)) return k->text;
+    for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
+        const char *name = tfn__hub_activations[i][form];
+        if (name && tfn__equal(own, name)) return tfn__hub_activations[i][0];
+    }
     return NULL;
 }
 
@@ -327,6 +333,10 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
         return true;
     case TFN_KEY_INVERSE_ROOT:
         tfn__put_inverse_root(t, d->score_scale);
+        return true;
+    case TFN_KEY_SAME:
+        if (!tfn__equal(k->option, "rotary_size")) return tfn__put_option(t, x, k, own);
+        tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
         return true;
     case TFN_KEY_SHARE:
         tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));

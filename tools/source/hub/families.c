@@ -703,29 +703,43 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
  * an option first. Its forward is written once more, from the paper or the published code, in
  * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
  * folder of tests/golden/hub, which tests/hub/test_import.c reads. */
-enum { TFN__GPT2, TFN__LLAMA, TFN__MISTRAL, TFN__QWEN2, TFN__QWEN3, TFN__OLMO2, TFN__GEMMA,
-       TFN__GEMMA2, TFN__GEMMA3, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__BERT, TFN__DISTILBERT,
-       TFN__BLOOM, TFN__MARIAN, TFN__T5, TFN__FAMILIES };
-static const tfn_family tfn__families[TFN__FAMILIES] = {
-    { "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors },
-    { "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors },
-    { "mistral", "model.", tfn__families + TFN__LLAMA, tfn__mistral_keys, NULL },
-    { "qwen2", "model.", tfn__families + TFN__LLAMA, tfn__qwen2_keys, NULL },
-    { "qwen3", "model.", tfn__families + TFN__QWEN2, tfn__qwen3_keys, tfn__qwen3_tensors },
-    { "olmo2", "model.", tfn__families + TFN__LLAMA, tfn__olmo2_keys, tfn__olmo2_tensors },
-    { "gemma", "model.", tfn__families + TFN__LLAMA, tfn__gemma_keys, NULL },
-    { "gemma2", "model.", tfn__families + TFN__GEMMA, tfn__gemma2_keys, tfn__gemma2_tensors },
-    { "gemma3_text", "model.", tfn__families + TFN__GEMMA2, tfn__gemma3_keys,
-      tfn__gemma3_tensors },
-    { "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors },
-    { "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors },
-    { "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors },
-    { "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors },
-    { "distilbert", "distilbert.", NULL, tfn__distilbert_keys, tfn__distilbert_tensors },
-    { "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors },
-    { "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors },
-    { "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors }
-};
+#define TFN__LIKE(name) (tfn__families + TFN__FAMILY_##name)
+#define TFN__FAMILY_LIST(X) \
+    X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \
+    X(LLAMA, "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors) \
+    X(MISTRAL, "mistral", "model.", TFN__LIKE(LLAMA), tfn__mistral_keys, NULL) \
+    X(QWEN2, "qwen2", "model.", TFN__LIKE(LLAMA), tfn__qwen2_keys, NULL) \
+    X(QWEN3, "qwen3", "model.", TFN__LIKE(QWEN2), tfn__qwen3_keys, tfn__qwen3_tensors) \
+    X(OLMO2, "olmo2", "model.", TFN__LIKE(LLAMA), tfn__olmo2_keys, tfn__olmo2_tensors) \
+    X(GEMMA, "gemma", "model.", TFN__LIKE(LLAMA), tfn__gemma_keys, NULL) \
+    X(GEMMA2, "gemma2", "model.", TFN__LIKE(GEMMA), tfn__gemma2_keys, tfn__gemma2_tensors) \
+    X(GEMMA3, "gemma3_text", "model.", TFN__LIKE(GEMMA2), tfn__gemma3_keys, tfn__gemma3_tensors) \
+    X(NEOX, "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors) \
+    X(PHI, "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors) \
+    X(OPT, "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors) \
+    X(BERT, "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors) \
+    X(DISTILBERT, "distilbert", "distilbert.", NULL, \
+      tfn__distilbert_keys, tfn__distilbert_tensors) \
+    X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors) \
+    X(MARIAN, "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors) \
+    X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors)
+#define TFN__FAMILY_NUMBER(number, name, prefix, like, keys, tensors) TFN__FAMILY_##number,
+enum { TFN__FAMILY_LIST(TFN__FAMILY_NUMBER) TFN__FAMILIES };
+#undef TFN__FAMILY_NUMBER
+#define TFN__FAMILY_ROW(number, name, prefix, like, keys, tensors) \
+    { name, prefix, like, keys, tensors },
+static const tfn_family tfn__families[TFN__FAMILIES] = { TFN__FAMILY_LIST(TFN__FAMILY_ROW) };
+#undef TFN__FAMILY_ROW
+#undef TFN__LIKE
+
+#define TFN__FAMILY_NAME(number, name, prefix, like, keys, tensors) " " name
+SHARED const char *const tfn__no_type_text =
+    "config.json has no model_type; set the family, one of" TFN__FAMILY_LIST(TFN__FAMILY_NAME);
+SHARED const char *const tfn__no_family_text =
+    "no family is called %s; there are" TFN__FAMILY_LIST(TFN__FAMILY_NAME);
+#undef TFN__FAMILY_NAME
+#undef TFN__FAMILY_LIST
+
 TFNORM_API const tfn_family *tfn_family_at(int32_t i)
 {
     if (i < 0 || i >= TFN__FAMILIES) return NULL;
@@ -739,20 +753,5 @@ TFNORM_API const tfn_family *tfn_family_find(const char *name)
         if (tfn__equal(name, tfn__families[i].name)) return tfn__families + i;
     return NULL;
 }
-
-/* A configuration has some forty keys, of which a forward needs a dozen.
- *
- * Keys that change nothing of the forward: who wrote the file, what its tokenizer does, how the
- * model was trained, what a program did with it. A star stands for any characters. Dropout is one
- * of them: with which rate a model is tuned is for who tunes it to say. */
-SHARED const char *const tfn__idle_keys[TFN__IDLE_KEYS] = {
-    "architectures", "model_type", "transformers_version", "torch_dtype", "dtype", "_name_or_path",
-    "name_or_path", "auto_map", "use_cache", "initializer_range", "*_token_id", "prefix",
-    "*dropout*", "*_pdrop", "summary_*", "task_specific_params", "gradient_checkpointing",
-    "id2label", "label2id", "problem_type", "_attn_implementation*", "attn_implementation",
-    "output_attentions", "output_hidden_states", "return_dict", "quantization_config_origin",
-    "layerdrop", "init_std", "_commit_hash", "unsloth_*", "bad_words_ids", "num_beams",
-    "max_length", "*_layerdrop", "bos_token", "eos_token", "pad_token"
-};
 TFN__SMALL_END
 #endif

@@ -4,7 +4,8 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
-enum { TFN__IDLE_KEYS = 37 };
-extern SHARED const char *const tfn__idle_keys[TFN__IDLE_KEYS];
+/* Messages that list the families: config.json has no model_type, or one that is not known. */
+extern SHARED const char *const tfn__no_type_text;
+extern SHARED const char *const tfn__no_family_text;
 #endif
 #endif /* TFN__FAMILIES_H */

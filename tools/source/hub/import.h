@@ -1,22 +1,9 @@
 #ifndef TFN__IMPORT_H
 #define TFN__IMPORT_H
 #include "../ground/ground.h"
+#include "config.h"
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
-/* A config.json has a few kilobytes and a family some thirty rules: each rule reads the text from
- * its begin, which needs no tree in memory and no second form of the values. Of a key that stands
- * there twice the first counts. */
-enum {
-    TFN__VALUE_ROOM = 128,              /* bytes of a value; longer ones are cut, and fit nothing */
-    TFN__CONFIG_DEPTH = 16              /* objects in objects */
-};
-
-enum { TFN__HUB_ACTIVATIONS = 9 };
-extern SHARED const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3];
-SHARED const char *tfn__hub_activation(const char *name, tfn_key_form form);
-SHARED void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window);
-SHARED bool tfn__is_rule(const tfn_key_rule *k);
 
 /* Names are few and short, and each is looked at a few times for each tensor: a hundred layers take
  * a tenth of a second. So forms are compared as they stand, and no table of names is made.

@@ -489,15 +489,25 @@ static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
     }
 }
 
+static bool tfn__in_attention(int part)
+{
+    return part == TFN__PART_Q || part == TFN__PART_K || part == TFN__PART_V
+        || part == TFN__PART_O;
+}
+
 /* True if the linear map of this part has a bias. */
 SHARED bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
     if (TFN__ALL && (part == TFN__PART_PROJECT_IN || part == TFN__PART_PROJECT_OUT)) return false;
+    if (TFN__ALL && tfn__in_attention(part)) {
+        if (d->attention_bias == TFN_ATTENTION_BIAS_OFF) return false;
+        if (d->attention_bias == TFN_ATTENTION_BIAS_OUTPUT) return part == TFN__PART_O;
+    }
     if (!d->no_bias && !tfn__has(d, at, TFN_TOPOLOGY_BIASLESS)) return true;
     if (!TFN__ALL || d->attention_bias == TFN_ATTENTION_BIAS_NONE) return false;
     if (part == TFN__PART_O) return d->attention_bias == TFN_ATTENTION_BIAS_ALL;
-    return part == TFN__PART_Q || part == TFN__PART_K || part == TFN__PART_V;
+    return tfn__in_attention(part);
 }
 
 /* True if a later sub-layer of the layer reads the same input as this one, the first. */

@@ -1,0 +1,534 @@
+#include "config.h"
+#include "../ground/basics.h"
+#include "../model/options.h"
+#include "../model/resolve.h"
+#include "../model/update.h"
+#include "../text/json.h"
+#include "../files/files.h"
+#include "../files/safetensors.h"
+#include "../files/fields.h"
+#include "families.h"
+#include "keys.h"
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+
+/* -- config.json ----------------------------------------------------------------------------- */
+
+/* Step in front of the value of a key; the path has a dot before each name but the first. False:
+ * there is no such key. */
+SHARED bool tfn__config_find(tfn__reader *r, const char *path)
+{
+    char name[TFN__VALUE_ROOM];
+    tfn__json_space(r);
+    if (tfn__peek(r) != '{') return false;
+    for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+        const char *rest = path;
+        tfn__reader key = *r;
+        tfn__json_string(&key, name, sizeof name);
+        tfn__json_string(r, NULL, 0);
+        tfn__json_want(r, ':', ":");
+        if (!key.wanted && tfn__begins(&rest, name)) {
+            if (!*rest) return true;
+            if (*rest == '.') return tfn__config_find(r, rest + 1);
+        }
+        tfn__json_skip(r, TFN__CONFIG_DEPTH);
+    }
+    return false;
+}
+
+/* The value in front of the reader: a string's characters, else the text as it stands. */
+SHARED void tfn__put_config_value(tfn__text *t, tfn__reader r)
+{
+    size_t from;
+    tfn__json_space(&r);
+    from = r.at;
+    if (tfn__peek(&r) == '"') {
+        tfn__copy_string(t, r);
+    } else {
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+        tfn__put_bytes(t, r.s + from, r.at - from);
+    }
+}
+
+/* The same, cut to the room that a rule's values have. */
+static void tfn__config_copy(tfn__reader r, char *value)
+{
+    tfn__text t = tfn__text_in(value, TFN__VALUE_ROOM);
+    tfn__put_config_value(&t, r);
+    tfn__end(&t);
+}
+
+/* Both: the value of a key; false: there is none. A path goes through objects alone: no rule asks
+ * for what stands in a list. */
+static bool tfn__config_value(const tfn_import *x, const char *path, char *value)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    if (!tfn__config_find(&r, path)) return false;
+    tfn__config_copy(r, value);
+    return true;
+}
+
+/* "config.json: use_sliding_window is true; false is wanted" */
+static void tfn__bad_key(tfn_import *x, const char *key, const char *value, const char *wanted)
+{
+    tfn__text t = tfn__text_in(x->error.name, sizeof x->error.name);
+    if (x->error.status != TFN_OK) return;
+    tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "%s", 0, 0);
+    tfn__put_texts(&t, "config.json: ", key, " is ");
+    tfn__put_texts(&t, value, "; ", wanted);
+    tfn__put(&t, " is wanted");
+    tfn__end(&t);
+}
+
+/* Names of activations: as published, plain, as a gate. "gelu" is the form with erf; the others of
+ * GELU are the form with tanh, from which it differs by at most 5e-4. A model with the wrong one
+ * still writes well. The last two are T5's words for an activation with its gate. */
+SHARED const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3] = {
+    { "gelu", "gelu", "geglu" },
+    { "gelu_pytorch_tanh", "gelu-tanh", "geglu-tanh" },
+    { "gelu_new", "gelu-tanh", "geglu-tanh" },
+    { "gelu_fast", "gelu-tanh", "geglu-tanh" },
+    { "gelu_accurate", "gelu-tanh", "geglu-tanh" },
+    { "gelu_python", "gelu", "geglu" },
+    { "silu", "silu", "swiglu" },
+    { "swish", "silu", "swiglu" },
+    { "relu", "relu", NULL },
+    { "relu2", "relu2", NULL },
+    { "tanh", "tanh", NULL },
+    { "linear", "identity", NULL },
+    { "identity", "identity", NULL },
+    { "gated-gelu", "geglu-tanh", NULL },
+    { "gated-silu", "swiglu", NULL }
+};
+
+/* Our name of it; NULL: it has none in this form. */
+SHARED const char *tfn__hub_activation(const char *name, tfn_key_form form)
+{
+    for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
+        const char *const *row = tfn__hub_activations[i];
+        if (!tfn__equal(name, row[0])) continue;
+        if (form == TFN_KEY_GATED) return row[2];
+        return row[1];
+    }
+    return NULL;
+}
+
+/* Our name of the activation that a key has. Words of this library are none of the file's, and
+ * T5's are of its own key only. */
+static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, const char *value)
+{
+    const char *own = tfn__hub_activation(value, k->form);
+    const char *rest = value;
+    if (tfn__begins(&rest, "gated-") && !tfn__equal(k->key, "feed_forward_proj")) own = NULL;
+    if (own) return own;
+    if (k->form == TFN_KEY_GATED) tfn__bad_key(x, k->key, value, "a gate, gelu, gelu_new or silu,");
+    else tfn__bad_key(x, k->key, value, "gelu, gelu_new, silu, relu or tanh");
+    return "default";
+}
+
+/* Set an option by its text. "default" is a word of ours for 0, in a file only a rope_type. */
+static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
+                            const char *value)
+{
+    if (k->key && tfn__equal(k->option, "activation")) value = tfn__activation_of(x, k, value);
+    if (x->error.status != TFN_OK) return;
+    if (tfn__equal(value, "default") && !tfn__equal(k->option, "rotary_scaling"))
+        tfn__bad_key(x, k->key, value, "a value");
+    else tfn_desc_set(d, k->option, value, &x->error);
+}
+
+/* A number of the file from which the option is computed. It goes back through a text, of the
+ * shortest digits that read as the same float, so that every option is set and checked in one
+ * place. */
+static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
+                              const char *value)
+{
+    char text[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(text, sizeof text);
+    tfn__reader r = tfn__read_from(value, tfn__length(value));
+    const double v = tfn__json_number(&r);
+    if (r.wanted || !(v > 0) || v > TFN__ANY) {
+        tfn__bad_key(x, k->key, value, "a number above 0");
+        return;
+    }
+    if (k->form == TFN_KEY_INVERSE_ROOT) {
+        tfn__put_float(&t, 1 / TFN__SQRT((float)v));
+    } else {                                            /* TFN_KEY_SHARE */
+        if (d->heads > 0) tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
+    }
+    tfn__end(&t);
+    tfn__set_option(x, d, k, text);
+}
+
+/* How many entries the object has. Files of the hub have names of classes and no number of them:
+ * "id2label": {"0": "negative", "1": "positive"} are two; what the names are is no matter here. Any
+ * value counts as one, an object too, and a key that stands there twice is two: then the weights of
+ * the head do not fit, which is an error that names both sizes. */
+static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char text[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(text, sizeof text);
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    int64_t n = 0;
+    if (!tfn__config_find(&r, k->key)) return;
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '{') {
+        tfn__config_copy(r, text);
+        tfn__bad_key(x, k->key, text, "an object");
+        return;
+    }
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__json_string(&r, NULL, 0);
+        tfn__json_want(&r, ':', ":");
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+        n++;
+    }
+    tfn__put_int(&t, NULL, n, NULL);
+    tfn__end(&t);
+    tfn__set_option(x, d, k, text);
+}
+
+/* Each value of a list, or the value itself, is the text: layer_types, a name for each layer, as
+ * well as a truth. */
+static void tfn__want_value(tfn_import *x, const char *path, const char *found, const char *text)
+{
+    char value[TFN__VALUE_ROOM];
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    if (found[0] != '[') {
+        if (!tfn__same_value(found, text)) tfn__bad_key(x, path, found, text);
+        return;
+    }
+    if (!tfn__config_find(&r, path)) return;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        tfn__config_copy(r, value);
+        if (!tfn__same_value(value, text)) tfn__bad_key(x, path, value, text);
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+}
+
+/* The value is what the option already says; the share of a head that turns, as so many channels
+ * of it. */
+static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key_rule *k,
+                           const char *found)
+{
+    char own[TFN__VALUE_ROOM];
+    tfn_model_desc shared = *d;
+    if (tfn__equal(k->option, "rotary_size")) {
+        const tfn_key_rule share = { k->key, k->option, NULL, TFN_KEY_SHARE };
+        tfn__set_computed(x, &shared, &share, found);
+        if (x->error.status == TFN_OK && shared.rotary_size != d->rotary_size)
+            tfn__bad_key(x, k->key, found, "the share that the other key says");
+        return;
+    }
+    if (!tfn_desc_get(d, k->option, own, sizeof own)) own[0] = 0;
+    tfn__want_value(x, k->key, found, own);
+}
+
+/* Whether the name of a layer in front of the reader is the rule's text; the other that is known is
+ * "full_attention". Steps over it. */
+static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader *r)
+{
+    char value[TFN__VALUE_ROOM];
+    tfn__config_copy(*r, value);
+    tfn__json_skip(r, TFN__CONFIG_DEPTH);
+    if (tfn__equal(value, k->text)) return true;
+    if (!tfn__equal(value, "full_attention")) tfn__bad_key(x, k->key, value, k->text);
+    return false;
+}
+
+/* Layers are told one after the other, with a window or without. In published models it is there
+ * from some layer on, or not in every n-th: the first layer that has one, and the first behind it
+ * that has none, say which. window_from is -1 until there is one. */
+SHARED void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window)
+{
+    if (window && d->window_from < 0) d->window_from = l;
+    if (!window && d->window_from >= 0 && !d->window_period) d->window_period = l + 1;
+}
+
+/* A name for each layer; when all have been told, each is compared with what the options now say.
+ * Where the window is off the list says nothing. */
+static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    tfn__reader again;
+    int32_t i = 0;
+    if (!d->window || !tfn__config_find(&r, k->key)) return;
+    again = r;
+    d->window_from = -1;
+    d->window_period = 0;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
+        tfn__tell_window(d, i++, tfn__names_window(x, k, &r));
+    if (x->error.status == TFN_OK && i != d->layers)
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "config.json: layer_types has %d layers, "
+                  "there are %d", i, d->layers);
+    if (d->window_from < 0) d->window = 0;
+    d->window_from = (int32_t)tfn__max(d->window_from, 0);
+    i = 0;
+    for (bool more = tfn__json_open(&again, '[', ']'); more; more = tfn__json_more(&again, ']')) {
+        const bool window = tfn__names_window(x, k, &again);
+        if (window != tfn__layer_has_window(d, i++))
+            tfn__bad_key(x, k->key, "mixed", "a window from a layer on, or not in every n-th,");
+    }
+}
+
+/* What the option is stands in a list or in an object, of which rules that read a single value see
+ * the begin alone: an entry for each layer, or for each class. */
+static void tfn__set_listed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    if (k->form == TFN_KEY_ENTRIES) tfn__set_count(x, d, k);
+    else tfn__set_layers(x, d, k);
+}
+
+/* "KEY=PATTERN": the value, or one of its list, matches. "architectures" is a list of one name, the
+ * class that wrote the file: it alone says what head the weights have. */
+static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
+{
+    char key[TFN__VALUE_ROOM];
+    char value[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(key, sizeof key);
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    const char *pattern = k->key;
+    while (*pattern && *pattern != '=') pattern++;
+    tfn__put_bytes(&t, k->key, (size_t)(pattern - k->key));
+    tfn__end(&t);
+    if (!*pattern || !tfn__config_find(&r, key)) return false;
+    pattern++;
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '[') {
+        tfn__config_copy(r, value);
+        return tfn__name_matches(pattern, value);
+    }
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        tfn__config_copy(r, value);
+        if (tfn__name_matches(pattern, value)) return true;
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+    return false;
+}
+
+/* What one rule makes of the file. A key that is null is as one that is not there (n_inner,
+ * head_dim, rope_scaling), but where null says that something is off: windows and caps, which a
+ * file without the key has, by the default of the published configuration. */
+static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char value[TFN__VALUE_ROOM];
+    const bool known = k->key && tfn__config_value(x, k->key, value);
+    const bool off = known && tfn__equal(value, "null");
+    const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
+                        || k->form == TFN_KEY_LAYERS;
+    const char *found = k->text;
+    if (!k->option && !k->text) return;
+    if (off && k->form == TFN_KEY_IS_OR_OFF) return;
+    if (known && !off) found = value;
+    else if (condition) return;
+    if (!found) {
+        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "config.json has no %s", k->key);
+        return;
+    }
+    if (!found[0]) return;
+    switch (k->form) {
+    case TFN_KEY_NOT:
+        if (tfn__equal(found, "true")) found = "false";
+        else if (tfn__equal(found, "false")) found = "true";
+        tfn__set_option(x, d, k, found);
+        break;
+    case TFN_KEY_IF:
+        if (tfn__equal(found, "true")) tfn__set_option(x, d, k, k->text);
+        else tfn__want_value(x, k->key, found, "false");
+        break;
+    case TFN_KEY_UNLESS:
+        if (tfn__equal(found, "false")) tfn__set_option(x, d, k, k->text);
+        else tfn__want_value(x, k->key, found, "true");
+        break;
+    case TFN_KEY_NAMES:
+        if (tfn__value_is(x, k)) tfn__set_option(x, d, k, k->text);
+        break;
+    case TFN_KEY_ONLY_IF:
+        if (known && tfn__equal(found, "true")) break;
+        tfn__set_option(x, d, k, k->text);
+        if (known && !off) tfn__want_value(x, k->key, found, "false");
+        break;
+    case TFN_KEY_LAYERS:
+    case TFN_KEY_ENTRIES:
+        tfn__set_listed(x, d, k);
+        break;
+    case TFN_KEY_INVERSE_ROOT:
+    case TFN_KEY_SHARE:
+        tfn__set_computed(x, d, k, found);
+        break;
+    case TFN_KEY_SAME:
+        tfn__want_same(x, d, k, found);
+        break;
+    case TFN_KEY_WANT:
+        tfn__want_value(x, k->key, found, k->text);
+        break;
+    default:
+        tfn__set_option(x, d, k, found);
+    }
+}
+
+/* No family need have rules of its own, as none of the tensors of Mistral has another name than
+ * Llama's; the last row is all zeros. */
+SHARED bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
+
+/* The rules of a family, after those of the one that it is like. */
+SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
+{
+    if (family->like) tfn__apply_keys(x, d, family->like);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (x->error.status == TFN_OK) tfn__apply_key(x, d, k);
+}
+
+/* The text is JSON; what reads it later need not ask again. */
+SHARED void tfn__check_config(tfn_import *x)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '{') tfn__want(&r, "{");
+    tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    tfn__json_space(&r);
+    if (r.at < r.size) tfn__want(&r, "its end");
+    if (!r.wanted) return;
+    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", "config.json: %s is wanted at byte %d",
+                   r.wanted);
+    x->error.found = (int64_t)r.at;
+}
+
+/* What the rules of a family know of a path: the key itself, or an object of keys. */
+enum { TFN__NO_KEY, TFN__KNOWN_KEY, TFN__KNOWN_OBJECT };
+static int tfn__known_key(const tfn_family *family, const char *path)
+{
+    int found = TFN__NO_KEY;
+    if (family->like) found = tfn__known_key(family->like, path);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        const char *rest = k->key;
+        if (!rest || !tfn__begins(&rest, path)) continue;
+        if (!*rest || *rest == '=') return TFN__KNOWN_KEY;
+        if (*rest == '.') found = TFN__KNOWN_OBJECT;
+    }
+    return found;
+}
+
+/* Keys without a rule that do not count as absent. */
+typedef struct tfn__strangers {
+    tfn__text named;            /* those that are refused, as many as the error has room for */
+    tfn__text all;              /* x->aside */
+    int32_t   count;            /* that are refused */
+    bool      grave;            /* one of them is */
+} tfn__strangers;
+
+static void tfn__put_stranger(tfn__text *t, const char *path)
+{
+    const char *between = "";
+    if (t->used) between = ", ";
+    if (t->used + tfn__length(path) + 6 < t->size) tfn__put_texts(t, between, path, NULL);
+    else if (t->used + 5 < t->size) tfn__put(t, " ...");
+}
+
+static void tfn__strange_key(tfn_import *x, tfn__strangers *s, const char *path)
+{
+    const bool grave = tfn__key_is_grave(path);
+    tfn__put_stranger(&s->all, path);
+    if (x->lenient && !grave) return;
+    tfn__put_stranger(&s->named, path);
+    s->count++;
+    s->grave = s->grave || grave;
+}
+
+static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *in);
+
+/* The key of this path, with its value in front of the reader. */
+static void tfn__check_key(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *path)
+{
+    const int known = tfn__known_key(x->family, path);
+    char value[TFN__VALUE_ROOM];
+    tfn__json_space(&r);
+    if (tfn__peek(&r) == 'n' || known == TFN__KNOWN_KEY) return;
+    if (known == TFN__KNOWN_OBJECT && tfn__peek(&r) == '{') {
+        tfn__check_object(x, s, r, path);
+    } else if (known == TFN__KNOWN_OBJECT) {
+        tfn__config_copy(r, value);
+        tfn__bad_key(x, path, value, "an object");
+    } else if (!tfn__key_is_idle(x->family, path, r)) {
+        tfn__strange_key(x, s, path);
+    }
+}
+
+/* Numbers of a scaling are read in the light of its type: without one they would have no effect,
+ * and no file means that. */
+static void tfn__check_scaling(tfn_import *x, const char *in)
+{
+    char path[TFN__VALUE_ROOM];
+    char value[TFN__VALUE_ROOM];
+    static const char *const names[] = { ".rope_type", ".type", ".factor" };
+    bool there[3];
+    for (int i = 0; i < 3; i++) {
+        tfn__text t = tfn__text_in(path, sizeof path);
+        tfn__put_texts(&t, in, names[i], NULL);
+        tfn__end(&t);
+        there[i] = tfn__config_value(x, path, value) && !tfn__equal(value, "null");
+    }
+    if (there[2] && !there[0] && !there[1])
+        tfn__bad_key(x, path, value, "a rope_type beside it");
+}
+
+/* All keys of an object; in: its path, "" of the whole file. */
+static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *in)
+{
+    char key[TFN__VALUE_ROOM];
+    char path[2 * TFN__VALUE_ROOM];
+    const char *dot = "";
+    if (in[0]) dot = ".";
+    if (tfn__name_matches("rope_*", in)) tfn__check_scaling(x, in);
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__text t = tfn__text_in(path, sizeof path);
+        tfn__json_string(&r, key, sizeof key);
+        tfn__json_want(&r, ':', ":");
+        tfn__put_texts(&t, in, dot, key);
+        tfn__end(&t);
+        tfn__check_key(x, s, r, path);
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+}
+
+/* Refuse keys that no rule knows and that may matter: a new release of the family may compute
+ * something else by them, and the model would write plausible text, only worse. All are named in
+ * one message. A lenient reader leaves them aside, except those of scales and quantization. */
+SHARED void tfn__check_keys(tfn_import *x)
+{
+    static const char *const texts[2][2] = {
+        { "config.json: nothing is known of the key %s; lenient would leave it aside",
+          "config.json: nothing is known of the key %s, which may change what the model computes" },
+        { "config.json: nothing is known of the keys %s; lenient would leave them aside",
+          "config.json: nothing is known of the keys %s, which may change what the model computes" }
+    };
+    char names[sizeof x->error.name];
+    tfn__strangers s;
+    if (x->error.status != TFN_OK) return;
+    s.named = tfn__text_in(names, sizeof names);
+    s.all = tfn__text_in(x->aside, sizeof x->aside);
+    s.count = 0;
+    s.grave = false;
+    tfn__check_object(x, &s, tfn__read_from(x->text, x->text_size), "");
+    tfn__end(&s.all);
+    if (!s.count) return;
+    tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", texts[s.count > 1][s.grave],
+                   tfn__end(&s.named));
+}
+
+/* The family: the caller's, or the one that "model_type" names. */
+SHARED void tfn__find_family(tfn_import *x)
+{
+    char value[TFN__VALUE_ROOM];
+    if (x->error.status != TFN_OK || x->family) return;
+    if (!tfn__config_value(x, "model_type", value)) {
+        tfn__fail(&x->error, TFN_NOT_FOUND, "import", tfn__no_type_text, 0, 0);
+        return;
+    }
+    x->family = tfn_family_find(value);
+    if (!x->family)
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", tfn__no_family_text, value);
+}
+TFN__SMALL_END
+#endif

@@ -1,0 +1,28 @@
+#ifndef TFN__CONFIG_H
+#define TFN__CONFIG_H
+#include "../ground/ground.h"
+#include "../text/json.h"
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+
+/* A config.json has a few kilobytes and a family some thirty rules: each rule reads the text from
+ * its begin, which needs no tree in memory and no second form of the values. If a key appears twice
+ * in an object, the first one counts. */
+enum {
+    TFN__VALUE_ROOM = 128,              /* bytes of a value; longer ones are cut, and fit nothing */
+    TFN__CONFIG_DEPTH = 16              /* objects in objects */
+};
+
+enum { TFN__HUB_ACTIVATIONS = 15 };
+extern SHARED const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3];
+SHARED bool tfn__config_find(tfn__reader *r, const char *path);
+SHARED void tfn__put_config_value(tfn__text *t, tfn__reader r);
+SHARED const char *tfn__hub_activation(const char *name, tfn_key_form form);
+SHARED void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window);
+SHARED bool tfn__is_rule(const tfn_key_rule *k);
+SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family);
+SHARED void tfn__check_config(tfn_import *x);
+SHARED void tfn__check_keys(tfn_import *x);
+SHARED void tfn__find_family(tfn_import *x);
+#endif
+#endif /* TFN__CONFIG_H */

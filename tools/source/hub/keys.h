@@ -1,0 +1,14 @@
+#ifndef TFN__KEYS_H
+#define TFN__KEYS_H
+#include "../ground/ground.h"
+#include "../text/json.h"
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+
+/* Keys of config.json without a rule: those that change nothing of the forward, and those that must
+ * never be left aside. Paths of keys inside an object have a dot ("rope_scaling.factor"). */
+SHARED bool tfn__same_value(const char *found, const char *text);
+SHARED bool tfn__key_is_idle(const tfn_family *family, const char *path, tfn__reader value);
+SHARED bool tfn__key_is_grave(const char *path);
+#endif
+#endif /* TFN__KEYS_H */
