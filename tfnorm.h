@@ -32385,8 +32385,12 @@ static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
     int64_t offsets[2] = { 0, 0 };
     int64_t ignored;
     bool seen[3] = { false, false, false };
+    tfn__reader name;
     TFNORM_MEMSET(t, 0, sizeof *t);
-    tfn__json_string(r, t->name, sizeof t->name);
+    name = *r;
+    if (tfn__json_string(&name, NULL, 0) < sizeof t->name)
+        tfn__json_string(r, t->name, sizeof t->name);
+    else *r = name;                     /* tfn__keep_entries leaves it out */
     tfn__json_want(r, ':', ":");
     for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
         const int key = tfn__json_key(r, "dtype\"shape\"data_offsets\"");
@@ -32528,29 +32532,41 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
         tfn__bad(f, "%s has %d bytes, its shape wants %d", t->name, (int64_t)t->bytes, bits / 8);
 }
 
+/* A legal file may have names or ranks for which tfn_tensor has no room. Its other tensors are
+ * read; these are left out of the list. */
+static void tfn__keep_entries(tfn_file *f)
+{
+    int32_t kept = 0;
+    tfn_tensor t;
+    for (int32_t i = 0; i < f->count; i++) {
+        tfn__reader name = tfn__entry_of(f, f->order[i]);
+        tfn__entry_at(f, f->order[i], &t);
+        if (tfn__json_string(&name, NULL, 0) >= sizeof t.name || t.rank > TFN__RANK) continue;
+        f->order[kept++] = f->order[i];
+    }
+    f->count = kept;
+}
+
 /* In the order of their bytes, tensors follow each other without hole or overlap, and the last one
- * ends the file. A legal file may still have ranks for which tfn_tensor has no room. */
+ * ends the file. */
 static void tfn__check_entries(tfn_file *f)
 {
     uint64_t last = 0;
-    tfn_tensor t, deep;
-    deep.rank = 0;
+    tfn_tensor t;
     tfn__check_names(f);
     tfn__order(f->order, f->count, tfn__offset_before, f);
     for (int32_t i = 0; i < f->count; i++) {
         if (!tfn__fine(f)) break;
         tfn__entry_at(f, f->order[i], &t);
         tfn__check_place(f, &t, last);
-        if (t.rank > TFN__RANK) deep = t;
         last += t.bytes;
     }
     if (last != f->used - f->data)
         tfn__bad(f, "the tensors have %d bytes, the file has %d", NULL, (int64_t)last,
                  (int64_t)(f->used - f->data));
-    if (deep.rank)
-        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has rank %d, the limit is %d", deep.name, deep.rank,
-                       TFN__RANK);
+    if (!tfn__fine(f)) return;
     tfn__order(f->order, f->count, tfn__name_before, f);    /* for tfn_file_find */
+    tfn__keep_entries(f);
 }
 
 /* Bytes of the header; no more is done with this number before it was found to be small enough. */
@@ -34718,7 +34734,6 @@ static const tfn_key_rule tfn__gpt2_keys[] = {
     { "scale_attn_weights", NULL, "true", TFN_KEY_WANT },
     { "add_cross_attention", NULL, "false", TFN_KEY_WANT },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
-    { "reorder_and_upcast_attn", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
@@ -34757,10 +34772,10 @@ static const tfn_key_rule tfn__llama_keys[] = {
     { "head_dim", "head_size", "", TFN_KEY_IS },
     { "hidden_act", "activation", "silu", TFN_KEY_GATED },
     { "rms_norm_eps", "norm_eps", "1e-6", TFN_KEY_IS },
+    { "mlp_bias", "attention_bias", "off", TFN_KEY_IF },
     { "attention_bias", "attention_bias", "all", TFN_KEY_IF },
     { "mlp_bias", "no_bias", "false", TFN_KEY_IF },
     { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
-    { "pretraining_tp", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_tensor_rule tfn__llama_tensors[] = {
@@ -34864,7 +34879,6 @@ static const tfn_key_rule tfn__gemma2_keys[] = {
     { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
     { NULL, "window_period", "2", TFN_KEY_IS },
     TFN__LAYER_TYPES,
-    { "cache_implementation", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_tensor_rule tfn__gemma2_tensors[] = {
@@ -34912,9 +34926,11 @@ static const tfn_key_rule tfn__neox_keys[] = {
     { "use_parallel_residual", "recipe", "pre", TFN_KEY_UNLESS },
     { "hidden_act", "activation", "gelu", TFN_KEY_IS },
     { "layer_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
-    { "attention_bias", NULL, "true", TFN_KEY_WANT },
+    { "attention_bias", "attention_bias", "off", TFN_KEY_UNLESS },
     { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
     { "rotary_pct", "rotary_size", "0.25", TFN_KEY_SHARE },
+    { "partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { "rotary_pct", "rotary_size", "", TFN_KEY_SAME },
     { "rotary_emb_base", "rotary_base", "", TFN_KEY_IS },
     { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
     { NULL, NULL, NULL, TFN_KEY_IS }
@@ -35018,6 +35034,11 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
  * sentence, tanh(x_0 W + b) W_c + c; or nothing, and hidden states or their mean are what one
  * reads (tfn_model_pool; the logits then mean nothing). The type of a token is its segment, 0
  * if none is given. */
+#define TFN__CLASS_HEADS \
+    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES }, \
+    { "architectures=*ForTokenClassification", "head", "positions", TFN_KEY_NAMES }, \
+    { "architectures=*ForQuestionAnswering", "head", "positions", TFN_KEY_NAMES }, \
+    { "architectures=*ForQuestionAnswering", "classes", "2", TFN_KEY_NAMES },
 static const tfn_key_rule tfn__bert_keys[] = {
     TFN__CLASS("BertModel")
     { NULL, "arch", "encoder", TFN_KEY_IS },
@@ -35037,7 +35058,7 @@ static const tfn_key_rule tfn__bert_keys[] = {
     { "architectures=*ForPreTraining", "head_transform", "true", TFN_KEY_NAMES },
     { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
     { "architectures=*ForPreTraining", "output_bias", "true", TFN_KEY_NAMES },
-    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES },
+    TFN__CLASS_HEADS
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
@@ -35059,6 +35080,7 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     TFN__AS_IS("encoder.layer.#.output.LayerNorm.*", "encoder.#.ffn.norm.*")
     { "pooler.dense.*", "pooler.*", TFN_FORM_TRANSPOSED | TFN_FORM_SPARE, 0, 0, 0 },
     TFN__HEAD("classifier.*", "classifier.*")
+    TFN__HEAD("qa_outputs.*", "classifier.*")
     TFN__HEAD("cls.predictions.transform.dense.*", "transform.*")
     TFN__HEAD("cls.predictions.transform.LayerNorm.*", "encoder.transform_norm.*")
     TFN__HEAD("cls.predictions.bias", "output.bias")
@@ -35085,14 +35107,12 @@ static const tfn_key_rule tfn__distilbert_keys[] = {
     { "n_layers", "layers", NULL, TFN_KEY_IS },
     { "n_heads", "heads", NULL, TFN_KEY_IS },
     { "activation", "activation", "gelu", TFN_KEY_IS },
-    { "sinusoidal_pos_embds", NULL, NULL, TFN_KEY_IS },
-    { "tie_weights_", NULL, NULL, TFN_KEY_IS },
     { "num_labels", "classes", "2", TFN_KEY_IS },
     { "id2label", "classes", "", TFN_KEY_ENTRIES },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
     { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
     { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
-    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES },
+    TFN__CLASS_HEADS
     { "architectures=*ForSequenceClassification", "pooler", "relu", TFN_KEY_NAMES },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
@@ -35110,6 +35130,7 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
     TFN__AS_IS("transformer.layer.#.output_layer_norm.*", "encoder.#.ffn.norm.*")
     TFN__HEAD("pre_classifier.*", "pooler.*")
     TFN__HEAD("classifier.*", "classifier.*")
+    TFN__HEAD("qa_outputs.*", "classifier.*")
     TFN__HEAD("vocab_transform.*", "transform.*")
     TFN__HEAD("vocab_layer_norm.*", "encoder.transform_norm.*")
     TFN__HEAD("vocab_projector.bias", "output.bias")
@@ -35139,15 +35160,6 @@ static const tfn_key_rule tfn__bloom_keys[] = {
     { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
     { "apply_residual_connection_post_layernorm", NULL, "false", TFN_KEY_WANT },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
-    { "n_inner", NULL, NULL, TFN_KEY_IS },
-    { "offset_alibi", NULL, NULL, TFN_KEY_IS },
-    { "pretraining_tp", NULL, NULL, TFN_KEY_IS },
-    { "slow_but_exact", NULL, NULL, TFN_KEY_IS },
-    { "skip_bias_add", NULL, NULL, TFN_KEY_IS },
-    { "skip_bias_add_qkv", NULL, NULL, TFN_KEY_IS },
-    { "bias_dropout_fusion", NULL, NULL, TFN_KEY_IS },
-    { "attention_softmax_in_fp32", NULL, NULL, TFN_KEY_IS },
-    { "masked_softmax_fusion", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_tensor_rule tfn__bloom_tensors[] = {
@@ -35201,7 +35213,6 @@ static const tfn_key_rule tfn__marian_keys[] = {
     { "add_bias_logits", NULL, "false", TFN_KEY_WANT },
     { "static_position_embeddings", NULL, "true", TFN_KEY_WANT },
     { "is_encoder_decoder", NULL, "true", TFN_KEY_WANT },
-    { "num_hidden_layers", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 #define TFN__MARIAN_STACK(stack) \
@@ -35263,10 +35274,15 @@ static const tfn_key_rule tfn__t5_keys[] = {
     { "scale_decoder_outputs", "scale_output", "", TFN_KEY_IS },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
     { "is_encoder_decoder", NULL, "true", TFN_KEY_WANT },
-    { "initializer_factor", NULL, NULL, TFN_KEY_IS },
-    { "output_past", NULL, NULL, TFN_KEY_IS },
-    { "dense_act_fn", NULL, NULL, TFN_KEY_IS },
-    { "is_gated_act", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+/* mT5 is T5 1.1 for a hundred languages. */
+static const tfn_key_rule tfn__mt5_keys[] = {
+    TFN__CLASS("MT5ForConditionalGeneration")
+    { "feed_forward_proj", "activation", "gated-gelu", TFN_KEY_IS },
+    { "tie_word_embeddings", "scale_output", "false", TFN_KEY_IS },
+    { "scale_decoder_outputs", "scale_output", "", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 #define TFN__T5_STACK(stack, ffn) \
@@ -35335,7 +35351,8 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
       tfn__distilbert_keys, tfn__distilbert_tensors) \
     X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors) \
     X(MARIAN, "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors) \
-    X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors)
+    X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors) \
+    X(MT5, "mt5", NULL, TFN__LIKE(T5), tfn__mt5_keys, NULL)
 #define TFN__FAMILY_NUMBER(number, name, prefix, like, keys, tensors) TFN__FAMILY_##number,
 enum { TFN__FAMILY_LIST(TFN__FAMILY_NUMBER) TFN__FAMILIES };
 #undef TFN__FAMILY_NUMBER
@@ -36544,7 +36561,7 @@ static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const c
     tfn__blanks blanks;
     for (const tfn_tensor_rule *r = tfn__rules_of(family); r->theirs; r++) {
         if (!tfn__has_form(r->theirs, name, &blanks)) continue;
-        if (!r->ours || (r->form & TFN_FORM_SPARE)) return true;
+        if (!r->ours || (r->form & (TFN_FORM_SPARE | TFN_FORM_HEAD))) return true;
         tfn__put_form(ours, sizeof ours, NULL, r->ours, &blanks);
         if (tfn__named_param(m, ours, &info)) return true;
     }
@@ -36580,7 +36597,7 @@ static void tfn__check_all(tfn_import *x, const tfn_model *m)
         tfn__check_tensors_of(x, m, &x->file);
     for (bool more = tfn__texts_open(&x->index, &r); more; more = tfn__json_more(&r, '}')) {
         tfn__next_text(&r, name);
-        if (x->error.status == TFN_OK) tfn__check_tensor(x, m, name);
+        if (x->error.status == TFN_OK && name[0]) tfn__check_tensor(x, m, name);
     }
 }
 
@@ -36617,7 +36634,8 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     d = *desc;
     tfn__open_config(x);
     if (x->error.status == TFN_OK) tfn__apply_keys(x, &d, x->family);
-    if (d.head != TFN_HEAD_SEQUENCE) d.classes = 0;         /* files count them all the same */
+    if (d.head != TFN_HEAD_SEQUENCE && d.head != TFN_HEAD_POSITIONS)
+        d.classes = 0;                  /* files of other heads count them, too */
     tfn__want_context(x, &d, desc->context);
     tfn__import_close(x);
     if (x->error.status == TFN_OK) *desc = d;
@@ -36651,8 +36669,16 @@ TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, si
     return t.used;
 }
 
+/* The first parameter from i on that a file of the hub has: LoRA's are the model's own. */
+static int32_t tfn__next_stored(const tfn_model *m, int32_t i)
+{
+    while (i < m->weight_count && tfn__is_lora(m->weights + i)) i++;
+    return i;
+}
+
 /* As a file's weights alone: step 0, no moments, no profile to come. What a method would find out
- * in its first batch, such as Admin's scales, is in the weights of those who trained it. */
+ * in its first batch, such as Admin's scales, is in the weights of those who trained it. LoRA of a
+ * blank model gets its first values here: with A and B both 0 it would never learn. */
 static void tfn__begin_anew(tfn_model *m)
 {
     double state[TFN__SAVED_COUNT] = { 0 };
@@ -36660,6 +36686,10 @@ static void tfn__begin_anew(tfn_model *m)
     state[TFN__SAVED_LOSS_SCALE] = (double)m->desc.loss_scale;
     *m = tfn__model_after(m, state);
     tfn__clear(m->moments, tfn__moments_floats(m));
+    if (!m->desc.blank || m->desc.parameters) return;
+    for (int32_t i = 0; i < m->weight_count; i++)
+        if (tfn__is_lora(m->weights + i))
+            tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
 }
 
 TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
@@ -36673,9 +36703,11 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     tfn__open_config(x);
     tfn__open_weights(x);
     if (x->error.status == TFN_OK) tfn__check_all(x, m);
-    for (int32_t i = 0; tfn__match_param(x, m, i, &c);) i++;             /* all are there */
+    for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);)
+        i = tfn__next_stored(m, i + 1);                                  /* all are there */
     if (x->error.status == TFN_OK) tfn__begin_anew(m);
-    for (int32_t i = 0; tfn__match_param(x, m, i, &c); i++) {
+    for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);
+         i = tfn__next_stored(m, i + 1)) {
         tfn__read_match(&c, &m->desc);
         if (!tfn__import_fine(x, c.file))
             tfn__fail(&m->error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
@@ -36703,8 +36735,8 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
     if (!with) d.context = (int32_t)tfn__min(d.context, 1024);
     d.blank = true;
     if (x.error.status == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK) {
-        m->desc.blank = with && with->blank;
         if (tfn_import_weights(&x, m) != TFN_OK) tfn_model_free(m);     /* half a model is none */
+        m->desc.blank = with && with->blank;
     }
     if (x.error.status == TFN_OK) return m->error.status;
     m->error = x.error;
@@ -36761,7 +36793,7 @@ TFN__RARE
  * without a head of classes has none. */
 static void tfn__spell_out_stacks(tfn_model_desc *d)
 {
-    if (d->head != TFN_HEAD_SEQUENCE) d->classes = 0;
+    if (d->head != TFN_HEAD_SEQUENCE && d->head != TFN_HEAD_POSITIONS) d->classes = 0;
     if (d->arch == TFN_ARCH_ENCODER_DECODER) return;
     d->separate_source = false;
     if (d->arch == TFN_ARCH_ENCODER) return;
@@ -37613,7 +37645,7 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
     if (!tfn__begin(f, true)) return;
     tfn__file_put(f, text, 1);              /* it fits: the family was found by it */
     for (int back = 0; back < 2; back++)
-        if (x->labels && d->head == TFN_HEAD_SEQUENCE)
+        if (x->labels && d->classes > 0)
             tfn__export_labels(x, d->classes, back, f);
     tfn__file_put(f, text + 1, bytes - 1);
     tfn__finish_writing(f);
@@ -37877,6 +37909,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__CALLED
 #undef TFN__CHECKED
 #undef TFN__CHECK_SET
+#undef TFN__CLASS_HEADS
 #undef TFN__COUNT
 #undef TFN__DECODES
 #undef TFN__DROPS

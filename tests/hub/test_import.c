@@ -831,6 +831,198 @@ TEST(import_keys_left_aside)
     CHECK_INT(d.context, 8);
 }
 
+/* Keys added to the file of a folder; what peek says of them, and the error's text. */
+static tfn_status import_with(const char *name, const char *keys, bool lenient, tfn_import *x,
+                              char *text, size_t room)
+{
+    static char config[IMPORT_TEXT], changed[2 * IMPORT_TEXT];
+    tfn_model_desc d;
+    tfn_status status;
+    CASE("%s: %s", name, keys);
+    import_read(name, "config.json", config, sizeof config);
+    snprintf(changed, sizeof changed, "{%s, %s", keys, config + 1);
+    memset(x, 0, sizeof *x);
+    memset(&d, 0, sizeof d);
+    x->config = changed;
+    x->config_size = strlen(changed);
+    x->lenient = lenient;
+    status = tfn_import_peek(x, &d);
+    tfn_error_text(&x->error, text, room);
+    return status;
+}
+
+static void import_accepts(const char *name, const char *keys)
+{
+    tfn_import x;
+    char text[300];
+    if (import_with(name, keys, false, &x, text, sizeof text) != TFN_OK) FAIL("%s", text);
+    CHECK(!x.aside[0]);
+}
+
+/* Refused also by a lenient reader; `wanted` is in the message. */
+static void import_insists(const char *name, const char *keys, const char *wanted)
+{
+    tfn_import x;
+    char text[300];
+    for (int lenient = 0; lenient < 2; lenient++) {
+        CHECK(import_with(name, keys, lenient > 0, &x, text, sizeof text) != TFN_OK);
+        if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+    }
+}
+
+/* Three classes of keys: without effect, understood, and all else. */
+TEST(import_key_classes)
+{
+    static const char *const idle[] = {
+        "\"_num_labels\": 3", "\"_anything\": {\"a\": [1]}", "\"output_past\": true",
+        "\"finetuning_task\": \"sst-2\"", "\"temperature\": 0.7", "\"tokenizer_class\": \"X\"",
+        "\"pruned_heads\": {}", "\"tie_encoder_decoder\": false", "\"chunk_size_feed_forward\": 0",
+        "\"transformers.js_config\": {\"dtype\": \"q4\"}", "\"quantization_config\": null",
+        "\"sliding_windows\": null", "\"logit_scale\": 1.0", "\"layer_types\": null",
+        "\"sentence_transformers\": {\"version\": 2}", "\"is_encoder_decoder\": false"
+    };
+    static const char *const refused[] = {
+        "\"pruned_heads\": {\"0\": [1]}", "\"is_encoder_decoder\": true", "\"add_cross_attention\": true",
+        "\"logit_scale\": 0.0625", "\"expert_count\": 4"
+    };
+    tfn_import x;
+    char text[300];
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
+        import_accepts("llama", idle[i]);
+        import_accepts("gpt2", idle[i]);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        CHECK(import_with("llama", refused[i], false, &x, text, sizeof text) == TFN_UNSUPPORTED);
+    import_accepts("llama", "\"is_llama_config\": true, \"rope_interleaved\": false");
+    import_accepts("llama", "\"layer_types\": [\"full_attention\", \"full_attention\"]");
+    import_accepts("bert", "\"directionality\": \"bidi\", \"pooler_type\": \"first\"");
+    import_accepts("marian", "\"extra_pos_embeddings\": 2");
+    import_accepts("gpt_neox", "\"partial_rotary_factor\": 0.7");
+    import_insists("gpt_neox", "\"partial_rotary_factor\": 0.5", "rotary_pct is 0.7");
+    CHECK(import_with("gpt2", "\"is_llama_config\": true", false, &x, text, sizeof text) != TFN_OK);
+    import_insists("llama", "\"rope_interleaved\": true", "rope_interleaved");
+    import_insists("llama", "\"quantization_config\": {\"bits\": 4}", "key quantization_config");
+    import_insists("llama", "\"residual_multiplier\": 0.22", "key residual_multiplier");
+    import_insists("llama", "\"final_logit_softcapping\": 30.0", "final_logit_softcapping");
+    import_insists("llama", "\"emb_scale\": 12", "emb_scale, which may change");
+}
+
+/* All unknown keys are in one message; a lenient reader tells them. */
+TEST(import_key_list)
+{
+    tfn_import x;
+    char text[300];
+    CHECK(import_with("llama", "\"magic\": 1, \"use_y\": [2], \"z\": {}, \"w\": null", false, &x,
+                      text, sizeof text) == TFN_UNSUPPORTED);
+    CHECK(strstr(text, "nothing is known of the keys magic, use_y, z; lenient"));
+    CHECK(!strcmp(x.aside, "magic, use_y, z"));
+    CHECK(import_with("llama", "\"magic\": 1, \"use_y\": [2]", true, &x, text, sizeof text)
+          == TFN_OK);
+    CHECK(!strcmp(x.aside, "magic, use_y"));
+    CHECK(import_with("llama", "\"magic\": 1, \"a_scale\": 2", true, &x, text, sizeof text)
+          == TFN_UNSUPPORTED);
+    CHECK(strstr(text, "the key a_scale,") && !strcmp(x.aside, "magic, a_scale"));
+    for (int i = 2; i < 40; i++) {                  /* more than the error or the list can hold */
+        char keys[2048];
+        size_t n = 0;
+        for (int k = 0; k < i; k++)
+            n += (size_t)snprintf(keys + n, sizeof keys - n, "%s\"key_number_%d\": 1",
+                                  k ? ", " : "", k);
+        CHECK(import_with("llama", keys, false, &x, text, sizeof text) == TFN_UNSUPPORTED);
+        CHECK(strstr(text, "key_number_1") && strlen(x.aside) < sizeof x.aside);
+        if (i < 9) CHECK(strstr(text, strrchr(x.aside, ' ')) != NULL);
+    }
+}
+
+/* The same rules hold inside the objects of rotary scaling. */
+TEST(import_scaling_objects)
+{
+    static const char none[] = "\"rope_scaling\": null";
+    import_refuses("llama", none, "\"rope_scaling\": {\"factor\": 2}", "a rope_type beside it");
+    import_refuses("llama", none, "\"rope_scaling\": {\"factor\": 2, \"type\": null}",
+                   "a rope_type beside it");
+    import_refuses("llama", none, "\"rope_parameters\": {\"factor\": 2, \"rope_theta\": 1e4}",
+                   "a rope_type beside it");
+    import_refuses("llama", none, "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2, \"mscale\": 1}",
+                   "the key rope_scaling.mscale, which may change");
+    import_refuses("llama", none, "\"rope_scaling\": 2", "rope_scaling is 2; an object is wanted");
+    import_refuses("gemma3_text-new", "\"rope_type\": \"linear\"",
+                   "\"rope_type\": \"linear\", \"beta\": 1", "rope_parameters.full_attention.beta");
+    import_insists("llama", "\"rope_parameters\": {\"rope_type\": \"default\", \"x\": 1}",
+                   "rope_parameters.x");
+    import_accepts("llama", "\"rope_parameters\": {\"rope_type\": \"default\", \"factor\": null,"
+                   " \"mscale\": null, \"partial_rotary_factor\": 1}");
+}
+
+/* Biases of the feed-forward only; words of this library are none of a file's. */
+TEST(import_words)
+{
+    static char config[IMPORT_TEXT], changed[IMPORT_TEXT];
+    tfn_model_desc d;
+    tfn_import x;
+    const char *at;
+    import_read("llama", "config.json", config, sizeof config);
+    at = strstr(config, "\"mlp_bias\": false");
+    CHECK(at != NULL);
+    if (!at) return;
+    snprintf(changed, sizeof changed, "%.*s\"mlp_bias\": true%s", (int)(at - config), config,
+             at + strlen("\"mlp_bias\": false"));
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    x.config = changed;
+    x.config_size = strlen(changed);
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    CHECK(!d.no_bias && d.attention_bias == TFN_ATTENTION_BIAS_OFF);
+    import_refuses("llama", "\"silu\"", "\"relu\"", "hidden_act is relu; a gate");
+    import_refuses("llama", "\"silu\"", "\"swiglu\"", "hidden_act is swiglu");
+    import_refuses("bert", "\"gelu\"", "\"gelu-tanh\"", "hidden_act is gelu-tanh");
+    import_refuses("bert", "\"gelu\"", "\"gated-gelu\"", "hidden_act is gated-gelu");
+    import_refuses("gpt2", "\"gelu_new\"", "\"geglu\"", "activation_function is geglu");
+}
+
+/* Fine-tuning with LoRA begins in one step: the base from the files, A drawn, B 0. */
+TEST(import_with_lora)
+{
+    static import_case c;
+    static int32_t targets[64];
+    tfn_model m, base;
+    tfn_model_desc d;
+    tfn_param_info p, q;
+    tfn_report report;
+    char text[300];
+    int maps = 0;
+    memset(&d, 0, sizeof d);
+    d.batch = IMPORT_SENTENCES;
+    d.threads = 1;
+    CHECK(import_load(&c, "gpt2") && import_model(&base, "gpt2", true));
+    CHECK(tfn_group_add(&d, "decoder.*.self.q.weight rank=2", NULL));
+    if (tfn_import_new(&m, import_path("gpt2", NULL), &d) != TFN_OK) {
+        FAIL("%s", tfn_error_text(&m.error, text, sizeof text));
+        return;
+    }
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+        double most = 0;
+        const bool a = strstr(p.name, ".lora_a") != NULL;
+        for (int64_t k = 0; k < (int64_t)p.rows * p.cols; k++)
+            if (fabs((double)p.data[k]) > most) most = fabs((double)p.data[k]);
+        if (a) CHECK(most > 0);
+        maps += a;
+        if (strstr(p.name, ".lora_b")) CHECK(!(most > 0));
+        for (int32_t n = 0; !strstr(p.name, "lora") && tfn_model_param(&base, n, &q); n++)
+            if (!strcmp(q.name, p.name))
+                CHECK_BITS(p.data, q.data, (size_t)(p.rows * p.cols) * sizeof *p.data);
+    }
+    CHECK_INT(maps, 2);
+    for (int i = 0; i < c.count; i++)
+        targets[i] = i % c.time == c.time - 1 ? -1 : c.tokens[i + 1];
+    c.batch.targets = targets;
+    CHECK(tfn_model_step(&m, &c.batch, &report) == TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        if (strstr(p.name, ".lora_b")) CHECK(p.data[0] > 0 || p.data[0] < 0);
+    tfn_model_free(&m);
+    tfn_model_free(&base);
+}
+
 /* Which layers have a window: of Mistral all, of Qwen 2 where use_sliding_window says so those from
  * max_window_layers on; layer_types names each, and must be one of the orders that options have. */
 TEST(import_windows)
@@ -986,6 +1178,11 @@ int main(void)
     RUN(import_labels);
     RUN(import_keys_refused);
     RUN(import_keys_left_aside);
+    RUN(import_key_classes);
+    RUN(import_key_list);
+    RUN(import_scaling_objects);
+    RUN(import_words);
+    RUN(import_with_lora);
     RUN(import_windows);
     RUN(import_weights_wrong);
     RUN(import_own_family);

@@ -92,8 +92,12 @@ static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
     int64_t offsets[2] = { 0, 0 };
     int64_t ignored;
     bool seen[3] = { false, false, false };
+    tfn__reader name;
     TFNORM_MEMSET(t, 0, sizeof *t);
-    tfn__json_string(r, t->name, sizeof t->name);
+    name = *r;
+    if (tfn__json_string(&name, NULL, 0) < sizeof t->name)
+        tfn__json_string(r, t->name, sizeof t->name);
+    else *r = name;                     /* tfn__keep_entries leaves it out */
     tfn__json_want(r, ':', ":");
     for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
         const int key = tfn__json_key(r, "dtype\"shape\"data_offsets\"");
@@ -235,29 +239,41 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
         tfn__bad(f, "%s has %d bytes, its shape wants %d", t->name, (int64_t)t->bytes, bits / 8);
 }
 
+/* A legal file may have names or ranks for which tfn_tensor has no room. Its other tensors are
+ * read; these are left out of the list. */
+static void tfn__keep_entries(tfn_file *f)
+{
+    int32_t kept = 0;
+    tfn_tensor t;
+    for (int32_t i = 0; i < f->count; i++) {
+        tfn__reader name = tfn__entry_of(f, f->order[i]);
+        tfn__entry_at(f, f->order[i], &t);
+        if (tfn__json_string(&name, NULL, 0) >= sizeof t.name || t.rank > TFN__RANK) continue;
+        f->order[kept++] = f->order[i];
+    }
+    f->count = kept;
+}
+
 /* In the order of their bytes, tensors follow each other without hole or overlap, and the last one
- * ends the file. A legal file may still have ranks for which tfn_tensor has no room. */
+ * ends the file. */
 static void tfn__check_entries(tfn_file *f)
 {
     uint64_t last = 0;
-    tfn_tensor t, deep;
-    deep.rank = 0;
+    tfn_tensor t;
     tfn__check_names(f);
     tfn__order(f->order, f->count, tfn__offset_before, f);
     for (int32_t i = 0; i < f->count; i++) {
         if (!tfn__fine(f)) break;
         tfn__entry_at(f, f->order[i], &t);
         tfn__check_place(f, &t, last);
-        if (t.rank > TFN__RANK) deep = t;
         last += t.bytes;
     }
     if (last != f->used - f->data)
         tfn__bad(f, "the tensors have %d bytes, the file has %d", NULL, (int64_t)last,
                  (int64_t)(f->used - f->data));
-    if (deep.rank)
-        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has rank %d, the limit is %d", deep.name, deep.rank,
-                       TFN__RANK);
+    if (!tfn__fine(f)) return;
     tfn__order(f->order, f->count, tfn__name_before, f);    /* for tfn_file_find */
+    tfn__keep_entries(f);
 }
 
 /* Bytes of the header; no more is done with this number before it was found to be small enough. */

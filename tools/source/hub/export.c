@@ -44,7 +44,7 @@ TFN__RARE
  * without a head of classes has none. */
 static void tfn__spell_out_stacks(tfn_model_desc *d)
 {
-    if (d->head != TFN_HEAD_SEQUENCE) d->classes = 0;
+    if (d->head != TFN_HEAD_SEQUENCE && d->head != TFN_HEAD_POSITIONS) d->classes = 0;
     if (d->arch == TFN_ARCH_ENCODER_DECODER) return;
     d->separate_source = false;
     if (d->arch == TFN_ARCH_ENCODER) return;
@@ -896,7 +896,7 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
     if (!tfn__begin(f, true)) return;
     tfn__file_put(f, text, 1);              /* it fits: the family was found by it */
     for (int back = 0; back < 2; back++)
-        if (x->labels && d->head == TFN_HEAD_SEQUENCE)
+        if (x->labels && d->classes > 0)
             tfn__export_labels(x, d->classes, back, f);
     tfn__file_put(f, text + 1, bytes - 1);
     tfn__finish_writing(f);

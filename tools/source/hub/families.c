@@ -105,7 +105,6 @@ static const tfn_key_rule tfn__gpt2_keys[] = {
     { "scale_attn_weights", NULL, "true", TFN_KEY_WANT },
     { "add_cross_attention", NULL, "false", TFN_KEY_WANT },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
-    { "reorder_and_upcast_attn", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
@@ -144,10 +143,10 @@ static const tfn_key_rule tfn__llama_keys[] = {
     { "head_dim", "head_size", "", TFN_KEY_IS },
     { "hidden_act", "activation", "silu", TFN_KEY_GATED },
     { "rms_norm_eps", "norm_eps", "1e-6", TFN_KEY_IS },
+    { "mlp_bias", "attention_bias", "off", TFN_KEY_IF },
     { "attention_bias", "attention_bias", "all", TFN_KEY_IF },
     { "mlp_bias", "no_bias", "false", TFN_KEY_IF },
     { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
-    { "pretraining_tp", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_tensor_rule tfn__llama_tensors[] = {
@@ -251,7 +250,6 @@ static const tfn_key_rule tfn__gemma2_keys[] = {
     { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
     { NULL, "window_period", "2", TFN_KEY_IS },
     TFN__LAYER_TYPES,
-    { "cache_implementation", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_tensor_rule tfn__gemma2_tensors[] = {
@@ -299,9 +297,11 @@ static const tfn_key_rule tfn__neox_keys[] = {
     { "use_parallel_residual", "recipe", "pre", TFN_KEY_UNLESS },
     { "hidden_act", "activation", "gelu", TFN_KEY_IS },
     { "layer_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
-    { "attention_bias", NULL, "true", TFN_KEY_WANT },
+    { "attention_bias", "attention_bias", "off", TFN_KEY_UNLESS },
     { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
     { "rotary_pct", "rotary_size", "0.25", TFN_KEY_SHARE },
+    { "partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { "rotary_pct", "rotary_size", "", TFN_KEY_SAME },
     { "rotary_emb_base", "rotary_base", "", TFN_KEY_IS },
     { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
     { NULL, NULL, NULL, TFN_KEY_IS }
@@ -405,6 +405,11 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
  * sentence, tanh(x_0 W + b) W_c + c; or nothing, and hidden states or their mean are what one
  * reads (tfn_model_pool; the logits then mean nothing). The type of a token is its segment, 0
  * if none is given. */
+#define TFN__CLASS_HEADS \
+    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES }, \
+    { "architectures=*ForTokenClassification", "head", "positions", TFN_KEY_NAMES }, \
+    { "architectures=*ForQuestionAnswering", "head", "positions", TFN_KEY_NAMES }, \
+    { "architectures=*ForQuestionAnswering", "classes", "2", TFN_KEY_NAMES },
 static const tfn_key_rule tfn__bert_keys[] = {
     TFN__CLASS("BertModel")
     { NULL, "arch", "encoder", TFN_KEY_IS },
@@ -424,7 +429,7 @@ static const tfn_key_rule tfn__bert_keys[] = {
     { "architectures=*ForPreTraining", "head_transform", "true", TFN_KEY_NAMES },
     { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
     { "architectures=*ForPreTraining", "output_bias", "true", TFN_KEY_NAMES },
-    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES },
+    TFN__CLASS_HEADS
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
@@ -446,6 +451,7 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     TFN__AS_IS("encoder.layer.#.output.LayerNorm.*", "encoder.#.ffn.norm.*")
     { "pooler.dense.*", "pooler.*", TFN_FORM_TRANSPOSED | TFN_FORM_SPARE, 0, 0, 0 },
     TFN__HEAD("classifier.*", "classifier.*")
+    TFN__HEAD("qa_outputs.*", "classifier.*")
     TFN__HEAD("cls.predictions.transform.dense.*", "transform.*")
     TFN__HEAD("cls.predictions.transform.LayerNorm.*", "encoder.transform_norm.*")
     TFN__HEAD("cls.predictions.bias", "output.bias")
@@ -472,14 +478,12 @@ static const tfn_key_rule tfn__distilbert_keys[] = {
     { "n_layers", "layers", NULL, TFN_KEY_IS },
     { "n_heads", "heads", NULL, TFN_KEY_IS },
     { "activation", "activation", "gelu", TFN_KEY_IS },
-    { "sinusoidal_pos_embds", NULL, NULL, TFN_KEY_IS },
-    { "tie_weights_", NULL, NULL, TFN_KEY_IS },
     { "num_labels", "classes", "2", TFN_KEY_IS },
     { "id2label", "classes", "", TFN_KEY_ENTRIES },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
     { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
     { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
-    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES },
+    TFN__CLASS_HEADS
     { "architectures=*ForSequenceClassification", "pooler", "relu", TFN_KEY_NAMES },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
@@ -497,6 +501,7 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
     TFN__AS_IS("transformer.layer.#.output_layer_norm.*", "encoder.#.ffn.norm.*")
     TFN__HEAD("pre_classifier.*", "pooler.*")
     TFN__HEAD("classifier.*", "classifier.*")
+    TFN__HEAD("qa_outputs.*", "classifier.*")
     TFN__HEAD("vocab_transform.*", "transform.*")
     TFN__HEAD("vocab_layer_norm.*", "encoder.transform_norm.*")
     TFN__HEAD("vocab_projector.bias", "output.bias")
@@ -526,15 +531,6 @@ static const tfn_key_rule tfn__bloom_keys[] = {
     { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
     { "apply_residual_connection_post_layernorm", NULL, "false", TFN_KEY_WANT },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
-    { "n_inner", NULL, NULL, TFN_KEY_IS },
-    { "offset_alibi", NULL, NULL, TFN_KEY_IS },
-    { "pretraining_tp", NULL, NULL, TFN_KEY_IS },
-    { "slow_but_exact", NULL, NULL, TFN_KEY_IS },
-    { "skip_bias_add", NULL, NULL, TFN_KEY_IS },
-    { "skip_bias_add_qkv", NULL, NULL, TFN_KEY_IS },
-    { "bias_dropout_fusion", NULL, NULL, TFN_KEY_IS },
-    { "attention_softmax_in_fp32", NULL, NULL, TFN_KEY_IS },
-    { "masked_softmax_fusion", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_tensor_rule tfn__bloom_tensors[] = {
@@ -588,7 +584,6 @@ static const tfn_key_rule tfn__marian_keys[] = {
     { "add_bias_logits", NULL, "false", TFN_KEY_WANT },
     { "static_position_embeddings", NULL, "true", TFN_KEY_WANT },
     { "is_encoder_decoder", NULL, "true", TFN_KEY_WANT },
-    { "num_hidden_layers", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 #define TFN__MARIAN_STACK(stack) \
@@ -650,10 +645,15 @@ static const tfn_key_rule tfn__t5_keys[] = {
     { "scale_decoder_outputs", "scale_output", "", TFN_KEY_IS },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
     { "is_encoder_decoder", NULL, "true", TFN_KEY_WANT },
-    { "initializer_factor", NULL, NULL, TFN_KEY_IS },
-    { "output_past", NULL, NULL, TFN_KEY_IS },
-    { "dense_act_fn", NULL, NULL, TFN_KEY_IS },
-    { "is_gated_act", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+/* mT5 is T5 1.1 for a hundred languages. */
+static const tfn_key_rule tfn__mt5_keys[] = {
+    TFN__CLASS("MT5ForConditionalGeneration")
+    { "feed_forward_proj", "activation", "gated-gelu", TFN_KEY_IS },
+    { "tie_word_embeddings", "scale_output", "false", TFN_KEY_IS },
+    { "scale_decoder_outputs", "scale_output", "", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 #define TFN__T5_STACK(stack, ffn) \
@@ -722,7 +722,8 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
       tfn__distilbert_keys, tfn__distilbert_tensors) \
     X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors) \
     X(MARIAN, "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors) \
-    X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors)
+    X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors) \
+    X(MT5, "mt5", NULL, TFN__LIKE(T5), tfn__mt5_keys, NULL)
 #define TFN__FAMILY_NUMBER(number, name, prefix, like, keys, tensors) TFN__FAMILY_##number,
 enum { TFN__FAMILY_LIST(TFN__FAMILY_NUMBER) TFN__FAMILIES };
 #undef TFN__FAMILY_NUMBER

@@ -4,6 +4,8 @@
 #include "../tape/record_ops.h"
 #include "../model/options.h"
 #include "../model/resolve.h"
+#include "../model/builder.h"
+#include "../model/initial.h"
 #include "../model/update.h"
 #include "../model/model.h"
 #include "../text/json.h"
@@ -437,7 +439,7 @@ static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const c
     tfn__blanks blanks;
     for (const tfn_tensor_rule *r = tfn__rules_of(family); r->theirs; r++) {
         if (!tfn__has_form(r->theirs, name, &blanks)) continue;
-        if (!r->ours || (r->form & TFN_FORM_SPARE)) return true;
+        if (!r->ours || (r->form & (TFN_FORM_SPARE | TFN_FORM_HEAD))) return true;
         tfn__put_form(ours, sizeof ours, NULL, r->ours, &blanks);
         if (tfn__named_param(m, ours, &info)) return true;
     }
@@ -473,7 +475,7 @@ static void tfn__check_all(tfn_import *x, const tfn_model *m)
         tfn__check_tensors_of(x, m, &x->file);
     for (bool more = tfn__texts_open(&x->index, &r); more; more = tfn__json_more(&r, '}')) {
         tfn__next_text(&r, name);
-        if (x->error.status == TFN_OK) tfn__check_tensor(x, m, name);
+        if (x->error.status == TFN_OK && name[0]) tfn__check_tensor(x, m, name);
     }
 }
 
@@ -510,7 +512,8 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     d = *desc;
     tfn__open_config(x);
     if (x->error.status == TFN_OK) tfn__apply_keys(x, &d, x->family);
-    if (d.head != TFN_HEAD_SEQUENCE) d.classes = 0;         /* files count them all the same */
+    if (d.head != TFN_HEAD_SEQUENCE && d.head != TFN_HEAD_POSITIONS)
+        d.classes = 0;                  /* files of other heads count them, too */
     tfn__want_context(x, &d, desc->context);
     tfn__import_close(x);
     if (x->error.status == TFN_OK) *desc = d;
@@ -544,8 +547,16 @@ TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, si
     return t.used;
 }
 
+/* The first parameter from i on that a file of the hub has: LoRA's are the model's own. */
+static int32_t tfn__next_stored(const tfn_model *m, int32_t i)
+{
+    while (i < m->weight_count && tfn__is_lora(m->weights + i)) i++;
+    return i;
+}
+
 /* As a file's weights alone: step 0, no moments, no profile to come. What a method would find out
- * in its first batch, such as Admin's scales, is in the weights of those who trained it. */
+ * in its first batch, such as Admin's scales, is in the weights of those who trained it. LoRA of a
+ * blank model gets its first values here: with A and B both 0 it would never learn. */
 static void tfn__begin_anew(tfn_model *m)
 {
     double state[TFN__SAVED_COUNT] = { 0 };
@@ -553,6 +564,10 @@ static void tfn__begin_anew(tfn_model *m)
     state[TFN__SAVED_LOSS_SCALE] = (double)m->desc.loss_scale;
     *m = tfn__model_after(m, state);
     tfn__clear(m->moments, tfn__moments_floats(m));
+    if (!m->desc.blank || m->desc.parameters) return;
+    for (int32_t i = 0; i < m->weight_count; i++)
+        if (tfn__is_lora(m->weights + i))
+            tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
 }
 
 TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
@@ -566,9 +581,11 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     tfn__open_config(x);
     tfn__open_weights(x);
     if (x->error.status == TFN_OK) tfn__check_all(x, m);
-    for (int32_t i = 0; tfn__match_param(x, m, i, &c);) i++;             /* all are there */
+    for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);)
+        i = tfn__next_stored(m, i + 1);                                  /* all are there */
     if (x->error.status == TFN_OK) tfn__begin_anew(m);
-    for (int32_t i = 0; tfn__match_param(x, m, i, &c); i++) {
+    for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);
+         i = tfn__next_stored(m, i + 1)) {
         tfn__read_match(&c, &m->desc);
         if (!tfn__import_fine(x, c.file))
             tfn__fail(&m->error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
@@ -596,8 +613,8 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
     if (!with) d.context = (int32_t)tfn__min(d.context, 1024);
     d.blank = true;
     if (x.error.status == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK) {
-        m->desc.blank = with && with->blank;
         if (tfn_import_weights(&x, m) != TFN_OK) tfn_model_free(m);     /* half a model is none */
+        m->desc.blank = with && with->blank;
     }
     if (x.error.status == TFN_OK) return m->error.status;
     m->error = x.error;
