@@ -9,7 +9,7 @@
  * In all others only the include, which compiles in no time (examples/14_two_files.c):
  *     cc -O2 -c tfnorm.c && cc -O2 program.c tfnorm.o -o program -lm
  * `cc -O2` with no other flag is fast: the best kernels of the processor are chosen when the
- * program runs. See it learn, one hundred lines from text to model:
+ * program runs. See a model learn to spell numbers, in one hundred lines:
  *     cc -O2 examples/quickstart.c -o quickstart -lm && ./quickstart
  *
  * It does
