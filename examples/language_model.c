@@ -1,5 +1,5 @@
 /* cc -O2 examples/language_model.c -o language_model -lm && ./language_model [text file]
- * A byte-level language model of a text, by default of language_model.txt here. Ctrl-C ends it early.
+ * A byte-level language model of a text, by default language_model.txt. Ctrl-C ends it early.
  * TFNORM_ISA=avx2 and, with -fopenmp or -pthread, TFNORM_THREADS=2 do not change a bit. */
 #ifdef _REENTRANT
 #include "../tools/common/threads.h"
