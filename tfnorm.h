@@ -10831,48 +10831,52 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
 #endif
 /* >> tape */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* What a call of an operation sees: pointers and sizes of this run. Absent inputs, gradients that
- * nobody wants and saved arrays of a tape that does not train are NULL, and every function below
- * must expect that. `add` of an input is the store-or-add flag that its kernel takes; an input that
- * is used twice, in two operations, has it set in the later one. */
+/* The tape: a graph of operations that is recorded once, planned once and run many times (see
+ * tape.c for how). Offers the table of operations, the arguments that a node stores for each of
+ * them, and the cutting of work into chunks and products that operations share. */
+
+/* The arguments of an operation's functions: pointers and sizes of this run. Absent inputs,
+ * gradients that are not needed, and saved arrays of a tape that does not train are NULL, and every
+ * function must expect that. `add` tells the kernel to add to an input's gradient instead of
+ * storing it; an input that two operations use has it set in the later one. */
 typedef struct tfn__call {
     const tfn_tape    *t;
     const tfn_run     *r;
     const tfn_kernels *k;
     const tfn_node    *n;
     float    *y, *saved, *dy;         /* the value, what the forward saves, the value's gradient */
-    float    *x[TFN_INPUTS];          /* inputs, NULL where absent */
-    float    *dx[TFN_INPUTS];         /* their gradients, NULL where none is wanted */
+    float    *x[TFN_INPUTS];          /* inputs, NULL if absent */
+    float    *dx[TFN_INPUTS];         /* their gradients, NULL if not needed */
     bool      add[TFN_INPUTS];        /* dx[i] is added to, not stored */
     float    *work;                   /* scratch of this thread */
     ptrdiff_t rows, cols;             /* of y */
     ptrdiff_t x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
-    ptrdiff_t chunk, chunks;          /* which part of the work, of how many */
+    ptrdiff_t chunk, chunks;          /* the number of this part of the work, and of all parts */
 } tfn__call;
-/* A function that does chunk c->chunk of an operation, and one that says how many chunks it has.
- * Both depend on the call alone: threads ask them independently and must agree. */
+/* One function does chunk c->chunk of an operation, another returns the number of chunks. Both may
+ * depend only on the call, because threads ask independently and must agree. */
 typedef void tfn__op_fn(const tfn__call *c);
 typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 
-/* What a backward reads beside its own gradient and the parameters. The plan keeps alive what is
- * named here and nothing else; a debug build fills dead memory with NaN, which proves the masks. */
+/* What a backward reads besides its own gradient and the parameters. The plan keeps only this
+ * alive. A debug build fills dead memory with NaN, which tests the masks. */
 enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
        TFN__OUT = 64, TFN__SAVED = 128, TFN__READ_ALL = 255 };
 
-/* Flags of a node. KEEP, PROBED, BATCH_STATISTICS and LAYER are set while recording, the others by
- * the plan. */
-enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient outlive the run */
-       TFN__LEARNS = 2,            /* a parameter flows into it */
-       TFN__NEED = 4,              /* ... and it into the last value: it has a gradient */
-       TFN__WRITTEN = 8,           /* an entry writes its gradient: later ones add */
+/* Flags of a node. Recording sets KEEP, PROBED, BATCH_STATISTICS and LAYER; the plan sets the
+ * others. */
+enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outlive the run */
+       TFN__LEARNS = 2,            /* depends on a parameter that trains */
+       TFN__NEED = 4,              /* has a gradient: LEARNS, and the last value depends on it */
+       TFN__WRITTEN = 8,           /* a writer of its gradient is known: later ones add */
        TFN__AGAIN = 16,            /* recomputed in the backward, in a second life */
        TFN__PROBED = 32,           /* a probe watches it */
-       TFN__BATCH_STATISTICS = 64, /* saves saved_cols floats in all, read after the run */
-       TFN__LAYER = 128 };         /* output of a layer, or what the first one reads */
+       TFN__BATCH_STATISTICS = 64, /* saves saved_cols floats in total, read after the run */
+       TFN__LAYER = 128 };         /* output of a layer, or input of the first one */
 
-/* A row: the name in messages; the forward, and into how many chunks it is cut; the backward, and
- * into how many; what the backward reads. Leaves, which do nothing, stand up to INPUT. Builds
- * without training have no TFN__BACK(f). */
+/* A row has a name for messages, the forward and its number of chunks, the backward and its number
+ * of chunks, and what the backward reads. Leaves do nothing; they come first, up to INPUT. Builds
+ * without training omit TFN__BACK(f). */
 #define TFN__NO_GRAD NULL               /* the only way to have no backward */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__BACK(f) NULL
@@ -10880,9 +10884,9 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
 #define TFN__BACK(f) f
 #endif
 
-/* Those that only some models have, and those that a decoder fed with tokens has not. A row whose
- * forward is NULL is refused when it is recorded (tfn__record), so that no run meets it; its kernel
- * is NULL in the table, too, and the linker drops both. */
+/* Operations that only some models have, and those that a decoder of tokens lacks. Recording a row
+ * whose forward is NULL is an error (tfn__record), so no run sees one. Its kernel is NULL in the
+ * table, too, and the linker drops both. */
 #define TFN__ROTARY_OP(f)  TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), f)
 #define TFN__WHOLE_OP(f)   TFN__KEPT(TFN__SENTENCES, f)
 #define TFN__ENCODER_OP(f) TFN__KEPT(TFN__ENCODERS, f)
@@ -11014,7 +11018,7 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
                                      tfn__magnitude_backward,     tfn__by_rows,                  \
                                      TFN__IN0)
 #else
-/* A small build has none of them: recording one (TFN__OP_NONE) is an error. */
+/* A small build has none of these: recording one (TFN__OP_NONE) is an error. */
 #define TFN__MORE_OPS(X)
 enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
        TFN__OP_RELATIVE = 0, TFN__OP_EXP_CAPPED = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0,
@@ -11028,155 +11032,153 @@ enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
 /* Leaves have no entry on the timeline. */
 static TFN__INLINE bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
 
-/* What a node's arg holds, by operation. A SLOT is an index of a run's inputs or ints; LENGTHS is
- * one, too, or -1: every key counts. */
+/* The meaning of a node's arg by operation. A SLOT is an index of a run's inputs or ints. LENGTHS
+ * is one, too, or -1 if every key counts. */
 enum { TFN__INPUT_SLOT };
 enum { TFN__PARAM_WEIGHTS, TFN__PARAM_TABLE };             /* how it is packed: tfn__packed */
 enum { TFN__EMBED_SLOT };
 enum { TFN__LOSS_SLOT, TFN__LOSS_KIND };                    /* of the targets; form of smoothing */
 enum { TFN__LINEAR_ACTIVATION, TFN__LINEAR_TRANSPOSED };
-enum { TFN__FUNCTION };                                     /* of activation, of gated unit */
+enum { TFN__FUNCTION };                                     /* of an activation or gated unit */
 enum { TFN__NORM_KIND, TFN__NORM_GROUPS, TFN__NORM_PART, TFN__NORM_COLS };
 enum { TFN__POINT_FUNCTION };
 enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
 enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
 enum { TFN__ROTARY_HEAD_SIZE };
-enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* keys on both sides of the query */
-/* WINDOW: 0 where a query sees all keys, else how many it sees of those up to its own */
+enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* BOTH: keys before and after the query
+                                                             */
+/* WINDOW: the number of keys a query attends to, up to its own position; 0: all keys */
 enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
 enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
        TFN__CACHED_WINDOW };                                                /* 0: no ring */
 enum { TFN__CACHE_KV_HEADS, TFN__CACHE_CAPACITY, TFN__CACHE_PLACE, TFN__CACHE_TYPE };
-enum { TFN__PROBE_ID };                                     /* what the callback is told */
+enum { TFN__PROBE_ID };                                     /* passed to the callback */
 enum { TFN__CUSTOM_INDEX };                                 /* of the tape's `custom` */
 
-/* Items first ... first + count - 1 of rows, columns or values. */
+/* Items first ... first + count - 1: rows, columns or values. */
 typedef struct tfn__range {
     ptrdiff_t first, count;
 } tfn__range;
 
-/* A matrix in memory by its strides: element (i, j) is at[i*row + j*col]. */
+/* A matrix in memory with strides: element (i, j) is at[i*row + j*col]. */
 typedef struct tfn__matrix {
     const float *at;
     ptrdiff_t row, col;
 } tfn__matrix;
 
-/* From here on no loop is hot, and gcc may take less time: O1 for the tape, which runs once for
- * every node of a tiny model's token (Og there costs such a token 15 %), Og for what follows it. */
+/* From here on no loop is hot, so gcc may spend less time: O1 for the tape, which runs once for
+ * every node of a tiny model's token (Og would make such a token 15 % slower), Og for what follows
+ * it. */
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
-/* A tape is a graph of operations that is recorded once, planned once and run many times.
+/* RECORD. A call such as tfn_linear(t, x, w, b, act) computes nothing. It checks shapes and appends
+ * a tfn_node: the operation, the nodes it reads, the rows and columns of its value. A tfn_var is
+ * the number of a node. Rows are symbols (B*Tt, see tfn_rows), so that one tape runs every batch
+ * within its capacities. Leaves (parameters, tables, buffers, inputs) do no work: they name memory
+ * that the caller binds.
  *
- * RECORD. A call such as tfn_linear(t, x, w, b, act) computes nothing. It checks shapes and appends
- * a tfn_node: the operation, the nodes it reads, the rows and columns it makes. A tfn_var is the
- * number of a node. Rows are symbols (B*Tt, see tfn_rows), so that one tape runs every batch within
- * its capacities. Leaves (parameters, tables, buffers, inputs) do no work: they name memory that
- * the caller binds.
- *
- * PLAN. tfn_tape_plan writes the timeline, a list of entries in the order in which they will run.
- * First the forward of each node; then, if the tape trains, the gradient 1 of the last value and
- * the backward of the nodes in reverse. Of x - linear - norm - loss:
+ * PLAN. tfn_tape_plan writes the timeline, a list of entries in the order in which they will run:
+ * the forward of each node, then, if the tape trains, the gradient 1 of the last value and the
+ * backward of the nodes in reverse. For x - linear - norm - loss:
  *
  *     0 linear   1 norm   2 loss   3 seed   4 loss'   5 norm'   6 linear'
  *
  * A buffer is a node's value, what its forward saves for its backward, or its gradient. It lives
  * from the first entry that touches it to the last. The value of the linear above lives from 0 to
- * 5, because the backward of the norm reads it; that of the norm from 1 to 4; the gradient of the
- * norm from 4 to 5. Buffers that never live at one time share memory: they are placed largest
+ * 5, because the norm's backward reads it. The norm's value lives from 1 to 4, and its gradient
+ * from 4 to 5. Buffers that never live at the same time share memory: they are placed largest
  * first, each at the lowest offset that is free during its life. Without a backward lives are
  * short, which is why inference needs a fraction of the memory. The workspace is one block:
  *
  *     work:  scratch of thread 0 | of thread 1 | ... | values, saved arrays and gradients, shared
  *
- * RUN. tfn_tape_forward walks the entries up to forward_count, tfn_tape_backward the others. An
- * entry's tfn__call holds the pointers and sizes of this run; the operation's row in TFN__OPS names
- * the function for it. An entry is cut into chunks, which threads share out. Each output is
- * written by one chunk, in one order: neither the number of threads nor their speed changes a bit.
+ * RUN. tfn_tape_forward runs the entries up to forward_count, tfn_tape_backward the others. An
+ * entry's tfn__call holds the pointers and sizes of this run. The operation's row in TFN__OPS names
+ * the function. An entry is cut into chunks, which threads share. Each output is written by one
+ * chunk, in one order, so that neither the number of threads nor their speed changes a bit.
  *
- * GRADIENTS add up where a value has several readers. The plan knows which of them comes first on
- * the timeline: that one stores, the others add (grad_add), and nothing is cleared in advance. A
- * parameter that no gradient reaches is cleared by tfn_tape_backward.
+ * GRADIENTS add up if a value has several readers. The plan knows which of them comes first on the
+ * timeline: it stores, the others add (grad_add), and nothing is cleared in advance. A parameter
+ * that no gradient reaches is cleared by tfn_tape_backward.
  *
  * RECOMPUTATION (tfn_recompute) trades time for memory: values of a segment die in the forward, and
  * their forward runs again (TFN__REDO) just before the backward of their segment. Such a value has
- * two lives, each with a place of its own: value[0] and value[1].
+ * two lives, each with its own place: value[0] and value[1].
  *
- * A new operation is a kernel pair, two functions here that call it for a chunk, a row of TFN__OPS,
- * and a function that records it; the rules at the end of this file walk through one. */
+ * A new operation needs a pair of kernels, two functions here that call them for a chunk, a row of
+ * TFN__OPS, and a function that records it. The rules at the end of this file walk through one. */
 
 /* -- the operations -------------------------------------------------------------------------- */
 
-/* -- how an operation's work is cut into chunks: each output has one writer, so that neither
- * the number of threads nor the order of the chunks can change a bit
- * -------------------------------- */
+/* -- chunks of an operation's work: each output has one writer ------------------------------- */
 
-/* Why that holds: a chunk is a range of rows, columns or heads of the output, and whatever is
- * summed for an output element is summed inside its chunk, over all terms in their order. No sum
- * is ever split into parts that threads add up. So a chunk may be small or large, and may run when
- * it likes. An operation's sums decide along what it can be cut: a norm's rows are independent,
- * but dgain sums over rows, so that its chunks are ranges of columns; both kinds may follow each
- * other in one entry, as in tfn__norm_backward, and threads then work on both at once. */
+/* A chunk is a range of rows, columns or heads of the output. A sum for an output element is
+ * computed inside one chunk, over all terms in order; it is never split into parts that threads add
+ * up. So chunks may have any size and run at any time. The sums of an operation decide how it can
+ * be cut: a norm's rows are independent, but dgain sums over rows, so its chunks are ranges of
+ * columns. One entry may have both kinds, as in tfn__norm_backward, and threads then work on both
+ * at once. */
 
-/* Sizes of chunks when there is more than one thread. They change no bit, only how evenly the
- * threads are loaded against what taking a chunk costs. */
-enum { TFN__CHUNK_FLOATS = 16384,       /* of elementwise work, in whole rows */
-       TFN__CHUNK_COLS = 64,            /* of sums over all rows, in columns */
-       TFN__PRODUCT_ROWS = 128,         /* of a matrix product: a block of so many rows, */
-       TFN__PRODUCT_COLS = 256,         /* and of so many columns, where rows are few */
-       TFN__PRODUCT_MANY_ROWS = 256 };  /* rows are many from here on, for each thread */
+/* Sizes of chunks with more than one thread. They change no bit, but balance an even load against
+ * the cost of taking a chunk. */
+enum { TFN__CHUNK_FLOATS = 16384,       /* for elementwise work, in whole rows */
+       TFN__CHUNK_COLS = 64,            /* columns, for sums over all rows */
+       TFN__PRODUCT_ROWS = 128,         /* rows in a block of a matrix product */
+       TFN__PRODUCT_COLS = 256,         /* columns in a block, if there are few rows */
+       TFN__PRODUCT_MANY_ROWS = 256 };  /* rows for each thread that count as many */
 
-/* Range number `chunk` of n items that are cut into ranges of `step`; the last is shorter. */
+/* Returns range number `chunk` of n items cut into ranges of `step`. The last one is shorter. */
 static tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
 {
     const tfn__range s = { chunk * step, tfn__min(step, n - chunk * step) };
     return s;
 }
 
-/* How many such ranges there are. */
+/* Returns the number of these ranges. */
 static ptrdiff_t tfn__pieces(ptrdiff_t n, ptrdiff_t step) { return (n + step - 1) / step; }
 
-/* One thread takes the whole of an operation in one chunk. */
+/* True if one thread does the whole operation in one chunk. */
 static bool tfn__serial(const tfn__call *c) { return c->t->threads < 2; }
 
-/* Rows in a chunk of a (rows, cols) array. */
+/* Returns the rows in a chunk of a (rows, cols) array. */
 static ptrdiff_t tfn__row_step(const tfn__call *c, ptrdiff_t rows, ptrdiff_t cols)
 {
     if (tfn__serial(c)) return tfn__max(rows, 1);
     return tfn__max(TFN__CHUNK_FLOATS / tfn__max(cols, 1), 1);
 }
 
-/* Columns in a chunk, where an output is a sum over all rows of its column. */
+/* Returns the columns in a chunk, for outputs that sum over all rows of a column. */
 static ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
 {
     if (tfn__serial(c)) return tfn__max(cols, 1);
     return TFN__CHUNK_COLS;
 }
 
-/* The ways in which most operations are cut: not at all, by columns of y, by rows of y. */
+/* The numbers of chunks of most operations. One chunk: */
 static ptrdiff_t tfn__one(const tfn__call *c)
 {
     (void)c;
     return 1;
 }
-/* ... for sums over rows, such as the gradient of a bias. */
+/* By columns, for sums over rows, such as the gradient of a bias: */
 static ptrdiff_t tfn__by_cols(const tfn__call *c)
 {
     return tfn__pieces(c->cols, tfn__col_step(c, c->cols));
 }
-/* ... for what each row gives alone: nearly every forward. */
+/* By rows, for results of single rows, as in nearly every forward: */
 static ptrdiff_t tfn__by_rows(const tfn__call *c)
 {
     return tfn__pieces(c->rows, tfn__row_step(c, c->rows, c->cols));
 }
 
-/* This chunk's columns; `chunk` counts from the first chunk that is one of columns. */
+/* Returns the columns of a chunk. `chunk` counts from the first chunk of columns. */
 static tfn__range tfn__cols_of(const tfn__call *c, ptrdiff_t cols, ptrdiff_t chunk)
 {
     return tfn__slice(cols, tfn__col_step(c, cols), chunk);
 }
-/* This chunk's rows, and their values. */
+/* Return the rows of this chunk, and their values. */
 static tfn__range tfn__my_rows(const tfn__call *c)
 {
     return tfn__slice(c->rows, tfn__row_step(c, c->rows, c->cols), c->chunk);
@@ -11189,13 +11191,13 @@ static tfn__range tfn__my_values(const tfn__call *c)
     return s;
 }
 
-/* Rows of `cols` floats, one behind the other. */
+/* Returns contiguous rows of `cols` floats as a matrix. */
 static tfn__matrix tfn__matrix_of(const float *at, ptrdiff_t cols)
 {
     const tfn__matrix m = { at, cols, 1 };
     return m;
 }
-/* The same memory read as the transposed matrix: the strides change places, nothing moves. */
+/* Returns the transposed matrix: the same memory with the strides exchanged. */
 static tfn__matrix tfn__transpose(tfn__matrix m)
 {
     const tfn__matrix transposed = { m.at, m.col, m.row };
@@ -11221,15 +11223,15 @@ static TFN__NOINLINE tfn_matmul_args tfn__product(float *y, ptrdiff_t m, ptrdiff
     p.b_col = b.col;
     return p;
 }
-/* The product goes on from what stands in y. */
+/* Makes the product start from the contents of y. */
 static void tfn__add_product(tfn_matmul_args *p)
 {
     p->start = p->c;
     p->start_ld = p->c_ld;
 }
 
-/* Chunks of a product (m, n) are blocks of rows, cut into blocks of columns, too, where rows
- * alone would not give every thread its share. Blocks never cut the sum over k. */
+/* Chunks of a product (m, n) are blocks of rows, also cut into blocks of columns if rows would not
+ * keep every thread busy. Blocks never cut the sum over k. */
 static ptrdiff_t tfn__product_cols(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
 {
     if (tfn__serial(c)) return tfn__max(n, 1);
@@ -11241,13 +11243,13 @@ static ptrdiff_t tfn__product_rows(const tfn__call *c, ptrdiff_t m)
     if (tfn__serial(c)) return tfn__max(m, 1);
     return TFN__PRODUCT_ROWS;
 }
-/* How many blocks that makes. */
+/* Returns the number of these blocks. */
 static ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
 {
     return tfn__pieces(m, tfn__product_rows(c, m)) * tfn__pieces(n, tfn__product_cols(c, m, n));
 }
 
-/* The product *p becomes that of a chunk: a block of y, whose first column is returned. */
+/* Reduces the product *p to a chunk, a block of y, and returns its first column. */
 static ptrdiff_t tfn__product_block(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
     ptrdiff_t wide = tfn__pieces(p->n, tfn__product_cols(c, p->m, p->n));
@@ -11263,7 +11265,7 @@ static ptrdiff_t tfn__product_block(const tfn__call *c, tfn_matmul_args *p, ptrd
     return j.first;
 }
 
-/* Do a chunk of the product *p. */
+/* Does a chunk of the product *p. */
 static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
     tfn__product_block(c, p, chunk);
@@ -13172,6 +13174,9 @@ static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
 #endif
 /* >> record */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Records nodes on a tape: leaves, checks of shapes, errors, and tapes that only count. The
+ * functions that record operations and the model's builder use it. */
+
 enum { TFN__MOST_NODES = 1000000 };     /* a timeline's entry is 8 times the node, in 32 bits */
 static tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *op,
                                     const char *text, int64_t found, int64_t wanted);
@@ -13182,35 +13187,35 @@ static tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *
     tfn__tape_error(t, TFN_BAD_SHAPE, op, text, found, wanted)
 
 /* -- record ---------------------------------------------------------------------------------- */
-/* Once for a model: what its nodes are asked for is worth no time to optimize. */
+/* A model is recorded once, so speed does not matter here. */
 TFN__RARE
 
-/* A recorded node has no pointer, so that a tape can be copied, or lie in flash. What an operation
- * needs beside its inputs is in arg and number; what its backward needs beside inputs
- * and output is saved_cols floats a row, which the plan places like a value.
+/* A recorded node has no pointers, so that a tape can be copied or be in flash. arg and number hold
+ * what an operation needs besides its inputs. Its forward may save saved_cols floats a row for its
+ * backward, which the plan places like a value.
  *
- * Every function here follows one pattern: look at the inputs' nodes, check shapes and options, and
- * append a node. The first error stays with the tape; after it nothing is recorded and every call
- * returns {0}, so that a caller checks once, when the tape is planned. */
+ * Every function that records follows one pattern: look at the inputs' nodes, check shapes and
+ * options, append a node. The first error stays with the tape. After it nothing is recorded and
+ * every call returns {0}, so a caller only needs to check when the tape is planned. */
 
-/* The functions of the API check their tape first (tfn__recording); those of this library alone,
- * which the builder calls on a tape that it has made, leave that to tfn__record. */
+/* Functions of the API check their tape first (tfn__recording). Private ones, which the builder
+ * calls on its own tape, leave that to tfn__record. */
 static const tfn_var tfn__none = { 0 };
 
-/* The node of an input that is missing: all zero. It is written over an array, since some C++
- * compilers warn of a struct's { 0 }. */
+/* The node of a missing input, all zero. It is initialized as an array, because some C++ compilers
+ * warn about { 0 } for structs. */
 static const union tfn__zero_node {
     int64_t  zero[(sizeof(tfn_node) + sizeof(int64_t) - 1) / sizeof(int64_t)];
     tfn_node node;
 } tfn__no_node = { { 0 } };
 
-/* The layout of a tape's block: nodes, the timeline, and while planning the tfn__items with their
+/* The layout of a tape's block: nodes, timeline, and while planning the tfn__items with their
  * order. A node has at most four entries (forward, again, prepare, backward) and five items of 36
- * bytes; the seed's entry is in the slack. */
+ * bytes. The seed's entry is in the slack. */
 #define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)
 #define TFN__TAPE_SLACK (4 * TFN__ALIGN)
 
-/* Enough for any tape of so many nodes; tfn_tape.peak says afterwards what was used. */
+/* Returns enough bytes for any tape of this many nodes. tfn_tape.peak tells later what was used. */
 TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
 {
     size_t bytes = TFN__NODE_BYTES;
@@ -13218,7 +13223,7 @@ TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
     return tfn__sum(bytes, TFN__TAPE_SLACK);
 }
 
-/* The block has room for so many bytes more behind the nodes; else an error of the operation. */
+/* True if the block has room for `bytes` more after the nodes; otherwise sets an error. */
 static bool tfn__has_room(tfn_tape *t, const char *op, size_t bytes)
 {
     const size_t wanted = (size_t)t->count * sizeof *t->nodes + bytes;
@@ -13250,8 +13255,8 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     t->layer = -1;
 }
 
-/* Makes a tape that only counts what recording would take. It needs no memory but one node, which
- * stands for every node in turn. Shapes are unknown on it, so it takes no error. */
+/* Makes a tape that only counts what recording would take. It needs memory for one node, which
+ * stands for every node in turn. It does not know shapes and reports no errors. */
 static void tfn__tape_count(tfn_tape *t, tfn_node *node, bool training)
 {
     TFNORM_MEMSET(t, 0, sizeof *t);
@@ -13270,8 +13275,8 @@ static tfn_node *tfn__node_at(const tfn_tape *t, int32_t id)
     return t->nodes + id;
 }
 
-/* Returns the next node after this one that is marked as the output of a layer; none: there is no
- * more. On a tape that counts any node will do. */
+/* Returns the next node after this one that is marked as the output of a layer, or none. On a tape
+ * that counts, any node will do. */
 static tfn_var tfn__next_layer(const tfn_tape *t, tfn_var after)
 {
     tfn_var x;
@@ -13282,7 +13287,7 @@ static tfn_var tfn__next_layer(const tfn_tape *t, tfn_var after)
     return tfn__none;
 }
 
-/* The tape's first error, with the place where recording was. */
+/* Keeps the tape's first error, with the node and layer being recorded. */
 static tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *op,
                                     const char *text, int64_t found, int64_t wanted)
 {
@@ -13296,7 +13301,7 @@ static tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *
     return tfn__none;
 }
 
-/* Whether a tape takes another operation. */
+/* True if the tape accepts another operation. */
 static bool tfn__recording(tfn_tape *t)
 {
     if (!t) return false;
@@ -13304,17 +13309,18 @@ static bool tfn__recording(tfn_tape *t)
     return t->error.status == TFN_OK;
 }
 
-/* x names a recorded node. */
+/* True if x is a recorded node. */
 static bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
 
-/* Its value is not in the workspace: it lies in another region, or there is none. */
+/* True if the value is not in the workspace, because it is in another region or does not exist. */
 static bool tfn__outside(const tfn_node *n)
 {
     return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_ENCODED
         || n->op == TFN__OP_PROBE;
 }
 
-/* What any operation may ask for: inputs that exist or are absent, known rows, room on the tape. */
+/* Checks what every operation needs: inputs that exist or are absent, known rows, room on the tape.
+ */
 static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t count, int32_t cols,
                            const tfn_var *in)
 {
@@ -13340,10 +13346,10 @@ static const char tfn__plain_only[] = "left out by TFNORM_PLAIN";
 static const char tfn__plain_only[] = "left out by TFNORM_NO_TRAINING: define TFNORM_ALL_NORMS";
 #endif
 
-/* Said of options, of the operation and of attention. */
+/* Used for options, for dropout and for attention. */
 static const char tfn__no_dropout[] = "dropout is left out by TFNORM_NO_DROPOUT";
 
-/* The macro that left an operation out. Where all operations are there, nothing is left of this. */
+/* Returns the macro that omits an operation. Compiles to nothing in builds with all operations. */
 static const char *tfn__left_out(int op)
 {
     const bool trains = op == TFN__OP_LOSS || op == TFN__OP_TARGETS || op == TFN__OP_NUMBERS;
@@ -13361,9 +13367,9 @@ static const char *tfn__left_out(int op)
     return NULL;
 }
 
-/* Packed weights are read by linear maps and, tables, by embeddings and transposed maps alone. Any
- * other operation would take their bytes for floats: recording it is an error, whoever records it,
- * so that no operation has to know that there are such parameters. */
+/* Only linear maps, and for tables embeddings and transposed maps, can read packed weights. Any
+ * other operation would read their bytes as floats. Recording it is an error here, so operations
+ * need not know about packed weights. */
 static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
 {
     const bool reader = (op == TFN__OP_LINEAR && input == 1) || op == TFN__OP_EMBED;
@@ -13374,8 +13380,8 @@ static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
     return false;
 }
 
-/* Append a node that makes rows of cols values from a, b and c: `count` rows, or B*Tt ... as `rows`
- * says. Inputs that are {0} stay absent. NULL after an error. */
+/* Appends a node whose value has `cols` columns, made from a, b and c. `rows` is a symbol, or
+ * `count` rows if FIXED. Inputs that are {0} are absent. Returns NULL after an error. */
 static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32_t cols,
                              tfn_var a, tfn_var b, tfn_var c)
 {
@@ -13410,13 +13416,13 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
     return n;
 }
 
-/* A leaf of rows x cols that the caller's memory holds. */
+/* Records a leaf of rows x cols in memory of the caller. */
 static tfn_node *tfn__record_leaf(tfn_tape *t, int op, int rows, int32_t count, int32_t cols)
 {
     return tfn__record(t, op, rows, count, cols, tfn__none, tfn__none, tfn__none);
 }
 
-/* The value of a node; none where there is no node. */
+/* Returns the value of a node, or none for NULL. */
 static tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
 {
     tfn_var v = tfn__none;
@@ -13425,7 +13431,7 @@ static tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
     return v;
 }
 
-/* The value of a node that has an argument and a number; none where there is no node. */
+/* Returns the value of a node and sets its argument and number, or none for NULL. */
 static tfn_var tfn__var_with(const tfn_tape *t, tfn_node *n, int32_t arg, float number)
 {
     if (!n) return tfn__none;
@@ -13434,7 +13440,8 @@ static tfn_var tfn__var_with(const tfn_tape *t, tfn_node *n, int32_t arg, float 
     return tfn__var_of(t, n);
 }
 
-/* The node of a required input; the "none" node and an error where there is none. */
+/* Returns the node of a required input. If it is missing, sets an error and returns the "none"
+ * node. */
 static const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
 {
     if (t->error.status == TFN_OK && !tfn__known(t, x))
@@ -13443,7 +13450,7 @@ static const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
     return tfn__node_at(t, x.id);
 }
 
-/* x is a parameter or table of rows x cols. */
+/* Checks that x is a parameter or table of rows x cols. */
 static bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
 {
     const tfn_node *n = tfn__need(t, op, x);
@@ -13456,14 +13463,14 @@ static bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int
         tfn__bad_shape(t, op, "a parameter has %d rows, %d are wanted", n->count, rows);
     return t->error.status == TFN_OK;
 }
-/* The same where x may be absent. */
+/* The same for an optional x. */
 static bool tfn__may_have(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
 {
     if (!x.id) return t->error.status == TFN_OK;
     return tfn__wants(t, op, x, rows, cols);
 }
 
-/* Two values of equal rows, as symbols, and channels. */
+/* Checks that two values have the same rows, as symbols, and the same channels. */
 static bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, const tfn_node *b)
 {
     if (t->error.status != TFN_OK) return false;
@@ -13474,7 +13481,7 @@ static bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, cons
     return t->error.status == TFN_OK;
 }
 
-/* Rows are positions of sentences. */
+/* Checks that rows are positions of sentences. */
 static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
 {
     if (t->error.status != TFN_OK) return false;
@@ -13483,7 +13490,7 @@ static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
     return t->error.status == TFN_OK;
 }
 
-/* An index of a run's inputs or ints. */
+/* Checks an index of a run's inputs or ints. */
 static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
 {
     if (slot < 0 || slot >= TFN_SLOTS)
@@ -13493,10 +13500,11 @@ static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
 
 /* -- leaves ---------------------------------------------------------------------------------- */
 
-/* Each region (parameters, tables, buffers, workspace) is cut into pieces of whole vectors. */
+/* Rounds up to whole vectors. The pieces of a region (parameters, tables, buffers, workspace) are
+ * so padded. */
 static TFN__NOINLINE int64_t tfn__padded(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-/* A parameter of rows x cols, the next of the flat vector. */
+/* Records a parameter of rows x cols, the next in the flat vector. */
 TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -13510,9 +13518,9 @@ TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
     return tfn__var_of(t, n);
 }
 
-/* A parameter that lies where an earlier tape put it; if this tape may have it already, that node:
- * the flags of its gradient are counted by node. Its gradient lies at `grad`, below 0: it is
- * frozen, and has none, as packed ones. */
+/* Records a parameter at the place an earlier tape gave it. If this tape may have it already,
+ * returns that node, because the flags of its gradient are counted by node. `grad` is the place of
+ * its gradient; frozen and packed parameters have none (below 0). */
 static tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int64_t grad,
                              bool shared)
 {
@@ -13535,7 +13543,7 @@ static tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int6
     return x;
 }
 
-/* Constant data beside the parameters, such as sinusoids: the next of the tables region. */
+/* Records constant data, such as sinusoids, as the next in the tables region. */
 static tfn_var tfn__table(tfn_tape *t, int32_t rows, int32_t cols)
 {
     tfn_node *n = tfn__record_leaf(t, TFN__OP_TABLE, TFN_ROWS_FIXED, rows, cols);
@@ -13546,8 +13554,8 @@ static tfn_var tfn__table(tfn_tape *t, int32_t rows, int32_t cols)
     return tfn__var_of(t, n);
 }
 
-/* Numbers that training changes after an update, such as running statistics, where an earlier tape
- * put them in the buffers region. */
+/* Records numbers that training changes after an update, such as running statistics, at their place
+ * in the buffers region. */
 static tfn_var tfn__buffer_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at)
 {
     tfn_node *n = tfn__record_leaf(t, TFN__OP_BUFFER, TFN_ROWS_FIXED, rows, cols);
@@ -13558,7 +13566,8 @@ static tfn_var tfn__buffer_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t a
     return tfn__var_of(t, n);
 }
 
-/* Floats that the caller binds for each run, such as frames of speech. They have no gradient. */
+/* Records floats that the caller binds for each run, such as frames of speech. They have no
+ * gradient. */
 TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -13567,8 +13576,8 @@ TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t c
     return tfn__var_with(t, tfn__record_leaf(t, TFN__OP_INPUT, (int)rows, 1, cols), slot, 0);
 }
 
-/* The same with padding of 0, for operations that would read NaN there: a value of the workspace,
- * and no leaf. Nothing is behind it that could have a gradient. */
+/* The same with padding set to 0, for operations that would read NaN there. The value is in the
+ * workspace, so it is not a leaf. It has no gradient either. */
 static tfn_var tfn__frames(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {
     t->inputs_read |= UINT32_C(1) << slot;
@@ -13578,15 +13587,16 @@ TFN__RARE_END
 #endif
 /* >> record_ops */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* The public functions that record one operation each: they check shapes and append a node. */
+/* The functions that record one operation each: they check shapes and append a node. Most are
+ * public; record_ops.h has those that only the builder uses. */
 
-/* Once for a model: what its nodes are asked for is worth no time to optimize. */
+/* A model is recorded once, so speed does not matter here. */
 TFN__RARE
 
 /* -- linear maps and norms ------------------------------------------------------------------- */
 
-/* The function of the gate, if the kind is a gated unit: two linear maps, not one function. Of the
- * others the kind itself. */
+/* Returns the function of the gate if the kind is a gated unit, which has two linear maps. Returns
+ * other kinds unchanged. */
 static tfn_activation_kind tfn__gate_of(tfn_activation_kind act)
 {
     switch (act) {
@@ -13596,14 +13606,14 @@ static tfn_activation_kind tfn__gate_of(tfn_activation_kind act)
     default: return act;
     }
 }
-/* The default function has its name in the node. */
+/* Returns the kind for a node, where the default has its name. */
 static int32_t tfn__act_of(tfn_activation_kind act)
 {
     if (act == TFN_ACTIVATION_DEFAULT) return (int32_t)TFN_ACTIVATION_GELU_TANH;
     return (int32_t)act;
 }
-/* A function of one value, and kept: the kernel of another one would write nothing, and what stood
- * in the memory before would go on. */
+/* Checks that the kind is a function of one value and that the build keeps it. A missing kernel
+ * would write nothing, and the old contents of the memory would be used. */
 static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
@@ -13616,7 +13626,7 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
     return t->error.status == TFN_OK;
 }
 
-/* x has as many channels as the weight has inputs. */
+/* Checks that x has as many channels as the weight has inputs. */
 static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool transposed)
 {
     const tfn_node *xn = tfn__need(t, "linear", x);
@@ -13635,8 +13645,8 @@ static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool
     return t->error.status == TFN_OK;
 }
 
-/* A ReLU's backward needs only the sign of u = x W + b, which y has, too. Other activations read u
- * itself, which a tape that trains saves. */
+/* The backward of ReLU needs only the sign of u = x W + b, which y has, too. Other activations read
+ * u, which a tape that trains saves. */
 static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation_kind act,
                            bool transposed)
 {
@@ -13666,14 +13676,14 @@ TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_
     if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, act, false);
 }
-/* For a head that is tied to the embedding, whose table is (words, channels). */
+/* For an output tied to the embedding, whose table is (words, channels). */
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, TFN_ACTIVATION_IDENTITY, true);
 }
 
-/* An operation that keeps the shape of its first input. */
+/* Records an operation that keeps the shape of its first input. */
 static tfn_node *tfn__map(tfn_tape *t, int op, tfn_var x, tfn_var y, tfn_var z)
 {
     const tfn_node *xn = tfn__need(t, tfn__ops[op].name, x);
@@ -13685,7 +13695,7 @@ static tfn_node *tfn__map_one(tfn_tape *t, int op, tfn_var x)
     return tfn__map(t, op, x, tfn__none, tfn__none);
 }
 
-/* a x; of a = 1 that is x itself. After an error x, too: the tape has kept the error. */
+/* Returns a x, or x itself if a is 1, or after an error, which the tape keeps. */
 static tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
 {
     tfn_node *n = NULL;
@@ -13695,7 +13705,7 @@ static tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
     return tfn__var_of(t, n);
 }
 
-/* The kind of a norm with its flags. */
+/* Returns the kind of a norm with its flags. */
 static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
 {
     int32_t kind = (int32_t)like->kind;
@@ -13705,7 +13715,7 @@ static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
     return kind;
 }
 
-/* Norms of `cols` channels split a row, and groups split a norm. */
+/* Norms of `cols` channels must divide a row, and groups must divide a norm. */
 static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_args *like)
 {
     const tfn_node *xn = tfn__need(t, "norm", x);
@@ -13755,7 +13765,7 @@ TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, 
     return tfn__var_of(t, n);
 }
 
-/* LayerNorm and RMSNorm over all channels of a row, as the papers have them. */
+/* LayerNorm and RMSNorm over all channels of a row, as in the papers. */
 static tfn_norm_args tfn__plain_norm(tfn_norm_kind kind, float eps)
 {
     tfn_norm_args like;
@@ -13770,7 +13780,7 @@ TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     const tfn_norm_args like = tfn__plain_norm(TFN_NORM_LAYER, eps);
     return tfn_norm(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
 }
-/* Without a bias, as Zhang & Sennrich 2019 have it. */
+/* Without a bias, as in Zhang & Sennrich 2019. */
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -13778,7 +13788,7 @@ TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
     return tfn_norm(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
-/* What a convolution makes of rows: half as many, and of these positions. FIXED: they are no
+/* Returns the rows after a convolution: frames become half as many, then positions. FIXED: not
  * frames. */
 static int tfn__rows_behind(int rows)
 {
@@ -13807,7 +13817,7 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
 }
 
-/* gain, bias, alpha and shift may each be absent: 1, 0, 1 and 0. */
+/* gain, bias, alpha and shift are optional: 1, 0, 1 and 0. */
 TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
                               tfn_var shift, tfn_squash_kind f)
 {
@@ -13826,7 +13836,7 @@ TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias
     return tfn__var_of(t, n);
 }
 
-/* gain, alpha and direction are all needed. Two numbers a row are saved. */
+/* gain, alpha and direction are required. Two numbers a row are saved. */
 TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var alpha,
                                 tfn_var direction, float eps)
 {
@@ -13844,14 +13854,14 @@ TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var al
     return tfn__var_of(t, n);
 }
 
-/* Positions in time are what is normalized over; running: buffer (2, C), the mean and variance that
- * evaluation uses. */
+/* Normalizes over positions in time. running is a buffer (2, C), the mean and variance for
+ * evaluation. */
 static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var running,
                                tfn_norm_kind kind, int32_t warmup, float eps)
 {
     tfn_node *n;
     const tfn_node *xn = tfn__need(t, "batch norm", x);
-    /* statistics are of positions that count; to infer there are none to be made */
+    /* statistics need positions without padding; inference makes none */
     if (t->training && !tfn__has_time(t, "batch norm", xn)) return tfn__none;
     n = tfn__map(t, TFN__OP_COLUMNS, x, gain, bias);
     if (!n) return tfn__none;
@@ -13875,7 +13885,7 @@ TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_SOFTMAX, x));
 }
 
-/* A function alone; behind a linear map the fused form saves a pass over memory. */
+/* An activation by itself. Fused with a linear map it saves a pass over memory. */
 TFNORM_API tfn_var tfn_activation(tfn_tape *t, tfn_var x, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -13889,8 +13899,8 @@ static tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_EXP_CAPPED, x));
 }
 
-/* What relative positions add to scores, from the numbers of their buckets (buckets, H): for each
- * of `span` distances, of which the one in the middle is 0. */
+/* Returns what relative positions add to scores, from the numbers of their buckets (buckets, H),
+ * for each of `span` distances; the middle one is 0. */
 static tfn_var tfn__relative_of(tfn_tape *t, tfn_var numbers, int32_t span, int32_t distance,
                                 bool both)
 {
@@ -13909,7 +13919,7 @@ static tfn_var tfn__magnitude(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_MAGNITUDE, x));
 }
 
-/* gate and up are two values, since each has a gradient that the kernel stores. */
+/* gate and up must be different values, because the kernel stores a gradient for each. */
 TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -13922,8 +13932,7 @@ TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation
     return tfn__var_with(t, tfn__map(t, TFN__OP_GATED, gate, up, tfn__none), tfn__act_of(act), 0);
 }
 
-/* a x + b y. x and y may be one value: its gradient is then stored by the first and added to by the
- * second. */
+/* a x + b y. If x and y are one value, the first gradient is stored and the second added. */
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -13977,7 +13986,7 @@ TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
     return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
 }
 
-/* A sum of layers is a chain of these, each adding its term to the z before. */
+/* A sum of layers is a chain of these nodes, each adding a term to the z before. */
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14000,10 +14009,10 @@ TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
     return tfn__var_of(t, tfn__map(t, TFN__OP_GATE, x, q, tfn__none));
 }
 
-static bool tfn__is_rate(float p) { return p >= 0 && p < 1; }           /* false of NaN */
+static bool tfn__is_rate(float p) { return p >= 0 && p < 1; }           /* false for NaN */
 
-/* Evaluation has no dropout. The site, which is counted over all dropouts of a tape, keys the mask:
- * other nodes may come and go without changing it. */
+/* Evaluation has no dropout. The site, counted over all dropouts of a tape, keys the mask, so other
+ * nodes may change without changing it. */
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14032,7 +14041,7 @@ TFNORM_API tfn_var tfn_embedding(tfn_tape *t, tfn_var table, int32_t slot, tfn_r
     return tfn__var_with(t, n, slot, scale);
 }
 
-/* Positions of the longest sentence of a value with such rows. */
+/* Returns the positions of the longest sentence for values with these rows. */
 static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
 {
     if (rows == TFN_ROWS_SOURCE) return t->source;
@@ -14040,7 +14049,7 @@ static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
     return 1;
 }
 
-/* An operation on x and a table with a row of `cols` numbers for every position. */
+/* Records an operation on x and a table with a row of `cols` numbers for each position. */
 static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, int32_t cols)
 {
     const char *name = tfn__ops[op].name;
@@ -14054,14 +14063,14 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
 
-/* A table of sinusoids (no gradient) or a parameter (learned). */
+/* The table is sinusoidal (no gradient) or a parameter (learned). */
 TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__positional(t, TFN__OP_POSITION, x, table, tfn__need(t, "position", x)->cols);
 }
 
-/* The table has a row of head_size numbers for every position; all heads share it. */
+/* The table has a row of head_size numbers for each position, shared by all heads. */
 TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t head_size)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14075,7 +14084,7 @@ TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t hea
     return y;
 }
 
-/* One row of each sentence: y (B, C). */
+/* Records one row of each sentence: y (B, C). */
 static tfn_var tfn__row_of_each(tfn_tape *t, int op, tfn_var x)
 {
     const char *name = tfn__ops[op].name;
@@ -14089,12 +14098,12 @@ TFNORM_API tfn_var tfn_first_rows(tfn_tape *t, tfn_var x)
     if (!tfn__recording(t)) return tfn__none;
     return tfn__row_of_each(t, TFN__OP_FIRST, x);
 }
-/* Of the rows of this run: a decoder, whose sentences are not padded, wants the logits of these. */
+/* The last rows of this run, for a decoder, which has no padding and needs logits only there. */
 static tfn_var tfn__last(tfn_tape *t, tfn_var x) { return tfn__row_of_each(t, TFN__OP_LAST, x); }
 
 /* -- attention and loss ---------------------------------------------------------------------- */
 
-/* Heads divide the channels, and groups the heads. */
+/* Heads must divide the channels, and groups the heads. */
 static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t heads, int32_t kv)
 {
     if (t->error.status != TFN_OK) return false;
@@ -14108,7 +14117,7 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
     return t->error.status == TFN_OK;
 }
 
-/* Three values: each has a gradient of its own, which no other may store over. */
+/* q, k and v must be three values, because each has its own gradient. */
 static bool tfn__three_values(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v)
 {
     int32_t twice = -1;
@@ -14148,7 +14157,7 @@ TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, i
     return tfn__var_of(t, n);
 }
 
-/* A cache of keys and values of `cols` channels, the next of the state. */
+/* Records a cache of keys and values with `cols` channels, the next in the state. */
 static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t cols,
                              int32_t kv_heads, int32_t capacity)
 {
@@ -14165,13 +14174,13 @@ static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t 
     t->state += (floats + TFN__CACHE_ALIGN - 1) / TFN__CACHE_ALIGN * TFN__CACHE_ALIGN;
     return tfn__var_of(t, n);
 }
-/* Put the rows of k and v behind what the cache holds. */
+/* Appends the rows of k and v to the cache. */
 static tfn_var tfn__cache_rows(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols, int32_t kv_heads,
                                int32_t capacity)
 {
     return tfn__cache_of(t, TFN__OP_CACHE, k, v, cols, kv_heads, capacity);
 }
-/* The encoder's tape stores its keys and values; the decoder's names them. */
+/* The encoder's tape stores keys and values of the memory, and the decoder's refers to them. */
 static tfn_var tfn__cache_encoded(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols,
                                   int32_t kv_heads, int32_t capacity)
 {
@@ -14193,8 +14202,8 @@ static tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t
     return tfn__var_of(t, n);
 }
 
-/* One loss a row, in nats, 0 for padding. The slot is noted: a backward without targets is refused,
- * a forward without them gives the logits alone. */
+/* Returns the loss of each row, in nats, 0 for padding. The slot is noted: a backward without
+ * targets is an error, but a forward without them gives only the logits. */
 TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
                                      int32_t kind)
 {
@@ -14215,8 +14224,8 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
     return tfn__var_of(t, n);
 }
 
-/* One number a row, whatever stands in the padding: a head of numbers has a row for each sentence.
- * As for classes, the slot is noted. */
+/* Returns one number a row, including padding, because a head of numbers has a row for each
+ * sentence. As for classes, the slot is noted. */
 TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_number_loss_kind kind,
                                    float delta)
 {
@@ -14239,8 +14248,8 @@ TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_num
     return tfn__var_of(t, n);
 }
 
-/* A loss of the user's has a value for each row, also where nothing is to be learned: its gradient
- * there, which the backward would begin with at 1, is 0. */
+/* A user's loss has a value for each row, even without a target. There the gradient, which starts
+ * at 1, must become 0. */
 TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14256,9 +14265,9 @@ TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
     return tfn__var_of(t, n);
 }
 
-/* -- the user's own operations, and what is asked of single values ---------------------------- */
+/* -- the user's operations, and properties of single values ---------------------------------- */
 
-/* The shape is what the caller says; inputs may be any values. */
+/* The shape is the caller's choice, and inputs may be any values. */
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols)
 {
@@ -14279,7 +14288,7 @@ TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int
     return tfn__var_of(t, n);
 }
 
-/* A node of its own, so that the timeline says when the callback comes. */
+/* A probe is a node, so that the timeline tells when its callback comes. */
 TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
 {
     if (!tfn__recording(t)) return;
@@ -14290,14 +14299,14 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
     n->arg[TFN__PROBE_ID] = id;
     tfn__node_at(t, x.id)->flags |= TFN__PROBED;
 }
-/* The flag is read by the plan: value and gradient then live to the end. */
+/* The plan reads the flag: value and gradient then live to the end. */
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return;
     tfn__need(t, "keep", x);
     if (t->error.status == TFN_OK) tfn__node_at(t, x.id)->flags |= TFN__KEEP;
 }
-/* Nodes that are recorded from here on belong to the segment. */
+/* Nodes recorded from here on belong to the segment. */
 TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)
 {
     if (tfn__recording(t)) t->segment = segment;
@@ -14306,30 +14315,34 @@ TFN__RARE_END
 #endif
 /* >> plan */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Kinds of entries. REDO is a forward in the second life; SEED writes the gradient 1 of the last
- * value; PREPARE takes a linear map's gradient back through its activation. */
+/* Plans a tape: writes the timeline and finds a place in the workspace for every buffer. Run walks
+ * the result. Builds on record and the table of operations. */
+
+/* Kinds of entries. REDO is a forward in the second life. SEED writes the gradient 1 of the last
+ * value. PREPARE takes a linear map's gradient back through its activation. */
 enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD, TFN__ENTRY_KINDS = 8 };
 
 /* The two parts of an entry. */
 static TFN__INLINE int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
 static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
 
-/* Buffers of a node: value and saved, in training also those of the second life and the gradient.
- * Life l of the value is buffer TFN__VALUE + 2*l; so is that of what is saved. */
+/* Buffers of a node: value and saved, and in training also those of the second life and the
+ * gradient. Life l of the value is buffer TFN__VALUE + 2*l, and of saved TFN__SAVE + 2*l. */
 enum { TFN__VALUE, TFN__SAVE, TFN__VALUE2, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
 
-/* Which life of a node an entry sees: once the backward has begun, the second, if there is one. */
+/* Returns the life of a node that an entry uses. The backward uses the second one, if there is one.
+ */
 static TFN__INLINE int tfn__life_of(const tfn_node *n, bool again)
 {
     if (again && (n->flags & TFN__AGAIN)) return 1;
     return 0;
 }
 
-/* A buffer while the plan is made: its life on the timeline (first -1: none) and its place. */
+/* A buffer during planning: its life on the timeline (first -1: none) and its place. */
 typedef struct tfn__item {
     int64_t size, at;           /* floats; offset among the values */
     int32_t first, last;        /* entries; last = order_count: to the end, and after it */
-    int32_t next;               /* the placed item behind this one, or -1 */
+    int32_t next;               /* the next placed item, or -1 */
     int32_t owner;              /* node * TFN__BUFFERS + buffer, in rising order */
 } tfn__item;
 
@@ -14340,14 +14353,14 @@ static int32_t tfn__timeline_entry(int32_t node, int32_t kind)
     return node*TFN__ENTRY_KINDS + kind;
 }
 
-/* How many of these a node of this tape has. */
+/* Returns the number of buffers for each node of this tape. */
 static int tfn__buffers(const tfn_tape *t)
 {
     if (t->training) return TFN__BUFFERS;
     return TFN__SAVE + 1;
 }
 
-/* Rows of a value in a run of these sizes. */
+/* Returns the rows of a value in a run of these sizes. */
 static int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, int64_t target)
 {
     if (n->rows == TFN_ROWS_FIXED) return n->count;
@@ -14355,7 +14368,7 @@ static int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, in
     if (tfn__on_target(n->rows)) source = target;
     return tfn__rows_of_positions(n->rows, batch * source, batch);
 }
-/* The most rows of any run: B*Tt by the capacities, but not more than `tokens` positions. */
+/* Returns the most rows in any run: B*Tt at capacity, but at most `tokens` positions. */
 static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
 {
     int64_t rows = tfn__rows_at(n, t->batch, t->source, t->target);
@@ -14366,9 +14379,9 @@ static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
     return rows;
 }
 
-/* The plan is made once, too; what came before this, entries and rows, every run asks for. */
+/* The plan is made once. Entries and rows, above, are used in every run. */
 TFN__RARE
-/* Floats that a node with so many rows saves. */
+/* Returns the floats that a node with this many rows saves. */
 static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
 {
     if (n->flags & TFN__BATCH_STATISTICS) return n->saved_cols;
@@ -14376,7 +14389,7 @@ static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* An operation of the user's has its own. */
+/* A user's operation has its own backward. */
 static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
 {
     if (n->op == TFN__OP_CUSTOM) return tfn__custom_of(t, n)->backward != NULL;
@@ -14388,18 +14401,19 @@ static const char *tfn__op_name(const tfn_tape *t, const tfn_node *n)
     return tfn__ops[n->op].name;
 }
 
-/* Inputs that no gradient flows into: what a probe watches, and a table of angles. */
+/* True for inputs without a gradient: what a probe watches, and a table of angles. */
 static bool tfn__constant(const tfn_node *n, int input)
 {
     return n->op == TFN__OP_PROBE || (n->op == TFN__OP_ROTARY && input == 1);
 }
 
-/* Two passes find where gradients flow. Neither alone is enough: a value may depend on parameters
- * and not reach the loss (a probe's, or the last layer's cache), or reach it and depend on none
- * (an input, frozen features). Only what does both costs memory and time in the backward. */
+/* Two passes find where gradients flow. Both are needed: a value may depend on parameters and not
+ * reach the loss (a probe's, or the last layer's cache), or reach it and not depend on any (an
+ * input, frozen features). Only values with both properties cost memory and time in the backward.
+ */
 
-/* LEARNS, from the first node to the last: a parameter that has a place for its gradient, which a
- * frozen one has not, or what reads a value that learns. */
+/* Marks LEARNS, from the first node to the last: parameters with a place for a gradient, which
+ * frozen ones lack, and nodes that read a value that learns. */
 static void tfn__mark_learns(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -14411,8 +14425,8 @@ static void tfn__mark_learns(tfn_tape *t)
     }
 }
 
-/* NEED, from the last node to the first: the last value, and what a value reads that has a gradient
- * itself; of these only what learns. */
+/* Marks NEED, from the last node to the first: the last value, and inputs of nodes with a gradient,
+ * if they learn. */
 static void tfn__mark_needs(tfn_tape *t)
 {
     tfn_node *loss = t->nodes + t->count - 1;
@@ -14435,8 +14449,8 @@ static void tfn__mark_needs(tfn_tape *t)
     }
 }
 
-/* A product's first factor is read for the gradient of its second one only, a frozen matrix or
- * scale: then nothing keeps that factor, the input of a map, alive for the backward. */
+/* The first factor of a product is read only for the gradient of the second. If that is a frozen
+ * matrix or scale, the first factor need not stay alive for the backward. */
 static void tfn__mark_reads(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -14447,7 +14461,8 @@ static void tfn__mark_reads(tfn_tape *t)
     }
 }
 
-/* The end of the nodes from `first` on that are of its segment; *needed: one has a backward. */
+/* Returns the end of the segment that starts at `first`; *needed: one of its nodes has a backward.
+ */
 static int32_t tfn__segment_end(const tfn_tape *t, int32_t first, bool *needed)
 {
     int32_t i = first;
@@ -14460,12 +14475,12 @@ static int32_t tfn__segment_end(const tfn_tape *t, int32_t first, bool *needed)
     return i;
 }
 
-/* Gradient checkpointing (Chen 2016): only what a segment's readers outside need is kept between
- * forward and backward, the rest costs one more forward. The second forward draws the same dropout
- * mask, because that depends on the site alone. */
+/* Gradient checkpointing (Chen 2016): only values that other segments read are kept between forward
+ * and backward; the others cost one more forward. It draws the same dropout masks, because they
+ * depend only on the site. */
 
-/* Values of a segment that nobody outside reads are made again in the backward, if it comes to the
- * segment: no gradient reaches a layer whose output nothing reads. */
+/* Marks the values of a segment that only it reads, to compute them again in the backward if the
+ * segment has one. No gradient reaches a layer whose output is not read. */
 static void tfn__mark_again(tfn_tape *t)
 {
     int32_t end = 1;
@@ -14477,8 +14492,8 @@ static void tfn__mark_again(tfn_tape *t)
         n->flags |= TFN__AGAIN;
     }
 
-/* What another segment reads must outlive the forward: that reader's backward comes before
-     * this segment's second forward. */
+/* A value that another segment reads must outlive the forward, because that reader's backward comes
+ * before this segment's second forward. */
     for (int32_t i = 1; i < t->count; i++)
         for (int j = 0; j < TFN_INPUTS; j++) {
             tfn_node *x = t->nodes + t->nodes[i].in[j];
@@ -14487,13 +14502,13 @@ static void tfn__mark_again(tfn_tape *t)
     t->nodes[t->count - 1].flags &= (uint8_t)~TFN__AGAIN;
 }
 
-/* At most four entries a node, for which tfn_tape_bytes leaves room: forward, second forward,
- * prepare and backward. A probe has a forward and a backward, which comes when the gradient that it
- * watches is complete. */
+/* A node has at most four entries: forward, second forward, prepare and backward. tfn_tape_bytes
+ * leaves room for these. A probe has a forward, and a backward when the gradient it watches is
+ * complete. */
 
 /* The functions below write entries at e of the timeline and return its new end. */
 
-/* The second forward of a segment. */
+/* Writes the second forward of a segment. */
 static int32_t tfn__redo(tfn_tape *t, int32_t segment, int32_t e)
 {
     for (int32_t i = 1; i < t->count; i++)
@@ -14502,7 +14517,7 @@ static int32_t tfn__redo(tfn_tape *t, int32_t segment, int32_t e)
     return e;
 }
 
-/* A gradient is complete when its value's own backward comes: then its probes see it. */
+/* Writes a value's probes before its own backward, when its gradient is complete. */
 static int32_t tfn__probe_order(tfn_tape *t, int32_t node, int32_t e)
 {
     if (!(t->nodes[node].flags & TFN__PROBED)) return e;
@@ -14512,7 +14527,7 @@ static int32_t tfn__probe_order(tfn_tape *t, int32_t node, int32_t e)
     return e;
 }
 
-/* The first writer of a gradient stores, later ones add. */
+/* The first writer of a gradient stores it, later ones add. */
 static void tfn__mark_writers(tfn_tape *t, tfn_node *n)
 {
     for (int j = 0; j < TFN_INPUTS; j++) {
@@ -14523,7 +14538,8 @@ static void tfn__mark_writers(tfn_tape *t, tfn_node *n)
     }
 }
 
-/* The backward half: the seed, then the nodes in reverse, each segment after its second forward. */
+/* Writes the backward: the seed, then the nodes in reverse, each segment after its second forward.
+ */
 static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
 {
     int32_t redone = 0;
@@ -14533,7 +14549,7 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
         tfn_node *n = t->nodes + i;
         e = tfn__probe_order(t, i, e);
         if (tfn__is_leaf(n) || !(n->flags & TFN__NEED)) continue;
-/* the first node of a segment, from behind, that has a backward */
+/* the segment's last node with a backward comes first */
         if (n->segment && n->segment != redone) {
             redone = n->segment;
             e = tfn__redo(t, redone, e);
@@ -14547,8 +14563,8 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
 }
 #endif
 
-/* The forward half: every node but the leaves, in order of recording, which is an order in which
- * inputs come first. */
+/* Writes the forward: every node except leaves, in the order of recording, in which inputs come
+ * first. */
 static void tfn__make_order(tfn_tape *t)
 {
     int32_t e = 0;
@@ -14561,34 +14577,33 @@ static void tfn__make_order(tfn_tape *t)
     t->order_count = e;
 }
 
-/* From here on a plan is about memory alone. Every value, saved array and gradient is an item with
- * a size and a life [first, last] on the timeline. Two items may overlap in memory if and only if
- * their lives do not overlap. Finding the smallest block for all is NP-hard (it is two-dimensional
- * packing with one side fixed); placing the largest first comes close, since the small ones fill
- * the gaps that the large ones leave. Its cost is the square of the number of items at worst,
- * once. */
+/* The rest of the plan places buffers in memory. Every value, saved array and gradient is an item
+ * with a size and a life [first, last] on the timeline. Two items may overlap in memory only if
+ * their lives do not. Finding the smallest block is NP-hard (two-dimensional packing with one side
+ * fixed). Placing the largest first comes close, because small items fill the gaps between large
+ * ones. It takes at most the square of the number of items, once. */
 
-/* The items of a tape, every buffer of every node that has a place in the workspace. */
+/* The items of a tape: every buffer of every node that has a place in the workspace. */
 typedef struct tfn__layout {
     tfn_tape  *t;
     tfn__item *items;
     int32_t    count;
 } tfn__layout;
 
-/* The node and the buffer that an item is. */
+/* Return the node and the buffer of an item. */
 static tfn_node *tfn__owner_of(const tfn__layout *p, const tfn__item *item)
 {
     return p->t->nodes + item->owner / TFN__BUFFERS;
 }
 static int tfn__buffer_of(const tfn__item *item) { return item->owner % TFN__BUFFERS; }
 
-/* The item of a buffer, by bisection: owners rise. */
+/* Returns the item of a buffer by bisection. Items are ordered by owner. */
 static tfn__item *tfn__item_of(const tfn__layout *p, int32_t node, int buffer)
 {
     const int32_t owner = node*TFN__BUFFERS + buffer;
     int32_t low = 0;
     int32_t high = p->count - 1;
-/* low <= the wanted index <= high */
+/* low <= the index <= high */
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         if (p->items[middle].owner < owner) low = middle + 1;
@@ -14597,7 +14612,7 @@ static tfn__item *tfn__item_of(const tfn__layout *p, int32_t node, int buffer)
     return p->items + low;
 }
 
-/* A buffer is in use at entry e; e rises from call to call. */
+/* Marks a buffer as used at entry e. Calls come in order of e. */
 static void tfn__touch(const tfn__layout *p, int32_t node, int buffer, int32_t e)
 {
     tfn__item *item;
@@ -14607,8 +14622,8 @@ static void tfn__touch(const tfn__layout *p, int32_t node, int buffer, int32_t e
     item->last = e;
 }
 
-/* All that entry e reads or writes is in use at e. A forward reads its inputs and writes value and
- * saved; a backward reads what its row says and the gradient, and writes those of its inputs. */
+/* Marks everything that entry e uses. A forward reads its inputs and writes value and saved. A
+ * backward reads what its row says and its gradient, and writes the gradients of inputs. */
 static void tfn__touch_entry(const tfn__layout *p, int32_t e)
 {
     const tfn_tape *t = p->t;
@@ -14634,13 +14649,13 @@ static void tfn__touch_entry(const tfn__layout *p, int32_t e)
             tfn__touch(p, x, TFN__VALUE + 2 * tfn__life_of(t->nodes + x, again), e);
         if (!forward && gradient) tfn__touch(p, x, TFN__GRAD, e);
     }
-/* the node's own buffers, of the life that this entry sees */
+/* the node's own buffers, in the life of this entry */
     if (reads & TFN__OUT) tfn__touch(p, i, TFN__VALUE + own, e);
     if (reads & TFN__SAVED) tfn__touch(p, i, TFN__SAVE + own, e);
     if (!forward) tfn__touch(p, i, TFN__GRAD, e);
 }
 
-/* Floats of a buffer at full capacity; 0: it needs no place. */
+/* Returns the floats of a buffer at full capacity, or 0 if it needs no place. */
 static int64_t tfn__buffer_floats(const tfn_tape *t, const tfn_node *n, int buffer)
 {
     int64_t rows = tfn__rows_max(t, n);
@@ -14649,8 +14664,8 @@ static int64_t tfn__buffer_floats(const tfn_tape *t, const tfn_node *n, int buff
     return rows * n->cols;
 }
 
-/* Whether somebody reads a buffer after the run: the user, who kept it, or the model, which makes
- * running statistics of those of the batch. */
+/* True if a buffer is read after the run: by the user, who kept it, or by the model, which makes
+ * running statistics from those of the batch. */
 static bool tfn__outlives(const tfn_node *n, int buffer)
 {
     bool second_life = buffer == TFN__VALUE2 || buffer == TFN__SAVE2;
@@ -14659,7 +14674,7 @@ static bool tfn__outlives(const tfn_node *n, int buffer)
     return (n->flags & TFN__BATCH_STATISTICS) && saved;
 }
 
-/* Sizes and lives of all items. */
+/* Finds the sizes and lives of all items. */
 static void tfn__find_lives(const tfn__layout *p)
 {
     const tfn_tape *t = p->t;
@@ -14673,7 +14688,7 @@ static void tfn__find_lives(const tfn__layout *p)
     }
 }
 
-/* The order of placing. Equal sizes by owner: the same plan on every machine. */
+/* The order of placing: by size, then by owner, so that the plan is the same on every machine. */
 static bool tfn__larger(const void *items, int32_t i, int32_t j)
 {
     const tfn__item *a = (const tfn__item *)items + i;
@@ -14682,16 +14697,15 @@ static bool tfn__larger(const void *items, int32_t i, int32_t j)
     return a->owner < b->owner;
 }
 
-/* The lowest offset at which an item fits between those that live at the same time. The placed ones
- * stand in order of their offset from head on. */
+/* Returns the lowest offset where an item fits between placed items that live at the same time.
+ * Placed items are linked in order of offset, from head on. */
 static int64_t tfn__lowest_place(const tfn__item *items, int32_t head, const tfn__item *item)
 {
     int64_t at = 0;
     for (int32_t k = head; k >= 0; k = items[k].next) {
         const tfn__item *placed = items + k;
 #ifndef TFNORM_DEBUG
-        /* never in use at one time; in a debug build what is dead stays NaN, and nothing takes its
-         * place */
+        /* not used at the same time; debug builds reuse no memory, so that dead values stay NaN */
         if (placed->first > item->last || item->first > placed->last) continue;
 #endif
         /* the gap before it is large enough */
@@ -14701,11 +14715,9 @@ static int64_t tfn__lowest_place(const tfn__item *items, int32_t head, const tfn
     return at;
 }
 
-/* A list and a loop over it for every item: a plan is made once, and this needs no memory but the
- * items.
- *
- * Largest first, each at the lowest offset that is free during its whole life. The floats that all
- * together need are close to the most that live at one time. */
+/* Places items largest first, each at the lowest offset that is free during its whole life. The
+ * total is close to the most floats that live at one time. One loop over a list for each item needs
+ * no other memory, and a plan is made only once. */
 static int64_t tfn__place(tfn__item *items, int32_t count)
 {
     int32_t *order = (int32_t *)(void *)(items + count);
@@ -14719,7 +14731,7 @@ static int64_t tfn__place(tfn__item *items, int32_t count)
         item->at = tfn__lowest_place(items, head, item);
         if (item->at + item->size > end) end = item->at + item->size;
 
-        while (*link >= 0) {                    /* into the list, behind those at lower offsets */
+        while (*link >= 0) {                    /* insert it after those at lower offsets */
             if (items[*link].at > item->at) break;
             link = &items[*link].next;
         }
@@ -14729,7 +14741,7 @@ static int64_t tfn__place(tfn__item *items, int32_t count)
     return end;
 }
 
-/* Write the places, behind the threads' scratch, into the nodes. */
+/* Writes the places, after the threads' scratch, into the nodes. */
 static void tfn__settle(const tfn__layout *p)
 {
     int64_t start = p->t->threads * p->t->scratch;
@@ -14746,11 +14758,11 @@ static void tfn__settle(const tfn__layout *p)
     }
 }
 
-/* -- scratch: what packing of matrices and scores of attention take, for each thread ----------- */
+/* -- scratch of each thread: packed matrices, scores of attention ---------------------------- */
 
-/* Of a linear map or convolution: the product (rows, in) (in, out), in training those of both
- * gradients, and of a transposed W's. Who decodes one sentence, from flash perhaps, pays for no
- * packed matrix. */
+/* Returns the scratch of a linear map or convolution: the product (rows, in) (in, out), and in
+ * training the products of both gradients, also for a transposed W. Decoding one sentence needs no
+ * packed matrix, which may then stay in flash. */
 static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdiff_t rows,
                                  ptrdiff_t in, ptrdiff_t out)
 {
@@ -14762,8 +14774,8 @@ static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdif
 }
 
 #ifdef TFN__QUANT
-/* The same with packed weights: the product, and in training that of dx, tile by tile. dW is not
- * wanted: packed weights are frozen. */
+/* The same with packed weights: the product, and in training the product for dx, tile by tile.
+ * There is no dW, because packed weights are frozen. */
 static int64_t tfn__packed_work(const tfn_tape *t, const tfn_kernels *k, tfn_weights type,
                                 ptrdiff_t rows, ptrdiff_t in, ptrdiff_t out)
 {
@@ -14774,12 +14786,12 @@ static int64_t tfn__packed_work(const tfn_tape *t, const tfn_kernels *k, tfn_wei
 }
 #endif
 
-/* Scratch floats one thread wants for a node at full capacity. */
+/* Returns the floats of scratch that one thread needs for a node at full capacity. */
 static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tfn_node *n)
 {
     ptrdiff_t rows = (ptrdiff_t)tfn__rows_max(t, n);
     const tfn_node *x = t->nodes + n->in[0];
-    const tfn_node *w = t->nodes + n->in[1];            /* of attention: the keys */
+    const tfn_node *w = t->nodes + n->in[1];            /* for attention: the keys */
 #ifdef TFN__QUANT
     if (n->op == TFN__OP_LINEAR && tfn__packed_node(w).type)
         return tfn__packed_work(t, k, tfn__packed_node(w).type, rows, x->cols, n->cols);
@@ -14808,7 +14820,7 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
     return 0;
 }
 
-/* The most of all nodes: threads work on one entry at a time. */
+/* Returns the most scratch of any node. All threads work on the same entry. */
 static int64_t tfn__most_scratch(const tfn_tape *t, const tfn_kernels *k)
 {
     int64_t most = 0;
@@ -14819,11 +14831,11 @@ static int64_t tfn__most_scratch(const tfn_tape *t, const tfn_kernels *k)
     return most;
 }
 
-/* -- the plan's memory, and the plan ----------------------------------------------------------- */
+/* -- memory for planning, and the plan ------------------------------------------------------- */
 
-/* There are not too many nodes, and no buffer is so large that the sums of the plan, in 64 bits, or
- * a pointer could overflow. As a float, which does not, and whose roundings are far from what
- * could. */
+/* Checks the number of nodes, and that no buffer is so large that 64-bit sums or pointers could
+ * overflow. The check uses floats, which do not overflow; their rounding does not matter at this
+ * distance. */
 static bool tfn__plan_sizes_ok(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -14838,7 +14850,8 @@ static bool tfn__plan_sizes_ok(tfn_tape *t)
     return true;
 }
 
-/* Bytes of nodes and timeline, which stay; items and their order, which do not, lie behind. */
+/* Returns the bytes of nodes and timeline, which stay. Items and their order follow until the plan
+ * is made. */
 static size_t tfn__order_end(const tfn_tape *t)
 {
     size_t entries = 1;                         /* of a node, at most */
@@ -14846,14 +14859,14 @@ static size_t tfn__order_end(const tfn_tape *t)
     return ((size_t)t->count * (sizeof(tfn_node) + entries * sizeof(int32_t)) + 15) / 16 * 16;
 }
 
-/* Bytes of all of them. */
+/* Returns the bytes of all of these. */
 static size_t tfn__plan_bytes(const tfn_tape *t)
 {
     const size_t items = (size_t)t->placed * (size_t)tfn__buffers(t);
     return tfn__order_end(t) + items * (sizeof(tfn__item) + sizeof(int32_t));
 }
 
-/* Find room for the timeline and the items, and list these without life or place. */
+/* Finds room for timeline and items, and lists the items without lives or places. */
 static bool tfn__plan_memory(tfn_tape *t, tfn__layout *p)
 {
     size_t start = tfn__order_end(t);
@@ -14879,8 +14892,8 @@ static bool tfn__plan_memory(tfn_tape *t, tfn__layout *p)
     return true;
 }
 
-/* Mark what has a gradient, write the timeline, find the lives, place the buffers. The places are
- * offsets, so that the plan serves any workspace and any number of runs. */
+/* Marks gradients, writes the timeline, finds lives and places buffers. Places are offsets, so the
+ * plan works with any workspace and for any number of runs. */
 TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int32_t threads)
 {
     tfn__layout layout;
@@ -14889,7 +14902,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__given(&t->error, "tape", "kernels", kernels);
     if (t->error.status == TFN_OK && t->count < 2)
         tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
-/* What the block must hold is known from the nodes alone. */
+/* the nodes alone determine what the block must hold */
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
     if (!tfn__plan_memory(t, &layout)) return t->error.status;
     t->kernels = kernels;
@@ -14913,7 +14926,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__make_order(t);
     tfn__find_lives(&layout);
     t->values = tfn__place(layout.items, layout.count);
-/* Scratch first, for each thread; the values behind it. */
+/* scratch comes first, for each thread, then the values */
     t->scratch = tfn__most_scratch(t, kernels);
     tfn__settle(&layout);
     t->work = t->values + t->threads * t->scratch;

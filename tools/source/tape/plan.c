@@ -15,14 +15,14 @@ SHARED int32_t tfn__timeline_entry(int32_t node, int32_t kind)
     return node*TFN__ENTRY_KINDS + kind;
 }
 
-/* How many of these a node of this tape has. */
+/* Returns the number of buffers for each node of this tape. */
 static int tfn__buffers(const tfn_tape *t)
 {
     if (t->training) return TFN__BUFFERS;
     return TFN__SAVE + 1;
 }
 
-/* Rows of a value in a run of these sizes. */
+/* Returns the rows of a value in a run of these sizes. */
 SHARED int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, int64_t target)
 {
     if (n->rows == TFN_ROWS_FIXED) return n->count;
@@ -30,7 +30,7 @@ SHARED int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, in
     if (tfn__on_target(n->rows)) source = target;
     return tfn__rows_of_positions(n->rows, batch * source, batch);
 }
-/* The most rows of any run: B*Tt by the capacities, but not more than `tokens` positions. */
+/* Returns the most rows in any run: B*Tt at capacity, but at most `tokens` positions. */
 SHARED int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
 {
     int64_t rows = tfn__rows_at(n, t->batch, t->source, t->target);
@@ -41,9 +41,9 @@ SHARED int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
     return rows;
 }
 
-/* The plan is made once, too; what came before this, entries and rows, every run asks for. */
+/* The plan is made once. Entries and rows, above, are used in every run. */
 TFN__RARE
-/* Floats that a node with so many rows saves. */
+/* Returns the floats that a node with this many rows saves. */
 SHARED int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
 {
     if (n->flags & TFN__BATCH_STATISTICS) return n->saved_cols;
@@ -51,7 +51,7 @@ SHARED int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* An operation of the user's has its own. */
+/* A user's operation has its own backward. */
 static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
 {
     if (n->op == TFN__OP_CUSTOM) return tfn__custom_of(t, n)->backward != NULL;
@@ -63,18 +63,19 @@ static const char *tfn__op_name(const tfn_tape *t, const tfn_node *n)
     return tfn__ops[n->op].name;
 }
 
-/* Inputs that no gradient flows into: what a probe watches, and a table of angles. */
+/* True for inputs without a gradient: what a probe watches, and a table of angles. */
 static bool tfn__constant(const tfn_node *n, int input)
 {
     return n->op == TFN__OP_PROBE || (n->op == TFN__OP_ROTARY && input == 1);
 }
 
-/* Two passes find where gradients flow. Neither alone is enough: a value may depend on parameters
- * and not reach the loss (a probe's, or the last layer's cache), or reach it and depend on none
- * (an input, frozen features). Only what does both costs memory and time in the backward. */
+/* Two passes find where gradients flow. Both are needed: a value may depend on parameters and not
+ * reach the loss (a probe's, or the last layer's cache), or reach it and not depend on any (an
+ * input, frozen features). Only values with both properties cost memory and time in the backward.
+ */
 
-/* LEARNS, from the first node to the last: a parameter that has a place for its gradient, which a
- * frozen one has not, or what reads a value that learns. */
+/* Marks LEARNS, from the first node to the last: parameters with a place for a gradient, which
+ * frozen ones lack, and nodes that read a value that learns. */
 static void tfn__mark_learns(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -86,8 +87,8 @@ static void tfn__mark_learns(tfn_tape *t)
     }
 }
 
-/* NEED, from the last node to the first: the last value, and what a value reads that has a gradient
- * itself; of these only what learns. */
+/* Marks NEED, from the last node to the first: the last value, and inputs of nodes with a gradient,
+ * if they learn. */
 static void tfn__mark_needs(tfn_tape *t)
 {
     tfn_node *loss = t->nodes + t->count - 1;
@@ -110,8 +111,8 @@ static void tfn__mark_needs(tfn_tape *t)
     }
 }
 
-/* A product's first factor is read for the gradient of its second one only, a frozen matrix or
- * scale: then nothing keeps that factor, the input of a map, alive for the backward. */
+/* The first factor of a product is read only for the gradient of the second. If that is a frozen
+ * matrix or scale, the first factor need not stay alive for the backward. */
 static void tfn__mark_reads(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -122,7 +123,8 @@ static void tfn__mark_reads(tfn_tape *t)
     }
 }
 
-/* The end of the nodes from `first` on that are of its segment; *needed: one has a backward. */
+/* Returns the end of the segment that starts at `first`; *needed: one of its nodes has a backward.
+ */
 static int32_t tfn__segment_end(const tfn_tape *t, int32_t first, bool *needed)
 {
     int32_t i = first;
@@ -135,12 +137,12 @@ static int32_t tfn__segment_end(const tfn_tape *t, int32_t first, bool *needed)
     return i;
 }
 
-/* Gradient checkpointing (Chen 2016): only what a segment's readers outside need is kept between
- * forward and backward, the rest costs one more forward. The second forward draws the same dropout
- * mask, because that depends on the site alone. */
+/* Gradient checkpointing (Chen 2016): only values that other segments read are kept between forward
+ * and backward; the others cost one more forward. It draws the same dropout masks, because they
+ * depend only on the site. */
 
-/* Values of a segment that nobody outside reads are made again in the backward, if it comes to the
- * segment: no gradient reaches a layer whose output nothing reads. */
+/* Marks the values of a segment that only it reads, to compute them again in the backward if the
+ * segment has one. No gradient reaches a layer whose output is not read. */
 static void tfn__mark_again(tfn_tape *t)
 {
     int32_t end = 1;
@@ -152,8 +154,8 @@ static void tfn__mark_again(tfn_tape *t)
         n->flags |= TFN__AGAIN;
     }
 
-/* What another segment reads must outlive the forward: that reader's backward comes before
-     * this segment's second forward. */
+/* A value that another segment reads must outlive the forward, because that reader's backward comes
+ * before this segment's second forward. */
     for (int32_t i = 1; i < t->count; i++)
         for (int j = 0; j < TFN_INPUTS; j++) {
             tfn_node *x = t->nodes + t->nodes[i].in[j];
@@ -162,13 +164,13 @@ static void tfn__mark_again(tfn_tape *t)
     t->nodes[t->count - 1].flags &= (uint8_t)~TFN__AGAIN;
 }
 
-/* At most four entries a node, for which tfn_tape_bytes leaves room: forward, second forward,
- * prepare and backward. A probe has a forward and a backward, which comes when the gradient that it
- * watches is complete. */
+/* A node has at most four entries: forward, second forward, prepare and backward. tfn_tape_bytes
+ * leaves room for these. A probe has a forward, and a backward when the gradient it watches is
+ * complete. */
 
 /* The functions below write entries at e of the timeline and return its new end. */
 
-/* The second forward of a segment. */
+/* Writes the second forward of a segment. */
 static int32_t tfn__redo(tfn_tape *t, int32_t segment, int32_t e)
 {
     for (int32_t i = 1; i < t->count; i++)
@@ -177,7 +179,7 @@ static int32_t tfn__redo(tfn_tape *t, int32_t segment, int32_t e)
     return e;
 }
 
-/* A gradient is complete when its value's own backward comes: then its probes see it. */
+/* Writes a value's probes before its own backward, when its gradient is complete. */
 static int32_t tfn__probe_order(tfn_tape *t, int32_t node, int32_t e)
 {
     if (!(t->nodes[node].flags & TFN__PROBED)) return e;
@@ -187,7 +189,7 @@ static int32_t tfn__probe_order(tfn_tape *t, int32_t node, int32_t e)
     return e;
 }
 
-/* The first writer of a gradient stores, later ones add. */
+/* The first writer of a gradient stores it, later ones add. */
 static void tfn__mark_writers(tfn_tape *t, tfn_node *n)
 {
     for (int j = 0; j < TFN_INPUTS; j++) {
@@ -198,7 +200,8 @@ static void tfn__mark_writers(tfn_tape *t, tfn_node *n)
     }
 }
 
-/* The backward half: the seed, then the nodes in reverse, each segment after its second forward. */
+/* Writes the backward: the seed, then the nodes in reverse, each segment after its second forward.
+ */
 static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
 {
     int32_t redone = 0;
@@ -208,7 +211,7 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
         tfn_node *n = t->nodes + i;
         e = tfn__probe_order(t, i, e);
         if (tfn__is_leaf(n) || !(n->flags & TFN__NEED)) continue;
-/* the first node of a segment, from behind, that has a backward */
+/* the segment's last node with a backward comes first */
         if (n->segment && n->segment != redone) {
             redone = n->segment;
             e = tfn__redo(t, redone, e);
@@ -222,8 +225,8 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
 }
 #endif
 
-/* The forward half: every node but the leaves, in order of recording, which is an order in which
- * inputs come first. */
+/* Writes the forward: every node except leaves, in the order of recording, in which inputs come
+ * first. */
 static void tfn__make_order(tfn_tape *t)
 {
     int32_t e = 0;
@@ -236,34 +239,33 @@ static void tfn__make_order(tfn_tape *t)
     t->order_count = e;
 }
 
-/* From here on a plan is about memory alone. Every value, saved array and gradient is an item with
- * a size and a life [first, last] on the timeline. Two items may overlap in memory if and only if
- * their lives do not overlap. Finding the smallest block for all is NP-hard (it is two-dimensional
- * packing with one side fixed); placing the largest first comes close, since the small ones fill
- * the gaps that the large ones leave. Its cost is the square of the number of items at worst,
- * once. */
+/* The rest of the plan places buffers in memory. Every value, saved array and gradient is an item
+ * with a size and a life [first, last] on the timeline. Two items may overlap in memory only if
+ * their lives do not. Finding the smallest block is NP-hard (two-dimensional packing with one side
+ * fixed). Placing the largest first comes close, because small items fill the gaps between large
+ * ones. It takes at most the square of the number of items, once. */
 
-/* The items of a tape, every buffer of every node that has a place in the workspace. */
+/* The items of a tape: every buffer of every node that has a place in the workspace. */
 typedef struct tfn__layout {
     tfn_tape  *t;
     tfn__item *items;
     int32_t    count;
 } tfn__layout;
 
-/* The node and the buffer that an item is. */
+/* Return the node and the buffer of an item. */
 static tfn_node *tfn__owner_of(const tfn__layout *p, const tfn__item *item)
 {
     return p->t->nodes + item->owner / TFN__BUFFERS;
 }
 static int tfn__buffer_of(const tfn__item *item) { return item->owner % TFN__BUFFERS; }
 
-/* The item of a buffer, by bisection: owners rise. */
+/* Returns the item of a buffer by bisection. Items are ordered by owner. */
 static tfn__item *tfn__item_of(const tfn__layout *p, int32_t node, int buffer)
 {
     const int32_t owner = node*TFN__BUFFERS + buffer;
     int32_t low = 0;
     int32_t high = p->count - 1;
-/* low <= the wanted index <= high */
+/* low <= the index <= high */
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         if (p->items[middle].owner < owner) low = middle + 1;
@@ -272,7 +274,7 @@ static tfn__item *tfn__item_of(const tfn__layout *p, int32_t node, int buffer)
     return p->items + low;
 }
 
-/* A buffer is in use at entry e; e rises from call to call. */
+/* Marks a buffer as used at entry e. Calls come in order of e. */
 static void tfn__touch(const tfn__layout *p, int32_t node, int buffer, int32_t e)
 {
     tfn__item *item;
@@ -282,8 +284,8 @@ static void tfn__touch(const tfn__layout *p, int32_t node, int buffer, int32_t e
     item->last = e;
 }
 
-/* All that entry e reads or writes is in use at e. A forward reads its inputs and writes value and
- * saved; a backward reads what its row says and the gradient, and writes those of its inputs. */
+/* Marks everything that entry e uses. A forward reads its inputs and writes value and saved. A
+ * backward reads what its row says and its gradient, and writes the gradients of inputs. */
 static void tfn__touch_entry(const tfn__layout *p, int32_t e)
 {
     const tfn_tape *t = p->t;
@@ -309,13 +311,13 @@ static void tfn__touch_entry(const tfn__layout *p, int32_t e)
             tfn__touch(p, x, TFN__VALUE + 2 * tfn__life_of(t->nodes + x, again), e);
         if (!forward && gradient) tfn__touch(p, x, TFN__GRAD, e);
     }
-/* the node's own buffers, of the life that this entry sees */
+/* the node's own buffers, in the life of this entry */
     if (reads & TFN__OUT) tfn__touch(p, i, TFN__VALUE + own, e);
     if (reads & TFN__SAVED) tfn__touch(p, i, TFN__SAVE + own, e);
     if (!forward) tfn__touch(p, i, TFN__GRAD, e);
 }
 
-/* Floats of a buffer at full capacity; 0: it needs no place. */
+/* Returns the floats of a buffer at full capacity, or 0 if it needs no place. */
 static int64_t tfn__buffer_floats(const tfn_tape *t, const tfn_node *n, int buffer)
 {
     int64_t rows = tfn__rows_max(t, n);
@@ -324,8 +326,8 @@ static int64_t tfn__buffer_floats(const tfn_tape *t, const tfn_node *n, int buff
     return rows * n->cols;
 }
 
-/* Whether somebody reads a buffer after the run: the user, who kept it, or the model, which makes
- * running statistics of those of the batch. */
+/* True if a buffer is read after the run: by the user, who kept it, or by the model, which makes
+ * running statistics from those of the batch. */
 static bool tfn__outlives(const tfn_node *n, int buffer)
 {
     bool second_life = buffer == TFN__VALUE2 || buffer == TFN__SAVE2;
@@ -334,7 +336,7 @@ static bool tfn__outlives(const tfn_node *n, int buffer)
     return (n->flags & TFN__BATCH_STATISTICS) && saved;
 }
 
-/* Sizes and lives of all items. */
+/* Finds the sizes and lives of all items. */
 static void tfn__find_lives(const tfn__layout *p)
 {
     const tfn_tape *t = p->t;
@@ -348,7 +350,7 @@ static void tfn__find_lives(const tfn__layout *p)
     }
 }
 
-/* The order of placing. Equal sizes by owner: the same plan on every machine. */
+/* The order of placing: by size, then by owner, so that the plan is the same on every machine. */
 static bool tfn__larger(const void *items, int32_t i, int32_t j)
 {
     const tfn__item *a = (const tfn__item *)items + i;
@@ -357,16 +359,15 @@ static bool tfn__larger(const void *items, int32_t i, int32_t j)
     return a->owner < b->owner;
 }
 
-/* The lowest offset at which an item fits between those that live at the same time. The placed ones
- * stand in order of their offset from head on. */
+/* Returns the lowest offset where an item fits between placed items that live at the same time.
+ * Placed items are linked in order of offset, from head on. */
 static int64_t tfn__lowest_place(const tfn__item *items, int32_t head, const tfn__item *item)
 {
     int64_t at = 0;
     for (int32_t k = head; k >= 0; k = items[k].next) {
         const tfn__item *placed = items + k;
 #ifndef TFNORM_DEBUG
-        /* never in use at one time; in a debug build what is dead stays NaN, and nothing takes its
-         * place */
+        /* not used at the same time; debug builds reuse no memory, so that dead values stay NaN */
         if (placed->first > item->last || item->first > placed->last) continue;
 #endif
         /* the gap before it is large enough */
@@ -376,11 +377,9 @@ static int64_t tfn__lowest_place(const tfn__item *items, int32_t head, const tfn
     return at;
 }
 
-/* A list and a loop over it for every item: a plan is made once, and this needs no memory but the
- * items.
- *
- * Largest first, each at the lowest offset that is free during its whole life. The floats that all
- * together need are close to the most that live at one time. */
+/* Places items largest first, each at the lowest offset that is free during its whole life. The
+ * total is close to the most floats that live at one time. One loop over a list for each item needs
+ * no other memory, and a plan is made only once. */
 static int64_t tfn__place(tfn__item *items, int32_t count)
 {
     int32_t *order = (int32_t *)(void *)(items + count);
@@ -394,7 +393,7 @@ static int64_t tfn__place(tfn__item *items, int32_t count)
         item->at = tfn__lowest_place(items, head, item);
         if (item->at + item->size > end) end = item->at + item->size;
 
-        while (*link >= 0) {                    /* into the list, behind those at lower offsets */
+        while (*link >= 0) {                    /* insert it after those at lower offsets */
             if (items[*link].at > item->at) break;
             link = &items[*link].next;
         }
@@ -404,7 +403,7 @@ static int64_t tfn__place(tfn__item *items, int32_t count)
     return end;
 }
 
-/* Write the places, behind the threads' scratch, into the nodes. */
+/* Writes the places, after the threads' scratch, into the nodes. */
 static void tfn__settle(const tfn__layout *p)
 {
     int64_t start = p->t->threads * p->t->scratch;
@@ -421,11 +420,11 @@ static void tfn__settle(const tfn__layout *p)
     }
 }
 
-/* -- scratch: what packing of matrices and scores of attention take, for each thread ----------- */
+/* -- scratch of each thread: packed matrices, scores of attention ---------------------------- */
 
-/* Of a linear map or convolution: the product (rows, in) (in, out), in training those of both
- * gradients, and of a transposed W's. Who decodes one sentence, from flash perhaps, pays for no
- * packed matrix. */
+/* Returns the scratch of a linear map or convolution: the product (rows, in) (in, out), and in
+ * training the products of both gradients, also for a transposed W. Decoding one sentence needs no
+ * packed matrix, which may then stay in flash. */
 static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdiff_t rows,
                                  ptrdiff_t in, ptrdiff_t out)
 {
@@ -437,8 +436,8 @@ static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdif
 }
 
 #ifdef TFN__QUANT
-/* The same with packed weights: the product, and in training that of dx, tile by tile. dW is not
- * wanted: packed weights are frozen. */
+/* The same with packed weights: the product, and in training the product for dx, tile by tile.
+ * There is no dW, because packed weights are frozen. */
 static int64_t tfn__packed_work(const tfn_tape *t, const tfn_kernels *k, tfn_weights type,
                                 ptrdiff_t rows, ptrdiff_t in, ptrdiff_t out)
 {
@@ -449,12 +448,12 @@ static int64_t tfn__packed_work(const tfn_tape *t, const tfn_kernels *k, tfn_wei
 }
 #endif
 
-/* Scratch floats one thread wants for a node at full capacity. */
+/* Returns the floats of scratch that one thread needs for a node at full capacity. */
 static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tfn_node *n)
 {
     ptrdiff_t rows = (ptrdiff_t)tfn__rows_max(t, n);
     const tfn_node *x = t->nodes + n->in[0];
-    const tfn_node *w = t->nodes + n->in[1];            /* of attention: the keys */
+    const tfn_node *w = t->nodes + n->in[1];            /* for attention: the keys */
 #ifdef TFN__QUANT
     if (n->op == TFN__OP_LINEAR && tfn__packed_node(w).type)
         return tfn__packed_work(t, k, tfn__packed_node(w).type, rows, x->cols, n->cols);
@@ -483,7 +482,7 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
     return 0;
 }
 
-/* The most of all nodes: threads work on one entry at a time. */
+/* Returns the most scratch of any node. All threads work on the same entry. */
 static int64_t tfn__most_scratch(const tfn_tape *t, const tfn_kernels *k)
 {
     int64_t most = 0;
@@ -494,11 +493,11 @@ static int64_t tfn__most_scratch(const tfn_tape *t, const tfn_kernels *k)
     return most;
 }
 
-/* -- the plan's memory, and the plan ----------------------------------------------------------- */
+/* -- memory for planning, and the plan ------------------------------------------------------- */
 
-/* There are not too many nodes, and no buffer is so large that the sums of the plan, in 64 bits, or
- * a pointer could overflow. As a float, which does not, and whose roundings are far from what
- * could. */
+/* Checks the number of nodes, and that no buffer is so large that 64-bit sums or pointers could
+ * overflow. The check uses floats, which do not overflow; their rounding does not matter at this
+ * distance. */
 static bool tfn__plan_sizes_ok(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -513,7 +512,8 @@ static bool tfn__plan_sizes_ok(tfn_tape *t)
     return true;
 }
 
-/* Bytes of nodes and timeline, which stay; items and their order, which do not, lie behind. */
+/* Returns the bytes of nodes and timeline, which stay. Items and their order follow until the plan
+ * is made. */
 SHARED size_t tfn__order_end(const tfn_tape *t)
 {
     size_t entries = 1;                         /* of a node, at most */
@@ -521,14 +521,14 @@ SHARED size_t tfn__order_end(const tfn_tape *t)
     return ((size_t)t->count * (sizeof(tfn_node) + entries * sizeof(int32_t)) + 15) / 16 * 16;
 }
 
-/* Bytes of all of them. */
+/* Returns the bytes of all of these. */
 SHARED size_t tfn__plan_bytes(const tfn_tape *t)
 {
     const size_t items = (size_t)t->placed * (size_t)tfn__buffers(t);
     return tfn__order_end(t) + items * (sizeof(tfn__item) + sizeof(int32_t));
 }
 
-/* Find room for the timeline and the items, and list these without life or place. */
+/* Finds room for timeline and items, and lists the items without lives or places. */
 static bool tfn__plan_memory(tfn_tape *t, tfn__layout *p)
 {
     size_t start = tfn__order_end(t);
@@ -554,8 +554,8 @@ static bool tfn__plan_memory(tfn_tape *t, tfn__layout *p)
     return true;
 }
 
-/* Mark what has a gradient, write the timeline, find the lives, place the buffers. The places are
- * offsets, so that the plan serves any workspace and any number of runs. */
+/* Marks gradients, writes the timeline, finds lives and places buffers. Places are offsets, so the
+ * plan works with any workspace and for any number of runs. */
 TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int32_t threads)
 {
     tfn__layout layout;
@@ -564,7 +564,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__given(&t->error, "tape", "kernels", kernels);
     if (t->error.status == TFN_OK && t->count < 2)
         tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
-/* What the block must hold is known from the nodes alone. */
+/* the nodes alone determine what the block must hold */
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
     if (!tfn__plan_memory(t, &layout)) return t->error.status;
     t->kernels = kernels;
@@ -588,7 +588,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__make_order(t);
     tfn__find_lives(&layout);
     t->values = tfn__place(layout.items, layout.count);
-/* Scratch first, for each thread; the values behind it. */
+/* scratch comes first, for each thread, then the values */
     t->scratch = tfn__most_scratch(t, kernels);
     tfn__settle(&layout);
     t->work = t->values + t->threads * t->scratch;

@@ -3,8 +3,11 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
-/* Kinds of entries. REDO is a forward in the second life; SEED writes the gradient 1 of the last
- * value; PREPARE takes a linear map's gradient back through its activation. */
+/* Plans a tape: writes the timeline and finds a place in the workspace for every buffer. Run walks
+ * the result. Builds on record and the table of operations. */
+
+/* Kinds of entries. REDO is a forward in the second life. SEED writes the gradient 1 of the last
+ * value. PREPARE takes a linear map's gradient back through its activation. */
 enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD, TFN__ENTRY_KINDS = 8 };
 
 SHARED int32_t tfn__timeline_entry(int32_t node, int32_t kind);
@@ -12,11 +15,12 @@ SHARED int32_t tfn__timeline_entry(int32_t node, int32_t kind);
 static TFN__INLINE int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
 static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
 
-/* Buffers of a node: value and saved, in training also those of the second life and the gradient.
- * Life l of the value is buffer TFN__VALUE + 2*l; so is that of what is saved. */
+/* Buffers of a node: value and saved, and in training also those of the second life and the
+ * gradient. Life l of the value is buffer TFN__VALUE + 2*l, and of saved TFN__SAVE + 2*l. */
 enum { TFN__VALUE, TFN__SAVE, TFN__VALUE2, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
 
-/* Which life of a node an entry sees: once the backward has begun, the second, if there is one. */
+/* Returns the life of a node that an entry uses. The backward uses the second one, if there is one.
+ */
 static TFN__INLINE int tfn__life_of(const tfn_node *n, bool again)
 {
     if (again && (n->flags & TFN__AGAIN)) return 1;
@@ -26,11 +30,11 @@ SHARED int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, in
 SHARED int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n);
 SHARED int64_t tfn__saved_floats(const tfn_node *n, int64_t rows);
 
-/* A buffer while the plan is made: its life on the timeline (first -1: none) and its place. */
+/* A buffer during planning: its life on the timeline (first -1: none) and its place. */
 typedef struct tfn__item {
     int64_t size, at;           /* floats; offset among the values */
     int32_t first, last;        /* entries; last = order_count: to the end, and after it */
-    int32_t next;               /* the placed item behind this one, or -1 */
+    int32_t next;               /* the next placed item, or -1 */
     int32_t owner;              /* node * TFN__BUFFERS + buffer, in rising order */
 } tfn__item;
 SHARED size_t tfn__order_end(const tfn_tape *t);

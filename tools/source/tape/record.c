@@ -4,35 +4,35 @@
 #include "op_table.h"
 
 /* -- record ---------------------------------------------------------------------------------- */
-/* Once for a model: what its nodes are asked for is worth no time to optimize. */
+/* A model is recorded once, so speed does not matter here. */
 TFN__RARE
 
-/* A recorded node has no pointer, so that a tape can be copied, or lie in flash. What an operation
- * needs beside its inputs is in arg and number; what its backward needs beside inputs
- * and output is saved_cols floats a row, which the plan places like a value.
+/* A recorded node has no pointers, so that a tape can be copied or be in flash. arg and number hold
+ * what an operation needs besides its inputs. Its forward may save saved_cols floats a row for its
+ * backward, which the plan places like a value.
  *
- * Every function here follows one pattern: look at the inputs' nodes, check shapes and options, and
- * append a node. The first error stays with the tape; after it nothing is recorded and every call
- * returns {0}, so that a caller checks once, when the tape is planned. */
+ * Every function that records follows one pattern: look at the inputs' nodes, check shapes and
+ * options, append a node. The first error stays with the tape. After it nothing is recorded and
+ * every call returns {0}, so a caller only needs to check when the tape is planned. */
 
-/* The functions of the API check their tape first (tfn__recording); those of this library alone,
- * which the builder calls on a tape that it has made, leave that to tfn__record. */
+/* Functions of the API check their tape first (tfn__recording). Private ones, which the builder
+ * calls on its own tape, leave that to tfn__record. */
 SHARED const tfn_var tfn__none = { 0 };
 
-/* The node of an input that is missing: all zero. It is written over an array, since some C++
- * compilers warn of a struct's { 0 }. */
+/* The node of a missing input, all zero. It is initialized as an array, because some C++ compilers
+ * warn about { 0 } for structs. */
 static const union tfn__zero_node {
     int64_t  zero[(sizeof(tfn_node) + sizeof(int64_t) - 1) / sizeof(int64_t)];
     tfn_node node;
 } tfn__no_node = { { 0 } };
 
-/* The layout of a tape's block: nodes, the timeline, and while planning the tfn__items with their
+/* The layout of a tape's block: nodes, timeline, and while planning the tfn__items with their
  * order. A node has at most four entries (forward, again, prepare, backward) and five items of 36
- * bytes; the seed's entry is in the slack. */
+ * bytes. The seed's entry is in the slack. */
 #define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)
 #define TFN__TAPE_SLACK (4 * TFN__ALIGN)
 
-/* Enough for any tape of so many nodes; tfn_tape.peak says afterwards what was used. */
+/* Returns enough bytes for any tape of this many nodes. tfn_tape.peak tells later what was used. */
 TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
 {
     size_t bytes = TFN__NODE_BYTES;
@@ -40,7 +40,7 @@ TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
     return tfn__sum(bytes, TFN__TAPE_SLACK);
 }
 
-/* The block has room for so many bytes more behind the nodes; else an error of the operation. */
+/* True if the block has room for `bytes` more after the nodes; otherwise sets an error. */
 SHARED bool tfn__has_room(tfn_tape *t, const char *op, size_t bytes)
 {
     const size_t wanted = (size_t)t->count * sizeof *t->nodes + bytes;
@@ -72,8 +72,8 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     t->layer = -1;
 }
 
-/* Makes a tape that only counts what recording would take. It needs no memory but one node, which
- * stands for every node in turn. Shapes are unknown on it, so it takes no error. */
+/* Makes a tape that only counts what recording would take. It needs memory for one node, which
+ * stands for every node in turn. It does not know shapes and reports no errors. */
 SHARED void tfn__tape_count(tfn_tape *t, tfn_node *node, bool training)
 {
     TFNORM_MEMSET(t, 0, sizeof *t);
@@ -92,8 +92,8 @@ SHARED tfn_node *tfn__node_at(const tfn_tape *t, int32_t id)
     return t->nodes + id;
 }
 
-/* Returns the next node after this one that is marked as the output of a layer; none: there is no
- * more. On a tape that counts any node will do. */
+/* Returns the next node after this one that is marked as the output of a layer, or none. On a tape
+ * that counts, any node will do. */
 SHARED tfn_var tfn__next_layer(const tfn_tape *t, tfn_var after)
 {
     tfn_var x;
@@ -104,7 +104,7 @@ SHARED tfn_var tfn__next_layer(const tfn_tape *t, tfn_var after)
     return tfn__none;
 }
 
-/* The tape's first error, with the place where recording was. */
+/* Keeps the tape's first error, with the node and layer being recorded. */
 SHARED tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *op,
                                     const char *text, int64_t found, int64_t wanted)
 {
@@ -118,7 +118,7 @@ SHARED tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *
     return tfn__none;
 }
 
-/* Whether a tape takes another operation. */
+/* True if the tape accepts another operation. */
 SHARED bool tfn__recording(tfn_tape *t)
 {
     if (!t) return false;
@@ -126,17 +126,18 @@ SHARED bool tfn__recording(tfn_tape *t)
     return t->error.status == TFN_OK;
 }
 
-/* x names a recorded node. */
+/* True if x is a recorded node. */
 SHARED bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
 
-/* Its value is not in the workspace: it lies in another region, or there is none. */
+/* True if the value is not in the workspace, because it is in another region or does not exist. */
 SHARED bool tfn__outside(const tfn_node *n)
 {
     return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_ENCODED
         || n->op == TFN__OP_PROBE;
 }
 
-/* What any operation may ask for: inputs that exist or are absent, known rows, room on the tape. */
+/* Checks what every operation needs: inputs that exist or are absent, known rows, room on the tape.
+ */
 static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t count, int32_t cols,
                            const tfn_var *in)
 {
@@ -162,10 +163,10 @@ SHARED const char tfn__plain_only[] = "left out by TFNORM_PLAIN";
 SHARED const char tfn__plain_only[] = "left out by TFNORM_NO_TRAINING: define TFNORM_ALL_NORMS";
 #endif
 
-/* Said of options, of the operation and of attention. */
+/* Used for options, for dropout and for attention. */
 SHARED const char tfn__no_dropout[] = "dropout is left out by TFNORM_NO_DROPOUT";
 
-/* The macro that left an operation out. Where all operations are there, nothing is left of this. */
+/* Returns the macro that omits an operation. Compiles to nothing in builds with all operations. */
 static const char *tfn__left_out(int op)
 {
     const bool trains = op == TFN__OP_LOSS || op == TFN__OP_TARGETS || op == TFN__OP_NUMBERS;
@@ -183,9 +184,9 @@ static const char *tfn__left_out(int op)
     return NULL;
 }
 
-/* Packed weights are read by linear maps and, tables, by embeddings and transposed maps alone. Any
- * other operation would take their bytes for floats: recording it is an error, whoever records it,
- * so that no operation has to know that there are such parameters. */
+/* Only linear maps, and for tables embeddings and transposed maps, can read packed weights. Any
+ * other operation would read their bytes as floats. Recording it is an error here, so operations
+ * need not know about packed weights. */
 static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
 {
     const bool reader = (op == TFN__OP_LINEAR && input == 1) || op == TFN__OP_EMBED;
@@ -196,8 +197,8 @@ static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
     return false;
 }
 
-/* Append a node that makes rows of cols values from a, b and c: `count` rows, or B*Tt ... as `rows`
- * says. Inputs that are {0} stay absent. NULL after an error. */
+/* Appends a node whose value has `cols` columns, made from a, b and c. `rows` is a symbol, or
+ * `count` rows if FIXED. Inputs that are {0} are absent. Returns NULL after an error. */
 SHARED tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32_t cols,
                              tfn_var a, tfn_var b, tfn_var c)
 {
@@ -232,13 +233,13 @@ SHARED tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
     return n;
 }
 
-/* A leaf of rows x cols that the caller's memory holds. */
+/* Records a leaf of rows x cols in memory of the caller. */
 static tfn_node *tfn__record_leaf(tfn_tape *t, int op, int rows, int32_t count, int32_t cols)
 {
     return tfn__record(t, op, rows, count, cols, tfn__none, tfn__none, tfn__none);
 }
 
-/* The value of a node; none where there is no node. */
+/* Returns the value of a node, or none for NULL. */
 SHARED tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
 {
     tfn_var v = tfn__none;
@@ -247,7 +248,7 @@ SHARED tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
     return v;
 }
 
-/* The value of a node that has an argument and a number; none where there is no node. */
+/* Returns the value of a node and sets its argument and number, or none for NULL. */
 SHARED tfn_var tfn__var_with(const tfn_tape *t, tfn_node *n, int32_t arg, float number)
 {
     if (!n) return tfn__none;
@@ -256,7 +257,8 @@ SHARED tfn_var tfn__var_with(const tfn_tape *t, tfn_node *n, int32_t arg, float 
     return tfn__var_of(t, n);
 }
 
-/* The node of a required input; the "none" node and an error where there is none. */
+/* Returns the node of a required input. If it is missing, sets an error and returns the "none"
+ * node. */
 SHARED const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
 {
     if (t->error.status == TFN_OK && !tfn__known(t, x))
@@ -265,7 +267,7 @@ SHARED const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
     return tfn__node_at(t, x.id);
 }
 
-/* x is a parameter or table of rows x cols. */
+/* Checks that x is a parameter or table of rows x cols. */
 SHARED bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
 {
     const tfn_node *n = tfn__need(t, op, x);
@@ -278,14 +280,14 @@ SHARED bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int
         tfn__bad_shape(t, op, "a parameter has %d rows, %d are wanted", n->count, rows);
     return t->error.status == TFN_OK;
 }
-/* The same where x may be absent. */
+/* The same for an optional x. */
 SHARED bool tfn__may_have(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
 {
     if (!x.id) return t->error.status == TFN_OK;
     return tfn__wants(t, op, x, rows, cols);
 }
 
-/* Two values of equal rows, as symbols, and channels. */
+/* Checks that two values have the same rows, as symbols, and the same channels. */
 SHARED bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, const tfn_node *b)
 {
     if (t->error.status != TFN_OK) return false;
@@ -296,7 +298,7 @@ SHARED bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, cons
     return t->error.status == TFN_OK;
 }
 
-/* Rows are positions of sentences. */
+/* Checks that rows are positions of sentences. */
 SHARED bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
 {
     if (t->error.status != TFN_OK) return false;
@@ -305,7 +307,7 @@ SHARED bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
     return t->error.status == TFN_OK;
 }
 
-/* An index of a run's inputs or ints. */
+/* Checks an index of a run's inputs or ints. */
 SHARED bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
 {
     if (slot < 0 || slot >= TFN_SLOTS)
@@ -315,10 +317,11 @@ SHARED bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
 
 /* -- leaves ---------------------------------------------------------------------------------- */
 
-/* Each region (parameters, tables, buffers, workspace) is cut into pieces of whole vectors. */
+/* Rounds up to whole vectors. The pieces of a region (parameters, tables, buffers, workspace) are
+ * so padded. */
 SHARED TFN__NOINLINE int64_t tfn__padded(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-/* A parameter of rows x cols, the next of the flat vector. */
+/* Records a parameter of rows x cols, the next in the flat vector. */
 TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -332,9 +335,9 @@ TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
     return tfn__var_of(t, n);
 }
 
-/* A parameter that lies where an earlier tape put it; if this tape may have it already, that node:
- * the flags of its gradient are counted by node. Its gradient lies at `grad`, below 0: it is
- * frozen, and has none, as packed ones. */
+/* Records a parameter at the place an earlier tape gave it. If this tape may have it already,
+ * returns that node, because the flags of its gradient are counted by node. `grad` is the place of
+ * its gradient; frozen and packed parameters have none (below 0). */
 SHARED tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int64_t grad,
                              bool shared)
 {
@@ -357,7 +360,7 @@ SHARED tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int6
     return x;
 }
 
-/* Constant data beside the parameters, such as sinusoids: the next of the tables region. */
+/* Records constant data, such as sinusoids, as the next in the tables region. */
 SHARED tfn_var tfn__table(tfn_tape *t, int32_t rows, int32_t cols)
 {
     tfn_node *n = tfn__record_leaf(t, TFN__OP_TABLE, TFN_ROWS_FIXED, rows, cols);
@@ -368,8 +371,8 @@ SHARED tfn_var tfn__table(tfn_tape *t, int32_t rows, int32_t cols)
     return tfn__var_of(t, n);
 }
 
-/* Numbers that training changes after an update, such as running statistics, where an earlier tape
- * put them in the buffers region. */
+/* Records numbers that training changes after an update, such as running statistics, at their place
+ * in the buffers region. */
 SHARED tfn_var tfn__buffer_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at)
 {
     tfn_node *n = tfn__record_leaf(t, TFN__OP_BUFFER, TFN_ROWS_FIXED, rows, cols);
@@ -380,7 +383,8 @@ SHARED tfn_var tfn__buffer_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t a
     return tfn__var_of(t, n);
 }
 
-/* Floats that the caller binds for each run, such as frames of speech. They have no gradient. */
+/* Records floats that the caller binds for each run, such as frames of speech. They have no
+ * gradient. */
 TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -389,8 +393,8 @@ TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t c
     return tfn__var_with(t, tfn__record_leaf(t, TFN__OP_INPUT, (int)rows, 1, cols), slot, 0);
 }
 
-/* The same with padding of 0, for operations that would read NaN there: a value of the workspace,
- * and no leaf. Nothing is behind it that could have a gradient. */
+/* The same with padding set to 0, for operations that would read NaN there. The value is in the
+ * workspace, so it is not a leaf. It has no gradient either. */
 SHARED tfn_var tfn__frames(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {
     t->inputs_read |= UINT32_C(1) << slot;

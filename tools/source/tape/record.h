@@ -4,6 +4,9 @@
 #include "../ground/basics.h"
 #include "../kernels/packing.h"
 
+/* Records nodes on a tape: leaves, checks of shapes, errors, and tapes that only count. The
+ * functions that record operations and the model's builder use it. */
+
 extern SHARED const tfn_var tfn__none;
 enum { TFN__MOST_NODES = 1000000 };     /* a timeline's entry is 8 times the node, in 32 bits */
 SHARED bool tfn__has_room(tfn_tape *t, const char *op, size_t bytes);

@@ -10,15 +10,16 @@
 #include "op_table.h"
 #include "record.h"
 
-/* The public functions that record one operation each: they check shapes and append a node. */
+/* The functions that record one operation each: they check shapes and append a node. Most are
+ * public; record_ops.h has those that only the builder uses. */
 
-/* Once for a model: what its nodes are asked for is worth no time to optimize. */
+/* A model is recorded once, so speed does not matter here. */
 TFN__RARE
 
 /* -- linear maps and norms ------------------------------------------------------------------- */
 
-/* The function of the gate, if the kind is a gated unit: two linear maps, not one function. Of the
- * others the kind itself. */
+/* Returns the function of the gate if the kind is a gated unit, which has two linear maps. Returns
+ * other kinds unchanged. */
 SHARED tfn_activation_kind tfn__gate_of(tfn_activation_kind act)
 {
     switch (act) {
@@ -28,14 +29,14 @@ SHARED tfn_activation_kind tfn__gate_of(tfn_activation_kind act)
     default: return act;
     }
 }
-/* The default function has its name in the node. */
+/* Returns the kind for a node, where the default has its name. */
 static int32_t tfn__act_of(tfn_activation_kind act)
 {
     if (act == TFN_ACTIVATION_DEFAULT) return (int32_t)TFN_ACTIVATION_GELU_TANH;
     return (int32_t)act;
 }
-/* A function of one value, and kept: the kernel of another one would write nothing, and what stood
- * in the memory before would go on. */
+/* Checks that the kind is a function of one value and that the build keeps it. A missing kernel
+ * would write nothing, and the old contents of the memory would be used. */
 static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
@@ -48,7 +49,7 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
     return t->error.status == TFN_OK;
 }
 
-/* x has as many channels as the weight has inputs. */
+/* Checks that x has as many channels as the weight has inputs. */
 static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool transposed)
 {
     const tfn_node *xn = tfn__need(t, "linear", x);
@@ -67,8 +68,8 @@ static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool
     return t->error.status == TFN_OK;
 }
 
-/* A ReLU's backward needs only the sign of u = x W + b, which y has, too. Other activations read u
- * itself, which a tape that trains saves. */
+/* The backward of ReLU needs only the sign of u = x W + b, which y has, too. Other activations read
+ * u, which a tape that trains saves. */
 static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation_kind act,
                            bool transposed)
 {
@@ -98,14 +99,14 @@ TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_
     if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, act, false);
 }
-/* For a head that is tied to the embedding, whose table is (words, channels). */
+/* For an output tied to the embedding, whose table is (words, channels). */
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, TFN_ACTIVATION_IDENTITY, true);
 }
 
-/* An operation that keeps the shape of its first input. */
+/* Records an operation that keeps the shape of its first input. */
 static tfn_node *tfn__map(tfn_tape *t, int op, tfn_var x, tfn_var y, tfn_var z)
 {
     const tfn_node *xn = tfn__need(t, tfn__ops[op].name, x);
@@ -117,7 +118,7 @@ static tfn_node *tfn__map_one(tfn_tape *t, int op, tfn_var x)
     return tfn__map(t, op, x, tfn__none, tfn__none);
 }
 
-/* a x; of a = 1 that is x itself. After an error x, too: the tape has kept the error. */
+/* Returns a x, or x itself if a is 1, or after an error, which the tape keeps. */
 SHARED tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
 {
     tfn_node *n = NULL;
@@ -127,7 +128,7 @@ SHARED tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
     return tfn__var_of(t, n);
 }
 
-/* The kind of a norm with its flags. */
+/* Returns the kind of a norm with its flags. */
 static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
 {
     int32_t kind = (int32_t)like->kind;
@@ -137,7 +138,7 @@ static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
     return kind;
 }
 
-/* Norms of `cols` channels split a row, and groups split a norm. */
+/* Norms of `cols` channels must divide a row, and groups must divide a norm. */
 static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_args *like)
 {
     const tfn_node *xn = tfn__need(t, "norm", x);
@@ -187,7 +188,7 @@ TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, 
     return tfn__var_of(t, n);
 }
 
-/* LayerNorm and RMSNorm over all channels of a row, as the papers have them. */
+/* LayerNorm and RMSNorm over all channels of a row, as in the papers. */
 SHARED tfn_norm_args tfn__plain_norm(tfn_norm_kind kind, float eps)
 {
     tfn_norm_args like;
@@ -202,7 +203,7 @@ TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     const tfn_norm_args like = tfn__plain_norm(TFN_NORM_LAYER, eps);
     return tfn_norm(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
 }
-/* Without a bias, as Zhang & Sennrich 2019 have it. */
+/* Without a bias, as in Zhang & Sennrich 2019. */
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -210,7 +211,7 @@ TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
     return tfn_norm(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
-/* What a convolution makes of rows: half as many, and of these positions. FIXED: they are no
+/* Returns the rows after a convolution: frames become half as many, then positions. FIXED: not
  * frames. */
 static int tfn__rows_behind(int rows)
 {
@@ -239,7 +240,7 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
 }
 
-/* gain, bias, alpha and shift may each be absent: 1, 0, 1 and 0. */
+/* gain, bias, alpha and shift are optional: 1, 0, 1 and 0. */
 TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
                               tfn_var shift, tfn_squash_kind f)
 {
@@ -258,7 +259,7 @@ TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias
     return tfn__var_of(t, n);
 }
 
-/* gain, alpha and direction are all needed. Two numbers a row are saved. */
+/* gain, alpha and direction are required. Two numbers a row are saved. */
 TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var alpha,
                                 tfn_var direction, float eps)
 {
@@ -276,14 +277,14 @@ TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var al
     return tfn__var_of(t, n);
 }
 
-/* Positions in time are what is normalized over; running: buffer (2, C), the mean and variance that
- * evaluation uses. */
+/* Normalizes over positions in time. running is a buffer (2, C), the mean and variance for
+ * evaluation. */
 SHARED tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var running,
                                tfn_norm_kind kind, int32_t warmup, float eps)
 {
     tfn_node *n;
     const tfn_node *xn = tfn__need(t, "batch norm", x);
-    /* statistics are of positions that count; to infer there are none to be made */
+    /* statistics need positions without padding; inference makes none */
     if (t->training && !tfn__has_time(t, "batch norm", xn)) return tfn__none;
     n = tfn__map(t, TFN__OP_COLUMNS, x, gain, bias);
     if (!n) return tfn__none;
@@ -307,7 +308,7 @@ TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_SOFTMAX, x));
 }
 
-/* A function alone; behind a linear map the fused form saves a pass over memory. */
+/* An activation by itself. Fused with a linear map it saves a pass over memory. */
 TFNORM_API tfn_var tfn_activation(tfn_tape *t, tfn_var x, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -321,8 +322,8 @@ SHARED tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_EXP_CAPPED, x));
 }
 
-/* What relative positions add to scores, from the numbers of their buckets (buckets, H): for each
- * of `span` distances, of which the one in the middle is 0. */
+/* Returns what relative positions add to scores, from the numbers of their buckets (buckets, H),
+ * for each of `span` distances; the middle one is 0. */
 SHARED tfn_var tfn__relative_of(tfn_tape *t, tfn_var numbers, int32_t span, int32_t distance,
                                 bool both)
 {
@@ -341,7 +342,7 @@ SHARED tfn_var tfn__magnitude(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_MAGNITUDE, x));
 }
 
-/* gate and up are two values, since each has a gradient that the kernel stores. */
+/* gate and up must be different values, because the kernel stores a gradient for each. */
 TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -354,8 +355,7 @@ TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation
     return tfn__var_with(t, tfn__map(t, TFN__OP_GATED, gate, up, tfn__none), tfn__act_of(act), 0);
 }
 
-/* a x + b y. x and y may be one value: its gradient is then stored by the first and added to by the
- * second. */
+/* a x + b y. If x and y are one value, the first gradient is stored and the second added. */
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -409,7 +409,7 @@ TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
     return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
 }
 
-/* A sum of layers is a chain of these, each adding its term to the z before. */
+/* A sum of layers is a chain of these nodes, each adding a term to the z before. */
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -432,10 +432,10 @@ TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
     return tfn__var_of(t, tfn__map(t, TFN__OP_GATE, x, q, tfn__none));
 }
 
-static bool tfn__is_rate(float p) { return p >= 0 && p < 1; }           /* false of NaN */
+static bool tfn__is_rate(float p) { return p >= 0 && p < 1; }           /* false for NaN */
 
-/* Evaluation has no dropout. The site, which is counted over all dropouts of a tape, keys the mask:
- * other nodes may come and go without changing it. */
+/* Evaluation has no dropout. The site, counted over all dropouts of a tape, keys the mask, so other
+ * nodes may change without changing it. */
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -464,7 +464,7 @@ TFNORM_API tfn_var tfn_embedding(tfn_tape *t, tfn_var table, int32_t slot, tfn_r
     return tfn__var_with(t, n, slot, scale);
 }
 
-/* Positions of the longest sentence of a value with such rows. */
+/* Returns the positions of the longest sentence for values with these rows. */
 static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
 {
     if (rows == TFN_ROWS_SOURCE) return t->source;
@@ -472,7 +472,7 @@ static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
     return 1;
 }
 
-/* An operation on x and a table with a row of `cols` numbers for every position. */
+/* Records an operation on x and a table with a row of `cols` numbers for each position. */
 static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, int32_t cols)
 {
     const char *name = tfn__ops[op].name;
@@ -486,14 +486,14 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
 
-/* A table of sinusoids (no gradient) or a parameter (learned). */
+/* The table is sinusoidal (no gradient) or a parameter (learned). */
 TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__positional(t, TFN__OP_POSITION, x, table, tfn__need(t, "position", x)->cols);
 }
 
-/* The table has a row of head_size numbers for every position; all heads share it. */
+/* The table has a row of head_size numbers for each position, shared by all heads. */
 TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t head_size)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -507,7 +507,7 @@ TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t hea
     return y;
 }
 
-/* One row of each sentence: y (B, C). */
+/* Records one row of each sentence: y (B, C). */
 static tfn_var tfn__row_of_each(tfn_tape *t, int op, tfn_var x)
 {
     const char *name = tfn__ops[op].name;
@@ -521,12 +521,12 @@ TFNORM_API tfn_var tfn_first_rows(tfn_tape *t, tfn_var x)
     if (!tfn__recording(t)) return tfn__none;
     return tfn__row_of_each(t, TFN__OP_FIRST, x);
 }
-/* Of the rows of this run: a decoder, whose sentences are not padded, wants the logits of these. */
+/* The last rows of this run, for a decoder, which has no padding and needs logits only there. */
 SHARED tfn_var tfn__last(tfn_tape *t, tfn_var x) { return tfn__row_of_each(t, TFN__OP_LAST, x); }
 
 /* -- attention and loss ---------------------------------------------------------------------- */
 
-/* Heads divide the channels, and groups the heads. */
+/* Heads must divide the channels, and groups the heads. */
 static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t heads, int32_t kv)
 {
     if (t->error.status != TFN_OK) return false;
@@ -540,7 +540,7 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
     return t->error.status == TFN_OK;
 }
 
-/* Three values: each has a gradient of its own, which no other may store over. */
+/* q, k and v must be three values, because each has its own gradient. */
 static bool tfn__three_values(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v)
 {
     int32_t twice = -1;
@@ -580,7 +580,7 @@ TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, i
     return tfn__var_of(t, n);
 }
 
-/* A cache of keys and values of `cols` channels, the next of the state. */
+/* Records a cache of keys and values with `cols` channels, the next in the state. */
 static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t cols,
                              int32_t kv_heads, int32_t capacity)
 {
@@ -597,13 +597,13 @@ static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t 
     t->state += (floats + TFN__CACHE_ALIGN - 1) / TFN__CACHE_ALIGN * TFN__CACHE_ALIGN;
     return tfn__var_of(t, n);
 }
-/* Put the rows of k and v behind what the cache holds. */
+/* Appends the rows of k and v to the cache. */
 SHARED tfn_var tfn__cache_rows(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols, int32_t kv_heads,
                                int32_t capacity)
 {
     return tfn__cache_of(t, TFN__OP_CACHE, k, v, cols, kv_heads, capacity);
 }
-/* The encoder's tape stores its keys and values; the decoder's names them. */
+/* The encoder's tape stores keys and values of the memory, and the decoder's refers to them. */
 SHARED tfn_var tfn__cache_encoded(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols,
                                   int32_t kv_heads, int32_t capacity)
 {
@@ -625,8 +625,8 @@ SHARED tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t
     return tfn__var_of(t, n);
 }
 
-/* One loss a row, in nats, 0 for padding. The slot is noted: a backward without targets is refused,
- * a forward without them gives the logits alone. */
+/* Returns the loss of each row, in nats, 0 for padding. The slot is noted: a backward without
+ * targets is an error, but a forward without them gives only the logits. */
 TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
                                      int32_t kind)
 {
@@ -647,8 +647,8 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
     return tfn__var_of(t, n);
 }
 
-/* One number a row, whatever stands in the padding: a head of numbers has a row for each sentence.
- * As for classes, the slot is noted. */
+/* Returns one number a row, including padding, because a head of numbers has a row for each
+ * sentence. As for classes, the slot is noted. */
 TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_number_loss_kind kind,
                                    float delta)
 {
@@ -671,8 +671,8 @@ TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_num
     return tfn__var_of(t, n);
 }
 
-/* A loss of the user's has a value for each row, also where nothing is to be learned: its gradient
- * there, which the backward would begin with at 1, is 0. */
+/* A user's loss has a value for each row, even without a target. There the gradient, which starts
+ * at 1, must become 0. */
 TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -688,9 +688,9 @@ TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
     return tfn__var_of(t, n);
 }
 
-/* -- the user's own operations, and what is asked of single values ---------------------------- */
+/* -- the user's operations, and properties of single values ---------------------------------- */
 
-/* The shape is what the caller says; inputs may be any values. */
+/* The shape is the caller's choice, and inputs may be any values. */
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols)
 {
@@ -711,7 +711,7 @@ TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int
     return tfn__var_of(t, n);
 }
 
-/* A node of its own, so that the timeline says when the callback comes. */
+/* A probe is a node, so that the timeline tells when its callback comes. */
 TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
 {
     if (!tfn__recording(t)) return;
@@ -722,14 +722,14 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
     n->arg[TFN__PROBE_ID] = id;
     tfn__node_at(t, x.id)->flags |= TFN__PROBED;
 }
-/* The flag is read by the plan: value and gradient then live to the end. */
+/* The plan reads the flag: value and gradient then live to the end. */
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return;
     tfn__need(t, "keep", x);
     if (t->error.status == TFN_OK) tfn__node_at(t, x.id)->flags |= TFN__KEEP;
 }
-/* Nodes that are recorded from here on belong to the segment. */
+/* Nodes recorded from here on belong to the segment. */
 TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)
 {
     if (tfn__recording(t)) t->segment = segment;

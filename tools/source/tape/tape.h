@@ -2,48 +2,52 @@
 #define TFN__TAPE_H
 #include "../ground/ground.h"
 
-/* What a call of an operation sees: pointers and sizes of this run. Absent inputs, gradients that
- * nobody wants and saved arrays of a tape that does not train are NULL, and every function below
- * must expect that. `add` of an input is the store-or-add flag that its kernel takes; an input that
- * is used twice, in two operations, has it set in the later one. */
+/* The tape: a graph of operations that is recorded once, planned once and run many times (see
+ * tape.c for how). Offers the table of operations, the arguments that a node stores for each of
+ * them, and the cutting of work into chunks and products that operations share. */
+
+/* The arguments of an operation's functions: pointers and sizes of this run. Absent inputs,
+ * gradients that are not needed, and saved arrays of a tape that does not train are NULL, and every
+ * function must expect that. `add` tells the kernel to add to an input's gradient instead of
+ * storing it; an input that two operations use has it set in the later one. */
 typedef struct tfn__call {
     const tfn_tape    *t;
     const tfn_run     *r;
     const tfn_kernels *k;
     const tfn_node    *n;
     float    *y, *saved, *dy;         /* the value, what the forward saves, the value's gradient */
-    float    *x[TFN_INPUTS];          /* inputs, NULL where absent */
-    float    *dx[TFN_INPUTS];         /* their gradients, NULL where none is wanted */
+    float    *x[TFN_INPUTS];          /* inputs, NULL if absent */
+    float    *dx[TFN_INPUTS];         /* their gradients, NULL if not needed */
     bool      add[TFN_INPUTS];        /* dx[i] is added to, not stored */
     float    *work;                   /* scratch of this thread */
     ptrdiff_t rows, cols;             /* of y */
     ptrdiff_t x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
-    ptrdiff_t chunk, chunks;          /* which part of the work, of how many */
+    ptrdiff_t chunk, chunks;          /* the number of this part of the work, and of all parts */
 } tfn__call;
-/* A function that does chunk c->chunk of an operation, and one that says how many chunks it has.
- * Both depend on the call alone: threads ask them independently and must agree. */
+/* One function does chunk c->chunk of an operation, another returns the number of chunks. Both may
+ * depend only on the call, because threads ask independently and must agree. */
 typedef void tfn__op_fn(const tfn__call *c);
 typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 
-/* What a backward reads beside its own gradient and the parameters. The plan keeps alive what is
- * named here and nothing else; a debug build fills dead memory with NaN, which proves the masks. */
+/* What a backward reads besides its own gradient and the parameters. The plan keeps only this
+ * alive. A debug build fills dead memory with NaN, which tests the masks. */
 enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
        TFN__OUT = 64, TFN__SAVED = 128, TFN__READ_ALL = 255 };
 
-/* Flags of a node. KEEP, PROBED, BATCH_STATISTICS and LAYER are set while recording, the others by
- * the plan. */
-enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient outlive the run */
-       TFN__LEARNS = 2,            /* a parameter flows into it */
-       TFN__NEED = 4,              /* ... and it into the last value: it has a gradient */
-       TFN__WRITTEN = 8,           /* an entry writes its gradient: later ones add */
+/* Flags of a node. Recording sets KEEP, PROBED, BATCH_STATISTICS and LAYER; the plan sets the
+ * others. */
+enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outlive the run */
+       TFN__LEARNS = 2,            /* depends on a parameter that trains */
+       TFN__NEED = 4,              /* has a gradient: LEARNS, and the last value depends on it */
+       TFN__WRITTEN = 8,           /* a writer of its gradient is known: later ones add */
        TFN__AGAIN = 16,            /* recomputed in the backward, in a second life */
        TFN__PROBED = 32,           /* a probe watches it */
-       TFN__BATCH_STATISTICS = 64, /* saves saved_cols floats in all, read after the run */
-       TFN__LAYER = 128 };         /* output of a layer, or what the first one reads */
+       TFN__BATCH_STATISTICS = 64, /* saves saved_cols floats in total, read after the run */
+       TFN__LAYER = 128 };         /* output of a layer, or input of the first one */
 
-/* A row: the name in messages; the forward, and into how many chunks it is cut; the backward, and
- * into how many; what the backward reads. Leaves, which do nothing, stand up to INPUT. Builds
- * without training have no TFN__BACK(f). */
+/* A row has a name for messages, the forward and its number of chunks, the backward and its number
+ * of chunks, and what the backward reads. Leaves do nothing; they come first, up to INPUT. Builds
+ * without training omit TFN__BACK(f). */
 #define TFN__NO_GRAD NULL               /* the only way to have no backward */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__BACK(f) NULL
@@ -51,9 +55,9 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
 #define TFN__BACK(f) f
 #endif
 
-/* Those that only some models have, and those that a decoder fed with tokens has not. A row whose
- * forward is NULL is refused when it is recorded (tfn__record), so that no run meets it; its kernel
- * is NULL in the table, too, and the linker drops both. */
+/* Operations that only some models have, and those that a decoder of tokens lacks. Recording a row
+ * whose forward is NULL is an error (tfn__record), so no run sees one. Its kernel is NULL in the
+ * table, too, and the linker drops both. */
 #define TFN__ROTARY_OP(f)  TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), f)
 #define TFN__WHOLE_OP(f)   TFN__KEPT(TFN__SENTENCES, f)
 #define TFN__ENCODER_OP(f) TFN__KEPT(TFN__ENCODERS, f)
@@ -185,7 +189,7 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
                                      tfn__magnitude_backward,     tfn__by_rows,                  \
                                      TFN__IN0)
 #else
-/* A small build has none of them: recording one (TFN__OP_NONE) is an error. */
+/* A small build has none of these: recording one (TFN__OP_NONE) is an error. */
 #define TFN__MORE_OPS(X)
 enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
        TFN__OP_RELATIVE = 0, TFN__OP_EXP_CAPPED = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0,
@@ -199,29 +203,30 @@ enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
 /* Leaves have no entry on the timeline. */
 static TFN__INLINE bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
 
-/* What a node's arg holds, by operation. A SLOT is an index of a run's inputs or ints; LENGTHS is
- * one, too, or -1: every key counts. */
+/* The meaning of a node's arg by operation. A SLOT is an index of a run's inputs or ints. LENGTHS
+ * is one, too, or -1 if every key counts. */
 enum { TFN__INPUT_SLOT };
 enum { TFN__PARAM_WEIGHTS, TFN__PARAM_TABLE };             /* how it is packed: tfn__packed */
 enum { TFN__EMBED_SLOT };
 enum { TFN__LOSS_SLOT, TFN__LOSS_KIND };                    /* of the targets; form of smoothing */
 enum { TFN__LINEAR_ACTIVATION, TFN__LINEAR_TRANSPOSED };
-enum { TFN__FUNCTION };                                     /* of activation, of gated unit */
+enum { TFN__FUNCTION };                                     /* of an activation or gated unit */
 enum { TFN__NORM_KIND, TFN__NORM_GROUPS, TFN__NORM_PART, TFN__NORM_COLS };
 enum { TFN__POINT_FUNCTION };
 enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
 enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
 enum { TFN__ROTARY_HEAD_SIZE };
-enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* keys on both sides of the query */
-/* WINDOW: 0 where a query sees all keys, else how many it sees of those up to its own */
+enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* BOTH: keys before and after the query
+                                                             */
+/* WINDOW: the number of keys a query attends to, up to its own position; 0: all keys */
 enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
 enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
        TFN__CACHED_WINDOW };                                                /* 0: no ring */
 enum { TFN__CACHE_KV_HEADS, TFN__CACHE_CAPACITY, TFN__CACHE_PLACE, TFN__CACHE_TYPE };
-enum { TFN__PROBE_ID };                                     /* what the callback is told */
+enum { TFN__PROBE_ID };                                     /* passed to the callback */
 enum { TFN__CUSTOM_INDEX };                                 /* of the tape's `custom` */
 
-/* Items first ... first + count - 1 of rows, columns or values. */
+/* Items first ... first + count - 1: rows, columns or values. */
 typedef struct tfn__range {
     ptrdiff_t first, count;
 } tfn__range;
@@ -238,7 +243,7 @@ SHARED tfn__range tfn__cols_of(const tfn__call *c, ptrdiff_t cols, ptrdiff_t chu
 SHARED tfn__range tfn__my_rows(const tfn__call *c);
 SHARED tfn__range tfn__my_values(const tfn__call *c);
 
-/* A matrix in memory by its strides: element (i, j) is at[i*row + j*col]. */
+/* A matrix in memory with strides: element (i, j) is at[i*row + j*col]. */
 typedef struct tfn__matrix {
     const float *at;
     ptrdiff_t row, col;
