@@ -129,7 +129,7 @@
  *   foreign         for other languages: options by name, places of members of structs
  *   families        checkpoints of the hub, by families: GPT-2, Llama and others
  *   keys            keys of config.json that change nothing
- *   config          config.json: which key sets which option, and which are refused
+ *   config_json     config.json: which key sets which option, and which are refused
  *   import          reading a folder of the hub
  *   export          models as folders of the hub
  *   diagnostics     the self-check
@@ -35595,7 +35595,7 @@ static bool tfn__key_is_grave(const char *path)
 TFN__SMALL_END
 #endif
 #endif
-/* >> config */
+/* >> config_json */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* A config.json has a few kilobytes and a family some thirty rules: each rule reads the text from

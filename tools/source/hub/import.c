@@ -13,7 +13,7 @@
 #include "../files/safetensors.h"
 #include "../files/fields.h"
 #include "../files/checkpoints.h"
-#include "config.h"
+#include "config_json.h"
 #include "families.h"
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO

@@ -1,7 +1,7 @@
 #ifndef TFN__IMPORT_H
 #define TFN__IMPORT_H
 #include "../ground/ground.h"
-#include "config.h"
+#include "config_json.h"
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 

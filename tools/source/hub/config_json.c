@@ -1,4 +1,4 @@
-#include "config.h"
+#include "config_json.h"
 #include "../ground/basics.h"
 #include "../model/options.h"
 #include "../model/resolve.h"

@@ -1,5 +1,5 @@
-#ifndef TFN__CONFIG_H
-#define TFN__CONFIG_H
+#ifndef TFN__CONFIG_JSON_H
+#define TFN__CONFIG_JSON_H
 #include "../ground/ground.h"
 #include "../text/json.h"
 
@@ -25,4 +25,4 @@ SHARED void tfn__check_config(tfn_import *x);
 SHARED void tfn__check_keys(tfn_import *x);
 SHARED void tfn__find_family(tfn_import *x);
 #endif
-#endif /* TFN__CONFIG_H */
+#endif /* TFN__CONFIG_JSON_H */
