@@ -80,9 +80,9 @@ static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d,
 }
 
 /* True if sums are not rounded to the nearest float. From `one`, e = 2^-24 is half of the way to
- * the next float: 1 + 3/2 e is nearest to that one, but 1 downward and toward 0; 1 + e/2 is
- * nearest to 1, but the next one upward. The kernels and the code around them may round in
- * different units of one processor, so both are tried. */
+ * the next float. 1 + 3/2 e is nearest to that one, but rounds to 1 downward and toward 0. 1 + e/2
+ * is nearest to 1, but rounds up to the next one. The kernels and the code around them may round
+ * in different units of one processor, so both are tried. */
 static bool tfn__rounds_elsewhere(const tfn_kernels *kernels, float one, float e)
 {
     volatile float much = one + 3 * (e / 2);
