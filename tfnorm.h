@@ -2691,12 +2691,23 @@ TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, si
 /* -- files ----------------------------------------------------------------------------------- */
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
-/* Where bytes come from or go to. Begin with { 0 } and set a path, or memory, or callbacks; what is
- * written to none of them is counted. A path is the caller's text: keep it while the file, or its
- * error, is in use. It is replaced whole or not at all: bytes go to PATH.tmp, which takes the name
- * when it is complete and, where tfn_io_durable says so, on the disk. There a symbolic link stays
- * one, and the file that it leads to is replaced. Two programs must not write one path at the same
- * time. The first error stays; calls return it. */
+/* Where bytes come from or go to. Begin with { 0 } and set a path, memory, or callbacks; without any
+ * of them, bytes that are written are only counted. The path is the caller's text: keep it while
+ * the file, or its error, is in use. The first error stays, and calls return it.
+ *
+ * A path is replaced whole or not at all. The bytes go to a temporary file in the same folder,
+ * PATH.PROCESS-XXXXXX.tmp, which is renamed when it is complete and, where tfn_io_durable says so,
+ * on the disk. Two programs may write one path at the same time: the last one wins. A program that
+ * is killed leaves its temporary file, which you may delete; it never blocks a later one.
+ * - A symbolic link stays a link, and the file that it leads to is replaced.
+ * - Only a regular file is replaced. A folder, a device, a pipe or a socket is an error.
+ * - A new file has the mode that the umask allows. A replaced file keeps its mode, group and owner;
+ *   if the system refuses the group, its members keep only what all others may do. Access control
+ *   lists are not copied: on Windows the new file has those of its folder.
+ * - The temporary file is created exclusively, so that it never writes through a link, and while it
+ *   is written it is not more readable than the file that it replaces.
+ * On a system that is neither POSIX nor Windows (tfn_io_durable says "no"), the C library knows
+ * neither links nor modes, and only a C11 compiler creates files exclusively. */
 typedef struct tfn_io {
     bool   (*read)(void *user, uint64_t at, void *to, size_t bytes);      /* all, or false */
     bool   (*write)(void *user, const void *from, size_t bytes);          /* the next ones */
@@ -2716,6 +2727,7 @@ typedef struct tfn_file {
     uint64_t      used;                 /* bytes that the last call wrote, or that there are */
     void         *stream, *owned, *entries;          /* from here on private */
     uint64_t      data;                 /* where the tensors' bytes begin */
+    uint64_t      temporary;            /* the number in the name of the temporary file */
     uint8_t      *header;
     size_t        header_size, metadata, metadata_end;
     int32_t      *order, count;
@@ -3029,13 +3041,30 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #if defined _WIN32
-#include <io.h>
-#elif (defined __unix__ || defined __APPLE__) && (!defined __STRICT_ANSI__ \
-    || (defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200112L))
-#define TFN__POSIX            /* fsync is declared */
 #include <fcntl.h>
+#include <io.h>
+#include <process.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#elif (defined __unix__ || defined __APPLE__) && (!defined __STRICT_ANSI__ \
+    || !defined __cplusplus || (defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200809L))
+#define TFN__POSIX
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
+#if defined __STRICT_ANSI__ && !defined __cplusplus \
+    && !(defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200809L)
+#define TFN__HIDDEN           /* -std=c99 hides these declarations, but the system has them */
+FILE *fdopen(int, const char *);
+int fileno(FILE *);
+int fsync(int);
+int fchmod(int, mode_t);
+int fchown(int, uid_t, gid_t);
+ssize_t readlink(const char *, char *, size_t);
+#endif
 #endif
 #endif
 
@@ -31977,50 +32006,75 @@ static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64
 
 #ifdef TFN__STDIO
 enum {
-    TFN__PATH = 1024,                                   /* bytes of a buffer for a path */
-    TFN__PATH_MOST = TFN__PATH - (int)sizeof ".tmp",    /* with that and a zero it still fits */
-    TFN__LINKS = 40                                     /* followed at most, as Linux does */
+    TFN__PATH = 1024,                   /* bytes of a buffer for a path */
+    TFN__PATH_MOST = 1019,              /* the longest path */
+    TFN__LINKS = 40,                    /* followed at most, as Linux does */
+    TFN__TEMPORARY = TFN__PATH + 32,    /* bytes of a buffer for the path of a temporary file */
+    TFN__NAME_MOST = 200,               /* of a target's name, in the name of its temporary file */
+    TFN__TRIES = 100                    /* names of a temporary file */
 };
 
-/* What C99 lacks: places beyond 2 GiB, bytes that are on the disk and not in a cache, and a rename
- * that replaces. DURABLE: what tfn_io_durable says. SEEK, SYNC and RENAME are 0 where they succeed.
- * MoveFileExA is declared here: MSVC includes no windows.h for one function. */
+/* What C99 lacks: positions beyond 2 GiB, bytes that are on the disk and not in a cache, a rename
+ * that replaces, and files that are created exclusively. DURABLE: what tfn_io_durable returns.
+ * SEEK, SYNC and RENAME are 0 where they succeed. CREATE gives a file descriptor, below 0 on
+ * failure. MoveFileExA is declared here, because windows.h is long and defines many macros. */
 #if defined _WIN32
 #define TFN__DURABLE "commit"
 #define TFN__SEEK(s, at, from) _fseeki64(s, (int64_t)(at), from)
 #define TFN__TELL(s) _ftelli64(s)
 #define TFN__SYNC(s) _commit(_fileno(s))
 #define TFN__RENAME(from, to) !MoveFileExA(from, to, 1 | 8)    /* replace, write through */
+#define TFN__CREATE(name, mode) \
+    _open(name, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY, _S_IREAD | _S_IWRITE)
+#define TFN__STREAM(number) _fdopen(number, "wb")
+#define TFN__CLOSE(number) _close(number)
+#define TFN__TAKEN() (errno == EEXIST)
+#define TFN__PROCESS() _getpid()
 #ifdef __cplusplus
 extern "C"
 #endif
 __declspec(dllimport) int __stdcall MoveFileExA(const char *, const char *, unsigned long);
 #elif defined TFN__POSIX
 #define TFN__DURABLE "fsync"
-#define TFN__SEEK(s, at, from) fseeko(s, (off_t)(at), from)
-#define TFN__TELL(s) ftello(s)
 #define TFN__SYNC(s) fsync(fileno(s))
 #define TFN__RENAME(from, to) rename(from, to)
+#define TFN__CREATE(name, mode) open(name, O_WRONLY | O_CREAT | O_EXCL, mode)
+#define TFN__STREAM(number) fdopen(number, "wb")
+#define TFN__CLOSE(number) close(number)
+#define TFN__TAKEN() (errno == EEXIST)
+#define TFN__PROCESS() getpid()
+#ifndef TFN__HIDDEN
+#define TFN__SEEK(s, at, from) fseeko(s, (off_t)(at), from)
+#define TFN__TELL(s) ftello(s)
+#endif
 #else
 #define TFN__DURABLE "no"
-#define TFN__SEEK(s, at, from) ((at) > LONG_MAX || fseek(s, (long)(at), from))
-#define TFN__TELL(s) ftell(s)
 #define TFN__SYNC(s) 0
 #define TFN__RENAME(from, to) rename(from, to)
+#define TFN__TAKEN() false
+#define TFN__PROCESS() 0
+#endif
+#ifndef TFN__SEEK
+#define TFN__SEEK(s, at, from) ((at) > LONG_MAX || fseek(s, (long)(at), from))
+#define TFN__TELL(s) ftell(s)
 #endif
 
-#ifdef TFN__POSIX
-/* Bytes of the folder in front of a path, with its slash; 0: there is none. */
+/* Bytes of the folder at the start of a path, with its slash; 0 if there is none. */
 static size_t tfn__folder_bytes(const char *path)
 {
     size_t bytes = 0;
-    for (size_t i = 0; path[i]; i++)
+    for (size_t i = 0; path[i]; i++) {
         if (path[i] == '/') bytes = i + 1;
+#ifdef _WIN32
+        if (path[i] == '\\' || path[i] == ':') bytes = i + 1;
+#endif
+    }
     return bytes;
 }
 
-/* The name of a new file stands in its folder: that must reach the disk too. Some file systems
- * cannot (EINVAL). */
+#ifdef TFN__POSIX
+/* Write the folder of a new file to the disk, because the file's name is stored there. True also
+ * where the file system cannot do this (EINVAL). */
 static bool tfn__sync_folder(const char *path)
 {
     const size_t bytes = tfn__folder_bytes(path);
@@ -32037,9 +32091,8 @@ static bool tfn__sync_folder(const char *path)
     return !close(folder) && done;
 }
 
-/* Where a path leads: links stay, and the file behind them is replaced, as a program that opened
- * the path and wrote into it would do. In place; false: more links than the system follows, or a
- * path that does not fit. */
+/* Replace a path by the path that its symbolic links lead to, so that a link stays a link and its
+ * target is replaced. False: too many links, or a path that does not fit. */
 static bool tfn__follow(char *path)
 {
     for (int links = 0; links < TFN__LINKS; links++) {
@@ -32048,7 +32101,7 @@ static bool tfn__follow(char *path)
         const ptrdiff_t got = (ptrdiff_t)readlink(path, link, sizeof link - 1);
         if (got < 0) return true;                       /* no link */
         link[got] = 0;
-        if (link[0] != '/') folder = tfn__folder_bytes(path);   /* it counts from where it stands */
+        if (link[0] != '/') folder = tfn__folder_bytes(path);   /* relative to the link's folder */
         if (folder + (size_t)got + 1 > TFN__PATH) return false;
         TFNORM_MEMCPY(path + folder, link, (size_t)got + 1);
     }
@@ -32059,9 +32112,9 @@ static bool tfn__sync_folder(const char *path) { return path != NULL; }
 static bool tfn__follow(char *path) { return path != NULL; }
 #endif
 
-/* The file that a path names and, beside it, FILE.tmp. What a program left there that died is
- * overwritten. */
-static bool tfn__temporary(tfn_file *f, char *target, char *name)
+/* Copy the path of the file that f->path names, after its symbolic links. An error: there are too
+ * many, or a path is too long. */
+static bool tfn__target(tfn_file *f, char *target)
 {
     size_t bytes = tfn__length(f->path);
     if (bytes <= TFN__PATH_MOST) {
@@ -32072,53 +32125,180 @@ static bool tfn__temporary(tfn_file *f, char *target, char *name)
         }
         bytes = tfn__length(target);
     }
-    if (bytes > TFN__PATH_MOST) {
+    if (bytes > TFN__PATH_MOST)
         tfn__file_fail(f, TFN_BAD_FILE, "the path has %d bytes, the limit is %d", NULL,
                        (int64_t)bytes, TFN__PATH_MOST);
-        return false;
-    }
-    TFNORM_MEMCPY(name, target, bytes);
-    TFNORM_MEMCPY(name + bytes, ".tmp", sizeof ".tmp");
-    return true;
+    return bytes <= TFN__PATH_MOST;
 }
 
-/* Open the path, or FILE.tmp to write; `used` becomes the bytes that can be read. A folder can be
- * opened on some systems, but has no size, or one that no file has. */
-static void tfn__open_path(tfn_file *f, bool write)
+/* The mode of the file that will be replaced, or -1 for a new file. An error if the path leads to
+ * something else, such as a folder or a device: nothing may take its place. */
+static int tfn__replaced_mode(tfn_file *f)
+{
+#if defined _WIN32
+    struct _stat64 s;
+    if (_stat64(f->path, &s)) return -1;
+    if ((s.st_mode & _S_IFMT) != _S_IFREG)
+        tfn__file_fail(f, TFN_BAD_FILE, "it is no regular file", NULL, 0, 0);
+    return s.st_mode & 0777;
+#elif defined TFN__POSIX
+    struct stat s;
+    const char *kind = "a socket";
+    tfn__clear_reason();
+    if (stat(f->path, &s)) {
+        if (errno != ENOENT) tfn__system_fail(f, "cannot be opened%s", 0, 0);
+        return -1;
+    }
+    if (S_ISREG(s.st_mode)) return (int)(s.st_mode & 07777);
+    if (S_ISDIR(s.st_mode)) kind = "a folder";
+    else if (S_ISFIFO(s.st_mode)) kind = "a pipe";
+    else if (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode)) kind = "a device";
+    tfn__file_fail(f, TFN_BAD_FILE, "it is %s, not a regular file", kind, 0, 0);
+    return -1;
+#else
+    (void)f;
+    return -1;
+#endif
+}
+
+/* Give the temporary file the owner, the group and the mode of the file that it replaces. Only root
+ * may give files away. Without the group, its members get no more than all others do. */
+static void tfn__keep_mode(tfn_file *f)
+{
+#ifdef TFN__POSIX
+    struct stat old;
+    struct stat now;
+    const int number = fileno((FILE *)f->stream);
+    unsigned mode;
+    if (tfn__replaced_mode(f) < 0) return;
+    tfn__clear_reason();
+    if (stat(f->path, &old) || fstat(number, &now)) {
+        tfn__system_fail(f, "its mode cannot be read%s", 0, 0);
+        return;
+    }
+    mode = (unsigned)old.st_mode & 07777;
+    if (old.st_uid != now.st_uid || old.st_gid != now.st_gid)
+        if (fchown(number, old.st_uid, old.st_gid)) {
+            mode &= 0777;
+            if (old.st_gid != now.st_gid && fchown(number, now.st_uid, old.st_gid))
+                mode &= 0707 | (mode & 7) << 3;
+        }
+    tfn__clear_reason();
+    if (((unsigned)now.st_mode & 07777) != mode && fchmod(number, (mode_t)mode))
+        tfn__system_fail(f, "its mode cannot be kept%s", 0, 0);
+#else
+    tfn__replaced_mode(f);
+#endif
+}
+
+/* -- temporary files ------------------------------------------------------------------------- */
+
+/* A path is replaced whole or not at all: its bytes go to a temporary file in the same folder,
+ * FILE.PROCESS-XXXXXX.tmp, which is renamed when it is complete. The six letters are random. So two
+ * programs can write one path, and a file that a crash has left never blocks the next one. */
+
+/* The path of the temporary file with this number: the process in the upper bits, and the letters
+ * in the lower 30. A long name is cut, but not within a character of UTF-8. */
+static void tfn__temporary_path(char *path, const char *target, uint64_t number)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+    const size_t folder = tfn__folder_bytes(target);
+    size_t bytes = tfn__length(target + folder);
+    tfn__text t = tfn__text_in(path, TFN__TEMPORARY);
+    if (bytes > TFN__NAME_MOST)
+        for (bytes = TFN__NAME_MOST; bytes > 0; bytes--)
+            if ((target[folder + bytes] & 0xc0) != 0x80) break;
+    tfn__put_bytes(&t, target, folder + bytes);
+    tfn__put_int(&t, ".", (int64_t)(number >> 30), "-");
+    for (int shift = 25; shift >= 0; shift -= 5)
+        tfn__put_bytes(&t, letters + (number >> shift & 31), 1);
+    tfn__put(&t, ".tmp");
+    tfn__end(&t);
+}
+
+/* Create a file and open it to write. It fails with EEXIST if the name is taken, also by a symbolic
+ * link, wherever that leads. C99 has no such call, C11 has one ("x"): so on a system that is neither
+ * POSIX nor Windows a program compiled as C99 would overwrite a file of this name. */
+static FILE *tfn__create(const char *path, unsigned mode)
+{
+#ifdef TFN__CREATE
+    const int number = TFN__CREATE(path, (mode_t)mode);
+    FILE *s = NULL;
+    (void)mode;
+    if (number < 0) return NULL;
+    s = TFN__STREAM(number);
+    if (s) return s;
+    TFN__CLOSE(number);
+    remove(path);
+    return NULL;
+#elif defined __STDC_VERSION__ && __STDC_VERSION__ >= 201112L
+    (void)mode;
+    return fopen(path, "wbx");
+#else
+    (void)mode;
+    return fopen(path, "wb");
+#endif
+}
+
+/* Open a temporary file for f->path. No other function creates one. Until it is complete, only its
+ * owner may read it, if it replaces a file; the mode of a new file follows the umask. */
+static void tfn__open_temporary(tfn_file *f)
 {
     char target[TFN__PATH];
-    char name[TFN__PATH];
+    char path[TFN__TEMPORARY];
+    const int old = tfn__replaced_mode(f);
+    unsigned mode = 0666;
+    tfn_key key = tfn_key_make((uint64_t)time(NULL) ^ (uint64_t)clock() << 32);
+    if (old >= 0) mode = (unsigned)old & 0600;
+    if (!tfn__fine(f) || !tfn__target(f, target)) return;
+    key = tfn_key_fold(key, (uint64_t)(uintptr_t)path);     /* an address that systems randomize */
+    for (uint64_t i = 0; i < TFN__TRIES; i++) {
+        const uint64_t letters = tfn_random_bits(key, i) >> 34;
+        f->temporary = (uint64_t)TFN__PROCESS() << 30 | letters;
+        tfn__temporary_path(path, target, f->temporary);
+        tfn__clear_reason();
+        f->stream = tfn__create(path, mode);
+        if (f->stream || !TFN__TAKEN()) break;
+    }
+    if (!f->stream) tfn__system_fail(f, "cannot be opened%s", 0, 0);
+}
+
+/* Open the path to read; `used` becomes the bytes that can be read. A folder can be opened on some
+ * systems, but has no size, or one that no file has. */
+static void tfn__open_path(tfn_file *f)
+{
+    char target[TFN__PATH];
     FILE *s;
-    if (!tfn__temporary(f, target, name)) return;       /* reading, too: one limit for both */
+    if (!tfn__target(f, target)) return;                /* the same limit as for writing */
     tfn__clear_reason();
-    if (write) s = fopen(name, "wb");
-    else s = fopen(f->path, "rb");
+    s = fopen(f->path, "rb");
     f->stream = s;
     if (!s) tfn__system_fail(f, "cannot be opened%s", 0, 0);
-    if (!s || write) return;
+    if (!s) return;
     f->used = UINT64_MAX;
     if (!TFN__SEEK(s, 0, SEEK_END)) f->used = (uint64_t)TFN__TELL(s);
     if (f->used > INT64_MAX) tfn__system_fail(f, "it has no size%s", 0, 0);
 }
 
-/* Close what was written and put it in its place, or after an error take it away. The order is that
- * of a safe replacement: bytes on the disk, then the name, then the folder on the disk. A crash
- * between any two of them leaves the old file or the new one, whole; a name that comes first may
- * stand for a file whose bytes were never written. */
+/* Close the temporary file and rename it, or remove it after an error. First the bytes reach the
+ * disk, then the name, then the folder. So a crash at any point leaves the old file or the new one,
+ * whole: with the name first, it could belong to bytes that were never written. */
 static void tfn__commit_path(tfn_file *f)
 {
     char target[TFN__PATH];
-    char name[TFN__PATH];
+    char path[TFN__TEMPORARY];
     FILE *s = (FILE *)f->stream;
-    const bool named = tfn__temporary(f, target, name);
+    const bool named = tfn__target(f, target);
+    if (tfn__fine(f)) tfn__keep_mode(f);
     f->stream = NULL;
     tfn__clear_reason();
     if (tfn__fine(f) && fflush(s)) tfn__system_fail(f, "flush failed%s", 0, 0);
     if (tfn__fine(f) && TFN__SYNC(s)) tfn__system_fail(f, "fsync failed%s", 0, 0);
     if (fclose(s)) tfn__system_fail(f, "close failed%s", 0, 0);
     if (!named) return;
-    if (tfn__fine(f) && TFN__RENAME(name, target)) tfn__system_fail(f, "rename failed%s", 0, 0);
-    if (!tfn__fine(f)) remove(name);
+    tfn__temporary_path(path, target, f->temporary);
+    if (tfn__fine(f) && TFN__RENAME(path, target)) tfn__system_fail(f, "rename failed%s", 0, 0);
+    if (!tfn__fine(f)) remove(path);
     else if (!tfn__sync_folder(target)) tfn__system_fail(f, "fsync of its folder failed%s", 0, 0);
 }
 #else
@@ -32148,7 +32328,8 @@ static bool tfn__begin(tfn_file *f, bool write)
     f->counts = write && !f->path && !f->to && !f->io;
     if (!f->path) return true;
 #ifdef TFN__STDIO
-    tfn__open_path(f, write);
+    if (write) tfn__open_temporary(f);
+    else tfn__open_path(f);
 #else
     tfn__file_fail(f, TFN_UNSUPPORTED, "paths are left out by TFNORM_NO_STDIO", NULL, 0, 0);
 #endif
@@ -37923,7 +38104,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__CHECKED
 #undef TFN__CHECK_SET
 #undef TFN__CLASS_HEADS
+#undef TFN__CLOSE
 #undef TFN__COUNT
+#undef TFN__CREATE
 #undef TFN__DECODES
 #undef TFN__DROPS
 #undef TFN__DROP_OP
@@ -37944,6 +38127,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__GENERATE
 #undef TFN__GOLDEN
 #undef TFN__GROUPS
+#undef TFN__HIDDEN
 #undef TFN__HUGE
 #undef TFN__IMPLEMENTING
 #undef TFN__INLINE
@@ -37978,6 +38162,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PLAIN_FMA
 #undef TFN__POSITION_TABLES
 #undef TFN__POSIX
+#undef TFN__PROCESS
 #undef TFN__QINFINITE
 #undef TFN__QLEAST
 #undef TFN__QUANT
@@ -38008,12 +38193,14 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__STATUS_TEXT
 #undef TFN__STDIO
 #undef TFN__STEP
+#undef TFN__STREAM
 #undef TFN__STRIP
 #undef TFN__STRUCT
 #undef TFN__SYNC
 #undef TFN__TAIL
 #undef TFN__TAIL_LOG
 #undef TFN__TAIL_ROOT
+#undef TFN__TAKEN
 #undef TFN__TAPE_SLACK
 #undef TFN__TELL
 #undef TFN__THREADS

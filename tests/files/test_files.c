@@ -10,11 +10,25 @@
 #include <stdio.h>
 #ifdef FILES_HOOKS
 #if defined __unix__ || defined __APPLE__
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
+static int files_open(const char *path, int flags, ...);
+static FILE *files_fdopen(int fd, const char *mode);
+static int files_fchmod(int fd, mode_t mode);
+static int files_fchown(int fd, uid_t owner, gid_t group);
 static int files_fsync(int fd);
 static int files_rename(const char *from, const char *to);
+#define open(...) files_open(__VA_ARGS__)
+#define fdopen(fd, mode) files_fdopen(fd, mode)
+#define fchmod(fd, mode) files_fchmod(fd, mode)
+#define fchown(fd, owner, group) files_fchown(fd, owner, group)
 #define fsync(fd) files_fsync(fd)
 #define rename(from, to) files_rename(from, to)
 #endif
@@ -34,6 +48,10 @@ static FILE *files_fopen(const char *path, const char *mode);
 #undef fwrite
 #undef fflush
 #undef fclose
+#undef open
+#undef fdopen
+#undef fchmod
+#undef fchown
 #undef fsync
 #undef rename
 #endif
@@ -924,30 +942,126 @@ TEST(files_callbacks)
 
 #ifdef FILES_HOOKS
 static int files_calls, files_fail;      /* the call that fails, from 1; 0: none */
-static bool files_now(void) { return ++files_calls == files_fail; }
+static int files_dies;                   /* the call that kills the process; 0: none */
+static int files_plants;                 /* files still to be planted under the next new names */
+static int files_planted;                /* files that were */
+static int files_readable = -1;          /* the mode that no new file may exceed; -1: any */
+static bool files_unowned;               /* true: no file can be given to another owner or group */
+static bool files_now(void)
+{
+    ++files_calls;
+#if defined __unix__ || defined __APPLE__
+    if (files_calls == files_dies) raise(SIGKILL);
+#endif
+    return files_calls == files_fail;
+}
+
+#if defined __unix__ || defined __APPLE__
+/* In front of each new file, as someone who guesses all names: a link to files_victim, a dangling
+ * one, and a file. */
+static const char *files_victim, *files_dangling;
+static void files_plant(const char *path)
+{
+    if (!files_plants) return;
+    files_plants--;
+    if (access(path, F_OK) == 0) return;
+    files_planted++;
+    if (files_planted % 3 == 0) CHECK(symlink(files_victim, path) == 0);
+    else if (files_planted % 3 == 1) CHECK(symlink(files_dangling, path) == 0);
+    else {
+        int fd = open(path, O_WRONLY | O_CREAT, 0600);
+        CHECK(fd >= 0 && write(fd, "mine", 4) == 4);
+        close(fd);
+    }
+}
+static void files_look_at_mode(int fd)
+{
+    struct stat s;
+    if (files_readable < 0 || fstat(fd, &s)) return;
+    if (s.st_mode & 0777 & ~(unsigned)files_readable)
+        FAIL("a temporary file has mode %o, its target %o", (unsigned)s.st_mode & 0777,
+             (unsigned)files_readable);
+}
+static int files_open(const char *path, int flags, ...)
+{
+    va_list list;
+    mode_t mode = 0;
+    int fd;
+    va_start(list, flags);
+    if (flags & O_CREAT) mode = (mode_t)va_arg(list, unsigned);
+    va_end(list);
+    if (files_now()) return errno = EIO, -1;
+    if (flags & O_CREAT) files_plant(path);
+    fd = open(path, flags, mode);
+    if (flags & O_CREAT && fd >= 0) files_look_at_mode(fd);
+    return fd;
+}
+static FILE *files_fdopen(int fd, const char *mode)
+{
+    return files_now() ? errno = ENOMEM, (FILE *)NULL : fdopen(fd, mode);
+}
+static int files_fchmod(int fd, mode_t mode)
+{
+    return files_now() ? errno = EIO, -1 : fchmod(fd, mode);
+}
+static int files_fchown(int fd, uid_t owner, gid_t group)
+{
+    return files_unowned ? errno = EPERM, -1 : fchown(fd, owner, group);
+}
+static int files_rename(const char *from, const char *to)
+{
+    return files_now() ? -1 : rename(from, to);
+}
+static int files_fsync(int fd) { return files_now() ? errno = EIO, -1 : fsync(fd); }
+#else
+static void files_plant(const char *path) { (void)path; }
+static void files_look_at_mode(int fd) { (void)fd; }
+#define fileno(s) 0
+#endif
 static FILE *files_fopen(const char *path, const char *mode)
-    { return files_now() ? NULL : fopen(path, mode); }
+{
+    if (files_now()) return NULL;
+    if (mode[0] == 'w') files_plant(path);
+    return fopen(path, mode);
+}
 static size_t files_fwrite(const void *p, size_t each, size_t n, FILE *f)
 {
+    files_look_at_mode(fileno(f));
     return fwrite(p, each, files_now() ? n / 2 : n, f);        /* a full disk takes a part */
 }
-static int files_fflush(FILE *f) { return files_now() ? EOF : fflush(f); }
+static int files_fflush(FILE *f)
+{
+    files_look_at_mode(fileno(f));
+    return files_now() ? EOF : fflush(f);
+}
 static int files_fclose(FILE *f)
 {
     int result = fclose(f);
     return files_now() ? EOF : result;
 }
+
 #if defined __unix__ || defined __APPLE__
-static int files_rename(const char *from, const char *to) { return files_now() ? -1 : rename(from,
-    to); }
-static int files_fsync(int fd) { return files_now() ? errno = EIO, -1 : fsync(fd); }
+/* The temporary files in a folder. */
+static int files_temporaries(const char *folder)
+{
+    DIR *d = opendir(folder);
+    struct dirent *e;
+    int count = 0;
+    if (!d) return 0;
+    while ((e = readdir(d)) != NULL) {
+        size_t n = strlen(e->d_name);
+        if (n > 4 && !strcmp(e->d_name + n - 4, ".tmp")) count++;
+    }
+    closedir(d);
+    return count;
+}
 #endif
 
 /* Every call of the system fails in turn: the old file is whole, or the new one is, and nothing
  * else is left. */
 TEST(files_failing_disk)
 {
-    const char *path = "build/files.safetensors", *temporary = "build/files.safetensors.tmp";
+    const char *path = "build/files.safetensors";
     tfn_model_desc d = files_desc(files_cases);
     tfn_model m = files_model(&d), other = files_model(&d);
     tfn_report report;
@@ -963,6 +1077,8 @@ TEST(files_failing_disk)
     fclose(s);
     remove("build/files.try");
     FILES_OK(tfn_model_save(&f, &m, NULL), f);
+    files_calls = 0;
+    FILES_OK(tfn_model_save(&f, &m, NULL), f);          /* which replaces a file */
     calls = files_calls;
     CHECK(calls > 50);
     CHECK(!strcmp(tfn_io_durable(), "fsync") || !strcmp(tfn_io_durable(), "commit"));
@@ -977,10 +1093,9 @@ TEST(files_failing_disk)
         status = tfn_model_save(&f, &m, NULL);
         if (call > calls ? status != TFN_OK : status != TFN_BAD_FILE) FAIL("call %d: %s", call,
             files_error(&f.error));
-        if ((s = fopen(temporary, "rb"))) {
-            FAIL("call %d leaves a file", call);
-            fclose(s);
-        }
+#if defined __unix__ || defined __APPLE__
+        CHECK_INT(files_temporaries("build"), 0);
+#endif
         files_fail = 0;
         memset(&f.error, 0, sizeof f.error);
         FILES_OK(tfn_model_load(&other, &f), f);
@@ -1029,12 +1144,11 @@ static void *files_bpe(tfn_tokenizer *k)
     return mem;
 }
 
-/* The file is there, of which `temporary` is a mistake. */
-static bool files_there(const char *folder, const char *name, const char *end)
+static bool files_there(const char *folder, const char *name)
 {
     char path[100];
     FILE *s;
-    snprintf(path, sizeof path, "%s/%s%s", folder, name, end);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     s = fopen(path, "rb");
     if (s) fclose(s);
     return s != NULL;
@@ -1074,14 +1188,13 @@ TEST(files_failing_export)
         status = tfn_export_write(&x, &m);
         if (status != TFN_OK) CHECK_INT(status, TFN_BAD_FILE);
         if (status == TFN_OK) CHECK(files_fail > 60);
+        if (files_temporaries(folder)) FAIL("call %d leaves a temporary file", files_fail);
         for (int i = 0; i < 4; i++) {
-            if (files_there(folder, names[i], ".tmp"))
-                FAIL("call %d leaves %s.tmp", files_fail, names[i]);
-            if (files_there(folder, names[i], "") != (status == TFN_OK) && i > 1)
+            if (files_there(folder, names[i]) != (status == TFN_OK) && i > 1)
                 FAIL("call %d: %s", files_fail, names[i]);
         }
-        if (status != TFN_OK && files_there(folder, names[0], "")
-            && files_there(folder, names[1], ""))
+        if (status != TFN_OK && files_there(folder, names[0])
+            && files_there(folder, names[1]))
             FAIL("call %d leaves a folder that looks whole", files_fail);
     }
     files_fail = 0;
@@ -1090,6 +1203,378 @@ TEST(files_failing_export)
     tfn_model_free(&other);
     tfn_model_free(&m);
     free(mem);
+}
+
+/* -- what a save replaces --------------------------------------------------------------------- */
+
+/* Every writer of the library, into a private folder that is new for each test. An export writes
+ * several files: two of them are looked at. */
+typedef struct files_place {
+    char folder[40];
+    tfn_model model;
+} files_place;
+typedef enum files_writer {
+    FILES_MODEL, FILES_ADAPTER, FILES_TENSORS, FILES_EXPORT, FILES_EXPORT_CONFIG, FILES_WRITERS
+} files_writer;
+
+static const char *files_path(const files_place *p, const char *name)
+{
+    static char paths[8][100];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", p->folder, name);
+    return path;
+}
+/* The file that a writer replaces: a text that stays. */
+static const char *files_target(const files_place *p, files_writer writer)
+{
+    static char paths[FILES_WRITERS][100];
+    const char *name = "x.safetensors";
+    if (writer == FILES_EXPORT) name = "model.safetensors";
+    if (writer == FILES_EXPORT_CONFIG) name = "config.json";
+    snprintf(paths[writer], sizeof paths[0], "%s/%s", p->folder, name);
+    return paths[writer];
+}
+static tfn_status files_save_by(const files_place *p, files_writer writer, tfn_error *e)
+{
+    static const float values[3] = { 1, 2, 3 };
+    tfn_file f = files_at(files_target(p, FILES_MODEL));
+    tfn_export x;
+    tfn_tensor t;
+    tfn_status status;
+    memset(&x, 0, sizeof x);
+    memset(&t, 0, sizeof t);
+    x.folder = p->folder;
+    strcpy(t.name, "t");
+    t.rank = 1, t.shape[0] = 3, t.data = values;
+    if (writer == FILES_MODEL) status = tfn_model_save(&f, &p->model, NULL);
+    else if (writer == FILES_ADAPTER) status = tfn_model_save_adapter(&f, &p->model, NULL);
+    else if (writer == FILES_TENSORS) status = tfn_file_write(&f, &t, 1);
+    else status = tfn_export_write(&x, &p->model);
+    *e = f.error;
+    if (writer >= FILES_EXPORT) *e = x.error;
+    return status;
+}
+static bool files_place_make(files_place *p)
+{
+    tfn_model_desc d;
+    memset(p, 0, sizeof *p);
+    memset(&d, 0, sizeof d);
+    strcpy(p->folder, "build/files-XXXXXX");
+    if (!mkdtemp(p->folder)) return false;
+    d.vocab = 11;
+    d.context = 8;
+    d.width = 8;
+    d.layers = 1;
+    d.recipe = "gpt2";
+    CHECK(tfn_model_new(&p->model, &d, NULL) == TFN_OK);
+    files_fail = files_dies = files_plants = files_planted = 0;
+    files_readable = -1;
+    return true;
+}
+/* Empty the folder. */
+static void files_place_clear(const files_place *p)
+{
+    DIR *d = opendir(p->folder);
+    struct dirent *e;
+    while ((e = readdir(d)) != NULL) {
+        char path[300];
+        if (e->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/%s", p->folder, e->d_name);
+        if (remove(path)) FAIL("%s cannot be removed", path);
+    }
+    closedir(d);
+}
+static void files_place_drop(files_place *p)
+{
+    files_place_clear(p);
+    rmdir(p->folder);
+    tfn_model_free(&p->model);
+}
+static void files_put(const char *path, const char *text, unsigned mode)
+{
+    FILE *s = fopen(path, "wb");
+    if (!s) FAIL("%s cannot be opened", path);
+    if (!s) return;
+    fputs(text, s);
+    fclose(s);
+    chmod(path, (mode_t)mode);
+}
+static bool files_has(const char *path, const char *text)
+{
+    char found[32] = "";
+    FILE *s = fopen(path, "rb");
+    if (!s) return false;
+    found[fread(found, 1, sizeof found - 1, s)] = 0;
+    fclose(s);
+    return !strcmp(found, text);
+}
+static unsigned files_mode(const char *path)
+{
+    struct stat s;
+    if (lstat(path, &s)) return 0;
+    return (unsigned)s.st_mode;
+}
+
+/* Under each name that a writer tries lies a link, or a file of someone else: neither is written
+ * to, and the save takes another name. */
+TEST(files_planted_names)
+{
+    files_place p;
+    char victim[100], dangling[100];
+    if (!files_place_make(&p)) SKIP("no folder build");
+    CHECK(getcwd(victim, 60) != NULL);
+    snprintf(victim, sizeof victim, "victim");
+    snprintf(dangling, sizeof dangling, "none");
+    for (int writer = 0; writer < FILES_WRITERS; writer++) {
+        const char *target = files_target(&p, (files_writer)writer);
+        tfn_error e;
+        CASE("writer %d", writer);
+        files_put(files_path(&p, "victim"), "important", 0644);
+        files_victim = victim;
+        files_dangling = dangling;
+        CHECK(symlink(victim, files_path(&p, "x.safetensors.tmp")) == 0);   /* the name of 0.2 */
+        files_planted = 0;
+        files_plants = 30;
+        if (files_save_by(&p, (files_writer)writer, &e) != TFN_OK) FAIL("%s", files_error(&e));
+        CHECK_INT(files_plants, 0);
+        CHECK_INT(files_planted, 30);
+        CHECK(files_has(files_path(&p, "victim"), "important"));
+        CHECK(!files_there(p.folder, "none"));
+        CHECK(S_ISREG(files_mode(target)));
+        files_place_clear(&p);
+    }
+    /* where all names are taken it is an error, and nothing is replaced */
+    {
+        const char *target = files_target(&p, FILES_MODEL);
+        tfn_error e;
+        files_put(files_path(&p, "victim"), "important", 0644);
+        files_put(target, "old", 0644);
+        files_plants = 1000000;
+        CHECK_INT(files_save_by(&p, FILES_MODEL, &e), TFN_BAD_FILE);
+        CHECK(files_has(target, "old") && files_has(files_path(&p, "victim"), "important"));
+        files_plants = 0;
+    }
+    files_place_drop(&p);
+}
+
+/* A replaced file keeps its mode, a new one follows the umask, and meanwhile nothing is more
+ * readable than the file that is replaced. */
+TEST(files_modes)
+{
+    static const unsigned modes[] = { 0600, 0640, 0644, 0660, 0666, 0400, 0440, 0700, 0755, 0000,
+                                      0604 };
+    static const unsigned masks[] = { 022, 077, 027, 0, 0777 };
+    const mode_t before = umask(022);
+    files_place p;
+    if (!files_place_make(&p)) SKIP("no folder build");
+    for (int writer = 0; writer < FILES_WRITERS; writer++)
+        for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
+            const char *target = files_target(&p, (files_writer)writer);
+            tfn_error e;
+            for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+                files_place_clear(&p);
+                files_put(target, "old", modes[i]);
+                CASE("writer %d, umask %o, mode %o", writer, masks[k], modes[i]);
+                umask((mode_t)masks[k]);
+                if (writer < FILES_EXPORT) files_readable = (int)modes[i];
+                CHECK_INT(files_save_by(&p, (files_writer)writer, &e), TFN_OK);
+                files_readable = -1;
+                umask(022);
+                CHECK(!files_has(target, "old"));
+                if ((files_mode(target) & 07777) != modes[i])
+                    FAIL("the mode is %o", files_mode(target) & 07777);
+            }
+            files_place_clear(&p);
+            CASE("writer %d, umask %o, new", writer, masks[k]);
+            umask((mode_t)masks[k]);
+            files_readable = (int)(0666 & ~masks[k]);
+            CHECK_INT(files_save_by(&p, (files_writer)writer, &e), TFN_OK);
+            files_readable = -1;
+            umask(022);
+            CHECK_INT(files_mode(target) & 07777, 0666 & ~masks[k]);
+        }
+    umask(before);
+    files_place_drop(&p);
+}
+
+/* The owner and the group of a replaced file stay; without the right to keep the group, its members
+ * get no more than everyone. */
+TEST(files_owners)
+{
+    files_place p;
+    struct stat s;
+    tfn_error e;
+    const char *target;
+    if (geteuid() != 0) SKIP("only root can give files away");
+    if (!files_place_make(&p)) SKIP("no folder build");
+    target = files_target(&p, FILES_MODEL);
+    for (int refused = 0; refused < 2; refused++) {
+        files_put(target, "old", 0640);
+        CHECK(chown(target, 12345, 12346) == 0);
+        files_unowned = refused;
+        CHECK_INT(files_save_by(&p, FILES_MODEL, &e), TFN_OK);
+        files_unowned = false;
+        CHECK(stat(target, &s) == 0);
+        CHECK_INT(s.st_uid, refused ? 0 : 12345);
+        CHECK_INT(s.st_mode & 07777, refused ? 0600 : 0640);
+        CHECK(refused || s.st_gid == 12346);
+    }
+    files_place_drop(&p);
+}
+
+/* Folders, pipes, sockets and devices are refused, also through links, before a byte is written,
+ * and stay what they are. All of them lie in a folder of the test. */
+TEST(files_kinds)
+{
+    static const char *const kinds[] = { "a folder", "a pipe", "a socket", "a device" };
+    files_place p;
+    tfn_error e;
+    if (!files_place_make(&p)) SKIP("no folder build");
+    for (int writer = 0; writer < FILES_WRITERS; writer++)
+        for (int kind = 0; kind < 8; kind++) {
+            const char *target = files_target(&p, (files_writer)writer);
+            const char *node = target;
+            struct sockaddr_un at;
+            unsigned mode;
+            int fd;
+            CASE("writer %d, kind %d", writer, kind);
+            if (kind >= 4) node = files_path(&p, "node");
+            if (kind % 4 == 0) CHECK(mkdir(node, 0755) == 0);
+            if (kind % 4 == 1) CHECK(mkfifo(node, 0644) == 0);
+            if (kind % 4 == 2) {
+                memset(&at, 0, sizeof at);
+                at.sun_family = AF_UNIX;
+                snprintf(at.sun_path, sizeof at.sun_path, "%s", node);
+                fd = socket(AF_UNIX, SOCK_STREAM, 0);
+                CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0);
+                close(fd);
+            }
+            if (kind % 4 == 3) {                        /* like /dev/null, where one may make it */
+                char command[200];
+                snprintf(command, sizeof command, "mknod %s c 1 3 2> /dev/null", node);
+                if (system(command)) continue;
+            }
+            mode = files_mode(node);
+            if (kind >= 4) CHECK(symlink("node", target) == 0);
+            CHECK_INT(files_save_by(&p, (files_writer)writer, &e), TFN_BAD_FILE);
+            if (!strstr(files_error(&e), kinds[kind % 4])) FAIL("%s", files_error(&e));
+            CHECK_INT(files_mode(node), mode);
+            CHECK(node == target || S_ISLNK(files_mode(target)));
+            CHECK_INT(files_temporaries(p.folder), 0);
+            files_place_clear(&p);
+        }
+    files_place_drop(&p);
+}
+
+/* A link stays a link, also a dangling one; the file that it leads to is replaced. */
+TEST(files_links)
+{
+    files_place p;
+    tfn_error e;
+    if (!files_place_make(&p)) SKIP("no folder build");
+    for (int writer = 0; writer < FILES_WRITERS; writer++)
+        for (int there = 0; there < 2; there++) {
+            const char *target = files_target(&p, (files_writer)writer);
+            CASE("writer %d, there %d", writer, there);
+            CHECK(symlink("second", target) == 0);
+            CHECK(symlink("far", files_path(&p, "second")) == 0);
+            if (there) files_put(files_path(&p, "far"), "old", 0600);
+            CHECK_INT(files_save_by(&p, (files_writer)writer, &e), TFN_OK);
+            CHECK(S_ISLNK(files_mode(target)) && S_ISLNK(files_mode(files_path(&p, "second"))));
+            CHECK(S_ISREG(files_mode(files_path(&p, "far"))));
+            CHECK(!files_has(files_path(&p, "far"), "old"));
+            if (there) CHECK_INT(files_mode(files_path(&p, "far")) & 0777, 0600);
+            files_place_clear(&p);
+        }
+    CHECK(symlink("x.safetensors", files_path(&p, "x.safetensors")) == 0);
+    CHECK_INT(files_save_by(&p, FILES_MODEL, &e), TFN_BAD_FILE);
+    CHECK_INT(files_temporaries(p.folder), 0);
+    files_place_drop(&p);
+}
+
+/* The name of a target may be as long as the system allows. */
+TEST(files_long_name)
+{
+    char name[256];
+    files_place p;
+    tfn_file f;
+    if (!files_place_make(&p)) SKIP("no folder build");
+    for (size_t letter = 1; letter <= 3; letter += 2)
+        for (size_t bytes = 190; bytes < 256; bytes += letter) {
+            char path[320];
+            memset(name, 0, sizeof name);
+            for (size_t i = 0; i + letter <= bytes; i += letter)
+                memcpy(name + i, letter == 1 ? "a" : "\xe2\x82\xac", letter);
+            snprintf(path, sizeof path, "%s/%s", p.folder, name);
+            f = files_at(path);
+            FILES_OK(tfn_model_save(&f, &p.model, NULL), f);
+            FILES_OK(tfn_model_load(&p.model, &f), f);
+            remove(path);
+        }
+    files_place_drop(&p);
+}
+
+/* Killed at each call of a save, a program leaves a whole file, and the next save succeeds. */
+TEST(files_leftovers)
+{
+    files_place p;
+    tfn_file f;
+    tfn_error e;
+    int calls, left = 0;
+    if (!files_place_make(&p)) SKIP("no folder build");
+    files_calls = 0;
+    CHECK_INT(files_save_by(&p, FILES_MODEL, &e), TFN_OK);
+    calls = files_calls;
+    f = files_at(files_target(&p, FILES_MODEL));
+    for (int call = 1; call <= calls; call++) {
+        int status = 0;
+        const pid_t child = fork();
+        if (child == 0) {
+            files_calls = 0;
+            files_dies = call;
+            files_save_by(&p, FILES_MODEL, &e);
+            _exit(0);
+        }
+        waitpid(child, &status, 0);
+        CHECK(WIFSIGNALED(status));
+        FILES_OK(tfn_model_load(&p.model, &f), f);
+        if (files_temporaries(p.folder) > left) left = files_temporaries(p.folder);
+        CHECK_INT(files_save_by(&p, FILES_MODEL, &e), TFN_OK);
+        CHECK_INT(files_temporaries(p.folder), left);
+        FILES_OK(tfn_model_load(&p.model, &f), f);
+    }
+    CHECK(left > 0);
+    files_place_drop(&p);
+}
+
+/* Four processes save one path at a time: each is told OK, and the file is that of one of them, at
+ * any moment. */
+TEST(files_two_writers)
+{
+    enum { WRITERS = 4, SAVES = 25 };
+    files_place p;
+    tfn_file f;
+    tfn_error e;
+    if (!files_place_make(&p)) SKIP("no folder build");
+    CHECK_INT(files_save_by(&p, FILES_MODEL, &e), TFN_OK);
+    for (int i = 0; i < WRITERS; i++)
+        if (fork() == 0) {
+            p.model.params[0] = (float)i;
+            for (int k = 0; k < SAVES; k++)
+                if (files_save_by(&p, FILES_MODEL, &e) != TFN_OK) _exit(1);
+            _exit(0);
+        }
+    f = files_at(files_target(&p, FILES_MODEL));
+    for (int ended = 0; ended < WRITERS;) {
+        int status = 0;
+        FILES_OK(tfn_model_load(&p.model, &f), f);
+        if (waitpid(-1, &status, WNOHANG) <= 0) continue;
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        ended++;
+    }
+    CHECK_INT(files_temporaries(p.folder), 0);
+    files_place_drop(&p);
 }
 #endif
 #endif
@@ -1313,6 +1798,14 @@ int main(void)
     RUN(files_failing_disk);
 #if defined __unix__ || defined __APPLE__
     RUN(files_failing_export);
+    RUN(files_planted_names);
+    RUN(files_modes);
+    RUN(files_owners);
+    RUN(files_kinds);
+    RUN(files_links);
+    RUN(files_long_name);
+    RUN(files_leftovers);
+    RUN(files_two_writers);
 #endif
 #endif
     RUN(files_average);

@@ -1,12 +1,23 @@
 /* -- files ----------------------------------------------------------------------------------- */
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
-/* Where bytes come from or go to. Begin with { 0 } and set a path, or memory, or callbacks; what is
- * written to none of them is counted. A path is the caller's text: keep it while the file, or its
- * error, is in use. It is replaced whole or not at all: bytes go to PATH.tmp, which takes the name
- * when it is complete and, where tfn_io_durable says so, on the disk. There a symbolic link stays
- * one, and the file that it leads to is replaced. Two programs must not write one path at the same
- * time. The first error stays; calls return it. */
+/* Where bytes come from or go to. Begin with { 0 } and set a path, memory, or callbacks; without any
+ * of them, bytes that are written are only counted. The path is the caller's text: keep it while
+ * the file, or its error, is in use. The first error stays, and calls return it.
+ *
+ * A path is replaced whole or not at all. The bytes go to a temporary file in the same folder,
+ * PATH.PROCESS-XXXXXX.tmp, which is renamed when it is complete and, where tfn_io_durable says so,
+ * on the disk. Two programs may write one path at the same time: the last one wins. A program that
+ * is killed leaves its temporary file, which you may delete; it never blocks a later one.
+ * - A symbolic link stays a link, and the file that it leads to is replaced.
+ * - Only a regular file is replaced. A folder, a device, a pipe or a socket is an error.
+ * - A new file has the mode that the umask allows. A replaced file keeps its mode, group and owner;
+ *   if the system refuses the group, its members keep only what all others may do. Access control
+ *   lists are not copied: on Windows the new file has those of its folder.
+ * - The temporary file is created exclusively, so that it never writes through a link, and while it
+ *   is written it is not more readable than the file that it replaces.
+ * On a system that is neither POSIX nor Windows (tfn_io_durable says "no"), the C library knows
+ * neither links nor modes, and only a C11 compiler creates files exclusively. */
 typedef struct tfn_io {
     bool   (*read)(void *user, uint64_t at, void *to, size_t bytes);      /* all, or false */
     bool   (*write)(void *user, const void *from, size_t bytes);          /* the next ones */
@@ -26,6 +37,7 @@ typedef struct tfn_file {
     uint64_t      used;                 /* bytes that the last call wrote, or that there are */
     void         *stream, *owned, *entries;          /* from here on private */
     uint64_t      data;                 /* where the tensors' bytes begin */
+    uint64_t      temporary;            /* the number in the name of the temporary file */
     uint8_t      *header;
     size_t        header_size, metadata, metadata_end;
     int32_t      *order, count;

@@ -34,13 +34,30 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #if defined _WIN32
-#include <io.h>
-#elif (defined __unix__ || defined __APPLE__) && (!defined __STRICT_ANSI__ \
-    || (defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200112L))
-#define TFN__POSIX            /* fsync is declared */
 #include <fcntl.h>
+#include <io.h>
+#include <process.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#elif (defined __unix__ || defined __APPLE__) && (!defined __STRICT_ANSI__ \
+    || !defined __cplusplus || (defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200809L))
+#define TFN__POSIX
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
+#if defined __STRICT_ANSI__ && !defined __cplusplus \
+    && !(defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200809L)
+#define TFN__HIDDEN           /* -std=c99 hides these declarations, but the system has them */
+FILE *fdopen(int, const char *);
+int fileno(FILE *);
+int fsync(int);
+int fchmod(int, mode_t);
+int fchown(int, uid_t, gid_t);
+ssize_t readlink(const char *, char *, size_t);
+#endif
 #endif
 #endif
 
