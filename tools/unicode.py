@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """python3 tools/unicode.py: print the tables of characters of tfnorm.h (section pieces).
 
-GPT-2's rules know letters (category L*), numbers (N*), white space and everything else. The table
-is a text of runs from U+0000 on, each a number, length*4 + class, 5 bits a character from '0' on,
-the lowest first; all but the last one of a number have 32 added. After the last run all is "else".
-A list holds where every 32nd run begins: its code point, and its place in the text.
+A character has one of Unicode's categories (CATEGORIES below; the control characters that are white
+space, and the symbols that are alphabetic, have a row of their own). The table is a text of runs
+from U+0000 on, each a number, length*32 + category, 5 bits a character from '0' on, the lowest
+first; all but the last one of a number have 32 added. After the last run all is unassigned. A list
+holds where every 32nd run begins: its code point, and its place in the text.
 
 The normal form NFC knows, in runs of length*64 + an index of a list, how a character behaves: 0 it
 begins anew and stays as it is, DECOMPOSES the same but it has parts, JOINS it may be composed with
@@ -14,25 +15,33 @@ the parts are never composed; how many characters the group has from there on; h
 each the first part and the whole, as differences to those before, 2*d or for d < 0 -2*d - 1. What
 has one part alone is a group of 0, in a text of its own.
 
-BERT's rules know traits, in runs of length*4 + trait: punctuation (P*, and what is neither letter
-nor digit of ASCII), accents (Mn), what controls (Cc, Cf, Co). Small letters are runs of length*128
-+ an index of a list of differences; index 1 adds 1 to even characters, 2 to odd ones."""
+The forms NFKC and NFKD also take compatible characters apart: entries in the order of the code points
+that they begin at, each how far that is behind the end of the entry before, then 2*n for n
+characters that each become one, all at the same difference, which follows; or 2*n + 1 for one
+character that becomes n, which follow as differences, the first to the character, the others to the
+one before. A list holds where every 32nd entry begins: its code point, and its place in the text.
+
+Small letters are runs of length*128 + an index of a list of differences; index 1 adds 1 to even
+characters, 2 to odd ones."""
 import re
 import unicodedata
 
 BLOCK, COLUMNS = 32, 98
-SPACE = {*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
-         0x202F, 0x205F, 0x3000}
-OTHER, LETTER, NUMBER, WHITE = range(4)
+WHITE_CONTROL = {*range(0x09, 0x0E), 0x85}
+ALPHABETIC_SYMBOL = {*range(0x24B6, 0x24EA), *range(0x1F130, 0x1F14A), *range(0x1F150, 0x1F16A),
+                     *range(0x1F170, 0x1F18A)}
+CATEGORIES = ("Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp "
+              "Cc Cf Cs Co").split()
 DECOMPOSES, JOINS, CHANGES = 253, 254, 255
-PLAIN, PUNCTUATION, ACCENT, CONTROL = range(4)
 EVEN, ODD = 1, 2
 
 
-def kind(c):
-    if c in SPACE:
-        return WHITE
-    return {"L": LETTER, "N": NUMBER}.get(unicodedata.category(chr(c))[0], OTHER)
+def category(c):
+    if c in WHITE_CONTROL:
+        return 30
+    if c in ALPHABETIC_SYMBOL:
+        return 31
+    return CATEGORIES.index(unicodedata.category(chr(c)))
 
 
 def runs(kind):
@@ -69,13 +78,6 @@ def behavior(c):
     if c in PARTS:
         return DECOMPOSES
     return unicodedata.combining(chr(c)) or (JOINS if c in JOINED else 0)
-
-
-def trait(c):
-    category = unicodedata.category(chr(c))
-    if category[0] == "P" or (c < 127 and c > 32 and not chr(c).isalnum()):
-        return PUNCTUATION
-    return {"Mn": ACCENT, "Cc": CONTROL, "Cf": CONTROL, "Co": CONTROL}.get(category, PLAIN)
 
 
 def small(c):
@@ -158,25 +160,63 @@ def groups():
     return text
 
 
+def compatible():
+    """Entries, as above, and where they begin."""
+    parts = {}
+    for c in range(0x110000):
+        text = unicodedata.decomposition(chr(c))
+        if text and text[0] == "<":
+            parts[c] = [int(part, 16) for part in text.split()[1:]]
+    out, end, c = [], 0, 0
+    for c in sorted(parts):
+        if c < end:
+            continue
+        p, n = parts[c], 1
+        if len(p) == 1:
+            while len(parts.get(c + n, [])) == 1 and parts[c + n][0] - c - n == p[0] - c:
+                n += 1
+            text = digits(2*n) + signed(p[0] - c)
+        else:
+            text = digits(2*len(p) + 1)
+            text += "".join(signed(x - y) for x, y in zip(p, [c] + p))
+        out.append((c, digits(c - end) + text))
+        end = c + n
+    return out
+
+
 def string(name, text):
     escaped = text.replace("\\", "\\\\").replace("??", "?\\?")      # no trigraphs
     print(f"static const char {name}[] =")
     rows(re.findall(r"\\.|.", escaped), '"', "", '"', ";")
 
 
-def print_runs(name, table, width, index=lambda k: k):
-    texts = [digits(n * width + index(k)) for _, n, k in table]
-    places = [sum(map(len, texts[:i])) for i in range(0, len(texts), BLOCK)]
-    string(name + "s", "".join(texts))
+def print_blocks(name, starts, texts):
+    """Strings of up to 4,095 characters, in which no block of texts is cut; and of each block where
+    it begins: the code point, and 4096 times the string + the place in it."""
+    strings, places = [""], []
+    for i in range(0, len(texts), BLOCK):
+        block = "".join(texts[i:i + BLOCK])
+        if len(strings[-1] + block) > 4095:
+            strings.append("")
+        places.append(4096*(len(strings) - 1) + len(strings[-1]))
+        strings[-1] += block
+    print(f"static const char *const {name}s[] = {{")
+    for text in strings:
+        escaped = text.replace("\\", "\\\\").replace("??", "?\\?")
+        rows(re.findall(r"\\.|.", escaped), '"', "", '"', "," if text is not strings[-1] else "")
+    print("};")
     print(f"static const int32_t {name}_starts[][2] = {{")
-    rows([f"{{ {start}, {place} }}," for (start, _, _), place in zip(table[::BLOCK], places)],
-         "", " ", "")
+    rows([f"{{ {start}, {place} }}," for start, place in zip(starts[::BLOCK], places)], "", " ", "")
     print("};")
 
 
-print(f"/* Made by tools/unicode.py, Unicode {unicodedata.unidata_version}: runs of length*4 + class,"
-      f"\n * and where every {BLOCK}nd begins: code point, place. */")
-print_runs("tfn__run", runs(kind), 4)
+def print_runs(name, table, width, index=lambda k: k):
+    print_blocks(name, [c for c, _, _ in table], [digits(n * width + index(k)) for _, n, k in table])
+
+
+print(f"/* Made by tools/unicode.py, Unicode {unicodedata.unidata_version}: runs of length*32 +"
+      f"\n * category, and where every {BLOCK}nd begins: code point, place. */")
+print_runs("tfn__run", runs(category), 32)
 table = runs(behavior)
 codes = sorted({k for _, _, k in table})
 assert len(codes) <= 64 and codes[0] == 0
@@ -186,7 +226,8 @@ rows([f"{k}," for k in codes], "", " ", "")
 print("};")
 string("tfn__parts", groups())
 string("tfn__alone", alone())
-print_runs("tfn__trait_run", runs(trait), 4)
+entries = compatible()
+print_blocks("tfn__compatible", [c for c, _ in entries], [t for _, t in entries])
 table, deltas = small_runs()
 assert len(deltas) <= 128
 print_runs("tfn__small_run", table, 128)

@@ -177,7 +177,8 @@ enum {
     TFN_NORMALIZER_PREFIX    = 2048,    /* one more in front, */
     TFN_NORMALIZER_NEEDED    = 4096,    /* unless there is one, */
     TFN_NORMALIZER_FIRST     = 8192,    /* or an added token */
-    TFN_NORMALIZER_MARKS     = 16384    /* spaces become U+2581, SentencePiece's mark */
+    TFN_NORMALIZER_MARKS     = 16384,   /* spaces become U+2581, SentencePiece's mark */
+    TFN_NORMALIZER_STEPS     = 32768    /* none of these, but the steps of tfn_tokenizer.code */
 };
 
 /* By whose rules a text is cut; only tokenizer.json asks for others than GPT-2's. Those of Llama 3
@@ -189,7 +190,8 @@ typedef enum tfn_split {
     TFN_SPLIT_BLOOM,                    /* around white space, brackets and marks at ends */
     TFN_SPLIT_BERT,                     /* at white space, and around marks of punctuation */
     TFN_SPLIT_MARKS,                    /* in front of each U+2581 */
-    TFN_SPLIT_NONE                      /* nowhere */
+    TFN_SPLIT_NONE,                     /* nowhere */
+    TFN_SPLIT_STEPS                     /* by the steps of tfn_tokenizer.code */
 } tfn_split;
 
 /* Steps of a decoder. */
@@ -199,7 +201,9 @@ enum {
     TFN_DECODER_MARKS = 4,              /* U+2581 becomes a space, */
     TFN_DECODER_STRIP = 8,              /* but nothing as the first character, */
     TFN_DECODER_STRIP_ALL = 16,         /* nor as the first of several tokens, */
-    TFN_DECODER_STRIP_TOKEN = 32        /* nor anywhere in the first token */
+    TFN_DECODER_STRIP_TOKEN = 32,       /* nor anywhere in the first token */
+    TFN_DECODER_SPACES = 64,            /* a space between tokens, which stay as they are */
+    TFN_DECODER_SUFFIX = 128            /* what ends a word becomes a space, but at the end */
 };
 
 typedef struct tfn_tokenizer {
@@ -242,6 +246,13 @@ typedef struct tfn_tokenizer {
     uint8_t  *text, *flags;             /* all tokens' bytes; the rest per token and merge */
     int32_t  *start, *slots, *merge, *merge_slots, *byte_id;
     int32_t  *others;                   /* apart: a hash table of the tokens that are no pieces */
+    int32_t   unknown_byte;             /* BPE of bytes: the token of one that is none, -1 */
+    char      suffix[8];                /* BPE: the last symbol of a word has it, such as "</w>" */
+    int32_t   shadows, *shadow;         /* added tokens that a normalizer changes: what they become
+                                         * is searched for; behind the tokens */
+    int32_t   rule_bytes, code_words;   /* tokenizer.json's normalizer, pre_tokenizer and decoder */
+    char     *rules;                    /* as they stand there, where the flags above do not say */
+    int32_t  *code;                     /* them, and what they are compiled to */
 } tfn_tokenizer;
 
 #ifndef TFNORM_NO_TRAINING

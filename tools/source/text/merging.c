@@ -81,6 +81,51 @@ SHARED ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff
     return n;
 }
 
+/* -- symbols --------------------------------------------------------------------------------- */
+
+/* The token of a symbol that ends a word, where such have a suffix: "w</w>"; -1: none. */
+static int32_t tfn__last_symbol(const tfn_tokenizer *k, const uint8_t *s, size_t n)
+{
+    uint8_t symbol[4 + sizeof k->suffix];
+    const size_t more = tfn__length(k->suffix);
+    TFNORM_MEMCPY(symbol, s, n);
+    TFNORM_MEMCPY(symbol + n, k->suffix, more);
+    return tfn__token_id(k, symbol, n + more);
+}
+
+/* The token of the byte at s; -1: none. last: a word ends with it. */
+static int32_t tfn__symbol(const tfn_tokenizer *k, const uint8_t *s, bool last)
+{
+    int32_t id;
+    if (last && *k->suffix) {
+        id = tfn__last_symbol(k, s, 1);
+        if (id < 0) id = k->unknown_byte;
+        return id;
+    }
+    id = k->byte_id[*s];
+    if (id < 0 && !k->marked) id = k->special[TFN_SPECIAL_UNK];
+    return id;
+}
+
+/* The bytes of a word as symbols, behind a space if wanted; those that the vocabulary lacks are
+ * unknown, several perhaps one, or left out. */
+SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n,
+                              bool space)
+{
+    static const uint8_t blank = ' ';
+    ptrdiff_t count = 0;
+    if (space) {
+        const int32_t id = tfn__symbol(k, &blank, n == 0);
+        if (id >= 0) symbol[count++] = id;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const int32_t id = tfn__symbol(k, s + i, i + 1 == n);
+        const bool again = k->fuse && count && id == k->unknown_byte && symbol[count - 1] == id;
+        if (id >= 0 && !again) symbol[count++] = id;
+    }
+    return count;
+}
+
 /* -- merging long pieces --------------------------------------------------------------------- */
 
 /* The rank of the pair whose left symbol begins at i, and the token that it becomes. Where tokens
@@ -124,12 +169,10 @@ static void tfn__merger_symbol(tfn__merger *m, int32_t i, int32_t bytes, int32_t
     m->id[i] = id;
 }
 
-/* The characters of a piece, or of byte-level BPE its bytes, the first a space if wanted, and the
- * ranks of their pairs. work: TFN__WORK*n numbers. */
-SHARED void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *work,
-                              const uint8_t *s, int32_t n, bool space)
+/* The arrays and the tree within TFN__WORK*n numbers. */
+static void tfn__merger_lay(tfn__merger *m, const tfn_tokenizer *k, int32_t *work, const uint8_t *s,
+                            int32_t n)
 {
-    const bool bytes = k->kind == TFN_TOKENIZER_BPE;
     m->k = k;
     m->s = s;
     m->n = n;
@@ -138,22 +181,32 @@ SHARED void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *w
     m->id = work;
     m->length = work + n;
     m->tree = work + 2*n;
-    if (space) tfn__merger_symbol(m, 0, 1, k->byte_id[0x20]);      /* the one in front */
-    for (int32_t i = space; i < n; i += m->length[i]) {
-        const uint8_t *from = s + i - space;
-        int32_t c;
-        if (bytes) tfn__merger_symbol(m, i, 1, k->byte_id[*from]);
-        else {
-            const size_t length = tfn__utf8(from, (size_t)(n - i), &c);
-            tfn__merger_symbol(m, i, (int32_t)length, tfn__token_id(k, from, length));
-        }
-    }
+}
+
+/* The ranks of all pairs, when the symbols are known. */
+static void tfn__merger_ranks(tfn__merger *m)
+{
     for (int32_t i = 0; i < m->leaves; i++) m->tree[m->leaves + i] = TFN__NO_RANK;
-    for (int32_t i = 0; i < n; i += m->length[i]) {
+    for (int32_t i = 0; i < m->n; i += m->length[i]) {
         int32_t id;
         m->tree[m->leaves + i] = tfn__merger_rank(m, i, &id);
     }
     for (int32_t at = m->leaves - 1; at > 0; at--) tfn__merger_node(m->tree, at);
+}
+
+/* The characters of a piece of n bytes, and the ranks of their pairs. work: TFN__WORK*n numbers. */
+SHARED void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *work,
+                              const uint8_t *s, int32_t n)
+{
+    tfn__merger_lay(m, k, work, s, n);
+    for (int32_t i = 0; i < n; i += m->length[i]) {
+        int32_t c;
+        const size_t length = tfn__utf8(s + i, (size_t)(n - i), &c);
+        int32_t id = tfn__token_id(k, s + i, length);
+        if (*k->suffix && i + (int32_t)length == n) id = tfn__last_symbol(k, s + i, length);
+        tfn__merger_symbol(m, i, (int32_t)length, id);
+    }
+    tfn__merger_ranks(m);
 }
 
 /* Merge until nothing can be merged: the pair of the lowest rank, of several the first. Each merge
@@ -182,6 +235,116 @@ SHARED void tfn__merger_run(tfn__merger *m)
         if (m->length[j] <= 0) j += m->length[j];
         tfn__merger_set(m, j, tfn__merger_rank(m, j, &id));
     }
+}
+
+/* Merge n symbols, which stand at the begin of TFN__WORK*n numbers, to as many as are returned. */
+static int32_t tfn__merge_symbols(const tfn_tokenizer *k, int32_t *work, int32_t n)
+{
+    tfn__merger m;
+    int32_t count = 0;
+    tfn__merger_lay(&m, k, work, NULL, n);
+    for (int32_t i = 0; i < n; i++) m.length[i] = 1;
+    tfn__merger_ranks(&m);
+    tfn__merger_run(&m);
+    for (int32_t i = 0; i < n; i += m.length[i]) work[count++] = m.id[i];
+    return count;
+}
+
+/* -- merging long words of bytes ------------------------------------------------------------- */
+
+/* A long word is merged block by block in a fixed room. Tokens are what a word merges to if and
+ * only if any two neighbours are what these two merge to: the first merge across an end of a token
+ * would also come if the two were all there is. So the last few tokens of what is done are taken
+ * apart again, merged together with the next symbols, and what comes out stays if its first token
+ * and the last of those in front of it are two by themselves. Else more are taken apart.
+ *
+ * BLOCK: symbols that are merged at once; BACK: how many of these are taken apart, at first. */
+enum { TFN__MERGE_BLOCK = 256, TFN__MERGE_BACK = 32 };
+
+/* The symbols of a token: how many, of which so many are stored as there is room for. */
+static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room, int32_t id)
+{
+    const int32_t n = (int32_t)tfn__token_bytes(k, id);
+    if (n == 1 || k->flags[id] & TFN__RAW) {
+        if (room > 0) *symbol = id;
+        return 1;
+    }
+    if (n <= room) tfn__symbols(k, symbol, k->text + k->start[id], (size_t)n, false);
+    return n;
+}
+
+/* Whether two tokens are what they merge to. */
+static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
+{
+    int32_t work[TFN__WORK * TFN__MERGE_BLOCK];
+    int32_t n = tfn__apart(k, work, TFN__MERGE_BLOCK, left);
+    if (n > TFN__MERGE_BLOCK) return false;
+    n += tfn__apart(k, work + n, TFN__MERGE_BLOCK - n, right);
+    if (n > TFN__MERGE_BLOCK) return false;
+    return tfn__merge_symbols(k, work, n) == 2 && work[0] == left && work[1] == right;
+}
+
+/* Of `done` tokens take as many from the end as have up to `most` symbols, and store these in their
+ * order: returns how many symbols; *tokens: of how many. */
+static int32_t tfn__take_back(const tfn_tokenizer *k, int32_t *symbol, int32_t most,
+                              const int32_t *ids, ptrdiff_t done, int32_t *tokens)
+{
+    int32_t count = 0;
+    int32_t at = 0;
+    for (*tokens = 0; *tokens < done; ++*tokens) {
+        const int32_t n = tfn__apart(k, NULL, 0, ids[done - 1 - *tokens]);
+        if (count + n > most) break;
+        count += n;
+    }
+    for (int32_t i = *tokens; i > 0; i--)
+        at += tfn__apart(k, symbol + at, most - at, ids[done - i]);
+    return count;
+}
+
+/* One block behind `done` tokens; *used: how many of the n symbols at `next` it took. Returns how
+ * many tokens there are then, -1: too far back something would change. */
+static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t done,
+                                  const int32_t *next, ptrdiff_t n, ptrdiff_t *used)
+{
+    for (int32_t most = TFN__MERGE_BACK; most <= TFN__MERGE_BLOCK / 2; most *= 2) {
+        int32_t work[TFN__WORK * TFN__MERGE_BLOCK];
+        int32_t tokens;
+        int32_t count = tfn__take_back(k, work, most, ids, done, &tokens);
+        *used = tfn__min(n, TFN__MERGE_BLOCK - count);
+        for (ptrdiff_t i = 0; i < *used; i++) work[count++] = next[i];
+        count = tfn__merge_symbols(k, work, count);
+        if (tokens < done && !tfn__are_two(k, ids[done - 1 - tokens], work[0])) continue;
+        done -= tokens;
+        for (int32_t i = 0; i < count; i++) ids[done++] = work[i];
+        return done;
+    }
+    return -1;
+}
+
+/* Merge n symbols in place; room: how many numbers may be used. Only for a vocabulary by which what
+ * comes last changes what is far in front of it this may take n times as many steps as a word has
+ * merges, unless there is room to merge all at once. */
+SHARED ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
+{
+    ptrdiff_t done = 0;
+    ptrdiff_t at = 0;
+    ptrdiff_t used;
+    while (at < n && !*k->suffix) {                     /* which a token alone does not say */
+        const ptrdiff_t more = tfn__merge_block(k, ids, done, ids + at, n - at, &used);
+        if (more < 0) break;
+        done = more;
+        at += used;
+    }
+    if (at == n) return done;
+    for (used = at; done > 0; done--) {                 /* all symbols again, from the last on */
+        const int32_t id = ids[done - 1];
+        const int32_t count = tfn__apart(k, NULL, 0, id);
+        used -= count;
+        tfn__apart(k, ids + used, count, id);
+    }
+    if (room / TFN__WORK >= n && n < INT32_MAX / TFN__WORK)
+        return tfn__merge_symbols(k, ids, (int32_t)n);
+    return tfn__merge_all(k, ids, n);
 }
 
 /* -- the best sum of scores ------------------------------------------------------------------ */
@@ -286,9 +449,9 @@ SHARED int32_t tfn__byte_token(const uint8_t *s, size_t n)
     return byte;
 }
 
-/* Find the tokens of bytes: all 256, where what is unknown becomes such. A character of three bytes
- * that is no token is then three ids, and no text is lost: U+65E5 is "<0xE6>", "<0x97>" and
- * "<0xA5>". */
+/* Find the tokens of bytes, where what is unknown becomes such. A character of three bytes that is
+ * no token is then three ids, and no text is lost: U+65E5 is "<0xE6>", "<0x97>" and "<0xA5>". Some
+ * vocabularies lack a few: a character with one of these bytes is unknown. */
 static void tfn__index_fallback(tfn_tokenizer *k)
 {
     for (int i = 0; i < 256; i++) k->byte_id[i] = -1;
@@ -297,10 +460,6 @@ static void tfn__index_fallback(tfn_tokenizer *k)
         const int32_t byte = tfn__byte_token(k->text + k->start[id], tfn__token_bytes(k, id));
         if (byte >= 0) k->byte_id[byte] = id;
     }
-    for (int i = 0; i < 256; i++)
-        if (k->byte_id[i] < 0)
-            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
-                      "byte %d is no token; byte_fallback wants all 256", i, 0);
 }
 
 static bool tfn__score_before(const void *x, int32_t i, int32_t j)
@@ -388,18 +547,6 @@ SHARED void tfn__index_unigrams(tfn_tokenizer *k)
     }
 }
 
-/* The bytes of a word as symbols; those that the vocabulary lacks are unknown, or left out. */
-SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n)
-{
-    ptrdiff_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        int32_t id = k->byte_id[s[i]];
-        if (id < 0) id = k->special[TFN_SPECIAL_UNK];
-        if (id >= 0) symbol[count++] = id;
-    }
-    return count;
-}
-
 /* Find the tokens that their own bytes merge to. Not all do: a merge on the way may have taken a
  * byte away to the other side. A long one is not tried; encoding merges it each time. */
 static void tfn__mark_entire(tfn_tokenizer *k)
@@ -409,9 +556,10 @@ static void tfn__mark_entire(tfn_tokenizer *k)
         const size_t n = tfn__token_bytes(k, id);
         ptrdiff_t count;
         if (k->flags[id] & TFN__RAW) continue;
+        if (*k->suffix) continue;                           /* the word has none */
         if (k->whole) k->flags[id] |= TFN__ENTIRE;          /* without merging, if it is a piece */
         if (n > TFN__SHORT_WORD) continue;
-        count = tfn__symbols(k, symbol, k->text + k->start[id], n);
+        count = tfn__symbols(k, symbol, k->text + k->start[id], n, false);
         if (tfn__merge_all(k, symbol, count) == 1 && symbol[0] == id) k->flags[id] |= TFN__ENTIRE;
     }
 }
@@ -424,8 +572,8 @@ static void tfn__mark_entire_characters(tfn_tokenizer *k)
     for (int32_t id = 0; id < k->tokens; id++) {
         const size_t n = tfn__token_bytes(k, id);
         tfn__merger m;
-        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_PIECE) continue;
-        tfn__merger_begin(&m, k, work, k->text + k->start[id], (int32_t)n, false);
+        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_PIECE || *k->suffix) continue;
+        tfn__merger_begin(&m, k, work, k->text + k->start[id], (int32_t)n);
         tfn__merger_run(&m);
         if (m.length[0] == (int32_t)n && m.id[0] == id) k->flags[id] |= TFN__ENTIRE;
     }
@@ -539,7 +687,7 @@ SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
 /* A blob, as tfn_tokenizer_write makes it and checkpoints keep it:
  *
  *     "tfntok1\n", or if a file marked the tokens "tfntok2\n", of other than byte-level BPE
- *     "tfntok3\n"
+ *     "tfntok3\n"; "tfntok4\n" says more of any kind, where the others cannot say all
  *     kind, how many tokens, how many merges
  *     per token   bytes*2 + raw, then its bytes
  *     per merge   left, right, what they give
@@ -547,15 +695,17 @@ SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
  *                 + 64 single + 128 apart, how many ids begin a text, how many end it, if apart
  *                 how many of the last tokens have no id, the ids around a text, how many tokens
  *                 have marks, per token of these its id and marks
- *     tfntok3     steps of the normalizer, of the decoder, most_chars, 1 + the id of what is
+ *     tfntok3, 4  steps of the normalizer, of the decoder, most_chars, 1 + the id of what is
  *                 unknown, `inside` with a zero; if scored of each token 8 bytes, the bits of a
  *                 double; the bytes of the table of replacements, and these
+ *     tfntok4     `suffix` with a zero, how many bytes the rules of tokenizer.json have, and these
  *     4 bytes     tfn__hash of all before, lowest byte first
  *
  * Numbers have 7 bits a byte, lowest first, and the highest bit where more follow: 300 is AC 02. */
-SHARED const uint8_t tfn__magic[3][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
+SHARED const uint8_t tfn__magic[TFN__FORMS][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' },
-                                          { 't', 'f', 'n', 't', 'o', 'k', '3', '\n' } };
+                                          { 't', 'f', 'n', 't', 'o', 'k', '3', '\n' },
+                                          { 't', 'f', 'n', 't', 'o', 'k', '4', '\n' } };
 
 /* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
 static int32_t tfn__read_number(tfn__reader *r)
@@ -572,19 +722,12 @@ static int32_t tfn__read_number(tfn__reader *r)
     return 0;
 }
 
-/* Which of the forms a tokenizer has: the oldest that can say what it is. */
-SHARED int tfn__blob_form(bool marked, tfn_tokenizer_kind kind)
-{
-    if (!marked) return 0;
-    return 1 + (kind != TFN_TOKENIZER_BPE);
-}
-
 /* The magic, and the sum that stands behind all that r reads. */
 static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
 {
     const uint32_t sum = tfn__hash(r->s, r->size);
     const size_t magic = sizeof *tfn__magic;
-    if (r->size >= magic) v->form = (int)tfn__min(tfn__max(r->s[6] - '1', 0), 2);
+    if (r->size >= magic) v->form = (int)tfn__min(tfn__max(r->s[6] - '1', 0), TFN__FORMS - 1);
     if (r->size < magic || !tfn__same(r->s, tfn__magic[v->form], magic)) {
         tfn__want(r, "a tokenizer's blob");
         return;
@@ -602,7 +745,7 @@ static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     const size_t n = head / 2;
     uint8_t flags = 0;
     if (head & 1) flags = TFN__RAW;
-    if (!n || n > r->size - r->at) tfn__want(r, "a token");
+    if ((!n && !(v->form == 3 && flags)) || n > r->size - r->at) tfn__want(r, "a token");
     else if ((flags || v->kind > TFN_TOKENIZER_WORDS) && !tfn__is_utf8(r->s + r->at, n))
         tfn__want(r, "a token");
     if (r->wanted) return;
@@ -638,9 +781,11 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     const int32_t begins = tfn__read_number(r);
     const int32_t ends = tfn__read_number(r);
     int32_t marks;
+    int32_t most = TFN__MARKS;
     size_t ids;
-    if (split > TFN_SPLIT_NONE || options > 2*TFN__SET_APART - 1)
-        tfn__want(r, "another version of tfnorm.h");
+    if (v->form == 3) most |= TFN__SINGLE_WORD;
+    if (split > TFN_SPLIT_STEPS || (split == TFN_SPLIT_STEPS && v->form < 3)
+        || options > 2*TFN__SET_APART - 1) tfn__want(r, "another version of tfnorm.h");
     if (v->form < 2 && (split > TFN_SPLIT_BLOOM || options > 2*TFN__NORMALIZED - 1))
         tfn__want(r, "another version of tfnorm.h");
     v->fallback = (options & TFN__FALLBACK) != 0;
@@ -667,11 +812,12 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     for (int32_t i = 0; i < marks; i++) {
         const int32_t id = tfn__read_number(r);
         const int32_t flags = tfn__read_number(r);
-        if ((size_t)id >= ids || flags & ~TFN__MARKS) tfn__want(r, "a token and its marks");
+        if ((size_t)id >= ids || flags & ~most) tfn__want(r, "a token and its marks");
         if (r->wanted) return;
         if (k && k->flags[id] & TFN__MARKS) tfn__want(r, "each token once");
         if (k) k->flags[id] |= (uint8_t)flags;
         v->added++;
+        if (flags & TFN__LATE) v->shadows++;
     }
 }
 
@@ -708,28 +854,61 @@ static void tfn__blob_scores(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     r->at += v->map_bytes;
 }
 
+/* A text that ends with a zero, of at most size - 1 bytes. */
+static void tfn__blob_text(tfn__reader *r, char *to, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        const int32_t c = tfn__peek(r);
+        if (!tfn__accept(r, c)) break;
+        to[i] = (char)c;
+        if (!c) break;
+    }
+    if (to[size - 1]) tfn__want(r, "a shorter mark of words");
+}
+
+/* Rules of tokenizer.json, and what only those that need them have. */
+static void tfn__blob_rules(tfn__reader *r, tfn__vocab *v)
+{
+    tfn__reader rules;
+    size_t bytes;
+    tfn__blob_text(r, v->suffix, sizeof v->suffix);
+    bytes = (size_t)tfn__read_number(r);
+    if (bytes > r->size - r->at) tfn__want(r, "rules");
+    if (r->wanted || !bytes) return;
+    rules = tfn__read_from(r->s + r->at, bytes);
+    tfn__json_members(&rules, v->rules, "normalizer\"pre_tokenizer\"decoder\"");
+    if (rules.wanted || rules.at < rules.size) tfn__want(r, "rules in JSON");
+    v->stepped = true;
+    r->at += bytes;
+}
+
 /* The steps, and how WordPiece goes on with a word. */
 static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
 {
+    const int32_t last_step = 2*TFN_NORMALIZER_MARKS - 1;
+    const int32_t last_decoder = 2*TFN_DECODER_SUFFIX - 1;
+    const bool words = v->kind == TFN_TOKENIZER_WORDPIECE;
+
     v->normalizer = tfn__read_number(r);
     v->decoder = tfn__read_number(r);
     v->most_chars = tfn__read_number(r);
     v->unknown_id = tfn__read_number(r);
     if ((size_t)v->unknown_id > v->count - v->hidden) tfn__want(r, "an id");
     if (v->hidden && !v->unknown_id) tfn__want(r, "an id of what is unknown");
-    for (size_t i = 0; i < sizeof v->inside; i++) {
-        const int32_t c = tfn__peek(r);
-        if (!tfn__accept(r, c)) break;
-        v->inside[i] = (char)c;
-        if (!c) break;
-    }
-    if (v->inside[sizeof v->inside - 1]) tfn__want(r, "a shorter mark inside words");
-    if (v->normalizer > 2*TFN_NORMALIZER_MARKS - 1 || v->decoder > 2*TFN_DECODER_STRIP_TOKEN - 1)
+    tfn__blob_text(r, v->inside, sizeof v->inside);
+    if (v->decoder > last_decoder || (v->form < 3 && v->decoder >= TFN_DECODER_SPACES))
+        tfn__want(r, "another version of tfnorm.h");
+    if (v->normalizer > last_step && (v->form < 3 || v->normalizer != TFN_NORMALIZER_STEPS))
         tfn__want(r, "another version of tfnorm.h");
     if (v->kind == TFN_TOKENIZER_UNIGRAM && !v->scored) tfn__want(r, "scores");
-    if (v->kind == TFN_TOKENIZER_WORDPIECE && v->scored) tfn__want(r, "no scores");
-    if (v->kind != TFN_TOKENIZER_WORDPIECE && v->split < TFN_SPLIT_MARKS) tfn__want(r, "a split");
-    if (v->kind == TFN_TOKENIZER_WORDPIECE && v->split >= TFN_SPLIT_MARKS) tfn__want(r, "a split");
+    if ((words || v->kind == TFN_TOKENIZER_BPE) && v->scored) tfn__want(r, "no scores");
+    if (v->split == TFN_SPLIT_STEPS) return;
+    if (v->kind == TFN_TOKENIZER_BPE && v->split > TFN_SPLIT_BLOOM) tfn__want(r, "a split");
+    if (v->kind == TFN_TOKENIZER_BPE && v->normalizer & ~TFN_NORMALIZER_NFC)
+        tfn__want(r, "another normalizer");
+    if (words && v->split >= TFN_SPLIT_MARKS) tfn__want(r, "a split");
+    if (v->kind >= TFN_TOKENIZER_CHARACTER_BPE && v->split < TFN_SPLIT_MARKS)
+        tfn__want(r, "a split");
 }
 TFN__RARE_END
 
@@ -750,8 +929,10 @@ SHARED void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     merges = (size_t)tfn__read_number(&r);
     if ((unsigned)v->kind > TFN_TOKENIZER_UNIGRAM
         || (merges && v->kind != TFN_TOKENIZER_BPE && v->kind != TFN_TOKENIZER_CHARACTER_BPE)
-        || (v->form == 2) != (v->kind > TFN_TOKENIZER_WORDS)
-        || v->form != tfn__blob_form(v->marked, v->kind))
+        || (v->form == 1 && v->kind != TFN_TOKENIZER_BPE)
+        || (v->form == 2 && v->kind <= TFN_TOKENIZER_WORDS)
+        || (v->form == 3 && v->kind != TFN_TOKENIZER_BPE && v->kind <= TFN_TOKENIZER_WORDS)
+        || (v->form == 0 && v->kind > TFN_TOKENIZER_WORDS))
         tfn__want(&r, "a kind");
     while (v->count < count) {
         tfn__blob_token(&r, v, k);
@@ -762,8 +943,10 @@ SHARED void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
         tfn__blob_merge(&r, v, k);
     }
     if (v->marked) tfn__blob_marks(&r, v, k);
-    if (v->form == 2) tfn__blob_steps(&r, v);
-    if (v->form == 2) tfn__blob_scores(&r, v, k);
+    if (v->form >= 2) tfn__blob_steps(&r, v);
+    if (v->form >= 2) tfn__blob_scores(&r, v, k);
+    if (v->form == 3) tfn__blob_rules(&r, v);
+    if (!r.wanted && v->stepped != (v->split == TFN_SPLIT_STEPS)) tfn__want(&r, "rules");
     tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
 }
 #endif

@@ -37,7 +37,9 @@ typedef struct tfn__merger {
  * and a tree of up to four times their length. */
 enum { TFN__SHORT_PIECE = 128, TFN__WORK = 6 };
 SHARED void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *work,
-                              const uint8_t *s, int32_t n, bool space);
+                              const uint8_t *s, int32_t n);
+SHARED ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n,
+                                 ptrdiff_t room);
 SHARED void tfn__merger_run(tfn__merger *m);
 
 /* Unigram (Kudo 2018): of all ways to cut a piece into tokens the one whose scores, the logarithms
@@ -63,16 +65,17 @@ SHARED void tfn__index_characters(tfn_tokenizer *k);
 /* What users define: SentencePiece lets its score grow with its length. */
 #define TFN__USER_SCORE 1e29
 SHARED void tfn__index_unigrams(tfn_tokenizer *k);
-SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n);
+SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n,
+                              bool space);
 SHARED bool tfn__index_merges(tfn_tokenizer *k);
 SHARED void tfn__add_token(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n,
                            uint8_t flags);
 SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t);
-extern SHARED const uint8_t tfn__magic[3][8];
+enum { TFN__FORMS = 4 };                /* of a blob */
+extern SHARED const uint8_t tfn__magic[TFN__FORMS][8];
 enum { TFN__SUM_BYTES = 4 };
 enum { TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4, TFN__FALLBACK = 8,
        TFN__FUSE = 16, TFN__SCORED = 32, TFN__SINGLE = 64, TFN__SET_APART = 128 };
-SHARED int tfn__blob_form(bool marked, tfn_tokenizer_kind kind);
 SHARED void tfn__frame_id(tfn__vocab *v, tfn_tokenizer *k, int32_t id, bool end);
 SHARED bool tfn__is_map(const uint8_t *map, size_t bytes);
 SHARED void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const void *blob,

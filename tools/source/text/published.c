@@ -48,14 +48,26 @@ static size_t tfn__json_token(tfn__reader *r, bool plain, bool *raw)
 
 /* vocab.json has its ids in any order, so it is read three times: entries are counted; lengths are
  * noted in start[id + 1], from which the places follow; bytes are stored there. */
-enum { TFN__COUNT_TOKENS, TFN__MEASURE_TOKENS, TFN__STORE_TOKENS };
+enum { TFN__COUNT_TOKENS, TFN__MEASURE_TOKENS, TFN__STORE_TOKENS, TFN__MARK_TOKENS };
 
-/* Each id must come once. As there are as many entries as ids, then none is left out. */
+/* Each id must come once. */
 static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
 {
     if (step == TFN__COUNT_TOKENS) return true;
     if (id < 0 || id >= k->vocab) return false;
     return step == TFN__STORE_TOKENS || !k->flags[id];
+}
+
+/* Ids may be left out: such a hole is a token without bytes, which no text has. A file of few
+ * tokens cannot ask for the memory of a million. */
+enum { TFN__MOST_HOLES = 65536, TFN__HOLES_PER_TOKEN = 16 };
+static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
+{
+    const size_t most = tfn__sum(TFN__MOST_HOLES, tfn__mul(v->entries, TFN__HOLES_PER_TOKEN));
+    if (v->count > most && v->count > v->entries)
+        tfn__fail(e, TFN_TOO_LARGE, "tokenizer",
+                  "a token has the id %d, which is above the limit for so few tokens, %d",
+                  (int64_t)v->count - 1, (int64_t)most);
 }
 
 /* Scores were floats, written with the digits of a double: where one is a float but for the last
@@ -94,16 +106,17 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
         tfn__json_want(r, ':', ":");
         id = (int32_t)tfn__json_count(r, INT32_MAX);
     }
-    if (!n) tfn__want(r, "a token that is not empty");
-    if (!tfn__id_fits(k, id, step)) tfn__want(r, "each number from 0 on once");
+    if (!n && !v->marked) tfn__want(r, "a token that is not empty");
+    if (!tfn__id_fits(k, id, step)) tfn__want(r, "an id that comes once");
     if (r->wanted) return;
 
-    v->count++;
+    v->entries++;
+    if ((size_t)id >= v->count) v->count = (size_t)id + 1;
     v->bytes += n;
     if (n > v->longest) v->longest = n;
     if (step == TFN__MEASURE_TOKENS) {
         k->flags[id] = TFN__SEEN;
-        if (raw) k->flags[id] |= TFN__RAW;
+        if (raw || !n) k->flags[id] |= TFN__RAW;                /* an empty one is a hole */
         k->start[id + 1] = (int32_t)n;
         if (k->score) k->score[id] = score;
     }
@@ -150,62 +163,72 @@ SHARED bool tfn__is_token(const tfn_tokenizer *k, int32_t id, tfn__reader r)
     }
 }
 
-/* One of added_tokens: { "id": 50256, "content": "<|endoftext|>", "special": true, ... }. An id
- * below `listed` is in the vocabulary with the same string, others come after those. */
+/* Measure or store an added token. One that the vocabulary lacks is raw. */
+static void tfn__keep_added(tfn__reader *r, tfn_tokenizer *k, int32_t id, tfn__reader string,
+                            size_t n, uint8_t flags, int step)
+{
+    tfn__reader content = string;
+    tfn__accept(&content, '"');
+    if (step == TFN__MARK_TOKENS) {
+        k->flags[id] |= flags & TFN__SINGLE_WORD;
+        return;
+    }
+    if (step == TFN__STORE_TOKENS) {
+        if (!(k->flags[id] & TFN__SEEN))
+            tfn__store_token(content, k->text + k->start[id], true);
+        else if (!tfn__is_token(k, id, string)) tfn__want(r, "the token that the vocabulary has");
+        return;
+    }
+    if (id >= k->vocab || k->flags[id] & TFN__ADDED) {
+        tfn__want(r, "an id that comes once");
+        return;
+    }
+    k->flags[id] |= flags & (uint8_t)~TFN__SINGLE_WORD;
+    if (k->flags[id] & TFN__SEEN) return;
+    k->flags[id] |= TFN__RAW;
+    k->start[id + 1] = (int32_t)n;
+    if (k->score) k->score[id] = 0;
+}
+
+/* One of added_tokens: { "id": 50256, "content": "<|endoftext|>", "special": true, ... }. The
+ * vocabulary has its id with the same string, or lacks it; the second may be so of ids above those
+ * of the vocabulary, and of holes in it. */
 static void tfn__added_entry(tfn_error *e, tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k,
-                             int step, size_t listed)
+                             int step)
 {
     static const uint8_t mark[] = { TFN__SPECIAL | TFN__RAW, TFN__STRIP_LEFT, TFN__STRIP_RIGHT,
-                                    TFN__LATE };
+                                    TFN__LATE, TFN__SINGLE_WORD };
     tfn__reader value[7];
     tfn__reader content;
     uint8_t flags = TFN__ADDED;
     size_t n;
     int32_t id;
-    bool raw;
     tfn__json_members(r, value,
                       "special\"lstrip\"rstrip\"normalized\"single_word\"id\"content\"");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (tfn__peek(&value[i]) == 't') flags |= mark[i];
-    if (tfn__peek(&value[4]) == 't')
-        tfn__refuse(e, "added token %s is a single_word, which is not supported", value[6]);
-    id = (int32_t)tfn__json_count(&value[5], INT32_MAX);
+    id = (int32_t)tfn__json_count(&value[5], INT32_MAX - 1);
     content = value[6];
     n = tfn__json_string(&content, NULL, 0);
-    if (id < 0 || n == 0) tfn__want(r, "an id and a content");
-    if (r->wanted || e->status != TFN_OK) return;
+    if (id < 0 || !value[6].s) tfn__want(r, "an id and a content");
+    if (r->wanted || e->status != TFN_OK || !n) return;
 
     v->added++;
-    raw = (size_t)id >= listed;
-    if (raw) {
-        v->count++;
-        v->bytes += n;
-        flags |= TFN__RAW;
-    }
-    if (step == TFN__COUNT_TOKENS) return;
-    content = value[6];
-    tfn__accept(&content, '"');
-    if (step == TFN__STORE_TOKENS) {
-        if (raw) tfn__store_token(content, k->text + k->start[id], true);
-        else if (!tfn__is_token(k, id, value[6]))
-            tfn__want(r, "the token that the vocabulary has");
-    } else if (id >= k->vocab || (raw && k->flags[id]) || k->flags[id] & TFN__ADDED)
-        tfn__want(r, "each number from 0 on once");
-    else {
-        k->flags[id] |= flags;
-        if (raw) k->start[id + 1] = (int32_t)n;
-        if (raw && k->score) k->score[id] = 0;
-    }
+    if (flags & TFN__LATE) v->shadows++;
+    if (flags & TFN__SINGLE_WORD) v->single_words = true;
+    if ((size_t)id >= v->listed || v->listed > v->entries) v->bytes += n;
+    if ((size_t)id >= v->count) v->count = (size_t)id + 1;
+    if (step != TFN__COUNT_TOKENS) tfn__keep_added(r, k, id, value[6], n, flags, step);
 }
 
 /* All of them, behind the vocabulary, whose entries v counts when this begins. */
 static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
-    const size_t listed = v->count;
     tfn__reader r = v->added_list;
+    v->listed = v->count;
     if (tfn__json_empty(r)) return;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
-        tfn__added_entry(e, &r, v, k, step, listed);
+        tfn__added_entry(e, &r, v, k, step);
     tfn__check_reader(e, &r, "added_tokens are wrong at byte %d: %s is wanted");
 }
 TFN__RARE_END
@@ -218,7 +241,7 @@ static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int s
     const char open = "{["[list];
     const char close = "}]"[list];
     tfn__reader r = v->tokens;
-    v->count = v->bytes = v->added = 0;
+    v->count = v->bytes = v->added = v->entries = v->shadows = 0;
     for (bool more = tfn__json_open(&r, open, close); more; more = tfn__json_more(&r, close))
         tfn__vocab_entry(&r, v, k, step);
     if (!v->marked || v->apart) tfn__end_vocab(e, &r, text);
@@ -226,6 +249,7 @@ static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int s
         tfn__check_reader(e, &r, text);
         tfn__read_added(e, v, k, step);
     }
+    tfn__check_holes(e, v);
 }
 
 /* The tokens of vocab.json, or of tokenizer.json. */
@@ -235,13 +259,16 @@ SHARED void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
         tfn__read_vocab(e, v, NULL, TFN__COUNT_TOKENS);
         return;
     }
+    TFNORM_MEMSET(k->start, 0, ((size_t)k->vocab + 1) * sizeof *k->start);
     tfn__read_vocab(e, v, k, TFN__MEASURE_TOKENS);
     if (e->status != TFN_OK) return;
     for (int32_t id = 0; id < k->vocab; id++) {
+        if (!k->flags[id]) k->flags[id] = TFN__RAW;         /* a hole */
         k->start[id + 1] += k->start[id];
-        k->flags[id] &= (uint8_t)~TFN__SEEN;
     }
     tfn__read_vocab(e, v, k, TFN__STORE_TOKENS);
+    for (int32_t id = 0; id < k->vocab; id++) k->flags[id] &= (uint8_t)~TFN__SEEN;
+    if (v->single_words && e->status == TFN_OK) tfn__read_added(e, v, k, TFN__MARK_TOKENS);
 }
 
 /* The next line of a text without its end, "\n" or "\r\n"; r goes behind it. */
@@ -528,6 +555,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     if (r.wanted) return;
     flags = tfn__piece_flags(v, type);
     if (flags & TFN__ADDED) v->added++;
+    if (type == TFN__PIECE_UNKNOWN) v->unknown_id = (int32_t)v->count + 1;
     if (v->apart) {
         tfn__apart_piece(e, v, k, text, flags, (double)score);
         return;

@@ -7,6 +7,8 @@
 #include "merging.h"
 #include "published.h"
 #include "tokenizer_json.h"
+#include "regex.h"
+#include "steps.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* Text to numbers and back: bytes, characters, words, and byte-pair encoding over bytes and GPT-2's
@@ -41,6 +43,7 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     else tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "the source is empty", 0, 0);
     if (files && e->status == TFN_OK) tfn__vocab_pass(e, v, k);
     if (files && e->status == TFN_OK) tfn__frame_pass(e, v, k);
+    if (s->blob && v->stepped && e->status == TFN_OK) tfn__compile_rules(e, v, NULL);
 
     /* Files name the tokens of merges by their bytes, so these come when they can be found. */
     if (k && e->status == TFN_OK) tfn__index_tokens(k);
@@ -51,54 +54,75 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     else tfn__merges_pass(e, v, k, buffer, s);
 }
 
+/* Whether what a source holds is not too much: counts fit an int32_t with room to double them. */
+static bool tfn__source_fits(tfn_error *e, tfn__vocab *v, size_t *rule_bytes)
+{
+    const size_t most = INT32_MAX / 4;
+    bool fits = v->count <= most && v->merges <= most && v->bytes <= most && v->map_bytes <= most;
+    if (v->single || !v->normalizer) v->shadows = 0;
+    fits = fits && v->spare <= most - v->count && v->begins + v->ends <= most;
+    fits = fits && v->shadows <= most / TFN__SHADOW_BYTES;
+    *rule_bytes = 0;
+    if (v->stepped) *rule_bytes = tfn__rules_text(v, NULL, 0);
+    if (fits) v->bytes += v->shadows * TFN__SHADOW_BYTES;
+    fits = fits && v->bytes <= most && *rule_bytes <= most && v->code_words <= (int32_t)most;
+    if (!fits) tfn__fail(e, TFN_TOO_LARGE, "tokenizer", NULL, 0, 0);
+    if (v->count == v->hidden)
+        tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the vocabulary is empty", 0, 0);
+    return e->status == TFN_OK;
+}
+
+/* What a source says besides its tables. */
+static void tfn__take_options(tfn_tokenizer *k, const tfn__vocab *v)
+{
+    k->kind = v->kind;
+    k->split = v->split;
+    k->marked = v->marked;
+    k->prefix_space = v->prefix_space;
+    k->whole = v->whole;
+    k->normalizer = v->normalizer;
+    k->decoder = v->decoder;
+    k->most_chars = v->most_chars;
+    k->fallback = v->fallback;
+    k->fuse = v->fuse;
+    k->scored = v->scored;
+    k->single = v->single;
+    k->apart = v->apart;
+    k->unknown_byte = -1;
+    k->map_bytes = (int32_t)v->map_bytes;
+    k->code_words = v->code_words;
+    TFNORM_MEMCPY(k->inside, v->inside, sizeof k->inside);
+    TFNORM_MEMCPY(k->suffix, v->suffix, sizeof k->suffix);
+    k->vocab = (int32_t)(v->count - v->hidden);
+    k->tokens = (int32_t)v->count;
+    k->merges = (int32_t)v->merges;
+    k->begins = (int32_t)v->begins;
+    k->ends = (int32_t)v->ends;
+}
+
 /* Bytes of the block, and (mem) where everything stands; 0: an error. *buffer, for merges of files,
  * is in the block like the rest, as long as the longest token. */
 static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s, uint8_t **buffer,
                                  void *mem, size_t size)
 {
-    const size_t most = INT32_MAX / 4;      /* a count fits an int32_t with room to double it */
     tfn__arena a = tfn__arena_in(mem, size);
     tfn_error *e = &k->error;
     tfn__vocab v;
+    size_t rule_bytes;
     TFNORM_MEMSET(k, 0, sizeof *k);
     if (!tfn__given(e, "tokenizer", "source", s)) return 0;
     tfn__source_pass(e, &v, NULL, NULL, s);
-    if (v.count > most || v.spare > most - v.count || v.merges > most || v.bytes > most
-        || v.begins + v.ends > most
-        || v.map_bytes > most)
-        tfn__fail(e, TFN_TOO_LARGE, "tokenizer", NULL, 0, 0);
-    if (v.count == v.hidden)
-        tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the vocabulary is empty", 0, 0);
-    if (e->status != TFN_OK) return 0;
-
-    k->kind = v.kind;
-    k->split = v.split;
-    k->marked = v.marked;
-    k->prefix_space = v.prefix_space;
-    k->whole = v.whole;
-    k->normalizer = v.normalizer;
-    k->decoder = v.decoder;
-    k->most_chars = v.most_chars;
-    k->fallback = v.fallback;
-    k->fuse = v.fuse;
-    k->scored = v.scored;
-    k->single = v.single;
-    k->apart = v.apart;
-    k->map_bytes = (int32_t)v.map_bytes;
-    TFNORM_MEMCPY(k->inside, v.inside, sizeof k->inside);
-    k->vocab = (int32_t)(v.count - v.hidden);
-    k->tokens = (int32_t)v.count;
+    if (!tfn__source_fits(e, &v, &rule_bytes)) return 0;
+    tfn__take_options(k, &v);
+    k->rule_bytes = (int32_t)rule_bytes;
     v.count += v.spare;
-    k->merges = (int32_t)v.merges;
-    k->begins = (int32_t)v.begins;
-    k->ends = (int32_t)v.ends;
     if (!v.marked) v.added = TFN__SPECIAL_NAMES;
-    k->start = tfn__take_ids(&a, v.count + 1, e);
+    k->start = tfn__take_ids(&a, v.count + v.shadows + 1, e);
     k->merge = tfn__take_ids(&a, 3 * v.merges, e);
     k->byte_id = tfn__take_ids(&a, 256, e);
     k->slots = tfn__take_slots(&a, v.count, e);
     k->merge_slots = tfn__take_slots(&a, v.merges, e);
-    k->flags = tfn__take(&a, v.count, 1, e);
+    k->flags = tfn__take(&a, v.count + v.shadows, 1, e);
     k->text = tfn__take(&a, v.bytes, 1, e);
     k->frame = tfn__take_ids(&a, v.begins + v.ends, e);
     k->added_ids = tfn__take_ids(&a, v.added, e);
@@ -107,9 +131,12 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     if (v.scored) k->score = (double *)(void *)tfn__take(&a, v.count, sizeof *k->score, e);
     if (v.map_bytes) k->map = tfn__take(&a, v.map_bytes, 1, e);
     if (v.apart) k->others = tfn__take_slots(&a, v.count, e);
+    if (v.shadows) k->shadow = tfn__take_ids(&a, v.shadows, e);
+    if (v.stepped) k->rules = (char *)tfn__take(&a, rule_bytes, 1, e);
+    if (v.stepped) k->code = tfn__take_ids(&a, (size_t)v.code_words, e);
     *buffer = tfn__take(&a, v.longest, 1, e);
     if (e->status != TFN_OK) return 0;
-    if (mem) TFNORM_MEMSET(k->flags, 0, v.count);
+    if (mem) TFNORM_MEMSET(k->flags, 0, v.count + v.shadows);
     return a.peak + (TFN__ALIGN - 1);
 }
 
@@ -130,6 +157,10 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
     if (!tfn__tokenizer_lay(k, source, &buffer, mem, size)) return k->error.status;
     tfn__source_pass(&k->error, &v, k, buffer, source);
     if (k->error.status == TFN_OK) tfn__store_map(k, &v);
+    if (k->error.status == TFN_OK && v.stepped) {
+        tfn__rules_text(&v, k->rules, (size_t)k->rule_bytes);
+        tfn__compile_rules(&k->error, &v, k->code);
+    }
     if (k->error.status == TFN_OK) tfn__index_characters(k);
     if (k->error.status == TFN_OK) tfn__index_merges(k);
     if (k->error.status == TFN_OK) tfn__index_order(k);
@@ -138,44 +169,30 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
     return k->error.status;
 }
 
-/* -- encoding and decoding ------------------------------------------------------------------- */
-
-/* Merge one word in a room that is large enough for doing it fast. */
-static ptrdiff_t tfn__encode_long_word(const tfn_tokenizer *k, int32_t *ids, const uint8_t *s,
-                                       size_t n, bool space)
+/* One byte: the lowest 8 bits. */
+SHARED void tfn__put_byte(tfn__text *t, size_t byte)
 {
-    tfn__merger m;
-    ptrdiff_t count = 0;
-    tfn__merger_begin(&m, k, ids, s, (int32_t)n + space, space);
-    tfn__merger_run(&m);
-    for (int32_t i = 0; i < m.n; i += m.length[i]) {
-        int32_t id = m.id[i];
-        if (id < 0) id = k->special[TFN_SPECIAL_UNK];
-        if (id >= 0) ids[count++] = id;
-    }
-    return count;
+    const uint8_t s = (uint8_t)byte;
+    tfn__put_bytes(t, &s, 1);
 }
 
+/* -- encoding and decoding ------------------------------------------------------------------- */
+
 /* Merge one word, with a space in front if wanted. Symbols are at first as many as bytes, more than
- * the ids that come out: work is done on the stack, or for a long word in the room for the ids; a
- * long one that has too little room counts as its bytes. */
+ * the ids that come out: they stand on the stack, or those of a long word where the ids go; a long
+ * one that has too little room counts as its bytes. work: how many of the room may be worked in. */
 static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
-                                  const uint8_t *s, size_t n, bool space)
+                                  ptrdiff_t work, const uint8_t *s, size_t n, bool space)
 {
-    static const uint8_t blank = ' ';
     int32_t symbol[TFN__SHORT_WORD];
-    int32_t *work = symbol;
     ptrdiff_t count;
     if (n + space > TFN__SHORT_WORD) {
         if ((size_t)room < n + space) return (ptrdiff_t)(n + space);
-        if ((size_t)room / TFN__WORK >= n + space && n < INT32_MAX / TFN__WORK)
-            return tfn__encode_long_word(k, ids, s, n, space);
-        work = ids;
+        count = tfn__symbols(k, ids, s, n, space);
+        return tfn__merge_long(k, ids, count, work);
     }
-    count = tfn__symbols(k, work, &blank, space);
-    count += tfn__symbols(k, work + count, s, n);
-    count = tfn__merge_all(k, work, count);
-    if (work == ids) return count;
+    count = tfn__symbols(k, symbol, s, n, space);
+    count = tfn__merge_all(k, symbol, count);
     room = tfn__min(room, count);
     for (ptrdiff_t i = 0; i < room; i++) ids[i] = symbol[i];
     return count;
@@ -237,15 +254,15 @@ static ptrdiff_t tfn__encode_wordpiece(const tfn_tokenizer *k, int32_t *ids, ptr
 /* The ids of one piece: how many, of which those are stored that there is room for. Of bytes,
  * characters and words a piece is a token or unknown; so is a piece of BPE that is entire. */
 static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
-                                   const uint8_t *s, size_t n)
+                                   ptrdiff_t work, const uint8_t *s, size_t n)
 {
     int32_t id = tfn__token_id(k, s, n);
     if (k->kind == TFN_TOKENIZER_BPE && (id < 0 || !(k->flags[id] & TFN__ENTIRE)))
-        return tfn__encode_word(k, ids, room, s, n, false);
-    if (k->kind == TFN_TOKENIZER_WORDPIECE) {
+        return tfn__encode_word(k, ids, room, work, s, n, false);
+    if (k->kind == TFN_TOKENIZER_WORDPIECE && !k->whole) {
         int32_t c;
         tfn__utf8(s, n, &c);
-        if (tfn__class(c) == TFN__WHITE) return 0;          /* no word */
+        if (k->split == TFN_SPLIT_BERT && tfn__class(c) == TFN__WHITE) return 0;    /* no word */
         if (id < 0 || n > (size_t)k->most_chars) return tfn__encode_wordpiece(k, ids, room, s, n);
     }
     if (id < 0) id = k->special[TFN_SPECIAL_UNK];
@@ -271,6 +288,7 @@ typedef struct tfn__encoder {
     const uint8_t *text;        /* all of it */
     double    sum;              /* Unigram: of the scores so far */
     bool      specials;         /* they may stand in the text */
+    const uint8_t *origin;      /* what is normalized, if it is the begin of the text */
     bool      unknown;          /* the last id is that of something unknown: */
     const uint8_t *run;         /* of these bytes, */
     size_t    run_bytes;        /* so many of them */
@@ -315,12 +333,22 @@ static void tfn__emit_unknown(tfn__encoder *o, const uint8_t *s, size_t n)
     o->unknown = true;
 }
 
+/* Whether all bytes of what is unknown are tokens. */
+static bool tfn__falls_back(const tfn_tokenizer *k, const uint8_t *s, int32_t n)
+{
+    if (!k->fallback) return false;
+    for (int32_t i = 0; i < n; i++)
+        if (k->byte_id[s[i]] < 0) return false;
+    return true;
+}
+
 /* A token, or what is none: its bytes, or "<unk>", of several perhaps one. */
 static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int32_t n)
 {
     const int32_t unknown = o->k->special[TFN_SPECIAL_UNK];
     if (id >= 0) tfn__emit(o, id);
-    else if (o->k->fallback) for (int32_t i = 0; i < n; i++) tfn__emit(o, o->k->byte_id[s[i]]);
+    else if (tfn__falls_back(o->k, s, n))
+        for (int32_t i = 0; i < n; i++) tfn__emit(o, o->k->byte_id[s[i]]);
     else if (unknown >= 0) tfn__emit_unknown(o, s, (size_t)n);
 }
 
@@ -343,7 +371,7 @@ static void tfn__encode_merged(tfn__encoder *o, int32_t *work, const uint8_t *s,
 {
     tfn__merger m;
     int32_t i = 0;
-    tfn__merger_begin(&m, o->k, work, s, (int32_t)n, false);
+    tfn__merger_begin(&m, o->k, work, s, (int32_t)n);
     tfn__merger_run(&m);
     while (i < m.n) {
         const int32_t length = m.length[i];
@@ -389,6 +417,7 @@ static void tfn__encode_characters(tfn__encoder *o, const uint8_t *s, size_t n, 
  * cuts there it is cut all the same where no token has the mark behind that byte. */
 static size_t tfn__marked_piece(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
+    if (*k->suffix) return n;
     for (size_t at = 1; at + 3 <= n; at++) {
         if (s[at] != tfn__mark[0] || !tfn__same(s + at, tfn__mark, 3)) continue;
         if (k->split == TFN_SPLIT_MARKS) return at;
@@ -433,11 +462,12 @@ static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
     const tfn_split split = k->split;
     ptrdiff_t room;
     int32_t *to = tfn__next_ids(o, &room);
+    const ptrdiff_t work = o->work - o->count;
     ptrdiff_t count = 0;
     size_t at = 0;
     if (k->prefix_space && s[0] != ' ') {
         at = tfn__word_behind_space(s, n);
-        count = tfn__encode_word(k, to, room, s, at, true);
+        count = tfn__encode_word(k, to, room, work, s, at, true);
     }
     while (at < n) {
         const size_t bytes = tfn__piece_of(kind, split, s + at, n - at);
@@ -447,10 +477,181 @@ static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
             left = room - count;
             next = to + count;
         }
-        count += tfn__encode_piece(k, next, left, s + at, bytes);
+        count += tfn__encode_piece(k, next, left, work - count, s + at, bytes);
         at += bytes;
     }
     o->count += count;
+}
+
+/* -- by the steps of a program -- */
+
+/* Bytes on the stack, or at the end of the room, of which so much less may be worked in from then
+ * on: all ids of what stands there still go in front. NULL: there is no room; then so much is
+ * counted that with what was counted there is, for a text that may become `most` bytes long. */
+static uint8_t *tfn__tail(tfn__encoder *o, uint8_t *few, size_t bytes, size_t most)
+{
+    const ptrdiff_t taken = (ptrdiff_t)(bytes / sizeof *o->ids + 1);
+    size_t times = 5;
+    if (bytes <= TFN__SHORT_TEXT) return few;
+    if (o->work - o->count >= taken + 2*(ptrdiff_t)bytes) {
+        o->work -= taken;
+        return (uint8_t *)(o->ids + o->work);
+    }
+    if (o->k->kind >= TFN_TOKENIZER_CHARACTER_BPE) times += 4*TFN__WORK;
+    most = tfn__mul(most, times) & PTRDIFF_MAX;
+    o->count += (ptrdiff_t)tfn__min((ptrdiff_t)most, PTRDIFF_MAX / 4) + (o->capacity - o->work);
+    return NULL;
+}
+
+/* A piece while it is cut. */
+typedef struct tfn__span {
+    const uint8_t *s;
+    size_t n;
+    bool   space;                               /* one more in front of it */
+    bool   shown;                               /* its bytes are shown as characters */
+} tfn__span;
+
+static void tfn__encode_part(tfn__encoder *o, tfn__span p)
+{
+    const tfn_tokenizer *k = o->k;
+    const ptrdiff_t work = o->work - o->count;
+    ptrdiff_t room;
+    int32_t *ids = tfn__next_ids(o, &room);
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) tfn__encode_marked(o, p.s, p.n);
+    else if (p.space) o->count += tfn__encode_word(k, ids, room, work, p.s, p.n, true);
+    else o->count += tfn__encode_piece(k, ids, room, work, p.s, p.n);
+}
+
+static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p);
+
+/* Cut at the words of known rules; the first may have a space in front. */
+static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p,
+                           tfn_split split)
+{
+    while (p.n || p.space) {
+        tfn__span word = p;
+        if (p.space) word.n = tfn__word_behind_space(p.s, p.n);
+        else word.n = tfn__piece_of(TFN_TOKENIZER_BPE, split, p.s, p.n);
+        word.shown = p.shown || *step == TFN__STEP_BYTES;
+        tfn__cut_part(o, step + step[1], left - 1, word);
+        p.s += word.n;
+        p.n -= word.n;
+        p.space = false;
+    }
+}
+
+static void tfn__cut_pattern(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p)
+{
+    tfn__cutter x = tfn__cutter_of(step, p.s, p.n, p.shown);
+    tfn__span piece = p;
+    size_t begin;
+    size_t end;
+    while (tfn__cut_next(&x, &begin, &end)) {
+        piece.s = p.s + begin;
+        piece.n = end - begin;
+        tfn__cut_part(o, step + step[1], left - 1, piece);
+    }
+}
+
+/* Marks for the spaces of a piece, one more in front if none is there; written behind all ids. */
+static size_t tfn__put_metaspaced(const tfn__encoder *o, const int32_t *step, uint8_t *to,
+                                  size_t room, tfn__span p)
+{
+    const int32_t flags = step[TFN__STEP_HEAD];
+    const uint8_t *mark;
+    const size_t bytes = tfn__step_text(step + TFN__STEP_HEAD + 1, &mark);
+    tfn__text t = tfn__text_in(to, room);
+    const bool there = p.n >= bytes && tfn__same(p.s, mark, bytes);
+    if ((flags & 1 || (flags & 2 && p.s == o->origin)) && !there && *p.s != ' ')
+        tfn__put_bytes(&t, mark, bytes);
+    for (size_t at = 0; at < p.n; at++) {
+        if (p.s[at] == ' ') tfn__put_bytes(&t, mark, bytes);
+        else tfn__put_byte(&t, p.s[at]);
+    }
+    return t.used;
+}
+
+static void tfn__cut_marks(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p)
+{
+    const ptrdiff_t work = o->work;
+    const uint8_t *mark;
+    const size_t length = tfn__step_text(step + TFN__STEP_HEAD + 1, &mark);
+    uint8_t few[TFN__SHORT_TEXT];
+    const size_t n = tfn__put_metaspaced(o, step, NULL, 0, p);
+    uint8_t *to = tfn__tail(o, few, n, n);
+    size_t at = 0;
+    if (!to) return;
+    tfn__put_metaspaced(o, step, to, n, p);
+    p.s = to;
+    for (size_t end = 1; end <= n; end++) {             /* a piece ends in front of each mark */
+        if (end < n) {
+            if (!(step[TFN__STEP_HEAD] & 4) || !length || n - end < length) continue;
+            if (to[end] != mark[0] || !tfn__same(to + end, mark, length)) continue;
+        }
+        p.s = to + at;
+        p.n = end - at;
+        tfn__cut_part(o, step + step[1], left - 1, p);
+        at = end;
+    }
+    o->work = work;
+}
+
+/* Take a part through the steps from this one on, of which so many are left, and encode it. */
+static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p)
+{
+    const int32_t value = step[TFN__STEP_HEAD];
+    if (!p.n && !p.space) return;
+    if (!left) {
+        tfn__encode_part(o, p);
+        return;
+    }
+    switch (step[0]) {
+    case TFN__STEP_WORDS:
+        tfn__cut_words(o, step, left, p, (tfn_split)value);
+        return;
+    case TFN__STEP_MARKS:
+        tfn__cut_marks(o, step, left, p);
+        return;
+    case TFN__STEP_BYTES:
+        p.space = value & 1 && *p.s != ' ';
+        if (value & 2) {
+            tfn__cut_words(o, step, left, p, TFN_SPLIT_GPT2);
+            return;
+        }
+        p.shown = true;
+        tfn__cut_part(o, step + step[1], left - 1, p);
+        return;
+    default:
+        tfn__cut_pattern(o, step, left, p);
+    }
+}
+
+/* Normalize a text step by step, each into the stack or the end of the room; the one before stands
+ * above, so that what is new is moved up when it is no longer needed. */
+static const uint8_t *tfn__normalize_steps(tfn__encoder *o, uint8_t few[2][TFN__SHORT_TEXT],
+                                           const uint8_t *s, size_t *bytes)
+{
+    const tfn_tokenizer *k = o->k;
+    const ptrdiff_t top = o->work;
+    const int32_t *step = k->code + TFN__CODE_HEAD;
+    for (int32_t i = 0; i < k->code[0]; i++, step += step[1]) {
+        const size_t n = tfn__step_apply(k, step, NULL, 0, s, *bytes);
+        const ptrdiff_t taken = (ptrdiff_t)(n / sizeof *o->ids + 1);
+        const size_t most = tfn__steps_growth(k, i + 1, n);
+        uint8_t *to = tfn__tail(o, few[i & 1], n, most);
+        uint8_t *end = (uint8_t *)(o->ids + top);
+        if (!to) return NULL;
+        tfn__step_apply(k, step, to, n, s, *bytes);
+        if (to != few[i & 1] && o->work + taken < top) {
+            for (size_t at = n; at-- > 0;) *--end = to[at];
+            to = end;
+        }
+        o->work = top;
+        if (to != few[i & 1]) o->work -= taken;
+        s = to;
+        *bytes = n;
+    }
+    return s;
 }
 
 /* Where the white space in front of `at` begins, not before `from`. */
@@ -528,6 +729,50 @@ static void tfn__encode_normalized(tfn__encoder *o, const uint8_t *s, size_t n)
     o->work = work;
 }
 
+/* The same by steps. */
+static void tfn__encode_by_steps(tfn__encoder *o, const uint8_t *s, size_t n)
+{
+    uint8_t few[2][TFN__SHORT_TEXT];
+    const ptrdiff_t work = o->work;
+    const bool first = s == o->text;
+    s = tfn__normalize_steps(o, few, s, &n);
+    if (!s) return;
+    o->origin = NULL;
+    if (first) o->origin = s;
+    tfn__encode_text(o, s, n, TFN__LATE_TOKENS);
+    o->work = work;
+}
+
+/* Cut a text by the steps of the program behind those that normalize. */
+static void tfn__encode_cut(tfn__encoder *o, const uint8_t *s, size_t n)
+{
+    const int32_t *step = o->k->code + TFN__CODE_HEAD;
+    tfn__span p;
+    for (int32_t i = 0; i < o->k->code[0]; i++) step += step[1];
+    p.s = s;
+    p.n = n;
+    p.space = false;
+    p.shown = o->k->code[2] != 0;
+    tfn__cut_part(o, step, o->k->code[1], p);
+}
+
+/* The last steps: what lies between added tokens is cut into pieces, and these are encoded. */
+static void tfn__encode_between(tfn__encoder *o, const uint8_t *s, size_t n)
+{
+    if (o->k->split == TFN_SPLIT_STEPS) tfn__encode_cut(o, s, n);
+    else if (o->k->kind >= TFN_TOKENIZER_CHARACTER_BPE) tfn__encode_marked(o, s, n);
+    else tfn__encode_pieces(o, s, n);
+}
+
+/* Whether no letter, digit or the like stands in front of or behind an added token. */
+static bool tfn__is_single(const uint8_t *s, size_t n, size_t begin, size_t end)
+{
+    int32_t c = -1;
+    if (tfn__is_word(tfn__char_before(s, begin, false))) return false;
+    if (end < n) tfn__utf8(s + end, n - end, &c);
+    return !tfn__is_word(c);
+}
+
 /* Cut a text at added tokens, encode them and what is between, which takes the next steps. */
 static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int step)
 {
@@ -538,27 +783,30 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int st
     size_t last;
     if (!n) return;
     if (step == TFN__NORMALIZING && k->normalizer) {
-        tfn__encode_normalized(o, s, n);
+        if (k->normalizer & TFN_NORMALIZER_STEPS) tfn__encode_by_steps(o, s, n);
+        else tfn__encode_normalized(o, s, n);
         return;
     }
-    if (step == TFN__NORMALIZING) step = TFN__LATE_TOKENS;
+    if (step == TFN__NORMALIZING) {
+        step = TFN__LATE_TOKENS;
+        o->origin = NULL;
+        if (s == o->text) o->origin = s;
+    }
     if (step == TFN__LATE_TOKENS && k->single && k->kind == TFN_TOKENIZER_UNIGRAM)
         step = TFN__PIECES;                     /* these are among others there */
-    if (step == TFN__PIECES && k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
-        tfn__encode_marked(o, s, n);
-        return;
-    }
     if (step == TFN__PIECES) {
-        tfn__encode_pieces(o, s, n);
+        tfn__encode_between(o, s, n);
         return;
     }
     for (;;) {
-        const int32_t id = tfn__next_added(o, s, n, at, step == TFN__LATE_TOKENS, &begin);
+        const int32_t found = tfn__next_added(o, s, n, at, step == TFN__LATE_TOKENS, &begin);
+        const int32_t id = tfn__added_id(k, found);
         ptrdiff_t room;
         int32_t *to;
-        if (id < 0) break;
-        at = begin + tfn__token_bytes(k, id);
+        if (found < 0) break;
+        at = begin + tfn__token_bytes(k, found);
         if (k->flags[id] & TFN__SPECIAL && !o->specials) continue;
+        if (k->flags[id] & TFN__SINGLE_WORD && !tfn__is_single(s, n, begin, at)) continue;
         if (k->flags[id] & TFN__STRIP_LEFT) begin = tfn__space_before(s, from, begin);
         if (begin > from) tfn__encode_text(o, s + from, begin - from, step + 1);
         from = at;
@@ -587,6 +835,7 @@ static ptrdiff_t tfn__encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t cap
     o.work = tfn__max(o.capacity, 0);
     o.capacity = o.work;
     o.text = (const uint8_t *)text;
+    o.origin = NULL;
     o.sum = 0;
     o.unknown = false;
     o.run = NULL;
@@ -606,13 +855,6 @@ TFNORM_API ptrdiff_t tfn_tokenizer_encode_specials(const tfn_tokenizer *k, int32
                                                    size_t bytes)
 {
     return tfn__encode(k, ids, capacity, text, bytes, true);
-}
-
-/* One byte: the lowest 8 bits. */
-SHARED void tfn__put_byte(tfn__text *t, size_t byte)
-{
-    const uint8_t s = (uint8_t)byte;
-    tfn__put_bytes(t, &s, 1);
 }
 
 /* Specials but "<unk>" give no text: it stands for something that was there. */
@@ -670,6 +912,20 @@ static void tfn__put_marked(tfn__text *t, const tfn_tokenizer *k, int32_t id, bo
     }
 }
 
+/* A token that may end a word: its suffix is a space, but for the last token of all. */
+static void tfn__put_ending(tfn__text *t, const tfn_tokenizer *k, int32_t id, bool last)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    const size_t suffix = tfn__length(k->suffix);
+    for (size_t at = 0; at < n;) {
+        if (n - at >= suffix && tfn__same(s + at, (const uint8_t *)k->suffix, suffix)) {
+            if (!last) tfn__put(t, " ");
+            at += suffix;
+        } else tfn__put_byte(t, s[at++]);
+    }
+}
+
 /* Bytes and nothing between them, where spaces are part of the tokens. */
 TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
@@ -681,7 +937,9 @@ TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_
         int32_t id = ids[i];
         if (id < 0 || id >= k->vocab) id = k->special[TFN_SPECIAL_UNK];
         if (id < 0 || tfn__silent(k, id)) continue;
-        if (k->decoder & TFN_DECODER_JOIN && !first) tfn__put_joined(&t, k, id);
+        if (k->decoder & TFN_DECODER_SPACES && !first) tfn__put(&t, " ");
+        if (k->decoder & TFN_DECODER_SUFFIX) tfn__put_ending(&t, k, id, i + 1 == count);
+        else if (k->decoder & TFN_DECODER_JOIN && !first) tfn__put_joined(&t, k, id);
         else if (k->decoder & TFN_DECODER_MARKS) tfn__put_marked(&t, k, id, first);
         else tfn__put_bytes(&t, k->text + k->start[id], tfn__token_bytes(k, id));
         first = false;
@@ -692,7 +950,7 @@ TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_
 TFNORM_API const char *tfn_tokenizer_token(const tfn_tokenizer *k, int32_t id, size_t *bytes)
 {
     if (bytes) *bytes = 0;
-    if (!tfn__usable(k) || id < 0 || id >= k->vocab) return NULL;
+    if (!tfn__usable(k) || id < 0 || id >= k->vocab || !tfn__token_bytes(k, id)) return NULL;
     if (bytes) *bytes = tfn__token_bytes(k, id);
     return (const char *)k->text + k->start[id];
 }

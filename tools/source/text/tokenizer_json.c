@@ -98,7 +98,6 @@ SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
             tfn__fail_merge(e, v->merges);
         v->merges++;
     }
-    if (!v->merges) tfn__want(&r, "a merge");
     tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is wanted");
 }
 
@@ -124,34 +123,10 @@ static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const cha
     }
 }
 
-/* A member that is true, or where it is missing or null what is given. */
-static bool tfn__json_true(tfn__reader value, bool missing)
-{
-    const int32_t c = tfn__peek(&value);
-    if (c < 0 || c == 'n') return missing;
-    return c == 't';
-}
-
 /* Whether a value is U+2581 alone. */
 static bool tfn__is_mark(tfn__reader value)
 {
     return tfn__json_says(value, "\xe2\x96\x81\"");
-}
-
-/* BERT's. Where nothing is said of accents they go with the capitals. */
-static int32_t tfn__bert_steps(tfn__reader r)
-{
-    tfn__reader value[4];
-    int32_t steps = 0;
-    bool lower;
-    tfn__json_members(&r, value,
-                      "clean_text\"handle_chinese_chars\"strip_accents\"lowercase\"");
-    lower = tfn__json_true(value[3], true);
-    if (tfn__json_true(value[0], true)) steps += TFN_NORMALIZER_CLEAN;
-    if (tfn__json_true(value[1], true)) steps += TFN_NORMALIZER_CHINESE;
-    if (tfn__json_true(value[2], lower)) steps += TFN_NORMALIZER_ACCENTS;
-    if (lower) steps += TFN_NORMALIZER_LOWERCASE;
-    return steps;
 }
 
 /* Replace: a space by a mark, several by one, or as above. 0: something else. */
@@ -210,23 +185,6 @@ static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     v->normalizer += steps;
 }
 
-/* The expressions that a Split may have, as their authors write them; tfn__word_of,
- * tfn__word_llama3 and tfn__word_bloom say what they mean. */
-SHARED const tfn__regex tfn__regexes[TFN__REGEXES] = {
-    { TFN_SPLIT_GPT2, "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
-                      "|\\s+(?!\\S)|\\s+" },
-    { TFN_SPLIT_GPT2, "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
-                      "|\\s+(?!\\S)|\\s+" },
-    { TFN_SPLIT_LLAMA3, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"
-                        "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
-    { TFN_SPLIT_LLAMA3, "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}"
-                        "| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" },
-    { TFN_SPLIT_QWEN2, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
-                       "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
-    { TFN_SPLIT_BLOOM, " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81"
-                       "\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+" }
-};
-
 /* The expressions but BLOOM's take each character, so that pieces are what they find, whether these
  * are said to be kept (Isolated) or all else to be thrown away (Removed, invert). */
 static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *pattern,
@@ -234,24 +192,17 @@ static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *patt
 {
     const bool removed = tfn__json_says(*behavior, "Removed\"") && tfn__peek(invert) == 't';
     const bool isolated = tfn__json_says(*behavior, "Isolated\"");
-    char found[192];                            /* longer than those that are known */
     bool fits = isolated || removed;
+    tfn_split split = TFN_SPLIT_GPT2;
     tfn__reader r = *pattern;
     tfn__reader regex;
     tfn__json_members(&r, &regex, "Regex\"");
-    r = regex;
-    tfn__json_string(&r, found, sizeof found);
-    for (size_t i = 0; i < TFN__REGEXES; i++) {
-        if (!tfn__equal(found, tfn__regexes[i].regex)) continue;
-        if (tfn__regexes[i].split == TFN_SPLIT_BLOOM) fits = isolated;
-        if (v->cut || !fits)
-            tfn__refuse(e, "a Split with the behavior %s is not supported here", *behavior);
-        v->cut = true;
-        v->split = tfn__regexes[i].split;
-        return;
-    }
-    tfn__refuse(e, "a Split by %s is not supported; GPT-2's, Llama 3's, Qwen 2's and "
-                "BLOOM's are", regex);
+    if (!tfn__known_regex(regex, &split)) fits = false;
+    if (split == TFN_SPLIT_BLOOM) fits = fits && isolated;
+    if (v->cut || !fits)
+        tfn__refuse(e, "a Split with the behavior %s is not supported here", *behavior);
+    v->cut = true;
+    v->split = split;
 }
 
 /* Metaspace: marks for spaces, one more in front if there is none, and a cut in front of each.
@@ -382,9 +333,9 @@ static int32_t tfn__mark_decoder(const tfn__reader *value)
  * in the model; or spaces of marks and bytes of their tokens, which Fuse puts together. */
 static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    tfn__reader value[9];
+    tfn__reader value[10];
     tfn__json_members(&r, value, "type\"prefix\"cleanup\"pattern\"content\"start\"stop\""
-                      "prepend_scheme\"add_prefix_space\"");
+                      "prepend_scheme\"add_prefix_space\"suffix\"");
     if (tfn__json_says(value[0], "ByteLevel\"")) v->decodes = TFN__DECODES_BYTES;
     else if (tfn__json_says(value[0], "WordPiece\"")) {
         v->decodes = TFN__DECODES_WORDS;
@@ -392,6 +343,10 @@ static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
         if (tfn__json_true(value[2], true)) v->decoder += TFN_DECODER_TIDY;
         tfn__short_string(e, value[1], v->inside, sizeof v->inside,
                           "a decoder with the prefix %s is not supported");
+    } else if (tfn__json_says(value[0], "BPEDecoder\"") && v->stepped) {
+        v->decodes = TFN__DECODES_SUFFIX;
+        v->decoder |= TFN_DECODER_SUFFIX;
+        v->said_suffix = value[9];
     } else if (!tfn__json_says(value[0], "ByteFallback\"")
                && !tfn__json_says(value[0], "Fuse\"")) {
         const int32_t steps = tfn__mark_decoder(value);
@@ -414,21 +369,24 @@ enum { TFN__MODEL_VOCAB, TFN__MODEL_MERGES, TFN__MODEL_WHOLE, TFN__MODEL_TYPE,
  * its end, and merging at random are not known; what is unknown matters to characters alone. */
 static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
-    static const char text[][48] = { "byte_fallback %s is not supported",
-                                     "dropout %s is not supported",
-                                     "continuing_subword_prefix %s is not supported",
-                                     "end_of_word_suffix %s is not supported" };
-    for (int i = !v->shown; i < 4; i++)
-        if (!tfn__json_empty(value[TFN__MODEL_FALLBACK + i]))
-            tfn__refuse(e, text[i], value[TFN__MODEL_FALLBACK + i]);
+    static const char text[][48] = { "dropout %s is not supported",
+                                     "continuing_subword_prefix %s is not supported" };
+    for (int i = 0; i < 2; i++)
+        if (!tfn__json_empty(value[TFN__MODEL_DROPOUT + i]))
+            tfn__refuse(e, text[i], value[TFN__MODEL_DROPOUT + i]);
+    if (!tfn__json_empty(value[TFN__MODEL_SUFFIX]))
+        tfn__short_string(e, value[TFN__MODEL_SUFFIX], v->suffix, sizeof v->suffix,
+                          "end_of_word_suffix %s is not supported");
+    if (*v->suffix && !v->stepped)
+        tfn__refuse(e, "end_of_word_suffix %s is not supported", value[TFN__MODEL_SUFFIX]);
     v->kind = TFN_TOKENIZER_BPE;
     if (!v->shown) {
         v->kind = TFN_TOKENIZER_CHARACTER_BPE;
         v->plain = true;
         v->fallback = tfn__json_true(value[TFN__MODEL_FALLBACK], false);
-        v->fuse = tfn__json_true(value[TFN__MODEL_FUSE], false);
         if (!v->cut) v->split = TFN_SPLIT_NONE;
     }
+    v->fuse = tfn__json_true(value[TFN__MODEL_FUSE], false);
     v->merge_list = value[TFN__MODEL_MERGES];
     v->whole = tfn__json_true(value[TFN__MODEL_WHOLE], false);
     if (v->whole && v->prefix_space)
@@ -450,12 +408,35 @@ static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader 
         tfn__refuse(e, "max_input_chars_per_word %s is not supported", value[TFN__MODEL_MOST]);
     tfn__short_string(e, value[TFN__MODEL_PREFIX], v->inside, sizeof v->inside,
                       "continuing_subword_prefix %s is not supported");
-    if (!tfn__equal(v->inside, decoded))
+    if (v->decodes == TFN__DECODES_WORDS && !tfn__equal(v->inside, decoded))
         tfn__refuse(e, "continuing_subword_prefix %s is not the decoder's",
                     value[TFN__MODEL_PREFIX]);
-    if (v->split != TFN_SPLIT_BERT || v->shown)
+    if ((v->split != TFN_SPLIT_BERT && !v->stepped) || v->shown)
         tfn__refuse(e, "model %s without BertPreTokenizer alone is not supported",
                     value[TFN__MODEL_TYPE]);
+}
+
+/* WordLevel: a word is a token or unknown. Its decoder may know a mark that no token has. */
+static void tfn__word_level_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
+{
+    v->kind = TFN_TOKENIZER_WORDPIECE;
+    v->plain = v->whole = true;
+    if (v->shown || !v->stepped)
+        tfn__refuse(e, "model %s is not supported with these parts", value[TFN__MODEL_TYPE]);
+}
+
+/* Files of 2020 do not say which model they have; the library tries one after the other. A list of
+ * tokens is Unigram's, merges are those of BPE; WordPiece has a limit for words. */
+static tfn_tokenizer_kind tfn__untyped_model(const tfn__reader *value, bool *words)
+{
+    tfn__reader vocab = value[TFN__MODEL_VOCAB];
+    *words = false;
+    if (tfn__json_mark(&vocab, '[')) return TFN_TOKENIZER_UNIGRAM;
+    if (value[TFN__MODEL_MERGES].s) return TFN_TOKENIZER_BPE;
+    if (value[TFN__MODEL_MOST].s || !tfn__json_empty(value[TFN__MODEL_PREFIX]))
+        return TFN_TOKENIZER_WORDPIECE;
+    *words = value[TFN__MODEL_UNKNOWN].s != NULL;
+    return TFN_TOKENIZER_BPE;
 }
 
 /* Unigram: what is unknown is an id, and several unknown characters are one. */
@@ -471,18 +452,28 @@ static void tfn__unigram_model(tfn_error *e, tfn__vocab *v, const tfn__reader *v
     if (id.wanted) tfn__refuse(e, "unk_id %s is not supported", value[TFN__MODEL_UNKNOWN_ID]);
 }
 
-/* Vocabulary and merges, which are read later. Older files have no type. */
+/* Vocabulary and merges, which are read later. */
 static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[TFN__MODEL_COUNT];
     const tfn__reader *type = &value[TFN__MODEL_TYPE];
+    tfn_tokenizer_kind kind = TFN_TOKENIZER_BPE;
+    bool words = false;
     tfn__json_members(&r, value, TFN__MODEL_MEMBERS);
     v->tokens = value[TFN__MODEL_VOCAB];
     v->unknown = value[TFN__MODEL_UNKNOWN];
-    if (tfn__json_says(*type, "WordPiece\"")) tfn__wordpiece_model(e, v, value);
-    else if (!type->s || tfn__json_says(*type, "BPE\"")) tfn__bpe_model(e, v, value);
-    else if (tfn__json_says(*type, "Unigram\"")) tfn__unigram_model(e, v, value);
-    else tfn__refuse(e, "the model is %s; BPE, Unigram or WordPiece is wanted", *type);
+    if (tfn__json_says(*type, "WordPiece\"")) kind = TFN_TOKENIZER_WORDPIECE;
+    else if (tfn__json_says(*type, "Unigram\"")) kind = TFN_TOKENIZER_UNIGRAM;
+    else if (tfn__json_says(*type, "WordLevel\"")) words = true;
+    else if (!type->s) kind = tfn__untyped_model(value, &words);
+    else if (!tfn__json_says(*type, "BPE\"")) {
+        tfn__refuse(e, "the model is %s; BPE, Unigram, WordPiece or WordLevel is wanted", *type);
+        return;
+    }
+    if (words) tfn__word_level_model(e, v, value);
+    else if (kind == TFN_TOKENIZER_WORDPIECE) tfn__wordpiece_model(e, v, value);
+    else if (kind == TFN_TOKENIZER_UNIGRAM) tfn__unigram_model(e, v, value);
+    else tfn__bpe_model(e, v, value);
 }
 
 /* Base64 (RFC 4648): each character but "=" at the end has six bits, the highest first, so that
@@ -525,27 +516,76 @@ SHARED bool tfn__are_piece_steps(int32_t steps, tfn_split split)
     return !(steps & TFN_NORMALIZER_WORDS) || (marks && split == TFN_SPLIT_MARKS);
 }
 
+/* Whether a string of JSON is this text, of ASCII. */
+static bool tfn__json_says_text(tfn__reader value, const char *text)
+{
+    char said[16];
+    tfn__json_string(&value, said, sizeof said);
+    return !value.wanted && tfn__equal(said, text);
+}
+
+/* The decoder that a model needs. Where the parts are compiled it may be another. */
+static bool tfn__decoder_fits(const tfn__vocab *v)
+{
+    int decodes = TFN__DECODES_BYTES;
+    if (v->kind == TFN_TOKENIZER_WORDPIECE) decodes = TFN__DECODES_WORDS;
+    if (v->kind >= TFN_TOKENIZER_CHARACTER_BPE) decodes = TFN__DECODES_MARKS;
+    if (v->decodes == decodes) return true;
+    if (!v->stepped || v->shown) return false;
+    if (v->decodes == TFN__DECODES_SUFFIX) return tfn__json_says_text(v->said_suffix, v->suffix);
+    return v->decodes != TFN__DECODES_BYTES;
+}
+
 /* What a model needs of the other parts. */
 static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     const bool characters = v->kind >= TFN_TOKENIZER_CHARACTER_BPE;
     const bool bytes = v->kind == TFN_TOKENIZER_BPE;
-    int decodes = TFN__DECODES_BYTES;
     bool fits = v->normalizer == TFN_NORMALIZER_NFC || !v->normalizer;
-    if (v->kind == TFN_TOKENIZER_WORDPIECE) decodes = TFN__DECODES_WORDS;
     if (v->kind == TFN_TOKENIZER_WORDPIECE) fits = v->normalizer < TFN_NORMALIZER_NFC;
-    if (characters) decodes = TFN__DECODES_MARKS;
     if (characters) fits = tfn__are_piece_steps(v->normalizer, v->split);
-    if (v->decodes != decodes)
+    if (!tfn__decoder_fits(v))
         tfn__refuse(e, "decoder %s is not supported for this model", value[4]);
-    if (!fits) tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
-    if ((bytes && v->split > TFN_SPLIT_BLOOM) || bytes != v->shown
-        || (characters && v->split < TFN_SPLIT_MARKS))
+    if (v->stepped && v->decodes == TFN__DECODES_NOTHING) v->decoder = TFN_DECODER_SPACES;
+    if (!fits && !v->stepped)
+        tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
+    if (bytes != v->shown || (!v->stepped && ((bytes && v->split > TFN_SPLIT_BLOOM)
+                                              || (characters && v->split < TFN_SPLIT_MARKS))))
         tfn__refuse(e, "pre_tokenizer %s is not supported for this model", value[2]);
     if (!v->charsmap.s) return;
     v->map_bytes = tfn__base64(NULL, v->charsmap);
     if (v->map_bytes > v->charsmap.size)
         tfn__refuse(e, "precompiled_charsmap %s is no base64", v->charsmap);
+}
+
+/* Normalizer and pre-tokenizer as a program. Its words are counted here, and stored when the
+ * tokenizer has its memory. */
+SHARED void tfn__compile_rules(tfn_error *e, tfn__vocab *v, int32_t *to)
+{
+    tfn__steps x;
+    v->code_words = tfn__steps_compile(e, &x, to, v->rules[0], v->rules[1]);
+    v->stepped = v->cut = true;
+    v->shown = x.shown;
+    v->split = TFN_SPLIT_STEPS;
+    v->normalizer = 0;
+    if (x.normalizes) v->normalizer = TFN_NORMALIZER_STEPS;
+    v->charsmap = x.charsmap;
+}
+
+/* What the members say but for tokens and merges, by flags or with steps. */
+static void tfn__read_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *value, bool steps)
+{
+    for (int i = 0; i < 2; i++) v->rules[i] = value[1 + i];
+    v->rules[2] = value[4];
+    if (steps) tfn__compile_rules(e, v, NULL);
+    else {
+        tfn__each_part(e, v, value[1], "type\"normalizers\"", tfn__normalizer_part);
+        tfn__each_part(e, v, value[2], "type\"pretokenizers\"", tfn__pre_tokenizer_part);
+    }
+    tfn__each_part(e, v, value[3], "type\"processors\"", tfn__post_processor_part);
+    tfn__each_part(e, v, value[4], "type\"decoders\"", tfn__decoder_part);
+    tfn__model_part(e, v, value[5]);
+    tfn__check_parts(e, v, value);
 }
 
 /* Find the members, and what they say but for tokens and merges: these are left where they are, as
@@ -555,18 +595,19 @@ SHARED void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_so
 {
     tfn__reader r = tfn__read_from(s->json, s->json_size);
     tfn__reader value[6];
+    tfn__vocab before;
     tfn__json_members(&r, value, "added_tokens\"normalizer\"pre_tokenizer\"post_processor\""
                       "decoder\"model\"");
     tfn__end_vocab(e, &r, "tokenizer.json is wrong at byte %d: %s is wanted");
     if (e->status != TFN_OK) return;
     v->marked = true;
     v->added_list = value[0];
-    tfn__each_part(e, v, value[1], "type\"normalizers\"", tfn__normalizer_part);
-    tfn__each_part(e, v, value[2], "type\"pretokenizers\"", tfn__pre_tokenizer_part);
-    tfn__each_part(e, v, value[3], "type\"processors\"", tfn__post_processor_part);
-    tfn__each_part(e, v, value[4], "type\"decoders\"", tfn__decoder_part);
-    tfn__model_part(e, v, value[5]);
-    tfn__check_parts(e, v, value);
+    before = *v;
+    tfn__read_parts(e, v, value, false);
+    if (e->status != TFN_UNSUPPORTED) return;
+    *v = before;                                /* what the flags cannot say, the steps may */
+    tfn__no_error(e);
+    tfn__read_parts(e, v, value, true);
 }
 
 /* The table of replacements, from tokenizer.json or as it is. */
@@ -586,12 +627,32 @@ SHARED void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
             tfn__set_byte(k->mapped, (uint8_t)byte);
 }
 
+/* The first token whose bytes are those of a string of JSON; -1: none. */
+static int32_t tfn__token_named(const tfn_tokenizer *k, tfn__reader name)
+{
+    for (int32_t id = 0; id < k->vocab; id++)
+        if (tfn__is_token(k, id, name)) return id;
+    return -1;
+}
+
+/* Byte-level BPE: bytes that are no token, such as those that no UTF-8 has, become the token of
+ * what is unknown, as the model names it; without one they are dropped. */
+static void tfn__find_unknown_byte(tfn_tokenizer *k, const tfn__vocab *v)
+{
+    int32_t id = v->unknown_id - 1;
+    if (v->unknown.s && !tfn__json_empty(v->unknown)) id = tfn__token_named(k, v->unknown);
+    k->unknown_byte = id;
+    for (int i = 0; i < 256; i++)
+        if (k->byte_id[i] < 0) k->byte_id[i] = id;
+}
+
 /* The token of what is unknown, as tokenizer.json names it or a blob has it: the one that the names
  * of special tokens would give may be another, or none. */
 SHARED void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v)
 {
     const tfn__reader name = v->unknown;
     int32_t *found = &k->special[TFN_SPECIAL_UNK];
+    if (k->kind == TFN_TOKENIZER_BPE && k->marked) tfn__find_unknown_byte(k, v);
     if (k->kind <= TFN_TOKENIZER_WORDS) return;
     if (v->form || v->numbered || k->kind == TFN_TOKENIZER_UNIGRAM) *found = v->unknown_id - 1;
     if (*found >= k->vocab)
@@ -599,9 +660,7 @@ SHARED void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v)
                   k->vocab);
     if (!name.s || k->kind == TFN_TOKENIZER_UNIGRAM) return;
     *found = -1;
-    if (tfn__json_empty(name)) return;
-    for (int32_t id = k->vocab; id-- > 0;)
-        if (tfn__is_token(k, id, name)) *found = id;
+    if (!tfn__json_empty(name)) *found = tfn__token_named(k, name);
 }
 
 /* The ids of a name of the template, from its special_tokens: { "<s>": { "ids": [1] } }. */

@@ -2,6 +2,7 @@
 #define TFN__TOKENIZER_JSON_H
 #include "../ground/ground.h"
 #include "vocabulary.h"
+#include "compiling.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
 
@@ -13,11 +14,9 @@ SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
  * white space of any kind. */
 #define TFN__REPLACED_BROKEN "\xef\xbf\xbd"
 #define TFN__REPLACED_ENDS   "(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])"
-enum { TFN__REGEXES = 6 };
-typedef struct tfn__regex { tfn_split split; char regex[144]; } tfn__regex;
-extern SHARED const tfn__regex tfn__regexes[TFN__REGEXES];
 extern SHARED const char tfn__base64_digits[];
 SHARED bool tfn__are_piece_steps(int32_t steps, tfn_split split);
+SHARED void tfn__compile_rules(tfn_error *e, tfn__vocab *v, int32_t *to);
 SHARED void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s);
 SHARED void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v);
 SHARED void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v);

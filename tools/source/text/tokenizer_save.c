@@ -25,36 +25,41 @@ TFN__RARE
 
 /* What tfn__blob_marks reads: the rules of tokenizer.json, and of the tokens that have marks, few
  * in most vocabularies, which ones. */
-static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
+static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k, int form)
 {
+    const bool fuse = k->fuse && form > 1;              /* of bytes only the last form says it */
     size_t marks = 0;
+    int32_t most = TFN__MARKS;
+    if (form == 3) most |= TFN__SINGLE_WORD;
     tfn__put_number(t, (size_t)k->split);
     tfn__put_number(t, (size_t)(k->prefix_space * TFN__PREFIX_SPACE
                                 + k->whole * TFN__WHOLE_PIECES
                                 + (k->normalizer == TFN_NORMALIZER_NFC) * TFN__NORMALIZED
-                                + k->fallback * TFN__FALLBACK + k->fuse * TFN__FUSE
+                                + k->fallback * TFN__FALLBACK + fuse * TFN__FUSE
                                 + k->scored * TFN__SCORED + k->single * TFN__SINGLE
                                 + k->apart * TFN__SET_APART));
     tfn__put_number(t, (size_t)k->begins);
     tfn__put_number(t, (size_t)k->ends);
     if (k->apart) tfn__put_number(t, (size_t)(k->tokens - k->vocab));
     for (int32_t i = 0; i < k->begins + k->ends; i++) tfn__put_number(t, (size_t)k->frame[i]);
-    for (int32_t id = 0; id < k->vocab; id++) marks += (k->flags[id] & TFN__MARKS) != 0;
+    for (int32_t id = 0; id < k->vocab; id++) marks += (k->flags[id] & most) != 0;
     tfn__put_number(t, marks);
     for (int32_t id = 0; id < k->vocab; id++) {
-        if (!(k->flags[id] & TFN__MARKS)) continue;
+        if (!(k->flags[id] & most)) continue;
         tfn__put_number(t, (size_t)id);
-        tfn__put_number(t, k->flags[id] & TFN__MARKS);
+        tfn__put_number(t, (size_t)(k->flags[id] & most));
     }
 }
 
 /* What tfn__blob_steps reads. */
 static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
 {
+    int32_t unknown = k->special[TFN_SPECIAL_UNK];
     tfn__put_number(t, (size_t)k->normalizer);
     tfn__put_number(t, (size_t)k->decoder);
     tfn__put_number(t, (size_t)k->most_chars);
-    tfn__put_number(t, (size_t)(k->special[TFN_SPECIAL_UNK] + 1));
+    if (k->kind == TFN_TOKENIZER_BPE) unknown = k->unknown_byte;
+    tfn__put_number(t, (size_t)(unknown + 1));
     tfn__put_bytes(t, k->inside, tfn__length(k->inside) + 1);
 }
 
@@ -71,6 +76,33 @@ static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
 }
 TFN__RARE_END
 
+/* Whether a byte is a token of its own; else it is unknown, or dropped. */
+static bool tfn__has_byte_token(const tfn_tokenizer *k, int byte)
+{
+    const int32_t id = k->byte_id[byte];
+    return id >= 0 && id != k->unknown_byte;
+}
+
+/* Whether only the last form of a blob says all of a tokenizer. */
+static bool tfn__needs_last_form(const tfn_tokenizer *k)
+{
+    if (k->rules || *k->suffix || k->decoder >= TFN_DECODER_SPACES) return true;
+    for (int32_t id = 0; id < k->vocab; id++)
+        if (!tfn__token_bytes(k, id) || k->flags[id] & TFN__SINGLE_WORD) return true;
+    if (k->kind == TFN_TOKENIZER_WORDPIECE) return k->whole;
+    if (k->kind == TFN_TOKENIZER_BPE) for (int i = 0; i < 256; i++)
+        if (!tfn__has_byte_token(k, i)) return true;
+    return false;
+}
+
+/* Which of the forms a tokenizer has: the oldest that can say what it is. */
+static int tfn__blob_form(const tfn_tokenizer *k)
+{
+    if (!k->marked) return 0;
+    if (tfn__needs_last_form(k)) return 3;
+    return 1 + (k->kind != TFN_TOKENIZER_BPE);
+}
+
 /* The sum at the end is over what was stored; if that is not all, nobody will read it. */
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
 {
@@ -78,7 +110,7 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
     uint32_t sum = 0;
     int form;
     if (!tfn__usable(k)) return 0;
-    form = tfn__blob_form(k->marked, k->kind);
+    form = tfn__blob_form(k);
     tfn__put_bytes(&t, tfn__magic[form], sizeof *tfn__magic);
     tfn__put_number(&t, (size_t)k->kind);
     tfn__put_number(&t, (size_t)k->tokens);
@@ -89,9 +121,14 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
         tfn__put_bytes(&t, k->text + k->start[id], n);
     }
     for (int32_t i = 0; i < 3 * k->merges; i++) tfn__put_number(&t, (size_t)k->merge[i]);
-    if (k->marked) tfn__put_marks(&t, k);
-    if (form == 2) tfn__put_steps(&t, k);
-    if (form == 2) tfn__put_scores(&t, k);
+    if (k->marked) tfn__put_marks(&t, k, form);
+    if (form >= 2) tfn__put_steps(&t, k);
+    if (form >= 2) tfn__put_scores(&t, k);
+    if (form == 3) {
+        tfn__put_bytes(&t, k->suffix, tfn__length(k->suffix) + 1);
+        tfn__put_number(&t, (size_t)k->rule_bytes);
+        tfn__put_bytes(&t, k->rules, (size_t)k->rule_bytes);
+    }
     if (t.used <= t.size) sum = tfn__hash((const uint8_t *)t.buf, t.used);
     for (int i = 0; i < TFN__SUM_BYTES; i++) tfn__put_byte(&t, sum >> 8*i);
     return t.used;
@@ -115,12 +152,15 @@ static void tfn__put_token(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, size_t capacity)
 {
     tfn__text t = tfn__text_in(text, capacity);
+    const char *between = "\"";
     if (!tfn__usable(k)) return 0;
+    tfn__put(&t, "{");
     for (int32_t id = 0; id < k->vocab; id++) {
-        if (id == 0) tfn__put(&t, "{\"");
-        else         tfn__put(&t, ", \"");
+        if (!tfn__token_bytes(k, id)) continue;
+        tfn__put(&t, between);
         tfn__put_token(&t, k, id);
         tfn__put_int(&t, "\": ", id, NULL);
+        between = ", \"";
     }
     tfn__put(&t, "}");
     return t.used;
@@ -198,7 +238,9 @@ static void tfn__put_added(tfn__text *t, const tfn_tokenizer *k)
     for (int32_t id = 0; id < k->vocab; id++) {
         if (!(k->flags[id] & TFN__ADDED)) continue;
         tfn__put(t, between);
-        tfn__put_int(t, "{\"id\":", id, ",\"single_word\":false,\"content\":\"");
+        tfn__put_int(t, "{\"id\":", id, NULL);
+        tfn__put_truth(t, ",\"single_word\":", (k->flags[id] & TFN__SINGLE_WORD) != 0);
+        tfn__put(t, ",\"content\":\"");
         tfn__put_content(t, k, id);
         for (int i = 0; i < 4; i++)
             tfn__put_truth(t, marks[i].name, (k->flags[id] & marks[i].flag) != 0);
@@ -470,11 +512,13 @@ static void tfn__put_scored(tfn__text *t, const tfn_tokenizer *k, int32_t listed
 /* Others: "a": 17 for each. */
 static void tfn__put_listed(tfn__text *t, const tfn_tokenizer *k, int32_t listed)
 {
+    const char *between = "\"";
     for (int32_t id = 0; id < listed; id++) {
-        if (id) tfn__put(t, ",");
-        tfn__put(t, "\"");
+        if (!tfn__token_bytes(k, id)) continue;             /* a hole */
+        tfn__put(t, between);
         tfn__put_token(t, k, id);
         tfn__put_int(t, "\":", id, NULL);
+        between = ",\"";
     }
 }
 
@@ -539,8 +583,9 @@ static void tfn__put_merges(tfn__text *t, const tfn_tokenizer *k)
 /* "unk_token": the token of what is unknown; null: none, as of byte-level BPE. */
 static void tfn__put_unknown_token(tfn__text *t, const tfn_tokenizer *k)
 {
-    const int32_t id = k->special[TFN_SPECIAL_UNK];
-    if (k->kind == TFN_TOKENIZER_BPE || (id < 0 && k->kind != TFN_TOKENIZER_WORDPIECE)) {
+    int32_t id = k->special[TFN_SPECIAL_UNK];
+    if (k->kind == TFN_TOKENIZER_BPE) id = k->unknown_byte;
+    if (id < 0 && k->kind != TFN_TOKENIZER_WORDPIECE) {
         tfn__put(t, ",\"unk_token\":null");
         return;
     }
@@ -558,6 +603,9 @@ static void tfn__put_model_head(tfn__text *t, const tfn_tokenizer *k)
         if (unknown >= 0) tfn__put_int(t, "{\"type\":\"Unigram\",\"unk_id\":", unknown, NULL);
         else              tfn__put(t, "{\"type\":\"Unigram\",\"unk_id\":null");
         tfn__put_truth(t, ",\"byte_fallback\":", k->fallback);
+    } else if (k->kind == TFN_TOKENIZER_WORDPIECE && k->whole) {
+        tfn__put(t, "{\"type\":\"WordLevel\"");
+        tfn__put_unknown_token(t, k);
     } else if (k->kind == TFN_TOKENIZER_WORDPIECE) {
         tfn__put_texts(t, "{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"", k->inside,
                        "\"");
@@ -567,9 +615,10 @@ static void tfn__put_model_head(tfn__text *t, const tfn_tokenizer *k)
         tfn__put(t, "{\"type\":\"BPE\",\"dropout\":null");
         tfn__put_unknown_token(t, k);
         tfn__put(t, ",\"continuing_subword_prefix\":");
-        if (bytes) tfn__put(t, "\"\",\"end_of_word_suffix\":\"\"");
-        else       tfn__put(t, "null,\"end_of_word_suffix\":null");
-        tfn__put_truth(t, ",\"fuse_unk\":", !bytes && k->fuse);
+        if (*k->suffix)  tfn__put_texts(t, "null,\"end_of_word_suffix\":\"", k->suffix, "\"");
+        else if (bytes)  tfn__put(t, "\"\",\"end_of_word_suffix\":\"\"");
+        else             tfn__put(t, "null,\"end_of_word_suffix\":null");
+        tfn__put_truth(t, ",\"fuse_unk\":", k->fuse);
         tfn__put_truth(t, ",\"byte_fallback\":", !bytes && k->fallback);
         tfn__put_truth(t, ",\"ignore_merges\":", k->whole);
     }
@@ -658,6 +707,7 @@ static bool tfn__are_pieces_published(const tfn_tokenizer *k)
         { TFN_NORMALIZER_NEEDED, TFN_NORMALIZER_PREFIX }
     };
     const bool bpe = k->kind == TFN_TOKENIZER_CHARACTER_BPE;
+    if (k->rules) return true;
     if (!tfn__are_piece_steps(steps, k->split) || k->split < TFN_SPLIT_MARKS) return false;
     for (int i = 0; i < 3; i++)
         if (steps & before[i][0] && (steps & before[i][1]) != before[i][1]) return false;
@@ -673,64 +723,83 @@ static bool tfn__are_pieces_published(const tfn_tokenizer *k)
     if (tfn__keeps_some(k) && (!bpe || steps & ~own)) return false;
     if (!bpe && k->single && (k->fallback || k->least > 0)) return false;
     if (bpe && k->scored && !tfn__are_merges(k)) return false;
-    return !bpe || k->scored || k->merges;
+    return true;
 }
 
 /* What the reader asks for: that what gives no text is an added token, which no piece is encoded
- * as; of byte-level BPE that all bytes are tokens, and some two of them make a third; of
- * WordPiece that its decoder joins, and its mark is a string as it stands. */
-static bool tfn__is_published(const tfn_tokenizer *k)
+ * as. */
+static bool tfn__are_tokens_published(const tfn_tokenizer *k)
 {
     const int32_t special = TFN__SPECIAL | TFN__ADDED | TFN__RAW;
-    int32_t listed;
-    if (!tfn__usable(k)) return false;
-    listed = tfn__listed(k);
+    const int32_t listed = tfn__listed(k);
     for (int32_t id = 0; id < k->vocab; id++) {
+        const size_t n = tfn__token_bytes(k, id);
         if (k->flags[id] & TFN__SPECIAL && (k->flags[id] & special) != special) return false;
-        if (k->flags[id] & TFN__ADDED
-            && !tfn__is_utf8(k->text + k->start[id], tfn__token_bytes(k, id))) return false;
-        if (k->kind > TFN_TOKENIZER_WORDS && !tfn__is_said(k, id, listed)) return false;
+        if (k->flags[id] & TFN__ADDED && !tfn__is_utf8(k->text + k->start[id], n)) return false;
+        if (n && k->kind > TFN_TOKENIZER_WORDS && !tfn__is_said(k, id, listed)) return false;
     }
+    return true;
+}
+
+/* And of WordPiece that its decoder joins, and its mark is a string as it stands. */
+static bool tfn__is_published(const tfn_tokenizer *k)
+{
+    const bool words = k && k->kind == TFN_TOKENIZER_WORDPIECE;
+    if (!tfn__usable(k) || !tfn__are_tokens_published(k)) return false;
+    for (const char *s = k->inside; *s; s++)
+        if (*s < ' ' || *s == '"' || *s == '\\') return false;
+    for (const char *s = k->suffix; *s; s++)
+        if (*s < ' ' || *s == '"' || *s == '\\') return false;
     if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) return tfn__are_pieces_published(k);
-    if (k->kind == TFN_TOKENIZER_WORDPIECE) {
-        for (const char *s = k->inside; *s; s++)
-            if (*s < ' ' || *s == '"' || *s == '\\') return false;
-        return k->split == TFN_SPLIT_BERT && !k->prefix_space && (k->decoder & TFN_DECODER_JOIN)
-               && k->normalizer < TFN_NORMALIZER_NFC;
-    }
-    if (k->kind != TFN_TOKENIZER_BPE || !k->merges) return false;
+    if (k->rules) return true;
+    if (words)
+        return k->split == TFN_SPLIT_BERT && !k->prefix_space && !k->whole
+               && (k->decoder & TFN_DECODER_JOIN) && k->normalizer < TFN_NORMALIZER_NFC;
+    if (k->kind != TFN_TOKENIZER_BPE || *k->suffix) return false;
+    if (!k->marked && !k->merges) return false;
     if (k->prefix_space && (k->split != TFN_SPLIT_GPT2 || k->whole)) return false;
-    for (int i = 0; i < 256; i++)
+    if (!k->marked) for (int i = 0; i < 256; i++)
         if (k->byte_id[i] < 0) return false;
     return !k->normalizer || k->normalizer == TFN_NORMALIZER_NFC;
 }
 
-TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, size_t capacity)
+/* The members that are steps, or as the file had them. */
+static void tfn__put_parts(tfn__text *t, const tfn_tokenizer *k)
 {
     static const char byte_level[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
                                      "\"trim_offsets\":true,\"use_regex\":true}";
+    if (k->rules) {                                     /* within their brackets */
+        tfn__put(t, ",");
+        tfn__put_bytes(t, k->rules + 1, (size_t)k->rule_bytes - 2);
+    } else {
+        tfn__put(t, ",\"normalizer\":");
+        tfn__put_normalizer(t, k);
+        tfn__put(t, ",\"pre_tokenizer\":");
+        tfn__put_pre_tokenizer(t, k);
+    }
+    tfn__put(t, ",\"post_processor\":");
+    if (k->begins + k->ends)                tfn__put_post_processor(t, k);
+    else if (k->kind == TFN_TOKENIZER_BPE)  tfn__put(t, byte_level);
+    else                                    tfn__put(t, "null");
+    if (k->rules) return;
+    tfn__put(t, ",\"decoder\":");
+    if (k->kind == TFN_TOKENIZER_BPE) tfn__put(t, byte_level);
+    else if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) tfn__put_piece_decoder(t, k);
+    else {
+        tfn__put_texts(t, "{\"type\":\"WordPiece\",\"prefix\":\"", k->inside, "\"");
+        tfn__put_truth(t, ",\"cleanup\":", (k->decoder & TFN_DECODER_TIDY) != 0);
+        tfn__put(t, "}");
+    }
+}
+
+TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, size_t capacity)
+{
     tfn__text t = tfn__text_in(text, capacity);
     if (!tfn__is_published(k)) return 0;
     tfn__put(&t, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
     tfn__put_added(&t, k);
-    tfn__put(&t, "],\"normalizer\":");
-    tfn__put_normalizer(&t, k);
-    tfn__put(&t, ",\"pre_tokenizer\":");
-    tfn__put_pre_tokenizer(&t, k);
-    tfn__put(&t, ",\"post_processor\":");
-    if (k->begins + k->ends)                tfn__put_post_processor(&t, k);
-    else if (k->kind == TFN_TOKENIZER_BPE)  tfn__put(&t, byte_level);
-    else                                    tfn__put(&t, "null");
-    tfn__put(&t, ",\"decoder\":");
-    if (k->kind == TFN_TOKENIZER_BPE) {
-        tfn__put(&t, byte_level);
-    } else if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
-        tfn__put_piece_decoder(&t, k);
-    } else {
-        tfn__put_texts(&t, "{\"type\":\"WordPiece\",\"prefix\":\"", k->inside, "\"");
-        tfn__put_truth(&t, ",\"cleanup\":", (k->decoder & TFN_DECODER_TIDY) != 0);
-        tfn__put(&t, "}");
-    }
+    tfn__put(&t, "]");
+    tfn__put_parts(&t, k);
     tfn__put(&t, ",\"model\":");
     tfn__put_model(&t, k);
     tfn__put(&t, "}\n");

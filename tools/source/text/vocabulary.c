@@ -98,9 +98,6 @@ SHARED bool tfn__index_tokens(tfn_tokenizer *k)
     for (int i = 0; i < 256; i++) {
         const uint8_t byte = (uint8_t)i;
         k->byte_id[i] = tfn__token_id(k, &byte, 1);
-        if (k->marked && k->kind == TFN_TOKENIZER_BPE && k->byte_id[i] < 0)
-            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
-                      "byte %d is no token; byte-level BPE wants all 256", i, 0);
     }
     return k->error.status == TFN_OK;
 }
@@ -108,7 +105,7 @@ SHARED bool tfn__index_tokens(tfn_tokenizer *k)
 /* -- tokens in order ------------------------------------------------------------------------- */
 
 /* Whether token i comes before token j: by their bytes, a shorter one first. */
-static bool tfn__token_before(const void *x, int32_t i, int32_t j)
+SHARED bool tfn__token_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_tokenizer *k = (const tfn_tokenizer *)x;
     const uint8_t *a = k->text + k->start[i];
@@ -221,10 +218,77 @@ static size_t tfn__plain_bytes(const tfn_tokenizer *k, const uint8_t *s, size_t 
     return n;
 }
 
+/* Whether a character belongs to the one in front of it: marks and joiners do. */
+static bool tfn__extends(int32_t c)
+{
+    static const int32_t more[][2] = { { 0xe33, 0xe33 }, { 0xeb3, 0xeb3 }, { 0x200c, 0x200d },
+        { 0xff9e, 0xff9f }, { 0x1f3fb, 0x1f3ff } };
+    static const int32_t fewer[][2] = { { 0x102b, 0x102c }, { 0x1038, 0x1038 },
+        { 0x1062, 0x1064 }, { 0x1067, 0x106d }, { 0x1083, 0x1083 }, { 0x1087, 0x108c },
+        { 0x108f, 0x108f }, { 0x109a, 0x109c }, { 0x1a61, 0x1a61 }, { 0x1a63, 0x1a64 },
+        { 0xaa7b, 0xaa7b }, { 0xaa7d, 0xaa7d } };
+    if (c < 0x300) return false;
+    if (tfn__in_pairs(more, sizeof more / sizeof *more, c)) return true;
+    return tfn__is_of(c, TFN__MARKS_ALL) && !tfn__in_pairs(fewer, sizeof fewer / sizeof *fewer, c);
+}
+
+/* Whether a character goes with nothing. */
+static bool tfn__is_apart(int32_t c)
+{
+    const uint32_t controls = TFN__BIT(TFN__CC) | TFN__BIT(TFN__CC_WHITE) | TFN__BIT(TFN__CF)
+                              | TFN__BIT(TFN__ZL) | TFN__BIT(TFN__ZP);
+    if (c >= 32 && c < 127) return false;
+    return c != 0x200c && c != 0x200d && tfn__is_of(c, controls);
+}
+
+/* Bytes of the first grapheme of n >= 1 (Unicode Standard Annex 29), as far as it matters for a
+ * table of replacements: syllables of Hangul and flags in parts are longer than what is replaced.
+ */
+static size_t tfn__grapheme(const uint8_t *s, size_t n)
+{
+    static const int32_t before[][2] = { { 0x600, 0x605 }, { 0x6dd, 0x6dd }, { 0x70f, 0x70f },
+        { 0x890, 0x891 }, { 0x8e2, 0x8e2 }, { 0xd4e, 0xd4e } };         /* go with what follows */
+    int32_t c;
+    size_t at = tfn__utf8(s, n, &c);
+    if (c == '\r' && n > 1 && s[1] == '\n') return 2;
+    while (at < n && c >= 0) {
+        const bool joins = tfn__in_pairs(before, sizeof before / sizeof *before, c);
+        const bool apart = !joins && tfn__is_apart(c);
+        const size_t bytes = tfn__utf8(s + at, n - at, &c);
+        if (apart || c < 0 || (joins && tfn__is_apart(c)) || (!joins && !tfn__extends(c))) break;
+        at += bytes;
+    }
+    return at;
+}
+
+/* A replacement as the library "tokenizers" finds it: that of the shortest beginning of a short
+ * grapheme that has one, for all of the grapheme; else of a character. How many bytes, 0: none. */
+static size_t tfn__match_grapheme(const tfn_tokenizer *k, const uint8_t *s, size_t n, size_t *end,
+                                  size_t *value)
+{
+    int32_t c;
+    size_t read;
+    size_t bytes = 0;
+    if (!*end) bytes = tfn__grapheme(s, n);
+    if (bytes && bytes < 6)
+        for (size_t i = 1; i <= bytes; i++)
+            if (tfn__map_match(k->map + 4, (size_t)k->map_units, s, i, value, &read) == i)
+                return bytes;
+    if (!*end) *end = bytes;                            /* its other characters one by one */
+    bytes = tfn__utf8(s, n, &c);
+    if (bytes < *end) *end -= bytes;
+    else *end = 0;
+    for (size_t i = 1; i <= bytes; i++)
+        if (tfn__map_match(k->map + 4, (size_t)k->map_units, s, i, value, &read) == i) return bytes;
+    return 0;
+}
+
 /* By the table of replacements, and with spaces in order. What is replaced is not read again. */
 static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint8_t *s, size_t n)
 {
     const size_t trie = 4 + 4*(size_t)k->map_units;
+    const bool library = !(p->steps & TFN_NORMALIZER_UTF8);
+    size_t end = 0;                             /* bytes that are left of a grapheme */
     for (size_t at = 0; at < n;) {
         int32_t id = -1;
         int32_t c;
@@ -236,7 +300,9 @@ static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint
         if (at == n) break;
         bytes = 0;
         if (tfn__keeps_some(k)) id = tfn__added_at(k, s + at, n - at, 1);
-        if (id < 0 && k->map)
+        if (id < 0 && k->map && library)
+            bytes = tfn__match_grapheme(k, s + at, n - at, &end, &value);
+        else if (id < 0 && k->map)
             bytes = tfn__map_match(k->map + 4, (size_t)k->map_units, s + at, n - at, &value, &read);
         if (bytes && value < (size_t)k->map_bytes - trie) {
             const char *text = (const char *)k->map + trie + value;
@@ -251,6 +317,29 @@ static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint
     return tfn__end_spaced(p);
 }
 
+/* By the table of replacements, and nothing else. */
+SHARED size_t tfn__map_text(const tfn_tokenizer *k, uint8_t *to, size_t room, const uint8_t *s,
+                            size_t n)
+{
+    tfn__spacer p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.to = tfn__text_in(to, room);
+    return tfn__put_mapped(k, &p, s, n);
+}
+
+/* Bytes of the longest replacement of the table. */
+SHARED size_t tfn__longest_replacement(const tfn_tokenizer *k)
+{
+    size_t most = 1;
+    size_t bytes = 0;
+    for (int32_t at = 4 + 4*k->map_units; at < k->map_bytes; at++) {
+        bytes++;
+        if (!k->map[at]) bytes = 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
 /* A text of the n bytes at s after the steps of the normalizer: returns its bytes, and stores those
  * that there is room for; without room it may return a few more. *same: it was so before. first: no
  * added token is in front of it. */
@@ -258,7 +347,9 @@ SHARED size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, b
                              const uint8_t *s, size_t n, bool first)
 {
     tfn__spacer p;
-    if (k->normalizer == TFN_NORMALIZER_NFC) return tfn__put_nfc(to, room, same, s, n);
+    if (k->normalizer == TFN_NORMALIZER_NFC) {
+        return tfn__put_normal_form(to, room, same, s, n, TFN__FORM_COMPOSED);
+    }
     *same = false;
     if (k->normalizer < TFN_NORMALIZER_NFC)
         return tfn__put_bert(to, room, s, n, k->normalizer);
@@ -272,44 +363,4 @@ SHARED size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, b
     return tfn__end_spaced(&p);
 }
 
-/* Whether a normalized text never has the token that a file wants to find in one. The library
- * "tokenizers" would look for what the normalizer makes of it, which is most often not meant: with
- * a space in front, for example. So it is refused. */
-static bool tfn__is_changed(const tfn_tokenizer *k, int32_t id)
-{
-    uint8_t to[TFN__SHORT_TEXT];
-    const uint8_t *s = k->text + k->start[id];
-    const size_t n = tfn__token_bytes(k, id);
-    bool same = true;
-    if (!k->normalizer || k->single) return false;      /* SentencePiece keeps them */
-    if (tfn__normalize(k, to, sizeof to, &same, s, n, true) != n || n > sizeof to) return true;
-    return !same && !tfn__same(to, s, n);
-}
-
-/* Sort them, and note with which bytes they begin: most of a text begins none, and is passed over
- * at a byte's price. */
-SHARED bool tfn__index_added(tfn_tokenizer *k)
-{
-    for (int32_t id = 0; id < k->vocab; id++) {
-        const uint8_t first = k->text[k->start[id]];
-        int late;
-        if (!(k->flags[id] & TFN__ADDED)) continue;
-        if (k->flags[id] & TFN__SPECIAL && k->kind >= TFN_TOKENIZER_CHARACTER_BPE)
-            k->flags[id] &= (uint8_t)~TFN__LATE;        /* else a space in front would hide it */
-        late = (k->flags[id] & TFN__LATE) != 0;
-        k->added_ids[k->added++] = id;
-        tfn__set_byte(k->heads[late], first);
-        if (late && tfn__is_changed(k, id))
-            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
-                      "added token %d is wanted in a normalized text, which never has it", id, 0);
-        if (!(k->flags[id] & TFN__SPECIAL)) k->cuts[late] = true;
-    }
-    tfn__sort(k->added_ids, k->added, tfn__token_before, k);
-    for (int32_t i = 1; i < k->added; i++)
-        if (!tfn__token_before(k, k->added_ids[i - 1], k->added_ids[i]))
-            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
-                      "added token %d is the same as token %d", k->added_ids[i - 1],
-                      k->added_ids[i]);
-    return k->error.status == TFN_OK;
-}
 #endif

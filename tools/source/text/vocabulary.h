@@ -14,11 +14,16 @@ enum {
     TFN__LATE       = 32,   /* text is cut at it only when it is cut at all that are not late */
     TFN__MARKS      = 62,   /* the five above, which a blob of marked tokens has */
     TFN__ENTIRE     = 64,   /* merging the bytes of this token gives it */
-    TFN__SEEN       = 128   /* vocab.json: the id came, while its entries are read */
+    TFN__SEEN       = 128,  /* vocab.json: the id came, while its entries are read */
+    TFN__SINGLE_WORD = 128  /* afterwards: no letter may stand beside an added one */
 };
 
 /* Which decoder a file names. */
-enum { TFN__DECODES_NOTHING, TFN__DECODES_BYTES, TFN__DECODES_WORDS, TFN__DECODES_MARKS };
+enum { TFN__DECODES_NOTHING, TFN__DECODES_BYTES, TFN__DECODES_WORDS, TFN__DECODES_MARKS,
+       TFN__DECODES_SUFFIX };
+
+/* Bytes of a late added token behind the normalizer. */
+enum { TFN__SHADOW_BYTES = 128 };
 
 enum { TFN__SHORT_TEXT = 512 };                 /* bytes that are normalized on the stack */
 
@@ -41,6 +46,14 @@ typedef struct tfn__vocab {
     const uint8_t *map;                             /* the table, or as JSON has it: */
     bool   apart;                                   /* pieces and ids come from two files */
     size_t spare, hidden;                           /* room for those without an id; how many */
+    size_t entries, listed;                         /* of the vocabulary; its highest id + 1 */
+    size_t shadows;                                 /* added tokens that a normalizer may change */
+    bool   single_words;                            /* some added token is one */
+    char   suffix[sizeof ((tfn_tokenizer *)0)->suffix];
+    bool   stepped;                                 /* rules are compiled: normalizer, */
+    tfn__reader rules[3];                           /* pre_tokenizer, decoder */
+    tfn__reader said_suffix;                        /* BPEDecoder's */
+    int32_t code_words;
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges */
     size_t added, begins, ends;
     tfn__reader first, last;                        /* of BertProcessing: ["[CLS]", 101] */
@@ -68,6 +81,9 @@ SHARED int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n,
 SHARED bool tfn__keeps_some(const tfn_tokenizer *k);
 SHARED size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, bool *same,
                              const uint8_t *s, size_t n, bool first);
-SHARED bool tfn__index_added(tfn_tokenizer *k);
+SHARED bool tfn__token_before(const void *x, int32_t i, int32_t j);
+SHARED size_t tfn__map_text(const tfn_tokenizer *k, uint8_t *to, size_t room, const uint8_t *s,
+                            size_t n);
+SHARED size_t tfn__longest_replacement(const tfn_tokenizer *k);
 #endif
 #endif /* TFN__VOCABULARY_H */

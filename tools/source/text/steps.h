@@ -1,0 +1,58 @@
+#ifndef TFN__STEPS_H
+#define TFN__STEPS_H
+#include "../ground/ground.h"
+#include "json.h"
+#include "regex.h"
+#include "vocabulary.h"
+
+#if !defined TFNORM_NO_TOKENIZERS
+
+/* A normalizer and a pre-tokenizer of tokenizer.json as a program: how many steps normalize a text,
+ * how many cut it, whether bytes are shown as characters from the begin; then the steps, each its
+ * kind, its words and what it needs. */
+enum {
+    TFN__STEP_FORM = 1,     /* a normal form of Unicode: 1 composed, 2 of compatible characters */
+    TFN__STEP_BERT,         /* the steps of BERT, TFN_NORMALIZER_ */
+    TFN__STEP_LOWER,        /* small letters */
+    TFN__STEP_BARE,         /* no marks (StripAccents) */
+    TFN__STEP_CLEAN,        /* control characters by SentencePiece's rules (Nmt) */
+    TFN__STEP_STRIP,        /* no white space at the ends: 1 left, 2 right */
+    TFN__STEP_REPLACE,      /* the words of a pattern, the pattern, a text */
+    TFN__STEP_PREPEND,      /* a text in front */
+    TFN__STEP_MAP,          /* the table of replacements */
+    TFN__STEP_WORDS,        /* cut by rules that are known, tfn_split */
+    TFN__STEP_CUT,          /* cut at a pattern: a behavior, + 8 inverted; the pattern */
+    TFN__STEP_BYTES,        /* show bytes: 1 a space in front, 2 cut by GPT-2's rules */
+    TFN__STEP_MARKS         /* spaces by a mark: 1 always one in front, 2 at the begin, 4 cut; the
+                             * mark */
+};
+enum { TFN__CUT_REMOVED, TFN__CUT_ISOLATED, TFN__CUT_CONTIGUOUS, TFN__CUT_WITH_PREVIOUS,
+       TFN__CUT_WITH_NEXT, TFN__CUT_INVERTED = 8 };
+enum { TFN__CODE_HEAD = 3, TFN__STEP_HEAD = 2, TFN__MOST_STEPS = 24 };
+
+SHARED size_t tfn__step_text(const int32_t *step, const uint8_t **s);
+SHARED size_t tfn__step_apply(const tfn_tokenizer *k, const int32_t *step, uint8_t *to,
+                              size_t room, const uint8_t *s, size_t n);
+SHARED size_t tfn__steps_growth(const tfn_tokenizer *k, int32_t from, size_t n);
+SHARED bool tfn__index_added(tfn_tokenizer *k);
+SHARED int32_t tfn__added_id(const tfn_tokenizer *k, int32_t found);
+
+/* Cutting a text at a pattern. Segments are matches and what is between them; pieces are segments,
+ * or several together. */
+typedef struct tfn__cutter {
+    const int32_t *pattern;
+    int32_t behavior;
+    bool    inverted, shown;
+    const uint8_t *s;
+    size_t  n;
+    size_t  at, from;                   /* where segments go on, and where to search */
+    size_t  begin, end;                 /* a match that comes next */
+    bool    found, over;
+    size_t  last;                       /* the end of the last match; SIZE_MAX: none */
+    size_t  held[2];                    /* a piece that may become longer */
+    bool    holds, held_match;
+} tfn__cutter;
+SHARED tfn__cutter tfn__cutter_of(const int32_t *step, const uint8_t *s, size_t n, bool shown);
+SHARED bool tfn__cut_next(tfn__cutter *x, size_t *begin, size_t *end);
+#endif
+#endif /* TFN__STEPS_H */
