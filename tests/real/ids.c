@@ -1,0 +1,112 @@
+/* ids TOKENIZER STRINGS: the ids of strings by a tokenizer.json, for tokenizers.mjs. STRINGS holds
+ * each string behind its number of bytes, four bytes, lowest first. A line per string: its ids
+ * where special tokens may stand, then a tab and the text of these ids in hexadecimal digits. The
+ * tokenizer is saved as a blob and read again before the second half, and written as tokenizer.json
+ * and read again before the last quarter. */
+#ifndef TEST_LINKED
+#define TFNORM_IMPLEMENTATION
+#endif
+#include "../../tfnorm.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned char *read_file(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    unsigned char *s;
+    if (!f) exit(2);
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    s = (unsigned char *)malloc(*size + 1);
+    if (fread(s, 1, *size, f) != *size) exit(2);
+    fclose(f);
+    return s;
+}
+
+static void make(tfn_tokenizer *k, const tfn_tokenizer_source *source)
+{
+    char text[512];
+    const size_t size = tfn_tokenizer_size(source);
+    if (tfn_tokenizer_init(k, source, malloc(size + 1), size) == TFN_OK) return;
+    printf("%s\n", tfn_error_text(&k->error, text, sizeof text));
+    exit(1);
+}
+
+/* The same tokenizer from its blob, or with `json` from its tokenizer.json if it can be said. */
+static void make_again(tfn_tokenizer *k, int json)
+{
+    tfn_tokenizer_source source;
+    size_t size = tfn_tokenizer_write(k, NULL, 0);
+    char *saved;
+    memset(&source, 0, sizeof source);
+    if (json) size = tfn_tokenizer_json_text(k, NULL, 0);
+    if (!size) return;
+    saved = (char *)malloc(size);
+    if (json) tfn_tokenizer_json_text(k, saved, size);
+    else tfn_tokenizer_write(k, saved, size);
+    if (json) {
+        source.json = saved;
+        source.json_size = size;
+    } else {
+        source.blob = saved;
+        source.blob_size = size;
+    }
+    make(k, &source);
+}
+
+int main(int count, char **args)
+{
+    tfn_tokenizer_source source;
+    tfn_tokenizer k;
+    size_t size;
+    size_t strings;
+    size_t at = 0;
+    int line = 0;
+    int lines = 0;
+    unsigned char *s;
+    if (count < 3) return 2;
+    memset(&source, 0, sizeof source);
+    s = read_file(args[1], &size);
+    if (size > 6 && strcmp(args[1] + strlen(args[1]) - 5, ".json")) {
+        source.model = s;
+        source.model_size = size;
+    } else {
+        source.json = (const char *)s;
+        source.json_size = size;
+    }
+    make(&k, &source);
+    s = read_file(args[2], &strings);
+    for (size_t i = 0; i < strings; lines++)
+        i += 4 + (s[i] | (size_t)s[i + 1] << 8 | (size_t)s[i + 2] << 16 | (size_t)s[i + 3] << 24);
+    for (; at < strings; line++) {
+        const size_t n = s[at] | (size_t)s[at + 1] << 8 | (size_t)s[at + 2] << 16
+                         | (size_t)s[at + 3] << 24;
+        const char *text = (const char *)s + at + 4;
+        ptrdiff_t room = line % 3 ? (ptrdiff_t)n * 3 : 0;      /* too little is asked for again */
+        int32_t *ids = (int32_t *)malloc((size_t)(room + 1) * sizeof *ids);
+        ptrdiff_t ids_count = tfn_tokenizer_encode_specials(&k, ids, room, text, n);
+        char *back;
+        size_t bytes;
+        if (ids_count > room) {
+            room = ids_count;
+            ids = (int32_t *)realloc(ids, (size_t)room * sizeof *ids);
+            ids_count = tfn_tokenizer_encode_specials(&k, ids, room, text, n);
+            if (ids_count > room) return 3;
+        }
+        for (ptrdiff_t i = 0; i < ids_count; i++) printf(" %d", ids[i]);
+        bytes = tfn_tokenizer_decode(&k, NULL, 0, ids, ids_count);
+        back = (char *)malloc(bytes + 1);
+        tfn_tokenizer_decode(&k, back, bytes, ids, ids_count);
+        printf("\t");
+        for (size_t i = 0; i < bytes; i++) printf("%02x", (unsigned char)back[i]);
+        printf("\n");
+        free(back);
+        free(ids);
+        at += 4 + n;
+        if (line == lines / 2) make_again(&k, 0);
+        if (line == lines / 4 * 3) make_again(&k, 1);
+    }
+    return 0;
+}
