@@ -13494,7 +13494,7 @@ static const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
 }
 
 /* Checks that x is a parameter or table of rows x cols. */
-static bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
+static bool tfn__check_param(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
 {
     const tfn_node *n = tfn__need(t, op, x);
     if (t->error.status != TFN_OK) return false;
@@ -13507,10 +13507,10 @@ static bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int
     return t->error.status == TFN_OK;
 }
 /* The same for an optional x. */
-static bool tfn__may_have(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
+static bool tfn__check_optional(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
 {
     if (!x.id) return t->error.status == TFN_OK;
-    return tfn__wants(t, op, x, rows, cols);
+    return tfn__check_param(t, op, x, rows, cols);
 }
 
 /* Checks that two values have the same rows, as symbols, and the same channels. */
@@ -13704,7 +13704,7 @@ static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_act
     }
     if (act != TFN_ACTIVATION_IDENTITY && !tfn__act_ok(t, "linear", act)) return tfn__none;
     if (!tfn__weight_fits(t, x, w, in, transposed)) return tfn__none;
-    if (!tfn__may_have(t, "linear", b, 1, out)) return tfn__none;
+    if (!tfn__check_optional(t, "linear", b, 1, out)) return tfn__none;
     n = tfn__record(t, TFN__OP_LINEAR, xn->rows, xn->count, out, x, w, b);
     if (!n) return tfn__none;
     n->arg[TFN__LINEAR_ACTIVATION] = tfn__act_of(act);
@@ -13788,8 +13788,8 @@ TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, 
     int32_t groups = (int32_t)tfn__max(like->groups, 1);
     tfn_node *n;
     if (!tfn__norm_fits(t, x, cols, like)) return tfn__none;
-    if (!tfn__may_have(t, "norm", gain, 1, cols)) return tfn__none;
-    if (!tfn__may_have(t, "norm", bias, 1, cols)) return tfn__none;
+    if (!tfn__check_optional(t, "norm", gain, 1, cols)) return tfn__none;
+    if (!tfn__check_optional(t, "norm", bias, 1, cols)) return tfn__none;
     n = tfn__map(t, TFN__OP_NORM, x, gain, bias);
     if (!n) return tfn__none;
     n->arg[TFN__NORM_KIND] = (int32_t)like->kind;
@@ -13855,8 +13855,8 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
         tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
     else if (wn->count != window)
         tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count, window);
-    if (!tfn__wants(t, "convolution", w, wn->count, wn->cols)) return tfn__none;
-    if (!tfn__may_have(t, "convolution", b, 1, wn->cols)) return tfn__none;
+    if (!tfn__check_param(t, "convolution", w, wn->count, wn->cols)) return tfn__none;
+    if (!tfn__check_optional(t, "convolution", b, 1, wn->cols)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
 }
 
@@ -13867,10 +13867,10 @@ TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "pointwise norm", x);
     tfn_node *n;
-    tfn__may_have(t, "pointwise norm", gain, 1, xn->cols);
-    tfn__may_have(t, "pointwise norm", bias, 1, xn->cols);
-    tfn__may_have(t, "pointwise norm", alpha, 1, 1);
-    tfn__may_have(t, "pointwise norm", shift, 1, 1);
+    tfn__check_optional(t, "pointwise norm", gain, 1, xn->cols);
+    tfn__check_optional(t, "pointwise norm", bias, 1, xn->cols);
+    tfn__check_optional(t, "pointwise norm", alpha, 1, 1);
+    tfn__check_optional(t, "pointwise norm", shift, 1, 1);
     n = tfn__map(t, TFN__OP_POINT, x, gain, bias);
     if (!n) return tfn__none;
     n->in[3] = alpha.id;
@@ -13886,9 +13886,9 @@ TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var al
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "SeeDNorm", x);
     tfn_node *n;
-    if (!tfn__wants(t, "SeeDNorm", gain, 1, xn->cols)) return tfn__none;
-    if (!tfn__wants(t, "SeeDNorm", alpha, 1, xn->cols)) return tfn__none;
-    if (!tfn__wants(t, "SeeDNorm", direction, 1, xn->cols)) return tfn__none;
+    if (!tfn__check_param(t, "SeeDNorm", gain, 1, xn->cols)) return tfn__none;
+    if (!tfn__check_param(t, "SeeDNorm", alpha, 1, xn->cols)) return tfn__none;
+    if (!tfn__check_param(t, "SeeDNorm", direction, 1, xn->cols)) return tfn__none;
     n = tfn__map(t, TFN__OP_SEED, x, gain, alpha);
     if (!n) return tfn__none;
     n->in[3] = direction.id;
@@ -13997,7 +13997,7 @@ TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
     const tfn_node *xn = tfn__need(t, "scale", x);
     int32_t groups = tfn__need(t, "scale", by)->cols;
     if (groups < 1 || xn->cols % groups != 0) groups = xn->cols;        /* the error names this */
-    if (!tfn__wants(t, "scale", by, 1, groups)) return tfn__none;
+    if (!tfn__check_param(t, "scale", by, 1, groups)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_SCALE, x, by, tfn__none));
 }
 
@@ -14006,9 +14006,9 @@ static tfn_var tfn__reparameterized(tfn_tape *t, tfn_var w, tfn_var gamma, tfn_v
 {
     const tfn_node *wn = tfn__need(t, "sigma", w);
     tfn_var sigma;
-    if (!tfn__wants(t, "sigma", gamma, 1, 1)) return tfn__none;
-    if (!tfn__wants(t, "sigma", u, 1, wn->count)) return tfn__none;
-    if (!tfn__wants(t, "sigma", v, 1, wn->cols)) return tfn__none;
+    if (!tfn__check_param(t, "sigma", gamma, 1, 1)) return tfn__none;
+    if (!tfn__check_param(t, "sigma", u, 1, wn->count)) return tfn__none;
+    if (!tfn__check_param(t, "sigma", v, 1, wn->cols)) return tfn__none;
     sigma = tfn__var_of(t, tfn__record(t, TFN__OP_SIGMA, TFN_ROWS_FIXED, 1, 1, w, u, v));
     return tfn__var_of(t, tfn__map(t, TFN__OP_RESCALE, w, gamma, sigma));
 }
@@ -14025,7 +14025,7 @@ TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
     if (!tfn__recording(t)) return tfn__none;
     int32_t cols = tfn__need(t, "shift", x)->cols;
     if (tfn__need(t, "shift", by)->cols == 1) cols = 1;
-    if (!tfn__wants(t, "shift", by, 1, cols)) return tfn__none;
+    if (!tfn__check_param(t, "shift", by, 1, cols)) return tfn__none;
     return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
 }
 
@@ -14036,7 +14036,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
     const tfn_node *wn = tfn__need(t, "mix", w);
     const tfn_node *xn = tfn__need(t, "mix", x);
     if (k < 0 || k >= wn->cols) tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
-    if (!tfn__wants(t, "mix", w, wn->count, wn->cols)) return tfn__none;
+    if (!tfn__check_param(t, "mix", w, wn->count, wn->cols)) return tfn__none;
     if (wn->count > xn->cols)
         tfn__bad_shape(t, "mix", "%d groups of weights, there are %d channels", wn->count,
                        xn->cols);
@@ -14048,7 +14048,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 {
     if (!tfn__recording(t)) return tfn__none;
-    if (!tfn__wants(t, "gate", q, 1, 1)) return tfn__none;
+    if (!tfn__check_param(t, "gate", q, 1, 1)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_GATE, x, q, tfn__none));
 }
 
@@ -14079,7 +14079,7 @@ TFNORM_API tfn_var tfn_embedding(tfn_tape *t, tfn_var table, int32_t slot, tfn_r
     const tfn_node *w = tfn__need(t, "embedding", table);
     tfn_node *n;
     if (!tfn__slot_ok(t, "embedding", slot)) return tfn__none;
-    if (!tfn__wants(t, "embedding", table, w->count, w->cols)) return tfn__none;
+    if (!tfn__check_param(t, "embedding", table, w->count, w->cols)) return tfn__none;
     n = tfn__record(t, TFN__OP_EMBED, (int)rows, 1, w->cols, table, tfn__none, tfn__none);
     return tfn__var_with(t, n, slot, scale);
 }
@@ -14102,7 +14102,7 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     if (!tfn__has_time(t, name, xn)) return tfn__none;
     if (w->count < positions)
         tfn__bad_shape(t, name, "the table has %d positions, %d are wanted", w->count, positions);
-    if (!tfn__wants(t, name, table, w->count, cols)) return tfn__none;
+    if (!tfn__check_param(t, name, table, w->count, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
 

@@ -268,7 +268,7 @@ SHARED const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
 }
 
 /* Checks that x is a parameter or table of rows x cols. */
-SHARED bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
+SHARED bool tfn__check_param(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
 {
     const tfn_node *n = tfn__need(t, op, x);
     if (t->error.status != TFN_OK) return false;
@@ -281,10 +281,10 @@ SHARED bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int
     return t->error.status == TFN_OK;
 }
 /* The same for an optional x. */
-SHARED bool tfn__may_have(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
+SHARED bool tfn__check_optional(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
 {
     if (!x.id) return t->error.status == TFN_OK;
-    return tfn__wants(t, op, x, rows, cols);
+    return tfn__check_param(t, op, x, rows, cols);
 }
 
 /* Checks that two values have the same rows, as symbols, and the same channels. */

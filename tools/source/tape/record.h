@@ -30,8 +30,8 @@ SHARED tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
 SHARED tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n);
 SHARED tfn_var tfn__var_with(const tfn_tape *t, tfn_node *n, int32_t arg, float number);
 SHARED const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x);
-SHARED bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols);
-SHARED bool tfn__may_have(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols);
+SHARED bool tfn__check_param(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols);
+SHARED bool tfn__check_optional(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols);
 SHARED bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, const tfn_node *b);
 SHARED bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x);
 SHARED bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot);
