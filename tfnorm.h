@@ -32484,6 +32484,7 @@ typedef struct tfn__encoder {
     double    sum;              /* Unigram: of the scores so far */
     bool      specials;         /* they may stand in the text */
     const uint8_t *origin;      /* what is normalized, if it is the begin of the text */
+    bool      waiting;          /* something unknown has no id yet */
     bool      unknown;          /* the last id is that of something unknown: */
     const uint8_t *run;         /* of these bytes, */
     size_t    run_bytes;        /* so many of them */
@@ -32537,14 +32538,31 @@ static bool tfn__falls_back(const tfn_tokenizer *k, const uint8_t *s, int32_t n)
     return true;
 }
 
+/* BPE of the library: what is unknown waits while others fall back to their bytes, and several that
+ * wait may be one. */
+static bool tfn__waits(const tfn_tokenizer *k)
+{
+    return k->fallback && k->kind == TFN_TOKENIZER_CHARACTER_BPE && !k->scored;
+}
+static void tfn__emit_waiting(tfn__encoder *o)
+{
+    if (o->waiting) tfn__emit(o, o->k->special[TFN_SPECIAL_UNK]);
+    o->waiting = false;
+}
+
 /* A token, or what is none: its bytes, or "<unk>", of several perhaps one. */
 static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int32_t n)
 {
     const int32_t unknown = o->k->special[TFN_SPECIAL_UNK];
-    if (id >= 0) tfn__emit(o, id);
-    else if (tfn__falls_back(o->k, s, n))
+    if (id >= 0) {
+        tfn__emit_waiting(o);
+        tfn__emit(o, id);
+    } else if (tfn__falls_back(o->k, s, n))
         for (int32_t i = 0; i < n; i++) tfn__emit(o, o->k->byte_id[s[i]]);
-    else if (unknown >= 0) tfn__emit_unknown(o, s, (size_t)n);
+    else if (unknown >= 0 && tfn__waits(o->k)) {
+        if (!o->k->fuse) tfn__emit_waiting(o);
+        o->waiting = true;
+    } else if (unknown >= 0) tfn__emit_unknown(o, s, (size_t)n);
 }
 
 /* Where a piece of n bytes is worked on: on the stack, or behind the ids so far. NULL: there is no
@@ -32597,6 +32615,7 @@ static void tfn__encode_characters(tfn__encoder *o, const uint8_t *s, size_t n, 
     const int32_t id = tfn__token_id(k, s, n);
     int32_t *work;
     if (id >= 0 && (whole || k->flags[id] & TFN__ENTIRE)) {
+        tfn__emit_waiting(o);
         tfn__emit(o, id);
         if (k->scored) o->sum += k->score[id];
         if (k->single) o->sum = (double)(float)o->sum;
@@ -32635,12 +32654,14 @@ static void tfn__encode_marked(tfn__encoder *o, const uint8_t *s, size_t n)
     for (size_t at = 0; at < n;) {
         const size_t bytes = tfn__marked_piece(k, s + at, n - at);
         if (cut) {
+            tfn__emit_waiting(o);
             o->unknown = false;
             o->sum = 0;
         }
         tfn__encode_characters(o, s + at, bytes, k->whole && cut);
         at += bytes;
     }
+    tfn__emit_waiting(o);
 }
 
 /* Of the kinds that know words or bytes pieces are independent of each other:
@@ -33031,6 +33052,7 @@ static ptrdiff_t tfn__encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t cap
     o.capacity = o.work;
     o.text = (const uint8_t *)text;
     o.origin = NULL;
+    o.waiting = false;
     o.sum = 0;
     o.unknown = false;
     o.run = NULL;

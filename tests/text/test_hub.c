@@ -16,6 +16,8 @@ static const char *const *const hub_lines[] = { golden_hub_gpt2, golden_hub_opt,
 static const char *const hub_names[] = { "gpt2", "opt", "llama3", "qwen2", "bloom", "bert",
                                          "bert_cased", "llama", "gemma", "mistral", "t5", "xlmr" };
 
+#include "../golden/golden_tokenizers.h"
+
 /* -- helpers --------------------------------------------------------------------------------- */
 
 typedef struct hub_box { tfn_tokenizer k; tfn_status status; char *mem; size_t size; } hub_box;
@@ -760,6 +762,89 @@ static char *hub_changed(const hub_change *c)
     return out;
 }
 
+/* A file after up to three changes. */
+static char *hub_changed_more(const golden_tokenizer_row *row)
+{
+    char *text = hub_text(row->file);
+    CASE("%s: %s", hub_names[row->file], row->change[0][1]);
+    for (int i = 0; i < 3; i++) {
+        const char *from = row->change[i][0];
+        char *at;
+        char *out;
+        if (!from) break;
+        at = strstr(text, from);
+        if (!at) FAIL("%s is not in the file", from);
+        if (!at) break;
+        out = (char *)malloc(strlen(text) + strlen(row->change[i][1]) + 1);
+        sprintf(out, "%.*s%s%s", (int)(at - text), text, row->change[i][1], at + strlen(from));
+        free(text);
+        text = out;
+    }
+    return text;
+}
+
+/* The ids of all texts by one tokenizer; returns what follows them. */
+static const short *hub_golden_ids(const tfn_tokenizer *k, const short *wanted)
+{
+    enum { TEXTS = sizeof golden_tokenizer_texts / sizeof *golden_tokenizer_texts };
+    for (int i = 0; i < TEXTS; i++) {
+        const char *text = golden_tokenizer_texts[i];
+        int32_t ids[500];
+        const ptrdiff_t n = tfn_tokenizer_encode_specials(k, ids, 500, text, strlen(text));
+        CHECK_INT(n, *wanted);
+        for (ptrdiff_t j = 0; j < n && j < *wanted; j++)
+            if (ids[j] != wanted[1 + j]) {
+                FAIL("text %d: id %d is %d, not %d", i, (int)j, (int)ids[j], wanted[1 + j]);
+                break;
+            }
+        wanted += 1 + *wanted;
+    }
+    return wanted;
+}
+
+/* Parts in any order, as the library has them: from the file, from a blob, and from what is written
+ * as tokenizer.json again. One byte less of memory is an error. */
+TEST(hub_any_parts)
+{
+    const short *wanted = golden_tokenizer_ids;
+    for (size_t i = 0; i < sizeof golden_tokenizer_rows / sizeof *golden_tokenizer_rows; i++) {
+        char *text = hub_changed_more(&golden_tokenizer_rows[i]);
+        const tfn_tokenizer_source s = hub_json(text, strlen(text));
+        hub_box b = hub_make(&s);
+        hub_box again;
+        tfn_tokenizer_source saved;
+        unsigned char *blob;
+        char *json;
+        size_t size;
+        char message[300];
+        if (b.status != TFN_OK)
+            FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+        CHECK(tfn_tokenizer_init(&again.k, &s, b.mem + 1, b.size - 1) != TFN_OK);
+        free(b.mem);
+        b = hub_make(&s);
+        blob = hub_blob(&b.k, &size);
+        saved = hub_of_blob(blob, size);
+        again = hub_make(&saved);
+        CHECK_INT(again.status, TFN_OK);
+        hub_golden_ids(&again.k, wanted);
+        free(again.mem);
+        json = hub_written(&b.k, &size);
+        if (size) {
+            saved = hub_json(json, size);
+            again = hub_make(&saved);
+            CHECK_INT(again.status, TFN_OK);
+            hub_golden_ids(&again.k, wanted);
+            free(again.mem);
+        }
+        wanted = hub_golden_ids(&b.k, wanted);
+        free(b.mem);
+        free(blob);
+        free(json);
+        free(text);
+    }
+    CHECK(wanted == golden_tokenizer_ids + sizeof golden_tokenizer_ids / sizeof *wanted);
+}
+
 TEST(hub_refused)
 {
     for (size_t i = 0; i < sizeof hub_changes / sizeof *hub_changes; i++) {
@@ -1191,6 +1276,7 @@ int main(void)
     RUN(hub_marian_models);
     RUN(hub_marian_refused);
     RUN(hub_bad_marian);
+    RUN(hub_any_parts);
     RUN(hub_refused);
     RUN(hub_saved);
     RUN(hub_json_text);
