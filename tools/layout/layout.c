@@ -274,7 +274,8 @@ static int by_name(const void *a, const void *b)
 /* The end of a directive that may go on over several lines; counts them in n. */
 static const char *end_of_directive(const char *s, int *n)
 {
-    for (; *s && *s != '\n'; s++) {
+    for (; *s; s++) {
+        if (*s == '\n') break;
         if (s[0] != '\\' || s[1] != '\n') continue;
         s++;
         ++*n;
@@ -435,7 +436,8 @@ static void add_source(const source *s)
     char folder[NAME];
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - s->path) : 0, s->path);
     if (is_dense(&d, 8)) complain(s, 1, "too dense: ", "lines with ?:");
-    while (i < SECTIONS - 1 && tools[i].folder[0] && strcmp(tools[i].folder, folder)) i++;
+    for (; i < SECTIONS - 1; i++)
+        if (!tools[i].folder[0] || !strcmp(tools[i].folder, folder)) break;
     strcpy(tools[i].folder, folder);
     add_density(&tools[i].d, &d);
 }
