@@ -20,14 +20,15 @@ refuses() {
     ! small copy a --steps 300 --min 2 --max 5 2> "$work/error" && grep -q -- --force "$work/error"
 }
 check "tfn train: an existing file" refuses
-resumes() {             # SIGINT in the midst; what it says goes on, whatever a name has in it
+resumes() {             # a signal in the midst; what it says goes on, whatever a name has in it
+    rm -f "$work/b.safetensors" "$work/b.best.safetensors" "$work/b's log.csv"
     log="$work/b's log.csv"
     "$tfn" train --task copy --layers 2 --width 32 --items 3000 --held 60 --threads 1 --quiet \
         --steps 300 --min 2 --max 5 --out "$work/b.safetensors" --log "$log" \
         > "$work/b" 2> "$work/error" &
     job=$!
     while [ ! -e "$log" ] && kill -0 $job; do sleep 0.02; done
-    kill -INT $job
+    kill -"$1" $job
     wait $job
     code=$?
     command=$(sed -n 's/^ *tfn \(train --resume .*--threads \)1$/\12/p' "$work/error")
@@ -36,7 +37,36 @@ resumes() {             # SIGINT in the midst; what it says goes on, whatever a 
     eval "\"$tfn\" $command --quiet" > "$work/b" && [ "$(wc -l < "$log")" = 302 ] || return 1
     [ -n "$(hash_of "$work/a")" ] && [ "$(hash_of "$work/a")" = "$(hash_of "$work/b")" ]
 }
-check "tfn train: Ctrl-C, resumed: the same bits" resumes
+check "tfn train: Ctrl-C, resumed: the same bits" resumes INT
+check "tfn train: SIGTERM saves, too" resumes TERM
+check "tfn train: SIGHUP saves, too" resumes HUP
+fits() {                # on terminals of 80 to 30 columns no line of progress wraps
+    for columns in 80 60 40 30; do
+        script -qec "stty cols $columns; \"$tfn\" train --task copy --layers 2 --width 32 --items 3000 \
+            --held 60 --threads 1 --steps 60 --min 2 --max 5 --out $work/fits.safetensors --force" \
+            /dev/null < /dev/null > "$work/typed" 2>&1
+        tr '\r' '\n' < "$work/typed" | sed 's/\x1b\[[0-9;]*[mK]//g' | grep 'step [0-9]*/' > "$work/lines"
+        awk -v columns=$columns 'length($0) >= columns { print; wide = 1 } END { exit wide || !NR }' \
+            "$work/lines" || return 1
+    done
+    grep -q loss "$work/lines"
+}
+if have script stty; then check "tfn train: progress fits the terminal" fits
+else skip "tfn train: progress fits the terminal" "no script or stty"
+fi
+prompts() {             # a prompt is --text, --prompt or words; what looks like a path is one
+    "$tfn" train ../examples/language_model.txt --layers 1 --width 16 --steps 3 --threads 1 --quiet \
+        --tokenizer bytes --out "$work/prompt.safetensors" > "$work/prompt" || return 1
+    printf 'two words\n' | "$tfn" generate "$work/prompt.safetensors" > "$work/wanted" &&
+        "$tfn" generate "$work/prompt.safetensors" two words | cmp - "$work/wanted" &&
+        "$tfn" generate "$work/prompt.safetensors" "two words" | cmp - "$work/wanted" &&
+        "$tfn" generate "$work/prompt.safetensors" --text "two words" | cmp - "$work/wanted" &&
+        "$tfn" generate "$work/prompt.safetensors" --prompt "two words" | cmp - "$work/wanted" &&
+        ! "$tfn" generate "$work/prompt.safetensors" no.txt 2> "$work/error" &&
+        grep -q 'no.txt: cannot be opened' "$work/error" &&
+        ! "$tfn" generate "$work/prompt.safetensors" a --text b 2> "$work/error"
+}
+check "tfn generate: a prompt" prompts
 
 # frozen weights stay, and have no moments; a name that is none is refused
 froze() {

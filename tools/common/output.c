@@ -11,6 +11,7 @@
 #include <io.h>
 #else
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -63,6 +64,19 @@ bool output_is_terminal(FILE *f)
 #else
     return isatty(fileno(f)) != 0;
 #endif
+}
+
+int output_columns(FILE *f)
+{
+    const char *said = getenv("COLUMNS");
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (ioctl(fileno(f), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+#else
+    (void)f;
+#endif
+    if (said && atoi(said) > 0) return atoi(said);
+    return 80;
 }
 
 bool output_target(char *to, const char *path)

@@ -34,6 +34,9 @@ int output_end(int code);
 /* True if a person reads what is written there, or types what is read. */
 bool output_is_terminal(FILE *f);
 
+/* Columns of a terminal, asked for at each call because it may be resized; 80 if it does not say. */
+int output_columns(FILE *f);
+
 /* Where a path leads: symbolic links stay links. False: nowhere, or too far. */
 bool output_target(char *to, const char *path);
 /* A pipe or a device, which is written to as it stands; no file can take its place. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What follows --ids, or translates them: a line of ids, the end included; the best first. */
 static void generate_ids(bundle *b, const settings *s)
@@ -48,32 +49,76 @@ static int generate_sentence(settings *s, cli *c)
     return 0;
 }
 
+/* The words after MODEL, joined by spaces; NULL: there is none, or one that names a file. A single
+ * word with a dot or a slash is a name, too, so that a mistyped path is an error and no prompt. */
+static char *prompt_words(const settings *s)
+{
+    size_t room = 1;
+    char *text;
+    if (s->files < 2) return NULL;
+    if (s->files == 2 && (exists(s->file[1]) || !strcmp(s->file[1], "-"))) return NULL;
+    if (s->files == 2 && !strchr(s->file[1], ' ') && strpbrk(s->file[1], "./")) return NULL;
+    for (int i = 1; i < s->files; i++) room += strlen(s->file[i]) + 1;
+    text = (char *)reserve(room, 1);
+    text[0] = 0;
+    for (int i = 1; i < s->files; i++) {
+        if (i > 1) strcat(text, " ");
+        strcat(text, s->file[i]);
+    }
+    return text;
+}
+
+/* The prompt of the command line: --text, --prompt or words; NULL: lines of a file are read. */
+static char *given_prompt(const settings *s, cli *c)
+{
+    const char *text = NULL;
+    char *words = prompt_words(s);
+    if (given(s, O_SAID)) text = text_of(s, O_SAID);
+    if (given(s, O_PROMPT)) text = text_of(s, O_PROMPT);
+    if (!text) return words;
+    if (given(s, O_SAID) && given(s, O_PROMPT)) cli_fail(c, "give either --text or --prompt");
+    if (s->files > 1) cli_fail(c, "give a prompt, or words or a file after MODEL, not both");
+    words = (char *)reserve(strlen(text) + 1, 1);
+    strcpy(words, text);
+    return words;
+}
+
+static void generate_lines(speaker *x, const char *path, bool typed)
+{
+    line_file input;
+    lines_open(&input, path);
+    for (;;) {
+        if (typed) fprintf(stderr, "text> ");
+        if (!next_line(&input)) break;
+        speaker_add(x, input.line, input.bytes, input.number - 1);
+        if (x->used == x->rows) speaker_print(x);
+    }
+    if (typed) fprintf(stderr, "\n");
+    lines_close(&input);
+}
+
 int generate(settings *s, cli *c)
 {
     static bundle b;
     speaker x;
-    line_file input;
-    const char *path;
-    bool typed;
     int64_t beam = 1;
     if (given(s, O_BEAM)) beam = whole_of(s, O_BEAM);
-    if (whole_of(s, O_N_BEST) > beam) cli_fail(c, "--n-best wants --beam of as many");
+    if (whole_of(s, O_N_BEST) > beam) cli_fail(c, "--n-best needs --beam of at least as many");
     if (given(s, O_IDS)) return generate_sentence(s, c);
-    path = open_use(&b, s, c);
+    char *prompt = given_prompt(s, c);
+    if (prompt) s->files = 1;
+    const char *path = open_use(&b, s, c);
     must_write_text(&b);
-    lines_open(&input, path);
-    typed = output_is_terminal(input.f);
-    const int32_t rows = typed ? 1 : (int32_t)whole_of(s, O_BATCH);
+    const bool typed = !prompt && !strcmp(path, "-") && output_is_terminal(stdin);
+    const int32_t rows = typed || prompt ? 1 : (int32_t)whole_of(s, O_BATCH);
     bundle_load(&b, rows, threads_of(s));
     speaker_open(&x, &b, s);
-    while (next_line(&input)) {
-        speaker_add(&x, input.line, input.bytes, input.number - 1);
-        if (x.used == x.rows) speaker_print(&x);
-    }
+    if (prompt) speaker_add(&x, prompt, strlen(prompt), 0);
+    else generate_lines(&x, path, typed);
     if (x.used) speaker_print(&x);
     say_full(&x);
     speaker_free(&x);
-    lines_close(&input);
     bundle_free(&b);
+    free(prompt);
     return 0;
 }

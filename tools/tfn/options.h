@@ -97,7 +97,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, "leave aside unknown keys of config.json") \
     X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, SENTENCE | LOGITS | GENERATE | TRANSLATE, \
       "tokens of a sentence") \
-    X(SAID, 's', "text", "TEXT", NULL, 0, 0, SENTENCE, "the sentence") \
+    X(SAID, 's', "text", "TEXT", NULL, 0, 0, SENTENCE | GENERATE | TRANSLATE, "the sentence") \
+    X(PROMPT, 's', "prompt", "TEXT", NULL, 0, 0, GENERATE | TRANSLATE, "the same as --text") \
     X(MASK, 'i', "mask", "ID", NULL, 0, 1e9, FILL, "of the mask; else the tokenizer's") \
     X(TOP, 'i', "top", "N", "5", 1, 1e6, FILL, "so many of the likeliest tokens") \
     X(TARGET, 's', "target", "TEXT", NULL, 0, 0, INSPECT, \

@@ -1,7 +1,7 @@
 /* make -C tools && tools/bin/tfn train --task translate --minutes 3 --out m.safetensors
  *
  * Trains Transformers and uses them, from the command line: `tfn --help`, `tfn train --help`.
- * Exit codes: 0; 1: something failed; 2: wrong arguments; 130: stopped by Ctrl-C, and saved.
+ * Exit codes: 0; 1: something failed; 2: wrong arguments; 130: stopped by Ctrl-C, SIGTERM or SIGHUP, and saved.
  * Every command is a file of its own here; options.h has the options of all of them. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -35,11 +35,12 @@ static const struct command {
     int       (*run)(settings *s, cli *c);
 } commands[] = {
     { "train", "FILE | --task NAME | --pairs FILE | --labels FILE", "train a model", TRAIN, train },
-    { "generate", "MODEL [FILE | -]", "continue each line", GENERATE, generate },
+    { "generate", "MODEL [PROMPT | FILE | -]", "continue a prompt, or each line of a file", GENERATE,
+      generate },
     { "chat", "MODEL [FILE | -]", "answer each line; all that was said stays in view", CHAT,
       chat_run },
-    { "translate", "MODEL [FILE | -]",
-      "translate each line (T5's begin with the task: \"translate English to German: \")",
+    { "translate", "MODEL [TEXT | FILE | -]",
+      "translate a text, or each line of a file (T5's begin with the task: \"translate English to German: \")",
       TRANSLATE, generate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
     { "fill", "MODEL --text \"The [MASK] sat\"", "the likeliest tokens for each mask", FILL, fill },
@@ -75,7 +76,7 @@ static int usage(void)
            "  tfn train --task translate --minutes 3 --out m.safetensors\n"
            "  echo \"der Hund schläft.\" | tfn translate m.safetensors --beam 4\n"
            "  tfn train book.txt --tokenizer bpe --layers 6 --out book.safetensors\n"
-           "  tfn generate book.safetensors --temperature 0.8 prompts.txt\n"
+           "  tfn generate book.safetensors \"Once upon a time\" --temperature 0.8\n"
            "Exit codes: 0; 1: something failed, output was lost, or training went wrong;\n"
            "2: wrong arguments; 130: stopped and saved.\n");
     return 0;

@@ -455,15 +455,55 @@ static bool plot_write(const trainer *t)
 
 /* -- what is said meanwhile -------------------------------------------------------------------- */
 
-/* Twenty characters, in color where that is wanted. */
+/* A line of progress: fields by falling importance. On a terminal those that do not fit are left
+ * out, and a bar is drawn where there is room for it. */
+enum { P_STEP, P_LOSS, P_LEFT, P_VALID, P_SPEED, P_RATE, P_GRADIENT, P_FIELDS, P_BAR = 20 };
+typedef struct progress {
+    char text[P_FIELDS][48];
+    bool shown[P_FIELDS];
+} progress;
+
+/* The order on the line is not the order of importance. */
+static const int progress_order[P_FIELDS] = { P_STEP, P_LOSS, P_VALID, P_RATE, P_GRADIENT, P_SPEED,
+                                              P_LEFT };
+
+/* Chooses what fits into `columns`; returns how many of them are used. */
+static int fit_progress(progress *p, int columns)
+{
+    int used = -2;
+    for (int i = 0; i < P_FIELDS; i++) {
+        const int length = (int)strlen(p->text[i]) + 2;
+        p->shown[i] = used + length <= columns;
+        if (!p->shown[i]) break;
+        used += length;
+    }
+    return used;
+}
+
 static void say_bar(const trainer *t)
 {
-    const int done = (int)(20 * t->position / t->steps);
-    fprintf(stderr, "\r\033[K");
+    const int done = (int)(P_BAR * t->position / t->steps);
     if (t->colored) fprintf(stderr, "\033[36m");
     fprintf(stderr, "%.*s", done, "####################");
     if (t->colored) fprintf(stderr, "\033[0m");
-    fprintf(stderr, "%.*s ", 20 - done, "....................");
+    fprintf(stderr, "%.*s ", P_BAR - done, "....................");
+}
+
+static void put_progress(const trainer *t, progress *p)
+{
+    int columns = 1000;
+    const char *between = "";
+    if (t->terminal) columns = output_columns(stderr) - 1;      /* a full line would wrap */
+    const int used = fit_progress(p, columns);
+    if (t->terminal) fprintf(stderr, "\r\033[K");
+    if (t->terminal && used + P_BAR + 1 <= columns) say_bar(t);
+    for (int i = 0; i < P_FIELDS; i++) {
+        if (!p->shown[progress_order[i]]) continue;
+        fprintf(stderr, "%s%s", between, p->text[progress_order[i]]);
+        between = "  ";
+    }
+    if (!t->terminal) fprintf(stderr, "\n");
+    fflush(stderr);
 }
 
 /* One line that replaces itself five times a second on a terminal, else a line every 5 s; now: at
@@ -473,23 +513,26 @@ static void say_progress(trainer *t, const tfn_report *r, bool now)
     const double at = seconds();
     const double apart = t->terminal ? 0.2 : 5;
     const int64_t done = t->position - t->first;
-    char valid[32] = "-";
+    progress p;
     t->loss_sum += r->loss;
     t->loss_count++;
     t->tokens += r->tokens;
     if (given(t->s, O_QUIET)) return;
     if (!now && at - t->shown < apart) return;
+    memset(&p, 0, sizeof p);
     const double each = (at - t->began) / (double)done;
     const double left = each * (double)(t->steps - t->position);
-    if (t->terminal) say_bar(t);
-    if (t->validated) snprintf(valid, sizeof valid, "%.3f", t->last_valid);
-    fprintf(stderr, "step %lld/%lld  loss %.3f  valid %s  lr %.2e  gradient %.2f  "
-            "%.0f tokens/s  %d:%02d left", (long long)t->position, (long long)t->steps,
-            t->loss_sum / (double)t->loss_count, valid, (double)r->lr,
-            (double)r->grad_norm, (double)t->tokens / (at - t->began), (int)left / 60,
-            (int)left % 60);
-    if (!t->terminal) fprintf(stderr, "\n");
-    fflush(stderr);
+#define PROGRESS(field, ...) snprintf(p.text[field], sizeof p.text[field], __VA_ARGS__)
+    PROGRESS(P_STEP, "step %lld/%lld", (long long)t->position, (long long)t->steps);
+    PROGRESS(P_LOSS, "loss %.3f", t->loss_sum / (double)t->loss_count);
+    PROGRESS(P_VALID, "valid -");
+    if (t->validated) PROGRESS(P_VALID, "valid %.3f", t->last_valid);
+    PROGRESS(P_RATE, "lr %.2e", (double)r->lr);
+    PROGRESS(P_GRADIENT, "gradient %.2f", (double)r->grad_norm);
+    PROGRESS(P_SPEED, "%.0f tokens/s", (double)t->tokens / (at - t->began));
+    PROGRESS(P_LEFT, "%d:%02d left", (int)left / 60, (int)left % 60);
+#undef PROGRESS
+    put_progress(t, &p);
     t->shown = at;
     t->loss_sum = 0;
     t->loss_count = 0;
@@ -1024,6 +1067,24 @@ static void say_resume(const trainer *t)
     fputc('\n', stderr);
 }
 
+/* The command to type next, ready to copy. */
+static void say_next(const trainer *t)
+{
+    const char *verb = "generate";
+    const char *after = " \"...\"";
+    if (given(t->s, O_QUIET)) return;
+    if (t->b.kind == DATA_PAIRS) verb = "translate";
+    if (t->b.kind == DATA_LABELS) verb = "classify";
+    if (t->b.kind == DATA_LABELS) after = " --text \"...\"";
+    if (t->b.desc.bands || (t->b.desc.arch == TFN_ARCH_ENCODER && t->b.kind != DATA_LABELS)) {
+        verb = "eval";
+        after = "";
+    }
+    fprintf(stderr, "saved; try it with\n    tfn %s ", verb);
+    put_word(stderr, t->out);
+    fprintf(stderr, "%s\n", after);
+}
+
 int run(trainer *t)
 {
     int64_t eval = whole_of(t->s, O_EVAL_EVERY);
@@ -1031,6 +1092,10 @@ int run(trainer *t)
     bool drawn;
     if (!eval) eval = (t->steps + 19) / 20;
     signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);         /* docker stop, the limit of a queue */
+#ifdef SIGHUP
+    signal(SIGHUP, interrupt);          /* a terminal that was closed */
+#endif
     log_open(t);
     say_beginning(t);
     t->began = seconds();             /* shown = 0: the first step is told at once */
@@ -1070,5 +1135,6 @@ int run(trainer *t)
            tfn_bits(t->b.desc.isa));
     say_minutes(t);
     if (diverged(t)) return 1;
+    say_next(t);
     return drawn ? 0 : 1;
 }
