@@ -715,6 +715,8 @@ typedef struct tfn_attention_args {
     float       *y, *stats;
     const float *q, *k, *v;
     const int32_t *lengths;
+    const int32_t *q_lengths;         /* (B) or NULL: rows of y, stats and dq at and beyond
+                                       * q_lengths[b] are not written, and count for nothing */
     float       *dq, *dk, *dv;        /* backward only; dk, dv chained over the heads of a group */
     const float *dy;
     ptrdiff_t    batch, tq, tk;
@@ -830,7 +832,7 @@ typedef struct tfn_seed_args {
 } tfn_seed_args;
 
 /* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count in the
- * statistics, but are normalized. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v +
+ * statistics, but are normalized unless `skip` is set. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v +
  * eps), v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but,
  * as the authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the
  * batch's v, nu += mean(h*n). That mean is over the rows that count, and h = g in the others: the
@@ -854,6 +856,8 @@ typedef struct tfn_columns_args {
     int64_t      step, warmup;          /* step from 1 */
     float        eps;
     bool         training, add, add_gain, add_bias;
+    bool         skip;                  /* rows that do not count are not normalized: y and dx are
+                                         * 0 there, and dgain and dbias leave them out */
 } tfn_columns_args;
 
 /* Optimizers: g the gradient, m and v its moments, lr the rate, b1 and b2 the betas, d the decay.
@@ -1276,11 +1280,11 @@ typedef struct tfn_run {
     const int32_t *ints[TFN_SLOTS];
     tfn_key        key;                       /* of dropout: seed, step and micro-batch */
     bool           accumulate;                /* true: add to the parameters' gradients */
-    bool           skip_padding;              /* rows at and beyond the lengths bound below count
-                                               * for nothing: they have no target, add nothing to
-                                               * the gradient of a scalar, and are 0 behind
-                                               * tfn_convolution. false: they are rows like others
-                                               * */
+    bool           skip_padding;              /* true: rows at and beyond the lengths bound below
+                                               * change no bit of the others and have no target.
+                                               * On a tape that trains they are 0 in every value
+                                               * and gradient; an input of your own must be finite
+                                               * there. false: they are rows like others. */
     float          loss_scale;                /* d(last node); 0: 1 */
     tfn_probe_fn  *probe;
     void          *probe_user;
@@ -4733,6 +4737,12 @@ static ptrdiff_t tfn__counted(const tfn_columns_args *p)
     return n;
 }
 
+/* Does row r of (batch, time) count, or is it padding? */
+static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
+{
+    return r % p->time < tfn__counted_in(p, r / p->time);
+}
+
 /* The block from column `at` on. Without training no row counts, and running statistics do. */
 static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdiff_t at,
                                ptrdiff_t end)
@@ -4829,7 +4839,7 @@ static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
 }
 
 /* Columns first ... first + count - 1. Threads share out columns, never rows: so a sum over rows
- * has one order. Padding is normalized like the rest, though it did not count. */
+ * has one order. Padding did not count, but is normalized like the rest, unless it is skipped. */
 TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const ptrdiff_t end = first + count;
@@ -4844,6 +4854,10 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
         for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
             const float *x = p->x + r*p->cols + at;
             float *y = p->y + r*p->cols + at;
+            if (p->skip && !tfn__row_counts(p, r)) {
+                tfn__start_chains(y, b.n, false);
+                continue;
+            }
             for (ptrdiff_t c = 0; c < b.n; c++)
                 y[c] = b.gain[c] * ((x[c] - b.mean[c]) * b.scale[c]) + bias[c];
         }
@@ -4872,12 +4886,6 @@ static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* Does row r of (batch, time) count, or is it padding? */
-static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
-{
-    return r % p->time < tfn__counted_in(p, r / p->time);
-}
-
 /* Sums over all rows of dy and dy*n, which are the gradients of bias and gain; over those that
  * count of h*n with PowerNorm's a and b, by which nu grows. */
 static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
@@ -4889,6 +4897,7 @@ static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
         const float *x = p->x + r*p->cols + b->at;
         const float *dy = p->dy + r*p->cols + b->at;
         const bool counts = tfn__row_counts(p, r);
+        if (p->skip && !counts) continue;
         for (ptrdiff_t c = 0; c < b->n; c++) {
             const float n = (x[c] - b->mean[c]) * b->scale[c];
             const float g = dy[c] * b->gain[c];
@@ -4908,6 +4917,10 @@ static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns 
         const float *dy = p->dy + r*p->cols + b->at;
         const bool counts = tfn__row_counts(p, r);
         float *dx = p->dx + r*p->cols + b->at;
+        if (p->skip && !counts) {
+            tfn__start_chains(dx, b->n, p->add);
+            continue;
+        }
         for (ptrdiff_t c = 0; c < b->n; c++) {
             const float n = (x[c] - b->mean[c]) * b->scale[c];
             const float before = p->add ? dx[c] : 0;
@@ -5006,6 +5019,13 @@ static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i
     if (p->lengths) keys = tfn__min(tfn__max(p->lengths[b], 0), p->tk);
     if (p->causal) keys = tfn__min(i + 1, keys);
     return keys;
+}
+
+/* Queries of sentence b that are no padding. */
+static ptrdiff_t tfn__queries(const tfn_attention_args *p, ptrdiff_t b)
+{
+    if (!p->q_lengths) return p->tq;
+    return tfn__min(tfn__max(p->q_lengths[b], 0), p->tq);
 }
 
 /* Of the keys that a query sees a window hides all but the last. */
@@ -7256,9 +7276,10 @@ static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip
 {
     const tfn_attention_args *p = a.p;
     const ptrdiff_t group = p->heads / p->kv_heads;
+    const ptrdiff_t queries = tfn__queries(p, a.b);
     for (a.h = a.g * group; a.h < (a.g + 1) * group; a.h++)
-        for (a.row = 0; a.row < p->tq; a.row += a.rows) {
-            a.rows = tfn__min(TFN__STRIP, p->tq - a.row);
+        for (a.row = 0; a.row < queries; a.row += a.rows) {
+            a.rows = tfn__min(TFN__STRIP, queries - a.row);
             a.keys = tfn__seen(p, a.b, a.row + a.rows - 1);
             a.before = a.keys;
             if (p->causal) a.before = tfn__min(a.row, a.keys);
@@ -11593,6 +11614,23 @@ static ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
     return (ptrdiff_t)tfn__rows_of_positions((int)rows, positions, 1);
 }
 
+/* Loops that leave out the padding of the value go by sentence: one alone if there is no padding.
+ * Rows of sentence b that count. */
+static ptrdiff_t tfn__sentences_of(const tfn__call *c)
+{
+    if (!tfn__padding_of(c->r, (tfn_rows)c->n->rows)) return 1;
+    return c->r->batch;
+}
+static tfn__range tfn__sentence_rows(const tfn__call *c, ptrdiff_t b)
+{
+    const tfn_rows rows = (tfn_rows)c->n->rows;
+    tfn__range s = { 0, c->rows };
+    if (!tfn__padding_of(c->r, rows)) return s;
+    s.first = c->rows / c->r->batch * b;
+    s.count = tfn__counted_rows(c->r, rows, b);
+    return s;
+}
+
 /* -- frames: what a caller binds, with padding of 0 ------------------------------------------- */
 
 /* Some operations have a chunk for each sentence. */
@@ -11933,6 +11971,7 @@ static tfn_columns_args tfn__columns_of(const tfn__call *c)
     p.warmup = c->n->arg[TFN__BATCH_WARMUP];
     p.eps = c->n->number[0];
     p.training = c->t->training;
+    p.skip = c->t->training && c->r->skip_padding;
     return p;
 }
 /* A column's statistics run over all rows that count, so the columns are what is cut. */
@@ -11961,22 +12000,22 @@ static void tfn__point_rows_backward(const tfn__call *c)
  * run over the whole array. */
 static void tfn__point_backward(const tfn__call *c)
 {
-    tfn__range all = { 0, c->rows };
-    tfn_point_args p;
     if (c->chunk < tfn__by_rows(c)) {
         tfn__point_rows_backward(c);
         return;
     }
-    p = tfn__point_of(c, all);
-    p.dgain = c->dx[1];
-    p.dbias = c->dx[2];
-    p.dalpha = c->dx[3];
-    p.dshift = c->dx[4];
-    p.add_gain = c->add[1];
-    p.add_bias = c->add[2];
-    p.add_alpha = c->add[3];
-    p.add_shift = c->add[4];
-    tfn_point_params_backward(c->k, &p);
+    for (ptrdiff_t b = 0; b < tfn__sentences_of(c); b++) {
+        tfn_point_args p = tfn__point_of(c, tfn__sentence_rows(c, b));
+        p.dgain = c->dx[1];
+        p.dbias = c->dx[2];
+        p.dalpha = c->dx[3];
+        p.dshift = c->dx[4];
+        p.add_gain = c->add[1] || b > 0;
+        p.add_bias = c->add[2] || b > 0;
+        p.add_alpha = c->add[3] || b > 0;
+        p.add_shift = c->add[4] || b > 0;
+        tfn_point_params_backward(c->k, &p);
+    }
 }
 
 /* dx of this chunk's rows. */
@@ -11992,20 +12031,20 @@ static void tfn__seed_rows_backward(const tfn__call *c)
 /* Chunks of rows, then one chunk for gain, alpha and direction. */
 static void tfn__seed_backward(const tfn__call *c)
 {
-    tfn__range all = { 0, c->rows };
-    tfn_seed_args p;
     if (c->chunk < tfn__by_rows(c)) {
         tfn__seed_rows_backward(c);
         return;
     }
-    p = tfn__seed_of(c, all);
-    p.dgain = c->dx[1];
-    p.dalpha = c->dx[2];
-    p.ddirection = c->dx[3];
-    p.add_gain = c->add[1];
-    p.add_alpha = c->add[2];
-    p.add_direction = c->add[3];
-    tfn_seed_params_backward(&p);
+    for (ptrdiff_t b = 0; b < tfn__sentences_of(c); b++) {
+        tfn_seed_args p = tfn__seed_of(c, tfn__sentence_rows(c, b));
+        p.dgain = c->dx[1];
+        p.dalpha = c->dx[2];
+        p.ddirection = c->dx[3];
+        p.add_gain = c->add[1] || b > 0;
+        p.add_alpha = c->add[2] || b > 0;
+        p.add_direction = c->add[3] || b > 0;
+        tfn_seed_params_backward(&p);
+    }
 }
 
 /* A column's dx, dgain and dbias come from that column alone. */
@@ -12332,8 +12371,11 @@ static void tfn__scale_by_backward(const tfn__call *c)
                                      c->add[1]);
     } else {
         tfn__start_sum(c->dx[1], groups, c->add[1]);
-        for (ptrdiff_t i = 0; i < c->rows * groups; i++)
-            c->dx[1][i % groups] += c->k->dot(c->dy + i*each, c->x[0] + i*each, each);
+        for (ptrdiff_t b = 0; b < tfn__sentences_of(c); b++) {
+            const tfn__range s = tfn__sentence_rows(c, b);
+            for (ptrdiff_t i = s.first * groups; i < (s.first + s.count) * groups; i++)
+                c->dx[1][i % groups] += c->k->dot(c->dy + i*each, c->x[0] + i*each, each);
+        }
     }
 }
 /* dx = dy by, in chunks of rows; the chunk behind them is dby. */
@@ -12410,7 +12452,11 @@ static void tfn__shift_backward(const tfn__call *c)
         tfn__store_or_add_one(c->dx[1], a * tfn__dot_counted(c, NULL), c->add[1]);
     } else {
         tfn__start_sum(c->dx[1], c->cols, c->add[1]);
-        for (ptrdiff_t i = 0; i < c->rows*c->cols; i++) c->dx[1][i % c->cols] += a * c->dy[i];
+        for (ptrdiff_t b = 0; b < tfn__sentences_of(c); b++) {
+            const tfn__range s = tfn__sentence_rows(c, b);
+            for (ptrdiff_t i = s.first * c->cols; i < (s.first + s.count) * c->cols; i++)
+                c->dx[1][i % c->cols] += a * c->dy[i];
+        }
     }
 }
 
@@ -12733,6 +12779,7 @@ static tfn_attention_args tfn__attention_of(const tfn__call *c)
     p.k = c->x[1];
     p.v = c->x[2];
     p.lengths = tfn__ints_or_none(c, c->n->arg[TFN__ATTEND_LENGTHS]);
+    if (c->t->training) p.q_lengths = tfn__padding_of(c->r, (tfn_rows)c->n->rows);
     p.batch = c->r->batch;
     p.tq = c->rows / tfn__max(p.batch, 1);
     p.tk = c->x_rows[1] / tfn__max(p.batch, 1);
@@ -15145,6 +15192,73 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
     }
 }
 
+/* -- padding: 0 by rule ----------------------------------------------------------------------- */
+
+/* On a tape that trains the padding of what an entry wrote is 0 when the entry is done: +0 in a
+ * value, -0 in a gradient. So an operation reads zeros there, whatever the operations before it made of them. Its own rows of
+ * padding are finite, because the parameters are, and nothing grows from layer to layer. A sum over
+ * rows gets the term -0, or -0 times a number that is +0 or positive, which changes no bit, not
+ * even the sign of a 0. Where that is not so the operation leaves padding out itself: norms over
+ * the batch, which would take the statistics of other rows (tfn_columns_args.skip), attention
+ * (q_lengths), and sums of products that may be negative. Without training no operation sums over
+ * rows, so that what padding holds reaches nothing else: there it is computed like other rows.
+ *
+ * The rule costs a pass over the padding, and nothing where a run binds no lengths. Threads clear
+ * when an entry is done, in a round of chunks of its own: a chunk is a sentence. */
+
+/* Array number i of those that an entry writes: its place, the kind of its rows, and how many rows
+ * and columns it has. NULL: there is no such array. A forward writes a value, all others
+ * gradients. */
+static float *tfn__written(const tfn__call *c, int32_t kind, int i, tfn_rows *rows,
+                           ptrdiff_t *count, ptrdiff_t *cols)
+{
+    *rows = (tfn_rows)c->n->rows;
+    *count = c->rows;
+    *cols = c->cols;
+    if (kind == TFN__BACKWARD) {
+        *rows = (tfn_rows)c->t->nodes[c->n->in[i]].rows;
+        *count = c->x_rows[i];
+        *cols = c->x_cols[i];
+        return c->dx[i];
+    }
+    if (i > 0) return NULL;
+    if (kind == TFN__SEED || kind == TFN__PREPARE) return c->dy;
+    return c->y;
+}
+
+/* The padding of sentence b in all of these arrays becomes 0. */
+static void tfn__clear_padding(const tfn__call *c, int32_t kind, ptrdiff_t b)
+{
+    const bool gradient = kind == TFN__SEED || kind == TFN__PREPARE || kind == TFN__BACKWARD;
+    const float zero = gradient ? -(float)0 : (float)0;
+    for (int i = 0; i < TFN_INPUTS; i++) {
+        tfn_rows rows;
+        ptrdiff_t count;
+        ptrdiff_t cols;
+        ptrdiff_t end;
+        ptrdiff_t first;
+        float *p = tfn__written(c, kind, i, &rows, &count, &cols);
+        if (!p || !tfn__padding_of(c->r, rows)) continue;
+        end = count / c->r->batch * (b + 1);
+        first = count / c->r->batch * b + tfn__counted_rows(c->r, rows, b);
+        for (ptrdiff_t j = first * cols; j < end * cols; j++) p[j] = zero;
+    }
+}
+
+/* In how many chunks that is done: one for each sentence, none where an entry writes no padding. */
+static ptrdiff_t tfn__padding_chunks(const tfn__call *c, int32_t kind)
+{
+    if (!TFN__SENTENCES || !c->t->training || !c->r->skip_padding) return 0;
+    for (int i = 0; i < TFN_INPUTS; i++) {
+        tfn_rows rows;
+        ptrdiff_t count;
+        ptrdiff_t cols;
+        if (tfn__written(c, kind, i, &rows, &count, &cols) && tfn__padding_of(c->r, rows))
+            return c->r->batch;
+    }
+    return 0;
+}
+
 #ifdef TFN__CHECKED
 /* -- what a debug build looks at -------------------------------------------------------------- */
 
@@ -15186,6 +15300,49 @@ static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
             else tfn__fill_nan(r->work + at[b], rows * n->cols);
         }
     }
+}
+
+/* What an operation leaves in the padding must not matter: here it is NaN, before it is cleared.
+ * The test of padding defines TFN__POISONED: then it stays NaN on tapes that do not train. */
+static void tfn__poison_padding(const tfn__call *c, int32_t kind)
+{
+    for (int i = 0; i < TFN_INPUTS; i++) {
+        tfn_rows rows;
+        ptrdiff_t count;
+        ptrdiff_t cols;
+        float *p = tfn__written(c, kind, i, &rows, &count, &cols);
+        if (!p || !tfn__padding_of(c->r, rows)) continue;
+        for (ptrdiff_t b = 0; b < c->r->batch; b++) {
+            const ptrdiff_t first = count / c->r->batch * b + tfn__counted_rows(c->r, rows, b);
+            const ptrdiff_t end = count / c->r->batch * (b + 1);
+            tfn__fill_nan(p + first*cols, (end - first) * cols);
+        }
+    }
+}
+
+/* The padding of an array that an entry reads is 0. Leaves are the caller's. */
+static bool tfn__is_clear(const tfn__call *c, const tfn_node *n, const float *p)
+{
+    const tfn_run *r = c->r;
+    const tfn_rows rows = (tfn_rows)n->rows;
+    const ptrdiff_t all = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
+    if (!p || n->op <= TFN__OP_INPUT || !tfn__padding_of(r, rows)) return true;
+    for (ptrdiff_t b = 0; b < r->batch; b++) {
+        const ptrdiff_t first = all / r->batch * b + tfn__counted_rows(r, rows, b);
+        const ptrdiff_t end = all / r->batch * (b + 1);
+        for (ptrdiff_t i = first * n->cols; i < end * n->cols; i++)
+            if (!(p[i] >= 0 && p[i] <= 0)) return false;
+    }
+    return true;
+}
+static bool tfn__reads_clear(const tfn__call *c, int32_t kind)
+{
+    const tfn_node *n = c->n;
+    const int reads = kind == TFN__BACKWARD ? n->reads : TFN__READ_ALL;
+    if (!c->t->training) return true;
+    for (int j = 0; j < TFN_INPUTS; j++)
+        if ((reads >> j & 1) && !tfn__is_clear(c, c->t->nodes + n->in[j], c->x[j])) return false;
+    return kind != TFN__BACKWARD || tfn__is_clear(c, n, c->dy);
 }
 
 /* What an entry may write: its value, what it saves, its gradient (some prepare it in place) and
@@ -15276,7 +15433,10 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         tfn__make_call(&c, t, r, t->order[e], r->work);
         c.chunks = tfn__entry_chunks(&c, kind);
 #ifdef TFN__CHECKED
+        const bool clear = tfn__reads_clear(&c, kind);
         tfn__edges edges;
+        TFNORM_ASSERT(clear && "an operation reads padding that is not 0");
+        (void)clear;
         tfn__keep_edges(&edges, &c);
 #endif
         for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
@@ -15285,6 +15445,14 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         const bool kept = tfn__edges_kept(&edges);
         TFNORM_ASSERT(kept && "an operation wrote beside its arrays");
         (void)kept;
+#ifndef TFN__POISONED
+        if (t->training)
+#endif
+        tfn__poison_padding(&c, kind);
+#endif
+        for (ptrdiff_t b = tfn__padding_chunks(&c, kind); b-- > 0;)
+            tfn__clear_padding(&c, kind, b);
+#ifdef TFN__CHECKED
         tfn__kill_dead(t, r, e);
 #endif
     }
@@ -15367,27 +15535,44 @@ static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
     }
 }
 
+/* A thread's place on the way: the round that it is at, and how many chunks those up to it have. An
+ * entry is one round, or two, where the second clears its padding; all threads count alike. */
+typedef struct tfn__walk {
+    uint32_t round;
+    uint64_t all_done;
+} tfn__walk;
+
+/* Take chunks of the round until none is left, then see it to its end. */
+static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
+                            ptrdiff_t chunks)
+{
+    ptrdiff_t chunk;
+    w->all_done += (uint64_t)chunks;
+    while (tfn__take_chunk(m, w->round, chunks, &chunk)) {
+        if (clears) tfn__clear_padding(c, kind, chunk);
+        else tfn__entry_chunk(c, kind, chunk);
+        __atomic_fetch_add(&m->done, 1, __ATOMIC_ACQ_REL);
+    }
+    tfn__finish_entry(m, w->round, w->all_done);
+    w->round++;
+}
+
 /* What each thread does. Every thread makes the call of an entry for itself: the calls differ only
  * in the scratch, and sharing one would cost a wait. */
 static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
     float *work = m->r->work + index * m->t->scratch;
-    uint64_t all_done = 0;
+    tfn__walk walk = { 0, 0 };
     for (int32_t e = m->first; e < m->last; e++) {
         int32_t kind = tfn__entry_kind(m->t->order[e]);
-        uint32_t entry = (uint32_t)(e - m->first);
-        ptrdiff_t chunk;
+        ptrdiff_t sentences;
         tfn__call c;
         tfn__make_call(&c, m->t, m->r, m->t->order[e], work);
         c.chunks = tfn__entry_chunks(&c, kind);
-        all_done += (uint64_t)c.chunks;
-/* take chunks until none is left, then see the entry to its end */
-        while (tfn__take_chunk(m, entry, c.chunks, &chunk)) {
-            tfn__entry_chunk(&c, kind, chunk);
-            __atomic_fetch_add(&m->done, 1, __ATOMIC_ACQ_REL);
-        }
-        tfn__finish_entry(m, entry, all_done);
+        tfn__walk_round(m, &walk, &c, kind, false, c.chunks);
+        sentences = tfn__padding_chunks(&c, kind);
+        if (sentences > 0) tfn__walk_round(m, &walk, &c, kind, true, sentences);
     }
 }
 

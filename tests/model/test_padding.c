@@ -382,8 +382,139 @@ TEST(padding_changes_nothing)
     if (check_tier() < 2) printf("  left out: eight of nine stacks and widths of each recipe\n");
 }
 
+/* -- what padding becomes -------------------------------------------------------------------- */
+
+/* Padding that grows from layer to layer, or that is normalized with the statistics of others, must
+ * not overflow and spoil a sum. Sentences of one or two tokens, in a batch of two positions and in
+ * one of six with garbage behind the ends. */
+enum { PADDING_LEAST = 2, PADDING_WIDE = 6 };
+static void padding_fill_short(padding_case *c, int32_t time, int step, int garbage)
+{
+    static const int32_t lengths[2] = { 1, 2 };
+    const tfn_model_desc *d = &c->m.desc;
+    memset(&c->batch, 0, sizeof c->batch);
+    if (d->batch == 1) time -= 1;
+    for (int32_t b = 0; b < d->batch; b++)
+        for (int32_t t = 0; t < time; t++) {
+            const bool pad = t >= lengths[b];
+            const int32_t draw = padding_draw(0, (uint64_t)step, b, t, pad ? garbage : 0, PADDING_V);
+            c->tokens[b*time + t] = pad && garbage > 2 ? padding_garbage_id(draw) : draw;
+            c->source[b*time + t] = c->tokens[b*time + t];
+            c->targets[b*time + t] = pad ? padding_garbage_id(draw) : (draw + 1) % PADDING_V;
+        }
+    c->batch.tokens = c->tokens;
+    c->batch.targets = c->targets;
+    c->batch.lengths = lengths;
+    c->batch.batch = d->batch;
+    c->batch.time = time;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
+    c->batch.source = c->source;
+    c->batch.source_lengths = lengths;
+    c->batch.source_time = time;
+}
+
+/* Rows that count of two arrays of logits. */
+static void padding_compare_short(padding_case *a, padding_case *b, const char *text)
+{
+    static float first[2 * PADDING_LEAST * PADDING_V];
+    const tfn_batch *x = &a->batch;
+    const float *found = tfn_model_logits(&a->m, x);
+    CHECK(found != NULL);
+    if (!found) return;
+    memcpy(first, found, (size_t)(x->batch * x->time * PADDING_V) * sizeof *found);
+    found = tfn_model_logits(&b->m, &b->batch);
+    for (int32_t s = 0; s < x->batch; s++)
+        for (int32_t i = 0; i < (s + 1) * PADDING_V; i++) {
+            const float one = first[s * x->time * PADDING_V + i];
+            const float two = found[s * b->batch.time * PADDING_V + i];
+            const bool neither = one != one && two != two;
+            if (padding_same(&one, &two, sizeof one) || neither) continue;
+            FAIL("%s: logit %d of sentence %d is %g, not %g", text, (int)i, (int)s, (double)two,
+                 (double)one);
+            return;
+        }
+}
+
+/* Train both for some steps; true: some update was made. */
+static bool padding_grow(const tfn_model_desc *d, const char *text)
+{
+    static padding_case a, b;
+    const int before = check_errors;
+    bool updated = false;
+    if (tfn_model_new(&a.m, d, NULL) != TFN_OK) return false;
+    if (tfn_model_new(&b.m, d, NULL) != TFN_OK) exit(2);
+    for (int i = 0; i < 2 && check_errors == before; i++) {
+        tfn_report one, two;
+        padding_fill_short(&a, PADDING_LEAST, i, 1);
+        padding_fill_short(&b, PADDING_WIDE, i, 3);
+        CHECK(tfn_model_step(&a.m, &a.batch, &one) == tfn_model_step(&b.m, &b.batch, &two));
+        CHECK_INT(two.skipped, one.skipped);
+        updated = updated || !one.skipped;
+        if (one.skipped) continue;
+        if (!padding_same(&one, &two, sizeof one))
+            FAIL("%s: grad_norm is %g, not %g", text, (double)two.grad_norm, (double)one.grad_norm);
+        padding_compare_models(&a, &b, text, "after a step");
+    }
+    padding_compare_short(&a, &b, text);
+    tfn_model_free(&a.m);
+    tfn_model_free(&b.m);
+    return updated;
+}
+
+static tfn_model_desc padding_short_desc(int recipe, const char *norm, int arch, int layers)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.recipe = tfn_recipe_at(recipe)->name;
+    d.norm = d.decoder_norm = norm;
+    d.arch = (tfn_arch)arch;
+    d.vocab = PADDING_V;
+    d.context = PADDING_WIDE;
+    if (d.arch == TFN_ARCH_ENCODER_DECODER) d.source_context = PADDING_WIDE;
+    d.batch = 1 + recipe % 2;
+    d.width = 16;
+    d.heads = 2;
+    d.ffn = 28;
+    d.layers = layers;
+    d.decoder_layers = layers;
+    d.schedule.lr = (float)1e-3;
+    d.threads = HOOK_THREADS(1 + recipe % 3 % 2);
+#ifdef TFN__CHECKED
+    d.threads = 1;
+#endif
+    return d;
+}
+
+/* Every recipe with every norm on every stack: twelve layers deep in single precision, three in
+ * half precision. */
+TEST(padding_does_not_grow)
+{
+    const int recipes = padding_recipes(), part = check_tier() >= 2 ? 1 : 37;
+    int models = 0, updated = 0, i = 0;
+    for (int recipe = 0; recipe < recipes; recipe++)
+        for (int n = 0; tfn_norm_at(n); n++)
+            for (int arch = 0; arch < 3; arch++) {
+                const char *norm = tfn_norm_at(n)->name, *name = tfn_recipe_at(recipe)->name;
+                const bool deep = !strcmp(norm, "batchnorm") || i % 5 == 0;
+                const bool always = !strcmp(norm, "batchnorm")
+                                    && (!strcmp(name, "post") || !strcmp(name, "b2t"));
+                tfn_model_desc d = padding_short_desc(recipe, norm, arch, deep ? 12 : 3);
+                if (i++ % part && !always) continue;
+                d.half = !deep;
+                if (d.half) d.threads = 1;
+                CASE("%s, %s, stack %d, %d layers", name, norm, arch, (int)d.layers);
+                if (always) d.batch = 1;
+                updated += padding_grow(&d, "short sentences");
+                models++;
+            }
+    printf("  %d models, %d of them made an update\n", models, updated);
+    CHECK(updated > models / 2);
+    if (part > 1) LEFT_OUT("%d of %d pairs of recipe and norm", i - models, i);
+}
+
 int main(void)
 {
     RUN(padding_changes_nothing);
+    RUN(padding_does_not_grow);
     return DONE();
 }

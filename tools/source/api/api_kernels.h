@@ -69,6 +69,8 @@ typedef struct tfn_attention_args {
     float       *y, *stats;
     const float *q, *k, *v;
     const int32_t *lengths;
+    const int32_t *q_lengths;         /* (B) or NULL: rows of y, stats and dq at and beyond
+                                       * q_lengths[b] are not written, and count for nothing */
     float       *dq, *dk, *dv;        /* backward only; dk, dv chained over the heads of a group */
     const float *dy;
     ptrdiff_t    batch, tq, tk;
@@ -184,7 +186,7 @@ typedef struct tfn_seed_args {
 } tfn_seed_args;
 
 /* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count in the
- * statistics, but are normalized. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v +
+ * statistics, but are normalized unless `skip` is set. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v +
  * eps), v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but,
  * as the authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the
  * batch's v, nu += mean(h*n). That mean is over the rows that count, and h = g in the others: the
@@ -208,6 +210,8 @@ typedef struct tfn_columns_args {
     int64_t      step, warmup;          /* step from 1 */
     float        eps;
     bool         training, add, add_gain, add_bias;
+    bool         skip;                  /* rows that do not count are not normalized: y and dx are
+                                         * 0 there, and dgain and dbias leave them out */
 } tfn_columns_args;
 
 /* Optimizers: g the gradient, m and v its moments, lr the rate, b1 and b2 the betas, d the decay.

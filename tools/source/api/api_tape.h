@@ -103,11 +103,11 @@ typedef struct tfn_run {
     const int32_t *ints[TFN_SLOTS];
     tfn_key        key;                       /* of dropout: seed, step and micro-batch */
     bool           accumulate;                /* true: add to the parameters' gradients */
-    bool           skip_padding;              /* rows at and beyond the lengths bound below count
-                                               * for nothing: they have no target, add nothing to
-                                               * the gradient of a scalar, and are 0 behind
-                                               * tfn_convolution. false: they are rows like others
-                                               * */
+    bool           skip_padding;              /* true: rows at and beyond the lengths bound below
+                                               * change no bit of the others and have no target.
+                                               * On a tape that trains they are 0 in every value
+                                               * and gradient; an input of your own must be finite
+                                               * there. false: they are rows like others. */
     float          loss_scale;                /* d(last node); 0: 1 */
     tfn_probe_fn  *probe;
     void          *probe_user;

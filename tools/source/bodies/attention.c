@@ -311,9 +311,10 @@ static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip
 {
     const tfn_attention_args *p = a.p;
     const ptrdiff_t group = p->heads / p->kv_heads;
+    const ptrdiff_t queries = tfn__queries(p, a.b);
     for (a.h = a.g * group; a.h < (a.g + 1) * group; a.h++)
-        for (a.row = 0; a.row < p->tq; a.row += a.rows) {
-            a.rows = tfn__min(TFN__STRIP, p->tq - a.row);
+        for (a.row = 0; a.row < queries; a.row += a.rows) {
+            a.rows = tfn__min(TFN__STRIP, queries - a.row);
             a.keys = tfn__seen(p, a.b, a.row + a.rows - 1);
             a.before = a.keys;
             if (p->causal) a.before = tfn__min(a.row, a.keys);

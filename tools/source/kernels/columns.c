@@ -388,6 +388,12 @@ static ptrdiff_t tfn__counted(const tfn_columns_args *p)
     return n;
 }
 
+/* Does row r of (batch, time) count, or is it padding? */
+static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
+{
+    return r % p->time < tfn__counted_in(p, r / p->time);
+}
+
 /* The block from column `at` on. Without training no row counts, and running statistics do. */
 static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdiff_t at,
                                ptrdiff_t end)
@@ -484,7 +490,7 @@ static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
 }
 
 /* Columns first ... first + count - 1. Threads share out columns, never rows: so a sum over rows
- * has one order. Padding is normalized like the rest, though it did not count. */
+ * has one order. Padding did not count, but is normalized like the rest, unless it is skipped. */
 TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const ptrdiff_t end = first + count;
@@ -499,6 +505,10 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
         for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
             const float *x = p->x + r*p->cols + at;
             float *y = p->y + r*p->cols + at;
+            if (p->skip && !tfn__row_counts(p, r)) {
+                tfn__start_chains(y, b.n, false);
+                continue;
+            }
             for (ptrdiff_t c = 0; c < b.n; c++)
                 y[c] = b.gain[c] * ((x[c] - b.mean[c]) * b.scale[c]) + bias[c];
         }
@@ -527,12 +537,6 @@ static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* Does row r of (batch, time) count, or is it padding? */
-static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
-{
-    return r % p->time < tfn__counted_in(p, r / p->time);
-}
-
 /* Sums over all rows of dy and dy*n, which are the gradients of bias and gain; over those that
  * count of h*n with PowerNorm's a and b, by which nu grows. */
 static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
@@ -544,6 +548,7 @@ static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
         const float *x = p->x + r*p->cols + b->at;
         const float *dy = p->dy + r*p->cols + b->at;
         const bool counts = tfn__row_counts(p, r);
+        if (p->skip && !counts) continue;
         for (ptrdiff_t c = 0; c < b->n; c++) {
             const float n = (x[c] - b->mean[c]) * b->scale[c];
             const float g = dy[c] * b->gain[c];
@@ -563,6 +568,10 @@ static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns 
         const float *dy = p->dy + r*p->cols + b->at;
         const bool counts = tfn__row_counts(p, r);
         float *dx = p->dx + r*p->cols + b->at;
+        if (p->skip && !counts) {
+            tfn__start_chains(dx, b->n, p->add);
+            continue;
+        }
         for (ptrdiff_t c = 0; c < b->n; c++) {
             const float n = (x[c] - b->mean[c]) * b->scale[c];
             const float before = p->add ? dx[c] : 0;

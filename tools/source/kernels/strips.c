@@ -12,6 +12,13 @@ SHARED ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i
     return keys;
 }
 
+/* Queries of sentence b that are no padding. */
+SHARED ptrdiff_t tfn__queries(const tfn_attention_args *p, ptrdiff_t b)
+{
+    if (!p->q_lengths) return p->tq;
+    return tfn__min(tfn__max(p->q_lengths[b], 0), p->tq);
+}
+
 /* Of the keys that a query sees a window hides all but the last. */
 SHARED ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
 {

@@ -231,6 +231,7 @@ SHARED tfn_attention_args tfn__attention_of(const tfn__call *c)
     p.k = c->x[1];
     p.v = c->x[2];
     p.lengths = tfn__ints_or_none(c, c->n->arg[TFN__ATTEND_LENGTHS]);
+    if (c->t->training) p.q_lengths = tfn__padding_of(c->r, (tfn_rows)c->n->rows);
     p.batch = c->r->batch;
     p.tq = c->rows / tfn__max(p.batch, 1);
     p.tk = c->x_rows[1] / tfn__max(p.batch, 1);

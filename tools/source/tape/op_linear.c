@@ -278,6 +278,23 @@ SHARED ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
     return (ptrdiff_t)tfn__rows_of_positions((int)rows, positions, 1);
 }
 
+/* Loops that leave out the padding of the value go by sentence: one alone if there is no padding.
+ * Rows of sentence b that count. */
+SHARED ptrdiff_t tfn__sentences_of(const tfn__call *c)
+{
+    if (!tfn__padding_of(c->r, (tfn_rows)c->n->rows)) return 1;
+    return c->r->batch;
+}
+SHARED tfn__range tfn__sentence_rows(const tfn__call *c, ptrdiff_t b)
+{
+    const tfn_rows rows = (tfn_rows)c->n->rows;
+    tfn__range s = { 0, c->rows };
+    if (!tfn__padding_of(c->r, rows)) return s;
+    s.first = c->rows / c->r->batch * b;
+    s.count = tfn__counted_rows(c->r, rows, b);
+    return s;
+}
+
 /* -- frames: what a caller binds, with padding of 0 ------------------------------------------- */
 
 /* Some operations have a chunk for each sentence. */

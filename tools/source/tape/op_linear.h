@@ -17,6 +17,8 @@ SHARED int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sente
 SHARED bool tfn__on_target(int rows);
 SHARED const int32_t *tfn__padding_of(const tfn_run *r, tfn_rows rows);
 SHARED ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b);
+SHARED tfn__range tfn__sentence_rows(const tfn__call *c, ptrdiff_t b);
+SHARED ptrdiff_t tfn__sentences_of(const tfn__call *c);
 SHARED ptrdiff_t tfn__by_sentence(const tfn__call *c);
 SHARED void tfn__frames_op(const tfn__call *c);
 #endif /* TFN__OP_LINEAR_H */

@@ -315,6 +315,7 @@ static tfn_columns_args tfn__columns_of(const tfn__call *c)
     p.warmup = c->n->arg[TFN__BATCH_WARMUP];
     p.eps = c->n->number[0];
     p.training = c->t->training;
+    p.skip = c->t->training && c->r->skip_padding;
     return p;
 }
 /* A column's statistics run over all rows that count, so the columns are what is cut. */
@@ -343,22 +344,22 @@ static void tfn__point_rows_backward(const tfn__call *c)
  * run over the whole array. */
 SHARED void tfn__point_backward(const tfn__call *c)
 {
-    tfn__range all = { 0, c->rows };
-    tfn_point_args p;
     if (c->chunk < tfn__by_rows(c)) {
         tfn__point_rows_backward(c);
         return;
     }
-    p = tfn__point_of(c, all);
-    p.dgain = c->dx[1];
-    p.dbias = c->dx[2];
-    p.dalpha = c->dx[3];
-    p.dshift = c->dx[4];
-    p.add_gain = c->add[1];
-    p.add_bias = c->add[2];
-    p.add_alpha = c->add[3];
-    p.add_shift = c->add[4];
-    tfn_point_params_backward(c->k, &p);
+    for (ptrdiff_t b = 0; b < tfn__sentences_of(c); b++) {
+        tfn_point_args p = tfn__point_of(c, tfn__sentence_rows(c, b));
+        p.dgain = c->dx[1];
+        p.dbias = c->dx[2];
+        p.dalpha = c->dx[3];
+        p.dshift = c->dx[4];
+        p.add_gain = c->add[1] || b > 0;
+        p.add_bias = c->add[2] || b > 0;
+        p.add_alpha = c->add[3] || b > 0;
+        p.add_shift = c->add[4] || b > 0;
+        tfn_point_params_backward(c->k, &p);
+    }
 }
 
 /* dx of this chunk's rows. */
@@ -374,20 +375,20 @@ static void tfn__seed_rows_backward(const tfn__call *c)
 /* Chunks of rows, then one chunk for gain, alpha and direction. */
 SHARED void tfn__seed_backward(const tfn__call *c)
 {
-    tfn__range all = { 0, c->rows };
-    tfn_seed_args p;
     if (c->chunk < tfn__by_rows(c)) {
         tfn__seed_rows_backward(c);
         return;
     }
-    p = tfn__seed_of(c, all);
-    p.dgain = c->dx[1];
-    p.dalpha = c->dx[2];
-    p.ddirection = c->dx[3];
-    p.add_gain = c->add[1];
-    p.add_alpha = c->add[2];
-    p.add_direction = c->add[3];
-    tfn_seed_params_backward(&p);
+    for (ptrdiff_t b = 0; b < tfn__sentences_of(c); b++) {
+        tfn_seed_args p = tfn__seed_of(c, tfn__sentence_rows(c, b));
+        p.dgain = c->dx[1];
+        p.dalpha = c->dx[2];
+        p.ddirection = c->dx[3];
+        p.add_gain = c->add[1] || b > 0;
+        p.add_alpha = c->add[2] || b > 0;
+        p.add_direction = c->add[3] || b > 0;
+        tfn_seed_params_backward(&p);
+    }
 }
 
 /* A column's dx, dgain and dbias come from that column alone. */

@@ -310,8 +310,11 @@ static void tfn__scale_by_backward(const tfn__call *c)
                                      c->add[1]);
     } else {
         tfn__start_sum(c->dx[1], groups, c->add[1]);
-        for (ptrdiff_t i = 0; i < c->rows * groups; i++)
-            c->dx[1][i % groups] += c->k->dot(c->dy + i*each, c->x[0] + i*each, each);
+        for (ptrdiff_t b = 0; b < tfn__sentences_of(c); b++) {
+            const tfn__range s = tfn__sentence_rows(c, b);
+            for (ptrdiff_t i = s.first * groups; i < (s.first + s.count) * groups; i++)
+                c->dx[1][i % groups] += c->k->dot(c->dy + i*each, c->x[0] + i*each, each);
+        }
     }
 }
 /* dx = dy by, in chunks of rows; the chunk behind them is dby. */
@@ -388,7 +391,11 @@ SHARED void tfn__shift_backward(const tfn__call *c)
         tfn__store_or_add_one(c->dx[1], a * tfn__dot_counted(c, NULL), c->add[1]);
     } else {
         tfn__start_sum(c->dx[1], c->cols, c->add[1]);
-        for (ptrdiff_t i = 0; i < c->rows*c->cols; i++) c->dx[1][i % c->cols] += a * c->dy[i];
+        for (ptrdiff_t b = 0; b < tfn__sentences_of(c); b++) {
+            const tfn__range s = tfn__sentence_rows(c, b);
+            for (ptrdiff_t i = s.first * c->cols; i < (s.first + s.count) * c->cols; i++)
+                c->dx[1][i % c->cols] += a * c->dy[i];
+        }
     }
 }
 

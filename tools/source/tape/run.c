@@ -170,6 +170,73 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
     }
 }
 
+/* -- padding: 0 by rule ----------------------------------------------------------------------- */
+
+/* On a tape that trains the padding of what an entry wrote is 0 when the entry is done: +0 in a
+ * value, -0 in a gradient. So an operation reads zeros there, whatever the operations before it made of them. Its own rows of
+ * padding are finite, because the parameters are, and nothing grows from layer to layer. A sum over
+ * rows gets the term -0, or -0 times a number that is +0 or positive, which changes no bit, not
+ * even the sign of a 0. Where that is not so the operation leaves padding out itself: norms over
+ * the batch, which would take the statistics of other rows (tfn_columns_args.skip), attention
+ * (q_lengths), and sums of products that may be negative. Without training no operation sums over
+ * rows, so that what padding holds reaches nothing else: there it is computed like other rows.
+ *
+ * The rule costs a pass over the padding, and nothing where a run binds no lengths. Threads clear
+ * when an entry is done, in a round of chunks of its own: a chunk is a sentence. */
+
+/* Array number i of those that an entry writes: its place, the kind of its rows, and how many rows
+ * and columns it has. NULL: there is no such array. A forward writes a value, all others
+ * gradients. */
+static float *tfn__written(const tfn__call *c, int32_t kind, int i, tfn_rows *rows,
+                           ptrdiff_t *count, ptrdiff_t *cols)
+{
+    *rows = (tfn_rows)c->n->rows;
+    *count = c->rows;
+    *cols = c->cols;
+    if (kind == TFN__BACKWARD) {
+        *rows = (tfn_rows)c->t->nodes[c->n->in[i]].rows;
+        *count = c->x_rows[i];
+        *cols = c->x_cols[i];
+        return c->dx[i];
+    }
+    if (i > 0) return NULL;
+    if (kind == TFN__SEED || kind == TFN__PREPARE) return c->dy;
+    return c->y;
+}
+
+/* The padding of sentence b in all of these arrays becomes 0. */
+static void tfn__clear_padding(const tfn__call *c, int32_t kind, ptrdiff_t b)
+{
+    const bool gradient = kind == TFN__SEED || kind == TFN__PREPARE || kind == TFN__BACKWARD;
+    const float zero = gradient ? -(float)0 : (float)0;
+    for (int i = 0; i < TFN_INPUTS; i++) {
+        tfn_rows rows;
+        ptrdiff_t count;
+        ptrdiff_t cols;
+        ptrdiff_t end;
+        ptrdiff_t first;
+        float *p = tfn__written(c, kind, i, &rows, &count, &cols);
+        if (!p || !tfn__padding_of(c->r, rows)) continue;
+        end = count / c->r->batch * (b + 1);
+        first = count / c->r->batch * b + tfn__counted_rows(c->r, rows, b);
+        for (ptrdiff_t j = first * cols; j < end * cols; j++) p[j] = zero;
+    }
+}
+
+/* In how many chunks that is done: one for each sentence, none where an entry writes no padding. */
+static ptrdiff_t tfn__padding_chunks(const tfn__call *c, int32_t kind)
+{
+    if (!TFN__SENTENCES || !c->t->training || !c->r->skip_padding) return 0;
+    for (int i = 0; i < TFN_INPUTS; i++) {
+        tfn_rows rows;
+        ptrdiff_t count;
+        ptrdiff_t cols;
+        if (tfn__written(c, kind, i, &rows, &count, &cols) && tfn__padding_of(c->r, rows))
+            return c->r->batch;
+    }
+    return 0;
+}
+
 #ifdef TFN__CHECKED
 /* -- what a debug build looks at -------------------------------------------------------------- */
 
@@ -211,6 +278,49 @@ static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
             else tfn__fill_nan(r->work + at[b], rows * n->cols);
         }
     }
+}
+
+/* What an operation leaves in the padding must not matter: here it is NaN, before it is cleared.
+ * The test of padding defines TFN__POISONED: then it stays NaN on tapes that do not train. */
+static void tfn__poison_padding(const tfn__call *c, int32_t kind)
+{
+    for (int i = 0; i < TFN_INPUTS; i++) {
+        tfn_rows rows;
+        ptrdiff_t count;
+        ptrdiff_t cols;
+        float *p = tfn__written(c, kind, i, &rows, &count, &cols);
+        if (!p || !tfn__padding_of(c->r, rows)) continue;
+        for (ptrdiff_t b = 0; b < c->r->batch; b++) {
+            const ptrdiff_t first = count / c->r->batch * b + tfn__counted_rows(c->r, rows, b);
+            const ptrdiff_t end = count / c->r->batch * (b + 1);
+            tfn__fill_nan(p + first*cols, (end - first) * cols);
+        }
+    }
+}
+
+/* The padding of an array that an entry reads is 0. Leaves are the caller's. */
+static bool tfn__is_clear(const tfn__call *c, const tfn_node *n, const float *p)
+{
+    const tfn_run *r = c->r;
+    const tfn_rows rows = (tfn_rows)n->rows;
+    const ptrdiff_t all = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
+    if (!p || n->op <= TFN__OP_INPUT || !tfn__padding_of(r, rows)) return true;
+    for (ptrdiff_t b = 0; b < r->batch; b++) {
+        const ptrdiff_t first = all / r->batch * b + tfn__counted_rows(r, rows, b);
+        const ptrdiff_t end = all / r->batch * (b + 1);
+        for (ptrdiff_t i = first * n->cols; i < end * n->cols; i++)
+            if (!(p[i] >= 0 && p[i] <= 0)) return false;
+    }
+    return true;
+}
+static bool tfn__reads_clear(const tfn__call *c, int32_t kind)
+{
+    const tfn_node *n = c->n;
+    const int reads = kind == TFN__BACKWARD ? n->reads : TFN__READ_ALL;
+    if (!c->t->training) return true;
+    for (int j = 0; j < TFN_INPUTS; j++)
+        if ((reads >> j & 1) && !tfn__is_clear(c, c->t->nodes + n->in[j], c->x[j])) return false;
+    return kind != TFN__BACKWARD || tfn__is_clear(c, n, c->dy);
 }
 
 /* What an entry may write: its value, what it saves, its gradient (some prepare it in place) and
@@ -301,7 +411,10 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         tfn__make_call(&c, t, r, t->order[e], r->work);
         c.chunks = tfn__entry_chunks(&c, kind);
 #ifdef TFN__CHECKED
+        const bool clear = tfn__reads_clear(&c, kind);
         tfn__edges edges;
+        TFNORM_ASSERT(clear && "an operation reads padding that is not 0");
+        (void)clear;
         tfn__keep_edges(&edges, &c);
 #endif
         for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
@@ -310,6 +423,14 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         const bool kept = tfn__edges_kept(&edges);
         TFNORM_ASSERT(kept && "an operation wrote beside its arrays");
         (void)kept;
+#ifndef TFN__POISONED
+        if (t->training)
+#endif
+        tfn__poison_padding(&c, kind);
+#endif
+        for (ptrdiff_t b = tfn__padding_chunks(&c, kind); b-- > 0;)
+            tfn__clear_padding(&c, kind, b);
+#ifdef TFN__CHECKED
         tfn__kill_dead(t, r, e);
 #endif
     }
@@ -392,27 +513,44 @@ static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
     }
 }
 
+/* A thread's place on the way: the round that it is at, and how many chunks those up to it have. An
+ * entry is one round, or two, where the second clears its padding; all threads count alike. */
+typedef struct tfn__walk {
+    uint32_t round;
+    uint64_t all_done;
+} tfn__walk;
+
+/* Take chunks of the round until none is left, then see it to its end. */
+static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
+                            ptrdiff_t chunks)
+{
+    ptrdiff_t chunk;
+    w->all_done += (uint64_t)chunks;
+    while (tfn__take_chunk(m, w->round, chunks, &chunk)) {
+        if (clears) tfn__clear_padding(c, kind, chunk);
+        else tfn__entry_chunk(c, kind, chunk);
+        __atomic_fetch_add(&m->done, 1, __ATOMIC_ACQ_REL);
+    }
+    tfn__finish_entry(m, w->round, w->all_done);
+    w->round++;
+}
+
 /* What each thread does. Every thread makes the call of an entry for itself: the calls differ only
  * in the scratch, and sharing one would cost a wait. */
 static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
     float *work = m->r->work + index * m->t->scratch;
-    uint64_t all_done = 0;
+    tfn__walk walk = { 0, 0 };
     for (int32_t e = m->first; e < m->last; e++) {
         int32_t kind = tfn__entry_kind(m->t->order[e]);
-        uint32_t entry = (uint32_t)(e - m->first);
-        ptrdiff_t chunk;
+        ptrdiff_t sentences;
         tfn__call c;
         tfn__make_call(&c, m->t, m->r, m->t->order[e], work);
         c.chunks = tfn__entry_chunks(&c, kind);
-        all_done += (uint64_t)c.chunks;
-/* take chunks until none is left, then see the entry to its end */
-        while (tfn__take_chunk(m, entry, c.chunks, &chunk)) {
-            tfn__entry_chunk(&c, kind, chunk);
-            __atomic_fetch_add(&m->done, 1, __ATOMIC_ACQ_REL);
-        }
-        tfn__finish_entry(m, entry, all_done);
+        tfn__walk_round(m, &walk, &c, kind, false, c.chunks);
+        sentences = tfn__padding_chunks(&c, kind);
+        if (sentences > 0) tfn__walk_round(m, &walk, &c, kind, true, sentences);
     }
 }
 
