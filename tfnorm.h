@@ -2709,9 +2709,9 @@ TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, si
 /* -- files ----------------------------------------------------------------------------------- */
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
-/* Where bytes come from or go to. Begin with { 0 } and set a path, memory, or callbacks; without any
- * of them, bytes that are written are only counted. The path is the caller's text: keep it while
- * the file, or its error, is in use. The first error stays, and calls return it.
+/* Where bytes come from or go to. Begin with { 0 } and set a path, memory, or callbacks; without
+ * any of them, bytes that are written are only counted. The path is the caller's text: keep it
+ * while the file, or its error, is in use. The first error stays, and calls return it.
  *
  * A path is replaced whole or not at all. The bytes go to a temporary file in the same folder,
  * PATH.PROCESS-XXXXXX.tmp, which is renamed when it is complete and, where tfn_io_durable says so,
@@ -35100,8 +35100,8 @@ static void tfn__temporary_path(char *path, const char *target, uint64_t number)
 }
 
 /* Create a file and open it to write. It fails with EEXIST if the name is taken, also by a symbolic
- * link, wherever that leads. C99 has no such call, C11 has one ("x"): so on a system that is neither
- * POSIX nor Windows a program compiled as C99 would overwrite a file of this name. */
+ * link, wherever that leads. C99 has no such call, and C11 has one ("x"), so on a system that is
+ * neither POSIX nor Windows a program compiled as C99 would overwrite a file of this name. */
 static FILE *tfn__create(const char *path, unsigned mode)
 {
 #ifdef TFN__CREATE

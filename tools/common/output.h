@@ -34,7 +34,7 @@ int output_end(int code);
 /* True if a person reads what is written there, or types what is read. */
 bool output_is_terminal(FILE *f);
 
-/* Columns of a terminal, asked for at each call because it may be resized; 80 if it does not say. */
+/* Columns of a terminal, asked at each call because it may be resized; 80 if it does not say. */
 int output_columns(FILE *f);
 
 /* Where a path leads: symbolic links stay links. False: nowhere, or too far. */

@@ -1,7 +1,8 @@
 /* make -C tools && tools/bin/tfn train --task translate --minutes 3 --out m.safetensors
  *
  * Trains Transformers and uses them, from the command line: `tfn --help`, `tfn train --help`.
- * Exit codes: 0; 1: something failed; 2: wrong arguments; 130: stopped by Ctrl-C, SIGTERM or SIGHUP, and saved.
+ * Exit codes: 0; 1: something failed; 2: wrong arguments; 130: stopped by Ctrl-C,
+ * SIGTERM or SIGHUP, and saved.
  * Every command is a file of its own here; options.h has the options of all of them. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -35,12 +36,13 @@ static const struct command {
     int       (*run)(settings *s, cli *c);
 } commands[] = {
     { "train", "FILE | --task NAME | --pairs FILE | --labels FILE", "train a model", TRAIN, train },
-    { "generate", "MODEL [PROMPT | FILE | -]", "continue a prompt, or each line of a file", GENERATE,
-      generate },
+    { "generate", "MODEL [PROMPT | FILE | -]", "continue a prompt, or each line of a file",
+      GENERATE, generate },
     { "chat", "MODEL [FILE | -]", "answer each line; all that was said stays in view", CHAT,
       chat_run },
     { "translate", "MODEL [TEXT | FILE | -]",
-      "translate a text, or each line of a file (T5's begin with the task: \"translate English to German: \")",
+      "translate a text, or each line of a file (T5's begin with the task: \"translate English to "
+      "German: \")",
       TRANSLATE, generate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
     { "fill", "MODEL --text \"The [MASK] sat\"", "the likeliest tokens for each mask", FILL, fill },

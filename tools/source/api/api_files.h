@@ -1,9 +1,9 @@
 /* -- files ----------------------------------------------------------------------------------- */
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
-/* Where bytes come from or go to. Begin with { 0 } and set a path, memory, or callbacks; without any
- * of them, bytes that are written are only counted. The path is the caller's text: keep it while
- * the file, or its error, is in use. The first error stays, and calls return it.
+/* Where bytes come from or go to. Begin with { 0 } and set a path, memory, or callbacks; without
+ * any of them, bytes that are written are only counted. The path is the caller's text: keep it
+ * while the file, or its error, is in use. The first error stays, and calls return it.
  *
  * A path is replaced whole or not at all. The bytes go to a temporary file in the same folder,
  * PATH.PROCESS-XXXXXX.tmp, which is renamed when it is complete and, where tfn_io_durable says so,

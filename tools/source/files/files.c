@@ -281,8 +281,8 @@ static void tfn__temporary_path(char *path, const char *target, uint64_t number)
 }
 
 /* Create a file and open it to write. It fails with EEXIST if the name is taken, also by a symbolic
- * link, wherever that leads. C99 has no such call, C11 has one ("x"): so on a system that is neither
- * POSIX nor Windows a program compiled as C99 would overwrite a file of this name. */
+ * link, wherever that leads. C99 has no such call, and C11 has one ("x"), so on a system that is
+ * neither POSIX nor Windows a program compiled as C99 would overwrite a file of this name. */
 static FILE *tfn__create(const char *path, unsigned mode)
 {
 #ifdef TFN__CREATE
