@@ -620,12 +620,13 @@ static void tfn__cut_marks(tfn__encoder *o, const int32_t *step, int32_t left, t
 /* Take a part through the steps from this one on, of which so many are left, and encode it. */
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p)
 {
-    const int32_t value = step[TFN__STEP_HEAD];
+    int32_t value;
     if (!p.n && !p.space) return;
     if (!left) {
         tfn__encode_part(o, p);
         return;
     }
+    value = step[TFN__STEP_HEAD];
     switch (step[0]) {
     case TFN__STEP_WORDS:
         tfn__cut_words(o, step, left, p, (tfn_split)value);
