@@ -832,8 +832,8 @@ typedef struct tfn_seed_args {
 } tfn_seed_args;
 
 /* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count in the
- * statistics, but are normalized unless `skip` is set. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v +
- * eps), v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but,
+ * statistics, but are normalized unless `skip` is set.
+ * BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps), v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but,
  * as the authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the
  * batch's v, nu += mean(h*n). That mean is over the rows that count, and h = g in the others: the
  * authors' code averages over padding, too, so that its results depend on how long the longest
@@ -4339,6 +4339,14 @@ enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
 /* What the backward takes away from g besides n*b: nothing, mean(g), or CRMSNorm's b*sum(n). */
 enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
+/* True if a row is so far from 1 that its float sums cannot be trusted: squares or the mean have
+ * overflowed, or squares are so small that they have lost bits (1/deviation is 2^50 or more). */
+static inline bool tfn__is_far(float mean, float rstd)
+{
+    const float most = (float)1125899906842624.0;
+    return !(rstd > 0 && rstd < most && mean - mean >= 0);
+}
+
 #ifndef TFNORM_NO_TRAINING
 /* One group of one row in the backward. Statistics are of its first `count` features. */
 typedef struct tfn__norm_group {
@@ -4379,6 +4387,81 @@ static bool tfn__norm_centered(const tfn_norm_args *p)
 {
     return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
            || p->kind == TFN_NORM_ABSMAX;
+}
+
+/* -- rows far from 1 ---------------------------------------------------------------------------
+ * From about 1e19 on squares overflow a float, and from 1e-19 down they lose bits. Such rows are
+ * rare, so one plain loop in double serves all instruction sets. Ordinary rows never come here. */
+
+/* The root of v as a float, for v beyond the range of floats, too. */
+static float tfn__far_root(double v)
+{
+    const double far = 1208925819614629174706176.0;             /* 2^80 */
+    if (v > 1e30) return TFN__SQRT((float)(v / far / far)) * (float)far;
+    if (v < 1e-30) return TFN__SQRT((float)(v * far * far)) * (float)(1 / far);
+    return TFN__SQRT((float)v);
+}
+
+/* NaN instead of a factor that is 0 or has lost bits: so the update is skipped. */
+static float tfn__factor_or_nan(float rstd)
+{
+    const float least = (float)1.17549435e-38;
+    if (rstd >= least) return rstd;
+    return (float)NAN;
+}
+
+/* The mean of x, and of (x - mean)^2. */
+static double tfn__far_mean(const float *x, ptrdiff_t n)
+{
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < n; i++) sum += (double)x[i];
+    return sum / (double)tfn__max(n, 1);
+}
+static double tfn__far_square(const float *x, ptrdiff_t n, double mean)
+{
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);
+    return sum / (double)tfn__max(n, 1);
+}
+
+/* What eps is added to outside of a root, as tfn__spread in bodies/norms.c. */
+static float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n, double mean)
+{
+    const ptrdiff_t count = tfn__norm_count(p, n);
+    double square;
+    if (p->kind == TFN_NORM_ADA)
+        return tfn__far_root(tfn__far_square(x, n, mean) * (double)n / (double)tfn__max(n - 1, 1));
+    square = tfn__far_square(x, count, 0);
+    if (p->kind == TFN_NORM_RMS_OUTSIDE) return tfn__far_root(square);
+    return tfn__far_root(square * (double)count);
+}
+
+/* The factor of x - mean of a row of n features, and *mean, where it has one. */
+static float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, float *mean)
+{
+    double m = 0;
+    float spread;
+    if (tfn__norm_centered(p)) m = tfn__far_mean(x, n);
+    *mean = (float)m;
+    switch (p->kind) {
+    case TFN_NORM_CENTER:
+        return (float)n / (float)tfn__max(n - 1, 1);
+    case TFN_NORM_CRMS:
+        m = tfn__far_mean(x, n) * (double)n;
+        m = (tfn__far_square(x, n, 0) * (double)n + m*m) / (double)(n + 1);
+        return tfn__factor_or_nan(1 / tfn__far_root(m + (double)p->eps));
+    case TFN_NORM_ADA:
+    case TFN_NORM_RMS_OUTSIDE:
+        return tfn__factor_or_nan(1 / (tfn__far_spread(p, x, n, m) + p->eps));
+    case TFN_NORM_L2:
+        spread = tfn__far_spread(p, x, n, m);
+        if (spread < p->eps) return 1 / p->eps;
+        if (spread >= 0 && spread <= 0) return 0;
+        return tfn__factor_or_nan(1 / spread);
+    default:
+        m = tfn__far_square(x, tfn__norm_count(p, n), m);
+        return tfn__factor_or_nan(1 / tfn__far_root(m + (double)p->eps));
+    }
 }
 
 #ifndef TFNORM_NO_TRAINING
@@ -4612,6 +4695,19 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
 /* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -------------
  * x, y (rows, cols); alpha, gain, direction (cols); t, z, rstd (rows). */
 
+/* 1/rms of a row. */
+static float tfn__seed_rstd(const tfn_kernels *k, const tfn_seed_args *p, const float *x)
+{
+    const float rstd = 1 / TFN__SQRT(k->dot(x, x, p->cols) / (float)p->cols + p->eps);
+    tfn_norm_args rms;
+    float mean = 0;
+    if (!tfn__is_far(mean, rstd)) return rstd;
+    TFNORM_MEMSET(&rms, 0, sizeof rms);
+    rms.kind = TFN_NORM_RMS;
+    rms.eps = p->eps;
+    return tfn__far_rstd(&rms, x, p->cols, &mean);
+}
+
 /* Cai et al. 2025: RMSNorm with a gain that depends on the row, by a number t in (-1, 1) that says
  * how far the row points in a learned direction. t and rstd are kept. */
 TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
@@ -4620,7 +4716,7 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
     if (cols <= 0) return;
     for (ptrdiff_t r = 0; r < p->rows; r++) {
         const float *x = p->x + r*cols;
-        const float rstd = 1 / TFN__SQRT(k->dot(x, x, cols) / (float)cols + p->eps);
+        const float rstd = tfn__seed_rstd(k, p, x);
         float t = k->dot(x, p->direction, cols);
         k->tanh(&t, &t, 1);
         for (ptrdiff_t c = 0; c < cols; c++)
@@ -4804,7 +4900,8 @@ static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
     }
 }
 
-/* The statistics of a block, and which of them normalize: those of the batch; running ones where no
+/* Squares of a column that overflow give NaN: the running statistics could not hold them either.
+ * The statistics of a block, and which of them normalize: those of the batch; running ones where no
  * row counts, and for PowerNorm after its warm-up. */
 static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
 {
@@ -4821,8 +4918,10 @@ static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
     if (b->count) tfn__column_mean(b->square, b->mean, p, b);
     for (ptrdiff_t c = 0; c < b->n; c++) {
         b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
+        b->rstd[c] = tfn__factor_or_nan(b->rstd[c]);
         b->scale[c] = b->rstd[c];
-        if (power && p->step > p->warmup) b->scale[c] = 1 / TFN__SQRT(square[c] + p->eps);
+        if (power && p->step > p->warmup)
+            b->scale[c] = tfn__factor_or_nan(1 / TFN__SQRT(square[c] + p->eps));
     }
 }
 
@@ -6629,11 +6728,14 @@ static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float 
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
     const ptrdiff_t others = tfn__max(n - 1, 1);
+    float spread;
     if (p->kind == TFN_NORM_ADA)
-        return TFN__SQRT(TFN__N(tfn__row_variance)(x, n, mean) * (float)n / (float)others);
-    if (p->kind == TFN_NORM_RMS_OUTSIDE)
-        return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count);
-    return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count));
+        spread = TFN__SQRT(TFN__N(tfn__row_variance)(x, n, mean) * (float)n / (float)others);
+    else if (p->kind == TFN_NORM_RMS_OUTSIDE)
+        spread = TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count);
+    else spread = TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count));
+    if (tfn__is_far(mean, 1 / spread)) return tfn__far_spread(p, x, n, (double)mean);
+    return spread;
 }
 
 /* rstd, the factor of x - mean; CRMSNorm's (Jiang et al. 2023) counts a feature that is not there,
@@ -6795,15 +6897,18 @@ static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows
 }
 
 /* The usual RMSNorm once more, without what it does not need: a third less time for narrow rows. */
-static void TFN__N(tfn__rms_rows)(float *y, float *mean, float *rstd, const float *x,
-                                  const float *gain, ptrdiff_t rows, ptrdiff_t cols, float eps)
+static void TFN__N(tfn__rms_rows)(const tfn_norm_args *p)
 {
-    const float zero = 0;
-    for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols) {
-        float s = 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, cols) / (float)cols + eps);
-        TFN__N(tfn__normalize)(y, x, gain, NULL, cols, &zero, &s, false, 1);
-        if (mean) mean[r] = 0;
-        if (rstd) rstd[r] = s;
+    const ptrdiff_t cols = p->cols;
+    const float *x = p->x;
+    float *y = p->y;
+    float zero = 0;
+    for (ptrdiff_t r = 0; r < p->rows; r++, x += cols, y += cols) {
+        float s = 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, cols) / (float)cols + p->eps);
+        if (tfn__is_far(0, s)) s = tfn__far_rstd(p, x, cols, &zero);
+        TFN__N(tfn__normalize)(y, x, p->gain, NULL, cols, &zero, &s, false, 1);
+        if (p->mean) p->mean[r] = 0;
+        if (p->rstd) p->rstd[r] = s;
     }
 }
 
@@ -6819,7 +6924,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
     float mean[TFN__ABREAST], rstd[TFN__ABREAST];
     if (n <= 0) return;
     if (TFN__TRAINS && plain && p->kind == TFN_NORM_RMS) {
-        TFN__N(tfn__rms_rows)(p->y, p->mean, p->rstd, p->x, p->gain, p->rows, n, p->eps);
+        TFN__N(tfn__rms_rows)(p);
         return;
     }
     for (ptrdiff_t r = 0, count; r < rows; r += count) {
@@ -6830,6 +6935,9 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
         if (TFN__ABREAST > 1 && count > 1)
             TFN__N(tfn__layer_moments)(p->x + r*n, count, n, p->eps, mean, rstd);
         else rstd[0] = TFN__N(tfn__moments)(p, p->x + r*n, n, mean);
+        for (ptrdiff_t i = 0; i < count; i++)
+            if (tfn__is_far(mean[i], rstd[i]))
+                rstd[i] = tfn__far_rstd(p, p->x + (r + i) * n, n, mean + i);
 
         /* y */
         if (TFN__TRAINS && TFN__ABREAST > 1 && affine && count == TFN__ABREAST)
@@ -10091,6 +10199,17 @@ static inline float tfn__ref_max(const float *x, ptrdiff_t n)
     return max;
 }
 
+/* The factor of a row whose squares overflow or lose bits: in double, see columns.c. */
+static inline float tfn__ref_far_rstd(tfn_norm_kind kind, float *mean, const float *x,
+                                      ptrdiff_t cols, float eps)
+{
+    tfn_norm_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.kind = kind;
+    p.eps = eps;
+    return tfn__far_rstd(&p, x, cols, mean);
+}
+
 /* -- LayerNorm ---------------------------------------------------------------------------------
  * y = gain * n + bias,  n = (x - mean) / sqrt(variance + eps)           Ba et al. 2016, eq. 4
  * y, x (rows, cols); gain, bias (cols); mean and rstd = 1/sqrt(variance + eps) (rows) are kept. The
@@ -10107,6 +10226,8 @@ static inline void tfn__ref_layernorm_forward(float *y, float *mean, float *rstd
         for (ptrdiff_t c = 0; c < cols; c++)
             square[c % 16] += (x[c] - mean[r]) * (x[c] - mean[r]);
         rstd[r] = 1 / TFN__SQRT(tfn__ref_tree(square) / (float)cols + eps);
+        if (tfn__is_far(mean[r], rstd[r]))
+            rstd[r] = tfn__ref_far_rstd(TFN_NORM_LAYER, mean + r, x, cols, eps);
         for (ptrdiff_t c = 0; c < cols; c++)
             y[c] = tfn__fma(gain[c], (x[c] - mean[r]) * rstd[r], bias[c]);
     }
@@ -10147,7 +10268,10 @@ static inline void tfn__ref_rmsnorm_forward(float *y, float *rstd, const float *
                                             float eps)
 {
     for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols) {
+        float mean = 0;
         rstd[r] = 1 / TFN__SQRT(tfn__ref_dot(x, x, cols) / (float)cols + eps);
+        if (tfn__is_far(mean, rstd[r]))
+            rstd[r] = tfn__ref_far_rstd(TFN_NORM_RMS, &mean, x, cols, eps);
         for (ptrdiff_t c = 0; c < cols; c++) y[c] = gain[c] * (x[c] * rstd[r]);
     }
 }
@@ -15195,10 +15319,10 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
 /* -- padding: 0 by rule ----------------------------------------------------------------------- */
 
 /* On a tape that trains the padding of what an entry wrote is 0 when the entry is done: +0 in a
- * value, -0 in a gradient. So an operation reads zeros there, whatever the operations before it made of them. Its own rows of
- * padding are finite, because the parameters are, and nothing grows from layer to layer. A sum over
- * rows gets the term -0, or -0 times a number that is +0 or positive, which changes no bit, not
- * even the sign of a 0. Where that is not so the operation leaves padding out itself: norms over
+ * value, -0 in a gradient. So an operation reads zeros there, whatever the operations before it
+ * made of them. Its own rows of padding are finite, because the parameters are, and nothing grows
+ * from layer to layer. A sum over rows gets the term -0, or -0 times a number that is +0 or
+ * positive, which changes no bit, not even the sign of a 0. Where that is not so the operation leaves padding out itself: norms over
  * the batch, which would take the statistics of other rows (tfn_columns_args.skip), attention
  * (q_lengths), and sums of products that may be negative. Without training no operation sums over
  * rows, so that what padding holds reaches nothing else: there it is computed like other rows.

@@ -821,6 +821,123 @@ TEST(norms_columns_running)
     }
 }
 
+/* -- rows whose squares overflow, or lose bits --------------------------------------------------- */
+
+/* A norm without eps does not see by how much x is multiplied: so y is that of the same row of
+ * ordinary size and dx that over the factor, or both are NaN. Never 0. */
+enum { NORMS_FAR = 37 };
+typedef struct norms_far_row {
+    float x[NORMS_FAR], y[NORMS_FAR], dx[NORMS_FAR], mean, rstd;
+} norms_far_row;
+
+static void norms_far_run(const tfn_kernels *k, int kind, norms_far_row *r, double by)
+{
+    float dy[NORMS_FAR];
+    tfn_norm_args p;
+    memset(&p, 0, sizeof p);
+    for (int i = 0; i < NORMS_FAR; i++) {
+        r->x[i] = (float)((1 + (i * 7) % 11 - 0.25 * i) * by);
+        dy[i] = (float)(i * 5 % 13 - 6);
+    }
+    p.kind = (tfn_norm_kind)kind;
+    p.y = r->y, p.dx = r->dx, p.x = r->x, p.dy = dy, p.mean = &r->mean, p.rstd = &r->rstd;
+    p.rows = 1, p.cols = NORMS_FAR, p.factor = 1;
+    k->norm_forward(&p);
+    k->norm_backward(&p);
+}
+
+static void norms_far_check(const norms_far_row *near, const norms_far_row *far, int kind, double by)
+{
+    int nans = 0;
+    for (int i = 0; i < NORMS_FAR; i++) {
+        const double y = (double)far->y[i] / (kind == TFN_NORM_CENTER ? by : 1);
+        const double dx = (double)far->dx[i] * (kind == TFN_NORM_CENTER ? 1 : by);
+        if (far->y[i] != far->y[i]) {
+            nans++;
+            continue;
+        }
+        CHECK_CLOSE(y, (double)near->y[i], 1e-5);
+        if (by < 1e36) CHECK_CLOSE(dx, (double)near->dx[i], 1e-4);
+    }
+    CHECK(nans == 0 || nans == NORMS_FAR);
+    if (by < 1e36) CHECK_INT(nans, 0);
+}
+
+TEST(norms_far)
+{
+    static const double factors[] = { 1e17, 1e19, 1e25, 1e30, 3e36, 1e-17, 1e-21, 1e-25 };
+    static norms_far_row near, first, far;
+    for (int kind = 0; kind <= TFN_NORM_ABSMAX; kind++)
+        for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
+            bool seen = false;
+            for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+                const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+                if (!k) continue;
+                CASE("kind %d by %g, %s", kind, factors[f], k->name);
+                norms_far_run(k, kind, &near, 1);
+                norms_far_run(k, kind, &far, factors[f]);
+                norms_far_check(&near, &far, kind, factors[f]);
+                if (seen) CHECK_BITS(far.y, first.y, sizeof far.y);
+                if (seen) CHECK_BITS(&far.rstd, &first.rstd, sizeof far.rstd);
+                first = far;
+                seen = true;
+            }
+        }
+}
+
+/* SeeDNorm is right in the forward; norms of columns are NaN, since no running statistic could hold
+ * such squares. */
+TEST(norms_far_others)
+{
+    static float x[NORMS_FAR], one[NORMS_FAR], zero[NORMS_FAR], y[NORMS_FAR], stats[2*NORMS_FAR];
+    static float running[2*NORMS_FAR], next[2*NORMS_FAR];
+    tfn_seed_args s;
+    double square = 0;
+    for (int i = 0; i < NORMS_FAR; i++) {
+        x[i] = (float)((1 + i % 5) * 1e25);
+        one[i] = 1;
+        square += (double)x[i] * (double)x[i] / NORMS_FAR;
+    }
+    memset(&s, 0, sizeof s);
+    s.y = y, s.x = x, s.gain = one, s.alpha = zero, s.direction = one;
+    s.rows = 1, s.cols = NORMS_FAR, s.eps = (float)1e-5;
+    tfn_seed_forward(tfn_kernels_for(TFN_ISA_BEST), &s);
+    for (int i = 0; i < NORMS_FAR; i++)
+        CHECK_CLOSE((double)y[i], (double)x[i] / sqrt(square), 1e-5);
+    for (int kind = TFN_NORM_BATCH; kind <= TFN_NORM_POWER && sizeof(float) == 4; kind++) {
+        tfn_columns_args p;
+        memset(&p, 0, sizeof p);
+        p.kind = (tfn_norm_kind)kind;
+        p.y = y, p.x = x, p.running = running, p.next = next, p.stats = stats;
+        p.batch = NORMS_FAR, p.time = 1, p.cols = 1, p.step = 1, p.warmup = 9;
+        p.eps = (float)1e-5, p.training = true;
+        tfn_columns_forward(&p, 0, 1);
+        for (int i = 0; i < NORMS_FAR; i++) CHECK(y[i] != y[i]);
+    }
+}
+
+/* Rows that are skipped are 0 and add nothing, where (0 - mean)/deviation would be infinite. */
+TEST(norms_columns_skip)
+{
+    const float x[3] = { (float)1e37, 0, 0 }, dy[3] = { 2, -(float)0, 5 };
+    const int32_t length = 1;
+    float running[2] = { 0, 1 }, next[2], stats[2], y[3] = { 7, 7, 7 }, dx[3] = { 7, 7, 7 };
+    float dgain = 7, dbias = 7;
+    tfn_columns_args p;
+    memset(&p, 0, sizeof p);
+    p.kind = TFN_NORM_BATCH;
+    p.y = y, p.x = x, p.running = running, p.next = next, p.stats = stats, p.lengths = &length;
+    p.dy = dy, p.dx = dx, p.dgain = &dgain, p.dbias = &dbias;
+    p.batch = 1, p.time = 3, p.cols = 1, p.step = 1, p.eps = (float)1e-5;
+    p.training = p.skip = true;
+    tfn_columns_forward(&p, 0, 1);
+    tfn_columns_backward(&p, 0, 1);
+    for (int i = 0; i < 3; i++) CHECK_CLOSE((double)y[i], 0, 0);
+    for (int i = 1; i < 3; i++) CHECK_CLOSE((double)dx[i], 0, 0);
+    CHECK_CLOSE((double)dgain, 0, 0);
+    CHECK_CLOSE((double)dbias, 2, 0);
+}
+
 int main(void)
 {
     RUN(norms_of_rows);
@@ -835,5 +952,8 @@ int main(void)
     RUN(norms_batch);
     RUN(norms_power_steps);
     RUN(norms_columns_running);
+    RUN(norms_columns_skip);
+    RUN(norms_far);
+    RUN(norms_far_others);
     return DONE();
 }

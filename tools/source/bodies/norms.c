@@ -164,11 +164,14 @@ static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float 
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
     const ptrdiff_t others = tfn__max(n - 1, 1);
+    float spread;
     if (p->kind == TFN_NORM_ADA)
-        return TFN__SQRT(TFN__N(tfn__row_variance)(x, n, mean) * (float)n / (float)others);
-    if (p->kind == TFN_NORM_RMS_OUTSIDE)
-        return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count);
-    return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count));
+        spread = TFN__SQRT(TFN__N(tfn__row_variance)(x, n, mean) * (float)n / (float)others);
+    else if (p->kind == TFN_NORM_RMS_OUTSIDE)
+        spread = TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count);
+    else spread = TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count));
+    if (tfn__is_far(mean, 1 / spread)) return tfn__far_spread(p, x, n, (double)mean);
+    return spread;
 }
 
 /* rstd, the factor of x - mean; CRMSNorm's (Jiang et al. 2023) counts a feature that is not there,
@@ -330,15 +333,18 @@ static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows
 }
 
 /* The usual RMSNorm once more, without what it does not need: a third less time for narrow rows. */
-static void TFN__N(tfn__rms_rows)(float *y, float *mean, float *rstd, const float *x,
-                                  const float *gain, ptrdiff_t rows, ptrdiff_t cols, float eps)
+static void TFN__N(tfn__rms_rows)(const tfn_norm_args *p)
 {
-    const float zero = 0;
-    for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols) {
-        float s = 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, cols) / (float)cols + eps);
-        TFN__N(tfn__normalize)(y, x, gain, NULL, cols, &zero, &s, false, 1);
-        if (mean) mean[r] = 0;
-        if (rstd) rstd[r] = s;
+    const ptrdiff_t cols = p->cols;
+    const float *x = p->x;
+    float *y = p->y;
+    float zero = 0;
+    for (ptrdiff_t r = 0; r < p->rows; r++, x += cols, y += cols) {
+        float s = 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, cols) / (float)cols + p->eps);
+        if (tfn__is_far(0, s)) s = tfn__far_rstd(p, x, cols, &zero);
+        TFN__N(tfn__normalize)(y, x, p->gain, NULL, cols, &zero, &s, false, 1);
+        if (p->mean) p->mean[r] = 0;
+        if (p->rstd) p->rstd[r] = s;
     }
 }
 
@@ -354,7 +360,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
     float mean[TFN__ABREAST], rstd[TFN__ABREAST];
     if (n <= 0) return;
     if (TFN__TRAINS && plain && p->kind == TFN_NORM_RMS) {
-        TFN__N(tfn__rms_rows)(p->y, p->mean, p->rstd, p->x, p->gain, p->rows, n, p->eps);
+        TFN__N(tfn__rms_rows)(p);
         return;
     }
     for (ptrdiff_t r = 0, count; r < rows; r += count) {
@@ -365,6 +371,9 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
         if (TFN__ABREAST > 1 && count > 1)
             TFN__N(tfn__layer_moments)(p->x + r*n, count, n, p->eps, mean, rstd);
         else rstd[0] = TFN__N(tfn__moments)(p, p->x + r*n, n, mean);
+        for (ptrdiff_t i = 0; i < count; i++)
+            if (tfn__is_far(mean[i], rstd[i]))
+                rstd[i] = tfn__far_rstd(p, p->x + (r + i) * n, n, mean + i);
 
         /* y */
         if (TFN__TRAINS && TFN__ABREAST > 1 && affine && count == TFN__ABREAST)

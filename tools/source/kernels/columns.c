@@ -31,6 +31,81 @@ static bool tfn__norm_centered(const tfn_norm_args *p)
            || p->kind == TFN_NORM_ABSMAX;
 }
 
+/* -- rows far from 1 ---------------------------------------------------------------------------
+ * From about 1e19 on squares overflow a float, and from 1e-19 down they lose bits. Such rows are
+ * rare, so one plain loop in double serves all instruction sets. Ordinary rows never come here. */
+
+/* The root of v as a float, for v beyond the range of floats, too. */
+static float tfn__far_root(double v)
+{
+    const double far = 1208925819614629174706176.0;             /* 2^80 */
+    if (v > 1e30) return TFN__SQRT((float)(v / far / far)) * (float)far;
+    if (v < 1e-30) return TFN__SQRT((float)(v * far * far)) * (float)(1 / far);
+    return TFN__SQRT((float)v);
+}
+
+/* NaN instead of a factor that is 0 or has lost bits: so the update is skipped. */
+static float tfn__factor_or_nan(float rstd)
+{
+    const float least = (float)1.17549435e-38;
+    if (rstd >= least) return rstd;
+    return (float)NAN;
+}
+
+/* The mean of x, and of (x - mean)^2. */
+static double tfn__far_mean(const float *x, ptrdiff_t n)
+{
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < n; i++) sum += (double)x[i];
+    return sum / (double)tfn__max(n, 1);
+}
+static double tfn__far_square(const float *x, ptrdiff_t n, double mean)
+{
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);
+    return sum / (double)tfn__max(n, 1);
+}
+
+/* What eps is added to outside of a root, as tfn__spread in bodies/norms.c. */
+SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n, double mean)
+{
+    const ptrdiff_t count = tfn__norm_count(p, n);
+    double square;
+    if (p->kind == TFN_NORM_ADA)
+        return tfn__far_root(tfn__far_square(x, n, mean) * (double)n / (double)tfn__max(n - 1, 1));
+    square = tfn__far_square(x, count, 0);
+    if (p->kind == TFN_NORM_RMS_OUTSIDE) return tfn__far_root(square);
+    return tfn__far_root(square * (double)count);
+}
+
+/* The factor of x - mean of a row of n features, and *mean, where it has one. */
+SHARED float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, float *mean)
+{
+    double m = 0;
+    float spread;
+    if (tfn__norm_centered(p)) m = tfn__far_mean(x, n);
+    *mean = (float)m;
+    switch (p->kind) {
+    case TFN_NORM_CENTER:
+        return (float)n / (float)tfn__max(n - 1, 1);
+    case TFN_NORM_CRMS:
+        m = tfn__far_mean(x, n) * (double)n;
+        m = (tfn__far_square(x, n, 0) * (double)n + m*m) / (double)(n + 1);
+        return tfn__factor_or_nan(1 / tfn__far_root(m + (double)p->eps));
+    case TFN_NORM_ADA:
+    case TFN_NORM_RMS_OUTSIDE:
+        return tfn__factor_or_nan(1 / (tfn__far_spread(p, x, n, m) + p->eps));
+    case TFN_NORM_L2:
+        spread = tfn__far_spread(p, x, n, m);
+        if (spread < p->eps) return 1 / p->eps;
+        if (spread >= 0 && spread <= 0) return 0;
+        return tfn__factor_or_nan(1 / spread);
+    default:
+        m = tfn__far_square(x, tfn__norm_count(p, n), m);
+        return tfn__factor_or_nan(1 / tfn__far_root(m + (double)p->eps));
+    }
+}
+
 #ifndef TFNORM_NO_TRAINING
 
 /* Which of the forms above this norm has. A mean that counts as a constant (detach_mean, Xu et al.
@@ -263,6 +338,19 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
 /* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -------------
  * x, y (rows, cols); alpha, gain, direction (cols); t, z, rstd (rows). */
 
+/* 1/rms of a row. */
+static float tfn__seed_rstd(const tfn_kernels *k, const tfn_seed_args *p, const float *x)
+{
+    const float rstd = 1 / TFN__SQRT(k->dot(x, x, p->cols) / (float)p->cols + p->eps);
+    tfn_norm_args rms;
+    float mean = 0;
+    if (!tfn__is_far(mean, rstd)) return rstd;
+    TFNORM_MEMSET(&rms, 0, sizeof rms);
+    rms.kind = TFN_NORM_RMS;
+    rms.eps = p->eps;
+    return tfn__far_rstd(&rms, x, p->cols, &mean);
+}
+
 /* Cai et al. 2025: RMSNorm with a gain that depends on the row, by a number t in (-1, 1) that says
  * how far the row points in a learned direction. t and rstd are kept. */
 TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
@@ -271,7 +359,7 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
     if (cols <= 0) return;
     for (ptrdiff_t r = 0; r < p->rows; r++) {
         const float *x = p->x + r*cols;
-        const float rstd = 1 / TFN__SQRT(k->dot(x, x, cols) / (float)cols + p->eps);
+        const float rstd = tfn__seed_rstd(k, p, x);
         float t = k->dot(x, p->direction, cols);
         k->tanh(&t, &t, 1);
         for (ptrdiff_t c = 0; c < cols; c++)
@@ -455,7 +543,8 @@ static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
     }
 }
 
-/* The statistics of a block, and which of them normalize: those of the batch; running ones where no
+/* Squares of a column that overflow give NaN: the running statistics could not hold them either.
+ * The statistics of a block, and which of them normalize: those of the batch; running ones where no
  * row counts, and for PowerNorm after its warm-up. */
 static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
 {
@@ -472,8 +561,10 @@ static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
     if (b->count) tfn__column_mean(b->square, b->mean, p, b);
     for (ptrdiff_t c = 0; c < b->n; c++) {
         b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
+        b->rstd[c] = tfn__factor_or_nan(b->rstd[c]);
         b->scale[c] = b->rstd[c];
-        if (power && p->step > p->warmup) b->scale[c] = 1 / TFN__SQRT(square[c] + p->eps);
+        if (power && p->step > p->warmup)
+            b->scale[c] = tfn__factor_or_nan(1 / TFN__SQRT(square[c] + p->eps));
     }
 }
 

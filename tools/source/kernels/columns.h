@@ -7,6 +7,16 @@ enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
 /* What the backward takes away from g besides n*b: nothing, mean(g), or CRMSNorm's b*sum(n). */
 enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
+/* True if a row is so far from 1 that its float sums cannot be trusted: squares or the mean have
+ * overflowed, or squares are so small that they have lost bits (1/deviation is 2^50 or more). */
+static inline bool tfn__is_far(float mean, float rstd)
+{
+    const float most = (float)1125899906842624.0;
+    return !(rstd > 0 && rstd < most && mean - mean >= 0);
+}
+
+SHARED float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, float *mean);
+SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n, double mean);
 SHARED ptrdiff_t tfn__norm_groups(const tfn_norm_args *p);
 SHARED ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n);
 

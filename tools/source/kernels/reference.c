@@ -1,5 +1,6 @@
 #include "../ground/ground.h"
 #include "../ground/math.h"
+#include "columns.h"
 
 #if (defined TFNORM_DEBUG || defined TFN__REFERENCE)
 /* What the fast kernels compute, once more in plain loops over floats: read this first. It is not
@@ -47,6 +48,17 @@ static inline float tfn__ref_max(const float *x, ptrdiff_t n)
     return max;
 }
 
+/* The factor of a row whose squares overflow or lose bits: in double, see columns.c. */
+static inline float tfn__ref_far_rstd(tfn_norm_kind kind, float *mean, const float *x,
+                                      ptrdiff_t cols, float eps)
+{
+    tfn_norm_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.kind = kind;
+    p.eps = eps;
+    return tfn__far_rstd(&p, x, cols, mean);
+}
+
 /* -- LayerNorm ---------------------------------------------------------------------------------
  * y = gain * n + bias,  n = (x - mean) / sqrt(variance + eps)           Ba et al. 2016, eq. 4
  * y, x (rows, cols); gain, bias (cols); mean and rstd = 1/sqrt(variance + eps) (rows) are kept. The
@@ -63,6 +75,8 @@ static inline void tfn__ref_layernorm_forward(float *y, float *mean, float *rstd
         for (ptrdiff_t c = 0; c < cols; c++)
             square[c % 16] += (x[c] - mean[r]) * (x[c] - mean[r]);
         rstd[r] = 1 / TFN__SQRT(tfn__ref_tree(square) / (float)cols + eps);
+        if (tfn__is_far(mean[r], rstd[r]))
+            rstd[r] = tfn__ref_far_rstd(TFN_NORM_LAYER, mean + r, x, cols, eps);
         for (ptrdiff_t c = 0; c < cols; c++)
             y[c] = tfn__fma(gain[c], (x[c] - mean[r]) * rstd[r], bias[c]);
     }
@@ -103,7 +117,10 @@ static inline void tfn__ref_rmsnorm_forward(float *y, float *rstd, const float *
                                             float eps)
 {
     for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols) {
+        float mean = 0;
         rstd[r] = 1 / TFN__SQRT(tfn__ref_dot(x, x, cols) / (float)cols + eps);
+        if (tfn__is_far(mean, rstd[r]))
+            rstd[r] = tfn__ref_far_rstd(TFN_NORM_RMS, &mean, x, cols, eps);
         for (ptrdiff_t c = 0; c < cols; c++) y[c] = gain[c] * (x[c] * rstd[r]);
     }
 }
