@@ -234,7 +234,7 @@ typedef struct tfn_tokenizer {
     char      inside[8];                /* WordPiece: the prefix of a token inside a word, "##" */
     int32_t   sorted, *order, first[257];           /* ids sorted by their tokens' bytes; from
                                          * first[c] on the first byte is at least c */
-    int32_t   inner[2];                 /* inner[0] to inner[1] - 1: tokens that start with inside */
+    int32_t   inner[2];                 /* inner[0] to inner[1] - 1: tokens that start with it */
     double   *score, least, best;       /* of each token; the lowest and the highest */
     int32_t  *rank;                     /* scored BPE: the lowest is merged first, in this order */
     uint32_t  joined[8];                /* bytes that come before U+2581 in a token, a bit set */

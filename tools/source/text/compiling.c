@@ -5,7 +5,9 @@
 #include "published.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Compiles normalizers and pre-tokenizers of tokenizer.json into programs of steps. */
+/* Compiles normalizers and pre-tokenizers of tokenizer.json into programs of steps (steps.h), by
+ * one function that counts words first and stores them in a second call. Also holds the readers of
+ * parts that tokenizer_json.c shares: BertNormalizer and the known expressions. */
 TFN__RARE
 
 /* -- what tokenizer.json says ------------------------------------------------------------------ */
@@ -18,7 +20,7 @@ SHARED bool tfn__json_true(tfn__reader value, bool missing)
     return c == 't';
 }
 
-/* BERT's. Where nothing is said of accents they go with the capitals. */
+/* The flags of a BertNormalizer. Without strip_accents, lowercase decides about accents. */
 SHARED int32_t tfn__bert_steps(tfn__reader r)
 {
     tfn__reader value[4];
@@ -102,7 +104,7 @@ static void tfn__put_text_words(tfn__steps *x, tfn__reader string)
     if (x->to) x->to[head] = bytes;
 }
 
-/* A step begins; returns its place, at which tfn__end_step notes how long it is. */
+/* Start a step. Returns its position for tfn__end_step, which stores its length. */
 static int32_t tfn__begin_step(tfn__steps *x, int32_t kind)
 {
     if (++x->count > TFN__MOST_STEPS)
@@ -123,7 +125,7 @@ static void tfn__put_step(tfn__steps *x, int32_t kind, int32_t value)
     tfn__end_step(x, begin);
 }
 
-/* An expression that is not read: the begin of it, and what it would have to have instead. */
+/* Refuse an expression: show its start and what it would need instead. */
 static void tfn__refuse_regex(tfn_error *e, tfn__reader regex, const char *wanted)
 {
     char said[sizeof e->name];
@@ -257,7 +259,7 @@ static int32_t tfn__behavior_of(tfn__steps *x, tfn__reader value, int32_t missin
     return missing;
 }
 
-/* Whether a Split is one of those whose words are known: faster than its expression. */
+/* True if a Split has a known expression, which pieces.c handles faster. */
 static bool tfn__is_known_split(const tfn__steps *x, tfn__reader pattern, int32_t behavior,
                                 tfn_split *split)
 {
@@ -368,8 +370,7 @@ SHARED int32_t tfn__steps_compile(tfn_error *e, tfn__steps *x, int32_t *to, tfn_
     return x->used;
 }
 
-/* The members of a file that are compiled, as they stand there: what a blob keeps, and what is said
- * again in tokenizer.json. */
+/* The JSON text of the compiled members, which a blob keeps and tokenizer.json repeats. */
 SHARED size_t tfn__rules_text(const tfn__vocab *v, char *text, size_t room)
 {
     static const char *const names[3] = { "{\"normalizer\":", ",\"pre_tokenizer\":",

@@ -3,30 +3,28 @@
 #include "unicode.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Regular expressions, as files of tokenizers use them to cut a text (Oniguruma's syntax).
+/* Regular expressions in Oniguruma's syntax, which tokenizer.json uses to split texts.
  *
- * Offers a compiler, which makes a program of instructions and sets of characters, and a search,
- * which runs all ways through the program side by side over the text (Thompson 1968, Pike). Its
- * time is the length of the text times the length of the program, whatever both say: there is no
- * backtracking, no recursion and no allocation.
+ * Offers a compiler, which turns an expression into a program of instructions and character sets,
+ * and a search, which follows all ways through the program in parallel (Thompson 1968, Pike). Its
+ * time is the length of the text times the length of the program. It neither backtracks nor
+ * recurses nor allocates, so a hostile expression cannot stall it.
  *
- * Read are: characters, ".", sets with categories (\p{L}, \s, \w, \d) and sets inside sets, groups,
- * alternatives, all quantifiers, case-insensitive parts, ^ $ \A \z \b \B, and a look at one
- * character ahead or behind. A possessive quantifier is read behind one character or set. What else
- * there is (references, atomic groups, longer looks, intersections of sets) is refused by its name.
- */
+ * Supports characters, ".", sets with categories (\p{L}, \s, \w, \d) and nested sets, groups,
+ * alternatives, all quantifiers, case-insensitive parts, ^ $ \A \z \b \B, and lookaround of one
+ * character. Possessive quantifiers may follow one character or set. Everything else is refused by
+ * name: references, atomic groups, longer lookaround, intersections of sets. */
 
-/* The first word of an instruction is its operation and, from bit 8 on, a flag; the second a
- * character, a place among the sets, or how many instructions to go on from this one. */
+/* An instruction has two words. The first is its operation, with a flag from bit 8 on. The second
+ * is a character, an offset into the sets, or a distance to another instruction. */
 enum {
     TFN__REGEX_MATCH,       /* the end */
     TFN__REGEX_CHAR,        /* this character */
     TFN__REGEX_SET,         /* one of a set */
-    TFN__REGEX_SPLIT,       /* the next instruction or another; flag: the other is tried first */
+    TFN__REGEX_SPLIT,       /* try the next instruction, then another; flag: the other first */
     TFN__REGEX_JUMP,        /* go to another */
-    TFN__REGEX_LOOK,        /* a condition on a neighbour; flags: 1 it must not be in the set, 2 it
-                             * is the one before */
-    TFN__REGEX_EDGE         /* a condition on the place, one of those below */
+    TFN__REGEX_LOOK,        /* lookaround; flags: 1 negative, 2 behind */
+    TFN__REGEX_EDGE         /* a TFN__EDGE_ condition on the position */
 };
 enum { TFN__EDGE_TEXT_BEGIN, TFN__EDGE_TEXT_END, TFN__EDGE_LINE_BEGIN, TFN__EDGE_LINE_END,
        TFN__EDGE_LAST_LINE, TFN__EDGE_WORD, TFN__EDGE_NO_WORD };
@@ -34,8 +32,8 @@ enum { TFN__LOOK_NOT = 1, TFN__LOOK_BEHIND = 2, TFN__NO_CHAR = -2 };
 
 /* -- compiling ------------------------------------------------------------------------------- */
 
-/* A set while it is read. ASCII has a bit a character when it is finished, and needs no look at
- * categories. */
+/* A set while it is read. A finished set has a bit for each ASCII character, so that these need no
+ * category. */
 enum { TFN__SET_RANGES = 64 };
 typedef struct tfn__regex_set {
     uint32_t categories;
@@ -47,8 +45,8 @@ typedef struct tfn__regex_set {
 enum { TFN__SET_HEAD = 6 };
 
 typedef struct tfn__regex_maker {
-    tfn__reader r;                      /* a string of JSON behind its quote */
-    int32_t next;                       /* the character to read, -1: none */
+    tfn__reader r;                      /* a JSON string, after its opening quote */
+    int32_t next;                       /* the character to read; -1: the end */
     int32_t *code, count;               /* instructions */
     int32_t *sets, words;
     int32_t depth, budget;
@@ -57,7 +55,7 @@ typedef struct tfn__regex_maker {
 } tfn__regex_maker;
 enum { TFN__REGEX_DEPTH = 12, TFN__REGEX_BUDGET = 4096 };
 
-/* Note what is wrong, and read no further. */
+/* Record the first error and stop reading. */
 static void tfn__regex_refuse(tfn__regex_maker *m, const char *what)
 {
     if (!m->wanted) m->wanted = what;
@@ -78,7 +76,7 @@ static bool tfn__regex_accept(tfn__regex_maker *m, int32_t c)
     return true;
 }
 
-/* The character behind the next one. */
+/* The character after the next one. */
 static int32_t tfn__regex_second(const tfn__regex_maker *m)
 {
     tfn__reader r = m->r;
@@ -97,8 +95,8 @@ static void tfn__regex_emit(tfn__regex_maker *m, int32_t op, int32_t value)
     m->count++;
 }
 
-/* Put an instruction in front of those from `at` on. Ways lead from one to another by a difference,
- * so that what moves as a whole stays right. */
+/* Insert an instruction at `at`. Distances are relative, so code that moves as a whole stays right.
+ */
 static void tfn__regex_insert(tfn__regex_maker *m, int32_t at, int32_t op, int32_t value)
 {
     tfn__regex_emit(m, op, value);
@@ -126,8 +124,7 @@ static bool tfn__in_ranges(const int32_t *range, int32_t ranges, int32_t c)
     return false;
 }
 
-/* What a letter of ASCII is as well where case does not count: the other case; the long s of s and
- * the sign of Kelvin of k. */
+/* Add the other case of an ASCII letter, and the long s for s or the Kelvin sign for k. */
 static void tfn__set_letter(tfn__regex_maker *m, tfn__regex_set *set, int32_t c)
 {
     const int32_t small = c | 32;
@@ -138,7 +135,7 @@ static void tfn__set_letter(tfn__regex_maker *m, tfn__regex_set *set, int32_t c)
     if (small == 'k') tfn__set_range(m, set, 0x212a, 0x212a);
 }
 
-/* Where case does not count: the other case of all letters of ASCII that a set has. */
+/* If case does not count, add the other case of all ASCII letters in a set. */
 static void tfn__fold_set(tfn__regex_maker *m, tfn__regex_set *set)
 {
     const int32_t ranges = set->ranges;
@@ -155,7 +152,7 @@ static void tfn__fold_set(tfn__regex_maker *m, tfn__regex_set *set)
     }
 }
 
-/* Finish a set; returns its place. One that is there already is used again. */
+/* Finish a set. Returns its offset. */
 static int32_t tfn__regex_set_end(tfn__regex_maker *m, const tfn__regex_set *set)
 {
     int32_t *to = m->sets + m->words;
@@ -200,7 +197,7 @@ static const int32_t tfn__han[][2] = {
     { 0x2b820, 0x2cea1 }, { 0x2ceb0, 0x2ebe0 }, { 0x2f800, 0x2fa1d }, { 0x30000, 0x3134a }
 };
 
-/* Letters are looked up by their names in the order of the categories. */
+/* The categories of a property, or 0 if the name is unknown. */
 static uint32_t tfn__category_named(const char *name)
 {
     static const char names[] = "CnLuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCsCo";
@@ -223,7 +220,7 @@ static uint32_t tfn__category_named(const char *name)
     return found;
 }
 
-/* \p{Name}, \P{Name}, \p{^Name}, \pL: behind the p. */
+/* Read a property after its p: \p{Name}, \P{Name}, \p{^Name}, \pL. */
 static void tfn__set_property(tfn__regex_maker *m, tfn__regex_set *set, bool not_in)
 {
     char name[16] = { 0 };
@@ -265,8 +262,7 @@ static int32_t tfn__regex_hex(tfn__regex_maker *m, int32_t most)
     return c;
 }
 
-/* What stands behind a backslash: a set, which is added; or a character, which is returned, else
- * -1. */
+/* Read an escape after its backslash. Adds a set to *set and returns -1, or returns a character. */
 static int32_t tfn__regex_escape(tfn__regex_maker *m, tfn__regex_set *set)
 {
     static const char from[] = "nrtfvae";
@@ -301,8 +297,7 @@ static tfn__regex_set tfn__empty_set(void)
     return set;
 }
 
-/* Add a set to another. What is in no category of a negative one can be said of one that has only
- * categories. */
+/* Add a set to another. A negative set must consist of categories only. */
 static void tfn__add_set(tfn__regex_maker *m, tfn__regex_set *to, const tfn__regex_set *set)
 {
     if (set->negative && set->ranges) tfn__regex_refuse(m, "no negative set inside a set");
@@ -312,7 +307,7 @@ static void tfn__add_set(tfn__regex_maker *m, tfn__regex_set *to, const tfn__reg
         tfn__set_range(m, to, set->range[2*i], set->range[2*i + 1]);
 }
 
-/* A set behind its bracket. */
+/* Read a set after its opening bracket. */
 static void tfn__regex_class(tfn__regex_maker *m, tfn__regex_set *set, int depth)
 {
     bool first = true;
@@ -369,7 +364,7 @@ static void tfn__regex_literal(tfn__regex_maker *m, int32_t c)
     tfn__emit_set(m, &set);
 }
 
-/* The set of an instruction that reads one character; -1: it is none. */
+/* The set of an instruction that reads one character, or -1. */
 static int32_t tfn__one_set(tfn__regex_maker *m, int32_t at)
 {
     tfn__regex_set set = tfn__empty_set();
@@ -379,7 +374,7 @@ static int32_t tfn__one_set(tfn__regex_maker *m, int32_t at)
     return tfn__regex_set_end(m, &set);
 }
 
-/* A look at a neighbour: what is between the brackets must read one character. */
+/* Read a lookaround group; its content must read one character. */
 static void tfn__regex_look(tfn__regex_maker *m, int32_t flags)
 {
     const int32_t at = m->count;
@@ -392,8 +387,8 @@ static void tfn__regex_look(tfn__regex_maker *m, int32_t flags)
     tfn__regex_emit(m, TFN__REGEX_LOOK | flags << 8, set);
 }
 
-/* Flags behind "(?": i, m, and - in front of those that end. True: a colon followed, so that they
- * are those of this group alone. */
+/* Read flags after "(?": i, m, and - before flags to clear. True if a colon follows, so that the
+ * flags apply to this group only. */
 static bool tfn__regex_flags(tfn__regex_maker *m)
 {
     bool on = true;
@@ -411,7 +406,7 @@ static bool tfn__regex_flags(tfn__regex_maker *m)
     }
 }
 
-/* What kind of a look a group is, behind "(?": its flags; -1: none. */
+/* The kind of a lookaround group, read after "(?", or -1. */
 static int32_t tfn__regex_look_flags(tfn__regex_maker *m)
 {
     int32_t flags = 0;
@@ -424,8 +419,8 @@ static int32_t tfn__regex_look_flags(tfn__regex_maker *m)
     return flags;
 }
 
-/* A group behind its bracket. Flags are what they were behind it, but for a group that is nothing
- * else, "(?i)". */
+/* Read a group after its bracket and restore the flags after it, except for a group of flags only
+ * such as "(?i)". */
 static void tfn__regex_group(tfn__regex_maker *m)
 {
     const bool fold = m->fold;
@@ -446,7 +441,7 @@ static void tfn__regex_group(tfn__regex_maker *m)
     m->lines = lines;
 }
 
-/* \A, \b and the like: -1: none of these. */
+/* The condition of \A, \b and the like, or -1. */
 static int32_t tfn__regex_edge(int32_t c)
 {
     static const char names[] = "AzZbB";
@@ -457,7 +452,7 @@ static int32_t tfn__regex_edge(int32_t c)
     return -1;
 }
 
-/* One thing that a quantifier may follow. */
+/* Read one atom: what a quantifier may follow. */
 static void tfn__regex_atom(tfn__regex_maker *m)
 {
     tfn__regex_set set = tfn__empty_set();
@@ -487,9 +482,9 @@ static void tfn__regex_atom(tfn__regex_maker *m)
 
 /* -- quantifiers, sequences, alternatives -- */
 
-/* Repeat what begins at `at`, from min to max times, -1: any number. Of X, "X*" is SPLIT (behind
- * the jump), X, JUMP (back); "X+" is X, SPLIT (back); "X{0,2}" is SPLIT (end), X, SPLIT (end), X.
- */
+/* Repeat the code from `at` on min to max times (-1: without limit). "X*" becomes SPLIT (past the
+ * jump), X, JUMP (back). "X+" becomes X, SPLIT (back). "X{0,2}" becomes SPLIT (end), X, SPLIT
+ * (end), X. */
 static void tfn__regex_repeat(tfn__regex_maker *m, int32_t at, int32_t min, int32_t max, bool lazy)
 {
     const int32_t skip = TFN__REGEX_SPLIT | lazy << 8;
@@ -518,8 +513,8 @@ static void tfn__regex_repeat(tfn__regex_maker *m, int32_t at, int32_t min, int3
     if (max < 0) tfn__regex_emit(m, back, -length);
 }
 
-/* X?+, X*+ and X++ never give back what they took: of one character or a set the same is a
- * condition on the character behind. */
+/* Possessive X?+, X*+ and X++ never give back what they matched. For one character or set this
+ * equals a negative lookahead after a greedy quantifier. */
 static void tfn__regex_possess(tfn__regex_maker *m, int32_t at, int32_t min, int32_t max)
 {
     const int32_t look = TFN__REGEX_LOOK | TFN__LOOK_NOT << 8;
@@ -536,7 +531,7 @@ static void tfn__regex_possess(tfn__regex_maker *m, int32_t at, int32_t min, int
     tfn__regex_emit(m, look, set);
 }
 
-/* {m}, {m,} or {m,n}; false, and nothing read: a bracket that is a character. */
+/* Read {m}, {m,} or {m,n}. False, with nothing read, if the brace is a plain character. */
 static bool tfn__regex_interval(tfn__regex_maker *m, int32_t *min, int32_t *max)
 {
     const tfn__regex_maker before = *m;
@@ -568,7 +563,7 @@ static bool tfn__regex_interval(tfn__regex_maker *m, int32_t *min, int32_t *max)
     return true;
 }
 
-/* The quantifiers behind an atom that begins at `at`. */
+/* Read the quantifiers after an atom that starts at `at`. */
 static void tfn__regex_quantifiers(tfn__regex_maker *m, int32_t at)
 {
     for (;;) {
@@ -599,8 +594,8 @@ static void tfn__regex_sequence(tfn__regex_maker *m)
     }
 }
 
-/* A|B|C: SPLIT (to B), A, JUMP (to the end), SPLIT (to C), B, JUMP (to the end), C. Until the end
- * is known each jump holds where the one before is. */
+/* Read alternatives. "A|B|C" becomes SPLIT (to B), A, JUMP (end), SPLIT (to C), B, JUMP (end), C.
+ * Until the end is known, each jump holds the index of the previous one. */
 static void tfn__regex_alternatives(tfn__regex_maker *m)
 {
     int32_t jump = -1;
@@ -620,8 +615,8 @@ static void tfn__regex_alternatives(tfn__regex_maker *m)
     }
 }
 
-/* The program of the expression that is a string of JSON: returns its words; 0: *wanted says what
- * it would have to be. code: TFN__REGEX_WORDS. */
+/* Compile a JSON string into code, which has room for TFN__REGEX_WORDS. Returns the words used, or
+ * 0 with *wanted set to what the expression would need instead. */
 SHARED int32_t tfn__regex_compile(int32_t *code, tfn__reader pattern, const char **wanted)
 {
     int32_t sets[TFN__REGEX_SET_WORDS];
@@ -647,8 +642,8 @@ SHARED int32_t tfn__regex_compile(int32_t *code, tfn__reader pattern, const char
 
 /* -- searching ------------------------------------------------------------------------------- */
 
-/* The first character of a text, and how many bytes it takes; where bytes are shown as characters,
- * the one that shows the first byte. */
+/* Read the first character of a text and return its bytes. If bytes are shown as characters, it is
+ * the character that shows the first byte. */
 SHARED size_t tfn__char_of(const uint8_t *s, size_t n, bool shown, int32_t *c)
 {
     if (!shown) return tfn__utf8(s, n, c);
@@ -672,7 +667,7 @@ SHARED int32_t tfn__char_before(const uint8_t *s, size_t at, bool shown)
     return c;
 }
 
-/* Ways through a program, the best first: the next instruction of each. */
+/* Ways through a program in order of preference: the next instruction of each. */
 typedef struct tfn__ways {
     int32_t count;
     uint16_t at[TFN__REGEX_INSTRUCTIONS];
@@ -681,11 +676,11 @@ typedef struct tfn__ways {
 
 typedef struct tfn__regex_run {
     const int32_t *program, *sets;
-    int32_t before, next;               /* the characters around the place; NO_CHAR: none */
-    int32_t category;                   /* of next, once it was asked for; -1 */
+    int32_t before, next;               /* the characters around the position, or NO_CHAR */
+    int32_t category;                   /* of next; -1: not looked up yet */
     size_t  place, n;
-    bool    last_line;                  /* nothing but the end of a line follows */
-    tfn__ways now, later;               /* ways to go on from here, and behind the character */
+    bool    last_line;                  /* only a line end follows */
+    tfn__ways now, later;               /* ways at this position and after the next character */
     uint32_t seen[TFN__REGEX_INSTRUCTIONS], round;      /* equal: the instruction is in now */
 } tfn__regex_run;
 
@@ -730,8 +725,8 @@ static bool tfn__holds(tfn__regex_run *x, int32_t op, int32_t value)
     }
 }
 
-/* Add an instruction to the ways that are now: itself if it reads a character, else those that it
- * leads to, the preferred first. Each is there once: the first to come is the best. */
+/* Add an instruction to the current ways: itself if it reads a character, else the instructions
+ * that it leads to, preferred ones first. Each instruction is added once, by the best way to it. */
 static void tfn__add_way(tfn__regex_run *x, int32_t at, size_t begin)
 {
     uint16_t waiting[TFN__REGEX_INSTRUCTIONS];
@@ -765,8 +760,7 @@ static void tfn__add_way(tfn__regex_run *x, int32_t at, size_t begin)
     }
 }
 
-/* Go over one character with all ways. True: some way ended here; of those only better ones go on.
- */
+/* Advance all ways by one character. True if a way ended here; then only better ways continue. */
 static bool tfn__step_ways(tfn__regex_run *x, size_t *begin)
 {
     x->category = -1;
@@ -789,7 +783,8 @@ static bool tfn__step_ways(tfn__regex_run *x, size_t *begin)
     return false;
 }
 
-/* The first match that begins at `from` or, if `wide`, behind; *reach: how far was read. */
+/* Find the first match that starts at `from`, or with `wide` at or after it. *reach: how far the
+ * search read. */
 static bool tfn__regex_try(tfn__regex_run *x, const uint8_t *s, bool shown, size_t from, bool wide,
                            size_t *begin, size_t *end, size_t *reach)
 {
@@ -817,9 +812,9 @@ static bool tfn__regex_try(tfn__regex_run *x, const uint8_t *s, bool shown, size
     }
 }
 
-/* The first match in the n bytes at s that begins at `from` or behind, the best of those that begin
- * there: true, and where it is. Most expressions match at each place, so these are tried one by
- * one; when one was in vain for long, the rest of the text is gone through once for all. */
+/* Find the first match in the n bytes at s that starts at or after `from`; among matches at one
+ * start the preferred one wins. Most expressions match at each position, so positions are tried one
+ * by one. After a long attempt in vain, one wide search covers the rest of the text. */
 SHARED bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, bool shown,
                             size_t from, size_t *begin, size_t *end)
 {

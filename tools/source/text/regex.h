@@ -5,9 +5,8 @@
 
 #if !defined TFNORM_NO_TOKENIZERS
 
-/* A regular expression as a program: INSTRUCTIONS bounds its length, SET_WORDS the room of its
- * sets. Words of a compiled one: how many instructions, how many words of sets, the instructions
- * (two words each), the sets. */
+/* Limits of a compiled expression. Its words are: the number of instructions, the number of words
+ * of sets, the instructions (two words each), the sets. */
 enum { TFN__REGEX_INSTRUCTIONS = 384, TFN__REGEX_SET_WORDS = 768,
        TFN__REGEX_WORDS = 2 + 2*TFN__REGEX_INSTRUCTIONS + TFN__REGEX_SET_WORDS };
 

@@ -6,21 +6,22 @@
 #if !defined TFNORM_NO_TOKENIZERS
 /* Normalizers and pre-tokenizers of tokenizer.json in any order.
  *
- * Those that most published files have are steps in a fixed order, which tokenizer_json.c reads as
- * flags of a tokenizer and vocabulary.c and pieces.c do fast. What does not fit there is a program
- * in the tokenizer's memory, which compiling.c makes. This part applies the steps that normalize
- * and cuts a text at a pattern; tokenize.c goes through the steps. */
+ * Most published files use a few combinations, which tokenizer_json.c expresses by flags and
+ * vocabulary.c and pieces.c handle fast. All others become a program in the tokenizer's memory,
+ * made by compiling.c. This part offers one normalizing step of such a program, the split of a text
+ * at a pattern, and the search texts of added tokens that a normalizer changes. tokenize.c runs the
+ * steps. */
 
 /* -- normalizing ----------------------------------------------------------------------------- */
 
-/* The text that stands at a place of a program. */
+/* The text stored at a position of a program. */
 SHARED size_t tfn__step_text(const int32_t *step, const uint8_t **s)
 {
     *s = (const uint8_t *)(const void *)(step + 1);
     return (size_t)step[0];
 }
 
-/* The first match of a pattern that begins at `from` or behind. */
+/* Find the first match of a pattern that starts at or after `from`. */
 static bool tfn__find_pattern(const int32_t *pattern, const uint8_t *s, size_t n, bool shown,
                               size_t from, size_t *begin, size_t *end)
 {
@@ -38,7 +39,7 @@ static bool tfn__find_pattern(const int32_t *pattern, const uint8_t *s, size_t n
     return false;
 }
 
-/* Go on behind a match; an empty one behind another is none. */
+/* Find the next match and move past it. An empty match right after another one is skipped. */
 static bool tfn__next_match(const int32_t *pattern, const uint8_t *s, size_t n, bool shown,
                             size_t *from, size_t *last, size_t *begin, size_t *end)
 {
@@ -88,7 +89,7 @@ static void tfn__put_stripped(tfn__text *t, int32_t ends, const uint8_t *s, size
     if (end > begin) tfn__put_bytes(t, s + begin, end - begin);
 }
 
-/* SentencePiece's rules for control characters: most are dropped, some become spaces. */
+/* SentencePiece's rules for control characters: drop most, turn some into spaces. */
 static void tfn__put_nmt(tfn__text *t, int32_t c)
 {
     static const int32_t spaces[][2] = { { 9, 10 }, { 12, 13 }, { 0x1680, 0x1680 },
@@ -100,7 +101,7 @@ static void tfn__put_nmt(tfn__text *t, int32_t c)
     tfn__put_code(t, c);
 }
 
-/* Character by character. A byte that is no UTF-8 stays. */
+/* Apply a step character by character. Invalid bytes stay. */
 static void tfn__put_each(tfn__text *t, int32_t kind, const uint8_t *s, size_t n)
 {
     for (size_t at = 0; at < n;) {
@@ -114,7 +115,7 @@ static void tfn__put_each(tfn__text *t, int32_t kind, const uint8_t *s, size_t n
     }
 }
 
-/* A text after one step: returns its bytes, and stores those that there is room for. */
+/* Apply one step. Returns the bytes of the result and stores those that fit. */
 SHARED size_t tfn__step_apply(const tfn_tokenizer *k, const int32_t *step, uint8_t *to,
                               size_t room, const uint8_t *s, size_t n)
 {
@@ -143,7 +144,7 @@ SHARED size_t tfn__step_apply(const tfn_tokenizer *k, const int32_t *step, uint8
     return t.used;
 }
 
-/* How many bytes a text of n may have at most in the steps from that one on. */
+/* The largest size that a text of n bytes may reach in the steps from `from` on. */
 SHARED size_t tfn__steps_growth(const tfn_tokenizer *k, int32_t from, size_t n)
 {
     const int32_t *step = k->code + TFN__CODE_HEAD;
@@ -166,7 +167,7 @@ SHARED size_t tfn__steps_growth(const tfn_tokenizer *k, int32_t from, size_t n)
 
 /* -- added tokens in a normalized text -------------------------------------------------------- */
 
-/* What the steps of a program make of an added token; SIZE_MAX: too long. */
+/* Run an added token through the normalizing steps; SIZE_MAX if it gets too long. */
 static size_t tfn__step_through(const tfn_tokenizer *k, uint8_t *to, const uint8_t *s, size_t n)
 {
     const int32_t *step = k->code + TFN__CODE_HEAD;
@@ -181,10 +182,9 @@ static size_t tfn__step_through(const tfn_tokenizer *k, uint8_t *to, const uint8
     return n;
 }
 
-/* The library "tokenizers" looks in a normalized text for what the normalizer makes of a late
- * token: of one with a space in front, for example. Where that is something else, it stands behind
- * the tokens as one more, its shadow. Returns what to search for: that or the token; -1: nothing.
- */
+/* The library "tokenizers" searches a normalized text for the normalized form of an added token,
+ * which may have a space in front, for example. If that differs from the token, store it after all
+ * tokens as its shadow. Returns the token or shadow to search for, or -1 if the form is empty. */
 static int32_t tfn__shadow_of(tfn_tokenizer *k, int32_t id)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -210,15 +210,15 @@ static int32_t tfn__shadow_of(tfn_tokenizer *k, int32_t id)
     return shadow;
 }
 
-/* The id of what was found. */
+/* The id of an added token or shadow. */
 SHARED int32_t tfn__added_id(const tfn_tokenizer *k, int32_t found)
 {
     if (found >= k->tokens) return k->shadow[found - k->tokens];
     return found;
 }
 
-/* Sort them, and note with which bytes they begin: most of a text begins none, and is passed over
- * at a byte's price. Of two that are the same in a normalized text, the library takes the first. */
+/* Sort the added tokens and collect their first bytes, so that most bytes of a text need one test.
+ * If two are the same in a normalized text, the first one wins, as in the library. */
 SHARED bool tfn__index_added(tfn_tokenizer *k)
 {
     int32_t stay = 0;
@@ -263,7 +263,7 @@ SHARED tfn__cutter tfn__cutter_of(const int32_t *step, const uint8_t *s, size_t 
     return x;
 }
 
-/* The next segment, perhaps an empty match; false: there is none. */
+/* The next segment, which may be an empty match; false at the end. */
 static bool tfn__next_segment(tfn__cutter *x, size_t *begin, size_t *end, bool *match)
 {
     *begin = x->at;
@@ -285,7 +285,7 @@ static bool tfn__next_segment(tfn__cutter *x, size_t *begin, size_t *end, bool *
     return *end > *begin;
 }
 
-/* Whether a segment goes on with the piece that is held. */
+/* True if a segment continues the held piece. */
 static bool tfn__joins(const tfn__cutter *x, bool match)
 {
     if (x->behavior == TFN__CUT_CONTIGUOUS) return match == x->held_match;
@@ -293,8 +293,8 @@ static bool tfn__joins(const tfn__cutter *x, bool match)
     return x->behavior == TFN__CUT_WITH_NEXT && !match && x->held_match;
 }
 
-/* The next piece that is not empty; false: there is none. A piece is held until it is known that
- * the next segment does not go on with it. held_match: its last segment was a match. */
+/* The next piece that is not empty; false at the end. A piece is held until the next segment cannot
+ * continue it. held_match: its last segment was a match. */
 SHARED bool tfn__cut_next(tfn__cutter *x, size_t *begin, size_t *end)
 {
     for (;;) {

@@ -45,10 +45,10 @@ typedef struct tfn__cutter {
     bool    inverted, shown;
     const uint8_t *s;
     size_t  n;
-    size_t  at, from;                   /* where segments go on, and where to search */
-    size_t  begin, end;                 /* a match that comes next */
+    size_t  at, from;                   /* positions of the next segment and the next search */
+    size_t  begin, end;                 /* the next match */
     bool    found, over;
-    size_t  last;                       /* the end of the last match; SIZE_MAX: none */
+    size_t  last;                       /* the end of the last match, or SIZE_MAX */
     size_t  held[2];                    /* a piece that may become longer */
     bool    holds, held_match;
 } tfn__cutter;
