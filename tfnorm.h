@@ -48,6 +48,7 @@
  * CONTENTS: search for ">> name".
  *   manual          what you are reading
  *   config          the macros you may define
+ *   hosts           macros of the program that step aside
  *   api             everything public begins here: status, errors, random numbers
  *   api_kernels     kernels on plain pointers, and weights of fewer bits
  *   api_tape        the tape, rows of norms and topologies, schedules
@@ -137,6 +138,7 @@
  *   export          models as folders of the hub
  *   diagnostics     the self-check
  *   end             private macros are undefined again
+ *   hosts_back      and come back
  *   rules           house rules; how to add things
  *   history         releases
  *   licence         MIT or public domain
@@ -555,6 +557,230 @@
  *   TFNORM_FILE             how the header includes itself, "tfnorm.h" by default: define it if
  *                           yours has another name, or a path that quotes do not resolve
  */
+/* >> hosts */
+/* Macros of the program step aside while the compiler reads this file: single letters, and words of
+ * Arduino, <windows.h> and <complex.h>, such as min, far or DEFAULT. At the end of the file they are
+ * what they were. gcc, clang, MSVC and tcc have push_macro; a compiler without it leaves these
+ * macros undefined after this file. A macro with any other name that this file uses still breaks
+ * it. */
+#if !defined TFN__BODY && !defined TFN__QUANT_BODY && !defined TFN__METHODS
+#pragma push_macro("A")
+#undef A
+#pragma push_macro("B")
+#undef B
+#pragma push_macro("C")
+#undef C
+#pragma push_macro("D")
+#undef D
+#pragma push_macro("E")
+#undef E
+#pragma push_macro("F")
+#undef F
+#pragma push_macro("G")
+#undef G
+#pragma push_macro("H")
+#undef H
+#pragma push_macro("I")
+#undef I
+#pragma push_macro("J")
+#undef J
+#pragma push_macro("K")
+#undef K
+#pragma push_macro("L")
+#undef L
+#pragma push_macro("M")
+#undef M
+#pragma push_macro("N")
+#undef N
+#pragma push_macro("O")
+#undef O
+#pragma push_macro("P")
+#undef P
+#pragma push_macro("Q")
+#undef Q
+#pragma push_macro("R")
+#undef R
+#pragma push_macro("S")
+#undef S
+#pragma push_macro("T")
+#undef T
+#pragma push_macro("U")
+#undef U
+#pragma push_macro("V")
+#undef V
+#pragma push_macro("W")
+#undef W
+#pragma push_macro("X")
+#undef X
+#pragma push_macro("Y")
+#undef Y
+#pragma push_macro("Z")
+#undef Z
+#pragma push_macro("a")
+#undef a
+#pragma push_macro("b")
+#undef b
+#pragma push_macro("c")
+#undef c
+#pragma push_macro("d")
+#undef d
+#pragma push_macro("e")
+#undef e
+#pragma push_macro("f")
+#undef f
+#pragma push_macro("g")
+#undef g
+#pragma push_macro("h")
+#undef h
+#pragma push_macro("i")
+#undef i
+#pragma push_macro("j")
+#undef j
+#pragma push_macro("k")
+#undef k
+#pragma push_macro("l")
+#undef l
+#pragma push_macro("m")
+#undef m
+#pragma push_macro("n")
+#undef n
+#pragma push_macro("o")
+#undef o
+#pragma push_macro("p")
+#undef p
+#pragma push_macro("q")
+#undef q
+#pragma push_macro("r")
+#undef r
+#pragma push_macro("s")
+#undef s
+#pragma push_macro("t")
+#undef t
+#pragma push_macro("u")
+#undef u
+#pragma push_macro("v")
+#undef v
+#pragma push_macro("w")
+#undef w
+#pragma push_macro("x")
+#undef x
+#pragma push_macro("y")
+#undef y
+#pragma push_macro("z")
+#undef z
+#pragma push_macro("min")
+#undef min
+#pragma push_macro("max")
+#undef max
+#pragma push_macro("abs")
+#undef abs
+#pragma push_macro("round")
+#undef round
+#pragma push_macro("bit")
+#undef bit
+#pragma push_macro("sq")
+#undef sq
+#pragma push_macro("radians")
+#undef radians
+#pragma push_macro("degrees")
+#undef degrees
+#pragma push_macro("constrain")
+#undef constrain
+#pragma push_macro("boolean")
+#undef boolean
+#pragma push_macro("word")
+#undef word
+#pragma push_macro("byte")
+#undef byte
+#pragma push_macro("PI")
+#undef PI
+#pragma push_macro("HALF_PI")
+#undef HALF_PI
+#pragma push_macro("TWO_PI")
+#undef TWO_PI
+#pragma push_macro("EULER")
+#undef EULER
+#pragma push_macro("DEG_TO_RAD")
+#undef DEG_TO_RAD
+#pragma push_macro("RAD_TO_DEG")
+#undef RAD_TO_DEG
+#pragma push_macro("HIGH")
+#undef HIGH
+#pragma push_macro("LOW")
+#undef LOW
+#pragma push_macro("INPUT")
+#undef INPUT
+#pragma push_macro("OUTPUT")
+#undef OUTPUT
+#pragma push_macro("INPUT_PULLUP")
+#undef INPUT_PULLUP
+#pragma push_macro("DEFAULT")
+#undef DEFAULT
+#pragma push_macro("INTERNAL")
+#undef INTERNAL
+#pragma push_macro("EXTERNAL")
+#undef EXTERNAL
+#pragma push_macro("CHANGE")
+#undef CHANGE
+#pragma push_macro("RISING")
+#undef RISING
+#pragma push_macro("FALLING")
+#undef FALLING
+#pragma push_macro("SERIAL")
+#undef SERIAL
+#pragma push_macro("DISPLAY")
+#undef DISPLAY
+#pragma push_macro("B0")
+#undef B0
+#pragma push_macro("B1")
+#undef B1
+#pragma push_macro("B00")
+#undef B00
+#pragma push_macro("B01")
+#undef B01
+#pragma push_macro("B10")
+#undef B10
+#pragma push_macro("B11")
+#undef B11
+#pragma push_macro("near")
+#undef near
+#pragma push_macro("far")
+#undef far
+#pragma push_macro("small")
+#undef small
+#pragma push_macro("hyper")
+#undef hyper
+#pragma push_macro("interface")
+#undef interface
+#pragma push_macro("IN")
+#undef IN
+#pragma push_macro("OUT")
+#undef OUT
+#pragma push_macro("OPTIONAL")
+#undef OPTIONAL
+#pragma push_macro("CONST")
+#undef CONST
+#pragma push_macro("VOID")
+#undef VOID
+#pragma push_macro("TRUE")
+#undef TRUE
+#pragma push_macro("FALSE")
+#undef FALSE
+#pragma push_macro("ERROR")
+#undef ERROR
+#pragma push_macro("DELETE")
+#undef DELETE
+#pragma push_macro("NONE")
+#undef NONE
+#pragma push_macro("complex")
+#undef complex
+#pragma push_macro("imaginary")
+#undef imaginary
+#pragma push_macro("major")
+#undef major
+#pragma push_macro("minor")
+#undef minor
+#endif
 #ifndef TFNORM_H
 #define TFNORM_H
 
@@ -833,7 +1059,8 @@ typedef struct tfn_seed_args {
 
 /* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count in the
  * statistics, but are normalized unless `skip` is set.
- * BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps), v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but,
+ * BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps), v = mean(x^2),
+ * after `warmup` updates the running v; its backward is not the gradient but,
  * as the authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the
  * batch's v, nu += mean(h*n). That mean is over the rows that count, and h = g in the others: the
  * authors' code averages over padding, too, so that its results depend on how long the longest
@@ -15323,7 +15550,8 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
  * value, -0 in a gradient. So an operation reads zeros there, whatever the operations before it
  * made of them. Its own rows of padding are finite, because the parameters are, and nothing grows
  * from layer to layer. A sum over rows gets the term -0, or -0 times a number that is +0 or
- * positive, which changes no bit, not even the sign of a 0. Where that is not so the operation leaves padding out itself: norms over
+ * positive, which changes no bit, not even the sign of a 0. Where that is not so the operation
+ * leaves padding out itself: norms over
  * the batch, which would take the statistics of other rows (tfn_columns_args.skip), attention
  * (q_lengths), and sums of products that may be negative. Without training no operation sums over
  * rows, so that what padding holds reaches nothing else: there it is computed like other rows.
@@ -41246,6 +41474,118 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #elif defined __GNUC__
 #pragma GCC pop_options
 #endif
+#endif
+/* >> hosts_back */
+/* The macros of the program are what they were before this file: see the section hosts. */
+#if !defined TFN__BODY && !defined TFN__QUANT_BODY && !defined TFN__METHODS
+#pragma pop_macro("A")
+#pragma pop_macro("B")
+#pragma pop_macro("C")
+#pragma pop_macro("D")
+#pragma pop_macro("E")
+#pragma pop_macro("F")
+#pragma pop_macro("G")
+#pragma pop_macro("H")
+#pragma pop_macro("I")
+#pragma pop_macro("J")
+#pragma pop_macro("K")
+#pragma pop_macro("L")
+#pragma pop_macro("M")
+#pragma pop_macro("N")
+#pragma pop_macro("O")
+#pragma pop_macro("P")
+#pragma pop_macro("Q")
+#pragma pop_macro("R")
+#pragma pop_macro("S")
+#pragma pop_macro("T")
+#pragma pop_macro("U")
+#pragma pop_macro("V")
+#pragma pop_macro("W")
+#pragma pop_macro("X")
+#pragma pop_macro("Y")
+#pragma pop_macro("Z")
+#pragma pop_macro("a")
+#pragma pop_macro("b")
+#pragma pop_macro("c")
+#pragma pop_macro("d")
+#pragma pop_macro("e")
+#pragma pop_macro("f")
+#pragma pop_macro("g")
+#pragma pop_macro("h")
+#pragma pop_macro("i")
+#pragma pop_macro("j")
+#pragma pop_macro("k")
+#pragma pop_macro("l")
+#pragma pop_macro("m")
+#pragma pop_macro("n")
+#pragma pop_macro("o")
+#pragma pop_macro("p")
+#pragma pop_macro("q")
+#pragma pop_macro("r")
+#pragma pop_macro("s")
+#pragma pop_macro("t")
+#pragma pop_macro("u")
+#pragma pop_macro("v")
+#pragma pop_macro("w")
+#pragma pop_macro("x")
+#pragma pop_macro("y")
+#pragma pop_macro("z")
+#pragma pop_macro("min")
+#pragma pop_macro("max")
+#pragma pop_macro("abs")
+#pragma pop_macro("round")
+#pragma pop_macro("bit")
+#pragma pop_macro("sq")
+#pragma pop_macro("radians")
+#pragma pop_macro("degrees")
+#pragma pop_macro("constrain")
+#pragma pop_macro("boolean")
+#pragma pop_macro("word")
+#pragma pop_macro("byte")
+#pragma pop_macro("PI")
+#pragma pop_macro("HALF_PI")
+#pragma pop_macro("TWO_PI")
+#pragma pop_macro("EULER")
+#pragma pop_macro("DEG_TO_RAD")
+#pragma pop_macro("RAD_TO_DEG")
+#pragma pop_macro("HIGH")
+#pragma pop_macro("LOW")
+#pragma pop_macro("INPUT")
+#pragma pop_macro("OUTPUT")
+#pragma pop_macro("INPUT_PULLUP")
+#pragma pop_macro("DEFAULT")
+#pragma pop_macro("INTERNAL")
+#pragma pop_macro("EXTERNAL")
+#pragma pop_macro("CHANGE")
+#pragma pop_macro("RISING")
+#pragma pop_macro("FALLING")
+#pragma pop_macro("SERIAL")
+#pragma pop_macro("DISPLAY")
+#pragma pop_macro("B0")
+#pragma pop_macro("B1")
+#pragma pop_macro("B00")
+#pragma pop_macro("B01")
+#pragma pop_macro("B10")
+#pragma pop_macro("B11")
+#pragma pop_macro("near")
+#pragma pop_macro("far")
+#pragma pop_macro("small")
+#pragma pop_macro("hyper")
+#pragma pop_macro("interface")
+#pragma pop_macro("IN")
+#pragma pop_macro("OUT")
+#pragma pop_macro("OPTIONAL")
+#pragma pop_macro("CONST")
+#pragma pop_macro("VOID")
+#pragma pop_macro("TRUE")
+#pragma pop_macro("FALSE")
+#pragma pop_macro("ERROR")
+#pragma pop_macro("DELETE")
+#pragma pop_macro("NONE")
+#pragma pop_macro("complex")
+#pragma pop_macro("imaginary")
+#pragma pop_macro("major")
+#pragma pop_macro("minor")
 #endif
 /* >> rules */
 /* House rules.

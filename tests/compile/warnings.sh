@@ -61,4 +61,11 @@ for cc in gcc clang; do
         full && check "warnings $cc c++17 -O2 $config" compile "$cc" c++17 "$config" -O2 -c -o "$work/x.o"
     done
 done
+# a program with macros for single letters, and those of Arduino, <windows.h> and <complex.h>
+for cc in gcc clang; do
+    have "$cc" || continue
+    check "macros of the program, $cc c99" "$cc" -std=c99 -Wall -Wextra -Werror -fsyntax-only compile/hosts.c
+    check "macros of the program, $cc c++11" \
+        "$cc" -x c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only compile/hosts.c
+done
 finish

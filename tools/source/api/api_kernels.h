@@ -187,7 +187,8 @@ typedef struct tfn_seed_args {
 
 /* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count in the
  * statistics, but are normalized unless `skip` is set.
- * BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps), v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but,
+ * BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps), v = mean(x^2),
+ * after `warmup` updates the running v; its backward is not the gradient but,
  * as the authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the
  * batch's v, nu += mean(h*n). That mean is over the rows that count, and h = g in the others: the
  * authors' code averages over padding, too, so that its results depend on how long the longest

@@ -176,7 +176,8 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
  * value, -0 in a gradient. So an operation reads zeros there, whatever the operations before it
  * made of them. Its own rows of padding are finite, because the parameters are, and nothing grows
  * from layer to layer. A sum over rows gets the term -0, or -0 times a number that is +0 or
- * positive, which changes no bit, not even the sign of a 0. Where that is not so the operation leaves padding out itself: norms over
+ * positive, which changes no bit, not even the sign of a 0. Where that is not so the operation
+ * leaves padding out itself: norms over
  * the batch, which would take the statistics of other rows (tfn_columns_args.skip), attention
  * (q_lengths), and sums of products that may be negative. Without training no operation sums over
  * rows, so that what padding holds reaches nothing else: there it is computed like other rows.
