@@ -10,7 +10,7 @@ enum { IMPORT_SENTENCES = 2, IMPORT_TIME = 13, IMPORT_LOGITS = 4096, IMPORT_TEXT
 /* Written by make_hub.py when it is called without names; IMPORT_HUB=FOLDER: one's own of all. */
 static const char *const import_names[] = {
     "gpt2", "gpt2-f16", "gpt2-short-names", "llama", "llama-bf16", "llama-f16", "llama-linear",
-    "llama-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
+    "llama-sharded", "llama-bin", "llama-bin-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
     "mistral-window", "qwen2-window", "qwen2-types", "gemma3_text", "gemma3_text-new",
     "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "phi-qk",
     "opt", "opt-350m-form", "bert", "bert-old-names", "bert-classes",
@@ -1126,6 +1126,100 @@ TEST(import_weights_wrong)
     CHECK_INT(tfn_import_new(NULL, folder, NULL), TFN_NULL);
 }
 
+/* -- files of torch.save ----------------------------------------------------------------------- */
+
+static unsigned char import_bin[IMPORT_TEXT];
+
+static size_t import_open_bin(tfn_file *f, const char *name)
+{
+    const size_t bytes = import_read("pickles", name, (char *)import_bin, sizeof import_bin);
+    memset(f, 0, sizeof *f);
+    f->from = import_bin;
+    f->from_size = bytes;
+    tfn_pickle_open(f);
+    return bytes;
+}
+
+/* Storages that tensors share, offsets, each dtype; what is no tensor, or has strides, is not in
+ * the list. */
+TEST(import_pickles)
+{
+    static const struct { const char *name; int32_t rank; int64_t count; float first, last; }
+    cases[] = {
+        { "bfloat16", 1, 3, 1, 3 }, { "float16", 1, 3, 1, 3 }, { "float64", 1, 3, 1, 3 },
+        { "int16", 1, 3, 1, 3 }, { "int32", 1, 3, 1, 3 }, { "int64", 1, 3, 1, 3 },
+        { "int8", 1, 3, 1, 3 }, { "none", 2, 0, 0, 0 }, { "number", 0, 1, 2.5f, 2.5f },
+        { "part", 1, 6, 6, 11 }, { "row", 2, 6, 12, 17 }, { "uint8", 1, 3, 1, 255 },
+        { "whole", 2, 24, 0, 23 }
+    };
+    enum { COUNT = sizeof cases / sizeof *cases };
+    tfn_file f;
+    tfn_tensor t;
+    float v[24];
+    import_open_bin(&f, "kinds.bin");
+    CHECK_INT(f.error.status, TFN_OK);
+    for (int32_t i = 0; i < COUNT; i++) {
+        CASE("%s", cases[i].name);
+        CHECK(tfn_file_tensor(&f, i, &t) && !strcmp(t.name, cases[i].name));
+        CHECK(t.rank == cases[i].rank && t.count == cases[i].count);
+        if (!t.count) continue;
+        CHECK(tfn_file_read(&f, &t, v, 0, t.count) == TFN_OK);
+        CHECK_CLOSE(v[0], cases[i].first, 0);
+        CHECK_CLOSE(v[t.count - 1], cases[i].last, 0);
+    }
+    CHECK(!tfn_file_tensor(&f, COUNT, &t));
+    CHECK(tfn_file_text(&f, "turned", NULL, 0) > 0 && tfn_file_text(&f, "columns", NULL, 0) > 0);
+    CHECK(tfn_file_text(&f, "whole", NULL, 0) == 0 && f.error.status == TFN_OK);
+    tfn_file_close(&f);
+}
+
+/* Whatever byte is another, or missing, the file is read or refused, and what is read lies in it. */
+TEST(import_pickles_broken)
+{
+    static const char call[] = "posix\nsystem_of_a_test_\n";
+    tfn_file f;
+    tfn_tensor t;
+    float v[256];
+    char text[300];
+    const size_t bytes = import_open_bin(&f, "kinds.bin");
+    size_t at = 0, refused = 0;
+    tfn_file_close(&f);
+    for (size_t i = 0; i < bytes; i++) {
+        const unsigned char kept = import_bin[i];
+        import_bin[i] = (unsigned char)(kept ^ (1u << i % 8));
+        memset(&f, 0, sizeof f);
+        f.from = import_bin;
+        f.from_size = bytes;
+        if (tfn_pickle_open(&f) != TFN_OK) refused++;
+        for (int32_t k = 0; f.header && tfn_file_tensor(&f, k, &t); k++)
+            if (t.count > 0 && t.count <= 256) tfn_file_read(&f, &t, v, 0, t.count);
+        tfn_file_close(&f);
+        import_bin[i] = kept;
+    }
+    CHECK(refused > 300);
+    for (size_t n = 0; n < bytes; n++) {
+        memset(&f, 0, sizeof f);
+        f.from = import_bin;
+        f.from_size = n;
+        CHECK(tfn_pickle_open(&f) != TFN_OK);
+        tfn_file_close(&f);
+    }
+    while (at < bytes && memcmp(import_bin + at, "collections\nOrderedDict\n", 24)) at++;
+    CHECK(at < bytes);
+    memcpy(import_bin + at, call, sizeof call - 1);
+    memset(&f, 0, sizeof f);
+    f.from = import_bin;
+    f.from_size = bytes;
+    CHECK(tfn_pickle_open(&f) == TFN_UNSUPPORTED);
+    tfn_error_text(&f.error, text, sizeof text);
+    if (!strstr(text, "calls posix.system")) FAIL("%s", text);
+    tfn_file_close(&f);
+    import_open_bin(&f, "old.bin");
+    CHECK(f.error.status == TFN_UNSUPPORTED);
+    CHECK(strstr(tfn_error_text(&f.error, text, sizeof text), "before 1.6"));
+    CHECK(tfn_pickle_open(NULL) == TFN_NULL);
+}
+
 /* -- a family of one's own --------------------------------------------------------------------- */
 
 TEST(import_own_family)
@@ -1185,6 +1279,8 @@ int main(void)
     RUN(import_with_lora);
     RUN(import_windows);
     RUN(import_weights_wrong);
+    RUN(import_pickles);
+    RUN(import_pickles_broken);
     RUN(import_own_family);
     return DONE();
 }

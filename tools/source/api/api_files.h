@@ -136,7 +136,7 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
 
 #if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* Models that others have trained, as huggingface.co keeps them: a folder of config.json and
- * model.safetensors, or its parts and model.safetensors.index.json. "model_type" names the family,
+ * model.safetensors, or its parts and model.safetensors.index.json, or pytorch_model.bin. "model_type" names the family,
  * whose rows say which options the keys set and which tensor is which parameter:
  *
  *     tfn_model m;
@@ -204,6 +204,12 @@ typedef struct tfn_family {
 } tfn_family;
 TFNORM_API const tfn_family *tfn_family_at(int32_t i);                  /* NULL: past the end */
 TFNORM_API const tfn_family *tfn_family_find(const char *name);         /* NULL: unknown */
+
+/* pytorch_model.bin: a zip archive of torch.save, since PyTorch 1.6. Open reads the dictionary of
+ * its tensors and executes nothing; a file that calls other functions is refused. Then it is used
+ * like a safetensors file (tfn_file_tensor, tfn_file_find, tfn_file_read). Needs malloc;
+ * TFNORM_NO_PICKLE leaves it out. */
+TFNORM_API tfn_status tfn_pickle_open(tfn_file *f);
 
 /* Begin with { 0 } and set the folder, or the text of config.json and files that are open. */
 typedef struct tfn_import {

@@ -9,6 +9,7 @@
  *   TFNORM_NO_FILES         without files, options by name (tfn_desc_set) and tfn_layout
  *   TFNORM_NO_IMPORT        without checkpoints of the hub (tfn_import_new), which are folders:
  *                           TFNORM_NO_STDIO has none either
+ *   TFNORM_NO_PICKLE        without pytorch_model.bin (tfn_pickle_open)
  *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free; files want work
  *   TFNORM_NO_TRAINING      without gradients, optimizers and random weights: a decoder fits a
  *                           microcontroller

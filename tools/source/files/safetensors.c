@@ -61,7 +61,7 @@ static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
 }
 
 /* count * size, where -1 stands for what does not fit and stays, as SIZE_MAX does in tfn__mul. */
-static int64_t tfn__volume(int64_t count, int64_t size)
+SHARED int64_t tfn__volume(int64_t count, int64_t size)
 {
     if (count < 0 || size < 0) return -1;
     if (size && count > INT64_MAX / size) return -1;
@@ -305,6 +305,23 @@ static size_t tfn__place_header(tfn_file *f, tfn__arena a, size_t n)
     f->header_size = n;
     f->data = 8 + (uint64_t)n;
     return a.used + (TFN__ALIGN - 1);
+}
+
+/* Room for a header of n bytes that comes from elsewhere, with places from the file's begin. Fill
+ * it, then list its entries. */
+SHARED uint8_t *tfn__room_for_header(tfn_file *f, size_t n)
+{
+    const size_t bytes = tfn__place_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
+    tfn__place_header(f, tfn__work_of(f, bytes), n);
+    f->data = 0;
+    return f->header;
+}
+
+SHARED void tfn__list_entries(tfn_file *f)
+{
+    tfn__read_entries(f);
+    if (tfn__fine(f)) tfn__check_names(f);
+    if (tfn__fine(f)) tfn__keep_entries(f);
 }
 
 /* Open what the bytes come from. Bytes of work that the header wants; *n: its own. */

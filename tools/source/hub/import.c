@@ -15,6 +15,7 @@
 #include "../files/checkpoints.h"
 #include "config_json.h"
 #include "families.h"
+#include "pickle.h"
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
@@ -184,23 +185,34 @@ static void tfn__open_config(tfn_import *x)
     tfn__check_keys(x);
 }
 
-/* model.safetensors; where it is not there, the index of its parts, which are opened one at a time
- * as tensors are asked for. Parts hold layers in order, and so does a model: few are opened
- * twice. */
+/* Open a file of weights, or an index of several, of this name. True: it is there, and is in
+ * x->file or x->index, or it is wrong, which is the import's error. */
+static bool tfn__open_named(tfn_import *x, const char *name)
+{
+    tfn_file *f = &x->file;
+    if (tfn__name_matches("*.json", name)) {
+        f = &x->index;
+        tfn_index_open(tfn__import_file(x, f, name));
+        TFNORM_MEMSET(&x->file, 0, sizeof x->file);
+    } else {
+        tfn__open_tensors(tfn__import_file(x, f, name), name);
+    }
+    if (f->error.status == TFN_BAD_FILE) return false;
+    tfn__import_fine(x, f);
+    return true;
+}
+
+/* The first of these files that is there. Parts of an index are opened one at a time as tensors are
+ * asked for. Parts hold layers in order, and so does a model: few are opened twice. */
 static void tfn__open_weights(tfn_import *x)
 {
+    static const char *const names[] = { "model.safetensors", "model.safetensors.index.json",
+                                         "pytorch_model.bin", "pytorch_model.bin.index.json" };
     if (!x->folder || x->error.status != TFN_OK) return;
     x->part[0] = 0;
-    tfn_file_open(tfn__import_file(x, &x->file, "model.safetensors"));
-    if (x->file.error.status == TFN_BAD_FILE) {
-        tfn__import_file(x, &x->index, "model.safetensors.index.json");
-        if (tfn_index_open(&x->index) == TFN_OK) {
-            TFNORM_MEMSET(&x->file, 0, sizeof x->file);
-            return;
-        }
-        if (x->index.error.status != TFN_BAD_FILE) tfn__import_fine(x, &x->index);
-        tfn__import_path(x, "model.safetensors");
-    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tfn__open_named(x, names[i])) return;
+    tfn_file_open(tfn__import_file(x, &x->file, names[0]));         /* for its error */
     tfn__import_fine(x, &x->file);
 }
 
@@ -222,7 +234,7 @@ static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
     if (x->index.header) {
         if (!tfn_file_text(&x->index, name, part, sizeof part)) return NULL;
         if (!tfn__equal(part, x->part)) {
-            tfn_file_open(tfn__import_file(x, &x->file, part));
+            tfn__open_tensors(tfn__import_file(x, &x->file, part), part);
             TFNORM_MEMCPY(x->part, part, sizeof part);
         }
     }
@@ -302,8 +314,13 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
     if (tfn__equal(blanks.last, "weight")) old.last = "gamma";
     if (!tfn__find_named(x, c, x->family->prefix, &blanks) && !tfn__find_named(x, c, NULL, &blanks)
         && !tfn__find_named(x, c, x->family->prefix, &old) && !tfn__find_named(x, c, NULL, &old)) {
+        const char *text = "the files have no tensor %s";
+        const char *strides = "the values of %s do not follow each other: save it contiguous";
+        tfn__put_form(name, sizeof name, x->family->prefix, c->rule->theirs, &blanks);
+        if (tfn__has_strides(&x->file, name)) text = strides;
         tfn__put_form(name, sizeof name, NULL, c->rule->theirs, &blanks);
-        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the files have no tensor %s", name);
+        if (tfn__has_strides(&x->file, name)) text = strides;
+        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", text, name);
     }
     if (x->error.status == TFN_OK) tfn__check_match(x, c);
     c->table = TFN__PACKS && m->weights[i].table;
