@@ -31010,8 +31010,8 @@ static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
     return step == TFN__STORE_TOKENS || !k->flags[id];
 }
 
-/* Ids may be left out: such a hole is a token without bytes, which no text has. A file of few
- * tokens cannot ask for the memory of a million. */
+/* A vocabulary may skip ids. Such a hole is a token without bytes, which no text encodes to. The
+ * limit keeps a small file from asking for the memory of millions of tokens. */
 enum { TFN__MOST_HOLES = 65536, TFN__HOLES_PER_TOKEN = 16 };
 static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
 {
@@ -31077,8 +31077,8 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
 
 TFN__RARE
 
-/* What stands in tokenizer.json and is not known here: an error that shows it, of a string what it
- * says, else what stands there up to the next mark. */
+/* Refuse a value of tokenizer.json and show it: the content of a string, or the characters up to
+ * the next delimiter. */
 static void tfn__refuse(tfn_error *e, const char *text, tfn__reader value)
 {
     char found[sizeof e->name];
@@ -31096,8 +31096,8 @@ static void tfn__refuse(tfn_error *e, const char *text, tfn__reader value)
     tfn__fail_name(e, TFN_UNSUPPORTED, "tokenizer", text, found);
 }
 
-/* Whether the bytes of token id are those of a string of JSON: an added token that the vocabulary
- * has, too, must be the same in both, as a file that says two things about one id is wrong. */
+/* True if token id equals a JSON string. An added token that is also in the vocabulary must be the
+ * same in both. */
 static bool tfn__is_token(const tfn_tokenizer *k, int32_t id, tfn__reader r)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -31142,9 +31142,8 @@ static void tfn__keep_added(tfn__reader *r, tfn_tokenizer *k, int32_t id, tfn__r
     if (k->score) k->score[id] = 0;
 }
 
-/* One of added_tokens: { "id": 50256, "content": "<|endoftext|>", "special": true, ... }. The
- * vocabulary has its id with the same string, or lacks it; the second may be so of ids above those
- * of the vocabulary, and of holes in it. */
+/* Read one of added_tokens: { "id": 50256, "content": "<|endoftext|>", "special": true, ... }. The
+ * vocabulary has the same string at this id, or a hole, or ends before it. */
 static void tfn__added_entry(tfn_error *e, tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k,
                              int step)
 {
@@ -31173,7 +31172,7 @@ static void tfn__added_entry(tfn_error *e, tfn__reader *r, tfn__vocab *v, tfn_to
     if (step != TFN__COUNT_TOKENS) tfn__keep_added(r, k, id, value[6], n, flags, step);
 }
 
-/* All of them, behind the vocabulary, whose entries v counts when this begins. */
+/* Read all added tokens, after the vocabulary. */
 static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
     tfn__reader r = v->added_list;
@@ -31185,7 +31184,7 @@ static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int s
 }
 TFN__RARE_END
 
-/* One reading of all entries, those that were added too. */
+/* Read all entries once, including added tokens. */
 static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
     static const char text[] = "the vocabulary is wrong at byte %d: %s is wanted";
@@ -31223,7 +31222,7 @@ static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
     if (v->single_words && e->status == TFN_OK) tfn__read_added(e, v, k, TFN__MARK_TOKENS);
 }
 
-/* The next line of a text without its end, "\n" or "\r\n"; r goes behind it. */
+/* Return the next line without its end, "\n" or "\r\n", and move r past it. */
 static tfn__reader tfn__next_line(tfn__reader *r)
 {
     const uint8_t *s = r->s + r->at;
@@ -31283,8 +31282,8 @@ static void tfn__vocab_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_s
         tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind", 0, 0);
 }
 
-/* Merge i, of A and B, of which A has `left` bytes; false where the vocabulary has no such token,
- * or not the two together. */
+/* Store merge i of A and B, where A has `left` bytes. False if the vocabulary lacks one of them or
+ * the two together. */
 static bool tfn__find_merge(tfn_tokenizer *k, size_t i, const uint8_t *s, size_t left, size_t n)
 {
     const int32_t a = tfn__token_id(k, s, left);
@@ -32058,7 +32057,7 @@ TFN__RARE_END
  * the vocabulary is then read like vocab.json. */
 TFN__RARE
 
-/* One character of a merge: the byte that it shows, or as it is; how many bytes, 0: none. */
+/* The bytes of one character of a merge: the byte it shows, or plain UTF-8. 0: it shows none. */
 static size_t tfn__merge_bytes(uint8_t to[4], int32_t c, bool plain)
 {
     if (plain) return tfn__put_utf8(to, c);
@@ -32068,8 +32067,8 @@ static size_t tfn__merge_bytes(uint8_t to[4], int32_t c, bool plain)
     return 1;
 }
 
-/* A merge: "A B", or since 2024 ["A", "B"], into `to` as that of a line. No token has a space, so
- * in the first form the only one stands between the two. */
+/* Read a merge, "A B" or since 2024 ["A", "B"], into `to`. No token has a space, so the first form
+ * has exactly one. */
 static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t *to, size_t room,
                             bool plain)
 {
@@ -32137,7 +32136,7 @@ static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const cha
     }
 }
 
-/* Whether a value is U+2581 alone. */
+/* True if a value is exactly U+2581. */
 static bool tfn__is_mark(tfn__reader value)
 {
     return tfn__json_says(value, "\xe2\x96\x81\"");
@@ -32219,8 +32218,8 @@ static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *patt
     v->split = split;
 }
 
-/* Metaspace: marks for spaces, one more in front if there is none, and a cut in front of each.
- * Behind WhitespaceSplit each word gets its own. */
+/* Metaspace: replace spaces by marks, add one in front if there is none, and split before each.
+ * After WhitespaceSplit each word gets its own. */
 static void tfn__metaspace_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[4];
@@ -32243,7 +32242,7 @@ static void tfn__metaspace_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
         tfn__refuse(e, "Metaspace with split %s is not supported here", value[3]);
 }
 
-/* Gemma's cut at spaces, of which the marks left none. */
+/* Gemma splits at spaces after the normalizer has replaced them all. */
 static bool tfn__splits_nothing(const tfn__vocab *v, tfn__reader pattern)
 {
     tfn__reader string;
@@ -32283,8 +32282,8 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     } else tfn__refuse(e, "pre_tokenizer %s is not supported", value[0]);
 }
 
-/* What stands around the ids: a template, or the two of BERT or RoBERTa, which tfn__frame_pass
- * reads. That of ByteLevel moves only offsets into the text, which nobody has here. */
+/* The ids around a text: a template, or the two tokens of BERT or RoBERTa, which tfn__frame_pass
+ * reads. ByteLevel here only changes offsets, which are not computed. */
 static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     const bool none = !v->single_text.s && !v->first.s;
@@ -32439,8 +32438,8 @@ static void tfn__word_level_model(tfn_error *e, tfn__vocab *v, const tfn__reader
         tfn__refuse(e, "model %s is not supported with these parts", value[TFN__MODEL_TYPE]);
 }
 
-/* Files of 2020 do not say which model they have; the library tries one after the other. A list of
- * tokens is Unigram's, merges are those of BPE; WordPiece has a limit for words. */
+/* Files of 2020 do not name their model; the library tries one after the other. A list of tokens
+ * means Unigram, merges mean BPE, and a limit for words or a prefix means WordPiece. */
 static tfn_tokenizer_kind tfn__untyped_model(const tfn__reader *value, bool *words)
 {
     tfn__reader vocab = value[TFN__MODEL_VOCAB];
@@ -32495,8 +32494,7 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 static const char tfn__base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* The bytes of a text in base64. Into NULL they are counted; SIZE_MAX: it is none, for another
- * character stands in it. */
+/* Decode base64; into NULL only count. SIZE_MAX: a character is not base64. */
 static size_t tfn__base64(uint8_t *to, tfn__reader r)
 {
     uint32_t bits = 0;
@@ -32520,8 +32518,8 @@ static size_t tfn__base64(uint8_t *to, tfn__reader r)
     return n;
 }
 
-/* Whether steps of a normalizer are those of characters: a mark in front wants marks for the other
- * spaces, and white space that is none, as WhitespaceSplit leaves it, a cut where it was. */
+/* True if these steps fit BPE of characters or Unigram. A mark in front requires marks for the
+ * other spaces, and WhitespaceSplit requires a split where the white space was. */
 static bool tfn__are_piece_steps(int32_t steps, tfn_split split)
 {
     const bool marks = (steps & TFN_NORMALIZER_MARKS) != 0;
@@ -32602,9 +32600,9 @@ static void tfn__read_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *valu
     tfn__check_parts(e, v, value);
 }
 
-/* Find the members, and what they say but for tokens and merges: these are left where they are, as
- * readers, and read like the other files. Members with other names change nothing that is done here
- * (version; truncation and padding, which are the caller's), so they are only read over. */
+/* Read all members except tokens and merges, which are kept as readers and read like vocab.json and
+ * merges.txt. Unknown members change nothing here (version, truncation, padding) and are skipped.
+ */
 static void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
 {
     tfn__reader r = tfn__read_from(s->json, s->json_size);
@@ -32641,7 +32639,7 @@ static void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
             tfn__set_byte(k->mapped, (uint8_t)byte);
 }
 
-/* The first token whose bytes are those of a string of JSON; -1: none. */
+/* The first token whose bytes equal a JSON string, or -1. */
 static int32_t tfn__token_named(const tfn_tokenizer *k, tfn__reader name)
 {
     for (int32_t id = 0; id < k->vocab; id++)
@@ -32649,8 +32647,8 @@ static int32_t tfn__token_named(const tfn_tokenizer *k, tfn__reader name)
     return -1;
 }
 
-/* Byte-level BPE: bytes that are no token, such as those that no UTF-8 has, become the token of
- * what is unknown, as the model names it; without one they are dropped. */
+/* Byte-level BPE: a byte that is no token, such as one that UTF-8 never uses, becomes the model's
+ * unknown token, or is dropped if there is none. */
 static void tfn__find_unknown_byte(tfn_tokenizer *k, const tfn__vocab *v)
 {
     int32_t id = v->unknown_id - 1;
@@ -32660,8 +32658,8 @@ static void tfn__find_unknown_byte(tfn_tokenizer *k, const tfn__vocab *v)
         if (k->byte_id[i] < 0) k->byte_id[i] = id;
 }
 
-/* The token of what is unknown, as tokenizer.json names it or a blob has it: the one that the names
- * of special tokens would give may be another, or none. */
+/* Find the unknown token as tokenizer.json or a blob gives it. The names of special tokens might
+ * give another one, or none. */
 static void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v)
 {
     const tfn__reader name = v->unknown;
@@ -32687,7 +32685,7 @@ static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
         tfn__reader key = r;
         tfn__reader ids;
-        key.at++;                               /* behind the quote */
+        key.at++;                               /* past the quote */
         tfn__json_string(&r, NULL, 0);
         tfn__json_want(&r, ':', ":");
         tfn__json_members(&r, &ids, "ids\"");
@@ -32760,8 +32758,8 @@ TFN__RARE_END
 
 /* -- size and init --------------------------------------------------------------------------- */
 
-/* The whole source: counted, or with k stored. A trainer comes before a blob, a blob before files;
- * the buffer is for the merges of files. */
+/* Read the whole source: count, or with k store. A trainer comes before a blob, a blob before
+ * files. The buffer is for merges of files. */
 static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
@@ -32836,8 +32834,8 @@ static void tfn__take_options(tfn_tokenizer *k, const tfn__vocab *v)
     k->ends = (int32_t)v->ends;
 }
 
-/* Bytes of the block, and (mem) where everything stands; 0: an error. *buffer, for merges of files,
- * is in the block like the rest, as long as the longest token. */
+/* Lay out the block. Returns its bytes, or 0 after an error; with mem the pointers are set. *buffer
+ * holds merges of files while they are read and is as long as the longest token. */
 static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s, uint8_t **buffer,
                                  void *mem, size_t size)
 {
@@ -32914,9 +32912,9 @@ static void tfn__put_byte(tfn__text *t, size_t byte)
 
 /* -- encoding and decoding ------------------------------------------------------------------- */
 
-/* Merge one word, with a space in front if wanted. Symbols are at first as many as bytes, more than
- * the ids that come out: they stand on the stack, or those of a long word where the ids go; a long
- * one that has too little room counts as its bytes. work: how many of the room may be worked in. */
+/* Merge one word, with a space in front if `space`. A word starts as one symbol per byte. Symbols
+ * of a short word are on the stack, symbols of a long word in the room for the ids; a long word
+ * without room counts as its bytes. work: how much of the room may be overwritten. */
 static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
                                   ptrdiff_t work, const uint8_t *s, size_t n, bool space)
 {
@@ -32934,8 +32932,8 @@ static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return count;
 }
 
-/* The longest token that the n bytes at s begin with, or that goes on with a word there; -1: none.
- * *bytes: how many of these it has. */
+/* The longest token at the start of the n bytes at s, or with `inside` the longest that continues a
+ * word; -1: none. *bytes: how many of these it has. */
 static int32_t tfn__longest_token(const tfn_tokenizer *k, const uint8_t *s, size_t n, bool inside,
                                   size_t *bytes)
 {
@@ -32952,7 +32950,7 @@ static int32_t tfn__longest_token(const tfn_tokenizer *k, const uint8_t *s, size
     return found;
 }
 
-/* Whether a word has more than so many characters. */
+/* True if a word has more than `most` characters. */
 static bool tfn__has_more(const uint8_t *s, size_t n, int32_t most)
 {
     int32_t chars = 0;
@@ -32987,8 +32985,8 @@ static ptrdiff_t tfn__encode_wordpiece(const tfn_tokenizer *k, int32_t *ids, ptr
     return 1;
 }
 
-/* The ids of one piece: how many, of which those are stored that there is room for. Of bytes,
- * characters and words a piece is a token or unknown; so is a piece of BPE that is entire. */
+/* Encode one piece. Returns the number of ids and stores those that fit. For bytes, characters and
+ * words a piece is a token or unknown; for BPE this holds if the piece is an ENTIRE token. */
 static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
                                    ptrdiff_t work, const uint8_t *s, size_t n)
 {
@@ -33023,10 +33021,10 @@ typedef struct tfn__encoder {
     ptrdiff_t work;             /* up to here the room may be used for working */
     const uint8_t *text;        /* all of it */
     double    sum;              /* Unigram: of the scores so far */
-    bool      specials;         /* they may stand in the text */
+    bool      specials;         /* the text may contain special tokens */
     const uint8_t *origin;      /* what is normalized, if it is the begin of the text */
     bool      waiting;          /* something unknown has no id yet */
-    bool      unknown;          /* the last id is that of something unknown: */
+    bool      unknown;          /* the last id is of something unknown: */
     const uint8_t *run;         /* of these bytes, */
     size_t    run_bytes;        /* so many of them */
 } tfn__encoder;
@@ -33091,7 +33089,7 @@ static void tfn__emit_waiting(tfn__encoder *o)
     o->waiting = false;
 }
 
-/* A token, or what is none: its bytes, or "<unk>", of several perhaps one. */
+/* Emit a token, or for an unknown symbol its bytes or "<unk>", which may cover several symbols. */
 static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int32_t n)
 {
     const int32_t unknown = o->k->special[TFN_SPECIAL_UNK];
@@ -33106,8 +33104,8 @@ static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int3
     } else if (unknown >= 0) tfn__emit_unknown(o, s, (size_t)n);
 }
 
-/* Where a piece of n bytes is worked on: on the stack, or behind the ids so far. NULL: there is no
- * room; then so much is counted that with what was counted there is. */
+/* Working memory for a piece of n bytes: the stack, or the room after the ids. Returns NULL without
+ * room, and counts so much that the returned total is enough. */
 static int32_t *tfn__room_to_work(tfn__encoder *o, int32_t *few, size_t n)
 {
     const ptrdiff_t most = TFN__WORK * (ptrdiff_t)n;
@@ -33168,8 +33166,8 @@ static void tfn__encode_characters(tfn__encoder *o, const uint8_t *s, size_t n, 
     else tfn__encode_merged(o, work, s, n);
 }
 
-/* Bytes of the first piece of n >= 1: up to a mark behind its first character. Without a rule that
- * cuts there it is cut all the same where no token has the mark behind that byte. */
+/* Bytes of the first piece of n >= 1: up to the next mark. A text that no rule splits is split all
+ * the same where no token has a mark after that byte. */
 static size_t tfn__marked_piece(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     if (*k->suffix) return n;
@@ -33242,9 +33240,9 @@ static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
 
 /* -- by the steps of a program -- */
 
-/* Bytes on the stack, or at the end of the room, of which so much less may be worked in from then
- * on: all ids of what stands there still go in front. NULL: there is no room; then so much is
- * counted that with what was counted there is, for a text that may become `most` bytes long. */
+/* Memory for `bytes` bytes: the stack, or the end of the room, which shrinks so that the ids of
+ * this text fit before it. Returns NULL without room, and counts so much that the returned total is
+ * enough for a text that may grow to `most` bytes. */
 static uint8_t *tfn__tail(tfn__encoder *o, uint8_t *few, size_t bytes, size_t most)
 {
     const ptrdiff_t taken = (ptrdiff_t)(bytes / sizeof *o->ids + 1);
@@ -33310,7 +33308,7 @@ static void tfn__cut_pattern(tfn__encoder *o, const int32_t *step, int32_t left,
     }
 }
 
-/* Marks for the spaces of a piece, one more in front if none is there; written behind all ids. */
+/* Replace the spaces of a piece by marks, and put a mark in front if the step asks for one. */
 static size_t tfn__put_metaspaced(const tfn__encoder *o, const int32_t *step, uint8_t *to,
                                   size_t room, tfn__span p)
 {
@@ -33353,7 +33351,7 @@ static void tfn__cut_marks(tfn__encoder *o, const int32_t *step, int32_t left, t
     o->work = work;
 }
 
-/* Take a part through the steps from this one on, of which so many are left, and encode it. */
+/* Run a piece through the remaining steps, `left` of them, and encode the result. */
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p)
 {
     int32_t value;
@@ -33384,8 +33382,8 @@ static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tf
     }
 }
 
-/* Normalize a text step by step, each into the stack or the end of the room; the one before stands
- * above, so that what is new is moved up when it is no longer needed. */
+/* Normalize a text step by step, on the stack or at the end of the room. A result is written below
+ * its source and then moved up to the end. */
 static const uint8_t *tfn__normalize_steps(tfn__encoder *o, uint8_t few[2][TFN__SHORT_TEXT],
                                            const uint8_t *s, size_t *bytes)
 {
@@ -33430,8 +33428,9 @@ static size_t tfn__space_before(const uint8_t *s, size_t from, size_t at)
     return at;
 }
 
-/* The first added token at or behind `at`, late or not: its id, and *begin; -1: none. A text of a
- * tokenizer without such ones is not searched, nor for specials that may not stand in it. */
+/* Find the first added token at or after `at`, late or not. Returns its id and *begin, or -1.
+ * Nothing is searched if the tokenizer has no such tokens, or only special ones that the text may
+ * not contain. */
 static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n, size_t at,
                                int late, size_t *begin)
 {
@@ -33501,7 +33500,7 @@ static void tfn__encode_by_steps(tfn__encoder *o, const uint8_t *s, size_t n)
     o->work = work;
 }
 
-/* Cut a text by the steps of the program behind those that normalize. */
+/* Split a text by the steps after the normalizing ones. */
 static void tfn__encode_cut(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     const int32_t *step = o->k->code + TFN__CODE_HEAD;
@@ -33522,7 +33521,7 @@ static void tfn__encode_between(tfn__encoder *o, const uint8_t *s, size_t n)
     else tfn__encode_pieces(o, s, n);
 }
 
-/* Whether no letter, digit or the like stands in front of or behind an added token. */
+/* True if no word character is next to an added token. */
 static bool tfn__is_single(const uint8_t *s, size_t n, size_t begin, size_t end)
 {
     int32_t c = -1;
@@ -33576,9 +33575,8 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int st
     if (from < n) tfn__encode_text(o, s + from, n - from, step + 1);
 }
 
-/* Both calls: texts whose specials are text, and those that may have some. Nothing is kept from one
- * call to the next, and nothing is allocated: what is worked on stands on the stack, or where ids
- * will be. */
+/* Encode with or without special tokens in the text. No state is kept between calls and nothing is
+ * allocated: the stack and the room for the ids are the working memory. */
 static ptrdiff_t tfn__encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                              const char *text, size_t bytes, bool specials)
 {
@@ -33616,13 +33614,13 @@ TFNORM_API ptrdiff_t tfn_tokenizer_encode_specials(const tfn_tokenizer *k, int32
     return tfn__encode(k, ids, capacity, text, bytes, true);
 }
 
-/* Specials but "<unk>" give no text: it stands for something that was there. */
+/* Special tokens give no text, except "<unk>", which shows that something was lost. */
 static bool tfn__silent(const tfn_tokenizer *k, int32_t id)
 {
     return k->flags[id] & TFN__SPECIAL && id != k->special[TFN_SPECIAL_UNK];
 }
 
-/* Whether a token stands behind the one before without a space, in a text that is tidy. */
+/* True if tidy text has no space before this token. */
 static bool tfn__attaches(const uint8_t *s, size_t n)
 {
     static const char beginnings[][4] = { ".", ",", "?", "!", "n't", "'m", "'s", "'ve", "'re" };
@@ -33633,7 +33631,7 @@ static bool tfn__attaches(const uint8_t *s, size_t n)
     return false;
 }
 
-/* A token behind others: one that goes on with a word without its mark, others behind a space. */
+/* Put a token after others: without its prefix if it continues a word, else after a space. */
 static void tfn__put_joined(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -33685,7 +33683,7 @@ static void tfn__put_ending(tfn__text *t, const tfn_tokenizer *k, int32_t id, bo
     }
 }
 
-/* Bytes and nothing between them, where spaces are part of the tokens. */
+/* Tokens that contain their spaces are put one after the other. */
 TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
 {
@@ -33714,7 +33712,7 @@ TFNORM_API const char *tfn_tokenizer_token(const tfn_tokenizer *k, int32_t id, s
     return (const char *)k->text + k->start[id];
 }
 
-/* Raw tokens are in no table: those are searched from the first on. */
+/* Raw tokens are in no table, so they are searched one by one. */
 TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)token;
@@ -33800,14 +33798,14 @@ static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
 }
 TFN__RARE_END
 
-/* Whether a byte is a token of its own; else it is unknown, or dropped. */
+/* True if a byte is a token of its own, neither unknown nor dropped. */
 static bool tfn__has_byte_token(const tfn_tokenizer *k, int byte)
 {
     const int32_t id = k->byte_id[byte];
     return id >= 0 && id != k->unknown_byte;
 }
 
-/* Whether only the last form of a blob says all of a tokenizer. */
+/* True if only the last form of a blob can express a tokenizer. */
 static bool tfn__needs_last_form(const tfn_tokenizer *k)
 {
     if (k->rules || *k->suffix || k->decoder >= TFN_DECODER_SPACES) return true;
@@ -33819,7 +33817,7 @@ static bool tfn__needs_last_form(const tfn_tokenizer *k)
     return false;
 }
 
-/* Which of the forms a tokenizer has: the oldest that can say what it is. */
+/* The oldest form of a blob that can express a tokenizer. */
 static int tfn__blob_form(const tfn_tokenizer *k)
 {
     if (!k->marked) return 0;
@@ -33827,7 +33825,7 @@ static int tfn__blob_form(const tfn_tokenizer *k)
     return 1 + (k->kind != TFN_TOKENIZER_BPE);
 }
 
-/* The sum at the end is over what was stored; if that is not all, nobody will read it. */
+/* The hash at the end covers what was stored; if that is not all, the blob is not used. */
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
 {
     tfn__text t = tfn__text_in(blob, capacity);
@@ -34048,7 +34046,7 @@ static void tfn__put_piece_steps(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "]}");
 }
 
-/* What cuts them: nothing, or Metaspace. */
+/* Write the pre-tokenizer of characters: null or Metaspace. */
 static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
 {
     static const char first[] = "first";    /* as a literal one with the name of an operation, by
@@ -34091,7 +34089,7 @@ static void tfn__put_piece_decoder(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "]}");
 }
 
-/* One part for all steps: they are those of one model or of the other. */
+/* Write the normalizer as one part. */
 static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
 {
     static const struct { char name[28]; int flag; } steps[] = {
@@ -34175,7 +34173,7 @@ static void tfn__put_template(tfn__text *t, const tfn_tokenizer *k, const char *
     }
 }
 
-/* What stands around the ids, and the tokens that stand there, each once. */
+/* Write the template around the ids and its tokens, each once. */
 static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
 {
     const char *between = "";
@@ -34200,7 +34198,7 @@ static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}}");
 }
 
-/* A score with all its digits: those of a float end, and each is exact. */
+/* Write a score with all its digits, which end because it is a binary fraction. */
 static void tfn__put_score(tfn__text *t, double x)
 {
     int64_t whole;
@@ -34277,7 +34275,7 @@ static void tfn__put_merge(tfn__text *t, const tfn_tokenizer *k, const int32_t *
     tfn__put(t, close[pair]);
 }
 
-/* The merges as they are; or those that scores stand for, of the token of the best score first. */
+/* Write the merges, or the merges that scores imply, starting with the best score. */
 static void tfn__put_merges(tfn__text *t, const tfn_tokenizer *k)
 {
     bool pair = false;
@@ -34304,7 +34302,7 @@ static void tfn__put_merges(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "]");
 }
 
-/* "unk_token": the token of what is unknown; null: none, as of byte-level BPE. */
+/* Write "unk_token"; null if there is none, as in byte-level BPE. */
 static void tfn__put_unknown_token(tfn__text *t, const tfn_tokenizer *k)
 {
     int32_t id = k->special[TFN_SPECIAL_UNK];

@@ -58,8 +58,8 @@ static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
     return step == TFN__STORE_TOKENS || !k->flags[id];
 }
 
-/* Ids may be left out: such a hole is a token without bytes, which no text has. A file of few
- * tokens cannot ask for the memory of a million. */
+/* A vocabulary may skip ids. Such a hole is a token without bytes, which no text encodes to. The
+ * limit keeps a small file from asking for the memory of millions of tokens. */
 enum { TFN__MOST_HOLES = 65536, TFN__HOLES_PER_TOKEN = 16 };
 static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
 {
@@ -125,8 +125,8 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
 
 TFN__RARE
 
-/* What stands in tokenizer.json and is not known here: an error that shows it, of a string what it
- * says, else what stands there up to the next mark. */
+/* Refuse a value of tokenizer.json and show it: the content of a string, or the characters up to
+ * the next delimiter. */
 SHARED void tfn__refuse(tfn_error *e, const char *text, tfn__reader value)
 {
     char found[sizeof e->name];
@@ -144,8 +144,8 @@ SHARED void tfn__refuse(tfn_error *e, const char *text, tfn__reader value)
     tfn__fail_name(e, TFN_UNSUPPORTED, "tokenizer", text, found);
 }
 
-/* Whether the bytes of token id are those of a string of JSON: an added token that the vocabulary
- * has, too, must be the same in both, as a file that says two things about one id is wrong. */
+/* True if token id equals a JSON string. An added token that is also in the vocabulary must be the
+ * same in both. */
 SHARED bool tfn__is_token(const tfn_tokenizer *k, int32_t id, tfn__reader r)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -190,9 +190,8 @@ static void tfn__keep_added(tfn__reader *r, tfn_tokenizer *k, int32_t id, tfn__r
     if (k->score) k->score[id] = 0;
 }
 
-/* One of added_tokens: { "id": 50256, "content": "<|endoftext|>", "special": true, ... }. The
- * vocabulary has its id with the same string, or lacks it; the second may be so of ids above those
- * of the vocabulary, and of holes in it. */
+/* Read one of added_tokens: { "id": 50256, "content": "<|endoftext|>", "special": true, ... }. The
+ * vocabulary has the same string at this id, or a hole, or ends before it. */
 static void tfn__added_entry(tfn_error *e, tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k,
                              int step)
 {
@@ -221,7 +220,7 @@ static void tfn__added_entry(tfn_error *e, tfn__reader *r, tfn__vocab *v, tfn_to
     if (step != TFN__COUNT_TOKENS) tfn__keep_added(r, k, id, value[6], n, flags, step);
 }
 
-/* All of them, behind the vocabulary, whose entries v counts when this begins. */
+/* Read all added tokens, after the vocabulary. */
 static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
     tfn__reader r = v->added_list;
@@ -233,7 +232,7 @@ static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int s
 }
 TFN__RARE_END
 
-/* One reading of all entries, those that were added too. */
+/* Read all entries once, including added tokens. */
 static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
     static const char text[] = "the vocabulary is wrong at byte %d: %s is wanted";
@@ -271,7 +270,7 @@ SHARED void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
     if (v->single_words && e->status == TFN_OK) tfn__read_added(e, v, k, TFN__MARK_TOKENS);
 }
 
-/* The next line of a text without its end, "\n" or "\r\n"; r goes behind it. */
+/* Return the next line without its end, "\n" or "\r\n", and move r past it. */
 static tfn__reader tfn__next_line(tfn__reader *r)
 {
     const uint8_t *s = r->s + r->at;
@@ -331,8 +330,8 @@ SHARED void tfn__vocab_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_s
         tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind", 0, 0);
 }
 
-/* Merge i, of A and B, of which A has `left` bytes; false where the vocabulary has no such token,
- * or not the two together. */
+/* Store merge i of A and B, where A has `left` bytes. False if the vocabulary lacks one of them or
+ * the two together. */
 SHARED bool tfn__find_merge(tfn_tokenizer *k, size_t i, const uint8_t *s, size_t left, size_t n)
 {
     const int32_t a = tfn__token_id(k, s, left);

@@ -24,8 +24,8 @@
 
 /* -- size and init --------------------------------------------------------------------------- */
 
-/* The whole source: counted, or with k stored. A trainer comes before a blob, a blob before files;
- * the buffer is for the merges of files. */
+/* Read the whole source: count, or with k store. A trainer comes before a blob, a blob before
+ * files. The buffer is for merges of files. */
 static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
@@ -100,8 +100,8 @@ static void tfn__take_options(tfn_tokenizer *k, const tfn__vocab *v)
     k->ends = (int32_t)v->ends;
 }
 
-/* Bytes of the block, and (mem) where everything stands; 0: an error. *buffer, for merges of files,
- * is in the block like the rest, as long as the longest token. */
+/* Lay out the block. Returns its bytes, or 0 after an error; with mem the pointers are set. *buffer
+ * holds merges of files while they are read and is as long as the longest token. */
 static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s, uint8_t **buffer,
                                  void *mem, size_t size)
 {
@@ -178,9 +178,9 @@ SHARED void tfn__put_byte(tfn__text *t, size_t byte)
 
 /* -- encoding and decoding ------------------------------------------------------------------- */
 
-/* Merge one word, with a space in front if wanted. Symbols are at first as many as bytes, more than
- * the ids that come out: they stand on the stack, or those of a long word where the ids go; a long
- * one that has too little room counts as its bytes. work: how many of the room may be worked in. */
+/* Merge one word, with a space in front if `space`. A word starts as one symbol per byte. Symbols
+ * of a short word are on the stack, symbols of a long word in the room for the ids; a long word
+ * without room counts as its bytes. work: how much of the room may be overwritten. */
 static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
                                   ptrdiff_t work, const uint8_t *s, size_t n, bool space)
 {
@@ -198,8 +198,8 @@ static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return count;
 }
 
-/* The longest token that the n bytes at s begin with, or that goes on with a word there; -1: none.
- * *bytes: how many of these it has. */
+/* The longest token at the start of the n bytes at s, or with `inside` the longest that continues a
+ * word; -1: none. *bytes: how many of these it has. */
 static int32_t tfn__longest_token(const tfn_tokenizer *k, const uint8_t *s, size_t n, bool inside,
                                   size_t *bytes)
 {
@@ -216,7 +216,7 @@ static int32_t tfn__longest_token(const tfn_tokenizer *k, const uint8_t *s, size
     return found;
 }
 
-/* Whether a word has more than so many characters. */
+/* True if a word has more than `most` characters. */
 static bool tfn__has_more(const uint8_t *s, size_t n, int32_t most)
 {
     int32_t chars = 0;
@@ -251,8 +251,8 @@ static ptrdiff_t tfn__encode_wordpiece(const tfn_tokenizer *k, int32_t *ids, ptr
     return 1;
 }
 
-/* The ids of one piece: how many, of which those are stored that there is room for. Of bytes,
- * characters and words a piece is a token or unknown; so is a piece of BPE that is entire. */
+/* Encode one piece. Returns the number of ids and stores those that fit. For bytes, characters and
+ * words a piece is a token or unknown; for BPE this holds if the piece is an ENTIRE token. */
 static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
                                    ptrdiff_t work, const uint8_t *s, size_t n)
 {
@@ -287,10 +287,10 @@ typedef struct tfn__encoder {
     ptrdiff_t work;             /* up to here the room may be used for working */
     const uint8_t *text;        /* all of it */
     double    sum;              /* Unigram: of the scores so far */
-    bool      specials;         /* they may stand in the text */
+    bool      specials;         /* the text may contain special tokens */
     const uint8_t *origin;      /* what is normalized, if it is the begin of the text */
     bool      waiting;          /* something unknown has no id yet */
-    bool      unknown;          /* the last id is that of something unknown: */
+    bool      unknown;          /* the last id is of something unknown: */
     const uint8_t *run;         /* of these bytes, */
     size_t    run_bytes;        /* so many of them */
 } tfn__encoder;
@@ -355,7 +355,7 @@ static void tfn__emit_waiting(tfn__encoder *o)
     o->waiting = false;
 }
 
-/* A token, or what is none: its bytes, or "<unk>", of several perhaps one. */
+/* Emit a token, or for an unknown symbol its bytes or "<unk>", which may cover several symbols. */
 static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int32_t n)
 {
     const int32_t unknown = o->k->special[TFN_SPECIAL_UNK];
@@ -370,8 +370,8 @@ static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int3
     } else if (unknown >= 0) tfn__emit_unknown(o, s, (size_t)n);
 }
 
-/* Where a piece of n bytes is worked on: on the stack, or behind the ids so far. NULL: there is no
- * room; then so much is counted that with what was counted there is. */
+/* Working memory for a piece of n bytes: the stack, or the room after the ids. Returns NULL without
+ * room, and counts so much that the returned total is enough. */
 static int32_t *tfn__room_to_work(tfn__encoder *o, int32_t *few, size_t n)
 {
     const ptrdiff_t most = TFN__WORK * (ptrdiff_t)n;
@@ -432,8 +432,8 @@ static void tfn__encode_characters(tfn__encoder *o, const uint8_t *s, size_t n, 
     else tfn__encode_merged(o, work, s, n);
 }
 
-/* Bytes of the first piece of n >= 1: up to a mark behind its first character. Without a rule that
- * cuts there it is cut all the same where no token has the mark behind that byte. */
+/* Bytes of the first piece of n >= 1: up to the next mark. A text that no rule splits is split all
+ * the same where no token has a mark after that byte. */
 static size_t tfn__marked_piece(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     if (*k->suffix) return n;
@@ -506,9 +506,9 @@ static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
 
 /* -- by the steps of a program -- */
 
-/* Bytes on the stack, or at the end of the room, of which so much less may be worked in from then
- * on: all ids of what stands there still go in front. NULL: there is no room; then so much is
- * counted that with what was counted there is, for a text that may become `most` bytes long. */
+/* Memory for `bytes` bytes: the stack, or the end of the room, which shrinks so that the ids of
+ * this text fit before it. Returns NULL without room, and counts so much that the returned total is
+ * enough for a text that may grow to `most` bytes. */
 static uint8_t *tfn__tail(tfn__encoder *o, uint8_t *few, size_t bytes, size_t most)
 {
     const ptrdiff_t taken = (ptrdiff_t)(bytes / sizeof *o->ids + 1);
@@ -574,7 +574,7 @@ static void tfn__cut_pattern(tfn__encoder *o, const int32_t *step, int32_t left,
     }
 }
 
-/* Marks for the spaces of a piece, one more in front if none is there; written behind all ids. */
+/* Replace the spaces of a piece by marks, and put a mark in front if the step asks for one. */
 static size_t tfn__put_metaspaced(const tfn__encoder *o, const int32_t *step, uint8_t *to,
                                   size_t room, tfn__span p)
 {
@@ -617,7 +617,7 @@ static void tfn__cut_marks(tfn__encoder *o, const int32_t *step, int32_t left, t
     o->work = work;
 }
 
-/* Take a part through the steps from this one on, of which so many are left, and encode it. */
+/* Run a piece through the remaining steps, `left` of them, and encode the result. */
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p)
 {
     int32_t value;
@@ -648,8 +648,8 @@ static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tf
     }
 }
 
-/* Normalize a text step by step, each into the stack or the end of the room; the one before stands
- * above, so that what is new is moved up when it is no longer needed. */
+/* Normalize a text step by step, on the stack or at the end of the room. A result is written below
+ * its source and then moved up to the end. */
 static const uint8_t *tfn__normalize_steps(tfn__encoder *o, uint8_t few[2][TFN__SHORT_TEXT],
                                            const uint8_t *s, size_t *bytes)
 {
@@ -694,8 +694,9 @@ static size_t tfn__space_before(const uint8_t *s, size_t from, size_t at)
     return at;
 }
 
-/* The first added token at or behind `at`, late or not: its id, and *begin; -1: none. A text of a
- * tokenizer without such ones is not searched, nor for specials that may not stand in it. */
+/* Find the first added token at or after `at`, late or not. Returns its id and *begin, or -1.
+ * Nothing is searched if the tokenizer has no such tokens, or only special ones that the text may
+ * not contain. */
 static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n, size_t at,
                                int late, size_t *begin)
 {
@@ -765,7 +766,7 @@ static void tfn__encode_by_steps(tfn__encoder *o, const uint8_t *s, size_t n)
     o->work = work;
 }
 
-/* Cut a text by the steps of the program behind those that normalize. */
+/* Split a text by the steps after the normalizing ones. */
 static void tfn__encode_cut(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     const int32_t *step = o->k->code + TFN__CODE_HEAD;
@@ -786,7 +787,7 @@ static void tfn__encode_between(tfn__encoder *o, const uint8_t *s, size_t n)
     else tfn__encode_pieces(o, s, n);
 }
 
-/* Whether no letter, digit or the like stands in front of or behind an added token. */
+/* True if no word character is next to an added token. */
 static bool tfn__is_single(const uint8_t *s, size_t n, size_t begin, size_t end)
 {
     int32_t c = -1;
@@ -840,9 +841,8 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int st
     if (from < n) tfn__encode_text(o, s + from, n - from, step + 1);
 }
 
-/* Both calls: texts whose specials are text, and those that may have some. Nothing is kept from one
- * call to the next, and nothing is allocated: what is worked on stands on the stack, or where ids
- * will be. */
+/* Encode with or without special tokens in the text. No state is kept between calls and nothing is
+ * allocated: the stack and the room for the ids are the working memory. */
 static ptrdiff_t tfn__encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                              const char *text, size_t bytes, bool specials)
 {
@@ -880,13 +880,13 @@ TFNORM_API ptrdiff_t tfn_tokenizer_encode_specials(const tfn_tokenizer *k, int32
     return tfn__encode(k, ids, capacity, text, bytes, true);
 }
 
-/* Specials but "<unk>" give no text: it stands for something that was there. */
+/* Special tokens give no text, except "<unk>", which shows that something was lost. */
 static bool tfn__silent(const tfn_tokenizer *k, int32_t id)
 {
     return k->flags[id] & TFN__SPECIAL && id != k->special[TFN_SPECIAL_UNK];
 }
 
-/* Whether a token stands behind the one before without a space, in a text that is tidy. */
+/* True if tidy text has no space before this token. */
 static bool tfn__attaches(const uint8_t *s, size_t n)
 {
     static const char beginnings[][4] = { ".", ",", "?", "!", "n't", "'m", "'s", "'ve", "'re" };
@@ -897,7 +897,7 @@ static bool tfn__attaches(const uint8_t *s, size_t n)
     return false;
 }
 
-/* A token behind others: one that goes on with a word without its mark, others behind a space. */
+/* Put a token after others: without its prefix if it continues a word, else after a space. */
 static void tfn__put_joined(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -949,7 +949,7 @@ static void tfn__put_ending(tfn__text *t, const tfn_tokenizer *k, int32_t id, bo
     }
 }
 
-/* Bytes and nothing between them, where spaces are part of the tokens. */
+/* Tokens that contain their spaces are put one after the other. */
 TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
 {
@@ -978,7 +978,7 @@ TFNORM_API const char *tfn_tokenizer_token(const tfn_tokenizer *k, int32_t id, s
     return (const char *)k->text + k->start[id];
 }
 
-/* Raw tokens are in no table: those are searched from the first on. */
+/* Raw tokens are in no table, so they are searched one by one. */
 TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)token;

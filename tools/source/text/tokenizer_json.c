@@ -44,7 +44,7 @@
  * the vocabulary is then read like vocab.json. */
 TFN__RARE
 
-/* One character of a merge: the byte that it shows, or as it is; how many bytes, 0: none. */
+/* The bytes of one character of a merge: the byte it shows, or plain UTF-8. 0: it shows none. */
 static size_t tfn__merge_bytes(uint8_t to[4], int32_t c, bool plain)
 {
     if (plain) return tfn__put_utf8(to, c);
@@ -54,8 +54,8 @@ static size_t tfn__merge_bytes(uint8_t to[4], int32_t c, bool plain)
     return 1;
 }
 
-/* A merge: "A B", or since 2024 ["A", "B"], into `to` as that of a line. No token has a space, so
- * in the first form the only one stands between the two. */
+/* Read a merge, "A B" or since 2024 ["A", "B"], into `to`. No token has a space, so the first form
+ * has exactly one. */
 static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t *to, size_t room,
                             bool plain)
 {
@@ -123,7 +123,7 @@ static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const cha
     }
 }
 
-/* Whether a value is U+2581 alone. */
+/* True if a value is exactly U+2581. */
 static bool tfn__is_mark(tfn__reader value)
 {
     return tfn__json_says(value, "\xe2\x96\x81\"");
@@ -205,8 +205,8 @@ static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *patt
     v->split = split;
 }
 
-/* Metaspace: marks for spaces, one more in front if there is none, and a cut in front of each.
- * Behind WhitespaceSplit each word gets its own. */
+/* Metaspace: replace spaces by marks, add one in front if there is none, and split before each.
+ * After WhitespaceSplit each word gets its own. */
 static void tfn__metaspace_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[4];
@@ -229,7 +229,7 @@ static void tfn__metaspace_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
         tfn__refuse(e, "Metaspace with split %s is not supported here", value[3]);
 }
 
-/* Gemma's cut at spaces, of which the marks left none. */
+/* Gemma splits at spaces after the normalizer has replaced them all. */
 static bool tfn__splits_nothing(const tfn__vocab *v, tfn__reader pattern)
 {
     tfn__reader string;
@@ -269,8 +269,8 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     } else tfn__refuse(e, "pre_tokenizer %s is not supported", value[0]);
 }
 
-/* What stands around the ids: a template, or the two of BERT or RoBERTa, which tfn__frame_pass
- * reads. That of ByteLevel moves only offsets into the text, which nobody has here. */
+/* The ids around a text: a template, or the two tokens of BERT or RoBERTa, which tfn__frame_pass
+ * reads. ByteLevel here only changes offsets, which are not computed. */
 static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     const bool none = !v->single_text.s && !v->first.s;
@@ -425,8 +425,8 @@ static void tfn__word_level_model(tfn_error *e, tfn__vocab *v, const tfn__reader
         tfn__refuse(e, "model %s is not supported with these parts", value[TFN__MODEL_TYPE]);
 }
 
-/* Files of 2020 do not say which model they have; the library tries one after the other. A list of
- * tokens is Unigram's, merges are those of BPE; WordPiece has a limit for words. */
+/* Files of 2020 do not name their model; the library tries one after the other. A list of tokens
+ * means Unigram, merges mean BPE, and a limit for words or a prefix means WordPiece. */
 static tfn_tokenizer_kind tfn__untyped_model(const tfn__reader *value, bool *words)
 {
     tfn__reader vocab = value[TFN__MODEL_VOCAB];
@@ -481,8 +481,7 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 SHARED const char tfn__base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* The bytes of a text in base64. Into NULL they are counted; SIZE_MAX: it is none, for another
- * character stands in it. */
+/* Decode base64; into NULL only count. SIZE_MAX: a character is not base64. */
 static size_t tfn__base64(uint8_t *to, tfn__reader r)
 {
     uint32_t bits = 0;
@@ -506,8 +505,8 @@ static size_t tfn__base64(uint8_t *to, tfn__reader r)
     return n;
 }
 
-/* Whether steps of a normalizer are those of characters: a mark in front wants marks for the other
- * spaces, and white space that is none, as WhitespaceSplit leaves it, a cut where it was. */
+/* True if these steps fit BPE of characters or Unigram. A mark in front requires marks for the
+ * other spaces, and WhitespaceSplit requires a split where the white space was. */
 SHARED bool tfn__are_piece_steps(int32_t steps, tfn_split split)
 {
     const bool marks = (steps & TFN_NORMALIZER_MARKS) != 0;
@@ -588,9 +587,9 @@ static void tfn__read_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *valu
     tfn__check_parts(e, v, value);
 }
 
-/* Find the members, and what they say but for tokens and merges: these are left where they are, as
- * readers, and read like the other files. Members with other names change nothing that is done here
- * (version; truncation and padding, which are the caller's), so they are only read over. */
+/* Read all members except tokens and merges, which are kept as readers and read like vocab.json and
+ * merges.txt. Unknown members change nothing here (version, truncation, padding) and are skipped.
+ */
 SHARED void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
 {
     tfn__reader r = tfn__read_from(s->json, s->json_size);
@@ -627,7 +626,7 @@ SHARED void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
             tfn__set_byte(k->mapped, (uint8_t)byte);
 }
 
-/* The first token whose bytes are those of a string of JSON; -1: none. */
+/* The first token whose bytes equal a JSON string, or -1. */
 static int32_t tfn__token_named(const tfn_tokenizer *k, tfn__reader name)
 {
     for (int32_t id = 0; id < k->vocab; id++)
@@ -635,8 +634,8 @@ static int32_t tfn__token_named(const tfn_tokenizer *k, tfn__reader name)
     return -1;
 }
 
-/* Byte-level BPE: bytes that are no token, such as those that no UTF-8 has, become the token of
- * what is unknown, as the model names it; without one they are dropped. */
+/* Byte-level BPE: a byte that is no token, such as one that UTF-8 never uses, becomes the model's
+ * unknown token, or is dropped if there is none. */
 static void tfn__find_unknown_byte(tfn_tokenizer *k, const tfn__vocab *v)
 {
     int32_t id = v->unknown_id - 1;
@@ -646,8 +645,8 @@ static void tfn__find_unknown_byte(tfn_tokenizer *k, const tfn__vocab *v)
         if (k->byte_id[i] < 0) k->byte_id[i] = id;
 }
 
-/* The token of what is unknown, as tokenizer.json names it or a blob has it: the one that the names
- * of special tokens would give may be another, or none. */
+/* Find the unknown token as tokenizer.json or a blob gives it. The names of special tokens might
+ * give another one, or none. */
 SHARED void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v)
 {
     const tfn__reader name = v->unknown;
@@ -673,7 +672,7 @@ static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
         tfn__reader key = r;
         tfn__reader ids;
-        key.at++;                               /* behind the quote */
+        key.at++;                               /* past the quote */
         tfn__json_string(&r, NULL, 0);
         tfn__json_want(&r, ':', ":");
         tfn__json_members(&r, &ids, "ids\"");

@@ -76,14 +76,14 @@ static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
 }
 TFN__RARE_END
 
-/* Whether a byte is a token of its own; else it is unknown, or dropped. */
+/* True if a byte is a token of its own, neither unknown nor dropped. */
 static bool tfn__has_byte_token(const tfn_tokenizer *k, int byte)
 {
     const int32_t id = k->byte_id[byte];
     return id >= 0 && id != k->unknown_byte;
 }
 
-/* Whether only the last form of a blob says all of a tokenizer. */
+/* True if only the last form of a blob can express a tokenizer. */
 static bool tfn__needs_last_form(const tfn_tokenizer *k)
 {
     if (k->rules || *k->suffix || k->decoder >= TFN_DECODER_SPACES) return true;
@@ -95,7 +95,7 @@ static bool tfn__needs_last_form(const tfn_tokenizer *k)
     return false;
 }
 
-/* Which of the forms a tokenizer has: the oldest that can say what it is. */
+/* The oldest form of a blob that can express a tokenizer. */
 static int tfn__blob_form(const tfn_tokenizer *k)
 {
     if (!k->marked) return 0;
@@ -103,7 +103,7 @@ static int tfn__blob_form(const tfn_tokenizer *k)
     return 1 + (k->kind != TFN_TOKENIZER_BPE);
 }
 
-/* The sum at the end is over what was stored; if that is not all, nobody will read it. */
+/* The hash at the end covers what was stored; if that is not all, the blob is not used. */
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
 {
     tfn__text t = tfn__text_in(blob, capacity);
@@ -324,7 +324,7 @@ static void tfn__put_piece_steps(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "]}");
 }
 
-/* What cuts them: nothing, or Metaspace. */
+/* Write the pre-tokenizer of characters: null or Metaspace. */
 static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
 {
     static const char first[] = "first";    /* as a literal one with the name of an operation, by
@@ -367,7 +367,7 @@ static void tfn__put_piece_decoder(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "]}");
 }
 
-/* One part for all steps: they are those of one model or of the other. */
+/* Write the normalizer as one part. */
 static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
 {
     static const struct { char name[28]; int flag; } steps[] = {
@@ -451,7 +451,7 @@ static void tfn__put_template(tfn__text *t, const tfn_tokenizer *k, const char *
     }
 }
 
-/* What stands around the ids, and the tokens that stand there, each once. */
+/* Write the template around the ids and its tokens, each once. */
 static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
 {
     const char *between = "";
@@ -476,7 +476,7 @@ static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}}");
 }
 
-/* A score with all its digits: those of a float end, and each is exact. */
+/* Write a score with all its digits, which end because it is a binary fraction. */
 static void tfn__put_score(tfn__text *t, double x)
 {
     int64_t whole;
@@ -553,7 +553,7 @@ static void tfn__put_merge(tfn__text *t, const tfn_tokenizer *k, const int32_t *
     tfn__put(t, close[pair]);
 }
 
-/* The merges as they are; or those that scores stand for, of the token of the best score first. */
+/* Write the merges, or the merges that scores imply, starting with the best score. */
 static void tfn__put_merges(tfn__text *t, const tfn_tokenizer *k)
 {
     bool pair = false;
@@ -580,7 +580,7 @@ static void tfn__put_merges(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "]");
 }
 
-/* "unk_token": the token of what is unknown; null: none, as of byte-level BPE. */
+/* Write "unk_token"; null if there is none, as in byte-level BPE. */
 static void tfn__put_unknown_token(tfn__text *t, const tfn_tokenizer *k)
 {
     int32_t id = k->special[TFN_SPECIAL_UNK];
