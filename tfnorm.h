@@ -560,9 +560,9 @@
  *                           yours has another name, or a path that quotes do not resolve
  */
 /* >> hosts */
-/* Macros of the program step aside while the compiler reads this file: single letters, and words of
- * Arduino, <windows.h> and <complex.h>, such as min, far or DEFAULT. At the end of the file they are
- * what they were. gcc, clang, MSVC and tcc have push_macro; a compiler without it leaves these
+/* Macros of the program step aside while the compiler reads this file: single letters, and words
+ * of Arduino, <windows.h> and <complex.h>, such as min, far or DEFAULT. At the end of the file they
+ * are what they were. gcc, clang, MSVC and tcc have push_macro; a compiler without it leaves these
  * macros undefined after this file. A macro with any other name that this file uses still breaks
  * it. */
 #if !defined TFN__BODY && !defined TFN__QUANT_BODY && !defined TFN__METHODS
@@ -15559,10 +15559,10 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
  * made of them. Its own rows of padding are finite, because the parameters are, and nothing grows
  * from layer to layer. A sum over rows gets the term -0, or -0 times a number that is +0 or
  * positive, which changes no bit, not even the sign of a 0. Where that is not so the operation
- * leaves padding out itself: norms over
- * the batch, which would take the statistics of other rows (tfn_columns_args.skip), attention
- * (q_lengths), and sums of products that may be negative. Without training no operation sums over
- * rows, so that what padding holds reaches nothing else: there it is computed like other rows.
+ * leaves padding out itself: norms over the batch, which would take the statistics of other rows
+ * (tfn_columns_args.skip), attention (q_lengths), and sums of products that may be negative.
+ * Without training no operation sums over rows, so that what padding holds reaches nothing else:
+ * there it is computed like other rows.
  *
  * The rule costs a pass over the padding, and nothing where a run binds no lengths. Threads clear
  * when an entry is done, in a round of chunks of its own: a chunk is a sentence. */

@@ -177,10 +177,10 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
  * made of them. Its own rows of padding are finite, because the parameters are, and nothing grows
  * from layer to layer. A sum over rows gets the term -0, or -0 times a number that is +0 or
  * positive, which changes no bit, not even the sign of a 0. Where that is not so the operation
- * leaves padding out itself: norms over
- * the batch, which would take the statistics of other rows (tfn_columns_args.skip), attention
- * (q_lengths), and sums of products that may be negative. Without training no operation sums over
- * rows, so that what padding holds reaches nothing else: there it is computed like other rows.
+ * leaves padding out itself: norms over the batch, which would take the statistics of other rows
+ * (tfn_columns_args.skip), attention (q_lengths), and sums of products that may be negative.
+ * Without training no operation sums over rows, so that what padding holds reaches nothing else:
+ * there it is computed like other rows.
  *
  * The rule costs a pass over the padding, and nothing where a run binds no lengths. Threads clear
  * when an entry is done, in a round of chunks of its own: a chunk is a sentence. */
