@@ -1,6 +1,6 @@
-/* The header under test and what tests use of its private functions. The Makefile compiles the
- * implementation once per configuration (lib.c, lib_double.c, lib_exact.c) and links it, with
- * TEST_LINKED; by hand, `cc -O2 tests/model/test_x.c -lm`, a test compiles one of its own.
+/* The library under test and what tests use of its private functions. The Makefile links the parts of
+ * tools/source, compiled once per configuration (library.mk), with TEST_LINKED; by hand,
+ * `cc -O2 tests/model/test_x.c -lm`, a test compiles the whole header for itself.
  * TEST_EXACT before this header: the one with TFNORM_EXACT. TFN__DOUBLE: the one in double. */
 #ifndef LIB_H
 #define LIB_H
@@ -25,7 +25,7 @@ typedef struct lib_limit {
 #ifdef TFN__DOUBLE
 #define float double
 #endif
-#include "../tfnorm.h"
+#include "../tools/source/parts.h"
 #include "reference.h"
 #endif
 

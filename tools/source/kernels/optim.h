@@ -33,8 +33,8 @@ typedef struct tfn__moment {
     void *data;
     ptrdiff_t count;                    /* numbers of the tensor */
 } tfn__moment;
-#endif
 SHARED void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n);
 SHARED void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n,
                               tfn_key key, uint64_t first);
+#endif
 #endif /* TFN__OPTIM_H */
