@@ -35,7 +35,7 @@ static double perplexity(tfn_model *m, part *p)
     tfn_report r = { 0 };
     for (int64_t i = 0; i < p->batches.count; i++) {
         tfn_model_eval(m, data_batch(&p->batches, i), &r);
-        nll += r.nll * (double)r.tokens;
+        if (r.tokens) nll += r.nll * (double)r.tokens;
         tokens += r.tokens;
     }
     return tfn_perplexity(nll, tokens);

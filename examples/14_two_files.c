@@ -48,7 +48,7 @@ int main(void)
         if (tfn_model_eval(&model, &test, &loss) != TFN_OK) return 1;
         printf("step %3d: loss %.3f, held out %.3f\n", step, train.loss, loss.loss);
         worse++;
-        if (loss.loss >= best) continue;
+        if (!(loss.loss < best)) continue;              /* NaN, without targets, is no better */
         best = loss.loss;
         worse = 0;
         memcpy(kept, all.data, bytes);

@@ -54,7 +54,7 @@ static double evaluate(tfn_model *m, tfn_batch batch)
         if (!held_out(at)) continue;
         cut(0, at - 1);
         if (tfn_model_eval(m, &batch, &r) != TFN_OK) break;
-        nats += r.loss * (double)r.tokens;
+        if (r.tokens) nats += r.loss * (double)r.tokens;
         bytes += (double)r.tokens;
     }
     return nats / bytes / 0.69314718;

@@ -42,7 +42,7 @@ static void eval_loss(bundle *b, corpus *x)
         tfn_model_eval(&b->model, batch, &r);
         logits = tfn_model_logits(&b->model, batch);
         must_be_ok(&b->model.error);
-        nll += r.nll * (double)r.tokens;
+        if (r.tokens) nll += r.nll * (double)r.tokens;
         tokens += r.tokens;
         const int32_t time = labels ? 1 : batch->time;
         tfn_accuracy_add_logits(&right, logits, batch->targets, batch->batch, time, cols);

@@ -241,7 +241,7 @@ double loss_of_batches(tfn_model *m, corpus *c, int64_t most)
         tfn_report r;
         tfn_model_eval(m, data_batch(&c->batches, k), &r);
         must_be_ok(&m->error);
-        nll += r.nll * (double)r.tokens;
+        if (r.tokens) nll += r.nll * (double)r.tokens;
         tokens += r.tokens;
     }
     return nll / (double)tokens;

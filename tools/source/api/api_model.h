@@ -343,9 +343,10 @@ typedef struct tfn_batch {
 } tfn_batch;
 
 typedef struct tfn_report {
-    double   loss;            /* nats per target with smoothing, or the head's loss per number */
+    double   loss;            /* nats per target with smoothing, or the head's loss per number; NaN
+                               * without targets, also where the call returns TFN_OK */
     double   nll;             /* the same without smoothing */
-    int64_t  tokens;          /* targets counted: tokens, classes or numbers */
+    int64_t  tokens;          /* targets counted: tokens, classes or numbers; 0: loss is NaN */
     int64_t  step;            /* updates so far, including this one */
     float    lr, grad_norm;   /* of this update; the norm before clipping */
     float    loss_scale;      /* of this step; 1 without half precision */

@@ -201,7 +201,7 @@
  *            if (step % 20) continue;
  *            tfn_model_eval(&model, &held_out, &loss);
  *            worse++;
- *            if (loss.loss >= best) continue;
+ *            if (!(loss.loss < best)) continue;                   // NaN is never better
  *            best = loss.loss;
  *            worse = 0;
  *            memcpy(kept, all.data, model.memory.parameters);

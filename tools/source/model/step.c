@@ -407,14 +407,17 @@ SHARED void tfn__add_sums(tfn_sums *to, const tfn_sums *s)
 /* True if x is neither infinite nor NaN: for these x - x is NaN. */
 SHARED bool tfn__finite(double x) { return x - x >= 0; }
 
-/* Turns sums over targets into means. */
+/* Turns sums over targets into means. Without targets the means are NaN, as 0 would look like a
+ * perfect model. */
 SHARED void tfn__report(tfn_report *r, const tfn_sums *sums, int64_t step)
 {
-    double scale = 0;
-    if (sums->targets) scale = 1.0 / (double)sums->targets;
     TFNORM_MEMSET(r, 0, sizeof *r);
-    r->loss = sums->loss * scale;
-    r->nll = sums->nll * scale;
+    r->loss = r->nll = (double)NAN;
+    if (sums->targets) {
+        const double scale = 1.0 / (double)sums->targets;
+        r->loss = sums->loss * scale;
+        r->nll = sums->nll * scale;
+    }
     r->tokens = sums->targets;
     r->step = step;
     r->culprit = -1;
