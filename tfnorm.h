@@ -298,7 +298,7 @@
  *            if (step % 20) continue;
  *            tfn_model_eval(&model, &held_out, &loss);
  *            worse++;
- *            if (loss.loss >= best) continue;
+ *            if (!(loss.loss < best)) continue;                   // NaN is never better
  *            best = loss.loss;
  *            worse = 0;
  *            memcpy(kept, all.data, model.memory.parameters);
@@ -2210,9 +2210,10 @@ typedef struct tfn_batch {
 } tfn_batch;
 
 typedef struct tfn_report {
-    double   loss;            /* nats per target with smoothing, or the head's loss per number */
+    double   loss;            /* nats per target with smoothing, or the head's loss per number; NaN
+                               * without targets, also where the call returns TFN_OK */
     double   nll;             /* the same without smoothing */
-    int64_t  tokens;          /* targets counted: tokens, classes or numbers */
+    int64_t  tokens;          /* targets counted: tokens, classes or numbers; 0: loss is NaN */
     int64_t  step;            /* updates so far, including this one */
     float    lr, grad_norm;   /* of this update; the norm before clipping */
     float    loss_scale;      /* of this step; 1 without half precision */
@@ -2583,6 +2584,14 @@ typedef struct tfn_generate_desc {
     int32_t chunk;            /* tokens of a prompt fed at once; 0: 16, or 1 for encoder-decoders */
 } tfn_generate_desc;
 
+/* Why a generated text stops. */
+typedef enum tfn_stop {
+    TFN_STOP_END = 0,         /* the model chose the end token */
+    TFN_STOP_LENGTH,          /* it has max_tokens, and max_ratio's */
+    TFN_STOP_CONTEXT,         /* no room is left in the context, before it had these */
+    TFN_STOP_COUNT
+} tfn_stop;
+
 typedef struct tfn_generator {
     tfn_error error;
     tfn_generate_desc desc;   /* resolved */
@@ -2593,8 +2602,10 @@ typedef struct tfn_generator {
     int32_t  *tokens;         /* (sentences, width, most), including the end */
     int32_t  *lengths;        /* (sentences, width); 0: no hypothesis */
     float    *scores;         /* (sentences, width) */
+    int32_t  *stops;          /* (sentences, width), each a tfn_stop. A beam search with an end puts
+                               * it after a text of full length, too: only END means it was chosen */
     /* private: of sentences */
-    int32_t  *order, *begin, *last, *found, *alive;   /* (sentences) */
+    int32_t  *order, *begin, *last, *found, *alive, *cut;   /* (sentences) */
     int32_t   live, fed;
     /* private: of beams: choices and their beams at each step, sums of log p, rows to feed */
     int32_t  *chosen, *parent, *next, *from;
@@ -23189,14 +23200,17 @@ static void tfn__add_sums(tfn_sums *to, const tfn_sums *s)
 /* True if x is neither infinite nor NaN: for these x - x is NaN. */
 static bool tfn__finite(double x) { return x - x >= 0; }
 
-/* Turns sums over targets into means. */
+/* Turns sums over targets into means. Without targets the means are NaN, as 0 would look like a
+ * perfect model. */
 static void tfn__report(tfn_report *r, const tfn_sums *sums, int64_t step)
 {
-    double scale = 0;
-    if (sums->targets) scale = 1.0 / (double)sums->targets;
     TFNORM_MEMSET(r, 0, sizeof *r);
-    r->loss = sums->loss * scale;
-    r->nll = sums->nll * scale;
+    r->loss = r->nll = (double)NAN;
+    if (sums->targets) {
+        const double scale = 1.0 / (double)sums->targets;
+        r->loss = sums->loss * scale;
+        r->nll = sums->nll * scale;
+    }
     r->tokens = sums->targets;
     r->step = step;
     r->culprit = -1;
@@ -25274,6 +25288,7 @@ static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
     g->last = tfn__take_ints(g, a, n, 1);
     g->found = tfn__take_ints(g, a, n, 1);
     g->alive = tfn__take_ints(g, a, n, 1);
+    g->cut = tfn__take_ints(g, a, n, 1);
 
     g->chosen = tfn__take_ints(g, a, rows, g->most);    /* of beams */
     g->parent = tfn__take_ints(g, a, rows, g->most);
@@ -25289,6 +25304,7 @@ static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
 
     g->tokens = tfn__take_ints(g, a, rows, g->most);    /* the result */
     g->lengths = tfn__take_ints(g, a, rows, 1);
+    g->stops = tfn__take_ints(g, a, rows, 1);
     g->scores = tfn__take_reals(g, a, rows);
 }
 
@@ -25419,6 +25435,14 @@ static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t sou
     return tfn__max_tokens(&g->desc, source, room + 1) - 1;
 }
 
+/* True if the context ends before a text has all tokens that max_tokens and max_ratio allow. */
+static bool tfn__context_cuts(const tfn_generator *g, int32_t begin, int32_t source)
+{
+    int32_t room = g->decoder.model->desc.context - begin;
+    if (!tfn__forces_end(&g->desc)) room++;
+    return tfn__max_tokens(&g->desc, source, INT32_MAX) > room;
+}
+
 /* Resets all sentences: one beam that has chosen nothing, and no hypotheses. */
 static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
 {
@@ -25427,14 +25451,17 @@ static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
     g->live = x->batch;
     for (int32_t s = 0; s < x->batch; s++) {
         const ptrdiff_t first = tfn__first_beam(g, s);
+        const int32_t source = tfn__source_length(m, x, s);
         g->order[s] = s;
         g->begin[s] = tfn__prompt_length(x, s);
-        g->last[s] = tfn__last_step(g, g->begin[s], tfn__source_length(m, x, s));
+        g->last[s] = tfn__last_step(g, g->begin[s], source);
+        g->cut[s] = tfn__context_cuts(g, g->begin[s], source);
         g->found[s] = 0;
         g->alive[s] = 1;
         g->sums[first] = 0;
         for (int32_t k = 0; k < g->width; k++) {
             g->lengths[first + k] = 0;
+            g->stops[first + k] = TFN_STOP_END;
             g->scores[first + k] = (float)-HUGE_VAL;
         }
     }
@@ -25729,8 +25756,19 @@ static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
 {
     g->lengths[to] = g->lengths[from];
     g->scores[to] = g->scores[from];
+    g->stops[to] = g->stops[from];
     TFNORM_MEMCPY(g->tokens + to * g->most, g->tokens + from * g->most,
                   (size_t)g->lengths[from] * sizeof *g->tokens);
+}
+
+/* Returns why a text stops with this token. At the last step the end counts only if it was a
+ * choice. */
+static int32_t tfn__stop_of(const tfn_generator *g, int32_t s, int32_t step, int32_t token)
+{
+    const bool forced = tfn__forces_end(&g->desc) && step == g->last[s];
+    if (token == g->desc.end && !forced) return TFN_STOP_END;
+    if (g->cut[s]) return TFN_STOP_CONTEXT;
+    return TFN_STOP_LENGTH;
 }
 
 /* Ends candidate i of sentence s at this step: inserts it after the hypotheses that are at least as
@@ -25750,6 +25788,7 @@ static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
     g->found[s]++;
     g->scores[at] = score;
     g->lengths[at] = length;
+    g->stops[at] = tfn__stop_of(g, s, step, g->token[i]);
 
     text = g->tokens + at * g->most;
     text[step] = g->token[i];
@@ -38023,6 +38062,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_generator, sentences) TFN__MEMBER('w', tfn_generator, width)
     TFN__MEMBER('w', tfn_generator, most) TFN__MEMBER('p', tfn_generator, tokens)
     TFN__MEMBER('p', tfn_generator, lengths) TFN__MEMBER('p', tfn_generator, scores)
+    TFN__MEMBER('p', tfn_generator, stops)
 #ifndef TFNORM_NO_TOKENIZERS
     /* a blob is what a checkpoint has */
     TFN__STRUCT(tfn_tokenizer_source) TFN__MEMBER('p', tfn_tokenizer_source, trainer)

@@ -488,6 +488,51 @@ static void generate_expected(double *p, const double *lp, const tfn_generate_de
     for (int v = 0; v < n; v++) p[v] /= mass;
 }
 
+/* Each text says why it stops: the end that the model chose, all tokens that were asked for, or no
+ * room left in the context. */
+TEST(generate_stops)
+{
+    static generate_case c;
+    int seen[TFN_STOP_COUNT] = { 0 };
+    tfn_model_desc d = generate_desc("pre", TFN_ARCH_DECODER);
+    generate_model(&c.m, &d, 5);
+    for (int round = 0; round < 40; round++) {
+        tfn_generate_desc g;
+        tfn_generator gen;
+        void *scratch = malloc(tfn_model_scratch(&d)), *mem;
+        size_t size;
+        memset(&g, 0, sizeof g);
+        generate_fill(&c, (uint64_t)round, true);
+        g.sentences = GENERATE_N;
+        g.end = round % 4 == 3 ? -1 : GENERATE_END;
+        g.max_tokens = 1 + round % 16;
+        g.beam = round % 3 == 0 ? 3 : 0;
+        size = tfn_generator_size(&c.m, &g, scratch, tfn_model_scratch(&d));
+        mem = malloc(size);
+        CHECK(tfn_generator_init(&gen, &c.m, &g, mem, size) == TFN_OK);
+        CHECK(tfn_generator_run(&gen, &c.batch, NULL) == TFN_OK);
+        for (int32_t i = 0; i < gen.sentences * gen.width; i++) {
+            const int32_t n = gen.lengths[i], stop = gen.stops[i];
+            const int32_t room = GENERATE_T - c.lengths[i / gen.width];
+            const bool ends = n && gen.tokens[(ptrdiff_t)i * gen.most + n - 1] == g.end;
+            const bool forces = g.beam && g.end >= 0;
+            const int32_t full = g.max_tokens + forces;          /* with a forced end */
+            int32_t wanted = TFN_STOP_LENGTH;
+            if (!n) continue;
+            if (room + 1 < full) wanted = TFN_STOP_CONTEXT;
+            if (ends && !(forces && n == (room + 1 < full ? room + 1 : full)))
+                wanted = TFN_STOP_END;
+            CASE("round %d, text %d", round, i);
+            CHECK_INT(stop, wanted);
+            seen[stop]++;
+        }
+        free(mem);
+        free(scratch);
+    }
+    CHECK(seen[TFN_STOP_END] > 5 && seen[TFN_STOP_LENGTH] > 5 && seen[TFN_STOP_CONTEXT] > 5);
+    tfn_model_free(&c.m);
+}
+
 TEST(generate_draws)
 {
     static const struct { float temperature; int32_t top_k; float top_p; } options[] = {
@@ -756,6 +801,7 @@ int main(void)
     RUN(generate_exhaustive);
     RUN(generate_greedy);
     RUN(generate_limits);
+    RUN(generate_stops);
     RUN(generate_draws);
     RUN(generate_ties);
     RUN(generate_same_text);

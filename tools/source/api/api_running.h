@@ -150,6 +150,14 @@ typedef struct tfn_generate_desc {
     int32_t chunk;            /* tokens of a prompt fed at once; 0: 16, or 1 for encoder-decoders */
 } tfn_generate_desc;
 
+/* Why a generated text stops. */
+typedef enum tfn_stop {
+    TFN_STOP_END = 0,         /* the model chose the end token */
+    TFN_STOP_LENGTH,          /* it has max_tokens, and max_ratio's */
+    TFN_STOP_CONTEXT,         /* no room is left in the context, before it had these */
+    TFN_STOP_COUNT
+} tfn_stop;
+
 typedef struct tfn_generator {
     tfn_error error;
     tfn_generate_desc desc;   /* resolved */
@@ -160,8 +168,10 @@ typedef struct tfn_generator {
     int32_t  *tokens;         /* (sentences, width, most), including the end */
     int32_t  *lengths;        /* (sentences, width); 0: no hypothesis */
     float    *scores;         /* (sentences, width) */
+    int32_t  *stops;          /* (sentences, width), each a tfn_stop. A beam search with an end puts
+                               * it after a text of full length, too: only END means it was chosen */
     /* private: of sentences */
-    int32_t  *order, *begin, *last, *found, *alive;   /* (sentences) */
+    int32_t  *order, *begin, *last, *found, *alive, *cut;   /* (sentences) */
     int32_t   live, fed;
     /* private: of beams: choices and their beams at each step, sums of log p, rows to feed */
     int32_t  *chosen, *parent, *next, *from;

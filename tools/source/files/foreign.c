@@ -193,6 +193,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_generator, sentences) TFN__MEMBER('w', tfn_generator, width)
     TFN__MEMBER('w', tfn_generator, most) TFN__MEMBER('p', tfn_generator, tokens)
     TFN__MEMBER('p', tfn_generator, lengths) TFN__MEMBER('p', tfn_generator, scores)
+    TFN__MEMBER('p', tfn_generator, stops)
 #ifndef TFNORM_NO_TOKENIZERS
     /* a blob is what a checkpoint has */
     TFN__STRUCT(tfn_tokenizer_source) TFN__MEMBER('p', tfn_tokenizer_source, trainer)

@@ -140,6 +140,7 @@ static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
     g->last = tfn__take_ints(g, a, n, 1);
     g->found = tfn__take_ints(g, a, n, 1);
     g->alive = tfn__take_ints(g, a, n, 1);
+    g->cut = tfn__take_ints(g, a, n, 1);
 
     g->chosen = tfn__take_ints(g, a, rows, g->most);    /* of beams */
     g->parent = tfn__take_ints(g, a, rows, g->most);
@@ -155,6 +156,7 @@ static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
 
     g->tokens = tfn__take_ints(g, a, rows, g->most);    /* the result */
     g->lengths = tfn__take_ints(g, a, rows, 1);
+    g->stops = tfn__take_ints(g, a, rows, 1);
     g->scores = tfn__take_reals(g, a, rows);
 }
 
@@ -285,6 +287,14 @@ static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t sou
     return tfn__max_tokens(&g->desc, source, room + 1) - 1;
 }
 
+/* True if the context ends before a text has all tokens that max_tokens and max_ratio allow. */
+static bool tfn__context_cuts(const tfn_generator *g, int32_t begin, int32_t source)
+{
+    int32_t room = g->decoder.model->desc.context - begin;
+    if (!tfn__forces_end(&g->desc)) room++;
+    return tfn__max_tokens(&g->desc, source, INT32_MAX) > room;
+}
+
 /* Resets all sentences: one beam that has chosen nothing, and no hypotheses. */
 static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
 {
@@ -293,14 +303,17 @@ static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
     g->live = x->batch;
     for (int32_t s = 0; s < x->batch; s++) {
         const ptrdiff_t first = tfn__first_beam(g, s);
+        const int32_t source = tfn__source_length(m, x, s);
         g->order[s] = s;
         g->begin[s] = tfn__prompt_length(x, s);
-        g->last[s] = tfn__last_step(g, g->begin[s], tfn__source_length(m, x, s));
+        g->last[s] = tfn__last_step(g, g->begin[s], source);
+        g->cut[s] = tfn__context_cuts(g, g->begin[s], source);
         g->found[s] = 0;
         g->alive[s] = 1;
         g->sums[first] = 0;
         for (int32_t k = 0; k < g->width; k++) {
             g->lengths[first + k] = 0;
+            g->stops[first + k] = TFN_STOP_END;
             g->scores[first + k] = (float)-HUGE_VAL;
         }
     }
@@ -595,8 +608,19 @@ static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
 {
     g->lengths[to] = g->lengths[from];
     g->scores[to] = g->scores[from];
+    g->stops[to] = g->stops[from];
     TFNORM_MEMCPY(g->tokens + to * g->most, g->tokens + from * g->most,
                   (size_t)g->lengths[from] * sizeof *g->tokens);
+}
+
+/* Returns why a text stops with this token. At the last step the end counts only if it was a
+ * choice. */
+static int32_t tfn__stop_of(const tfn_generator *g, int32_t s, int32_t step, int32_t token)
+{
+    const bool forced = tfn__forces_end(&g->desc) && step == g->last[s];
+    if (token == g->desc.end && !forced) return TFN_STOP_END;
+    if (g->cut[s]) return TFN_STOP_CONTEXT;
+    return TFN_STOP_LENGTH;
 }
 
 /* Ends candidate i of sentence s at this step: inserts it after the hypotheses that are at least as
@@ -616,6 +640,7 @@ static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
     g->found[s]++;
     g->scores[at] = score;
     g->lengths[at] = length;
+    g->stops[at] = tfn__stop_of(g, s, step, g->token[i]);
 
     text = g->tokens + at * g->most;
     text[step] = g->token[i];
