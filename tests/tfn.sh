@@ -68,6 +68,32 @@ prompts() {             # a prompt is --text, --prompt or words; what looks like
 }
 check "tfn generate: a prompt" prompts
 
+pipes() {               # a text, pairs, labels and validation that can be read once only
+    text=../examples/language_model.txt
+    awk 'BEGIN { for (i = 0; i < 80; i++) print i % 7 "a" i "\t" i "b" }' > "$work/pairs"
+    awk 'BEGIN { for (i = 0; i < 80; i++) print i % 2 "\ta" i }' > "$work/labels"
+    once() { "$tfn" train "$@" --layers 1 --width 16 --steps 3 --threads 1 --quiet --force \
+        --tokenizer bytes --out "$work/pipe.safetensors"; }
+    once "$text" > "$work/wanted" && once "$text" --valid "$text" > "$work/both" &&
+        once --pairs "$work/pairs" > "$work/two" && once --labels "$work/labels" > "$work/kinds" ||
+        return 1
+    cat "$text" | once - | cmp - "$work/wanted" &&
+        cat "$text" | once /dev/stdin | cmp - "$work/wanted" &&
+        once - < "$text" | cmp - "$work/wanted" &&
+        cat "$text" | once "$text" --valid - | cmp - "$work/both" &&
+        cat "$work/pairs" | once --pairs - | cmp - "$work/two" &&
+        cat "$work/labels" | once --labels /dev/stdin | cmp - "$work/kinds" || return 1
+    rm -f "$work/once"
+    mkfifo "$work/once" || return 0
+    cat "$text" > "$work/once" &
+    once "$work/once" | cmp - "$work/wanted" || return 1
+    cat "$work/pairs" > "$work/once" &
+    once --pairs "$work/once" | cmp - "$work/two" || return 1
+    cat "$text" > "$work/once" &
+    once "$text" --valid "$work/once" | cmp - "$work/both"
+}
+check "tfn train: pipes" pipes
+
 # frozen weights stay, and have no moments; a name that is none is refused
 froze() {
     small copy f --steps 20 --min 2 --max 5 --from "$work/a.safetensors" --freeze '*' \
@@ -651,9 +677,15 @@ killed() {              # in the midst of saving: the next run finds and removes
     done
     : > "$work/kill/m.safetensors.keep"                 # these at least
     : > "$work/kill/m.safetensors.keep.tmp"
+    (exit) & wait $!                                    # a process that is no more, and one that is
+    for name in m.safetensors m.safetensors.keep m.best.safetensors; do
+        : > "$work/kill/$name.$!-abc234.tmp"
+    done
+    : > "$work/kill/m.safetensors.$$-abc234.tmp"
     "$tfn" train $kept --resume auto --out "$work/kill/m.safetensors" > "$work/page" &&
         tail -n 2 "$work/one" > "$work/wanted" && tail -n 2 "$work/page" | cmp - "$work/wanted" ||
         return 1
+    rm "$work/kill/m.safetensors.$$-abc234.tmp" || return 1
     echo "$stale rounds left something"
     ls "$work/kill" > "$work/list"
     cat "$work/list"

@@ -1,5 +1,6 @@
 /* Files, items, tokenizers, sets and batches; each part builds on the one before. */
 #include "data.h"
+#include "output.h"
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -74,14 +75,56 @@ static bool data_read_stream(data_file *x, FILE *f)
     return true;
 }
 
+/* What can be read only once, a pipe or the standard input, is kept for those who ask again. */
+typedef struct data_stream {
+    struct data_stream *next;
+    char               *path;
+    data_file           file;
+} data_stream;
+static data_stream *data_streams;
+
+static bool data_is_stream(const char *path)
+{
+    return !strcmp(path, "-") || output_is_device(path);
+}
+
+/* A copy of the bytes that were kept of this path; false: there are none, or no memory. */
+static bool data_take(data_file *x, const char *path)
+{
+    const data_stream *s = data_streams;
+    while (s && strcmp(s->path, path)) s = s->next;
+    if (!s) return false;
+    x->bytes = (char *)data_alloc(x->error, (int64_t)s->file.size, 1);
+    if (!x->bytes) return false;
+    x->size = s->file.size;
+    memcpy(x->bytes, s->file.bytes, x->size);
+    return true;
+}
+
+static void data_keep_stream(const data_file *x, const char *path)
+{
+    data_stream *s = (data_stream *)calloc(1, sizeof *s);
+    const size_t n = strlen(path) + 1;
+    if (s) s->path = (char *)malloc(n);
+    if (s) s->file.bytes = (char *)malloc(x->size + 1);
+    if (!s || !s->path || !s->file.bytes) return;       /* a second reading finds nothing */
+    memcpy(s->path, path, n);
+    memcpy(s->file.bytes, x->bytes, x->size + 1);
+    s->file.size = x->size;
+    s->next = data_streams;
+    data_streams = s;
+}
+
 bool data_read(data_file *x, const char *path)
 {
     const bool input = !strcmp(path, "-");
+    const bool stream = data_is_stream(path);
     FILE *f = stdin;
     memset(x, 0, sizeof *x);
     x->name = "standard input";
+    if (!input) x->name = path;
+    if (stream && data_take(x, path)) return true;
     if (!input) {
-        x->name = path;
         f = fopen(path, "rb");
         if (!f)
             return data_fail(x->error, "%s: cannot be opened: %s", x->name, strerror(errno));
@@ -93,6 +136,7 @@ bool data_read(data_file *x, const char *path)
         memmove(x->bytes, x->bytes + 3, x->size + 1);
     }
     if (!input) fclose(f);
+    if (stream && !x->error[0]) data_keep_stream(x, path);
     return !x->error[0];
 }
 

@@ -40,6 +40,8 @@ typedef struct data_file {
 /* The byte-order mark in UTF-8, with which some editors begin a file: it is no part of the text. */
 bool data_has_mark(const char *bytes, size_t size);
 
+/* The whole file; "-" is the standard input. A pipe, which can be read only once, gives the same
+ * bytes again when it is asked for again. */
 bool data_read(data_file *x, const char *path);
 
 void data_file_free(data_file *x);

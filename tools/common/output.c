@@ -10,6 +10,9 @@
 #ifdef _WIN32
 #include <io.h>
 #else
+#ifndef __wasm__
+#include <dirent.h>
+#endif
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -157,3 +160,42 @@ bool output_close(output_file *o)
     output_part[0] = 0;
     return !lost;
 }
+
+#if !defined _WIN32 && !defined __wasm__
+/* The process in NAME.PROCESS-XXXXXX.tmp, a temporary file of the library; 0: it is none of NAME. */
+static long output_process(const char *entry, const char *name)
+{
+    const size_t n = strlen(name);
+    char *end;
+    long process;
+    if (strncmp(entry, name, n) || entry[n] != '.') return 0;
+    process = strtol(entry + n + 1, &end, 10);
+    if (process <= 0 || *end != '-' || strlen(end) != 11 || strcmp(end + 7, ".tmp")) return 0;
+    return process;
+}
+
+void output_remove_stale(const char *path)
+{
+    char to[OUTPUT_PATH], part[2 * OUTPUT_PATH];
+    const char *folder = ".";
+    const char *name = to;
+    if (!output_target(to, path)) return;
+    char *slash = strrchr(to, '/');
+    if (slash) {
+        folder = slash == to ? "/" : to;
+        name = slash + 1;
+        *slash = 0;
+    }
+    DIR *d = opendir(folder);
+    if (!d) return;
+    for (struct dirent *entry = readdir(d); entry; entry = readdir(d)) {
+        const long process = output_process(entry->d_name, name);
+        if (!process || !kill((pid_t)process, 0) || errno != ESRCH) continue;
+        snprintf(part, sizeof part, "%s/%s", folder, entry->d_name);
+        remove(part);
+    }
+    closedir(d);
+}
+#else
+void output_remove_stale(const char *path) { (void)path; }
+#endif

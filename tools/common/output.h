@@ -45,6 +45,9 @@ bool output_is_device(const char *path);
 /* Two names of one file; where none is there yet, and in a page, one name. */
 bool output_is_same(const char *a, const char *b);
 
+/* Remove the temporary files that the library made for `path` in a process that no longer exists. */
+void output_remove_stale(const char *path);
+
 /* "-" is the standard output. */
 FILE *output_open(output_file *o, const char *path);
 /* False, and said, if it is lost: then what was at the path is still there. */

@@ -506,6 +506,7 @@ bool keeps_data(const settings *s)
 
 bool exists(const char *path)
 {
+    if (output_is_device(path)) return true;    /* to open a pipe could wait, or cut off its writer */
     FILE *f = fopen(path, "rb");
     return f && !fclose(f);
 }

@@ -583,9 +583,10 @@ void remove_stale(const char *out)
     snprintf(part, sizeof part, "%.1000s.tmp", name);
     remove(name);
     remove(part);
+    output_remove_stale(out);
+    output_remove_stale(name);
     kept_name(name, sizeof name, out, "best");
-    snprintf(part, sizeof part, "%.1000s.tmp", name);
-    remove(part);
+    output_remove_stale(name);
 }
 
 /* A validation that is the best so far: its weights, or with --ema their averages, alone, for use.
