@@ -1371,6 +1371,35 @@ misexports() {
     [ ! -e "$work/out2/config.json" ] && [ ! -e "$work/out2/model.safetensors" ]
 }
 check "tfn export --hf: what is wrong" misexports
+# words of other programs lead to ours; a name that is far from all is not guessed
+known_words() {
+    "$tfn" train --help > "$work/help" && "$tfn" --version > "$work/version" || return 1
+    for words in '--epochs|--steps' '--learning-rate|--lr' '--batch-size|--batch N' \
+        '--block-size=8|--context' '--weight-decay|--decay'; do
+        wrong "no option ${words%|*}; here it is ${words#*|}" train --task copy "${words%|*}" 5 || return 1
+    done
+    wrong 'here it is tfn generate' sample && wrong 'here it is tfn train --resume' resume &&
+        wrong 'normlab list' list && wrong 'no command frobnicate; tfn' frobnicate &&
+        wrong 'no option --frobnicate; tfn' train --frobnicate && wrong 'no command x; tfn' x &&
+        "$tfn" help train | cmp - "$work/help" && "$tfn" version | cmp - "$work/version" &&
+        grep -q "hash $(sed -n 's/^#define TFN_BITS_HASH  *UINT64_C(0x\(.*\))/\1/p' ../tfnorm.h |
+            tr a-f A-F)$" "$work/version"
+}
+check "tfn: words that people know" known_words
+names_binary() {        # what is no text is named; bytes take anything
+    printf 'a\0b\n' > "$work/binary"
+    for _ in 1 2 3 4 5 6 7 8; do cat "$work/binary" "$work/binary" "$work/binary"; done > "$work/binary2"
+    printf '\037\213\010abc' > "$work/packed.gz"
+    says "$work/binary is no text but binary data: byte 1 is zero; --tokenizer bytes takes any bytes" \
+        train "$work/binary" &&
+        says "$work/packed.gz is no text but compressed by gzip: zcat FILE | tfn train - reads it" \
+            train "$work/packed.gz" &&
+        says "$work/packed.gz is no text but compressed by gzip: zcat FILE | tfn train - reads it" \
+            train --pairs "$work/packed.gz" &&
+        "$tfn" train "$work/binary2" --tokenizer bytes --layers 1 --width 16 --context 8 --steps 1 \
+            --quiet --force --out "$work/binary.safetensors" > "$work/page"
+}
+check "tfn train: binary data" names_binary
 wrongs() {
     wrong 'there are none here' bits --x && wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&

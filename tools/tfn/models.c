@@ -134,9 +134,33 @@ static const char *path_of(const settings *s)
     return text_of(s, O_TEXT);
 }
 
-static void corpus_read(corpus *c, const char *path, data_classes *classes)
+/* Data that is no text is named: what a program compressed, wide characters, a zero byte. */
+static void refuse_binary(const corpus *c)
+{
+    static const struct { const char *begin, *kind; size_t size; } kinds[] = {
+        { "\x1f\x8b", "compressed by gzip: zcat FILE | tfn train - reads it", 2 },
+        { "\x28\xb5\x2f\xfd", "compressed by zstd: zstdcat FILE | tfn train - reads it", 4 },
+        { "\xfd" "7zXZ", "compressed by xz: xzcat FILE | tfn train - reads it", 5 },
+        { "BZh9", "compressed by bzip2: bzcat FILE | tfn train - reads it", 4 },
+        { "PK\3\4", "a zip archive", 4 }, { "%PDF-", "a PDF", 5 },
+        { "\xff\xfe", "UTF-16: iconv -f UTF-16 -t UTF-8 makes it UTF-8", 2 },
+        { "\xfe\xff", "UTF-16: iconv -f UTF-16 -t UTF-8 makes it UTF-8", 2 }
+    };
+    const data_file *x = &c->file;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (x->size < kinds[i].size || memcmp(x->bytes, kinds[i].begin, kinds[i].size)) continue;
+        die("%s is no text but %s", x->name, kinds[i].kind);
+    }
+    const char *zero = (const char *)memchr(x->bytes, 0, x->size);
+    if (zero && c->kind == DATA_TEXT)
+        die("%s is no text but binary data: byte %lld is zero; --tokenizer bytes takes any bytes",
+            x->name, (long long)(zero - x->bytes));
+}
+
+static void corpus_read(corpus *c, const char *path, bool bytes, data_classes *classes)
 {
     must(data_read(&c->file, path), c->file.error);
+    if (!bytes) refuse_binary(c);
     c->text.text[0] = c->text.text[1] = c->file.bytes;
     c->text.bytes[0] = c->file.size;
     if (c->kind == DATA_TEXT) {
@@ -155,13 +179,15 @@ void corpus_open(corpus *c, const settings *s, data_kind kind, task_split split,
                  const char *path, data_classes *classes)
 {
     const task *t = task_of(s);
+    const bool bytes = kind == DATA_TEXT && given(s, O_TOKENIZER)
+                    && tokenizer_kind(s) == TFN_TOKENIZER_BYTES;
     memset(c, 0, sizeof *c);
     c->kind = kind;
     if (!path && split != TASK_TRAIN) path = text_of(s, O_VALID);
     if (path && is_speech(s)) die("%s is text, the task is sound", path);
     c->space = (kind != DATA_TEXT || (t && !path))
             && (tokenizer_kind(s) == TFN_TOKENIZER_WORDS || tokenizer_kind(s) == TFN_TOKENIZER_BPE);
-    if (path) corpus_read(c, path, classes);
+    if (path) corpus_read(c, path, bytes, classes);
     else if (t) {
         c->task.task = t;
         c->task.split = split;
@@ -177,7 +203,7 @@ void corpus_open(corpus *c, const settings *s, data_kind kind, task_split split,
                 data_class(classes, t->classes[i], strlen(t->classes[i]));
     } else {
         size_t cut;
-        corpus_read(c, path_of(s), classes);
+        corpus_read(c, path_of(s), bytes, classes);
         cut = data_cut(c->file.bytes, c->file.size);
         if (given(s, O_VALID)) return;
         if (kind != DATA_TEXT) {

@@ -111,6 +111,33 @@ void option_nearer(const char **best, const char *text, const char *name)
     least = distance;
 }
 
+bool option_is_near(const char *text, const char *name)
+{
+    const int n = (int)strlen(text);
+    if (n > 2 && !strncmp(text, name, strlen(text))) return true;
+    return cli_distance(text, name) <= (n + 1) / 3;
+}
+
+/* Options that people know from other programs, and ours. */
+static const struct { const char *word, *here; } option_words[] = {
+    { "epochs", "--steps N, the updates in all" }, { "epoch", "--steps N, the updates in all" },
+    { "iterations", "--steps N" }, { "iters", "--steps N" }, { "max-iters", "--steps N" },
+    { "max-steps", "--steps N" }, { "learning-rate", "--lr R" }, { "learning_rate", "--lr R" },
+    { "batch-size", "--batch N, rows, and --batch-tokens N" },
+    { "batch_size", "--batch N, rows, and --batch-tokens N" },
+    { "block-size", "--context N" }, { "block_size", "--context N" },
+    { "seq-len", "--context N" }, { "max-length", "--context N" },
+    { "n-layer", "--layers N" }, { "n_layer", "--layers N" }, { "n-head", "--heads N" },
+    { "n_head", "--heads N" }, { "n-embd", "--width N" }, { "n_embd", "--width N" },
+    { "hidden-size", "--width N" }, { "vocab-size", "--vocab N" },
+    { "weight-decay", "--decay R" }, { "weight_decay", "--decay R" },
+    { "output", "--out FILE" }, { "model", "--from MODEL, or MODEL without an option" },
+    { "input", "FILE without an option" }, { "data", "FILE without an option" },
+    { "device", "--threads N: only the processor computes" },
+    { "max-new-tokens", "--max-tokens N" }, { "max_new_tokens", "--max-tokens N" },
+    { "num-beams", "--beam N" }
+};
+
 static const char *option_nearest(int command, const char *text)
 {
     const char *best = NULL;
@@ -122,7 +149,18 @@ static const char *option_nearest(int command, const char *text)
 static void option_unknown(const cli *c, int command, const char *argument, const char *name)
 {
     const char *best = option_nearest(command, name);
+    const size_t n = strcspn(name, "=");
+    char word[64];
     if (!best) cli_fail(c, "no option %s; there are none here", argument);
+    snprintf(word, sizeof word, "%.*s", (int)n, name);
+    for (size_t i = 0; i < sizeof option_words / sizeof *option_words; i++) {
+        const char *here = option_words[i].here;
+        size_t end = strcspn(here + 2, " ");
+        if (strcmp(option_words[i].word, word)) continue;
+        if (here[0] == '-' && option_find(command, here + 2, end) == O_COUNT) continue;
+        cli_fail(c, "no option %s; here it is %s", argument, here);
+    }
+    if (!option_is_near(word, best)) cli_fail(c, "no option %s", argument);
     cli_fail(c, "no option %s; the nearest is --%s", argument, best);
 }
 

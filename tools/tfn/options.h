@@ -190,6 +190,9 @@ int choice_of(const settings *s, option_id i);
 /* Keep in *best, NULL at first, the name nearest to `text`; one that begins so is nearer. */
 void option_nearer(const char **best, const char *text, const char *name);
 
+/* Whether a name is near enough to be what was meant: a third of the letters differ, or less. */
+bool option_is_near(const char *text, const char *name);
+
 /* A list with one text more behind a comma; the program's lists are few and stay. */
 const char *option_longer(const char *list, const char *text);
 

@@ -98,28 +98,55 @@ static int command_help(const struct command *k)
     return 0;
 }
 
+/* Words that people know from other programs, and what to type here. */
+static const struct { const char *word, *here; } words[] = {
+    { "sample", "tfn generate MODEL" }, { "complete", "tfn generate MODEL" },
+    { "resume", "tfn train --resume FILE" }, { "continue", "tfn train --resume FILE" },
+    { "finetune", "tfn train FILE --from MODEL" }, { "fine-tune", "tfn train FILE --from MODEL" },
+    { "list", "tfn --help for the commands, normlab list for the recipes" },
+    { "predict", "tfn classify MODEL" }, { "tokenize", "tfn tokens MODEL" },
+    { "convert", "tfn import FOLDER or tfn export MODEL" },
+    { "evaluate", "tfn eval MODEL" }, { "test", "tfn eval MODEL" }
+};
+
+static int say_version(void)
+{
+    printf("tfn of tfnorm %s, bits version %d, hash %016llX\n", tfn_version(), TFN_BITS_VERSION,
+           (unsigned long long)TFN_BITS_HASH);
+    return 0;
+}
+
+static void no_command(const cli *c, const char *name)
+{
+    const char *best = NULL;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i].word, name))
+            cli_fail(c, "no command %s; here it is %s", name, words[i].here);
+    for (int i = 0; i < COMMANDS; i++) option_nearer(&best, name, commands[i].name);
+    if (option_is_near(name, best)) cli_fail(c, "no command %s; the nearest is %s", name, best);
+    cli_fail(c, "no command %s", name);
+}
+
 static int run_tool(int argc, char **argv)
 {
     cli c = { "tfn", argv, argc, 0 };
     const char *name = cli_next(&c);
-    const char *best = NULL;
     static settings s;
     if (!name) cli_fail(&c, "wanted a command");
-    if (!strcmp(name, "--version")) {
-        printf("tfn of tfnorm %s\n", tfn_version());
-        return 0;
-    }
-    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) return usage();
+    if (!strcmp(name, "--version") || !strcmp(name, "version")) return say_version();
+    const bool help = !strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help");
+    if (help) name = cli_next(&c);
+    if (!name) return usage();
     for (int i = 0; i < COMMANDS; i++) {
         const struct command *k = &commands[i];
-        option_nearer(&best, name, k->name);
         if (strcmp(k->name, name)) continue;
+        if (help) return command_help(k);
         for (int j = 2; j < argc; j++)
             if (!strcmp(argv[j], "--help") || !strcmp(argv[j], "-h")) return command_help(k);
         options_read(&s, &c, k->bit);
         return k->run(&s, &c);
     }
-    cli_fail(&c, "no command %s; the nearest is %s", name, best);
+    no_command(&c, name);
     return 2;
 }
 

@@ -135,13 +135,14 @@ static void say_gradients(trainer *t, int64_t tokens)
 }
 
 /* Said once, when after the warm-up a fifth of the steps went by without a validation that is
- * better than guessing. */
+ * clearly better than guessing, and the last one is worse than that. */
 static void diagnose(trainer *t, int64_t tokens)
 {
     if (t->warned) return;
     if (isfinite(t->last_valid) && t->last_valid < 0.95 * t->unigram) t->good = t->position;
     const int64_t since = t->position - t->good;
     if (isfinite(t->last_valid) && (since * 5 < t->steps || since < 20)) return;
+    if (t->position * 10 < t->steps || t->last_valid < t->unigram) return;
     t->warned = true;
     if (t->terminal) fprintf(stderr, "\r\033[K");
     fprintf(stderr, "warning: step %lld: the validation loss is %.3f, that of guessing by "
