@@ -304,8 +304,31 @@ TEST(embed_rotary_tables)
     embed_same_hash("rotations", embed_y, 800 * 64, UINT64_C(0xfc8f2ecd06b0b51c));
 }
 
+/* A token that is no row of the table gives zeros and has no gradient, next to the table's end, too. */
+TEST(embed_rows_outside)
+{
+    enum { V = 3, C = 5, N = 6 };
+    static const int32_t tokens[N] = { -1, V, V - 1, INT32_MIN, INT32_MAX, V + 1 };
+    for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        float table[(V + 2) * C], y[N * C], d[(V + 2) * C];
+        if (!k) continue;
+        CASE("%s", k->name);
+        for (int i = 0; i < (V + 2) * C; i++) table[i] = 1 + (float)i, d[i] = 0;
+        for (int i = 0; i < N * C; i++) y[i] = 7;
+        k->embed_forward(y, table, tokens, N, C, V, 1);
+        k->embed_backward(d, table, tokens, N, C, C, V, 1);
+        for (int r = 0; r < N; r++)
+            for (int c = 0; c < C; c++)
+                CHECK(y[r*C + c] == (r == 2 ? table[(V - 1)*C + c] : 0));
+        for (int i = 0; i < (V + 2) * C; i++)
+            CHECK(d[i] == (i / C == V - 1 ? table[2*C + i % C] : 0));
+    }
+}
+
 int main(void)
 {
+    RUN(embed_rows_outside);
     RUN(embed_forward_test);
     RUN(embed_backward_test);
     RUN(embed_position_forward);

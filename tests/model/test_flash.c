@@ -186,6 +186,27 @@ TEST(flash_newest)
     tfn_model_free(&m);
 }
 
+/* Pages are whole: after the end of the state the last one is 0, not what the page before it left
+ * in the scratch. */
+TEST(flash_ends_in_zeros)
+{
+    static const unsigned char zeros[16];
+    const tfn_model_desc desc = flash_desc();
+    const size_t end = FLASH_PAGE - sizeof zeros;
+    tfn_flash f = flash_of();
+    tfn_model m;
+    int last = 0;
+    flash_cut = FLASH_NEVER;
+    CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK);
+    memset(flash_chip, 255, sizeof flash_chip);
+    CHECK(flash_update(&m) && tfn_flash_save(&f, &m) == TFN_OK);
+    for (int page = 0; page < 2 * FLASH_PAGES; page++)
+        if (flash_chip[page][FLASH_PAGE - 1] != 255 || flash_chip[page][0] != 255) last = page;
+    CHECK(last > 1 && memcmp(flash_chip[last - 1] + end, zeros, sizeof zeros) != 0);
+    CHECK_BITS(flash_chip[last] + end, zeros, sizeof zeros);
+    tfn_model_free(&m);
+}
+
 static void flash_refuses(tfn_status status, const tfn_flash *f, tfn_status wanted, const char *text)
 {
     char said[200];
@@ -257,6 +278,7 @@ int main(void)
 {
     RUN(flash_cuts);
     RUN(flash_newest);
+    RUN(flash_ends_in_zeros);
     RUN(flash_errors);
     return DONE();
 }

@@ -331,6 +331,18 @@ TEST(options_models)
 
 /* -- of generators and tokenizers -------------------------------------------------------------- */
 
+/* T5's buckets. */
+TEST(options_relative_defaults)
+{
+    tfn_model_desc d = { 0 }, full;
+    d.vocab = 5;
+    d.context = 8;
+    d.position = TFN_POSITION_RELATIVE;
+    CHECK(tfn_model_resolve(&full, &d, NULL));
+    CHECK_INT(full.relative_buckets, 32);
+    CHECK_INT(full.relative_distance, 128);
+}
+
 TEST(options_generators)
 {
     static unsigned char block[OPTIONS_ROOM], room[OPTIONS_ROOM];
@@ -716,6 +728,7 @@ int main(void)
     RUN(options_covered);
     RUN(options_in_checkpoints);
     RUN(options_models);
+    RUN(options_relative_defaults);
     RUN(options_generators);
     RUN(options_generator_messages);
     RUN(options_tokenizers);

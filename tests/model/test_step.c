@@ -227,6 +227,61 @@ TEST(step_by_hand)
     tfn_model_free(&hand);
 }
 
+/* PyTorch's clip_grad_norm_: the gradient times clip/(norm + 1e-6) where that is below 1. The norms
+ * here are so small that the constant is a quarter or more of the sum. */
+TEST(step_clipping_constant)
+{
+    static const double norms[] = { 3e-6, 5e-7, 1e-8 };
+    tfn_model_desc d = step_desc("pre");
+    tfn_model m;
+    d.optimizer = TFN_OPTIMIZER_SGD;
+    d.decay = 0;
+    d.clip = (float)2e-7;
+    if (!batch_open(&m, &d)) return;
+    m.desc.beta1 = 0;
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++) {
+        const int at = 3;
+        const double factor = 2e-7 / (norms[i] + 1e-6);
+        const double step = (factor < 1 ? factor : 1) * norms[i] * 1e6;
+        const tfn_sums sums = { 1, 1, 4 };
+        int64_t floats;
+        float *g = tfn_model_gradients(&m, &floats);
+        tfn_report report;
+        double before;
+        memset(g, 0, (size_t)floats * sizeof *g);
+        g[at] = (float)(4 * norms[i]);                      /* of 4 targets */
+        m.params[at] = 0;
+        before = (double)m.params[at];
+        CHECK(tfn_model_update(&m, &sums, (float)1e6, &report) == TFN_OK && report.updated);
+        CHECK_CLOSE((double)report.grad_norm * 1e6, norms[i] * 1e6, 1e-6);
+        CASE("norm %g", norms[i]);
+        CHECK_CLOSE((before - (double)m.params[at]) / step, 1, 1e-5);
+    }
+    tfn_model_free(&m);
+}
+
+/* Nothing that a call was given is kept when it returns. */
+TEST(step_keeps_nothing)
+{
+    const tfn_model_desc d = step_desc("pre");
+    tfn_model m;
+    batch_room b;
+    tfn_report report;
+    tfn_sums sums;
+    const tfn_batch *batch = step_fill(&b, &d, 1);
+    if (!batch_open(&m, &d)) return;
+    for (int call = 0; call < 5; call++) {
+        CASE("call %d", call);
+        if (call == 0) CHECK(tfn_model_logits(&m, batch) != NULL);
+        if (call == 1) CHECK(tfn_model_eval(&m, batch, &report) == TFN_OK);
+        if (call == 2) CHECK(tfn_model_step(&m, batch, &report) == TFN_OK);
+        if (call == 3) CHECK(tfn_model_gradient(&m, batch, 0, false, &sums) == TFN_OK);
+        if (call == 4) CHECK(tfn_model_profile(&m, batch) == TFN_OK || m.error.status != TFN_OK);
+        for (int i = 0; i < TFN_SLOTS; i++) CHECK(!m.run.ints[i] && !m.run.inputs[i]);
+    }
+    tfn_model_free(&m);
+}
+
 /* -- a loss of one's own --------------------------------------------------------------------- */
 
 /* What stands behind the logits: the cross-entropy itself, or twice that by an operation of one's
@@ -440,6 +495,8 @@ int main(void)
     RUN(step_shards);
     RUN(step_elsewhere);
     RUN(step_by_hand);
+    RUN(step_clipping_constant);
+    RUN(step_keeps_nothing);
     RUN(step_losses);
     RUN(step_bad_losses);
     RUN(step_dropped);
