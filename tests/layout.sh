@@ -40,6 +40,38 @@ current() {
         "$work/join" ../tools/source > "$work/joined.h" && cmp "$work/joined.h" ../tfnorm.h
 }
 check "layout: tfnorm.h is made from tools/source" current
+lines_of_parts() {      # lines_of_parts FOLDER
+    find "$1" -name '*.[ch]' -exec wc -l {} + | awk '$2 != "total" && $1 > 1200 { print; bad = 1 } END { exit bad }'
+}
+check "layout: parts have at most 1,200 lines" lines_of_parts ../tools/source
+# Six lines that are equal but for white space in two parts belong in one function. Includes and
+# comments do not count, and at least three of the six have a word.
+repeats() {             # repeats FOLDER
+    find "$1" -name '*.c' ! -path '*/end/*' | sort | xargs awk '
+        FNR == 1 { n = 0 }
+        { line = $0; gsub(/[ \t]+/, " ", line); gsub(/^ | $/, "", line) }
+        line == "" || line ~ /^(#|\/\*|\*)/ { next }
+        { at[n % 6] = line; n++; where[n % 6] = FNR }
+        n < 6 { next }
+        { key = ""; letters = 0
+          for (i = 0; i < 6; i++) { key = key at[(n + i) % 6] "\n"; letters += at[(n + i) % 6] ~ /[a-z][a-z][a-z]/ }
+          if (letters < 3) next
+          if (key in seen && file[key] != FILENAME) print FILENAME ":" FNR ": six lines as before " seen[key]
+          else if (!(key in seen)) { seen[key] = FILENAME ":" FNR; file[key] = FILENAME } }' > "$work/said"
+    ! grep . "$work/said"
+}
+check "layout: no six equal lines in two parts" repeats ../tools/source
+twice() {
+    rm -rf "$work/twice" && mkdir -p "$work/twice" && cp ../tools/source/tape/plan.c "$work/twice/one.c" &&
+        { sed -n '/^static/,/^}/{s/ *$/ /;p}' ../tools/source/tape/plan.c; } > "$work/twice/two.c" &&
+        ! repeats "$work/twice" > /dev/null
+}
+check "layout sees six equal lines in two parts" twice
+long_part() {
+    rm -rf "$work/twice" && mkdir -p "$work/twice" && seq 1201 > "$work/twice/long.c" &&
+        ! lines_of_parts "$work/twice" > /dev/null
+}
+check "layout sees a long part" long_part
 examples() {
     for f in ../examples/*.c; do
         [ -f "$f" ] || continue

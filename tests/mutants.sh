@@ -15,7 +15,7 @@ mkdir -p "$copy/tests"
 cp ../tfnorm.h "$copy/"
 cp -r ../tools "$copy/"
 cp ./*.c ./*.h "$copy/tests/"
-for folder in golden $(ls ./*/test_*.c | xargs dirname | sort -u); do cp -r "$folder" "$copy/tests/"; done
+for folder in golden inside $(ls ./*/test_*.c | xargs dirname | sort -u); do cp -r "$folder" "$copy/tests/"; done
 
 program() {             # program NAME PART: build a test with the copy's header, run its tests so named
     more=
@@ -27,8 +27,11 @@ program() {             # program NAME PART: build a test with the copy's header
 passes() {              # at least one test, and none fails
     program "$1" "$2" && grep -q '^ok' "$copy/log" || { cat "$copy/log"; return 1; }
 }
+# a space of a pattern is any white space of the line, or none, so that rows survive how a line is set
+flexible() { printf '%s\n' "$1" | awk '{ d = substr($0, 2, 1); n = split($0, part, d); gsub(/ +/, " *", part[2])
+    for (i = 1; i <= n; i++) printf "%s%s", part[i], i < n ? d : "\n" }'; }
 mutate() {              # mutate FUNCTION COMMAND: into the copy; one line must change
-    sed "/^\(static\|TFNORM_API\) .*$1.*[^;]\$/,/^}/$2" ../tfnorm.h > "$copy/tfnorm.h"
+    sed "/^\(static\|SHARED\|TFNORM_API\) .*$1.*[^;]\$/,/^}/$(flexible "$2")" ../tfnorm.h > "$copy/tfnorm.h"
     changed=$(diff ../tfnorm.h "$copy/tfnorm.h" | grep -c '^>')
     [ "$changed" = 1 ] || { echo "changes $changed lines"; return 1; }
 }
