@@ -166,24 +166,31 @@ static void tfn__put_pattern(tfn__steps *x, tfn__reader pattern)
 
 typedef void tfn__step_fn(tfn__steps *x, tfn__reader part);
 
+/* Whether a value is a Sequence. The names are its type's and its list's; *parts is the list. */
+SHARED bool tfn__json_sequence(tfn__reader r, const char *names, tfn__reader *parts)
+{
+    tfn__reader value[2];
+    tfn__json_members(&r, value, names);
+    *parts = value[1];
+    return tfn__json_says(value[0], "Sequence\"");
+}
+
 /* A part by itself, or each of a Sequence, also inside another. */
 static void tfn__each_step(tfn__steps *x, tfn__reader r, const char *names, tfn__step_fn *step,
                            int depth)
 {
-    const tfn__reader one = r;
-    tfn__reader value[2];
+    tfn__reader parts;
     if (tfn__json_empty(r)) return;
-    tfn__json_members(&r, value, names);
-    if (!tfn__json_says(value[0], "Sequence\"")) {
-        step(x, one);
+    if (!tfn__json_sequence(r, names, &parts)) {
+        step(x, r);
         return;
     }
-    if (depth == 0) tfn__refuse(x->e, "a Sequence this deep in others is not supported", one);
+    if (depth == 0) tfn__refuse(x->e, "a Sequence this deep in others is not supported", r);
     if (x->e->status != TFN_OK) return;
-    for (bool more = tfn__json_open(&value[1], '[', ']'); more;
-         more = tfn__json_more(&value[1], ']')) {
-        tfn__each_step(x, value[1], names, step, depth - 1);
-        tfn__json_skip(&value[1], TFN__JSON_DEPTH);
+    for (bool more = tfn__json_open(&parts, '[', ']'); more;
+         more = tfn__json_more(&parts, ']')) {
+        tfn__each_step(x, parts, names, step, depth - 1);
+        tfn__json_skip(&parts, TFN__JSON_DEPTH);
     }
 }
 

@@ -12,6 +12,7 @@ typedef struct tfn__regex { tfn_split split; char regex[144]; } tfn__regex;
 extern SHARED const tfn__regex tfn__regexes[TFN__REGEXES];
 SHARED bool tfn__known_regex(tfn__reader regex, tfn_split *split);
 SHARED bool tfn__json_true(tfn__reader value, bool missing);
+SHARED bool tfn__json_sequence(tfn__reader r, const char *names, tfn__reader *parts);
 SHARED int32_t tfn__bert_steps(tfn__reader r);
 
 /* A program while it is made. */

@@ -108,18 +108,16 @@ typedef void tfn__part_fn(tfn_error *e, tfn__vocab *v, tfn__reader part);
 static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const char *names,
                            tfn__part_fn *part)
 {
-    const tfn__reader one = r;
-    tfn__reader value[2];
+    tfn__reader parts;
     if (tfn__json_empty(r)) return;
-    tfn__json_members(&r, value, names);
-    if (!tfn__json_says(value[0], "Sequence\"")) {
-        part(e, v, one);
+    if (!tfn__json_sequence(r, names, &parts)) {
+        part(e, v, r);
         return;
     }
-    for (bool more = tfn__json_open(&value[1], '[', ']'); more;
-         more = tfn__json_more(&value[1], ']')) {
-        part(e, v, value[1]);
-        tfn__json_skip(&value[1], TFN__JSON_DEPTH);
+    for (bool more = tfn__json_open(&parts, '[', ']'); more;
+         more = tfn__json_more(&parts, ']')) {
+        part(e, v, parts);
+        tfn__json_skip(&parts, TFN__JSON_DEPTH);
     }
 }
 
