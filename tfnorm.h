@@ -11729,8 +11729,8 @@ static tfn__matrix tfn__linear_weight(const tfn__call *c)
     return tfn__matrix_of(c->x[1], c->cols);
 }
 
-/* How a parameter is packed: as its node says. What is no parameter, such as a matrix that another
- * operation makes, is floats. */
+/* How a node's weights are packed. A node that is not a parameter, such as a matrix that another
+ * operation makes, holds floats. */
 static tfn__packed tfn__packed_node(const tfn_node *n)
 {
     tfn__packed p = { TFN_WEIGHTS_FLOAT, false, 0, 0 };
@@ -11749,9 +11749,9 @@ static tfn__packed tfn__packed_input(const tfn__call *c, int j)
     return tfn__packed_node(c->t->nodes + c->n->in[j]);
 }
 
-/* A chunk of x W + b with packed weights: *p becomes that of the chunk. Its columns begin at a
- * multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its rows for itself, a pass over x
- * beside one over the chunk's weights. */
+/* Computes a chunk of x W + b with packed weights, and narrows *p to the chunk. Its columns begin at
+ * a multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its own rows of x, which costs one
+ * more pass over x. */
 static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -11775,16 +11775,16 @@ static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 }
 #endif
 
-/* What the activation reads, u = x W + b: saved for the backward if the tape trains. Otherwise, and
- * for ReLU, whose output has the sign of its input, it stands in y and is activated in place. */
+/* The pre-activation u = x W + b. A tape that trains saves it for the backward. Otherwise it is in y
+ * and is activated in place; so it is for ReLU, whose output has the sign of its input. */
 static float *tfn__linear_sum(const tfn__call *c)
 {
     if (c->saved) return c->saved;
     return c->y;
 }
 
-/* The chain of the product starts from the bias. Activates its own block while that is in the
- * cache. */
+/* The chains of the product start from the bias. Each chunk activates its own block while it is in
+ * the cache. */
 static void tfn__linear_forward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -11820,7 +11820,8 @@ static void tfn__linear_prepare(const tfn__call *c)
                               tfn__linear_activation(c), false);
 }
 
-/* dx = du W^T; dW = x^T du, of a transposed W: du^T x. One that is not wanted has p.c NULL. */
+/* dx = du W^T; dW = x^T du, or du^T x for a transposed W. A gradient that is not needed has p.c
+ * NULL. */
 static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_matmul_args *dw)
 {
     ptrdiff_t rows = c->rows;
@@ -11840,8 +11841,8 @@ static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_ma
     if (c->add[1]) tfn__add_product(dw);
 }
 
-/* Chunks of a gradient that may not be wanted: an input of the model needs no dx, frozen weights no
- * dW. */
+/* Counts the chunks of a gradient; 0 if it is not needed: an input of the model needs no dx, frozen
+ * weights no dW. */
 static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args *p)
 {
     if (!p->c) return 0;
@@ -11849,8 +11850,8 @@ static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args 
 }
 
 #ifdef TFN__QUANT
-/* What a backward multiplies with: some outputs of W, or all there are, in floats: y (in, count),
- * or (count, in) of a table in 16 bits, which lies so in memory. */
+/* Unpacks `count` outputs of W into floats, for the products of the backward: y (in, count), or
+ * (count, in) for a table of 16 bits, which has that order in memory. */
 static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed *w,
                                  ptrdiff_t first, ptrdiff_t count)
 {
@@ -11864,9 +11865,9 @@ static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed
     return tfn__matrix_of(y, count);
 }
 
-/* A chunk of dx = du W^T with packed weights, which are constants: as if inputs had not been
- * quantized (straight-through, Bengio et al. 2013). The chains over outputs go on from tile to
- * tile. */
+/* A chunk of dx = du W^T with packed weights, which are constants. The gradient passes the
+ * quantization of inputs unchanged (straight-through, Bengio et al. 2013). Chains over outputs
+ * continue from tile to tile. */
 static void tfn__packed_backward(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -11928,8 +11929,8 @@ static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 
 /* -- which rows count ------------------------------------------------------------------------ */
 
-/* Rows come from sentences on a grid of B times Ts or Tt positions. Shorter sentences stand at its
- * left; what is to their right is padding, which must not change a bit of anything else. */
+/* Rows come from sentences on a grid of B times Ts or Tt positions. A shorter sentence fills the
+ * left of its line; the rest is padding, which must not change a bit of anything else. */
 
 /* Positions of a sentence on the grid of a value whose rows are positions. */
 static ptrdiff_t tfn__time_of(const tfn__call *c)
@@ -11958,7 +11959,7 @@ static int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sente
     }
 }
 
-/* Such rows are on the grid of targets, where an encoder alone stands. */
+/* True if such rows are on the grid of targets. An encoder without a decoder is there, too. */
 static bool tfn__on_target(int rows)
 {
     if (rows == TFN_ROWS_TARGET) return true;
@@ -11985,8 +11986,8 @@ static ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
     return (ptrdiff_t)tfn__rows_of_positions((int)rows, positions, 1);
 }
 
-/* Loops that leave out the padding of the value go by sentence: one alone if there is no padding.
- * Rows of sentence b that count. */
+/* Loops that leave out the padding of the value go by sentence. Without padding all rows are one
+ * sentence. The second function returns the rows of sentence b that count. */
 static ptrdiff_t tfn__sentences_of(const tfn__call *c)
 {
     if (!tfn__padding_of(c->r, (tfn_rows)c->n->rows)) return 1;
@@ -12007,9 +12008,9 @@ static tfn__range tfn__sentence_rows(const tfn__call *c, ptrdiff_t b)
 /* Some operations have a chunk for each sentence. */
 static ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
 
-/* One sentence, copied. A linear map could read the caller's array as it is, were there no NaN in
- * its padding: the gradient of the map is a sum over all rows, and of these NaN times 0 is NaN. The
- * convolutions leave out the padding themselves, and read what the caller binds. */
+/* Copies one sentence, with its padding set to 0. A linear map cannot read the caller's array,
+ * because its gradient sums over all rows and padding may hold NaN. The convolutions leave out
+ * padding themselves, and read the caller's array. */
 static void tfn__frames_op(const tfn__call *c)
 {
     /* values of a sentence, and of its rows that count */
@@ -12044,9 +12045,9 @@ static bool tfn__norm_flag(const tfn_node *n, int flag)
     return (n->arg[TFN__NORM_KIND] & flag) != 0;
 }
 
-/* The kernel's arguments for rows first ... of the value. A row of the value holds `each` rows of
- * the norm, one for each head, for example. What is saved is mean (rows, each, groups), behind it
- * rstd of the same shape. */
+/* The kernel's arguments for `count` rows of the value from `first` on. A row of the value holds
+ * `each` rows of the norm, for example one for each head. The saved array is mean (rows, each,
+ * groups), then rstd of the same shape. */
 static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
 {
     const tfn_node *n = c->n;
@@ -12103,7 +12104,7 @@ static float tfn__absmax_eps(const tfn__call *c)
     return c->n->number[0] * most * most;
 }
 
-/* y, and where the tape trains the statistics, so that the backward need not find them again. */
+/* Computes y. A tape that trains also saves the statistics for the backward. */
 static void tfn__norm_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
@@ -12117,7 +12118,7 @@ static void tfn__norm_forward(const tfn__call *c)
     p.y = c->y + s.first * c->cols;
     c->k->norm_forward(&p);
 }
-/* Each row is normed alone, so rows may be cut anywhere. */
+/* Rows are independent, so they may be cut anywhere. */
 static ptrdiff_t tfn__norm_chunks(const tfn__call *c)
 {
     if (tfn__norm_is_whole(c->n)) return 1;
@@ -12156,7 +12157,8 @@ static void tfn__norm_backward(const tfn__call *c)
     if (c->chunk < rows) tfn__norm_rows_backward(c);
     else tfn__norm_cols_backward(c, c->chunk - rows);
 }
-/* Of gain and bias either may be absent or frozen; the kernel leaves out the one that is NULL. */
+/* The gain, the bias or both may be absent or frozen: the kernel leaves out a gradient that is
+ * NULL. */
 static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t cols = c->n->arg[TFN__NORM_COLS];
@@ -12198,9 +12200,9 @@ static void tfn__conv_forward(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx_2t = dy_t W_0^T + dy_t-1 W_2^T, dx_2t+1 = dy_t W_1^T of one sentence, with the three blocks
- * W_k (C, out) of W: three products, each into every other row of dx. That of W_2 comes last: its
- * rows but the last have the sum of W_0 already. */
+/* For one sentence, dx_2t = dy_t W_0^T + dy_t-1 W_2^T and dx_2t+1 = dy_t W_1^T, where W_k (C, out)
+ * are the three blocks of W. Each of the three products writes every other row of dx. The product
+ * with W_2 comes last, because it adds to rows that hold the product with W_0, except the last. */
 static void tfn__conv_input_backward(const tfn__call *c, ptrdiff_t time)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -12317,8 +12319,8 @@ static void tfn__seed_forward(const tfn__call *c)
 
 /* -- norms over the batch. in: x, gain, bias, running statistics (2, C); number: eps ---------- */
 
-/* Saved are the statistics of this batch (2, C), behind them what the running ones become (2, C):
- * the model copies these into its buffers after an update, so that a failed one changes nothing. */
+/* The saved array holds the statistics of this batch (2, C), then the next running ones (2, C). The
+ * model copies these into its buffers after an update, so that a failed one changes nothing. */
 static tfn_columns_args tfn__columns_of(const tfn__call *c)
 {
     tfn_columns_args p;
@@ -12354,7 +12356,7 @@ static void tfn__columns_forward(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Chunks of rows give dx; the one behind them gives the gradients of the parameters. */
+/* Chunks of rows give dx; one chunk after them gives the gradients of the parameters. */
 static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
 
 /* dx of this chunk's rows. */
@@ -12418,7 +12420,7 @@ static void tfn__seed_backward(const tfn__call *c)
     }
 }
 
-/* A column's dx, dgain and dbias come from that column alone. */
+/* A column's dx, dgain and dbias depend only on that column. */
 static void tfn__columns_backward(const tfn__call *c)
 {
     tfn__range j = tfn__cols_of(c, c->cols, c->chunk);
@@ -12929,8 +12931,8 @@ enum { TFN__CACHE_ALIGN = 64 };         /* floats: places in the state are multi
 
 /* -- embeddings and positions ---------------------------------------------------------------- */
 
-/* The position of the first row of a sentence: behind what was decoded so far. A source is always
- * read from its beginning. */
+/* The position of the first row of a sentence: the number of positions decoded so far. A source is
+ * always read from its beginning. */
 static ptrdiff_t tfn__start_of(const tfn__call *c)
 {
     if (c->n->rows == TFN_ROWS_SOURCE) return 0;
@@ -13171,8 +13173,8 @@ static tfn_attention_args tfn__attention_of(const tfn__call *c)
     return p;
 }
 
-/* A chunk is one key/value head of one sentence, with the query heads that share it: dk and dv are
- * sums over these. */
+/* A chunk is one key/value head of one sentence with the query heads that share it, because dk and
+ * dv are sums over these. */
 static ptrdiff_t tfn__by_heads(const tfn__call *c)
 {
     if (tfn__serial(c)) return 1;
@@ -13201,7 +13203,7 @@ static void tfn__clear_bias(const tfn_attention_args *p, tfn__range pairs)
     TFNORM_MEMSET(p->dbias + pairs.first * floats, 0,
                   (size_t)(pairs.count * floats) * sizeof(float));
 }
-/* dq, dk and dv may each be absent: of keys that come from a frozen encoder, for example. */
+/* dq, dk and dv may each be absent, for example for keys that come from a frozen encoder. */
 static void tfn__attend_backward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
@@ -13226,7 +13228,7 @@ static float *tfn__key_cache(const tfn__call *c, const tfn_node *cache)
 {
     return c->r->state + (int64_t)cache->arg[TFN__CACHE_PLACE] * TFN__CACHE_ALIGN;
 }
-/* Values lie behind the keys of all B sentences of the capacity. */
+/* The values come after the keys of all B sentences of the capacity. */
 static ptrdiff_t tfn__cache_keys(const tfn__call *c, const tfn_node *cache)
 {
     return (ptrdiff_t)c->t->batch * cache->cols * cache->arg[TFN__CACHE_CAPACITY];
@@ -13237,9 +13239,8 @@ static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
 }
 
 #ifdef TFN__QUANT
-/* A cache of 16 bits has the same form: a number of it stands for one of a float, in half the bytes
- * of the state. Rounding is done once, when a position is fed, so that all that read it later,
- * other beams and other heads too, see one number. */
+/* A cache of 16 bits has the same layout in half the bytes. Numbers are rounded once, when a
+ * position is fed, so that all later readers, other beams and heads too, see the same number. */
 static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool values)
 {
     uint16_t *keys = (uint16_t *)(void *)tfn__key_cache(c, cache);
@@ -13247,8 +13248,8 @@ static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool
     return keys + tfn__cache_keys(c, cache);
 }
 
-/* To the nearest. A key that is beyond the range of halves but finite stays finite: an infinite
- * score would be the only one that counts, and two of them NaN. */
+/* Rounds to the nearest. A finite key beyond the range of halves saturates: an infinite score would
+ * outweigh all others, and two of them would give NaN. */
 static uint16_t tfn__to_cache(float x, int32_t type)
 {
     uint16_t h;
@@ -13276,8 +13277,8 @@ static void tfn__store_halves(const tfn__call *c, ptrdiff_t b, ptrdiff_t t, ptrd
 }
 #endif
 
-/* Put the rows of k and v at positions start ... of each sentence and head; those behind the last
- * place begin again at the first, where the past is that no window sees any more. */
+/* Stores the rows of k and v at positions from `start` on, for each sentence and head. In a ring,
+ * positions after the last place continue at the first, where no window reads any more. */
 static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 {
     ptrdiff_t groups = c->n->arg[TFN__CACHE_KV_HEADS];
@@ -13305,7 +13306,7 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
         }
     }
 }
-/* A decoder's own positions go behind those before; an encoder's output begins at 0. */
+/* A decoder appends its own positions; an encoder's output begins at 0. */
 static void tfn__cache_op(const tfn__call *c) { tfn__store_rows(c, c->r->start); }
 static void tfn__encoded_op(const tfn__call *c) { tfn__store_rows(c, 0); }
 
@@ -13371,7 +13372,7 @@ static TFN__INLINE const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const 
 /* Chunks of the loss are cut by rows, anywhere in a sentence, and the kernel takes rows side by
  * side: the loops below go from one change between rows that count and padding to the next. */
 
-/* How many rows from r on, before end, stand together: all of them count, or all are padding. */
+/* The number of rows from r on, before end, that are alike: all count, or all are padding. */
 static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end, bool *counts)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
@@ -13397,7 +13398,7 @@ static ptrdiff_t tfn__loss_chunks(const tfn__call *c)
     return tfn__pieces(c->rows, tfn__loss_row_step(c));
 }
 
-/* The padding has no targets, whatever stands there: its loss is 0. */
+/* Padding has no targets, whatever the array holds there: its loss is 0. */
 static void tfn__loss_forward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -13489,7 +13490,7 @@ static float tfn__number_slope(const tfn_node *n, float e)
     return e;
 }
 
-/* A target that is no number is none. */
+/* NaN means: no target. */
 static bool tfn__is_target(float t) { return t == t; }
 
 /* The sum of a row, in double and in its order, then rounded: rows are short. */
@@ -13598,7 +13599,7 @@ static void tfn__custom_forward(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* On the timeline it stands where the gradient of what it watches is complete. */
+/* Its place on the timeline is after the last write to the gradient that it watches. */
 static void tfn__probe_backward(const tfn__call *c)
 {
     tfn_var x;
@@ -15442,15 +15443,15 @@ static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
         && tfn__bound(t->work, r->work);
 }
 
-/* After a run these hold what tfn_keep protects, the last value, and what no later entry has
- * overwritten. */
+/* After a run the values that tfn_keep protects and the last value are readable; others may have
+ * been overwritten. */
 TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
     if (!tfn__regions_bound(t, r)) return NULL;
     return tfn__place_of(t, r, x.id, false);
 }
-/* NULL where no gradient was wanted. */
+/* NULL if the value has no gradient. */
 TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
@@ -15539,8 +15540,8 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
     }
 }
 
-/* Simulated half precision: round what an entry wrote. The loss stays in float, and sigma, as in
- * the code of its authors. */
+/* Simulated half precision: rounds what an entry wrote. The loss stays in float; so does sigma, as
+ * in its authors' code. */
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
     void (*const to_half)(float *x, ptrdiff_t n) = c->k->round_to_half;

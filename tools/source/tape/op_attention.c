@@ -10,8 +10,8 @@
 
 /* -- embeddings and positions ---------------------------------------------------------------- */
 
-/* The position of the first row of a sentence: behind what was decoded so far. A source is always
- * read from its beginning. */
+/* The position of the first row of a sentence: the number of positions decoded so far. A source is
+ * always read from its beginning. */
 static ptrdiff_t tfn__start_of(const tfn__call *c)
 {
     if (c->n->rows == TFN_ROWS_SOURCE) return 0;
@@ -252,8 +252,8 @@ SHARED tfn_attention_args tfn__attention_of(const tfn__call *c)
     return p;
 }
 
-/* A chunk is one key/value head of one sentence, with the query heads that share it: dk and dv are
- * sums over these. */
+/* A chunk is one key/value head of one sentence with the query heads that share it, because dk and
+ * dv are sums over these. */
 SHARED ptrdiff_t tfn__by_heads(const tfn__call *c)
 {
     if (tfn__serial(c)) return 1;
@@ -282,7 +282,7 @@ static void tfn__clear_bias(const tfn_attention_args *p, tfn__range pairs)
     TFNORM_MEMSET(p->dbias + pairs.first * floats, 0,
                   (size_t)(pairs.count * floats) * sizeof(float));
 }
-/* dq, dk and dv may each be absent: of keys that come from a frozen encoder, for example. */
+/* dq, dk and dv may each be absent, for example for keys that come from a frozen encoder. */
 SHARED void tfn__attend_backward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
@@ -307,7 +307,7 @@ static float *tfn__key_cache(const tfn__call *c, const tfn_node *cache)
 {
     return c->r->state + (int64_t)cache->arg[TFN__CACHE_PLACE] * TFN__CACHE_ALIGN;
 }
-/* Values lie behind the keys of all B sentences of the capacity. */
+/* The values come after the keys of all B sentences of the capacity. */
 static ptrdiff_t tfn__cache_keys(const tfn__call *c, const tfn_node *cache)
 {
     return (ptrdiff_t)c->t->batch * cache->cols * cache->arg[TFN__CACHE_CAPACITY];
@@ -318,9 +318,8 @@ static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
 }
 
 #ifdef TFN__QUANT
-/* A cache of 16 bits has the same form: a number of it stands for one of a float, in half the bytes
- * of the state. Rounding is done once, when a position is fed, so that all that read it later,
- * other beams and other heads too, see one number. */
+/* A cache of 16 bits has the same layout in half the bytes. Numbers are rounded once, when a
+ * position is fed, so that all later readers, other beams and heads too, see the same number. */
 static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool values)
 {
     uint16_t *keys = (uint16_t *)(void *)tfn__key_cache(c, cache);
@@ -328,8 +327,8 @@ static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool
     return keys + tfn__cache_keys(c, cache);
 }
 
-/* To the nearest. A key that is beyond the range of halves but finite stays finite: an infinite
- * score would be the only one that counts, and two of them NaN. */
+/* Rounds to the nearest. A finite key beyond the range of halves saturates: an infinite score would
+ * outweigh all others, and two of them would give NaN. */
 static uint16_t tfn__to_cache(float x, int32_t type)
 {
     uint16_t h;
@@ -357,8 +356,8 @@ static void tfn__store_halves(const tfn__call *c, ptrdiff_t b, ptrdiff_t t, ptrd
 }
 #endif
 
-/* Put the rows of k and v at positions start ... of each sentence and head; those behind the last
- * place begin again at the first, where the past is that no window sees any more. */
+/* Stores the rows of k and v at positions from `start` on, for each sentence and head. In a ring,
+ * positions after the last place continue at the first, where no window reads any more. */
 static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 {
     ptrdiff_t groups = c->n->arg[TFN__CACHE_KV_HEADS];
@@ -386,7 +385,7 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
         }
     }
 }
-/* A decoder's own positions go behind those before; an encoder's output begins at 0. */
+/* A decoder appends its own positions; an encoder's output begins at 0. */
 SHARED void tfn__cache_op(const tfn__call *c) { tfn__store_rows(c, c->r->start); }
 SHARED void tfn__encoded_op(const tfn__call *c) { tfn__store_rows(c, 0); }
 

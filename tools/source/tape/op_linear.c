@@ -22,8 +22,8 @@ static tfn__matrix tfn__linear_weight(const tfn__call *c)
     return tfn__matrix_of(c->x[1], c->cols);
 }
 
-/* How a parameter is packed: as its node says. What is no parameter, such as a matrix that another
- * operation makes, is floats. */
+/* How a node's weights are packed. A node that is not a parameter, such as a matrix that another
+ * operation makes, holds floats. */
 SHARED tfn__packed tfn__packed_node(const tfn_node *n)
 {
     tfn__packed p = { TFN_WEIGHTS_FLOAT, false, 0, 0 };
@@ -42,9 +42,9 @@ SHARED tfn__packed tfn__packed_input(const tfn__call *c, int j)
     return tfn__packed_node(c->t->nodes + c->n->in[j]);
 }
 
-/* A chunk of x W + b with packed weights: *p becomes that of the chunk. Its columns begin at a
- * multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its rows for itself, a pass over x
- * beside one over the chunk's weights. */
+/* Computes a chunk of x W + b with packed weights, and narrows *p to the chunk. Its columns begin at
+ * a multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its own rows of x, which costs one
+ * more pass over x. */
 static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -68,16 +68,16 @@ static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 }
 #endif
 
-/* What the activation reads, u = x W + b: saved for the backward if the tape trains. Otherwise, and
- * for ReLU, whose output has the sign of its input, it stands in y and is activated in place. */
+/* The pre-activation u = x W + b. A tape that trains saves it for the backward. Otherwise it is in y
+ * and is activated in place; so it is for ReLU, whose output has the sign of its input. */
 static float *tfn__linear_sum(const tfn__call *c)
 {
     if (c->saved) return c->saved;
     return c->y;
 }
 
-/* The chain of the product starts from the bias. Activates its own block while that is in the
- * cache. */
+/* The chains of the product start from the bias. Each chunk activates its own block while it is in
+ * the cache. */
 SHARED void tfn__linear_forward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -113,7 +113,8 @@ SHARED void tfn__linear_prepare(const tfn__call *c)
                               tfn__linear_activation(c), false);
 }
 
-/* dx = du W^T; dW = x^T du, of a transposed W: du^T x. One that is not wanted has p.c NULL. */
+/* dx = du W^T; dW = x^T du, or du^T x for a transposed W. A gradient that is not needed has p.c
+ * NULL. */
 static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_matmul_args *dw)
 {
     ptrdiff_t rows = c->rows;
@@ -133,8 +134,8 @@ static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_ma
     if (c->add[1]) tfn__add_product(dw);
 }
 
-/* Chunks of a gradient that may not be wanted: an input of the model needs no dx, frozen weights no
- * dW. */
+/* Counts the chunks of a gradient; 0 if it is not needed: an input of the model needs no dx, frozen
+ * weights no dW. */
 static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args *p)
 {
     if (!p->c) return 0;
@@ -142,8 +143,8 @@ static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args 
 }
 
 #ifdef TFN__QUANT
-/* What a backward multiplies with: some outputs of W, or all there are, in floats: y (in, count),
- * or (count, in) of a table in 16 bits, which lies so in memory. */
+/* Unpacks `count` outputs of W into floats, for the products of the backward: y (in, count), or
+ * (count, in) for a table of 16 bits, which has that order in memory. */
 static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed *w,
                                  ptrdiff_t first, ptrdiff_t count)
 {
@@ -157,9 +158,9 @@ static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed
     return tfn__matrix_of(y, count);
 }
 
-/* A chunk of dx = du W^T with packed weights, which are constants: as if inputs had not been
- * quantized (straight-through, Bengio et al. 2013). The chains over outputs go on from tile to
- * tile. */
+/* A chunk of dx = du W^T with packed weights, which are constants. The gradient passes the
+ * quantization of inputs unchanged (straight-through, Bengio et al. 2013). Chains over outputs
+ * continue from tile to tile. */
 static void tfn__packed_backward(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -221,8 +222,8 @@ SHARED ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 
 /* -- which rows count ------------------------------------------------------------------------ */
 
-/* Rows come from sentences on a grid of B times Ts or Tt positions. Shorter sentences stand at its
- * left; what is to their right is padding, which must not change a bit of anything else. */
+/* Rows come from sentences on a grid of B times Ts or Tt positions. A shorter sentence fills the
+ * left of its line; the rest is padding, which must not change a bit of anything else. */
 
 /* Positions of a sentence on the grid of a value whose rows are positions. */
 SHARED ptrdiff_t tfn__time_of(const tfn__call *c)
@@ -251,7 +252,7 @@ SHARED int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sente
     }
 }
 
-/* Such rows are on the grid of targets, where an encoder alone stands. */
+/* True if such rows are on the grid of targets. An encoder without a decoder is there, too. */
 SHARED bool tfn__on_target(int rows)
 {
     if (rows == TFN_ROWS_TARGET) return true;
@@ -278,8 +279,8 @@ SHARED ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
     return (ptrdiff_t)tfn__rows_of_positions((int)rows, positions, 1);
 }
 
-/* Loops that leave out the padding of the value go by sentence: one alone if there is no padding.
- * Rows of sentence b that count. */
+/* Loops that leave out the padding of the value go by sentence. Without padding all rows are one
+ * sentence. The second function returns the rows of sentence b that count. */
 SHARED ptrdiff_t tfn__sentences_of(const tfn__call *c)
 {
     if (!tfn__padding_of(c->r, (tfn_rows)c->n->rows)) return 1;
@@ -300,9 +301,9 @@ SHARED tfn__range tfn__sentence_rows(const tfn__call *c, ptrdiff_t b)
 /* Some operations have a chunk for each sentence. */
 SHARED ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
 
-/* One sentence, copied. A linear map could read the caller's array as it is, were there no NaN in
- * its padding: the gradient of the map is a sum over all rows, and of these NaN times 0 is NaN. The
- * convolutions leave out the padding themselves, and read what the caller binds. */
+/* Copies one sentence, with its padding set to 0. A linear map cannot read the caller's array,
+ * because its gradient sums over all rows and padding may hold NaN. The convolutions leave out
+ * padding themselves, and read the caller's array. */
 SHARED void tfn__frames_op(const tfn__call *c)
 {
     /* values of a sentence, and of its rows that count */

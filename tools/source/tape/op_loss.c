@@ -11,7 +11,7 @@
 /* Chunks of the loss are cut by rows, anywhere in a sentence, and the kernel takes rows side by
  * side: the loops below go from one change between rows that count and padding to the next. */
 
-/* How many rows from r on, before end, stand together: all of them count, or all are padding. */
+/* The number of rows from r on, before end, that are alike: all count, or all are padding. */
 static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end, bool *counts)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
@@ -37,7 +37,7 @@ SHARED ptrdiff_t tfn__loss_chunks(const tfn__call *c)
     return tfn__pieces(c->rows, tfn__loss_row_step(c));
 }
 
-/* The padding has no targets, whatever stands there: its loss is 0. */
+/* Padding has no targets, whatever the array holds there: its loss is 0. */
 SHARED void tfn__loss_forward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -129,7 +129,7 @@ static float tfn__number_slope(const tfn_node *n, float e)
     return e;
 }
 
-/* A target that is no number is none. */
+/* NaN means: no target. */
 SHARED bool tfn__is_target(float t) { return t == t; }
 
 /* The sum of a row, in double and in its order, then rounded: rows are short. */
@@ -238,7 +238,7 @@ SHARED void tfn__custom_forward(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* On the timeline it stands where the gradient of what it watches is complete. */
+/* Its place on the timeline is after the last write to the gradient that it watches. */
 SHARED void tfn__probe_backward(const tfn__call *c)
 {
     tfn_var x;

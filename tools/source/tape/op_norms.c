@@ -17,9 +17,9 @@ static bool tfn__norm_flag(const tfn_node *n, int flag)
     return (n->arg[TFN__NORM_KIND] & flag) != 0;
 }
 
-/* The kernel's arguments for rows first ... of the value. A row of the value holds `each` rows of
- * the norm, one for each head, for example. What is saved is mean (rows, each, groups), behind it
- * rstd of the same shape. */
+/* The kernel's arguments for `count` rows of the value from `first` on. A row of the value holds
+ * `each` rows of the norm, for example one for each head. The saved array is mean (rows, each,
+ * groups), then rstd of the same shape. */
 static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
 {
     const tfn_node *n = c->n;
@@ -76,7 +76,7 @@ static float tfn__absmax_eps(const tfn__call *c)
     return c->n->number[0] * most * most;
 }
 
-/* y, and where the tape trains the statistics, so that the backward need not find them again. */
+/* Computes y. A tape that trains also saves the statistics for the backward. */
 SHARED void tfn__norm_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
@@ -90,7 +90,7 @@ SHARED void tfn__norm_forward(const tfn__call *c)
     p.y = c->y + s.first * c->cols;
     c->k->norm_forward(&p);
 }
-/* Each row is normed alone, so rows may be cut anywhere. */
+/* Rows are independent, so they may be cut anywhere. */
 SHARED ptrdiff_t tfn__norm_chunks(const tfn__call *c)
 {
     if (tfn__norm_is_whole(c->n)) return 1;
@@ -129,7 +129,8 @@ SHARED void tfn__norm_backward(const tfn__call *c)
     if (c->chunk < rows) tfn__norm_rows_backward(c);
     else tfn__norm_cols_backward(c, c->chunk - rows);
 }
-/* Of gain and bias either may be absent or frozen; the kernel leaves out the one that is NULL. */
+/* The gain, the bias or both may be absent or frozen: the kernel leaves out a gradient that is
+ * NULL. */
 SHARED ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t cols = c->n->arg[TFN__NORM_COLS];
@@ -171,9 +172,9 @@ SHARED void tfn__conv_forward(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx_2t = dy_t W_0^T + dy_t-1 W_2^T, dx_2t+1 = dy_t W_1^T of one sentence, with the three blocks
- * W_k (C, out) of W: three products, each into every other row of dx. That of W_2 comes last: its
- * rows but the last have the sum of W_0 already. */
+/* For one sentence, dx_2t = dy_t W_0^T + dy_t-1 W_2^T and dx_2t+1 = dy_t W_1^T, where W_k (C, out)
+ * are the three blocks of W. Each of the three products writes every other row of dx. The product
+ * with W_2 comes last, because it adds to rows that hold the product with W_0, except the last. */
 static void tfn__conv_input_backward(const tfn__call *c, ptrdiff_t time)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -290,8 +291,8 @@ SHARED void tfn__seed_forward(const tfn__call *c)
 
 /* -- norms over the batch. in: x, gain, bias, running statistics (2, C); number: eps ---------- */
 
-/* Saved are the statistics of this batch (2, C), behind them what the running ones become (2, C):
- * the model copies these into its buffers after an update, so that a failed one changes nothing. */
+/* The saved array holds the statistics of this batch (2, C), then the next running ones (2, C). The
+ * model copies these into its buffers after an update, so that a failed one changes nothing. */
 static tfn_columns_args tfn__columns_of(const tfn__call *c)
 {
     tfn_columns_args p;
@@ -327,7 +328,7 @@ SHARED void tfn__columns_forward(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Chunks of rows give dx; the one behind them gives the gradients of the parameters. */
+/* Chunks of rows give dx; one chunk after them gives the gradients of the parameters. */
 SHARED ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
 
 /* dx of this chunk's rows. */
@@ -391,7 +392,7 @@ SHARED void tfn__seed_backward(const tfn__call *c)
     }
 }
 
-/* A column's dx, dgain and dbias come from that column alone. */
+/* A column's dx, dgain and dbias depend only on that column. */
 SHARED void tfn__columns_backward(const tfn__call *c)
 {
     tfn__range j = tfn__cols_of(c, c->cols, c->chunk);

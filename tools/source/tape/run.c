@@ -49,15 +49,15 @@ static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
         && tfn__bound(t->work, r->work);
 }
 
-/* After a run these hold what tfn_keep protects, the last value, and what no later entry has
- * overwritten. */
+/* After a run the values that tfn_keep protects and the last value are readable; others may have
+ * been overwritten. */
 TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
     if (!tfn__regions_bound(t, r)) return NULL;
     return tfn__place_of(t, r, x.id, false);
 }
-/* NULL where no gradient was wanted. */
+/* NULL if the value has no gradient. */
 TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
@@ -146,8 +146,8 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
     }
 }
 
-/* Simulated half precision: round what an entry wrote. The loss stays in float, and sigma, as in
- * the code of its authors. */
+/* Simulated half precision: rounds what an entry wrote. The loss stays in float; so does sigma, as
+ * in its authors' code. */
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
     void (*const to_half)(float *x, ptrdiff_t n) = c->k->round_to_half;
