@@ -15635,19 +15635,19 @@ static ptrdiff_t tfn__padding_chunks(const tfn__call *c, int32_t kind)
 #ifdef TFN__CHECKED
 /* -- what a debug build looks at -------------------------------------------------------------- */
 
-/* Two mistakes that a run survives, with numbers that are a little wrong: to read what is dead,
- * because the mask of an operation does not name what its backward reads; and to write beside an
- * array. NaN shows the first in the loss, a comparison the second where it happens.
+/* A run survives two mistakes with numbers that are only a little wrong: a read of a dead array,
+ * because an operation's mask does not name all that its backward reads; and a write next to an
+ * array. NaN shows the first in the loss; a comparison shows the second where it happens.
  *
- * A step in such a build: the workspace is filled with NaN; an entry of the timeline finds its
- * inputs in it, its edges are kept, it runs, its edges are compared; then each array that no later
- * entry names is NaN again. Nothing is written that a sound operation reads, so the bits are those
- * of any other build, and all tests can run in this one. What it does not see: a write further
- * away than the edges, one behind the last float of the workspace or of the gradients (a sanitizer
- * does), and what a kernel does that is called without a tape. */
+ * In such a build the workspace starts as NaN. For each entry the floats around its arrays are
+ * copied, the entry runs, and these floats are compared; then each array that no later entry reads
+ * becomes NaN again. A sound operation reads none of this, so the bits are the same as in any other
+ * build, and all tests can run in this one. It does not see a write further away than these edges,
+ * a write after the last float of the workspace or of the gradients (a sanitizer does), and kernels
+ * that are called without a tape. */
 
-/* A signaling NaN: what is computed from it is a quiet one, so that even NaN over NaN, which a loop
- * of one step too many writes, is a change. */
+/* Fills with a signaling NaN. A result computed from it is a quiet NaN, so that even a NaN written
+ * over a NaN, by a loop of one step too many, is a change. */
 static void tfn__fill_nan(float *p, int64_t n)
 {
     const uint32_t signaling = 0x7fa5a5a5;
@@ -15656,8 +15656,8 @@ static void tfn__fill_nan(float *p, int64_t n)
     for (int64_t i = 0; i < n; i++) TFNORM_MEMCPY(p + i, &nan, sizeof nan);
 }
 
-/* What no entry after e reads has died with it, by the lives that the plan has found. Buffers are
- * as long as the plan's capacities make them, whatever the sizes of this run. */
+/* Fills the buffers that no entry after e reads, by the lives in the plan. Their sizes come from the
+ * plan's capacities, not from this run. */
 static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -15718,10 +15718,10 @@ static bool tfn__reads_clear(const tfn__call *c, int32_t kind)
     return kind != TFN__BACKWARD || tfn__is_clear(c, n, c->dy);
 }
 
-/* What an entry may write: its value, what it saves, its gradient (some prepare it in place) and
- * those of its inputs. The edges are so many floats before and behind each of them: as many as the
- * arrays are padded to, so that the first float of the next one is among them. Running statistics
- * and caches lie in regions of their own and are not looked at. */
+/* The arrays that an entry may write: its value, its saved array, its gradient (some prepare it in
+ * place) and the gradients of its inputs. The edges are TFN__EDGE floats before and after each, the
+ * padding of an array, so that they include the first float of the next one. Running statistics and
+ * caches have regions of their own and are not checked. */
 enum { TFN__OWN = 3 + TFN_INPUTS, TFN__EDGE = 16, TFN__SIDES = 2 * TFN__EDGE };
 typedef struct tfn__edges {
     const tfn_tape *t;
@@ -15740,8 +15740,8 @@ static bool tfn__is_in(const float *p, const float *array, int64_t floats)
     return array && at >= begin && at < begin + (size_t)floats * sizeof *array;
 }
 
-/* Float i of all edges; NULL: it lies outside of workspace and gradients, or the entry may write
- * it, because it belongs to another of its arrays or to the scratch. */
+/* Float i of all edges. NULL if it is outside the workspace and the gradients, or if the entry may
+ * write it, because it belongs to another of its arrays or to the scratch. */
 static float *tfn__edge(const tfn__edges *x, int i)
 {
     const tfn_tape *t = x->t;
@@ -15759,8 +15759,8 @@ static float *tfn__edge(const tfn__edges *x, int i)
     return p;
 }
 
-/* Look at the edges before an entry runs. The sizes are those of this run, not of the plan: behind
- * the last row of a short batch there is nothing to write, either. */
+/* Copies the edges before an entry runs. The sizes come from this run, not from the plan: an entry
+ * must not write after the last row of a short batch, either. */
 static void tfn__keep_edges(tfn__edges *x, const tfn__call *c)
 {
     const bool saves = c->saved != NULL;
@@ -15782,7 +15782,7 @@ static void tfn__keep_edges(tfn__edges *x, const tfn__call *c)
     }
 }
 
-/* Bits, because most of what lies there is NaN. */
+/* Compares bits, because most edges are NaN. */
 static bool tfn__edges_kept(const tfn__edges *x)
 {
     for (int i = 0; i < TFN__OWN * TFN__SIDES; i++) {
