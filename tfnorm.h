@@ -15656,8 +15656,8 @@ static void tfn__fill_nan(float *p, int64_t n)
     for (int64_t i = 0; i < n; i++) TFNORM_MEMCPY(p + i, &nan, sizeof nan);
 }
 
-/* Fills the buffers that no entry after e reads, by the lives in the plan. Their sizes come from the
- * plan's capacities, not from this run. */
+/* Fills the buffers that no entry after e reads, by the lives in the plan. Their sizes come from
+ * the plan's capacities, not from this run. */
 static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
 {
     for (int32_t i = 1; i < t->count; i++) {
