@@ -790,7 +790,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The version as a text, and as numbers that a program can compare: "0.2.0" is 0, 2, 0. */
 #define TFNORM_VERSION "0.2.0"
+#define TFNORM_VERSION_MAJOR 0
+#define TFNORM_VERSION_MINOR 2
+#define TFNORM_VERSION_PATCH 0
 
 /* The version of the library's arithmetic: raised only on purpose, with the two hashes that
  * tfn_selfcheck must give: on every machine whose bits are canonical; and on every processor that
@@ -858,6 +862,7 @@ typedef struct tfn_error {
  * layer 2)"), always terminated. Returns buf, so that it can stand in a printf; buf may be NULL. */
 TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t size);
 TFNORM_API const char *tfn_status_text(tfn_status status);
+/* The version of the compiled library. Header and object agree if it equals TFNORM_VERSION. */
 TFNORM_API const char *tfn_version(void);
 
 /* -- random numbers: counter-based, no state ------------------------------------------------- */

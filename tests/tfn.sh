@@ -1371,6 +1371,19 @@ misexports() {
     [ ! -e "$work/out2/config.json" ] && [ ! -e "$work/out2/model.safetensors" ]
 }
 check "tfn export --hf: what is wrong" misexports
+# a text: bits a byte are nats of all tokens over bytes, guessing is worse, and a sample follows
+learns() {
+    text=../examples/language_model.txt
+    "$tfn" train "$text" --tokenizer bytes --layers 1 --width 32 --steps 200 --threads 1 --force \
+        --out "$work/learns.safetensors" > "$work/page" 2> "$work/error" || return 1
+    awk '/^validation: / { n++; x = $2; bits = $6; guess = $(NF - 2)
+            good = x < guess && bits < $NF && (bits - x / log(2)) ^ 2 < 0.0004 }
+        /^it writes, after "/ { n++; getline; if (length($0) > 8) n++ } END { exit !(good && n == 3) }' \
+        "$work/error" && "$tfn" train "$text" --tokenizer bytes --layers 1 --width 32 --steps 2 --quiet \
+        --threads 1 --force --out "$work/learns.safetensors" > "$work/page" 2> "$work/error" &&
+        [ ! -s "$work/error" ]
+}
+check "tfn train: what was learned" learns
 # words of other programs lead to ours; a name that is far from all is not guessed
 known_words() {
     "$tfn" train --help > "$work/help" && "$tfn" --version > "$work/version" || return 1

@@ -7,6 +7,7 @@
 #include "../common/output.h"
 #include "../common/svg.h"
 #include "budget.h"
+#include "ending.h"
 #include "quantize.h"
 #include <errno.h>
 #include <math.h>
@@ -1137,6 +1138,7 @@ int run(trainer *t)
            tfn_bits(t->b.desc.isa));
     say_minutes(t);
     if (diverged(t)) return 1;
+    say_learned(t);
     say_next(t);
     return drawn ? 0 : 1;
 }

@@ -37,6 +37,7 @@ typedef struct tfn_error {
  * layer 2)"), always terminated. Returns buf, so that it can stand in a printf; buf may be NULL. */
 TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t size);
 TFNORM_API const char *tfn_status_text(tfn_status status);
+/* The version of the compiled library. Header and object agree if it equals TFNORM_VERSION. */
 TFNORM_API const char *tfn_version(void);
 
 /* -- random numbers: counter-based, no state ------------------------------------------------- */

@@ -2,7 +2,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The version as a text, and as numbers that a program can compare: "0.2.0" is 0, 2, 0. */
 #define TFNORM_VERSION "0.2.0"
+#define TFNORM_VERSION_MAJOR 0
+#define TFNORM_VERSION_MINOR 2
+#define TFNORM_VERSION_PATCH 0
 
 /* The version of the library's arithmetic: raised only on purpose, with the two hashes that
  * tfn_selfcheck must give: on every machine whose bits are canonical; and on every processor that
