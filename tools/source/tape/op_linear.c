@@ -42,9 +42,9 @@ SHARED tfn__packed tfn__packed_input(const tfn__call *c, int j)
     return tfn__packed_node(c->t->nodes + c->n->in[j]);
 }
 
-/* Computes a chunk of x W + b with packed weights, and narrows *p to the chunk. Its columns begin at
- * a multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its own rows of x, which costs one
- * more pass over x. */
+/* Computes a chunk of x W + b with packed weights, and narrows *p to the chunk. Its columns begin
+ * at a multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its own rows of x, which costs
+ * one more pass over x. */
 static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -68,8 +68,8 @@ static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 }
 #endif
 
-/* The pre-activation u = x W + b. A tape that trains saves it for the backward. Otherwise it is in y
- * and is activated in place; so it is for ReLU, whose output has the sign of its input. */
+/* The pre-activation u = x W + b. A tape that trains saves it for the backward. Otherwise it is in
+ * y and is activated in place; so it is for ReLU, whose output has the sign of its input. */
 static float *tfn__linear_sum(const tfn__call *c)
 {
     if (c->saved) return c->saved;
