@@ -92,7 +92,8 @@ static bool data_is_stream(const char *path)
 static bool data_take(data_file *x, const char *path)
 {
     const data_stream *s = data_streams;
-    while (s && strcmp(s->path, path)) s = s->next;
+    for (; s; s = s->next)
+        if (!strcmp(s->path, path)) break;
     if (!s) return false;
     x->bytes = (char *)data_alloc(x->error, (int64_t)s->file.size, 1);
     if (!x->bytes) return false;

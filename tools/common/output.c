@@ -162,7 +162,7 @@ bool output_close(output_file *o)
 }
 
 #if !defined _WIN32 && !defined __wasm__
-/* The process in NAME.PROCESS-XXXXXX.tmp, a temporary file of the library; 0: it is none of NAME. */
+/* The process in NAME.PROCESS-XXXXXX.tmp, a file of the library; 0: it is none of NAME. */
 static long output_process(const char *entry, const char *name)
 {
     const size_t n = strlen(name);

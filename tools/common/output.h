@@ -45,7 +45,7 @@ bool output_is_device(const char *path);
 /* Two names of one file; where none is there yet, and in a page, one name. */
 bool output_is_same(const char *a, const char *b);
 
-/* Remove the temporary files that the library made for `path` in a process that no longer exists. */
+/* Remove the temporary files that the library made for `path` in processes that are gone. */
 void output_remove_stale(const char *path);
 
 /* "-" is the standard output. */

@@ -532,7 +532,8 @@ bool keeps_data(const settings *s)
 
 bool exists(const char *path)
 {
-    if (output_is_device(path)) return true;    /* to open a pipe could wait, or cut off its writer */
+    /* opening a pipe could wait, or cut off its writer */
+    if (output_is_device(path)) return true;
     FILE *f = fopen(path, "rb");
     return f && !fclose(f);
 }
