@@ -692,6 +692,32 @@ killed() {              # in the midst of saving: the next run finds and removes
     ! grep -v -x '\(m\|whole\)\([.][0-9]*\|[.]best\)\{0,1\}[.]safetensors' "$work/list"
 }
 check "tfn train: killed while it saves" killed
+planted() {             # no tool writes through a link at the name of a temporary file of old
+    rm -rf "$work/planted"
+    mkdir -p "$work/planted"
+    train="train --task copy --layers 1 --width 8 --steps 2 --threads 1 --quiet --force"
+    for arguments in "$train --save-every 1 --keep 2" "average $work/m.safetensors --force" \
+        "fold $work/m.safetensors --force" "export $work/m.safetensors --force" \
+        "quantize $work/m.safetensors --to q8 --force" "$train --plot $work/planted/p.svg"; do
+        echo important > "$work/planted/victim"
+        for name in x.tmp x.keep x.keep.tmp x.best.tmp p.svg.tmp; do
+            ln -sf victim "$work/planted/$name"
+        done
+        echo old > "$work/planted/x"
+        chmod 600 "$work/planted/x"
+        "$tfn" $arguments --out "$work/planted/x" > "$work/page" 2>&1 || return 1
+        [ "$(cat "$work/planted/victim")" = important ] && [ ! -L "$work/planted/x" ] &&
+            [ "$(ls -l "$work/planted/x" | cut -c 1-10)" = -rw------- ] ||
+            { echo "$arguments"; ls -l "$work/planted"; return 1; }
+    done
+    mkfifo "$work/planted/pipe" || return 0
+    for arguments in "$train" "average $work/m.safetensors" "fold $work/m.safetensors" \
+        "quantize $work/m.safetensors --to q8"; do
+        ! "$tfn" $arguments --force --out "$work/planted/pipe" > "$work/page" 2> "$work/error" &&
+            [ -p "$work/planted/pipe" ] || { echo "$arguments"; return 1; }
+    done
+}
+check "tfn: links at temporary names, modes, pipes" planted
 linked() {              # a symbolic link stays one, and the file it leads to is replaced
     rm -rf "$work/link"
     mkdir -p "$work/link/far"

@@ -1,4 +1,4 @@
-/* Files are written beside their place as NAME.tmp and renamed when they are complete. */
+/* Files are written beside their place, as temporary files, and renamed when they are complete. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -7,8 +7,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #ifdef _WIN32
+#include <fcntl.h>
 #include <io.h>
+#include <process.h>
+#include <sys/stat.h>
 #else
 #ifndef __wasm__
 #include <dirent.h>
@@ -20,7 +24,7 @@
 #endif
 
 static const char *output_program = "";
-static char output_part[OUTPUT_PATH];   /* of the file that is open; taken away at the end */
+static char output_part[OUTPUT_PART];   /* of the file that is open; taken away at the end */
 
 static void output_remove_part(void)
 {
@@ -124,6 +128,153 @@ bool output_is_same(const char *a, const char *b)
     return !strcmp(a, b);
 }
 
+/* -- temporary files ------------------------------------------------------------------------- */
+
+enum { OUTPUT_TRIES = 100, OUTPUT_LETTERS = 6, OUTPUT_NAME = 200 };
+
+/* The bytes of the folder at the start of a path. */
+static size_t output_folder(const char *path)
+{
+    size_t n = 0;
+    for (size_t i = 0; path[i]; i++) {
+        if (path[i] == '/') n = i + 1;
+#ifdef _WIN32
+        if (path[i] == '\\' || path[i] == ':') n = i + 1;
+#endif
+    }
+    return n;
+}
+
+/* A new file, exclusively. The mode of one that replaces another is that file's for its owner. */
+static FILE *output_create_at(const char *part, const char *target)
+{
+    int number;
+    FILE *f;
+#if defined __wasm__
+    (void)target;
+    (void)number;
+    f = fopen(part, "wb");                              /* a page has no links */
+#elif defined _WIN32
+    (void)target;
+    number = _open(part, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY, _S_IREAD | _S_IWRITE);
+    if (number < 0) return NULL;
+    f = _fdopen(number, "wb");
+    if (!f) _close(number);
+#else
+    struct stat s;
+    mode_t mode = 0666;
+    if (!stat(target, &s)) mode = s.st_mode & 0600;
+    number = open(part, O_WRONLY | O_CREAT | O_EXCL, mode);
+    if (number < 0) return NULL;
+    f = fdopen(number, "wb");
+    if (!f) close(number);
+#endif
+    if (!f) remove(part);
+    return f;
+}
+
+FILE *output_create(const char *target, char *part)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+    const size_t folder = output_folder(target);
+    size_t n = strlen(target + folder);
+    unsigned long long draw = (unsigned long long)(size_t)&n;
+#ifdef _WIN32
+    const long process = (long)_getpid();
+#elif defined __wasm__
+    const long process = 0;
+#else
+    const long process = (long)getpid();
+#endif
+#ifndef __wasm__
+    draw ^= (unsigned long long)time(NULL) ^ (unsigned long long)clock() << 32;
+#endif
+    if (n > OUTPUT_NAME)                                /* not within a character of UTF-8 */
+        for (n = OUTPUT_NAME; n > 0 && (target[folder + n] & 0xc0) == 0x80;) n--;
+    for (int i = 0; i < OUTPUT_TRIES; i++) {
+        char word[OUTPUT_LETTERS + 1] = "";
+        FILE *f;
+        for (int k = 0; k < OUTPUT_LETTERS; k++) {
+            draw = draw * 6364136223846793005u + 1442695040888963407u;
+            word[k] = letters[draw >> 59];
+        }
+        snprintf(part, OUTPUT_PART, "%.*s.%ld-%s.tmp", (int)(folder + n), target, process, word);
+        f = output_create_at(part, target);
+        if (f || errno != EEXIST) return f;
+    }
+    return NULL;
+}
+
+/* Before the file is closed: the owner, the group and the mode of the one that it replaces. Without
+ * the group, its members get no more than all others. False: errno says why. */
+static bool output_keep_mode(FILE *f, const char *target)
+{
+#if !defined _WIN32 && !defined __wasm__
+    struct stat old, now;
+    mode_t mode;
+    if (stat(target, &old)) return errno == ENOENT;
+    if (!S_ISREG(old.st_mode)) {
+        errno = EEXIST;
+        return false;
+    }
+    if (fstat(fileno(f), &now)) return false;
+    mode = old.st_mode & 07777;
+    if ((old.st_uid != now.st_uid || old.st_gid != now.st_gid)
+        && fchown(fileno(f), old.st_uid, old.st_gid)) {
+        mode &= 0777;
+        if (old.st_gid != now.st_gid && fchown(fileno(f), now.st_uid, old.st_gid))
+            mode &= 0707 | (mode & 7) << 3;
+    }
+    errno = 0;
+    return (now.st_mode & 07777) == mode || !fchmod(fileno(f), mode);
+#else
+    (void)f;
+    (void)target;
+    return true;
+#endif
+}
+
+#if !defined _WIN32 && !defined __wasm__
+/* True if a name ends with ".PROCESS-XXXXXX.tmp" of a process that no longer runs. */
+static bool output_is_stale(const char *name)
+{
+    const size_t n = strlen(name), tail = sizeof "-XXXXXX.tmp" - 1;
+    size_t begin;
+    long process;
+    if (n <= tail || strcmp(name + n - 4, ".tmp") || name[n - tail] != '-') return false;
+    for (begin = n - tail; begin > 0; begin--)
+        if (name[begin - 1] < '0' || name[begin - 1] > '9') break;
+    if (begin == n - tail || begin == 0 || name[begin - 1] != '.') return false;
+    process = strtol(name + begin, NULL, 10);
+    return process > 0 && kill((pid_t)process, 0) && errno == ESRCH;
+}
+#endif
+void output_remove_stale(const char *path)
+{
+#if !defined _WIN32 && !defined __wasm__
+    static char target[OUTPUT_PATH], folder[OUTPUT_PATH], found[OUTPUT_PATH + 256];
+    const struct dirent *entry;
+    const char *dot;
+    size_t at, n;
+    DIR *d;
+    if (!output_target(target, path)) return;
+    at = output_folder(target);
+    dot = strrchr(target + at, '.');
+    n = dot ? (size_t)(dot - target) - at + 1 : strlen(target + at);
+    snprintf(folder, sizeof folder, "%.*s", (int)at, at ? target : "");
+    d = opendir(at ? folder : ".");
+    if (!d) return;
+    while ((entry = readdir(d)) != NULL) {
+        if (strncmp(entry->d_name, target + at, n) || !output_is_stale(entry->d_name)) continue;
+        snprintf(found, sizeof found, "%s%s", folder, entry->d_name);
+        remove(found);
+    }
+    closedir(d);
+#else
+    (void)path;
+#endif
+}
+
 FILE *output_open(output_file *o, const char *path)
 {
     memset(o, 0, sizeof *o);
@@ -131,10 +282,7 @@ FILE *output_open(output_file *o, const char *path)
     errno = 0;
     if (!strcmp(path, "-")) return o->f = stdout;
     if (output_is_device(path)) o->f = fopen(path, "wb");
-    else if (output_target(o->path, path)) {
-        snprintf(o->part, sizeof o->part, "%.*s.tmp", OUTPUT_PATH - 5, o->path);
-        o->f = fopen(o->part, "wb");
-    }
+    else if (output_target(o->path, path)) o->f = output_create(o->path, o->part);
     if (!o->f) {
         output_lost(path);
         return NULL;
@@ -149,6 +297,7 @@ bool output_close(output_file *o)
     if (o->f == stdout) return output_flush();
     errno = 0;
     lost = (fflush(o->f) | ferror(o->f)) != 0;
+    if (o->part[0] && !output_keep_mode(o->f, o->path)) lost = true;
     lost = fclose(o->f) != 0 || lost;
     o->f = NULL;
 #ifdef _WIN32
@@ -160,42 +309,3 @@ bool output_close(output_file *o)
     output_part[0] = 0;
     return !lost;
 }
-
-#if !defined _WIN32 && !defined __wasm__
-/* The process in NAME.PROCESS-XXXXXX.tmp, a file of the library; 0: it is none of NAME. */
-static long output_process(const char *entry, const char *name)
-{
-    const size_t n = strlen(name);
-    char *end;
-    long process;
-    if (strncmp(entry, name, n) || entry[n] != '.') return 0;
-    process = strtol(entry + n + 1, &end, 10);
-    if (process <= 0 || *end != '-' || strlen(end) != 11 || strcmp(end + 7, ".tmp")) return 0;
-    return process;
-}
-
-void output_remove_stale(const char *path)
-{
-    char to[OUTPUT_PATH], part[2 * OUTPUT_PATH];
-    const char *folder = ".";
-    const char *name = to;
-    if (!output_target(to, path)) return;
-    char *slash = strrchr(to, '/');
-    if (slash) {
-        folder = slash == to ? "/" : to;
-        name = slash + 1;
-        *slash = 0;
-    }
-    DIR *d = opendir(folder);
-    if (!d) return;
-    for (struct dirent *entry = readdir(d); entry; entry = readdir(d)) {
-        const long process = output_process(entry->d_name, name);
-        if (!process || !kill((pid_t)process, 0) || errno != ESRCH) continue;
-        snprintf(part, sizeof part, "%s/%s", folder, entry->d_name);
-        remove(part);
-    }
-    closedir(d);
-}
-#else
-void output_remove_stale(const char *path) { (void)path; }
-#endif

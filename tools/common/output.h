@@ -14,13 +14,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { OUTPUT_PATH = 4096 + 4 };    /* bytes of a path with ".tmp" and its zero */
+enum { OUTPUT_PATH = 4096 + 4,        /* bytes of a path */
+       OUTPUT_PART = OUTPUT_PATH + 32 };    /* and of the temporary file beside it */
 
 typedef struct output_file {
     FILE *f;
     const char *name;               /* as it was given */
     char  path[OUTPUT_PATH];        /* behind its symbolic links */
-    char  part[OUTPUT_PATH];        /* what is written meanwhile; "": it is a device */
+    char  part[OUTPUT_PART];        /* the temporary file that is written; "": a device */
 } output_file;
 /* A reader that went away is an error like a full disk, not a signal. What is closed from the start
  * stays closed: no file may take its number. */
@@ -45,7 +46,13 @@ bool output_is_device(const char *path);
 /* Two names of one file; where none is there yet, and in a page, one name. */
 bool output_is_same(const char *a, const char *b);
 
-/* Remove the temporary files that the library made for `path` in processes that are gone. */
+/* Creates and opens a temporary file beside `target`: NAME.PROCESS-XXXXXX.tmp, as the library names
+ * its own. It is created exclusively, so that it never writes through a link, and it is not more
+ * readable than the file that it will replace. The tools create no temporary file in another way.
+ * part: OUTPUT_PART bytes for its path. Returns NULL, and errno says why, if that fails. */
+FILE *output_create(const char *target, char *part);
+/* Remove what programs that are no longer running have left beside this path: temporary files of
+ * names that begin like it, up to the last dot ("m.100.safetensors" of "m.safetensors", too). */
 void output_remove_stale(const char *path);
 
 /* "-" is the standard output. */

@@ -540,7 +540,7 @@ bool exists(const char *path)
 
 void must_write(const char *path, bool whole)
 {
-    char to[OUTPUT_PATH], part[OUTPUT_PATH];
+    char to[OUTPUT_PATH], part[OUTPUT_PART];
     bool folder;
     FILE *f;
     if (!*path) die("the name of a file to write is empty");
@@ -554,8 +554,7 @@ void must_write(const char *path, bool whole)
     if (folder) die("%s is a folder", path);
     if (strlen(path) >= OUTPUT_PATH - 4) die("%s: the name is too long", path);
     if (!output_target(to, path)) die("%s leads nowhere", path);
-    snprintf(part, sizeof part, "%.*s.tmp", OUTPUT_PATH - 5, to);
-    f = fopen(part, "wb");
+    f = output_create(to, part);
     if (!f || fclose(f)) die("%s cannot be written", path);
     remove(part);
 }

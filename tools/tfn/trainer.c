@@ -571,24 +571,17 @@ static void step_name(char *to, size_t room, const char *out, int64_t step)
     kept_name(to, room, out, word);
 }
 
-/* What is to be kept is written under one name, OUT.keep, whatever its step: a killed run leaves
- * nothing that the next one does not find and take away. */
-static void keeping_name(char *to, size_t room, const char *out)
-{
-    snprintf(to, room, "%s.keep", out);
-}
-
+/* Removes what killed runs left: temporary files beside OUT, OUT.best and the kept steps, and the
+ * OUT.keep and OUT.tmp of earlier versions. */
 void remove_stale(const char *out)
 {
-    char name[1024], part[1024];
-    keeping_name(name, sizeof name, out);
-    snprintf(part, sizeof part, "%.1000s.tmp", name);
-    remove(name);
-    remove(part);
+    char name[1024];
+    static const char *const old[] = { ".keep", ".keep.tmp", ".tmp" };
     output_remove_stale(out);
-    output_remove_stale(name);
-    kept_name(name, sizeof name, out, "best");
-    output_remove_stale(name);
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
+        snprintf(name, sizeof name, "%.1000s%s", out, old[i]);
+        remove(name);
+    }
 }
 
 /* A validation that is the best so far: its weights, or with --ema their averages, alone, for use.
@@ -618,18 +611,13 @@ static void save(trainer *t, bool keep)
     static char position[32];
     int64_t many = whole_of(t->s, O_KEEP);
     int64_t every = whole_of(t->s, O_SAVE_EVERY);
-    char name[1024], part[1024];
+    char name[1024];
     snprintf(position, sizeof position, "%lld", (long long)t->position);
     t->s->text[O_POSITION_SEEN] = position;
     bundle_save(&t->b, t->s, t->out, false);
     if (!keep || !many) return;
     step_name(name, sizeof name, t->out, t->position);
-    keeping_name(part, sizeof part, t->out);
-    bundle_save(&t->b, t->s, part, false);
-#ifdef _WIN32
-    remove(name);                       /* rename there replaces nothing */
-#endif
-    if (rename(part, name)) die("%s cannot be written", name);
+    bundle_save(&t->b, t->s, name, false);
     step_name(name, sizeof name, t->out, t->position - many * every);
     if (t->position > many * every) remove(name);
 }
