@@ -2,6 +2,8 @@
 # of the header, and the tests named there must then fail. Only those are built and run, with one
 # instance of the kernels; clang -O0 first, which takes half a second where gcc takes four, because
 # gcc optimizes the kernels whatever the options are.
+# mutants.sh random N SEED: N faults by chance instead, see random_mutants.py.
+if [ "${1:-}" = random ]; then exec python3 random_mutants.py "$2" "$3"; fi
 . ./check.sh
 flags="-std=c99 -O1 -DTFNORM_NO_SIMD" cc=${CC:-cc}
 if have clang; then cc=clang flags="-std=c99 -O0 -DTFNORM_NO_SIMD"; fi
