@@ -2607,8 +2607,9 @@ typedef struct tfn_generator {
     int32_t  *tokens;         /* (sentences, width, most), including the end */
     int32_t  *lengths;        /* (sentences, width); 0: no hypothesis */
     float    *scores;         /* (sentences, width) */
-    int32_t  *stops;          /* (sentences, width), each a tfn_stop. A beam search with an end puts
-                               * it after a text of full length, too: only END means it was chosen */
+    int32_t  *stops;          /* (sentences, width), each a tfn_stop. A beam search with an end
+                               * puts it after a text of full length, too: only END means that it
+                               * was chosen */
     /* private: of sentences */
     int32_t  *order, *begin, *last, *found, *alive, *cut;   /* (sentences) */
     int32_t   live, fed;
@@ -3090,8 +3091,9 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
 
 #if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* Models that others have trained, as huggingface.co keeps them: a folder of config.json and
- * model.safetensors, or its parts and model.safetensors.index.json, or pytorch_model.bin. "model_type" names the family,
- * whose rows say which options the keys set and which tensor is which parameter:
+ * model.safetensors, or its parts and model.safetensors.index.json, or pytorch_model.bin.
+ * "model_type" names the family, whose rows say which options the keys set and which tensor is
+ * which parameter:
  *
  *     tfn_model m;
  *     if (tfn_import_new(&m, "gpt2", NULL) != TFN_OK) ...          // see m.error
@@ -3574,7 +3576,8 @@ ssize_t readlink(const char *, char *, size_t);
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
-        || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT)
+        || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT || defined TFNORM_NO_STDIO \
+        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
@@ -11754,9 +11757,9 @@ static tfn__packed tfn__packed_input(const tfn__call *c, int j)
     return tfn__packed_node(c->t->nodes + c->n->in[j]);
 }
 
-/* Computes a chunk of x W + b with packed weights, and narrows *p to the chunk. Its columns begin at
- * a multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its own rows of x, which costs one
- * more pass over x. */
+/* Computes a chunk of x W + b with packed weights, and narrows *p to the chunk. Its columns begin
+ * at a multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its own rows of x, which costs
+ * one more pass over x. */
 static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -11780,8 +11783,8 @@ static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 }
 #endif
 
-/* The pre-activation u = x W + b. A tape that trains saves it for the backward. Otherwise it is in y
- * and is activated in place; so it is for ReLU, whose output has the sign of its input. */
+/* The pre-activation u = x W + b. A tape that trains saves it for the backward. Otherwise it is in
+ * y and is activated in place; so it is for ReLU, whose output has the sign of its input. */
 static float *tfn__linear_sum(const tfn__call *c)
 {
     if (c->saved) return c->saved;
@@ -38984,7 +38987,10 @@ static bool tfn__next_word(const char **list, char *word, size_t size)
     tfn__text t = tfn__text_in(word, size);
     while (**list == ' ') ++*list;
     if (!**list) return false;
-    for (; **list && **list != ' '; ++*list) tfn__put_bytes(&t, *list, 1);
+    for (; **list; ++*list) {
+        if (**list == ' ') break;
+        tfn__put_bytes(&t, *list, 1);
+    }
     tfn__end(&t);
     return true;
 }
@@ -39632,13 +39638,14 @@ TFN__SMALL_END
 #ifndef TFNORM_NO_PICKLE
 TFN__SMALL
 /* pytorch_model.bin: what torch.save writes since PyTorch 1.6. A zip archive without compression
- * has a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle is a program
- * for a stack machine. This one knows the operations that build a dictionary of tensors and executes
- * nothing: of the functions that a pickle may call it knows four by name, and refuses all others.
+ * has a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle is a
+ * program for a stack machine. This one knows the operations that build a dictionary of tensors
+ * and executes nothing: of the functions that a pickle may call it knows four by name, and
+ * refuses all others.
  *
  * The result is a header as safetensors has it, with places in this file, so that the rest of the
- * library reads both kinds alike. Files are hostile: each place is checked against the size of the
- * file, and memory is bounded by the sizes of the directory and of the pickle. */
+ * library reads both kinds alike. Files are hostile: each place is checked against the size of
+ * the file, and memory is bounded by the sizes of the directory and of the pickle. */
 enum {
     TFN__PICKLE_MOST = 8 << 20,         /* bytes of data.pkl */
     TFN__PICKLE_RANK = 64,              /* dimensions, and bytes of a name: a pickle may use one */
@@ -39669,7 +39676,8 @@ static int tfn__zip_compare(const tfn__zip *z, int32_t i, const uint8_t *name, s
 {
     const uint8_t *own = z->list + z->at[i] + TFN__ZIP_ENTRY;
     const size_t bytes = tfn__zip_number(z, z->at[i] + 28, 2);
-    for (size_t k = 0; k < bytes && k < n; k++) {
+    const size_t common = bytes < n ? bytes : n;
+    for (size_t k = 0; k < common; k++) {
         if (own[k] < name[k]) return -1;
         if (own[k] > name[k]) return 1;
     }
@@ -39705,7 +39713,10 @@ static bool tfn__zip_directory(tfn_file *f, const uint8_t *tail, size_t bytes, u
 {
     uint8_t end[56];
     size_t at = bytes - TFN__ZIP_END;
-    while (at && tfn__from_bytes(tail + at, 4) != 0x06054b50) at--;
+    while (at) {
+        if (tfn__from_bytes(tail + at, 4) == 0x06054b50) break;
+        at--;
+    }
     if (tfn__from_bytes(tail + at, 4) != 0x06054b50) return false;
     *size = tfn__from_bytes(tail + at + 12, 4);
     *begin = tfn__from_bytes(tail + at + 16, 4);
@@ -39866,7 +39877,10 @@ static tfn__pickled tfn__unpickled(tfn__pickle *p)
 static size_t tfn__pickle_marked(tfn__pickle *p)
 {
     size_t n = 0;
-    while (n < p->depth && p->stack[p->depth - 1 - n].kind != TFN__PK_MARK) n++;
+    while (n < p->depth) {
+        if (p->stack[p->depth - 1 - n].kind == TFN__PK_MARK) break;
+        n++;
+    }
     if (n == p->depth) tfn__pickle_bad(p);
     return n;
 }
@@ -40260,9 +40274,10 @@ static void tfn__pickle_run(tfn__pickle *p, bool strided)
     p->comma = !strided;                /* behind __metadata__ */
     p->strided = strided;
     TFNORM_MEMSET(p->memo, 0, p->room * sizeof *p->memo);
-    while (tfn__fine(p->f) && o.code != '.') {
+    while (tfn__fine(p->f)) {
         o = tfn__pickle_next(p);
         if (tfn__fine(p->f)) tfn__pickle_do(p, &o);
+        if (o.code == '.') break;
     }
     if (p->depth != 1 || p->stack[0].kind != TFN__PK_DICT) tfn__pickle_bad(p);
 }
@@ -40271,8 +40286,11 @@ static void tfn__pickle_run(tfn__pickle *p, bool strided)
 static size_t tfn__pickle_operations(tfn__pickle *p)
 {
     size_t n = 1;
-    tfn__pickle_op o = { 0, 0, 0 };
-    for (p->at = 0; tfn__fine(p->f) && o.code != '.'; n++) o = tfn__pickle_next(p);
+    p->at = 0;
+    while (tfn__fine(p->f)) {
+        n++;
+        if (tfn__pickle_next(p).code == '.') break;
+    }
     return n;
 }
 
@@ -40290,6 +40308,13 @@ static size_t tfn__pickle_header(tfn__pickle *p, uint8_t *to, size_t size)
 
 /* -- the file -------------------------------------------------------------------------------- */
 
+static bool tfn__name_is(const uint8_t *name, const char *text, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        if (name[k] != (uint8_t)text[k]) return false;
+    return true;
+}
+
 /* The entry data.pkl, and the folder that it is in. */
 static int32_t tfn__pickle_entry(const tfn__zip *z, char *folder, size_t size)
 {
@@ -40300,7 +40325,7 @@ static int32_t tfn__pickle_entry(const tfn__zip *z, char *folder, size_t size)
         const size_t bytes = tfn__zip_number(z, z->at[i] + 28, 2);
         tfn__text t = tfn__text_in(folder, size);
         bool same = bytes >= n && (bytes == n || name[bytes - n - 1] == '/');
-        for (size_t k = 0; k < n && same; k++) same = name[bytes - n + k] == (uint8_t)last[k];
+        if (same) same = tfn__name_is(name + bytes - n, last, n);
         if (!same || bytes - n >= size) continue;
         tfn__put_bytes(&t, name, bytes - n);
         tfn__end(&t);
@@ -41654,7 +41679,7 @@ typedef struct tfn__fusion {
 static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
                                                 int32_t part)
 {
-    for (const tfn_tensor_rule *r = family->tensors; r && r->theirs; r++)
+    if (family->tensors) for (const tfn_tensor_rule *r = family->tensors; r->theirs; r++)
         if (r->ours && r->part == part && tfn__equal(r->theirs, theirs)) return r;
     if (!family->like) return NULL;
     return tfn__rule_of_part(family->like, theirs, part);
@@ -42341,7 +42366,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
-        || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT)
+        || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT || defined TFNORM_NO_STDIO \
+        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE)
 #pragma GCC diagnostic pop
 #endif
 #if defined __clang__

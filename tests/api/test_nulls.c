@@ -395,6 +395,7 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_file_write, "ee", "..", nulls_zero >= 0 ? TFN_OK : tfn_file_write(P(0, &nulls.to),       \
       P(1, nulls_tensor()), 1))                                                                    \
     X(tfn_index_open, "e", "q", nulls_index(P(0, &nulls.to)))                                      \
+    X(tfn_pickle_open, "e", "q", nulls_pickle(P(0, &nulls.to)))                                    \
     X(tfn_model_save_work, "eo", "q.", nulls_found(tfn_model_save_work(P(0, &nulls.m),             \
       P(1, &nulls.with)) > 0))                                                                     \
     X(tfn_model_save, "eeo", ".z.", tfn_model_save(P(0, &nulls.to), P(1, &nulls.m),                \
@@ -493,6 +494,15 @@ static const tfn_tensor *nulls_tensor(void)
     return &t;
 }
 
+/* Where the test has its file of PyTorch: the working folder is tests/. */
+static tfn_status nulls_pickle(tfn_file *f)
+{
+    tfn_status status;
+    if (f && nulls_zero < 0) f->path = "golden/hub/llama-bin/pytorch_model.bin";
+    status = tfn_pickle_open(f);
+    tfn_file_close(f);
+    return status;
+}
 static tfn_status nulls_index(tfn_file *f)
 {
     static const char text[] = "{\"weight_map\":{\"a\":\"b\"}}";

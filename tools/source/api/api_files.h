@@ -136,8 +136,9 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
 
 #if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* Models that others have trained, as huggingface.co keeps them: a folder of config.json and
- * model.safetensors, or its parts and model.safetensors.index.json, or pytorch_model.bin. "model_type" names the family,
- * whose rows say which options the keys set and which tensor is which parameter:
+ * model.safetensors, or its parts and model.safetensors.index.json, or pytorch_model.bin.
+ * "model_type" names the family, whose rows say which options the keys set and which tensor is
+ * which parameter:
  *
  *     tfn_model m;
  *     if (tfn_import_new(&m, "gpt2", NULL) != TFN_OK) ...          // see m.error

@@ -168,8 +168,9 @@ typedef struct tfn_generator {
     int32_t  *tokens;         /* (sentences, width, most), including the end */
     int32_t  *lengths;        /* (sentences, width); 0: no hypothesis */
     float    *scores;         /* (sentences, width) */
-    int32_t  *stops;          /* (sentences, width), each a tfn_stop. A beam search with an end puts
-                               * it after a text of full length, too: only END means it was chosen */
+    int32_t  *stops;          /* (sentences, width), each a tfn_stop. A beam search with an end
+                               * puts it after a text of full length, too: only END means that it
+                               * was chosen */
     /* private: of sentences */
     int32_t  *order, *begin, *last, *found, *alive, *cut;   /* (sentences) */
     int32_t   live, fed;

@@ -604,7 +604,7 @@ typedef struct tfn__fusion {
 static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
                                                 int32_t part)
 {
-    for (const tfn_tensor_rule *r = family->tensors; r && r->theirs; r++)
+    if (family->tensors) for (const tfn_tensor_rule *r = family->tensors; r->theirs; r++)
         if (r->ours && r->part == part && tfn__equal(r->theirs, theirs)) return r;
     if (!family->like) return NULL;
     return tfn__rule_of_part(family->like, theirs, part);

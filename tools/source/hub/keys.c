@@ -94,7 +94,10 @@ static bool tfn__next_word(const char **list, char *word, size_t size)
     tfn__text t = tfn__text_in(word, size);
     while (**list == ' ') ++*list;
     if (!**list) return false;
-    for (; **list && **list != ' '; ++*list) tfn__put_bytes(&t, *list, 1);
+    for (; **list; ++*list) {
+        if (**list == ' ') break;
+        tfn__put_bytes(&t, *list, 1);
+    }
     tfn__end(&t);
     return true;
 }

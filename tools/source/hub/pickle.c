@@ -12,13 +12,14 @@
 #ifndef TFNORM_NO_PICKLE
 TFN__SMALL
 /* pytorch_model.bin: what torch.save writes since PyTorch 1.6. A zip archive without compression
- * has a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle is a program
- * for a stack machine. This one knows the operations that build a dictionary of tensors and executes
- * nothing: of the functions that a pickle may call it knows four by name, and refuses all others.
+ * has a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle is a
+ * program for a stack machine. This one knows the operations that build a dictionary of tensors
+ * and executes nothing: of the functions that a pickle may call it knows four by name, and
+ * refuses all others.
  *
  * The result is a header as safetensors has it, with places in this file, so that the rest of the
- * library reads both kinds alike. Files are hostile: each place is checked against the size of the
- * file, and memory is bounded by the sizes of the directory and of the pickle. */
+ * library reads both kinds alike. Files are hostile: each place is checked against the size of
+ * the file, and memory is bounded by the sizes of the directory and of the pickle. */
 enum {
     TFN__PICKLE_MOST = 8 << 20,         /* bytes of data.pkl */
     TFN__PICKLE_RANK = 64,              /* dimensions, and bytes of a name: a pickle may use one */
@@ -49,7 +50,8 @@ static int tfn__zip_compare(const tfn__zip *z, int32_t i, const uint8_t *name, s
 {
     const uint8_t *own = z->list + z->at[i] + TFN__ZIP_ENTRY;
     const size_t bytes = tfn__zip_number(z, z->at[i] + 28, 2);
-    for (size_t k = 0; k < bytes && k < n; k++) {
+    const size_t common = bytes < n ? bytes : n;
+    for (size_t k = 0; k < common; k++) {
         if (own[k] < name[k]) return -1;
         if (own[k] > name[k]) return 1;
     }
@@ -85,7 +87,10 @@ static bool tfn__zip_directory(tfn_file *f, const uint8_t *tail, size_t bytes, u
 {
     uint8_t end[56];
     size_t at = bytes - TFN__ZIP_END;
-    while (at && tfn__from_bytes(tail + at, 4) != 0x06054b50) at--;
+    while (at) {
+        if (tfn__from_bytes(tail + at, 4) == 0x06054b50) break;
+        at--;
+    }
     if (tfn__from_bytes(tail + at, 4) != 0x06054b50) return false;
     *size = tfn__from_bytes(tail + at + 12, 4);
     *begin = tfn__from_bytes(tail + at + 16, 4);
@@ -246,7 +251,10 @@ static tfn__pickled tfn__unpickled(tfn__pickle *p)
 static size_t tfn__pickle_marked(tfn__pickle *p)
 {
     size_t n = 0;
-    while (n < p->depth && p->stack[p->depth - 1 - n].kind != TFN__PK_MARK) n++;
+    while (n < p->depth) {
+        if (p->stack[p->depth - 1 - n].kind == TFN__PK_MARK) break;
+        n++;
+    }
     if (n == p->depth) tfn__pickle_bad(p);
     return n;
 }
@@ -640,9 +648,10 @@ static void tfn__pickle_run(tfn__pickle *p, bool strided)
     p->comma = !strided;                /* behind __metadata__ */
     p->strided = strided;
     TFNORM_MEMSET(p->memo, 0, p->room * sizeof *p->memo);
-    while (tfn__fine(p->f) && o.code != '.') {
+    while (tfn__fine(p->f)) {
         o = tfn__pickle_next(p);
         if (tfn__fine(p->f)) tfn__pickle_do(p, &o);
+        if (o.code == '.') break;
     }
     if (p->depth != 1 || p->stack[0].kind != TFN__PK_DICT) tfn__pickle_bad(p);
 }
@@ -651,8 +660,11 @@ static void tfn__pickle_run(tfn__pickle *p, bool strided)
 static size_t tfn__pickle_operations(tfn__pickle *p)
 {
     size_t n = 1;
-    tfn__pickle_op o = { 0, 0, 0 };
-    for (p->at = 0; tfn__fine(p->f) && o.code != '.'; n++) o = tfn__pickle_next(p);
+    p->at = 0;
+    while (tfn__fine(p->f)) {
+        n++;
+        if (tfn__pickle_next(p).code == '.') break;
+    }
     return n;
 }
 
@@ -670,6 +682,13 @@ static size_t tfn__pickle_header(tfn__pickle *p, uint8_t *to, size_t size)
 
 /* -- the file -------------------------------------------------------------------------------- */
 
+static bool tfn__name_is(const uint8_t *name, const char *text, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        if (name[k] != (uint8_t)text[k]) return false;
+    return true;
+}
+
 /* The entry data.pkl, and the folder that it is in. */
 static int32_t tfn__pickle_entry(const tfn__zip *z, char *folder, size_t size)
 {
@@ -680,7 +699,7 @@ static int32_t tfn__pickle_entry(const tfn__zip *z, char *folder, size_t size)
         const size_t bytes = tfn__zip_number(z, z->at[i] + 28, 2);
         tfn__text t = tfn__text_in(folder, size);
         bool same = bytes >= n && (bytes == n || name[bytes - n - 1] == '/');
-        for (size_t k = 0; k < n && same; k++) same = name[bytes - n + k] == (uint8_t)last[k];
+        if (same) same = tfn__name_is(name + bytes - n, last, n);
         if (!same || bytes - n >= size) continue;
         tfn__put_bytes(&t, name, bytes - n);
         tfn__end(&t);
