@@ -137,7 +137,7 @@ settled() {         # the project's records of runs that settle are read by this
 }
 check "records of runs that settle" settled
 steady() {          # where one run of eight ends earlier than others their mean stays, up to two points of 324
-    "$normlab" report B7b --full --file "$work/settled.jsonl" 2> /dev/null |
+    "$normlab" report B15 --full --file "$work/settled.jsonl" 2> /dev/null |
         sed -n 's/.*<path class="l[01]" fill="none".* d="M\([^"]*\)".*/\1/p' > "$work/found"
     [ "$(wc -l < "$work/found")" = 2 ] && tr 'L ' '\n,' < "$work/found" | awk -F , '
         $1 < 350 { low = 999; high = 0; next }
@@ -256,6 +256,20 @@ compare() {
     grep -q '</svg>' "$work/pair-loss.svg" && grep -q '</svg>' "$work/pair-gradients.svg"
 }
 check "normlab compare" compare
+differ() {          # what the sides differ in is said, of runs and of rows; --init makes one of several
+    for options in "" "--init xavier" "--init fused --norm rmsnorm"; do
+        # shellcheck disable=SC2086
+        "$normlab" compare post b2t --layers 1 --steps 2 $options | grep '^differ' || return 1
+    done > "$work/drawn"
+    printf 'differ in: %s\n' 'placement; initialization: xavier, fairseq' placement placement |
+        cmp - "$work/drawn" || return 1
+    ! "$normlab" compare pre --layers 1 --steps 2 | grep -q '^differ' || return 1
+    "$normlab" show A12a | tr -s '\n ' ' ' > "$work/shown" &&
+        grep -q 'initialization: fused differ in placement shown' "$work/shown" &&
+        "$normlab" show B12 | tr -s '\n ' ' ' | grep -q 'as a whole, initialization: fairseq, t-fixup, deepnorm' &&
+        "$normlab" report A12a --markdown --file "$work/two.jsonl" | grep -q 'initialization: fused |'
+}
+check "what the sides of a comparison differ in" differ
 tasks() {           # each learns something in 30 updates; the last lines are the losses
     for task in grammar translate headline speech tongues text markov; do
         "$normlab" compare pre --layers 1 --steps 30 --lr 4e-3 --task $task --corpus 64 --dropout 0.1 \

@@ -13,6 +13,8 @@
 #include "../../tools/normlab/lab_trace.h"
 #include "../../tools/normlab/lanczos.h"
 #include "../../tools/normlab/later.h"
+#include "../../tools/normlab/measure.h"
+#include "../../tools/normlab/sides.h"
 #include "../../tools/normlab/tongues.h"
 #include "../check.h"
 
@@ -329,6 +331,106 @@ TEST(lab_rows_in_order)
     CHECK(claims_count() <= CLAIMS_MOST);
 }
 
+/* Whether "a, b" has an init that belongs to no method, and is not `one`. */
+static bool lab_has_another(const char *inits, const char *one)
+{
+    char list[SIDES_TEXT];
+    snprintf(list, sizeof list, "%s", inits);
+    for (char *name = strtok(list, ", "); name; name = strtok(NULL, ", ")) {
+        const bool general = !strcmp(name, "xavier") || !strcmp(name, "xavier-uniform")
+                          || !strcmp(name, "fused") || !strcmp(name, "fairseq");
+        if (general && strcmp(name, one)) return true;
+    }
+    return false;
+}
+
+/* Rows of the three papers compare placements with one initialization, or say that they compare
+ * methods as a whole. */
+TEST(lab_one_initialization)
+{
+    static outcome o;
+    for (int i = 0; claim_at(i); i++) {
+        const claim *c = claim_at(i);
+        lab l;
+        memset(&l, 0, sizeof l);
+        memset(&o, 0, sizeof o);
+        CASE("%s", c->id);
+        l.seeds = l.init_seeds = 1;
+        l.init = init_of(c);
+        if (c->kind != MEASUREMENT || c->wants_text) continue;
+        l.asking = true;
+        c->measure(&l, &o);
+        CHECK(l.asked_for.inits[0] || !l.init);
+        if (l.init) CHECK(!lab_has_another(l.asked_for.inits, l.init));
+        else if (strchr(c->id, 'X') || strchr(c->id, 'A') || strchr(c->id, 'B'))
+            CHECK(c->init && !c->init[0]);
+    }
+}
+
+/* What a row asks for: the keys with "init=" are those of recipes whose own is another. */
+static void lab_check_keys(const char *id, const char *own, const char *other, const char *init)
+{
+    static outcome o;
+    const claim *c = find_claim(id);
+    lab l;
+    int with = 0;
+    int without = 0;
+    memset(&l, 0, sizeof l);
+    CASE("%s", id);
+    l.seeds = l.init_seeds = 1;
+    CHECK(!decide(c, &l, &o));
+    for (int32_t i = 0; i < l.count; i++) {
+        const char *key = l.records[i]->key;
+        const bool named = strstr(key, " init=") != NULL;
+        if (own && strstr(key, own)) CHECK(!named);
+        if (other && strstr(key, other)) CHECK(strstr(key, init) != NULL);
+        with += named;
+        without += !named;
+    }
+    CHECK((with > 0) == (other != NULL) && (without > 0) == (own != NULL));
+    lab_free(&l);
+}
+
+TEST(lab_keys_of_one_initialization)
+{
+    lab_check_keys("X14a", " p", NULL, NULL);           /* post and pre: as ever */
+    lab_check_keys("A1c", " p", NULL, NULL);
+    lab_check_keys("A12a", " admin ", " pre ", " init=fused ");
+    lab_check_keys("A20", " rezero-post ", " rezero ", " init=fused ");
+    lab_check_keys("B3c", " b2t ", " p", " init=fairseq ");
+    lab_check_keys("B11", " b2t ", " admin ", " init=fairseq ");
+    lab_check_keys("B11", " t-fixup ", " dlcl ", " init=fairseq ");
+    lab_check_keys("B11", " deepnorm ", " dlcl ", " init=fairseq ");
+    lab_check_keys("A18c", " admin ", NULL, NULL);      /* methods as a whole */
+}
+
+TEST(lab_sides)
+{
+    sides x;
+    lab_spec s = at_start("post", 2);
+    memset(&x, 0, sizeof x);
+    sides_add(&x, &s);
+    CHECK(!strcmp(sides_differ(&x), ""));
+    s.recipe = "pre";
+    sides_add(&x, &s);
+    CHECK(!strcmp(sides_differ(&x), "placement"));
+    s.recipe = "b2t";
+    sides_add(&x, &s);
+    sides_add(&x, &s);
+    CHECK(!strcmp(sides_differ(&x), "placement; initialization: xavier, fairseq"));
+    s.norm = "rmsnorm";
+    sides_add(&x, &s);
+    CHECK(!strcmp(sides_differ(&x),
+                  "placement; norm: layernorm, rmsnorm; initialization: xavier, fairseq"));
+    s.recipe = "t-fixup";                               /* its own, whatever is wanted */
+    CHECK(!side_init_wanted(&s, "fused") && !strcmp(side_init(&s), "t-fixup"));
+    s.recipe = "b2t";
+    CHECK(!side_init_wanted(&s, "fairseq") && !side_init_wanted(&s, NULL));
+    CHECK(!strcmp(side_init_wanted(&s, "xavier"), "xavier"));
+    s.init = "b2t";                                     /* a row that names one keeps it */
+    CHECK(!strcmp(side_init_wanted(&s, "xavier"), "b2t"));
+}
+
 int main(void)
 {
     RUN(lab_settling);
@@ -343,5 +445,8 @@ int main(void)
     RUN(lab_best_rates);
     RUN(lab_rates);
     RUN(lab_rows_in_order);
+    RUN(lab_one_initialization);
+    RUN(lab_keys_of_one_initialization);
+    RUN(lab_sides);
     return DONE();
 }

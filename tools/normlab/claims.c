@@ -18,6 +18,16 @@ int criteria_of(const claim *c)
     return n;
 }
 
+const char *init_of(const claim *c)
+{
+    if (c->kind != MEASUREMENT) return NULL;
+    if (c->init) return c->init[0] ? c->init : NULL;
+    if (c->id[0] == 'X') return "xavier";       /* Xiong 2020 */
+    if (c->id[0] == 'A') return "fused";        /* Transformer-Clinic, the code of Liu 2020 */
+    if (c->id[0] == 'B') return "fairseq";      /* Takase 2022 */
+    return NULL;
+}
+
 void say(outcome *o, const char *format, ...)
 {
     va_list args;

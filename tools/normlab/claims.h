@@ -51,13 +51,20 @@ typedef struct claim {
     criterion   criteria[CLAIM_CRITERIA];       /* of a measurement, up to one without `what` */
     const char *check;                          /* what a check looks at, in words */
     const char *setting;
+    const char *init;                           /* see init_of */
     void      (*measure)(lab *l, outcome *o);   /* NULL of NO_ROW: not testable here */
     const char *reason;                         /* why not */
     bool        wants_text;                     /* of one's own: --text */
-    const char *before;                         /* what the first edition had; NULL: the same */
+    const char *before;                         /* what earlier editions had; NULL: the same */
 } claim;
 
 int criteria_of(const claim *c);
+
+/* The initialization of all sides that a row compares; NULL: each method as a whole, with its own.
+ * Placements are compared with one: that of the paper's code, unless the row names another. */
+#define XAVIER "xavier"         /* trained runs of Post-LN and Pre-LN, whose own it is */
+#define WHOLE  ""
+const char *init_of(const claim *c);
 
 void say(outcome *o, const char *format, ...);
 /* Mean and deviation over seeds. */

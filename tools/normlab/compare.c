@@ -5,6 +5,7 @@
 #include "claims.h"
 #include "lab_look.h"
 #include "rows.h"
+#include "sides.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -137,6 +138,17 @@ static bool compare_svg(const comparison *x, const char *prefix)
     return compare_picture(&p.gradient, svg_bars, prefix, "-gradients.svg") && losses;
 }
 
+/* All that differs between the recipes, of which a reader sees the name only. */
+static void compare_differ(const comparison *x)
+{
+    char text[3 * SIDES_TEXT + 16];
+    sides all;
+    memset(&all, 0, sizeof all);
+    for (int k = 0; k < x->count; k++) sides_add(&all, &x->run[k].spec);
+    snprintf(text, sizeof text, "differ in: %s", sides_differ(&all));
+    if (sides_differ(&all)[0]) print_wrapped(text, 0);
+}
+
 /* All runs together, a twentieth of the updates at a time. */
 static void compare_train(comparison *x, bool terminal)
 {
@@ -155,7 +167,9 @@ static void compare_train(comparison *x, bool terminal)
         if (terminal && point < LAB_POINTS) compare_draw(x, true);
     }
     compare_draw(x, terminal);
-    printf("\nFinal loss, nats per token (guessing by frequency: %.4f)\n", lab_unigram(&x->test));
+    printf("\n");
+    compare_differ(x);
+    printf("Final loss, nats per token (guessing by frequency: %.4f)\n", lab_unigram(&x->test));
     for (int k = 0; k < x->count; k++)
         printf("  %-20s %.4f\n", x->run[k].spec.recipe, x->run[k].loss[LAB_POINTS]);
 }

@@ -59,6 +59,8 @@ lab_spec lab_wanted(lab *l, lab_spec s)
     s.width = width;
     s.recipe = lab_recipe(l, s.recipe);
     s.decoder = lab_recipe(l, s.decoder);
+    s.init = side_init_wanted(&s, l->init);
+    sides_add(&l->asked_for, &s);
     s.isa = l->isa;
     return s;
 }

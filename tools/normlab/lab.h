@@ -8,6 +8,7 @@
 
 #include "../../tfnorm.h"
 #include "lab_spec.h"
+#include "sides.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@ typedef struct lab {
     uint32_t     asked;               /* counts the resets of `spent` */
     int32_t      depth, width;        /* wanted of the deepest and widest of a claim; 0: its own */
     const char  *recipe, *instead;    /* recipe in the place of `instead`; NULL: none */
+    const char  *init;                /* of all sides of the claim that asks; NULL: their own */
+    sides        asked_for;           /* what that claim compares; reset it */
     tfn_isa      isa;                 /* changes no number */
     int32_t      deepest, widest;     /* of a claim, found by asking it */
     bool         asking;

@@ -98,6 +98,8 @@ bool decide(const claim *c, lab *l, outcome *o)
     l->missing = 0;
     l->spent = 0;
     l->user = number_of(c);
+    l->init = init_of(c);
+    memset(&l->asked_for, 0, sizeof l->asked_for);
     if (c->kind == NO_ROW) {
         o->verdict = NOT_TESTABLE;
         say(o, "%s", c->reason);
@@ -117,6 +119,37 @@ bool decide(const claim *c, lab *l, outcome *o)
     if (!l->missing) o->verdict = judge_claim(c, o);
     if (l->wrong > wrong) o->verdict = BROKEN;
     return !l->missing;
+}
+
+/* What a row compares, found by asking it; nothing of a row that compares nothing. */
+static sides sides_of(const lab *l, const claim *c)
+{
+    static outcome o;
+    lab asked = *l;
+    memset(&asked.asked_for, 0, sizeof asked.asked_for);
+    if (c->kind != MEASUREMENT || (c->wants_text && !lab_corpus.bytes)) return asked.asked_for;
+    if (asked.seeds < 1) asked.seeds = 1;
+    if (asked.init_seeds < 1) asked.init_seeds = 1;
+    asked.init = init_of(c);
+    find_size(c, &asked, &o);
+    return asked.asked_for;
+}
+
+const char *differ_text(const lab *l, const claim *c)
+{
+    const sides x = sides_of(l, c);
+    return sides_differ(&x);
+}
+
+const char *setting_text(const lab *l, const claim *c)
+{
+    static char text[1024];
+    const sides x = sides_of(l, c);
+    const char *whole = "";
+    if (!c->setting || !x.inits[0]) return c->setting;
+    if (strchr(x.inits, ',')) whole = "each method as a whole, ";
+    snprintf(text, sizeof text, "%s; %sinitialization: %s", c->setting, whole, x.inits);
+    return text;
 }
 
 const char *found_text(const claim *c, const outcome *o)

@@ -24,6 +24,10 @@ const char *paper_of(const claim *c);
  * took; false: something is not measured. */
 bool decide(const claim *c, lab *l, outcome *o);
 
+/* A row's setting with the initialization of its sides, and what differs between these. */
+const char *setting_text(const lab *l, const claim *c);
+const char *differ_text(const lab *l, const claim *c);
+
 /* What was found, a part for each criterion, then what else was. */
 const char *found_text(const claim *c, const outcome *o);
 

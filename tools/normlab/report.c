@@ -100,10 +100,11 @@ static void html_options(FILE *f, const claim *c, const lab *l)
 /* What was to be measured and when it counts as shown, what was found, how to measure it again. */
 static void html_measured(FILE *f, const claim *c, const lab *l, const char *text)
 {
-    html_row(f, "setting", c->setting);
+    html_row(f, "setting", setting_text(l, c));
+    html_row(f, "sides differ in", differ_text(l, c));
     html_row(f, criteria_word(c), criteria_text(c));
     html_row(f, "found", text);
-    html_row(f, "earlier verdict", c->before);
+    html_row(f, "earlier verdicts", c->before);
     html_row(f, "shares runs with", sharing_text(l, c));
     fprintf(f, "<dt>again</dt><dd><code>normlab run %s", c->id);
     html_options(f, c, l);
@@ -282,7 +283,7 @@ static void markdown_claim(FILE *f, const claim *c, lab *l, outcome *o)
     if (c->kind == NO_ROW) markdown_cell(f, NULL);
     else markdown_cell(f, criteria_text(c));
     markdown_cell(f, c->paper);
-    markdown_cell(f, c->setting);
+    markdown_cell(f, setting_text(l, c));
     markdown_cell(f, sharing_text(l, c));
     markdown_cell(f, c->before);
     fprintf(f, "%.0f s |\n", l->spent);
@@ -295,7 +296,7 @@ static void markdown_report(FILE *f, lab *l, const lab_claims *wanted, outcome *
     const tally t = tally_of(l, wanted, o);
     write_tally(f, &t);
     fprintf(f, "\n\n| row | where | what | verdict | found | shown if | the paper's numbers | "
-            "setting | measured with | first edition | CPU time |\n"
+            "setting | measured with | earlier editions | CPU time |\n"
             "|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < wanted->count; i++) markdown_claim(f, wanted->list[i], l, o);
     lab_total(l, &measured, &seconds);

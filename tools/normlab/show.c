@@ -313,6 +313,9 @@ static int write_block(const char *path, const shown *x, shape s, int32_t layer,
 
 static void show_row(const claim *c)
 {
+    lab l;
+    lab_options options;
+    lab_clear(&l, &options);
     printf("%s: %s%s\n\n", c->id, paper_of(c), c->item);
     print_field("claim", c->title);
     print_field("paper", c->expected);
@@ -321,7 +324,8 @@ static void show_row(const claim *c)
         print_field("not here", c->reason);
         return;
     }
-    print_field("setting", c->setting);
+    print_field("setting", setting_text(&l, c));
+    print_field("differ in", differ_text(&l, c));
     print_field(criteria_word(c), criteria_text(c));
     print_field("before", c->before);
 }

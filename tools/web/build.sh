@@ -21,7 +21,7 @@ done
 
 # The engine is linked of these, each compiled without files.
 lab="block claims compare drawing features lab lab_data lab_look lab_run lab_samples lab_score
-     lab_spec list rows tongues"
+     lab_spec list rows sides tongues"
 sources="engine.c libc.c $(printf '../common/%s.c ' cli data library output svg tasks)
          $(printf '../normlab/%s.c ' $lab)"
 
