@@ -181,8 +181,8 @@ static const struct { const char *id, *text; } story[] = {
       "the same at any depth." },
     { "X5", "The reason: Pre-LN only adds. Its stream grows with every layer, and the norm in "
       "front of a branch divides by its size." },
-    { "A9b", "What a branch weighs against the stream it joins: the i-th of Pre-LN about 1/i, that "
-      "of Post-LN always the same." },
+    { "A9b", "What a branch weighs against the stream it joins: the i-th of Pre-LN the less the "
+      "higher it is, that of Post-LN always about the same." },
     { "A6a", "Move all weights a little: the output of Post-LN moves with the number of "
       "sub-layers, that of Pre-LN far less. An update moves all weights." },
     { "B3a", "Down the decoder of a deep Post-LN the gradient vanishes. One more addition a layer, "
