@@ -192,7 +192,7 @@ tallied() {         # what RESULTS.md and the README say in numbers, their table
 check "tallies of RESULTS.md and the README are those of the rows" tallied
 text() {            # rows on real text want one; the same text is the same measurement
     "$normlab" run N11 --file "$work/text.jsonl" | grep -q 'not testable here.*--text FILE' || return 1
-    head -c 40000 ../tfnorm.h > "$work/text"
+    head -c 40000 ../examples/language_model.txt > "$work/text"
     "$normlab" compare pre --layers 1 --steps 60 --lr 4e-3 --task file --text "$work/text" > "$work/drawn" || return 1
     awk '/guessing/ { sub(/.*: /, ""); guess = $0 + 0 } { last = $2 }
          END { exit !(last < guess && last > 0) }' "$work/drawn"
