@@ -3476,9 +3476,9 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__SHORT_ERRORS               /* error messages without suggestions and numbers */
 #endif
 #if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
-#define TFN__FREE false                 /* kernels that stand in the table for users alone */
+#define TFN__USER_KERNELS false    /* kernels that only users call, never a tape or a model */
 #else
-#define TFN__FREE true
+#define TFN__USER_KERNELS true
 #endif
 #ifdef TFNORM_NO_SCALES
 #define TFN__SCALES false
@@ -8845,8 +8845,9 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__TRAIN_KEPT(TFN__BY_TENSOR, tfn__update_tensor),
     TFN__TRAIN_KEPT(TFN__BY_TENSOR, tfn__update_work),
     /* elementary functions */
-    TFN__KEPT(TFN__FREE, TFN__N(tfn__exp)), TFN__KEPT(TFN__FREE, TFN__N(tfn__tanh)),
-    TFN__KEPT(TFN__FREE, TFN__N(tfn__erf))
+    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__exp)),
+    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__tanh)),
+    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf))
 };
 /* leave nothing of this instance behind */
 #undef TFN__TRAIN
@@ -11622,13 +11623,13 @@ static tfn__range tfn__cols_of(const tfn__call *c, ptrdiff_t cols, ptrdiff_t chu
     return tfn__slice(cols, tfn__col_step(c, cols), chunk);
 }
 /* Return the rows of this chunk, and their values. */
-static tfn__range tfn__my_rows(const tfn__call *c)
+static tfn__range tfn__chunk_rows(const tfn__call *c)
 {
     return tfn__slice(c->rows, tfn__row_step(c, c->rows, c->cols), c->chunk);
 }
-static tfn__range tfn__my_values(const tfn__call *c)
+static tfn__range tfn__chunk_values(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     s.first *= c->cols;
     s.count *= c->cols;
     return s;
@@ -11822,7 +11823,7 @@ static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
  * the timeline (TFN__PREPARE), since each product reads all of du. */
 static void tfn__linear_prepare(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     const float *u = tfn__linear_sum(c);
     c->k->activation_backward(c->dy + s.first, c->dy + s.first, u + s.first, s.count,
                               tfn__linear_activation(c), false);
@@ -12115,7 +12116,7 @@ static float tfn__absmax_eps(const tfn__call *c)
 /* Computes y. A tape that trains also saves the statistics for the backward. */
 static void tfn__norm_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_norm_args p;
     if (tfn__norm_is_whole(c->n)) {
         s.first = 0;
@@ -12137,7 +12138,7 @@ static ptrdiff_t tfn__norm_chunks(const tfn__call *c)
 /* dx of this chunk's rows. */
 static void tfn__norm_rows_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_norm_args p = tfn__norm_of(c, s.first, s.count);
 /* nothing below learns */
     if (!c->dx[0]) return;
@@ -12296,7 +12297,7 @@ static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
 }
 static void tfn__point_forward(const tfn__call *c)
 {
-    tfn_point_args p = tfn__point_of(c, tfn__my_rows(c));
+    tfn_point_args p = tfn__point_of(c, tfn__chunk_rows(c));
     tfn_point_forward(c->k, &p);
 }
 
@@ -12321,7 +12322,7 @@ static tfn_seed_args tfn__seed_of(const tfn__call *c, tfn__range s)
 }
 static void tfn__seed_forward(const tfn__call *c)
 {
-    tfn_seed_args p = tfn__seed_of(c, tfn__my_rows(c));
+    tfn_seed_args p = tfn__seed_of(c, tfn__chunk_rows(c));
     tfn_seed_forward(c->k, &p);
 }
 
@@ -12370,7 +12371,7 @@ static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) 
 /* dx of this chunk's rows. */
 static void tfn__point_rows_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_point_args p = tfn__point_of(c, s);
     if (!c->dx[0]) return;
     p.dx = c->dx[0] + s.first * c->cols;
@@ -12402,7 +12403,7 @@ static void tfn__point_backward(const tfn__call *c)
 /* dx of this chunk's rows. */
 static void tfn__seed_rows_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_seed_args p = tfn__seed_of(c, s);
     if (!c->dx[0]) return;
     p.dx = c->dx[0] + s.first * c->cols;
@@ -12453,7 +12454,7 @@ static void tfn__columns_backward(const tfn__call *c)
 /* y = exp(x - max x) / sum of each row: the weights of a learned sum of layers, for example. */
 static void tfn__softmax_op(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     ptrdiff_t at = s.first * c->cols;
     c->k->softmax_forward(c->y + at, c->x[0] + at, s.count, c->cols);
 }
@@ -12467,13 +12468,13 @@ static tfn_activation_kind tfn__function_of(const tfn__call *c)
 /* y = act(x) */
 static void tfn__activate_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->activation_forward(c->y + s.first, c->x[0] + s.first, s.count, tfn__function_of(c));
 }
 /* y = act(gate) * up */
 static void tfn__gated_op(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->gated_forward(c->y + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
                         tfn__function_of(c));
 }
@@ -12481,7 +12482,7 @@ static void tfn__gated_op(const tfn__call *c)
 /* y = a x + b z. in: x, z; number: a, b */
 static void tfn__add_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->combine(c->y + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
                   c->n->number[0], c->n->number[1], false);
 }
@@ -12489,7 +12490,7 @@ static void tfn__add_forward(const tfn__call *c)
 /* This chunk of out = a in, or of out += a in. */
 static void tfn__multiply(const tfn__call *c, float *out, const float *in, float a, bool add)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->combine(out + s.first, in + s.first, NULL, s.count, a, 0, add);
 }
 /* y = a x. number: a */
@@ -12504,7 +12505,7 @@ static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, boo
 {
     ptrdiff_t groups = c->x_cols[1];
     ptrdiff_t each = c->cols / tfn__max(groups, 1);
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     if (groups < 2) {
         tfn__multiply(c, out, in, c->x[1][0], add);
         return;
@@ -12535,7 +12536,7 @@ static float tfn__exp_capped(float x)
 }
 static void tfn__exp_capped_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) c->y[i] = tfn__exp_capped(c->x[0][i]);
 }
 
@@ -12583,7 +12584,7 @@ static void tfn__ramp_forward(const tfn__call *c)
 static void tfn__shift_forward(const tfn__call *c)
 {
     const float a = c->n->number[0];
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     ptrdiff_t step = 0;                         /* from one channel's number to the next's */
     if (c->x_cols[1] > 1) step = 1;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
@@ -12600,7 +12601,7 @@ static void tfn__mix_groups(const tfn__call *c)
     const ptrdiff_t groups = c->x_rows[1];
     const ptrdiff_t outputs = c->x_cols[1];
     const float *w = c->x[1] + c->n->arg[TFN__MIX_OUTPUT];
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
         for (ptrdiff_t i = 0; i < c->cols; i++) {
             const ptrdiff_t at = r*c->cols + i;
@@ -12611,7 +12612,7 @@ static void tfn__mix_groups(const tfn__call *c)
 /* One weight for all channels: y = w_k x + 1 z. */
 static void tfn__mix_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     if (c->x_rows[1] > 1) {
         tfn__mix_groups(c);
         return;
@@ -12637,7 +12638,7 @@ static void tfn__gate_forward(const tfn__call *c)
 /* y = |x| */
 static void tfn__magnitude_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
         c->y[i] = c->x[0][i];
         if (c->x[0][i] < 0) c->y[i] = -c->x[0][i];
@@ -12658,7 +12659,7 @@ static void tfn__store_or_add_one(float *d, float value, bool add)
  * instead of reading a stored one. */
 static void tfn__drop(const tfn__call *c, float *out, const float *in, bool add)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_key key = tfn_key_fold(c->r->key, c->n->site);
     ptrdiff_t time = 1;
     if (c->n->rows == TFN_ROWS_SOURCE) time = c->r->source;
@@ -12680,21 +12681,21 @@ static void tfn__dropout_backward(const tfn__call *c)
 /* dx = y (dy - <dy, y>) of each row; it reads y, not x. */
 static void tfn__softmax_backward_op(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     ptrdiff_t at = s.first * c->cols;
     c->k->softmax_backward(c->dx[0] + at, c->dy + at, c->y + at, s.count, c->cols, c->add[0]);
 }
 /* dx = dy act'(x) */
 static void tfn__activate_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->activation_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
                               tfn__function_of(c), c->add[0]);
 }
 /* dgate = dy up act'(gate), dup = dy act(gate) */
 static void tfn__gated_backward_op(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     float *dgate = NULL;
     float *dup = NULL;
     if (c->dx[0]) dgate = c->dx[0] + s.first;
@@ -12777,7 +12778,7 @@ static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
 /* dx = dy exp(x) below the cap, 0 above. */
 static void tfn__exp_capped_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
         float x = c->x[0][i];
         float d = 0;
@@ -12847,7 +12848,7 @@ static void tfn__mix_groups_rows_backward(const tfn__call *c)
     const ptrdiff_t groups = c->x_rows[1];
     const ptrdiff_t outputs = c->x_cols[1];
     const float *w = c->x[1] + c->n->arg[TFN__MIX_OUTPUT];
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn__pass_on(c, 2, 1);
     if (!c->dx[0]) return;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
@@ -12917,7 +12918,7 @@ static void tfn__gate_backward(const tfn__call *c)
 /* dx = sign(x) dy, 0 where x is 0 */
 static void tfn__magnitude_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
         float d = 0;
         if (c->x[0][i] > 0) d = c->dy[i];
@@ -12969,7 +12970,7 @@ static void tfn__embed_op(const tfn__call *c)
     static const int32_t zero = 0;
     const int32_t *tokens = c->r->ints[c->n->arg[TFN__EMBED_SLOT]];
     const float scale = c->n->number[0];
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
 #ifdef TFN__QUANT
     if (tfn__packed_input(c, 0).type) {
         tfn__packed_words(c, tokens, s, scale);
@@ -13189,7 +13190,7 @@ static ptrdiff_t tfn__by_heads(const tfn__call *c)
     return (ptrdiff_t)c->r->batch * c->n->arg[TFN__ATTEND_KV_HEADS];
 }
 /* This chunk's pairs of sentence and key/value head. */
-static tfn__range tfn__my_heads(const tfn__call *c, const tfn_attention_args *p)
+static tfn__range tfn__chunk_heads(const tfn__call *c, const tfn_attention_args *p)
 {
     tfn__range s = { c->chunk, 1 };
     if (tfn__serial(c)) s.count = p->batch * p->kv_heads;
@@ -13199,7 +13200,7 @@ static tfn__range tfn__my_heads(const tfn__call *c, const tfn_attention_args *p)
 static void tfn__attend_forward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
-    tfn__range s = tfn__my_heads(c, &p);
+    tfn__range s = tfn__chunk_heads(c, &p);
     c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
 #ifndef TFNORM_NO_TRAINING
@@ -13215,7 +13216,7 @@ static void tfn__clear_bias(const tfn_attention_args *p, tfn__range pairs)
 static void tfn__attend_backward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
-    tfn__range s = tfn__my_heads(c, &p);
+    tfn__range s = tfn__chunk_heads(c, &p);
     p.dy = c->dy;
     p.dq = c->dx[0];
     p.dk = c->dx[1];
@@ -13554,7 +13555,7 @@ static void tfn__words_op(const tfn__call *c)
 {
     ptrdiff_t tails = (c->x[1] != NULL) + (c->x[2] != NULL);
     ptrdiff_t words = c->x_cols[0] - tails;                         /* of the head */
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
         const float *head = c->x[0] + r*c->x_cols[0];
         float *y = c->y + r*c->cols;
@@ -42253,7 +42254,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__FIELD_OF
 #undef TFN__FLASH_MAGIC
 #undef TFN__FOLD
-#undef TFN__FREE
 #undef TFN__FULL
 #undef TFN__FUNCTIONS
 #undef TFN__GATES
@@ -42350,6 +42350,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__TOKENIZER
 #undef TFN__TRAINING_RANGES
 #undef TFN__TRAINS
+#undef TFN__USER_KERNELS
 #undef TFN__USER_SCORE
 #undef TFN__VOCAB
 #undef TFN__WASM
@@ -42589,13 +42590,13 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * 3. In the tape section: a forward and a backward that call the kernel on this chunk of values,
  *        SHARED void tfn__relu3_op(const tfn__call *c)
  *        {
- *            const tfn__range s = tfn__my_values(c);
+ *            const tfn__range s = tfn__chunk_values(c);
  *            c->k->relu3_forward(c->y + s.first, c->x[0] + s.first, s.count);
  *        }
  *        #ifndef TFNORM_NO_TRAINING
  *        SHARED void tfn__relu3_back(const tfn__call *c)
  *        {
- *            const tfn__range s = tfn__my_values(c);
+ *            const tfn__range s = tfn__chunk_values(c);
  *            c->k->relu3_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
  *                                 c->add[0]);
  *        }

@@ -50,8 +50,9 @@ SHARED const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__TRAIN_KEPT(TFN__BY_TENSOR, tfn__update_tensor),
     TFN__TRAIN_KEPT(TFN__BY_TENSOR, tfn__update_work),
     /* elementary functions */
-    TFN__KEPT(TFN__FREE, TFN__N(tfn__exp)), TFN__KEPT(TFN__FREE, TFN__N(tfn__tanh)),
-    TFN__KEPT(TFN__FREE, TFN__N(tfn__erf))
+    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__exp)),
+    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__tanh)),
+    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf))
 };
 /* leave nothing of this instance behind */
 #undef TFN__TRAIN

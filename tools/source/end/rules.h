@@ -98,13 +98,13 @@
  * 3. In the tape section: a forward and a backward that call the kernel on this chunk of values,
  *        SHARED void tfn__relu3_op(const tfn__call *c)
  *        {
- *            const tfn__range s = tfn__my_values(c);
+ *            const tfn__range s = tfn__chunk_values(c);
  *            c->k->relu3_forward(c->y + s.first, c->x[0] + s.first, s.count);
  *        }
  *        #ifndef TFNORM_NO_TRAINING
  *        SHARED void tfn__relu3_back(const tfn__call *c)
  *        {
- *            const tfn__range s = tfn__my_values(c);
+ *            const tfn__range s = tfn__chunk_values(c);
  *            c->k->relu3_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
  *                                 c->add[0]);
  *        }

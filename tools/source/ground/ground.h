@@ -197,9 +197,9 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__SHORT_ERRORS               /* error messages without suggestions and numbers */
 #endif
 #if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
-#define TFN__FREE false                 /* kernels that stand in the table for users alone */
+#define TFN__USER_KERNELS false    /* kernels that only users call, never a tape or a model */
 #else
-#define TFN__FREE true
+#define TFN__USER_KERNELS true
 #endif
 #ifdef TFNORM_NO_SCALES
 #define TFN__SCALES false

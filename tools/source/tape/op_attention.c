@@ -40,7 +40,7 @@ SHARED void tfn__embed_op(const tfn__call *c)
     static const int32_t zero = 0;
     const int32_t *tokens = c->r->ints[c->n->arg[TFN__EMBED_SLOT]];
     const float scale = c->n->number[0];
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
 #ifdef TFN__QUANT
     if (tfn__packed_input(c, 0).type) {
         tfn__packed_words(c, tokens, s, scale);
@@ -260,7 +260,7 @@ SHARED ptrdiff_t tfn__by_heads(const tfn__call *c)
     return (ptrdiff_t)c->r->batch * c->n->arg[TFN__ATTEND_KV_HEADS];
 }
 /* This chunk's pairs of sentence and key/value head. */
-static tfn__range tfn__my_heads(const tfn__call *c, const tfn_attention_args *p)
+static tfn__range tfn__chunk_heads(const tfn__call *c, const tfn_attention_args *p)
 {
     tfn__range s = { c->chunk, 1 };
     if (tfn__serial(c)) s.count = p->batch * p->kv_heads;
@@ -270,7 +270,7 @@ static tfn__range tfn__my_heads(const tfn__call *c, const tfn_attention_args *p)
 SHARED void tfn__attend_forward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
-    tfn__range s = tfn__my_heads(c, &p);
+    tfn__range s = tfn__chunk_heads(c, &p);
     c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
 #ifndef TFNORM_NO_TRAINING
@@ -286,7 +286,7 @@ static void tfn__clear_bias(const tfn_attention_args *p, tfn__range pairs)
 SHARED void tfn__attend_backward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
-    tfn__range s = tfn__my_heads(c, &p);
+    tfn__range s = tfn__chunk_heads(c, &p);
     p.dy = c->dy;
     p.dq = c->dx[0];
     p.dk = c->dx[1];

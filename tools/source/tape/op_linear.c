@@ -107,7 +107,7 @@ SHARED ptrdiff_t tfn__linear_chunks(const tfn__call *c)
  * the timeline (TFN__PREPARE), since each product reads all of du. */
 SHARED void tfn__linear_prepare(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     const float *u = tfn__linear_sum(c);
     c->k->activation_backward(c->dy + s.first, c->dy + s.first, u + s.first, s.count,
                               tfn__linear_activation(c), false);

@@ -185,7 +185,7 @@ SHARED void tfn__words_op(const tfn__call *c)
 {
     ptrdiff_t tails = (c->x[1] != NULL) + (c->x[2] != NULL);
     ptrdiff_t words = c->x_cols[0] - tails;                         /* of the head */
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
         const float *head = c->x[0] + r*c->x_cols[0];
         float *y = c->y + r*c->cols;

@@ -79,7 +79,7 @@ static float tfn__absmax_eps(const tfn__call *c)
 /* Computes y. A tape that trains also saves the statistics for the backward. */
 SHARED void tfn__norm_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_norm_args p;
     if (tfn__norm_is_whole(c->n)) {
         s.first = 0;
@@ -101,7 +101,7 @@ SHARED ptrdiff_t tfn__norm_chunks(const tfn__call *c)
 /* dx of this chunk's rows. */
 static void tfn__norm_rows_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_norm_args p = tfn__norm_of(c, s.first, s.count);
 /* nothing below learns */
     if (!c->dx[0]) return;
@@ -260,7 +260,7 @@ static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
 }
 SHARED void tfn__point_forward(const tfn__call *c)
 {
-    tfn_point_args p = tfn__point_of(c, tfn__my_rows(c));
+    tfn_point_args p = tfn__point_of(c, tfn__chunk_rows(c));
     tfn_point_forward(c->k, &p);
 }
 
@@ -285,7 +285,7 @@ static tfn_seed_args tfn__seed_of(const tfn__call *c, tfn__range s)
 }
 SHARED void tfn__seed_forward(const tfn__call *c)
 {
-    tfn_seed_args p = tfn__seed_of(c, tfn__my_rows(c));
+    tfn_seed_args p = tfn__seed_of(c, tfn__chunk_rows(c));
     tfn_seed_forward(c->k, &p);
 }
 
@@ -334,7 +334,7 @@ SHARED ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) 
 /* dx of this chunk's rows. */
 static void tfn__point_rows_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_point_args p = tfn__point_of(c, s);
     if (!c->dx[0]) return;
     p.dx = c->dx[0] + s.first * c->cols;
@@ -366,7 +366,7 @@ SHARED void tfn__point_backward(const tfn__call *c)
 /* dx of this chunk's rows. */
 static void tfn__seed_rows_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_seed_args p = tfn__seed_of(c, s);
     if (!c->dx[0]) return;
     p.dx = c->dx[0] + s.first * c->cols;

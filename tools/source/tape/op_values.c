@@ -11,7 +11,7 @@
 /* y = exp(x - max x) / sum of each row: the weights of a learned sum of layers, for example. */
 SHARED void tfn__softmax_op(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     ptrdiff_t at = s.first * c->cols;
     c->k->softmax_forward(c->y + at, c->x[0] + at, s.count, c->cols);
 }
@@ -25,13 +25,13 @@ static tfn_activation_kind tfn__function_of(const tfn__call *c)
 /* y = act(x) */
 SHARED void tfn__activate_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->activation_forward(c->y + s.first, c->x[0] + s.first, s.count, tfn__function_of(c));
 }
 /* y = act(gate) * up */
 SHARED void tfn__gated_op(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->gated_forward(c->y + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
                         tfn__function_of(c));
 }
@@ -39,7 +39,7 @@ SHARED void tfn__gated_op(const tfn__call *c)
 /* y = a x + b z. in: x, z; number: a, b */
 SHARED void tfn__add_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->combine(c->y + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
                   c->n->number[0], c->n->number[1], false);
 }
@@ -47,7 +47,7 @@ SHARED void tfn__add_forward(const tfn__call *c)
 /* This chunk of out = a in, or of out += a in. */
 SHARED void tfn__multiply(const tfn__call *c, float *out, const float *in, float a, bool add)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->combine(out + s.first, in + s.first, NULL, s.count, a, 0, add);
 }
 /* y = a x. number: a */
@@ -62,7 +62,7 @@ static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, boo
 {
     ptrdiff_t groups = c->x_cols[1];
     ptrdiff_t each = c->cols / tfn__max(groups, 1);
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     if (groups < 2) {
         tfn__multiply(c, out, in, c->x[1][0], add);
         return;
@@ -93,7 +93,7 @@ static float tfn__exp_capped(float x)
 }
 SHARED void tfn__exp_capped_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) c->y[i] = tfn__exp_capped(c->x[0][i]);
 }
 
@@ -141,7 +141,7 @@ SHARED void tfn__ramp_forward(const tfn__call *c)
 SHARED void tfn__shift_forward(const tfn__call *c)
 {
     const float a = c->n->number[0];
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     ptrdiff_t step = 0;                         /* from one channel's number to the next's */
     if (c->x_cols[1] > 1) step = 1;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
@@ -158,7 +158,7 @@ static void tfn__mix_groups(const tfn__call *c)
     const ptrdiff_t groups = c->x_rows[1];
     const ptrdiff_t outputs = c->x_cols[1];
     const float *w = c->x[1] + c->n->arg[TFN__MIX_OUTPUT];
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
         for (ptrdiff_t i = 0; i < c->cols; i++) {
             const ptrdiff_t at = r*c->cols + i;
@@ -169,7 +169,7 @@ static void tfn__mix_groups(const tfn__call *c)
 /* One weight for all channels: y = w_k x + 1 z. */
 SHARED void tfn__mix_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     if (c->x_rows[1] > 1) {
         tfn__mix_groups(c);
         return;
@@ -195,7 +195,7 @@ SHARED void tfn__gate_forward(const tfn__call *c)
 /* y = |x| */
 SHARED void tfn__magnitude_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
         c->y[i] = c->x[0][i];
         if (c->x[0][i] < 0) c->y[i] = -c->x[0][i];
@@ -216,7 +216,7 @@ SHARED void tfn__store_or_add_one(float *d, float value, bool add)
  * instead of reading a stored one. */
 static void tfn__drop(const tfn__call *c, float *out, const float *in, bool add)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn_key key = tfn_key_fold(c->r->key, c->n->site);
     ptrdiff_t time = 1;
     if (c->n->rows == TFN_ROWS_SOURCE) time = c->r->source;
@@ -238,21 +238,21 @@ SHARED void tfn__dropout_backward(const tfn__call *c)
 /* dx = y (dy - <dy, y>) of each row; it reads y, not x. */
 SHARED void tfn__softmax_backward_op(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     ptrdiff_t at = s.first * c->cols;
     c->k->softmax_backward(c->dx[0] + at, c->dy + at, c->y + at, s.count, c->cols, c->add[0]);
 }
 /* dx = dy act'(x) */
 SHARED void tfn__activate_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     c->k->activation_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
                               tfn__function_of(c), c->add[0]);
 }
 /* dgate = dy up act'(gate), dup = dy act(gate) */
 SHARED void tfn__gated_backward_op(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     float *dgate = NULL;
     float *dup = NULL;
     if (c->dx[0]) dgate = c->dx[0] + s.first;
@@ -335,7 +335,7 @@ SHARED ptrdiff_t tfn__rows_and_by(const tfn__call *c)
 /* dx = dy exp(x) below the cap, 0 above. */
 SHARED void tfn__exp_capped_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
         float x = c->x[0][i];
         float d = 0;
@@ -405,7 +405,7 @@ static void tfn__mix_groups_rows_backward(const tfn__call *c)
     const ptrdiff_t groups = c->x_rows[1];
     const ptrdiff_t outputs = c->x_cols[1];
     const float *w = c->x[1] + c->n->arg[TFN__MIX_OUTPUT];
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     tfn__pass_on(c, 2, 1);
     if (!c->dx[0]) return;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
@@ -475,7 +475,7 @@ SHARED void tfn__gate_backward(const tfn__call *c)
 /* dx = sign(x) dy, 0 where x is 0 */
 SHARED void tfn__magnitude_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
+    tfn__range s = tfn__chunk_values(c);
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
         float d = 0;
         if (c->x[0][i] > 0) d = c->dy[i];

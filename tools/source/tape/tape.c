@@ -113,13 +113,13 @@ SHARED tfn__range tfn__cols_of(const tfn__call *c, ptrdiff_t cols, ptrdiff_t chu
     return tfn__slice(cols, tfn__col_step(c, cols), chunk);
 }
 /* Return the rows of this chunk, and their values. */
-SHARED tfn__range tfn__my_rows(const tfn__call *c)
+SHARED tfn__range tfn__chunk_rows(const tfn__call *c)
 {
     return tfn__slice(c->rows, tfn__row_step(c, c->rows, c->cols), c->chunk);
 }
-SHARED tfn__range tfn__my_values(const tfn__call *c)
+SHARED tfn__range tfn__chunk_values(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__chunk_rows(c);
     s.first *= c->cols;
     s.count *= c->cols;
     return s;

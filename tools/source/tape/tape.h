@@ -240,8 +240,8 @@ SHARED ptrdiff_t tfn__one(const tfn__call *c);
 SHARED ptrdiff_t tfn__by_cols(const tfn__call *c);
 SHARED ptrdiff_t tfn__by_rows(const tfn__call *c);
 SHARED tfn__range tfn__cols_of(const tfn__call *c, ptrdiff_t cols, ptrdiff_t chunk);
-SHARED tfn__range tfn__my_rows(const tfn__call *c);
-SHARED tfn__range tfn__my_values(const tfn__call *c);
+SHARED tfn__range tfn__chunk_rows(const tfn__call *c);
+SHARED tfn__range tfn__chunk_values(const tfn__call *c);
 
 /* A matrix in memory with strides: element (i, j) is at[i*row + j*col]. */
 typedef struct tfn__matrix {
