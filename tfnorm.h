@@ -39207,14 +39207,18 @@ static const char *tfn__hub_activation(const char *name, tfn_key_form form)
     return NULL;
 }
 
-/* Our name of the activation that a key has. Words of this library are none of the file's, and
- * T5's are of its own key only. */
+/* True if files may have this name under the rule's key: only T5's key has names with "gated-". */
+static bool tfn__key_takes(const tfn_key_rule *k, const char *name)
+{
+    if (!tfn__begins(&name, "gated-")) return true;
+    return tfn__equal(k->key, "feed_forward_proj");
+}
+
+/* Our name of the activation that a key has. Words of this library are none of the file's. */
 static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, const char *value)
 {
     const char *own = tfn__hub_activation(value, k->form);
-    const char *rest = value;
-    if (tfn__begins(&rest, "gated-") && !tfn__equal(k->key, "feed_forward_proj")) own = NULL;
-    if (own) return own;
+    if (own && tfn__key_takes(k, value)) return own;
     if (k->form == TFN_KEY_GATED) tfn__bad_key(x, k->key, value, "a gate, gelu, gelu_new or silu,");
     else tfn__bad_key(x, k->key, value, "gelu, gelu_new, silu, relu or tanh");
     return "default";
@@ -41268,7 +41272,8 @@ static void tfn__put_key(tfn__config *c, const char *key)
     tfn__put_texts(&c->text, key + bytes, "\": ", NULL);
 }
 
-/* The published name of an activation: that of the family's own files, else the first. */
+/* The published name of an activation: the one in the family's own files, else the first that the
+ * rule's key takes. NULL: none. */
 static const char *tfn__published(const char *own, const tfn_key_rule *k)
 {
     const int form = 1 + (k->form == TFN_KEY_GATED);
@@ -41276,8 +41281,10 @@ static const char *tfn__published(const char *own, const tfn_key_rule *k)
     if (k->text && k->text[0]) usual = tfn__hub_activation(k->text, k->form);
     if (usual && tfn__equal(usual, own)) return k->text;
     for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
+        const char *published = tfn__hub_activations[i][0];
         const char *name = tfn__hub_activations[i][form];
-        if (name && tfn__equal(own, name)) return tfn__hub_activations[i][0];
+        if (!tfn__key_takes(k, published)) continue;
+        if (name && tfn__equal(own, name)) return published;
     }
     return NULL;
 }

@@ -1387,7 +1387,8 @@ exports_lora() {
 check "tfn export --hf: LoRA" exports_lora
 misexports() {
     for words in "no family is called lama; the nearest is llama|--family lama" \
-        "activation_function is gated-silu; gelu|--family gpt2" "wants f32|f16|bf16|--dtype f64" \
+        "gpt2 has .*, the model|--family gpt2" \
+        "opt has .*, the model|--family opt" "bert has .*, the model|--family bert" "wants f32|f16|bf16|--dtype f64" \
         "cannot be opened|--hf $work/none/none"; do
         # shellcheck disable=SC2086
         ! "$tfn" export "$work/hub2.safetensors" --hf "$work/out2" ${words##*|} > "$work/page" \

@@ -114,14 +114,18 @@ SHARED const char *tfn__hub_activation(const char *name, tfn_key_form form)
     return NULL;
 }
 
-/* Our name of the activation that a key has. Words of this library are none of the file's, and
- * T5's are of its own key only. */
+/* True if files may have this name under the rule's key: only T5's key has names with "gated-". */
+SHARED bool tfn__key_takes(const tfn_key_rule *k, const char *name)
+{
+    if (!tfn__begins(&name, "gated-")) return true;
+    return tfn__equal(k->key, "feed_forward_proj");
+}
+
+/* Our name of the activation that a key has. Words of this library are none of the file's. */
 static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, const char *value)
 {
     const char *own = tfn__hub_activation(value, k->form);
-    const char *rest = value;
-    if (tfn__begins(&rest, "gated-") && !tfn__equal(k->key, "feed_forward_proj")) own = NULL;
-    if (own) return own;
+    if (own && tfn__key_takes(k, value)) return own;
     if (k->form == TFN_KEY_GATED) tfn__bad_key(x, k->key, value, "a gate, gelu, gelu_new or silu,");
     else tfn__bad_key(x, k->key, value, "gelu, gelu_new, silu, relu or tanh");
     return "default";

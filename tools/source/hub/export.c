@@ -192,7 +192,8 @@ static void tfn__put_key(tfn__config *c, const char *key)
     tfn__put_texts(&c->text, key + bytes, "\": ", NULL);
 }
 
-/* The published name of an activation: that of the family's own files, else the first. */
+/* The published name of an activation: the one in the family's own files, else the first that the
+ * rule's key takes. NULL: none. */
 static const char *tfn__published(const char *own, const tfn_key_rule *k)
 {
     const int form = 1 + (k->form == TFN_KEY_GATED);
@@ -200,8 +201,10 @@ static const char *tfn__published(const char *own, const tfn_key_rule *k)
     if (k->text && k->text[0]) usual = tfn__hub_activation(k->text, k->form);
     if (usual && tfn__equal(usual, own)) return k->text;
     for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
+        const char *published = tfn__hub_activations[i][0];
         const char *name = tfn__hub_activations[i][form];
-        if (name && tfn__equal(own, name)) return tfn__hub_activations[i][0];
+        if (!tfn__key_takes(k, published)) continue;
+        if (name && tfn__equal(own, name)) return published;
     }
     return NULL;
 }
