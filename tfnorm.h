@@ -3281,11 +3281,15 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #endif
 /* >> ground */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* The ground that every part is built on: the standard headers, attributes of functions, the
+ * instruction sets that this compiler can build, and the build's options (TFNORM_X) as constants
+ * (TFN__X) for conditions. Also a few helpers that need no libc. */
+
 #ifndef TFNORM_FILE
 #define TFNORM_FILE "tfnorm.h"
 #endif
 #ifdef TFNORM_DEBUG
-#define TFN__CHECKED          /* tapes look at their memory; some tests do so with all kernels */
+#define TFN__CHECKED          /* tapes check their memory; some tests define it for all kernels */
 #endif
 #if defined TFNORM_DEBUG && !defined TFNORM_ASSERT
 #include <assert.h>
@@ -3329,7 +3333,7 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #include <unistd.h>
 #if defined __STRICT_ANSI__ && !defined __cplusplus \
     && !(defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200809L)
-#define TFN__HIDDEN           /* -std=c99 hides these declarations, but the system has them */
+#define TFN__HIDDEN           /* the system has these functions, but -std=c99 hides them */
 FILE *fdopen(int, const char *);
 int fileno(FILE *);
 int fsync(int);
@@ -3341,15 +3345,17 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 
 /* Attributes of functions, by compiler:
- *   TFN__SMALL .. TFN__SMALL_END   around code that is not hot: clang optimizes it for size, which
- *                   takes less time. gcc has `optimize` pragmas in its place.
- *   TFN__RARE .. TFN__RARE_END     around code that runs when a model is made, saved or loaded, and
- *                   not in a step or a token: not optimized, which saves a tenth of the time that
- *                   the header takes. Not within TFN__SMALL, which clang puts first. Helpers that
- *                   a step shares with it are TFN__INLINE: gcc at -O1 inlines no others.
- *   TFN__INLINE     inlined always, but where size was asked for
- *   TFN__APART      never inlined, nor copied for arguments that are constant
- *   TFN__NOINLINE   never inlined; gcc may copy it for constant arguments, and should
+ *   TFN__SMALL .. TFN__SMALL_END   enclose code that is not hot. clang optimizes it for size, which
+ *                   compiles faster. For gcc there are `optimize` pragmas instead.
+ *   TFN__RARE .. TFN__RARE_END     enclose code that runs when a model is made, saved or loaded,
+ *                   but never in a step or for a token. It is not optimized, which saves a tenth of
+ *                   the compile time. Never use it inside TFN__SMALL, which takes precedence in
+ *                   clang. Helpers that such code shares with a step must be TFN__INLINE, because
+ *                   gcc at -O1 inlines no others.
+ *   TFN__INLINE     always inlined, except when optimizing for size
+ *   TFN__APART      never inlined, and never cloned for constant arguments
+ *   TFN__NOINLINE   never inlined, but gcc may (and should) clone it for constant arguments
+ *   TFN__FOLD       always inlined, so that a constant result removes branches from small builds
  *   TFN__RESTRICT   C99's restrict, also in C++ */
 #if defined __clang__ && !defined TFNORM_DEBUG
 #define TFN__SMALL \
@@ -3379,7 +3385,7 @@ ssize_t readlink(const char *, char *, size_t);
 #else
 #define TFN__INLINE inline __attribute__((always_inline))
 #endif
-#define TFN__FOLD inline __attribute__((always_inline))     /* in small builds it is a constant */
+#define TFN__FOLD inline __attribute__((always_inline))
 #ifdef __clang__
 #define TFN__APART  __attribute__((noinline))
 #else
@@ -3401,8 +3407,9 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__RESTRICT
 #endif
 
-/* Which instruction sets this compiler can build. gcc for Windows misaligns AVX spills (GCC bug
- * 54412), so there only the 128-bit sets are built. TFN__DOUBLE is the tests' double build. */
+/* The instruction sets that this compiler can build. gcc for Windows misaligns AVX spills (GCC bug
+ * 54412), so it builds only the 128-bit sets. TFN__DOUBLE is the double-precision build of the
+ * tests. */
 #if !defined TFNORM_NO_SIMD && !defined TFNORM_DEBUG && !defined TFN__DOUBLE
 #if (defined __x86_64__ || defined _M_X64) && (defined __GNUC__ || defined __clang__)
 #define TFN__X86
@@ -3411,14 +3418,14 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #elif defined __aarch64__
 #define TFN__NEON
-#elif defined __ARM_FEATURE_SIMD32      /* two products of 16 bits: Cortex-M4, M7, M33 with DSP */
+#elif defined __ARM_FEATURE_SIMD32      /* two 16-bit products: Cortex-M4, M7, M33 with DSP */
 #define TFN__SMLAD
 #elif defined __wasm_simd128__
 #define TFN__WASM
 #endif
 #endif
 
-/* Threads: the caller's hook, else OpenMP where the compiler has it on, else none. */
+/* Threads: the caller's hook if there is one, else OpenMP if it is switched on, else none. */
 #if defined __GNUC__ || defined __clang__
 #if defined TFNORM_PARALLEL_FOR || defined _OPENMP
 #define TFN__THREADS
@@ -3437,10 +3444,10 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #endif
 
-/* TFN__TRAINS, TFN__PACKS and TFN__ALL are constants for conditions, so that a compiler drops
- * what hangs on them: training, weights of fewer bits, and what a decoder asks for by
- * TFNORM_ALL_NORMS, namely norms other than LayerNorm and RMSNorm and topologies other than Pre-
- * LN and Post-LN. */
+/* Constants for conditions, so that the compiler drops the code that a build omits. TFN__TRAINS:
+ * training. TFN__PACKS: weights of fewer bits. TFN__ALL: norms other than LayerNorm and RMSNorm,
+ * and topologies other than Pre-LN and Post-LN; a build without training gets these only with
+ * TFNORM_ALL_NORMS. */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__TRAINS false
 #else
@@ -3462,18 +3469,17 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__FULL(name) ""
 #define TFN__ROW_TEXTS(formula, paper) NULL, NULL
 #endif
-/* What a linker cannot drop by itself: rows of tables, the strings that they point to, and branches
- * that depend on an option. The macros of config become constants here, one for each question.
+/* A linker cannot drop rows of tables, the strings that they point to, or branches that depend on
+ * an option. So each macro of section config becomes a constant here, for use in conditions.
  *
- * What such a constant drops is asked for in up to three ways: by an option, which
- * tfn_model_resolve refuses; on a tape, where tfn__record refuses a row without a forward, and an
- * operation's own function an argument whose kernel is gone; and straight from the table of
- * kernels, where it is NULL. The errors name the macro: who has set it a year ago must not have to
- * look for what is missing. tests/compile/small.c tries each of them, in a build with the macro and
- * in one without.
+ * A program can ask for an omitted feature in three ways. An option: tfn_model_resolve refuses it.
+ * An operation on a tape: tfn__record refuses a row without a forward, and the function that
+ * records the operation refuses an argument whose kernel is missing. The table of kernels: the
+ * member is NULL. Each error names the macro, because it may have been set long ago.
+ * tests/compile/small.c tries each feature in a build with the macro and in one without.
  */
 #if defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN
-#define TFN__SHORT_ERRORS               /* error messages without suggestions and numbers */
+#define TFN__SHORT_ERRORS         /* error messages without suggestions and numbers */
 #endif
 #if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
 #define TFN__USER_KERNELS false    /* kernels that only users call, never a tape or a model */
@@ -3486,12 +3492,12 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__SCALES true
 #endif
 #ifdef TFNORM_ONLY_DECODERS
-#define TFN__SENTENCES false              /* tapes of whole sentences */
+#define TFN__SENTENCES false      /* tapes that process whole sentences */
 #else
 #define TFN__SENTENCES true
 #endif
 #ifdef TFNORM_NO_DECODERS
-#define TFN__DECODES false                /* caches */
+#define TFN__DECODES false        /* key/value caches */
 #else
 #define TFN__DECODES true
 #endif
@@ -3501,13 +3507,15 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__DROPS true
 #endif
 #ifdef TFNORM_NO_GROUPS
-#define TFN__GROUPS false                 /* of parameters: desc.groups */
+#define TFN__GROUPS false         /* groups of parameters: desc.groups */
 #else
 #define TFN__GROUPS true
 #endif
 
-/* Sets of what is kept, all unless the user says otherwise. TFN__KEEPS is a constant, too; it drops
- * a row's function where TFN__KEPT stands for it. */
+/* Sets of the enumerators that this build keeps: all, unless the user defines a set.
+ * TFN__KEEPS(POSITIONS, x) is a constant: true if the set TFNORM_POSITIONS has x.
+ * TFN__KEPT(condition, f) is f, or NULL if the condition is false, so that a table's row does not
+ * keep f alive. */
 #ifndef TFNORM_ARCHS
 #define TFNORM_ARCHS UINT32_MAX
 #endif
@@ -3526,12 +3534,13 @@ ssize_t readlink(const char *, char *, size_t);
 #ifndef TFNORM_SCHEDULES
 #define TFNORM_SCHEDULES UINT32_MAX
 #endif
-/* Conditions of more than one enumerator: gates, which are built otherwise than activations; what
- * reads a table that is computed when the model is made, in double; optimizers that see one tensor
- * at a time, of which all others need neither the kernels nor their scratch. */
+/* Conditions on several enumerators, below. TFN__GATES: gated units, which need a second linear
+ * map. TFN__POSITION_TABLES: positions that read a table, computed in double when the model is
+ * made. TFN__BY_TENSOR: optimizers that update one tensor at a time, and need kernels and scratch
+ * of their own. */
 #define TFN__KEEPS(set, x) (((TFNORM_##set) >> (x) & 1u) != 0)
 #define TFN__KEPT(condition, function) ((condition) ? function : NULL)
-#ifdef TFNORM_ONLY_KERNELS      /* where no model has positions */
+#ifdef TFNORM_ONLY_KERNELS      /* without models, the caller decides */
 #define TFN__ROTATES true
 #else
 #define TFN__ROTATES TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)
@@ -3539,7 +3548,7 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__GATES (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU)                                  \
                     || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU_TANH)                          \
                     || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_SWIGLU))
-/* The functions of one value, as a set: what is kept, and what the gates that are kept need. */
+/* The set of elementwise functions to keep: the activations, and those that the gated units use. */
 #define TFN__OF_GATE(gate, which) (TFN__KEEPS(ACTIVATIONS, gate) ? TFN_SET(which) : 0)
 #define TFN__FUNCTIONS ((TFNORM_ACTIVATIONS)                                                       \
                         | TFN__OF_GATE(TFN_ACTIVATION_GEGLU, TFN_ACTIVATION_GELU)                  \
@@ -3552,9 +3561,9 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__BY_TENSOR (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_MUON)                                 \
                         || TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
 
-/* A compiler that contracts a*b + c to one instruction rounds once where the header's definition
- * of its results rounds twice, so contraction is off. gcc has no pragma of the standard for it. The
- * strings are written out here and below: gcc ignores a macro inside them, silently. */
+/* Contraction of a*b + c to one instruction is off, because it would round once where the header's
+ * definition of a result rounds twice. gcc lacks C99's pragma for this. The strings here and below
+ * are written out, because gcc silently ignores a macro inside them. */
 #if defined __clang__
 #pragma STDC FP_CONTRACT OFF
 #elif defined __GNUC__
@@ -3563,8 +3572,9 @@ ssize_t readlink(const char *, char *, size_t);
 #if defined __FLT_EVAL_METHOD__ && __FLT_EVAL_METHOD__ == 1     /* s390x under -std=c99 */
 #pragma GCC optimize("excess-precision=fast")                   /* not in double */
 #endif
-/* Thumb-1 at -Os: gcc 12 pops a function's locals into r1 to r3 to free them, and tells its callers
- * that it leaves these registers alone. So a Cortex-M0 lost what it held in them over a call. */
+/* Thumb-1 at -Os: gcc 12 frees a function's locals by popping them into r1 to r3, yet tells the
+ * callers that the function preserves these registers. On a Cortex-M0 a call then destroyed values
+ * that the caller kept in them. */
 #if defined __thumb__ && !defined __thumb2__
 #pragma GCC optimize("no-ipa-ra")
 #endif
@@ -3572,7 +3582,7 @@ ssize_t readlink(const char *, char *, size_t);
 #pragma fp_contract(off)
 #endif
 
-/* Parts left out by macro leave helpers that nobody calls. */
+/* In a build that omits parts some helpers are unused. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
@@ -3582,7 +3592,7 @@ ssize_t readlink(const char *, char *, size_t);
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
 
-#ifdef TFN__DOUBLE            /* gradient tests, which define float before the api as well */
+#ifdef TFN__DOUBLE            /* gradient tests; they also define float before the api */
 #define float double
 #define TFN__SQRT sqrt
 #elif defined TFNORM_SQRTF
@@ -3591,11 +3601,10 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__SQRT sqrtf
 #endif
 
-/* Options that are enumerations are asked through functions that call this one, in whose place a
- * small build has a constant, so that the compiler drops what only other values want: the same way
- * in which TFN__ALL leaves out the norms and topologies beyond the usual ones.
- * The value is this one of those that are kept. No question is left if it is the only one: a value
- * outside the set was refused. */
+/* True if an option (`value`) is the enumerator `which`. It is a constant if the set `kept` lacks
+ * `which`, or has nothing else; resolving has refused any value outside the set. So a small build
+ * drops the code of all enumerators that it does not keep. Read options only through functions that
+ * call this one. */
 static TFN__FOLD bool tfn__is_kept(uint32_t kept, int value, int which)
 {
     if (kept == TFN_SET(which)) return true;
@@ -3605,8 +3614,8 @@ static TFN__FOLD bool tfn__is_kept(uint32_t kept, int value, int which)
 static TFN__INLINE ptrdiff_t tfn__min(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 static TFN__INLINE ptrdiff_t tfn__max(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
-/* A number, below 2^48 rounded once, by conversions of 32 bits: those of 64 are a library's on
- * boards, and bring its arithmetic with them. */
+/* Returns n as a float; below 2^48 it is rounded once. It uses 32-bit conversions, because on a
+ * board a 64-bit one is a library function that brings a whole soft-float library with it. */
 static float tfn__float_of(int64_t n)
 {
     const float unit = 16777216;                /* 2^24 */
@@ -3614,7 +3623,8 @@ static float tfn__float_of(int64_t n)
     return high * unit + (float)(int32_t)(n & 0xffffff);
 }
 
-/* strcmp, strlen: a build with its own TFNORM_MEMSET and TFNORM_MEMCPY has no <string.h>. */
+/* strcmp and strlen, because a build with its own TFNORM_MEMSET and TFNORM_MEMCPY does not include
+ * <string.h>. */
 static int tfn__compare(const char *a, const char *b)
 {
     while (*a == *b) {
@@ -3635,9 +3645,11 @@ static size_t tfn__length(const char *s)
 #endif
 /* >> basics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* A text under construction, in a buffer of the caller: what fits is stored, but all of it is
- * counted in `used`, so that a caller can ask for the size first, as with snprintf. Nothing here
- * needs <stdio.h>, nor depends on the locale. */
+/* Texts, errors, arenas, sorting and random numbers, for all parts above. Builds on ground. Needs
+ * no <stdio.h>, and does not depend on the locale. */
+
+/* A text under construction in the caller's buffer. Bytes beyond `size` are dropped but counted in
+ * `used`, so that a caller can ask for the size first, as with snprintf. */
 typedef struct tfn__text {
     char  *buf;
     size_t size;
@@ -3649,7 +3661,8 @@ static TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status,
 static void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op, const char *text,
                                  const char *name);
 
-/* TFNORM_NO_MESSAGES drops the sentences at each call, so that the compiler keeps no string. */
+/* Use these macros, not the functions: with TFNORM_NO_MESSAGES they drop the text of the message,
+ * so that the compiler keeps no string. */
 #ifdef TFNORM_NO_MESSAGES
 #define TFN__SAID(text) ((void)(text), (const char *)NULL)
 #else
@@ -3660,25 +3673,25 @@ static void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op
 #define tfn__fail_name(e, status, op, text, name)                                                  \
     tfn__keep_error_name(e, status, op, TFN__SAID(text), name)
 
-/* Bytes, a power of two: a line of the cache, and a vector of AVX-512. */
+/* The alignment of all arrays, in bytes: a cache line, and an AVX-512 vector. */
 #define TFN__ALIGN 64
 
-/* A block of memory handed out from the front; nothing is ever given back one by one. Without a
- * block it only counts, and hands out an address that is never read nor NULL: so the size of a
- * model is found by the very code that builds it, run once on an arena that counts. Passed by value
- * for temporary memory: what the callee takes is free again when it returns, `peak` has the most
- * that was in use. */
+/* An arena: a block of memory handed out from the front. Single pieces are never freed. Without a
+ * block it only counts, and hands out an address that is not NULL and must not be read. So the code
+ * that builds a model also computes its size, run once on a counting arena. Pass the arena by value
+ * for temporary memory: when the callee returns, everything it took is free again. `peak` is the
+ * most that was ever in use. */
 typedef struct tfn__arena {
     unsigned char *base;      /* NULL: count only */
     size_t         size, used, peak;
 } tfn__arena;
 
-/* Sorting by index: whether element i of x comes before element j. */
+/* The comparison for sorting indices: true if element i of x comes before element j. */
 typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
 
 /* -- text ------------------------------------------------------------------------------------ */
 
-/* An empty text; over NULL it only counts. */
+/* Returns an empty text. With buf NULL it only counts. */
 static tfn__text tfn__text_in(void *buf, size_t size)
 {
     tfn__text t = { (char *)buf, 0, 0 };
@@ -3693,7 +3706,7 @@ static void tfn__put_bytes(tfn__text *t, const void *from, size_t n)
         if (t->used < t->size) t->buf[t->used] = s[i];
 }
 
-/* One string, or three; NULL is none. */
+/* Append one string, or three. NULL appends nothing. */
 static void tfn__put(tfn__text *t, const char *s)
 {
     if (s) tfn__put_bytes(t, s, tfn__length(s));
@@ -3705,15 +3718,15 @@ static void tfn__put_texts(tfn__text *t, const char *a, const char *b, const cha
     tfn__put(t, c);
 }
 
-/* Terminate the text, over its last byte if it is full. Returns the buffer. */
+/* Terminates the text, overwriting its last byte if the buffer is full. Returns the buffer. */
 static char *tfn__end(tfn__text *t)
 {
     if (t->size) t->buf[tfn__min((ptrdiff_t)t->used, (ptrdiff_t)t->size - 1)] = 0;
     return t->buf;
 }
 
-/* *n becomes its tenth; the rest. In pieces of 16 bits: small processors divide 64 bits by a
- * function of 700 bytes. */
+/* Divides *n by 10 and returns the remainder. It works in pieces of 16 bits, because a small
+ * processor needs a function of 700 bytes for a 64-bit division. */
 static uint32_t tfn__divide_by_10(uint64_t *n)
 {
     uint64_t tenth = 0;
@@ -3727,8 +3740,8 @@ static uint32_t tfn__divide_by_10(uint64_t *n)
     return rest;
 }
 
-/* `before`, the value in decimal, `after`. The digits are made from the last to the first, of the
- * magnitude without a sign: that of INT64_MIN has no int64_t. */
+/* Appends `before`, the value in decimal, and `after`. The magnitude is unsigned, because
+ * -INT64_MIN does not fit an int64_t. */
 static void tfn__put_int(tfn__text *t, const char *before, int64_t value, const char *after)
 {
     char digits[24];
@@ -3743,8 +3756,8 @@ static void tfn__put_int(tfn__text *t, const char *before, int64_t value, const 
     tfn__put_texts(t, before, digits + i, after);
 }
 
-/* v * 10^power, one power after the other, which is exact where the result is. v is 0, or from 1
- * to 1e18: so 345 powers are always enough to reach 0 or infinity. */
+/* Returns v * 10^power, multiplied power by power, which is exact if the result is. v must be 0 or
+ * in 1 .. 1e18, so 345 powers always suffice to reach 0 or infinity. */
 static double tfn__decimal(double v, int64_t power)
 {
     const int64_t most = 345;
@@ -3755,9 +3768,9 @@ static double tfn__decimal(double v, int64_t power)
     return v;
 }
 
-/* The shortest decimal number that reads as x again, such as 3e-4; 0 for what JSON lacks, infinity
- * and NaN. |x| = rest * 10^power with 1 <= rest < 10; one digit more is tried at a time, rounded to
- * nearest, until tfn__decimal of the text is x. 17 digits are always enough. */
+/* Appends the shortest decimal number that reads back as x, such as 3e-4, or 0 for infinity and
+ * NaN, which JSON lacks. |x| = rest * 10^power with 1 <= rest < 10. The loop tries one digit more
+ * at a time, rounded to nearest, until tfn__decimal of the text is x. 17 digits always suffice. */
 static void tfn__put_float(tfn__text *t, float x)
 {
     char digits[32] = "0";
@@ -3784,8 +3797,8 @@ static void tfn__put_float(tfn__text *t, float x)
 
 /* -- status ---------------------------------------------------------------------------------- */
 
-/* One text behind the other in one array, which linkers drop where nobody asks, unlike strings that
- * a table points to. */
+/* All texts are in one array, one after the other. A linker drops the array if the function is not
+ * used, which it cannot do with strings that a table points to. */
 #define TFN__STATUS_TEXT(name, text) text "\0"
 TFNORM_API const char *tfn_status_text(tfn_status status)
 {
@@ -3798,9 +3811,9 @@ TFNORM_API const char *tfn_status_text(tfn_status status)
 
 TFNORM_API const char *tfn_version(void) { return TFNORM_VERSION; }
 
-/* Keep the first error of an object; always returns the status in force. `text` may hold "%d",
- * which becomes `found`, then `wanted`. Not inlined, as compilers would at -Os where the text is
- * NULL: on a microcontroller 300 bytes. */
+/* Stores an error unless the object already has one, and returns the status that it then has. In
+ * `text` the first "%d" becomes `found`, the next `wanted`. Never inlined: at -Os compilers would
+ * inline it if the text is NULL, which costs a microcontroller 300 bytes. */
 static TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status, const char *op,
                                                 const char *text, int64_t found, int64_t wanted)
 {
@@ -3816,8 +3829,8 @@ static TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status,
     return e->status;
 }
 
-/* The same about something with a name, for "%s" in the text. The name is copied: it may be in
- * memory that is gone when the message is read. */
+/* The same with a name, for "%s" in the text. The name is copied, because its memory may be gone
+ * when the message is read. */
 static void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op, const char *text,
                                  const char *name)
 {
@@ -3832,15 +3845,15 @@ static void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op
     e->name[n] = 0;
 }
 
-/* False and an error if an argument that is needed is NULL. */
+/* Returns true if a required argument is not NULL; else stores an error. */
 static bool tfn__given(tfn_error *e, const char *op, const char *name, const void *p)
 {
     if (!p) tfn__fail_name(e, TFN_NULL, op, "%s is NULL", name);
     return p != NULL;
 }
 
-/* An error for an object that no init has seen: it is all zero, so a pointer in it that every init
- * sets, `part`, is NULL. */
+/* Stores an error if an object was never initialized. Such an object is all zero, so `part`, a
+ * pointer in it that every init sets, is NULL. */
 static void tfn__made(tfn_error *e, const char *op, const void *part)
 {
     if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialized", 0, 0);
@@ -3852,14 +3865,15 @@ static void tfn__no_error(tfn_error *e)
     e->node = e->layer = -1;
 }
 
-/* A bad batch concerns the call it was given to, and does not stick: the object is as good as
- * before. */
+/* Clears the error of a bad batch, which does not stick: it concerns only the call that got the
+ * batch, and the object is unharmed. */
 static void tfn__forgive(tfn_error *e)
 {
     if (e->status == TFN_OK || e->status == TFN_BAD_BATCH) tfn__no_error(e);
 }
 
-/* A message, its placeholders filled in: "%d" takes found, then wanted; "%s" takes the name. */
+/* Appends the message with its placeholders filled in: "%d" takes `found`, then `wanted`, and "%s"
+ * takes the name. */
 static void tfn__put_message(tfn__text *t, const tfn_error *e)
 {
     int64_t value = e->found;
@@ -3896,8 +3910,8 @@ TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size
 
 /* -- arena ----------------------------------------------------------------------------------- */
 
-/* Products and sums of sizes are checked, always. SIZE_MAX stands for "does not fit", and what is
- * computed from it is SIZE_MAX again (a product with 0 apart), so one test at the end is enough. */
+/* Checked product and sum; use them for all sizes. SIZE_MAX means "does not fit", and it
+ * propagates (except into a product with 0), so one test at the end is enough. */
 static size_t tfn__mul(size_t a, size_t b)
 {
     if (a != 0 && b > SIZE_MAX / a) return SIZE_MAX;
@@ -3909,21 +3923,21 @@ static size_t tfn__sum(size_t a, size_t b)
     return a + b;
 }
 
-/* A count of floats as size_t, SIZE_MAX where they do not fit into memory. */
+/* Returns a count of floats as size_t, or SIZE_MAX if that many do not fit into memory. */
 static size_t tfn__count(int64_t n)
 {
     if (n < 0 || (uint64_t)n > SIZE_MAX / sizeof(float)) return SIZE_MAX;
     return (size_t)n;
 }
 
-/* The first aligned address from mem on. */
+/* Returns the first aligned address at or after mem. */
 static unsigned char *tfn__aligned(void *mem)
 {
     return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
 }
 
-/* An arena over a block of any address, of whose bytes it leaves out what aligning it may cost.
- * Over NULL it counts as far as `size`. */
+/* Returns an arena over a block at any address, smaller than the block by the most that alignment
+ * can cost. With mem NULL the arena counts up to `size`. */
 static tfn__arena tfn__arena_in(void *mem, size_t size)
 {
     tfn__arena a = { NULL, 0, 0, 0 };
@@ -3932,14 +3946,14 @@ static tfn__arena tfn__arena_in(void *mem, size_t size)
     return a;
 }
 
-/* From here on it counts, without a limit but that of size_t. */
+/* Makes the arena count from now on, limited only by size_t. */
 static void tfn__only_count(tfn__arena *a)
 {
     a->base = NULL;
     a->size = SIZE_MAX - 2 * TFN__ALIGN;
 }
 
-/* `count` things of `each` bytes, aligned, or NULL and an error. */
+/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. */
 static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
 {
     size_t bytes = tfn__mul(count, each);
@@ -3967,8 +3981,8 @@ static int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
 
 /* -- order ----------------------------------------------------------------------------------- */
 
-/* One step of heapsort: `order` is a heap with the greatest at its top, but for the index at `at`,
- * which sinks below children that come after it. */
+/* One step of heapsort. `order` is a heap with the last element at its top, except that the index
+ * at `at` may be out of place: it sinks below all children that come after it. */
 static void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *before, const void *x)
 {
     int32_t moved = order[at];
@@ -3981,8 +3995,8 @@ static void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *bef
     order[at] = moved;
 }
 
-/* Put n indices into the order of their elements: heapsort (Williams 1964), which needs no memory
- * and never n^2 comparisons. It is not stable: `before` must decide ties. */
+/* Sorts n indices by their elements, using heapsort (Williams 1964), which needs no memory and
+ * never n^2 comparisons. The sort is not stable, so `before` must break ties. */
 static void tfn__sort(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
 {
     for (int32_t i = n / 2; i-- > 0;) tfn__sink(order, i, n, before, x);
@@ -3994,7 +4008,7 @@ static void tfn__sort(int32_t *order, int32_t n, tfn__before_fn *before, const v
     }
 }
 
-/* All indices 0..n-1 in the order of their elements. */
+/* Fills `order` with the indices 0..n-1, sorted by their elements. */
 static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
 {
     for (int32_t i = 0; i < n; i++) order[i] = i;
@@ -4003,10 +4017,10 @@ static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const 
 
 /* -- rng ------------------------------------------------------------------------------------- */
 
-/* A counter-based generator: draw number `index` of a key is a function of the two, without a
- * state. So any thread can draw any number, a mask need not be stored, and a resumed run draws what
- * an uninterrupted one would. It is splitmix64 (Steele, Lea & Flood 2014), which adds 2^64 / golden
- * ratio at each step and sends the sum through this mixer (constants: Stafford's variant 13). */
+/* A counter-based generator without state: each number is a function of a key and an index. So any
+ * thread can draw any number, masks need not be stored, and a resumed run draws the same numbers as
+ * an uninterrupted one. The generator is splitmix64 (Steele, Lea & Flood 2014): each step adds
+ * 2^64 / golden ratio to a counter, and a mixer scrambles the sum (Stafford's variant 13). */
 #define TFN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
 static uint64_t tfn__mix(uint64_t x)
@@ -4022,7 +4036,7 @@ TFNORM_API tfn_key tfn_key_make(uint64_t seed)
     return key;
 }
 
-/* A key for a part of what the key is for: the step, the layer, the purpose. */
+/* Returns a key derived from `key`, for a step, a layer or a purpose (`data`). */
 TFNORM_API tfn_key tfn_key_fold(tfn_key key, uint64_t data)
 {
     key.bits = tfn__mix(key.bits ^ tfn__mix(data + TFN__GOLDEN));
@@ -4034,17 +4048,17 @@ TFNORM_API uint64_t tfn_random_bits(tfn_key key, uint64_t index)
     return tfn__mix(key.bits + (index + 1) * TFN__GOLDEN);
 }
 
-/* In [0, 1): 24 bits over 2^24, of which a float holds every one. */
+/* Returns a number in [0, 1): 24 random bits divided by 2^24, which a float holds exactly. */
 TFNORM_API float tfn_random_uniform(tfn_key key, uint64_t index)
 {
     return (float)(tfn_random_bits(key, index) >> 40) * (float)(1.0 / 16777216);
 }
 
-/* Where i of 0..n-1 goes in a random permutation, without a table of it. Four rounds of a Feistel
- * network permute the numbers of 2*half bits, the fewest that hold n - 1 (Luby & Rackoff 1988). It
- * is applied again until the number is below n, which makes it a permutation of these (cycle
- * walking, Black & Rogaway 2002). At least every fourth number is below n: it takes four tries on
- * average, or fewer. */
+/* Returns the image of i in a random permutation of 0..n-1, without a table. Four rounds of a
+ * Feistel network permute the numbers of 2*half bits, where `half` is as small as n - 1 allows
+ * (Luby & Rackoff 1988). Applying the network until the result is below n gives a permutation of
+ * 0..n-1 (cycle walking, Black & Rogaway 2002). At least a quarter of the numbers are below n, so
+ * this takes at most four tries on average. */
 TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 {
     const int most = 31;              /* bits of a half: n up to 2^62 */
@@ -4070,10 +4084,13 @@ TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 #endif
 /* >> math */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Where fmaf is an instruction gcc says so by __FP_FAST_FMAF. clang says so for few processors, and
- * where errno is kept (on bare metal, say) it calls libm's fmaf even if there is an instruction. So
- * its intrinsic is called by its name; where the processor lacks the instruction, that again would
- * call libm: hence the list. */
+/* Scalar arithmetic whose bits do not depend on the machine: the fused multiply-add, conversions of
+ * 16-bit floats, and exp, log, pow, sin and cos in double. Builds on ground.
+ *
+ * gcc defines __FP_FAST_FMAF if fmaf is an instruction. clang defines it for few processors, and
+ * where functions set errno (on bare metal, for example) it calls libm's fmaf in spite of the
+ * instruction. So with clang the LLVM intrinsic is called by its name. Without the instruction the
+ * intrinsic, too, calls libm, hence this list of processors. */
 #ifdef __clang__
 #if defined __FMA__ || defined __aarch64__ || defined __ARM_FEATURE_FMA \
     || (defined __riscv_flen && __riscv_flen >= 32) || defined __powerpc64__ || defined __s390x__ \
@@ -4084,9 +4101,10 @@ TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 #define TFN__GCC_FMA
 #endif
 
-/* a*b + c with one rounding, where it is an instruction: a libm may round some halfway cases
- * wrongly. Else, on demand, slow but right: the product is exact in double, and a sum rounded to
- * odd may be rounded again (Boldo & Melquiond 2008). */
+/* Returns a*b + c, rounded once if that is an instruction. libm's fmaf is never used, because some
+ * round halfway cases wrongly. Without the instruction TFNORM_EXACT computes it slowly but right:
+ * the product is exact in double, and a sum rounded to odd may be rounded once more (Boldo &
+ * Melquiond 2008). Otherwise it is rounded twice. */
 #ifdef TFN__DOUBLE
 #define TFN__PLAIN_FMA false
 static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
@@ -4106,11 +4124,12 @@ static TFN__INLINE float tfn__from_bits(uint32_t u)
 }
 
 #ifdef TFN__QUANT
-/* Numbers of 16 bits as floats, exactly: the upper half of one, */
+/* Returns the value of a BF16 number, which is the upper half of a float. */
 static TFN__INLINE float tfn__from_bf16(uint16_t h) { return tfn__from_bits((uint32_t)h << 16); }
 
-/* An IEEE half. A denormal one, m * 2^-24, comes out of a subtraction: 2^-14 (1 + m/1024) less
- * 2^-14. Selections instead of branches, so that loops of it become vectors. */
+/* Returns the value of an IEEE half. A denormal half, m * 2^-24, is computed by a subtraction,
+ * 2^-14 (1 + m/1024) - 2^-14. Selections replace branches, so that compilers can vectorize a loop
+ * over this function. */
 static TFN__INLINE float tfn__from_f16(uint16_t h)
 {
     const uint32_t rest = (uint32_t)(h & 0x7fff) << 13;
@@ -4138,11 +4157,11 @@ static TFN__INLINE float tfn__fma(float a, float b, float c)
 {
     const double product = (double)a * (double)b;
     double sum = product + (double)c;
-    const double part = sum - product;                               /* of c, that went in */
+    const double part = sum - product;                       /* the part of c that the sum has */
     const double lost = (product - (sum - part)) + ((double)c - part);
     uint64_t u;
     TFNORM_MEMCPY(&u, &sum, sizeof u);
-    if (lost != 0 && lost == lost && u % 2 == 0) {                   /* to the odd neighbour */
+    if (lost != 0 && lost == lost && u % 2 == 0) {           /* round to the odd neighbour */
         if ((lost > 0) == (sum > 0)) u++;
         else u--;
     }
@@ -4155,16 +4174,17 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
 #endif
 #endif
 
-/* Denormals cost some 150 cycles each on many processors, and functions that decay to 0 make them:
- * 0.7 % of the gradients behind GELU, in one model, took three quarters of its time. So such
- * functions are exactly 0 below TFN__TAIL, which leaves room for products with small numbers. */
+/* A denormal costs about 150 cycles on many processors, and functions that decay to 0 produce
+ * them: in one model 0.7 % of the gradients after GELU were denormal and took three quarters of the
+ * time. So such functions are exactly 0 below TFN__TAIL. It is far above the denormals, so that
+ * products with small numbers stay normal, too. */
 #define TFN__TAIL       ((float)8.67361737988403547e-19)       /* 2^-60 */
-#define TFN__TAIL_LOG   ((float)42)                            /* a little above 60 ln 2 */
+#define TFN__TAIL_LOG   ((float)42)                            /* slightly above 60 ln 2 */
 #define TFN__TAIL_ROOT  ((float)9.31322574615478516e-10)       /* 2^-30 */
-#define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, of averages */
+#define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, for averages */
 #define TFN__LEAST_ROOT ((float)8.88178419700125232e-16)       /* 2^-50 */
 
-/* The double whose bits are u. */
+/* Returns the double with the bits u. */
 static inline double tfn__double_of(uint64_t u)
 {
     double x;
@@ -4172,7 +4192,7 @@ static inline double tfn__double_of(uint64_t u)
     return x;
 }
 
-/* c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule */
+/* Returns c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule. */
 static inline double tfn__series(const double *c, int n, double x)
 {
     double y = c[--n];
@@ -4180,22 +4200,22 @@ static inline double tfn__series(const double *c, int n, double x)
     return y;
 }
 
-/* Nearest integer, |x| < 2^31; halves away from 0. */
+/* Returns the nearest integer; halves round away from 0. Needs |x| < 2^31. */
 static inline int32_t tfn__round(double x)
 {
     if (x < 0) return (int32_t)(x - 0.5);
     return (int32_t)(x + 0.5);
 }
 
-/* 2^n, -1022 <= n <= 1023. */
+/* Returns 2^n. Needs -1022 <= n <= 1023. */
 static inline double tfn__power2(int32_t n) { return tfn__double_of((uint64_t)(n + 1023) << 52); }
 
-/* ln 2 in two parts; 32 bits in the first: times an integer of 21 bits is exact. */
+/* ln 2 in two parts. The first has 32 bits, so its product with a 21-bit integer is exact. */
 #define TFN__LN2_HIGH 6.93147180369123816490e-01
 #define TFN__LN2_LOW  1.90821492927058770002e-10
 
-/* exp(n ln 2 + r) = 2^n exp(r), |r| <= ln(2)/2, by Taylor's series. 2^n is two factors, as the
- * power of a denormal result or of one just below infinity is no double itself. */
+/* exp(n ln 2 + r) = 2^n exp(r), |r| <= ln(2)/2, by Taylor's series. 2^n is split into two factors,
+ * because it is not a double itself if the result is denormal or just below infinity. */
 static inline double tfn__exp(double x)
 {
     static const double c[] = {
@@ -4242,15 +4262,16 @@ static inline double tfn__log(double x)
     return n * TFN__LN2_HIGH + (2*s * tfn__series(c, 10, s*s) + n * TFN__LN2_LOW);
 }
 
-/* x^y, x >= 0; 0^0 is 1. */
+/* Returns x^y for x >= 0. 0^0 is 1. */
 static inline double tfn__pow(double x, double y)
 {
     if (y == 0) return 1;
     return tfn__exp(y * tfn__log(x));
 }
 
-/* sin(x + turns pi/2), |x| up to a million. pi/2 has three parts of 33 bits, so that n times a part
- * is exact (Cody & Waite 1980); the series are Taylor's, |r| <= pi/4. */
+/* Returns sin(x + turns pi/2) for |x| up to a million. pi/2 is split into three parts of 33 bits,
+ * so that n times a part is exact (Cody & Waite 1980). The rest, |r| <= pi/4, goes into Taylor's
+ * series. */
 static inline double tfn__sine(double x, int32_t turns)
 {
     static const double odd[] = {
@@ -4263,7 +4284,7 @@ static inline double tfn__sine(double x, int32_t turns)
     };
     int32_t n;
     double a, b, r, y;
-    if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN; far away 0, but never undefined */
+    if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN for NaN and infinity; huge x give 0 */
     n = tfn__round(x * 0.63661977236758134308);
     a = x - n * 1.57079632673412561417e+00;
     b = n * 6.07710050630396597660e-11;
@@ -4279,12 +4300,12 @@ static inline double tfn__sine(double x, int32_t turns)
 static inline double tfn__sin(double x) { return tfn__sine(x, 0); }
 static inline double tfn__cos(double x) { return tfn__sine(x, 1); }
 
-/* Scalar functions in double, from + - * / alone, so that their bits do not depend on the machine.
- * Measured relative errors: exp 2e-16, log 5e-16, sin and cos 3e-16 for |x| up to 1e6, pow 4e-14
- * where the result fits a float: rounded to float, all are within 0.5001 ULP. */
+/* Scalar functions in double that use only + - * /, so that their bits do not depend on the
+ * machine. Measured relative errors: exp 2e-16, log 5e-16, sin and cos 3e-16 for |x| up to 1e6,
+ * pow 4e-14 if the result fits a float. Rounded to float, all are within 0.5001 ULP. */
 
-/* A normal deviate, sqrt(-2 ln u) cos(2 pi v) (Box & Muller 1958), with u and v the two halves of
- * one draw. u is never 0. */
+/* Returns a normal deviate, sqrt(-2 ln u) cos(2 pi v) (Box & Muller 1958). u and v are the two
+ * halves of one draw. u is never 0. */
 TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
 {
     uint64_t bits = tfn_random_bits(key, index);
@@ -4295,13 +4316,14 @@ TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
 #endif
 /* >> tables */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-#if !defined TFNORM_ONLY_KERNELS
-/* Tables of positions depend on shapes alone: they are computed once, when a model is made. */
+/* Tables of positions: sinusoidal, ALiBi, rotary, and the buckets of T5. They depend only on
+ * shapes, and are computed once, when a model is made. Builds on math. */
 
-/* Sinusoidal positions (T, C): sin(t * rate_k) in the first half of a row, cos(t * rate_k) in the
- * second (Vaswani 2017, section 3.5, interleaves them). Tensor2Tensor and Marian: rates
- * 10000^(-2k/C) from position 0; fairseq: 10000^(-k/(C/2 - 1)), and the first token has position
- * padding_idx + 1 = 2. An odd last column is 0. */
+#if !defined TFNORM_ONLY_KERNELS
+/* Sinusoidal positions (T, C): the first half of a row is sin(t * rate_k), the second half
+ * cos(t * rate_k) (Vaswani 2017, section 3.5, interleaves them). Tensor2Tensor and Marian use the
+ * rates 10000^(-2k/C) and start at position 0. fairseq uses 10000^(-k/(C/2 - 1)), and its first
+ * token has position padding_idx + 1 = 2. If C is odd, the last column is 0. */
 static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq)
 {
     const ptrdiff_t half = cols / 2;
@@ -4322,9 +4344,9 @@ static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bo
 }
 
 #ifndef TFNORM_ONLY_KERNELS
-/* ALiBi (heads, 2T - 1) (Press 2022, section 3): -m |j - i|, from j - i = 1 - T on, with the slopes
- * m = 2^(-8(h + 1)/n) of n heads. Where n is no power of two they are, as in the authors' code,
- * those of the power below, then every other one of the power above. */
+/* ALiBi (heads, 2T - 1) (Press 2022, section 3): a row is -m |j - i|, beginning at j - i = 1 - T.
+ * Head h of n has the slope m = 2^(-8(h + 1)/n). If n is not a power of two, do as the authors'
+ * code: take all slopes for the power of two below n, then every other slope for the one above. */
 static void tfn__alibi_table(float *table, ptrdiff_t time, ptrdiff_t heads)
 {
     const ptrdiff_t span = 2*time - 1;
@@ -4341,10 +4363,11 @@ static void tfn__alibi_table(float *table, ptrdiff_t time, ptrdiff_t heads)
     }
 }
 
-/* The bucket of a distance j - i from a query to a key (Raffel 2020, section 2.1; their code). Keys
- * behind a decoder's query do not count, an encoder's have the second half of the buckets. Of n
- * buckets of one side the first n/2 are the distances below n/2, the others grow with the
- * logarithm, and from `most` on all is the last. */
+/* Returns the bucket of the distance j - i from a query to a key (Raffel 2020, section 2.1, and
+ * their code). In an encoder (`both`) keys after the query use the second half of the buckets. In a
+ * decoder they are masked, and bucket 0 is as good as any. Within the n buckets of one side the
+ * first n/2 hold one distance each, the others grow logarithmically, and all distances from `most`
+ * on share the last. */
 static int32_t tfn__bucket(int32_t distance, int32_t n, int32_t most, bool both)
 {
     int32_t first = 0;
@@ -4360,17 +4383,18 @@ static int32_t tfn__bucket(int32_t distance, int32_t n, int32_t most, bool both)
     exact = n / 2;
     if (distance < exact) return first + distance;
     share = tfn__log((double)distance / exact) / tfn__log((double)most / exact);
-    /* where the share ends a bucket, it may come out a rounding below */
+    /* 1e-6: at the end of a bucket rounding may put the share just below the integer */
     return first + (int32_t)tfn__min(exact + (ptrdiff_t)(share * (n - exact) + 1e-6), n - 1);
 }
 
-/* The rate f at which pair j turns, theta^(-2j/r) (Su 2021, eq. 15): r is D, the size of a head,
- * unless fewer channels turn; the others have the rate 0, so that no kernel knows of them. It is
- * slower where the model reads longer texts than it was trained on. Chen 2023: all pairs, f/s, so
- * that a longer text has angles that training has seen. Llama 3.1: with L_0 positions in training,
- * n = L_0 f/(2 pi) waves fit into them; where they are many the pair tells neighbours apart and
- * stays, where they are few it tells far from near and is slowed, with
- *     f ((1 - a)/s + a),  a = (n - low)/(high - low) in between. */
+/* Returns the rate at which pair j rotates, f = theta^(-2j/r) (Su 2021, eq. 15). r is the head size
+ * D, unless only r channels rotate; the others get the rate 0, so that kernels need not know.
+ * Scaling (factor s) lets a model read longer texts than it was trained on. Linear (Chen 2023):
+ * every pair uses f/s, so that a longer text has the angles seen in training. Llama 3.1: training
+ * on L_0 positions covers n = L_0 f/(2 pi) periods of a pair. Pairs with many periods (n >= high)
+ * distinguish neighbours and keep f. Pairs with few (n <= low) distinguish far from near and use
+ * f/s. Pairs in between use
+ *     f ((1 - a)/s + a),  a = (n - low)/(high - low). */
 static double tfn__rotary_rate(const tfn_model_desc *d, ptrdiff_t j, ptrdiff_t head_size)
 {
     const double two_pi = 6.283185307179586477;
@@ -4389,8 +4413,8 @@ static double tfn__rotary_rate(const tfn_model_desc *d, ptrdiff_t j, ptrdiff_t h
     return (1 - part) * slow + part * rate;
 }
 
-/* Rotary positions (T, D): the cosines, then the sines, by which a head's pairs of features turn at
- * position t. */
+/* Rotary positions (T, D): row t has the cosines, then the sines, of the angles by which position t
+ * rotates a head's pairs of features. */
 static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
                               const tfn_model_desc *d)
 {

@@ -2,7 +2,7 @@
 
 /* -- text ------------------------------------------------------------------------------------ */
 
-/* An empty text; over NULL it only counts. */
+/* Returns an empty text. With buf NULL it only counts. */
 SHARED tfn__text tfn__text_in(void *buf, size_t size)
 {
     tfn__text t = { (char *)buf, 0, 0 };
@@ -17,7 +17,7 @@ SHARED void tfn__put_bytes(tfn__text *t, const void *from, size_t n)
         if (t->used < t->size) t->buf[t->used] = s[i];
 }
 
-/* One string, or three; NULL is none. */
+/* Append one string, or three. NULL appends nothing. */
 SHARED void tfn__put(tfn__text *t, const char *s)
 {
     if (s) tfn__put_bytes(t, s, tfn__length(s));
@@ -29,15 +29,15 @@ SHARED void tfn__put_texts(tfn__text *t, const char *a, const char *b, const cha
     tfn__put(t, c);
 }
 
-/* Terminate the text, over its last byte if it is full. Returns the buffer. */
+/* Terminates the text, overwriting its last byte if the buffer is full. Returns the buffer. */
 SHARED char *tfn__end(tfn__text *t)
 {
     if (t->size) t->buf[tfn__min((ptrdiff_t)t->used, (ptrdiff_t)t->size - 1)] = 0;
     return t->buf;
 }
 
-/* *n becomes its tenth; the rest. In pieces of 16 bits: small processors divide 64 bits by a
- * function of 700 bytes. */
+/* Divides *n by 10 and returns the remainder. It works in pieces of 16 bits, because a small
+ * processor needs a function of 700 bytes for a 64-bit division. */
 static uint32_t tfn__divide_by_10(uint64_t *n)
 {
     uint64_t tenth = 0;
@@ -51,8 +51,8 @@ static uint32_t tfn__divide_by_10(uint64_t *n)
     return rest;
 }
 
-/* `before`, the value in decimal, `after`. The digits are made from the last to the first, of the
- * magnitude without a sign: that of INT64_MIN has no int64_t. */
+/* Appends `before`, the value in decimal, and `after`. The magnitude is unsigned, because
+ * -INT64_MIN does not fit an int64_t. */
 SHARED void tfn__put_int(tfn__text *t, const char *before, int64_t value, const char *after)
 {
     char digits[24];
@@ -67,8 +67,8 @@ SHARED void tfn__put_int(tfn__text *t, const char *before, int64_t value, const 
     tfn__put_texts(t, before, digits + i, after);
 }
 
-/* v * 10^power, one power after the other, which is exact where the result is. v is 0, or from 1
- * to 1e18: so 345 powers are always enough to reach 0 or infinity. */
+/* Returns v * 10^power, multiplied power by power, which is exact if the result is. v must be 0 or
+ * in 1 .. 1e18, so 345 powers always suffice to reach 0 or infinity. */
 SHARED double tfn__decimal(double v, int64_t power)
 {
     const int64_t most = 345;
@@ -79,9 +79,9 @@ SHARED double tfn__decimal(double v, int64_t power)
     return v;
 }
 
-/* The shortest decimal number that reads as x again, such as 3e-4; 0 for what JSON lacks, infinity
- * and NaN. |x| = rest * 10^power with 1 <= rest < 10; one digit more is tried at a time, rounded to
- * nearest, until tfn__decimal of the text is x. 17 digits are always enough. */
+/* Appends the shortest decimal number that reads back as x, such as 3e-4, or 0 for infinity and
+ * NaN, which JSON lacks. |x| = rest * 10^power with 1 <= rest < 10. The loop tries one digit more
+ * at a time, rounded to nearest, until tfn__decimal of the text is x. 17 digits always suffice. */
 SHARED void tfn__put_float(tfn__text *t, float x)
 {
     char digits[32] = "0";
@@ -108,8 +108,8 @@ SHARED void tfn__put_float(tfn__text *t, float x)
 
 /* -- status ---------------------------------------------------------------------------------- */
 
-/* One text behind the other in one array, which linkers drop where nobody asks, unlike strings that
- * a table points to. */
+/* All texts are in one array, one after the other. A linker drops the array if the function is not
+ * used, which it cannot do with strings that a table points to. */
 #define TFN__STATUS_TEXT(name, text) text "\0"
 TFNORM_API const char *tfn_status_text(tfn_status status)
 {
@@ -122,9 +122,9 @@ TFNORM_API const char *tfn_status_text(tfn_status status)
 
 TFNORM_API const char *tfn_version(void) { return TFNORM_VERSION; }
 
-/* Keep the first error of an object; always returns the status in force. `text` may hold "%d",
- * which becomes `found`, then `wanted`. Not inlined, as compilers would at -Os where the text is
- * NULL: on a microcontroller 300 bytes. */
+/* Stores an error unless the object already has one, and returns the status that it then has. In
+ * `text` the first "%d" becomes `found`, the next `wanted`. Never inlined: at -Os compilers would
+ * inline it if the text is NULL, which costs a microcontroller 300 bytes. */
 SHARED TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status, const char *op,
                                                 const char *text, int64_t found, int64_t wanted)
 {
@@ -140,8 +140,8 @@ SHARED TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status,
     return e->status;
 }
 
-/* The same about something with a name, for "%s" in the text. The name is copied: it may be in
- * memory that is gone when the message is read. */
+/* The same with a name, for "%s" in the text. The name is copied, because its memory may be gone
+ * when the message is read. */
 SHARED void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op, const char *text,
                                  const char *name)
 {
@@ -156,15 +156,15 @@ SHARED void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op
     e->name[n] = 0;
 }
 
-/* False and an error if an argument that is needed is NULL. */
+/* Returns true if a required argument is not NULL; else stores an error. */
 SHARED bool tfn__given(tfn_error *e, const char *op, const char *name, const void *p)
 {
     if (!p) tfn__fail_name(e, TFN_NULL, op, "%s is NULL", name);
     return p != NULL;
 }
 
-/* An error for an object that no init has seen: it is all zero, so a pointer in it that every init
- * sets, `part`, is NULL. */
+/* Stores an error if an object was never initialized. Such an object is all zero, so `part`, a
+ * pointer in it that every init sets, is NULL. */
 SHARED void tfn__made(tfn_error *e, const char *op, const void *part)
 {
     if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialized", 0, 0);
@@ -176,14 +176,15 @@ SHARED void tfn__no_error(tfn_error *e)
     e->node = e->layer = -1;
 }
 
-/* A bad batch concerns the call it was given to, and does not stick: the object is as good as
- * before. */
+/* Clears the error of a bad batch, which does not stick: it concerns only the call that got the
+ * batch, and the object is unharmed. */
 SHARED void tfn__forgive(tfn_error *e)
 {
     if (e->status == TFN_OK || e->status == TFN_BAD_BATCH) tfn__no_error(e);
 }
 
-/* A message, its placeholders filled in: "%d" takes found, then wanted; "%s" takes the name. */
+/* Appends the message with its placeholders filled in: "%d" takes `found`, then `wanted`, and "%s"
+ * takes the name. */
 static void tfn__put_message(tfn__text *t, const tfn_error *e)
 {
     int64_t value = e->found;
@@ -220,8 +221,8 @@ TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size
 
 /* -- arena ----------------------------------------------------------------------------------- */
 
-/* Products and sums of sizes are checked, always. SIZE_MAX stands for "does not fit", and what is
- * computed from it is SIZE_MAX again (a product with 0 apart), so one test at the end is enough. */
+/* Checked product and sum; use them for all sizes. SIZE_MAX means "does not fit", and it
+ * propagates (except into a product with 0), so one test at the end is enough. */
 SHARED size_t tfn__mul(size_t a, size_t b)
 {
     if (a != 0 && b > SIZE_MAX / a) return SIZE_MAX;
@@ -233,21 +234,21 @@ SHARED size_t tfn__sum(size_t a, size_t b)
     return a + b;
 }
 
-/* A count of floats as size_t, SIZE_MAX where they do not fit into memory. */
+/* Returns a count of floats as size_t, or SIZE_MAX if that many do not fit into memory. */
 SHARED size_t tfn__count(int64_t n)
 {
     if (n < 0 || (uint64_t)n > SIZE_MAX / sizeof(float)) return SIZE_MAX;
     return (size_t)n;
 }
 
-/* The first aligned address from mem on. */
+/* Returns the first aligned address at or after mem. */
 static unsigned char *tfn__aligned(void *mem)
 {
     return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
 }
 
-/* An arena over a block of any address, of whose bytes it leaves out what aligning it may cost.
- * Over NULL it counts as far as `size`. */
+/* Returns an arena over a block at any address, smaller than the block by the most that alignment
+ * can cost. With mem NULL the arena counts up to `size`. */
 SHARED tfn__arena tfn__arena_in(void *mem, size_t size)
 {
     tfn__arena a = { NULL, 0, 0, 0 };
@@ -256,14 +257,14 @@ SHARED tfn__arena tfn__arena_in(void *mem, size_t size)
     return a;
 }
 
-/* From here on it counts, without a limit but that of size_t. */
+/* Makes the arena count from now on, limited only by size_t. */
 SHARED void tfn__only_count(tfn__arena *a)
 {
     a->base = NULL;
     a->size = SIZE_MAX - 2 * TFN__ALIGN;
 }
 
-/* `count` things of `each` bytes, aligned, or NULL and an error. */
+/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. */
 SHARED unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
 {
     size_t bytes = tfn__mul(count, each);
@@ -291,8 +292,8 @@ SHARED int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
 
 /* -- order ----------------------------------------------------------------------------------- */
 
-/* One step of heapsort: `order` is a heap with the greatest at its top, but for the index at `at`,
- * which sinks below children that come after it. */
+/* One step of heapsort. `order` is a heap with the last element at its top, except that the index
+ * at `at` may be out of place: it sinks below all children that come after it. */
 SHARED void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *before, const void *x)
 {
     int32_t moved = order[at];
@@ -305,8 +306,8 @@ SHARED void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *bef
     order[at] = moved;
 }
 
-/* Put n indices into the order of their elements: heapsort (Williams 1964), which needs no memory
- * and never n^2 comparisons. It is not stable: `before` must decide ties. */
+/* Sorts n indices by their elements, using heapsort (Williams 1964), which needs no memory and
+ * never n^2 comparisons. The sort is not stable, so `before` must break ties. */
 SHARED void tfn__sort(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
 {
     for (int32_t i = n / 2; i-- > 0;) tfn__sink(order, i, n, before, x);
@@ -318,7 +319,7 @@ SHARED void tfn__sort(int32_t *order, int32_t n, tfn__before_fn *before, const v
     }
 }
 
-/* All indices 0..n-1 in the order of their elements. */
+/* Fills `order` with the indices 0..n-1, sorted by their elements. */
 SHARED void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
 {
     for (int32_t i = 0; i < n; i++) order[i] = i;
@@ -327,10 +328,10 @@ SHARED void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const 
 
 /* -- rng ------------------------------------------------------------------------------------- */
 
-/* A counter-based generator: draw number `index` of a key is a function of the two, without a
- * state. So any thread can draw any number, a mask need not be stored, and a resumed run draws what
- * an uninterrupted one would. It is splitmix64 (Steele, Lea & Flood 2014), which adds 2^64 / golden
- * ratio at each step and sends the sum through this mixer (constants: Stafford's variant 13). */
+/* A counter-based generator without state: each number is a function of a key and an index. So any
+ * thread can draw any number, masks need not be stored, and a resumed run draws the same numbers as
+ * an uninterrupted one. The generator is splitmix64 (Steele, Lea & Flood 2014): each step adds
+ * 2^64 / golden ratio to a counter, and a mixer scrambles the sum (Stafford's variant 13). */
 #define TFN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
 SHARED uint64_t tfn__mix(uint64_t x)
@@ -346,7 +347,7 @@ TFNORM_API tfn_key tfn_key_make(uint64_t seed)
     return key;
 }
 
-/* A key for a part of what the key is for: the step, the layer, the purpose. */
+/* Returns a key derived from `key`, for a step, a layer or a purpose (`data`). */
 TFNORM_API tfn_key tfn_key_fold(tfn_key key, uint64_t data)
 {
     key.bits = tfn__mix(key.bits ^ tfn__mix(data + TFN__GOLDEN));
@@ -358,17 +359,17 @@ TFNORM_API uint64_t tfn_random_bits(tfn_key key, uint64_t index)
     return tfn__mix(key.bits + (index + 1) * TFN__GOLDEN);
 }
 
-/* In [0, 1): 24 bits over 2^24, of which a float holds every one. */
+/* Returns a number in [0, 1): 24 random bits divided by 2^24, which a float holds exactly. */
 TFNORM_API float tfn_random_uniform(tfn_key key, uint64_t index)
 {
     return (float)(tfn_random_bits(key, index) >> 40) * (float)(1.0 / 16777216);
 }
 
-/* Where i of 0..n-1 goes in a random permutation, without a table of it. Four rounds of a Feistel
- * network permute the numbers of 2*half bits, the fewest that hold n - 1 (Luby & Rackoff 1988). It
- * is applied again until the number is below n, which makes it a permutation of these (cycle
- * walking, Black & Rogaway 2002). At least every fourth number is below n: it takes four tries on
- * average, or fewer. */
+/* Returns the image of i in a random permutation of 0..n-1, without a table. Four rounds of a
+ * Feistel network permute the numbers of 2*half bits, where `half` is as small as n - 1 allows
+ * (Luby & Rackoff 1988). Applying the network until the result is below n gives a permutation of
+ * 0..n-1 (cycle walking, Black & Rogaway 2002). At least a quarter of the numbers are below n, so
+ * this takes at most four tries on average. */
 TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 {
     const int most = 31;              /* bits of a half: n up to 2^62 */

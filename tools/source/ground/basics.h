@@ -2,9 +2,11 @@
 #define TFN__BASICS_H
 #include "ground.h"
 
-/* A text under construction, in a buffer of the caller: what fits is stored, but all of it is
- * counted in `used`, so that a caller can ask for the size first, as with snprintf. Nothing here
- * needs <stdio.h>, nor depends on the locale. */
+/* Texts, errors, arenas, sorting and random numbers, for all parts above. Builds on ground. Needs
+ * no <stdio.h>, and does not depend on the locale. */
+
+/* A text under construction in the caller's buffer. Bytes beyond `size` are dropped but counted in
+ * `used`, so that a caller can ask for the size first, as with snprintf. */
 typedef struct tfn__text {
     char  *buf;
     size_t size;
@@ -24,7 +26,8 @@ SHARED TFN__NOINLINE tfn_status tfn__keep_error(tfn_error *e, tfn_status status,
 SHARED void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op, const char *text,
                                  const char *name);
 
-/* TFNORM_NO_MESSAGES drops the sentences at each call, so that the compiler keeps no string. */
+/* Use these macros, not the functions: with TFNORM_NO_MESSAGES they drop the text of the message,
+ * so that the compiler keeps no string. */
 #ifdef TFNORM_NO_MESSAGES
 #define TFN__SAID(text) ((void)(text), (const char *)NULL)
 #else
@@ -43,14 +46,14 @@ SHARED size_t tfn__mul(size_t a, size_t b);
 SHARED size_t tfn__sum(size_t a, size_t b);
 SHARED size_t tfn__count(int64_t n);
 
-/* Bytes, a power of two: a line of the cache, and a vector of AVX-512. */
+/* The alignment of all arrays, in bytes: a cache line, and an AVX-512 vector. */
 #define TFN__ALIGN 64
 
-/* A block of memory handed out from the front; nothing is ever given back one by one. Without a
- * block it only counts, and hands out an address that is never read nor NULL: so the size of a
- * model is found by the very code that builds it, run once on an arena that counts. Passed by value
- * for temporary memory: what the callee takes is free again when it returns, `peak` has the most
- * that was in use. */
+/* An arena: a block of memory handed out from the front. Single pieces are never freed. Without a
+ * block it only counts, and hands out an address that is not NULL and must not be read. So the code
+ * that builds a model also computes its size, run once on a counting arena. Pass the arena by value
+ * for temporary memory: when the callee returns, everything it took is free again. `peak` is the
+ * most that was ever in use. */
 typedef struct tfn__arena {
     unsigned char *base;      /* NULL: count only */
     size_t         size, used, peak;
@@ -60,7 +63,7 @@ SHARED void tfn__only_count(tfn__arena *a);
 SHARED unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e);
 SHARED int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e);
 
-/* Sorting by index: whether element i of x comes before element j. */
+/* The comparison for sorting indices: true if element i of x comes before element j. */
 typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
 SHARED void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *before, const void *x);
 SHARED void tfn__sort(int32_t *order, int32_t n, tfn__before_fn *before, const void *x);

@@ -2,11 +2,15 @@
 #define TFN__COMPILER_H
 #include "../parts.h"
 
+/* The ground that every part is built on: the standard headers, attributes of functions, the
+ * instruction sets that this compiler can build, and the build's options (TFNORM_X) as constants
+ * (TFN__X) for conditions. Also a few helpers that need no libc. */
+
 #ifndef TFNORM_FILE
 #define TFNORM_FILE "tfnorm.h"
 #endif
 #ifdef TFNORM_DEBUG
-#define TFN__CHECKED          /* tapes look at their memory; some tests do so with all kernels */
+#define TFN__CHECKED          /* tapes check their memory; some tests define it for all kernels */
 #endif
 #if defined TFNORM_DEBUG && !defined TFNORM_ASSERT
 #include <assert.h>
@@ -50,7 +54,7 @@
 #include <unistd.h>
 #if defined __STRICT_ANSI__ && !defined __cplusplus \
     && !(defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200809L)
-#define TFN__HIDDEN           /* -std=c99 hides these declarations, but the system has them */
+#define TFN__HIDDEN           /* the system has these functions, but -std=c99 hides them */
 FILE *fdopen(int, const char *);
 int fileno(FILE *);
 int fsync(int);
@@ -62,15 +66,17 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 
 /* Attributes of functions, by compiler:
- *   TFN__SMALL .. TFN__SMALL_END   around code that is not hot: clang optimizes it for size, which
- *                   takes less time. gcc has `optimize` pragmas in its place.
- *   TFN__RARE .. TFN__RARE_END     around code that runs when a model is made, saved or loaded, and
- *                   not in a step or a token: not optimized, which saves a tenth of the time that
- *                   the header takes. Not within TFN__SMALL, which clang puts first. Helpers that
- *                   a step shares with it are TFN__INLINE: gcc at -O1 inlines no others.
- *   TFN__INLINE     inlined always, but where size was asked for
- *   TFN__APART      never inlined, nor copied for arguments that are constant
- *   TFN__NOINLINE   never inlined; gcc may copy it for constant arguments, and should
+ *   TFN__SMALL .. TFN__SMALL_END   enclose code that is not hot. clang optimizes it for size, which
+ *                   compiles faster. For gcc there are `optimize` pragmas instead.
+ *   TFN__RARE .. TFN__RARE_END     enclose code that runs when a model is made, saved or loaded,
+ *                   but never in a step or for a token. It is not optimized, which saves a tenth of
+ *                   the compile time. Never use it inside TFN__SMALL, which takes precedence in
+ *                   clang. Helpers that such code shares with a step must be TFN__INLINE, because
+ *                   gcc at -O1 inlines no others.
+ *   TFN__INLINE     always inlined, except when optimizing for size
+ *   TFN__APART      never inlined, and never cloned for constant arguments
+ *   TFN__NOINLINE   never inlined, but gcc may (and should) clone it for constant arguments
+ *   TFN__FOLD       always inlined, so that a constant result removes branches from small builds
  *   TFN__RESTRICT   C99's restrict, also in C++ */
 #if defined __clang__ && !defined TFNORM_DEBUG
 #define TFN__SMALL \
@@ -100,7 +106,7 @@ ssize_t readlink(const char *, char *, size_t);
 #else
 #define TFN__INLINE inline __attribute__((always_inline))
 #endif
-#define TFN__FOLD inline __attribute__((always_inline))     /* in small builds it is a constant */
+#define TFN__FOLD inline __attribute__((always_inline))
 #ifdef __clang__
 #define TFN__APART  __attribute__((noinline))
 #else
@@ -122,8 +128,9 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__RESTRICT
 #endif
 
-/* Which instruction sets this compiler can build. gcc for Windows misaligns AVX spills (GCC bug
- * 54412), so there only the 128-bit sets are built. TFN__DOUBLE is the tests' double build. */
+/* The instruction sets that this compiler can build. gcc for Windows misaligns AVX spills (GCC bug
+ * 54412), so it builds only the 128-bit sets. TFN__DOUBLE is the double-precision build of the
+ * tests. */
 #if !defined TFNORM_NO_SIMD && !defined TFNORM_DEBUG && !defined TFN__DOUBLE
 #if (defined __x86_64__ || defined _M_X64) && (defined __GNUC__ || defined __clang__)
 #define TFN__X86
@@ -132,14 +139,14 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #elif defined __aarch64__
 #define TFN__NEON
-#elif defined __ARM_FEATURE_SIMD32      /* two products of 16 bits: Cortex-M4, M7, M33 with DSP */
+#elif defined __ARM_FEATURE_SIMD32      /* two 16-bit products: Cortex-M4, M7, M33 with DSP */
 #define TFN__SMLAD
 #elif defined __wasm_simd128__
 #define TFN__WASM
 #endif
 #endif
 
-/* Threads: the caller's hook, else OpenMP where the compiler has it on, else none. */
+/* Threads: the caller's hook if there is one, else OpenMP if it is switched on, else none. */
 #if defined __GNUC__ || defined __clang__
 #if defined TFNORM_PARALLEL_FOR || defined _OPENMP
 #define TFN__THREADS
@@ -158,10 +165,10 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #endif
 
-/* TFN__TRAINS, TFN__PACKS and TFN__ALL are constants for conditions, so that a compiler drops
- * what hangs on them: training, weights of fewer bits, and what a decoder asks for by
- * TFNORM_ALL_NORMS, namely norms other than LayerNorm and RMSNorm and topologies other than Pre-
- * LN and Post-LN. */
+/* Constants for conditions, so that the compiler drops the code that a build omits. TFN__TRAINS:
+ * training. TFN__PACKS: weights of fewer bits. TFN__ALL: norms other than LayerNorm and RMSNorm,
+ * and topologies other than Pre-LN and Post-LN; a build without training gets these only with
+ * TFNORM_ALL_NORMS. */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__TRAINS false
 #else
@@ -183,18 +190,17 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__FULL(name) ""
 #define TFN__ROW_TEXTS(formula, paper) NULL, NULL
 #endif
-/* What a linker cannot drop by itself: rows of tables, the strings that they point to, and branches
- * that depend on an option. The macros of config become constants here, one for each question.
+/* A linker cannot drop rows of tables, the strings that they point to, or branches that depend on
+ * an option. So each macro of section config becomes a constant here, for use in conditions.
  *
- * What such a constant drops is asked for in up to three ways: by an option, which
- * tfn_model_resolve refuses; on a tape, where tfn__record refuses a row without a forward, and an
- * operation's own function an argument whose kernel is gone; and straight from the table of
- * kernels, where it is NULL. The errors name the macro: who has set it a year ago must not have to
- * look for what is missing. tests/compile/small.c tries each of them, in a build with the macro and
- * in one without.
+ * A program can ask for an omitted feature in three ways. An option: tfn_model_resolve refuses it.
+ * An operation on a tape: tfn__record refuses a row without a forward, and the function that
+ * records the operation refuses an argument whose kernel is missing. The table of kernels: the
+ * member is NULL. Each error names the macro, because it may have been set long ago.
+ * tests/compile/small.c tries each feature in a build with the macro and in one without.
  */
 #if defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN
-#define TFN__SHORT_ERRORS               /* error messages without suggestions and numbers */
+#define TFN__SHORT_ERRORS         /* error messages without suggestions and numbers */
 #endif
 #if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
 #define TFN__USER_KERNELS false    /* kernels that only users call, never a tape or a model */
@@ -207,12 +213,12 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__SCALES true
 #endif
 #ifdef TFNORM_ONLY_DECODERS
-#define TFN__SENTENCES false              /* tapes of whole sentences */
+#define TFN__SENTENCES false      /* tapes that process whole sentences */
 #else
 #define TFN__SENTENCES true
 #endif
 #ifdef TFNORM_NO_DECODERS
-#define TFN__DECODES false                /* caches */
+#define TFN__DECODES false        /* key/value caches */
 #else
 #define TFN__DECODES true
 #endif
@@ -222,13 +228,15 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__DROPS true
 #endif
 #ifdef TFNORM_NO_GROUPS
-#define TFN__GROUPS false                 /* of parameters: desc.groups */
+#define TFN__GROUPS false         /* groups of parameters: desc.groups */
 #else
 #define TFN__GROUPS true
 #endif
 
-/* Sets of what is kept, all unless the user says otherwise. TFN__KEEPS is a constant, too; it drops
- * a row's function where TFN__KEPT stands for it. */
+/* Sets of the enumerators that this build keeps: all, unless the user defines a set.
+ * TFN__KEEPS(POSITIONS, x) is a constant: true if the set TFNORM_POSITIONS has x.
+ * TFN__KEPT(condition, f) is f, or NULL if the condition is false, so that a table's row does not
+ * keep f alive. */
 #ifndef TFNORM_ARCHS
 #define TFNORM_ARCHS UINT32_MAX
 #endif
@@ -247,12 +255,13 @@ ssize_t readlink(const char *, char *, size_t);
 #ifndef TFNORM_SCHEDULES
 #define TFNORM_SCHEDULES UINT32_MAX
 #endif
-/* Conditions of more than one enumerator: gates, which are built otherwise than activations; what
- * reads a table that is computed when the model is made, in double; optimizers that see one tensor
- * at a time, of which all others need neither the kernels nor their scratch. */
+/* Conditions on several enumerators, below. TFN__GATES: gated units, which need a second linear
+ * map. TFN__POSITION_TABLES: positions that read a table, computed in double when the model is
+ * made. TFN__BY_TENSOR: optimizers that update one tensor at a time, and need kernels and scratch
+ * of their own. */
 #define TFN__KEEPS(set, x) (((TFNORM_##set) >> (x) & 1u) != 0)
 #define TFN__KEPT(condition, function) ((condition) ? function : NULL)
-#ifdef TFNORM_ONLY_KERNELS      /* where no model has positions */
+#ifdef TFNORM_ONLY_KERNELS      /* without models, the caller decides */
 #define TFN__ROTATES true
 #else
 #define TFN__ROTATES TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)
@@ -260,7 +269,7 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__GATES (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU)                                  \
                     || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU_TANH)                          \
                     || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_SWIGLU))
-/* The functions of one value, as a set: what is kept, and what the gates that are kept need. */
+/* The set of elementwise functions to keep: the activations, and those that the gated units use. */
 #define TFN__OF_GATE(gate, which) (TFN__KEEPS(ACTIVATIONS, gate) ? TFN_SET(which) : 0)
 #define TFN__FUNCTIONS ((TFNORM_ACTIVATIONS)                                                       \
                         | TFN__OF_GATE(TFN_ACTIVATION_GEGLU, TFN_ACTIVATION_GELU)                  \
@@ -273,9 +282,9 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__BY_TENSOR (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_MUON)                                 \
                         || TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
 
-/* A compiler that contracts a*b + c to one instruction rounds once where the header's definition
- * of its results rounds twice, so contraction is off. gcc has no pragma of the standard for it. The
- * strings are written out here and below: gcc ignores a macro inside them, silently. */
+/* Contraction of a*b + c to one instruction is off, because it would round once where the header's
+ * definition of a result rounds twice. gcc lacks C99's pragma for this. The strings here and below
+ * are written out, because gcc silently ignores a macro inside them. */
 #if defined __clang__
 #pragma STDC FP_CONTRACT OFF
 #elif defined __GNUC__
@@ -284,8 +293,9 @@ ssize_t readlink(const char *, char *, size_t);
 #if defined __FLT_EVAL_METHOD__ && __FLT_EVAL_METHOD__ == 1     /* s390x under -std=c99 */
 #pragma GCC optimize("excess-precision=fast")                   /* not in double */
 #endif
-/* Thumb-1 at -Os: gcc 12 pops a function's locals into r1 to r3 to free them, and tells its callers
- * that it leaves these registers alone. So a Cortex-M0 lost what it held in them over a call. */
+/* Thumb-1 at -Os: gcc 12 frees a function's locals by popping them into r1 to r3, yet tells the
+ * callers that the function preserves these registers. On a Cortex-M0 a call then destroyed values
+ * that the caller kept in them. */
 #if defined __thumb__ && !defined __thumb2__
 #pragma GCC optimize("no-ipa-ra")
 #endif
@@ -293,7 +303,7 @@ ssize_t readlink(const char *, char *, size_t);
 #pragma fp_contract(off)
 #endif
 
-/* Parts left out by macro leave helpers that nobody calls. */
+/* In a build that omits parts some helpers are unused. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
@@ -303,7 +313,7 @@ ssize_t readlink(const char *, char *, size_t);
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
 
-#ifdef TFN__DOUBLE            /* gradient tests, which define float before the api as well */
+#ifdef TFN__DOUBLE            /* gradient tests; they also define float before the api */
 #define float double
 #define TFN__SQRT sqrt
 #elif defined TFNORM_SQRTF
@@ -312,11 +322,10 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__SQRT sqrtf
 #endif
 
-/* Options that are enumerations are asked through functions that call this one, in whose place a
- * small build has a constant, so that the compiler drops what only other values want: the same way
- * in which TFN__ALL leaves out the norms and topologies beyond the usual ones.
- * The value is this one of those that are kept. No question is left if it is the only one: a value
- * outside the set was refused. */
+/* True if an option (`value`) is the enumerator `which`. It is a constant if the set `kept` lacks
+ * `which`, or has nothing else; resolving has refused any value outside the set. So a small build
+ * drops the code of all enumerators that it does not keep. Read options only through functions that
+ * call this one. */
 static TFN__FOLD bool tfn__is_kept(uint32_t kept, int value, int which)
 {
     if (kept == TFN_SET(which)) return true;
@@ -326,8 +335,8 @@ static TFN__FOLD bool tfn__is_kept(uint32_t kept, int value, int which)
 static TFN__INLINE ptrdiff_t tfn__min(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 static TFN__INLINE ptrdiff_t tfn__max(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
-/* A number, below 2^48 rounded once, by conversions of 32 bits: those of 64 are a library's on
- * boards, and bring its arithmetic with them. */
+/* Returns n as a float; below 2^48 it is rounded once. It uses 32-bit conversions, because on a
+ * board a 64-bit one is a library function that brings a whole soft-float library with it. */
 static float tfn__float_of(int64_t n)
 {
     const float unit = 16777216;                /* 2^24 */
@@ -335,7 +344,8 @@ static float tfn__float_of(int64_t n)
     return high * unit + (float)(int32_t)(n & 0xffffff);
 }
 
-/* strcmp, strlen: a build with its own TFNORM_MEMSET and TFNORM_MEMCPY has no <string.h>. */
+/* strcmp and strlen, because a build with its own TFNORM_MEMSET and TFNORM_MEMCPY does not include
+ * <string.h>. */
 static int tfn__compare(const char *a, const char *b)
 {
     while (*a == *b) {

@@ -2,10 +2,13 @@
 #define TFN__MATH_H
 #include "ground.h"
 
-/* Where fmaf is an instruction gcc says so by __FP_FAST_FMAF. clang says so for few processors, and
- * where errno is kept (on bare metal, say) it calls libm's fmaf even if there is an instruction. So
- * its intrinsic is called by its name; where the processor lacks the instruction, that again would
- * call libm: hence the list. */
+/* Scalar arithmetic whose bits do not depend on the machine: the fused multiply-add, conversions of
+ * 16-bit floats, and exp, log, pow, sin and cos in double. Builds on ground.
+ *
+ * gcc defines __FP_FAST_FMAF if fmaf is an instruction. clang defines it for few processors, and
+ * where functions set errno (on bare metal, for example) it calls libm's fmaf in spite of the
+ * instruction. So with clang the LLVM intrinsic is called by its name. Without the instruction the
+ * intrinsic, too, calls libm, hence this list of processors. */
 #ifdef __clang__
 #if defined __FMA__ || defined __aarch64__ || defined __ARM_FEATURE_FMA \
     || (defined __riscv_flen && __riscv_flen >= 32) || defined __powerpc64__ || defined __s390x__ \
@@ -16,9 +19,10 @@
 #define TFN__GCC_FMA
 #endif
 
-/* a*b + c with one rounding, where it is an instruction: a libm may round some halfway cases
- * wrongly. Else, on demand, slow but right: the product is exact in double, and a sum rounded to
- * odd may be rounded again (Boldo & Melquiond 2008). */
+/* Returns a*b + c, rounded once if that is an instruction. libm's fmaf is never used, because some
+ * round halfway cases wrongly. Without the instruction TFNORM_EXACT computes it slowly but right:
+ * the product is exact in double, and a sum rounded to odd may be rounded once more (Boldo &
+ * Melquiond 2008). Otherwise it is rounded twice. */
 #ifdef TFN__DOUBLE
 #define TFN__PLAIN_FMA false
 static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
@@ -38,11 +42,12 @@ static TFN__INLINE float tfn__from_bits(uint32_t u)
 }
 
 #ifdef TFN__QUANT
-/* Numbers of 16 bits as floats, exactly: the upper half of one, */
+/* Returns the value of a BF16 number, which is the upper half of a float. */
 static TFN__INLINE float tfn__from_bf16(uint16_t h) { return tfn__from_bits((uint32_t)h << 16); }
 
-/* An IEEE half. A denormal one, m * 2^-24, comes out of a subtraction: 2^-14 (1 + m/1024) less
- * 2^-14. Selections instead of branches, so that loops of it become vectors. */
+/* Returns the value of an IEEE half. A denormal half, m * 2^-24, is computed by a subtraction,
+ * 2^-14 (1 + m/1024) - 2^-14. Selections replace branches, so that compilers can vectorize a loop
+ * over this function. */
 static TFN__INLINE float tfn__from_f16(uint16_t h)
 {
     const uint32_t rest = (uint32_t)(h & 0x7fff) << 13;
@@ -70,11 +75,11 @@ static TFN__INLINE float tfn__fma(float a, float b, float c)
 {
     const double product = (double)a * (double)b;
     double sum = product + (double)c;
-    const double part = sum - product;                               /* of c, that went in */
+    const double part = sum - product;                       /* the part of c that the sum has */
     const double lost = (product - (sum - part)) + ((double)c - part);
     uint64_t u;
     TFNORM_MEMCPY(&u, &sum, sizeof u);
-    if (lost != 0 && lost == lost && u % 2 == 0) {                   /* to the odd neighbour */
+    if (lost != 0 && lost == lost && u % 2 == 0) {           /* round to the odd neighbour */
         if ((lost > 0) == (sum > 0)) u++;
         else u--;
     }
@@ -87,16 +92,17 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
 #endif
 #endif
 
-/* Denormals cost some 150 cycles each on many processors, and functions that decay to 0 make them:
- * 0.7 % of the gradients behind GELU, in one model, took three quarters of its time. So such
- * functions are exactly 0 below TFN__TAIL, which leaves room for products with small numbers. */
+/* A denormal costs about 150 cycles on many processors, and functions that decay to 0 produce
+ * them: in one model 0.7 % of the gradients after GELU were denormal and took three quarters of the
+ * time. So such functions are exactly 0 below TFN__TAIL. It is far above the denormals, so that
+ * products with small numbers stay normal, too. */
 #define TFN__TAIL       ((float)8.67361737988403547e-19)       /* 2^-60 */
-#define TFN__TAIL_LOG   ((float)42)                            /* a little above 60 ln 2 */
+#define TFN__TAIL_LOG   ((float)42)                            /* slightly above 60 ln 2 */
 #define TFN__TAIL_ROOT  ((float)9.31322574615478516e-10)       /* 2^-30 */
-#define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, of averages */
+#define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, for averages */
 #define TFN__LEAST_ROOT ((float)8.88178419700125232e-16)       /* 2^-50 */
 
-/* The double whose bits are u. */
+/* Returns the double with the bits u. */
 static inline double tfn__double_of(uint64_t u)
 {
     double x;
@@ -104,7 +110,7 @@ static inline double tfn__double_of(uint64_t u)
     return x;
 }
 
-/* c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule */
+/* Returns c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule. */
 static inline double tfn__series(const double *c, int n, double x)
 {
     double y = c[--n];
@@ -112,22 +118,22 @@ static inline double tfn__series(const double *c, int n, double x)
     return y;
 }
 
-/* Nearest integer, |x| < 2^31; halves away from 0. */
+/* Returns the nearest integer; halves round away from 0. Needs |x| < 2^31. */
 static inline int32_t tfn__round(double x)
 {
     if (x < 0) return (int32_t)(x - 0.5);
     return (int32_t)(x + 0.5);
 }
 
-/* 2^n, -1022 <= n <= 1023. */
+/* Returns 2^n. Needs -1022 <= n <= 1023. */
 static inline double tfn__power2(int32_t n) { return tfn__double_of((uint64_t)(n + 1023) << 52); }
 
-/* ln 2 in two parts; 32 bits in the first: times an integer of 21 bits is exact. */
+/* ln 2 in two parts. The first has 32 bits, so its product with a 21-bit integer is exact. */
 #define TFN__LN2_HIGH 6.93147180369123816490e-01
 #define TFN__LN2_LOW  1.90821492927058770002e-10
 
-/* exp(n ln 2 + r) = 2^n exp(r), |r| <= ln(2)/2, by Taylor's series. 2^n is two factors, as the
- * power of a denormal result or of one just below infinity is no double itself. */
+/* exp(n ln 2 + r) = 2^n exp(r), |r| <= ln(2)/2, by Taylor's series. 2^n is split into two factors,
+ * because it is not a double itself if the result is denormal or just below infinity. */
 static inline double tfn__exp(double x)
 {
     static const double c[] = {
@@ -174,15 +180,16 @@ static inline double tfn__log(double x)
     return n * TFN__LN2_HIGH + (2*s * tfn__series(c, 10, s*s) + n * TFN__LN2_LOW);
 }
 
-/* x^y, x >= 0; 0^0 is 1. */
+/* Returns x^y for x >= 0. 0^0 is 1. */
 static inline double tfn__pow(double x, double y)
 {
     if (y == 0) return 1;
     return tfn__exp(y * tfn__log(x));
 }
 
-/* sin(x + turns pi/2), |x| up to a million. pi/2 has three parts of 33 bits, so that n times a part
- * is exact (Cody & Waite 1980); the series are Taylor's, |r| <= pi/4. */
+/* Returns sin(x + turns pi/2) for |x| up to a million. pi/2 is split into three parts of 33 bits,
+ * so that n times a part is exact (Cody & Waite 1980). The rest, |r| <= pi/4, goes into Taylor's
+ * series. */
 static inline double tfn__sine(double x, int32_t turns)
 {
     static const double odd[] = {
@@ -195,7 +202,7 @@ static inline double tfn__sine(double x, int32_t turns)
     };
     int32_t n;
     double a, b, r, y;
-    if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN; far away 0, but never undefined */
+    if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN for NaN and infinity; huge x give 0 */
     n = tfn__round(x * 0.63661977236758134308);
     a = x - n * 1.57079632673412561417e+00;
     b = n * 6.07710050630396597660e-11;

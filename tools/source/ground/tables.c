@@ -4,12 +4,10 @@
 
 #if !defined TFNORM_ONLY_KERNELS
 
-/* Tables of positions depend on shapes alone: they are computed once, when a model is made. */
-
-/* Sinusoidal positions (T, C): sin(t * rate_k) in the first half of a row, cos(t * rate_k) in the
- * second (Vaswani 2017, section 3.5, interleaves them). Tensor2Tensor and Marian: rates
- * 10000^(-2k/C) from position 0; fairseq: 10000^(-k/(C/2 - 1)), and the first token has position
- * padding_idx + 1 = 2. An odd last column is 0. */
+/* Sinusoidal positions (T, C): the first half of a row is sin(t * rate_k), the second half
+ * cos(t * rate_k) (Vaswani 2017, section 3.5, interleaves them). Tensor2Tensor and Marian use the
+ * rates 10000^(-2k/C) and start at position 0. fairseq uses 10000^(-k/(C/2 - 1)), and its first
+ * token has position padding_idx + 1 = 2. If C is odd, the last column is 0. */
 SHARED void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq)
 {
     const ptrdiff_t half = cols / 2;
@@ -30,9 +28,9 @@ SHARED void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bo
 }
 
 #ifndef TFNORM_ONLY_KERNELS
-/* ALiBi (heads, 2T - 1) (Press 2022, section 3): -m |j - i|, from j - i = 1 - T on, with the slopes
- * m = 2^(-8(h + 1)/n) of n heads. Where n is no power of two they are, as in the authors' code,
- * those of the power below, then every other one of the power above. */
+/* ALiBi (heads, 2T - 1) (Press 2022, section 3): a row is -m |j - i|, beginning at j - i = 1 - T.
+ * Head h of n has the slope m = 2^(-8(h + 1)/n). If n is not a power of two, do as the authors'
+ * code: take all slopes for the power of two below n, then every other slope for the one above. */
 SHARED void tfn__alibi_table(float *table, ptrdiff_t time, ptrdiff_t heads)
 {
     const ptrdiff_t span = 2*time - 1;
@@ -49,10 +47,11 @@ SHARED void tfn__alibi_table(float *table, ptrdiff_t time, ptrdiff_t heads)
     }
 }
 
-/* The bucket of a distance j - i from a query to a key (Raffel 2020, section 2.1; their code). Keys
- * behind a decoder's query do not count, an encoder's have the second half of the buckets. Of n
- * buckets of one side the first n/2 are the distances below n/2, the others grow with the
- * logarithm, and from `most` on all is the last. */
+/* Returns the bucket of the distance j - i from a query to a key (Raffel 2020, section 2.1, and
+ * their code). In an encoder (`both`) keys after the query use the second half of the buckets. In a
+ * decoder they are masked, and bucket 0 is as good as any. Within the n buckets of one side the
+ * first n/2 hold one distance each, the others grow logarithmically, and all distances from `most`
+ * on share the last. */
 SHARED int32_t tfn__bucket(int32_t distance, int32_t n, int32_t most, bool both)
 {
     int32_t first = 0;
@@ -68,17 +67,18 @@ SHARED int32_t tfn__bucket(int32_t distance, int32_t n, int32_t most, bool both)
     exact = n / 2;
     if (distance < exact) return first + distance;
     share = tfn__log((double)distance / exact) / tfn__log((double)most / exact);
-    /* where the share ends a bucket, it may come out a rounding below */
+    /* 1e-6: at the end of a bucket rounding may put the share just below the integer */
     return first + (int32_t)tfn__min(exact + (ptrdiff_t)(share * (n - exact) + 1e-6), n - 1);
 }
 
-/* The rate f at which pair j turns, theta^(-2j/r) (Su 2021, eq. 15): r is D, the size of a head,
- * unless fewer channels turn; the others have the rate 0, so that no kernel knows of them. It is
- * slower where the model reads longer texts than it was trained on. Chen 2023: all pairs, f/s, so
- * that a longer text has angles that training has seen. Llama 3.1: with L_0 positions in training,
- * n = L_0 f/(2 pi) waves fit into them; where they are many the pair tells neighbours apart and
- * stays, where they are few it tells far from near and is slowed, with
- *     f ((1 - a)/s + a),  a = (n - low)/(high - low) in between. */
+/* Returns the rate at which pair j rotates, f = theta^(-2j/r) (Su 2021, eq. 15). r is the head size
+ * D, unless only r channels rotate; the others get the rate 0, so that kernels need not know.
+ * Scaling (factor s) lets a model read longer texts than it was trained on. Linear (Chen 2023):
+ * every pair uses f/s, so that a longer text has the angles seen in training. Llama 3.1: training
+ * on L_0 positions covers n = L_0 f/(2 pi) periods of a pair. Pairs with many periods (n >= high)
+ * distinguish neighbours and keep f. Pairs with few (n <= low) distinguish far from near and use
+ * f/s. Pairs in between use
+ *     f ((1 - a)/s + a),  a = (n - low)/(high - low). */
 static double tfn__rotary_rate(const tfn_model_desc *d, ptrdiff_t j, ptrdiff_t head_size)
 {
     const double two_pi = 6.283185307179586477;
@@ -97,8 +97,8 @@ static double tfn__rotary_rate(const tfn_model_desc *d, ptrdiff_t j, ptrdiff_t h
     return (1 - part) * slow + part * rate;
 }
 
-/* Rotary positions (T, D): the cosines, then the sines, by which a head's pairs of features turn at
- * position t. */
+/* Rotary positions (T, D): row t has the cosines, then the sines, of the angles by which position t
+ * rotates a head's pairs of features. */
 SHARED void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
                               const tfn_model_desc *d)
 {

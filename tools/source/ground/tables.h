@@ -2,6 +2,9 @@
 #define TFN__TABLES_H
 #include "ground.h"
 
+/* Tables of positions: sinusoidal, ALiBi, rotary, and the buckets of T5. They depend only on
+ * shapes, and are computed once, when a model is made. Builds on math. */
+
 #if !defined TFNORM_ONLY_KERNELS
 
 SHARED void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq);
