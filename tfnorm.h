@@ -183,10 +183,9 @@
  * 2. Make the model.
  *
  *        tfn_model model;
- *        if (tfn_model_new(&model, &desc, NULL) != TFN_OK) {      // malloc, or your allocator
- *            char text[200];
+ *        char text[200];
+ *        if (tfn_model_new(&model, &desc, NULL) != TFN_OK)        // malloc, or your allocator
  *            puts(tfn_error_text(&model.error, text, sizeof text));
- *        }
  *
  *    Without malloc, see MEMORY. The weights are drawn from desc.seed.
  *
@@ -194,6 +193,7 @@
  *    is ignored. Sentences shorter than `time` are padded on the right; lengths says how long each
  *    is (NULL: all full). Padding may hold anything and changes nothing, not the last bit.
  *
+ *        static int32_t tokens[16 * 128], targets[16 * 128];
  *        tfn_batch batch = { 0 };
  *        batch.tokens  = tokens;                   // (batch, time)
  *        batch.targets = targets;                  // the same shape: for text, tokens moved by one
@@ -201,7 +201,7 @@
  *        batch.time    = 128;
  *        tfn_report report;
  *        for (int i = 0; i < 1000; i++) {
- *            fill(tokens, targets);
+ *            fill(tokens, targets);                // yours
  *            if (tfn_model_step(&model, &batch, &report) != TFN_OK) break;
  *            printf("%.3f\n", report.loss);        // nats per target
  *        }
@@ -224,6 +224,7 @@
  *        size_t size = tfn_decoder_size(&model, 1, 1, scratch, scratch_size);
  *        tfn_decoder decoder;
  *        tfn_decoder_init(&decoder, &model, 1, 1, malloc(size), size);
+ *        int32_t token = 'a';
  *        const float *logits = tfn_decoder_next(&decoder, &token, 1, NULL);
  *
  *    Several decoders may share a model. An encoder-decoder gets its source by tfn_decoder_start.
@@ -249,7 +250,7 @@
  * 8. Save, and go on another day. A run that was resumed has the bits of one that never stopped.
  *
  *        tfn_file file = { 0 };
- *        tfn_checkpoint with = { &tokenizer, "line 4711", false };    // or NULL: nothing more
+ *        tfn_checkpoint with = { NULL, "line 4711", false };   // a tfn_tokenizer, a text of yours
  *        file.path = "model.safetensors";
  *        if (tfn_model_save(&file, &model, &with) != TFN_OK)
  *            puts(tfn_error_text(&file.error, text, sizeof text));
@@ -292,6 +293,11 @@
  * parameters are one vector that begins with tensor 0: the weights that did best on held-out data
  * are one memcpy away (all of it in examples/14_two_files.c).
  *
+ *        tfn_param_info all;
+ *        tfn_report loss;                                     // of held_out, another tfn_batch
+ *        void *kept = malloc(model.memory.parameters);
+ *        double best = 1e9;
+ *        int worse = 0;
  *        tfn_model_param(&model, 0, &all);
  *        for (int step = 1; worse < 3; step++) {
  *            tfn_model_step(&model, &batch, &report);         // report.lr, report.grad_norm ...
@@ -307,9 +313,11 @@
  * A step can be taken apart. tfn_model_gradient leaves the gradient of the summed loss in one flat
  * vector, which is yours until the update: send it to other machines, cut it, mix it, add to it.
  *
+ *        int64_t floats;
+ *        tfn_sums sums;
  *        float *g = tfn_model_gradients(&model, &floats);
- *        for (int i = 0; i < shards; i++)
- *            tfn_model_gradient(&model, &batch[i], i, i > 0, &sums);   // stored, then added
+ *        for (int i = 0; i < 4; i++)                                   // shard: tfn_batch shard[4]
+ *            tfn_model_gradient(&model, &shard[i], i, i > 0, &sums);   // stored, then added
  *        for (int64_t i = 0; i < floats; i++) g[i] += penalty(i);      // say
  *        tfn_model_update(&model, &sums, tfn_model_rate(&model), &report);
  *
@@ -346,6 +354,8 @@
  * and in C:
  *
  *        tfn_file file = { 0 };
+ *        tfn_tensor tensor;
+ *        tfn_param_info info;
  *        file.path = "weights.safetensors";
  *        if (tfn_file_open(&file) != TFN_OK) return 1;
  *        for (int32_t i = 0; tfn_model_param(&model, i, &info); i++) {
@@ -394,7 +404,7 @@
  * A model is one block. tfn_model_size runs the very code of init on an arena that only counts, so
  * its answer is exact and includes the slack for alignment: any address will do.
  *
- *        static unsigned char block[SIZE];
+ *        static unsigned char block[1 << 22];
  *        size_t wanted = tfn_model_size(&desc, block, sizeof block);   // the block as scratch
  *        tfn_status st = tfn_model_init(&model, &desc, block, sizeof block);
  *
@@ -423,11 +433,12 @@
  * the lower layers frozen by a group, and a checkpoint in flash, from which a run goes on with the
  * same bits after a power cut:
  *
+ *        static double page[4096 / sizeof(double)];      // one page of RAM
  *        tfn_flash flash = { 0 };
  *        flash.page = 4096;
  *        flash.pages = 32;                         // of each of two slots
- *        flash.work = page;                        // one of RAM
- *        flash.read = read_page;
+ *        flash.work = page;
+ *        flash.read = read_page;                   // yours: see tfn_flash
  *        flash.write = write_page;                 // which erases it first
  *        tfn_flash_load(&model, &flash);           // or there is none yet
  *        while (tfn_model_step(&model, &batch, NULL) == TFN_OK)

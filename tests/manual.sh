@@ -44,8 +44,6 @@ weights() {
 #include "tfnorm.h"
 static int take(tfn_model model)
 {
-    tfn_param_info info;
-    tfn_tensor tensor;
 END
         lines "WEIGHTS FROM NUMPY" "and in C:" | sed 's/"weights/WORK "\/weights/'
         cat <<'END'
@@ -74,7 +72,7 @@ END
 }
 check "manual: weights from numpy" weights
 loop() {                # the same lines as the example, but for what it prints and checks
-    lines "A LOOP OF YOUR OWN" | sed '/^}/q; s, *//.*,,' | grep -o 'tfn_model_[a-z]*\|memcpy\|worse = 0\|best = ' \
+    lines "A LOOP OF YOUR OWN" | sed '1,/worse = 0;$/d' | sed '/^}/q; s, *//.*,,' | grep -o 'tfn_model_[a-z]*\|memcpy\|worse = 0\|best = ' \
         > "$work/loop"
     sed -n '/All parameters are one/,/^    }$/p' ../examples/14_two_files.c |
         grep -o 'tfn_model_param\|tfn_model_step\|tfn_model_eval\|memcpy\|worse = 0\|best = ' \
@@ -82,4 +80,55 @@ loop() {                # the same lines as the example, but for what it prints 
     diff "$work/loop" "$work/example" && [ "$(wc -l < "$work/loop")" = 6 ]
 }
 check "manual: a loop of one's own" loop
+# Each section is a function of its C code, in the order of the manual. A name is declared in its
+# section or in STEP BY STEP; what is the reader's own is declared here.
+snippets() {
+    {
+        cat <<'END'
+#define TFNORM_IMPLEMENTATION
+#include "tfnorm.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+extern tfn_batch held_out, shard[4];
+extern float penalty(int64_t at);
+extern void fill(int32_t *tokens, int32_t *targets);
+extern bool read_page(void *user, int32_t page, void *to);
+extern bool write_page(void *user, int32_t page, const void *from);
+END
+        echo 'int steps(void) {'
+        lines "STEP BY STEP"
+        echo 'return logits != NULL; }'
+        # what the other sections take from it
+        lines "STEP BY STEP" | grep -E '^(tfn_(model_desc|model|batch|report)) [a-z]+( = \{ 0 \})?;$'
+        for section in "A LOOP OF YOUR OWN" "WEIGHTS FROM NUMPY" MEMORY BOARDS; do
+            echo "int $(echo "$section" | tr 'A-Z ' a-z_)(void) {"
+            if [ "$section" = "WEIGHTS FROM NUMPY" ]; then lines "$section" "and in C:"
+            else lines "$section"
+            fi
+            echo 'return 0; }'
+        done
+    } > "$work/snippets.c"
+    [ "$(wc -l < "$work/snippets.c")" -gt 110 ] &&
+        $cc -O0 -std=c99 -Wall -Wextra -Werror -Wno-unused-but-set-variable -Wno-unused-variable \
+            -DTFNORM_NO_SIMD -I.. -fsyntax-only "$work/snippets.c"
+}
+check "manual: every snippet compiles as it is" snippets
+# The reference is what its program writes today, and lists all that is declared.
+reference() {
+    MAKEFLAGS= make -s -C ../tools reference reference="$PWD/$work/API.md" || return 1
+    cmp "$work/API.md" ../tools/API.md || { echo 'make -C tools reference writes it anew'; return 1; }
+    cat ../tools/source/api/*.h > "$work/api"
+    {
+        grep -o '^TFNORM_API .*' "$work/api" | grep -oE 'tfn_[a-z_0-9]+\(' | sort -u
+        grep -oE '^(} |typedef .*[ *])tfn_[a-z_0-9]+(;|\()' "$work/api" | grep -oE 'tfn_[a-z_0-9]+.$' |
+            grep -v tfn__ | sed 's/[;(]$/`/'
+        grep -oE '^#define (TFN|TFNORM)_[A-Z_]+ ' "$work/api" | grep -v ' TFNORM_API ' | cut -d ' ' -f 2
+    } > "$work/declared"
+    [ "$(wc -l < "$work/declared")" -gt 200 ] || return 1
+    while read -r name; do
+        grep -qF -e "$name" ../tools/API.md || { echo "API.md lacks $name"; return 1; }
+    done < "$work/declared"
+}
+check "API.md is current and complete" reference
 finish
