@@ -4443,41 +4443,44 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #endif
 /* >> blocks */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Matrix products. All that follows computes, for i < m and j < n,
+/* Matrix products, and flat sums. Offers the sizes of blocks, and helpers that all instances of the
+ * kernels share. The product itself is tfn__matmul in bodies/dense.c. It computes, for i < m and
+ * j < n,
  *
  *     y = start ? start[i*start_ld + j] : 0;
  *     for (p = 0; p < k; p++) y = fma(a[i*a_row + p*a_col], b[p*b_row + j*b_col], y);
  *     c[i*c_ld + j] = y;
  *
- * and since each element is one chain in order of p, no cut of the loops below changes a bit.
- * The cut is that of Goto & van de Geijn 2008: what is read again soon stays near the processor.
+ * Each element is one chain in order of p, so the bits do not depend on how the loops are blocked.
+ * They are blocked as in Goto & van de Geijn 2008, so that data that is reread soon stays in a near
+ * cache.
  *
- *                        2W                  c's tile, MR rows by two vectors of W floats, stays in
- *                      +----+---------       registers while p runs. A step of p reads two vectors
- *               p  KC  | :: |  b             of b and MR single numbers of a, and does 2*MR vector
- *          KC   |      +----+---------       FMAs: a load is used MR times or twice.
+ *                        2W                  A tile of c, MR rows by two vectors of W floats, stays
+ *                      +----+---------       in registers while p runs. A step of p loads two
+ *               p  KC  | :: |  b             vectors of b and MR numbers of a, and does 2*MR
+ *          KC   |      +----+---------       vector FMAs: each load is used MR times or twice.
  *      +-------+v
- *   MR |. . . .|       +----+---------       b's panels, PASS steps of them by 2W, are read for
- *      +-------+       |tile|  c             each MR rows of a: from the second cache, or the
- *      |   a   | MC    +----+                first; these rows for each panel: from the first.
- *      |       |       |                     a's block, MC rows by KC steps, is read for each
- *                                            PASS: from the second. b's block comes from the
- *                                            third, or from memory once.
+ *   MR |. . . .|       +----+---------       A few panels of b, PASS steps in all by 2W columns,
+ *      +-------+       |tile|  c             are reread for every MR rows of a, from L2 or L1.
+ *      |   a   | MC    +----+                These rows are reread for every panel, from L1. A
+ *      |       |       |                     block of a, MC rows by KC steps, is reread for every
+ *                                            such group of panels, from L2. A block of b comes
+ *                                            from L3, or once from memory.
  *
- * Packing copies a panel so that it is read from end to end: b's as rows of 2W, a's as columns of a
- * tile's height. Cache lines are used whole then, and rows that are a power of two apart do not
- * push each other out of their set. It costs a pass over the data, so it is done only where a panel
- * is read often enough: see the crossovers above tfn__matmul.
+ * Packing copies a panel so that it is contiguous: panels of b as rows of 2W floats, panels of a as
+ * columns of a tile's height. Then cache lines are used whole, and rows a power of two apart do not
+ * evict each other from the same set. Packing costs a pass over the data, so it is only done if a
+ * panel is reread often enough: see the crossovers above tfn__matmul.
  *
- * a's block is 504 KiB, for a cache of the second level; b's packed one 1.5 MiB, for one of the
- * third, or a quarter of it for one of the second when no other rows will read it again. */
+ * A block of a takes 504 KiB, which fits L2. A packed block of b takes 1.5 MiB, which fits L3. If
+ * no other rows will reread it, it takes a quarter of that, which fits L2. */
 #define TFN__KC 384          /* steps of p in a block */
-#define TFN__MC 336          /* rows of a in a block: a multiple of each MR */
+#define TFN__MC 336          /* rows of a in a block: a multiple of every MR */
 #define TFN__NC 1024         /* columns of b in a packed block of KC steps */
 #define TFN__NR 32           /* columns of the widest tile */
-#define TFN__PASS 1152       /* steps of the panels of b that rows of a pass by before the next rows
-                              * do: three panels of KC steps. With one, as of 384, AVX-512 is 2 to 6
-                              * % slower where b is large, AVX2 up to 2. */
+#define TFN__PASS 1152       /* steps of p in a group of panels: three panels of KC steps. Groups of
+                              * one panel (384) make large products 2 to 6 % slower with AVX-512 and
+                              * up to 2 % with AVX2. */
 
 #if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
 #define TFN__UNROLL
@@ -4490,14 +4493,15 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #endif
 #if defined __GNUC__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
 #define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
-#define TFN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)        /* to the second cache */
+#define TFN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)        /* into L2 */
 #else
 #define TFN__FETCH(p) ((void)(p))
 #define TFN__FETCH_FAR(p) ((void)(p))
 #endif
 
-/* The next part when `left` is split evenly into parts of at most `most`: 15 rows in tiles of at
- * most 14 are 8 and 7, not 14 and 1, which would leave the processor idle. */
+/* Returns the size of the next part if `left` is split evenly into parts of at most `most`. So 15
+ * rows in tiles of at most 14 become 8 and 7. A tile of only 1 row would leave the processor
+ * idle. */
 static TFN__INLINE ptrdiff_t tfn__part(ptrdiff_t left, ptrdiff_t most)
 {
     const ptrdiff_t parts = (left + most - 1) / most;
@@ -4505,15 +4509,15 @@ static TFN__INLINE ptrdiff_t tfn__part(ptrdiff_t left, ptrdiff_t most)
     return (left + parts - 1) / parts;
 }
 
-/* x + i, or NULL for an operand that is absent. */
+/* Returns x + i, or NULL if the operand x is absent. */
 static TFN__INLINE const float *tfn__at(const float *x, ptrdiff_t i)
 {
     if (!x) return NULL;
     return x + i;
 }
 
-/* Where block (i, j) of the product p is, for the steps from q on. A chain starts from p->start in
- * its first steps, and goes on from c in the others. */
+/* Sets c and start of t to block (i, j) of the product p, for the steps from q on. Chains start
+ * from p->start if q is 0, and otherwise continue from c. */
 static TFN__INLINE void tfn__place_c(tfn_matmul_args *t, const tfn_matmul_args *p, ptrdiff_t i,
                                      ptrdiff_t j, ptrdiff_t q)
 {
@@ -4526,21 +4530,22 @@ static TFN__INLINE void tfn__place_c(tfn_matmul_args *t, const tfn_matmul_args *
     }
 }
 
-/* Rows of c that are computed one by one, where b's columns lie side by side: they want no work. */
+/* With up to this many rows of c, and unit column stride in b, a product computes row by row and
+ * needs no scratch. */
 enum { TFN__VECTOR_ROWS = 2 };
 
 #ifndef TFNORM_NO_TRAINING
-/* A flat sum whose terms come in pieces. It has the bits of the kernel `dot` of all terms side by
- * side: a term goes to the lane of its index mod 16; the sum of each block of 4,096 terms goes to
- * the next level in the same way. */
+/* A flat sum whose terms arrive in pieces. It has the same bits as the kernel `dot` over all terms
+ * at once. Term i is added to lane i mod 16. The sum of every 4,096 terms is a term of the next
+ * level, where the same rule holds. */
 typedef struct tfn__flat_sum {
     int64_t count;           /* terms so far */
-    float   lane[3][16];     /* of terms; of blocks; of blocks of blocks */
+    float   lane[3][16];     /* levels: terms, blocks of terms, blocks of blocks */
 } tfn__flat_sum;
 #endif
 
-/* Floats of work for a packed block of b, whole panels of NR columns; and for one of a, with what
- * the last vector store runs over. */
+/* Return the floats of scratch for a packed block of b (whole panels of NR columns), and of a (with
+ * room for the last vector store to overrun). */
 static ptrdiff_t tfn__matmul_b(ptrdiff_t n, ptrdiff_t k)
 {
     n = tfn__min((n + TFN__NR - 1) / TFN__NR, TFN__KC * TFN__NC) * TFN__NR;
@@ -4553,9 +4558,9 @@ static ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k)
 }
 
 #ifndef TFNORM_NO_TRAINING
-#define TFN__SPAN 4096       /* terms in a block of a flat sum; blocks in a block of these */
+#define TFN__SPAN 4096       /* terms in a block of a flat sum, and blocks in the next level's */
 
-/* The sum of 16 lanes by the fixed tree; the lanes are 0 afterwards. */
+/* Returns the sum of 16 lanes by the fixed tree, and clears the lanes. */
 static float tfn__take_lanes(float *lane)
 {
     float sum;
@@ -4566,7 +4571,7 @@ static float tfn__take_lanes(float *lane)
     return sum;
 }
 
-/* The last term of a block is in: its sum becomes a term of the next level. */
+/* Closes a full block: its sum becomes a term of the next level. */
 static void tfn__close_blocks(tfn__flat_sum *s)
 {
     const int64_t blocks = s->count / TFN__SPAN;
@@ -4575,14 +4580,15 @@ static void tfn__close_blocks(tfn__flat_sum *s)
         s->lane[2][(blocks / TFN__SPAN - 1) % 16] += tfn__take_lanes(s->lane[1]);
 }
 
-/* Term i of a sum of products, or of a plain sum where y is NULL. */
+/* Returns term i: x[i]*y[i], or x[i] if y is NULL. */
 static TFN__INLINE float tfn__term(const float *x, const float *y, ptrdiff_t i)
 {
     if (y) return x[i] * y[i];
     return x[i];
 }
 
-/* lane[(at + i) % 16] += term i, in order of i: up to a multiple of 16, by 16, the rest. */
+/* lane[(at + i) % 16] += term i, in order of i: first up to a multiple of 16, then 16 at a time,
+ * then the rest. */
 static void tfn__fill_lanes(float *lane, ptrdiff_t at, const float *x, const float *y, ptrdiff_t n)
 {
     const ptrdiff_t head = tfn__min((16 - at % 16) % 16, n);
@@ -4597,7 +4603,7 @@ static void tfn__fill_lanes(float *lane, ptrdiff_t at, const float *x, const flo
     for (; i < n; i++) lane[(at + i) % 16] += tfn__term(x, y, i);
 }
 
-/* n more terms x[i]*y[i], or x[i] where y is NULL. */
+/* Adds n more terms, x[i]*y[i], or x[i] if y is NULL. */
 static void tfn__flat_add(tfn__flat_sum *s, const float *x, const float *y, ptrdiff_t n)
 {
     while (n > 0) {
@@ -4612,7 +4618,8 @@ static void tfn__flat_add(tfn__flat_sum *s, const float *x, const float *y, ptrd
     }
 }
 
-/* The sum of all terms, once. Blocks that are not full close here; +0 changes no other. */
+/* Returns the sum of all terms; call it once. It closes the last block of each level, which may
+ * not be full. An empty block adds +0, which changes nothing. */
 static float tfn__flat_total(tfn__flat_sum *s)
 {
     const int64_t blocks = s->count / TFN__SPAN;
@@ -5530,9 +5537,9 @@ typedef struct tfn__muon {
 #endif
 /* >> intrinsics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* The compiler's vector functions. Only the parts that read bodies include this: it takes longer to
- * compile than most parts. */
-#if defined TFN__X86 && defined __GNUC__ && !defined __clang__   /* they warn: GCC bug 105593 */
+/* The compiler's vector intrinsics. Only the parts that include bodies need this, because it takes
+ * longer to compile than most parts. */
+#if defined TFN__X86 && defined __GNUC__ && !defined __clang__   /* warnings: GCC bug 105593 */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -5550,23 +5557,24 @@ typedef struct tfn__muon {
 #endif
 /* >> simd */
 #if defined TFN__BODY
-/* The kernels are one body, read once per instruction set: the header includes itself with
- * TFN__BODY and one TFN__USE_ macro defined. A new instruction set gives these macros, over one
- * vector type; plain C, with a vector of one float, shows at the end what each computes.
+/* The vector macros. The kernels are one body that is compiled once per instruction set: the header
+ * includes itself with TFN__BODY and one TFN__USE_ macro defined. A new instruction set must define
+ * these macros over one vector type. Plain C, at the end, shows with a vector of one float what
+ * each computes.
  *
  *   N(name)           the name of this instance's function
  *   V, W              the vector type and its number of lanes
  *   LOAD, STORE       W floats at an address of any alignment
- *   LOADN, STOREN     the first k lanes only (0 <= k <= W); the others are 0, and memory behind
- *                     them is neither read nor written
+ *   LOADN, STOREN     only the first k lanes (0 <= k <= W). The other lanes are loaded as 0, and
+ *                     their memory is neither read nor written
  *   SET, SETBITS      the same number, or the same 32 bits, in all lanes
  *   ADD SUB MUL DIV ROOT   each rounded once
  *   FMA(a, b, c)      a*b + c, rounded once, or twice where NO_FMA is defined
  *   MIN, MAX          b if either is NaN
  *   LESS(a, b, x, y)  x in the lanes where a < b, else y
- *   AND, OR           of bits
- *   EXP2(t)           2^n for t = n + 1.5 * 2^23, whose last bits are n; or instead of it
- *   SCALE(r, n)       r * 2^n, rounded once */
+ *   AND, OR           bitwise
+ *   EXP2(t)           2^n, where t = n + 1.5 * 2^23, so that the low bits of t are n; or
+ *   SCALE(r, n)       r * 2^n, rounded once (a set defines either of the two) */
 
 #if defined TFN__USE_AVX512
 #define TFN__N(name)         name##_avx512
@@ -5585,7 +5593,8 @@ typedef struct tfn__muon {
 #define TFN__MUL(a, b)       _mm512_mul_ps(a, b)
 #define TFN__DIV(a, b)       _mm512_div_ps(a, b)
 #define TFN__FMA(a, b, c)    _mm512_fmadd_ps(a, b, c)
-/* maskz with all lanes: of the plain ones g++ says "may be used uninitialized" (GCC bug 105593). */
+/* maskz with all lanes, because g++ warns of the plain forms that they "may be used uninitialized"
+ * (GCC bug 105593). */
 #define TFN__MIN(a, b)       _mm512_maskz_min_ps((__mmask16)0xffff, a, b)
 #define TFN__MAX(a, b)       _mm512_maskz_max_ps((__mmask16)0xffff, a, b)
 #define TFN__ROOT(a)         _mm512_maskz_sqrt_ps((__mmask16)0xffff, a)
@@ -5595,7 +5604,7 @@ typedef struct tfn__muon {
 #define TFN__OR(a, b)        _mm512_castsi512_ps(_mm512_or_si512(TFN__BITS(a), TFN__BITS(b)))
 #define TFN__SCALE(r, n)     _mm512_maskz_scalef_ps((__mmask16)0xffff, r, n)
 
-/* AVX2 has no masks in registers of their own: lane i of TFN__MASK(k) is all ones where i < k. */
+/* AVX2 has no mask registers. Lane i of TFN__MASK(k) is all ones if i < k. */
 #elif defined TFN__USE_AVX2
 #define TFN__N(name)         name##_avx2
 #define TFN__ISA_NAME        "avx2"
@@ -5624,8 +5633,8 @@ typedef struct tfn__muon {
 #define TFN__EXP2(t) _mm256_castsi256_ps(_mm256_add_epi32(             \
     _mm256_slli_epi32(_mm256_castps_si256(t), 23), _mm256_set1_epi32(0x3f800000)))
 
-/* 128 bits: SSE2, which every x86-64 has, and the same with the FMA of processors since 2012. SSE2
- * has no blend, hence LESS by bits. */
+/* 128 bits: SSE2, which every x86-64 has, and the same with FMA3, which processors have since 2012.
+ * SSE2 has no blend instruction, so LESS uses bitwise operations. */
 #elif defined TFN__USE_SSE2 || defined TFN__USE_FMA128
 #ifdef TFN__USE_FMA128
 #define TFN__N(name)         name##_fma128
@@ -5659,7 +5668,7 @@ typedef struct tfn__muon {
 #define TFN__EXP2(t) _mm_castsi128_ps(_mm_add_epi32(                   \
     _mm_slli_epi32(_mm_castps_si128(t), 23), _mm_set1_epi32(0x3f800000)))
 
-/* AArch64. vminq and vmaxq would return a NaN of either operand, hence the selections. */
+/* AArch64. MIN and MAX are selections, because vminq and vmaxq return NaN if either operand is. */
 #elif defined TFN__USE_NEON
 #define TFN__N(name)         name##_neon
 #define TFN__ISA_NAME        "neon"
@@ -5685,9 +5694,9 @@ typedef struct tfn__muon {
 #define TFN__EXP2(t)         vreinterpretq_f32_u32(vaddq_u32(vshlq_n_u32(TFN__BITS(t), 23), \
                                                              vdupq_n_u32(0x3f800000)))
 
-/* WebAssembly. A relaxed multiply-add rounds once or twice as the engine likes, the same way each
- * time; on processors with FMA it is their instruction, and tfn_bits tries it. SIMD alone has
- * none. */
+/* WebAssembly. The engine decides whether a relaxed multiply-add rounds once or twice, and must
+ * always do the same. On a processor with FMA it is that instruction; tfn_bits tests it. SIMD
+ * without the relaxed extension has no fused multiply-add. */
 #elif defined TFN__USE_WASM
 #define TFN__N(name)         name##_wasm
 #define TFN__ISA_NAME        "wasm"
@@ -5716,7 +5725,7 @@ typedef struct tfn__muon {
 #define TFN__OR(a, b)        wasm_v128_or(a, b)
 #define TFN__EXP2(t)         wasm_i32x4_add(wasm_i32x4_shl(t, 23), wasm_i32x4_splat(0x3f800000))
 
-/* Plain C, the twin of all the others and their reference in the tests. */
+/* Plain C: the reference that the tests compare all others with. */
 #else
 #define TFN__N(name)         name##_plain
 #define TFN__ISA_NAME        "plain"
@@ -5743,9 +5752,9 @@ typedef struct tfn__muon {
 #define TFN__EXP2(t)         tfn__from_bits((tfn__to_bits(t) << 23) + 0x3f800000u)
 #endif
 
-/* TFNORM_EXACT: vectors without the instruction take theirs apart, and each lane is multiplied and
- * added in software, with one rounding. What is no product, most of softmax, norms' elementwise
- * halves and all integers of quantized weights, stays as fast as it was. */
+/* TFNORM_EXACT: vector sets without FMA multiply and add lane by lane, in software, with one
+ * rounding. Code without fused multiply-adds is as fast as before: most of softmax, the elementwise
+ * parts of norms, and the integer products of quantized weights. */
 #if defined TFN__NO_FMA && defined TFNORM_EXACT
 #undef TFN__NO_FMA
 #undef TFN__FMA
@@ -5769,7 +5778,7 @@ static TFN__INLINE float TFN__N(tfn__loadn)(const float *p, ptrdiff_t k)
     if (k > 0) return *p;
     return 0;
 }
-#elif !defined TFN__LOADN      /* 128-bit sets without masked access go through a copy */
+#elif !defined TFN__LOADN      /* 128-bit sets have no masked access, so they use a copy */
 #define TFN__LOADN(p, k)     TFN__N(tfn__loadn)(p, k)
 #define TFN__STOREN(p, v, k) TFN__N(tfn__storen)(p, v, k)
 static TFN__APART TFN__V TFN__N(tfn__loadn)(const float *p, ptrdiff_t k)
@@ -5786,11 +5795,11 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
 }
 #endif
 
-/* For transposing 4 columns of W rows, in parts of four lanes (see tfn__transpose4 in dense):
+/* For transposing 4 columns of W rows, in groups of four lanes (see tfn__transpose4 in dense):
  *
  *   QLOAD(s, p)       four floats from each of s[0] + p, s[4] + p, s[8] + p ..., in this order
- *   ZIPLO(a, b)       of each four lanes of a and b: a0 b0 a1 b1
- *   ZIPHI(a, b)       a2 b2 a3 b3 */
+ *   ZIPLO(a, b)       a0 b0 a1 b1, within each group of four lanes of a and b
+ *   ZIPHI(a, b)       a2 b2 a3 b3, likewise */
 #if defined TFN__USE_AVX512
 #define TFN__QROW(s, p, i, v) \
     _mm512_maskz_insertf32x4((__mmask16)0xffff, v, _mm_loadu_ps((s)[4*(i)] + (p)), i)
@@ -5821,16 +5830,16 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
  *
  *   TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__MUL(s, TFN__GET(x + i, k)), k);
  *
- * with k the lanes that are left, W at most. The compiler makes a fast path of k == W. */
+ * k is the number of lanes in this step, at most W. The compiler makes a fast path for k == W. */
 #define TFN__GET(p, k)    ((k) == TFN__W ? TFN__LOAD(p) : TFN__LOADN(p, k))
 #define TFN__PUT(p, v, k) \
     do { if ((k) == TFN__W) TFN__STORE(p, v); else TFN__STOREN(p, v, k); } while (0)
 #define TFN__EACH(i, k, n)                                                                     \
     for (ptrdiff_t i = 0, k; (k = tfn__min((n) - i, TFN__W)) > 0; i += TFN__W)
 
-/* Sums have one order on all machines: term i goes to lane i mod 16, of 16 that are held in 16/W
- * vectors, and the lanes are added by a fixed tree: lane i + lane i+8, then +4, +2, +1. Missing
- * terms of the last block add +0, which changes no sum. */
+/* Sums have the same order on all machines. Term i is added to lane i mod 16; 16/W vectors hold the
+ * 16 lanes. A fixed tree adds the lanes: lane i + lane i+8, then +4, +2, +1. Missing terms of the
+ * last block add +0, which changes no sum. */
 #define TFN__LANES (16 / TFN__W)
 static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
 {
@@ -8828,21 +8837,21 @@ static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const 
 #endif
 /* >> table */
 #if defined TFN__BODY
-/* The instance's public table, in the order of the struct. Training kernels are NULL without
- * training, so that a decoder links without them, and so are norms that it does not ask for. */
-#ifdef TFNORM_NO_TRAINING       /* a kernel that only training wants */
+/* The public table of this instance, in the order of the struct. Kernels that the build omits are
+ * NULL, so that a decoder links without those for training and for norms that it does not use. */
+#ifdef TFNORM_NO_TRAINING       /* a kernel that only training needs */
 #define TFN__TRAIN(name) NULL
 #define TFN__TRAIN_KEPT(condition, name) NULL
 #else
 #define TFN__TRAIN(name) TFN__N(name)
 #define TFN__TRAIN_KEPT(condition, name) TFN__KEPT(condition, TFN__N(name))
 #endif
-#ifdef TFN__EXTRA_NORMS         /* a kernel that only norms beyond the usual two want */
+#ifdef TFN__EXTRA_NORMS         /* a kernel that LayerNorm and RMSNorm do not need */
 #define TFN__EXTRA(name) TFN__N(name)
 #else
 #define TFN__EXTRA(name) NULL
 #endif
-#ifdef TFN__NO_FMA              /* a*b + c with one rounding? Plain C may have it */
+#ifdef TFN__NO_FMA              /* true if TFN__FMA rounds once; plain C may do so */
 #define TFN__HAS_FMA false
 #elif TFN__W == 1
 #define TFN__HAS_FMA TFN__PLAIN_FMA
@@ -8884,7 +8893,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__tanh)),
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf))
 };
-/* leave nothing of this instance behind */
+/* The next instance defines these anew. */
 #undef TFN__TRAIN
 #undef TFN__TRAIN_KEPT
 #undef TFN__EXTRA
@@ -8927,21 +8936,23 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #endif
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* The tables of the instruction sets: which of them there are depends on the compiler. */
+/* The kernels: the bodies, compiled once per instruction set. Offers a table of kernels for each
+ * set. The compiler decides which of them exist; choice.c picks one for this processor. */
 
-/* One instance of the kernels per instruction set. Contraction is off in all of them.
+/* One instance of the kernels per instruction set. Contraction is off in all of them. How gcc
+ * optimizes each:
  *
- *   AVX-512, AVX2, NEON, WebAssembly, and plain C alone
- *                gcc 12 does not make fast loops of these bodies at -O2, so they ask for the parts
- *                of -O3 that pay, which takes a second less than all of it
- *   SSE2, FMA128 next to wider sets few processors run them: -O1, which keeps a tile's arrays in
- *                registers, as -Og would not; clang compiles for size. The 128-bit set with FMA
- *                must not use wider registers on its own: see TFN__X86_WIDE
- *   plain C      next to others it is a reference only: -Og
+ *   AVX-512, AVX2, NEON, WebAssembly, and plain C where it is the only set
+ *                -O2 with those parts of -O3 that pay, because gcc 12 at -O2 does not vectorize
+ *                these bodies. All of -O3 would take a second longer to compile.
+ *   SSE2, FMA128 -O1 if there are wider sets, because few processors then run them. -Og would not
+ *                keep a tile's arrays in registers. clang optimizes them for size. FMA128 must
+ *                never use wider registers: see TFN__X86_WIDE.
+ *   plain C      -Og if there are other sets, because it is then only the reference of the tests.
  *
  * The bits do not depend on any of this. */
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
-#define TFN__TUNED            /* by gcc's pragmas */
+#define TFN__TUNED            /* the pragmas below apply */
 #endif
 #define TFN__BODY
 #ifdef TFN__X86
@@ -8950,7 +8961,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
 TFN__SMALL
-/* plain C: what the tests compare the other sets with */
+/* plain C: the tests compare the other sets with it */
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
@@ -8962,7 +8973,7 @@ TFN__SMALL
 #elif defined TFN__TUNED
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
-/* what every x86-64 has; processors without FMA3 end here */
+/* SSE2: every x86-64 has it. Processors without FMA3 use it. */
 #define TFN__USE_SSE2
 #include TFNORM_FILE
 #undef TFN__USE_SSE2
@@ -8993,14 +9004,14 @@ TFN__SMALL_END
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops")
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
 #endif
-/* not x86: plain C may be all there is, and is tuned like a set of vectors */
+/* Not x86: plain C may be the only set, so it is optimized like a vector set. */
 #ifndef TFN__X86
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
 #endif
 
-/* The wide sets of x86, which need a compiler that knows their instructions (TFN__X86_WIDE). */
+/* The wide sets of x86. They need a compiler that handles them correctly (TFN__X86_WIDE). */
 #ifdef TFN__X86_WIDE
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -9454,24 +9465,29 @@ TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrd
 #endif
 /* >> integer_sets */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-#ifdef TFN__QUANT
-enum { TFN__QTALL = 4 };        /* rows of inputs that a block of weights, once loaded, serves */
+/* Products of quantized weights: the body bodies/integer.c, compiled once per instruction set.
+ * Offers a table of kernels for each set, and the helpers that the body shares. Builds on
+ * packing. */
 
-/* One row waits for memory, whose streams the processor follows within pages of 4096 bytes. To ask
- * for one line a block three pages ahead makes a row of Q8 15 to 28 % faster with AVX-512, 8 with
- * AVX2. To ask for every line, or for Q4's, whose blocks are half as long, gains nothing. */
+#ifdef TFN__QUANT
+enum { TFN__QTALL = 4 };        /* rows of inputs in a tile: they share each block of weights */
+
+/* How far ahead a product of one row prefetches. It is bound by memory, and the processor's own
+ * prefetchers stop at the end of a 4096-byte page. Fetching one cache line per block, three pages
+ * ahead, makes a row of Q8 15 to 28 % faster with AVX-512 and 8 % with AVX2. Fetching every line
+ * gains nothing, and neither does Q4, where blocks are half as long. */
 enum { TFN__QAHEAD = 3 * 4096 };        /* bytes */
 
-/* A panel of a matrix, from its first block on. */
+/* A panel of a matrix: pointers to its first block and to that block's scales. */
 typedef struct tfn__quant_panel {
     const uint8_t  *q;
     const uint16_t *scales;
-    ptrdiff_t       blocks, bytes;       /* blocks of the panel, bytes of a block */
-    bool            four;                /* Q4 */
+    ptrdiff_t       blocks, bytes;       /* blocks in the panel, bytes in a block */
+    bool            four;                /* true: Q4, false: Q8 */
 } tfn__quant_panel;
 
-/* Four bytes as a word. Bytes of weights and of inputs come in alike on any machine, and products
- * are of the same byte of both, so it does not matter which end of a word comes first. */
+/* Returns four bytes as a word. The byte order does not matter: weights and inputs are loaded in
+ * the same way, and byte i of one is only multiplied by byte i of the other. */
 static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
 {
     int32_t word;
@@ -9479,11 +9495,11 @@ static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
     return word;
 }
 
-/* A tile (rows, 16): where its chains end, and what they start with. Whole panels do both in place,
- * which makes 64 rows 13 % faster with AVX-512. */
+/* A tile (rows, 16): its results and the start values of its chains. For whole panels both point
+ * into the caller's arrays, which makes 64 rows 13 % faster with AVX-512. */
 typedef struct tfn__quant_chains {
     float       *c;
-    const float *start;                 /* NULL: 0 */
+    const float *start;                 /* NULL: chains start at 0 */
     ptrdiff_t    c_ld, start_ld;
 } tfn__quant_chains;
 #endif
@@ -9494,9 +9510,9 @@ typedef struct tfn__quant_chains {
 #endif
 
 #ifdef TFN__QUANT
-/* -- what the products of all instruction sets share ------------------------------------------- */
+/* -- helpers that the products of all instruction sets share ------------------------------------ */
 
-/* The panel with which the wanted outputs begin. */
+/* Returns the panel that contains the first output of the product. */
 static tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
 {
     const uint8_t *w = (const uint8_t *)p->w;
@@ -9511,9 +9527,9 @@ static tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
     return at;
 }
 
-/* Else what the chains of a tile start with is copied, and the tile into c. A panel may have
- * outputs behind the last one: they are computed and left out, since memory behind a row of c
- * belongs to the next row, or to nobody. */
+/* For a panel that is not whole, a tile is computed in y, a copy: begin copies the start values of
+ * its chains into y, end copies the results into c. The panel's padding outputs are computed, too,
+ * but must not be stored, because c has no room for them. */
 static void tfn__quant_begin(float *y, const tfn_quant_args *p, ptrdiff_t i, ptrdiff_t rows,
                              ptrdiff_t j, ptrdiff_t count)
 {
@@ -9532,9 +9548,9 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
 }
 #endif
 #if defined TFN__QUANT && defined TFN__X86_WIDE
-/* What gcc 12 and clang 14 cannot be asked of a processor: F16C, to convert halves, which all that
- * have AVX2 are known to have, CPUID 1, ECX bit 29; and VNNI on 256 bits as VEX encodes it, CPUID
- * 7.1, EAX bit 4. */
+/* Two features for which gcc 12 and clang 14 have no __builtin_cpu_supports. F16C converts halves:
+ * CPUID 1, ECX bit 29 (all known processors with AVX2 have it). AVX-VNNI is VNNI on 256 bits in
+ * VEX encoding: CPUID 7.1, EAX bit 4. */
 #include <cpuid.h>
 static bool tfn__has_f16c(void)
 {
@@ -9562,10 +9578,10 @@ static bool tfn__has_avx_vnni(void)
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
 #ifdef TFN__QUANT
-/* One instance per instruction set: the header reads itself, of which all but the body above is
- * skipped. All have the parts of gcc's -O3 that turn the loops over a block's inputs into vectors;
- * what else is in them is written in vectors already. VNNI comes in two sets, of 256 bits as AVX
- * encodes it and of 512, which processors have independently of each other. */
+/* One instance per instruction set: the header includes itself and skips everything except the
+ * body. With gcc all instances use the parts of -O3 that vectorize the loops over a block's inputs;
+ * the other loops are written with vectors. There are two sets with VNNI, 256 bits in AVX encoding
+ * and 512 bits, because a processor may have either without the other. */
 #undef TFN__IMPLEMENTING
 #define TFN__QUANT_BODY
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
@@ -10807,11 +10823,14 @@ static inline void tfn__ref_adamw(float *p, const float *g, float *m, float *v, 
 #endif
 /* >> choice */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* The table of one instruction set, or NULL: this build does not have it, or this processor.
+/* Chooses the table of kernels for this processor, and checks whether its bits are canonical
+ * (tfn_bits). */
+
+/* Returns the table of one instruction set, or NULL if this build or this processor lacks it.
  *
- * SSE2 is part of x86-64, NEON of AArch64, and a WebAssembly module with SIMD does not load where
- * there is none: what was compiled is there. FMA3, AVX2 and AVX-512 are asked of the processor, and
- * the compiler's question includes whether the system saves the wide registers. */
+ * SSE2 is part of x86-64, NEON of AArch64, and an engine without SIMD does not load a WebAssembly
+ * module that uses it, so these need no test. FMA3, AVX2 and AVX-512 do. The compiler's function
+ * also tests whether the system saves the wide registers. */
 static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
 {
 #ifdef TFN__X86
@@ -10833,8 +10852,8 @@ static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
     return NULL;
 }
 
-/* The best is the widest, and a fused multiply-add goes before width: SSE2 comes last on x86,
- * because its bits are not the canonical ones. A program asks once and keeps the table. */
+/* The best set is the widest that has a fused multiply-add. SSE2 comes last on x86, because its
+ * bits are not the canonical ones. A program should call this once and keep the table. */
 TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
 {
     static const tfn_isa best[] = { TFN_ISA_AVX512, TFN_ISA_AVX2, TFN_ISA_FMA128, TFN_ISA_NEON,
@@ -10845,7 +10864,7 @@ TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
     return &tfn__kernels_plain;
 }
 
-/* The names stand in the order of tfn_isa and are those of the tables (tfn_kernels.name). */
+/* The names of the tables (tfn_kernels.name), in the order of tfn_isa. */
 static const char tfn__isa_names[TFN_ISA_COUNT][8] = {
     "best", "plain", "sse2", "fma128", "avx2", "avx512", "neon", "wasm"
 };
@@ -10857,7 +10876,7 @@ TFNORM_API tfn_isa tfn_isa_find(const char *name)
     return TFN_ISA_BEST;
 }
 
-/* a*b + c as a product of 1x1 matrices computes it. */
+/* Returns a*b + c as a product of 1x1 matrices computes it. */
 static float tfn__try_fma(const tfn_kernels *kernels, float a, float b, float c)
 {
     float y = 0;
@@ -10876,7 +10895,8 @@ static float tfn__try_fma(const tfn_kernels *kernels, float a, float b, float c)
     return y;
 }
 
-/* a*b + d*c as an elementwise kernel computes it: each product, then the sum, is rounded. */
+/* Returns a*b + d*c as an elementwise kernel computes it, which must round each product and then
+ * the sum. */
 static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d, float c)
 {
     float y = 0;
@@ -10884,10 +10904,10 @@ static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d,
     return y;
 }
 
-/* True if sums are not rounded to the nearest float. From `one`, e = 2^-24 is half of the way to
- * the next float. 1 + 3/2 e is nearest to that one, but rounds to 1 downward and toward 0. 1 + e/2
- * is nearest to 1, but rounds up to the next one. The kernels and the code around them may round
- * in different units of one processor, so both are tried. */
+/* True if sums are not rounded to nearest. e = 2^-24 is half the distance from 1 to the next float.
+ * 1 + 3/2 e is nearest to that float, but becomes 1 if the mode is downward or toward 0. 1 + e/2 is
+ * nearest to 1, but becomes the next float if the mode is upward. Kernels and scalar code may use
+ * different units of the processor, each with its own mode, so both are tried. */
 static bool tfn__rounds_elsewhere(const tfn_kernels *kernels, float one, float e)
 {
     volatile float much = one + 3 * (e / 2);
@@ -10897,20 +10917,21 @@ static bool tfn__rounds_elsewhere(const tfn_kernels *kernels, float one, float e
     return tfn__try_sum(kernels, 1, one, 1, e / 2) != one;
 }
 
-/* What a compiler's flags or the processor's mode can break, tried with numbers that the compiler
- * cannot see: e = 2^-24 is half the distance from 1 to the next float. */
+/* Tries everything that compiler flags or processor modes can break. The numbers are volatile, so
+ * that the compiler cannot compute the answers. e = 2^-24 is half the distance from 1 to the next
+ * float. */
 TFNORM_API const char *tfn_bits(tfn_isa isa)
 {
     const tfn_kernels *k = tfn_kernels_for(isa);
     volatile float half = (float)0.5;
     volatile float e = (float)(1.0 / 16777216);
     volatile float h = (float)(1.0 / 4096);
-    volatile float tiny = (float)1.17549435e-38;         /* the least that is not denormal */
+    volatile float tiny = (float)1.17549435e-38;         /* the smallest normal number */
     volatile float big = (float)1e8;                     /* floats around it are 8 apart */
     volatile float sum = big + 1;
-    volatile float root = 1 + h;                 /* root^2 = square + e; each read is new, or */
-    volatile float square = 1 + 2*h;             /* a compiler that contracts would share */
-    volatile float one = 1;                      /* products */
+    volatile float root = 1 + h;                 /* root^2 = square + e. Both are volatile, */
+    volatile float square = 1 + 2*h;             /* or a compiler that contracts would share */
+    volatile float one = 1;                      /* products between the tests */
     const float next = 1 + 2*e;
 
     if (!k) return "differ: the instruction set is not available";
@@ -10920,19 +10941,19 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     /* root^2 - square is e if the product is exact, 0 if it is rounded first */
     if (k->fma && tfn__try_fma(k, root, root, -square) != e)
         return "differ: the FMA rounds its product";
-    /* a sum just below the middle of two floats: rounded in double first, it becomes the middle */
+    /* a sum just below the midpoint of two floats: rounded to double first, it is the midpoint */
     if (k->fma && tfn__try_fma(k, next, e * (2 - next), next) != next)
         return "differ: the FMA rounds twice";
 
-    /* outside products nothing may be fused: two equal products must cancel to 0 */
+    /* outside matrix products nothing may be fused, so two equal products must cancel to 0 */
     if (tfn__try_sum(k, root, root, root, -root) != 0 || root * root - square != 0)
         return "differ: products are contracted";
     /* an x87 unit keeps e of the product until it is stored */
     if (tfn__try_sum(k, root, root, 1, -square) != 0) return "differ: sums are wider than a float";
-    /* half of the least normal number is denormal, and two halves are it again */
+    /* half the smallest normal number is denormal, and two such halves must add up to it again */
     if (tfn__try_sum(k, half, tiny, half, tiny) != tiny || tfn__try_sum(k, half, tiny, 0, 0) == 0)
         return "differ: denormals are flushed";
-    /* 1e8 + 1 is 1e8; who cancels 1e8 first gets 1 */
+    /* 1e8 + 1 rounds to 1e8, so subtracting 1e8 gives 0; a reassociated sum gives 1 */
     if (sum - big != 0 || (big + half) - big != 0) return "differ: sums are reassociated";
     if (!k->fma) return "differ: no FMA";
     return "canonical";

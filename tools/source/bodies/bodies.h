@@ -1,4 +1,4 @@
-/* What instances.c reads once per instruction set. */
+/* The bodies of the kernels. instances.c includes them once per instruction set. */
 #include "simd.c"
 #include "vmath.c"
 #include "dense.c"

@@ -1,20 +1,21 @@
-/* The kernels are one body, read once per instruction set: the header includes itself with
- * TFN__BODY and one TFN__USE_ macro defined. A new instruction set gives these macros, over one
- * vector type; plain C, with a vector of one float, shows at the end what each computes.
+/* The vector macros. The kernels are one body that is compiled once per instruction set: the header
+ * includes itself with TFN__BODY and one TFN__USE_ macro defined. A new instruction set must define
+ * these macros over one vector type. Plain C, at the end, shows with a vector of one float what
+ * each computes.
  *
  *   N(name)           the name of this instance's function
  *   V, W              the vector type and its number of lanes
  *   LOAD, STORE       W floats at an address of any alignment
- *   LOADN, STOREN     the first k lanes only (0 <= k <= W); the others are 0, and memory behind
- *                     them is neither read nor written
+ *   LOADN, STOREN     only the first k lanes (0 <= k <= W). The other lanes are loaded as 0, and
+ *                     their memory is neither read nor written
  *   SET, SETBITS      the same number, or the same 32 bits, in all lanes
  *   ADD SUB MUL DIV ROOT   each rounded once
  *   FMA(a, b, c)      a*b + c, rounded once, or twice where NO_FMA is defined
  *   MIN, MAX          b if either is NaN
  *   LESS(a, b, x, y)  x in the lanes where a < b, else y
- *   AND, OR           of bits
- *   EXP2(t)           2^n for t = n + 1.5 * 2^23, whose last bits are n; or instead of it
- *   SCALE(r, n)       r * 2^n, rounded once */
+ *   AND, OR           bitwise
+ *   EXP2(t)           2^n, where t = n + 1.5 * 2^23, so that the low bits of t are n; or
+ *   SCALE(r, n)       r * 2^n, rounded once (a set defines either of the two) */
 
 #if defined TFN__USE_AVX512
 #define TFN__N(name)         name##_avx512
@@ -33,7 +34,8 @@
 #define TFN__MUL(a, b)       _mm512_mul_ps(a, b)
 #define TFN__DIV(a, b)       _mm512_div_ps(a, b)
 #define TFN__FMA(a, b, c)    _mm512_fmadd_ps(a, b, c)
-/* maskz with all lanes: of the plain ones g++ says "may be used uninitialized" (GCC bug 105593). */
+/* maskz with all lanes, because g++ warns of the plain forms that they "may be used uninitialized"
+ * (GCC bug 105593). */
 #define TFN__MIN(a, b)       _mm512_maskz_min_ps((__mmask16)0xffff, a, b)
 #define TFN__MAX(a, b)       _mm512_maskz_max_ps((__mmask16)0xffff, a, b)
 #define TFN__ROOT(a)         _mm512_maskz_sqrt_ps((__mmask16)0xffff, a)
@@ -43,7 +45,7 @@
 #define TFN__OR(a, b)        _mm512_castsi512_ps(_mm512_or_si512(TFN__BITS(a), TFN__BITS(b)))
 #define TFN__SCALE(r, n)     _mm512_maskz_scalef_ps((__mmask16)0xffff, r, n)
 
-/* AVX2 has no masks in registers of their own: lane i of TFN__MASK(k) is all ones where i < k. */
+/* AVX2 has no mask registers. Lane i of TFN__MASK(k) is all ones if i < k. */
 #elif defined TFN__USE_AVX2
 #define TFN__N(name)         name##_avx2
 #define TFN__ISA_NAME        "avx2"
@@ -72,8 +74,8 @@
 #define TFN__EXP2(t) _mm256_castsi256_ps(_mm256_add_epi32(             \
     _mm256_slli_epi32(_mm256_castps_si256(t), 23), _mm256_set1_epi32(0x3f800000)))
 
-/* 128 bits: SSE2, which every x86-64 has, and the same with the FMA of processors since 2012. SSE2
- * has no blend, hence LESS by bits. */
+/* 128 bits: SSE2, which every x86-64 has, and the same with FMA3, which processors have since 2012.
+ * SSE2 has no blend instruction, so LESS uses bitwise operations. */
 #elif defined TFN__USE_SSE2 || defined TFN__USE_FMA128
 #ifdef TFN__USE_FMA128
 #define TFN__N(name)         name##_fma128
@@ -107,7 +109,7 @@
 #define TFN__EXP2(t) _mm_castsi128_ps(_mm_add_epi32(                   \
     _mm_slli_epi32(_mm_castps_si128(t), 23), _mm_set1_epi32(0x3f800000)))
 
-/* AArch64. vminq and vmaxq would return a NaN of either operand, hence the selections. */
+/* AArch64. MIN and MAX are selections, because vminq and vmaxq return NaN if either operand is. */
 #elif defined TFN__USE_NEON
 #define TFN__N(name)         name##_neon
 #define TFN__ISA_NAME        "neon"
@@ -133,9 +135,9 @@
 #define TFN__EXP2(t)         vreinterpretq_f32_u32(vaddq_u32(vshlq_n_u32(TFN__BITS(t), 23), \
                                                              vdupq_n_u32(0x3f800000)))
 
-/* WebAssembly. A relaxed multiply-add rounds once or twice as the engine likes, the same way each
- * time; on processors with FMA it is their instruction, and tfn_bits tries it. SIMD alone has
- * none. */
+/* WebAssembly. The engine decides whether a relaxed multiply-add rounds once or twice, and must
+ * always do the same. On a processor with FMA it is that instruction; tfn_bits tests it. SIMD
+ * without the relaxed extension has no fused multiply-add. */
 #elif defined TFN__USE_WASM
 #define TFN__N(name)         name##_wasm
 #define TFN__ISA_NAME        "wasm"
@@ -164,7 +166,7 @@
 #define TFN__OR(a, b)        wasm_v128_or(a, b)
 #define TFN__EXP2(t)         wasm_i32x4_add(wasm_i32x4_shl(t, 23), wasm_i32x4_splat(0x3f800000))
 
-/* Plain C, the twin of all the others and their reference in the tests. */
+/* Plain C: the reference that the tests compare all others with. */
 #else
 #define TFN__N(name)         name##_plain
 #define TFN__ISA_NAME        "plain"
@@ -191,9 +193,9 @@
 #define TFN__EXP2(t)         tfn__from_bits((tfn__to_bits(t) << 23) + 0x3f800000u)
 #endif
 
-/* TFNORM_EXACT: vectors without the instruction take theirs apart, and each lane is multiplied and
- * added in software, with one rounding. What is no product, most of softmax, norms' elementwise
- * halves and all integers of quantized weights, stays as fast as it was. */
+/* TFNORM_EXACT: vector sets without FMA multiply and add lane by lane, in software, with one
+ * rounding. Code without fused multiply-adds is as fast as before: most of softmax, the elementwise
+ * parts of norms, and the integer products of quantized weights. */
 #if defined TFN__NO_FMA && defined TFNORM_EXACT
 #undef TFN__NO_FMA
 #undef TFN__FMA
@@ -217,7 +219,7 @@ static TFN__INLINE float TFN__N(tfn__loadn)(const float *p, ptrdiff_t k)
     if (k > 0) return *p;
     return 0;
 }
-#elif !defined TFN__LOADN      /* 128-bit sets without masked access go through a copy */
+#elif !defined TFN__LOADN      /* 128-bit sets have no masked access, so they use a copy */
 #define TFN__LOADN(p, k)     TFN__N(tfn__loadn)(p, k)
 #define TFN__STOREN(p, v, k) TFN__N(tfn__storen)(p, v, k)
 static TFN__APART TFN__V TFN__N(tfn__loadn)(const float *p, ptrdiff_t k)
@@ -234,11 +236,11 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
 }
 #endif
 
-/* For transposing 4 columns of W rows, in parts of four lanes (see tfn__transpose4 in dense):
+/* For transposing 4 columns of W rows, in groups of four lanes (see tfn__transpose4 in dense):
  *
  *   QLOAD(s, p)       four floats from each of s[0] + p, s[4] + p, s[8] + p ..., in this order
- *   ZIPLO(a, b)       of each four lanes of a and b: a0 b0 a1 b1
- *   ZIPHI(a, b)       a2 b2 a3 b3 */
+ *   ZIPLO(a, b)       a0 b0 a1 b1, within each group of four lanes of a and b
+ *   ZIPHI(a, b)       a2 b2 a3 b3, likewise */
 #if defined TFN__USE_AVX512
 #define TFN__QROW(s, p, i, v) \
     _mm512_maskz_insertf32x4((__mmask16)0xffff, v, _mm_loadu_ps((s)[4*(i)] + (p)), i)
@@ -269,16 +271,16 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
  *
  *   TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__MUL(s, TFN__GET(x + i, k)), k);
  *
- * with k the lanes that are left, W at most. The compiler makes a fast path of k == W. */
+ * k is the number of lanes in this step, at most W. The compiler makes a fast path for k == W. */
 #define TFN__GET(p, k)    ((k) == TFN__W ? TFN__LOAD(p) : TFN__LOADN(p, k))
 #define TFN__PUT(p, v, k) \
     do { if ((k) == TFN__W) TFN__STORE(p, v); else TFN__STOREN(p, v, k); } while (0)
 #define TFN__EACH(i, k, n)                                                                     \
     for (ptrdiff_t i = 0, k; (k = tfn__min((n) - i, TFN__W)) > 0; i += TFN__W)
 
-/* Sums have one order on all machines: term i goes to lane i mod 16, of 16 that are held in 16/W
- * vectors, and the lanes are added by a fixed tree: lane i + lane i+8, then +4, +2, +1. Missing
- * terms of the last block add +0, which changes no sum. */
+/* Sums have the same order on all machines. Term i is added to lane i mod 16; 16/W vectors hold the
+ * 16 lanes. A fixed tree adds the lanes: lane i + lane i+8, then +4, +2, +1. Missing terms of the
+ * last block add +0, which changes no sum. */
 #define TFN__LANES (16 / TFN__W)
 static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
 {

@@ -1,18 +1,18 @@
-/* The instance's public table, in the order of the struct. Training kernels are NULL without
- * training, so that a decoder links without them, and so are norms that it does not ask for. */
-#ifdef TFNORM_NO_TRAINING       /* a kernel that only training wants */
+/* The public table of this instance, in the order of the struct. Kernels that the build omits are
+ * NULL, so that a decoder links without those for training and for norms that it does not use. */
+#ifdef TFNORM_NO_TRAINING       /* a kernel that only training needs */
 #define TFN__TRAIN(name) NULL
 #define TFN__TRAIN_KEPT(condition, name) NULL
 #else
 #define TFN__TRAIN(name) TFN__N(name)
 #define TFN__TRAIN_KEPT(condition, name) TFN__KEPT(condition, TFN__N(name))
 #endif
-#ifdef TFN__EXTRA_NORMS         /* a kernel that only norms beyond the usual two want */
+#ifdef TFN__EXTRA_NORMS         /* a kernel that LayerNorm and RMSNorm do not need */
 #define TFN__EXTRA(name) TFN__N(name)
 #else
 #define TFN__EXTRA(name) NULL
 #endif
-#ifdef TFN__NO_FMA              /* a*b + c with one rounding? Plain C may have it */
+#ifdef TFN__NO_FMA              /* true if TFN__FMA rounds once; plain C may do so */
 #define TFN__HAS_FMA false
 #elif TFN__W == 1
 #define TFN__HAS_FMA TFN__PLAIN_FMA
@@ -54,7 +54,7 @@ SHARED const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__tanh)),
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf))
 };
-/* leave nothing of this instance behind */
+/* The next instance defines these anew. */
 #undef TFN__TRAIN
 #undef TFN__TRAIN_KEPT
 #undef TFN__EXTRA

@@ -1,7 +1,7 @@
 #include "blocks.h"
 
-/* Floats of work for a packed block of b, whole panels of NR columns; and for one of a, with what
- * the last vector store runs over. */
+/* Return the floats of scratch for a packed block of b (whole panels of NR columns), and of a (with
+ * room for the last vector store to overrun). */
 SHARED ptrdiff_t tfn__matmul_b(ptrdiff_t n, ptrdiff_t k)
 {
     n = tfn__min((n + TFN__NR - 1) / TFN__NR, TFN__KC * TFN__NC) * TFN__NR;
@@ -14,9 +14,9 @@ SHARED ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k)
 }
 
 #ifndef TFNORM_NO_TRAINING
-#define TFN__SPAN 4096       /* terms in a block of a flat sum; blocks in a block of these */
+#define TFN__SPAN 4096       /* terms in a block of a flat sum, and blocks in the next level's */
 
-/* The sum of 16 lanes by the fixed tree; the lanes are 0 afterwards. */
+/* Returns the sum of 16 lanes by the fixed tree, and clears the lanes. */
 SHARED float tfn__take_lanes(float *lane)
 {
     float sum;
@@ -27,7 +27,7 @@ SHARED float tfn__take_lanes(float *lane)
     return sum;
 }
 
-/* The last term of a block is in: its sum becomes a term of the next level. */
+/* Closes a full block: its sum becomes a term of the next level. */
 static void tfn__close_blocks(tfn__flat_sum *s)
 {
     const int64_t blocks = s->count / TFN__SPAN;
@@ -36,14 +36,15 @@ static void tfn__close_blocks(tfn__flat_sum *s)
         s->lane[2][(blocks / TFN__SPAN - 1) % 16] += tfn__take_lanes(s->lane[1]);
 }
 
-/* Term i of a sum of products, or of a plain sum where y is NULL. */
+/* Returns term i: x[i]*y[i], or x[i] if y is NULL. */
 static TFN__INLINE float tfn__term(const float *x, const float *y, ptrdiff_t i)
 {
     if (y) return x[i] * y[i];
     return x[i];
 }
 
-/* lane[(at + i) % 16] += term i, in order of i: up to a multiple of 16, by 16, the rest. */
+/* lane[(at + i) % 16] += term i, in order of i: first up to a multiple of 16, then 16 at a time,
+ * then the rest. */
 static void tfn__fill_lanes(float *lane, ptrdiff_t at, const float *x, const float *y, ptrdiff_t n)
 {
     const ptrdiff_t head = tfn__min((16 - at % 16) % 16, n);
@@ -58,7 +59,7 @@ static void tfn__fill_lanes(float *lane, ptrdiff_t at, const float *x, const flo
     for (; i < n; i++) lane[(at + i) % 16] += tfn__term(x, y, i);
 }
 
-/* n more terms x[i]*y[i], or x[i] where y is NULL. */
+/* Adds n more terms, x[i]*y[i], or x[i] if y is NULL. */
 SHARED void tfn__flat_add(tfn__flat_sum *s, const float *x, const float *y, ptrdiff_t n)
 {
     while (n > 0) {
@@ -73,7 +74,8 @@ SHARED void tfn__flat_add(tfn__flat_sum *s, const float *x, const float *y, ptrd
     }
 }
 
-/* The sum of all terms, once. Blocks that are not full close here; +0 changes no other. */
+/* Returns the sum of all terms; call it once. It closes the last block of each level, which may
+ * not be full. An empty block adds +0, which changes nothing. */
 SHARED float tfn__flat_total(tfn__flat_sum *s)
 {
     const int64_t blocks = s->count / TFN__SPAN;

@@ -2,41 +2,44 @@
 #define TFN__BLOCKS_H
 #include "../ground/ground.h"
 
-/* Matrix products. All that follows computes, for i < m and j < n,
+/* Matrix products, and flat sums. Offers the sizes of blocks, and helpers that all instances of the
+ * kernels share. The product itself is tfn__matmul in bodies/dense.c. It computes, for i < m and
+ * j < n,
  *
  *     y = start ? start[i*start_ld + j] : 0;
  *     for (p = 0; p < k; p++) y = fma(a[i*a_row + p*a_col], b[p*b_row + j*b_col], y);
  *     c[i*c_ld + j] = y;
  *
- * and since each element is one chain in order of p, no cut of the loops below changes a bit.
- * The cut is that of Goto & van de Geijn 2008: what is read again soon stays near the processor.
+ * Each element is one chain in order of p, so the bits do not depend on how the loops are blocked.
+ * They are blocked as in Goto & van de Geijn 2008, so that data that is reread soon stays in a near
+ * cache.
  *
- *                        2W                  c's tile, MR rows by two vectors of W floats, stays in
- *                      +----+---------       registers while p runs. A step of p reads two vectors
- *               p  KC  | :: |  b             of b and MR single numbers of a, and does 2*MR vector
- *          KC   |      +----+---------       FMAs: a load is used MR times or twice.
+ *                        2W                  A tile of c, MR rows by two vectors of W floats, stays
+ *                      +----+---------       in registers while p runs. A step of p loads two
+ *               p  KC  | :: |  b             vectors of b and MR numbers of a, and does 2*MR
+ *          KC   |      +----+---------       vector FMAs: each load is used MR times or twice.
  *      +-------+v
- *   MR |. . . .|       +----+---------       b's panels, PASS steps of them by 2W, are read for
- *      +-------+       |tile|  c             each MR rows of a: from the second cache, or the
- *      |   a   | MC    +----+                first; these rows for each panel: from the first.
- *      |       |       |                     a's block, MC rows by KC steps, is read for each
- *                                            PASS: from the second. b's block comes from the
- *                                            third, or from memory once.
+ *   MR |. . . .|       +----+---------       A few panels of b, PASS steps in all by 2W columns,
+ *      +-------+       |tile|  c             are reread for every MR rows of a, from L2 or L1.
+ *      |   a   | MC    +----+                These rows are reread for every panel, from L1. A
+ *      |       |       |                     block of a, MC rows by KC steps, is reread for every
+ *                                            such group of panels, from L2. A block of b comes
+ *                                            from L3, or once from memory.
  *
- * Packing copies a panel so that it is read from end to end: b's as rows of 2W, a's as columns of a
- * tile's height. Cache lines are used whole then, and rows that are a power of two apart do not
- * push each other out of their set. It costs a pass over the data, so it is done only where a panel
- * is read often enough: see the crossovers above tfn__matmul.
+ * Packing copies a panel so that it is contiguous: panels of b as rows of 2W floats, panels of a as
+ * columns of a tile's height. Then cache lines are used whole, and rows a power of two apart do not
+ * evict each other from the same set. Packing costs a pass over the data, so it is only done if a
+ * panel is reread often enough: see the crossovers above tfn__matmul.
  *
- * a's block is 504 KiB, for a cache of the second level; b's packed one 1.5 MiB, for one of the
- * third, or a quarter of it for one of the second when no other rows will read it again. */
+ * A block of a takes 504 KiB, which fits L2. A packed block of b takes 1.5 MiB, which fits L3. If
+ * no other rows will reread it, it takes a quarter of that, which fits L2. */
 #define TFN__KC 384          /* steps of p in a block */
-#define TFN__MC 336          /* rows of a in a block: a multiple of each MR */
+#define TFN__MC 336          /* rows of a in a block: a multiple of every MR */
 #define TFN__NC 1024         /* columns of b in a packed block of KC steps */
 #define TFN__NR 32           /* columns of the widest tile */
-#define TFN__PASS 1152       /* steps of the panels of b that rows of a pass by before the next rows
-                              * do: three panels of KC steps. With one, as of 384, AVX-512 is 2 to 6
-                              * % slower where b is large, AVX2 up to 2. */
+#define TFN__PASS 1152       /* steps of p in a group of panels: three panels of KC steps. Groups of
+                              * one panel (384) make large products 2 to 6 % slower with AVX-512 and
+                              * up to 2 % with AVX2. */
 
 #if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
 #define TFN__UNROLL
@@ -49,14 +52,15 @@
 #endif
 #if defined __GNUC__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
 #define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
-#define TFN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)        /* to the second cache */
+#define TFN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)        /* into L2 */
 #else
 #define TFN__FETCH(p) ((void)(p))
 #define TFN__FETCH_FAR(p) ((void)(p))
 #endif
 
-/* The next part when `left` is split evenly into parts of at most `most`: 15 rows in tiles of at
- * most 14 are 8 and 7, not 14 and 1, which would leave the processor idle. */
+/* Returns the size of the next part if `left` is split evenly into parts of at most `most`. So 15
+ * rows in tiles of at most 14 become 8 and 7. A tile of only 1 row would leave the processor
+ * idle. */
 static TFN__INLINE ptrdiff_t tfn__part(ptrdiff_t left, ptrdiff_t most)
 {
     const ptrdiff_t parts = (left + most - 1) / most;
@@ -64,15 +68,15 @@ static TFN__INLINE ptrdiff_t tfn__part(ptrdiff_t left, ptrdiff_t most)
     return (left + parts - 1) / parts;
 }
 
-/* x + i, or NULL for an operand that is absent. */
+/* Returns x + i, or NULL if the operand x is absent. */
 static TFN__INLINE const float *tfn__at(const float *x, ptrdiff_t i)
 {
     if (!x) return NULL;
     return x + i;
 }
 
-/* Where block (i, j) of the product p is, for the steps from q on. A chain starts from p->start in
- * its first steps, and goes on from c in the others. */
+/* Sets c and start of t to block (i, j) of the product p, for the steps from q on. Chains start
+ * from p->start if q is 0, and otherwise continue from c. */
 static TFN__INLINE void tfn__place_c(tfn_matmul_args *t, const tfn_matmul_args *p, ptrdiff_t i,
                                      ptrdiff_t j, ptrdiff_t q)
 {
@@ -85,7 +89,8 @@ static TFN__INLINE void tfn__place_c(tfn_matmul_args *t, const tfn_matmul_args *
     }
 }
 
-/* Rows of c that are computed one by one, where b's columns lie side by side: they want no work. */
+/* With up to this many rows of c, and unit column stride in b, a product computes row by row and
+ * needs no scratch. */
 enum { TFN__VECTOR_ROWS = 2 };
 
 SHARED ptrdiff_t tfn__matmul_b(ptrdiff_t n, ptrdiff_t k);
@@ -93,12 +98,12 @@ SHARED ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k);
 
 #ifndef TFNORM_NO_TRAINING
 
-/* A flat sum whose terms come in pieces. It has the bits of the kernel `dot` of all terms side by
- * side: a term goes to the lane of its index mod 16; the sum of each block of 4,096 terms goes to
- * the next level in the same way. */
+/* A flat sum whose terms arrive in pieces. It has the same bits as the kernel `dot` over all terms
+ * at once. Term i is added to lane i mod 16. The sum of every 4,096 terms is a term of the next
+ * level, where the same rule holds. */
 typedef struct tfn__flat_sum {
     int64_t count;           /* terms so far */
-    float   lane[3][16];     /* of terms; of blocks; of blocks of blocks */
+    float   lane[3][16];     /* levels: terms, blocks of terms, blocks of blocks */
 } tfn__flat_sum;
 #endif
 SHARED float tfn__take_lanes(float *lane);

@@ -2,11 +2,14 @@
 #include "instances.h"
 #include "../ground/ground.h"
 
-/* The table of one instruction set, or NULL: this build does not have it, or this processor.
+/* Chooses the table of kernels for this processor, and checks whether its bits are canonical
+ * (tfn_bits). */
+
+/* Returns the table of one instruction set, or NULL if this build or this processor lacks it.
  *
- * SSE2 is part of x86-64, NEON of AArch64, and a WebAssembly module with SIMD does not load where
- * there is none: what was compiled is there. FMA3, AVX2 and AVX-512 are asked of the processor, and
- * the compiler's question includes whether the system saves the wide registers. */
+ * SSE2 is part of x86-64, NEON of AArch64, and an engine without SIMD does not load a WebAssembly
+ * module that uses it, so these need no test. FMA3, AVX2 and AVX-512 do. The compiler's function
+ * also tests whether the system saves the wide registers. */
 static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
 {
 #ifdef TFN__X86
@@ -28,8 +31,8 @@ static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
     return NULL;
 }
 
-/* The best is the widest, and a fused multiply-add goes before width: SSE2 comes last on x86,
- * because its bits are not the canonical ones. A program asks once and keeps the table. */
+/* The best set is the widest that has a fused multiply-add. SSE2 comes last on x86, because its
+ * bits are not the canonical ones. A program should call this once and keep the table. */
 TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
 {
     static const tfn_isa best[] = { TFN_ISA_AVX512, TFN_ISA_AVX2, TFN_ISA_FMA128, TFN_ISA_NEON,
@@ -40,7 +43,7 @@ TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
     return &tfn__kernels_plain;
 }
 
-/* The names stand in the order of tfn_isa and are those of the tables (tfn_kernels.name). */
+/* The names of the tables (tfn_kernels.name), in the order of tfn_isa. */
 SHARED const char tfn__isa_names[TFN_ISA_COUNT][8] = {
     "best", "plain", "sse2", "fma128", "avx2", "avx512", "neon", "wasm"
 };
@@ -52,7 +55,7 @@ TFNORM_API tfn_isa tfn_isa_find(const char *name)
     return TFN_ISA_BEST;
 }
 
-/* a*b + c as a product of 1x1 matrices computes it. */
+/* Returns a*b + c as a product of 1x1 matrices computes it. */
 static float tfn__try_fma(const tfn_kernels *kernels, float a, float b, float c)
 {
     float y = 0;
@@ -71,7 +74,8 @@ static float tfn__try_fma(const tfn_kernels *kernels, float a, float b, float c)
     return y;
 }
 
-/* a*b + d*c as an elementwise kernel computes it: each product, then the sum, is rounded. */
+/* Returns a*b + d*c as an elementwise kernel computes it, which must round each product and then
+ * the sum. */
 static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d, float c)
 {
     float y = 0;
@@ -79,10 +83,10 @@ static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d,
     return y;
 }
 
-/* True if sums are not rounded to the nearest float. From `one`, e = 2^-24 is half of the way to
- * the next float. 1 + 3/2 e is nearest to that one, but rounds to 1 downward and toward 0. 1 + e/2
- * is nearest to 1, but rounds up to the next one. The kernels and the code around them may round
- * in different units of one processor, so both are tried. */
+/* True if sums are not rounded to nearest. e = 2^-24 is half the distance from 1 to the next float.
+ * 1 + 3/2 e is nearest to that float, but becomes 1 if the mode is downward or toward 0. 1 + e/2 is
+ * nearest to 1, but becomes the next float if the mode is upward. Kernels and scalar code may use
+ * different units of the processor, each with its own mode, so both are tried. */
 static bool tfn__rounds_elsewhere(const tfn_kernels *kernels, float one, float e)
 {
     volatile float much = one + 3 * (e / 2);
@@ -92,20 +96,21 @@ static bool tfn__rounds_elsewhere(const tfn_kernels *kernels, float one, float e
     return tfn__try_sum(kernels, 1, one, 1, e / 2) != one;
 }
 
-/* What a compiler's flags or the processor's mode can break, tried with numbers that the compiler
- * cannot see: e = 2^-24 is half the distance from 1 to the next float. */
+/* Tries everything that compiler flags or processor modes can break. The numbers are volatile, so
+ * that the compiler cannot compute the answers. e = 2^-24 is half the distance from 1 to the next
+ * float. */
 TFNORM_API const char *tfn_bits(tfn_isa isa)
 {
     const tfn_kernels *k = tfn_kernels_for(isa);
     volatile float half = (float)0.5;
     volatile float e = (float)(1.0 / 16777216);
     volatile float h = (float)(1.0 / 4096);
-    volatile float tiny = (float)1.17549435e-38;         /* the least that is not denormal */
+    volatile float tiny = (float)1.17549435e-38;         /* the smallest normal number */
     volatile float big = (float)1e8;                     /* floats around it are 8 apart */
     volatile float sum = big + 1;
-    volatile float root = 1 + h;                 /* root^2 = square + e; each read is new, or */
-    volatile float square = 1 + 2*h;             /* a compiler that contracts would share */
-    volatile float one = 1;                      /* products */
+    volatile float root = 1 + h;                 /* root^2 = square + e. Both are volatile, */
+    volatile float square = 1 + 2*h;             /* or a compiler that contracts would share */
+    volatile float one = 1;                      /* products between the tests */
     const float next = 1 + 2*e;
 
     if (!k) return "differ: the instruction set is not available";
@@ -115,19 +120,19 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     /* root^2 - square is e if the product is exact, 0 if it is rounded first */
     if (k->fma && tfn__try_fma(k, root, root, -square) != e)
         return "differ: the FMA rounds its product";
-    /* a sum just below the middle of two floats: rounded in double first, it becomes the middle */
+    /* a sum just below the midpoint of two floats: rounded to double first, it is the midpoint */
     if (k->fma && tfn__try_fma(k, next, e * (2 - next), next) != next)
         return "differ: the FMA rounds twice";
 
-    /* outside products nothing may be fused: two equal products must cancel to 0 */
+    /* outside matrix products nothing may be fused, so two equal products must cancel to 0 */
     if (tfn__try_sum(k, root, root, root, -root) != 0 || root * root - square != 0)
         return "differ: products are contracted";
     /* an x87 unit keeps e of the product until it is stored */
     if (tfn__try_sum(k, root, root, 1, -square) != 0) return "differ: sums are wider than a float";
-    /* half of the least normal number is denormal, and two halves are it again */
+    /* half the smallest normal number is denormal, and two such halves must add up to it again */
     if (tfn__try_sum(k, half, tiny, half, tiny) != tiny || tfn__try_sum(k, half, tiny, 0, 0) == 0)
         return "differ: denormals are flushed";
-    /* 1e8 + 1 is 1e8; who cancels 1e8 first gets 1 */
+    /* 1e8 + 1 rounds to 1e8, so subtracting 1e8 gives 0; a reassociated sum gives 1 */
     if (sum - big != 0 || (big + half) - big != 0) return "differ: sums are reassociated";
     if (!k->fma) return "differ: no FMA";
     return "canonical";

@@ -8,19 +8,20 @@
 #include "intrinsics.h"
 #include "blocks.h"
 
-/* One instance of the kernels per instruction set. Contraction is off in all of them.
+/* One instance of the kernels per instruction set. Contraction is off in all of them. How gcc
+ * optimizes each:
  *
- *   AVX-512, AVX2, NEON, WebAssembly, and plain C alone
- *                gcc 12 does not make fast loops of these bodies at -O2, so they ask for the parts
- *                of -O3 that pay, which takes a second less than all of it
- *   SSE2, FMA128 next to wider sets few processors run them: -O1, which keeps a tile's arrays in
- *                registers, as -Og would not; clang compiles for size. The 128-bit set with FMA
- *                must not use wider registers on its own: see TFN__X86_WIDE
- *   plain C      next to others it is a reference only: -Og
+ *   AVX-512, AVX2, NEON, WebAssembly, and plain C where it is the only set
+ *                -O2 with those parts of -O3 that pay, because gcc 12 at -O2 does not vectorize
+ *                these bodies. All of -O3 would take a second longer to compile.
+ *   SSE2, FMA128 -O1 if there are wider sets, because few processors then run them. -Og would not
+ *                keep a tile's arrays in registers. clang optimizes them for size. FMA128 must
+ *                never use wider registers: see TFN__X86_WIDE.
+ *   plain C      -Og if there are other sets, because it is then only the reference of the tests.
  *
  * The bits do not depend on any of this. */
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
-#define TFN__TUNED            /* by gcc's pragmas */
+#define TFN__TUNED            /* the pragmas below apply */
 #endif
 #define TFN__BODY
 #ifdef TFN__X86
@@ -29,7 +30,7 @@
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
 TFN__SMALL
-/* plain C: what the tests compare the other sets with */
+/* plain C: the tests compare the other sets with it */
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
@@ -41,7 +42,7 @@ TFN__SMALL
 #elif defined TFN__TUNED
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
-/* what every x86-64 has; processors without FMA3 end here */
+/* SSE2: every x86-64 has it. Processors without FMA3 use it. */
 #define TFN__USE_SSE2
 #include TFNORM_FILE
 #undef TFN__USE_SSE2
@@ -72,14 +73,14 @@ TFN__SMALL_END
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops")
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
 #endif
-/* not x86: plain C may be all there is, and is tuned like a set of vectors */
+/* Not x86: plain C may be the only set, so it is optimized like a vector set. */
 #ifndef TFN__X86
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
 #endif
 
-/* The wide sets of x86, which need a compiler that knows their instructions (TFN__X86_WIDE). */
+/* The wide sets of x86. They need a compiler that handles them correctly (TFN__X86_WIDE). */
 #ifdef TFN__X86_WIDE
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)

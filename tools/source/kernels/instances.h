@@ -2,7 +2,8 @@
 #define TFN__INSTANCES_H
 #include "../ground/ground.h"
 
-/* The tables of the instruction sets: which of them there are depends on the compiler. */
+/* The kernels: the bodies, compiled once per instruction set. Offers a table of kernels for each
+ * set. The compiler decides which of them exist; choice.c picks one for this processor. */
 extern SHARED const tfn_kernels tfn__kernels_plain;
 extern SHARED const tfn_kernels tfn__kernels_sse2;
 extern SHARED const tfn_kernels tfn__kernels_fma128;

@@ -6,9 +6,9 @@
 
 #ifdef TFN__QUANT
 
-/* -- what the products of all instruction sets share ------------------------------------------- */
+/* -- helpers that the products of all instruction sets share ------------------------------------ */
 
-/* The panel with which the wanted outputs begin. */
+/* Returns the panel that contains the first output of the product. */
 SHARED tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
 {
     const uint8_t *w = (const uint8_t *)p->w;
@@ -23,9 +23,9 @@ SHARED tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
     return at;
 }
 
-/* Else what the chains of a tile start with is copied, and the tile into c. A panel may have
- * outputs behind the last one: they are computed and left out, since memory behind a row of c
- * belongs to the next row, or to nobody. */
+/* For a panel that is not whole, a tile is computed in y, a copy: begin copies the start values of
+ * its chains into y, end copies the results into c. The panel's padding outputs are computed, too,
+ * but must not be stored, because c has no room for them. */
 SHARED void tfn__quant_begin(float *y, const tfn_quant_args *p, ptrdiff_t i, ptrdiff_t rows,
                              ptrdiff_t j, ptrdiff_t count)
 {
@@ -44,9 +44,9 @@ SHARED void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
 }
 #endif
 #if defined TFN__QUANT && defined TFN__X86_WIDE
-/* What gcc 12 and clang 14 cannot be asked of a processor: F16C, to convert halves, which all that
- * have AVX2 are known to have, CPUID 1, ECX bit 29; and VNNI on 256 bits as VEX encodes it, CPUID
- * 7.1, EAX bit 4. */
+/* Two features for which gcc 12 and clang 14 have no __builtin_cpu_supports. F16C converts halves:
+ * CPUID 1, ECX bit 29 (all known processors with AVX2 have it). AVX-VNNI is VNNI on 256 bits in
+ * VEX encoding: CPUID 7.1, EAX bit 4. */
 #include <cpuid.h>
 SHARED bool tfn__has_f16c(void)
 {
@@ -74,10 +74,10 @@ SHARED bool tfn__has_avx_vnni(void)
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
 #ifdef TFN__QUANT
-/* One instance per instruction set: the header reads itself, of which all but the body above is
- * skipped. All have the parts of gcc's -O3 that turn the loops over a block's inputs into vectors;
- * what else is in them is written in vectors already. VNNI comes in two sets, of 256 bits as AVX
- * encodes it and of 512, which processors have independently of each other. */
+/* One instance per instruction set: the header includes itself and skips everything except the
+ * body. With gcc all instances use the parts of -O3 that vectorize the loops over a block's inputs;
+ * the other loops are written with vectors. There are two sets with VNNI, 256 bits in AVX encoding
+ * and 512 bits, because a processor may have either without the other. */
 #undef TFN__IMPLEMENTING
 #define TFN__QUANT_BODY
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG

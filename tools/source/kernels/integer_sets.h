@@ -2,27 +2,32 @@
 #define TFN__INTEGER_SETS_H
 #include "../ground/ground.h"
 
+/* Products of quantized weights: the body bodies/integer.c, compiled once per instruction set.
+ * Offers a table of kernels for each set, and the helpers that the body shares. Builds on
+ * packing. */
+
 #ifdef TFN__QUANT
 
-enum { TFN__QTALL = 4 };        /* rows of inputs that a block of weights, once loaded, serves */
+enum { TFN__QTALL = 4 };        /* rows of inputs in a tile: they share each block of weights */
 
-/* One row waits for memory, whose streams the processor follows within pages of 4096 bytes. To ask
- * for one line a block three pages ahead makes a row of Q8 15 to 28 % faster with AVX-512, 8 with
- * AVX2. To ask for every line, or for Q4's, whose blocks are half as long, gains nothing. */
+/* How far ahead a product of one row prefetches. It is bound by memory, and the processor's own
+ * prefetchers stop at the end of a 4096-byte page. Fetching one cache line per block, three pages
+ * ahead, makes a row of Q8 15 to 28 % faster with AVX-512 and 8 % with AVX2. Fetching every line
+ * gains nothing, and neither does Q4, where blocks are half as long. */
 enum { TFN__QAHEAD = 3 * 4096 };        /* bytes */
 
-/* A panel of a matrix, from its first block on. */
+/* A panel of a matrix: pointers to its first block and to that block's scales. */
 typedef struct tfn__quant_panel {
     const uint8_t  *q;
     const uint16_t *scales;
-    ptrdiff_t       blocks, bytes;       /* blocks of the panel, bytes of a block */
-    bool            four;                /* Q4 */
+    ptrdiff_t       blocks, bytes;       /* blocks in the panel, bytes in a block */
+    bool            four;                /* true: Q4, false: Q8 */
 } tfn__quant_panel;
 
 SHARED tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p);
 
-/* Four bytes as a word. Bytes of weights and of inputs come in alike on any machine, and products
- * are of the same byte of both, so it does not matter which end of a word comes first. */
+/* Returns four bytes as a word. The byte order does not matter: weights and inputs are loaded in
+ * the same way, and byte i of one is only multiplied by byte i of the other. */
 static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
 {
     int32_t word;
@@ -30,11 +35,11 @@ static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
     return word;
 }
 
-/* A tile (rows, 16): where its chains end, and what they start with. Whole panels do both in place,
- * which makes 64 rows 13 % faster with AVX-512. */
+/* A tile (rows, 16): its results and the start values of its chains. For whole panels both point
+ * into the caller's arrays, which makes 64 rows 13 % faster with AVX-512. */
 typedef struct tfn__quant_chains {
     float       *c;
-    const float *start;                 /* NULL: 0 */
+    const float *start;                 /* NULL: chains start at 0 */
     ptrdiff_t    c_ld, start_ld;
 } tfn__quant_chains;
 SHARED void tfn__quant_begin(float *y, const tfn_quant_args *p, ptrdiff_t i, ptrdiff_t rows,

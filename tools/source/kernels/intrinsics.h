@@ -2,9 +2,9 @@
 #define TFN__INTRINSICS_H
 #include "../ground/ground.h"
 
-/* The compiler's vector functions. Only the parts that read bodies include this: it takes longer to
- * compile than most parts. */
-#if defined TFN__X86 && defined __GNUC__ && !defined __clang__   /* they warn: GCC bug 105593 */
+/* The compiler's vector intrinsics. Only the parts that include bodies need this, because it takes
+ * longer to compile than most parts. */
+#if defined TFN__X86 && defined __GNUC__ && !defined __clang__   /* warnings: GCC bug 105593 */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
