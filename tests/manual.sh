@@ -101,7 +101,7 @@ END
         echo 'return logits != NULL; }'
         # what the other sections take from it
         lines "STEP BY STEP" | grep -E '^(tfn_(model_desc|model|batch|report)) [a-z]+( = \{ 0 \})?;$'
-        for section in "A LOOP OF YOUR OWN" "WEIGHTS FROM NUMPY" MEMORY BOARDS; do
+        for section in "A LOOP OF YOUR OWN" "WEIGHTS FROM NUMPY" MEMORY BOARDS ERRORS; do
             echo "int $(echo "$section" | tr 'A-Z ' a-z_)(void) {"
             if [ "$section" = "WEIGHTS FROM NUMPY" ]; then lines "$section" "and in C:"
             else lines "$section"
@@ -114,13 +114,17 @@ END
             -DTFNORM_NO_SIMD -I.. -fsyntax-only "$work/snippets.c"
 }
 check "manual: every snippet compiles as it is" snippets
+version() {             # of a header and of another implementation
+    $cc -std=c99 -Wall -Wextra -Werror -pedantic compile/version.c -o "$work/version" && "$work/version"
+}
+check "the header knows an implementation of another version" version
 # The reference is what its program writes today, and lists all that is declared.
 reference() {
     MAKEFLAGS= make -s -C ../tools reference reference="$PWD/$work/API.md" || return 1
     cmp "$work/API.md" ../tools/API.md || { echo 'make -C tools reference writes it anew'; return 1; }
     cat ../tools/source/api/*.h > "$work/api"
     {
-        grep -o '^TFNORM_API .*' "$work/api" | grep -oE 'tfn_[a-z_0-9]+\(' | sort -u
+        grep -oE '^(TFNORM_API|static inline) .*' "$work/api" | grep -oE 'tfn_[a-z_0-9]+\(' | sort -u
         grep -oE '^(} |typedef .*[ *])tfn_[a-z_0-9]+(;|\()' "$work/api" | grep -oE 'tfn_[a-z_0-9]+.$' |
             grep -v tfn__ | sed 's/[;(]$/`/'
         grep -oE '^#define (TFN|TFNORM)_[A-Z_]+ ' "$work/api" | grep -v ' TFNORM_API ' | cut -d ' ' -f 2

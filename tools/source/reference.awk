@@ -96,7 +96,7 @@ function show_type(s,    lines, n, i, line, name, out, list, hidden) {
     types = types "\n" (name == "" ? "Constants" : "`" name "`") described(shared ? "" : doc) "\n\n```c\n" out "```\n"
 }
 function show_function(s, trailing) {
-    sub(/^TFNORM_API /, "", s); sub(/;$/, "", s)
+    sub(/^TFNORM_API /, "", s); sub(/^static inline /, "", s); sub(/;$/, "", s)
     functions = functions "- `" squeeze(s) "`" described(shared ? "" : doc, trailing) "\n"
 }
 function show_macro(s, trailing,    name) {
@@ -190,7 +190,8 @@ decl == "" && /^#(else|include)/ { next }
         if (code ~ /\/\*/) { open_comment = 1; sub(/\/\*.*/, "", code) }
         braces += gsub(/{/, "{", code) - gsub(/}/, "}", code)
         statement = statement code
-        if (open_comment || braces > 0 || statement !~ /;[ \t]*$/) next
+        if (open_comment || braces > 0) next
+        if (statement !~ /;[ \t]*$/ && decl !~ /^static inline.*\n}$/) next
     }
     if (decl ~ /^#define TFN__[A-Z_]*LIST/) {
         name = decl
@@ -206,7 +207,8 @@ decl == "" && /^#(else|include)/ { next }
         show_macro(decl, trailing)
         shared = 1
         if (decl ~ /#define TFN__/) comment = doc
-    } else if (decl ~ /^TFNORM_API/) {
+    } else if (decl ~ /^(TFNORM_API|static inline)/) {
+        sub(/\n{.*/, ";", decl)
         trailing = comment_of(decl)
         sub(/;[ \t]*\/\*.*/, ";", decl)
         gsub(/\n/, " ", decl)

@@ -37,8 +37,20 @@ typedef struct tfn_error {
  * layer 2)"), always terminated. Returns buf, so that it can stand in a printf; buf may be NULL. */
 TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t size);
 TFNORM_API const char *tfn_status_text(tfn_status status);
-/* The version of the compiled library. Header and object agree if it equals TFNORM_VERSION. */
+/* Returns the version that the implementation was compiled with, such as "0.2.0". */
 TFNORM_API const char *tfn_version(void);
+/* True if the header that this file includes has the version of the implementation. If not, structs
+ * may differ in size: compile both anew. It is compiled into the caller, not into the library. */
+static inline bool tfn_version_agrees(void)
+{
+    const char *compiled = tfn_version();
+    const char *included = TFNORM_VERSION;
+    while (*compiled && *compiled == *included) {
+        compiled++;
+        included++;
+    }
+    return *compiled == *included;
+}
 
 /* -- random numbers: counter-based, no state ------------------------------------------------- */
 

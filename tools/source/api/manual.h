@@ -359,6 +359,11 @@
  * found and what was wanted:
  *     linear: input has 48 channels, weight wants 64 (node 17, layer 2)
  * TFNORM_ASSERT is for defects of this library, never for a mistake of yours.
+ * A program and a library that were compiled apart may have been made from different headers. Ask
+ * once, at the start:
+ *
+ *        if (!tfn_version_agrees())
+ *            printf("tfnorm.h %s, but library %s\n", TFNORM_VERSION, tfn_version());
  *
  *
  * BITS
