@@ -5869,14 +5869,15 @@ static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
 #endif
 /* >> vmath */
 #if defined TFN__BODY
-/* Elementary functions of a vector, sums over a row, and dropout. Coefficients are Remez's, from
- * tools/fit.py. Largest errors over all floats, measured, in ULP: exp 0.90, tanh 1.37, erf 1.12;
- * without FMA exp 1.17, tanh 1.37, erf 1.33. The double build has libm's functions.
+/* Elementary functions of vectors, sums over rows, and dropout. The coefficients are from Remez's
+ * algorithm (tools/fit.py). The largest errors, measured over all floats in ULP: exp 0.90, tanh
+ * 1.37, erf 1.12; without FMA exp 1.17, tanh 1.37, erf 1.33. The double build uses libm.
  *
- * What decays to 0, be it an exp, a logistic function or a slope, is exactly 0 below TFN__TAIL, and
- * nothing on the way to it is denormal. exp itself has its whole range. */
+ * Functions that decay to 0 (the exp of a softmax, the logistic function, derivatives) are exactly
+ * 0 below TFN__TAIL, and no intermediate result is denormal. The public exp has its full range. */
 
-/* x, but at least low and at most high. NaN stays: MIN and MAX return their second operand. */
+/* Returns x limited to low .. high. NaN stays NaN, because MIN and MAX return their second
+ * operand if either is NaN. */
 static TFN__INLINE TFN__V TFN__N(tfn__vlimit)(TFN__V x, float low, float high)
 {
     return TFN__MAX(TFN__SET(low), TFN__MIN(TFN__SET(high), x));
@@ -5892,7 +5893,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp_near)(TFN__V x)
 static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x) { return tanh(x); }
 static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)  { return erf(x); }
 #else
-/* c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule */
+/* Returns c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule. */
 static TFN__INLINE TFN__V TFN__N(tfn__vseries)(const float *c, int n, TFN__V x)
 {
     TFN__V y = TFN__SET(c[n - 1]);
@@ -5900,8 +5901,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vseries)(const float *c, int n, TFN__V x)
     return y;
 }
 
-/* 1.5 * 2^23: the floats around it are 1 apart, so adding it rounds x to an integer n, which then
- * stands in the last bits of the sum; taking it away again leaves n as a float. */
+/* 1.5 * 2^23. Floats around it are 1 apart, so adding it rounds x to an integer n, and the low bits
+ * of the sum are n. Subtracting it again leaves n as a float. */
 #define TFN__MAGIC TFN__SET((float)12582912)
 
 static TFN__INLINE TFN__V TFN__N(tfn__vabs)(TFN__V x)
@@ -5909,8 +5910,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vabs)(TFN__V x)
     return TFN__AND(x, TFN__SETBITS(0x7fffffffu));
 }
 
-/* exp(n ln 2 + r) = 2^n (1 + r + r^2 q(r)), |r| <= ln(2)/2: the factor of 2^n, and in *t the number
- * n + magic. ln 2 is split so that n times its first part is exact. */
+/* exp(n ln 2 + r) = 2^n (1 + r + r^2 q(r)), |r| <= ln(2)/2. Returns the factor of 2^n, and in *t
+ * n + magic. ln 2 is split into two parts so that n times the first is exact. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp_part)(TFN__V x, TFN__V *t)
 {
     static const float c[] = {
@@ -5925,8 +5926,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp_part)(TFN__V x, TFN__V *t)
     return TFN__N(tfn__vseries)(c, 7, r);
 }
 
-/* exp(x): 2^n comes in two halves, so that neither leaves the range where the result is denormal or
- * infinite. Beyond the limits it is 0 or inf. */
+/* exp(x). 2^n is split into two factors, so that neither leaves the range of floats if the result
+ * is denormal or infinite. Beyond the limits the result is 0 or infinity. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
 {
     TFN__V t, r = TFN__N(tfn__vexp_part)(TFN__N(tfn__vlimit)(x, (float)-104, (float)89), &t);
@@ -5941,7 +5942,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
 #endif
 }
 
-/* exp(x) with |x| limited to TFN__TAIL_LOG: a normal number, of the same bits where x is within. */
+/* exp(x) with |x| limited to TFN__TAIL_LOG, which is always a normal number. Within the limit it
+ * has the same bits as exp. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp_near)(TFN__V x)
 {
     TFN__V t, r;
@@ -5954,14 +5956,14 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp_near)(TFN__V x)
 #endif
 }
 
-/* The sign of x on y, which has none. */
+/* Returns y >= 0 with the sign of x. */
 static TFN__INLINE TFN__V TFN__N(tfn__vsign)(TFN__V x, TFN__V y)
 {
     return TFN__OR(y, TFN__AND(x, TFN__SETBITS(0x80000000u)));
 }
 
-/* tanh is odd: for a = |x| it is a + a s q(s), s = x^2, near 0, where 1 - 2/(exp(2a) + 1), which
- * is right elsewhere, would lose digits. Both are computed, and one is taken per lane. */
+/* tanh is odd. With a = |x|, s = x^2: near 0 it is a + a s q(s), elsewhere 1 - 2/(exp(2a) + 1),
+ * which would cancel near 0. Both are computed, and each lane selects one. */
 static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x)
 {
     static const float c[] = {
@@ -5977,8 +5979,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x)
     return TFN__N(tfn__vsign)(x, TFN__LESS(a, TFN__SET((float)0.625), inner, outer));
 }
 
-/* erf is odd, too: a + a q(s), s = x^2, below 1; else 1 - exp(m d(m) - m), m = min(a, 4): from 4
- * on it is 1. */
+/* erf is odd. With a = |x|, s = x^2: below 1 it is a + a q(s), elsewhere 1 - exp(m d(m) - m) with
+ * m = min(a, 4), because from 4 on erf rounds to 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
 {
     static const float c[] = {
@@ -6001,42 +6003,43 @@ static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
 #undef TFN__MAGIC
 #endif
 
-/* exp(x), x <= 0, or exactly 0 where that is below TFN__TAIL. */
+/* exp(x) for x <= 0, or exactly 0 if it is below TFN__TAIL. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp_tail)(TFN__V x)
 {
     const TFN__V e = TFN__N(tfn__vexp_near)(x);
     return TFN__LESS(e, TFN__SET(TFN__TAIL), TFN__SET(0), e);
 }
 
-/* v, a multiple of the logistic function 1/(1 + e), or exactly 0 where that is below TFN__TAIL. */
+/* Returns v, a multiple of the logistic function 1/(1 + e), or exactly 0 if that function is below
+ * TFN__TAIL. */
 static TFN__INLINE TFN__V TFN__N(tfn__vlogistic_tail)(TFN__V v, TFN__V e)
 {
     return TFN__LESS(TFN__SET(1 / TFN__TAIL), e, TFN__SET(0), v);
 }
 
-/* y / (1 + exp(-x)): the logistic function of x, times y. */
+/* y / (1 + exp(-x)), which is y times the logistic function of x. */
 static TFN__INLINE TFN__V TFN__N(tfn__vlogistic)(TFN__V y, TFN__V x)
 {
     const TFN__V e = TFN__N(tfn__vexp_near)(TFN__SUB(TFN__SET(0), x));
     return TFN__N(tfn__vlogistic_tail)(TFN__DIV(y, TFN__ADD(TFN__SET(1), e)), e);
 }
 
-/* x, or exactly 0 where |x| is below the least that counts. */
+/* Returns x, or exactly 0 if |x| is below `least`. */
 static TFN__INLINE TFN__V TFN__N(tfn__vcut)(TFN__V x, float least)
 {
     return TFN__LESS(TFN__N(tfn__vabs)(x), TFN__SET(least), TFN__SET(0), x);
 }
 
-/* The k lanes at y are v, or y + v: how a kernel writes a gradient, which the planner has it store
- * the first time and add the others. */
+/* Stores k lanes of v at y, or adds them if `add`. Kernels write gradients with this: the plan
+ * makes the first writer of a gradient store it, and the others add. */
 static TFN__INLINE void TFN__N(tfn__store_or_add)(float *y, TFN__V v, ptrdiff_t k, bool add)
 {
     if (add) v = TFN__ADD(TFN__GET(y, k), v);
     TFN__PUT(y, v, k);
 }
 
-/* y = f(x) of n numbers, by an f of whole vectors: what is left goes through a copy, so that the
- * code of f is there once. y may be x. The kind is an activation's; other functions ignore it. */
+/* y = f(x) for n numbers, where f handles only whole vectors. The rest goes through a copy, so that
+ * the code of f exists once. y may be x. Activations use `kind`; other functions ignore it. */
 #if TFN__W == 1
 #define TFN__WITH_REST(f, y, x, n, kind) f(y, x, n, kind)
 #else
@@ -6055,10 +6058,10 @@ static void TFN__N(tfn__with_rest)(void (*f)(float *y, const float *x, ptrdiff_t
 }
 #endif
 
-/* The public table's elementary functions: first of whole vectors, n a multiple of W, then of n
- * numbers. A loop that took whole vectors and rests would be compiled twice by whoever makes a fast
- * path of it, and these are long: erf has two polynomials and an exp. The rest of a row costs the
- * same as a whole vector, as it did with masks. */
+/* The elementary functions of the public table, first for whole vectors (n a multiple of W), then
+ * for any n. They do not use TFN__EACH, because compilers would expand its body twice, once for
+ * whole vectors and once for the rest, and these bodies are long: erf has two polynomials and an
+ * exp. The rest of a row costs as much as a whole vector, as it would with masks. */
 static void TFN__N(tfn__exps)(float *y, const float *x, ptrdiff_t n, tfn_activation_kind kind)
 {
     (void)kind;
@@ -6090,9 +6093,9 @@ static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
     TFN__WITH_REST(TFN__N(tfn__erfs), y, x, n, TFN_ACTIVATION_IDENTITY);
 }
 
-/* The loop of a sum, in blocks of 16 terms: the body sees the vector at i, its k lanes and the
- * number l of its accumulator. It is expanded twice, for whole blocks, where k is a constant, and
- * for the last one: one loop for both keeps the accumulators in memory. */
+/* The loop of a sum, in blocks of 16 terms. The body gets the index i of a vector, its number of
+ * lanes k, and the number l of its accumulator. The body is expanded twice: for whole blocks, where
+ * k is constant, and for the last block. A single loop would keep the accumulators in memory. */
 #define TFN__EACH16(l, i, k, n, ...)                                                           \
     do {                                                                                       \
         ptrdiff_t i = 0;                                                                       \
@@ -6109,7 +6112,7 @@ static TFN__INLINE void TFN__N(tfn__zero_lanes)(TFN__V *acc)
     for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__SET(0);
 }
 
-/* The first k lanes of v, the others +0: what an exp made of missing lanes must not be summed. */
+/* Returns v with all lanes from k on set to +0, so that the exp of missing lanes is not summed. */
 static TFN__INLINE TFN__V TFN__N(tfn__first_lanes)(TFN__V v, ptrdiff_t k)
 {
     float t[TFN__W];
@@ -6118,7 +6121,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__first_lanes)(TFN__V v, ptrdiff_t k)
     return TFN__LOADN(t, k);
 }
 
-/* The sum of x, and of x*y, over a row. */
+/* Return the sum of x, and of x*y, over a row. */
 static TFN__APART float TFN__N(tfn__row_sum)(const float *x, ptrdiff_t n)
 {
     TFN__V acc[TFN__LANES];
@@ -6143,8 +6146,8 @@ static TFN__INLINE float TFN__N(tfn__greater)(float a, float b)
     return a;
 }
 
-/* The largest of 16 lanes, and of n >= 1 values. A NaN may be passed over: it is not lost, as the
- * sum of exponentials that follows each maximum is NaN. */
+/* Return the largest of 16 lanes, and of n >= 1 values. They may skip a NaN. It is not lost,
+ * because a sum of exponentials always follows, and becomes NaN. */
 static TFN__INLINE float TFN__N(tfn__largest)(const TFN__V *acc)
 {
     float t[16];
@@ -6169,8 +6172,8 @@ static TFN__APART float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
     return max;
 }
 
-/* A softmax's numerator and denominator: y = exp(x - max), 0 below TFN__TAIL, and the sum of it,
- * which is returned; y may be x, or NULL for the sum alone. */
+/* The numerators and the denominator of a softmax: y = exp(x - max), or 0 below TFN__TAIL. Returns
+ * the sum of y. y may be x, or NULL if only the sum is needed. */
 static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdiff_t n, float max)
 {
     const TFN__V m = TFN__SET(max);
@@ -6184,11 +6187,11 @@ static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdi
     return TFN__N(tfn__tree)(acc);
 }
 
-/* The factors of elements first .. first + count - 1, scale or 0, of which 2^20 share a draw of the
- * generator: these must not cross from one draw to the next. In a draw the index goes through a
- * 32-bit mixer of two multiplications (Wellons's lowbias32 without its last step), of which the
- * high bits decide: an element is kept if they are at least p * 2^31. 16 at a time are a loop
- * without a rest: factor has room for a multiple of 16. */
+/* Fills factor[] for the elements first .. first + count - 1 with `scale` (kept) or 0 (dropped).
+ * Each 2^20 elements share one draw of the generator; the range must not cross into the next draw.
+ * Within a draw a 32-bit mixer with two multiplications scrambles the index (Wellons's lowbias32
+ * without its last step). An element is kept if the upper 31 bits are at least p * 2^31. The inner
+ * loop always does 16 elements, so factor[] must have room for a multiple of 16. */
 static TFN__INLINE void TFN__N(tfn__dropout_factors)(float *factor, ptrdiff_t count, tfn_key key,
                                                      uint64_t first, int32_t least, float scale)
 {
@@ -6205,14 +6208,14 @@ static TFN__INLINE void TFN__N(tfn__dropout_factors)(float *factor, ptrdiff_t co
         }
 }
 
-/* Dropout (Srivastava 2014): y = x/(1-p) where the mask keeps, else 0; y may be x. The mask is
- * never stored: the backward, which is this kernel on the gradient, draws it again. A dropped
- * element is 0 also where x is infinite or NaN. */
+/* Dropout (Srivastava 2014): y = x/(1-p) where the mask keeps x, else 0. y may be x. The mask is
+ * never stored: the backward is this kernel on the gradient, and draws the mask again. A dropped
+ * element is 0 even if x is infinite or NaN. */
 static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p,
                                             tfn_key key, uint64_t first, bool add)
 {
     const TFN__V zero = TFN__SET(0);
-    int32_t least = INT32_MAX;                    /* p = 1 drops all */
+    int32_t least = INT32_MAX;                    /* p = 1 drops everything */
     float scale = 0;
     float factor[256];
     if (p < 1) {
@@ -6233,9 +6236,10 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 }
 
 #ifdef TFN__EXTRA_NORMS
-/* The nearest IEEE halves, ties to even; infinite from 65520 on. `large` is 2^13 times the power of
- * two below |x|, or below the least normal half, 2^-14: a sum with it has ulp 2^-10 of that power,
- * so adding it rounds |x|, and taking it away is exact. A NaN stays one. */
+/* Rounds x to the nearest IEEE half, ties to even; from 65520 on it becomes infinite. `large` is
+ * 2^13 times the power of two at or below |x|, which counts as 2^-14, the least normal half, if
+ * smaller. Near `large` floats are 2^-10 of that power apart, so adding it rounds |x|, and
+ * subtracting it is exact. NaN stays NaN. */
 static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
 {
 #ifdef TFN__DOUBLE
@@ -6258,10 +6262,10 @@ static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
 #endif
 /* >> dense */
 #if defined TFN__BODY
-/* The tile: MR rows of two vectors. They stay in registers with the two vectors of b and one number
- * of a, so 2*MR + 3 is at most 32 (AVX-512, where 14 leaves one over; NEON, which takes 12) or 16
- * (AVX and SSE: 6). Products with fewer rows have a function for each height, in which all loops
- * over rows unroll: TFN__ROWS(X) is X(1) X(2) ... X(MR). */
+/* The tile: MR rows of two vectors. It stays in registers, together with two vectors of b and one
+ * number of a, so 2*MR + 3 must not exceed the number of registers: 32 (AVX-512: MR 14, NEON: 12)
+ * or 16 (AVX and SSE: 6). There is a function for each height from 1 to MR, in which all loops over
+ * rows unroll: TFN__ROWS(X) is X(1) X(2) ... X(MR). */
 #if TFN__W == 16
 #define TFN__MR 14
 #define TFN__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
@@ -6276,10 +6280,10 @@ static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
 #define TFN__ROWS(X) X(1) X(2) X(3) X(4)
 #endif
 
-/* c (R, W), or c (R, 2 W) if wide, from b with unit column stride. The elements of a are broadcast
- * one by one, so a may have any strides; one pointer for four rows spares address registers. R and
- * wide are constants in each of the functions below: the loops over rows unroll, and the arrays x
- * and y, the tile's left and right half, are registers. */
+/* Computes c (R, W), or c (R, 2 W) if wide. b must have unit column stride. The elements of a are
+ * broadcast one by one, so a may have any strides; one pointer per four rows saves address
+ * registers. R and `wide` are constants in each function below, so the loops over rows unroll, and
+ * the arrays x and y, the left and right half of the tile, become registers. */
 static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R, const bool wide)
 {
     const ptrdiff_t k = t->k;
@@ -6293,7 +6297,7 @@ static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R,
     TFN__V x[TFN__MR];
     TFN__V y[TFN__MR];
 
-    /* Rows of b that are not packed are fetched 12 steps ahead, in chains that are long enough. */
+    /* If b is not packed and the chains are long, prefetch rows of b 12 steps ahead. */
     if (k > 16 && b_row > 2*TFN__W) ahead += 12*b_row;
 
     TFN__UNROLL
@@ -6335,7 +6339,7 @@ static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R,
 TFN__ROWS(TFN__TILE)
 #undef TFN__TILE
 
-/* The tile of t->m rows. */
+/* Computes a tile of t->m rows. */
 #define TFN__TILE(r) case r: TFN__N(tfn__tile##r)(t); break;
 static void TFN__N(tfn__tile_rows)(const tfn_matmul_args *t)
 {
@@ -6349,8 +6353,8 @@ static TFN__INLINE void TFN__N(tfn__copy)(float *d, const float *s, ptrdiff_t n)
     TFN__EACH(i, lanes, n) TFN__PUT(d + i, TFN__GET(s + i, lanes), lanes);
 }
 
-/* The same at c's right edge, where the last vector is not full: on a copy of the tile, whose other
- * columns compute with what is behind b's in its panel, and are dropped. */
+/* The same at the right edge of c, where the last vector is not full. It works on a copy of the
+ * tile. The columns beyond the edge are computed from the padding of b's panel, and dropped. */
 static void TFN__N(tfn__tile_edge)(const tfn_matmul_args *t)
 {
     float edge[TFN__MR * 2*TFN__W] = { 0 };
@@ -6367,9 +6371,9 @@ static void TFN__N(tfn__tile_edge)(const tfn_matmul_args *t)
 }
 
 #ifdef TFN__ZIPLO
-/* Four columns of W rows become four vectors. q[r] = QLOAD(row + r, p) holds four columns of each
- * fourth row, and v[i] is column p + i of all of them; in each part of four lanes, with rows
- * r0 .. r3:
+/* Transposes four columns of W rows into four vectors. q[r] = QLOAD(row + r, p) holds four columns
+ * of rows r, r + 4, r + 8 ..., and v[i] becomes column p + i of all W rows. In each group of four
+ * lanes, with rows r0 .. r3:
  *
  *     q[0] = r0 at p, p+1, p+2, p+3        v[0] = r0 r1 r2 r3 at p
  *     q[1] = r1 ...                        v[1] = r0 r1 r2 r3 at p+1 ... */
@@ -6385,20 +6389,20 @@ static TFN__INLINE void TFN__N(tfn__transpose4)(TFN__V *v, const TFN__V *q)
     v[3] = TFN__ZIPHI(even_high, odd_high);
 }
 
-/* Pointers to W rows, `lane` apart, from row j on; the last of `count` stands for those that are
- * missing. */
+/* Fills row[] with pointers to W rows, `lane` floats apart, from row j on. Pointers beyond the last
+ * row, count - 1, repeat it. */
 static TFN__INLINE void TFN__N(tfn__row_pointers)(const float **row, const float *s,
                                                   ptrdiff_t lane, ptrdiff_t j, ptrdiff_t count)
 {
     for (int i = 0; i < TFN__W; i++) row[i] = s + tfn__min(j + i, count - 1) * lane;
 }
 
-/* tfn__pack for sources that are contiguous in k, four steps at a time; returns the steps of k
- * done. Vectors of lanes without a source are left as they are. A last group of lanes may run over
- * into the next row of d, which is written after it: hence right to left. 64 steps on end are what
- * a source gives before the next one, so that sources 4 KiB apart, which share a few cache sets, do
- * not push each other out; the 64 that follow are fetched, a line of 16 floats at each fourth of
- * four steps. */
+/* tfn__pack for sources that are contiguous in k, four steps at a time. Returns the steps of k
+ * done; the caller does the rest. Vectors that have no source lane are not written. The last vector
+ * of a row may overrun into the next row of d, so rows are filled from right to left, and the
+ * overrun is overwritten later. Each source is read for 64 steps before the next one, because
+ * sources 4 KiB apart share a few cache sets and would evict each other. Meanwhile the next 64
+ * steps are prefetched: for each source one cache line of 16 floats per 16 steps. */
 static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t width,
                                                             const float *s, ptrdiff_t lane,
                                                             ptrdiff_t count, ptrdiff_t k)
@@ -6423,18 +6427,18 @@ static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t 
     return done;
 }
 
-#define TFN__FEW 8           /* rows of c: with no more, a transposed b is not worth packing */
-/* Of these, rows that go together. What is transposed once serves them all, but 16 registers hold
- * no more than four; with 32, eight take a quarter less time. */
+#define TFN__FEW 8           /* with up to this many rows of c a transposed b is not packed */
+/* How many of these rows share one transposition. 16 registers hold no more than four; with 32,
+ * eight take a quarter less time. */
 #if TFN__W == 16
 #define TFN__ONCE 8
 #else
 #define TFN__ONCE 4
 #endif
 
-/* W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k numbers of
- * column l. W by W of them at a time are transposed in registers and used for all rows. Rows from
- * t->m on do what the last one does, and are not stored. */
+/* Computes W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k
+ * numbers of column l. A block of W by W numbers is transposed in registers and used for all rows.
+ * Rows from t->m on repeat the last one, and are not stored. */
 static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
                                                      const float *const *b, const int R)
 {
@@ -6450,13 +6454,13 @@ static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
         x[r] = TFN__SET(0);
         if (t->start && r < t->m) x[r] = TFN__GET(t->start + r * t->start_ld, t->n);
     }
-    for (; p + TFN__W <= t->k; p += TFN__W) {                /* W steps of a source on end */
+    for (; p + TFN__W <= t->k; p += TFN__W) {                /* W steps of each source */
         TFN__UNROLL
         for (int s = 0; s < 4; s++) {
             TFN__UNROLL
             for (int i = 0; i < TFN__W / 4; i++) q[i][s] = TFN__QLOAD(b + s, p + 4*i);
         }
-        for (int l = 0; l < TFN__W; l++)                      /* the next W rows of b */
+        for (int l = 0; l < TFN__W; l++)                      /* prefetch the next W rows of b */
             TFN__FETCH_FAR(b[l] + TFN__W * t->b_col + p);
         TFN__UNROLL
         for (int i = 0; i < TFN__W; i++) {
@@ -6477,8 +6481,8 @@ static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
         if (r < t->m) TFN__PUT(t->c + r * t->c_ld, x[r], t->n);
 }
 
-/* Few rows of c from a transposed b (a head tied to its embedding, one token at a time): packing b
- * would take longer than the product. */
+/* A product with few rows of c and a transposed b, as in an output head tied to the embedding that
+ * decodes one token at a time. Packing b would take longer than the product. */
 static void TFN__N(tfn__matmul_transposed)(const tfn_matmul_args *p)
 {
     tfn_matmul_args t = *p;
@@ -6501,8 +6505,8 @@ static void TFN__N(tfn__matmul_transposed)(const tfn_matmul_args *p)
 }
 #endif
 
-/* tfn__pack for lanes side by side in memory: whole vectors, which may run over into the next row
- * of d, but for the last one of all. Rows are fetched 16 steps ahead. */
+/* tfn__pack for contiguous lanes. It stores whole vectors, which may overrun into the next row of
+ * d, except the very last one. Rows are prefetched 16 steps ahead. */
 static TFN__INLINE void TFN__N(tfn__pack_rows)(float *d, ptrdiff_t width, const float *s,
                                                ptrdiff_t step, ptrdiff_t count, ptrdiff_t k)
 {
@@ -6516,8 +6520,8 @@ static TFN__INLINE void TFN__N(tfn__pack_rows)(float *d, ptrdiff_t width, const 
         }
 }
 
-/* A panel: d (k, width) with d[p*width + j] = s[p*step + j*lane]. Lanes from count on hold any
- * numbers. Where lane is not 1 it may write up to a vector too far. */
+/* Packs a panel, d (k, width): d[p*width + j] = s[p*step + j*lane]. Lanes from `count` on get
+ * arbitrary numbers. If `lane` is not 1 it may write up to one vector beyond d. */
 static TFN__NOINLINE void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s,
                                             ptrdiff_t lane, ptrdiff_t step, ptrdiff_t count,
                                             ptrdiff_t k)
@@ -6535,7 +6539,7 @@ static TFN__NOINLINE void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const flo
             d[p*width + j] = s[p*step + tfn__min(j, count - 1) * lane];
 }
 
-/* One row of c, c (1, n) = start + a (1, k) b (k, n): V vectors from column j on, over all of k. */
+/* One row of c, c (1, n) = start + a (1, k) b (k, n). Computes V vectors from column j on. */
 static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul_args *t, ptrdiff_t j,
                                               ptrdiff_t lanes, const int V)
 {
@@ -6556,7 +6560,7 @@ static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul_args *t, ptrdiff_
     for (int v = 0; v < V; v++) TFN__PUT(t->c + j + v * TFN__W, x[v], lanes);
 }
 
-/* All of the row: eight vectors at a time are enough chains to hide an FMA's latency. */
+/* The whole row. Eight vectors at a time are enough independent chains to hide the FMA latency. */
 static void TFN__N(tfn__row)(const tfn_matmul_args *t)
 {
     ptrdiff_t j = 0;
@@ -6565,8 +6569,8 @@ static void TFN__N(tfn__row)(const tfn_matmul_args *t)
     for (; j < t->n; j += TFN__W) TFN__N(tfn__row_part)(t, j, tfn__min(t->n - j, TFN__W), 1);
 }
 
-/* Eight steps of one row, c (1, n) = start + a (1, 8) b (8, n): eight rows of b are read side by
- * side, which the processor's prefetchers can follow, and the rows 16 further on are fetched. */
+/* Eight steps of one row, c (1, n) = start + a (1, 8) b (8, n). It reads eight rows of b in
+ * parallel, which the hardware prefetchers can follow, and prefetches the rows 16 further on. */
 static void TFN__N(tfn__stream)(const tfn_matmul_args *t)
 {
     const float *b[2] = { t->b, t->b + 4 * t->b_row };
@@ -6585,12 +6589,12 @@ static void TFN__N(tfn__stream)(const tfn_matmul_args *t)
     }
 }
 
-/* Floats of b, 512 KiB, that may still be in a cache. */
+/* The most floats of b, 512 KiB, that may still be in a cache. */
 #define TFN__CACHED 131072
 
-/* Few rows of c, or long ones of a single step: matrix times vector, bound by reading b once. A b
- * that may be in a cache is read down its columns, while c stays in registers; a larger one in
- * eight streams (decoding from memory gained 12 to 30 %). */
+/* A product with few rows of c, or with long rows and a single step: it is bound by reading b once.
+ * If b may be in a cache, it is read down its columns while c stays in registers. A larger b is
+ * read in eight streams, which made decoding from memory 12 to 30 % faster. */
 static void TFN__N(tfn__matmul_rows)(const tfn_matmul_args *p)
 {
     const bool cached = p->n * p->k <= TFN__CACHED;
@@ -6611,8 +6615,8 @@ static void TFN__N(tfn__matmul_rows)(const tfn_matmul_args *p)
 }
 #undef TFN__CACHED
 
-/* The part of c that is computed after tile t of s at (i, j), two lines of each row, is fetched
- * meanwhile: the tile to the right, or the first one of the next rows. */
+/* Prefetches the tile of c that is computed after tile t of s at (i, j), two cache lines per row.
+ * It is the tile to the right, or the first one of the next rows. */
 static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const tfn_matmul_args *t,
                                                 ptrdiff_t i, ptrdiff_t j)
 {
@@ -6624,8 +6628,8 @@ static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const 
     }
 }
 
-/* Tiles over columns whose part of b stays in the second cache. Packed rows of a lie in panels of a
- * tile's height, columns of b in panels of a tile's width, b_col apart. */
+/* Computes all tiles of s, whose columns of b stay in L2. Packed rows of a are in panels of a
+ * tile's height. The columns of b are in panels of a tile's width, b_col floats apart. */
 static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
 {
     tfn_matmul_args t = *s;
@@ -6649,7 +6653,7 @@ static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
     }
 }
 
-/* A block of c by groups of panels: as many as have PASS steps together. */
+/* Computes a block of c in groups of panels. A group has about PASS steps in total. */
 static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
 {
     const ptrdiff_t panels = tfn__max(TFN__PASS / tfn__max(p->k, 1), 1);
@@ -6663,8 +6667,8 @@ static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
     }
 }
 
-/* Panels of a's rows, shared out evenly, or of b's columns. Where these lie side by side in memory,
- * all panels get their next 16 steps in turn, so that memory is read in long pieces. */
+/* Packs rows of a into panels of even height, or columns of b into panels. If these are contiguous
+ * in memory, every panel gets 16 steps in turn, so that memory is read in long pieces. */
 static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane, ptrdiff_t step,
                                      ptrdiff_t count, ptrdiff_t k, const bool of_a)
 {
@@ -6679,7 +6683,7 @@ static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane
         }
 }
 
-/* b's block, packed into work, in place of b. */
+/* Packs a block of b into work, and makes s use it. */
 static void TFN__N(tfn__pack_b)(tfn_matmul_args *s, float *work)
 {
     TFN__N(tfn__pack_panels)(work, s->b, s->b_col, s->b_row, s->n, s->k, false);
@@ -6688,9 +6692,9 @@ static void TFN__N(tfn__pack_b)(tfn_matmul_args *s, float *work)
     s->b_col = 2*TFN__W * s->k;
 }
 
-/* Columns of a block: panels that fill the buffer for b, a quarter of it if all rows of a are one
- * block and none will read b's again. Where b is not packed, all that are whole panels already; the
- * rest then makes a block of its own. */
+/* Returns the columns in a block of b. If b is packed, its panels fill the buffer, or a quarter of
+ * it if all rows of a are one block, so that b's block is read only once. If b is not packed, all
+ * whole panels are one block, and the remaining columns are another. */
 static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul_args *s, ptrdiff_t n, bool pack_b)
 {
     const ptrdiff_t whole = n / (2*TFN__W) * (2*TFN__W);
@@ -6700,27 +6704,29 @@ static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul_args *s, ptrdiff_t n, 
     return tfn__min(n, floats / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
 }
 
-/* The crossovers between ways to compute a product, for x86 with AVX2 and AVX-512. Which way is
- * taken changes no bit: after a change here, `bench gemm` tells what it was worth. */
-#define TFN__OUTER_COLS     256        /* with one step, k = 1, columns from which rows are, too */
-#define TFN__PACK_A_APART   96         /* columns of c to pack a for, its steps apart in memory */
-#define TFN__PACK_A_COLS    128        /* the same if they are side by side, ... */
+/* The crossovers between the ways to compute a product, tuned for x86 with AVX2 and AVX-512. They
+ * change no bit. After a change here, measure it with `bench gemm`. Each is exclusive: a product
+ * must exceed it. */
+#define TFN__OUTER_COLS     256        /* if k is 1: columns of c to compute row by row */
+#define TFN__PACK_A_APART   96         /* columns of c to pack a, if its steps are not contiguous */
+#define TFN__PACK_A_COLS    128        /* columns of c to pack a, if its steps are contiguous ... */
 #define TFN__PACK_A_STEPS   128        /* ... and steps */
-#define TFN__OFTEN          20         /* tiles one below the other that read a panel of b: often */
-#define TFN__OFTEN_CROWDED  2          /* the same where its rows share few sets of the cache */
-#define TFN__PACK_B_OFTEN   24576      /* floats of b, 96 KiB, to pack if it is read often */
-#define TFN__PACK_B_ONCE    4194304    /* the same if it is not: 16 MiB, to read in long pieces */
+#define TFN__OFTEN          20         /* tiles that reread a panel of b for it to count as often */
+#define TFN__OFTEN_CROWDED  2          /* the same if rows of b share few cache sets */
+#define TFN__PACK_B_OFTEN   24576      /* floats of b (96 KiB) to pack it, if it is reread often */
+#define TFN__PACK_B_ONCE    4194304    /* floats of b (16 MiB) to pack it otherwise */
 
-/* Packing a pays where each of its panels passes many columns. */
+/* True if packing a pays: many columns must reread its panels. */
 static bool TFN__N(tfn__packs_a)(const tfn_matmul_args *p)
 {
     if (p->a_col != 1) return p->n > TFN__PACK_A_APART;
     return p->n > TFN__PACK_A_COLS && p->k > TFN__PACK_A_STEPS;
 }
 
-/* Packing b pays where many tiles read each of its panels: fewer if rows 2 KiB apart would crowd
- * into few sets of the cache, of which narrow vectors use no more than a line. A transposed b must
- * be packed, as tiles read vectors. */
+/* True if packing b pays: many tiles must reread each panel. Fewer suffice if the rows of b are a
+ * multiple of 2 KiB apart, so that they share few cache sets, and a tile is so narrow that it uses
+ * only one cache line of a row. A transposed b must always be packed, because tiles load vectors
+ * along its rows. */
 static bool TFN__N(tfn__packs_b)(const tfn_matmul_args *p)
 {
     const bool crowded = 2*TFN__W <= 16 && p->b_row % 512 == 0;
@@ -6731,8 +6737,9 @@ static bool TFN__N(tfn__packs_b)(const tfn_matmul_args *p)
     return p->n * p->k > TFN__PACK_B_ONCE;
 }
 
-/* One block of b, s, from column j and step q on: all rows of a pass by it, MC at a time. The
- * buffer for a's panels holds MC rows: of more, they are packed again for each block of b. */
+/* Multiplies all rows of a by one block of b, s, which begins at column j and step q. It does MC
+ * rows at a time. The buffer for panels of a holds MC rows; if a has more, they are packed again
+ * for every block of b. */
 static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matmul_args *s,
                                         ptrdiff_t j, ptrdiff_t q, float *packed_a)
 {
@@ -6750,8 +6757,8 @@ static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matm
     }
 }
 
-/* The general product: blocks of KC steps, in them blocks of b's columns. k may be 0, and then c
- * is start. */
+/* The general product: blocks of KC steps, each cut into blocks of columns of b. If k is 0, c
+ * becomes start. */
 static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
 {
     const bool pack_b = TFN__N(tfn__packs_b)(p);
@@ -6774,7 +6781,7 @@ static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
     } while (q < p->k);
 }
 
-/* Choose a way by the shape; all have the same bits. */
+/* Chooses a way to compute the product by its shape. All give the same bits. */
 static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
 {
     const bool one_step = p->k == 1 && p->n > TFN__OUTER_COLS;
@@ -6800,14 +6807,15 @@ static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
 #undef TFN__PACK_B_OFTEN
 #undef TFN__PACK_B_ONCE
 
-/* Floats of work that a product may want, of any strides and any instruction set. */
+/* Returns the floats of scratch that a product may need, with any strides. All instruction sets
+ * return the same. */
 static ptrdiff_t TFN__N(tfn__matmul_work)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
 {
     return tfn__matmul_b(n, k) + tfn__matmul_a(m, k);
 }
 
-/* dbias (cols) = the sum of dy's rows, added to dbias or not: the product of a row of ones with dy,
- * as 1*x + sum is rounded like x + sum. */
+/* dbias (cols) = the sum of the rows of dy, or += if `add`. It is a product of a row of ones and
+ * dy, because fma(1, x, sum) rounds like x + sum. */
 static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
                                     ptrdiff_t ld, bool add)
 {
@@ -6816,7 +6824,7 @@ static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t row
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.c = dbias;
     if (add) p.start = dbias;
-    p.a = &one;                              /* of strides 0: each element of a is the same one */
+    p.a = &one;                              /* strides are 0, so every element of a is 1 */
     p.b = dy;
     p.m = 1;
     p.n = cols;
@@ -6826,7 +6834,7 @@ static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t row
     TFN__N(tfn__matmul_rows)(&p);
 }
 
-/* Sixteen terms from i on, or what is left of them, to their lanes. */
+/* Adds sixteen terms from i on, or `left` if fewer remain, to their lanes. */
 static TFN__INLINE void TFN__N(tfn__dot_lanes)(TFN__V *acc, const float *x, const float *y,
                                                ptrdiff_t i, ptrdiff_t left)
 {
@@ -6838,9 +6846,10 @@ static TFN__INLINE void TFN__N(tfn__dot_lanes)(TFN__V *acc, const float *x, cons
     }
 }
 
-/* The sum of x[i]*y[i], or of x where y is NULL, over a whole tensor: up to 4,096 terms in 16
- * lanes; of more, the sums of blocks of 4,096, or of 4,096^2, are the terms. So no chain of
- * additions is longer than 256, and the rounding errors of a long sum stay small. */
+/* Returns the sum of x[i]*y[i] over a whole tensor, or of x[i] if y is NULL. Up to 4,096 terms are
+ * summed in 16 lanes. Longer sums are cut into blocks of 4,096 (or 4,096^2) terms, whose sums are
+ * summed in the same way. So no chain of additions is longer than 256, which keeps rounding errors
+ * small. */
 static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
 {
     const ptrdiff_t block = 4096;
@@ -6849,7 +6858,7 @@ static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
     ptrdiff_t span = block;
     ptrdiff_t i = 0;
     if (n > block) {
-        while (span <= (n - 1) / block) span *= block;         /* span * block may not fit */
+        while (span <= (n - 1) / block) span *= block;         /* span * block could overflow */
         for (; i < n; i += span)
             lane[i / span % 16] += TFN__N(tfn__dot)(x + i, tfn__at(y, i), tfn__min(n - i, span));
     }
@@ -6859,7 +6868,7 @@ static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
     return TFN__N(tfn__tree)(acc);
 }
 
-/* y = a*x + b*z, or y += that; z NULL: a*x. */
+/* y = a*x + b*z, or y += a*x + b*z if `add`. If z is NULL, b*z is left out. */
 static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdiff_t n, float a,
                                  float b, bool add)
 {
@@ -7995,12 +8004,12 @@ static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, pt
 #endif
 /* >> ffn */
 #if defined TFN__BODY
-/* Functions of single values. Activations: ReLU and its square (So et al. 2021, Primer); GELU =
- * x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form; SiLU = x/(1 + exp(-x)); tanh. Gated units
- * y = f(gate) * up (Shazeer 2020): GEGLU with GELU, SwiGLU with SiLU. Nothing is saved: the
- * backward computes from x again. */
+/* Elementwise functions. Activations: ReLU and its square (So et al. 2021, Primer), GELU =
+ * x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form, SiLU = x/(1 + exp(-x)), tanh. Gated units
+ * (Shazeer 2020): y = f(gate) * up, GEGLU with GELU, SwiGLU with SiLU. The forward saves nothing;
+ * the backward computes everything from x again. */
 
-/* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution. */
+/* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution function. */
 static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
 {
     const TFN__V half = TFN__SET((float)0.5);
@@ -8008,16 +8017,16 @@ static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
     return TFN__FMA(half, TFN__N(tfn__verf)(TFN__MUL(x, root)), half);
 }
 
-/* max(x, 0), or exactly 0 where its square is below TFN__TAIL: a square makes denormals of numbers
- * that are far from being some, and so would the derivative times a small dy. */
+/* max(x, 0), or exactly 0 if its square is below TFN__TAIL. Otherwise the squares of rather large
+ * numbers would be denormal, and so would products of the derivative and a small dy. */
 static TFN__INLINE TFN__V TFN__N(tfn__vrelu_root)(TFN__V x)
 {
     return TFN__LESS(x, TFN__SET(TFN__TAIL_ROOT), TFN__SET(0), x);
 }
 
-/* f(x) of each kind; kind is constant where this is used, so only one branch remains. The tanh form
- * of GELU, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), is a logistic function:
- * (1 + tanh u)/2 = 1/(1 + exp(-2u)), with 2u = x (c + b x^2). */
+/* f(x) for each kind. Callers pass a constant kind, so only one branch remains. The tanh form of
+ * GELU, x/2 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), is computed as a logistic
+ * function: (1 + tanh u)/2 = 1/(1 + exp(-2u)), with 2u = x (c + b x^2). */
 static TFN__INLINE TFN__V TFN__N(tfn__vactivation)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V c = TFN__SET((float)1.5957691216057307);          /* 2 sqrt(2/pi) */
@@ -8036,9 +8045,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__vactivation)(TFN__V x, const tfn_activatio
     }
 }
 
-/* The derivative of x s, s = 1/(1 + e), e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s)) with
- * v = x u'. 1 - s = e s does not cancel. Callers limit |x| so that v is finite; beyond, the
- * derivative is 0 or 1. */
+/* The derivative of x s, with s = 1/(1 + e) and e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s))
+ * with v = x u'. It computes 1 - s as e s, which does not cancel. Callers limit |x| so that v is
+ * finite; beyond the limit the derivative is 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
 {
     const TFN__V one = TFN__SET(1);
@@ -8047,9 +8056,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
     return TFN__N(tfn__vlogistic_tail)(TFN__MUL(s, TFN__FMA(v, TFN__MUL(e, s), one)), e);
 }
 
-/* f'(x). ReLU: 1 above 0; its square: 2 max(x, 0); tanh: 1 - t^2; GELU: Phi + x phi, phi =
- * exp(-x^2/2)/sqrt(2 pi). SiLU is x s with u = x; the tanh form is x s with u = x (c + b x^2) as
- * above, so x u' = x (c + 3 b x^2). At the limits of x, and beyond, both are 0 or 1. */
+/* f'(x). ReLU: 1 above 0. ReLU squared: 2 max(x, 0). tanh: 1 - tanh^2. GELU: Phi + x phi, with
+ * phi = exp(-x^2/2)/sqrt(2 pi). SiLU is x s (see above) with u = x. The tanh form of GELU is x s
+ * with u = x (c + b x^2), so x u' = x (c + 3 b x^2). At the limits of x both are 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V one = TFN__SET(1);
@@ -8082,8 +8091,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
     }
 }
 
-/* Choose the kind once, outside the loop: `call` makes a loop for each kind, in which it is a
- * constant. */
+/* Chooses the kind once, outside the loop. The macro `call` expands to one loop per kind, in which
+ * the kind is constant. */
 #define TFN__CASE(which, call)                                                                 \
     case TFN_ACTIVATION_##which:                                                               \
         if (TFN__FUNCTIONS & TFN_SET(TFN_ACTIVATION_##which)) { call(TFN_ACTIVATION_##which); } \
@@ -8100,7 +8109,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
     TFN__CASE(GELU_TANH, call)                                                                 \
     }
 
-/* y = f(x) of n values, whole vectors. */
+/* y = f(x) for n values in whole vectors. */
 static void TFN__N(tfn__activate)(float *y, const float *x, ptrdiff_t n,
                                   tfn_activation_kind kind)
 {
@@ -8111,14 +8120,14 @@ static void TFN__N(tfn__activate)(float *y, const float *x, ptrdiff_t n,
 #undef TFN__CALL
 }
 
-/* y = f(x) of any n. */
+/* y = f(x) for any n. */
 static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t n,
                                             tfn_activation_kind kind)
 {
     TFN__WITH_REST(TFN__N(tfn__activate), y, x, n, kind);
 }
 
-/* y = a * b element by element, or y += that. */
+/* y = a * b elementwise, or y += a * b if `add`. */
 static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const float *b, ptrdiff_t n,
                                              bool add)
 {
@@ -8128,7 +8137,7 @@ static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const flo
     }
 }
 
-/* So many values at a time, that f(gate) stays in the first cache. */
+/* Values per block, so that f(gate) stays in L1. */
 #define TFN__GATED_BLOCK 256
 static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
                                        tfn_activation_kind kind)
@@ -8142,7 +8151,7 @@ static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float 
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* d = f'(x) of n values, whole vectors. */
+/* d = f'(x) for n values in whole vectors. */
 static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
                                     tfn_activation_kind kind)
 {
@@ -8153,7 +8162,7 @@ static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
 #undef TFN__CALL
 }
 
-/* dx = f'(x) * dy, by blocks that stay in the first cache. */
+/* dx = f'(x) * dy, in blocks that stay in L1. */
 static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
                                              ptrdiff_t n, tfn_activation_kind kind, bool add)
 {
@@ -8189,7 +8198,7 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
 #undef TFN__GATED_BLOCK
 #undef TFN__WITH_REST
 
-/* y = x * v, a factor for each column. */
+/* y = x * v, with one factor per column. */
 static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
                                        ptrdiff_t cols, bool add)
 {
@@ -8201,7 +8210,7 @@ static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v,
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dv = the sum over the rows of dy * x, a chain for each column; rows are ld apart. */
+/* dv = the sum over the rows of dy * x, one chain per column. Rows are ld apart. */
 static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, const float *x,
                                                 ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
                                                 bool add)
@@ -8218,12 +8227,12 @@ static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, cons
 #endif
 /* >> embed */
 #if defined TFN__BODY
-/* Tokens and positions: rows of a table are looked up, added, or turned by. Their gradients go to
- * the rows that were read, in the order of the tokens, so that the sums have one order; threads
- * share out the columns. */
+/* Tokens and positions: look up rows of a table, add them, or rotate by them. The gradients are
+ * added to the rows that were read, in the order of the tokens, so that sums have one order.
+ * Threads divide the columns among them. */
 
-/* y (rows, cols) = scale * table[token], table (vocab, cols). A token that is none, as padding may
- * be, gives zeros: the table is never read outside of its rows. */
+/* y (rows, cols) = scale * table[token], table (vocab, cols). A token outside 0 .. vocab - 1, which
+ * padding may have, gives zeros, so that the table is never read out of bounds. */
 static void TFN__N(tfn__embed_forward)(float *y, const float *table, const int32_t *tokens,
                                        ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t vocab, float scale)
 {
@@ -8239,7 +8248,7 @@ static void TFN__N(tfn__embed_forward)(float *y, const float *table, const int32
     }
 }
 
-/* y = x + table[start + t], of rows (batch, time). */
+/* y = x + table[start + t] for rows (batch, time). */
 static void TFN__N(tfn__position_forward)(float *y, const float *x, const float *table,
                                           ptrdiff_t batch, ptrdiff_t time, ptrdiff_t cols,
                                           ptrdiff_t start)
@@ -8253,8 +8262,8 @@ static void TFN__N(tfn__position_forward)(float *y, const float *x, const float 
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dtable[token] += scale * dy, token after token; rows are ld apart. Two tokens may be the same:
- * so threads share out columns here, not tokens. */
+/* dtable[token] += scale * dy, token after token. Rows are ld apart. Threads must divide columns,
+ * not tokens, because two tokens may be equal. */
 static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const int32_t *tokens,
                                         ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
                                         ptrdiff_t vocab, float scale)
@@ -8269,7 +8278,7 @@ static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const in
     }
 }
 
-/* dtable[start + t] = the sum of dy over the batch, a chain; rows are ld apart. */
+/* dtable[start + t] = the sum of dy over the batch, as a chain. Rows are ld apart. */
 static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdiff_t batch,
                                            ptrdiff_t time, ptrdiff_t cols, ptrdiff_t ld,
                                            ptrdiff_t start, bool add)
@@ -8287,9 +8296,9 @@ static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdi
 }
 #endif
 
-/* One head of rotary positions (Su et al. 2021, eq. 15): each pair (a, b) = (x[j], x[j + D/2]) is
- * turned by its angle, (a cos - b sin, b cos + a sin). `half` is D/2; the table holds the cosines,
- * then the sines. The inverse turns back, which is the gradient. */
+/* Rotates one head (Su et al. 2021, eq. 15): each pair (a, b) = (x[j], x[j + D/2]) is rotated by
+ * its angle to (a cos - b sin, b cos + a sin). `half` is D/2. The table holds the cosines, then the
+ * sines. The inverse rotates back, which gives the gradient. */
 static TFN__INLINE void TFN__N(tfn__rotate_head)(float *y, const float *x, const float *table,
                                                  ptrdiff_t half, bool inverse, bool add)
 {
@@ -8311,8 +8320,8 @@ static TFN__INLINE void TFN__N(tfn__rotate_head)(float *y, const float *x, const
     }
 }
 
-/* All heads of rows (batch, time); the row at time t has position start + t, which is that of the
- * first new token when decoding. */
+/* Rotates all heads of rows (batch, time). The row at time t has position start + t. In decoding
+ * `start` is the position of the first new token. */
 static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, ptrdiff_t batch,
                                 ptrdiff_t time, ptrdiff_t heads, ptrdiff_t head_size,
                                 ptrdiff_t start, bool inverse, bool add)
@@ -8326,7 +8335,9 @@ static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, pt
 #endif
 /* >> loss */
 #if defined TFN__BODY
-/* sum(max - x): how far below the maximum the row lies, all classes together. */
+/* Cross-entropy over rows of logits, with label smoothing. */
+
+/* Returns sum(max - x) over the classes of a row. */
 static float TFN__N(tfn__row_below)(const float *x, ptrdiff_t n, float max)
 {
     const TFN__V m = TFN__SET(max);
@@ -8339,9 +8350,11 @@ static float TFN__N(tfn__row_below)(const float *x, ptrdiff_t n, float max)
     return TFN__N(tfn__tree)(acc);
 }
 
-/* With m = max x, l = sum exp(x - m): nll = log l + m - x_y, and
- * sum_v(-log p_v) = V log l + sum(m - x). In double from l on, then rounded. A row whose target is
- * no class has loss 0. m and l are kept. */
+/* With m = max x, l = sum exp(x - m), and the target y:
+ *     nll = log l + m - x_y,  sum_v(-log p_v) = V log l + sum(m - x)
+ * tfn__smooth tells how label smoothing combines the two into the loss. From l on it is computed in
+ * double, then rounded. If the target is not a class (as in padding), the loss is 0. stats (rows,
+ * 2) keeps m and l for the backward. */
 static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *stats,
                                                const float *logits, const int32_t *targets,
                                                ptrdiff_t rows, ptrdiff_t cols, float smoothing,
@@ -8373,7 +8386,7 @@ static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *s
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx = scale * exp(x - max) - share, of n classes that have the same share of the target. */
+/* dx = scale * exp(x - max) - share, for n classes with the same share of the target. */
 static void TFN__N(tfn__classes_gradient)(float *dx, const float *x, ptrdiff_t n, float max,
                                           float scale, float share, bool add)
 {
@@ -8386,8 +8399,8 @@ static void TFN__N(tfn__classes_gradient)(float *dx, const float *x, ptrdiff_t n
     }
 }
 
-/* dx_v = dloss * (p_v - each - rest [v = y]), p = exp(x - m)/l: the classes before the true one, y,
- * that one, and those after it. A dloss that is NULL is 1. */
+/* dx_v = dloss * (p_v - each - rest [v = y]), p = exp(x - m)/l. It does the classes before the true
+ * class y, then y, then the classes after it. If dloss is NULL, it counts as 1. */
 static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dloss,
                                                 const float *stats, const float *logits,
                                                 const int32_t *targets, ptrdiff_t rows,

@@ -1,7 +1,7 @@
-/* The tile: MR rows of two vectors. They stay in registers with the two vectors of b and one number
- * of a, so 2*MR + 3 is at most 32 (AVX-512, where 14 leaves one over; NEON, which takes 12) or 16
- * (AVX and SSE: 6). Products with fewer rows have a function for each height, in which all loops
- * over rows unroll: TFN__ROWS(X) is X(1) X(2) ... X(MR). */
+/* The tile: MR rows of two vectors. It stays in registers, together with two vectors of b and one
+ * number of a, so 2*MR + 3 must not exceed the number of registers: 32 (AVX-512: MR 14, NEON: 12)
+ * or 16 (AVX and SSE: 6). There is a function for each height from 1 to MR, in which all loops over
+ * rows unroll: TFN__ROWS(X) is X(1) X(2) ... X(MR). */
 #if TFN__W == 16
 #define TFN__MR 14
 #define TFN__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
@@ -16,10 +16,10 @@
 #define TFN__ROWS(X) X(1) X(2) X(3) X(4)
 #endif
 
-/* c (R, W), or c (R, 2 W) if wide, from b with unit column stride. The elements of a are broadcast
- * one by one, so a may have any strides; one pointer for four rows spares address registers. R and
- * wide are constants in each of the functions below: the loops over rows unroll, and the arrays x
- * and y, the tile's left and right half, are registers. */
+/* Computes c (R, W), or c (R, 2 W) if wide. b must have unit column stride. The elements of a are
+ * broadcast one by one, so a may have any strides; one pointer per four rows saves address
+ * registers. R and `wide` are constants in each function below, so the loops over rows unroll, and
+ * the arrays x and y, the left and right half of the tile, become registers. */
 static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R, const bool wide)
 {
     const ptrdiff_t k = t->k;
@@ -33,7 +33,7 @@ static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R,
     TFN__V x[TFN__MR];
     TFN__V y[TFN__MR];
 
-    /* Rows of b that are not packed are fetched 12 steps ahead, in chains that are long enough. */
+    /* If b is not packed and the chains are long, prefetch rows of b 12 steps ahead. */
     if (k > 16 && b_row > 2*TFN__W) ahead += 12*b_row;
 
     TFN__UNROLL
@@ -75,7 +75,7 @@ static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R,
 TFN__ROWS(TFN__TILE)
 #undef TFN__TILE
 
-/* The tile of t->m rows. */
+/* Computes a tile of t->m rows. */
 #define TFN__TILE(r) case r: TFN__N(tfn__tile##r)(t); break;
 static void TFN__N(tfn__tile_rows)(const tfn_matmul_args *t)
 {
@@ -89,8 +89,8 @@ static TFN__INLINE void TFN__N(tfn__copy)(float *d, const float *s, ptrdiff_t n)
     TFN__EACH(i, lanes, n) TFN__PUT(d + i, TFN__GET(s + i, lanes), lanes);
 }
 
-/* The same at c's right edge, where the last vector is not full: on a copy of the tile, whose other
- * columns compute with what is behind b's in its panel, and are dropped. */
+/* The same at the right edge of c, where the last vector is not full. It works on a copy of the
+ * tile. The columns beyond the edge are computed from the padding of b's panel, and dropped. */
 static void TFN__N(tfn__tile_edge)(const tfn_matmul_args *t)
 {
     float edge[TFN__MR * 2*TFN__W] = { 0 };
@@ -107,9 +107,9 @@ static void TFN__N(tfn__tile_edge)(const tfn_matmul_args *t)
 }
 
 #ifdef TFN__ZIPLO
-/* Four columns of W rows become four vectors. q[r] = QLOAD(row + r, p) holds four columns of each
- * fourth row, and v[i] is column p + i of all of them; in each part of four lanes, with rows
- * r0 .. r3:
+/* Transposes four columns of W rows into four vectors. q[r] = QLOAD(row + r, p) holds four columns
+ * of rows r, r + 4, r + 8 ..., and v[i] becomes column p + i of all W rows. In each group of four
+ * lanes, with rows r0 .. r3:
  *
  *     q[0] = r0 at p, p+1, p+2, p+3        v[0] = r0 r1 r2 r3 at p
  *     q[1] = r1 ...                        v[1] = r0 r1 r2 r3 at p+1 ... */
@@ -125,20 +125,20 @@ static TFN__INLINE void TFN__N(tfn__transpose4)(TFN__V *v, const TFN__V *q)
     v[3] = TFN__ZIPHI(even_high, odd_high);
 }
 
-/* Pointers to W rows, `lane` apart, from row j on; the last of `count` stands for those that are
- * missing. */
+/* Fills row[] with pointers to W rows, `lane` floats apart, from row j on. Pointers beyond the last
+ * row, count - 1, repeat it. */
 static TFN__INLINE void TFN__N(tfn__row_pointers)(const float **row, const float *s,
                                                   ptrdiff_t lane, ptrdiff_t j, ptrdiff_t count)
 {
     for (int i = 0; i < TFN__W; i++) row[i] = s + tfn__min(j + i, count - 1) * lane;
 }
 
-/* tfn__pack for sources that are contiguous in k, four steps at a time; returns the steps of k
- * done. Vectors of lanes without a source are left as they are. A last group of lanes may run over
- * into the next row of d, which is written after it: hence right to left. 64 steps on end are what
- * a source gives before the next one, so that sources 4 KiB apart, which share a few cache sets, do
- * not push each other out; the 64 that follow are fetched, a line of 16 floats at each fourth of
- * four steps. */
+/* tfn__pack for sources that are contiguous in k, four steps at a time. Returns the steps of k
+ * done; the caller does the rest. Vectors that have no source lane are not written. The last vector
+ * of a row may overrun into the next row of d, so rows are filled from right to left, and the
+ * overrun is overwritten later. Each source is read for 64 steps before the next one, because
+ * sources 4 KiB apart share a few cache sets and would evict each other. Meanwhile the next 64
+ * steps are prefetched: for each source one cache line of 16 floats per 16 steps. */
 static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t width,
                                                             const float *s, ptrdiff_t lane,
                                                             ptrdiff_t count, ptrdiff_t k)
@@ -163,18 +163,18 @@ static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t 
     return done;
 }
 
-#define TFN__FEW 8           /* rows of c: with no more, a transposed b is not worth packing */
-/* Of these, rows that go together. What is transposed once serves them all, but 16 registers hold
- * no more than four; with 32, eight take a quarter less time. */
+#define TFN__FEW 8           /* with up to this many rows of c a transposed b is not packed */
+/* How many of these rows share one transposition. 16 registers hold no more than four; with 32,
+ * eight take a quarter less time. */
 #if TFN__W == 16
 #define TFN__ONCE 8
 #else
 #define TFN__ONCE 4
 #endif
 
-/* W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k numbers of
- * column l. W by W of them at a time are transposed in registers and used for all rows. Rows from
- * t->m on do what the last one does, and are not stored. */
+/* Computes W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k
+ * numbers of column l. A block of W by W numbers is transposed in registers and used for all rows.
+ * Rows from t->m on repeat the last one, and are not stored. */
 static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
                                                      const float *const *b, const int R)
 {
@@ -190,13 +190,13 @@ static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
         x[r] = TFN__SET(0);
         if (t->start && r < t->m) x[r] = TFN__GET(t->start + r * t->start_ld, t->n);
     }
-    for (; p + TFN__W <= t->k; p += TFN__W) {                /* W steps of a source on end */
+    for (; p + TFN__W <= t->k; p += TFN__W) {                /* W steps of each source */
         TFN__UNROLL
         for (int s = 0; s < 4; s++) {
             TFN__UNROLL
             for (int i = 0; i < TFN__W / 4; i++) q[i][s] = TFN__QLOAD(b + s, p + 4*i);
         }
-        for (int l = 0; l < TFN__W; l++)                      /* the next W rows of b */
+        for (int l = 0; l < TFN__W; l++)                      /* prefetch the next W rows of b */
             TFN__FETCH_FAR(b[l] + TFN__W * t->b_col + p);
         TFN__UNROLL
         for (int i = 0; i < TFN__W; i++) {
@@ -217,8 +217,8 @@ static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
         if (r < t->m) TFN__PUT(t->c + r * t->c_ld, x[r], t->n);
 }
 
-/* Few rows of c from a transposed b (a head tied to its embedding, one token at a time): packing b
- * would take longer than the product. */
+/* A product with few rows of c and a transposed b, as in an output head tied to the embedding that
+ * decodes one token at a time. Packing b would take longer than the product. */
 static void TFN__N(tfn__matmul_transposed)(const tfn_matmul_args *p)
 {
     tfn_matmul_args t = *p;
@@ -241,8 +241,8 @@ static void TFN__N(tfn__matmul_transposed)(const tfn_matmul_args *p)
 }
 #endif
 
-/* tfn__pack for lanes side by side in memory: whole vectors, which may run over into the next row
- * of d, but for the last one of all. Rows are fetched 16 steps ahead. */
+/* tfn__pack for contiguous lanes. It stores whole vectors, which may overrun into the next row of
+ * d, except the very last one. Rows are prefetched 16 steps ahead. */
 static TFN__INLINE void TFN__N(tfn__pack_rows)(float *d, ptrdiff_t width, const float *s,
                                                ptrdiff_t step, ptrdiff_t count, ptrdiff_t k)
 {
@@ -256,8 +256,8 @@ static TFN__INLINE void TFN__N(tfn__pack_rows)(float *d, ptrdiff_t width, const 
         }
 }
 
-/* A panel: d (k, width) with d[p*width + j] = s[p*step + j*lane]. Lanes from count on hold any
- * numbers. Where lane is not 1 it may write up to a vector too far. */
+/* Packs a panel, d (k, width): d[p*width + j] = s[p*step + j*lane]. Lanes from `count` on get
+ * arbitrary numbers. If `lane` is not 1 it may write up to one vector beyond d. */
 static TFN__NOINLINE void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s,
                                             ptrdiff_t lane, ptrdiff_t step, ptrdiff_t count,
                                             ptrdiff_t k)
@@ -275,7 +275,7 @@ static TFN__NOINLINE void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const flo
             d[p*width + j] = s[p*step + tfn__min(j, count - 1) * lane];
 }
 
-/* One row of c, c (1, n) = start + a (1, k) b (k, n): V vectors from column j on, over all of k. */
+/* One row of c, c (1, n) = start + a (1, k) b (k, n). Computes V vectors from column j on. */
 static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul_args *t, ptrdiff_t j,
                                               ptrdiff_t lanes, const int V)
 {
@@ -296,7 +296,7 @@ static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul_args *t, ptrdiff_
     for (int v = 0; v < V; v++) TFN__PUT(t->c + j + v * TFN__W, x[v], lanes);
 }
 
-/* All of the row: eight vectors at a time are enough chains to hide an FMA's latency. */
+/* The whole row. Eight vectors at a time are enough independent chains to hide the FMA latency. */
 static void TFN__N(tfn__row)(const tfn_matmul_args *t)
 {
     ptrdiff_t j = 0;
@@ -305,8 +305,8 @@ static void TFN__N(tfn__row)(const tfn_matmul_args *t)
     for (; j < t->n; j += TFN__W) TFN__N(tfn__row_part)(t, j, tfn__min(t->n - j, TFN__W), 1);
 }
 
-/* Eight steps of one row, c (1, n) = start + a (1, 8) b (8, n): eight rows of b are read side by
- * side, which the processor's prefetchers can follow, and the rows 16 further on are fetched. */
+/* Eight steps of one row, c (1, n) = start + a (1, 8) b (8, n). It reads eight rows of b in
+ * parallel, which the hardware prefetchers can follow, and prefetches the rows 16 further on. */
 static void TFN__N(tfn__stream)(const tfn_matmul_args *t)
 {
     const float *b[2] = { t->b, t->b + 4 * t->b_row };
@@ -325,12 +325,12 @@ static void TFN__N(tfn__stream)(const tfn_matmul_args *t)
     }
 }
 
-/* Floats of b, 512 KiB, that may still be in a cache. */
+/* The most floats of b, 512 KiB, that may still be in a cache. */
 #define TFN__CACHED 131072
 
-/* Few rows of c, or long ones of a single step: matrix times vector, bound by reading b once. A b
- * that may be in a cache is read down its columns, while c stays in registers; a larger one in
- * eight streams (decoding from memory gained 12 to 30 %). */
+/* A product with few rows of c, or with long rows and a single step: it is bound by reading b once.
+ * If b may be in a cache, it is read down its columns while c stays in registers. A larger b is
+ * read in eight streams, which made decoding from memory 12 to 30 % faster. */
 static void TFN__N(tfn__matmul_rows)(const tfn_matmul_args *p)
 {
     const bool cached = p->n * p->k <= TFN__CACHED;
@@ -351,8 +351,8 @@ static void TFN__N(tfn__matmul_rows)(const tfn_matmul_args *p)
 }
 #undef TFN__CACHED
 
-/* The part of c that is computed after tile t of s at (i, j), two lines of each row, is fetched
- * meanwhile: the tile to the right, or the first one of the next rows. */
+/* Prefetches the tile of c that is computed after tile t of s at (i, j), two cache lines per row.
+ * It is the tile to the right, or the first one of the next rows. */
 static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const tfn_matmul_args *t,
                                                 ptrdiff_t i, ptrdiff_t j)
 {
@@ -364,8 +364,8 @@ static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const 
     }
 }
 
-/* Tiles over columns whose part of b stays in the second cache. Packed rows of a lie in panels of a
- * tile's height, columns of b in panels of a tile's width, b_col apart. */
+/* Computes all tiles of s, whose columns of b stay in L2. Packed rows of a are in panels of a
+ * tile's height. The columns of b are in panels of a tile's width, b_col floats apart. */
 static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
 {
     tfn_matmul_args t = *s;
@@ -389,7 +389,7 @@ static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
     }
 }
 
-/* A block of c by groups of panels: as many as have PASS steps together. */
+/* Computes a block of c in groups of panels. A group has about PASS steps in total. */
 static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
 {
     const ptrdiff_t panels = tfn__max(TFN__PASS / tfn__max(p->k, 1), 1);
@@ -403,8 +403,8 @@ static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
     }
 }
 
-/* Panels of a's rows, shared out evenly, or of b's columns. Where these lie side by side in memory,
- * all panels get their next 16 steps in turn, so that memory is read in long pieces. */
+/* Packs rows of a into panels of even height, or columns of b into panels. If these are contiguous
+ * in memory, every panel gets 16 steps in turn, so that memory is read in long pieces. */
 static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane, ptrdiff_t step,
                                      ptrdiff_t count, ptrdiff_t k, const bool of_a)
 {
@@ -419,7 +419,7 @@ static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane
         }
 }
 
-/* b's block, packed into work, in place of b. */
+/* Packs a block of b into work, and makes s use it. */
 static void TFN__N(tfn__pack_b)(tfn_matmul_args *s, float *work)
 {
     TFN__N(tfn__pack_panels)(work, s->b, s->b_col, s->b_row, s->n, s->k, false);
@@ -428,9 +428,9 @@ static void TFN__N(tfn__pack_b)(tfn_matmul_args *s, float *work)
     s->b_col = 2*TFN__W * s->k;
 }
 
-/* Columns of a block: panels that fill the buffer for b, a quarter of it if all rows of a are one
- * block and none will read b's again. Where b is not packed, all that are whole panels already; the
- * rest then makes a block of its own. */
+/* Returns the columns in a block of b. If b is packed, its panels fill the buffer, or a quarter of
+ * it if all rows of a are one block, so that b's block is read only once. If b is not packed, all
+ * whole panels are one block, and the remaining columns are another. */
 static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul_args *s, ptrdiff_t n, bool pack_b)
 {
     const ptrdiff_t whole = n / (2*TFN__W) * (2*TFN__W);
@@ -440,27 +440,29 @@ static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul_args *s, ptrdiff_t n, 
     return tfn__min(n, floats / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
 }
 
-/* The crossovers between ways to compute a product, for x86 with AVX2 and AVX-512. Which way is
- * taken changes no bit: after a change here, `bench gemm` tells what it was worth. */
-#define TFN__OUTER_COLS     256        /* with one step, k = 1, columns from which rows are, too */
-#define TFN__PACK_A_APART   96         /* columns of c to pack a for, its steps apart in memory */
-#define TFN__PACK_A_COLS    128        /* the same if they are side by side, ... */
+/* The crossovers between the ways to compute a product, tuned for x86 with AVX2 and AVX-512. They
+ * change no bit. After a change here, measure it with `bench gemm`. Each is exclusive: a product
+ * must exceed it. */
+#define TFN__OUTER_COLS     256        /* if k is 1: columns of c to compute row by row */
+#define TFN__PACK_A_APART   96         /* columns of c to pack a, if its steps are not contiguous */
+#define TFN__PACK_A_COLS    128        /* columns of c to pack a, if its steps are contiguous ... */
 #define TFN__PACK_A_STEPS   128        /* ... and steps */
-#define TFN__OFTEN          20         /* tiles one below the other that read a panel of b: often */
-#define TFN__OFTEN_CROWDED  2          /* the same where its rows share few sets of the cache */
-#define TFN__PACK_B_OFTEN   24576      /* floats of b, 96 KiB, to pack if it is read often */
-#define TFN__PACK_B_ONCE    4194304    /* the same if it is not: 16 MiB, to read in long pieces */
+#define TFN__OFTEN          20         /* tiles that reread a panel of b for it to count as often */
+#define TFN__OFTEN_CROWDED  2          /* the same if rows of b share few cache sets */
+#define TFN__PACK_B_OFTEN   24576      /* floats of b (96 KiB) to pack it, if it is reread often */
+#define TFN__PACK_B_ONCE    4194304    /* floats of b (16 MiB) to pack it otherwise */
 
-/* Packing a pays where each of its panels passes many columns. */
+/* True if packing a pays: many columns must reread its panels. */
 static bool TFN__N(tfn__packs_a)(const tfn_matmul_args *p)
 {
     if (p->a_col != 1) return p->n > TFN__PACK_A_APART;
     return p->n > TFN__PACK_A_COLS && p->k > TFN__PACK_A_STEPS;
 }
 
-/* Packing b pays where many tiles read each of its panels: fewer if rows 2 KiB apart would crowd
- * into few sets of the cache, of which narrow vectors use no more than a line. A transposed b must
- * be packed, as tiles read vectors. */
+/* True if packing b pays: many tiles must reread each panel. Fewer suffice if the rows of b are a
+ * multiple of 2 KiB apart, so that they share few cache sets, and a tile is so narrow that it uses
+ * only one cache line of a row. A transposed b must always be packed, because tiles load vectors
+ * along its rows. */
 static bool TFN__N(tfn__packs_b)(const tfn_matmul_args *p)
 {
     const bool crowded = 2*TFN__W <= 16 && p->b_row % 512 == 0;
@@ -471,8 +473,9 @@ static bool TFN__N(tfn__packs_b)(const tfn_matmul_args *p)
     return p->n * p->k > TFN__PACK_B_ONCE;
 }
 
-/* One block of b, s, from column j and step q on: all rows of a pass by it, MC at a time. The
- * buffer for a's panels holds MC rows: of more, they are packed again for each block of b. */
+/* Multiplies all rows of a by one block of b, s, which begins at column j and step q. It does MC
+ * rows at a time. The buffer for panels of a holds MC rows; if a has more, they are packed again
+ * for every block of b. */
 static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matmul_args *s,
                                         ptrdiff_t j, ptrdiff_t q, float *packed_a)
 {
@@ -490,8 +493,8 @@ static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matm
     }
 }
 
-/* The general product: blocks of KC steps, in them blocks of b's columns. k may be 0, and then c
- * is start. */
+/* The general product: blocks of KC steps, each cut into blocks of columns of b. If k is 0, c
+ * becomes start. */
 static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
 {
     const bool pack_b = TFN__N(tfn__packs_b)(p);
@@ -514,7 +517,7 @@ static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
     } while (q < p->k);
 }
 
-/* Choose a way by the shape; all have the same bits. */
+/* Chooses a way to compute the product by its shape. All give the same bits. */
 static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
 {
     const bool one_step = p->k == 1 && p->n > TFN__OUTER_COLS;
@@ -540,14 +543,15 @@ static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
 #undef TFN__PACK_B_OFTEN
 #undef TFN__PACK_B_ONCE
 
-/* Floats of work that a product may want, of any strides and any instruction set. */
+/* Returns the floats of scratch that a product may need, with any strides. All instruction sets
+ * return the same. */
 static ptrdiff_t TFN__N(tfn__matmul_work)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
 {
     return tfn__matmul_b(n, k) + tfn__matmul_a(m, k);
 }
 
-/* dbias (cols) = the sum of dy's rows, added to dbias or not: the product of a row of ones with dy,
- * as 1*x + sum is rounded like x + sum. */
+/* dbias (cols) = the sum of the rows of dy, or += if `add`. It is a product of a row of ones and
+ * dy, because fma(1, x, sum) rounds like x + sum. */
 static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
                                     ptrdiff_t ld, bool add)
 {
@@ -556,7 +560,7 @@ static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t row
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.c = dbias;
     if (add) p.start = dbias;
-    p.a = &one;                              /* of strides 0: each element of a is the same one */
+    p.a = &one;                              /* strides are 0, so every element of a is 1 */
     p.b = dy;
     p.m = 1;
     p.n = cols;
@@ -566,7 +570,7 @@ static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t row
     TFN__N(tfn__matmul_rows)(&p);
 }
 
-/* Sixteen terms from i on, or what is left of them, to their lanes. */
+/* Adds sixteen terms from i on, or `left` if fewer remain, to their lanes. */
 static TFN__INLINE void TFN__N(tfn__dot_lanes)(TFN__V *acc, const float *x, const float *y,
                                                ptrdiff_t i, ptrdiff_t left)
 {
@@ -578,9 +582,10 @@ static TFN__INLINE void TFN__N(tfn__dot_lanes)(TFN__V *acc, const float *x, cons
     }
 }
 
-/* The sum of x[i]*y[i], or of x where y is NULL, over a whole tensor: up to 4,096 terms in 16
- * lanes; of more, the sums of blocks of 4,096, or of 4,096^2, are the terms. So no chain of
- * additions is longer than 256, and the rounding errors of a long sum stay small. */
+/* Returns the sum of x[i]*y[i] over a whole tensor, or of x[i] if y is NULL. Up to 4,096 terms are
+ * summed in 16 lanes. Longer sums are cut into blocks of 4,096 (or 4,096^2) terms, whose sums are
+ * summed in the same way. So no chain of additions is longer than 256, which keeps rounding errors
+ * small. */
 static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
 {
     const ptrdiff_t block = 4096;
@@ -589,7 +594,7 @@ static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
     ptrdiff_t span = block;
     ptrdiff_t i = 0;
     if (n > block) {
-        while (span <= (n - 1) / block) span *= block;         /* span * block may not fit */
+        while (span <= (n - 1) / block) span *= block;         /* span * block could overflow */
         for (; i < n; i += span)
             lane[i / span % 16] += TFN__N(tfn__dot)(x + i, tfn__at(y, i), tfn__min(n - i, span));
     }
@@ -599,7 +604,7 @@ static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
     return TFN__N(tfn__tree)(acc);
 }
 
-/* y = a*x + b*z, or y += that; z NULL: a*x. */
+/* y = a*x + b*z, or y += a*x + b*z if `add`. If z is NULL, b*z is left out. */
 static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdiff_t n, float a,
                                  float b, bool add)
 {

@@ -1,9 +1,9 @@
-/* Tokens and positions: rows of a table are looked up, added, or turned by. Their gradients go to
- * the rows that were read, in the order of the tokens, so that the sums have one order; threads
- * share out the columns. */
+/* Tokens and positions: look up rows of a table, add them, or rotate by them. The gradients are
+ * added to the rows that were read, in the order of the tokens, so that sums have one order.
+ * Threads divide the columns among them. */
 
-/* y (rows, cols) = scale * table[token], table (vocab, cols). A token that is none, as padding may
- * be, gives zeros: the table is never read outside of its rows. */
+/* y (rows, cols) = scale * table[token], table (vocab, cols). A token outside 0 .. vocab - 1, which
+ * padding may have, gives zeros, so that the table is never read out of bounds. */
 static void TFN__N(tfn__embed_forward)(float *y, const float *table, const int32_t *tokens,
                                        ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t vocab, float scale)
 {
@@ -19,7 +19,7 @@ static void TFN__N(tfn__embed_forward)(float *y, const float *table, const int32
     }
 }
 
-/* y = x + table[start + t], of rows (batch, time). */
+/* y = x + table[start + t] for rows (batch, time). */
 static void TFN__N(tfn__position_forward)(float *y, const float *x, const float *table,
                                           ptrdiff_t batch, ptrdiff_t time, ptrdiff_t cols,
                                           ptrdiff_t start)
@@ -33,8 +33,8 @@ static void TFN__N(tfn__position_forward)(float *y, const float *x, const float 
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dtable[token] += scale * dy, token after token; rows are ld apart. Two tokens may be the same:
- * so threads share out columns here, not tokens. */
+/* dtable[token] += scale * dy, token after token. Rows are ld apart. Threads must divide columns,
+ * not tokens, because two tokens may be equal. */
 static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const int32_t *tokens,
                                         ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
                                         ptrdiff_t vocab, float scale)
@@ -49,7 +49,7 @@ static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const in
     }
 }
 
-/* dtable[start + t] = the sum of dy over the batch, a chain; rows are ld apart. */
+/* dtable[start + t] = the sum of dy over the batch, as a chain. Rows are ld apart. */
 static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdiff_t batch,
                                            ptrdiff_t time, ptrdiff_t cols, ptrdiff_t ld,
                                            ptrdiff_t start, bool add)
@@ -67,9 +67,9 @@ static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdi
 }
 #endif
 
-/* One head of rotary positions (Su et al. 2021, eq. 15): each pair (a, b) = (x[j], x[j + D/2]) is
- * turned by its angle, (a cos - b sin, b cos + a sin). `half` is D/2; the table holds the cosines,
- * then the sines. The inverse turns back, which is the gradient. */
+/* Rotates one head (Su et al. 2021, eq. 15): each pair (a, b) = (x[j], x[j + D/2]) is rotated by
+ * its angle to (a cos - b sin, b cos + a sin). `half` is D/2. The table holds the cosines, then the
+ * sines. The inverse rotates back, which gives the gradient. */
 static TFN__INLINE void TFN__N(tfn__rotate_head)(float *y, const float *x, const float *table,
                                                  ptrdiff_t half, bool inverse, bool add)
 {
@@ -91,8 +91,8 @@ static TFN__INLINE void TFN__N(tfn__rotate_head)(float *y, const float *x, const
     }
 }
 
-/* All heads of rows (batch, time); the row at time t has position start + t, which is that of the
- * first new token when decoding. */
+/* Rotates all heads of rows (batch, time). The row at time t has position start + t. In decoding
+ * `start` is the position of the first new token. */
 static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, ptrdiff_t batch,
                                 ptrdiff_t time, ptrdiff_t heads, ptrdiff_t head_size,
                                 ptrdiff_t start, bool inverse, bool add)

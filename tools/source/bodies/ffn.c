@@ -1,9 +1,9 @@
-/* Functions of single values. Activations: ReLU and its square (So et al. 2021, Primer); GELU =
- * x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form; SiLU = x/(1 + exp(-x)); tanh. Gated units
- * y = f(gate) * up (Shazeer 2020): GEGLU with GELU, SwiGLU with SiLU. Nothing is saved: the
- * backward computes from x again. */
+/* Elementwise functions. Activations: ReLU and its square (So et al. 2021, Primer), GELU =
+ * x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form, SiLU = x/(1 + exp(-x)), tanh. Gated units
+ * (Shazeer 2020): y = f(gate) * up, GEGLU with GELU, SwiGLU with SiLU. The forward saves nothing;
+ * the backward computes everything from x again. */
 
-/* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution. */
+/* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution function. */
 static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
 {
     const TFN__V half = TFN__SET((float)0.5);
@@ -11,16 +11,16 @@ static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
     return TFN__FMA(half, TFN__N(tfn__verf)(TFN__MUL(x, root)), half);
 }
 
-/* max(x, 0), or exactly 0 where its square is below TFN__TAIL: a square makes denormals of numbers
- * that are far from being some, and so would the derivative times a small dy. */
+/* max(x, 0), or exactly 0 if its square is below TFN__TAIL. Otherwise the squares of rather large
+ * numbers would be denormal, and so would products of the derivative and a small dy. */
 static TFN__INLINE TFN__V TFN__N(tfn__vrelu_root)(TFN__V x)
 {
     return TFN__LESS(x, TFN__SET(TFN__TAIL_ROOT), TFN__SET(0), x);
 }
 
-/* f(x) of each kind; kind is constant where this is used, so only one branch remains. The tanh form
- * of GELU, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), is a logistic function:
- * (1 + tanh u)/2 = 1/(1 + exp(-2u)), with 2u = x (c + b x^2). */
+/* f(x) for each kind. Callers pass a constant kind, so only one branch remains. The tanh form of
+ * GELU, x/2 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), is computed as a logistic
+ * function: (1 + tanh u)/2 = 1/(1 + exp(-2u)), with 2u = x (c + b x^2). */
 static TFN__INLINE TFN__V TFN__N(tfn__vactivation)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V c = TFN__SET((float)1.5957691216057307);          /* 2 sqrt(2/pi) */
@@ -39,9 +39,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__vactivation)(TFN__V x, const tfn_activatio
     }
 }
 
-/* The derivative of x s, s = 1/(1 + e), e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s)) with
- * v = x u'. 1 - s = e s does not cancel. Callers limit |x| so that v is finite; beyond, the
- * derivative is 0 or 1. */
+/* The derivative of x s, with s = 1/(1 + e) and e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s))
+ * with v = x u'. It computes 1 - s as e s, which does not cancel. Callers limit |x| so that v is
+ * finite; beyond the limit the derivative is 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
 {
     const TFN__V one = TFN__SET(1);
@@ -50,9 +50,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
     return TFN__N(tfn__vlogistic_tail)(TFN__MUL(s, TFN__FMA(v, TFN__MUL(e, s), one)), e);
 }
 
-/* f'(x). ReLU: 1 above 0; its square: 2 max(x, 0); tanh: 1 - t^2; GELU: Phi + x phi, phi =
- * exp(-x^2/2)/sqrt(2 pi). SiLU is x s with u = x; the tanh form is x s with u = x (c + b x^2) as
- * above, so x u' = x (c + 3 b x^2). At the limits of x, and beyond, both are 0 or 1. */
+/* f'(x). ReLU: 1 above 0. ReLU squared: 2 max(x, 0). tanh: 1 - tanh^2. GELU: Phi + x phi, with
+ * phi = exp(-x^2/2)/sqrt(2 pi). SiLU is x s (see above) with u = x. The tanh form of GELU is x s
+ * with u = x (c + b x^2), so x u' = x (c + 3 b x^2). At the limits of x both are 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V one = TFN__SET(1);
@@ -85,8 +85,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
     }
 }
 
-/* Choose the kind once, outside the loop: `call` makes a loop for each kind, in which it is a
- * constant. */
+/* Chooses the kind once, outside the loop. The macro `call` expands to one loop per kind, in which
+ * the kind is constant. */
 #define TFN__CASE(which, call)                                                                 \
     case TFN_ACTIVATION_##which:                                                               \
         if (TFN__FUNCTIONS & TFN_SET(TFN_ACTIVATION_##which)) { call(TFN_ACTIVATION_##which); } \
@@ -103,7 +103,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
     TFN__CASE(GELU_TANH, call)                                                                 \
     }
 
-/* y = f(x) of n values, whole vectors. */
+/* y = f(x) for n values in whole vectors. */
 static void TFN__N(tfn__activate)(float *y, const float *x, ptrdiff_t n,
                                   tfn_activation_kind kind)
 {
@@ -114,14 +114,14 @@ static void TFN__N(tfn__activate)(float *y, const float *x, ptrdiff_t n,
 #undef TFN__CALL
 }
 
-/* y = f(x) of any n. */
+/* y = f(x) for any n. */
 static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t n,
                                             tfn_activation_kind kind)
 {
     TFN__WITH_REST(TFN__N(tfn__activate), y, x, n, kind);
 }
 
-/* y = a * b element by element, or y += that. */
+/* y = a * b elementwise, or y += a * b if `add`. */
 static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const float *b, ptrdiff_t n,
                                              bool add)
 {
@@ -131,7 +131,7 @@ static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const flo
     }
 }
 
-/* So many values at a time, that f(gate) stays in the first cache. */
+/* Values per block, so that f(gate) stays in L1. */
 #define TFN__GATED_BLOCK 256
 static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
                                        tfn_activation_kind kind)
@@ -145,7 +145,7 @@ static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float 
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* d = f'(x) of n values, whole vectors. */
+/* d = f'(x) for n values in whole vectors. */
 static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
                                     tfn_activation_kind kind)
 {
@@ -156,7 +156,7 @@ static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
 #undef TFN__CALL
 }
 
-/* dx = f'(x) * dy, by blocks that stay in the first cache. */
+/* dx = f'(x) * dy, in blocks that stay in L1. */
 static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
                                              ptrdiff_t n, tfn_activation_kind kind, bool add)
 {
@@ -192,7 +192,7 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
 #undef TFN__GATED_BLOCK
 #undef TFN__WITH_REST
 
-/* y = x * v, a factor for each column. */
+/* y = x * v, with one factor per column. */
 static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
                                        ptrdiff_t cols, bool add)
 {
@@ -204,7 +204,7 @@ static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v,
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dv = the sum over the rows of dy * x, a chain for each column; rows are ld apart. */
+/* dv = the sum over the rows of dy * x, one chain per column. Rows are ld apart. */
 static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, const float *x,
                                                 ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
                                                 bool add)

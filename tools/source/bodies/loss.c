@@ -1,4 +1,6 @@
-/* sum(max - x): how far below the maximum the row lies, all classes together. */
+/* Cross-entropy over rows of logits, with label smoothing. */
+
+/* Returns sum(max - x) over the classes of a row. */
 static float TFN__N(tfn__row_below)(const float *x, ptrdiff_t n, float max)
 {
     const TFN__V m = TFN__SET(max);
@@ -11,9 +13,11 @@ static float TFN__N(tfn__row_below)(const float *x, ptrdiff_t n, float max)
     return TFN__N(tfn__tree)(acc);
 }
 
-/* With m = max x, l = sum exp(x - m): nll = log l + m - x_y, and
- * sum_v(-log p_v) = V log l + sum(m - x). In double from l on, then rounded. A row whose target is
- * no class has loss 0. m and l are kept. */
+/* With m = max x, l = sum exp(x - m), and the target y:
+ *     nll = log l + m - x_y,  sum_v(-log p_v) = V log l + sum(m - x)
+ * tfn__smooth tells how label smoothing combines the two into the loss. From l on it is computed in
+ * double, then rounded. If the target is not a class (as in padding), the loss is 0. stats (rows,
+ * 2) keeps m and l for the backward. */
 static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *stats,
                                                const float *logits, const int32_t *targets,
                                                ptrdiff_t rows, ptrdiff_t cols, float smoothing,
@@ -45,7 +49,7 @@ static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *s
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx = scale * exp(x - max) - share, of n classes that have the same share of the target. */
+/* dx = scale * exp(x - max) - share, for n classes with the same share of the target. */
 static void TFN__N(tfn__classes_gradient)(float *dx, const float *x, ptrdiff_t n, float max,
                                           float scale, float share, bool add)
 {
@@ -58,8 +62,8 @@ static void TFN__N(tfn__classes_gradient)(float *dx, const float *x, ptrdiff_t n
     }
 }
 
-/* dx_v = dloss * (p_v - each - rest [v = y]), p = exp(x - m)/l: the classes before the true one, y,
- * that one, and those after it. A dloss that is NULL is 1. */
+/* dx_v = dloss * (p_v - each - rest [v = y]), p = exp(x - m)/l. It does the classes before the true
+ * class y, then y, then the classes after it. If dloss is NULL, it counts as 1. */
 static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dloss,
                                                 const float *stats, const float *logits,
                                                 const int32_t *targets, ptrdiff_t rows,

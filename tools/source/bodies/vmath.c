@@ -1,11 +1,12 @@
-/* Elementary functions of a vector, sums over a row, and dropout. Coefficients are Remez's, from
- * tools/fit.py. Largest errors over all floats, measured, in ULP: exp 0.90, tanh 1.37, erf 1.12;
- * without FMA exp 1.17, tanh 1.37, erf 1.33. The double build has libm's functions.
+/* Elementary functions of vectors, sums over rows, and dropout. The coefficients are from Remez's
+ * algorithm (tools/fit.py). The largest errors, measured over all floats in ULP: exp 0.90, tanh
+ * 1.37, erf 1.12; without FMA exp 1.17, tanh 1.37, erf 1.33. The double build uses libm.
  *
- * What decays to 0, be it an exp, a logistic function or a slope, is exactly 0 below TFN__TAIL, and
- * nothing on the way to it is denormal. exp itself has its whole range. */
+ * Functions that decay to 0 (the exp of a softmax, the logistic function, derivatives) are exactly
+ * 0 below TFN__TAIL, and no intermediate result is denormal. The public exp has its full range. */
 
-/* x, but at least low and at most high. NaN stays: MIN and MAX return their second operand. */
+/* Returns x limited to low .. high. NaN stays NaN, because MIN and MAX return their second
+ * operand if either is NaN. */
 static TFN__INLINE TFN__V TFN__N(tfn__vlimit)(TFN__V x, float low, float high)
 {
     return TFN__MAX(TFN__SET(low), TFN__MIN(TFN__SET(high), x));
@@ -21,7 +22,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp_near)(TFN__V x)
 static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x) { return tanh(x); }
 static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)  { return erf(x); }
 #else
-/* c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule */
+/* Returns c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule. */
 static TFN__INLINE TFN__V TFN__N(tfn__vseries)(const float *c, int n, TFN__V x)
 {
     TFN__V y = TFN__SET(c[n - 1]);
@@ -29,8 +30,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vseries)(const float *c, int n, TFN__V x)
     return y;
 }
 
-/* 1.5 * 2^23: the floats around it are 1 apart, so adding it rounds x to an integer n, which then
- * stands in the last bits of the sum; taking it away again leaves n as a float. */
+/* 1.5 * 2^23. Floats around it are 1 apart, so adding it rounds x to an integer n, and the low bits
+ * of the sum are n. Subtracting it again leaves n as a float. */
 #define TFN__MAGIC TFN__SET((float)12582912)
 
 static TFN__INLINE TFN__V TFN__N(tfn__vabs)(TFN__V x)
@@ -38,8 +39,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vabs)(TFN__V x)
     return TFN__AND(x, TFN__SETBITS(0x7fffffffu));
 }
 
-/* exp(n ln 2 + r) = 2^n (1 + r + r^2 q(r)), |r| <= ln(2)/2: the factor of 2^n, and in *t the number
- * n + magic. ln 2 is split so that n times its first part is exact. */
+/* exp(n ln 2 + r) = 2^n (1 + r + r^2 q(r)), |r| <= ln(2)/2. Returns the factor of 2^n, and in *t
+ * n + magic. ln 2 is split into two parts so that n times the first is exact. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp_part)(TFN__V x, TFN__V *t)
 {
     static const float c[] = {
@@ -54,8 +55,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp_part)(TFN__V x, TFN__V *t)
     return TFN__N(tfn__vseries)(c, 7, r);
 }
 
-/* exp(x): 2^n comes in two halves, so that neither leaves the range where the result is denormal or
- * infinite. Beyond the limits it is 0 or inf. */
+/* exp(x). 2^n is split into two factors, so that neither leaves the range of floats if the result
+ * is denormal or infinite. Beyond the limits the result is 0 or infinity. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
 {
     TFN__V t, r = TFN__N(tfn__vexp_part)(TFN__N(tfn__vlimit)(x, (float)-104, (float)89), &t);
@@ -70,7 +71,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
 #endif
 }
 
-/* exp(x) with |x| limited to TFN__TAIL_LOG: a normal number, of the same bits where x is within. */
+/* exp(x) with |x| limited to TFN__TAIL_LOG, which is always a normal number. Within the limit it
+ * has the same bits as exp. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp_near)(TFN__V x)
 {
     TFN__V t, r;
@@ -83,14 +85,14 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp_near)(TFN__V x)
 #endif
 }
 
-/* The sign of x on y, which has none. */
+/* Returns y >= 0 with the sign of x. */
 static TFN__INLINE TFN__V TFN__N(tfn__vsign)(TFN__V x, TFN__V y)
 {
     return TFN__OR(y, TFN__AND(x, TFN__SETBITS(0x80000000u)));
 }
 
-/* tanh is odd: for a = |x| it is a + a s q(s), s = x^2, near 0, where 1 - 2/(exp(2a) + 1), which
- * is right elsewhere, would lose digits. Both are computed, and one is taken per lane. */
+/* tanh is odd. With a = |x|, s = x^2: near 0 it is a + a s q(s), elsewhere 1 - 2/(exp(2a) + 1),
+ * which would cancel near 0. Both are computed, and each lane selects one. */
 static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x)
 {
     static const float c[] = {
@@ -106,8 +108,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x)
     return TFN__N(tfn__vsign)(x, TFN__LESS(a, TFN__SET((float)0.625), inner, outer));
 }
 
-/* erf is odd, too: a + a q(s), s = x^2, below 1; else 1 - exp(m d(m) - m), m = min(a, 4): from 4
- * on it is 1. */
+/* erf is odd. With a = |x|, s = x^2: below 1 it is a + a q(s), elsewhere 1 - exp(m d(m) - m) with
+ * m = min(a, 4), because from 4 on erf rounds to 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
 {
     static const float c[] = {
@@ -130,42 +132,43 @@ static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
 #undef TFN__MAGIC
 #endif
 
-/* exp(x), x <= 0, or exactly 0 where that is below TFN__TAIL. */
+/* exp(x) for x <= 0, or exactly 0 if it is below TFN__TAIL. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp_tail)(TFN__V x)
 {
     const TFN__V e = TFN__N(tfn__vexp_near)(x);
     return TFN__LESS(e, TFN__SET(TFN__TAIL), TFN__SET(0), e);
 }
 
-/* v, a multiple of the logistic function 1/(1 + e), or exactly 0 where that is below TFN__TAIL. */
+/* Returns v, a multiple of the logistic function 1/(1 + e), or exactly 0 if that function is below
+ * TFN__TAIL. */
 static TFN__INLINE TFN__V TFN__N(tfn__vlogistic_tail)(TFN__V v, TFN__V e)
 {
     return TFN__LESS(TFN__SET(1 / TFN__TAIL), e, TFN__SET(0), v);
 }
 
-/* y / (1 + exp(-x)): the logistic function of x, times y. */
+/* y / (1 + exp(-x)), which is y times the logistic function of x. */
 static TFN__INLINE TFN__V TFN__N(tfn__vlogistic)(TFN__V y, TFN__V x)
 {
     const TFN__V e = TFN__N(tfn__vexp_near)(TFN__SUB(TFN__SET(0), x));
     return TFN__N(tfn__vlogistic_tail)(TFN__DIV(y, TFN__ADD(TFN__SET(1), e)), e);
 }
 
-/* x, or exactly 0 where |x| is below the least that counts. */
+/* Returns x, or exactly 0 if |x| is below `least`. */
 static TFN__INLINE TFN__V TFN__N(tfn__vcut)(TFN__V x, float least)
 {
     return TFN__LESS(TFN__N(tfn__vabs)(x), TFN__SET(least), TFN__SET(0), x);
 }
 
-/* The k lanes at y are v, or y + v: how a kernel writes a gradient, which the planner has it store
- * the first time and add the others. */
+/* Stores k lanes of v at y, or adds them if `add`. Kernels write gradients with this: the plan
+ * makes the first writer of a gradient store it, and the others add. */
 static TFN__INLINE void TFN__N(tfn__store_or_add)(float *y, TFN__V v, ptrdiff_t k, bool add)
 {
     if (add) v = TFN__ADD(TFN__GET(y, k), v);
     TFN__PUT(y, v, k);
 }
 
-/* y = f(x) of n numbers, by an f of whole vectors: what is left goes through a copy, so that the
- * code of f is there once. y may be x. The kind is an activation's; other functions ignore it. */
+/* y = f(x) for n numbers, where f handles only whole vectors. The rest goes through a copy, so that
+ * the code of f exists once. y may be x. Activations use `kind`; other functions ignore it. */
 #if TFN__W == 1
 #define TFN__WITH_REST(f, y, x, n, kind) f(y, x, n, kind)
 #else
@@ -184,10 +187,10 @@ static void TFN__N(tfn__with_rest)(void (*f)(float *y, const float *x, ptrdiff_t
 }
 #endif
 
-/* The public table's elementary functions: first of whole vectors, n a multiple of W, then of n
- * numbers. A loop that took whole vectors and rests would be compiled twice by whoever makes a fast
- * path of it, and these are long: erf has two polynomials and an exp. The rest of a row costs the
- * same as a whole vector, as it did with masks. */
+/* The elementary functions of the public table, first for whole vectors (n a multiple of W), then
+ * for any n. They do not use TFN__EACH, because compilers would expand its body twice, once for
+ * whole vectors and once for the rest, and these bodies are long: erf has two polynomials and an
+ * exp. The rest of a row costs as much as a whole vector, as it would with masks. */
 static void TFN__N(tfn__exps)(float *y, const float *x, ptrdiff_t n, tfn_activation_kind kind)
 {
     (void)kind;
@@ -219,9 +222,9 @@ static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
     TFN__WITH_REST(TFN__N(tfn__erfs), y, x, n, TFN_ACTIVATION_IDENTITY);
 }
 
-/* The loop of a sum, in blocks of 16 terms: the body sees the vector at i, its k lanes and the
- * number l of its accumulator. It is expanded twice, for whole blocks, where k is a constant, and
- * for the last one: one loop for both keeps the accumulators in memory. */
+/* The loop of a sum, in blocks of 16 terms. The body gets the index i of a vector, its number of
+ * lanes k, and the number l of its accumulator. The body is expanded twice: for whole blocks, where
+ * k is constant, and for the last block. A single loop would keep the accumulators in memory. */
 #define TFN__EACH16(l, i, k, n, ...)                                                           \
     do {                                                                                       \
         ptrdiff_t i = 0;                                                                       \
@@ -238,7 +241,7 @@ static TFN__INLINE void TFN__N(tfn__zero_lanes)(TFN__V *acc)
     for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__SET(0);
 }
 
-/* The first k lanes of v, the others +0: what an exp made of missing lanes must not be summed. */
+/* Returns v with all lanes from k on set to +0, so that the exp of missing lanes is not summed. */
 static TFN__INLINE TFN__V TFN__N(tfn__first_lanes)(TFN__V v, ptrdiff_t k)
 {
     float t[TFN__W];
@@ -247,7 +250,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__first_lanes)(TFN__V v, ptrdiff_t k)
     return TFN__LOADN(t, k);
 }
 
-/* The sum of x, and of x*y, over a row. */
+/* Return the sum of x, and of x*y, over a row. */
 static TFN__APART float TFN__N(tfn__row_sum)(const float *x, ptrdiff_t n)
 {
     TFN__V acc[TFN__LANES];
@@ -272,8 +275,8 @@ static TFN__INLINE float TFN__N(tfn__greater)(float a, float b)
     return a;
 }
 
-/* The largest of 16 lanes, and of n >= 1 values. A NaN may be passed over: it is not lost, as the
- * sum of exponentials that follows each maximum is NaN. */
+/* Return the largest of 16 lanes, and of n >= 1 values. They may skip a NaN. It is not lost,
+ * because a sum of exponentials always follows, and becomes NaN. */
 static TFN__INLINE float TFN__N(tfn__largest)(const TFN__V *acc)
 {
     float t[16];
@@ -298,8 +301,8 @@ static TFN__APART float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
     return max;
 }
 
-/* A softmax's numerator and denominator: y = exp(x - max), 0 below TFN__TAIL, and the sum of it,
- * which is returned; y may be x, or NULL for the sum alone. */
+/* The numerators and the denominator of a softmax: y = exp(x - max), or 0 below TFN__TAIL. Returns
+ * the sum of y. y may be x, or NULL if only the sum is needed. */
 static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdiff_t n, float max)
 {
     const TFN__V m = TFN__SET(max);
@@ -313,11 +316,11 @@ static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdi
     return TFN__N(tfn__tree)(acc);
 }
 
-/* The factors of elements first .. first + count - 1, scale or 0, of which 2^20 share a draw of the
- * generator: these must not cross from one draw to the next. In a draw the index goes through a
- * 32-bit mixer of two multiplications (Wellons's lowbias32 without its last step), of which the
- * high bits decide: an element is kept if they are at least p * 2^31. 16 at a time are a loop
- * without a rest: factor has room for a multiple of 16. */
+/* Fills factor[] for the elements first .. first + count - 1 with `scale` (kept) or 0 (dropped).
+ * Each 2^20 elements share one draw of the generator; the range must not cross into the next draw.
+ * Within a draw a 32-bit mixer with two multiplications scrambles the index (Wellons's lowbias32
+ * without its last step). An element is kept if the upper 31 bits are at least p * 2^31. The inner
+ * loop always does 16 elements, so factor[] must have room for a multiple of 16. */
 static TFN__INLINE void TFN__N(tfn__dropout_factors)(float *factor, ptrdiff_t count, tfn_key key,
                                                      uint64_t first, int32_t least, float scale)
 {
@@ -334,14 +337,14 @@ static TFN__INLINE void TFN__N(tfn__dropout_factors)(float *factor, ptrdiff_t co
         }
 }
 
-/* Dropout (Srivastava 2014): y = x/(1-p) where the mask keeps, else 0; y may be x. The mask is
- * never stored: the backward, which is this kernel on the gradient, draws it again. A dropped
- * element is 0 also where x is infinite or NaN. */
+/* Dropout (Srivastava 2014): y = x/(1-p) where the mask keeps x, else 0. y may be x. The mask is
+ * never stored: the backward is this kernel on the gradient, and draws the mask again. A dropped
+ * element is 0 even if x is infinite or NaN. */
 static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p,
                                             tfn_key key, uint64_t first, bool add)
 {
     const TFN__V zero = TFN__SET(0);
-    int32_t least = INT32_MAX;                    /* p = 1 drops all */
+    int32_t least = INT32_MAX;                    /* p = 1 drops everything */
     float scale = 0;
     float factor[256];
     if (p < 1) {
@@ -362,9 +365,10 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 }
 
 #ifdef TFN__EXTRA_NORMS
-/* The nearest IEEE halves, ties to even; infinite from 65520 on. `large` is 2^13 times the power of
- * two below |x|, or below the least normal half, 2^-14: a sum with it has ulp 2^-10 of that power,
- * so adding it rounds |x|, and taking it away is exact. A NaN stays one. */
+/* Rounds x to the nearest IEEE half, ties to even; from 65520 on it becomes infinite. `large` is
+ * 2^13 times the power of two at or below |x|, which counts as 2^-14, the least normal half, if
+ * smaller. Near `large` floats are 2^-10 of that power apart, so adding it rounds |x|, and
+ * subtracting it is exact. NaN stays NaN. */
 static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
 {
 #ifdef TFN__DOUBLE
