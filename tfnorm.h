@@ -2984,26 +2984,26 @@ TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, si
 /* -- files ----------------------------------------------------------------------------------- */
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
-/* Where bytes come from or go to. Begin with { 0 } and set a path, memory, or callbacks; without
- * any of them, bytes that are written are only counted. The path is the caller's text: keep it
- * while the file, or its error, is in use. The first error stays, and calls return it.
+/* A file: where bytes are read from or written to. Start with { 0 } and set a path, a block of
+ * memory, or callbacks. With none of them, a write only counts its bytes. Keep the path's text
+ * while the file or its error is in use. The first error stays, and later calls return it.
  *
  * A path is replaced whole or not at all. The bytes go to a temporary file in the same folder,
- * PATH.PROCESS-XXXXXX.tmp, which is renamed when it is complete and, where tfn_io_durable says so,
- * on the disk. Two programs may write one path at the same time: the last one wins. A program that
- * is killed leaves its temporary file, which you may delete; it never blocks a later one.
+ * PATH.PROCESS-XXXXXX.tmp, which is renamed once it is complete and, where tfn_io_durable promises
+ * it, on the disk. Two programs may write one path at the same time: the last one wins. A program
+ * that is killed leaves its temporary file. You may delete it; it never blocks a later run.
  * - A symbolic link stays a link, and the file that it leads to is replaced.
  * - Only a regular file is replaced. A folder, a device, a pipe or a socket is an error.
- * - A new file has the mode that the umask allows. A replaced file keeps its mode, group and owner;
- *   if the system refuses the group, its members keep only what all others may do. Access control
- *   lists are not copied: on Windows the new file has those of its folder.
- * - The temporary file is created exclusively, so that it never writes through a link, and while it
- *   is written it is not more readable than the file that it replaces.
- * On a system that is neither POSIX nor Windows (tfn_io_durable says "no"), the C library knows
+ * - A new file has the mode that the umask allows. A replaced file keeps its mode, group and owner.
+ *   If the system refuses the group, its members keep only the rights that all others have. Access
+ *   control lists are not copied: on Windows the new file has those of its folder.
+ * - The temporary file is created exclusively, so that it never writes through a link. While it is
+ *   written, it is not more readable than the file that it replaces.
+ * On a system that is neither POSIX nor Windows (tfn_io_durable returns "no"), the C library knows
  * neither links nor modes, and only a C11 compiler creates files exclusively. */
 typedef struct tfn_io {
-    bool   (*read)(void *user, uint64_t at, void *to, size_t bytes);      /* all, or false */
-    bool   (*write)(void *user, const void *from, size_t bytes);          /* the next ones */
+    bool   (*read)(void *user, uint64_t at, void *to, size_t bytes);      /* all bytes, or false */
+    bool   (*write)(void *user, const void *from, size_t bytes);          /* append, or false */
     void    *user;
     uint64_t size;                      /* bytes that can be read */
 } tfn_io;
@@ -3011,15 +3011,16 @@ typedef struct tfn_io {
 typedef struct tfn_file {
     tfn_error     error;
     const char   *path;
-    const void   *from;                 /* read here, or write there */
+    const void   *from;                 /* memory to read; `to`: memory to write */
     void         *to;
     size_t        from_size, to_size;
     const tfn_io *io;
-    void         *work;                 /* of a call, or from open to close; NULL: malloc */
+    void         *work;                 /* in use until the call or tfn_file_close returns; NULL:
+                                         * malloc */
     size_t        work_size;
-    uint64_t      used;                 /* bytes that the last call wrote, or that there are */
-    void         *stream, *owned, *entries;          /* from here on private */
-    uint64_t      data;                 /* where the tensors' bytes begin */
+    uint64_t      used;                 /* bytes that the last call wrote, or that can be read */
+    void         *stream, *owned, *entries;          /* this and all below: private */
+    uint64_t      data;                 /* offset of the tensors' bytes */
     uint64_t      temporary;            /* the number in the name of the temporary file */
     uint8_t      *header;
     size_t        header_size, metadata, metadata_end;
@@ -3027,10 +3028,10 @@ typedef struct tfn_file {
     bool          counts;
 } tfn_file;
 
-/* "fsync", "commit" (Windows), or "no": then a crash of the system may lose what was written. */
+/* "fsync", "commit" (Windows), or "no": a crash of the system may lose the bytes of a write. */
 TFNORM_API const char *tfn_io_durable(void);
 
-/* In the order in which files have them. */
+/* Ordered as tensors are in a file: the widest first. */
 typedef enum tfn_dtype {
     TFN_DTYPE_DEFAULT = 0,              /* F32 */
     TFN_DTYPE_U64, TFN_DTYPE_I64, TFN_DTYPE_F64, TFN_DTYPE_C64, TFN_DTYPE_F32, TFN_DTYPE_U32,
@@ -3045,143 +3046,148 @@ typedef struct tfn_tensor {
     char        name[128];
     tfn_dtype   dtype;                  /* 0: F32 */
     int32_t     rank;
-    int64_t     shape[8], count;        /* count: values; of what is read */
-    uint64_t    at, bytes;              /* in the file; of what is read */
-    const void *data;                   /* of what is written, row-major */
+    int64_t     shape[8], count;        /* count: values; set when reading */
+    uint64_t    at, bytes;              /* place in the file; set when reading */
+    const void *data;                   /* row-major; only for writing */
 } tfn_tensor;
 
-/* safetensors. Open checks all of the header before anything is used; work: tfn_file_work bytes.
- * Tensors come in the order of their names. Values are converted to float: all but C64 and those
- * below 16 bits that are not integers. Files are little-endian; so that any machine reads what
- * another wrote, those that are not turn the bytes of each value round. */
+/* safetensors. tfn_file_open checks the whole header before anything is used; its work is
+ * tfn_file_work bytes. Tensors come in the order of their names. All dtypes are converted to float
+ * except C64 and floats below 16 bits. Files are little-endian on every machine: a big-endian one
+ * swaps the bytes of each value. */
 TFNORM_API size_t tfn_file_work(tfn_file *f);              /* bytes; 0: an error */
 TFNORM_API tfn_status tfn_file_open(tfn_file *f);
-TFNORM_API void tfn_file_close(tfn_file *f);               /* NULL, or closed: nothing */
+TFNORM_API void tfn_file_close(tfn_file *f);               /* no effect if NULL or closed */
 TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t);     /* false: no more */
 TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t);
 TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
                                     int64_t count);
-/* A text of __metadata__: its bytes, of which those that fit are stored, with a zero; 0: none. */
+/* Stores a text of __metadata__, cut to fit and with a final zero. Returns the bytes of the whole
+ * text; 0: no such key. */
 TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size);
-/* Names, shapes and data of all; any order. Work: 4 bytes for each. */
+/* Writes tensors, in any order, from their names, shapes and data. Work: 4 bytes for each. */
 TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count);
 
-/* The index of a model in several files, model.safetensors.index.json: tfn_file_text gives the file
- * of a tensor. Work: the size of the index and 63. */
+/* Opens the index of a model in several files, model.safetensors.index.json. Then tfn_file_text
+ * returns the file of a tensor. Work: the size of the index plus 63 bytes. */
 TFNORM_API tfn_status tfn_index_open(tfn_file *f);
 
-/* Checkpoints: a safetensors file with the parameters and running statistics by their names, the
- * options in __metadata__, enumerations by the names of their rows, and what training goes on with:
- * moments, step, gradients of micro-batches, loss scale. A resumed run has the bits of one that was
- * never stopped. */
+/* Checkpoints: a safetensors file with the parameters and running statistics by their names, and
+ * the options in __metadata__, where enumerators have the names of their rows. It also holds the
+ * state of training: moments, step, gradients of micro-batches, loss scale. A resumed run computes
+ * the same bits as one that was never interrupted. */
 #define TFN_FORMAT 2                    /* 1: version 0.1, enumerations as numbers */
-typedef struct tfn_checkpoint {         /* what goes along; NULL: nothing does */
+typedef struct tfn_checkpoint {         /* additions to a checkpoint; NULL: none */
     const struct tfn_tokenizer *tokenizer;
-    const char *extra;                  /* a text of yours, such as the place in your data */
-    bool weights_only;                  /* nothing to go on training with */
+    const char *extra;                  /* a text of yours, such as the position in your data */
+    bool weights_only;                  /* true: without the state of training */
 } tfn_checkpoint;
 TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with);
 TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with);
-/* Into a model of the same options, or the first difference is the error; batch, threads and the
- * like may differ, and the context where positions are no table. Without training in file or model,
- * weights alone count; a model for inference takes the averages that a run with desc.ema has made
- * instead, unless its own is 0, or it has LoRA and the file none, as that of a base, whose last
- * weights LoRA was trained with. Of floats, desc.weights packs what tfn_model_quantize would, as it
- * is read. What is wrong with the file leaves the model as it was; if reading fails half-way, the
- * model says so. A loaded model never profiles again, unless it was saved before it did. Work:
- * tfn_file_work. */
+/* Loads a checkpoint into a model of the same options; the first difference is the error. Batch,
+ * threads and the like may differ, and so may the context unless positions are a table. If the file
+ * or the model has no state of training, only the weights are loaded. Work: tfn_file_work.
+ * - A model for inference takes the averages of a run with desc.ema instead of its weights, unless
+ *   its own desc.ema is 0. One with LoRA takes the weights of a base file as they are, because its
+ *   LoRA was trained with those.
+ * - If desc.weights packs the model and the file has floats, they are packed as they are read, with
+ *   the result of tfn_model_quantize.
+ * - A faulty file leaves the model unchanged. If a read fails half-way, the model has an error.
+ * - A loaded model never profiles again, unless it was saved before it did. */
 TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f);
-/* The weights alone, or the mean over several files of the same tensors, each with its own work:
- * for inference, or to train on with other options, from step 0 with new moments. A base and an
- * adapter are two calls. */
+/* Loads only the weights, or their mean over several files of the same tensors, each with its own
+ * work. Use it for inference, or to train with other options from step 0 with new moments. A base
+ * and an adapter take two calls. */
 TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count);
-/* The options, resolved, with which a model for this file can be made, and (or NULL) the step, -1:
- * weights alone. Rows of your own are not found: set desc->topology, norm_rule, init_rule yourself
- * then; norm, decoder_norm or init is NULL where the file has a name that is not the library's. */
+/* Reads the options, resolved, of a model for this file, and (unless NULL) the step, -1 if the file
+ * has only weights. Rows of your own are not found: set desc->topology, norm_rule and init_rule
+ * yourself. norm, decoder_norm or init is NULL where the file names a row that is not the
+ * library's. */
 TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step);
-/* The tokenizer that went along: bytes of its blob, of which those that fit are stored, into NULL
- * none; 0: there is none, or an error. The extra text is that of "extra": open the file, ask
- * tfn_file_text, and close it. */
+/* Stores the blob of the checkpoint's tokenizer, cut to fit (NULL: nothing is stored). Returns the
+ * bytes of the whole blob; 0: no tokenizer, or an error. For the extra text, open the file and call
+ * tfn_file_text with "extra". */
 TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size);
 
-/* What trains, alone: LoRA's A and B, and whatever else is not frozen. tfn_model_load_weights takes
- * it into a model with the same LoRA, after the weights of the base; either file leaves what it
- * lacks as it is. Work: tfn_model_save_work. */
+/* Saves only the weights that train: LoRA's A and B, and any others that are not frozen.
+ * tfn_model_load_weights loads this file into a model with the same LoRA, after the weights of the
+ * base. Each of the two files leaves the weights that it lacks unchanged. Work:
+ * tfn_model_save_work. */
 TFNORM_API tfn_status tfn_model_save_adapter(tfn_file *f, const tfn_model *m,
                                              const tfn_checkpoint *with);
 
-/* Options have texts in a checkpoint; that of a group is its pattern, then "rate=0.1", "decay=0"
- * (none), "rank=8", "alpha=16" or "frozen", with spaces between. Append one to those of desc; false
- * and an error (e or NULL): it is no such text, or TFN_MOST_GROUPS are there already. */
+/* Appends a group to those of desc, from its text in a checkpoint: its pattern, then "rate=0.1",
+ * "decay=0" (none), "rank=8", "alpha=16" or "frozen", separated by spaces. False, with an error in
+ * e (unless NULL), if the text is no group or if there are TFN_MOST_GROUPS already. */
 TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error *e);
 
 /* -- checkpoints of the hub ------------------------------------------------------------------ */
 
 #if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-/* Models that others have trained, as huggingface.co keeps them: a folder of config.json and
+/* Models that others have trained, in the format of huggingface.co: a folder with config.json and
  * model.safetensors, or its parts and model.safetensors.index.json, or pytorch_model.bin.
- * "model_type" names the family, whose rows say which options the keys set and which tensor is
- * which parameter:
+ * "model_type" names the family. The family's rows say which options the keys of config.json set
+ * and which tensor is which parameter:
  *
  *     tfn_model m;
  *     if (tfn_import_new(&m, "gpt2", NULL) != TFN_OK) ...          // see m.error
  *
- * or, into a block of one's own, peek, tfn_model_size, tfn_model_init, tfn_import_weights. A key or
- * a tensor that the family does not know is an error that names it: nothing is guessed. Tensors of
- * F64, F32, F16 and BF16 are read one after the other; memory is that of the model and of the
- * files' headers, also where desc.weights packs them as they come. */
+ * or, into your own block: tfn_import_peek, tfn_model_size, tfn_model_init, tfn_import_weights.
+ * Nothing is guessed: a key or a tensor that the family does not know is an error that names it.
+ * Tensors of F64, F32, F16 and BF16 are read one after the other, and packed as they come if
+ * desc.weights says so. So memory is that for the model and for the headers of the files. */
 typedef enum tfn_key_form {
-    TFN_KEY_IS = 0,           /* the option is the value; without the key it is `text` */
-    TFN_KEY_IS_OR_OFF,        /* the same, but null leaves the option as it is */
-    TFN_KEY_NOT,              /* of truths: the other one */
+    TFN_KEY_IS = 0,           /* the option is the value, or `text` if the key is missing */
+    TFN_KEY_IS_OR_OFF,        /* as IS, but null leaves the option unchanged */
+    TFN_KEY_NOT,              /* the option is the negated value */
     TFN_KEY_IF,               /* if the value is true, the option is `text` */
-    TFN_KEY_UNLESS,           /* if it is false, the option is `text` */
-    TFN_KEY_NAMES,            /* if the value, or one of a list, matches what stands behind the '='
-                               * of the key ("architectures=*ForMaskedLM"), the option is `text` */
-    TFN_KEY_ONLY_IF,          /* unless it is true, the option is `text` */
-    TFN_KEY_LAYERS,           /* a name for each layer; those with `text` have the window: sets
-                               * window_from and window_period */
-    TFN_KEY_GATED,            /* as IS, of an activation that is a gate */
+    TFN_KEY_UNLESS,           /* if the value is false, the option is `text` */
+    TFN_KEY_NAMES,            /* the option is `text` if the value, or one value of a list, matches
+                               * the pattern after '=' in the key: "architectures=*ForMaskedLM" */
+    TFN_KEY_ONLY_IF,          /* unless the value is true, the option is `text` */
+    TFN_KEY_LAYERS,           /* the value is a list of one name per layer. Sets window_from and
+                               * window_period so that layers named `text` have the window */
+    TFN_KEY_GATED,            /* as IS, for an activation that is a gate */
     TFN_KEY_INVERSE_ROOT,     /* the option is value^(-1/2) */
-    TFN_KEY_SHARE,            /* the option is so large a share of a head */
-    TFN_KEY_ENTRIES,          /* the option is how many entries the object has */
-    TFN_KEY_SAME,             /* the value must be that of the option */
-    TFN_KEY_WANT              /* the value, or each of a list, must be `text`, as it is without the
-                               * key: the option is no other, and there is none */
+    TFN_KEY_SHARE,            /* the option is the value times the size of a head */
+    TFN_KEY_ENTRIES,          /* the option is the number of entries of the object */
+    TFN_KEY_SAME,             /* an error unless the value equals the option */
+    TFN_KEY_WANT              /* an error unless the value, or each value of a list, is `text`. A
+                               * missing key is no error. Sets no option */
 } tfn_key_form;
 typedef struct tfn_key_rule {
-    const char  *key;         /* of config.json, "rope_scaling.factor" in an object; NULL: none, and
-                               * the option is `text` */
-    const char  *option;      /* as tfn_desc_set knows it; NULL: the key changes nothing */
-    const char  *text;        /* NULL: the key must be there; "": without it nothing is set */
+    const char  *key;         /* in config.json, "rope_scaling.factor" inside an object; NULL: the
+                               * option is always `text` */
+    const char  *option;      /* a name for tfn_desc_set; NULL: the key sets no option */
+    const char  *text;        /* NULL: the key is required; "": a missing key sets nothing */
     tfn_key_form form;
 } tfn_key_rule;
 
-/* How a file keeps a tensor. Linear maps of PyTorch are (out, in), those of this library and of
- * GPT-2's files (in, out). */
+/* How a file stores a tensor. Linear maps of PyTorch are (out, in). Those of this library and of
+ * GPT-2's files are (in, out). */
 enum {
     TFN_FORM_TRANSPOSED = 1,  /* a matrix is (out, in) */
-    TFN_FORM_BY_HEAD = 2,     /* parts follow each other head by head: NeoX, BLOOM */
-    TFN_FORM_TURNING = 4,     /* the channels of a head that turn come first: see rotary_size */
-    TFN_FORM_SPARE = 8,       /* may be there though the model has no place for it */
-    TFN_FORM_HEAD = 16,       /* of the head: written without the family's prefix */
-    TFN_FORM_GATED = 32,      /* only of models whose activation is a gate */
-    TFN_FORM_APART = 64,      /* only of models with separate_source */
-    TFN_FORM_ROW = 128        /* a vector is a matrix of one row */
+    TFN_FORM_BY_HEAD = 2,     /* parts alternate head by head: NeoX, BLOOM */
+    TFN_FORM_TURNING = 4,     /* the rotated channels of a head come first: see rotary_size */
+    TFN_FORM_SPARE = 8,       /* ignored if the model has no parameter for it */
+    TFN_FORM_HEAD = 16,       /* belongs to the head: its name lacks the family's prefix */
+    TFN_FORM_GATED = 32,      /* only in models whose activation is a gate */
+    TFN_FORM_APART = 64,      /* only in models with separate_source */
+    TFN_FORM_ROW = 128        /* a vector is stored as a matrix of one row */
 };
 typedef struct tfn_tensor_rule {
-    const char *theirs;       /* "h.#.attn.c_attn.*": # a layer, from 0, * "weight" or "bias" */
-    const char *ours;         /* "decoder.#.self.q.*"; NULL: no weight, such as a mask */
-    uint32_t    form;         /* flags, added */
-    int32_t     part, parts;  /* outputs are part `part`, from 0, of so many side by side; 0: 1 */
-    int32_t     first;        /* so many rows stand before the first one that counts */
+    const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias" */
+    const char *ours;         /* "decoder.#.self.q.*"; NULL: not a weight, such as a mask */
+    uint32_t    form;         /* sum of flags */
+    int32_t     part, parts;  /* part `part`, from 0, of `parts` equal parts of the outputs; 0: 1 */
+    int32_t     first;        /* rows to skip at the start of the file's tensor */
 } tfn_tensor_rule;
 
-/* The rows of a family end with zeros; those of `like` hold too, keys before its own, tensors where
- * its own say nothing. One's own family is as good as one of the library's. */
+/* Tables of a family end with a row of zeros. The rows of `like` hold too: its keys come first,
+ * and its tensors apply where the family has no row. Your own family works like the library's. */
 typedef struct tfn_family {
     const char            *name;             /* "model_type" */
-    const char            *prefix;           /* names of tensors begin with it, or lack it */
+    const char            *prefix;           /* optional start of the names of tensors */
     const struct tfn_family *like;           /* NULL: none */
     const tfn_key_rule    *keys;
     const tfn_tensor_rule *tensors;
@@ -3189,114 +3195,116 @@ typedef struct tfn_family {
 TFNORM_API const tfn_family *tfn_family_at(int32_t i);                  /* NULL: past the end */
 TFNORM_API const tfn_family *tfn_family_find(const char *name);         /* NULL: unknown */
 
-/* pytorch_model.bin: a zip archive of torch.save, since PyTorch 1.6. Open reads the dictionary of
- * its tensors and executes nothing; a file that calls other functions is refused. Then it is used
- * like a safetensors file (tfn_file_tensor, tfn_file_find, tfn_file_read). Needs malloc;
- * TFNORM_NO_PICKLE leaves it out. */
+/* Opens pytorch_model.bin, the zip archive that torch.save writes since PyTorch 1.6. Reads the
+ * dictionary of its tensors and executes nothing; a file that calls other functions is refused. The
+ * open file is used like a safetensors file (tfn_file_tensor, tfn_file_find, tfn_file_read). Needs
+ * malloc. TFNORM_NO_PICKLE leaves it out. */
 TFNORM_API tfn_status tfn_pickle_open(tfn_file *f);
 
-/* Begin with { 0 } and set the folder, or the text of config.json and files that are open. */
+/* Start with { 0 }. Set the folder, or the text of config.json and the open files. */
 typedef struct tfn_import {
     tfn_error         error;
-    const char       *folder;                /* wants paths and malloc */
+    const char       *folder;                /* needs paths and malloc */
     const char       *config;                /* without a folder: the text of config.json */
     size_t            config_size;
-    tfn_file         *files;                 /* and open safetensors that have all tensors */
+    tfn_file         *files;                 /* without a folder: open files with all tensors */
     int32_t           count;
-    const tfn_family *family;                /* NULL: the library's of "model_type", which the first
-                                              * call stores here */
-    bool              lenient;               /* true: leave aside keys that no rule knows, but none
-                                              * of quantization or scales */
-    tfn_dtype         dtype;                 /* of the first weight, which tfn_import_weights stores
-                                              * here: as such a model goes out with the same bits */
-    char              aside[512];            /* the keys that no rule knows, ", " between them: left
-                                              * aside, or the reason for the error */
-    tfn_file          file, index;           /* from here on private */
+    const tfn_family *family;                /* NULL: the library's row for "model_type", which the
+                                              * first call stores here */
+    bool              lenient;               /* true: skip keys that no rule knows, except those of
+                                              * quantization and scales */
+    tfn_dtype         dtype;                 /* dtype of the first weight, from tfn_import_weights:
+                                              * an export in this dtype has the same bits */
+    char              aside[512];            /* the keys that no rule knows, separated by ", ":
+                                              * skipped if lenient, else the reason for the error */
+    tfn_file          file, index;           /* this and all below: private */
     char              path[1024], part[256];
     const uint8_t    *text;
     size_t            text_size;
 } tfn_import;
-/* The options of the model. What config.json says nothing of (batch, threads, inference, dropout,
- * the optimizer) stays as it is in *desc; a context that is set there stays, too, if the model can
- * have it: less than the whole saves memory. */
+/* Reads the options of the model. Options that config.json does not determine (batch, threads,
+ * inference, dropout, the optimizer) keep their values in *desc. A context in *desc is kept too if
+ * the model allows it: a shorter one saves memory. */
 TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc);
-/* The weights, into a model of these options. All tensors are looked at before the first is read:
- * what is wrong with the files leaves the model as it was; if reading fails half-way, the model
- * says so. Packed weights (desc.weights) are those that tfn_model_quantize makes of the model in
- * floats, which is never in memory. */
+/* Loads the weights into a model of these options. All tensors are checked before the first is
+ * read, so faulty files leave the model unchanged. If a read fails half-way, the model has an
+ * error. Packed weights (desc.weights) equal those of tfn_model_quantize, but the model is never in
+ * memory as floats. */
 TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m);
-/* What else config.json says: a string's characters, another value as it stands, "[[30]]", of which
- * those that fit are stored, with a zero; returns its bytes, 0: no such key, null, or an error. An
- * encoder-decoder writes as its authors meant when the prompts of tfn_generator_run are
- * "decoder_start_token_id" and desc.end is "eos_token_id"; "id2label.0" names the first class. Any
- * other object of JSON may stand in `config`, such as generation_config.json. */
+/* Stores another value of config.json, cut to fit and with a final zero: the characters of a
+ * string, or any other value as it is written, "[[30]]". Returns the bytes of the whole text; 0: no
+ * such key, null, or an error. For an encoder-decoder, prompt tfn_generator_run with
+ * "decoder_start_token_id" and set desc.end to "eos_token_id". "id2label.0" names the first class.
+ * `config` may be any other JSON object, such as generation_config.json. */
 TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, size_t size);
 #ifndef TFNORM_NO_MALLOC
-/* Both, and the memory between them. with: what peek begins with, or NULL: for inference, with one
- * thread and a context of at most 1024. The error is the model's, whose path then is the folder. */
+/* Reads the options, allocates the model and loads the weights. with: the options to start from;
+ * NULL: inference, one thread, a context of at most 1024. An error is the model's, with the folder
+ * as its path. */
 TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn_model_desc *with);
 #endif
 
-/* And out again: config.json, model.safetensors and, of a tokenizer that it can say, tokenizer.json
- * with tokenizer_config.json, from the same rows. What the family is the options say: a family has
- * a model if the config.json that is written, read again, gives the options that it has. So a model
- * that was trained here goes out as whatever family it is one of.
+/* Writes a model in the same format and from the same rows: config.json, model.safetensors and, if
+ * the format can express the tokenizer, tokenizer.json with tokenizer_config.json. The options
+ * decide the family: a family fits if reading the written config.json gives the same options again.
+ * So a model that was trained here can be written as any family that fits.
  *
  *     tfn_export x = { 0 };
- *     x.folder = "mine";                                           // is there
+ *     x.folder = "mine";                                           // must exist
  *     if (tfn_export_write(&x, &m) != TFN_OK) ...                  // see x.error
  *
- * What a family cannot say is an error that names the option. Rows of a table of positions that no
- * text reads, the first two of OPT's, are 0; a pooler that no head reads is left out. */
+ * An option that no family can express is an error that names it. Rows of a table of positions that
+ * no text reads, the first two of OPT's, are written as 0. A pooler that no head reads is left
+ * out. */
 typedef struct tfn_export {
     tfn_error         error;
-    const char       *folder;                /* wants paths and malloc; config.json comes last */
-    tfn_file         *config, *weights;      /* without a folder: where the two go, or NULL; each
+    const char       *folder;                /* needs paths and malloc; config.json comes last */
+    tfn_file         *config, *weights;      /* without a folder: the two outputs, or NULL; each
                                               * with its own work, tfn_export_work bytes */
-    const tfn_family *family;                /* NULL: the first of the library's that has the model,
-                                              * which is stored here */
-    tfn_dtype         dtype;                 /* 0: F32; F16, BF16: of values that it holds. Norms
-                                              * and biases that it does not hold stay F32 */
-    bool              round;                 /* false: matrices that it does not hold are an error;
-                                              * true: they are rounded to it */
+    const tfn_family *family;                /* NULL: the library's first that fits, which is stored
+                                              * here */
+    tfn_dtype         dtype;                 /* 0: F32; F16 or BF16 for values that these can hold.
+                                              * Norms and biases that they cannot hold stay F32 */
+    bool              round;                 /* false: matrices that dtype cannot hold are an error;
+                                              * true: they are rounded */
     const struct tfn_tokenizer *tokenizer;   /* NULL: none */
     const int32_t    *specials;              /* pad_token_id, bos_token_id, eos_token_id and
-                                              * decoder_start_token_id, below 0: null; NULL: the
-                                              * tokenizer's, and the start is the end, as that of
+                                              * decoder_start_token_id; below 0: null. NULL: those
+                                              * of the tokenizer, with the end as the start, as in
                                               * tfn_generator_run */
-    const char *const *labels;               /* the names of the classes of a sequence head, as
-                                              * id2label has them; NULL: it has none */
-    int32_t           tensors, kept;         /* that were written; those of them that stayed F32 */
+    const char *const *labels;               /* the names of the classes of a sequence head, for
+                                              * id2label; NULL: none */
+    int32_t           tensors, kept;         /* tensors that were written; those that stayed F32 */
     char              path[1024];            /* private */
 } tfn_export;
-/* Weights are those that the model computes with: exchange averages first (tfn_model_swap_ema).
- * Each file is replaced whole or not at all; where a later one fails, those before it are taken
- * away, for weights without their config.json, or with an older one, are no model. */
+/* Writes the weights that the model computes with: for averages, call tfn_model_swap_ema first.
+ * Each file is replaced whole or not at all. If a later file fails, the earlier ones are removed,
+ * because weights without their config.json, or with an older one, are not a model. */
 TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m);
 TFNORM_API size_t tfn_export_work(const tfn_model *m);
 #endif
 
 /* -- for other languages --------------------------------------------------------------------- */
 
-/* Options of a model by their names, which are those of tfn_model_desc ("width", "schedule.lr",
- * "cutoffs[0]"), as texts, which are those of checkpoints: numbers as JSON has them, the seed with
- * a sign; "true", "false"; names of rows of an enumeration, recipe, norm, initialization, topology
- * or instruction set. "default" is 0 or NULL, which is legal of each. Set checks the range of the
- * option alone, tfn_model_resolve how it goes with others. An error, in e or NULL, names what comes
- * nearest, and *d stays. The texts may be thrown away: what *d keeps is the library's. */
+/* Sets an option of a model by its name and a text. Names are those of tfn_model_desc: "width",
+ * "schedule.lr", "cutoffs[0]". Texts are those of checkpoints: numbers in JSON's form (the seed as
+ * a signed integer), "true" or "false", or the name of an enumerator, recipe, norm, initialization,
+ * topology or instruction set. "default" is 0 or NULL and always legal. Checks only the range of
+ * this option; tfn_model_resolve checks options together. An error (in e unless NULL) suggests the
+ * nearest name and leaves *d unchanged. *d keeps no pointer to the texts. */
 TFNORM_API tfn_status  tfn_desc_set(tfn_model_desc *d, const char *name, const char *value,
                                     tfn_error *e);
-/* The text of an option, cut to fit, in buf, which is returned; 127 bytes and a zero are enough.
- * NULL: there is no such option, or something is NULL. */
+/* Stores the text of an option in buf, cut to fit, and returns buf; 128 bytes are always enough.
+ * NULL: no such option, or an argument is NULL. */
 TFNORM_API const char *tfn_desc_get(const tfn_model_desc *d, const char *name, char *buf,
                                     size_t size);
 TFNORM_API const char *tfn_desc_name(int32_t i);       /* of option i; NULL: past the end */
 
-/* Where a member stands in a public struct, so that a language that reads no header need not copy
- * it: tfn_layout("tfn_report", "loss", &at, &size) stores bytes from the struct's begin and bytes,
- * either may be NULL, and returns what it is: 'b' a bool, 'w' a whole number with a sign, or an
- * enumerator, 'r' a real number, 't' a text that a zero ends, 'p' a pointer, 's' a struct. Without
- * a name, or "", it is the struct itself. 0: unknown, or private; nothing is stored. */
+/* Finds a member of a public struct, for languages that read no header. For example,
+ * tfn_layout("tfn_report", "loss", &at, &size) stores the member's offset and size in bytes; either
+ * pointer may be NULL. Returns its type: 'b' bool, 'w' signed integer or enumerator, 'r' floating
+ * point, 't' array of char with a final zero, 'p' pointer, 's' struct. With a name of NULL or "",
+ * describes the struct itself. Returns 0 and stores nothing if the name is unknown or private. */
 TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_t *size);
 #endif
 #ifdef __cplusplus
@@ -35317,21 +35325,19 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES
 TFN__SMALL
-/* safetensors files: where their bytes are, what stands in them, how they are written. The format
- * is that of github.com/huggingface/safetensors:
+/* Files: errors, paths, temporary files, and bytes. The format of safetensors (huggingface.co):
  *
  *     8 bytes   n, the length of the header, little-endian
- *     n bytes   JSON: "__metadata__", texts by their names, and every tensor by its name with its
- *               dtype, its shape and where its bytes begin and end, counted from the header's end
- *     the rest  those bytes: without holes, in any order of the tensors
+ *     n bytes   JSON: "__metadata__", which holds named texts, and for every tensor its name,
+ *               dtype, shape, and where its bytes begin and end, counted from the header's end
+ *     the rest  the tensors' bytes, without gaps, in any order
  *
- * Files are hostile: what they say is compared with the bytes that there are before it is used, and
- * no size in them is taken for a size of memory: a file of a kilobyte that promises a terabyte
- * costs a kilobyte. All of the header is checked when a file is opened; what was checked there is
- * not checked again.
+ * Files are hostile. Every offset is compared with the bytes that exist before it is used. No size
+ * in a file decides an allocation: a kilobyte that promises a terabyte costs a kilobyte. Opening a
+ * file checks its whole header; later calls do not check it again.
  *
- * The first error stays in the file's object, and every function below does nothing once there is
- * one; so a sequence of calls needs one check at its end. */
+ * The first error stays in the file's object, and every function below does nothing after it. So a
+ * sequence of calls needs one check at its end. */
 
 /* -- errors ---------------------------------------------------------------------------------- */
 
@@ -35339,8 +35345,8 @@ TFN__SMALL
 static bool tfn__fine(const tfn_file *f) { return f->error.status == TFN_OK; }
 
 /* Keep the first error; always returns the status in force. In `text`, %s is `what` (a tensor, an
- * option, a reason), and %d is `found`, then `wanted`. tfn_error_text puts the path in front of it,
- * whole. */
+ * option, a reason), and %d is `found`, then `wanted`. tfn_error_text puts the whole path in front
+ * of it. */
 static tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *text,
                                  const char *what, int64_t found, int64_t wanted)
 {
@@ -35352,13 +35358,13 @@ static tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *tex
     return status;
 }
 
-/* The bytes are not what the format says. */
+/* The bytes violate the format. */
 static void tfn__bad(tfn_file *f, const char *text, const char *what, int64_t found, int64_t wanted)
 {
     tfn__file_fail(f, TFN_BAD_FORMAT, text, what, found, wanted);
 }
 
-/* Before a call of the C library: forget what errno says about earlier ones. */
+/* Call before the C library: forget errno's value from earlier calls. */
 static void tfn__clear_reason(void)
 {
 #ifdef TFN__STDIO
@@ -35366,9 +35372,10 @@ static void tfn__clear_reason(void)
 #endif
 }
 
-/* Behind one that failed. %s in `text` is ": " and the system's reason, such as ": No space left on
- * device", or nothing where errno says none, as of memory and streams. C does not say that strerror
- * may be called by two threads at a time; the texts of known errors are constants everywhere. */
+/* Call after the C library failed. %s in `text` becomes ": " and the system's reason, such as
+ * ": No space left on device", or nothing if errno has none, as for memory and streams. C does not
+ * promise that two threads may call strerror at a time, but the texts of known errors are constants
+ * on all systems. */
 static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64_t wanted)
 {
     char reason[sizeof f->error.name];
@@ -35388,14 +35395,14 @@ enum {
     TFN__PATH_MOST = 1019,              /* the longest path */
     TFN__LINKS = 40,                    /* followed at most, as Linux does */
     TFN__TEMPORARY = TFN__PATH + 32,    /* bytes of a buffer for the path of a temporary file */
-    TFN__NAME_MOST = 200,               /* of a target's name, in the name of its temporary file */
-    TFN__TRIES = 100                    /* names of a temporary file */
+    TFN__NAME_MOST = 200,               /* bytes of a target's name inside a temporary name */
+    TFN__TRIES = 100                    /* names to try for a temporary file */
 };
 
-/* What C99 lacks: positions beyond 2 GiB, bytes that are on the disk and not in a cache, a rename
- * that replaces, and files that are created exclusively. DURABLE: what tfn_io_durable returns.
- * SEEK, SYNC and RENAME are 0 where they succeed. CREATE gives a file descriptor, below 0 on
- * failure. MoveFileExA is declared here, because windows.h is long and defines many macros. */
+/* Features that C99 lacks: positions beyond 2 GiB, bytes that are on the disk and not in a cache, a
+ * rename that replaces, and exclusive creation. DURABLE is the result of tfn_io_durable. SEEK, SYNC
+ * and RENAME return 0 on success. CREATE returns a file descriptor, below 0 on failure. MoveFileExA
+ * is declared here because windows.h is long and defines many macros. */
 #if defined _WIN32
 #define TFN__DURABLE "commit"
 #define TFN__SEEK(s, at, from) _fseeki64(s, (int64_t)(at), from)
@@ -35451,8 +35458,8 @@ static size_t tfn__folder_bytes(const char *path)
 }
 
 #ifdef TFN__POSIX
-/* Write the folder of a new file to the disk, because the file's name is stored there. True also
- * where the file system cannot do this (EINVAL). */
+/* Write the folder of a new file to the disk, because it stores the file's name. True also where
+ * the file system cannot do this (EINVAL). */
 static bool tfn__sync_folder(const char *path)
 {
     const size_t bytes = tfn__folder_bytes(path);
@@ -35477,7 +35484,7 @@ static bool tfn__follow(char *path)
         char link[TFN__PATH];
         size_t folder = 0;
         const ptrdiff_t got = (ptrdiff_t)readlink(path, link, sizeof link - 1);
-        if (got < 0) return true;                       /* no link */
+        if (got < 0) return true;                       /* not a link */
         link[got] = 0;
         if (link[0] != '/') folder = tfn__folder_bytes(path);   /* relative to the link's folder */
         if (folder + (size_t)got + 1 > TFN__PATH) return false;
@@ -35490,8 +35497,8 @@ static bool tfn__sync_folder(const char *path) { return path != NULL; }
 static bool tfn__follow(char *path) { return path != NULL; }
 #endif
 
-/* Copy the path of the file that f->path names, after its symbolic links. An error: there are too
- * many, or a path is too long. */
+/* Copy f->path with its symbolic links followed. False, and an error, if there are too many links
+ * or a path is too long. */
 static bool tfn__target(tfn_file *f, char *target)
 {
     size_t bytes = tfn__length(f->path);
@@ -35539,8 +35546,8 @@ static int tfn__replaced_mode(tfn_file *f)
 #endif
 }
 
-/* Give the temporary file the owner, the group and the mode of the file that it replaces. Only root
- * may give files away. Without the group, its members get no more than all others do. */
+/* Give the temporary file the owner, group and mode of the file that it replaces. Only root may
+ * change an owner. If the group cannot be kept, its members keep only the rights of all others. */
 static void tfn__keep_mode(tfn_file *f)
 {
 #ifdef TFN__POSIX
@@ -35594,9 +35601,9 @@ static void tfn__temporary_path(char *path, const char *target, uint64_t number)
     tfn__end(&t);
 }
 
-/* Create a file and open it to write. It fails with EEXIST if the name is taken, also by a symbolic
- * link, wherever that leads. C99 has no such call, and C11 has one ("x"), so on a system that is
- * neither POSIX nor Windows a program compiled as C99 would overwrite a file of this name. */
+/* Create a file and open it to write. Fails with EEXIST if the name is taken, even by a symbolic
+ * link. C99 has no such call, and C11 has one ("x"). So on a system that is neither POSIX nor
+ * Windows, a program compiled as C99 would overwrite a file of this name. */
 static FILE *tfn__create(const char *path, unsigned mode)
 {
 #ifdef TFN__CREATE
@@ -35618,8 +35625,8 @@ static FILE *tfn__create(const char *path, unsigned mode)
 #endif
 }
 
-/* Open a temporary file for f->path. No other function creates one. Until it is complete, only its
- * owner may read it, if it replaces a file; the mode of a new file follows the umask. */
+/* Open a temporary file for f->path; no other function creates one. If it replaces a file, only its
+ * owner may read it until it is complete. The mode of a new file follows the umask. */
 static void tfn__open_temporary(tfn_file *f)
 {
     char target[TFN__PATH];
@@ -35641,8 +35648,8 @@ static void tfn__open_temporary(tfn_file *f)
     if (!f->stream) tfn__system_fail(f, "cannot be opened%s", 0, 0);
 }
 
-/* Open the path to read; `used` becomes the bytes that can be read. A folder can be opened on some
- * systems, but has no size, or one that no file has. */
+/* Open the path to read and set `used` to the bytes that can be read. Some systems open a folder,
+ * too, but then it has no size, or one that no file has. */
 static void tfn__open_path(tfn_file *f)
 {
     char target[TFN__PATH];
@@ -35658,9 +35665,9 @@ static void tfn__open_path(tfn_file *f)
     if (f->used > INT64_MAX) tfn__system_fail(f, "it has no size%s", 0, 0);
 }
 
-/* Close the temporary file and rename it, or remove it after an error. First the bytes reach the
- * disk, then the name, then the folder. So a crash at any point leaves the old file or the new one,
- * whole: with the name first, it could belong to bytes that were never written. */
+/* Close the temporary file and rename it, or remove it after an error. The bytes reach the disk
+ * first, then the name, then the folder. So a crash at any point leaves a whole file, old or new.
+ * If the name came first, it could belong to bytes that were never written. */
 static void tfn__commit_path(tfn_file *f)
 {
     char target[TFN__PATH];
@@ -35686,17 +35693,17 @@ TFNORM_API const char *tfn_io_durable(void) { return TFN__DURABLE; }
 
 /* -- bytes ----------------------------------------------------------------------------------- */
 
-/* Is the machine little-endian, as files are? Then values are copied, else their bytes turn
- * round. */
+/* True on a little-endian machine: files have the same byte order, so values are copied. Elsewhere
+ * the bytes of each value are swapped. */
 static bool tfn__little(void)
 {
     const uint16_t one = 1;
     return *(const uint8_t *)&one;
 }
 
-/* Before a file is read or written. Reading, `used` becomes the bytes that there are; writing, it
- * counts. What is written to nowhere is only counted: so sizes come from the code that writes, and
- * cannot differ from what is written. */
+/* Call before a file is read or written. `used` becomes the bytes that can be read, or counts those
+ * that are written. Without an output, bytes are only counted: sizes come from the code that
+ * writes, so the two cannot differ. */
 static bool tfn__begin(tfn_file *f, bool write)
 {
     if (!tfn__fine(f)) return false;
@@ -35714,7 +35721,7 @@ static bool tfn__begin(tfn_file *f, bool write)
     return tfn__fine(f);
 }
 
-/* Bytes from the path, the stream or the memory; those that are asked for are there. */
+/* Read bytes, which exist, from the path, the stream or the memory. */
 static bool tfn__get_bytes(tfn_file *f, uint64_t at, void *to, size_t bytes)
 {
 #ifdef TFN__STDIO
@@ -35726,8 +35733,8 @@ static bool tfn__get_bytes(tfn_file *f, uint64_t at, void *to, size_t bytes)
     return true;
 }
 
-/* Copy bytes from a place in the file, or fail: the place is compared with the bytes that there are
- * without a sum that could overflow. */
+/* Copy bytes from a place in the file, or fail. The check against the file's size uses no sum that
+ * could overflow. */
 static bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
 {
     const bool there = bytes <= f->used && at <= f->used - bytes && bytes <= SIZE_MAX;
@@ -35739,8 +35746,8 @@ static bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
     return false;
 }
 
-/* To the path, the stream or the memory, behind what was written. Memory takes a piece if it fits:
- * tfn__finish_writing says how much it would have been, which a second try can use. */
+/* Append bytes to the path, the stream or the memory. Memory takes a piece only if it fits;
+ * tfn__finish_writing then returns the size that a second try needs. */
 static bool tfn__put_bytes_to(tfn_file *f, const void *from, size_t bytes)
 {
 #ifdef TFN__STDIO
@@ -35763,8 +35770,8 @@ static void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
     f->used += bytes;
 }
 
-/* After the last byte: a path takes its name, and memory that was too small learns how much there
- * should have been. */
+/* Call after the last byte. Renames a path's temporary file; reports the needed size if memory was
+ * too small. */
 static tfn_status tfn__finish_writing(tfn_file *f)
 {
 #ifdef TFN__STDIO
@@ -35777,7 +35784,7 @@ static tfn_status tfn__finish_writing(tfn_file *f)
     return f->error.status;
 }
 
-/* After it only the error is left; a file that was closed can be opened again. */
+/* Only the error survives. A closed file can be opened again. */
 TFNORM_API void tfn_file_close(tfn_file *f)
 {
     if (!f) return;
@@ -35789,13 +35796,12 @@ TFNORM_API void tfn_file_close(tfn_file *f)
 #endif
     f->stream = NULL;
     f->owned = NULL;
-    f->header = NULL;                   /* which says that the file is open */
+    f->header = NULL;                   /* marks the file as closed */
     f->count = 0;
 }
 
-/* Memory until the file is closed: the caller's, or of malloc where there is none. The first is
- * aligned by tfn__arena_in, which takes up to TFN__ALIGN - 1 bytes: all sizes of work count
- * them. */
+/* Memory until the file is closed: the caller's, or malloc's if there is none. tfn__arena_in aligns
+ * its start, which takes up to TFN__ALIGN - 1 bytes: all sizes of work include these. */
 static tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
 {
     void *mem = f->work;
@@ -35824,14 +35830,14 @@ TFN__SMALL_END
 /* >> safetensors */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES
-/* The header stays in memory as it is, for the work of a file is given by its caller and should be
- * known from its size. `entries` says where in it the name of each tensor stands, `order` in which
- * order the names come: 28 bytes a tensor, while a tfn_tensor has 232. A tensor is parsed again
- * whenever it is asked for. */
+/* The header stays in memory unparsed, so that the file's size determines the work that the caller
+ * must give. `entries` holds the position of each tensor's name in the header, and `order` sorts
+ * them by name: 28 bytes a tensor, where a tfn_tensor has 232. A tensor is parsed again at each
+ * use. */
 enum {
-    TFN__RANK = 8,                      /* as tfn_tensor has room for */
+    TFN__RANK = 8,                      /* most dimensions of a tfn_tensor */
     TFN__HEADER_MOST = 100000000,       /* bytes: the reference implementation's limit */
-    TFN__ENTRY_BYTES = 49,              /* of the shortest entry: so many can there be at most */
+    TFN__ENTRY_BYTES = 49,              /* length of the shortest entry; bounds their number */
     TFN__CHUNK = 128                    /* values that are converted at a time */
 };
 
@@ -35846,7 +35852,7 @@ enum { TFN__FLOAT = TFN_DTYPE_F64 };
 enum { TFN__FLOAT = TFN_DTYPE_F32 };
 #endif
 
-/* Go through the texts of __metadata__, or of an index, where all was checked when it was opened:
+/* Loop over the texts of __metadata__ or of an index. Opening the file has checked them:
  *     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}'))
  *         value = tfn__next_text(&r, name);
  */
@@ -35854,8 +35860,8 @@ enum { TFN__NAME_ROOM = sizeof(((tfn_error *)0)->name) };
 static bool tfn__texts_open(const tfn_file *f, tfn__reader *r);
 static tfn__reader tfn__next_text(tfn__reader *r, char *name);
 
-/* What is written: tensor i of `count`, of which those without a name are left out, and functions
- * that write __metadata__ and the values of tensor i, which else are its data; or NULL. So a model
+/* The tensors to write: tensor i of `count`, left out if it has no name. metadata writes
+ * __metadata__, and values writes the values of tensor i; if NULL, its data are written. So a model
  * is written without a list of its tensors in memory: a large one has thousands. */
 typedef struct tfn__source {
     const void *user;
@@ -35871,14 +35877,14 @@ TFN__SMALL
 
 /* -- safetensors: the header ----------------------------------------------------------------- */
 
-/* Where a tensor stands in the file and in its header. */
+/* Where a tensor's bytes are in the file, and where its name is in the header. */
 typedef struct tfn__entry {
     uint64_t begin, end;
     uint32_t at;                        /* its name in the header */
 } tfn__entry;
 
-/* How the values of a dtype are coded; of OPAQUE ones only the bytes are known. The order is that
- * of tfn_dtype. Sizes below a byte are legal where all values together fill whole bytes. */
+/* How the values of a dtype are coded. Only the bytes of OPAQUE ones are known. Same order as
+ * tfn_dtype. Sizes below a byte are legal if all values together fill whole bytes. */
 enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE };
 static const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
     { "",            0,  TFN__OPAQUE,   0 },
@@ -35906,13 +35912,13 @@ static const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
     { "BOOL",        8,  TFN__UNSIGNED, 0 }
 };
 
-/* Its values can be read as numbers. */
+/* True if the values can be read as numbers. */
 static bool tfn__has_values(tfn_dtype d)
 {
     return d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT && tfn__dtypes[d].code != TFN__OPAQUE;
 }
 
-/* Dtypes that the format has, also those whose values are not read: such a tensor can be listed. */
+/* Parse any dtype of the format. Those whose values cannot be read can still be listed. */
 static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
 {
     char name[16];
@@ -35925,7 +35931,7 @@ static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
     tfn__want(r, "a known dtype");
 }
 
-/* count * size, where -1 stands for what does not fit and stays, as SIZE_MAX does in tfn__mul. */
+/* count * size. -1 means overflow and stays, like SIZE_MAX in tfn__mul. */
 static int64_t tfn__volume(int64_t count, int64_t size)
 {
     if (count < 0 || size < 0) return -1;
@@ -35933,11 +35939,11 @@ static int64_t tfn__volume(int64_t count, int64_t size)
     return count * size;
 }
 
-/* An array of counts, such as a shape: returns how many there are. Those that fit are stored, and
- * their product is -1 where no int64_t holds it. */
+/* Parse an array of counts, such as a shape, and return its length. Stores those that fit, and
+ * their product, -1 if an int64_t cannot hold it. */
 static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int64_t *product)
 {
-    const int64_t most = (INT64_C(1) << 48) - 1;        /* sizes above are outside the schema */
+    const int64_t most = (INT64_C(1) << 48) - 1;        /* the format's schema allows no more */
     int32_t n = 0;                      /* the header has under 10^8 bytes: no overflow */
     *product = 1;
     for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']')) {
@@ -35949,9 +35955,9 @@ static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int6
     return n;
 }
 
-/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, the keys in any order, each
- * once; others are skipped. An end before the beginning makes bytes that are negative as an
- * int64_t: that is checked with the places, where the name can be told. */
+/* Parse "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}. Each key comes once, in
+ * any order; others are skipped. An end before the beginning gives bytes that are negative as an
+ * int64_t: tfn__check_place finds that, where the message can include the name. */
 static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
 {
     int64_t offsets[2] = { 0, 0 };
@@ -35982,7 +35988,7 @@ static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
     t->bytes = (uint64_t)(offsets[1] - offsets[0]);
 }
 
-/* The name of a file alone: no other folder is reached by it. */
+/* True for the name of a file without any folder, so that it cannot lead out of the folder. */
 static bool tfn__plain(const char *s)
 {
     if (tfn__equal(s, "") || tfn__equal(s, ".") || tfn__equal(s, "..")) return false;
@@ -35991,8 +35997,8 @@ static bool tfn__plain(const char *s)
     return true;
 }
 
-/* An object of texts, or null; in an index (`files`) they are names of files, which a program will
- * open: so none of them may lead out of the folder. Where the object stands is kept. */
+/* Parse an object of texts, or null, and keep its place. In an index (`files`) the texts are names
+ * of files that a program will open, so none of them may lead out of the folder. */
 static void tfn__parse_texts(tfn_file *f, tfn__reader *r, bool files)
 {
     char file[256];
@@ -36016,22 +36022,22 @@ static void tfn__parse_texts(tfn_file *f, tfn__reader *r, bool files)
     f->metadata_end = r->at;
 }
 
-/* Tensor i in the order of the header, which was checked. */
+/* A reader at tensor i, in the header's order. The header was checked. */
 static tfn__reader tfn__entry_of(const tfn_file *f, int32_t i)
 {
     tfn__reader r = tfn__read_from(f->header, f->header_size);
     r.at = ((const tfn__entry *)f->entries)[i].at;
     return r;
 }
-/* The same as a tensor; `at` counts from the header's end, as in the file. */
+/* Parse tensor i; `at` counts from the header's end, as in the file. */
 static void tfn__entry_at(const tfn_file *f, int32_t i, tfn_tensor *t)
 {
     tfn__reader r = tfn__entry_of(f, i);
     tfn__parse_tensor(&r, t);
 }
 
-/* For tfn__order. Names are compared where they stand in the header, behind their opening quotes,
- * character by character: an escape is as good as what it stands for. */
+/* For tfn__order. Compares names in the header, from after their opening quotes, character by
+ * character: an escape equals the character that it encodes. */
 static bool tfn__name_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_file *f = (const tfn_file *)x;
@@ -36041,8 +36047,8 @@ static bool tfn__name_before(const void *x, int32_t i, int32_t j)
     b.at++;
     return tfn__json_compare(a, b) < 0;
 }
-/* An empty tensor stands before the one that begins at the same byte: then each begins where the
- * last one ended. */
+/* Order by offset. An empty tensor comes before the one that begins at the same byte, so that each
+ * begins where the last one ended. */
 static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_file *f = (const tfn_file *)x;
@@ -36053,7 +36059,7 @@ static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
     return a->end < b->end;
 }
 
-/* Parse all of the header: is it what the format says, and where do its tensors stand? */
+/* Parse the whole header: check its form, and find the place of every tensor. */
 static void tfn__read_entries(tfn_file *f)
 {
     tfn__reader r = tfn__read_from(f->header, f->header_size);
@@ -36079,7 +36085,7 @@ static void tfn__read_entries(tfn_file *f)
     if (r.wanted) tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
 }
 
-/* No two names are the same. The order of names stays. */
+/* Fail if two names are equal. Leaves the tensors in the order of their names. */
 static void tfn__check_names(tfn_file *f)
 {
     tfn_tensor t;
@@ -36091,7 +36097,7 @@ static void tfn__check_names(tfn_file *f)
     }
 }
 
-/* A tensor begins where the last one ended, and has the bytes of its shape. */
+/* Fail unless a tensor begins where the last one ended and has the bytes of its shape. */
 static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
 {
     const int64_t bits = tfn__volume(t->count, tfn__dtypes[t->dtype].bits);
@@ -36104,8 +36110,8 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
         tfn__bad(f, "%s has %d bytes, its shape wants %d", t->name, (int64_t)t->bytes, bits / 8);
 }
 
-/* A legal file may have names or ranks for which tfn_tensor has no room. Its other tensors are
- * read; these are left out of the list. */
+/* Leave out tensors whose name or rank does not fit into tfn_tensor. Such a file is legal, and its
+ * other tensors are read. */
 static void tfn__keep_entries(tfn_file *f)
 {
     int32_t kept = 0;
@@ -36119,8 +36125,8 @@ static void tfn__keep_entries(tfn_file *f)
     f->count = kept;
 }
 
-/* In the order of their bytes, tensors follow each other without hole or overlap, and the last one
- * ends the file. */
+/* Fail unless the tensors, ordered by their bytes, follow each other without gap or overlap up to
+ * the end of the file. */
 static void tfn__check_entries(tfn_file *f)
 {
     uint64_t last = 0;
@@ -36141,7 +36147,7 @@ static void tfn__check_entries(tfn_file *f)
     tfn__keep_entries(f);
 }
 
-/* Bytes of the header; no more is done with this number before it was found to be small enough. */
+/* Bytes of the header. The number is not used before it was found to be small enough. */
 static size_t tfn__header_size(tfn_file *f)
 {
     uint8_t s[8];
@@ -36158,9 +36164,9 @@ static size_t tfn__header_size(tfn_file *f)
     return (size_t)n;
 }
 
-/* Place the header of n bytes, its entries and their order in the work; there are at most as many
- * entries as the shortest ones that fit into n bytes. Returns the bytes that it takes; over an
- * arena that only counts, this is the size that the caller is told. */
+/* Place the header of n bytes, its entries and their order in the work. The number of entries is at
+ * most n divided by the length of the shortest entry. Returns the bytes that it takes; with an
+ * arena that only counts, this is the size that tfn_file_work returns. */
 static size_t tfn__place_header(tfn_file *f, tfn__arena a, size_t n)
 {
     const size_t room = n / TFN__ENTRY_BYTES + 1;
@@ -36172,8 +36178,8 @@ static size_t tfn__place_header(tfn_file *f, tfn__arena a, size_t n)
     return a.used + (TFN__ALIGN - 1);
 }
 
-/* Room for a header of n bytes that comes from elsewhere, with places from the file's begin. Fill
- * it, then list its entries. */
+/* Make room for a header of n bytes that comes from elsewhere, with offsets from the file's begin.
+ * The caller fills it, then calls tfn__list_entries. */
 static uint8_t *tfn__room_for_header(tfn_file *f, size_t n)
 {
     const size_t bytes = tfn__place_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
@@ -36189,7 +36195,7 @@ static void tfn__list_entries(tfn_file *f)
     if (tfn__fine(f)) tfn__keep_entries(f);
 }
 
-/* Open what the bytes come from. Bytes of work that the header wants; *n: its own. */
+/* Open the source of the bytes. Returns the work that the header needs, and its size in *n. */
 static size_t tfn__open_bytes(tfn_file *f, size_t *n)
 {
     *n = 0;
@@ -36197,7 +36203,7 @@ static size_t tfn__open_bytes(tfn_file *f, size_t *n)
     return tfn__place_header(f, tfn__arena_in(NULL, SIZE_MAX), *n);
 }
 
-/* Only the first 8 bytes are read: the header may still be refused when the file is opened. */
+/* Reads only the first 8 bytes: tfn_file_open may still refuse the header. */
 TFNORM_API size_t tfn_file_work(tfn_file *f)
 {
     size_t n, bytes;
@@ -36208,7 +36214,7 @@ TFNORM_API size_t tfn_file_work(tfn_file *f)
     return bytes;
 }
 
-/* The header is read once, into memory of its size, which is that of bytes that there are. */
+/* The header is read once, into memory of its size, which the file's size bounds. */
 TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 {
     size_t n, bytes;
@@ -36224,7 +36230,7 @@ TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 
 /* -- safetensors: reading -------------------------------------------------------------------- */
 
-/* Before what reads a file: is it open? */
+/* True if the file is open; else an error. */
 static bool tfn__file_open(tfn_file *f)
 {
     if (!f) return false;
@@ -36232,14 +36238,14 @@ static bool tfn__file_open(tfn_file *f)
     return tfn__fine(f);
 }
 
-/* An argument that must not be NULL. */
+/* Fail if an argument is NULL. */
 static bool tfn__file_given(tfn_file *f, const char *name, const void *p)
 {
     if (!p) tfn__file_fail(f, TFN_NULL, "%s is NULL", name, 0, 0);
     return p != NULL;
 }
 
-/* In the order of names; `at` counts from the beginning of the file. */
+/* In the order of names. `at` counts from the beginning of the file. */
 TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
 {
     if (!tfn__file_open(f) || !tfn__file_given(f, "tensor", t)) return false;
@@ -36249,7 +36255,7 @@ TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
     return true;
 }
 
-/* A binary search over the names, each parsed where it stands. */
+/* A binary search over the names, which are parsed in place. */
 TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
 {
     int32_t low = 0;
@@ -36275,7 +36281,7 @@ static bool tfn__texts_open(const tfn_file *f, tfn__reader *r)
     r->at = f->metadata;
     return tfn__peek(r) == '{' && tfn__json_open(r, '{', '}');
 }
-/* The name, of TFN__NAME_ROOM bytes, "" if it is long; returns a reader in front of the value. */
+/* Read the name into TFN__NAME_ROOM bytes ("" if too long); returns a reader at the value. */
 static tfn__reader tfn__next_text(tfn__reader *r, char *name)
 {
     tfn__reader key = *r;
@@ -36289,7 +36295,7 @@ static tfn__reader tfn__next_text(tfn__reader *r, char *name)
     return value;
 }
 
-/* The characters of a string, escapes resolved. */
+/* Append the characters of a string with escapes resolved. */
 static void tfn__copy_string(tfn__text *t, tfn__reader r)
 {
     int32_t c;
@@ -36297,13 +36303,13 @@ static void tfn__copy_string(tfn__text *t, tfn__reader r)
     while ((c = tfn__json_char(&r)) >= 0) tfn__put_code(t, c);
 }
 
-/* As snprintf: the bytes of the whole text, of which those that fit are stored. */
+/* Like snprintf: returns the bytes of the whole text and stores those that fit. */
 TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size)
 {
     char name[TFN__NAME_ROOM];
     tfn__text t = tfn__text_in(text, size);
     tfn__reader r;
-    tfn__end(&t);                       /* empty, whatever follows */
+    tfn__end(&t);                       /* an error leaves an empty text */
     if (!tfn__file_open(f) || !tfn__file_given(f, "key", key)) return 0;
     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}')) {
         const tfn__reader value = tfn__next_text(&r, name);
@@ -36315,12 +36321,12 @@ TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t
     return t.used;
 }
 
-/* An IEEE 754 number of any format: the sign, then the exponent plus its bias, then the fraction
- * behind the leading 1, which denormal numbers, of exponent 0, do not have. */
+/* Decode an IEEE 754 number of any format: sign, biased exponent, fraction. Normal numbers have a
+ * leading 1 before the fraction; denormal ones (exponent 0) do not. */
 static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
 {
     const int most = (1 << exponent_bits) - 1;          /* the exponent of infinity and NaN */
-    const int unit = most / 2 + fraction_bits;          /* bias, and that of the fraction's unit */
+    const int unit = most / 2 + fraction_bits;          /* bias plus the fraction's bits */
     const int exponent = (int)(u >> fraction_bits) & most;
     const uint64_t one = UINT64_C(1) << fraction_bits;
     const uint64_t fraction = u & (one - 1);
@@ -36333,8 +36339,7 @@ static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
     return v;
 }
 
-/* The value of one number of a dtype that has values, as a double: exact but for integers of 64
- * bits above 2^53. */
+/* Decode one value as a double. Exact, except for 64-bit integers above 2^53. */
 static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
     const int bits = tfn__dtypes[dtype].bits;
@@ -36347,7 +36352,7 @@ static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
     return (double)u;
 }
 
-/* Store a value as one of three types. As I32 the caller asks only for what fits. */
+/* Store a value as one of three types. For I32 the caller makes sure that it fits. */
 static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
 {
     if (as == TFN_DTYPE_I32) ((int32_t *)to)[i] = (int32_t)v;
@@ -36355,8 +36360,8 @@ static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
     else ((float *)to)[i] = (float)v;
 }
 
-/* Values first, first + 1 ... of a tensor, as I32, F64 or float: copied where they stand in the
- * file as they are wanted, else converted a chunk at a time. */
+/* Read values first, first + 1 ... of a tensor as I32, F64 or float. If the file stores this type
+ * they are copied, else converted a chunk at a time. */
 static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
                          int64_t count)
 {
@@ -36376,8 +36381,8 @@ static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype a
     }
 }
 
-/* The tensor is that of find or tensor: its place was checked, but the caller may have changed it,
- * so the bytes are compared with those of the file again. */
+/* The tensor comes from tfn_file_find or tfn_file_tensor, which checked its place. But the caller
+ * may have changed it, so tfn__file_get checks the bytes again. */
 TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
                                     int64_t count)
 {
@@ -36394,8 +36399,8 @@ TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to,
 
 /* -- safetensors: writing -------------------------------------------------------------------- */
 
-/* Fill in count and bytes of what is written; count -1: not a legal dtype or shape, or more bytes
- * than memory can have. */
+/* Set count and bytes of a tensor to write. count is -1 for an illegal dtype or shape, or for more
+ * bytes than memory can have. */
 static void tfn__measure_tensor(tfn_tensor *t)
 {
     t->count = -1;
@@ -36403,12 +36408,12 @@ static void tfn__measure_tensor(tfn_tensor *t)
     if (t->rank < 0 || t->rank > TFN__RANK || !tfn__has_values(t->dtype)) return;
     t->count = 1;
     for (int32_t k = 0; k < t->rank; k++) t->count = tfn__volume(t->count, t->shape[k]);
-    if (t->count > INT64_MAX / 64) t->count = -1;       /* its bits are counted, too */
+    if (t->count > INT64_MAX / 64) t->count = -1;       /* its bits must fit, too */
     if (t->count >= 0) t->bytes = (uint64_t)t->count * tfn__dtypes[t->dtype].bits / 8;
     if (t->bytes > SIZE_MAX / 2) t->count = -1;
 }
 
-/* Tensor i, measured. It is asked for again at every use, so it must always be the same. */
+/* Tensor i with its sizes. Called at every use, so s->tensor must always return the same. */
 static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
 {
     tfn_tensor t;
@@ -36429,14 +36434,14 @@ static bool tfn__source_before(const void *x, int32_t i, int32_t j)
     return tfn__compare(a.name, b.name) < 0;
 }
 
-/* What the text holds goes to the file, and it is empty again. */
+/* Write the text to the file and empty it. */
 static void tfn__flush_text(tfn_file *f, tfn__text *t)
 {
     tfn__file_put(f, t->buf, t->used);
     t->used = 0;
 }
 
-/* The inside of a JSON string, of any length: the text goes to the file when it is half full. */
+/* Put the inside of a JSON string of any length. The text goes to the file when it is half full. */
 static void tfn__put_name(tfn__text *t, const char *s, tfn_file *f)
 {
     const size_t n = tfn__length(s);
@@ -36452,7 +36457,7 @@ static void tfn__put_name(tfn__text *t, const char *s, tfn_file *f)
     }
 }
 
-/* ,"NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, its bytes from `at` on. */
+/* Put ,"NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}; the bytes begin at `at`. */
 static void tfn__put_entry(tfn_file *f, tfn__text *t, const tfn_tensor *x, uint64_t at)
 {
     tfn__put(t, ",\"");
@@ -36467,8 +36472,8 @@ static void tfn__put_entry(tfn_file *f, tfn__text *t, const tfn_tensor *x, uint6
     tfn__flush_text(f, t);
 }
 
-/* The JSON, from the opening brace to the closing one. Offsets count up in the order in which the
- * values will follow. */
+/* Put the JSON from the opening brace to the closing one. Offsets follow the order of the
+ * values. */
 static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *order)
 {
     char buf[512];
@@ -36487,7 +36492,8 @@ static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *or
     tfn__file_put(f, "}", 1);
 }
 
-/* Before anything is written; in the order of names those that are the same are neighbours. */
+/* Check all tensors before anything is written. In the order of names, equal names are
+ * neighbours. */
 static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t *order)
 {
     tfn_tensor t, last;
@@ -36505,7 +36511,7 @@ static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t 
     }
 }
 
-/* The values of a tensor, little-endian: on a big-endian machine the bytes of each turn round. */
+/* Put the values of a tensor in little-endian order; a big-endian machine swaps their bytes. */
 static void tfn__put_values(tfn_file *f, const tfn_tensor *t)
 {
     const size_t each = tfn__dtypes[t->dtype].bits / 8;
@@ -36524,7 +36530,7 @@ static void tfn__put_values(tfn_file *f, const tfn_tensor *t)
     }
 }
 
-/* Bytes of the header, without padding: it is written to nowhere. */
+/* Bytes of the header without padding, measured by writing it to nowhere. */
 static uint64_t tfn__measure_header(tfn_file *f, const tfn__source *s, const int32_t *order)
 {
     const bool counts = f->counts;
@@ -36537,8 +36543,8 @@ static uint64_t tfn__measure_header(tfn_file *f, const tfn__source *s, const int
     return n;
 }
 
-/* Length, header padded to a multiple of 8, then the data. The order stands at the front of the
- * work. The header is written twice, first to nowhere: its length comes before it. */
+/* Write the length, the header padded to a multiple of 8, then the data. The work begins with the
+ * order. The header is written twice, first to nowhere, because its length comes before it. */
 static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a)
 {
     int32_t *order = NULL;
@@ -36565,13 +36571,13 @@ static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__aren
     return tfn__finish_writing(f);
 }
 
-/* tfn_file_write: the tensors are in an array, and __metadata__ is the least one. */
+/* For tfn_file_write: the tensors are in an array, and __metadata__ is minimal. */
 static void tfn__given_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     *t = ((const tfn_tensor *)s->user)[i];
 }
 
-/* The order of the tensors is the work: 4 bytes for each, aligned. */
+/* The work holds the order of the tensors: 4 bytes for each, aligned. */
 TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count)
 {
     tfn__source s = { tensors, count, tfn__given_tensor, NULL, NULL };
@@ -36584,8 +36590,8 @@ TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int
 
 /* -- the index of several files -------------------------------------------------------------- */
 
-/* {"metadata":{...},"weight_map":{"TENSOR":"FILE", ...}}: all of it is the header, and the map its
- * texts. */
+/* {"metadata":{...},"weight_map":{"TENSOR":"FILE", ...}}: the whole file is the header, and the map
+ * is its texts. */
 TFNORM_API tfn_status tfn_index_open(tfn_file *f)
 {
     tfn__reader r;
@@ -36616,29 +36622,29 @@ TFN__SMALL_END
 /* >> fields */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES
-/* Options stand in __metadata__ as texts under their names. Enumerations have the names of their
- * rows, so that a file means the same where a later version has more of them; files of format 1,
- * version 0.1, have numbers. */
+/* Options are texts under their names in __metadata__. An enumerator is saved by the name of its
+ * row, so that a file keeps its meaning when a later version adds rows. Files of format 1 (version
+ * 0.1) have numbers. */
 enum {
     TFN__FIELD_BOOL, TFN__FIELD_WHOLE, TFN__FIELD_REAL,
-    TFN__FIELD_CHOICE,                  /* an enumerator, by the name of its row; 0 may have none */
-    TFN__FIELD_ISA,                     /* by its name, as tfn_isa_find has it */
-    TFN__FIELD_NAME,                    /* of a recipe */
-    TFN__FIELD_ROW,                     /* of a norm or initialization, perhaps the user's own */
-    TFN__FIELD_GROUP,                   /* of parameters */
+    TFN__FIELD_CHOICE,                  /* an enumerator, by its row's name; 0 may have no name */
+    TFN__FIELD_ISA,                     /* an instruction set, by its name for tfn_isa_find */
+    TFN__FIELD_NAME,                    /* a recipe, by its name */
+    TFN__FIELD_ROW,                     /* a norm or initialization, perhaps the user's own */
+    TFN__FIELD_GROUP,                   /* a group of parameters */
     TFN__FIELD_TOPOLOGY                 /* a row, perhaps the user's own, by its name */
 };
-/* When a model must have the same value as the file: never, always, or to train on; or no file has
- * the option. */
+/* When must model and file have the same value: never, always, or only to resume training?
+ * NOT_SAVED: no file has the option. */
 enum { TFN__MAY_DIFFER, TFN__SAME_ALWAYS, TFN__SAME_TO_TRAIN, TFN__NOT_SAVED };
 
-/* How an option is called, what it is, and where it stands in tfn_model_desc. A new option is a row
- * here: a test finds those of tfn_model_desc that are missing. */
+/* An option: its name, its type, and its place in tfn_model_desc. A new option is a new row; a test
+ * finds members of tfn_model_desc without one. */
 typedef struct tfn__field {
     char    name[28];
     uint8_t type, same;
-    bool    later;                      /* files of 0.1 lack it: it is written where it is not 0,
-                                         * and 0 where a file does not have it */
+    bool    later;                      /* added after 0.1: a file has it only if it is not 0, and a
+                                         * file without it means 0 */
     size_t  at, size;
 } tfn__field;
 
@@ -36655,14 +36661,14 @@ TFN__RARE
 /* A checkpoint is a safetensors file:
  *
  *     decoder.0.self.q.weight ...      the weights, and running statistics, by their names
- *     training.moment1.NAME ...        what training keeps of each: see tfn__roles
- *     training.average.NAME ...        with desc.ema; an inference prefers them
+ *     training.moment1.NAME ...        the state of training of each: see tfn__roles
+ *     training.average.NAME ...        with desc.ema; a model for inference prefers them
  *     training.state                   eight or nine numbers: see tfn__saved_state
  *     tokenizer                        the blob of tfn_tokenizer_write
- *     __metadata__                     the options as texts, "tfn.width", and "extra", the user's
+ *     __metadata__                     the options as texts, "tfn.width"; and the user's "extra"
  *
- * A program that reads safetensors finds the weights in it without knowing anything of this
- * library. With the state, a run that is loaded has the bits of one that was never stopped. */
+ * Any program that reads safetensors finds the weights without knowing this library. With the
+ * state, a resumed run computes the same bits as one that was never interrupted. */
 
 /* -- options as texts ------------------------------------------------------------------------ */
 
@@ -36672,10 +36678,11 @@ TFN__RARE
 #define TFN__FIELD(type, same, field) TFN__FIELD_OF(type, same, field, false)
 #define TFN__LATER(type, same, field) TFN__FIELD_OF(type, same, field, true)
 
-/* Sorted by name, so that the keys of __metadata__ are. What does not change what a model computes
- * may differ (memory, the largest batch); what only a training step looks at may, too, where the
- * file is not trained on; threads and instruction set are the machine's, and are not saved, nor is
- * what the use of a model decides: they have rows so that tfn_desc_set knows them. */
+/* Sorted by name, so that the keys of __metadata__ are sorted too. An option that does not change
+ * the model's results may differ (memory, the largest batch). An option that only a training step
+ * reads may differ if the load does not resume training. Threads and instruction set depend on the
+ * machine and are not saved; neither are options that the use of a model decides. Their rows are
+ * for tfn_desc_set. */
 static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, activation),
     TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
@@ -36800,10 +36807,10 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__LATER(WHOLE, SAME_ALWAYS, window_period)
 };
 
-/* The option's name for a reader, without "tfn.". */
+/* The option's name for users, without "tfn.". */
 static const char *tfn__field_name(const tfn__field *x) { return x->name + sizeof "tfn." - 1; }
 
-/* The name of an enumerator; NULL: there is none of that number. */
+/* The name of an enumerator; NULL: no enumerator has this value. */
 static const char *tfn__choice_text(const tfn__field *x, int64_t value)
 {
     const char *name = NULL;
@@ -36813,7 +36820,7 @@ static const char *tfn__choice_text(const tfn__field *x, int64_t value)
     return name;
 }
 
-/* "decoder.*.norm* rate=0.1 decay=0": what is as without the group is left out. */
+/* "decoder.*.norm* rate=0.1 decay=0". Values that equal the default are left out. */
 static void tfn__put_group(tfn__text *t, const tfn_group *g)
 {
     tfn__put(t, g->pattern);
@@ -36834,9 +36841,9 @@ static void tfn__put_group(tfn__text *t, const tfn_group *g)
     if (g->frozen) tfn__put(t, " frozen");
 }
 
-/* The value as a text, in buf: the same text for the same value, so that two models are compared by
- * their texts. Real numbers are the shortest that read as the same float again. A name that is not
- * set is an empty text; a resolved model has none. */
+/* The value as a text, in buf. Equal values give equal texts, so models are compared by their
+ * texts. A real number is the shortest text that reads as the same float. A name that is not set is
+ * an empty text; a resolved model has none. */
 static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
 {
     const char *p = (const char *)d + x->at;
@@ -36876,7 +36883,8 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
     return tfn__end(&t);
 }
 
-/* A later option, at what it was before there was a choice; no group is an empty text. */
+/* True if the text is the value that a `later` option had before it existed. No group is an empty
+ * text. */
 static bool tfn__field_unset(const tfn__field *x, const char *text)
 {
     const char *zero = NULL;
@@ -36887,7 +36895,7 @@ static bool tfn__field_unset(const tfn__field *x, const char *text)
     return x->later && !text[0];
 }
 
-/* Write a whole number of 1, 2, 4 or 8 bytes: the low ones of v. */
+/* Write a whole number of 1, 2, 4 or 8 bytes: the low bytes of v. */
 static void tfn__set_whole(char *p, int64_t v, size_t size)
 {
     const char *low = (const char *)&v;
@@ -36895,8 +36903,8 @@ static void tfn__set_whole(char *p, int64_t v, size_t size)
     TFNORM_MEMCPY(p, low, size);
 }
 
-/* A number or a truth. False: the text is no such value, or has something behind it. Whether the
- * value is legal, tfn_model_resolve says. */
+/* Set a number or a bool. False if the text is no such value or has more characters after it.
+ * tfn_model_resolve checks whether the value is legal. */
 static bool tfn__set_number(const tfn__field *x, char *p, const char *text)
 {
     tfn__reader r = tfn__read_from(text, tfn__length(text));
@@ -36924,7 +36932,7 @@ static bool tfn__set_choice(const tfn__field *x, char *p, const char *text)
     return row || tfn__equal(text, tfn__choice_text(x, 0));
 }
 
-/* The text itself is not kept: the option points to the library's. */
+/* Keep the library's copy of the name, not the given text. */
 static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
 {
     const char *name;
@@ -36934,7 +36942,7 @@ static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
     return name != NULL;
 }
 
-/* False: no instruction set has this name, which for tfn_isa_find is the best one. */
+/* False: no instruction set has this name. (tfn_isa_find would return the best one for it.) */
 static bool tfn__set_isa(const tfn__field *x, char *p, const char *text)
 {
     const tfn_isa isa = tfn_isa_find(text);
@@ -36942,7 +36950,7 @@ static bool tfn__set_isa(const tfn__field *x, char *p, const char *text)
     return isa != TFN_ISA_BEST || tfn__equal(text, "best");
 }
 
-/* The text goes on with this word, which is then behind it. */
+/* If the text begins with this word, skip the word and return true. */
 static bool tfn__begins(const char **text, const char *word)
 {
     const size_t n = tfn__length(word);
@@ -36960,7 +36968,7 @@ static size_t tfn__word_length(const char *text)
     return n;
 }
 
-/* A number from 0 on, a word of the text; below 0: it is none. */
+/* Read a word of the text as a number of at least 0; below 0: it is not one. */
 static float tfn__group_number(const char **text)
 {
     const size_t n = tfn__word_length(*text);
@@ -36972,7 +36980,7 @@ static float tfn__group_number(const char **text)
     return v;
 }
 
-/* A rank: a whole number, of which no more is asked here than that it is one; 0: it is none. */
+/* Read a rank, a whole number; 0: not a rank. Its range is checked elsewhere. */
 static int32_t tfn__group_rank(const char **text)
 {
     const float v = tfn__group_number(text);
@@ -36980,8 +36988,8 @@ static int32_t tfn__group_rank(const char **text)
     return (int32_t)v;
 }
 
-/* One word behind a pattern. A rate of 0 would mean 1 in the struct: what does not train is frozen.
- * No decay is -1 there. */
+/* Read one word after the pattern. A rate of 0 is stored as frozen, because 0 means 1 in the
+ * struct. "decay=0" is stored as -1. */
 static bool tfn__group_word(tfn_group *g, const char **text)
 {
     if (tfn__begins(text, "frozen")) {
@@ -37018,7 +37026,7 @@ static bool tfn__set_group(tfn_group *g, const char *text)
         const bool space = tfn__begins(&text, " ");
         if (!space && !tfn__group_word(&x, &text)) return false;
     }
-    if (x.alpha > 0 && x.rank < 1) return false;            /* it is LoRA's */
+    if (x.alpha > 0 && x.rank < 1) return false;            /* alpha needs LoRA */
     *g = x;
     return true;
 }
@@ -37045,8 +37053,8 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
     return false;
 }
 
-/* False: no legal value, or an unknown name. A row that is not the library's becomes NULL: the
- * caller of peek sets it. */
+/* False: not a legal value, or an unknown name. A row that is not the library's becomes NULL; after
+ * tfn_model_peek the caller sets it. */
 static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
 {
     char *p = (char *)d + x->at;
@@ -37080,28 +37088,29 @@ TFN__RARE_END
 /* "training.state": numbers as F64, which hold counts up to 2^53. */
 enum {
     TFN__SAVED_STEP, TFN__SAVED_MICRO, TFN__SAVED_TOKENS, TFN__SAVED_FINITE_STEPS,
-    TFN__SAVED_PROFILED,                /* 1: profiled; 2: by the update under way */
+    TFN__SAVED_PROFILED,                /* 1: profiled; 2: the update under way profiled it */
     TFN__SAVED_LOSS_SCALE, TFN__SAVED_LOSS_SUM, TFN__SAVED_NLL_SUM,
     TFN__SAVED_ALWAYS,
-    TFN__SAVED_RATE_SQUARES = TFN__SAVED_ALWAYS,    /* of schedule-free AdamW, where it is not 0 */
+    TFN__SAVED_RATE_SQUARES = TFN__SAVED_ALWAYS,    /* schedule-free AdamW; saved unless 0 */
     TFN__SAVED_COUNT
 };
 
-/* Rows and columns of a parameter that are read at once. */
+/* The rows and columns of a parameter that one read covers. */
 typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
 
 #ifdef TFN__QUANT
 /* Packed parameters are read and packed tile by tile, 8 KB on the stack, so that no matrix of
- * floats is ever in memory. A block is 32 inputs of one output, so a tile has whole blocks. It is
- * as long as possible in the direction in which the file has numbers side by side, for each piece
- * of a line of the file is a read of its own:
+ * floats is ever in memory. A block is 32 inputs of one output, and a tile has whole blocks. Every
+ * piece of a line of the file costs one read. So a tile is as long as possible in the direction in
+ * which the file stores numbers side by side:
  *
- *     (in, out), as GPT-2's        32 inputs of 64 outputs, which are 32 reads; with fewer outputs
- *                                  more inputs
- *     (out, in), and tables        the inputs of an output, 2,048 of them at most, in one read;
- *                                  with fewer inputs more outputs
+ *     (in, out), as in GPT-2       32 inputs of 64 outputs, in 32 reads; with fewer outputs, more
+ *                                  inputs
+ *     (out, in), and tables        up to 2,048 inputs of one output, in one read; with fewer
+ *                                  inputs, more outputs
  *
- * GPT-2's matrices are a million reads so, most of them from a page that the system has. */
+ * GPT-2's matrices take a million reads this way, most of them from a page in the system's
+ * cache. */
 enum { TFN__TILE = 64 * TFN__QBLOCK };          /* floats */
 #endif
 #endif
@@ -37111,9 +37120,10 @@ TFN__RARE
 
 /* -- checkpoints: saving --------------------------------------------------------------------- */
 
-/* Each weight has a tensor in several roles: its values, its moments and so on. First come all that
- * are weights, then as many of each next role. BEFORE: parameters and statistics of before the
- * update under way, which may be skipped. */
+/* A weight has up to six tensors, one for each role: its values, its moments and so on. Tensors are
+ * numbered role by role: first the values of all weights, then their first moments, and so on.
+ * BEFORE: copies of parameters and statistics from before the update under way, because that update
+ * may be skipped. */
 enum {
     TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__AVERAGES, TFN__BEFORE, TFN__ROLES
 };
@@ -37122,14 +37132,14 @@ static const char tfn__roles[][20] = {
     "training.before."
 };
 
-/* A profile, which norms and initializations that look at data make at the first update, changes
- * parameters. As long as that update is under way, those of before are kept. */
+/* True while the update under way profiles the model: norms and initializations that look at data
+ * change parameters at the first update. Until it ends, the parameters from before are kept. */
 static bool tfn__keeps_params(const tfn_model *m)
 {
     return m->micro > 0 && m->profile_open && tfn__needs_profile(m);
 }
 
-/* Where the values of a weight or statistic stood before the update under way; NULL: as now. */
+/* Values of a weight or statistic before the update under way; NULL: the same as now. */
 static float *tfn__before_data(const tfn_model *m, const tfn__weight *w)
 {
     if (w->kind >= TFN__STATE) {
@@ -37140,7 +37150,7 @@ static float *tfn__before_data(const tfn_model *m, const tfn__weight *w)
     return tfn__params_before(m) + w->at;
 }
 
-/* Tensor i of all roles; NULL: the model has none. Neither statistics nor what is frozen is
+/* Data of tensor i (see the roles); NULL: the model has none. Statistics and frozen weights are not
  * trained. */
 static float *tfn__role_data(const tfn_model *m, int32_t i)
 {
@@ -37162,14 +37172,14 @@ static float *tfn__role_data(const tfn_model *m, int32_t i)
     return m->moments + tfn__moment_at(m, i % m->weight_count, role - TFN__FIRST);
 }
 
-/* A moment, of a tensor that keeps sums of its rows and columns there. */
+/* True for a moment that keeps only sums over the rows and columns of its tensor. */
 static bool tfn__is_sums(const tfn_model *m, const tfn__weight *w, int32_t role)
 {
     if (role != TFN__FIRST && role != TFN__SECOND) return false;
     return tfn__moment_of(&m->desc, w, role - TFN__FIRST) != (int64_t)w->rows * w->cols;
 }
 
-/* What stands in the file is not floats: weights or moments of fewer bits. */
+/* The dtype in the file. Packed weights and moments of fewer bits are not floats. */
 static tfn_dtype tfn__role_dtype(const tfn_model *m, int32_t i)
 {
     const int32_t role = i / m->weight_count;
@@ -37183,15 +37193,15 @@ static tfn_dtype tfn__role_dtype(const tfn_model *m, int32_t i)
     return (tfn_dtype)TFN__FLOAT;
 }
 
-/* Bytes of a tensor that has no other form. */
+/* Bytes of a tensor that is saved as a row of bytes (U8). */
 static int64_t tfn__role_bytes(const tfn_model *m, const tfn__weight *w)
 {
     if (tfn__type_of(w)) return 4 * tfn__weight_floats(w);
     return tfn__moment_bytes(&m->desc, (int64_t)w->rows * w->cols);
 }
 
-/* Tensor i of all roles with its name, shape and data. What has one row is a vector, but for
- * matrices, which stay so; sums of rows and columns are a vector, too. */
+/* The name, shape and data of tensor i. A tensor with one row is saved as a vector, except a
+ * matrix. Sums over rows and columns are a vector, too. */
 static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     const tfn__weight *w = m->weights + i % m->weight_count;
@@ -37220,18 +37230,18 @@ static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     t->data = tfn__role_data(m, i);
 }
 
-/* What tfn__saved_tensor and tfn__saved_texts see while a model is written. */
+/* State of a save, for tfn__saved_tensor and tfn__saved_texts. */
 typedef struct tfn__saving {
     const tfn_model *m;
     const tfn_checkpoint *with;
-    bool     adapter;                   /* what trains, alone */
+    bool     adapter;                   /* save only weights that train */
     double   state[TFN__SAVED_COUNT];
     uint8_t *blob;                      /* the tokenizer */
     size_t   blob_size;
 } tfn__saving;
 
-/* Tensor i of all roles, to go on from: of weights and averages that stand in each other's place,
- * the other. */
+/* Data of tensor i for a run that will go on. While averages are swapped in (tfn_model_swap_ema),
+ * weights and averages are saved in their own roles. */
 static float *tfn__kept_data(const tfn_model *m, int32_t i)
 {
     const int32_t weight = i % m->weight_count;
@@ -37243,9 +37253,9 @@ static float *tfn__kept_data(const tfn_model *m, int32_t i)
     return tfn__role_data(m, i);
 }
 
-/* For tfn__source: all roles, then the state and the tokenizer. What is left out has no name:
- * what a model for inference, or weights_only, does not save, and roles that the model does not
- * have. */
+/* For tfn__source: tensors of all roles, then the state and the tokenizer. A tensor without a name
+ * is left out: roles that the model does not have, and the state of training where the model is for
+ * inference or weights_only is set. */
 static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
@@ -37275,8 +37285,8 @@ static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     tfn__end(&name);
 }
 
-/* {"extra":"...","format":"pt","tfn.activation":"gelu-tanh", ... ,"tfn_format":"2"}: "pt" is what
- * programs in Python look for. */
+/* {"extra":"...","format":"pt","tfn.activation":"gelu-tanh", ... ,"tfn_format":"2"}. Programs in
+ * Python look for "pt". */
 static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
@@ -37303,7 +37313,7 @@ static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
     tfn__flush_text(f, &t);
 }
 
-/* Bytes of the tokenizer that goes along, written where there is room; 0: there is none. */
+/* Bytes of the tokenizer's blob, or 0 without a tokenizer. Stores it if `size` is large enough. */
 static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size)
 {
 #ifndef TFNORM_NO_TOKENIZERS
@@ -37315,7 +37325,7 @@ static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size
     return 0;
 }
 
-/* The order of the tensors, 4 bytes for each, and the tokenizer. */
+/* Work holds the order of the tensors, 4 bytes for each, and the tokenizer. */
 TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with)
 {
     size_t order;
@@ -37324,7 +37334,7 @@ TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *
     return tfn__sum(order, tfn__blob_size(with, NULL, 0));
 }
 
-/* What a model knows besides its tensors. Sums of the loss are of the micro-batches so far. */
+/* The model's state besides its tensors. Sums of the loss cover the micro-batches so far. */
 static void tfn__saved_state(double *state, const tfn_model *m)
 {
     state[TFN__SAVED_STEP] = (double)m->step;
@@ -37339,7 +37349,7 @@ static void tfn__saved_state(double *state, const tfn_model *m)
     state[TFN__SAVED_RATE_SQUARES] = m->rate_squares;
 }
 
-/* A model with the error of a batch is as good as before. */
+/* A model may be saved after a bad batch, because that left it unchanged. */
 static void tfn__check_saved(tfn_file *f, const tfn_model *m)
 {
     if (!m->weights) tfn__file_fail(f, TFN_NOT_READY, "the model was not initialized", NULL, 0, 0);
@@ -37347,7 +37357,7 @@ static void tfn__check_saved(tfn_file *f, const tfn_model *m)
         tfn__file_fail(f, TFN_NOT_READY, "the model has an error", NULL, 0, 0);
 }
 
-/* Nothing is copied: the values go from the model to the file. */
+/* The values go straight from the model to the file, without a copy. */
 static tfn_status tfn__save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with,
                             bool adapter)
 {
@@ -37380,7 +37390,7 @@ TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_
     return tfn__save(f, m, with, false);
 }
 
-/* A model for inference does not know what has trained. */
+/* An error for a model for inference: it has no record of which weights train. */
 TFNORM_API tfn_status tfn_model_save_adapter(tfn_file *f, const tfn_model *m,
                                              const tfn_checkpoint *with)
 {
@@ -37419,7 +37429,7 @@ static void tfn__unknown(tfn_file *f, const tfn__field *x, const char *value)
     tfn__file_fail(f, TFN_BAD_SHAPE, "%s", buf, 0, 0);
 }
 
-/* Files of format 1 have the number of an enumerator: put its name in the place. */
+/* Files of format 1 store an enumerator as a number: replace it by its name. */
 static void tfn__name_number(const tfn__field *x, char *value)
 {
     tfn__reader r = tfn__read_from(value, tfn__length(value));
@@ -37432,7 +37442,7 @@ static void tfn__name_number(const tfn__field *x, char *value)
     tfn__end(&t);
 }
 
-/* The format, which TFN_FORMAT counts; 0: an error. */
+/* The file's format, see TFN_FORMAT; 0: an error. */
 static int tfn__read_format(tfn_file *f)
 {
     char format[8];
@@ -37445,23 +37455,23 @@ static int tfn__read_format(tfn_file *f)
     return 0;
 }
 
-/* What a file is read for: to compare its options with a model's, or to store them. */
+/* Why a file is read: to compare its options with a model's, or to store them. */
 typedef struct tfn__reading {
     const tfn_model *m;
     bool trains;                        /* more options must be the same */
     tfn_model_desc *out;                /* NULL: compare */
 } tfn__reading;
 
-/* A group of the file with a rank: its tensors mean nothing to a model without it. The other way
- * round it is the base that LoRA begins with. */
+/* True if the text is a group with a rank: a model without LoRA has no place for its tensors. The
+ * reverse is legal: a model with LoRA may load a base without it. */
 static bool tfn__text_has_lora(const tfn__field *x, const char *value)
 {
     tfn_group g;
     return x->type == TFN__FIELD_GROUP && tfn__set_group(&g, value) && g.rank > 0;
 }
 
-/* Store an option, or compare it. An empty value: the file has none. Such a file has floats, which
- * a model of fewer bits packs, unless it goes on training. */
+/* Store an option, or compare it. An empty value means that the file lacks it. A file without
+ * "weights" has floats, which a model of packed weights packs, unless it goes on training. */
 static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field *field,
                             const char *value)
 {
@@ -37484,7 +37494,7 @@ static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field
     tfn__differs(f, field, value, own);
 }
 
-/* All options of an open file. One that is missing is an error, unless it is a later one. */
+/* Read all options of an open file. A missing one is an error unless it is `later`. */
 static void tfn__read_desc(tfn_file *f, const tfn__reading *x)
 {
     char name[TFN__NAME_ROOM];
@@ -37511,13 +37521,13 @@ static void tfn__read_desc(tfn_file *f, const tfn__reading *x)
     }
 }
 
-/* One of the counts in the state: below a limit to which an int64_t or int32_t holds it, since a
- * conversion beyond it is undefined in C. The step is less than 2^53, so that a double is exact. */
+/* True for a count in the state below a limit that an int64_t or int32_t can hold, because C leaves
+ * a larger conversion undefined. Steps are below 2^53, so that a double holds them exactly. */
 static bool tfn__legal_count(double v, double limit)
 {
     return v >= 0 && v < limit && (double)(int64_t)v == v;
 }
-/* All that is converted to an integer, and the scale, by which gradients are divided. */
+/* Check all counts, and the loss scale, which gradients are divided by. */
 static bool tfn__legal_state(const double *s)
 {
     const double most = 9e15;
@@ -37531,7 +37541,7 @@ static bool tfn__legal_state(const double *s)
         && s[TFN__SAVED_RATE_SQUARES] >= 0 && s[TFN__SAVED_RATE_SQUARES] < 1e30;
 }
 
-/* What stands in "training.state"; false: there is none, or an error, and `state` stays. */
+/* Read "training.state". False if there is none or on an error; then `state` is unchanged. */
 static bool tfn__read_state(tfn_file *f, double *state)
 {
     double found[TFN__SAVED_COUNT] = { 0 };
@@ -37550,7 +37560,7 @@ static bool tfn__read_state(tfn_file *f, double *state)
     return true;
 }
 
-/* The file's tensor has the shape of the model's; its dtype may be another one. */
+/* Fail unless the file's tensor has the shape of the model's. Its dtype may differ. */
 static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tensor *t)
 {
     static const char *const texts[] = { "%s has %d rows, %d are wanted",
@@ -37569,7 +37579,7 @@ static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tenso
     }
 }
 
-/* The model has LoRA, and the file none of it: that of a base. */
+/* True if the model has LoRA and the file, a base, has no LoRA tensors. */
 static bool tfn__is_base(tfn_file *f, const tfn_model *m)
 {
     tfn_tensor own, t;
@@ -37581,9 +37591,9 @@ static bool tfn__is_base(tfn_file *f, const tfn_model *m)
     return tfn__has_lora(&m->desc);
 }
 
-/* A model for inference takes the averages of a run that made some, instead of its weights, unless
- * its options are those of a run that makes none. LoRA was trained beside the last weights of a
- * base, and has its own averages. */
+/* The tensor to load for weight i. A model for inference takes its average if the file has one,
+ * unless its own desc.ema is 0. LoRA was trained next to the last weights of a base and has its own
+ * averages, so a base gives its weights. */
 static int32_t tfn__average_of(tfn_file *f, const tfn_model *m, int32_t i)
 {
     const int32_t average = TFN__AVERAGES * m->weight_count + i;
@@ -37595,7 +37605,7 @@ static int32_t tfn__average_of(tfn_file *f, const tfn_model *m, int32_t i)
     return i;
 }
 
-/* Tensor i of the model's roles has fewer bits, and the file has floats. */
+/* True if tensor i is packed in the model and floats in the file. */
 static bool tfn__packs_floats(tfn_file *f, const tfn_model *m, int32_t i)
 {
     char text[8];
@@ -37603,7 +37613,7 @@ static bool tfn__packs_floats(tfn_file *f, const tfn_model *m, int32_t i)
     return !tfn_file_text(f, "tfn.weights", text, sizeof text);
 }
 
-/* Find tensor i of the model's roles, and compare its shape. */
+/* Find tensor i of the model in the file and compare its shape. */
 static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     tfn_tensor own;
@@ -37619,7 +37629,7 @@ static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_ten
     return tfn__fine(f);
 }
 
-/* No tensor of this name, in a file without an error. */
+/* True if a file without an error has no tensor of this name. */
 static bool tfn__lacks_tensor(tfn_file *f, const tfn_model *m, int32_t i)
 {
     tfn_tensor own, t;
@@ -37627,8 +37637,8 @@ static bool tfn__lacks_tensor(tfn_file *f, const tfn_model *m, int32_t i)
     return !tfn_file_find(f, own.name, &t) && tfn__fine(f);
 }
 
-/* Files of version 0.1 have the number of updates in "training.state" only, and where they hold the
- * weights alone not at all: then all that is scheduled counts as over. */
+/* Files of version 0.1 have the number of updates only in "training.state", and files with only
+ * weights not at all. In the second case every schedule counts as finished. */
 static bool tfn__lacks_updates(tfn_file *f, const tfn_model *m, int32_t i)
 {
     if (m->weights[i % m->weight_count].kind != TFN__UPDATES) return false;
@@ -37643,8 +37653,8 @@ static float tfn__old_updates(tfn_file *f)
     return over;
 }
 
-/* A copy of the statistics before the update under way, which files of version 0.1 do not have:
- * then those of now are the best there are. */
+/* A copy of a statistic from before the update under way. Files of version 0.1 lack it: then the
+ * current statistic is the best substitute. */
 static bool tfn__lacks_copy(tfn_file *f, const tfn_model *m, int32_t i)
 {
     if (i / m->weight_count != TFN__BEFORE) return false;
@@ -37652,8 +37662,8 @@ static bool tfn__lacks_copy(tfn_file *f, const tfn_model *m, int32_t i)
     return tfn__lacks_tensor(f, m, i);
 }
 
-/* A weight that the file may lack, and that stays as it is then: LoRA's in the file of a base, and
- * in that of an adapter the base, and LoRA that is frozen. */
+/* True for a weight that the file may lack and that then keeps its value: LoRA's weights if the
+ * file is a base; the base's weights and frozen LoRA if the file is an adapter. */
 static bool tfn__lacks_part(tfn_file *f, const tfn_model *m, int32_t i)
 {
     char text[8];
@@ -37666,14 +37676,14 @@ static bool tfn__lacks_part(tfn_file *f, const tfn_model *m, int32_t i)
     return tfn__lacks_tensor(f, m, i);
 }
 
-/* A tensor that the file may lack. */
+/* True if the file may lack the tensor. */
 static bool tfn__may_lack(tfn_file *f, const tfn_model *m, int32_t i)
 {
     return tfn__lacks_copy(f, m, i) || tfn__lacks_part(f, m, i) || tfn__lacks_updates(f, m, i);
 }
 
-/* to[0..n) = mean over the files of values at, at + 1 ... of tensor i: sums in double, in the order
- * of the files. */
+/* to[0..n) = mean over the files of the values at, at + 1 ... of tensor i. Sums are in double, in
+ * the order of the files. */
 static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i,
                             int64_t at, int64_t n)
 {
@@ -37690,8 +37700,8 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
 }
 
 #ifdef TFN__QUANT
-/* The tile that begins at this row and column, cut at the parameter's ends. turned: its columns,
- * not its rows, are the lines of the file. */
+/* The tile that begins at this row and column, cut at the end of the parameter. turned: a line of
+ * the file is a column of the parameter, not a row. */
 static tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row, int32_t col)
 {
     const bool by_input = p->table != turned;           /* inputs are side by side in the file */
@@ -37716,7 +37726,7 @@ static tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row
     return t;
 }
 
-/* Write a tile of it from floats (t->rows, t->cols); its bytes begin as 0. */
+/* Pack floats (t->rows, t->cols) into a tile of the parameter, whose bytes must begin as 0. */
 static void tfn__pack_tile(void *w, const tfn__packed *p, const tfn__tile *t, const float *from)
 {
     const tfn__quant_part map = { p->rows, p->cols, t->row, t->rows, t->col, t->cols };
@@ -37727,8 +37737,8 @@ static void tfn__pack_tile(void *w, const tfn__packed *p, const tfn__tile *t, co
         tfn__quant_pack_part(w, p->type, &map, from, t->cols, 1);
 }
 
-/* Packed weights from a tensor of floats: those that tfn_model_quantize makes of it. Not inlined,
- * so that a load of floats wants no stack for a tile. */
+/* Pack a tensor of floats as it is read; the result equals that from tfn_model_quantize. Not
+ * inlined, so that loading floats needs no stack for a tile. */
 static TFN__NOINLINE void tfn__pack_floats(tfn_file *f, const tfn_tensor *t, const tfn__weight *w,
                                            float *to)
 {
@@ -37748,7 +37758,7 @@ static TFN__NOINLINE void tfn__pack_floats(tfn_file *f, const tfn_tensor *t, con
 }
 #endif
 
-/* Packed weights as they are, on big-endian machines numbers of 16 bits turned round. */
+/* Read weights that are already packed. On a big-endian machine swap the bytes of 16-bit values. */
 static void tfn__read_packed(tfn_file *f, const tfn_tensor *t, float *to)
 {
     uint16_t *half = (uint16_t *)(void *)to;
@@ -37757,7 +37767,7 @@ static void tfn__read_packed(tfn_file *f, const tfn_tensor *t, float *to)
     for (int64_t i = 0; i < t->count; i++) half[i] = (uint16_t)(half[i] << 8 | half[i] >> 8);
 }
 
-/* Tensor i of the model's roles; of several files their mean. */
+/* Read tensor i of the model, or its mean over several files. */
 static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
 {
     tfn_tensor t;
@@ -37796,7 +37806,7 @@ static tfn_status tfn__files_status(const tfn_file *f, int32_t count)
     return TFN_OK;
 }
 
-/* The model as it will be when all is loaded: its tensors are in the same places. */
+/* The model after the load: its tensors are in the same places, its state is the file's. */
 static tfn_model tfn__model_after(const tfn_model *m, const double *state)
 {
     tfn_model next = *m;
@@ -37815,14 +37825,14 @@ static tfn_model tfn__model_after(const tfn_model *m, const double *state)
     return next;
 }
 
-/* How many tensors are looked for: the weights, or those of all roles. */
+/* How many tensors to look for: only the weights, or all roles. */
 static int32_t tfn__tensors_of(const tfn_model *m, bool trains)
 {
     if (trains) return TFN__ROLES * m->weight_count;
     return m->weight_count;
 }
 
-/* A mean is one of files that lack the same tensors. */
+/* A mean needs files that lack the same tensors. */
 static bool tfn__lacks_alike(tfn_file *f, tfn_file *first, const tfn_model *m, int32_t i)
 {
     tfn_tensor own;
@@ -37833,7 +37843,7 @@ static bool tfn__lacks_alike(tfn_file *f, tfn_file *first, const tfn_model *m, i
     return false;
 }
 
-/* Options of one file of `files`, and the shapes of the tensors that the model takes from it. */
+/* Check one file: its options, and the shapes of the tensors that the model takes from it. */
 static void tfn__check_file(tfn_file *f, tfn_file *first, int32_t files, const tfn_model *next,
                             const tfn_model *m, bool trains)
 {
@@ -37853,9 +37863,10 @@ static void tfn__check_file(tfn_file *f, tfn_file *first, int32_t files, const t
     }
 }
 
-/* From files that were checked: only the disk can still fail, and then the model is half loaded and
- * says so. Without a state the moments are 0, and with a profile under way, too. The role BEFORE
- * comes last: begin_update makes the copy of now, which an older file does not replace. */
+/* Read files that were checked. Now only the disk can fail; then the model is half loaded and gets
+ * an error. The moments are 0 if there is no state or if a profile is under way. The role BEFORE is
+ * read last, after tfn__begin_update has copied the current values: an older file without it leaves
+ * that copy as it is. */
 static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const tfn_model *m,
                             bool trains)
 {
@@ -37871,8 +37882,8 @@ static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const t
         tfn__fail(&next->error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
 }
 
-/* All is compared before anything is written. Without a state in the file, or of several files,
- * training begins anew. */
+/* Compare everything before writing anything. Without a state in the file, or with several files,
+ * training starts from step 0. */
 static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weights)
 {
     double state[TFN__SAVED_COUNT] = { 0 };
@@ -37897,7 +37908,7 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
     return tfn__files_status(f, count);
 }
 
-/* With a state in the file, training goes on; else the weights alone are taken. */
+/* With a state in the file, training goes on; without one, only the weights are loaded. */
 TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f)
 {
     if (!m || !f) return TFN_NULL;
@@ -37912,9 +37923,10 @@ TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int3
     return tfn__load(m, files, count, true);
 }
 
-/* A model can be made of the options, for inference at least: a schedule's end, which training
- * wants, may be missing. Norms and initializations that nobody here knows are checked as if they
- * were the recipe's, and stay NULL: a name beside the caller's own row would be another row's. */
+/* Check that a model can be made from the options, at least for inference: the end of a schedule,
+ * which training needs, may be missing. Norms and initializations that the library does not know
+ * are checked as if they were the recipe's and stay NULL. Their names must not stay, because the
+ * caller will set rows of its own, with other names. */
 static void tfn__check_options(tfn_file *f, tfn_model_desc *d)
 {
     const tfn_model_desc read = *d;
@@ -37930,8 +37942,7 @@ static void tfn__check_options(tfn_file *f, tfn_model_desc *d)
     d->init = read.init;
 }
 
-/* What a program needs before it can make the model that a file is for. The options go to desc only
- * if all of them are legal together. */
+/* The options go to desc only if all of them are legal together. */
 TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step)
 {
     double state[TFN__SAVED_COUNT] = { -1 };
@@ -37976,13 +37987,13 @@ TFN__RARE_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES
 TFN__SMALL
-/* What a program in another language wants instead of a header: options by name, through the rows
- * and texts of the checkpoints, and the layout of structs. tools/tfnorm.py is such a program. */
+/* For programs in other languages, which read no header: options by name, through the rows and
+ * texts of checkpoints, and the layout of structs. tools/tfnorm.py is such a program. */
 
 /* -- options by name ------------------------------------------------------------------------- */
 
-/* "no option is called widht; did you mean width?" Who says "lr" means schedule.lr: what follows a
- * dot is compared on its own, too. */
+/* "no option is called widht; did you mean width?" A user who writes "lr" means schedule.lr, so the
+ * part after a dot is compared on its own, too. */
 static void tfn__no_option(tfn_error *e, const char *given)
 {
     tfn__text t = tfn__text_in(e->name, sizeof e->name);
@@ -37999,7 +38010,7 @@ static void tfn__no_option(tfn_error *e, const char *given)
     tfn__end(&t);
 }
 
-/* The row of an option; NULL: none is called so. */
+/* The row of an option; NULL: unknown. */
 static const tfn__field *tfn__find_field(const char *name)
 {
     for (int i = 0; i < TFN__FIELDS; i++)
@@ -38007,7 +38018,7 @@ static const tfn__field *tfn__find_field(const char *name)
     return NULL;
 }
 
-/* "layers is two; a whole number is wanted". A whole number beyond what its type holds is none. */
+/* "layers is two; a whole number is wanted", also for a number that does not fit the type. */
 static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
 {
     const char *wanted = NULL;
@@ -38035,15 +38046,15 @@ static bool tfn__is_zero(const char *p, size_t size)
     return true;
 }
 
-/* The option's range, from the table of all. 0 is legal before defaults are filled in. */
+/* Check the option's range in the table of limits. 0 is legal before defaults are filled in. */
 static void tfn__check_field(tfn_error *e, const tfn__field *x, const tfn_model_desc *d)
 {
     if (tfn__is_zero((const char *)d + x->at, x->size)) return;
     tfn__check_limit(e, d, x->at);
 }
 
-/* Set in a copy, so that a value which is refused changes nothing. A row that is unknown is NULL
- * there, as tfn_model_peek wants it; here it is an error. */
+/* Set the option in a copy, so that a refused value changes nothing. An unknown row gives NULL
+ * there, which tfn_model_peek needs; here it is an error. */
 TFNORM_API tfn_status tfn_desc_set(tfn_model_desc *d, const char *name, const char *value,
                                    tfn_error *e)
 {
@@ -38069,7 +38080,7 @@ TFNORM_API tfn_status tfn_desc_set(tfn_model_desc *d, const char *name, const ch
     return e->status;
 }
 
-/* A pointer that is NULL is the default; an enumerator that there is not has an empty text. */
+/* The text of a NULL pointer is "default"; a number without an enumerator has an empty text. */
 TFNORM_API const char *tfn_desc_get(const tfn_model_desc *d, const char *name, char *buf,
                                     size_t size)
 {
@@ -38091,9 +38102,9 @@ TFNORM_API const char *tfn_desc_name(int32_t i)
 
 /* -- the layout of structs ------------------------------------------------------------------- */
 
-/* Structs, each with those of its members that a caller reads or writes; a struct alone is one to
- * make room for. Options of models are not here: they have names. A new member is a row: a test
- * compares the rows with the declarations. */
+/* Structs, each with the members that a caller reads or writes. A struct without members here is
+ * one that the caller only allocates. Options of models have names instead. A new member is a new
+ * row; a test compares the rows with the declarations. */
 typedef struct tfn__member {
     char     type[24], name[20];
     char     kind;
@@ -38104,11 +38115,11 @@ typedef struct tfn__member {
 #define TFN__MEMBER(kind, type, name) \
     { #type, #name, kind, offsetof(type, name), sizeof(((type *)0)->name) },
 static const tfn__member tfn__members[] = {
-    /* what it says is tfn_error_text's answer */
+    /* its text comes from tfn_error_text */
     TFN__STRUCT(tfn_error) TFN__MEMBER('w', tfn_error, status)
-    /* its other members have names of their own, above */
+    /* the other members have names for tfn_desc_set */
     TFN__STRUCT(tfn_model_desc) TFN__MEMBER('p', tfn_model_desc, loss)
-    /* what it resolved to, updates so far */
+    /* the resolved options; the updates so far */
     TFN__STRUCT(tfn_model) TFN__MEMBER('s', tfn_model, error) TFN__MEMBER('s', tfn_model, desc)
     TFN__MEMBER('r', tfn_model, loss_scale) TFN__MEMBER('w', tfn_model, step)
     TFN__MEMBER('s', tfn_model, memory)
@@ -38120,23 +38131,23 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_memory, metadata) TFN__MEMBER('w', tfn_memory, working)
     TFN__MEMBER('w', tfn_memory, before) TFN__MEMBER('w', tfn_memory, averages)
     TFN__MEMBER('w', tfn_memory, kept)
-    /* all is the caller's */
+    /* the caller fills in every member */
     TFN__STRUCT(tfn_batch) TFN__MEMBER('p', tfn_batch, tokens)
     TFN__MEMBER('p', tfn_batch, targets) TFN__MEMBER('p', tfn_batch, lengths)
     TFN__MEMBER('p', tfn_batch, source) TFN__MEMBER('p', tfn_batch, frames)
     TFN__MEMBER('p', tfn_batch, source_lengths) TFN__MEMBER('p', tfn_batch, segments)
     TFN__MEMBER('w', tfn_batch, batch) TFN__MEMBER('w', tfn_batch, time)
     TFN__MEMBER('w', tfn_batch, source_time) TFN__MEMBER('p', tfn_batch, numbers)
-    /* what a step or an evaluation says */
+    /* the result of a step or an evaluation */
     TFN__STRUCT(tfn_report) TFN__MEMBER('r', tfn_report, loss) TFN__MEMBER('r', tfn_report, nll)
     TFN__MEMBER('w', tfn_report, tokens) TFN__MEMBER('w', tfn_report, step)
     TFN__MEMBER('r', tfn_report, lr) TFN__MEMBER('r', tfn_report, grad_norm)
     TFN__MEMBER('r', tfn_report, loss_scale) TFN__MEMBER('b', tfn_report, updated)
     TFN__MEMBER('b', tfn_report, skipped) TFN__MEMBER('w', tfn_report, culprit)
-    /* what a gradient is of; an update takes it */
+    /* the sums of a gradient, for tfn_model_update */
     TFN__STRUCT(tfn_sums) TFN__MEMBER('r', tfn_sums, loss) TFN__MEMBER('r', tfn_sums, nll)
     TFN__MEMBER('w', tfn_sums, targets)
-    /* a tensor: its values and gradient stay where they are */
+    /* a tensor; its values and gradient stay where they are */
     TFN__STRUCT(tfn_param_info) TFN__MEMBER('t', tfn_param_info, name)
     TFN__MEMBER('p', tfn_param_info, data) TFN__MEMBER('p', tfn_param_info, grad)
     TFN__MEMBER('w', tfn_param_info, rows) TFN__MEMBER('w', tfn_param_info, cols)
@@ -38144,9 +38155,9 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('b', tfn_param_info, frozen) TFN__MEMBER('r', tfn_param_info, rate)
     TFN__MEMBER('w', tfn_param_info, weights) TFN__MEMBER('p', tfn_param_info, packed)
     TFN__MEMBER('w', tfn_param_info, bytes)
-    /* logits come from its calls */
+    /* its calls return logits */
     TFN__STRUCT(tfn_decoder) TFN__MEMBER('s', tfn_decoder, error)
-    /* options of what is written, few and without texts */
+    /* options of generation; few, and none is a text */
     TFN__STRUCT(tfn_generate_desc) TFN__MEMBER('w', tfn_generate_desc, sentences)
     TFN__MEMBER('w', tfn_generate_desc, beam) TFN__MEMBER('w', tfn_generate_desc, max_tokens)
     TFN__MEMBER('r', tfn_generate_desc, max_ratio) TFN__MEMBER('w', tfn_generate_desc, min_tokens)
@@ -38158,14 +38169,14 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('r', tfn_generate_desc, temperature) TFN__MEMBER('w', tfn_generate_desc, top_k)
     TFN__MEMBER('r', tfn_generate_desc, top_p) TFN__MEMBER('s', tfn_generate_desc, key)
     TFN__MEMBER('w', tfn_generate_desc, chunk)
-    /* what the last run wrote */
+    /* the result of the last run */
     TFN__STRUCT(tfn_generator) TFN__MEMBER('s', tfn_generator, error)
     TFN__MEMBER('w', tfn_generator, sentences) TFN__MEMBER('w', tfn_generator, width)
     TFN__MEMBER('w', tfn_generator, most) TFN__MEMBER('p', tfn_generator, tokens)
     TFN__MEMBER('p', tfn_generator, lengths) TFN__MEMBER('p', tfn_generator, scores)
     TFN__MEMBER('p', tfn_generator, stops)
 #ifndef TFNORM_NO_TOKENIZERS
-    /* a blob is what a checkpoint has */
+    /* blob: as a checkpoint stores it */
     TFN__STRUCT(tfn_tokenizer_source) TFN__MEMBER('p', tfn_tokenizer_source, trainer)
     TFN__MEMBER('p', tfn_tokenizer_source, blob) TFN__MEMBER('w', tfn_tokenizer_source, blob_size)
     TFN__MEMBER('p', tfn_tokenizer_source, vocab) TFN__MEMBER('p', tfn_tokenizer_source, merges)
@@ -38175,16 +38186,16 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('p', tfn_tokenizer_source, json) TFN__MEMBER('w', tfn_tokenizer_source, json_size)
     TFN__MEMBER('p', tfn_tokenizer_source, model) TFN__MEMBER('w', tfn_tokenizer_source, model_size)
     TFN__MEMBER('b', tfn_tokenizer_source, begin) TFN__MEMBER('b', tfn_tokenizer_source, end)
-    /* to be made; calls answer the rest */
+    /* only allocated; calls return everything else */
     TFN__STRUCT(tfn_tokenizer) TFN__MEMBER('s', tfn_tokenizer, error)
     TFN__MEMBER('w', tfn_tokenizer, vocab)
 #endif
-    /* a path, or memory; bytes that were written */
+    /* a path or memory; the bytes that were written */
     TFN__STRUCT(tfn_file) TFN__MEMBER('s', tfn_file, error) TFN__MEMBER('p', tfn_file, path)
     TFN__MEMBER('p', tfn_file, from) TFN__MEMBER('p', tfn_file, to)
     TFN__MEMBER('w', tfn_file, from_size) TFN__MEMBER('w', tfn_file, to_size)
     TFN__MEMBER('w', tfn_file, used)
-    /* a loss of one's own, as an operation: of the arrays the first */
+    /* for a user's own loss, a custom operation: its first array is enough */
     TFN__STRUCT(tfn_tape) TFN__MEMBER('w', tfn_tape, customs) TFN__MEMBER('p', tfn_tape, custom)
     TFN__STRUCT(tfn_custom_op) TFN__MEMBER('p', tfn_custom_op, name)
     TFN__MEMBER('p', tfn_custom_op, forward) TFN__MEMBER('p', tfn_custom_op, backward)
@@ -38192,7 +38203,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('p', tfn_custom_args, dy) TFN__MEMBER('p', tfn_custom_args, y)
     TFN__MEMBER('p', tfn_custom_args, dx[0]) TFN__MEMBER('b', tfn_custom_args, add[0])
     TFN__MEMBER('w', tfn_custom_args, rows) TFN__MEMBER('w', tfn_custom_args, x_cols[0])
-    /* what goes along with a model */
+    /* additions to a checkpoint */
     TFN__STRUCT(tfn_checkpoint) TFN__MEMBER('p', tfn_checkpoint, tokenizer)
     TFN__MEMBER('p', tfn_checkpoint, extra) TFN__MEMBER('b', tfn_checkpoint, weights_only)
 };
@@ -38217,48 +38228,51 @@ TFN__SMALL_END
 /* >> families */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-/* Messages that list the families: config.json has no model_type, or one that is not known. */
+/* Messages that list the families: config.json has no model_type, or an unknown one. */
 #endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
-/* Checkpoints of the hub. What a family is, rows of data say: its keys of config.json set options
- * by their names and texts, as tfn_desc_set takes them, and its tensors are parameters under other
- * names, transposed, side by side or in another order. In order:
+/* Checkpoints of the hub. Rows of data describe a family. Keys of config.json set options by their
+ * names and texts, as in tfn_desc_set. Tensors are parameters under other names, perhaps
+ * transposed, side by side or in another order. The parts, in order:
  *
- *   families         the rows; sources are the families' published configuration and modelling
- *                    files (transformers 4 and 5), restated
- *   config.json      one value by its path; each rule; keys that nobody knows
+ *   families         the rows, restated from the families' published configuration and modelling
+ *                    files (transformers 4 and 5)
+ *   config.json      a value by its path; each rule; unknown keys
  *   names            of tensors, with layers
- *   files            which of them has a tensor
- *   weights          all looked at, then all read
+ *   files            which file has a tensor
+ *   weights          check all, then read all
  *
- * Files are hostile here as everywhere: a text is read by the reader of JSON, numbers go through
- * the ranges of options, tensors through those of safetensors. */
+ * Files are hostile here, too: the reader of JSON parses every text, numbers are checked like
+ * options, and tensors like those of safetensors. */
 
-/* -- families: rows that several have -------------------------------------------------------- */
+/* -- families: rows that several share ------------------------------------------------------- */
 
-/* How rows read. A key, of Llama:
+/* How to read the rows. A key of Llama:
  *
  *     { "hidden_act", "activation", "silu", TFN_KEY_GATED }
  *
- * "hidden_act": "gelu" sets the option activation to "geglu", the name of gelu as a gate; a file
- * without the key, or with null, has "silu", which is "swiglu". A tensor, of GPT-2:
+ * "hidden_act": "gelu" sets the option activation to "geglu", the name of gelu as a gate. A file
+ * without the key, or with null, has "silu", which gives "swiglu". A tensor of GPT-2:
  *
  *     { "h.#.attn.c_attn.*", "decoder.#.self.k.*", 0, 1, 3, 0 }
  *
- * decoder.5.self.k.weight is the second third of the columns of h.5.attn.c_attn.weight, which
- * may stand behind "transformer.", and the same of the bias. Options are set in the order of the
- * rows, later ones over earlier ones: a family that differs from the one it is like in a default
- * names the key again.
+ * decoder.5.self.k.weight is the second third of the columns of h.5.attn.c_attn.weight, which may
+ * have "transformer." in front; the bias likewise. Options are set in the order of the rows, and
+ * later rows override earlier ones. So a family with another default than the family that it is
+ * like repeats the key.
  *
- * A row with neither option nor text changes nothing. That of a class, "architectures=BertModel",
- * is there for files that are written: it is their class, or if a row with a pattern holds, such
- * as "architectures=*ForMaskedLM", that with "Bert" for the star.
+ * A row with neither option nor text sets nothing. A row of a class, "architectures=BertModel", is
+ * for export: it gives the class of the file. If a row with a pattern holds, such as
+ * "architectures=*ForMaskedLM", the class is that pattern with "Bert" for the star.
  *
- * Short forms of most rows of tensors, (theirs, ours): as it is; a matrix of PyTorch's; what the
- * head has; the output matrix, which files may hold though the model has the embedding in its
- * place; what a file holds and no model needs. */
+ * Short forms of most rows of tensors, (theirs, ours):
+ *     AS_IS            unchanged
+ *     TRANSPOSED       a matrix of PyTorch
+ *     HEAD             a matrix of the head
+ *     OUTPUT           the output matrix, which files may hold even if the model uses the embedding
+ *     NO_WEIGHT        a tensor that no model needs */
 #define TFN__CLASS(name)              { "architectures=" name, NULL, NULL, TFN_KEY_NAMES },
 #define TFN__AS_IS(theirs, ours)      { theirs, ours, 0, 0, 0, 0 },
 #define TFN__TRANSPOSED(theirs, ours) { theirs, ours, TFN_FORM_TRANSPOSED, 0, 0, 0 },
@@ -38268,7 +38282,7 @@ TFN__SMALL
     { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SPARE, 0, 0, 0 },
 #define TFN__NO_WEIGHT(theirs)        { theirs, NULL, 0, 0, 0, 0 },
 
-/* Most families call the shape so. */
+/* Most families use these keys for the shape. */
 static const tfn_key_rule tfn__shape_keys[] = {
     { "vocab_size", "vocab", NULL, TFN_KEY_IS },
     { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
@@ -38278,12 +38292,12 @@ static const tfn_key_rule tfn__shape_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* not a model's family: others are like it */
+/* not a model's family, but others are like it */
 static const tfn_family tfn__shape = { "", NULL, NULL, tfn__shape_keys, NULL };
 
-/* Rotary positions, whose rates may be scaled for longer texts. Files of transformers 4 say so in
- * rope_scaling beside rope_theta, those of transformers 5 in rope_parameters; a type that is
- * neither "default" nor an option's name is refused by it. */
+/* Rotary positions, whose rates may be scaled for longer texts. Files of transformers 4 have
+ * rope_theta and rope_scaling next to it; those of transformers 5 have rope_parameters. A type is
+ * refused unless it is "default" or an option's name. */
 #define TFN__SCALING(object) \
     { object ".rope_type", "rotary_scaling", "", TFN_KEY_IS }, \
     { object ".type", "rotary_scaling", "", TFN_KEY_IS }, \
@@ -38305,8 +38319,8 @@ static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotar
 /* -- families: GPT-2 ------------------------------------------------------------------------- */
 
 /* x_0 = wte[id] + wpe[t]; x += attention(LN_1(x)); x += W_2 gelu(W_1 LN_2(x)); logits are
- * LN_f(x) wte^T. GELU is its form with tanh. Four times as wide a hidden layer, unless n_inner says
- * otherwise; the first files have n_ctx, later ones n_positions, both the same number. */
+ * LN_f(x) wte^T. GELU is its form with tanh. The hidden layer is 4 C wide unless n_inner is given.
+ * The first files have n_ctx, later ones n_positions, with the same number. */
 static const tfn_key_rule tfn__gpt2_keys[] = {
     TFN__CLASS("GPT2LMHeadModel")
     { NULL, "recipe", "gpt2", TFN_KEY_IS },
@@ -38327,9 +38341,9 @@ static const tfn_key_rule tfn__gpt2_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Queries, keys and values are three matrices side by side, (C, 3C), and all matrices are (in,
- * out), as here: Conv1D of the authors' code. The masks of attention, (1, 1, P, P), are no weights.
- */
+/* Queries, keys and values are three matrices side by side, (C, 3C). All matrices are (in, out) as
+ * in this library, because the authors used Conv1D. The masks of attention, (1, 1, P, P), are not
+ * weights. */
 static const tfn_tensor_rule tfn__gpt2_tensors[] = {
     TFN__AS_IS("wte.weight", "embedding.weight")
     TFN__AS_IS("wpe.weight", "decoder.position.weight")
@@ -38348,12 +38362,12 @@ static const tfn_tensor_rule tfn__gpt2_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* -- families: Llama and what is like it ----------------------------------------------------- */
+/* -- families: Llama and similar ones -------------------------------------------------------- */
 
-/* x += W_o attention(RMS(x)), queries and keys turned; x += W_2 (silu(W_1 h) * W_3 h), h = RMS(x);
- * logits are W RMS(x). Heads may be fewer or more than make up the width (head_dim), and several
- * queries share a key (num_key_value_heads). The halves of a head turn against each other, as here.
- */
+/* x += W_o attention(RMS(x)), queries and keys rotated; x += W_2 (silu(W_1 h) * W_3 h), h = RMS(x);
+ * logits are W RMS(x). The heads together may be wider or narrower than the model (head_dim), and
+ * several queries share a key (num_key_value_heads). Channel i of a head rotates with channel
+ * i + D/2, as in this library. */
 static const tfn_key_rule tfn__llama_keys[] = {
     TFN__CLASS("LlamaForCausalLM")
     { NULL, "recipe", "pre-rms", TFN_KEY_IS },
@@ -38385,7 +38399,7 @@ static const tfn_tensor_rule tfn__llama_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* What follows is like Llama but for its rows.
+/* The families that follow are like Llama except for their rows.
  *
  * Mistral: each token reads the last W tokens, itself included, in every layer. */
 #define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention", TFN_KEY_LAYERS }
@@ -38397,8 +38411,8 @@ static const tfn_key_rule tfn__mistral_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Qwen 2: biases of queries, keys and values, none elsewhere. Files name a window that counts only
- * where use_sliding_window is true, and there from layer max_window_layers on. */
+/* Qwen 2: queries, keys and values have biases, all else none. Files give a window that counts only
+ * if use_sliding_window is true, and then from layer max_window_layers on. */
 static const tfn_key_rule tfn__qwen2_keys[] = {
     TFN__CLASS("Qwen2ForCausalLM")
     { NULL, "attention_bias", "qkv", TFN_KEY_IS },
@@ -38410,8 +38424,8 @@ static const tfn_key_rule tfn__qwen2_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Qwen 3 is like Qwen 2, but queries and keys are normed head by head, with one gain for all heads,
- * before they turn, and biases are as in Llama. */
+/* Qwen 3: like Qwen 2, but queries and keys are normed head by head, with one gain for all heads,
+ * before they are rotated. Biases are as in Llama. */
 static const tfn_key_rule tfn__qwen3_keys[] = {
     TFN__CLASS("Qwen3ForCausalLM")
     { NULL, "qk_norm", "head", TFN_KEY_IS },
@@ -38444,9 +38458,8 @@ static const tfn_tensor_rule tfn__olmo2_tensors[] = {
 
 /* -- families: Gemma ------------------------------------------------------------------------- */
 
-/* Gemma: embeddings times sqrt(C), norms that keep their gains less 1, heads of 256 channels, and a
- * gated GELU in its form with tanh: hidden_act of the first files says "gelu", which they do not
- * mean. */
+/* Gemma: embeddings times sqrt(C), gains of norms stored less 1, heads of 256 channels, and a gated
+ * GELU in its form with tanh. The first files say "gelu" in hidden_act but use tanh, too. */
 static const tfn_key_rule tfn__gemma_keys[] = {
     TFN__CLASS("GemmaForCausalLM")
     { NULL, "norm", "rmsnorm-offset", TFN_KEY_IS },
@@ -38458,8 +38471,8 @@ static const tfn_key_rule tfn__gemma_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Gemma 2: a norm before and behind each branch; scores q . k / sqrt(query_pre_attn_scalar); caps
- * of scores and logits; a window in layers 0, 2 ... */
+/* Gemma 2: a norm before and after each branch; scores q . k / sqrt(query_pre_attn_scalar); caps on
+ * scores and logits; a window in layers 0, 2 ... */
 static const tfn_key_rule tfn__gemma2_keys[] = {
     TFN__CLASS("Gemma2ForCausalLM")
     { NULL, "recipe", "gemma", TFN_KEY_IS },
@@ -38478,8 +38491,8 @@ static const tfn_tensor_rule tfn__gemma2_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* Gemma 3, of texts: no caps, queries and keys normed head by head; a window but in every sixth
- * layer, where alone positions turn slower, and may be scaled. */
+/* Gemma 3, text only: no caps; queries and keys normed head by head; a window except in every sixth
+ * layer. Only those layers have the slower rotation, which may be scaled. */
 static const tfn_key_rule tfn__gemma3_keys[] = {
     TFN__CLASS("Gemma3ForCausalLM")
     { NULL, "qk_norm", "head", TFN_KEY_IS },
@@ -38507,9 +38520,9 @@ static const tfn_tensor_rule tfn__gemma3_tensors[] = {
 
 /* -- families: GPT-NeoX, Phi, OPT ------------------------------------------------------------ */
 
-/* GPT-NeoX, Pythia: x += attention(LN_1(x)) + ffn(LN_2(x)), both of the same x, or one behind the
- * other. A quarter of a head's channels turn. The matrix of queries, keys and values has its rows
- * head by head: D of the queries, D of the keys, D of the values, then the next head. */
+/* GPT-NeoX, Pythia: x += attention(LN_1(x)) + ffn(LN_2(x)), both from the same x, or one after the
+ * other. A quarter of a head's channels are rotated. The matrix of queries, keys and values has its
+ * rows head by head: D of the queries, D of the keys, D of the values, then the next head. */
 static const tfn_key_rule tfn__neox_keys[] = {
     TFN__CLASS("GPTNeoXForCausalLM")
     { NULL, "recipe", "parallel", TFN_KEY_IS },
@@ -38546,8 +38559,8 @@ static const tfn_tensor_rule tfn__neox_tensors[] = {
 };
 #undef TFN__NEOX
 
-/* Phi: h = LN(x), x += attention(h) + ffn(h). Half of a head's channels turn; everything has a
- * bias, the logits too. qk_layernorm norms queries and keys head by head before they turn. */
+/* Phi: h = LN(x), x += attention(h) + ffn(h). Half of a head's channels are rotated. Every map has
+ * a bias, even the logits. qk_layernorm norms queries and keys head by head before the rotation. */
 static const tfn_key_rule tfn__phi_keys[] = {
     TFN__CLASS("PhiForCausalLM")
     { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
@@ -38580,8 +38593,8 @@ static const tfn_tensor_rule tfn__phi_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* OPT: GPT-2 with ReLU and matrices of PyTorch's. The first position has row 2 of the table. Its
- * model of 350 M is Post-LN, has no last norm, and embeddings of half the width. */
+/* OPT: GPT-2 with ReLU and PyTorch's matrices. The first position has row 2 of the table. The model
+ * of 350 M is Post-LN without a final norm, with embeddings of half the width. */
 static const tfn_key_rule tfn__opt_keys[] = {
     TFN__CLASS("OPTForCausalLM")
     { NULL, "recipe", "pre", TFN_KEY_IS },
@@ -38619,11 +38632,10 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
 
 /* -- families: BERT -------------------------------------------------------------------------- */
 
-/* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)). What
- * stands behind it "architectures" says: masked words, N(gelu(x W + b)) E^T + c; classes of a
- * sentence, tanh(x_0 W + b) W_c + c; or nothing, and hidden states or their mean are what one
- * reads (tfn_model_pool; the logits then mean nothing). The type of a token is its segment, 0
- * if none is given. */
+/* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)).
+ * "architectures" gives the head: masked words, N(gelu(x W + b)) E^T + c; classes of a sentence,
+ * tanh(x_0 W + b) W_c + c; or none. A model without a head is for its hidden states or their mean
+ * (tfn_model_pool); its logits mean nothing. The type of a token is its segment, 0 by default. */
 #define TFN__CLASS_HEADS \
     { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES }, \
     { "architectures=*ForTokenClassification", "head", "positions", TFN_KEY_NAMES }, \
@@ -38652,9 +38664,9 @@ static const tfn_key_rule tfn__bert_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Masked words are read through the embedding, of which files keep a copy under the head's name. A
- * pooler that no head reads is left aside, and so is the head that said whether two sentences
- * follow each other. Files of 2018 call gains and biases of norms gamma and beta. */
+/* The head of masked words uses the embedding; files keep a copy under the head's name. A pooler
+ * that no head reads is skipped, and so is the head for the next sentence. Files of 2018 call gains
+ * and biases of norms gamma and beta. */
 static const tfn_tensor_rule tfn__bert_tensors[] = {
     TFN__AS_IS("embeddings.word_embeddings.weight", "embedding.weight")
     TFN__AS_IS("embeddings.position_embeddings.weight", "encoder.position.weight")
@@ -38730,9 +38742,9 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
 
 /* -- families: BLOOM ------------------------------------------------------------------------- */
 
-/* x_0 = LN(E[id]); x += attention(LN(x)); x += ffn(LN(x)); scores are lowered by the distance to
- * the key (ALiBi). Queries, keys and values lie as GPT-NeoX has them. The hidden layer is four
- * times as wide, whatever n_inner says. Files spell three keys in two ways. */
+/* x_0 = LN(E[id]); x += attention(LN(x)); x += ffn(LN(x)); scores decrease with the distance to the
+ * key (ALiBi). Queries, keys and values are stored as in GPT-NeoX. The hidden layer is always 4 C
+ * wide, whatever n_inner says. Files spell three keys in two ways. */
 static const tfn_key_rule tfn__bloom_keys[] = {
     TFN__CLASS("BloomForCausalLM")
     { NULL, "recipe", "pre", TFN_KEY_IS },
@@ -38774,7 +38786,7 @@ static const tfn_tensor_rule tfn__bloom_tensors[] = {
 /* -- families: Marian, T5 -------------------------------------------------------------------- */
 
 /* Marian: the Transformer of 2017, Post-LN, with a bias of the logits. Encoder and decoder differ
- * in their depth alone. Files keep sinusoids, too: those of this library. */
+ * only in their depth. Files also keep the sinusoids, which equal those of this library. */
 static const tfn_key_rule tfn__marian_keys[] = {
     TFN__CLASS("MarianMTModel")
     { NULL, "arch", "encoder-decoder", TFN_KEY_IS },
@@ -38833,13 +38845,13 @@ static const tfn_tensor_rule tfn__marian_tensors[] = {
 };
 #undef TFN__MARIAN_STACK
 
-/* T5: Pre-LN with RMSNorm and no biases; scores are not scaled, but get a number for each bucket of
- * distances, which all layers of a stack share: files have it in layer 0, the first ones also in
- * the first cross-attention, where nothing reads it. Where the output is the embedding, it reads
- * x/sqrt(C), but for files of transformers 5 that say otherwise (scale_decoder_outputs, which wins
- * over what tie_word_embeddings implies). Version 1.1 and Flan have gated hidden layers, two
- * matrices wi_0 and wi_1 in the place of wi, and an output of their own. Positions have no limit in
- * T5; n_positions is how long its texts were. */
+/* T5: Pre-LN with RMSNorm and no biases. Scores are not scaled; each bucket of distances adds a
+ * number, shared by all layers of a stack. Files have these numbers in layer 0; the first files
+ * also have them in the first cross-attention, where nothing reads them. If the embedding is the
+ * output matrix, it reads x/sqrt(C), unless a file of transformers 5 says otherwise:
+ * scale_decoder_outputs overrides tie_word_embeddings. Version 1.1 and Flan have gated hidden
+ * layers, with wi_0 and wi_1 instead of wi, and their own output matrix. T5's positions have no
+ * limit; n_positions is the length of its training texts. */
 static const tfn_key_rule tfn__t5_keys[] = {
     TFN__CLASS("T5ForConditionalGeneration")
     { NULL, "arch", "encoder-decoder", TFN_KEY_IS },
@@ -38918,10 +38930,10 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 
 /* -- families: the table --------------------------------------------------------------------- */
 
-/* A new family is a row here with its keys and tensors above; what of its forward no option has is
- * an option first. Its forward is written once more, from the paper or the published code, in
- * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
- * folder of tests/golden/hub, which tests/hub/test_import.c reads. */
+/* To add a family: add its keys and tensors above and a row here. If its forward needs something
+ * that no option has, add the option first. Then write its forward once more, from the paper or the
+ * published code, in tests/golden/hub_models.py, and likely mistakes of a reader in hub_traps.py.
+ * Its tiny model is a folder of tests/golden/hub, which tests/hub/test_import.c reads. */
 #define TFN__LIKE(name) (tfn__families + TFN__FAMILY_##name)
 #define TFN__FAMILY_LIST(X) \
     X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \
@@ -38979,24 +38991,24 @@ TFN__SMALL_END
 /* >> keys */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-/* Keys of config.json without a rule: those that change nothing of the forward, and those that must
- * never be left aside. Paths of keys inside an object have a dot ("rope_scaling.factor"). */
+/* Keys of config.json without a rule: keys that do not change the forward, and keys that must never
+ * be skipped. The path of a key inside an object has a dot ("rope_scaling.factor"). */
 #endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
-/* A configuration has some forty keys. Each is of one of three classes:
+/* A configuration has some forty keys. Each belongs to one of three classes:
  *
  *   - the family has a rule for it (part families): it sets an option, or must have one value;
- *   - it is in the table below: it changes nothing of the forward with any value, or with the
- *     values that the table names;
- *   - all else, which is refused by name.
+ *   - it is in the table below: it never changes the forward, or not with the values that the table
+ *     lists;
+ *   - all others, which are refused by name.
  *
  * A key whose value is null counts as absent. */
 typedef struct tfn__idle_row {
-    const char *family;         /* and the families that are like it; NULL: every family */
-    const char *values;         /* harmless ones, with a space between; NULL: any */
-    const char *keys;           /* with a space between; a star matches any characters */
+    const char *family;         /* and families that are like it; NULL: every family */
+    const char *values;         /* harmless values, separated by spaces; NULL: any */
+    const char *keys;           /* separated by spaces; a star matches any characters */
 } tfn__idle_row;
 
 /* Dropout is idle because the caller chooses the rate for tuning. */
@@ -39063,12 +39075,12 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "t5", NULL, "dense_act_fn is_gated_act" }
 };
 
-/* Keys of these forms change the model: not even a lenient reader leaves them aside. */
+/* Keys of these forms change the model: even a lenient import refuses them. */
 static const char *const tfn__grave_keys[] = {
     "*quant*", "*multiplier*", "*scal*", "*softcap*", "*rope*", "*rotary*"
 };
 
-/* The next word of a list; false: there is none. */
+/* Copy the next word of a list; false: no more. */
 static bool tfn__next_word(const char **list, char *word, size_t size)
 {
     tfn__text t = tfn__text_in(word, size);
@@ -39082,7 +39094,7 @@ static bool tfn__next_word(const char **list, char *word, size_t size)
     return true;
 }
 
-/* The number of a whole text; false: it is none. */
+/* Read a text that is a number as a whole; false: it is not one. */
 static bool tfn__is_number(const char *text, double *v)
 {
     tfn__reader r = tfn__read_from(text, tfn__length(text));
@@ -39125,7 +39137,7 @@ static bool tfn__value_listed(const char *values, tfn__reader r)
     return false;
 }
 
-/* The value, or each of a list, is one of these. */
+/* True if the value, or each value of a list, is one of these. */
 static bool tfn__values_listed(const char *values, tfn__reader r)
 {
     if (tfn__value_listed(values, r)) return true;
@@ -39153,7 +39165,7 @@ static bool tfn__word_matches(const char *list, const char *path)
     return false;
 }
 
-/* True if the key changes nothing of the forward. */
+/* True if the key does not change the forward. */
 static bool tfn__key_is_idle(const tfn_family *family, const char *path, tfn__reader value)
 {
     for (size_t i = 0; i < sizeof tfn__idle_rows / sizeof *tfn__idle_rows; i++) {
@@ -39165,7 +39177,7 @@ static bool tfn__key_is_idle(const tfn_family *family, const char *path, tfn__re
     return false;
 }
 
-/* True if the key may not be left aside: of quantization and scales, or inside a known object. */
+/* True if the key must not be skipped: it is about quantization or scales, or in a known object. */
 static bool tfn__key_is_grave(const char *path)
 {
     for (size_t i = 0; i < sizeof tfn__grave_keys / sizeof *tfn__grave_keys; i++)
@@ -39178,11 +39190,11 @@ TFN__SMALL_END
 /* >> config_json */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-/* A config.json has a few kilobytes and a family some thirty rules: each rule reads the text from
- * its begin, which needs no tree in memory and no second form of the values. If a key appears twice
- * in an object, the first one counts. */
+/* A config.json has a few kilobytes and a family some thirty rules. So each rule reads the text
+ * from its beginning: no tree in memory, no second form of the values. If a key appears twice in an
+ * object, the first one counts. */
 enum {
-    TFN__VALUE_ROOM = 128,              /* bytes of a value; longer ones are cut, and fit nothing */
+    TFN__VALUE_ROOM = 128,              /* bytes of a value; a longer one is cut and matches none */
     TFN__CONFIG_DEPTH = 16              /* objects in objects */
 };
 
@@ -39194,8 +39206,8 @@ TFN__SMALL
 
 /* -- config.json ----------------------------------------------------------------------------- */
 
-/* Step in front of the value of a key; the path has a dot before each name but the first. False:
- * there is no such key. */
+/* Move the reader to the value of a key. Names in the path are separated by dots. False: no such
+ * key. */
 static bool tfn__config_find(tfn__reader *r, const char *path)
 {
     char name[TFN__VALUE_ROOM];
@@ -39216,7 +39228,7 @@ static bool tfn__config_find(tfn__reader *r, const char *path)
     return false;
 }
 
-/* The value in front of the reader: a string's characters, else the text as it stands. */
+/* Put the value at the reader: the characters of a string, or any other value as it is written. */
 static void tfn__put_config_value(tfn__text *t, tfn__reader r)
 {
     size_t from;
@@ -39230,7 +39242,7 @@ static void tfn__put_config_value(tfn__text *t, tfn__reader r)
     }
 }
 
-/* The same, cut to the room that a rule's values have. */
+/* Copy that value, cut to the room for a rule's value. */
 static void tfn__config_copy(tfn__reader r, char *value)
 {
     tfn__text t = tfn__text_in(value, TFN__VALUE_ROOM);
@@ -39238,8 +39250,8 @@ static void tfn__config_copy(tfn__reader r, char *value)
     tfn__end(&t);
 }
 
-/* Both: the value of a key; false: there is none. A path goes through objects alone: no rule asks
- * for what stands in a list. */
+/* Find a key and copy its value; false: no such key. A path leads only through objects, because no
+ * rule needs a value inside a list. */
 static bool tfn__config_value(const tfn_import *x, const char *path, char *value)
 {
     tfn__reader r = tfn__read_from(x->text, x->text_size);
@@ -39260,9 +39272,10 @@ static void tfn__bad_key(tfn_import *x, const char *key, const char *value, cons
     tfn__end(&t);
 }
 
-/* Names of activations: as published, plain, as a gate. "gelu" is the form with erf; the others of
- * GELU are the form with tanh, from which it differs by at most 5e-4. A model with the wrong one
- * still writes well. The last two are T5's words for an activation with its gate. */
+/* Names of activations: as published, plain, as a gate. "gelu" is the form with erf. All others of
+ * GELU are the form with tanh, which differs by at most 5e-4: a model with the wrong form still
+ * writes well, so nothing else would reveal the mistake. The last two are T5's words for an
+ * activation with its gate. */
 static const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3] = {
     { "gelu", "gelu", "geglu" },
     { "gelu_pytorch_tanh", "gelu-tanh", "geglu-tanh" },
@@ -39281,7 +39294,7 @@ static const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3] = {
     { "gated-silu", "swiglu", NULL }
 };
 
-/* Our name of it; NULL: it has none in this form. */
+/* The library's name of an activation; NULL: it has none in this form. */
 static const char *tfn__hub_activation(const char *name, tfn_key_form form)
 {
     for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
@@ -39300,7 +39313,8 @@ static bool tfn__key_takes(const tfn_key_rule *k, const char *name)
     return tfn__equal(k->key, "feed_forward_proj");
 }
 
-/* Our name of the activation that a key has. Words of this library are none of the file's. */
+/* The library's name of the activation in a key's value. The library's own words are not legal in
+ * a file. */
 static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, const char *value)
 {
     const char *own = tfn__hub_activation(value, k->form);
@@ -39310,7 +39324,8 @@ static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, cons
     return "default";
 }
 
-/* Set an option by its text. "default" is a word of ours for 0, in a file only a rope_type. */
+/* Set an option by its text. "default" is our word for 0; in a file it is legal only as
+ * rope_type. */
 static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
                             const char *value)
 {
@@ -39321,7 +39336,7 @@ static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     else tfn_desc_set(d, k->option, value, &x->error);
 }
 
-/* A number of the file from which the option is computed. It goes back through a text, of the
+/* Set an option that is computed from a number in the file. The result goes through a text with the
  * shortest digits that read as the same float, so that every option is set and checked in one
  * place. */
 static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
@@ -39344,10 +39359,10 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     tfn__set_option(x, d, k, text);
 }
 
-/* How many entries the object has. Files of the hub have names of classes and no number of them:
- * "id2label": {"0": "negative", "1": "positive"} are two; what the names are is no matter here. Any
- * value counts as one, an object too, and a key that stands there twice is two: then the weights of
- * the head do not fit, which is an error that names both sizes. */
+/* Set an option to the number of entries of an object. Files of the hub give names of classes but
+ * not their number: "id2label": {"0": "negative", "1": "positive"} means two. The names do not
+ * matter here. Any value counts as one entry, even an object. A repeated key counts twice; then the
+ * head's weights do not fit, and that error names both sizes. */
 static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     char text[TFN__VALUE_ROOM];
@@ -39372,8 +39387,8 @@ static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     tfn__set_option(x, d, k, text);
 }
 
-/* Each value of a list, or the value itself, is the text: layer_types, a name for each layer, as
- * well as a truth. */
+/* Require that the value, or each value of a list, is the text. Layer_types is such a list, with a
+ * name for each layer. */
 static void tfn__want_value(tfn_import *x, const char *path, const char *found, const char *text)
 {
     char value[TFN__VALUE_ROOM];
@@ -39390,8 +39405,8 @@ static void tfn__want_value(tfn_import *x, const char *path, const char *found, 
     }
 }
 
-/* The value is what the option already says; the share of a head that turns, as so many channels
- * of it. */
+/* Require that the value agrees with an option that is already set. For rotary_size, the value is a
+ * share of a head and the option a number of channels. */
 static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key_rule *k,
                            const char *found)
 {
@@ -39408,8 +39423,8 @@ static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key
     tfn__want_value(x, k->key, found, own);
 }
 
-/* Whether the name of a layer in front of the reader is the rule's text; the other that is known is
- * "full_attention". Steps over it. */
+/* Read the name of a layer and step over it. True if it is the rule's text. The only other legal
+ * name is "full_attention". */
 static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader *r)
 {
     char value[TFN__VALUE_ROOM];
@@ -39420,17 +39435,17 @@ static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader 
     return false;
 }
 
-/* Layers are told one after the other, with a window or without. In published models it is there
- * from some layer on, or not in every n-th: the first layer that has one, and the first behind it
- * that has none, say which. window_from is -1 until there is one. */
+/* Report the layers in order, each with or without a window. In published models the window begins
+ * at some layer, or every n-th layer lacks it. So two layers decide: the first one with a window,
+ * and the first one after it without. window_from is -1 until the first one is found. */
 static void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window)
 {
     if (window && d->window_from < 0) d->window_from = l;
     if (!window && d->window_from >= 0 && !d->window_period) d->window_period = l + 1;
 }
 
-/* A name for each layer; when all have been told, each is compared with what the options now say.
- * Where the window is off the list says nothing. */
+/* Read a list with a name for each layer. After all were reported, compare each with the options
+ * that resulted. If the window is off, the list is ignored. */
 static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     tfn__reader r = tfn__read_from(x->text, x->text_size);
@@ -39455,16 +39470,16 @@ static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     }
 }
 
-/* What the option is stands in a list or in an object, of which rules that read a single value see
- * the begin alone: an entry for each layer, or for each class. */
+/* Set an option from a list or an object with an entry for each layer or class. Rules for single
+ * values would see only its beginning. */
 static void tfn__set_listed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     if (k->form == TFN_KEY_ENTRIES) tfn__set_count(x, d, k);
     else tfn__set_layers(x, d, k);
 }
 
-/* "KEY=PATTERN": the value, or one of its list, matches. "architectures" is a list of one name, the
- * class that wrote the file: it alone says what head the weights have. */
+/* "KEY=PATTERN": true if the value, or one value of its list, matches. "architectures" is a list of
+ * one name, the class that wrote the file: no other key says which head the weights have. */
 static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
 {
     char key[TFN__VALUE_ROOM];
@@ -39490,9 +39505,9 @@ static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
     return false;
 }
 
-/* What one rule makes of the file. A key that is null is as one that is not there (n_inner,
- * head_dim, rope_scaling), but where null says that something is off: windows and caps, which a
- * file without the key has, by the default of the published configuration. */
+/* Apply one rule to the file. A null value counts as a missing key (n_inner, head_dim,
+ * rope_scaling). In windows and caps, however, null means off, and a missing key means the default
+ * of the published configuration. */
 static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     char value[TFN__VALUE_ROOM];
@@ -39551,11 +39566,11 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     }
 }
 
-/* No family need have rules of its own, as none of the tensors of Mistral has another name than
- * Llama's; the last row is all zeros. */
+/* False at the last row, which is all zeros. A family may have no rules of its own: the tensors of
+ * Mistral have the same names as Llama's. */
 static bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
 
-/* The rules of a family, after those of the one that it is like. */
+/* Apply the rules of a family, after those of the family that it is like. */
 static void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
 {
     if (family->like) tfn__apply_keys(x, d, family->like);
@@ -39563,7 +39578,7 @@ static void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *
         if (x->error.status == TFN_OK) tfn__apply_key(x, d, k);
 }
 
-/* The text is JSON; what reads it later need not ask again. */
+/* Check that the text is JSON, so that later readers need no check. */
 static void tfn__check_config(tfn_import *x)
 {
     tfn__reader r = tfn__read_from(x->text, x->text_size);
@@ -39578,7 +39593,7 @@ static void tfn__check_config(tfn_import *x)
     x->error.found = (int64_t)r.at;
 }
 
-/* What the rules of a family know of a path: the key itself, or an object of keys. */
+/* Find a path in the rules of a family: unknown, a key, or an object of keys. */
 enum { TFN__NO_KEY, TFN__KNOWN_KEY, TFN__KNOWN_OBJECT };
 static int tfn__known_key(const tfn_family *family, const char *path)
 {
@@ -39593,12 +39608,12 @@ static int tfn__known_key(const tfn_family *family, const char *path)
     return found;
 }
 
-/* Keys without a rule that do not count as absent. */
+/* Keys without a rule that change the model. */
 typedef struct tfn__strangers {
-    tfn__text named;            /* those that are refused, as many as the error has room for */
+    tfn__text named;            /* refused keys, as many as fit into the error */
     tfn__text all;              /* x->aside */
-    int32_t   count;            /* that are refused */
-    bool      grave;            /* one of them is */
+    int32_t   count;            /* number of refused keys */
+    bool      grave;            /* one of them is refused even if lenient */
 } tfn__strangers;
 
 static void tfn__put_stranger(tfn__text *t, const char *path)
@@ -39621,7 +39636,7 @@ static void tfn__strange_key(tfn_import *x, tfn__strangers *s, const char *path)
 
 static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *in);
 
-/* The key of this path, with its value in front of the reader. */
+/* Check the key of this path; the reader is at its value. */
 static void tfn__check_key(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *path)
 {
     const int known = tfn__known_key(x->family, path);
@@ -39638,8 +39653,8 @@ static void tfn__check_key(tfn_import *x, tfn__strangers *s, tfn__reader r, cons
     }
 }
 
-/* Numbers of a scaling are read in the light of its type: without one they would have no effect,
- * and no file means that. */
+/* Require a type for the numbers of a scaling: without one they would have no effect, and no file
+ * means that. */
 static void tfn__check_scaling(tfn_import *x, const char *in)
 {
     char path[TFN__VALUE_ROOM];
@@ -39656,7 +39671,7 @@ static void tfn__check_scaling(tfn_import *x, const char *in)
         tfn__bad_key(x, path, value, "a rope_type beside it");
 }
 
-/* All keys of an object; in: its path, "" of the whole file. */
+/* Check all keys of an object; in: its path, "" for the whole file. */
 static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *in)
 {
     char key[TFN__VALUE_ROOM];
@@ -39675,9 +39690,9 @@ static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, c
     }
 }
 
-/* Refuse keys that no rule knows and that may matter: a new release of the family may compute
- * something else by them, and the model would write plausible text, only worse. All are named in
- * one message. A lenient reader leaves them aside, except those of scales and quantization. */
+/* Refuse keys that no rule knows and that may matter. A new release of the family may use them to
+ * compute something else; the model would still write plausible text, only worse. One message names
+ * all of them. A lenient import skips them, except those of scales and quantization. */
 static void tfn__check_keys(tfn_import *x)
 {
     static const char *const texts[2][2] = {
@@ -39700,7 +39715,7 @@ static void tfn__check_keys(tfn_import *x)
                    tfn__end(&s.named));
 }
 
-/* The family: the caller's, or the one that "model_type" names. */
+/* Find the family: the caller's, or the one that "model_type" names. */
 static void tfn__find_family(tfn_import *x)
 {
     char value[TFN__VALUE_ROOM];
@@ -39728,21 +39743,21 @@ TFN__SMALL_END
 #endif
 #ifndef TFNORM_NO_PICKLE
 TFN__SMALL
-/* pytorch_model.bin: what torch.save writes since PyTorch 1.6. A zip archive without compression
- * has a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle is a
- * program for a stack machine. This one knows the operations that build a dictionary of tensors
- * and executes nothing: of the functions that a pickle may call it knows four by name, and
- * refuses all others.
+/* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
+ * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle
+ * is a program for a stack machine. This machine knows the operations that build a dictionary of
+ * tensors, and executes nothing else. Of the functions that a pickle may call, it knows four by
+ * name and refuses all others.
  *
- * The result is a header as safetensors has it, with places in this file, so that the rest of the
- * library reads both kinds alike. Files are hostile: each place is checked against the size of
- * the file, and memory is bounded by the sizes of the directory and of the pickle. */
+ * The result is a header like that of safetensors with places in this file, so that the rest of the
+ * library reads both kinds alike. Files are hostile: each place is checked against the size of the
+ * file, and the sizes of the directory and of the pickle bound the memory. */
 enum {
     TFN__PICKLE_MOST = 8 << 20,         /* bytes of data.pkl */
-    TFN__PICKLE_RANK = 64,              /* dimensions, and bytes of a name: a pickle may use one */
-    TFN__PICKLE_NAME = 1024,            /* tuple or text many times */
-    TFN__ZIP_MOST = 64 << 20,           /* bytes of the directory */
-    TFN__ZIP_ENTRY = 46,                /* of an entry without its name */
+    TFN__PICKLE_RANK = 64,              /* most dimensions: a pickle may reuse one tuple */
+    TFN__PICKLE_NAME = 1024,            /* most bytes of a name: a pickle may reuse one text */
+    TFN__ZIP_MOST = 64 << 20,           /* most bytes of the directory */
+    TFN__ZIP_ENTRY = 46,                /* bytes of an entry without its name */
     TFN__ZIP_END = 22,
     TFN__ZIP_TAIL = TFN__ZIP_END + 65535         /* a comment may follow */
 };
@@ -39753,8 +39768,8 @@ typedef struct tfn__zip {
     tfn_file *f;
     uint8_t  *list;                     /* the central directory */
     size_t    bytes;
-    uint32_t *at;                       /* of each entry in it */
-    int32_t  *order, count;             /* by name */
+    uint32_t *at;                       /* place of each entry in it */
+    int32_t  *order, count;             /* entries sorted by name */
 } tfn__zip;
 
 static size_t tfn__zip_number(const tfn__zip *z, size_t at, size_t bytes)
@@ -39762,7 +39777,7 @@ static size_t tfn__zip_number(const tfn__zip *z, size_t at, size_t bytes)
     return (size_t)tfn__from_bytes(z->list + at, bytes);
 }
 
-/* -1, 0 or 1: the name of an entry against n bytes. */
+/* Compare the name of an entry with n bytes: -1, 0 or 1. */
 static int tfn__zip_compare(const tfn__zip *z, int32_t i, const uint8_t *name, size_t n)
 {
     const uint8_t *own = z->list + z->at[i] + TFN__ZIP_ENTRY;
@@ -39782,7 +39797,7 @@ static bool tfn__zip_before(const void *x, int32_t i, int32_t j)
                             tfn__zip_number(z, z->at[j] + 28, 2)) < 0;
 }
 
-/* The entry of this name; -1: there is none. */
+/* The entry of this name; -1: not found. */
 static int32_t tfn__zip_find(const tfn__zip *z, const char *name)
 {
     int32_t low = 0;
@@ -39798,7 +39813,7 @@ static int32_t tfn__zip_find(const tfn__zip *z, const char *name)
     return -1;
 }
 
-/* The directory's begin and size, by the record at the end of the file or that of zip64. */
+/* Find the directory from the record at the end of the file, or from that of zip64. */
 static bool tfn__zip_directory(tfn_file *f, const uint8_t *tail, size_t bytes, uint64_t *begin,
                                uint64_t *size)
 {
@@ -39819,7 +39834,7 @@ static bool tfn__zip_directory(tfn_file *f, const uint8_t *tail, size_t bytes, u
     return true;
 }
 
-/* Where each entry stands in the directory, which was read; false: it is none. */
+/* Find the place of each entry in the directory; false: it is invalid. */
 static bool tfn__zip_entries(tfn__zip *z)
 {
     size_t at = 0;
@@ -39874,8 +39889,8 @@ static void tfn__zip_open(tfn__zip *z, tfn_file *f)
     if (!fine) tfn__bad(f, "it is no zip archive of torch.save", NULL, 0, 0);
 }
 
-/* The size or place of an entry, in its 4 bytes or, where these are all ones, in the extra field of
- * zip64, which has those of `before` such fields first. */
+/* The size or place of an entry, from its 4 bytes. If these are all ones, it is in the extra field
+ * of zip64, after `before` other such fields. */
 static uint64_t tfn__zip_wide(const tfn__zip *z, size_t at, size_t field, size_t before)
 {
     size_t extra = at + TFN__ZIP_ENTRY + tfn__zip_number(z, at + 28, 2);
@@ -39892,7 +39907,7 @@ static uint64_t tfn__zip_wide(const tfn__zip *z, size_t at, size_t field, size_t
     return value;
 }
 
-/* Where the bytes of entry i lie in the file; false: they are compressed, or not there. */
+/* The place of the bytes of entry i in the file; false: they are compressed or missing. */
 static bool tfn__zip_place(const tfn__zip *z, int32_t i, uint64_t *begin, uint64_t *size)
 {
     uint8_t local[30];
@@ -39917,25 +39932,25 @@ enum { TFN__PK_NOTHING, TFN__PK_MARK, TFN__PK_OTHER, TFN__PK_INT, TFN__PK_TEXT, 
        TFN__PK_DICT, TFN__PK_REBUILD, TFN__PK_PARAMETER, TFN__PK_ORDERED, TFN__PK_TYPE,
        TFN__PK_STORAGE, TFN__PK_TENSOR };
 
-/* A text lies in the pickle, the members of a tuple in the pool. A storage is the tuple that names
- * it, a tensor the tuple from which it is rebuilt. */
+/* A text is in the pickle, the members of a tuple are in the pool. A storage is the tuple that
+ * names it; a tensor is the tuple from which it is rebuilt. */
 typedef struct tfn__pickled {
     int32_t  kind;
     uint32_t n;                         /* bytes of a text, members of a tuple, a dtype */
-    int64_t  a;                         /* the number, or where it begins */
+    int64_t  a;                         /* the number, or where text or members begin */
 } tfn__pickled;
 
 typedef struct tfn__pickle {
     tfn_file   *f;
     tfn__zip   *zip;
-    const char *folder;                 /* of the archive, "NAME/" */
+    const char *folder;                 /* folder inside the archive, "NAME/" */
     const uint8_t *s;
     size_t      size, at;
     tfn__pickled  *stack, *pool, *memo;
-    size_t      room, depth, pooled;    /* each has room for as many as there are operations */
+    size_t      room, depth, pooled;    /* each table has room for one item per operation */
     tfn__text   text;                   /* the header */
-    bool        comma;                  /* an entry stands before the next one */
-    bool        strided;                /* only the tensors that the header cannot say */
+    bool        comma;                  /* the next entry needs a comma in front */
+    bool        strided;                /* only tensors that are not row-major */
 } tfn__pickle;
 
 static void tfn__pickle_bad(tfn__pickle *p)
@@ -39964,7 +39979,7 @@ static tfn__pickled tfn__unpickled(tfn__pickle *p)
     return nothing;
 }
 
-/* Items above the last mark. */
+/* The number of items above the last mark. */
 static size_t tfn__pickle_marked(tfn__pickle *p)
 {
     size_t n = 0;
@@ -39976,7 +39991,7 @@ static size_t tfn__pickle_marked(tfn__pickle *p)
     return n;
 }
 
-/* The last n items become a tuple, and the mark below them goes. */
+/* Make a tuple of the last n items and remove the mark below them. */
 static void tfn__pickle_tuple(tfn__pickle *p, size_t n, bool marked)
 {
     const size_t begin = p->pooled;
@@ -39991,7 +40006,7 @@ static void tfn__pickle_tuple(tfn__pickle *p, size_t n, bool marked)
     tfn__pickle_push(p, TFN__PK_TUPLE, (uint32_t)n, (int64_t)begin);
 }
 
-/* Member i of a tuple, a storage or a tensor; nothing of any other item. */
+/* Member i of a tuple, a storage or a tensor; for any other item, NOTHING. */
 static tfn__pickled tfn__pickled_member(const tfn__pickle *p, const tfn__pickled *tuple, uint32_t i)
 {
     static const tfn__pickled nothing = { TFN__PK_NOTHING, 0, 0 };
@@ -40031,7 +40046,7 @@ static bool tfn__pickle_equal(const tfn__pickle *p, int64_t at, uint32_t n, cons
     return true;
 }
 
-/* A function by its module and name, each with its line's end. */
+/* Look up a function by its module and name, each with its line's end. */
 static void tfn__pickle_function(tfn__pickle *p, int64_t at, uint32_t n)
 {
     char name[96];
@@ -40052,7 +40067,7 @@ static void tfn__pickle_function(tfn__pickle *p, int64_t at, uint32_t n)
                    tfn__end(&t), 0, 0);
 }
 
-/* A call: the function, then its arguments. */
+/* Make a call: the function, then its arguments. */
 static void tfn__pickle_call(tfn__pickle *p)
 {
     const tfn__pickled arguments = tfn__unpickled(p);
@@ -40071,7 +40086,7 @@ static void tfn__pickle_call(tfn__pickle *p)
 
 /* -- pickle: tensors ------------------------------------------------------------------------- */
 
-/* The storage's bytes in the file: ("storage", type, key, device, count). */
+/* The place of a storage's bytes in the file: ("storage", type, key, device, count). */
 static tfn_dtype tfn__pickle_place(tfn__pickle *p, const tfn__pickled *storage, uint64_t *begin,
                                     uint64_t *size)
 {
@@ -40093,7 +40108,7 @@ static tfn_dtype tfn__pickle_place(tfn__pickle *p, const tfn__pickled *storage, 
     return (tfn_dtype)type.n;
 }
 
-/* Numbers of a tuple, and their product, -1 where no int64_t holds it. */
+/* Numbers of a tuple, and their product, -1 if an int64_t cannot hold it. */
 static int64_t tfn__pickle_shape(tfn__pickle *p, const tfn__pickled *tuple)
 {
     int64_t product = 1;
@@ -40107,7 +40122,7 @@ static int64_t tfn__pickle_shape(tfn__pickle *p, const tfn__pickled *tuple)
     return product;
 }
 
-/* The values follow each other row by row. The stride of a side of 1 is of no account. */
+/* True if the values are row-major. The stride of a side of length 1 does not matter. */
 static bool tfn__pickle_plain(const tfn__pickle *p, const tfn__pickled *shape,
                               const tfn__pickled *strides)
 {
@@ -40133,8 +40148,8 @@ static void tfn__put_pickled_name(tfn__pickle *p, const tfn__pickled *key)
     tfn__put(&p->text, "\"");
 }
 
-/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}; of a tensor with other strides
- * only "NAME":"strides", which goes into __metadata__. */
+/* Put "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}. For a tensor that is not
+ * row-major, put only "NAME":"strides", which goes into __metadata__. */
 static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn__pickled *tensor)
 {
     const tfn__pickled storage = tfn__pickled_member(p, tensor, 0);
@@ -40177,8 +40192,8 @@ static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn_
     tfn__put_int(&p->text, NULL, (int64_t)(begin + (uint64_t)count * each), "]}");
 }
 
-/* Keys and values above the mark, or the last two items, of the dictionary below them. Only the
- * first one that the pickle makes is that of the tensors; others are in it. */
+/* Set the keys and values above the mark, or the last two items, in the dictionary below them. Only
+ * the pickle's first dictionary has the tensors; others are inside it. */
 static void tfn__pickle_set(tfn__pickle *p, size_t n, bool marked)
 {
     const size_t below = n + marked + 1;
@@ -40200,10 +40215,10 @@ static void tfn__pickle_set(tfn__pickle *p, size_t n, bool marked)
 
 /* -- pickle: operations ---------------------------------------------------------------------- */
 
-/* An operation and what follows it: a number, or a text. */
+/* An operation and its argument: a number, or a text. */
 typedef struct tfn__pickle_op { uint8_t code; int64_t number; uint32_t bytes; } tfn__pickle_op;
 
-/* Step over so many bytes; false: they are not there. */
+/* Step over `bytes` bytes; false: there are not as many. */
 static bool tfn__pickle_take(tfn__pickle *p, size_t bytes, size_t *at)
 {
     *at = p->at;
@@ -40215,7 +40230,7 @@ static bool tfn__pickle_take(tfn__pickle *p, size_t bytes, size_t *at)
     return true;
 }
 
-/* A text of so many bytes, which a count of `width` bytes begins. */
+/* Read a text after its length, a number of `width` bytes. */
 static void tfn__pickle_text(tfn__pickle *p, size_t width, tfn__pickle_op *o)
 {
     size_t at;
@@ -40224,7 +40239,7 @@ static void tfn__pickle_text(tfn__pickle *p, size_t width, tfn__pickle_op *o)
     if (tfn__pickle_take(p, o->bytes, &at)) o->number = (int64_t)at;
 }
 
-/* Two lines: a module and a name. */
+/* Read two lines: a module and a name. */
 static void tfn__pickle_lines(tfn__pickle *p, tfn__pickle_op *o)
 {
     int lines = 0;
@@ -40240,7 +40255,7 @@ static void tfn__pickle_number(tfn__pickle *p, size_t width, tfn__pickle_op *o)
     if (tfn__pickle_take(p, width, &at)) o->number = (int64_t)tfn__from_bytes(p->s + at, width);
 }
 
-/* A number of 4 bytes with a sign, or of up to 8. */
+/* Read a signed number of 4 bytes, or of up to 8. */
 static int64_t tfn__pickle_signed(const tfn__pickle *p, size_t at, uint32_t bytes)
 {
     const uint64_t v = tfn__from_bytes(p->s + at, bytes);
@@ -40248,7 +40263,7 @@ static int64_t tfn__pickle_signed(const tfn__pickle *p, size_t at, uint32_t byte
     return (int64_t)(v | ~UINT64_C(0) << 8 * bytes);
 }
 
-/* The next operation; one that no file of tensors has is refused. */
+/* Read the next operation; refuse one that no file of tensors has. */
 static tfn__pickle_op tfn__pickle_next(tfn__pickle *p)
 {
     static const char plain[] = "}])(tRQusaebN.0\x85\x86\x87\x88\x89";
@@ -40320,7 +40335,7 @@ static void tfn__pickle_storage(tfn__pickle *p)
     else tfn__pickle_push(p, TFN__PK_STORAGE, tuple.n, tuple.a);
 }
 
-/* Lists have no tensors that count: what is put into one goes. */
+/* Drop items that are put into a list: lists never hold tensors that matter. */
 static void tfn__pickle_append(tfn__pickle *p, size_t n, bool marked)
 {
     if (tfn__fine(p->f) && p->depth > n + marked) p->depth -= n + marked;
@@ -40357,12 +40372,12 @@ static void tfn__pickle_do(tfn__pickle *p, const tfn__pickle_op *o)
     }
 }
 
-/* Run the pickle to its end; what remains must be the dictionary. */
+/* Run the pickle to its end. The remaining item must be the dictionary. */
 static void tfn__pickle_run(tfn__pickle *p, bool strided)
 {
     tfn__pickle_op o = { 0, 0, 0 };
     p->at = p->depth = p->pooled = 0;
-    p->comma = !strided;                /* behind __metadata__ */
+    p->comma = !strided;                /* after __metadata__ */
     p->strided = strided;
     TFNORM_MEMSET(p->memo, 0, p->room * sizeof *p->memo);
     while (tfn__fine(p->f)) {
@@ -40373,7 +40388,7 @@ static void tfn__pickle_run(tfn__pickle *p, bool strided)
     if (p->depth != 1 || p->stack[0].kind != TFN__PK_DICT) tfn__pickle_bad(p);
 }
 
-/* As many items as there are operations are enough for each table. */
+/* Count the operations: each table needs at most one item per operation. */
 static size_t tfn__pickle_operations(tfn__pickle *p)
 {
     size_t n = 1;
@@ -40385,7 +40400,7 @@ static size_t tfn__pickle_operations(tfn__pickle *p)
     return n;
 }
 
-/* The header of all tensors: once to count its bytes, and once to store them. */
+/* Build the header of all tensors: once to count its bytes, once to store them. */
 static size_t tfn__pickle_header(tfn__pickle *p, uint8_t *to, size_t size)
 {
     p->text = tfn__text_in((char *)to, size);
@@ -40406,7 +40421,7 @@ static bool tfn__name_is(const uint8_t *name, const char *text, size_t n)
     return true;
 }
 
-/* The entry data.pkl, and the folder that it is in. */
+/* Find the entry data.pkl and the folder that it is in. */
 static int32_t tfn__pickle_entry(const tfn__zip *z, char *folder, size_t size)
 {
     static const char last[] = "data.pkl";
@@ -40425,7 +40440,7 @@ static int32_t tfn__pickle_entry(const tfn__zip *z, char *folder, size_t size)
     return -1;
 }
 
-/* The tables of the machine in one block, and the header in the work of the file. */
+/* Place the machine's tables in one block, and the header in the work of the file. */
 static void tfn__pickle_read(tfn__pickle *p)
 {
     uint8_t *header;
@@ -40512,7 +40527,7 @@ static tfn_status tfn__open_tensors(tfn_file *f, const char *name)
     return tfn_file_open(f);
 }
 
-/* The file has this tensor, but its values do not follow each other. */
+/* True if the file has this tensor but its values are not row-major. */
 static bool tfn__has_strides(tfn_file *f, const char *name)
 {
     return f->header && tfn__fine(f) && tfn_file_text(f, name, NULL, 0) > 0;
@@ -40523,19 +40538,19 @@ TFN__SMALL_END
 /* >> import */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-/* Names are few and short, and each is looked at a few times for each tensor: a hundred layers take
- * a tenth of a second. So forms are compared as they stand, and no table of names is made.
+/* Names are few and short. So forms are compared directly, without a table of names, although each
+ * name is compared several times a tensor: a hundred layers take a tenth of a second.
  *
- * What stands for '#' and '*' in a name: */
+ * The text that fills '#' and '*' in a name: */
 typedef struct tfn__blanks { int32_t layer; const char *last; } tfn__blanks;
 
-/* A parameter and where its values are. */
+/* A parameter and the place of its values. */
 typedef struct tfn__match {
     tfn_param_info info;
     const tfn_tensor_rule *rule;
     tfn_file  *file;
     tfn_tensor tensor;
-    bool       table;           /* of packed ones: see tfn__packed */
+    bool       table;           /* of packed weights: see tfn__packed */
 } tfn__match;
 #endif
 
@@ -40544,8 +40559,8 @@ TFN__SMALL
 
 /* -- names ----------------------------------------------------------------------------------- */
 
-/* The number at *s, and step over it; -1: there is none, or it is no layer's: names come from
- * files, and a thousand digits are no number. */
+/* Read the number of a layer at *s and step over it. -1: not a number, or too large: names come
+ * from files, and a thousand digits are not a layer. */
 static int32_t tfn__layer_at(const char **s)
 {
     int32_t n = 0;
@@ -40557,7 +40572,7 @@ static int32_t tfn__layer_at(const char **s)
     return n;
 }
 
-/* What a name ends with; files of 2018 have the names of TensorFlow. NULL: something else. */
+/* The end of a tensor's name; files of 2018 use TensorFlow's names. NULL: something else. */
 static const char *const tfn__lasts[][2] = {
     { "weight", "weight" }, { "bias", "bias" }, { "gamma", "weight" }, { "beta", "bias" }
 };
@@ -40568,7 +40583,7 @@ static const char *tfn__last_of(const char *name)
     return NULL;
 }
 
-/* The name has this form. */
+/* True if the name has this form; fills the blanks. */
 static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
 {
     b->layer = 0;
@@ -40588,7 +40603,7 @@ static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
     return !*name;
 }
 
-/* A name of this form: the blanks that one name had fill the other's. */
+/* Build a name of this form: the blanks from one name fill those of the other. */
 static void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
                           const tfn__blanks *b)
 {
@@ -40602,21 +40617,20 @@ static void tfn__put_form(char *to, size_t size, const char *prefix, const char 
     tfn__end(&t);
 }
 
-/* The rule is one of this model. */
+/* True if the rule applies to this model. */
 static bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
 {
     if ((r->form & TFN_FORM_GATED) && tfn__gate_of(d->activation) == d->activation) return false;
     return !(r->form & TFN_FORM_APART) || d->separate_source;
 }
 
-/* The rows of a family itself, without those of the one that it is like. Which of them hold is
- * asked the other way round in both directions: a parameter has one rule, the first that holds; a
- * tensor may have several, of which each looks for a parameter of its own. OPT's
+/* The family's own rows, without those of the family that it is like. A parameter has one rule, the
+ * first that holds. A tensor may have several, and each looks for its own parameter. OPT's
  *
  *     decoder.layers.#.self_attn_layer_norm.*
  *
- * is the norm in front of the attention in all its models but one, and that behind it in the one of
- * 350 M: a model has either decoder.#.self.norm_in or decoder.#.self.norm. */
+ * is the norm before the attention in all its models except that of 350 M, where it is the norm
+ * after it. A model has either decoder.#.self.norm_in or decoder.#.self.norm. */
 static const tfn_tensor_rule *tfn__rules_of(const tfn_family *family)
 {
     static const tfn_tensor_rule none = { NULL, NULL, 0, 0, 0, 0 };
@@ -40624,8 +40638,7 @@ static const tfn_tensor_rule *tfn__rules_of(const tfn_family *family)
     return &none;
 }
 
-/* The rule by which a model of these options gets its parameter of this name, the first that holds;
- * NULL: none. */
+/* The rule for a parameter of a model of these options: the first that holds; NULL: none. */
 static const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const tfn_model_desc *d,
                                                const char *name, tfn__blanks *b)
 {
@@ -40637,14 +40650,14 @@ static const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const t
 
 /* -- files ----------------------------------------------------------------------------------- */
 
-/* The first error of a file becomes the import's. */
+/* Make the first error of a file the import's. */
 static bool tfn__import_fine(tfn_import *x, const tfn_file *f)
 {
     if (x->error.status == TFN_OK && f->error.status != TFN_OK) x->error = f->error;
     return x->error.status == TFN_OK;
 }
 
-/* FOLDER/NAME, of at most `size` bytes. */
+/* Build FOLDER/NAME, at most `size` bytes. */
 static void tfn__folder_path(tfn_error *e, char *path, size_t size, const char *folder,
                              const char *name)
 {
@@ -40659,14 +40672,14 @@ static void tfn__folder_path(tfn_error *e, char *path, size_t size, const char *
                   (int64_t)n, (int64_t)size - 256);
 }
 
-/* For the next file that is opened. One path is in use at a time: an index has read all that it
- * will when a part is opened. */
+/* Set the path of the next file to open. One path is in use at a time: an index is completely read
+ * before a part is opened. */
 static void tfn__import_path(tfn_import *x, const char *name)
 {
     tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, name);
 }
 
-/* Close what is open, and begin with another file. */
+/* Close the open file and start another. */
 static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
 {
     tfn_file_close(f);
@@ -40676,8 +40689,8 @@ static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
     return f;
 }
 
-/* All of config.json, which stays in memory until the file is closed. A text in memory is used
- * where it is. What is no JSON is found here, before any rule reads it. False: an error. */
+/* Read the whole config.json into memory until the file is closed. A text in memory is used in
+ * place. Finds invalid JSON before any rule reads it. False: an error. */
 static bool tfn__read_config(tfn_import *x)
 {
     tfn_file *f = &x->file;
@@ -40699,7 +40712,7 @@ static bool tfn__read_config(tfn_import *x)
     return x->error.status == TFN_OK;
 }
 
-/* The same of a model: its family is known, and so is each key. */
+/* Read config.json of a model: finds its family and checks every key. */
 static void tfn__open_config(tfn_import *x)
 {
     if (!tfn__read_config(x)) return;
@@ -40707,8 +40720,8 @@ static void tfn__open_config(tfn_import *x)
     tfn__check_keys(x);
 }
 
-/* Open a file of weights, or an index of several, of this name. True: it is there, and is in
- * x->file or x->index, or it is wrong, which is the import's error. */
+/* Open a file of weights, or an index of several, with this name. True: it exists, and is in
+ * x->file or x->index, or it is invalid, which becomes the import's error. */
 static bool tfn__open_named(tfn_import *x, const char *name)
 {
     tfn_file *f = &x->file;
@@ -40724,8 +40737,8 @@ static bool tfn__open_named(tfn_import *x, const char *name)
     return true;
 }
 
-/* The first of these files that is there. Parts of an index are opened one at a time as tensors are
- * asked for. Parts hold layers in order, and so does a model: few are opened twice. */
+/* Open the first of these files that exists. Parts of an index are opened one at a time, as tensors
+ * are needed. Parts hold layers in order, like a model, so few are opened twice. */
 static void tfn__open_weights(tfn_import *x)
 {
     static const char *const names[] = { "model.safetensors", "model.safetensors.index.json",
@@ -40738,7 +40751,7 @@ static void tfn__open_weights(tfn_import *x)
     tfn__import_fine(x, &x->file);
 }
 
-/* One of the caller's files. Names are in order within a file, so that few are read to find one. */
+/* Find a tensor in the caller's files. Each file sorts its names, so few are read to find one. */
 static tfn_file *tfn__given_file_with(tfn_import *x, const char *name, tfn_tensor *t)
 {
     for (int32_t i = 0; i < x->count; i++) {
@@ -40748,7 +40761,7 @@ static tfn_file *tfn__given_file_with(tfn_import *x, const char *name, tfn_tenso
     return NULL;
 }
 
-/* The file that has a tensor of this name; NULL: none, or an error. */
+/* The file with a tensor of this name; NULL: none, or an error. */
 static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
 {
     char part[sizeof x->part];
@@ -40766,8 +40779,8 @@ static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
 
 /* -- weights --------------------------------------------------------------------------------- */
 
-/* Outputs of the tensor: those of all parts, which are equally many. Fused matrices whose queries
- * are more than their keys would want an offset instead; no family here has one. */
+/* Outputs of the tensor, those of all parts together. All parts are equally large. Fused matrices
+ * with more queries than keys would need an offset instead; no family here has one. */
 static int64_t tfn__outputs(const tfn__match *c)
 {
     return (int64_t)c->info.cols * tfn__max(c->rule->parts, 1);
@@ -40782,8 +40795,8 @@ static void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, i
     x->error.wanted = wanted;
 }
 
-/* The shape is what the rule and the parameter say: (out, in) or (in, out), a vector (out). A table
- * of positions may have more rows than the model. */
+/* Compare the shape with the rule and the parameter: (out, in) or (in, out); a vector is (out). A
+ * table of positions may have more rows than the model. */
 static void tfn__check_match(tfn_import *x, const tfn__match *c)
 {
     const tfn_tensor *t = &c->tensor;
@@ -40806,8 +40819,8 @@ static void tfn__check_match(tfn_import *x, const tfn__match *c)
     }
 }
 
-/* The tensor of the rule, under a name with these blanks: four names are tried, with the prefix or
- * without, in the words of today or of 2018. */
+/* Find the tensor of the rule under the name with these blanks. The caller tries four names: with
+ * and without the prefix, in current words and in those of 2018. */
 static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, const tfn__blanks *b)
 {
     char name[sizeof c->tensor.name];
@@ -40816,9 +40829,9 @@ static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, co
     return c->file != NULL;
 }
 
-/* Where parameter i is; false: it has no tensor, which is an error, or there is none of that
- * number. Files of a model with a head have the family's prefix in front of all that is not the
- * head, files of the body alone lack it: both names are tried. */
+/* Find the values of parameter i. False: an error because it has no tensor, or no such parameter.
+ * Files of a model with a head have the family's prefix in front of all tensors except the head's;
+ * files of only the body lack it. So both names are tried. */
 static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__match *c)
 {
     char name[sizeof c->tensor.name];
@@ -40850,9 +40863,10 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
     return x->error.status == TFN_OK;
 }
 
-/* Where channel i of a head stands in a file whose channels that turn come first: ours are j and
- * j + D/2 for j < r/2, theirs j and j + r/2; the rest keep their order. Of D = 8, r = 4 ours are
- * theirs 0 1 4 5 2 3 6 7. Scores do not feel it, for queries and keys are in the same order. */
+/* The place of channel i of a head in a file whose rotated channels come first. We rotate j with
+ * j + D/2 for j < r/2, they rotate j with j + r/2; the others keep their order. For D = 8, r = 4
+ * our channels are their 0 1 4 5 2 3 6 7. Scores stay the same, because queries and keys have the
+ * same order. */
 static int64_t tfn__turning_at(int64_t i, int64_t size, int64_t turning)
 {
     const int64_t half = size / 2;
@@ -40865,7 +40879,7 @@ static int64_t tfn__turning_at(int64_t i, int64_t size, int64_t turning)
     return turning + (i - pairs);
 }
 
-/* Where output i of the parameter stands among those of the tensor. */
+/* The place of output i of the parameter among the outputs of the tensor. */
 static int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i)
 {
     const int64_t size = tfn__head_size(d);
@@ -40880,8 +40894,8 @@ static int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int6
     return head * size + channel;
 }
 
-/* Read `count` values from value `first` on to every `step`-th place. What fails stays in the
- * file's error, which the caller asks for after the tensor. */
+/* Read `count` values from value `first` on to every `step`-th place. The caller checks the file's
+ * error after the tensor. */
 static void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int64_t count,
                               int64_t step)
 {
@@ -40898,16 +40912,16 @@ static void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int
     }
 }
 
-/* A matrix that stands in the file as (out, in). */
+/* True if the file stores the matrix as (out, in). */
 static bool tfn__is_turned(const tfn__match *c)
 {
     return c->info.rows > 1 && (c->rule->form & TFN_FORM_TRANSPOSED);
 }
 
-/* A tile of a parameter, to (t->rows, t->cols): of a matrix (out, in) output by output, else row by
- * row, and where outputs are in another order, which only vectors are, one by one. An output is a
- * row of the file and a column here, each value in another line of the cache; the next outputs find
- * those lines there, since as many lines as a matrix has rows fit into it. */
+/* Read a tile of a parameter to (t->rows, t->cols). A matrix (out, in) is read output by output,
+ * all else row by row; vectors with another order of outputs value by value. An output is a row of
+ * the file and a column here, so each of its values is in another cache line. The next outputs find
+ * those lines in the cache, which has room for as many lines as a matrix has rows. */
 static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const tfn__tile *t,
                            float *to)
 {
@@ -40930,7 +40944,7 @@ static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const t
 }
 
 #ifdef TFN__QUANT
-/* All tiles, or up to the first that cannot be read. Bits of Q4 are or-ed, so all begin as 0. */
+/* Read all tiles, up to the first that fails. Bits of Q4 are or-ed, so all begin as 0. */
 static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
 {
     const tfn__packed p = { c->info.weights, c->table, c->info.rows, c->info.cols };
@@ -40948,7 +40962,7 @@ static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
 }
 #endif
 
-/* The values of a parameter. */
+/* Read the values of a parameter. */
 static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
 {
     const tfn__tile all = { 0, 0, c->info.rows, c->info.cols };
@@ -40969,8 +40983,8 @@ static bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_inf
     return false;
 }
 
-/* A tensor of this name has a place in the model, or is none of its weights. Several rules may know
- * it, for parts of it, or for models that have it in different places. */
+/* True if a tensor of this name belongs to a parameter, or is known to be no weight. Several rules
+ * may know it, for parts of it, or for models that have it in different places. */
 static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const char *name)
 {
     char ours[sizeof ((tfn_param_info *)0)->name];
@@ -40985,8 +40999,8 @@ static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const c
     return family->like && tfn__has_place(family->like, m, name);
 }
 
-/* A bias that the options know nothing of, or a layer too many, would else be lost without a word.
- */
+/* Refuse a tensor without a place, such as a bias that the options do not mention, or one layer too
+ * many. Otherwise it would be lost silently. */
 static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *name)
 {
     const char *bare = name;
@@ -41003,7 +41017,7 @@ static void tfn__check_tensors_of(tfn_import *x, const tfn_model *m, tfn_file *f
         if (x->error.status == TFN_OK) tfn__check_tensor(x, m, t.name);
 }
 
-/* Of all files; of parts, the index names them. */
+/* Check the tensors of all files; for parts, the index lists them. */
 static void tfn__check_all(tfn_import *x, const tfn_model *m)
 {
     char name[TFN__NAME_ROOM];
@@ -41020,8 +41034,8 @@ static void tfn__check_all(tfn_import *x, const tfn_model *m)
 
 /* -- both ------------------------------------------------------------------------------------ */
 
-/* An import holds files open only within a call; the caller's own stay open. What was read of
- * config.json is the file's memory, and gone with it. */
+/* An import keeps files open only within a call; the caller's own stay open. The text of
+ * config.json is the file's memory and goes with it. */
 static void tfn__import_close(tfn_import *x)
 {
     tfn_file_close(&x->file);
@@ -41029,9 +41043,9 @@ static void tfn__import_close(tfn_import *x)
     x->text = NULL;
 }
 
-/* The context that the caller wants, where the model has it, of a source as well: a table of
- * positions ends, and who turns by angles never seen in training writes nonsense. Who wants more
- * all the same sets it behind tfn_import_peek. */
+/* Set the context that the caller asks for, if the model allows it; a source, too. A table of
+ * positions has an end, and rotation by angles never seen in training gives nonsense. A caller that
+ * needs more anyway sets it after tfn_import_peek. */
 static void tfn__want_context(tfn_import *x, tfn_model_desc *d, int32_t wanted)
 {
     if (x->error.status != TFN_OK || !wanted) return;
@@ -41052,25 +41066,25 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     tfn__open_config(x);
     if (x->error.status == TFN_OK) tfn__apply_keys(x, &d, x->family);
     if (d.head != TFN_HEAD_SEQUENCE && d.head != TFN_HEAD_POSITIONS)
-        d.classes = 0;                  /* files of other heads count them, too */
+        d.classes = 0;                  /* files of other heads have classes, too */
     tfn__want_context(x, &d, desc->context);
     tfn__import_close(x);
     if (x->error.status == TFN_OK) *desc = d;
     return x->error.status;
 }
 
-/* As snprintf: the bytes of the whole value, of which those that fit are stored.
+/* Like snprintf: returns the bytes of the whole value and stores those that fit.
  *
- * What a forward needs is options, which rows set. What stands here is for who uses the model: with
- * which token a decoder starts and ends, names of classes. Such keys are many, and no two programs
- * want the same, so they have no places in a struct: the caller names the one that he wants. The
- * file is read anew for each, for nothing of it stays in memory behind a call; it has a few
- * kilobytes. A model's family need not be known: generation_config.json names none. */
+ * Everything that a forward needs becomes an option. This function is for programs that use the
+ * model: the tokens with which a decoder starts and ends, or names of classes. Such keys are many,
+ * and no two programs need the same ones, so the caller asks by name. The file, a few kilobytes, is
+ * read for each call, because none of it stays in memory. The model's family may be unknown:
+ * generation_config.json names none. */
 TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, size_t size)
 {
     tfn__text t = tfn__text_in(text, size);
     tfn__reader r;
-    tfn__end(&t);                       /* empty, whatever follows */
+    tfn__end(&t);                       /* an error leaves an empty text */
     if (!x) return 0;
     tfn__no_error(&x->error);
     if (!tfn__given(&x->error, "import", "key", key)) return 0;
@@ -41078,7 +41092,7 @@ TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, si
         r = tfn__read_from(x->text, x->text_size);
         if (tfn__config_find(&r, key)) {
             tfn__json_space(&r);
-            if (tfn__peek(&r) != 'n') tfn__put_config_value(&t, r);        /* of JSON null alone */
+            if (tfn__peek(&r) != 'n') tfn__put_config_value(&t, r);        /* 'n' is null */
         }
     }
     tfn__end(&t);
@@ -41086,16 +41100,16 @@ TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, si
     return t.used;
 }
 
-/* The first parameter from i on that a file of the hub has: LoRA's are the model's own. */
+/* The first parameter from i on that a file of the hub has. LoRA's are in none. */
 static int32_t tfn__next_stored(const tfn_model *m, int32_t i)
 {
     while (i < m->weight_count && tfn__is_lora(m->weights + i)) i++;
     return i;
 }
 
-/* As a file's weights alone: step 0, no moments, no profile to come. What a method would find out
- * in its first batch, such as Admin's scales, is in the weights of those who trained it. LoRA of a
- * blank model gets its first values here: with A and B both 0 it would never learn. */
+/* Start as after loading only weights: step 0, no moments, no profile to come. Values that a method
+ * would find in its first batch, such as Admin's scales, are in the published weights. LoRA of a
+ * blank model gets its first values here, because it would never learn with A and B both 0. */
 static void tfn__begin_anew(tfn_model *m)
 {
     double state[TFN__SAVED_COUNT] = { 0 };
@@ -41121,7 +41135,7 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     tfn__open_weights(x);
     if (x->error.status == TFN_OK) tfn__check_all(x, m);
     for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);)
-        i = tfn__next_stored(m, i + 1);                                  /* all are there */
+        i = tfn__next_stored(m, i + 1);                                  /* check all first */
     if (x->error.status == TFN_OK) tfn__begin_anew(m);
     for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);
          i = tfn__next_stored(m, i + 1)) {
@@ -41134,7 +41148,7 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
 }
 
 #ifndef TFNORM_NO_MALLOC
-/* The import is on the stack, its path too: an error keeps the caller's path instead. */
+/* The import and its path are on the stack, so an error gets the caller's path instead. */
 TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn_model_desc *with)
 {
     tfn_import x;
@@ -41152,7 +41166,7 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
     if (!with) d.context = (int32_t)tfn__min(d.context, 1024);
     d.blank = true;
     if (x.error.status == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK) {
-        if (tfn_import_weights(&x, m) != TFN_OK) tfn_model_free(m);     /* half a model is none */
+        if (tfn_import_weights(&x, m) != TFN_OK) tfn_model_free(m);     /* no half-loaded model */
         m->desc.blank = with && with->blank;
     }
     if (x.error.status == TFN_OK) return m->error.status;
@@ -41167,11 +41181,11 @@ TFN__SMALL_END
 /* >> export */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-/* Values on their way to a file, or only looked at: f is NULL. */
+/* Converts values for a file. f NULL: only counts those that the dtype cannot hold. */
 typedef struct tfn__packing {
     tfn_file *f;
     tfn_dtype dtype;
-    int64_t   lost, beyond;                 /* that it does not hold; of these, too large ones */
+    int64_t   lost, beyond;                 /* values it cannot hold; of these, too large ones */
     size_t    used;
     uint8_t   bytes[8 * TFN__CHUNK];
 } tfn__packing;
@@ -41180,34 +41194,34 @@ typedef struct tfn__packing {
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__RARE
-/* Models as folders of the hub, by the rows that read these (section import), turned round:
+/* Writes models as folders of the hub. Uses the rows that read these (part import), in reverse:
  *
- *   options          of the model, each said in one way
+ *   options          one spelling for all options that mean the same
  *   config.json      a value for each key
- *   the family       that has the model: config.json, read again, gives its options
- *   tensors          which of them are written, their parameters, their dtypes
+ *   the family       fits if its config.json, read again, gives the model's options
+ *   tensors          which tensors are written, with which parameters and dtypes
  *   values           in the file's order
  *   files            one after the other
  *
- * What a rule cannot say is left out of config.json, and nothing more is asked of it: whether a
- * family has a model is found by reading, so that a row which is wrong in one direction cannot lead
- * to a folder that means something else. The row of Llama that sets activation to "swiglu" where
+ * A value that a rule cannot express is simply left out of config.json. Whether a family fits is
+ * found by reading the result. So a row that is wrong in one direction cannot produce a folder that
+ * means something else. For example, the row of Llama that sets activation to "swiglu" for
  *
  *     "hidden_act": "silu"
  *
- * stands in a file writes that line for a model with SwiGLU. For one with ReLU it writes nothing;
- * read again, the file gives SwiGLU, as without the key, and the family is not the model's. The
- * rows of tensors make of decoder.5.self.q.weight, .k.weight and .v.weight the three thirds of
+ * writes that line for a model with SwiGLU. For a model with ReLU it writes nothing. Read again,
+ * the file gives SwiGLU, the default, so the family does not fit. The rows of tensors turn
+ * decoder.5.self.q.weight, .k.weight and .v.weight into the three thirds of
  * transformer.h.5.attn.c_attn.weight.
  *
- * Values go from the model to the file one by one, as each tensor wants them: no tensor is in
- * memory a second time. A dtype of 16 bits is exact or said not to be: what was read from BF16 goes
- * out as BF16 with the same bits, and no bit is lost where nobody asked for it. */
+ * Values go from the model to the file one by one in the order of each tensor: no tensor is in
+ * memory a second time. Writing a 16-bit dtype is exact or an error, unless the caller asks for
+ * rounding: weights that were read from BF16 are written as BF16 with the same bits. */
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* A lone stack answers for both, of which the options of a decoder stand under other names; a model
- * without a head of classes has none. */
+/* A model with only a decoder has its options in the decoder's names: copy them to the plain ones.
+ * Without a head of classes, classes are 0. */
 static void tfn__spell_out_stacks(tfn_model_desc *d)
 {
     if (d->head != TFN_HEAD_SEQUENCE && d->head != TFN_HEAD_POSITIONS) d->classes = 0;
@@ -41219,8 +41233,8 @@ static void tfn__spell_out_stacks(tfn_model_desc *d)
     d->norm_rule = d->decoder_norm_rule;
 }
 
-/* Resolved options, of two models that compute the same the same: what does not count for this one
- * is 0, and what another option or a row says by default is said. */
+/* Bring resolved options into a form in which two models that compute the same are equal: options
+ * without effect get a fixed value, and defaults from other options or rows are filled in. */
 static void tfn__spell_out(tfn_model_desc *d)
 {
     tfn__spell_out_stacks(d);
@@ -41242,7 +41256,7 @@ static void tfn__spell_out(tfn_model_desc *d)
     if (d->score_scale == 0) d->score_scale = 1 / TFN__SQRT((float)tfn__head_size(d));
 }
 
-/* An option that counts: what the model computes, and how long its texts are. */
+/* True if the option changes the results or the length of texts. */
 static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
 {
     const char *name = tfn__field_name(x);
@@ -41250,8 +41264,8 @@ static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
     return x->same == TFN__SAME_ALWAYS || tfn__equal(name, "context");
 }
 
-/* Windows by what they do: as a list of layers would be read, or none where all texts are shorter
- * and all layers turn alike. */
+/* Describe windows by their effect, as if read from a list of layers. The window is off if all
+ * texts are shorter and all layers rotate alike. */
 static void tfn__plain_window(tfn_model_desc *d)
 {
     const tfn_model_desc given = *d;
@@ -41267,7 +41281,7 @@ static void tfn__plain_window(tfn_model_desc *d)
     d->window_from = (int32_t)tfn__max(d->window_from, 0);
 }
 
-/* In how many options two models differ: the first one, or NULL. */
+/* Count the options in which two models differ; the first one, or NULL, in *first. */
 static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn__field **first)
 {
     char texts[2][TFN__FIELD_ROOM];
@@ -41285,7 +41299,8 @@ static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn_
     return count;
 }
 
-/* The option is what a rule says. A recipe stands for its topology, which others have too. */
+/* True if the option has the text of a rule. A recipe matches by its topology, which several
+ * share. */
 static bool tfn__option_is(const tfn_model_desc *d, const char *option, const char *text)
 {
     char own[TFN__FIELD_ROOM];
@@ -41297,17 +41312,17 @@ static bool tfn__option_is(const tfn_model_desc *d, const char *option, const ch
 
 /* -- config.json ----------------------------------------------------------------------------- */
 
-enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: a thousand, and 20 for each layer's window */
+enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, plus 20 for each layer's window */
 
 typedef struct tfn__config {
     tfn__text             text;
-    const tfn_model_desc *d;                /* spelled out */
+    const tfn_model_desc *d;                /* after tfn__spell_out */
     const tfn_family     *family;
-    const char           *object;           /* a key in the object that is open; NULL: none is */
+    const char           *object;           /* a key of the object that is open; NULL: none */
     bool                  said[TFN__FIELDS];
 } tfn__config;
 
-/* Of several rules for a key the last counts. */
+/* The last rule for a key, which overrides the others. */
 static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char *key)
 {
     const tfn_key_rule *found = NULL;
@@ -41317,7 +41332,7 @@ static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char
     return tfn__rule_of_key(family->like, key);
 }
 
-/* Bytes of "OBJECT." in front of the name of a key; 0: it stands in none. */
+/* Bytes of "OBJECT." in front of the name of a key; 0: the key is not inside an object. */
 static size_t tfn__object_bytes(const char *key)
 {
     for (size_t i = 0; key[i]; i++)
@@ -41325,7 +41340,7 @@ static size_t tfn__object_bytes(const char *key)
     return 0;
 }
 
-/* Both keys stand in one object, of so many bytes. */
+/* True if both keys are inside the same object; bytes: the length of its name. */
 static bool tfn__same_object(const char *a, const char *b, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -41339,8 +41354,8 @@ static void tfn__close_object(tfn__config *c)
     c->object = NULL;
 }
 
-/* A new line with the key, in its object: members of one follow each other in the rows. The first
- * line of all is another's, so that a comma is always in place. */
+/* Begin a new line with the key, inside its object. Rows keep the members of an object together.
+ * Every line begins with a comma, because another function writes the first line. */
 static void tfn__put_key(tfn__config *c, const char *key)
 {
     const size_t bytes = tfn__object_bytes(key);
@@ -41375,15 +41390,15 @@ static const char *tfn__published(const char *own, const tfn_key_rule *k)
     return NULL;
 }
 
-/* A positive number, digits and perhaps an exponent, as people write it: 0.6667, 1e-6; with a point
- * where it is whole, for readers that tell 8 and 8.0 apart. */
+/* Put a positive number the way people write it: 0.6667, 1e-6. A whole number gets a point for
+ * readers that distinguish 8 from 8.0. */
 static void tfn__put_real(tfn__text *t, const char *number)
 {
     tfn__reader r = tfn__read_from(number, tfn__length(number));
     const int64_t digits = tfn__json_count(&r, INT64_MAX);
     char text[24];
     tfn__text plain = tfn__text_in(text, sizeof text);
-    int64_t point = tfn__json_exponent(&r);     /* behind so many digits */
+    int64_t point = tfn__json_exponent(&r);     /* position of the decimal point */
     int64_t count;
     tfn__put_int(&plain, NULL, digits, NULL);
     point += (int64_t)plain.used;
@@ -41403,8 +41418,8 @@ static void tfn__put_real(tfn__text *t, const char *number)
     }
 }
 
-/* The value of an option, as the file has it. False: it has none, as 0 where that stands for
- * nothing. */
+/* Put the value of an option in the file's form. False: it has none, such as 0 where that means
+ * none. */
 static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rule *k,
                             const char *own)
 {
@@ -41427,8 +41442,8 @@ static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rul
     return true;
 }
 
-/* v of v^(-1/2) = scale: a whole number if there is one, else one of the floats near by that is it
- * to the bit. */
+/* Put v with v^(-1/2) == scale: a whole number if possible, else a nearby float for which this
+ * holds to the last bit. */
 static void tfn__put_inverse_root(tfn__text *t, float scale)
 {
     const float v = 1 / (scale * scale);
@@ -41446,8 +41461,8 @@ static void tfn__put_inverse_root(tfn__text *t, float scale)
     tfn__put_float(t, best);
 }
 
-/* The share that so many channels are of a head. A reader cuts the product off: where what is
- * written is a little too small, half a channel more is as good. */
+/* Put channels as a share of a head. A reader truncates the product; if the share written is a
+ * little too small for that, half a channel more gives the same result. */
 static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
 {
     double wanted = (double)channels / size;
@@ -41465,7 +41480,7 @@ static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
     }
 }
 
-/* A name for each layer: the rule's where it has a window. */
+/* Put a list with a name for each layer: the rule's text for a layer with a window. */
 static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     if (!d->window) return false;
@@ -41480,9 +41495,9 @@ static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key
     return true;
 }
 
-/* The value from which the rule makes the option: tfn__apply_key the other way round. False: there
- * is none, or need be none. A window that is off is as long as the context: not all that read a
- * file know it without one. */
+/* Put the value from which the rule makes the option, the inverse of tfn__apply_key. False: no such
+ * value, or none is needed. A window that is off is written as long as the context, because some
+ * readers cannot turn it off. */
 static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     char own[TFN__FIELD_ROOM];
@@ -41491,7 +41506,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     if (!x) return false;
     tfn__field_text(x, d, own);
     switch (k->form) {
-    case TFN_KEY_ENTRIES:                   /* names that a model has not; another key counts */
+    case TFN_KEY_ENTRIES:                   /* a model has no class names; another key counts */
         return false;
     case TFN_KEY_LAYERS:
         return tfn__put_layers(t, d, k);
@@ -41528,9 +41543,9 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     return true;
 }
 
-/* A key with its value. In an object stand only options that are set and that no key before says:
- * the same rates of rotary positions have names of today and of yesterday. What a file must say
- * (WANT) it says without the key. */
+/* Put a key with its value. Inside an object only options are written that are set and that no
+ * earlier key expresses: rates of rotary positions have old and new names. Keys with a required
+ * value (WANT) are left out, because a missing key means that value. */
 static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
 {
     char own[TFN__FIELD_ROOM];
@@ -41548,7 +41563,7 @@ static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
     tfn__put_value(&c->text, c->d, k);
 }
 
-/* Those of keys in objects, or of the others. */
+/* Put the rules of keys inside objects, or of all others. */
 static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside)
 {
     if (family->like) tfn__put_rules(c, family->like, inside);
@@ -41558,7 +41573,7 @@ static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside
     }
 }
 
-/* What stands behind the '=' of a rule of names; NULL: it is another one. */
+/* The pattern after the '=' in a NAMES rule; NULL: another kind of rule. */
 static const char *tfn__class_in(const tfn_key_rule *k)
 {
     const char *s = k->key;
@@ -41568,7 +41583,7 @@ static const char *tfn__class_in(const tfn_key_rule *k)
     return s + 1;
 }
 
-/* Every rule of this key holds. */
+/* True if every rule with this key holds. */
 static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, const char *key)
 {
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
@@ -41577,8 +41592,8 @@ static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, 
     return true;
 }
 
-/* The class of a model and its head's pattern, "BertModel" and "*ForMaskedLM"; NULL: it has none.
- * *heads: the family has several, so that without one the model has no head. */
+/* The class of a model and the pattern of its head, "BertModel" and "*ForMaskedLM"; NULL: none.
+ * *heads: the family has heads, so a model that matches no pattern has no head. */
 static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
                                  const char **pattern, bool *heads)
 {
@@ -41596,7 +41611,7 @@ static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc 
     return tfn__class_of(family->like, d, pattern, heads);
 }
 
-/* "BertModel" and "*ForMaskedLM" are "BertForMaskedLM". */
+/* Put the class: "BertModel" and "*ForMaskedLM" give "BertForMaskedLM". */
 static void tfn__put_class(tfn__config *c)
 {
     const char *pattern;
@@ -41612,7 +41627,7 @@ static void tfn__put_class(tfn__config *c)
     tfn__put(&c->text, "\"\n  ]");
 }
 
-/* Names of the dtypes that are written. */
+/* The name of a dtype that can be written. */
 static const char *tfn__dtype_word(tfn_dtype dtype)
 {
     if (dtype == TFN_DTYPE_F16) return "float16";
@@ -41620,8 +41635,8 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
     return "float32";
 }
 
-/* Special ids in this order, those of the caller, else of the tokenizer; without one null, for the
- * family's defaults are another's. */
+/* Special ids in this order: the caller's, else the tokenizer's. A missing one is written as null,
+ * because the family's default would belong to another tokenizer. */
 enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
 static int32_t tfn__special_id(const tfn_export *x, int i)
 {
@@ -41633,7 +41648,7 @@ static int32_t tfn__special_id(const tfn_export *x, int i)
     return -1;
 }
 
-/* A decoder without a source starts with its text. */
+/* A decoder without a source has no start token: it continues its text. */
 static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
 {
     static const char names[TFN__IDS][24] = { "pad_token_id", "bos_token_id", "eos_token_id",
@@ -41647,8 +41662,8 @@ static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
     }
 }
 
-/* All of config.json: bytes that it has, of which those that fit are stored. d is spelled
- * out, and so are the sizes that may be left to the width. */
+/* Write the whole config.json. Returns its bytes and stores those that fit. d went through
+ * tfn__spell_out and has all sizes, also those that may be left to the width. */
 static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
                               const tfn_model_desc *d, char *to, size_t size)
 {
@@ -41685,7 +41700,8 @@ static void tfn__say_difference(tfn_error *e, const tfn_family *family, const tf
     tfn__end(&t);
 }
 
-/* In how many options a family differs from the model; 0: in none, it has the model. Else *why. */
+/* In how many options a family differs from the model; 0: it fits. Otherwise *why names the
+ * first. */
 static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
                             const tfn_model_desc *d, tfn_error *why)
 {
@@ -41719,7 +41735,8 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
     return count;
 }
 
-/* The caller's family, or the first that has the model; else the nearest one says what it lacks. */
+/* Choose the caller's family, or the first that fits. If none fits, the nearest one gives the
+ * error. */
 static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
 {
     int32_t least = INT32_MAX;
@@ -41739,7 +41756,7 @@ static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
         x->error.text = "no family of the hub has this model; the nearest, %s";
 }
 
-/* What no file of the hub has: maps beside others, weights with gains in them. */
+/* Refuse models that no file of the hub can hold: with LoRA, or folded. */
 static void tfn__check_export(tfn_export *x, const tfn_model *m)
 {
     tfn__made(&x->error, "export", m->weights);
@@ -41759,9 +41776,9 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
 }
 /* -- tensors --------------------------------------------------------------------------------- */
 
-enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor has side by side */
+enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor holds side by side */
 
-/* A tensor: its parameters, of which the first has a rule of part 0. */
+/* A tensor and its parameters. The first one has the rule of part 0. */
 typedef struct tfn__fusion {
     tfn__match  part[TFN__FUSED_MOST];
     tfn__blanks blanks;
@@ -41779,8 +41796,8 @@ static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const 
     return tfn__rule_of_part(family->like, theirs, part);
 }
 
-/* All parameters of the tensor that begins with parameter i; false: it is in another's, or an
- * error. */
+/* Collect all parameters of the tensor whose part 0 is parameter i. False: parameter i is another
+ * part of a tensor, or there is an error. */
 static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
                       tfn_error *e)
 {
@@ -41810,8 +41827,8 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
     return true;
 }
 
-/* Which parameter has output j of the tensor, and as which of its own: tfn__output_at the other way
- * round. Outputs in the file's order are few, so that the one that stands there is looked for. */
+/* Find the parameter that has output j of the tensor, and make j its own output: the inverse of
+ * tfn__output_at. If outputs have another order they are few, so the one is searched for. */
 static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
 {
     const int64_t size = tfn__head_size(d);
@@ -41842,8 +41859,8 @@ TFN__RARE_END
 TFN__SMALL
 /* -- values ---------------------------------------------------------------------------------- */
 
-/* The bits of the number of an IEEE 754 format that is nearest to v, of two the even one: tfn__ieee
- * the other way round, of formats with fewer than 52 bits of fraction. */
+/* The bits of the number of an IEEE 754 format that is nearest to v, ties to even: the inverse of
+ * tfn__ieee, for formats with fewer than 52 bits of fraction. */
 static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
 {
     const int64_t most = (INT64_C(1) << exponent_bits) - 1;
@@ -41858,7 +41875,7 @@ static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
     if (exponent >= most) return sign | infinite;
     if (!(v < 0 || v > 0)) return sign;
     u = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-    if (exponent < 1) {                     /* a denormal one: no leading 1 */
+    if (exponent < 1) {                     /* denormal: no leading 1 */
         drop += (int)tfn__min(1 - (ptrdiff_t)exponent, 53 - drop);
         exponent = 1;
     }
@@ -41883,7 +41900,7 @@ static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
     if (v == v && (back < v || back > v)) p->lost++;
 }
 
-/* Every `step`-th of so many values. */
+/* Pack `count` values, every `step`-th one. */
 static void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t step)
 {
     const int exponent = tfn__dtypes[p->dtype].exponent_bits;
@@ -41906,8 +41923,8 @@ static void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t
     }
 }
 
-/* The tensor as the file has it: a matrix (out, in) output by output, else row by row, each with
- * the outputs of all parts; tfn__read_match reads it. */
+/* Pack the tensor in the file's order: a matrix (out, in) output by output, any other row by row,
+ * each with the outputs of all parts. tfn__read_match is the inverse. */
 static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d)
 {
     static const float zero = 0;
@@ -41934,7 +41951,7 @@ TFN__SMALL_END
 
 TFN__RARE
 
-/* As what a tensor is written. */
+/* The dtype in which a tensor is written. */
 static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
                                 const tfn_model_desc *d, tfn_error *e)
 {
@@ -41960,12 +41977,12 @@ static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
 
 /* -- files ----------------------------------------------------------------------------------- */
 
-/* What the functions of tfn__source see. */
+/* State for the functions of tfn__source. */
 typedef struct tfn__exporting {
     const tfn_export *x;
     const tfn_model  *m;
-    uint8_t          *dtypes;               /* of the tensor of each parameter; 0: of another's */
-    bool              bare;                 /* a model without a head: names without the prefix */
+    uint8_t          *dtypes;               /* by a tensor's first parameter; 0: a later part */
+    bool              bare;                 /* no head: names have no prefix */
 } tfn__exporting;
 
 static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
@@ -41977,7 +41994,7 @@ static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     const tfn_tensor_rule *r;
     tfn__match c;
     bool turned;
-    if (!g->dtypes[i]) return;              /* without a name */
+    if (!g->dtypes[i]) return;              /* no name: not written */
     tfn_model_param(g->m, i, &info);
     r = tfn__tensor_rule(g->x->family, &g->m->desc, info.name, &blanks);
     if (g->bare || (r->form & TFN_FORM_HEAD)) prefix = NULL;
@@ -42014,7 +42031,7 @@ TFNORM_API size_t tfn_export_work(const tfn_model *m)
     return 5 * (size_t)m->weight_count + 3 * TFN__ALIGN;
 }
 
-/* model.safetensors: all tensors are looked at, then written. */
+/* Write model.safetensors: check all tensors first, then write them. */
 static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
 {
     tfn__exporting g = { x, m, NULL, false };
@@ -42039,7 +42056,7 @@ static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
     tfn__write_source(f, &s, a);
 }
 
-/* "id2label": {"0": "bad", "1": "good"}, or back: "label2id": {"bad": 0, "good": 1}, */
+/* "id2label": {"0": "bad", "1": "good"}, or the reverse: "label2id": {"bad": 0, "good": 1}, */
 static void tfn__export_labels(const tfn_export *x, int32_t classes, bool back, tfn_file *f)
 {
     char room[256];
@@ -42063,7 +42080,7 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
     char text[TFN__CONFIG_ROOM];
     const size_t bytes = tfn__put_config(x, x->family, d, text, sizeof text);
     if (!tfn__begin(f, true)) return;
-    tfn__file_put(f, text, 1);              /* it fits: the family was found by it */
+    tfn__file_put(f, text, 1);              /* it fits: tfn__misfits wrote the same text */
     for (int back = 0; back < 2; back++)
         if (x->labels && d->classes > 0)
             tfn__export_labels(x, d->classes, back, f);
@@ -42072,8 +42089,8 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
 }
 
 #ifndef TFNORM_NO_TOKENIZERS
-/* tokenizer_config.json: without it a program in Python takes the family's own class, which puts
- * its own special tokens round a text. */
+/* Write tokenizer_config.json. Without it, a program in Python uses the family's own class, which
+ * adds its own special tokens to a text. */
 static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, char *to, size_t size)
 {
     static const char names[][12] = { "pad_token", "bos_token", "eos_token", "unk_token",
@@ -42092,7 +42109,7 @@ static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, cha
     return t.used;
 }
 
-/* Both files are written twice, first to nowhere. */
+/* Write one of the tokenizer's files. Each is written twice, first to nowhere. */
 static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool config, tfn_file *f)
 {
     const tfn_tokenizer *k = x->tokenizer;
@@ -42119,15 +42136,15 @@ static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool con
 }
 #endif
 
-/* The files of a folder, in the order in which they are written: a folder without config.json is no
- * model. */
+/* The files of a folder in the order in which they are written. config.json is last, because a
+ * folder without it is not a model. */
 enum { TFN__HUB_WEIGHTS, TFN__HUB_TOKENIZER, TFN__HUB_TOKENIZER_CONFIG, TFN__HUB_CONFIG,
        TFN__HUB_FILES };
 static const char tfn__hub_names[TFN__HUB_FILES][24] = {
     "model.safetensors", "tokenizer.json", "tokenizer_config.json", "config.json"
 };
 
-/* The path of one; an error: it does not fit. */
+/* Set the path of a file; an error if it does not fit. */
 static bool tfn__export_path(tfn_export *x, int file)
 {
     tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, tfn__hub_names[file]);
@@ -42144,8 +42161,8 @@ static void tfn__export_file(tfn_export *x, const tfn_model *m, const tfn_model_
     if (x->error.status == TFN_OK) x->error = f->error;
 }
 
-/* All of them, or after an error none but perhaps the first. The error's path is the failed one's.
- */
+/* Write all files. After an error remove them, except perhaps the first. The error's path is that
+ * of the file that failed. */
 static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_model_desc *d)
 {
     bool written[TFN__HUB_FILES] = { false };
@@ -42157,7 +42174,7 @@ static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_mode
         TFNORM_MEMSET(&f, 0, sizeof f);
         f.path = x->path;
         tfn__export_file(x, m, d, file, &f);
-        written[file] = f.used > 0 && file > 0;     /* an error may come when it is in place */
+        written[file] = f.used > 0 && file > 0;     /* an error may come after the rename */
         if (x->error.status != TFN_OK) break;
         written[file] = f.used > 0;
     }

@@ -16,9 +16,10 @@ TFN__RARE
 
 /* -- checkpoints: saving --------------------------------------------------------------------- */
 
-/* Each weight has a tensor in several roles: its values, its moments and so on. First come all that
- * are weights, then as many of each next role. BEFORE: parameters and statistics of before the
- * update under way, which may be skipped. */
+/* A weight has up to six tensors, one for each role: its values, its moments and so on. Tensors are
+ * numbered role by role: first the values of all weights, then their first moments, and so on.
+ * BEFORE: copies of parameters and statistics from before the update under way, because that update
+ * may be skipped. */
 enum {
     TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__AVERAGES, TFN__BEFORE, TFN__ROLES
 };
@@ -27,14 +28,14 @@ static const char tfn__roles[][20] = {
     "training.before."
 };
 
-/* A profile, which norms and initializations that look at data make at the first update, changes
- * parameters. As long as that update is under way, those of before are kept. */
+/* True while the update under way profiles the model: norms and initializations that look at data
+ * change parameters at the first update. Until it ends, the parameters from before are kept. */
 static bool tfn__keeps_params(const tfn_model *m)
 {
     return m->micro > 0 && m->profile_open && tfn__needs_profile(m);
 }
 
-/* Where the values of a weight or statistic stood before the update under way; NULL: as now. */
+/* Values of a weight or statistic before the update under way; NULL: the same as now. */
 static float *tfn__before_data(const tfn_model *m, const tfn__weight *w)
 {
     if (w->kind >= TFN__STATE) {
@@ -45,7 +46,7 @@ static float *tfn__before_data(const tfn_model *m, const tfn__weight *w)
     return tfn__params_before(m) + w->at;
 }
 
-/* Tensor i of all roles; NULL: the model has none. Neither statistics nor what is frozen is
+/* Data of tensor i (see the roles); NULL: the model has none. Statistics and frozen weights are not
  * trained. */
 static float *tfn__role_data(const tfn_model *m, int32_t i)
 {
@@ -67,14 +68,14 @@ static float *tfn__role_data(const tfn_model *m, int32_t i)
     return m->moments + tfn__moment_at(m, i % m->weight_count, role - TFN__FIRST);
 }
 
-/* A moment, of a tensor that keeps sums of its rows and columns there. */
+/* True for a moment that keeps only sums over the rows and columns of its tensor. */
 static bool tfn__is_sums(const tfn_model *m, const tfn__weight *w, int32_t role)
 {
     if (role != TFN__FIRST && role != TFN__SECOND) return false;
     return tfn__moment_of(&m->desc, w, role - TFN__FIRST) != (int64_t)w->rows * w->cols;
 }
 
-/* What stands in the file is not floats: weights or moments of fewer bits. */
+/* The dtype in the file. Packed weights and moments of fewer bits are not floats. */
 static tfn_dtype tfn__role_dtype(const tfn_model *m, int32_t i)
 {
     const int32_t role = i / m->weight_count;
@@ -88,15 +89,15 @@ static tfn_dtype tfn__role_dtype(const tfn_model *m, int32_t i)
     return (tfn_dtype)TFN__FLOAT;
 }
 
-/* Bytes of a tensor that has no other form. */
+/* Bytes of a tensor that is saved as a row of bytes (U8). */
 static int64_t tfn__role_bytes(const tfn_model *m, const tfn__weight *w)
 {
     if (tfn__type_of(w)) return 4 * tfn__weight_floats(w);
     return tfn__moment_bytes(&m->desc, (int64_t)w->rows * w->cols);
 }
 
-/* Tensor i of all roles with its name, shape and data. What has one row is a vector, but for
- * matrices, which stay so; sums of rows and columns are a vector, too. */
+/* The name, shape and data of tensor i. A tensor with one row is saved as a vector, except a
+ * matrix. Sums over rows and columns are a vector, too. */
 static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     const tfn__weight *w = m->weights + i % m->weight_count;
@@ -125,18 +126,18 @@ static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     t->data = tfn__role_data(m, i);
 }
 
-/* What tfn__saved_tensor and tfn__saved_texts see while a model is written. */
+/* State of a save, for tfn__saved_tensor and tfn__saved_texts. */
 typedef struct tfn__saving {
     const tfn_model *m;
     const tfn_checkpoint *with;
-    bool     adapter;                   /* what trains, alone */
+    bool     adapter;                   /* save only weights that train */
     double   state[TFN__SAVED_COUNT];
     uint8_t *blob;                      /* the tokenizer */
     size_t   blob_size;
 } tfn__saving;
 
-/* Tensor i of all roles, to go on from: of weights and averages that stand in each other's place,
- * the other. */
+/* Data of tensor i for a run that will go on. While averages are swapped in (tfn_model_swap_ema),
+ * weights and averages are saved in their own roles. */
 static float *tfn__kept_data(const tfn_model *m, int32_t i)
 {
     const int32_t weight = i % m->weight_count;
@@ -148,9 +149,9 @@ static float *tfn__kept_data(const tfn_model *m, int32_t i)
     return tfn__role_data(m, i);
 }
 
-/* For tfn__source: all roles, then the state and the tokenizer. What is left out has no name:
- * what a model for inference, or weights_only, does not save, and roles that the model does not
- * have. */
+/* For tfn__source: tensors of all roles, then the state and the tokenizer. A tensor without a name
+ * is left out: roles that the model does not have, and the state of training where the model is for
+ * inference or weights_only is set. */
 static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
@@ -180,8 +181,8 @@ static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     tfn__end(&name);
 }
 
-/* {"extra":"...","format":"pt","tfn.activation":"gelu-tanh", ... ,"tfn_format":"2"}: "pt" is what
- * programs in Python look for. */
+/* {"extra":"...","format":"pt","tfn.activation":"gelu-tanh", ... ,"tfn_format":"2"}. Programs in
+ * Python look for "pt". */
 static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
@@ -208,7 +209,7 @@ static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
     tfn__flush_text(f, &t);
 }
 
-/* Bytes of the tokenizer that goes along, written where there is room; 0: there is none. */
+/* Bytes of the tokenizer's blob, or 0 without a tokenizer. Stores it if `size` is large enough. */
 static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size)
 {
 #ifndef TFNORM_NO_TOKENIZERS
@@ -220,7 +221,7 @@ static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size
     return 0;
 }
 
-/* The order of the tensors, 4 bytes for each, and the tokenizer. */
+/* Work holds the order of the tensors, 4 bytes for each, and the tokenizer. */
 TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with)
 {
     size_t order;
@@ -229,7 +230,7 @@ TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *
     return tfn__sum(order, tfn__blob_size(with, NULL, 0));
 }
 
-/* What a model knows besides its tensors. Sums of the loss are of the micro-batches so far. */
+/* The model's state besides its tensors. Sums of the loss cover the micro-batches so far. */
 static void tfn__saved_state(double *state, const tfn_model *m)
 {
     state[TFN__SAVED_STEP] = (double)m->step;
@@ -244,7 +245,7 @@ static void tfn__saved_state(double *state, const tfn_model *m)
     state[TFN__SAVED_RATE_SQUARES] = m->rate_squares;
 }
 
-/* A model with the error of a batch is as good as before. */
+/* A model may be saved after a bad batch, because that left it unchanged. */
 static void tfn__check_saved(tfn_file *f, const tfn_model *m)
 {
     if (!m->weights) tfn__file_fail(f, TFN_NOT_READY, "the model was not initialized", NULL, 0, 0);
@@ -252,7 +253,7 @@ static void tfn__check_saved(tfn_file *f, const tfn_model *m)
         tfn__file_fail(f, TFN_NOT_READY, "the model has an error", NULL, 0, 0);
 }
 
-/* Nothing is copied: the values go from the model to the file. */
+/* The values go straight from the model to the file, without a copy. */
 static tfn_status tfn__save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with,
                             bool adapter)
 {
@@ -285,7 +286,7 @@ TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_
     return tfn__save(f, m, with, false);
 }
 
-/* A model for inference does not know what has trained. */
+/* An error for a model for inference: it has no record of which weights train. */
 TFNORM_API tfn_status tfn_model_save_adapter(tfn_file *f, const tfn_model *m,
                                              const tfn_checkpoint *with)
 {
@@ -324,7 +325,7 @@ static void tfn__unknown(tfn_file *f, const tfn__field *x, const char *value)
     tfn__file_fail(f, TFN_BAD_SHAPE, "%s", buf, 0, 0);
 }
 
-/* Files of format 1 have the number of an enumerator: put its name in the place. */
+/* Files of format 1 store an enumerator as a number: replace it by its name. */
 static void tfn__name_number(const tfn__field *x, char *value)
 {
     tfn__reader r = tfn__read_from(value, tfn__length(value));
@@ -337,7 +338,7 @@ static void tfn__name_number(const tfn__field *x, char *value)
     tfn__end(&t);
 }
 
-/* The format, which TFN_FORMAT counts; 0: an error. */
+/* The file's format, see TFN_FORMAT; 0: an error. */
 static int tfn__read_format(tfn_file *f)
 {
     char format[8];
@@ -350,23 +351,23 @@ static int tfn__read_format(tfn_file *f)
     return 0;
 }
 
-/* What a file is read for: to compare its options with a model's, or to store them. */
+/* Why a file is read: to compare its options with a model's, or to store them. */
 typedef struct tfn__reading {
     const tfn_model *m;
     bool trains;                        /* more options must be the same */
     tfn_model_desc *out;                /* NULL: compare */
 } tfn__reading;
 
-/* A group of the file with a rank: its tensors mean nothing to a model without it. The other way
- * round it is the base that LoRA begins with. */
+/* True if the text is a group with a rank: a model without LoRA has no place for its tensors. The
+ * reverse is legal: a model with LoRA may load a base without it. */
 static bool tfn__text_has_lora(const tfn__field *x, const char *value)
 {
     tfn_group g;
     return x->type == TFN__FIELD_GROUP && tfn__set_group(&g, value) && g.rank > 0;
 }
 
-/* Store an option, or compare it. An empty value: the file has none. Such a file has floats, which
- * a model of fewer bits packs, unless it goes on training. */
+/* Store an option, or compare it. An empty value means that the file lacks it. A file without
+ * "weights" has floats, which a model of packed weights packs, unless it goes on training. */
 static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field *field,
                             const char *value)
 {
@@ -389,7 +390,7 @@ static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field
     tfn__differs(f, field, value, own);
 }
 
-/* All options of an open file. One that is missing is an error, unless it is a later one. */
+/* Read all options of an open file. A missing one is an error unless it is `later`. */
 static void tfn__read_desc(tfn_file *f, const tfn__reading *x)
 {
     char name[TFN__NAME_ROOM];
@@ -416,13 +417,13 @@ static void tfn__read_desc(tfn_file *f, const tfn__reading *x)
     }
 }
 
-/* One of the counts in the state: below a limit to which an int64_t or int32_t holds it, since a
- * conversion beyond it is undefined in C. The step is less than 2^53, so that a double is exact. */
+/* True for a count in the state below a limit that an int64_t or int32_t can hold, because C leaves
+ * a larger conversion undefined. Steps are below 2^53, so that a double holds them exactly. */
 static bool tfn__legal_count(double v, double limit)
 {
     return v >= 0 && v < limit && (double)(int64_t)v == v;
 }
-/* All that is converted to an integer, and the scale, by which gradients are divided. */
+/* Check all counts, and the loss scale, which gradients are divided by. */
 static bool tfn__legal_state(const double *s)
 {
     const double most = 9e15;
@@ -436,7 +437,7 @@ static bool tfn__legal_state(const double *s)
         && s[TFN__SAVED_RATE_SQUARES] >= 0 && s[TFN__SAVED_RATE_SQUARES] < 1e30;
 }
 
-/* What stands in "training.state"; false: there is none, or an error, and `state` stays. */
+/* Read "training.state". False if there is none or on an error; then `state` is unchanged. */
 static bool tfn__read_state(tfn_file *f, double *state)
 {
     double found[TFN__SAVED_COUNT] = { 0 };
@@ -455,7 +456,7 @@ static bool tfn__read_state(tfn_file *f, double *state)
     return true;
 }
 
-/* The file's tensor has the shape of the model's; its dtype may be another one. */
+/* Fail unless the file's tensor has the shape of the model's. Its dtype may differ. */
 static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tensor *t)
 {
     static const char *const texts[] = { "%s has %d rows, %d are wanted",
@@ -474,7 +475,7 @@ static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tenso
     }
 }
 
-/* The model has LoRA, and the file none of it: that of a base. */
+/* True if the model has LoRA and the file, a base, has no LoRA tensors. */
 static bool tfn__is_base(tfn_file *f, const tfn_model *m)
 {
     tfn_tensor own, t;
@@ -486,9 +487,9 @@ static bool tfn__is_base(tfn_file *f, const tfn_model *m)
     return tfn__has_lora(&m->desc);
 }
 
-/* A model for inference takes the averages of a run that made some, instead of its weights, unless
- * its options are those of a run that makes none. LoRA was trained beside the last weights of a
- * base, and has its own averages. */
+/* The tensor to load for weight i. A model for inference takes its average if the file has one,
+ * unless its own desc.ema is 0. LoRA was trained next to the last weights of a base and has its own
+ * averages, so a base gives its weights. */
 static int32_t tfn__average_of(tfn_file *f, const tfn_model *m, int32_t i)
 {
     const int32_t average = TFN__AVERAGES * m->weight_count + i;
@@ -500,7 +501,7 @@ static int32_t tfn__average_of(tfn_file *f, const tfn_model *m, int32_t i)
     return i;
 }
 
-/* Tensor i of the model's roles has fewer bits, and the file has floats. */
+/* True if tensor i is packed in the model and floats in the file. */
 static bool tfn__packs_floats(tfn_file *f, const tfn_model *m, int32_t i)
 {
     char text[8];
@@ -508,7 +509,7 @@ static bool tfn__packs_floats(tfn_file *f, const tfn_model *m, int32_t i)
     return !tfn_file_text(f, "tfn.weights", text, sizeof text);
 }
 
-/* Find tensor i of the model's roles, and compare its shape. */
+/* Find tensor i of the model in the file and compare its shape. */
 static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     tfn_tensor own;
@@ -524,7 +525,7 @@ static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_ten
     return tfn__fine(f);
 }
 
-/* No tensor of this name, in a file without an error. */
+/* True if a file without an error has no tensor of this name. */
 static bool tfn__lacks_tensor(tfn_file *f, const tfn_model *m, int32_t i)
 {
     tfn_tensor own, t;
@@ -532,8 +533,8 @@ static bool tfn__lacks_tensor(tfn_file *f, const tfn_model *m, int32_t i)
     return !tfn_file_find(f, own.name, &t) && tfn__fine(f);
 }
 
-/* Files of version 0.1 have the number of updates in "training.state" only, and where they hold the
- * weights alone not at all: then all that is scheduled counts as over. */
+/* Files of version 0.1 have the number of updates only in "training.state", and files with only
+ * weights not at all. In the second case every schedule counts as finished. */
 static bool tfn__lacks_updates(tfn_file *f, const tfn_model *m, int32_t i)
 {
     if (m->weights[i % m->weight_count].kind != TFN__UPDATES) return false;
@@ -548,8 +549,8 @@ static float tfn__old_updates(tfn_file *f)
     return over;
 }
 
-/* A copy of the statistics before the update under way, which files of version 0.1 do not have:
- * then those of now are the best there are. */
+/* A copy of a statistic from before the update under way. Files of version 0.1 lack it: then the
+ * current statistic is the best substitute. */
 static bool tfn__lacks_copy(tfn_file *f, const tfn_model *m, int32_t i)
 {
     if (i / m->weight_count != TFN__BEFORE) return false;
@@ -557,8 +558,8 @@ static bool tfn__lacks_copy(tfn_file *f, const tfn_model *m, int32_t i)
     return tfn__lacks_tensor(f, m, i);
 }
 
-/* A weight that the file may lack, and that stays as it is then: LoRA's in the file of a base, and
- * in that of an adapter the base, and LoRA that is frozen. */
+/* True for a weight that the file may lack and that then keeps its value: LoRA's weights if the
+ * file is a base; the base's weights and frozen LoRA if the file is an adapter. */
 static bool tfn__lacks_part(tfn_file *f, const tfn_model *m, int32_t i)
 {
     char text[8];
@@ -571,14 +572,14 @@ static bool tfn__lacks_part(tfn_file *f, const tfn_model *m, int32_t i)
     return tfn__lacks_tensor(f, m, i);
 }
 
-/* A tensor that the file may lack. */
+/* True if the file may lack the tensor. */
 static bool tfn__may_lack(tfn_file *f, const tfn_model *m, int32_t i)
 {
     return tfn__lacks_copy(f, m, i) || tfn__lacks_part(f, m, i) || tfn__lacks_updates(f, m, i);
 }
 
-/* to[0..n) = mean over the files of values at, at + 1 ... of tensor i: sums in double, in the order
- * of the files. */
+/* to[0..n) = mean over the files of the values at, at + 1 ... of tensor i. Sums are in double, in
+ * the order of the files. */
 static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i,
                             int64_t at, int64_t n)
 {
@@ -596,8 +597,8 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
 
 #ifdef TFN__QUANT
 
-/* The tile that begins at this row and column, cut at the parameter's ends. turned: its columns,
- * not its rows, are the lines of the file. */
+/* The tile that begins at this row and column, cut at the end of the parameter. turned: a line of
+ * the file is a column of the parameter, not a row. */
 SHARED tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row, int32_t col)
 {
     const bool by_input = p->table != turned;           /* inputs are side by side in the file */
@@ -622,7 +623,7 @@ SHARED tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row
     return t;
 }
 
-/* Write a tile of it from floats (t->rows, t->cols); its bytes begin as 0. */
+/* Pack floats (t->rows, t->cols) into a tile of the parameter, whose bytes must begin as 0. */
 SHARED void tfn__pack_tile(void *w, const tfn__packed *p, const tfn__tile *t, const float *from)
 {
     const tfn__quant_part map = { p->rows, p->cols, t->row, t->rows, t->col, t->cols };
@@ -633,8 +634,8 @@ SHARED void tfn__pack_tile(void *w, const tfn__packed *p, const tfn__tile *t, co
         tfn__quant_pack_part(w, p->type, &map, from, t->cols, 1);
 }
 
-/* Packed weights from a tensor of floats: those that tfn_model_quantize makes of it. Not inlined,
- * so that a load of floats wants no stack for a tile. */
+/* Pack a tensor of floats as it is read; the result equals that from tfn_model_quantize. Not
+ * inlined, so that loading floats needs no stack for a tile. */
 static TFN__NOINLINE void tfn__pack_floats(tfn_file *f, const tfn_tensor *t, const tfn__weight *w,
                                            float *to)
 {
@@ -654,7 +655,7 @@ static TFN__NOINLINE void tfn__pack_floats(tfn_file *f, const tfn_tensor *t, con
 }
 #endif
 
-/* Packed weights as they are, on big-endian machines numbers of 16 bits turned round. */
+/* Read weights that are already packed. On a big-endian machine swap the bytes of 16-bit values. */
 static void tfn__read_packed(tfn_file *f, const tfn_tensor *t, float *to)
 {
     uint16_t *half = (uint16_t *)(void *)to;
@@ -663,7 +664,7 @@ static void tfn__read_packed(tfn_file *f, const tfn_tensor *t, float *to)
     for (int64_t i = 0; i < t->count; i++) half[i] = (uint16_t)(half[i] << 8 | half[i] >> 8);
 }
 
-/* Tensor i of the model's roles; of several files their mean. */
+/* Read tensor i of the model, or its mean over several files. */
 static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
 {
     tfn_tensor t;
@@ -702,7 +703,7 @@ static tfn_status tfn__files_status(const tfn_file *f, int32_t count)
     return TFN_OK;
 }
 
-/* The model as it will be when all is loaded: its tensors are in the same places. */
+/* The model after the load: its tensors are in the same places, its state is the file's. */
 SHARED tfn_model tfn__model_after(const tfn_model *m, const double *state)
 {
     tfn_model next = *m;
@@ -721,14 +722,14 @@ SHARED tfn_model tfn__model_after(const tfn_model *m, const double *state)
     return next;
 }
 
-/* How many tensors are looked for: the weights, or those of all roles. */
+/* How many tensors to look for: only the weights, or all roles. */
 static int32_t tfn__tensors_of(const tfn_model *m, bool trains)
 {
     if (trains) return TFN__ROLES * m->weight_count;
     return m->weight_count;
 }
 
-/* A mean is one of files that lack the same tensors. */
+/* A mean needs files that lack the same tensors. */
 static bool tfn__lacks_alike(tfn_file *f, tfn_file *first, const tfn_model *m, int32_t i)
 {
     tfn_tensor own;
@@ -739,7 +740,7 @@ static bool tfn__lacks_alike(tfn_file *f, tfn_file *first, const tfn_model *m, i
     return false;
 }
 
-/* Options of one file of `files`, and the shapes of the tensors that the model takes from it. */
+/* Check one file: its options, and the shapes of the tensors that the model takes from it. */
 static void tfn__check_file(tfn_file *f, tfn_file *first, int32_t files, const tfn_model *next,
                             const tfn_model *m, bool trains)
 {
@@ -759,9 +760,10 @@ static void tfn__check_file(tfn_file *f, tfn_file *first, int32_t files, const t
     }
 }
 
-/* From files that were checked: only the disk can still fail, and then the model is half loaded and
- * says so. Without a state the moments are 0, and with a profile under way, too. The role BEFORE
- * comes last: begin_update makes the copy of now, which an older file does not replace. */
+/* Read files that were checked. Now only the disk can fail; then the model is half loaded and gets
+ * an error. The moments are 0 if there is no state or if a profile is under way. The role BEFORE is
+ * read last, after tfn__begin_update has copied the current values: an older file without it leaves
+ * that copy as it is. */
 static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const tfn_model *m,
                             bool trains)
 {
@@ -777,8 +779,8 @@ static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const t
         tfn__fail(&next->error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
 }
 
-/* All is compared before anything is written. Without a state in the file, or of several files,
- * training begins anew. */
+/* Compare everything before writing anything. Without a state in the file, or with several files,
+ * training starts from step 0. */
 static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weights)
 {
     double state[TFN__SAVED_COUNT] = { 0 };
@@ -803,7 +805,7 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
     return tfn__files_status(f, count);
 }
 
-/* With a state in the file, training goes on; else the weights alone are taken. */
+/* With a state in the file, training goes on; without one, only the weights are loaded. */
 TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f)
 {
     if (!m || !f) return TFN_NULL;
@@ -818,9 +820,10 @@ TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int3
     return tfn__load(m, files, count, true);
 }
 
-/* A model can be made of the options, for inference at least: a schedule's end, which training
- * wants, may be missing. Norms and initializations that nobody here knows are checked as if they
- * were the recipe's, and stay NULL: a name beside the caller's own row would be another row's. */
+/* Check that a model can be made from the options, at least for inference: the end of a schedule,
+ * which training needs, may be missing. Norms and initializations that the library does not know
+ * are checked as if they were the recipe's and stay NULL. Their names must not stay, because the
+ * caller will set rows of its own, with other names. */
 static void tfn__check_options(tfn_file *f, tfn_model_desc *d)
 {
     const tfn_model_desc read = *d;
@@ -836,8 +839,7 @@ static void tfn__check_options(tfn_file *f, tfn_model_desc *d)
     d->init = read.init;
 }
 
-/* What a program needs before it can make the model that a file is for. The options go to desc only
- * if all of them are legal together. */
+/* The options go to desc only if all of them are legal together. */
 TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step)
 {
     double state[TFN__SAVED_COUNT] = { -1 };

@@ -10,30 +10,31 @@
 /* "training.state": numbers as F64, which hold counts up to 2^53. */
 enum {
     TFN__SAVED_STEP, TFN__SAVED_MICRO, TFN__SAVED_TOKENS, TFN__SAVED_FINITE_STEPS,
-    TFN__SAVED_PROFILED,                /* 1: profiled; 2: by the update under way */
+    TFN__SAVED_PROFILED,                /* 1: profiled; 2: the update under way profiled it */
     TFN__SAVED_LOSS_SCALE, TFN__SAVED_LOSS_SUM, TFN__SAVED_NLL_SUM,
     TFN__SAVED_ALWAYS,
-    TFN__SAVED_RATE_SQUARES = TFN__SAVED_ALWAYS,    /* of schedule-free AdamW, where it is not 0 */
+    TFN__SAVED_RATE_SQUARES = TFN__SAVED_ALWAYS,    /* schedule-free AdamW; saved unless 0 */
     TFN__SAVED_COUNT
 };
 
 SHARED void tfn__put_unknown(tfn__text *t, const tfn__field *x, const char *value);
 
-/* Rows and columns of a parameter that are read at once. */
+/* The rows and columns of a parameter that one read covers. */
 typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
 
 #ifdef TFN__QUANT
 /* Packed parameters are read and packed tile by tile, 8 KB on the stack, so that no matrix of
- * floats is ever in memory. A block is 32 inputs of one output, so a tile has whole blocks. It is
- * as long as possible in the direction in which the file has numbers side by side, for each piece
- * of a line of the file is a read of its own:
+ * floats is ever in memory. A block is 32 inputs of one output, and a tile has whole blocks. Every
+ * piece of a line of the file costs one read. So a tile is as long as possible in the direction in
+ * which the file stores numbers side by side:
  *
- *     (in, out), as GPT-2's        32 inputs of 64 outputs, which are 32 reads; with fewer outputs
- *                                  more inputs
- *     (out, in), and tables        the inputs of an output, 2,048 of them at most, in one read;
- *                                  with fewer inputs more outputs
+ *     (in, out), as in GPT-2       32 inputs of 64 outputs, in 32 reads; with fewer outputs, more
+ *                                  inputs
+ *     (out, in), and tables        up to 2,048 inputs of one output, in one read; with fewer
+ *                                  inputs, more outputs
  *
- * GPT-2's matrices are a million reads so, most of them from a page that the system has. */
+ * GPT-2's matrices take a million reads this way, most of them from a page in the system's
+ * cache. */
 enum { TFN__TILE = 64 * TFN__QBLOCK };          /* floats */
 #endif
 SHARED tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row, int32_t col);

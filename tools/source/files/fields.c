@@ -11,14 +11,14 @@ TFN__RARE
 /* A checkpoint is a safetensors file:
  *
  *     decoder.0.self.q.weight ...      the weights, and running statistics, by their names
- *     training.moment1.NAME ...        what training keeps of each: see tfn__roles
- *     training.average.NAME ...        with desc.ema; an inference prefers them
+ *     training.moment1.NAME ...        the state of training of each: see tfn__roles
+ *     training.average.NAME ...        with desc.ema; a model for inference prefers them
  *     training.state                   eight or nine numbers: see tfn__saved_state
  *     tokenizer                        the blob of tfn_tokenizer_write
- *     __metadata__                     the options as texts, "tfn.width", and "extra", the user's
+ *     __metadata__                     the options as texts, "tfn.width"; and the user's "extra"
  *
- * A program that reads safetensors finds the weights in it without knowing anything of this
- * library. With the state, a run that is loaded has the bits of one that was never stopped. */
+ * Any program that reads safetensors finds the weights without knowing this library. With the
+ * state, a resumed run computes the same bits as one that was never interrupted. */
 
 /* -- options as texts ------------------------------------------------------------------------ */
 
@@ -28,10 +28,11 @@ TFN__RARE
 #define TFN__FIELD(type, same, field) TFN__FIELD_OF(type, same, field, false)
 #define TFN__LATER(type, same, field) TFN__FIELD_OF(type, same, field, true)
 
-/* Sorted by name, so that the keys of __metadata__ are. What does not change what a model computes
- * may differ (memory, the largest batch); what only a training step looks at may, too, where the
- * file is not trained on; threads and instruction set are the machine's, and are not saved, nor is
- * what the use of a model decides: they have rows so that tfn_desc_set knows them. */
+/* Sorted by name, so that the keys of __metadata__ are sorted too. An option that does not change
+ * the model's results may differ (memory, the largest batch). An option that only a training step
+ * reads may differ if the load does not resume training. Threads and instruction set depend on the
+ * machine and are not saved; neither are options that the use of a model decides. Their rows are
+ * for tfn_desc_set. */
 SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, activation),
     TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
@@ -156,10 +157,10 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__LATER(WHOLE, SAME_ALWAYS, window_period)
 };
 
-/* The option's name for a reader, without "tfn.". */
+/* The option's name for users, without "tfn.". */
 SHARED const char *tfn__field_name(const tfn__field *x) { return x->name + sizeof "tfn." - 1; }
 
-/* The name of an enumerator; NULL: there is none of that number. */
+/* The name of an enumerator; NULL: no enumerator has this value. */
 SHARED const char *tfn__choice_text(const tfn__field *x, int64_t value)
 {
     const char *name = NULL;
@@ -169,7 +170,7 @@ SHARED const char *tfn__choice_text(const tfn__field *x, int64_t value)
     return name;
 }
 
-/* "decoder.*.norm* rate=0.1 decay=0": what is as without the group is left out. */
+/* "decoder.*.norm* rate=0.1 decay=0". Values that equal the default are left out. */
 static void tfn__put_group(tfn__text *t, const tfn_group *g)
 {
     tfn__put(t, g->pattern);
@@ -190,9 +191,9 @@ static void tfn__put_group(tfn__text *t, const tfn_group *g)
     if (g->frozen) tfn__put(t, " frozen");
 }
 
-/* The value as a text, in buf: the same text for the same value, so that two models are compared by
- * their texts. Real numbers are the shortest that read as the same float again. A name that is not
- * set is an empty text; a resolved model has none. */
+/* The value as a text, in buf. Equal values give equal texts, so models are compared by their
+ * texts. A real number is the shortest text that reads as the same float. A name that is not set is
+ * an empty text; a resolved model has none. */
 SHARED const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
 {
     const char *p = (const char *)d + x->at;
@@ -232,7 +233,8 @@ SHARED const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
     return tfn__end(&t);
 }
 
-/* A later option, at what it was before there was a choice; no group is an empty text. */
+/* True if the text is the value that a `later` option had before it existed. No group is an empty
+ * text. */
 SHARED bool tfn__field_unset(const tfn__field *x, const char *text)
 {
     const char *zero = NULL;
@@ -243,7 +245,7 @@ SHARED bool tfn__field_unset(const tfn__field *x, const char *text)
     return x->later && !text[0];
 }
 
-/* Write a whole number of 1, 2, 4 or 8 bytes: the low ones of v. */
+/* Write a whole number of 1, 2, 4 or 8 bytes: the low bytes of v. */
 static void tfn__set_whole(char *p, int64_t v, size_t size)
 {
     const char *low = (const char *)&v;
@@ -251,8 +253,8 @@ static void tfn__set_whole(char *p, int64_t v, size_t size)
     TFNORM_MEMCPY(p, low, size);
 }
 
-/* A number or a truth. False: the text is no such value, or has something behind it. Whether the
- * value is legal, tfn_model_resolve says. */
+/* Set a number or a bool. False if the text is no such value or has more characters after it.
+ * tfn_model_resolve checks whether the value is legal. */
 static bool tfn__set_number(const tfn__field *x, char *p, const char *text)
 {
     tfn__reader r = tfn__read_from(text, tfn__length(text));
@@ -280,7 +282,7 @@ static bool tfn__set_choice(const tfn__field *x, char *p, const char *text)
     return row || tfn__equal(text, tfn__choice_text(x, 0));
 }
 
-/* The text itself is not kept: the option points to the library's. */
+/* Keep the library's copy of the name, not the given text. */
 static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
 {
     const char *name;
@@ -290,7 +292,7 @@ static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
     return name != NULL;
 }
 
-/* False: no instruction set has this name, which for tfn_isa_find is the best one. */
+/* False: no instruction set has this name. (tfn_isa_find would return the best one for it.) */
 static bool tfn__set_isa(const tfn__field *x, char *p, const char *text)
 {
     const tfn_isa isa = tfn_isa_find(text);
@@ -298,7 +300,7 @@ static bool tfn__set_isa(const tfn__field *x, char *p, const char *text)
     return isa != TFN_ISA_BEST || tfn__equal(text, "best");
 }
 
-/* The text goes on with this word, which is then behind it. */
+/* If the text begins with this word, skip the word and return true. */
 SHARED bool tfn__begins(const char **text, const char *word)
 {
     const size_t n = tfn__length(word);
@@ -316,7 +318,7 @@ static size_t tfn__word_length(const char *text)
     return n;
 }
 
-/* A number from 0 on, a word of the text; below 0: it is none. */
+/* Read a word of the text as a number of at least 0; below 0: it is not one. */
 static float tfn__group_number(const char **text)
 {
     const size_t n = tfn__word_length(*text);
@@ -328,7 +330,7 @@ static float tfn__group_number(const char **text)
     return v;
 }
 
-/* A rank: a whole number, of which no more is asked here than that it is one; 0: it is none. */
+/* Read a rank, a whole number; 0: not a rank. Its range is checked elsewhere. */
 static int32_t tfn__group_rank(const char **text)
 {
     const float v = tfn__group_number(text);
@@ -336,8 +338,8 @@ static int32_t tfn__group_rank(const char **text)
     return (int32_t)v;
 }
 
-/* One word behind a pattern. A rate of 0 would mean 1 in the struct: what does not train is frozen.
- * No decay is -1 there. */
+/* Read one word after the pattern. A rate of 0 is stored as frozen, because 0 means 1 in the
+ * struct. "decay=0" is stored as -1. */
 static bool tfn__group_word(tfn_group *g, const char **text)
 {
     if (tfn__begins(text, "frozen")) {
@@ -374,7 +376,7 @@ SHARED bool tfn__set_group(tfn_group *g, const char *text)
         const bool space = tfn__begins(&text, " ");
         if (!space && !tfn__group_word(&x, &text)) return false;
     }
-    if (x.alpha > 0 && x.rank < 1) return false;            /* it is LoRA's */
+    if (x.alpha > 0 && x.rank < 1) return false;            /* alpha needs LoRA */
     *g = x;
     return true;
 }
@@ -401,8 +403,8 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
     return false;
 }
 
-/* False: no legal value, or an unknown name. A row that is not the library's becomes NULL: the
- * caller of peek sets it. */
+/* False: not a legal value, or an unknown name. A row that is not the library's becomes NULL; after
+ * tfn_model_peek the caller sets it. */
 SHARED bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
 {
     char *p = (char *)d + x->at;

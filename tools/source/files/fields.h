@@ -4,29 +4,29 @@
 
 #if !defined TFNORM_NO_FILES
 
-/* Options stand in __metadata__ as texts under their names. Enumerations have the names of their
- * rows, so that a file means the same where a later version has more of them; files of format 1,
- * version 0.1, have numbers. */
+/* Options are texts under their names in __metadata__. An enumerator is saved by the name of its
+ * row, so that a file keeps its meaning when a later version adds rows. Files of format 1 (version
+ * 0.1) have numbers. */
 enum {
     TFN__FIELD_BOOL, TFN__FIELD_WHOLE, TFN__FIELD_REAL,
-    TFN__FIELD_CHOICE,                  /* an enumerator, by the name of its row; 0 may have none */
-    TFN__FIELD_ISA,                     /* by its name, as tfn_isa_find has it */
-    TFN__FIELD_NAME,                    /* of a recipe */
-    TFN__FIELD_ROW,                     /* of a norm or initialization, perhaps the user's own */
-    TFN__FIELD_GROUP,                   /* of parameters */
+    TFN__FIELD_CHOICE,                  /* an enumerator, by its row's name; 0 may have no name */
+    TFN__FIELD_ISA,                     /* an instruction set, by its name for tfn_isa_find */
+    TFN__FIELD_NAME,                    /* a recipe, by its name */
+    TFN__FIELD_ROW,                     /* a norm or initialization, perhaps the user's own */
+    TFN__FIELD_GROUP,                   /* a group of parameters */
     TFN__FIELD_TOPOLOGY                 /* a row, perhaps the user's own, by its name */
 };
-/* When a model must have the same value as the file: never, always, or to train on; or no file has
- * the option. */
+/* When must model and file have the same value: never, always, or only to resume training?
+ * NOT_SAVED: no file has the option. */
 enum { TFN__MAY_DIFFER, TFN__SAME_ALWAYS, TFN__SAME_TO_TRAIN, TFN__NOT_SAVED };
 
-/* How an option is called, what it is, and where it stands in tfn_model_desc. A new option is a row
- * here: a test finds those of tfn_model_desc that are missing. */
+/* An option: its name, its type, and its place in tfn_model_desc. A new option is a new row; a test
+ * finds members of tfn_model_desc without one. */
 typedef struct tfn__field {
     char    name[28];
     uint8_t type, same;
-    bool    later;                      /* files of 0.1 lack it: it is written where it is not 0,
-                                         * and 0 where a file does not have it */
+    bool    later;                      /* added after 0.1: a file has it only if it is not 0, and a
+                                         * file without it means 0 */
     size_t  at, size;
 } tfn__field;
 

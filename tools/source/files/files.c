@@ -3,21 +3,19 @@
 
 #if !defined TFNORM_NO_FILES
 TFN__SMALL
-/* safetensors files: where their bytes are, what stands in them, how they are written. The format
- * is that of github.com/huggingface/safetensors:
+/* Files: errors, paths, temporary files, and bytes. The format of safetensors (huggingface.co):
  *
  *     8 bytes   n, the length of the header, little-endian
- *     n bytes   JSON: "__metadata__", texts by their names, and every tensor by its name with its
- *               dtype, its shape and where its bytes begin and end, counted from the header's end
- *     the rest  those bytes: without holes, in any order of the tensors
+ *     n bytes   JSON: "__metadata__", which holds named texts, and for every tensor its name,
+ *               dtype, shape, and where its bytes begin and end, counted from the header's end
+ *     the rest  the tensors' bytes, without gaps, in any order
  *
- * Files are hostile: what they say is compared with the bytes that there are before it is used, and
- * no size in them is taken for a size of memory: a file of a kilobyte that promises a terabyte
- * costs a kilobyte. All of the header is checked when a file is opened; what was checked there is
- * not checked again.
+ * Files are hostile. Every offset is compared with the bytes that exist before it is used. No size
+ * in a file decides an allocation: a kilobyte that promises a terabyte costs a kilobyte. Opening a
+ * file checks its whole header; later calls do not check it again.
  *
- * The first error stays in the file's object, and every function below does nothing once there is
- * one; so a sequence of calls needs one check at its end. */
+ * The first error stays in the file's object, and every function below does nothing after it. So a
+ * sequence of calls needs one check at its end. */
 
 /* -- errors ---------------------------------------------------------------------------------- */
 
@@ -25,8 +23,8 @@ TFN__SMALL
 SHARED bool tfn__fine(const tfn_file *f) { return f->error.status == TFN_OK; }
 
 /* Keep the first error; always returns the status in force. In `text`, %s is `what` (a tensor, an
- * option, a reason), and %d is `found`, then `wanted`. tfn_error_text puts the path in front of it,
- * whole. */
+ * option, a reason), and %d is `found`, then `wanted`. tfn_error_text puts the whole path in front
+ * of it. */
 SHARED tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *text,
                                  const char *what, int64_t found, int64_t wanted)
 {
@@ -38,13 +36,13 @@ SHARED tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *tex
     return status;
 }
 
-/* The bytes are not what the format says. */
+/* The bytes violate the format. */
 SHARED void tfn__bad(tfn_file *f, const char *text, const char *what, int64_t found, int64_t wanted)
 {
     tfn__file_fail(f, TFN_BAD_FORMAT, text, what, found, wanted);
 }
 
-/* Before a call of the C library: forget what errno says about earlier ones. */
+/* Call before the C library: forget errno's value from earlier calls. */
 static void tfn__clear_reason(void)
 {
 #ifdef TFN__STDIO
@@ -52,9 +50,10 @@ static void tfn__clear_reason(void)
 #endif
 }
 
-/* Behind one that failed. %s in `text` is ": " and the system's reason, such as ": No space left on
- * device", or nothing where errno says none, as of memory and streams. C does not say that strerror
- * may be called by two threads at a time; the texts of known errors are constants everywhere. */
+/* Call after the C library failed. %s in `text` becomes ": " and the system's reason, such as
+ * ": No space left on device", or nothing if errno has none, as for memory and streams. C does not
+ * promise that two threads may call strerror at a time, but the texts of known errors are constants
+ * on all systems. */
 static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64_t wanted)
 {
     char reason[sizeof f->error.name];
@@ -74,14 +73,14 @@ enum {
     TFN__PATH_MOST = 1019,              /* the longest path */
     TFN__LINKS = 40,                    /* followed at most, as Linux does */
     TFN__TEMPORARY = TFN__PATH + 32,    /* bytes of a buffer for the path of a temporary file */
-    TFN__NAME_MOST = 200,               /* of a target's name, in the name of its temporary file */
-    TFN__TRIES = 100                    /* names of a temporary file */
+    TFN__NAME_MOST = 200,               /* bytes of a target's name inside a temporary name */
+    TFN__TRIES = 100                    /* names to try for a temporary file */
 };
 
-/* What C99 lacks: positions beyond 2 GiB, bytes that are on the disk and not in a cache, a rename
- * that replaces, and files that are created exclusively. DURABLE: what tfn_io_durable returns.
- * SEEK, SYNC and RENAME are 0 where they succeed. CREATE gives a file descriptor, below 0 on
- * failure. MoveFileExA is declared here, because windows.h is long and defines many macros. */
+/* Features that C99 lacks: positions beyond 2 GiB, bytes that are on the disk and not in a cache, a
+ * rename that replaces, and exclusive creation. DURABLE is the result of tfn_io_durable. SEEK, SYNC
+ * and RENAME return 0 on success. CREATE returns a file descriptor, below 0 on failure. MoveFileExA
+ * is declared here because windows.h is long and defines many macros. */
 #if defined _WIN32
 #define TFN__DURABLE "commit"
 #define TFN__SEEK(s, at, from) _fseeki64(s, (int64_t)(at), from)
@@ -137,8 +136,8 @@ static size_t tfn__folder_bytes(const char *path)
 }
 
 #ifdef TFN__POSIX
-/* Write the folder of a new file to the disk, because the file's name is stored there. True also
- * where the file system cannot do this (EINVAL). */
+/* Write the folder of a new file to the disk, because it stores the file's name. True also where
+ * the file system cannot do this (EINVAL). */
 static bool tfn__sync_folder(const char *path)
 {
     const size_t bytes = tfn__folder_bytes(path);
@@ -163,7 +162,7 @@ static bool tfn__follow(char *path)
         char link[TFN__PATH];
         size_t folder = 0;
         const ptrdiff_t got = (ptrdiff_t)readlink(path, link, sizeof link - 1);
-        if (got < 0) return true;                       /* no link */
+        if (got < 0) return true;                       /* not a link */
         link[got] = 0;
         if (link[0] != '/') folder = tfn__folder_bytes(path);   /* relative to the link's folder */
         if (folder + (size_t)got + 1 > TFN__PATH) return false;
@@ -176,8 +175,8 @@ static bool tfn__sync_folder(const char *path) { return path != NULL; }
 static bool tfn__follow(char *path) { return path != NULL; }
 #endif
 
-/* Copy the path of the file that f->path names, after its symbolic links. An error: there are too
- * many, or a path is too long. */
+/* Copy f->path with its symbolic links followed. False, and an error, if there are too many links
+ * or a path is too long. */
 static bool tfn__target(tfn_file *f, char *target)
 {
     size_t bytes = tfn__length(f->path);
@@ -225,8 +224,8 @@ static int tfn__replaced_mode(tfn_file *f)
 #endif
 }
 
-/* Give the temporary file the owner, the group and the mode of the file that it replaces. Only root
- * may give files away. Without the group, its members get no more than all others do. */
+/* Give the temporary file the owner, group and mode of the file that it replaces. Only root may
+ * change an owner. If the group cannot be kept, its members keep only the rights of all others. */
 static void tfn__keep_mode(tfn_file *f)
 {
 #ifdef TFN__POSIX
@@ -280,9 +279,9 @@ static void tfn__temporary_path(char *path, const char *target, uint64_t number)
     tfn__end(&t);
 }
 
-/* Create a file and open it to write. It fails with EEXIST if the name is taken, also by a symbolic
- * link, wherever that leads. C99 has no such call, and C11 has one ("x"), so on a system that is
- * neither POSIX nor Windows a program compiled as C99 would overwrite a file of this name. */
+/* Create a file and open it to write. Fails with EEXIST if the name is taken, even by a symbolic
+ * link. C99 has no such call, and C11 has one ("x"). So on a system that is neither POSIX nor
+ * Windows, a program compiled as C99 would overwrite a file of this name. */
 static FILE *tfn__create(const char *path, unsigned mode)
 {
 #ifdef TFN__CREATE
@@ -304,8 +303,8 @@ static FILE *tfn__create(const char *path, unsigned mode)
 #endif
 }
 
-/* Open a temporary file for f->path. No other function creates one. Until it is complete, only its
- * owner may read it, if it replaces a file; the mode of a new file follows the umask. */
+/* Open a temporary file for f->path; no other function creates one. If it replaces a file, only its
+ * owner may read it until it is complete. The mode of a new file follows the umask. */
 static void tfn__open_temporary(tfn_file *f)
 {
     char target[TFN__PATH];
@@ -327,8 +326,8 @@ static void tfn__open_temporary(tfn_file *f)
     if (!f->stream) tfn__system_fail(f, "cannot be opened%s", 0, 0);
 }
 
-/* Open the path to read; `used` becomes the bytes that can be read. A folder can be opened on some
- * systems, but has no size, or one that no file has. */
+/* Open the path to read and set `used` to the bytes that can be read. Some systems open a folder,
+ * too, but then it has no size, or one that no file has. */
 static void tfn__open_path(tfn_file *f)
 {
     char target[TFN__PATH];
@@ -344,9 +343,9 @@ static void tfn__open_path(tfn_file *f)
     if (f->used > INT64_MAX) tfn__system_fail(f, "it has no size%s", 0, 0);
 }
 
-/* Close the temporary file and rename it, or remove it after an error. First the bytes reach the
- * disk, then the name, then the folder. So a crash at any point leaves the old file or the new one,
- * whole: with the name first, it could belong to bytes that were never written. */
+/* Close the temporary file and rename it, or remove it after an error. The bytes reach the disk
+ * first, then the name, then the folder. So a crash at any point leaves a whole file, old or new.
+ * If the name came first, it could belong to bytes that were never written. */
 static void tfn__commit_path(tfn_file *f)
 {
     char target[TFN__PATH];
@@ -372,17 +371,17 @@ TFNORM_API const char *tfn_io_durable(void) { return TFN__DURABLE; }
 
 /* -- bytes ----------------------------------------------------------------------------------- */
 
-/* Is the machine little-endian, as files are? Then values are copied, else their bytes turn
- * round. */
+/* True on a little-endian machine: files have the same byte order, so values are copied. Elsewhere
+ * the bytes of each value are swapped. */
 SHARED bool tfn__little(void)
 {
     const uint16_t one = 1;
     return *(const uint8_t *)&one;
 }
 
-/* Before a file is read or written. Reading, `used` becomes the bytes that there are; writing, it
- * counts. What is written to nowhere is only counted: so sizes come from the code that writes, and
- * cannot differ from what is written. */
+/* Call before a file is read or written. `used` becomes the bytes that can be read, or counts those
+ * that are written. Without an output, bytes are only counted: sizes come from the code that
+ * writes, so the two cannot differ. */
 SHARED bool tfn__begin(tfn_file *f, bool write)
 {
     if (!tfn__fine(f)) return false;
@@ -400,7 +399,7 @@ SHARED bool tfn__begin(tfn_file *f, bool write)
     return tfn__fine(f);
 }
 
-/* Bytes from the path, the stream or the memory; those that are asked for are there. */
+/* Read bytes, which exist, from the path, the stream or the memory. */
 static bool tfn__get_bytes(tfn_file *f, uint64_t at, void *to, size_t bytes)
 {
 #ifdef TFN__STDIO
@@ -412,8 +411,8 @@ static bool tfn__get_bytes(tfn_file *f, uint64_t at, void *to, size_t bytes)
     return true;
 }
 
-/* Copy bytes from a place in the file, or fail: the place is compared with the bytes that there are
- * without a sum that could overflow. */
+/* Copy bytes from a place in the file, or fail. The check against the file's size uses no sum that
+ * could overflow. */
 SHARED bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
 {
     const bool there = bytes <= f->used && at <= f->used - bytes && bytes <= SIZE_MAX;
@@ -425,8 +424,8 @@ SHARED bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
     return false;
 }
 
-/* To the path, the stream or the memory, behind what was written. Memory takes a piece if it fits:
- * tfn__finish_writing says how much it would have been, which a second try can use. */
+/* Append bytes to the path, the stream or the memory. Memory takes a piece only if it fits;
+ * tfn__finish_writing then returns the size that a second try needs. */
 static bool tfn__put_bytes_to(tfn_file *f, const void *from, size_t bytes)
 {
 #ifdef TFN__STDIO
@@ -449,8 +448,8 @@ SHARED void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
     f->used += bytes;
 }
 
-/* After the last byte: a path takes its name, and memory that was too small learns how much there
- * should have been. */
+/* Call after the last byte. Renames a path's temporary file; reports the needed size if memory was
+ * too small. */
 SHARED tfn_status tfn__finish_writing(tfn_file *f)
 {
 #ifdef TFN__STDIO
@@ -463,7 +462,7 @@ SHARED tfn_status tfn__finish_writing(tfn_file *f)
     return f->error.status;
 }
 
-/* After it only the error is left; a file that was closed can be opened again. */
+/* Only the error survives. A closed file can be opened again. */
 TFNORM_API void tfn_file_close(tfn_file *f)
 {
     if (!f) return;
@@ -475,13 +474,12 @@ TFNORM_API void tfn_file_close(tfn_file *f)
 #endif
     f->stream = NULL;
     f->owned = NULL;
-    f->header = NULL;                   /* which says that the file is open */
+    f->header = NULL;                   /* marks the file as closed */
     f->count = 0;
 }
 
-/* Memory until the file is closed: the caller's, or of malloc where there is none. The first is
- * aligned by tfn__arena_in, which takes up to TFN__ALIGN - 1 bytes: all sizes of work count
- * them. */
+/* Memory until the file is closed: the caller's, or malloc's if there is none. tfn__arena_in aligns
+ * its start, which takes up to TFN__ALIGN - 1 bytes: all sizes of work include these. */
 SHARED tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
 {
     void *mem = f->work;

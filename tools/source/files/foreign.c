@@ -6,13 +6,13 @@
 
 #if !defined TFNORM_NO_FILES
 TFN__SMALL
-/* What a program in another language wants instead of a header: options by name, through the rows
- * and texts of the checkpoints, and the layout of structs. tools/tfnorm.py is such a program. */
+/* For programs in other languages, which read no header: options by name, through the rows and
+ * texts of checkpoints, and the layout of structs. tools/tfnorm.py is such a program. */
 
 /* -- options by name ------------------------------------------------------------------------- */
 
-/* "no option is called widht; did you mean width?" Who says "lr" means schedule.lr: what follows a
- * dot is compared on its own, too. */
+/* "no option is called widht; did you mean width?" A user who writes "lr" means schedule.lr, so the
+ * part after a dot is compared on its own, too. */
 static void tfn__no_option(tfn_error *e, const char *given)
 {
     tfn__text t = tfn__text_in(e->name, sizeof e->name);
@@ -29,7 +29,7 @@ static void tfn__no_option(tfn_error *e, const char *given)
     tfn__end(&t);
 }
 
-/* The row of an option; NULL: none is called so. */
+/* The row of an option; NULL: unknown. */
 SHARED const tfn__field *tfn__find_field(const char *name)
 {
     for (int i = 0; i < TFN__FIELDS; i++)
@@ -37,7 +37,7 @@ SHARED const tfn__field *tfn__find_field(const char *name)
     return NULL;
 }
 
-/* "layers is two; a whole number is wanted". A whole number beyond what its type holds is none. */
+/* "layers is two; a whole number is wanted", also for a number that does not fit the type. */
 static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
 {
     const char *wanted = NULL;
@@ -65,15 +65,15 @@ static bool tfn__is_zero(const char *p, size_t size)
     return true;
 }
 
-/* The option's range, from the table of all. 0 is legal before defaults are filled in. */
+/* Check the option's range in the table of limits. 0 is legal before defaults are filled in. */
 static void tfn__check_field(tfn_error *e, const tfn__field *x, const tfn_model_desc *d)
 {
     if (tfn__is_zero((const char *)d + x->at, x->size)) return;
     tfn__check_limit(e, d, x->at);
 }
 
-/* Set in a copy, so that a value which is refused changes nothing. A row that is unknown is NULL
- * there, as tfn_model_peek wants it; here it is an error. */
+/* Set the option in a copy, so that a refused value changes nothing. An unknown row gives NULL
+ * there, which tfn_model_peek needs; here it is an error. */
 TFNORM_API tfn_status tfn_desc_set(tfn_model_desc *d, const char *name, const char *value,
                                    tfn_error *e)
 {
@@ -99,7 +99,7 @@ TFNORM_API tfn_status tfn_desc_set(tfn_model_desc *d, const char *name, const ch
     return e->status;
 }
 
-/* A pointer that is NULL is the default; an enumerator that there is not has an empty text. */
+/* The text of a NULL pointer is "default"; a number without an enumerator has an empty text. */
 TFNORM_API const char *tfn_desc_get(const tfn_model_desc *d, const char *name, char *buf,
                                     size_t size)
 {
@@ -121,9 +121,9 @@ TFNORM_API const char *tfn_desc_name(int32_t i)
 
 /* -- the layout of structs ------------------------------------------------------------------- */
 
-/* Structs, each with those of its members that a caller reads or writes; a struct alone is one to
- * make room for. Options of models are not here: they have names. A new member is a row: a test
- * compares the rows with the declarations. */
+/* Structs, each with the members that a caller reads or writes. A struct without members here is
+ * one that the caller only allocates. Options of models have names instead. A new member is a new
+ * row; a test compares the rows with the declarations. */
 typedef struct tfn__member {
     char     type[24], name[20];
     char     kind;
@@ -134,11 +134,11 @@ typedef struct tfn__member {
 #define TFN__MEMBER(kind, type, name) \
     { #type, #name, kind, offsetof(type, name), sizeof(((type *)0)->name) },
 static const tfn__member tfn__members[] = {
-    /* what it says is tfn_error_text's answer */
+    /* its text comes from tfn_error_text */
     TFN__STRUCT(tfn_error) TFN__MEMBER('w', tfn_error, status)
-    /* its other members have names of their own, above */
+    /* the other members have names for tfn_desc_set */
     TFN__STRUCT(tfn_model_desc) TFN__MEMBER('p', tfn_model_desc, loss)
-    /* what it resolved to, updates so far */
+    /* the resolved options; the updates so far */
     TFN__STRUCT(tfn_model) TFN__MEMBER('s', tfn_model, error) TFN__MEMBER('s', tfn_model, desc)
     TFN__MEMBER('r', tfn_model, loss_scale) TFN__MEMBER('w', tfn_model, step)
     TFN__MEMBER('s', tfn_model, memory)
@@ -150,23 +150,23 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_memory, metadata) TFN__MEMBER('w', tfn_memory, working)
     TFN__MEMBER('w', tfn_memory, before) TFN__MEMBER('w', tfn_memory, averages)
     TFN__MEMBER('w', tfn_memory, kept)
-    /* all is the caller's */
+    /* the caller fills in every member */
     TFN__STRUCT(tfn_batch) TFN__MEMBER('p', tfn_batch, tokens)
     TFN__MEMBER('p', tfn_batch, targets) TFN__MEMBER('p', tfn_batch, lengths)
     TFN__MEMBER('p', tfn_batch, source) TFN__MEMBER('p', tfn_batch, frames)
     TFN__MEMBER('p', tfn_batch, source_lengths) TFN__MEMBER('p', tfn_batch, segments)
     TFN__MEMBER('w', tfn_batch, batch) TFN__MEMBER('w', tfn_batch, time)
     TFN__MEMBER('w', tfn_batch, source_time) TFN__MEMBER('p', tfn_batch, numbers)
-    /* what a step or an evaluation says */
+    /* the result of a step or an evaluation */
     TFN__STRUCT(tfn_report) TFN__MEMBER('r', tfn_report, loss) TFN__MEMBER('r', tfn_report, nll)
     TFN__MEMBER('w', tfn_report, tokens) TFN__MEMBER('w', tfn_report, step)
     TFN__MEMBER('r', tfn_report, lr) TFN__MEMBER('r', tfn_report, grad_norm)
     TFN__MEMBER('r', tfn_report, loss_scale) TFN__MEMBER('b', tfn_report, updated)
     TFN__MEMBER('b', tfn_report, skipped) TFN__MEMBER('w', tfn_report, culprit)
-    /* what a gradient is of; an update takes it */
+    /* the sums of a gradient, for tfn_model_update */
     TFN__STRUCT(tfn_sums) TFN__MEMBER('r', tfn_sums, loss) TFN__MEMBER('r', tfn_sums, nll)
     TFN__MEMBER('w', tfn_sums, targets)
-    /* a tensor: its values and gradient stay where they are */
+    /* a tensor; its values and gradient stay where they are */
     TFN__STRUCT(tfn_param_info) TFN__MEMBER('t', tfn_param_info, name)
     TFN__MEMBER('p', tfn_param_info, data) TFN__MEMBER('p', tfn_param_info, grad)
     TFN__MEMBER('w', tfn_param_info, rows) TFN__MEMBER('w', tfn_param_info, cols)
@@ -174,9 +174,9 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('b', tfn_param_info, frozen) TFN__MEMBER('r', tfn_param_info, rate)
     TFN__MEMBER('w', tfn_param_info, weights) TFN__MEMBER('p', tfn_param_info, packed)
     TFN__MEMBER('w', tfn_param_info, bytes)
-    /* logits come from its calls */
+    /* its calls return logits */
     TFN__STRUCT(tfn_decoder) TFN__MEMBER('s', tfn_decoder, error)
-    /* options of what is written, few and without texts */
+    /* options of generation; few, and none is a text */
     TFN__STRUCT(tfn_generate_desc) TFN__MEMBER('w', tfn_generate_desc, sentences)
     TFN__MEMBER('w', tfn_generate_desc, beam) TFN__MEMBER('w', tfn_generate_desc, max_tokens)
     TFN__MEMBER('r', tfn_generate_desc, max_ratio) TFN__MEMBER('w', tfn_generate_desc, min_tokens)
@@ -188,14 +188,14 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('r', tfn_generate_desc, temperature) TFN__MEMBER('w', tfn_generate_desc, top_k)
     TFN__MEMBER('r', tfn_generate_desc, top_p) TFN__MEMBER('s', tfn_generate_desc, key)
     TFN__MEMBER('w', tfn_generate_desc, chunk)
-    /* what the last run wrote */
+    /* the result of the last run */
     TFN__STRUCT(tfn_generator) TFN__MEMBER('s', tfn_generator, error)
     TFN__MEMBER('w', tfn_generator, sentences) TFN__MEMBER('w', tfn_generator, width)
     TFN__MEMBER('w', tfn_generator, most) TFN__MEMBER('p', tfn_generator, tokens)
     TFN__MEMBER('p', tfn_generator, lengths) TFN__MEMBER('p', tfn_generator, scores)
     TFN__MEMBER('p', tfn_generator, stops)
 #ifndef TFNORM_NO_TOKENIZERS
-    /* a blob is what a checkpoint has */
+    /* blob: as a checkpoint stores it */
     TFN__STRUCT(tfn_tokenizer_source) TFN__MEMBER('p', tfn_tokenizer_source, trainer)
     TFN__MEMBER('p', tfn_tokenizer_source, blob) TFN__MEMBER('w', tfn_tokenizer_source, blob_size)
     TFN__MEMBER('p', tfn_tokenizer_source, vocab) TFN__MEMBER('p', tfn_tokenizer_source, merges)
@@ -205,16 +205,16 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('p', tfn_tokenizer_source, json) TFN__MEMBER('w', tfn_tokenizer_source, json_size)
     TFN__MEMBER('p', tfn_tokenizer_source, model) TFN__MEMBER('w', tfn_tokenizer_source, model_size)
     TFN__MEMBER('b', tfn_tokenizer_source, begin) TFN__MEMBER('b', tfn_tokenizer_source, end)
-    /* to be made; calls answer the rest */
+    /* only allocated; calls return everything else */
     TFN__STRUCT(tfn_tokenizer) TFN__MEMBER('s', tfn_tokenizer, error)
     TFN__MEMBER('w', tfn_tokenizer, vocab)
 #endif
-    /* a path, or memory; bytes that were written */
+    /* a path or memory; the bytes that were written */
     TFN__STRUCT(tfn_file) TFN__MEMBER('s', tfn_file, error) TFN__MEMBER('p', tfn_file, path)
     TFN__MEMBER('p', tfn_file, from) TFN__MEMBER('p', tfn_file, to)
     TFN__MEMBER('w', tfn_file, from_size) TFN__MEMBER('w', tfn_file, to_size)
     TFN__MEMBER('w', tfn_file, used)
-    /* a loss of one's own, as an operation: of the arrays the first */
+    /* for a user's own loss, a custom operation: its first array is enough */
     TFN__STRUCT(tfn_tape) TFN__MEMBER('w', tfn_tape, customs) TFN__MEMBER('p', tfn_tape, custom)
     TFN__STRUCT(tfn_custom_op) TFN__MEMBER('p', tfn_custom_op, name)
     TFN__MEMBER('p', tfn_custom_op, forward) TFN__MEMBER('p', tfn_custom_op, backward)
@@ -222,7 +222,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('p', tfn_custom_args, dy) TFN__MEMBER('p', tfn_custom_args, y)
     TFN__MEMBER('p', tfn_custom_args, dx[0]) TFN__MEMBER('b', tfn_custom_args, add[0])
     TFN__MEMBER('w', tfn_custom_args, rows) TFN__MEMBER('w', tfn_custom_args, x_cols[0])
-    /* what goes along with a model */
+    /* additions to a checkpoint */
     TFN__STRUCT(tfn_checkpoint) TFN__MEMBER('p', tfn_checkpoint, tokenizer)
     TFN__MEMBER('p', tfn_checkpoint, extra) TFN__MEMBER('b', tfn_checkpoint, weights_only)
 };

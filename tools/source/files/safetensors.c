@@ -6,14 +6,14 @@ TFN__SMALL
 
 /* -- safetensors: the header ----------------------------------------------------------------- */
 
-/* Where a tensor stands in the file and in its header. */
+/* Where a tensor's bytes are in the file, and where its name is in the header. */
 typedef struct tfn__entry {
     uint64_t begin, end;
     uint32_t at;                        /* its name in the header */
 } tfn__entry;
 
-/* How the values of a dtype are coded; of OPAQUE ones only the bytes are known. The order is that
- * of tfn_dtype. Sizes below a byte are legal where all values together fill whole bytes. */
+/* How the values of a dtype are coded. Only the bytes of OPAQUE ones are known. Same order as
+ * tfn_dtype. Sizes below a byte are legal if all values together fill whole bytes. */
 enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE };
 SHARED const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
     { "",            0,  TFN__OPAQUE,   0 },
@@ -41,13 +41,13 @@ SHARED const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
     { "BOOL",        8,  TFN__UNSIGNED, 0 }
 };
 
-/* Its values can be read as numbers. */
+/* True if the values can be read as numbers. */
 SHARED bool tfn__has_values(tfn_dtype d)
 {
     return d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT && tfn__dtypes[d].code != TFN__OPAQUE;
 }
 
-/* Dtypes that the format has, also those whose values are not read: such a tensor can be listed. */
+/* Parse any dtype of the format. Those whose values cannot be read can still be listed. */
 static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
 {
     char name[16];
@@ -60,7 +60,7 @@ static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
     tfn__want(r, "a known dtype");
 }
 
-/* count * size, where -1 stands for what does not fit and stays, as SIZE_MAX does in tfn__mul. */
+/* count * size. -1 means overflow and stays, like SIZE_MAX in tfn__mul. */
 SHARED int64_t tfn__volume(int64_t count, int64_t size)
 {
     if (count < 0 || size < 0) return -1;
@@ -68,11 +68,11 @@ SHARED int64_t tfn__volume(int64_t count, int64_t size)
     return count * size;
 }
 
-/* An array of counts, such as a shape: returns how many there are. Those that fit are stored, and
- * their product is -1 where no int64_t holds it. */
+/* Parse an array of counts, such as a shape, and return its length. Stores those that fit, and
+ * their product, -1 if an int64_t cannot hold it. */
 static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int64_t *product)
 {
-    const int64_t most = (INT64_C(1) << 48) - 1;        /* sizes above are outside the schema */
+    const int64_t most = (INT64_C(1) << 48) - 1;        /* the format's schema allows no more */
     int32_t n = 0;                      /* the header has under 10^8 bytes: no overflow */
     *product = 1;
     for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']')) {
@@ -84,9 +84,9 @@ static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int6
     return n;
 }
 
-/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, the keys in any order, each
- * once; others are skipped. An end before the beginning makes bytes that are negative as an
- * int64_t: that is checked with the places, where the name can be told. */
+/* Parse "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}. Each key comes once, in
+ * any order; others are skipped. An end before the beginning gives bytes that are negative as an
+ * int64_t: tfn__check_place finds that, where the message can include the name. */
 static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
 {
     int64_t offsets[2] = { 0, 0 };
@@ -117,7 +117,7 @@ static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
     t->bytes = (uint64_t)(offsets[1] - offsets[0]);
 }
 
-/* The name of a file alone: no other folder is reached by it. */
+/* True for the name of a file without any folder, so that it cannot lead out of the folder. */
 static bool tfn__plain(const char *s)
 {
     if (tfn__equal(s, "") || tfn__equal(s, ".") || tfn__equal(s, "..")) return false;
@@ -126,8 +126,8 @@ static bool tfn__plain(const char *s)
     return true;
 }
 
-/* An object of texts, or null; in an index (`files`) they are names of files, which a program will
- * open: so none of them may lead out of the folder. Where the object stands is kept. */
+/* Parse an object of texts, or null, and keep its place. In an index (`files`) the texts are names
+ * of files that a program will open, so none of them may lead out of the folder. */
 static void tfn__parse_texts(tfn_file *f, tfn__reader *r, bool files)
 {
     char file[256];
@@ -151,22 +151,22 @@ static void tfn__parse_texts(tfn_file *f, tfn__reader *r, bool files)
     f->metadata_end = r->at;
 }
 
-/* Tensor i in the order of the header, which was checked. */
+/* A reader at tensor i, in the header's order. The header was checked. */
 static tfn__reader tfn__entry_of(const tfn_file *f, int32_t i)
 {
     tfn__reader r = tfn__read_from(f->header, f->header_size);
     r.at = ((const tfn__entry *)f->entries)[i].at;
     return r;
 }
-/* The same as a tensor; `at` counts from the header's end, as in the file. */
+/* Parse tensor i; `at` counts from the header's end, as in the file. */
 static void tfn__entry_at(const tfn_file *f, int32_t i, tfn_tensor *t)
 {
     tfn__reader r = tfn__entry_of(f, i);
     tfn__parse_tensor(&r, t);
 }
 
-/* For tfn__order. Names are compared where they stand in the header, behind their opening quotes,
- * character by character: an escape is as good as what it stands for. */
+/* For tfn__order. Compares names in the header, from after their opening quotes, character by
+ * character: an escape equals the character that it encodes. */
 static bool tfn__name_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_file *f = (const tfn_file *)x;
@@ -176,8 +176,8 @@ static bool tfn__name_before(const void *x, int32_t i, int32_t j)
     b.at++;
     return tfn__json_compare(a, b) < 0;
 }
-/* An empty tensor stands before the one that begins at the same byte: then each begins where the
- * last one ended. */
+/* Order by offset. An empty tensor comes before the one that begins at the same byte, so that each
+ * begins where the last one ended. */
 static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_file *f = (const tfn_file *)x;
@@ -188,7 +188,7 @@ static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
     return a->end < b->end;
 }
 
-/* Parse all of the header: is it what the format says, and where do its tensors stand? */
+/* Parse the whole header: check its form, and find the place of every tensor. */
 static void tfn__read_entries(tfn_file *f)
 {
     tfn__reader r = tfn__read_from(f->header, f->header_size);
@@ -214,7 +214,7 @@ static void tfn__read_entries(tfn_file *f)
     if (r.wanted) tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
 }
 
-/* No two names are the same. The order of names stays. */
+/* Fail if two names are equal. Leaves the tensors in the order of their names. */
 static void tfn__check_names(tfn_file *f)
 {
     tfn_tensor t;
@@ -226,7 +226,7 @@ static void tfn__check_names(tfn_file *f)
     }
 }
 
-/* A tensor begins where the last one ended, and has the bytes of its shape. */
+/* Fail unless a tensor begins where the last one ended and has the bytes of its shape. */
 static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
 {
     const int64_t bits = tfn__volume(t->count, tfn__dtypes[t->dtype].bits);
@@ -239,8 +239,8 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
         tfn__bad(f, "%s has %d bytes, its shape wants %d", t->name, (int64_t)t->bytes, bits / 8);
 }
 
-/* A legal file may have names or ranks for which tfn_tensor has no room. Its other tensors are
- * read; these are left out of the list. */
+/* Leave out tensors whose name or rank does not fit into tfn_tensor. Such a file is legal, and its
+ * other tensors are read. */
 static void tfn__keep_entries(tfn_file *f)
 {
     int32_t kept = 0;
@@ -254,8 +254,8 @@ static void tfn__keep_entries(tfn_file *f)
     f->count = kept;
 }
 
-/* In the order of their bytes, tensors follow each other without hole or overlap, and the last one
- * ends the file. */
+/* Fail unless the tensors, ordered by their bytes, follow each other without gap or overlap up to
+ * the end of the file. */
 static void tfn__check_entries(tfn_file *f)
 {
     uint64_t last = 0;
@@ -276,7 +276,7 @@ static void tfn__check_entries(tfn_file *f)
     tfn__keep_entries(f);
 }
 
-/* Bytes of the header; no more is done with this number before it was found to be small enough. */
+/* Bytes of the header. The number is not used before it was found to be small enough. */
 static size_t tfn__header_size(tfn_file *f)
 {
     uint8_t s[8];
@@ -293,9 +293,9 @@ static size_t tfn__header_size(tfn_file *f)
     return (size_t)n;
 }
 
-/* Place the header of n bytes, its entries and their order in the work; there are at most as many
- * entries as the shortest ones that fit into n bytes. Returns the bytes that it takes; over an
- * arena that only counts, this is the size that the caller is told. */
+/* Place the header of n bytes, its entries and their order in the work. The number of entries is at
+ * most n divided by the length of the shortest entry. Returns the bytes that it takes; with an
+ * arena that only counts, this is the size that tfn_file_work returns. */
 static size_t tfn__place_header(tfn_file *f, tfn__arena a, size_t n)
 {
     const size_t room = n / TFN__ENTRY_BYTES + 1;
@@ -307,8 +307,8 @@ static size_t tfn__place_header(tfn_file *f, tfn__arena a, size_t n)
     return a.used + (TFN__ALIGN - 1);
 }
 
-/* Room for a header of n bytes that comes from elsewhere, with places from the file's begin. Fill
- * it, then list its entries. */
+/* Make room for a header of n bytes that comes from elsewhere, with offsets from the file's begin.
+ * The caller fills it, then calls tfn__list_entries. */
 SHARED uint8_t *tfn__room_for_header(tfn_file *f, size_t n)
 {
     const size_t bytes = tfn__place_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
@@ -324,7 +324,7 @@ SHARED void tfn__list_entries(tfn_file *f)
     if (tfn__fine(f)) tfn__keep_entries(f);
 }
 
-/* Open what the bytes come from. Bytes of work that the header wants; *n: its own. */
+/* Open the source of the bytes. Returns the work that the header needs, and its size in *n. */
 static size_t tfn__open_bytes(tfn_file *f, size_t *n)
 {
     *n = 0;
@@ -332,7 +332,7 @@ static size_t tfn__open_bytes(tfn_file *f, size_t *n)
     return tfn__place_header(f, tfn__arena_in(NULL, SIZE_MAX), *n);
 }
 
-/* Only the first 8 bytes are read: the header may still be refused when the file is opened. */
+/* Reads only the first 8 bytes: tfn_file_open may still refuse the header. */
 TFNORM_API size_t tfn_file_work(tfn_file *f)
 {
     size_t n, bytes;
@@ -343,7 +343,7 @@ TFNORM_API size_t tfn_file_work(tfn_file *f)
     return bytes;
 }
 
-/* The header is read once, into memory of its size, which is that of bytes that there are. */
+/* The header is read once, into memory of its size, which the file's size bounds. */
 TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 {
     size_t n, bytes;
@@ -359,7 +359,7 @@ TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 
 /* -- safetensors: reading -------------------------------------------------------------------- */
 
-/* Before what reads a file: is it open? */
+/* True if the file is open; else an error. */
 static bool tfn__file_open(tfn_file *f)
 {
     if (!f) return false;
@@ -367,14 +367,14 @@ static bool tfn__file_open(tfn_file *f)
     return tfn__fine(f);
 }
 
-/* An argument that must not be NULL. */
+/* Fail if an argument is NULL. */
 SHARED bool tfn__file_given(tfn_file *f, const char *name, const void *p)
 {
     if (!p) tfn__file_fail(f, TFN_NULL, "%s is NULL", name, 0, 0);
     return p != NULL;
 }
 
-/* In the order of names; `at` counts from the beginning of the file. */
+/* In the order of names. `at` counts from the beginning of the file. */
 TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
 {
     if (!tfn__file_open(f) || !tfn__file_given(f, "tensor", t)) return false;
@@ -384,7 +384,7 @@ TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
     return true;
 }
 
-/* A binary search over the names, each parsed where it stands. */
+/* A binary search over the names, which are parsed in place. */
 TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
 {
     int32_t low = 0;
@@ -410,7 +410,7 @@ SHARED bool tfn__texts_open(const tfn_file *f, tfn__reader *r)
     r->at = f->metadata;
     return tfn__peek(r) == '{' && tfn__json_open(r, '{', '}');
 }
-/* The name, of TFN__NAME_ROOM bytes, "" if it is long; returns a reader in front of the value. */
+/* Read the name into TFN__NAME_ROOM bytes ("" if too long); returns a reader at the value. */
 SHARED tfn__reader tfn__next_text(tfn__reader *r, char *name)
 {
     tfn__reader key = *r;
@@ -424,7 +424,7 @@ SHARED tfn__reader tfn__next_text(tfn__reader *r, char *name)
     return value;
 }
 
-/* The characters of a string, escapes resolved. */
+/* Append the characters of a string with escapes resolved. */
 SHARED void tfn__copy_string(tfn__text *t, tfn__reader r)
 {
     int32_t c;
@@ -432,13 +432,13 @@ SHARED void tfn__copy_string(tfn__text *t, tfn__reader r)
     while ((c = tfn__json_char(&r)) >= 0) tfn__put_code(t, c);
 }
 
-/* As snprintf: the bytes of the whole text, of which those that fit are stored. */
+/* Like snprintf: returns the bytes of the whole text and stores those that fit. */
 TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size)
 {
     char name[TFN__NAME_ROOM];
     tfn__text t = tfn__text_in(text, size);
     tfn__reader r;
-    tfn__end(&t);                       /* empty, whatever follows */
+    tfn__end(&t);                       /* an error leaves an empty text */
     if (!tfn__file_open(f) || !tfn__file_given(f, "key", key)) return 0;
     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}')) {
         const tfn__reader value = tfn__next_text(&r, name);
@@ -450,12 +450,12 @@ TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t
     return t.used;
 }
 
-/* An IEEE 754 number of any format: the sign, then the exponent plus its bias, then the fraction
- * behind the leading 1, which denormal numbers, of exponent 0, do not have. */
+/* Decode an IEEE 754 number of any format: sign, biased exponent, fraction. Normal numbers have a
+ * leading 1 before the fraction; denormal ones (exponent 0) do not. */
 SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
 {
     const int most = (1 << exponent_bits) - 1;          /* the exponent of infinity and NaN */
-    const int unit = most / 2 + fraction_bits;          /* bias, and that of the fraction's unit */
+    const int unit = most / 2 + fraction_bits;          /* bias plus the fraction's bits */
     const int exponent = (int)(u >> fraction_bits) & most;
     const uint64_t one = UINT64_C(1) << fraction_bits;
     const uint64_t fraction = u & (one - 1);
@@ -468,8 +468,7 @@ SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
     return v;
 }
 
-/* The value of one number of a dtype that has values, as a double: exact but for integers of 64
- * bits above 2^53. */
+/* Decode one value as a double. Exact, except for 64-bit integers above 2^53. */
 static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
     const int bits = tfn__dtypes[dtype].bits;
@@ -482,7 +481,7 @@ static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
     return (double)u;
 }
 
-/* Store a value as one of three types. As I32 the caller asks only for what fits. */
+/* Store a value as one of three types. For I32 the caller makes sure that it fits. */
 static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
 {
     if (as == TFN_DTYPE_I32) ((int32_t *)to)[i] = (int32_t)v;
@@ -490,8 +489,8 @@ static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
     else ((float *)to)[i] = (float)v;
 }
 
-/* Values first, first + 1 ... of a tensor, as I32, F64 or float: copied where they stand in the
- * file as they are wanted, else converted a chunk at a time. */
+/* Read values first, first + 1 ... of a tensor as I32, F64 or float. If the file stores this type
+ * they are copied, else converted a chunk at a time. */
 SHARED void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
                          int64_t count)
 {
@@ -511,8 +510,8 @@ SHARED void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype a
     }
 }
 
-/* The tensor is that of find or tensor: its place was checked, but the caller may have changed it,
- * so the bytes are compared with those of the file again. */
+/* The tensor comes from tfn_file_find or tfn_file_tensor, which checked its place. But the caller
+ * may have changed it, so tfn__file_get checks the bytes again. */
 TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
                                     int64_t count)
 {
@@ -529,8 +528,8 @@ TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to,
 
 /* -- safetensors: writing -------------------------------------------------------------------- */
 
-/* Fill in count and bytes of what is written; count -1: not a legal dtype or shape, or more bytes
- * than memory can have. */
+/* Set count and bytes of a tensor to write. count is -1 for an illegal dtype or shape, or for more
+ * bytes than memory can have. */
 static void tfn__measure_tensor(tfn_tensor *t)
 {
     t->count = -1;
@@ -538,12 +537,12 @@ static void tfn__measure_tensor(tfn_tensor *t)
     if (t->rank < 0 || t->rank > TFN__RANK || !tfn__has_values(t->dtype)) return;
     t->count = 1;
     for (int32_t k = 0; k < t->rank; k++) t->count = tfn__volume(t->count, t->shape[k]);
-    if (t->count > INT64_MAX / 64) t->count = -1;       /* its bits are counted, too */
+    if (t->count > INT64_MAX / 64) t->count = -1;       /* its bits must fit, too */
     if (t->count >= 0) t->bytes = (uint64_t)t->count * tfn__dtypes[t->dtype].bits / 8;
     if (t->bytes > SIZE_MAX / 2) t->count = -1;
 }
 
-/* Tensor i, measured. It is asked for again at every use, so it must always be the same. */
+/* Tensor i with its sizes. Called at every use, so s->tensor must always return the same. */
 static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
 {
     tfn_tensor t;
@@ -564,14 +563,14 @@ static bool tfn__source_before(const void *x, int32_t i, int32_t j)
     return tfn__compare(a.name, b.name) < 0;
 }
 
-/* What the text holds goes to the file, and it is empty again. */
+/* Write the text to the file and empty it. */
 SHARED void tfn__flush_text(tfn_file *f, tfn__text *t)
 {
     tfn__file_put(f, t->buf, t->used);
     t->used = 0;
 }
 
-/* The inside of a JSON string, of any length: the text goes to the file when it is half full. */
+/* Put the inside of a JSON string of any length. The text goes to the file when it is half full. */
 SHARED void tfn__put_name(tfn__text *t, const char *s, tfn_file *f)
 {
     const size_t n = tfn__length(s);
@@ -587,7 +586,7 @@ SHARED void tfn__put_name(tfn__text *t, const char *s, tfn_file *f)
     }
 }
 
-/* ,"NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, its bytes from `at` on. */
+/* Put ,"NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}; the bytes begin at `at`. */
 static void tfn__put_entry(tfn_file *f, tfn__text *t, const tfn_tensor *x, uint64_t at)
 {
     tfn__put(t, ",\"");
@@ -602,8 +601,8 @@ static void tfn__put_entry(tfn_file *f, tfn__text *t, const tfn_tensor *x, uint6
     tfn__flush_text(f, t);
 }
 
-/* The JSON, from the opening brace to the closing one. Offsets count up in the order in which the
- * values will follow. */
+/* Put the JSON from the opening brace to the closing one. Offsets follow the order of the
+ * values. */
 static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *order)
 {
     char buf[512];
@@ -622,7 +621,8 @@ static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *or
     tfn__file_put(f, "}", 1);
 }
 
-/* Before anything is written; in the order of names those that are the same are neighbours. */
+/* Check all tensors before anything is written. In the order of names, equal names are
+ * neighbours. */
 static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t *order)
 {
     tfn_tensor t, last;
@@ -640,7 +640,7 @@ static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t 
     }
 }
 
-/* The values of a tensor, little-endian: on a big-endian machine the bytes of each turn round. */
+/* Put the values of a tensor in little-endian order; a big-endian machine swaps their bytes. */
 static void tfn__put_values(tfn_file *f, const tfn_tensor *t)
 {
     const size_t each = tfn__dtypes[t->dtype].bits / 8;
@@ -659,7 +659,7 @@ static void tfn__put_values(tfn_file *f, const tfn_tensor *t)
     }
 }
 
-/* Bytes of the header, without padding: it is written to nowhere. */
+/* Bytes of the header without padding, measured by writing it to nowhere. */
 static uint64_t tfn__measure_header(tfn_file *f, const tfn__source *s, const int32_t *order)
 {
     const bool counts = f->counts;
@@ -672,8 +672,8 @@ static uint64_t tfn__measure_header(tfn_file *f, const tfn__source *s, const int
     return n;
 }
 
-/* Length, header padded to a multiple of 8, then the data. The order stands at the front of the
- * work. The header is written twice, first to nowhere: its length comes before it. */
+/* Write the length, the header padded to a multiple of 8, then the data. The work begins with the
+ * order. The header is written twice, first to nowhere, because its length comes before it. */
 SHARED tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a)
 {
     int32_t *order = NULL;
@@ -700,13 +700,13 @@ SHARED tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__aren
     return tfn__finish_writing(f);
 }
 
-/* tfn_file_write: the tensors are in an array, and __metadata__ is the least one. */
+/* For tfn_file_write: the tensors are in an array, and __metadata__ is minimal. */
 static void tfn__given_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     *t = ((const tfn_tensor *)s->user)[i];
 }
 
-/* The order of the tensors is the work: 4 bytes for each, aligned. */
+/* The work holds the order of the tensors: 4 bytes for each, aligned. */
 TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count)
 {
     tfn__source s = { tensors, count, tfn__given_tensor, NULL, NULL };
@@ -719,8 +719,8 @@ TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int
 
 /* -- the index of several files -------------------------------------------------------------- */
 
-/* {"metadata":{...},"weight_map":{"TENSOR":"FILE", ...}}: all of it is the header, and the map its
- * texts. */
+/* {"metadata":{...},"weight_map":{"TENSOR":"FILE", ...}}: the whole file is the header, and the map
+ * is its texts. */
 TFNORM_API tfn_status tfn_index_open(tfn_file *f)
 {
     tfn__reader r;

@@ -6,14 +6,14 @@
 
 #if !defined TFNORM_NO_FILES
 
-/* The header stays in memory as it is, for the work of a file is given by its caller and should be
- * known from its size. `entries` says where in it the name of each tensor stands, `order` in which
- * order the names come: 28 bytes a tensor, while a tfn_tensor has 232. A tensor is parsed again
- * whenever it is asked for. */
+/* The header stays in memory unparsed, so that the file's size determines the work that the caller
+ * must give. `entries` holds the position of each tensor's name in the header, and `order` sorts
+ * them by name: 28 bytes a tensor, where a tfn_tensor has 232. A tensor is parsed again at each
+ * use. */
 enum {
-    TFN__RANK = 8,                      /* as tfn_tensor has room for */
+    TFN__RANK = 8,                      /* most dimensions of a tfn_tensor */
     TFN__HEADER_MOST = 100000000,       /* bytes: the reference implementation's limit */
-    TFN__ENTRY_BYTES = 49,              /* of the shortest entry: so many can there be at most */
+    TFN__ENTRY_BYTES = 49,              /* length of the shortest entry; bounds their number */
     TFN__CHUNK = 128                    /* values that are converted at a time */
 };
 
@@ -34,7 +34,7 @@ SHARED uint8_t *tfn__room_for_header(tfn_file *f, size_t n);
 SHARED void tfn__list_entries(tfn_file *f);
 SHARED bool tfn__file_given(tfn_file *f, const char *name, const void *p);
 
-/* Go through the texts of __metadata__, or of an index, where all was checked when it was opened:
+/* Loop over the texts of __metadata__ or of an index. Opening the file has checked them:
  *     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}'))
  *         value = tfn__next_text(&r, name);
  */
@@ -46,8 +46,8 @@ SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits);
 SHARED void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
                          int64_t count);
 
-/* What is written: tensor i of `count`, of which those without a name are left out, and functions
- * that write __metadata__ and the values of tensor i, which else are its data; or NULL. So a model
+/* The tensors to write: tensor i of `count`, left out if it has no name. metadata writes
+ * __metadata__, and values writes the values of tensor i; if NULL, its data are written. So a model
  * is written without a list of its tensors in memory: a large one has thousands. */
 typedef struct tfn__source {
     const void *user;

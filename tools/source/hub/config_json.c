@@ -15,8 +15,8 @@ TFN__SMALL
 
 /* -- config.json ----------------------------------------------------------------------------- */
 
-/* Step in front of the value of a key; the path has a dot before each name but the first. False:
- * there is no such key. */
+/* Move the reader to the value of a key. Names in the path are separated by dots. False: no such
+ * key. */
 SHARED bool tfn__config_find(tfn__reader *r, const char *path)
 {
     char name[TFN__VALUE_ROOM];
@@ -37,7 +37,7 @@ SHARED bool tfn__config_find(tfn__reader *r, const char *path)
     return false;
 }
 
-/* The value in front of the reader: a string's characters, else the text as it stands. */
+/* Put the value at the reader: the characters of a string, or any other value as it is written. */
 SHARED void tfn__put_config_value(tfn__text *t, tfn__reader r)
 {
     size_t from;
@@ -51,7 +51,7 @@ SHARED void tfn__put_config_value(tfn__text *t, tfn__reader r)
     }
 }
 
-/* The same, cut to the room that a rule's values have. */
+/* Copy that value, cut to the room for a rule's value. */
 static void tfn__config_copy(tfn__reader r, char *value)
 {
     tfn__text t = tfn__text_in(value, TFN__VALUE_ROOM);
@@ -59,8 +59,8 @@ static void tfn__config_copy(tfn__reader r, char *value)
     tfn__end(&t);
 }
 
-/* Both: the value of a key; false: there is none. A path goes through objects alone: no rule asks
- * for what stands in a list. */
+/* Find a key and copy its value; false: no such key. A path leads only through objects, because no
+ * rule needs a value inside a list. */
 static bool tfn__config_value(const tfn_import *x, const char *path, char *value)
 {
     tfn__reader r = tfn__read_from(x->text, x->text_size);
@@ -81,9 +81,10 @@ static void tfn__bad_key(tfn_import *x, const char *key, const char *value, cons
     tfn__end(&t);
 }
 
-/* Names of activations: as published, plain, as a gate. "gelu" is the form with erf; the others of
- * GELU are the form with tanh, from which it differs by at most 5e-4. A model with the wrong one
- * still writes well. The last two are T5's words for an activation with its gate. */
+/* Names of activations: as published, plain, as a gate. "gelu" is the form with erf. All others of
+ * GELU are the form with tanh, which differs by at most 5e-4: a model with the wrong form still
+ * writes well, so nothing else would reveal the mistake. The last two are T5's words for an
+ * activation with its gate. */
 SHARED const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3] = {
     { "gelu", "gelu", "geglu" },
     { "gelu_pytorch_tanh", "gelu-tanh", "geglu-tanh" },
@@ -102,7 +103,7 @@ SHARED const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3] = {
     { "gated-silu", "swiglu", NULL }
 };
 
-/* Our name of it; NULL: it has none in this form. */
+/* The library's name of an activation; NULL: it has none in this form. */
 SHARED const char *tfn__hub_activation(const char *name, tfn_key_form form)
 {
     for (size_t i = 0; i < TFN__HUB_ACTIVATIONS; i++) {
@@ -121,7 +122,8 @@ SHARED bool tfn__key_takes(const tfn_key_rule *k, const char *name)
     return tfn__equal(k->key, "feed_forward_proj");
 }
 
-/* Our name of the activation that a key has. Words of this library are none of the file's. */
+/* The library's name of the activation in a key's value. The library's own words are not legal in
+ * a file. */
 static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, const char *value)
 {
     const char *own = tfn__hub_activation(value, k->form);
@@ -131,7 +133,8 @@ static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, cons
     return "default";
 }
 
-/* Set an option by its text. "default" is a word of ours for 0, in a file only a rope_type. */
+/* Set an option by its text. "default" is our word for 0; in a file it is legal only as
+ * rope_type. */
 static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
                             const char *value)
 {
@@ -142,7 +145,7 @@ static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     else tfn_desc_set(d, k->option, value, &x->error);
 }
 
-/* A number of the file from which the option is computed. It goes back through a text, of the
+/* Set an option that is computed from a number in the file. The result goes through a text with the
  * shortest digits that read as the same float, so that every option is set and checked in one
  * place. */
 static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
@@ -165,10 +168,10 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     tfn__set_option(x, d, k, text);
 }
 
-/* How many entries the object has. Files of the hub have names of classes and no number of them:
- * "id2label": {"0": "negative", "1": "positive"} are two; what the names are is no matter here. Any
- * value counts as one, an object too, and a key that stands there twice is two: then the weights of
- * the head do not fit, which is an error that names both sizes. */
+/* Set an option to the number of entries of an object. Files of the hub give names of classes but
+ * not their number: "id2label": {"0": "negative", "1": "positive"} means two. The names do not
+ * matter here. Any value counts as one entry, even an object. A repeated key counts twice; then the
+ * head's weights do not fit, and that error names both sizes. */
 static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     char text[TFN__VALUE_ROOM];
@@ -193,8 +196,8 @@ static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     tfn__set_option(x, d, k, text);
 }
 
-/* Each value of a list, or the value itself, is the text: layer_types, a name for each layer, as
- * well as a truth. */
+/* Require that the value, or each value of a list, is the text. Layer_types is such a list, with a
+ * name for each layer. */
 static void tfn__want_value(tfn_import *x, const char *path, const char *found, const char *text)
 {
     char value[TFN__VALUE_ROOM];
@@ -211,8 +214,8 @@ static void tfn__want_value(tfn_import *x, const char *path, const char *found, 
     }
 }
 
-/* The value is what the option already says; the share of a head that turns, as so many channels
- * of it. */
+/* Require that the value agrees with an option that is already set. For rotary_size, the value is a
+ * share of a head and the option a number of channels. */
 static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key_rule *k,
                            const char *found)
 {
@@ -229,8 +232,8 @@ static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key
     tfn__want_value(x, k->key, found, own);
 }
 
-/* Whether the name of a layer in front of the reader is the rule's text; the other that is known is
- * "full_attention". Steps over it. */
+/* Read the name of a layer and step over it. True if it is the rule's text. The only other legal
+ * name is "full_attention". */
 static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader *r)
 {
     char value[TFN__VALUE_ROOM];
@@ -241,17 +244,17 @@ static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader 
     return false;
 }
 
-/* Layers are told one after the other, with a window or without. In published models it is there
- * from some layer on, or not in every n-th: the first layer that has one, and the first behind it
- * that has none, say which. window_from is -1 until there is one. */
+/* Report the layers in order, each with or without a window. In published models the window begins
+ * at some layer, or every n-th layer lacks it. So two layers decide: the first one with a window,
+ * and the first one after it without. window_from is -1 until the first one is found. */
 SHARED void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window)
 {
     if (window && d->window_from < 0) d->window_from = l;
     if (!window && d->window_from >= 0 && !d->window_period) d->window_period = l + 1;
 }
 
-/* A name for each layer; when all have been told, each is compared with what the options now say.
- * Where the window is off the list says nothing. */
+/* Read a list with a name for each layer. After all were reported, compare each with the options
+ * that resulted. If the window is off, the list is ignored. */
 static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     tfn__reader r = tfn__read_from(x->text, x->text_size);
@@ -276,16 +279,16 @@ static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     }
 }
 
-/* What the option is stands in a list or in an object, of which rules that read a single value see
- * the begin alone: an entry for each layer, or for each class. */
+/* Set an option from a list or an object with an entry for each layer or class. Rules for single
+ * values would see only its beginning. */
 static void tfn__set_listed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     if (k->form == TFN_KEY_ENTRIES) tfn__set_count(x, d, k);
     else tfn__set_layers(x, d, k);
 }
 
-/* "KEY=PATTERN": the value, or one of its list, matches. "architectures" is a list of one name, the
- * class that wrote the file: it alone says what head the weights have. */
+/* "KEY=PATTERN": true if the value, or one value of its list, matches. "architectures" is a list of
+ * one name, the class that wrote the file: no other key says which head the weights have. */
 static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
 {
     char key[TFN__VALUE_ROOM];
@@ -311,9 +314,9 @@ static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
     return false;
 }
 
-/* What one rule makes of the file. A key that is null is as one that is not there (n_inner,
- * head_dim, rope_scaling), but where null says that something is off: windows and caps, which a
- * file without the key has, by the default of the published configuration. */
+/* Apply one rule to the file. A null value counts as a missing key (n_inner, head_dim,
+ * rope_scaling). In windows and caps, however, null means off, and a missing key means the default
+ * of the published configuration. */
 static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     char value[TFN__VALUE_ROOM];
@@ -372,11 +375,11 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     }
 }
 
-/* No family need have rules of its own, as none of the tensors of Mistral has another name than
- * Llama's; the last row is all zeros. */
+/* False at the last row, which is all zeros. A family may have no rules of its own: the tensors of
+ * Mistral have the same names as Llama's. */
 SHARED bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
 
-/* The rules of a family, after those of the one that it is like. */
+/* Apply the rules of a family, after those of the family that it is like. */
 SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
 {
     if (family->like) tfn__apply_keys(x, d, family->like);
@@ -384,7 +387,7 @@ SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *
         if (x->error.status == TFN_OK) tfn__apply_key(x, d, k);
 }
 
-/* The text is JSON; what reads it later need not ask again. */
+/* Check that the text is JSON, so that later readers need no check. */
 SHARED void tfn__check_config(tfn_import *x)
 {
     tfn__reader r = tfn__read_from(x->text, x->text_size);
@@ -399,7 +402,7 @@ SHARED void tfn__check_config(tfn_import *x)
     x->error.found = (int64_t)r.at;
 }
 
-/* What the rules of a family know of a path: the key itself, or an object of keys. */
+/* Find a path in the rules of a family: unknown, a key, or an object of keys. */
 enum { TFN__NO_KEY, TFN__KNOWN_KEY, TFN__KNOWN_OBJECT };
 static int tfn__known_key(const tfn_family *family, const char *path)
 {
@@ -414,12 +417,12 @@ static int tfn__known_key(const tfn_family *family, const char *path)
     return found;
 }
 
-/* Keys without a rule that do not count as absent. */
+/* Keys without a rule that change the model. */
 typedef struct tfn__strangers {
-    tfn__text named;            /* those that are refused, as many as the error has room for */
+    tfn__text named;            /* refused keys, as many as fit into the error */
     tfn__text all;              /* x->aside */
-    int32_t   count;            /* that are refused */
-    bool      grave;            /* one of them is */
+    int32_t   count;            /* number of refused keys */
+    bool      grave;            /* one of them is refused even if lenient */
 } tfn__strangers;
 
 static void tfn__put_stranger(tfn__text *t, const char *path)
@@ -442,7 +445,7 @@ static void tfn__strange_key(tfn_import *x, tfn__strangers *s, const char *path)
 
 static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *in);
 
-/* The key of this path, with its value in front of the reader. */
+/* Check the key of this path; the reader is at its value. */
 static void tfn__check_key(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *path)
 {
     const int known = tfn__known_key(x->family, path);
@@ -459,8 +462,8 @@ static void tfn__check_key(tfn_import *x, tfn__strangers *s, tfn__reader r, cons
     }
 }
 
-/* Numbers of a scaling are read in the light of its type: without one they would have no effect,
- * and no file means that. */
+/* Require a type for the numbers of a scaling: without one they would have no effect, and no file
+ * means that. */
 static void tfn__check_scaling(tfn_import *x, const char *in)
 {
     char path[TFN__VALUE_ROOM];
@@ -477,7 +480,7 @@ static void tfn__check_scaling(tfn_import *x, const char *in)
         tfn__bad_key(x, path, value, "a rope_type beside it");
 }
 
-/* All keys of an object; in: its path, "" of the whole file. */
+/* Check all keys of an object; in: its path, "" for the whole file. */
 static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, const char *in)
 {
     char key[TFN__VALUE_ROOM];
@@ -496,9 +499,9 @@ static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, c
     }
 }
 
-/* Refuse keys that no rule knows and that may matter: a new release of the family may compute
- * something else by them, and the model would write plausible text, only worse. All are named in
- * one message. A lenient reader leaves them aside, except those of scales and quantization. */
+/* Refuse keys that no rule knows and that may matter. A new release of the family may use them to
+ * compute something else; the model would still write plausible text, only worse. One message names
+ * all of them. A lenient import skips them, except those of scales and quantization. */
 SHARED void tfn__check_keys(tfn_import *x)
 {
     static const char *const texts[2][2] = {
@@ -521,7 +524,7 @@ SHARED void tfn__check_keys(tfn_import *x)
                    tfn__end(&s.named));
 }
 
-/* The family: the caller's, or the one that "model_type" names. */
+/* Find the family: the caller's, or the one that "model_type" names. */
 SHARED void tfn__find_family(tfn_import *x)
 {
     char value[TFN__VALUE_ROOM];

@@ -5,11 +5,11 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
-/* A config.json has a few kilobytes and a family some thirty rules: each rule reads the text from
- * its begin, which needs no tree in memory and no second form of the values. If a key appears twice
- * in an object, the first one counts. */
+/* A config.json has a few kilobytes and a family some thirty rules. So each rule reads the text
+ * from its beginning: no tree in memory, no second form of the values. If a key appears twice in an
+ * object, the first one counts. */
 enum {
-    TFN__VALUE_ROOM = 128,              /* bytes of a value; longer ones are cut, and fit nothing */
+    TFN__VALUE_ROOM = 128,              /* bytes of a value; a longer one is cut and matches none */
     TFN__CONFIG_DEPTH = 16              /* objects in objects */
 };
 

@@ -14,34 +14,34 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__RARE
-/* Models as folders of the hub, by the rows that read these (section import), turned round:
+/* Writes models as folders of the hub. Uses the rows that read these (part import), in reverse:
  *
- *   options          of the model, each said in one way
+ *   options          one spelling for all options that mean the same
  *   config.json      a value for each key
- *   the family       that has the model: config.json, read again, gives its options
- *   tensors          which of them are written, their parameters, their dtypes
+ *   the family       fits if its config.json, read again, gives the model's options
+ *   tensors          which tensors are written, with which parameters and dtypes
  *   values           in the file's order
  *   files            one after the other
  *
- * What a rule cannot say is left out of config.json, and nothing more is asked of it: whether a
- * family has a model is found by reading, so that a row which is wrong in one direction cannot lead
- * to a folder that means something else. The row of Llama that sets activation to "swiglu" where
+ * A value that a rule cannot express is simply left out of config.json. Whether a family fits is
+ * found by reading the result. So a row that is wrong in one direction cannot produce a folder that
+ * means something else. For example, the row of Llama that sets activation to "swiglu" for
  *
  *     "hidden_act": "silu"
  *
- * stands in a file writes that line for a model with SwiGLU. For one with ReLU it writes nothing;
- * read again, the file gives SwiGLU, as without the key, and the family is not the model's. The
- * rows of tensors make of decoder.5.self.q.weight, .k.weight and .v.weight the three thirds of
+ * writes that line for a model with SwiGLU. For a model with ReLU it writes nothing. Read again,
+ * the file gives SwiGLU, the default, so the family does not fit. The rows of tensors turn
+ * decoder.5.self.q.weight, .k.weight and .v.weight into the three thirds of
  * transformer.h.5.attn.c_attn.weight.
  *
- * Values go from the model to the file one by one, as each tensor wants them: no tensor is in
- * memory a second time. A dtype of 16 bits is exact or said not to be: what was read from BF16 goes
- * out as BF16 with the same bits, and no bit is lost where nobody asked for it. */
+ * Values go from the model to the file one by one in the order of each tensor: no tensor is in
+ * memory a second time. Writing a 16-bit dtype is exact or an error, unless the caller asks for
+ * rounding: weights that were read from BF16 are written as BF16 with the same bits. */
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* A lone stack answers for both, of which the options of a decoder stand under other names; a model
- * without a head of classes has none. */
+/* A model with only a decoder has its options in the decoder's names: copy them to the plain ones.
+ * Without a head of classes, classes are 0. */
 static void tfn__spell_out_stacks(tfn_model_desc *d)
 {
     if (d->head != TFN_HEAD_SEQUENCE && d->head != TFN_HEAD_POSITIONS) d->classes = 0;
@@ -53,8 +53,8 @@ static void tfn__spell_out_stacks(tfn_model_desc *d)
     d->norm_rule = d->decoder_norm_rule;
 }
 
-/* Resolved options, of two models that compute the same the same: what does not count for this one
- * is 0, and what another option or a row says by default is said. */
+/* Bring resolved options into a form in which two models that compute the same are equal: options
+ * without effect get a fixed value, and defaults from other options or rows are filled in. */
 static void tfn__spell_out(tfn_model_desc *d)
 {
     tfn__spell_out_stacks(d);
@@ -76,7 +76,7 @@ static void tfn__spell_out(tfn_model_desc *d)
     if (d->score_scale == 0) d->score_scale = 1 / TFN__SQRT((float)tfn__head_size(d));
 }
 
-/* An option that counts: what the model computes, and how long its texts are. */
+/* True if the option changes the results or the length of texts. */
 static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
 {
     const char *name = tfn__field_name(x);
@@ -84,8 +84,8 @@ static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
     return x->same == TFN__SAME_ALWAYS || tfn__equal(name, "context");
 }
 
-/* Windows by what they do: as a list of layers would be read, or none where all texts are shorter
- * and all layers turn alike. */
+/* Describe windows by their effect, as if read from a list of layers. The window is off if all
+ * texts are shorter and all layers rotate alike. */
 static void tfn__plain_window(tfn_model_desc *d)
 {
     const tfn_model_desc given = *d;
@@ -101,7 +101,7 @@ static void tfn__plain_window(tfn_model_desc *d)
     d->window_from = (int32_t)tfn__max(d->window_from, 0);
 }
 
-/* In how many options two models differ: the first one, or NULL. */
+/* Count the options in which two models differ; the first one, or NULL, in *first. */
 static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn__field **first)
 {
     char texts[2][TFN__FIELD_ROOM];
@@ -119,7 +119,8 @@ static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn_
     return count;
 }
 
-/* The option is what a rule says. A recipe stands for its topology, which others have too. */
+/* True if the option has the text of a rule. A recipe matches by its topology, which several
+ * share. */
 static bool tfn__option_is(const tfn_model_desc *d, const char *option, const char *text)
 {
     char own[TFN__FIELD_ROOM];
@@ -131,17 +132,17 @@ static bool tfn__option_is(const tfn_model_desc *d, const char *option, const ch
 
 /* -- config.json ----------------------------------------------------------------------------- */
 
-enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: a thousand, and 20 for each layer's window */
+enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, plus 20 for each layer's window */
 
 typedef struct tfn__config {
     tfn__text             text;
-    const tfn_model_desc *d;                /* spelled out */
+    const tfn_model_desc *d;                /* after tfn__spell_out */
     const tfn_family     *family;
-    const char           *object;           /* a key in the object that is open; NULL: none is */
+    const char           *object;           /* a key of the object that is open; NULL: none */
     bool                  said[TFN__FIELDS];
 } tfn__config;
 
-/* Of several rules for a key the last counts. */
+/* The last rule for a key, which overrides the others. */
 static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char *key)
 {
     const tfn_key_rule *found = NULL;
@@ -151,7 +152,7 @@ static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char
     return tfn__rule_of_key(family->like, key);
 }
 
-/* Bytes of "OBJECT." in front of the name of a key; 0: it stands in none. */
+/* Bytes of "OBJECT." in front of the name of a key; 0: the key is not inside an object. */
 static size_t tfn__object_bytes(const char *key)
 {
     for (size_t i = 0; key[i]; i++)
@@ -159,7 +160,7 @@ static size_t tfn__object_bytes(const char *key)
     return 0;
 }
 
-/* Both keys stand in one object, of so many bytes. */
+/* True if both keys are inside the same object; bytes: the length of its name. */
 static bool tfn__same_object(const char *a, const char *b, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -173,8 +174,8 @@ static void tfn__close_object(tfn__config *c)
     c->object = NULL;
 }
 
-/* A new line with the key, in its object: members of one follow each other in the rows. The first
- * line of all is another's, so that a comma is always in place. */
+/* Begin a new line with the key, inside its object. Rows keep the members of an object together.
+ * Every line begins with a comma, because another function writes the first line. */
 static void tfn__put_key(tfn__config *c, const char *key)
 {
     const size_t bytes = tfn__object_bytes(key);
@@ -209,15 +210,15 @@ static const char *tfn__published(const char *own, const tfn_key_rule *k)
     return NULL;
 }
 
-/* A positive number, digits and perhaps an exponent, as people write it: 0.6667, 1e-6; with a point
- * where it is whole, for readers that tell 8 and 8.0 apart. */
+/* Put a positive number the way people write it: 0.6667, 1e-6. A whole number gets a point for
+ * readers that distinguish 8 from 8.0. */
 static void tfn__put_real(tfn__text *t, const char *number)
 {
     tfn__reader r = tfn__read_from(number, tfn__length(number));
     const int64_t digits = tfn__json_count(&r, INT64_MAX);
     char text[24];
     tfn__text plain = tfn__text_in(text, sizeof text);
-    int64_t point = tfn__json_exponent(&r);     /* behind so many digits */
+    int64_t point = tfn__json_exponent(&r);     /* position of the decimal point */
     int64_t count;
     tfn__put_int(&plain, NULL, digits, NULL);
     point += (int64_t)plain.used;
@@ -237,8 +238,8 @@ static void tfn__put_real(tfn__text *t, const char *number)
     }
 }
 
-/* The value of an option, as the file has it. False: it has none, as 0 where that stands for
- * nothing. */
+/* Put the value of an option in the file's form. False: it has none, such as 0 where that means
+ * none. */
 static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rule *k,
                             const char *own)
 {
@@ -261,8 +262,8 @@ static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rul
     return true;
 }
 
-/* v of v^(-1/2) = scale: a whole number if there is one, else one of the floats near by that is it
- * to the bit. */
+/* Put v with v^(-1/2) == scale: a whole number if possible, else a nearby float for which this
+ * holds to the last bit. */
 static void tfn__put_inverse_root(tfn__text *t, float scale)
 {
     const float v = 1 / (scale * scale);
@@ -280,8 +281,8 @@ static void tfn__put_inverse_root(tfn__text *t, float scale)
     tfn__put_float(t, best);
 }
 
-/* The share that so many channels are of a head. A reader cuts the product off: where what is
- * written is a little too small, half a channel more is as good. */
+/* Put channels as a share of a head. A reader truncates the product; if the share written is a
+ * little too small for that, half a channel more gives the same result. */
 static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
 {
     double wanted = (double)channels / size;
@@ -299,7 +300,7 @@ static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
     }
 }
 
-/* A name for each layer: the rule's where it has a window. */
+/* Put a list with a name for each layer: the rule's text for a layer with a window. */
 static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     if (!d->window) return false;
@@ -314,9 +315,9 @@ static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key
     return true;
 }
 
-/* The value from which the rule makes the option: tfn__apply_key the other way round. False: there
- * is none, or need be none. A window that is off is as long as the context: not all that read a
- * file know it without one. */
+/* Put the value from which the rule makes the option, the inverse of tfn__apply_key. False: no such
+ * value, or none is needed. A window that is off is written as long as the context, because some
+ * readers cannot turn it off. */
 static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     char own[TFN__FIELD_ROOM];
@@ -325,7 +326,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     if (!x) return false;
     tfn__field_text(x, d, own);
     switch (k->form) {
-    case TFN_KEY_ENTRIES:                   /* names that a model has not; another key counts */
+    case TFN_KEY_ENTRIES:                   /* a model has no class names; another key counts */
         return false;
     case TFN_KEY_LAYERS:
         return tfn__put_layers(t, d, k);
@@ -362,9 +363,9 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     return true;
 }
 
-/* A key with its value. In an object stand only options that are set and that no key before says:
- * the same rates of rotary positions have names of today and of yesterday. What a file must say
- * (WANT) it says without the key. */
+/* Put a key with its value. Inside an object only options are written that are set and that no
+ * earlier key expresses: rates of rotary positions have old and new names. Keys with a required
+ * value (WANT) are left out, because a missing key means that value. */
 static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
 {
     char own[TFN__FIELD_ROOM];
@@ -382,7 +383,7 @@ static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
     tfn__put_value(&c->text, c->d, k);
 }
 
-/* Those of keys in objects, or of the others. */
+/* Put the rules of keys inside objects, or of all others. */
 static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside)
 {
     if (family->like) tfn__put_rules(c, family->like, inside);
@@ -392,7 +393,7 @@ static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside
     }
 }
 
-/* What stands behind the '=' of a rule of names; NULL: it is another one. */
+/* The pattern after the '=' in a NAMES rule; NULL: another kind of rule. */
 static const char *tfn__class_in(const tfn_key_rule *k)
 {
     const char *s = k->key;
@@ -402,7 +403,7 @@ static const char *tfn__class_in(const tfn_key_rule *k)
     return s + 1;
 }
 
-/* Every rule of this key holds. */
+/* True if every rule with this key holds. */
 static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, const char *key)
 {
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
@@ -411,8 +412,8 @@ static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, 
     return true;
 }
 
-/* The class of a model and its head's pattern, "BertModel" and "*ForMaskedLM"; NULL: it has none.
- * *heads: the family has several, so that without one the model has no head. */
+/* The class of a model and the pattern of its head, "BertModel" and "*ForMaskedLM"; NULL: none.
+ * *heads: the family has heads, so a model that matches no pattern has no head. */
 static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
                                  const char **pattern, bool *heads)
 {
@@ -430,7 +431,7 @@ static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc 
     return tfn__class_of(family->like, d, pattern, heads);
 }
 
-/* "BertModel" and "*ForMaskedLM" are "BertForMaskedLM". */
+/* Put the class: "BertModel" and "*ForMaskedLM" give "BertForMaskedLM". */
 static void tfn__put_class(tfn__config *c)
 {
     const char *pattern;
@@ -446,7 +447,7 @@ static void tfn__put_class(tfn__config *c)
     tfn__put(&c->text, "\"\n  ]");
 }
 
-/* Names of the dtypes that are written. */
+/* The name of a dtype that can be written. */
 static const char *tfn__dtype_word(tfn_dtype dtype)
 {
     if (dtype == TFN_DTYPE_F16) return "float16";
@@ -454,8 +455,8 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
     return "float32";
 }
 
-/* Special ids in this order, those of the caller, else of the tokenizer; without one null, for the
- * family's defaults are another's. */
+/* Special ids in this order: the caller's, else the tokenizer's. A missing one is written as null,
+ * because the family's default would belong to another tokenizer. */
 enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
 static int32_t tfn__special_id(const tfn_export *x, int i)
 {
@@ -467,7 +468,7 @@ static int32_t tfn__special_id(const tfn_export *x, int i)
     return -1;
 }
 
-/* A decoder without a source starts with its text. */
+/* A decoder without a source has no start token: it continues its text. */
 static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
 {
     static const char names[TFN__IDS][24] = { "pad_token_id", "bos_token_id", "eos_token_id",
@@ -481,8 +482,8 @@ static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
     }
 }
 
-/* All of config.json: bytes that it has, of which those that fit are stored. d is spelled
- * out, and so are the sizes that may be left to the width. */
+/* Write the whole config.json. Returns its bytes and stores those that fit. d went through
+ * tfn__spell_out and has all sizes, also those that may be left to the width. */
 static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
                               const tfn_model_desc *d, char *to, size_t size)
 {
@@ -519,7 +520,8 @@ static void tfn__say_difference(tfn_error *e, const tfn_family *family, const tf
     tfn__end(&t);
 }
 
-/* In how many options a family differs from the model; 0: in none, it has the model. Else *why. */
+/* In how many options a family differs from the model; 0: it fits. Otherwise *why names the
+ * first. */
 static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
                             const tfn_model_desc *d, tfn_error *why)
 {
@@ -553,7 +555,8 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
     return count;
 }
 
-/* The caller's family, or the first that has the model; else the nearest one says what it lacks. */
+/* Choose the caller's family, or the first that fits. If none fits, the nearest one gives the
+ * error. */
 static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
 {
     int32_t least = INT32_MAX;
@@ -573,7 +576,7 @@ static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
         x->error.text = "no family of the hub has this model; the nearest, %s";
 }
 
-/* What no file of the hub has: maps beside others, weights with gains in them. */
+/* Refuse models that no file of the hub can hold: with LoRA, or folded. */
 static void tfn__check_export(tfn_export *x, const tfn_model *m)
 {
     tfn__made(&x->error, "export", m->weights);
@@ -593,9 +596,9 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
 }
 /* -- tensors --------------------------------------------------------------------------------- */
 
-enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor has side by side */
+enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor holds side by side */
 
-/* A tensor: its parameters, of which the first has a rule of part 0. */
+/* A tensor and its parameters. The first one has the rule of part 0. */
 typedef struct tfn__fusion {
     tfn__match  part[TFN__FUSED_MOST];
     tfn__blanks blanks;
@@ -613,8 +616,8 @@ static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const 
     return tfn__rule_of_part(family->like, theirs, part);
 }
 
-/* All parameters of the tensor that begins with parameter i; false: it is in another's, or an
- * error. */
+/* Collect all parameters of the tensor whose part 0 is parameter i. False: parameter i is another
+ * part of a tensor, or there is an error. */
 static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
                       tfn_error *e)
 {
@@ -644,8 +647,8 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
     return true;
 }
 
-/* Which parameter has output j of the tensor, and as which of its own: tfn__output_at the other way
- * round. Outputs in the file's order are few, so that the one that stands there is looked for. */
+/* Find the parameter that has output j of the tensor, and make j its own output: the inverse of
+ * tfn__output_at. If outputs have another order they are few, so the one is searched for. */
 static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
 {
     const int64_t size = tfn__head_size(d);
@@ -676,8 +679,8 @@ TFN__RARE_END
 TFN__SMALL
 /* -- values ---------------------------------------------------------------------------------- */
 
-/* The bits of the number of an IEEE 754 format that is nearest to v, of two the even one: tfn__ieee
- * the other way round, of formats with fewer than 52 bits of fraction. */
+/* The bits of the number of an IEEE 754 format that is nearest to v, ties to even: the inverse of
+ * tfn__ieee, for formats with fewer than 52 bits of fraction. */
 static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
 {
     const int64_t most = (INT64_C(1) << exponent_bits) - 1;
@@ -692,7 +695,7 @@ static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
     if (exponent >= most) return sign | infinite;
     if (!(v < 0 || v > 0)) return sign;
     u = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-    if (exponent < 1) {                     /* a denormal one: no leading 1 */
+    if (exponent < 1) {                     /* denormal: no leading 1 */
         drop += (int)tfn__min(1 - (ptrdiff_t)exponent, 53 - drop);
         exponent = 1;
     }
@@ -717,7 +720,7 @@ static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
     if (v == v && (back < v || back > v)) p->lost++;
 }
 
-/* Every `step`-th of so many values. */
+/* Pack `count` values, every `step`-th one. */
 SHARED void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t step)
 {
     const int exponent = tfn__dtypes[p->dtype].exponent_bits;
@@ -740,8 +743,8 @@ SHARED void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t
     }
 }
 
-/* The tensor as the file has it: a matrix (out, in) output by output, else row by row, each with
- * the outputs of all parts; tfn__read_match reads it. */
+/* Pack the tensor in the file's order: a matrix (out, in) output by output, any other row by row,
+ * each with the outputs of all parts. tfn__read_match is the inverse. */
 static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d)
 {
     static const float zero = 0;
@@ -768,7 +771,7 @@ TFN__SMALL_END
 
 TFN__RARE
 
-/* As what a tensor is written. */
+/* The dtype in which a tensor is written. */
 static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
                                 const tfn_model_desc *d, tfn_error *e)
 {
@@ -794,12 +797,12 @@ static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
 
 /* -- files ----------------------------------------------------------------------------------- */
 
-/* What the functions of tfn__source see. */
+/* State for the functions of tfn__source. */
 typedef struct tfn__exporting {
     const tfn_export *x;
     const tfn_model  *m;
-    uint8_t          *dtypes;               /* of the tensor of each parameter; 0: of another's */
-    bool              bare;                 /* a model without a head: names without the prefix */
+    uint8_t          *dtypes;               /* by a tensor's first parameter; 0: a later part */
+    bool              bare;                 /* no head: names have no prefix */
 } tfn__exporting;
 
 static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
@@ -811,7 +814,7 @@ static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     const tfn_tensor_rule *r;
     tfn__match c;
     bool turned;
-    if (!g->dtypes[i]) return;              /* without a name */
+    if (!g->dtypes[i]) return;              /* no name: not written */
     tfn_model_param(g->m, i, &info);
     r = tfn__tensor_rule(g->x->family, &g->m->desc, info.name, &blanks);
     if (g->bare || (r->form & TFN_FORM_HEAD)) prefix = NULL;
@@ -848,7 +851,7 @@ TFNORM_API size_t tfn_export_work(const tfn_model *m)
     return 5 * (size_t)m->weight_count + 3 * TFN__ALIGN;
 }
 
-/* model.safetensors: all tensors are looked at, then written. */
+/* Write model.safetensors: check all tensors first, then write them. */
 static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
 {
     tfn__exporting g = { x, m, NULL, false };
@@ -873,7 +876,7 @@ static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
     tfn__write_source(f, &s, a);
 }
 
-/* "id2label": {"0": "bad", "1": "good"}, or back: "label2id": {"bad": 0, "good": 1}, */
+/* "id2label": {"0": "bad", "1": "good"}, or the reverse: "label2id": {"bad": 0, "good": 1}, */
 static void tfn__export_labels(const tfn_export *x, int32_t classes, bool back, tfn_file *f)
 {
     char room[256];
@@ -897,7 +900,7 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
     char text[TFN__CONFIG_ROOM];
     const size_t bytes = tfn__put_config(x, x->family, d, text, sizeof text);
     if (!tfn__begin(f, true)) return;
-    tfn__file_put(f, text, 1);              /* it fits: the family was found by it */
+    tfn__file_put(f, text, 1);              /* it fits: tfn__misfits wrote the same text */
     for (int back = 0; back < 2; back++)
         if (x->labels && d->classes > 0)
             tfn__export_labels(x, d->classes, back, f);
@@ -906,8 +909,8 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
 }
 
 #ifndef TFNORM_NO_TOKENIZERS
-/* tokenizer_config.json: without it a program in Python takes the family's own class, which puts
- * its own special tokens round a text. */
+/* Write tokenizer_config.json. Without it, a program in Python uses the family's own class, which
+ * adds its own special tokens to a text. */
 static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, char *to, size_t size)
 {
     static const char names[][12] = { "pad_token", "bos_token", "eos_token", "unk_token",
@@ -926,7 +929,7 @@ static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, cha
     return t.used;
 }
 
-/* Both files are written twice, first to nowhere. */
+/* Write one of the tokenizer's files. Each is written twice, first to nowhere. */
 static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool config, tfn_file *f)
 {
     const tfn_tokenizer *k = x->tokenizer;
@@ -953,15 +956,15 @@ static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool con
 }
 #endif
 
-/* The files of a folder, in the order in which they are written: a folder without config.json is no
- * model. */
+/* The files of a folder in the order in which they are written. config.json is last, because a
+ * folder without it is not a model. */
 enum { TFN__HUB_WEIGHTS, TFN__HUB_TOKENIZER, TFN__HUB_TOKENIZER_CONFIG, TFN__HUB_CONFIG,
        TFN__HUB_FILES };
 static const char tfn__hub_names[TFN__HUB_FILES][24] = {
     "model.safetensors", "tokenizer.json", "tokenizer_config.json", "config.json"
 };
 
-/* The path of one; an error: it does not fit. */
+/* Set the path of a file; an error if it does not fit. */
 static bool tfn__export_path(tfn_export *x, int file)
 {
     tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, tfn__hub_names[file]);
@@ -978,8 +981,8 @@ static void tfn__export_file(tfn_export *x, const tfn_model *m, const tfn_model_
     if (x->error.status == TFN_OK) x->error = f->error;
 }
 
-/* All of them, or after an error none but perhaps the first. The error's path is the failed one's.
- */
+/* Write all files. After an error remove them, except perhaps the first. The error's path is that
+ * of the file that failed. */
 static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_model_desc *d)
 {
     bool written[TFN__HUB_FILES] = { false };
@@ -991,7 +994,7 @@ static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_mode
         TFNORM_MEMSET(&f, 0, sizeof f);
         f.path = x->path;
         tfn__export_file(x, m, d, file, &f);
-        written[file] = f.used > 0 && file > 0;     /* an error may come when it is in place */
+        written[file] = f.used > 0 && file > 0;     /* an error may come after the rename */
         if (x->error.status != TFN_OK) break;
         written[file] = f.used > 0;
     }

@@ -5,11 +5,11 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
-/* Values on their way to a file, or only looked at: f is NULL. */
+/* Converts values for a file. f NULL: only counts those that the dtype cannot hold. */
 typedef struct tfn__packing {
     tfn_file *f;
     tfn_dtype dtype;
-    int64_t   lost, beyond;                 /* that it does not hold; of these, too large ones */
+    int64_t   lost, beyond;                 /* values it cannot hold; of these, too large ones */
     size_t    used;
     uint8_t   bytes[8 * TFN__CHUNK];
 } tfn__packing;

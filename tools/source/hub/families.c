@@ -3,43 +3,46 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
-/* Checkpoints of the hub. What a family is, rows of data say: its keys of config.json set options
- * by their names and texts, as tfn_desc_set takes them, and its tensors are parameters under other
- * names, transposed, side by side or in another order. In order:
+/* Checkpoints of the hub. Rows of data describe a family. Keys of config.json set options by their
+ * names and texts, as in tfn_desc_set. Tensors are parameters under other names, perhaps
+ * transposed, side by side or in another order. The parts, in order:
  *
- *   families         the rows; sources are the families' published configuration and modelling
- *                    files (transformers 4 and 5), restated
- *   config.json      one value by its path; each rule; keys that nobody knows
+ *   families         the rows, restated from the families' published configuration and modelling
+ *                    files (transformers 4 and 5)
+ *   config.json      a value by its path; each rule; unknown keys
  *   names            of tensors, with layers
- *   files            which of them has a tensor
- *   weights          all looked at, then all read
+ *   files            which file has a tensor
+ *   weights          check all, then read all
  *
- * Files are hostile here as everywhere: a text is read by the reader of JSON, numbers go through
- * the ranges of options, tensors through those of safetensors. */
+ * Files are hostile here, too: the reader of JSON parses every text, numbers are checked like
+ * options, and tensors like those of safetensors. */
 
-/* -- families: rows that several have -------------------------------------------------------- */
+/* -- families: rows that several share ------------------------------------------------------- */
 
-/* How rows read. A key, of Llama:
+/* How to read the rows. A key of Llama:
  *
  *     { "hidden_act", "activation", "silu", TFN_KEY_GATED }
  *
- * "hidden_act": "gelu" sets the option activation to "geglu", the name of gelu as a gate; a file
- * without the key, or with null, has "silu", which is "swiglu". A tensor, of GPT-2:
+ * "hidden_act": "gelu" sets the option activation to "geglu", the name of gelu as a gate. A file
+ * without the key, or with null, has "silu", which gives "swiglu". A tensor of GPT-2:
  *
  *     { "h.#.attn.c_attn.*", "decoder.#.self.k.*", 0, 1, 3, 0 }
  *
- * decoder.5.self.k.weight is the second third of the columns of h.5.attn.c_attn.weight, which
- * may stand behind "transformer.", and the same of the bias. Options are set in the order of the
- * rows, later ones over earlier ones: a family that differs from the one it is like in a default
- * names the key again.
+ * decoder.5.self.k.weight is the second third of the columns of h.5.attn.c_attn.weight, which may
+ * have "transformer." in front; the bias likewise. Options are set in the order of the rows, and
+ * later rows override earlier ones. So a family with another default than the family that it is
+ * like repeats the key.
  *
- * A row with neither option nor text changes nothing. That of a class, "architectures=BertModel",
- * is there for files that are written: it is their class, or if a row with a pattern holds, such
- * as "architectures=*ForMaskedLM", that with "Bert" for the star.
+ * A row with neither option nor text sets nothing. A row of a class, "architectures=BertModel", is
+ * for export: it gives the class of the file. If a row with a pattern holds, such as
+ * "architectures=*ForMaskedLM", the class is that pattern with "Bert" for the star.
  *
- * Short forms of most rows of tensors, (theirs, ours): as it is; a matrix of PyTorch's; what the
- * head has; the output matrix, which files may hold though the model has the embedding in its
- * place; what a file holds and no model needs. */
+ * Short forms of most rows of tensors, (theirs, ours):
+ *     AS_IS            unchanged
+ *     TRANSPOSED       a matrix of PyTorch
+ *     HEAD             a matrix of the head
+ *     OUTPUT           the output matrix, which files may hold even if the model uses the embedding
+ *     NO_WEIGHT        a tensor that no model needs */
 #define TFN__CLASS(name)              { "architectures=" name, NULL, NULL, TFN_KEY_NAMES },
 #define TFN__AS_IS(theirs, ours)      { theirs, ours, 0, 0, 0, 0 },
 #define TFN__TRANSPOSED(theirs, ours) { theirs, ours, TFN_FORM_TRANSPOSED, 0, 0, 0 },
@@ -49,7 +52,7 @@ TFN__SMALL
     { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SPARE, 0, 0, 0 },
 #define TFN__NO_WEIGHT(theirs)        { theirs, NULL, 0, 0, 0, 0 },
 
-/* Most families call the shape so. */
+/* Most families use these keys for the shape. */
 static const tfn_key_rule tfn__shape_keys[] = {
     { "vocab_size", "vocab", NULL, TFN_KEY_IS },
     { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
@@ -59,12 +62,12 @@ static const tfn_key_rule tfn__shape_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* not a model's family: others are like it */
+/* not a model's family, but others are like it */
 static const tfn_family tfn__shape = { "", NULL, NULL, tfn__shape_keys, NULL };
 
-/* Rotary positions, whose rates may be scaled for longer texts. Files of transformers 4 say so in
- * rope_scaling beside rope_theta, those of transformers 5 in rope_parameters; a type that is
- * neither "default" nor an option's name is refused by it. */
+/* Rotary positions, whose rates may be scaled for longer texts. Files of transformers 4 have
+ * rope_theta and rope_scaling next to it; those of transformers 5 have rope_parameters. A type is
+ * refused unless it is "default" or an option's name. */
 #define TFN__SCALING(object) \
     { object ".rope_type", "rotary_scaling", "", TFN_KEY_IS }, \
     { object ".type", "rotary_scaling", "", TFN_KEY_IS }, \
@@ -86,8 +89,8 @@ static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotar
 /* -- families: GPT-2 ------------------------------------------------------------------------- */
 
 /* x_0 = wte[id] + wpe[t]; x += attention(LN_1(x)); x += W_2 gelu(W_1 LN_2(x)); logits are
- * LN_f(x) wte^T. GELU is its form with tanh. Four times as wide a hidden layer, unless n_inner says
- * otherwise; the first files have n_ctx, later ones n_positions, both the same number. */
+ * LN_f(x) wte^T. GELU is its form with tanh. The hidden layer is 4 C wide unless n_inner is given.
+ * The first files have n_ctx, later ones n_positions, with the same number. */
 static const tfn_key_rule tfn__gpt2_keys[] = {
     TFN__CLASS("GPT2LMHeadModel")
     { NULL, "recipe", "gpt2", TFN_KEY_IS },
@@ -108,9 +111,9 @@ static const tfn_key_rule tfn__gpt2_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Queries, keys and values are three matrices side by side, (C, 3C), and all matrices are (in,
- * out), as here: Conv1D of the authors' code. The masks of attention, (1, 1, P, P), are no weights.
- */
+/* Queries, keys and values are three matrices side by side, (C, 3C). All matrices are (in, out) as
+ * in this library, because the authors used Conv1D. The masks of attention, (1, 1, P, P), are not
+ * weights. */
 static const tfn_tensor_rule tfn__gpt2_tensors[] = {
     TFN__AS_IS("wte.weight", "embedding.weight")
     TFN__AS_IS("wpe.weight", "decoder.position.weight")
@@ -129,12 +132,12 @@ static const tfn_tensor_rule tfn__gpt2_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* -- families: Llama and what is like it ----------------------------------------------------- */
+/* -- families: Llama and similar ones -------------------------------------------------------- */
 
-/* x += W_o attention(RMS(x)), queries and keys turned; x += W_2 (silu(W_1 h) * W_3 h), h = RMS(x);
- * logits are W RMS(x). Heads may be fewer or more than make up the width (head_dim), and several
- * queries share a key (num_key_value_heads). The halves of a head turn against each other, as here.
- */
+/* x += W_o attention(RMS(x)), queries and keys rotated; x += W_2 (silu(W_1 h) * W_3 h), h = RMS(x);
+ * logits are W RMS(x). The heads together may be wider or narrower than the model (head_dim), and
+ * several queries share a key (num_key_value_heads). Channel i of a head rotates with channel
+ * i + D/2, as in this library. */
 static const tfn_key_rule tfn__llama_keys[] = {
     TFN__CLASS("LlamaForCausalLM")
     { NULL, "recipe", "pre-rms", TFN_KEY_IS },
@@ -166,7 +169,7 @@ static const tfn_tensor_rule tfn__llama_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* What follows is like Llama but for its rows.
+/* The families that follow are like Llama except for their rows.
  *
  * Mistral: each token reads the last W tokens, itself included, in every layer. */
 #define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention", TFN_KEY_LAYERS }
@@ -178,8 +181,8 @@ static const tfn_key_rule tfn__mistral_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Qwen 2: biases of queries, keys and values, none elsewhere. Files name a window that counts only
- * where use_sliding_window is true, and there from layer max_window_layers on. */
+/* Qwen 2: queries, keys and values have biases, all else none. Files give a window that counts only
+ * if use_sliding_window is true, and then from layer max_window_layers on. */
 static const tfn_key_rule tfn__qwen2_keys[] = {
     TFN__CLASS("Qwen2ForCausalLM")
     { NULL, "attention_bias", "qkv", TFN_KEY_IS },
@@ -191,8 +194,8 @@ static const tfn_key_rule tfn__qwen2_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Qwen 3 is like Qwen 2, but queries and keys are normed head by head, with one gain for all heads,
- * before they turn, and biases are as in Llama. */
+/* Qwen 3: like Qwen 2, but queries and keys are normed head by head, with one gain for all heads,
+ * before they are rotated. Biases are as in Llama. */
 static const tfn_key_rule tfn__qwen3_keys[] = {
     TFN__CLASS("Qwen3ForCausalLM")
     { NULL, "qk_norm", "head", TFN_KEY_IS },
@@ -225,9 +228,8 @@ static const tfn_tensor_rule tfn__olmo2_tensors[] = {
 
 /* -- families: Gemma ------------------------------------------------------------------------- */
 
-/* Gemma: embeddings times sqrt(C), norms that keep their gains less 1, heads of 256 channels, and a
- * gated GELU in its form with tanh: hidden_act of the first files says "gelu", which they do not
- * mean. */
+/* Gemma: embeddings times sqrt(C), gains of norms stored less 1, heads of 256 channels, and a gated
+ * GELU in its form with tanh. The first files say "gelu" in hidden_act but use tanh, too. */
 static const tfn_key_rule tfn__gemma_keys[] = {
     TFN__CLASS("GemmaForCausalLM")
     { NULL, "norm", "rmsnorm-offset", TFN_KEY_IS },
@@ -239,8 +241,8 @@ static const tfn_key_rule tfn__gemma_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Gemma 2: a norm before and behind each branch; scores q . k / sqrt(query_pre_attn_scalar); caps
- * of scores and logits; a window in layers 0, 2 ... */
+/* Gemma 2: a norm before and after each branch; scores q . k / sqrt(query_pre_attn_scalar); caps on
+ * scores and logits; a window in layers 0, 2 ... */
 static const tfn_key_rule tfn__gemma2_keys[] = {
     TFN__CLASS("Gemma2ForCausalLM")
     { NULL, "recipe", "gemma", TFN_KEY_IS },
@@ -259,8 +261,8 @@ static const tfn_tensor_rule tfn__gemma2_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* Gemma 3, of texts: no caps, queries and keys normed head by head; a window but in every sixth
- * layer, where alone positions turn slower, and may be scaled. */
+/* Gemma 3, text only: no caps; queries and keys normed head by head; a window except in every sixth
+ * layer. Only those layers have the slower rotation, which may be scaled. */
 static const tfn_key_rule tfn__gemma3_keys[] = {
     TFN__CLASS("Gemma3ForCausalLM")
     { NULL, "qk_norm", "head", TFN_KEY_IS },
@@ -288,9 +290,9 @@ static const tfn_tensor_rule tfn__gemma3_tensors[] = {
 
 /* -- families: GPT-NeoX, Phi, OPT ------------------------------------------------------------ */
 
-/* GPT-NeoX, Pythia: x += attention(LN_1(x)) + ffn(LN_2(x)), both of the same x, or one behind the
- * other. A quarter of a head's channels turn. The matrix of queries, keys and values has its rows
- * head by head: D of the queries, D of the keys, D of the values, then the next head. */
+/* GPT-NeoX, Pythia: x += attention(LN_1(x)) + ffn(LN_2(x)), both from the same x, or one after the
+ * other. A quarter of a head's channels are rotated. The matrix of queries, keys and values has its
+ * rows head by head: D of the queries, D of the keys, D of the values, then the next head. */
 static const tfn_key_rule tfn__neox_keys[] = {
     TFN__CLASS("GPTNeoXForCausalLM")
     { NULL, "recipe", "parallel", TFN_KEY_IS },
@@ -327,8 +329,8 @@ static const tfn_tensor_rule tfn__neox_tensors[] = {
 };
 #undef TFN__NEOX
 
-/* Phi: h = LN(x), x += attention(h) + ffn(h). Half of a head's channels turn; everything has a
- * bias, the logits too. qk_layernorm norms queries and keys head by head before they turn. */
+/* Phi: h = LN(x), x += attention(h) + ffn(h). Half of a head's channels are rotated. Every map has
+ * a bias, even the logits. qk_layernorm norms queries and keys head by head before the rotation. */
 static const tfn_key_rule tfn__phi_keys[] = {
     TFN__CLASS("PhiForCausalLM")
     { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
@@ -361,8 +363,8 @@ static const tfn_tensor_rule tfn__phi_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* OPT: GPT-2 with ReLU and matrices of PyTorch's. The first position has row 2 of the table. Its
- * model of 350 M is Post-LN, has no last norm, and embeddings of half the width. */
+/* OPT: GPT-2 with ReLU and PyTorch's matrices. The first position has row 2 of the table. The model
+ * of 350 M is Post-LN without a final norm, with embeddings of half the width. */
 static const tfn_key_rule tfn__opt_keys[] = {
     TFN__CLASS("OPTForCausalLM")
     { NULL, "recipe", "pre", TFN_KEY_IS },
@@ -400,11 +402,10 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
 
 /* -- families: BERT -------------------------------------------------------------------------- */
 
-/* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)). What
- * stands behind it "architectures" says: masked words, N(gelu(x W + b)) E^T + c; classes of a
- * sentence, tanh(x_0 W + b) W_c + c; or nothing, and hidden states or their mean are what one
- * reads (tfn_model_pool; the logits then mean nothing). The type of a token is its segment, 0
- * if none is given. */
+/* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)).
+ * "architectures" gives the head: masked words, N(gelu(x W + b)) E^T + c; classes of a sentence,
+ * tanh(x_0 W + b) W_c + c; or none. A model without a head is for its hidden states or their mean
+ * (tfn_model_pool); its logits mean nothing. The type of a token is its segment, 0 by default. */
 #define TFN__CLASS_HEADS \
     { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES }, \
     { "architectures=*ForTokenClassification", "head", "positions", TFN_KEY_NAMES }, \
@@ -433,9 +434,9 @@ static const tfn_key_rule tfn__bert_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* Masked words are read through the embedding, of which files keep a copy under the head's name. A
- * pooler that no head reads is left aside, and so is the head that said whether two sentences
- * follow each other. Files of 2018 call gains and biases of norms gamma and beta. */
+/* The head of masked words uses the embedding; files keep a copy under the head's name. A pooler
+ * that no head reads is skipped, and so is the head for the next sentence. Files of 2018 call gains
+ * and biases of norms gamma and beta. */
 static const tfn_tensor_rule tfn__bert_tensors[] = {
     TFN__AS_IS("embeddings.word_embeddings.weight", "embedding.weight")
     TFN__AS_IS("embeddings.position_embeddings.weight", "encoder.position.weight")
@@ -511,9 +512,9 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
 
 /* -- families: BLOOM ------------------------------------------------------------------------- */
 
-/* x_0 = LN(E[id]); x += attention(LN(x)); x += ffn(LN(x)); scores are lowered by the distance to
- * the key (ALiBi). Queries, keys and values lie as GPT-NeoX has them. The hidden layer is four
- * times as wide, whatever n_inner says. Files spell three keys in two ways. */
+/* x_0 = LN(E[id]); x += attention(LN(x)); x += ffn(LN(x)); scores decrease with the distance to the
+ * key (ALiBi). Queries, keys and values are stored as in GPT-NeoX. The hidden layer is always 4 C
+ * wide, whatever n_inner says. Files spell three keys in two ways. */
 static const tfn_key_rule tfn__bloom_keys[] = {
     TFN__CLASS("BloomForCausalLM")
     { NULL, "recipe", "pre", TFN_KEY_IS },
@@ -555,7 +556,7 @@ static const tfn_tensor_rule tfn__bloom_tensors[] = {
 /* -- families: Marian, T5 -------------------------------------------------------------------- */
 
 /* Marian: the Transformer of 2017, Post-LN, with a bias of the logits. Encoder and decoder differ
- * in their depth alone. Files keep sinusoids, too: those of this library. */
+ * only in their depth. Files also keep the sinusoids, which equal those of this library. */
 static const tfn_key_rule tfn__marian_keys[] = {
     TFN__CLASS("MarianMTModel")
     { NULL, "arch", "encoder-decoder", TFN_KEY_IS },
@@ -614,13 +615,13 @@ static const tfn_tensor_rule tfn__marian_tensors[] = {
 };
 #undef TFN__MARIAN_STACK
 
-/* T5: Pre-LN with RMSNorm and no biases; scores are not scaled, but get a number for each bucket of
- * distances, which all layers of a stack share: files have it in layer 0, the first ones also in
- * the first cross-attention, where nothing reads it. Where the output is the embedding, it reads
- * x/sqrt(C), but for files of transformers 5 that say otherwise (scale_decoder_outputs, which wins
- * over what tie_word_embeddings implies). Version 1.1 and Flan have gated hidden layers, two
- * matrices wi_0 and wi_1 in the place of wi, and an output of their own. Positions have no limit in
- * T5; n_positions is how long its texts were. */
+/* T5: Pre-LN with RMSNorm and no biases. Scores are not scaled; each bucket of distances adds a
+ * number, shared by all layers of a stack. Files have these numbers in layer 0; the first files
+ * also have them in the first cross-attention, where nothing reads them. If the embedding is the
+ * output matrix, it reads x/sqrt(C), unless a file of transformers 5 says otherwise:
+ * scale_decoder_outputs overrides tie_word_embeddings. Version 1.1 and Flan have gated hidden
+ * layers, with wi_0 and wi_1 instead of wi, and their own output matrix. T5's positions have no
+ * limit; n_positions is the length of its training texts. */
 static const tfn_key_rule tfn__t5_keys[] = {
     TFN__CLASS("T5ForConditionalGeneration")
     { NULL, "arch", "encoder-decoder", TFN_KEY_IS },
@@ -699,10 +700,10 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 
 /* -- families: the table --------------------------------------------------------------------- */
 
-/* A new family is a row here with its keys and tensors above; what of its forward no option has is
- * an option first. Its forward is written once more, from the paper or the published code, in
- * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
- * folder of tests/golden/hub, which tests/hub/test_import.c reads. */
+/* To add a family: add its keys and tensors above and a row here. If its forward needs something
+ * that no option has, add the option first. Then write its forward once more, from the paper or the
+ * published code, in tests/golden/hub_models.py, and likely mistakes of a reader in hub_traps.py.
+ * Its tiny model is a folder of tests/golden/hub, which tests/hub/test_import.c reads. */
 #define TFN__LIKE(name) (tfn__families + TFN__FAMILY_##name)
 #define TFN__FAMILY_LIST(X) \
     X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \

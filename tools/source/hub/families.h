@@ -4,7 +4,7 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
-/* Messages that list the families: config.json has no model_type, or one that is not known. */
+/* Messages that list the families: config.json has no model_type, or an unknown one. */
 extern SHARED const char *const tfn__no_type_text;
 extern SHARED const char *const tfn__no_family_text;
 #endif

@@ -22,8 +22,8 @@ TFN__SMALL
 
 /* -- names ----------------------------------------------------------------------------------- */
 
-/* The number at *s, and step over it; -1: there is none, or it is no layer's: names come from
- * files, and a thousand digits are no number. */
+/* Read the number of a layer at *s and step over it. -1: not a number, or too large: names come
+ * from files, and a thousand digits are not a layer. */
 static int32_t tfn__layer_at(const char **s)
 {
     int32_t n = 0;
@@ -35,7 +35,7 @@ static int32_t tfn__layer_at(const char **s)
     return n;
 }
 
-/* What a name ends with; files of 2018 have the names of TensorFlow. NULL: something else. */
+/* The end of a tensor's name; files of 2018 use TensorFlow's names. NULL: something else. */
 static const char *const tfn__lasts[][2] = {
     { "weight", "weight" }, { "bias", "bias" }, { "gamma", "weight" }, { "beta", "bias" }
 };
@@ -46,7 +46,7 @@ static const char *tfn__last_of(const char *name)
     return NULL;
 }
 
-/* The name has this form. */
+/* True if the name has this form; fills the blanks. */
 static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
 {
     b->layer = 0;
@@ -66,7 +66,7 @@ static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
     return !*name;
 }
 
-/* A name of this form: the blanks that one name had fill the other's. */
+/* Build a name of this form: the blanks from one name fill those of the other. */
 SHARED void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
                           const tfn__blanks *b)
 {
@@ -80,21 +80,20 @@ SHARED void tfn__put_form(char *to, size_t size, const char *prefix, const char 
     tfn__end(&t);
 }
 
-/* The rule is one of this model. */
+/* True if the rule applies to this model. */
 static bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
 {
     if ((r->form & TFN_FORM_GATED) && tfn__gate_of(d->activation) == d->activation) return false;
     return !(r->form & TFN_FORM_APART) || d->separate_source;
 }
 
-/* The rows of a family itself, without those of the one that it is like. Which of them hold is
- * asked the other way round in both directions: a parameter has one rule, the first that holds; a
- * tensor may have several, of which each looks for a parameter of its own. OPT's
+/* The family's own rows, without those of the family that it is like. A parameter has one rule, the
+ * first that holds. A tensor may have several, and each looks for its own parameter. OPT's
  *
  *     decoder.layers.#.self_attn_layer_norm.*
  *
- * is the norm in front of the attention in all its models but one, and that behind it in the one of
- * 350 M: a model has either decoder.#.self.norm_in or decoder.#.self.norm. */
+ * is the norm before the attention in all its models except that of 350 M, where it is the norm
+ * after it. A model has either decoder.#.self.norm_in or decoder.#.self.norm. */
 static const tfn_tensor_rule *tfn__rules_of(const tfn_family *family)
 {
     static const tfn_tensor_rule none = { NULL, NULL, 0, 0, 0, 0 };
@@ -102,8 +101,7 @@ static const tfn_tensor_rule *tfn__rules_of(const tfn_family *family)
     return &none;
 }
 
-/* The rule by which a model of these options gets its parameter of this name, the first that holds;
- * NULL: none. */
+/* The rule for a parameter of a model of these options: the first that holds; NULL: none. */
 SHARED const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const tfn_model_desc *d,
                                                const char *name, tfn__blanks *b)
 {
@@ -115,14 +113,14 @@ SHARED const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const t
 
 /* -- files ----------------------------------------------------------------------------------- */
 
-/* The first error of a file becomes the import's. */
+/* Make the first error of a file the import's. */
 static bool tfn__import_fine(tfn_import *x, const tfn_file *f)
 {
     if (x->error.status == TFN_OK && f->error.status != TFN_OK) x->error = f->error;
     return x->error.status == TFN_OK;
 }
 
-/* FOLDER/NAME, of at most `size` bytes. */
+/* Build FOLDER/NAME, at most `size` bytes. */
 SHARED void tfn__folder_path(tfn_error *e, char *path, size_t size, const char *folder,
                              const char *name)
 {
@@ -137,14 +135,14 @@ SHARED void tfn__folder_path(tfn_error *e, char *path, size_t size, const char *
                   (int64_t)n, (int64_t)size - 256);
 }
 
-/* For the next file that is opened. One path is in use at a time: an index has read all that it
- * will when a part is opened. */
+/* Set the path of the next file to open. One path is in use at a time: an index is completely read
+ * before a part is opened. */
 static void tfn__import_path(tfn_import *x, const char *name)
 {
     tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, name);
 }
 
-/* Close what is open, and begin with another file. */
+/* Close the open file and start another. */
 static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
 {
     tfn_file_close(f);
@@ -154,8 +152,8 @@ static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
     return f;
 }
 
-/* All of config.json, which stays in memory until the file is closed. A text in memory is used
- * where it is. What is no JSON is found here, before any rule reads it. False: an error. */
+/* Read the whole config.json into memory until the file is closed. A text in memory is used in
+ * place. Finds invalid JSON before any rule reads it. False: an error. */
 static bool tfn__read_config(tfn_import *x)
 {
     tfn_file *f = &x->file;
@@ -177,7 +175,7 @@ static bool tfn__read_config(tfn_import *x)
     return x->error.status == TFN_OK;
 }
 
-/* The same of a model: its family is known, and so is each key. */
+/* Read config.json of a model: finds its family and checks every key. */
 static void tfn__open_config(tfn_import *x)
 {
     if (!tfn__read_config(x)) return;
@@ -185,8 +183,8 @@ static void tfn__open_config(tfn_import *x)
     tfn__check_keys(x);
 }
 
-/* Open a file of weights, or an index of several, of this name. True: it is there, and is in
- * x->file or x->index, or it is wrong, which is the import's error. */
+/* Open a file of weights, or an index of several, with this name. True: it exists, and is in
+ * x->file or x->index, or it is invalid, which becomes the import's error. */
 static bool tfn__open_named(tfn_import *x, const char *name)
 {
     tfn_file *f = &x->file;
@@ -202,8 +200,8 @@ static bool tfn__open_named(tfn_import *x, const char *name)
     return true;
 }
 
-/* The first of these files that is there. Parts of an index are opened one at a time as tensors are
- * asked for. Parts hold layers in order, and so does a model: few are opened twice. */
+/* Open the first of these files that exists. Parts of an index are opened one at a time, as tensors
+ * are needed. Parts hold layers in order, like a model, so few are opened twice. */
 static void tfn__open_weights(tfn_import *x)
 {
     static const char *const names[] = { "model.safetensors", "model.safetensors.index.json",
@@ -216,7 +214,7 @@ static void tfn__open_weights(tfn_import *x)
     tfn__import_fine(x, &x->file);
 }
 
-/* One of the caller's files. Names are in order within a file, so that few are read to find one. */
+/* Find a tensor in the caller's files. Each file sorts its names, so few are read to find one. */
 static tfn_file *tfn__given_file_with(tfn_import *x, const char *name, tfn_tensor *t)
 {
     for (int32_t i = 0; i < x->count; i++) {
@@ -226,7 +224,7 @@ static tfn_file *tfn__given_file_with(tfn_import *x, const char *name, tfn_tenso
     return NULL;
 }
 
-/* The file that has a tensor of this name; NULL: none, or an error. */
+/* The file with a tensor of this name; NULL: none, or an error. */
 static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
 {
     char part[sizeof x->part];
@@ -244,8 +242,8 @@ static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
 
 /* -- weights --------------------------------------------------------------------------------- */
 
-/* Outputs of the tensor: those of all parts, which are equally many. Fused matrices whose queries
- * are more than their keys would want an offset instead; no family here has one. */
+/* Outputs of the tensor, those of all parts together. All parts are equally large. Fused matrices
+ * with more queries than keys would need an offset instead; no family here has one. */
 SHARED int64_t tfn__outputs(const tfn__match *c)
 {
     return (int64_t)c->info.cols * tfn__max(c->rule->parts, 1);
@@ -260,8 +258,8 @@ static void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, i
     x->error.wanted = wanted;
 }
 
-/* The shape is what the rule and the parameter say: (out, in) or (in, out), a vector (out). A table
- * of positions may have more rows than the model. */
+/* Compare the shape with the rule and the parameter: (out, in) or (in, out); a vector is (out). A
+ * table of positions may have more rows than the model. */
 static void tfn__check_match(tfn_import *x, const tfn__match *c)
 {
     const tfn_tensor *t = &c->tensor;
@@ -284,8 +282,8 @@ static void tfn__check_match(tfn_import *x, const tfn__match *c)
     }
 }
 
-/* The tensor of the rule, under a name with these blanks: four names are tried, with the prefix or
- * without, in the words of today or of 2018. */
+/* Find the tensor of the rule under the name with these blanks. The caller tries four names: with
+ * and without the prefix, in current words and in those of 2018. */
 static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, const tfn__blanks *b)
 {
     char name[sizeof c->tensor.name];
@@ -294,9 +292,9 @@ static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, co
     return c->file != NULL;
 }
 
-/* Where parameter i is; false: it has no tensor, which is an error, or there is none of that
- * number. Files of a model with a head have the family's prefix in front of all that is not the
- * head, files of the body alone lack it: both names are tried. */
+/* Find the values of parameter i. False: an error because it has no tensor, or no such parameter.
+ * Files of a model with a head have the family's prefix in front of all tensors except the head's;
+ * files of only the body lack it. So both names are tried. */
 static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__match *c)
 {
     char name[sizeof c->tensor.name];
@@ -328,9 +326,10 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
     return x->error.status == TFN_OK;
 }
 
-/* Where channel i of a head stands in a file whose channels that turn come first: ours are j and
- * j + D/2 for j < r/2, theirs j and j + r/2; the rest keep their order. Of D = 8, r = 4 ours are
- * theirs 0 1 4 5 2 3 6 7. Scores do not feel it, for queries and keys are in the same order. */
+/* The place of channel i of a head in a file whose rotated channels come first. We rotate j with
+ * j + D/2 for j < r/2, they rotate j with j + r/2; the others keep their order. For D = 8, r = 4
+ * our channels are their 0 1 4 5 2 3 6 7. Scores stay the same, because queries and keys have the
+ * same order. */
 static int64_t tfn__turning_at(int64_t i, int64_t size, int64_t turning)
 {
     const int64_t half = size / 2;
@@ -343,7 +342,7 @@ static int64_t tfn__turning_at(int64_t i, int64_t size, int64_t turning)
     return turning + (i - pairs);
 }
 
-/* Where output i of the parameter stands among those of the tensor. */
+/* The place of output i of the parameter among the outputs of the tensor. */
 SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i)
 {
     const int64_t size = tfn__head_size(d);
@@ -358,8 +357,8 @@ SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int6
     return head * size + channel;
 }
 
-/* Read `count` values from value `first` on to every `step`-th place. What fails stays in the
- * file's error, which the caller asks for after the tensor. */
+/* Read `count` values from value `first` on to every `step`-th place. The caller checks the file's
+ * error after the tensor. */
 static void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int64_t count,
                               int64_t step)
 {
@@ -376,16 +375,16 @@ static void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int
     }
 }
 
-/* A matrix that stands in the file as (out, in). */
+/* True if the file stores the matrix as (out, in). */
 static bool tfn__is_turned(const tfn__match *c)
 {
     return c->info.rows > 1 && (c->rule->form & TFN_FORM_TRANSPOSED);
 }
 
-/* A tile of a parameter, to (t->rows, t->cols): of a matrix (out, in) output by output, else row by
- * row, and where outputs are in another order, which only vectors are, one by one. An output is a
- * row of the file and a column here, each value in another line of the cache; the next outputs find
- * those lines there, since as many lines as a matrix has rows fit into it. */
+/* Read a tile of a parameter to (t->rows, t->cols). A matrix (out, in) is read output by output,
+ * all else row by row; vectors with another order of outputs value by value. An output is a row of
+ * the file and a column here, so each of its values is in another cache line. The next outputs find
+ * those lines in the cache, which has room for as many lines as a matrix has rows. */
 static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const tfn__tile *t,
                            float *to)
 {
@@ -408,7 +407,7 @@ static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const t
 }
 
 #ifdef TFN__QUANT
-/* All tiles, or up to the first that cannot be read. Bits of Q4 are or-ed, so all begin as 0. */
+/* Read all tiles, up to the first that fails. Bits of Q4 are or-ed, so all begin as 0. */
 static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
 {
     const tfn__packed p = { c->info.weights, c->table, c->info.rows, c->info.cols };
@@ -426,7 +425,7 @@ static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
 }
 #endif
 
-/* The values of a parameter. */
+/* Read the values of a parameter. */
 static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
 {
     const tfn__tile all = { 0, 0, c->info.rows, c->info.cols };
@@ -447,8 +446,8 @@ SHARED bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_inf
     return false;
 }
 
-/* A tensor of this name has a place in the model, or is none of its weights. Several rules may know
- * it, for parts of it, or for models that have it in different places. */
+/* True if a tensor of this name belongs to a parameter, or is known to be no weight. Several rules
+ * may know it, for parts of it, or for models that have it in different places. */
 static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const char *name)
 {
     char ours[sizeof ((tfn_param_info *)0)->name];
@@ -463,8 +462,8 @@ static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const c
     return family->like && tfn__has_place(family->like, m, name);
 }
 
-/* A bias that the options know nothing of, or a layer too many, would else be lost without a word.
- */
+/* Refuse a tensor without a place, such as a bias that the options do not mention, or one layer too
+ * many. Otherwise it would be lost silently. */
 static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *name)
 {
     const char *bare = name;
@@ -481,7 +480,7 @@ static void tfn__check_tensors_of(tfn_import *x, const tfn_model *m, tfn_file *f
         if (x->error.status == TFN_OK) tfn__check_tensor(x, m, t.name);
 }
 
-/* Of all files; of parts, the index names them. */
+/* Check the tensors of all files; for parts, the index lists them. */
 static void tfn__check_all(tfn_import *x, const tfn_model *m)
 {
     char name[TFN__NAME_ROOM];
@@ -498,8 +497,8 @@ static void tfn__check_all(tfn_import *x, const tfn_model *m)
 
 /* -- both ------------------------------------------------------------------------------------ */
 
-/* An import holds files open only within a call; the caller's own stay open. What was read of
- * config.json is the file's memory, and gone with it. */
+/* An import keeps files open only within a call; the caller's own stay open. The text of
+ * config.json is the file's memory and goes with it. */
 static void tfn__import_close(tfn_import *x)
 {
     tfn_file_close(&x->file);
@@ -507,9 +506,9 @@ static void tfn__import_close(tfn_import *x)
     x->text = NULL;
 }
 
-/* The context that the caller wants, where the model has it, of a source as well: a table of
- * positions ends, and who turns by angles never seen in training writes nonsense. Who wants more
- * all the same sets it behind tfn_import_peek. */
+/* Set the context that the caller asks for, if the model allows it; a source, too. A table of
+ * positions has an end, and rotation by angles never seen in training gives nonsense. A caller that
+ * needs more anyway sets it after tfn_import_peek. */
 static void tfn__want_context(tfn_import *x, tfn_model_desc *d, int32_t wanted)
 {
     if (x->error.status != TFN_OK || !wanted) return;
@@ -530,25 +529,25 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     tfn__open_config(x);
     if (x->error.status == TFN_OK) tfn__apply_keys(x, &d, x->family);
     if (d.head != TFN_HEAD_SEQUENCE && d.head != TFN_HEAD_POSITIONS)
-        d.classes = 0;                  /* files of other heads count them, too */
+        d.classes = 0;                  /* files of other heads have classes, too */
     tfn__want_context(x, &d, desc->context);
     tfn__import_close(x);
     if (x->error.status == TFN_OK) *desc = d;
     return x->error.status;
 }
 
-/* As snprintf: the bytes of the whole value, of which those that fit are stored.
+/* Like snprintf: returns the bytes of the whole value and stores those that fit.
  *
- * What a forward needs is options, which rows set. What stands here is for who uses the model: with
- * which token a decoder starts and ends, names of classes. Such keys are many, and no two programs
- * want the same, so they have no places in a struct: the caller names the one that he wants. The
- * file is read anew for each, for nothing of it stays in memory behind a call; it has a few
- * kilobytes. A model's family need not be known: generation_config.json names none. */
+ * Everything that a forward needs becomes an option. This function is for programs that use the
+ * model: the tokens with which a decoder starts and ends, or names of classes. Such keys are many,
+ * and no two programs need the same ones, so the caller asks by name. The file, a few kilobytes, is
+ * read for each call, because none of it stays in memory. The model's family may be unknown:
+ * generation_config.json names none. */
 TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, size_t size)
 {
     tfn__text t = tfn__text_in(text, size);
     tfn__reader r;
-    tfn__end(&t);                       /* empty, whatever follows */
+    tfn__end(&t);                       /* an error leaves an empty text */
     if (!x) return 0;
     tfn__no_error(&x->error);
     if (!tfn__given(&x->error, "import", "key", key)) return 0;
@@ -556,7 +555,7 @@ TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, si
         r = tfn__read_from(x->text, x->text_size);
         if (tfn__config_find(&r, key)) {
             tfn__json_space(&r);
-            if (tfn__peek(&r) != 'n') tfn__put_config_value(&t, r);        /* of JSON null alone */
+            if (tfn__peek(&r) != 'n') tfn__put_config_value(&t, r);        /* 'n' is null */
         }
     }
     tfn__end(&t);
@@ -564,16 +563,16 @@ TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, si
     return t.used;
 }
 
-/* The first parameter from i on that a file of the hub has: LoRA's are the model's own. */
+/* The first parameter from i on that a file of the hub has. LoRA's are in none. */
 static int32_t tfn__next_stored(const tfn_model *m, int32_t i)
 {
     while (i < m->weight_count && tfn__is_lora(m->weights + i)) i++;
     return i;
 }
 
-/* As a file's weights alone: step 0, no moments, no profile to come. What a method would find out
- * in its first batch, such as Admin's scales, is in the weights of those who trained it. LoRA of a
- * blank model gets its first values here: with A and B both 0 it would never learn. */
+/* Start as after loading only weights: step 0, no moments, no profile to come. Values that a method
+ * would find in its first batch, such as Admin's scales, are in the published weights. LoRA of a
+ * blank model gets its first values here, because it would never learn with A and B both 0. */
 static void tfn__begin_anew(tfn_model *m)
 {
     double state[TFN__SAVED_COUNT] = { 0 };
@@ -599,7 +598,7 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     tfn__open_weights(x);
     if (x->error.status == TFN_OK) tfn__check_all(x, m);
     for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);)
-        i = tfn__next_stored(m, i + 1);                                  /* all are there */
+        i = tfn__next_stored(m, i + 1);                                  /* check all first */
     if (x->error.status == TFN_OK) tfn__begin_anew(m);
     for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);
          i = tfn__next_stored(m, i + 1)) {
@@ -612,7 +611,7 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
 }
 
 #ifndef TFNORM_NO_MALLOC
-/* The import is on the stack, its path too: an error keeps the caller's path instead. */
+/* The import and its path are on the stack, so an error gets the caller's path instead. */
 TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn_model_desc *with)
 {
     tfn_import x;
@@ -630,7 +629,7 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
     if (!with) d.context = (int32_t)tfn__min(d.context, 1024);
     d.blank = true;
     if (x.error.status == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK) {
-        if (tfn_import_weights(&x, m) != TFN_OK) tfn_model_free(m);     /* half a model is none */
+        if (tfn_import_weights(&x, m) != TFN_OK) tfn_model_free(m);     /* no half-loaded model */
         m->desc.blank = with && with->blank;
     }
     if (x.error.status == TFN_OK) return m->error.status;

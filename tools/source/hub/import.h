@@ -5,10 +5,10 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
-/* Names are few and short, and each is looked at a few times for each tensor: a hundred layers take
- * a tenth of a second. So forms are compared as they stand, and no table of names is made.
+/* Names are few and short. So forms are compared directly, without a table of names, although each
+ * name is compared several times a tensor: a hundred layers take a tenth of a second.
  *
- * What stands for '#' and '*' in a name: */
+ * The text that fills '#' and '*' in a name: */
 typedef struct tfn__blanks { int32_t layer; const char *last; } tfn__blanks;
 SHARED void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
                           const tfn__blanks *b);
@@ -17,13 +17,13 @@ SHARED const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const t
 SHARED void tfn__folder_path(tfn_error *e, char *path, size_t size, const char *folder,
                              const char *name);
 
-/* A parameter and where its values are. */
+/* A parameter and the place of its values. */
 typedef struct tfn__match {
     tfn_param_info info;
     const tfn_tensor_rule *rule;
     tfn_file  *file;
     tfn_tensor tensor;
-    bool       table;           /* of packed ones: see tfn__packed */
+    bool       table;           /* of packed weights: see tfn__packed */
 } tfn__match;
 SHARED int64_t tfn__outputs(const tfn__match *c);
 SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i);

@@ -5,18 +5,18 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
-/* A configuration has some forty keys. Each is of one of three classes:
+/* A configuration has some forty keys. Each belongs to one of three classes:
  *
  *   - the family has a rule for it (part families): it sets an option, or must have one value;
- *   - it is in the table below: it changes nothing of the forward with any value, or with the
- *     values that the table names;
- *   - all else, which is refused by name.
+ *   - it is in the table below: it never changes the forward, or not with the values that the table
+ *     lists;
+ *   - all others, which are refused by name.
  *
  * A key whose value is null counts as absent. */
 typedef struct tfn__idle_row {
-    const char *family;         /* and the families that are like it; NULL: every family */
-    const char *values;         /* harmless ones, with a space between; NULL: any */
-    const char *keys;           /* with a space between; a star matches any characters */
+    const char *family;         /* and families that are like it; NULL: every family */
+    const char *values;         /* harmless values, separated by spaces; NULL: any */
+    const char *keys;           /* separated by spaces; a star matches any characters */
 } tfn__idle_row;
 
 /* Dropout is idle because the caller chooses the rate for tuning. */
@@ -83,12 +83,12 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "t5", NULL, "dense_act_fn is_gated_act" }
 };
 
-/* Keys of these forms change the model: not even a lenient reader leaves them aside. */
+/* Keys of these forms change the model: even a lenient import refuses them. */
 static const char *const tfn__grave_keys[] = {
     "*quant*", "*multiplier*", "*scal*", "*softcap*", "*rope*", "*rotary*"
 };
 
-/* The next word of a list; false: there is none. */
+/* Copy the next word of a list; false: no more. */
 static bool tfn__next_word(const char **list, char *word, size_t size)
 {
     tfn__text t = tfn__text_in(word, size);
@@ -102,7 +102,7 @@ static bool tfn__next_word(const char **list, char *word, size_t size)
     return true;
 }
 
-/* The number of a whole text; false: it is none. */
+/* Read a text that is a number as a whole; false: it is not one. */
 static bool tfn__is_number(const char *text, double *v)
 {
     tfn__reader r = tfn__read_from(text, tfn__length(text));
@@ -145,7 +145,7 @@ static bool tfn__value_listed(const char *values, tfn__reader r)
     return false;
 }
 
-/* The value, or each of a list, is one of these. */
+/* True if the value, or each value of a list, is one of these. */
 static bool tfn__values_listed(const char *values, tfn__reader r)
 {
     if (tfn__value_listed(values, r)) return true;
@@ -173,7 +173,7 @@ static bool tfn__word_matches(const char *list, const char *path)
     return false;
 }
 
-/* True if the key changes nothing of the forward. */
+/* True if the key does not change the forward. */
 SHARED bool tfn__key_is_idle(const tfn_family *family, const char *path, tfn__reader value)
 {
     for (size_t i = 0; i < sizeof tfn__idle_rows / sizeof *tfn__idle_rows; i++) {
@@ -185,7 +185,7 @@ SHARED bool tfn__key_is_idle(const tfn_family *family, const char *path, tfn__re
     return false;
 }
 
-/* True if the key may not be left aside: of quantization and scales, or inside a known object. */
+/* True if the key must not be skipped: it is about quantization or scales, or in a known object. */
 SHARED bool tfn__key_is_grave(const char *path)
 {
     for (size_t i = 0; i < sizeof tfn__grave_keys / sizeof *tfn__grave_keys; i++)

@@ -11,21 +11,21 @@
 #endif
 #ifndef TFNORM_NO_PICKLE
 TFN__SMALL
-/* pytorch_model.bin: what torch.save writes since PyTorch 1.6. A zip archive without compression
- * has a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle is a
- * program for a stack machine. This one knows the operations that build a dictionary of tensors
- * and executes nothing: of the functions that a pickle may call it knows four by name, and
- * refuses all others.
+/* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
+ * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle
+ * is a program for a stack machine. This machine knows the operations that build a dictionary of
+ * tensors, and executes nothing else. Of the functions that a pickle may call, it knows four by
+ * name and refuses all others.
  *
- * The result is a header as safetensors has it, with places in this file, so that the rest of the
- * library reads both kinds alike. Files are hostile: each place is checked against the size of
- * the file, and memory is bounded by the sizes of the directory and of the pickle. */
+ * The result is a header like that of safetensors with places in this file, so that the rest of the
+ * library reads both kinds alike. Files are hostile: each place is checked against the size of the
+ * file, and the sizes of the directory and of the pickle bound the memory. */
 enum {
     TFN__PICKLE_MOST = 8 << 20,         /* bytes of data.pkl */
-    TFN__PICKLE_RANK = 64,              /* dimensions, and bytes of a name: a pickle may use one */
-    TFN__PICKLE_NAME = 1024,            /* tuple or text many times */
-    TFN__ZIP_MOST = 64 << 20,           /* bytes of the directory */
-    TFN__ZIP_ENTRY = 46,                /* of an entry without its name */
+    TFN__PICKLE_RANK = 64,              /* most dimensions: a pickle may reuse one tuple */
+    TFN__PICKLE_NAME = 1024,            /* most bytes of a name: a pickle may reuse one text */
+    TFN__ZIP_MOST = 64 << 20,           /* most bytes of the directory */
+    TFN__ZIP_ENTRY = 46,                /* bytes of an entry without its name */
     TFN__ZIP_END = 22,
     TFN__ZIP_TAIL = TFN__ZIP_END + 65535         /* a comment may follow */
 };
@@ -36,8 +36,8 @@ typedef struct tfn__zip {
     tfn_file *f;
     uint8_t  *list;                     /* the central directory */
     size_t    bytes;
-    uint32_t *at;                       /* of each entry in it */
-    int32_t  *order, count;             /* by name */
+    uint32_t *at;                       /* place of each entry in it */
+    int32_t  *order, count;             /* entries sorted by name */
 } tfn__zip;
 
 static size_t tfn__zip_number(const tfn__zip *z, size_t at, size_t bytes)
@@ -45,7 +45,7 @@ static size_t tfn__zip_number(const tfn__zip *z, size_t at, size_t bytes)
     return (size_t)tfn__from_bytes(z->list + at, bytes);
 }
 
-/* -1, 0 or 1: the name of an entry against n bytes. */
+/* Compare the name of an entry with n bytes: -1, 0 or 1. */
 static int tfn__zip_compare(const tfn__zip *z, int32_t i, const uint8_t *name, size_t n)
 {
     const uint8_t *own = z->list + z->at[i] + TFN__ZIP_ENTRY;
@@ -65,7 +65,7 @@ static bool tfn__zip_before(const void *x, int32_t i, int32_t j)
                             tfn__zip_number(z, z->at[j] + 28, 2)) < 0;
 }
 
-/* The entry of this name; -1: there is none. */
+/* The entry of this name; -1: not found. */
 static int32_t tfn__zip_find(const tfn__zip *z, const char *name)
 {
     int32_t low = 0;
@@ -81,7 +81,7 @@ static int32_t tfn__zip_find(const tfn__zip *z, const char *name)
     return -1;
 }
 
-/* The directory's begin and size, by the record at the end of the file or that of zip64. */
+/* Find the directory from the record at the end of the file, or from that of zip64. */
 static bool tfn__zip_directory(tfn_file *f, const uint8_t *tail, size_t bytes, uint64_t *begin,
                                uint64_t *size)
 {
@@ -102,7 +102,7 @@ static bool tfn__zip_directory(tfn_file *f, const uint8_t *tail, size_t bytes, u
     return true;
 }
 
-/* Where each entry stands in the directory, which was read; false: it is none. */
+/* Find the place of each entry in the directory; false: it is invalid. */
 static bool tfn__zip_entries(tfn__zip *z)
 {
     size_t at = 0;
@@ -157,8 +157,8 @@ static void tfn__zip_open(tfn__zip *z, tfn_file *f)
     if (!fine) tfn__bad(f, "it is no zip archive of torch.save", NULL, 0, 0);
 }
 
-/* The size or place of an entry, in its 4 bytes or, where these are all ones, in the extra field of
- * zip64, which has those of `before` such fields first. */
+/* The size or place of an entry, from its 4 bytes. If these are all ones, it is in the extra field
+ * of zip64, after `before` other such fields. */
 static uint64_t tfn__zip_wide(const tfn__zip *z, size_t at, size_t field, size_t before)
 {
     size_t extra = at + TFN__ZIP_ENTRY + tfn__zip_number(z, at + 28, 2);
@@ -175,7 +175,7 @@ static uint64_t tfn__zip_wide(const tfn__zip *z, size_t at, size_t field, size_t
     return value;
 }
 
-/* Where the bytes of entry i lie in the file; false: they are compressed, or not there. */
+/* The place of the bytes of entry i in the file; false: they are compressed or missing. */
 static bool tfn__zip_place(const tfn__zip *z, int32_t i, uint64_t *begin, uint64_t *size)
 {
     uint8_t local[30];
@@ -200,25 +200,25 @@ enum { TFN__PK_NOTHING, TFN__PK_MARK, TFN__PK_OTHER, TFN__PK_INT, TFN__PK_TEXT, 
        TFN__PK_DICT, TFN__PK_REBUILD, TFN__PK_PARAMETER, TFN__PK_ORDERED, TFN__PK_TYPE,
        TFN__PK_STORAGE, TFN__PK_TENSOR };
 
-/* A text lies in the pickle, the members of a tuple in the pool. A storage is the tuple that names
- * it, a tensor the tuple from which it is rebuilt. */
+/* A text is in the pickle, the members of a tuple are in the pool. A storage is the tuple that
+ * names it; a tensor is the tuple from which it is rebuilt. */
 typedef struct tfn__pickled {
     int32_t  kind;
     uint32_t n;                         /* bytes of a text, members of a tuple, a dtype */
-    int64_t  a;                         /* the number, or where it begins */
+    int64_t  a;                         /* the number, or where text or members begin */
 } tfn__pickled;
 
 typedef struct tfn__pickle {
     tfn_file   *f;
     tfn__zip   *zip;
-    const char *folder;                 /* of the archive, "NAME/" */
+    const char *folder;                 /* folder inside the archive, "NAME/" */
     const uint8_t *s;
     size_t      size, at;
     tfn__pickled  *stack, *pool, *memo;
-    size_t      room, depth, pooled;    /* each has room for as many as there are operations */
+    size_t      room, depth, pooled;    /* each table has room for one item per operation */
     tfn__text   text;                   /* the header */
-    bool        comma;                  /* an entry stands before the next one */
-    bool        strided;                /* only the tensors that the header cannot say */
+    bool        comma;                  /* the next entry needs a comma in front */
+    bool        strided;                /* only tensors that are not row-major */
 } tfn__pickle;
 
 static void tfn__pickle_bad(tfn__pickle *p)
@@ -247,7 +247,7 @@ static tfn__pickled tfn__unpickled(tfn__pickle *p)
     return nothing;
 }
 
-/* Items above the last mark. */
+/* The number of items above the last mark. */
 static size_t tfn__pickle_marked(tfn__pickle *p)
 {
     size_t n = 0;
@@ -259,7 +259,7 @@ static size_t tfn__pickle_marked(tfn__pickle *p)
     return n;
 }
 
-/* The last n items become a tuple, and the mark below them goes. */
+/* Make a tuple of the last n items and remove the mark below them. */
 static void tfn__pickle_tuple(tfn__pickle *p, size_t n, bool marked)
 {
     const size_t begin = p->pooled;
@@ -274,7 +274,7 @@ static void tfn__pickle_tuple(tfn__pickle *p, size_t n, bool marked)
     tfn__pickle_push(p, TFN__PK_TUPLE, (uint32_t)n, (int64_t)begin);
 }
 
-/* Member i of a tuple, a storage or a tensor; nothing of any other item. */
+/* Member i of a tuple, a storage or a tensor; for any other item, NOTHING. */
 static tfn__pickled tfn__pickled_member(const tfn__pickle *p, const tfn__pickled *tuple, uint32_t i)
 {
     static const tfn__pickled nothing = { TFN__PK_NOTHING, 0, 0 };
@@ -314,7 +314,7 @@ static bool tfn__pickle_equal(const tfn__pickle *p, int64_t at, uint32_t n, cons
     return true;
 }
 
-/* A function by its module and name, each with its line's end. */
+/* Look up a function by its module and name, each with its line's end. */
 static void tfn__pickle_function(tfn__pickle *p, int64_t at, uint32_t n)
 {
     char name[96];
@@ -335,7 +335,7 @@ static void tfn__pickle_function(tfn__pickle *p, int64_t at, uint32_t n)
                    tfn__end(&t), 0, 0);
 }
 
-/* A call: the function, then its arguments. */
+/* Make a call: the function, then its arguments. */
 static void tfn__pickle_call(tfn__pickle *p)
 {
     const tfn__pickled arguments = tfn__unpickled(p);
@@ -354,7 +354,7 @@ static void tfn__pickle_call(tfn__pickle *p)
 
 /* -- pickle: tensors ------------------------------------------------------------------------- */
 
-/* The storage's bytes in the file: ("storage", type, key, device, count). */
+/* The place of a storage's bytes in the file: ("storage", type, key, device, count). */
 static tfn_dtype tfn__pickle_place(tfn__pickle *p, const tfn__pickled *storage, uint64_t *begin,
                                     uint64_t *size)
 {
@@ -376,7 +376,7 @@ static tfn_dtype tfn__pickle_place(tfn__pickle *p, const tfn__pickled *storage, 
     return (tfn_dtype)type.n;
 }
 
-/* Numbers of a tuple, and their product, -1 where no int64_t holds it. */
+/* Numbers of a tuple, and their product, -1 if an int64_t cannot hold it. */
 static int64_t tfn__pickle_shape(tfn__pickle *p, const tfn__pickled *tuple)
 {
     int64_t product = 1;
@@ -390,7 +390,7 @@ static int64_t tfn__pickle_shape(tfn__pickle *p, const tfn__pickled *tuple)
     return product;
 }
 
-/* The values follow each other row by row. The stride of a side of 1 is of no account. */
+/* True if the values are row-major. The stride of a side of length 1 does not matter. */
 static bool tfn__pickle_plain(const tfn__pickle *p, const tfn__pickled *shape,
                               const tfn__pickled *strides)
 {
@@ -416,8 +416,8 @@ static void tfn__put_pickled_name(tfn__pickle *p, const tfn__pickled *key)
     tfn__put(&p->text, "\"");
 }
 
-/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}; of a tensor with other strides
- * only "NAME":"strides", which goes into __metadata__. */
+/* Put "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}. For a tensor that is not
+ * row-major, put only "NAME":"strides", which goes into __metadata__. */
 static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn__pickled *tensor)
 {
     const tfn__pickled storage = tfn__pickled_member(p, tensor, 0);
@@ -460,8 +460,8 @@ static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn_
     tfn__put_int(&p->text, NULL, (int64_t)(begin + (uint64_t)count * each), "]}");
 }
 
-/* Keys and values above the mark, or the last two items, of the dictionary below them. Only the
- * first one that the pickle makes is that of the tensors; others are in it. */
+/* Set the keys and values above the mark, or the last two items, in the dictionary below them. Only
+ * the pickle's first dictionary has the tensors; others are inside it. */
 static void tfn__pickle_set(tfn__pickle *p, size_t n, bool marked)
 {
     const size_t below = n + marked + 1;
@@ -483,10 +483,10 @@ static void tfn__pickle_set(tfn__pickle *p, size_t n, bool marked)
 
 /* -- pickle: operations ---------------------------------------------------------------------- */
 
-/* An operation and what follows it: a number, or a text. */
+/* An operation and its argument: a number, or a text. */
 typedef struct tfn__pickle_op { uint8_t code; int64_t number; uint32_t bytes; } tfn__pickle_op;
 
-/* Step over so many bytes; false: they are not there. */
+/* Step over `bytes` bytes; false: there are not as many. */
 static bool tfn__pickle_take(tfn__pickle *p, size_t bytes, size_t *at)
 {
     *at = p->at;
@@ -498,7 +498,7 @@ static bool tfn__pickle_take(tfn__pickle *p, size_t bytes, size_t *at)
     return true;
 }
 
-/* A text of so many bytes, which a count of `width` bytes begins. */
+/* Read a text after its length, a number of `width` bytes. */
 static void tfn__pickle_text(tfn__pickle *p, size_t width, tfn__pickle_op *o)
 {
     size_t at;
@@ -507,7 +507,7 @@ static void tfn__pickle_text(tfn__pickle *p, size_t width, tfn__pickle_op *o)
     if (tfn__pickle_take(p, o->bytes, &at)) o->number = (int64_t)at;
 }
 
-/* Two lines: a module and a name. */
+/* Read two lines: a module and a name. */
 static void tfn__pickle_lines(tfn__pickle *p, tfn__pickle_op *o)
 {
     int lines = 0;
@@ -523,7 +523,7 @@ static void tfn__pickle_number(tfn__pickle *p, size_t width, tfn__pickle_op *o)
     if (tfn__pickle_take(p, width, &at)) o->number = (int64_t)tfn__from_bytes(p->s + at, width);
 }
 
-/* A number of 4 bytes with a sign, or of up to 8. */
+/* Read a signed number of 4 bytes, or of up to 8. */
 static int64_t tfn__pickle_signed(const tfn__pickle *p, size_t at, uint32_t bytes)
 {
     const uint64_t v = tfn__from_bytes(p->s + at, bytes);
@@ -531,7 +531,7 @@ static int64_t tfn__pickle_signed(const tfn__pickle *p, size_t at, uint32_t byte
     return (int64_t)(v | ~UINT64_C(0) << 8 * bytes);
 }
 
-/* The next operation; one that no file of tensors has is refused. */
+/* Read the next operation; refuse one that no file of tensors has. */
 static tfn__pickle_op tfn__pickle_next(tfn__pickle *p)
 {
     static const char plain[] = "}])(tRQusaebN.0\x85\x86\x87\x88\x89";
@@ -603,7 +603,7 @@ static void tfn__pickle_storage(tfn__pickle *p)
     else tfn__pickle_push(p, TFN__PK_STORAGE, tuple.n, tuple.a);
 }
 
-/* Lists have no tensors that count: what is put into one goes. */
+/* Drop items that are put into a list: lists never hold tensors that matter. */
 static void tfn__pickle_append(tfn__pickle *p, size_t n, bool marked)
 {
     if (tfn__fine(p->f) && p->depth > n + marked) p->depth -= n + marked;
@@ -640,12 +640,12 @@ static void tfn__pickle_do(tfn__pickle *p, const tfn__pickle_op *o)
     }
 }
 
-/* Run the pickle to its end; what remains must be the dictionary. */
+/* Run the pickle to its end. The remaining item must be the dictionary. */
 static void tfn__pickle_run(tfn__pickle *p, bool strided)
 {
     tfn__pickle_op o = { 0, 0, 0 };
     p->at = p->depth = p->pooled = 0;
-    p->comma = !strided;                /* behind __metadata__ */
+    p->comma = !strided;                /* after __metadata__ */
     p->strided = strided;
     TFNORM_MEMSET(p->memo, 0, p->room * sizeof *p->memo);
     while (tfn__fine(p->f)) {
@@ -656,7 +656,7 @@ static void tfn__pickle_run(tfn__pickle *p, bool strided)
     if (p->depth != 1 || p->stack[0].kind != TFN__PK_DICT) tfn__pickle_bad(p);
 }
 
-/* As many items as there are operations are enough for each table. */
+/* Count the operations: each table needs at most one item per operation. */
 static size_t tfn__pickle_operations(tfn__pickle *p)
 {
     size_t n = 1;
@@ -668,7 +668,7 @@ static size_t tfn__pickle_operations(tfn__pickle *p)
     return n;
 }
 
-/* The header of all tensors: once to count its bytes, and once to store them. */
+/* Build the header of all tensors: once to count its bytes, once to store them. */
 static size_t tfn__pickle_header(tfn__pickle *p, uint8_t *to, size_t size)
 {
     p->text = tfn__text_in((char *)to, size);
@@ -689,7 +689,7 @@ static bool tfn__name_is(const uint8_t *name, const char *text, size_t n)
     return true;
 }
 
-/* The entry data.pkl, and the folder that it is in. */
+/* Find the entry data.pkl and the folder that it is in. */
 static int32_t tfn__pickle_entry(const tfn__zip *z, char *folder, size_t size)
 {
     static const char last[] = "data.pkl";
@@ -708,7 +708,7 @@ static int32_t tfn__pickle_entry(const tfn__zip *z, char *folder, size_t size)
     return -1;
 }
 
-/* The tables of the machine in one block, and the header in the work of the file. */
+/* Place the machine's tables in one block, and the header in the work of the file. */
 static void tfn__pickle_read(tfn__pickle *p)
 {
     uint8_t *header;
@@ -795,7 +795,7 @@ SHARED tfn_status tfn__open_tensors(tfn_file *f, const char *name)
     return tfn_file_open(f);
 }
 
-/* The file has this tensor, but its values do not follow each other. */
+/* True if the file has this tensor but its values are not row-major. */
 SHARED bool tfn__has_strides(tfn_file *f, const char *name)
 {
     return f->header && tfn__fine(f) && tfn_file_text(f, name, NULL, 0) > 0;
