@@ -5935,7 +5935,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp_part)(TFN__V x, TFN__V *t)
 }
 
 /* exp(x). 2^n is split into two factors, so that neither leaves the range of floats if the result
- * is denormal or infinite. Beyond the limits the result is 0 or infinity. */
+ * is denormal or infinite. At the limits the result is already 0 or infinity. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
 {
     TFN__V t, r = TFN__N(tfn__vexp_part)(TFN__N(tfn__vlimit)(x, (float)-104, (float)89), &t);
@@ -6896,11 +6896,11 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
 /* >> norms */
 #if defined TFN__BODY
 /* -- norms of rows, forward --------------------------------------------------------------------
- * y = gain * n + bias, n = (x - mean) * rstd, over each group of each row; the kinds differ in
- * mean and rstd (tfn_norm_kind). Sums over features go by 16 lanes and the tree. */
+ * y = gain * n + bias, n = (x - mean) * rstd, for each group of each row. The kinds differ in mean
+ * and rstd (tfn_norm_kind). Sums over features use 16 lanes and the tree. */
 
-/* sum((x - mean)^2)/n: a second pass, because sum(x^2)/n - mean^2 would cancel. A lane beyond n
- * holds 0 - mean, whose square must not count: hence first_lanes. */
+/* Returns sum((x - mean)^2)/n. It needs a second pass, because sum(x^2)/n - mean^2 would cancel.
+ * Lanes beyond n hold 0 - mean, so first_lanes keeps their squares out of the sum. */
 static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
 {
     const TFN__V m = TFN__SET(mean);
@@ -6913,17 +6913,18 @@ static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
     return TFN__N(tfn__tree)(acc) / (float)n;
 }
 
-/* Rows of LayerNorm that go side by side: of one alone, each addition of its sums waits for the one
- * before, and gain and bias are read again. Narrow vectors have lanes enough without. */
+/* Rows of LayerNorm to process in parallel. With a single row each addition waits for the previous
+ * one, and gain and bias are reread for every row. Narrow vectors need no more than one row,
+ * because their 16 lanes are several accumulators. */
 #if TFN__W < 8
 #define TFN__ABREAST 1
 #else
 #define TFN__ABREAST 4
 #endif
 
-/* y = gain * ((x - mean) * rstd) + bias of R rows; gain, bias may be NULL. The last product and the
- * bias are one fused multiply-add, in the plain form too. R and what is NULL are constants where
- * the loop is hot. */
+/* y = gain * ((x - mean) * rstd) + bias for R rows. gain and bias may be NULL. The last product and
+ * the bias are one fused multiply-add, in plain C, too. In hot loops R is constant, and so is
+ * whether gain and bias are NULL. */
 static TFN__INLINE void TFN__N(tfn__normalize)(float *y, const float *x, const float *gain,
                                                const float *bias, ptrdiff_t cols,
                                                const float *mean, const float *rstd,
@@ -6952,7 +6953,7 @@ static TFN__INLINE void TFN__N(tfn__normalize)(float *y, const float *x, const f
     }
 }
 
-/* AdaNorm's factor C (1 - k n), which it takes for a constant: Xu et al. 2019, eq. 6. */
+/* AdaNorm's factor C (1 - k n), which the gradient treats as a constant (Xu et al. 2019, eq. 6). */
 static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
 {
     const TFN__V kn = TFN__MUL(TFN__SET(p->slope), n);
@@ -6961,26 +6962,27 @@ static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
 
 #ifndef TFNORM_NO_TRAINING
 /* -- norms of rows, backward: the gradient of x ------------------------------------------------
- * Of LayerNorm, with C features: by d mean/dx_i = 1/C and d rstd/dx_i = -rstd^2 n_i/C,
- *     dn_j/dx_i = rstd * ([i = j] - 1/C - n_i n_j/C),
- * and with g = dy*gain, the gradient of n, dx_i = sum_j g_j dn_j/dx_i has the form of all kinds,
+ * LayerNorm with C features: from d mean/dx_i = 1/C and d rstd/dx_i = -rstd^2 n_i/C follows
+ *     dn_j/dx_i = rstd * ([i = j] - 1/C - n_i n_j/C).
+ * With g = dy*gain, the gradient of n, dx_i = sum_j g_j dn_j/dx_i. All kinds have the form
  *     dx = rstd * (g - a - n*b),
- * where a is what goes by way of the mean, b by way of rstd. From s = sum(g*n):
+ * where a is the part through the mean, and b the part through rstd. With s = sum(g*n):
  *     LAYER         a = mean(g)           b = s/C
- *     RMS           a = 0                 b = s/k, for the k features that rstd is of, else 0
- *     RMS_OUTSIDE   a = 0                 b = s/(k*rms*rstd), as above
- *     L2            a = 0                 b = s; 0 in a row shorter than eps
+ *     RMS           a = 0                 b = s/k in the k features that enter rstd, else 0
+ *     RMS_OUTSIDE   a = 0                 b = s/(k*rms*rstd), likewise
+ *     L2            a = 0                 b = s, or 0 if the row is shorter than eps
  *     CRMS          a = b*sum(x)*rstd     b = s/(C+1)
  *     CENTER        a = mean(g)           b = 0
  *     ADA           a = mean(g)           b = s/((C-1)*deviation*rstd)
- * and a = 0 with a mean, b = 0 with a rstd that counts as a constant. */
+ * If the mean is treated as a constant (detach_mean), a = 0; if rstd is (detach_std), b = 0. */
 
-/* k lanes of g, from feature i on. `how` the gain enters is constant where the loop is hot. */
+/* Returns k lanes of g, from feature i on. `how` tells how the gain enters (TFN__GAIN_AS_IS ...);
+ * it is constant in hot loops. */
 static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm_args *p, const float *dy,
                                               const float *gain, TFN__V n, ptrdiff_t i,
                                               ptrdiff_t k, const int how)
 {
-    TFN__V g = TFN__GET(dy + i, k);                   /* missing lanes: g is +0 */
+    TFN__V g = TFN__GET(dy + i, k);                   /* in missing lanes g is +0 */
     if (how == TFN__GAIN_ADA) return TFN__MUL(g, TFN__N(tfn__ada)(p, n));
     if (gain && how == TFN__GAIN_OFFSET)
         g = TFN__MUL(g, TFN__ADD(TFN__SET(1), TFN__GET(gain + i, k)));
@@ -6988,8 +6990,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm_args *p, const floa
     return g;
 }
 
-/* dx of one group of one row. b = s/divisor, or 0 where the divisor is 0; `shift` says which a. The
- * first pass sums g and g*n over all features, the second stores dx of those that rstd is of. */
+/* dx for one group of one row. b = s/divisor, or 0 if the divisor is 0. `shift` selects a
+ * (TFN__SHIFT_NONE ...). The first pass sums g and g*n over all features. The second stores dx for
+ * the features that enter rstd. */
 static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
                                                    const tfn__norm_group *row, float divisor,
                                                    const int how, const int shift)
@@ -7033,7 +7036,8 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
 
 #ifdef TFN__EXTRA_NORMS
 /* -- the kinds that few models have ------------------------------------------------------------
- * Vectors are enough: -O1, or clang's for size, spares the time to compile more. */
+ * To compile fast they are optimized with -O1, or by clang for size. The vectors make them fast
+ * enough. */
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
 #if TFN__W > 1
@@ -7054,8 +7058,8 @@ static void TFN__N(tfn__ada_row)(const tfn_norm_args *p, float *y, const float *
     }
 }
 
-/* What eps is added to outside of a root: AdaNorm's deviation, with 1/(n-1); the root of the mean
- * square; or the length |x|, which L2 compares with eps. */
+/* Returns the root to which eps is added (RMS_OUTSIDE, ADA) or with which it is compared (L2):
+ * AdaNorm's standard deviation, with 1/(n-1); the root mean square; or the length |x|. */
 static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                             float mean)
 {
@@ -7071,9 +7075,8 @@ static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float 
     return spread;
 }
 
-/* rstd, the factor of x - mean; CRMSNorm's (Jiang et al. 2023) counts a feature that is not there,
- * -sum(x), with which the sum of the row would be 0. L2 of a zero row without eps is zero (nGPT has
- * none). */
+/* Returns rstd, the factor of x - mean. CRMSNorm (Jiang et al. 2023) includes an implicit feature
+ * -sum(x), which makes the sum of the row 0. Without eps (nGPT has none) L2 of a zero row is 0. */
 static float TFN__N(tfn__rstd_extra)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                      float mean)
 {
@@ -7090,7 +7093,7 @@ static float TFN__N(tfn__rstd_extra)(const tfn_norm_args *p, const float *x, ptr
     return 1 / spread;
 }
 
-/* The largest |x|; a NaN is passed over. */
+/* Returns the largest |x|. It ignores NaN. */
 static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
 {
     const TFN__V zero = TFN__SET(0);
@@ -7109,7 +7112,7 @@ static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* What s is divided by to give b in the table above, 0 for b = 0. */
+/* Returns the number that s is divided by to give b in the table above, or 0 for b = 0. */
 static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const tfn__norm_group *row)
 {
     const ptrdiff_t n = row->n;
@@ -7126,7 +7129,7 @@ static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const tfn__norm_g
     return (float)row->count;
 }
 
-/* Any norm, any flags. */
+/* dx for any norm with any flags. */
 static void TFN__N(tfn__norm_gradient_any)(const tfn_norm_args *p, tfn__norm_group row)
 {
     float divisor;
@@ -7143,9 +7146,9 @@ TFN__SMALL_END
 #endif
 #endif /* TFN__EXTRA_NORMS */
 
-/* -- the kernels -- */
+/* -- the kernels of all norms ------------------------------------------------------------------ */
 
-/* One row with any gain and bias. */
+/* tfn__normalize for one row, with or without gain and bias. */
 static TFN__APART void TFN__N(tfn__normalize_any)(float *y, const float *x, const float *gain,
                                                   const float *bias, ptrdiff_t cols, float mean,
                                                   float rstd, bool offset)
@@ -7153,8 +7156,8 @@ static TFN__APART void TFN__N(tfn__normalize_any)(float *y, const float *x, cons
     TFN__N(tfn__normalize)(y, x, gain, bias, cols, &mean, &rstd, offset, 1);
 }
 
-/* Of n features the mean, 0 in kinds that do not center, and as result rstd. RMSNorm comes first:
- * with LayerNorm it is all that a build without training has. */
+/* Returns rstd over n features, and in *mean their mean, or 0 for kinds that do not center. RMSNorm
+ * comes first because small builds have only RMSNorm and LayerNorm. */
 static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                               float *mean)
 {
@@ -7174,8 +7177,8 @@ static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const floa
     return 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, n, *mean) + p->eps);
 }
 
-/* One group of one row, n features from x[at] on; c is its first column. The usual gains get copies
- * of the loop where there is room, that is where models train. */
+/* Normalizes one group of one row: n features from x[at] on, beginning at column c. Builds that
+ * train have an extra copy of the loop for the usual form with gain and bias. */
 static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t at, ptrdiff_t c,
                                               ptrdiff_t n, float mean, float rstd)
 {
@@ -7194,15 +7197,15 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t 
     else TFN__N(tfn__normalize_any)(y, x, gain, bias, n, mean, rstd, TFN__ALL && p->offset);
 }
 
-/* LayerNorm's mean = sum(x)/n and rstd = 1/sqrt(sum((x - mean)^2)/n + eps) of up to ABREAST rows of
- * x (rows, n), the sums by lanes as everywhere; missing rows do what the last one does. */
+/* LayerNorm's mean = sum(x)/n and rstd = 1/sqrt(sum((x - mean)^2)/n + eps) for up to ABREAST rows
+ * of x (rows, n). Sums use lanes as everywhere. Missing rows repeat the last one. */
 static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows, ptrdiff_t n,
                                                   float eps, float *mean, float *rstd)
 {
     TFN__V acc[TFN__ABREAST][TFN__LANES], m[TFN__ABREAST];
     const float *row[TFN__ABREAST];
 
-    /* the sums, the means */
+    /* sums and means */
     for (int r = 0; r < TFN__ABREAST; r++) {
         row[r] = x + tfn__min(r, rows - 1) * n;
         TFN__N(tfn__zero_lanes)(acc[r]);
@@ -7217,19 +7220,20 @@ static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows
         TFN__N(tfn__zero_lanes)(acc[r]);
     }
 
-    /* the squares of what is left */
+    /* sums of (x - mean)^2 */
     TFN__EACH16(l, i, k, n, {
         for (int r = 0; r < TFN__ABREAST; r++) {
             const TFN__V d = TFN__SUB(TFN__GET(row[r] + i, k), m[r]);
             acc[r][l] = TFN__ADD(acc[r][l], TFN__N(tfn__first_lanes)(TFN__MUL(d, d), k));
-            TFN__FETCH(row[r] + TFN__ABREAST * n + i);      /* the rows that follow */
+            TFN__FETCH(row[r] + TFN__ABREAST * n + i);      /* the next rows */
         }
     });
     for (int r = 0; r < TFN__ABREAST; r++)
         rstd[r] = 1 / TFN__SQRT(TFN__N(tfn__tree)(acc[r]) / (float)n + eps);
 }
 
-/* The usual RMSNorm once more, without what it does not need: a third less time for narrow rows. */
+/* The usual RMSNorm, without groups, part, offset and bias. For narrow rows this special case takes
+ * a third less time than the general code. */
 static void TFN__N(tfn__rms_rows)(const tfn_norm_args *p)
 {
     const ptrdiff_t cols = p->cols;
@@ -7245,8 +7249,8 @@ static void TFN__N(tfn__rms_rows)(const tfn_norm_args *p)
     }
 }
 
-/* A group of a row counts as a row of n columns here: there are rows*groups. The usual RMSNorm goes
- * its own way; LayerNorm goes ABREAST rows at a time, all other kinds one. */
+/* Here a group of a row counts as a row of n columns, so there are rows*groups rows. The usual
+ * RMSNorm has its own function. LayerNorm does ABREAST rows at a time, all other kinds one. */
 static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
@@ -7280,7 +7284,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
             for (ptrdiff_t i = 0; i < count; i++)
                 TFN__N(tfn__norm_row)(p, (r + i) * n, (r + i) % groups * n, n, mean[i], rstd[i]);
 
-        /* both are kept for the backward */
+        /* keep both for the backward */
         for (ptrdiff_t i = 0; i < count; i++) {
             if (p->mean) p->mean[r + i] = mean[i];
             if (p->rstd) p->rstd[r + i] = rstd[i];
@@ -7290,8 +7294,8 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 #undef TFN__ABREAST
 
 #ifndef TFNORM_NO_TRAINING
-/* The gradient of x, one group of one row after the other. LayerNorm and RMSNorm as most models
- * have them get copies of the loop in which their form is constant. */
+/* dx, one group of one row at a time. LayerNorm and RMSNorm in their usual forms get their own
+ * copies of the loop, in which the form is constant. */
 static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
@@ -7320,9 +7324,9 @@ static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
         }
 }
 
-/* dgain += sum(dy*n), dbias += sum(dy) of n columns from c on, all in group g: down the rows, each
- * gradient a chain. The gradients stay in the first cache, rows stream by. n is computed again from
- * x, mean and rstd: nothing of the size of x is saved. */
+/* dgain += sum(dy*n), dbias += sum(dy) for n columns from c on, all in group g. Each sum is a chain
+ * over the rows. The gradients stay in L1 while the rows stream through. The normalized x is
+ * recomputed from x, mean and rstd, so that nothing of the size of x is saved. */
 static void TFN__N(tfn__norm_params)(const tfn_norm_args *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t g)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
@@ -7348,7 +7352,7 @@ static void TFN__N(tfn__norm_params)(const tfn_norm_args *p, ptrdiff_t c, ptrdif
     }
 }
 
-/* Columns first ... first + count - 1, cut where a group ends. */
+/* The same for columns first ... first + count - 1, which may belong to several groups. */
 static void TFN__N(tfn__norm_params_backward)(const tfn_norm_args *p, ptrdiff_t first,
                                               ptrdiff_t count)
 {
@@ -7361,17 +7365,17 @@ static void TFN__N(tfn__norm_params_backward)(const tfn_norm_args *p, ptrdiff_t 
 }
 #endif
 
-/* -- softmax -- */
+/* -- softmax ----------------------------------------------------------------------------------- */
 
-/* y /= by: a division each, because a product with the reciprocal would be rounded twice. */
+/* y /= by. It divides, because a product with the reciprocal would be rounded twice. */
 static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
 {
     const TFN__V l = TFN__SET(by);
     TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
 }
 
-/* y = exp(x - max(x))/sum(exp(x - max(x))) of each row of x (rows, cols); y may be x. Short rows go
- * eight abreast, others two, so that no sum waits for the one of the row before. */
+/* y = exp(x - max(x))/sum(exp(x - max(x))) for each row of x (rows, cols). y may be x. It does
+ * eight short rows or two long ones at a time, so that the sums of several rows overlap. */
 static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
 {
     const ptrdiff_t abreast = cols <= 256 ? 8 : 2;
@@ -7388,7 +7392,7 @@ static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t row
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx = y * (dy - sum(dy*y)): the Jacobian diag(y) - y y^T, times dy. */
+/* dx = y * (dy - sum(dy*y)), which is the Jacobian diag(y) - y y^T times dy. */
 static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const float *y,
                                           ptrdiff_t rows, ptrdiff_t cols, bool add)
 {
@@ -7404,30 +7408,33 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
 #endif
 /* >> attention */
 #if defined TFN__BODY
-/* Of each strip
+/* Attention. The forward computes, for each strip of queries (tfn__strip),
  *     s = q k^T,  m = max(scale s),  e = exp(scale s - m),  l = sum(e),  y = (e v)/l.
- * m and l are saved. There is no online softmax: rescaling would break the chains. Backward:
- *     p = e/l,  dp = dy v^T,  ds = p (dp - sum(dy y)) scale;  dq = ds k,  dk = ds^T q,
- *     dv = p^T dy.
- * With a cap (Gemma 2) u = cap tanh(scale s/cap) takes the place of scale s, and ds gets the factor
+ * It saves m and l. It does not use an online softmax, because rescaling would break the chains.
+ * The backward computes
+ *     p = e/l,  dp = dy v^T,  ds = p (dp - sum(dy y)) scale,
+ *     dq = ds k,  dk = ds^T q,  dv = p^T dy.
+ * With a cap (Gemma 2) cap tanh(scale s/cap), called u, replaces scale s, and ds gets the factor
  * 1 - (u/cap)^2.
- * A bias b of head and distance is added to that, and needs no factor: its gradient is ds/scale.
+ * A bias, which depends on head and distance, is added after that. The gradient of the bias is
+ * ds/scale.
  * With a window of W keys a strip begins near the first key that its first query sees, so that time
- * and memory traffic go with W; the few hidden keys between there and a later query's window have
- * the weight exp(-inf) = 0. So they add +0 to sums, and to chains 0*v, which changes no bit of what
- * begins with +0.
+ * and memory traffic are proportional to W. A later query of the strip sees fewer of these keys.
+ * The hidden ones get the weight exp(-inf) = 0. They add +0 to sums, and 0*v to chains that start
+ * at +0, which changes no bit.
  *
- * Masked keys are left out by loop bounds, never multiplied by zero: scores right of the diagonal
- * are computed in passing, but not used. Dropout takes e in e v, p in p^T dy, and dp. */
+ * Otherwise loop bounds skip masked keys. They are never multiplied by zero: scores right of the
+ * diagonal may be computed, but are not used. Dropout applies to e in e v, to p in p^T dy, and to
+ * dp. */
 
-/* y (rows, D), side by side, from rows of x that are ld apart. */
+/* Copies rows of x, ld floats apart, to y (rows, D), which is contiguous. */
 static void TFN__N(tfn__gather)(float *y, const float *x, ptrdiff_t ld, ptrdiff_t rows,
                                 ptrdiff_t size)
 {
     for (ptrdiff_t r = 0; r < rows; r++) TFN__N(tfn__copy)(y + r*size, x + r*ld, size);
 }
 
-/* Pack k (keys, D), or v, once for all strips. */
+/* Packs k (keys, D), or v, once for all strips of a head. */
 static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *k, ptrdiff_t ld)
 {
     tfn_matmul_args t;
@@ -7440,8 +7447,8 @@ static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *
     TFN__N(tfn__pack_b)(&t, kt);
 }
 
-/* s (rows, keys) = q (rows, D) k^T, some rows at a time, as far as the last of these sees, and some
- * more keys to make the last vector full. */
+/* s (rows, keys) = q (rows, D) k^T, some rows at a time. It computes as many keys as the last of
+ * these rows sees, and a few more to fill the last vector. */
 static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, const float *kt)
 {
     const ptrdiff_t most = a->p->causal ? 2*TFN__STEP : a->rows;
@@ -7464,8 +7471,8 @@ static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, c
     }
 }
 
-/* cap*tanh(scale s/cap) of n scores (Gemma 2, Riviere et al. 2024), if there is a cap. Returns the
- * scale that they still want: 1, or without a cap the usual one. */
+/* Caps n scores, s = cap*tanh(scale s/cap) (Gemma 2, Riviere et al. 2024), if there is a cap.
+ * Returns the scale that the scores still need: 1, or `scale` if there is no cap. */
 static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
 {
     if (!TFN__ALL || !(cap > 0)) return scale;
@@ -7476,8 +7483,8 @@ static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float sca
     return 1;
 }
 
-/* Scaled scores of a row plus n numbers of its bias, if there are such. Returns the scale that they
- * still want, as the cap does. */
+/* Scales n scores of a row and adds their bias. Returns the scale that the scores still need, which
+ * is 1. */
 static TFN__APART float TFN__N(tfn__bias_scores)(float *s, const float *bias, ptrdiff_t n,
                                                  float scale)
 {
@@ -7485,8 +7492,9 @@ static TFN__APART float TFN__N(tfn__bias_scores)(float *s, const float *bias, pt
     return 1;
 }
 
-/* The scores of row r as the softmax takes them but for a scale, which is returned: capped, with
- * its bias, and -inf, of which exp is 0, where the window hides a key. */
+/* Prepares the scores of row r, already capped, for the softmax: adds the bias, and sets scores of
+ * keys that the window hides to -inf, so that exp gives 0. Returns the scale that the scores still
+ * need. */
 static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t r, float scale)
 {
     const tfn_attention_args *p = a->p;
@@ -7499,8 +7507,8 @@ static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t
     return scale;
 }
 
-/* Scale n scores, and return the largest. Their last block of 16 is filled up with -inf, of which
- * exp is 0: so the sum that follows has whole blocks only. */
+/* Scales n scores and returns the largest. It pads the last block of 16 with -inf, whose exp is 0,
+ * so that the following sum needs only whole blocks. */
 static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 {
     const TFN__V f = TFN__SET(scale);
@@ -7518,14 +7526,15 @@ static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
     return TFN__N(tfn__largest)(max);
 }
 
-/* s = exp(s - max), and the sum, to which exp(-inf) adds +0; 1 for a row without keys: y = 0/1. */
+/* s = exp(s - max). Returns the sum, to which the padding adds +0. For a row without keys it
+ * returns 1, so that y = 0/1. */
 static float TFN__N(tfn__exp_sum)(float *s, ptrdiff_t n, float max)
 {
     if (n <= 0) return 1;
     return TFN__N(tfn__row_exp_sum)(s, s, (n + 15) / 16 * 16, max);
 }
 
-/* The dropout mask of row r on its n weights. */
+/* Applies dropout to the n weights of row r, if there is any. */
 static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, ptrdiff_t n)
 {
     const uint64_t head = (uint64_t)(a->b * a->p->heads + a->h);
@@ -7534,7 +7543,7 @@ static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, pt
         TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first + (uint64_t)a->low, false);
 }
 
-/* x += a b: step p of the chains of the rows from `first` to before `end`. */
+/* x += a b: step p of the chains of rows first ... end - 1. */
 static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul_args *t, TFN__V *x,
                                                 const float *const *a, ptrdiff_t p, ptrdiff_t j,
                                                 ptrdiff_t lanes, ptrdiff_t first, ptrdiff_t end)
@@ -7545,10 +7554,11 @@ static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul_args *t, TFN__V
         if (i >= first && i < end) x[i] = TFN__FMA(TFN__SET(a[i][p * t->a_col]), u, x[i]);
 }
 
-/* Lanes of c (m, n), m <= TFN__STEP, from column j on, where the diagonal cuts the chains: row i
- * has the steps p <= cut + i, or transposed the steps p >= i. So the first `cut` steps are of all
- * rows; of the next eight each has one row less, or transposed one more; transposed, those after
- * are of all rows again. Missing rows do what the last one does. */
+/* Computes lanes of c (m, n), m <= TFN__STEP, from column j on, where the causal diagonal cuts the
+ * chains. Row i has the steps p <= cut + i. Transposed, it has the steps p >= i, and cut is 0. So
+ * all rows have the first `cut` steps. Each of the next TFN__STEP steps has one row less, or
+ * transposed one row more. Transposed, all rows have the steps after that. Missing rows repeat the
+ * last one. */
 static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t cut,
                                            const bool transposed, ptrdiff_t j, ptrdiff_t lanes)
 {
@@ -7564,8 +7574,8 @@ static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t c
         if (t->start) x[i] = TFN__GET(t->start + r * t->start_ld + j, lanes);
     }
     for (; p < all; p++) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
-    /* along the diagonal; a comparison for each row, which the processor foresees, takes the place
-     * of a copy of the code for each step */
+    /* Along the diagonal. wedge_step compares each row with the bounds, which branch prediction
+     * handles well. The alternative would be a copy of the code for each step. */
     for (; p < tfn__min(all + TFN__STEP, t->k); p++) {
         if (transposed) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, p - all + 1);
         else TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, p - all, TFN__STEP);
@@ -7577,8 +7587,8 @@ static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t c
         if (i < t->m) TFN__PUT(t->c + i * t->c_ld + j, x[i], lanes);
 }
 
-/* y (rows, D) = w (rows, keys) x (keys, D), or y + that: the keys that all rows see; then along the
- * diagonal, some rows at a time. */
+/* y (rows, D) = w (rows, keys) x (keys, D), or += if `add`. First come the keys that all rows see,
+ * then those along the diagonal, some rows at a time. */
 static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld, const float *w,
                                    bool add)
 {
@@ -7603,7 +7613,7 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
     if (t.k > 0 || diagonal <= 0) TFN__N(tfn__matmul)(&t, a->work);
     if (diagonal <= 0) return;
 
-    /* the others, TFN__STEP rows at a time, which go on from what is in y */
+    /* the keys along the diagonal, TFN__STEP rows at a time; the chains continue from y */
     t.b += a->before * a->size;
     t.k = diagonal;
     for (ptrdiff_t i = 0; i < a->rows; i += TFN__STEP) {
@@ -7615,12 +7625,13 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
     }
 }
 
-/* The maxima of all rows, then all sums: no row waits for its own maximum. */
+/* The forward of one strip. It computes the maxima of all rows before the sums of all rows, so that
+ * no row waits for its own maximum. */
 static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
 {
     const tfn_attention_args *p = a->p;
     float *y = p->y + tfn__q_at(a, p->y_ld);
-    float stats[TFN__STRIP][2];                    /* of a row m and l */
+    float stats[TFN__STRIP][2];                    /* m and l of each row */
 
     /* s = q k^T, and m */
     TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
@@ -7632,7 +7643,7 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
         stats[r][0] = TFN__N(tfn__scale_max)(s, n, TFN__N(tfn__finish_scores)(a, s, r, scale));
     }
 
-    /* e = exp(s - m), and l, of all weights; then dropout takes some */
+    /* e = exp(s - m), and l over all weights; then dropout */
     for (ptrdiff_t r = 0; r < a->rows; r++) {
         const ptrdiff_t n = tfn__scores_of(a, r);
         stats[r][1] = TFN__N(tfn__exp_sum)(a->s + r*a->ld, n, stats[r][0]);
@@ -7646,8 +7657,8 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
         TFN__N(tfn__divide_row)(y + r*p->y_ld, a->size, stats[r][1]);
 }
 
-/* Pair u of a sentence and a key/value head: its place in `work`, which attention_work counts, and
- * its keys packed. Without training there are no gradients' parts. */
+/* Begins pair u, a sentence and one of its key/value heads: divides `work` (attention_work must
+ * count the same), and packs the keys. Builds without training have no arrays for gradients. */
 static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t u, float *work)
 {
     const ptrdiff_t rows = tfn__min(p->tq, TFN__STRIP);
@@ -7678,7 +7689,8 @@ static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t
     return a;
 }
 
-/* Floats of `work`: s and q, kt and x; ds and dy, vt, dk and dv; what the products want. */
+/* Returns the floats of `work`: s and q, kt and x; ds and dy, vt, dk and dv; and the scratch of the
+ * products. */
 static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
 {
     const ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
@@ -7686,14 +7698,14 @@ static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff
     const ptrdiff_t head = tfn__head_floats(tk, head_size);
     ptrdiff_t floats = strip + 2*head;
     if (TFN__TRAINS) floats += strip + 3*head;
-    if (tq <= 0) return tfn__score_ld(tk);                    /* of the cached form */
+    if (tq <= 0) return tfn__score_ld(tk);                    /* cached attention */
     return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
                              TFN__N(tfn__matmul_work)(tk, head_size, rows));
 }
 
-/* A strip of which a window hides the first keys begins with the block of packed keys in which the
- * first row's window does, a multiple of 32 keys, so that a row's sums go over the lanes that they
- * have without a window. */
+/* Runs a strip whose first keys are hidden by a window. The strip begins with the block of packed
+ * keys that contains the first key of the first row's window. Blocks are multiples of 32 keys, so
+ * every key has the same lane in a row's sums as without a window. */
 static void TFN__N(tfn__narrow_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
 {
     const ptrdiff_t first = tfn__first_key(a.p->window, tfn__seen(a.p, a.b, a.row));
@@ -7711,8 +7723,8 @@ static void TFN__N(tfn__narrow_strip)(tfn__strip a, void (*strip)(const tfn__str
     strip(&a);
 }
 
-/* The heads of a pair's group one after another, their strips in order: so the chains of dk and dv,
- * which all of them add to, go over heads and queries in increasing order. */
+/* Runs all strips of the query heads that share a pair's key/value head, in order. All of them add
+ * to dk and dv, so these chains run over heads and queries in increasing order. */
 static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
 {
     const tfn_attention_args *p = a.p;
@@ -7729,7 +7741,7 @@ static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip
         }
 }
 
-/* Pairs first ... last - 1, in one work after the other. */
+/* The forward of pairs first ... last - 1, which use `work` one after the other. */
 static void TFN__N(tfn__attention_forward)(const tfn_attention_args *p, ptrdiff_t first,
                                            ptrdiff_t last, float *work)
 {
@@ -7741,9 +7753,9 @@ static void TFN__N(tfn__attention_forward)(const tfn_attention_args *p, ptrdiff_
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dv (keys, D) += w^T (keys, rows) dy (rows, D): the keys that all rows see; then along the
- * diagonal, some keys at a time, the triangle and the rows after it. Rows come in increasing order,
- * from strip to strip. */
+/* dv (keys, D) += w^T (keys, rows) dy (rows, D). First come the keys that all rows see, then those
+ * along the diagonal, some keys at a time: their triangle, and the rows after it. The chains run
+ * over rows in increasing order, from strip to strip. */
 static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *w, const float *dy)
 {
     const ptrdiff_t diagonal = a->keys - a->before;
@@ -7765,7 +7777,7 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
     t.b_col = 1;
     TFN__N(tfn__matmul)(&t, a->work);
 
-    /* key before + j is seen from row j of the strip on */
+    /* rows j, j + 1 ... of the strip see key before + j */
     for (ptrdiff_t j = 0; j < diagonal; j += TFN__STEP) {
         t.c = dv + (a->before + j)*size;
         t.start = t.c;
@@ -7777,8 +7789,8 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
     }
 }
 
-/* n capped scores u = cap tanh(scale s/cap): dp becomes (dp - dot) (1 - (u/cap)^2), the second
- * factor being the derivative of cap tanh(z/cap). */
+/* For n capped scores u = cap tanh(scale s/cap): dp = (dp - dot) (1 - (u/cap)^2). The second factor
+ * is the derivative of cap tanh(z/cap). */
 static void TFN__N(tfn__cap_gradient)(float *dp, const float *u, ptrdiff_t n, float cap, float dot)
 {
     const TFN__V c = TFN__SET(cap);
@@ -7791,8 +7803,8 @@ static void TFN__N(tfn__cap_gradient)(float *dp, const float *u, ptrdiff_t n, fl
     }
 }
 
-/* Row r of n scores: s becomes p = e/l, and dp, which stands in ds, becomes
- * ds = p (dp - dot) scale. With a cap, dp - dot and the cap's factor come first. */
+/* Row r: s becomes p = e/l, and ds, which holds dp, becomes p (dp - dot) scale. With a cap,
+ * tfn__cap_gradient first subtracts dot and applies the factor of the cap. */
 static void TFN__N(tfn__score_gradient)(const tfn__strip *a, float *s, float *ds, ptrdiff_t r,
                                         const float *stats, float dot)
 {
@@ -7817,12 +7829,13 @@ static void TFN__N(tfn__score_gradient)(const tfn__strip *a, float *s, float *ds
         TFN__STORE(s + j, p);
         TFN__STORE(ds + j, TFN__MUL(TFN__MUL(p, TFN__SUB(dp, t)), f));
     }
-    if (how->dbias)                     /* the bias is added to scores that are scaled already */
+    if (how->dbias)                     /* the bias was added to scores that were already scaled */
         TFN__N(tfn__combine)(how->dbias + tfn__bias_at(a, r), ds, NULL, n, 1 / how->scale, 0, true);
 }
 
-/* The scores again, which would take T numbers per query to save, and dp = dy v^T in the same way;
- * then ds and p, row by row; then products. */
+/* The backward of one strip. It recomputes the scores, because saving them would take T numbers per
+ * query, and computes dp = dy v^T in the same way. Then come ds and p, row by row, and then the
+ * products. */
 static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
 {
     const tfn_attention_args *p = a->p;
@@ -7848,7 +7861,7 @@ static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
     if (p->dv) TFN__N(tfn__over_rows)(a, a->dv, a->s, a->dy);
 }
 
-/* The chains of a head's keys, dk or dv, begin at 0, or at what is there. */
+/* Starts the chains of a head's keys, for dk or dv: at 0, or at the present gradient if `add`. */
 static void TFN__N(tfn__begin_chains)(const tfn__strip *a, float *sum, const float *dk,
                                       ptrdiff_t ld, bool add)
 {
@@ -7857,7 +7870,7 @@ static void TFN__N(tfn__begin_chains)(const tfn__strip *a, float *sum, const flo
     else TFNORM_MEMSET(sum, 0, (size_t)(a->all * a->size) * sizeof(float));
 }
 
-/* They go to their place. Keys that no query sees have a gradient of 0. */
+/* Copies the finished chains into dk or dv. Keys that no query sees have the gradient 0. */
 static void TFN__N(tfn__end_chains)(const tfn__strip *a, float *dk, const float *sum, ptrdiff_t ld,
                                     bool add)
 {
@@ -7869,7 +7882,8 @@ static void TFN__N(tfn__end_chains)(const tfn__strip *a, float *dk, const float 
         TFNORM_MEMSET(dk + j*ld, 0, (size_t)a->size * sizeof(float));
 }
 
-/* All strips of a pair add to its dk and dv, which are gathered before and spread out after. */
+/* The backward of pairs first ... last - 1. All strips of a pair add to its dk and dv, which are
+ * gathered into contiguous arrays before, and copied back afterwards. */
 static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff_t first,
                                             ptrdiff_t last, float *work)
 {
@@ -7886,8 +7900,8 @@ static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff
 }
 #endif
 
-/* How many of the keys j ... n - 1 lie side by side in the cache from key j on: all, but in a ring
- * only up to where it begins again. */
+/* Returns how many of the keys j ... n - 1 are contiguous in the cache from key j on: all, or in a
+ * ring those up to its end. */
 static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, ptrdiff_t j,
                                           ptrdiff_t n)
 {
@@ -7896,9 +7910,9 @@ static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, pt
 }
 
 #ifdef TFN__QUANT
-/* Rows of a cache of 16 bits, `ld` apart, as floats side by side. The products then are those of
- * floats, of a block that stays in the first cache of the processor: no kernel has a second form,
- * and what is read from memory, which is what long contexts wait for, is half as much. */
+/* Converts rows of a 16-bit cache, `ld` apart, to contiguous floats. The block stays in L1, and the
+ * float kernels multiply it, so that no kernel needs a second form. Long contexts are bound by
+ * reading the cache, and this reads half as many bytes. */
 static void TFN__N(tfn__widen)(float *y, const uint16_t *h, ptrdiff_t rows, ptrdiff_t cols,
                                ptrdiff_t ld, tfn_cache_type type)
 {
@@ -7910,8 +7924,9 @@ static void TFN__N(tfn__widen)(float *y, const uint16_t *h, ptrdiff_t rows, ptrd
     }
 }
 
-/* The keys, or with `values` the values, that begin at `at` in the cache are the right factor of
- * the product t, of at most TFN__CACHE_BLOCK keys: chains over keys go on in the next one. */
+/* Converts the keys at index `at` of the cache, or the values if `values`, and makes them the right
+ * factor of the product t. It reduces t to at most TFN__CACHE_BLOCK keys; chains over keys continue
+ * in the next block. */
 static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cached_args *p,
                                      ptrdiff_t at, bool values, float *wide)
 {
@@ -7928,11 +7943,11 @@ static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cac
 }
 #endif
 
-/* One head of one sentence: the row that attention_forward would give, to the bit. Products of one
- * row with unit column stride need no scratch. Scores stand in `work` from key `low` on, a multiple
- * of 16 at or before the first key that a window shows: sums of exp go over 16 lanes by the number
- * of the key, so that each key is in the lane that it has without a cache. Of a ring of 5 places
- * and a window of 4, at n = 8:
+/* One head of one sentence. The result is the row that attention_forward would give, to the bit.
+ * Products of one row with unit column stride need no scratch. work[] holds the scores from key
+ * `low` on, the last multiple of 16 not after the first key in the window. Thus each key has the
+ * same lane in the sum of exp as without a cache. Example: a ring with 5 places, a window of 4, and
+ * n = 8:
  *
  *     place    0   1   2   3   4
  *     key      5   6   7   3   4        first = 4: key 4, then 5 to 7; low = 0
@@ -7952,7 +7967,7 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_
     const ptrdiff_t n = tfn__keys_cached(p, b);
     const ptrdiff_t first = tfn__first_key(p->window, n);
     const ptrdiff_t low = first / 16*16;
-    ptrdiff_t from = b;                            /* row of the cache */
+    ptrdiff_t from = b;                            /* the cache's row for this sentence */
     ptrdiff_t cache;
     float scale;
     float max;
@@ -7961,7 +7976,7 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_
     if (p->beam) from = p->beam[b];
     cache = (from*p->kv_heads + h / group) * size * p->capacity;
 
-    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T: keys lie in the lanes */
+    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T; the lanes are keys */
     t.a = p->q + b*p->q_ld + h*size;
     t.m = 1;
     t.k = size;
@@ -9548,7 +9563,7 @@ typedef struct tfn__quant_chains {
 #endif
 
 #ifdef TFN__QUANT
-/* -- helpers that the products of all instruction sets share ------------------------------------ */
+/* -- helpers that the products of all instruction sets share ----------------------------------- */
 
 /* Returns the panel that contains the first output of the product. */
 static tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)

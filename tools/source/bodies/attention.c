@@ -1,27 +1,30 @@
-/* Of each strip
+/* Attention. The forward computes, for each strip of queries (tfn__strip),
  *     s = q k^T,  m = max(scale s),  e = exp(scale s - m),  l = sum(e),  y = (e v)/l.
- * m and l are saved. There is no online softmax: rescaling would break the chains. Backward:
- *     p = e/l,  dp = dy v^T,  ds = p (dp - sum(dy y)) scale;  dq = ds k,  dk = ds^T q,
- *     dv = p^T dy.
- * With a cap (Gemma 2) u = cap tanh(scale s/cap) takes the place of scale s, and ds gets the factor
+ * It saves m and l. It does not use an online softmax, because rescaling would break the chains.
+ * The backward computes
+ *     p = e/l,  dp = dy v^T,  ds = p (dp - sum(dy y)) scale,
+ *     dq = ds k,  dk = ds^T q,  dv = p^T dy.
+ * With a cap (Gemma 2) cap tanh(scale s/cap), called u, replaces scale s, and ds gets the factor
  * 1 - (u/cap)^2.
- * A bias b of head and distance is added to that, and needs no factor: its gradient is ds/scale.
+ * A bias, which depends on head and distance, is added after that. The gradient of the bias is
+ * ds/scale.
  * With a window of W keys a strip begins near the first key that its first query sees, so that time
- * and memory traffic go with W; the few hidden keys between there and a later query's window have
- * the weight exp(-inf) = 0. So they add +0 to sums, and to chains 0*v, which changes no bit of what
- * begins with +0.
+ * and memory traffic are proportional to W. A later query of the strip sees fewer of these keys.
+ * The hidden ones get the weight exp(-inf) = 0. They add +0 to sums, and 0*v to chains that start
+ * at +0, which changes no bit.
  *
- * Masked keys are left out by loop bounds, never multiplied by zero: scores right of the diagonal
- * are computed in passing, but not used. Dropout takes e in e v, p in p^T dy, and dp. */
+ * Otherwise loop bounds skip masked keys. They are never multiplied by zero: scores right of the
+ * diagonal may be computed, but are not used. Dropout applies to e in e v, to p in p^T dy, and to
+ * dp. */
 
-/* y (rows, D), side by side, from rows of x that are ld apart. */
+/* Copies rows of x, ld floats apart, to y (rows, D), which is contiguous. */
 static void TFN__N(tfn__gather)(float *y, const float *x, ptrdiff_t ld, ptrdiff_t rows,
                                 ptrdiff_t size)
 {
     for (ptrdiff_t r = 0; r < rows; r++) TFN__N(tfn__copy)(y + r*size, x + r*ld, size);
 }
 
-/* Pack k (keys, D), or v, once for all strips. */
+/* Packs k (keys, D), or v, once for all strips of a head. */
 static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *k, ptrdiff_t ld)
 {
     tfn_matmul_args t;
@@ -34,8 +37,8 @@ static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *
     TFN__N(tfn__pack_b)(&t, kt);
 }
 
-/* s (rows, keys) = q (rows, D) k^T, some rows at a time, as far as the last of these sees, and some
- * more keys to make the last vector full. */
+/* s (rows, keys) = q (rows, D) k^T, some rows at a time. It computes as many keys as the last of
+ * these rows sees, and a few more to fill the last vector. */
 static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, const float *kt)
 {
     const ptrdiff_t most = a->p->causal ? 2*TFN__STEP : a->rows;
@@ -58,8 +61,8 @@ static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, c
     }
 }
 
-/* cap*tanh(scale s/cap) of n scores (Gemma 2, Riviere et al. 2024), if there is a cap. Returns the
- * scale that they still want: 1, or without a cap the usual one. */
+/* Caps n scores, s = cap*tanh(scale s/cap) (Gemma 2, Riviere et al. 2024), if there is a cap.
+ * Returns the scale that the scores still need: 1, or `scale` if there is no cap. */
 static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
 {
     if (!TFN__ALL || !(cap > 0)) return scale;
@@ -70,8 +73,8 @@ static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float sca
     return 1;
 }
 
-/* Scaled scores of a row plus n numbers of its bias, if there are such. Returns the scale that they
- * still want, as the cap does. */
+/* Scales n scores of a row and adds their bias. Returns the scale that the scores still need, which
+ * is 1. */
 static TFN__APART float TFN__N(tfn__bias_scores)(float *s, const float *bias, ptrdiff_t n,
                                                  float scale)
 {
@@ -79,8 +82,9 @@ static TFN__APART float TFN__N(tfn__bias_scores)(float *s, const float *bias, pt
     return 1;
 }
 
-/* The scores of row r as the softmax takes them but for a scale, which is returned: capped, with
- * its bias, and -inf, of which exp is 0, where the window hides a key. */
+/* Prepares the scores of row r, already capped, for the softmax: adds the bias, and sets scores of
+ * keys that the window hides to -inf, so that exp gives 0. Returns the scale that the scores still
+ * need. */
 static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t r, float scale)
 {
     const tfn_attention_args *p = a->p;
@@ -93,8 +97,8 @@ static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t
     return scale;
 }
 
-/* Scale n scores, and return the largest. Their last block of 16 is filled up with -inf, of which
- * exp is 0: so the sum that follows has whole blocks only. */
+/* Scales n scores and returns the largest. It pads the last block of 16 with -inf, whose exp is 0,
+ * so that the following sum needs only whole blocks. */
 static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 {
     const TFN__V f = TFN__SET(scale);
@@ -112,14 +116,15 @@ static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
     return TFN__N(tfn__largest)(max);
 }
 
-/* s = exp(s - max), and the sum, to which exp(-inf) adds +0; 1 for a row without keys: y = 0/1. */
+/* s = exp(s - max). Returns the sum, to which the padding adds +0. For a row without keys it
+ * returns 1, so that y = 0/1. */
 static float TFN__N(tfn__exp_sum)(float *s, ptrdiff_t n, float max)
 {
     if (n <= 0) return 1;
     return TFN__N(tfn__row_exp_sum)(s, s, (n + 15) / 16 * 16, max);
 }
 
-/* The dropout mask of row r on its n weights. */
+/* Applies dropout to the n weights of row r, if there is any. */
 static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, ptrdiff_t n)
 {
     const uint64_t head = (uint64_t)(a->b * a->p->heads + a->h);
@@ -128,7 +133,7 @@ static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, pt
         TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first + (uint64_t)a->low, false);
 }
 
-/* x += a b: step p of the chains of the rows from `first` to before `end`. */
+/* x += a b: step p of the chains of rows first ... end - 1. */
 static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul_args *t, TFN__V *x,
                                                 const float *const *a, ptrdiff_t p, ptrdiff_t j,
                                                 ptrdiff_t lanes, ptrdiff_t first, ptrdiff_t end)
@@ -139,10 +144,11 @@ static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul_args *t, TFN__V
         if (i >= first && i < end) x[i] = TFN__FMA(TFN__SET(a[i][p * t->a_col]), u, x[i]);
 }
 
-/* Lanes of c (m, n), m <= TFN__STEP, from column j on, where the diagonal cuts the chains: row i
- * has the steps p <= cut + i, or transposed the steps p >= i. So the first `cut` steps are of all
- * rows; of the next eight each has one row less, or transposed one more; transposed, those after
- * are of all rows again. Missing rows do what the last one does. */
+/* Computes lanes of c (m, n), m <= TFN__STEP, from column j on, where the causal diagonal cuts the
+ * chains. Row i has the steps p <= cut + i. Transposed, it has the steps p >= i, and cut is 0. So
+ * all rows have the first `cut` steps. Each of the next TFN__STEP steps has one row less, or
+ * transposed one row more. Transposed, all rows have the steps after that. Missing rows repeat the
+ * last one. */
 static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t cut,
                                            const bool transposed, ptrdiff_t j, ptrdiff_t lanes)
 {
@@ -158,8 +164,8 @@ static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t c
         if (t->start) x[i] = TFN__GET(t->start + r * t->start_ld + j, lanes);
     }
     for (; p < all; p++) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
-    /* along the diagonal; a comparison for each row, which the processor foresees, takes the place
-     * of a copy of the code for each step */
+    /* Along the diagonal. wedge_step compares each row with the bounds, which branch prediction
+     * handles well. The alternative would be a copy of the code for each step. */
     for (; p < tfn__min(all + TFN__STEP, t->k); p++) {
         if (transposed) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, p - all + 1);
         else TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, p - all, TFN__STEP);
@@ -171,8 +177,8 @@ static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t c
         if (i < t->m) TFN__PUT(t->c + i * t->c_ld + j, x[i], lanes);
 }
 
-/* y (rows, D) = w (rows, keys) x (keys, D), or y + that: the keys that all rows see; then along the
- * diagonal, some rows at a time. */
+/* y (rows, D) = w (rows, keys) x (keys, D), or += if `add`. First come the keys that all rows see,
+ * then those along the diagonal, some rows at a time. */
 static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld, const float *w,
                                    bool add)
 {
@@ -197,7 +203,7 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
     if (t.k > 0 || diagonal <= 0) TFN__N(tfn__matmul)(&t, a->work);
     if (diagonal <= 0) return;
 
-    /* the others, TFN__STEP rows at a time, which go on from what is in y */
+    /* the keys along the diagonal, TFN__STEP rows at a time; the chains continue from y */
     t.b += a->before * a->size;
     t.k = diagonal;
     for (ptrdiff_t i = 0; i < a->rows; i += TFN__STEP) {
@@ -209,12 +215,13 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
     }
 }
 
-/* The maxima of all rows, then all sums: no row waits for its own maximum. */
+/* The forward of one strip. It computes the maxima of all rows before the sums of all rows, so that
+ * no row waits for its own maximum. */
 static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
 {
     const tfn_attention_args *p = a->p;
     float *y = p->y + tfn__q_at(a, p->y_ld);
-    float stats[TFN__STRIP][2];                    /* of a row m and l */
+    float stats[TFN__STRIP][2];                    /* m and l of each row */
 
     /* s = q k^T, and m */
     TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
@@ -226,7 +233,7 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
         stats[r][0] = TFN__N(tfn__scale_max)(s, n, TFN__N(tfn__finish_scores)(a, s, r, scale));
     }
 
-    /* e = exp(s - m), and l, of all weights; then dropout takes some */
+    /* e = exp(s - m), and l over all weights; then dropout */
     for (ptrdiff_t r = 0; r < a->rows; r++) {
         const ptrdiff_t n = tfn__scores_of(a, r);
         stats[r][1] = TFN__N(tfn__exp_sum)(a->s + r*a->ld, n, stats[r][0]);
@@ -240,8 +247,8 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
         TFN__N(tfn__divide_row)(y + r*p->y_ld, a->size, stats[r][1]);
 }
 
-/* Pair u of a sentence and a key/value head: its place in `work`, which attention_work counts, and
- * its keys packed. Without training there are no gradients' parts. */
+/* Begins pair u, a sentence and one of its key/value heads: divides `work` (attention_work must
+ * count the same), and packs the keys. Builds without training have no arrays for gradients. */
 static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t u, float *work)
 {
     const ptrdiff_t rows = tfn__min(p->tq, TFN__STRIP);
@@ -272,7 +279,8 @@ static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t
     return a;
 }
 
-/* Floats of `work`: s and q, kt and x; ds and dy, vt, dk and dv; what the products want. */
+/* Returns the floats of `work`: s and q, kt and x; ds and dy, vt, dk and dv; and the scratch of the
+ * products. */
 static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
 {
     const ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
@@ -280,14 +288,14 @@ static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff
     const ptrdiff_t head = tfn__head_floats(tk, head_size);
     ptrdiff_t floats = strip + 2*head;
     if (TFN__TRAINS) floats += strip + 3*head;
-    if (tq <= 0) return tfn__score_ld(tk);                    /* of the cached form */
+    if (tq <= 0) return tfn__score_ld(tk);                    /* cached attention */
     return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
                              TFN__N(tfn__matmul_work)(tk, head_size, rows));
 }
 
-/* A strip of which a window hides the first keys begins with the block of packed keys in which the
- * first row's window does, a multiple of 32 keys, so that a row's sums go over the lanes that they
- * have without a window. */
+/* Runs a strip whose first keys are hidden by a window. The strip begins with the block of packed
+ * keys that contains the first key of the first row's window. Blocks are multiples of 32 keys, so
+ * every key has the same lane in a row's sums as without a window. */
 static void TFN__N(tfn__narrow_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
 {
     const ptrdiff_t first = tfn__first_key(a.p->window, tfn__seen(a.p, a.b, a.row));
@@ -305,8 +313,8 @@ static void TFN__N(tfn__narrow_strip)(tfn__strip a, void (*strip)(const tfn__str
     strip(&a);
 }
 
-/* The heads of a pair's group one after another, their strips in order: so the chains of dk and dv,
- * which all of them add to, go over heads and queries in increasing order. */
+/* Runs all strips of the query heads that share a pair's key/value head, in order. All of them add
+ * to dk and dv, so these chains run over heads and queries in increasing order. */
 static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
 {
     const tfn_attention_args *p = a.p;
@@ -323,7 +331,7 @@ static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip
         }
 }
 
-/* Pairs first ... last - 1, in one work after the other. */
+/* The forward of pairs first ... last - 1, which use `work` one after the other. */
 static void TFN__N(tfn__attention_forward)(const tfn_attention_args *p, ptrdiff_t first,
                                            ptrdiff_t last, float *work)
 {
@@ -335,9 +343,9 @@ static void TFN__N(tfn__attention_forward)(const tfn_attention_args *p, ptrdiff_
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dv (keys, D) += w^T (keys, rows) dy (rows, D): the keys that all rows see; then along the
- * diagonal, some keys at a time, the triangle and the rows after it. Rows come in increasing order,
- * from strip to strip. */
+/* dv (keys, D) += w^T (keys, rows) dy (rows, D). First come the keys that all rows see, then those
+ * along the diagonal, some keys at a time: their triangle, and the rows after it. The chains run
+ * over rows in increasing order, from strip to strip. */
 static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *w, const float *dy)
 {
     const ptrdiff_t diagonal = a->keys - a->before;
@@ -359,7 +367,7 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
     t.b_col = 1;
     TFN__N(tfn__matmul)(&t, a->work);
 
-    /* key before + j is seen from row j of the strip on */
+    /* rows j, j + 1 ... of the strip see key before + j */
     for (ptrdiff_t j = 0; j < diagonal; j += TFN__STEP) {
         t.c = dv + (a->before + j)*size;
         t.start = t.c;
@@ -371,8 +379,8 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
     }
 }
 
-/* n capped scores u = cap tanh(scale s/cap): dp becomes (dp - dot) (1 - (u/cap)^2), the second
- * factor being the derivative of cap tanh(z/cap). */
+/* For n capped scores u = cap tanh(scale s/cap): dp = (dp - dot) (1 - (u/cap)^2). The second factor
+ * is the derivative of cap tanh(z/cap). */
 static void TFN__N(tfn__cap_gradient)(float *dp, const float *u, ptrdiff_t n, float cap, float dot)
 {
     const TFN__V c = TFN__SET(cap);
@@ -385,8 +393,8 @@ static void TFN__N(tfn__cap_gradient)(float *dp, const float *u, ptrdiff_t n, fl
     }
 }
 
-/* Row r of n scores: s becomes p = e/l, and dp, which stands in ds, becomes
- * ds = p (dp - dot) scale. With a cap, dp - dot and the cap's factor come first. */
+/* Row r: s becomes p = e/l, and ds, which holds dp, becomes p (dp - dot) scale. With a cap,
+ * tfn__cap_gradient first subtracts dot and applies the factor of the cap. */
 static void TFN__N(tfn__score_gradient)(const tfn__strip *a, float *s, float *ds, ptrdiff_t r,
                                         const float *stats, float dot)
 {
@@ -411,12 +419,13 @@ static void TFN__N(tfn__score_gradient)(const tfn__strip *a, float *s, float *ds
         TFN__STORE(s + j, p);
         TFN__STORE(ds + j, TFN__MUL(TFN__MUL(p, TFN__SUB(dp, t)), f));
     }
-    if (how->dbias)                     /* the bias is added to scores that are scaled already */
+    if (how->dbias)                     /* the bias was added to scores that were already scaled */
         TFN__N(tfn__combine)(how->dbias + tfn__bias_at(a, r), ds, NULL, n, 1 / how->scale, 0, true);
 }
 
-/* The scores again, which would take T numbers per query to save, and dp = dy v^T in the same way;
- * then ds and p, row by row; then products. */
+/* The backward of one strip. It recomputes the scores, because saving them would take T numbers per
+ * query, and computes dp = dy v^T in the same way. Then come ds and p, row by row, and then the
+ * products. */
 static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
 {
     const tfn_attention_args *p = a->p;
@@ -442,7 +451,7 @@ static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
     if (p->dv) TFN__N(tfn__over_rows)(a, a->dv, a->s, a->dy);
 }
 
-/* The chains of a head's keys, dk or dv, begin at 0, or at what is there. */
+/* Starts the chains of a head's keys, for dk or dv: at 0, or at the present gradient if `add`. */
 static void TFN__N(tfn__begin_chains)(const tfn__strip *a, float *sum, const float *dk,
                                       ptrdiff_t ld, bool add)
 {
@@ -451,7 +460,7 @@ static void TFN__N(tfn__begin_chains)(const tfn__strip *a, float *sum, const flo
     else TFNORM_MEMSET(sum, 0, (size_t)(a->all * a->size) * sizeof(float));
 }
 
-/* They go to their place. Keys that no query sees have a gradient of 0. */
+/* Copies the finished chains into dk or dv. Keys that no query sees have the gradient 0. */
 static void TFN__N(tfn__end_chains)(const tfn__strip *a, float *dk, const float *sum, ptrdiff_t ld,
                                     bool add)
 {
@@ -463,7 +472,8 @@ static void TFN__N(tfn__end_chains)(const tfn__strip *a, float *dk, const float 
         TFNORM_MEMSET(dk + j*ld, 0, (size_t)a->size * sizeof(float));
 }
 
-/* All strips of a pair add to its dk and dv, which are gathered before and spread out after. */
+/* The backward of pairs first ... last - 1. All strips of a pair add to its dk and dv, which are
+ * gathered into contiguous arrays before, and copied back afterwards. */
 static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff_t first,
                                             ptrdiff_t last, float *work)
 {
@@ -480,8 +490,8 @@ static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff
 }
 #endif
 
-/* How many of the keys j ... n - 1 lie side by side in the cache from key j on: all, but in a ring
- * only up to where it begins again. */
+/* Returns how many of the keys j ... n - 1 are contiguous in the cache from key j on: all, or in a
+ * ring those up to its end. */
 static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, ptrdiff_t j,
                                           ptrdiff_t n)
 {
@@ -490,9 +500,9 @@ static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, pt
 }
 
 #ifdef TFN__QUANT
-/* Rows of a cache of 16 bits, `ld` apart, as floats side by side. The products then are those of
- * floats, of a block that stays in the first cache of the processor: no kernel has a second form,
- * and what is read from memory, which is what long contexts wait for, is half as much. */
+/* Converts rows of a 16-bit cache, `ld` apart, to contiguous floats. The block stays in L1, and the
+ * float kernels multiply it, so that no kernel needs a second form. Long contexts are bound by
+ * reading the cache, and this reads half as many bytes. */
 static void TFN__N(tfn__widen)(float *y, const uint16_t *h, ptrdiff_t rows, ptrdiff_t cols,
                                ptrdiff_t ld, tfn_cache_type type)
 {
@@ -504,8 +514,9 @@ static void TFN__N(tfn__widen)(float *y, const uint16_t *h, ptrdiff_t rows, ptrd
     }
 }
 
-/* The keys, or with `values` the values, that begin at `at` in the cache are the right factor of
- * the product t, of at most TFN__CACHE_BLOCK keys: chains over keys go on in the next one. */
+/* Converts the keys at index `at` of the cache, or the values if `values`, and makes them the right
+ * factor of the product t. It reduces t to at most TFN__CACHE_BLOCK keys; chains over keys continue
+ * in the next block. */
 static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cached_args *p,
                                      ptrdiff_t at, bool values, float *wide)
 {
@@ -522,11 +533,11 @@ static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cac
 }
 #endif
 
-/* One head of one sentence: the row that attention_forward would give, to the bit. Products of one
- * row with unit column stride need no scratch. Scores stand in `work` from key `low` on, a multiple
- * of 16 at or before the first key that a window shows: sums of exp go over 16 lanes by the number
- * of the key, so that each key is in the lane that it has without a cache. Of a ring of 5 places
- * and a window of 4, at n = 8:
+/* One head of one sentence. The result is the row that attention_forward would give, to the bit.
+ * Products of one row with unit column stride need no scratch. work[] holds the scores from key
+ * `low` on, the last multiple of 16 not after the first key in the window. Thus each key has the
+ * same lane in the sum of exp as without a cache. Example: a ring with 5 places, a window of 4, and
+ * n = 8:
  *
  *     place    0   1   2   3   4
  *     key      5   6   7   3   4        first = 4: key 4, then 5 to 7; low = 0
@@ -546,7 +557,7 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_
     const ptrdiff_t n = tfn__keys_cached(p, b);
     const ptrdiff_t first = tfn__first_key(p->window, n);
     const ptrdiff_t low = first / 16*16;
-    ptrdiff_t from = b;                            /* row of the cache */
+    ptrdiff_t from = b;                            /* the cache's row for this sentence */
     ptrdiff_t cache;
     float scale;
     float max;
@@ -555,7 +566,7 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_
     if (p->beam) from = p->beam[b];
     cache = (from*p->kv_heads + h / group) * size * p->capacity;
 
-    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T: keys lie in the lanes */
+    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T; the lanes are keys */
     t.a = p->q + b*p->q_ld + h*size;
     t.m = 1;
     t.k = size;

@@ -1,9 +1,9 @@
 /* -- norms of rows, forward --------------------------------------------------------------------
- * y = gain * n + bias, n = (x - mean) * rstd, over each group of each row; the kinds differ in
- * mean and rstd (tfn_norm_kind). Sums over features go by 16 lanes and the tree. */
+ * y = gain * n + bias, n = (x - mean) * rstd, for each group of each row. The kinds differ in mean
+ * and rstd (tfn_norm_kind). Sums over features use 16 lanes and the tree. */
 
-/* sum((x - mean)^2)/n: a second pass, because sum(x^2)/n - mean^2 would cancel. A lane beyond n
- * holds 0 - mean, whose square must not count: hence first_lanes. */
+/* Returns sum((x - mean)^2)/n. It needs a second pass, because sum(x^2)/n - mean^2 would cancel.
+ * Lanes beyond n hold 0 - mean, so first_lanes keeps their squares out of the sum. */
 static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
 {
     const TFN__V m = TFN__SET(mean);
@@ -16,17 +16,18 @@ static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
     return TFN__N(tfn__tree)(acc) / (float)n;
 }
 
-/* Rows of LayerNorm that go side by side: of one alone, each addition of its sums waits for the one
- * before, and gain and bias are read again. Narrow vectors have lanes enough without. */
+/* Rows of LayerNorm to process in parallel. With a single row each addition waits for the previous
+ * one, and gain and bias are reread for every row. Narrow vectors need no more than one row,
+ * because their 16 lanes are several accumulators. */
 #if TFN__W < 8
 #define TFN__ABREAST 1
 #else
 #define TFN__ABREAST 4
 #endif
 
-/* y = gain * ((x - mean) * rstd) + bias of R rows; gain, bias may be NULL. The last product and the
- * bias are one fused multiply-add, in the plain form too. R and what is NULL are constants where
- * the loop is hot. */
+/* y = gain * ((x - mean) * rstd) + bias for R rows. gain and bias may be NULL. The last product and
+ * the bias are one fused multiply-add, in plain C, too. In hot loops R is constant, and so is
+ * whether gain and bias are NULL. */
 static TFN__INLINE void TFN__N(tfn__normalize)(float *y, const float *x, const float *gain,
                                                const float *bias, ptrdiff_t cols,
                                                const float *mean, const float *rstd,
@@ -55,7 +56,7 @@ static TFN__INLINE void TFN__N(tfn__normalize)(float *y, const float *x, const f
     }
 }
 
-/* AdaNorm's factor C (1 - k n), which it takes for a constant: Xu et al. 2019, eq. 6. */
+/* AdaNorm's factor C (1 - k n), which the gradient treats as a constant (Xu et al. 2019, eq. 6). */
 static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
 {
     const TFN__V kn = TFN__MUL(TFN__SET(p->slope), n);
@@ -64,26 +65,27 @@ static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
 
 #ifndef TFNORM_NO_TRAINING
 /* -- norms of rows, backward: the gradient of x ------------------------------------------------
- * Of LayerNorm, with C features: by d mean/dx_i = 1/C and d rstd/dx_i = -rstd^2 n_i/C,
- *     dn_j/dx_i = rstd * ([i = j] - 1/C - n_i n_j/C),
- * and with g = dy*gain, the gradient of n, dx_i = sum_j g_j dn_j/dx_i has the form of all kinds,
+ * LayerNorm with C features: from d mean/dx_i = 1/C and d rstd/dx_i = -rstd^2 n_i/C follows
+ *     dn_j/dx_i = rstd * ([i = j] - 1/C - n_i n_j/C).
+ * With g = dy*gain, the gradient of n, dx_i = sum_j g_j dn_j/dx_i. All kinds have the form
  *     dx = rstd * (g - a - n*b),
- * where a is what goes by way of the mean, b by way of rstd. From s = sum(g*n):
+ * where a is the part through the mean, and b the part through rstd. With s = sum(g*n):
  *     LAYER         a = mean(g)           b = s/C
- *     RMS           a = 0                 b = s/k, for the k features that rstd is of, else 0
- *     RMS_OUTSIDE   a = 0                 b = s/(k*rms*rstd), as above
- *     L2            a = 0                 b = s; 0 in a row shorter than eps
+ *     RMS           a = 0                 b = s/k in the k features that enter rstd, else 0
+ *     RMS_OUTSIDE   a = 0                 b = s/(k*rms*rstd), likewise
+ *     L2            a = 0                 b = s, or 0 if the row is shorter than eps
  *     CRMS          a = b*sum(x)*rstd     b = s/(C+1)
  *     CENTER        a = mean(g)           b = 0
  *     ADA           a = mean(g)           b = s/((C-1)*deviation*rstd)
- * and a = 0 with a mean, b = 0 with a rstd that counts as a constant. */
+ * If the mean is treated as a constant (detach_mean), a = 0; if rstd is (detach_std), b = 0. */
 
-/* k lanes of g, from feature i on. `how` the gain enters is constant where the loop is hot. */
+/* Returns k lanes of g, from feature i on. `how` tells how the gain enters (TFN__GAIN_AS_IS ...);
+ * it is constant in hot loops. */
 static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm_args *p, const float *dy,
                                               const float *gain, TFN__V n, ptrdiff_t i,
                                               ptrdiff_t k, const int how)
 {
-    TFN__V g = TFN__GET(dy + i, k);                   /* missing lanes: g is +0 */
+    TFN__V g = TFN__GET(dy + i, k);                   /* in missing lanes g is +0 */
     if (how == TFN__GAIN_ADA) return TFN__MUL(g, TFN__N(tfn__ada)(p, n));
     if (gain && how == TFN__GAIN_OFFSET)
         g = TFN__MUL(g, TFN__ADD(TFN__SET(1), TFN__GET(gain + i, k)));
@@ -91,8 +93,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm_args *p, const floa
     return g;
 }
 
-/* dx of one group of one row. b = s/divisor, or 0 where the divisor is 0; `shift` says which a. The
- * first pass sums g and g*n over all features, the second stores dx of those that rstd is of. */
+/* dx for one group of one row. b = s/divisor, or 0 if the divisor is 0. `shift` selects a
+ * (TFN__SHIFT_NONE ...). The first pass sums g and g*n over all features. The second stores dx for
+ * the features that enter rstd. */
 static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
                                                    const tfn__norm_group *row, float divisor,
                                                    const int how, const int shift)
@@ -136,7 +139,8 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
 
 #ifdef TFN__EXTRA_NORMS
 /* -- the kinds that few models have ------------------------------------------------------------
- * Vectors are enough: -O1, or clang's for size, spares the time to compile more. */
+ * To compile fast they are optimized with -O1, or by clang for size. The vectors make them fast
+ * enough. */
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
 #if TFN__W > 1
@@ -157,8 +161,8 @@ static void TFN__N(tfn__ada_row)(const tfn_norm_args *p, float *y, const float *
     }
 }
 
-/* What eps is added to outside of a root: AdaNorm's deviation, with 1/(n-1); the root of the mean
- * square; or the length |x|, which L2 compares with eps. */
+/* Returns the root to which eps is added (RMS_OUTSIDE, ADA) or with which it is compared (L2):
+ * AdaNorm's standard deviation, with 1/(n-1); the root mean square; or the length |x|. */
 static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                             float mean)
 {
@@ -174,9 +178,8 @@ static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float 
     return spread;
 }
 
-/* rstd, the factor of x - mean; CRMSNorm's (Jiang et al. 2023) counts a feature that is not there,
- * -sum(x), with which the sum of the row would be 0. L2 of a zero row without eps is zero (nGPT has
- * none). */
+/* Returns rstd, the factor of x - mean. CRMSNorm (Jiang et al. 2023) includes an implicit feature
+ * -sum(x), which makes the sum of the row 0. Without eps (nGPT has none) L2 of a zero row is 0. */
 static float TFN__N(tfn__rstd_extra)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                      float mean)
 {
@@ -193,7 +196,7 @@ static float TFN__N(tfn__rstd_extra)(const tfn_norm_args *p, const float *x, ptr
     return 1 / spread;
 }
 
-/* The largest |x|; a NaN is passed over. */
+/* Returns the largest |x|. It ignores NaN. */
 static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
 {
     const TFN__V zero = TFN__SET(0);
@@ -212,7 +215,7 @@ static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* What s is divided by to give b in the table above, 0 for b = 0. */
+/* Returns the number that s is divided by to give b in the table above, or 0 for b = 0. */
 static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const tfn__norm_group *row)
 {
     const ptrdiff_t n = row->n;
@@ -229,7 +232,7 @@ static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const tfn__norm_g
     return (float)row->count;
 }
 
-/* Any norm, any flags. */
+/* dx for any norm with any flags. */
 static void TFN__N(tfn__norm_gradient_any)(const tfn_norm_args *p, tfn__norm_group row)
 {
     float divisor;
@@ -246,9 +249,9 @@ TFN__SMALL_END
 #endif
 #endif /* TFN__EXTRA_NORMS */
 
-/* -- the kernels -- */
+/* -- the kernels of all norms ------------------------------------------------------------------ */
 
-/* One row with any gain and bias. */
+/* tfn__normalize for one row, with or without gain and bias. */
 static TFN__APART void TFN__N(tfn__normalize_any)(float *y, const float *x, const float *gain,
                                                   const float *bias, ptrdiff_t cols, float mean,
                                                   float rstd, bool offset)
@@ -256,8 +259,8 @@ static TFN__APART void TFN__N(tfn__normalize_any)(float *y, const float *x, cons
     TFN__N(tfn__normalize)(y, x, gain, bias, cols, &mean, &rstd, offset, 1);
 }
 
-/* Of n features the mean, 0 in kinds that do not center, and as result rstd. RMSNorm comes first:
- * with LayerNorm it is all that a build without training has. */
+/* Returns rstd over n features, and in *mean their mean, or 0 for kinds that do not center. RMSNorm
+ * comes first because small builds have only RMSNorm and LayerNorm. */
 static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                               float *mean)
 {
@@ -277,8 +280,8 @@ static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const floa
     return 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, n, *mean) + p->eps);
 }
 
-/* One group of one row, n features from x[at] on; c is its first column. The usual gains get copies
- * of the loop where there is room, that is where models train. */
+/* Normalizes one group of one row: n features from x[at] on, beginning at column c. Builds that
+ * train have an extra copy of the loop for the usual form with gain and bias. */
 static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t at, ptrdiff_t c,
                                               ptrdiff_t n, float mean, float rstd)
 {
@@ -297,15 +300,15 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t 
     else TFN__N(tfn__normalize_any)(y, x, gain, bias, n, mean, rstd, TFN__ALL && p->offset);
 }
 
-/* LayerNorm's mean = sum(x)/n and rstd = 1/sqrt(sum((x - mean)^2)/n + eps) of up to ABREAST rows of
- * x (rows, n), the sums by lanes as everywhere; missing rows do what the last one does. */
+/* LayerNorm's mean = sum(x)/n and rstd = 1/sqrt(sum((x - mean)^2)/n + eps) for up to ABREAST rows
+ * of x (rows, n). Sums use lanes as everywhere. Missing rows repeat the last one. */
 static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows, ptrdiff_t n,
                                                   float eps, float *mean, float *rstd)
 {
     TFN__V acc[TFN__ABREAST][TFN__LANES], m[TFN__ABREAST];
     const float *row[TFN__ABREAST];
 
-    /* the sums, the means */
+    /* sums and means */
     for (int r = 0; r < TFN__ABREAST; r++) {
         row[r] = x + tfn__min(r, rows - 1) * n;
         TFN__N(tfn__zero_lanes)(acc[r]);
@@ -320,19 +323,20 @@ static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows
         TFN__N(tfn__zero_lanes)(acc[r]);
     }
 
-    /* the squares of what is left */
+    /* sums of (x - mean)^2 */
     TFN__EACH16(l, i, k, n, {
         for (int r = 0; r < TFN__ABREAST; r++) {
             const TFN__V d = TFN__SUB(TFN__GET(row[r] + i, k), m[r]);
             acc[r][l] = TFN__ADD(acc[r][l], TFN__N(tfn__first_lanes)(TFN__MUL(d, d), k));
-            TFN__FETCH(row[r] + TFN__ABREAST * n + i);      /* the rows that follow */
+            TFN__FETCH(row[r] + TFN__ABREAST * n + i);      /* the next rows */
         }
     });
     for (int r = 0; r < TFN__ABREAST; r++)
         rstd[r] = 1 / TFN__SQRT(TFN__N(tfn__tree)(acc[r]) / (float)n + eps);
 }
 
-/* The usual RMSNorm once more, without what it does not need: a third less time for narrow rows. */
+/* The usual RMSNorm, without groups, part, offset and bias. For narrow rows this special case takes
+ * a third less time than the general code. */
 static void TFN__N(tfn__rms_rows)(const tfn_norm_args *p)
 {
     const ptrdiff_t cols = p->cols;
@@ -348,8 +352,8 @@ static void TFN__N(tfn__rms_rows)(const tfn_norm_args *p)
     }
 }
 
-/* A group of a row counts as a row of n columns here: there are rows*groups. The usual RMSNorm goes
- * its own way; LayerNorm goes ABREAST rows at a time, all other kinds one. */
+/* Here a group of a row counts as a row of n columns, so there are rows*groups rows. The usual
+ * RMSNorm has its own function. LayerNorm does ABREAST rows at a time, all other kinds one. */
 static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
@@ -383,7 +387,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
             for (ptrdiff_t i = 0; i < count; i++)
                 TFN__N(tfn__norm_row)(p, (r + i) * n, (r + i) % groups * n, n, mean[i], rstd[i]);
 
-        /* both are kept for the backward */
+        /* keep both for the backward */
         for (ptrdiff_t i = 0; i < count; i++) {
             if (p->mean) p->mean[r + i] = mean[i];
             if (p->rstd) p->rstd[r + i] = rstd[i];
@@ -393,8 +397,8 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 #undef TFN__ABREAST
 
 #ifndef TFNORM_NO_TRAINING
-/* The gradient of x, one group of one row after the other. LayerNorm and RMSNorm as most models
- * have them get copies of the loop in which their form is constant. */
+/* dx, one group of one row at a time. LayerNorm and RMSNorm in their usual forms get their own
+ * copies of the loop, in which the form is constant. */
 static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
@@ -423,9 +427,9 @@ static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
         }
 }
 
-/* dgain += sum(dy*n), dbias += sum(dy) of n columns from c on, all in group g: down the rows, each
- * gradient a chain. The gradients stay in the first cache, rows stream by. n is computed again from
- * x, mean and rstd: nothing of the size of x is saved. */
+/* dgain += sum(dy*n), dbias += sum(dy) for n columns from c on, all in group g. Each sum is a chain
+ * over the rows. The gradients stay in L1 while the rows stream through. The normalized x is
+ * recomputed from x, mean and rstd, so that nothing of the size of x is saved. */
 static void TFN__N(tfn__norm_params)(const tfn_norm_args *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t g)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
@@ -451,7 +455,7 @@ static void TFN__N(tfn__norm_params)(const tfn_norm_args *p, ptrdiff_t c, ptrdif
     }
 }
 
-/* Columns first ... first + count - 1, cut where a group ends. */
+/* The same for columns first ... first + count - 1, which may belong to several groups. */
 static void TFN__N(tfn__norm_params_backward)(const tfn_norm_args *p, ptrdiff_t first,
                                               ptrdiff_t count)
 {
@@ -464,17 +468,17 @@ static void TFN__N(tfn__norm_params_backward)(const tfn_norm_args *p, ptrdiff_t 
 }
 #endif
 
-/* -- softmax -- */
+/* -- softmax ----------------------------------------------------------------------------------- */
 
-/* y /= by: a division each, because a product with the reciprocal would be rounded twice. */
+/* y /= by. It divides, because a product with the reciprocal would be rounded twice. */
 static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
 {
     const TFN__V l = TFN__SET(by);
     TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
 }
 
-/* y = exp(x - max(x))/sum(exp(x - max(x))) of each row of x (rows, cols); y may be x. Short rows go
- * eight abreast, others two, so that no sum waits for the one of the row before. */
+/* y = exp(x - max(x))/sum(exp(x - max(x))) for each row of x (rows, cols). y may be x. It does
+ * eight short rows or two long ones at a time, so that the sums of several rows overlap. */
 static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
 {
     const ptrdiff_t abreast = cols <= 256 ? 8 : 2;
@@ -491,7 +495,7 @@ static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t row
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx = y * (dy - sum(dy*y)): the Jacobian diag(y) - y y^T, times dy. */
+/* dx = y * (dy - sum(dy*y)), which is the Jacobian diag(y) - y y^T times dy. */
 static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const float *y,
                                           ptrdiff_t rows, ptrdiff_t cols, bool add)
 {

@@ -56,7 +56,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp_part)(TFN__V x, TFN__V *t)
 }
 
 /* exp(x). 2^n is split into two factors, so that neither leaves the range of floats if the result
- * is denormal or infinite. Beyond the limits the result is 0 or infinity. */
+ * is denormal or infinite. At the limits the result is already 0 or infinity. */
 static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
 {
     TFN__V t, r = TFN__N(tfn__vexp_part)(TFN__N(tfn__vlimit)(x, (float)-104, (float)89), &t);

@@ -6,7 +6,7 @@
 
 #ifdef TFN__QUANT
 
-/* -- helpers that the products of all instruction sets share ------------------------------------ */
+/* -- helpers that the products of all instruction sets share ----------------------------------- */
 
 /* Returns the panel that contains the first output of the product. */
 SHARED tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
