@@ -982,9 +982,52 @@ prefers() {
             "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}], "special_tokens": {"<s>":
             {"id": "<s>", "ids": [257], "tokens": ["<s>"]}}}, "decoder": {"type": "ByteLevel"}}' \
         "$(sed 's/}$/, "ab": 256}/' "$work/vocab")" > "$work/hub/tokenizer.json"
-    ! "$tfn" import "$work/hub" --out "$work/x" 2> "$work/error" && grep -q 'has 260 tokens' "$work/error"
+    "$tfn" import "$work/hub" --out "$work/other.safetensors" --force > "$work/page" 2> "$work/error" &&
+        grep -q 'hub/tokenizer.json: .*has 260 tokens, the model 31' "$work/error" &&
+        grep -q 'taking vocab.json and merges.txt instead' "$work/error" &&
+        grep -q '^tokens *4$' "$work/page"
 }
 check "tfn import: tokenizer.json goes before vocab.json" prefers
+# One invalid tokenizer loses no weights: an older file is taken, or none.
+falls_back() {
+    rm -rf "$work/fall" && mkdir "$work/fall" && cp golden/hub/gpt2/* "$work/fall" || return 1
+    fall() { "$tfn" import "$work/fall" --out "$work/fall.safetensors" --force > "$work/page" \
+        2> "$work/error" && grep -q "^tokens *$1" "$work/page" && grep -q -- "$2" "$work/error"; }
+    for words in '{"model": {"type": "BPE", "vocab": {"a": 0|byte 4[0-9]*: , or } is wanted' \
+        '{"model": {"type": "Magic", "vocab": {"a": 0}}}|the model is Magic' \
+        '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 9000000}, "merges": []}}|id 9000000' \
+        '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": ["a b"]}}|merge 0'; do
+        echo "${words%|*}" > "$work/fall/tokenizer.json"
+        rm -f "$work"/fall/vocab.txt "$work/fall/tokenizer.model"
+        fall none "fall/tokenizer.json: not usable: .*${words#*|}" &&
+            grep -q 'without a tokenizer: .*import again' "$work/error" || return 1
+        mkdir "$work/fall/tokenizer.model"
+        printf '[UNK]\na\n##b\n' > "$work/fall/vocab.txt"
+        fall 3 'tokenizer.model: cannot be read' && grep -q 'taking vocab.txt instead' "$work/error" &&
+            rmdir "$work/fall/tokenizer.model" && [ "$(echo ab | "$tfn" tokens "$work/fall.safetensors")" = '1 2' ] ||
+            return 1
+    done
+}
+check "tfn import: a tokenizer that is invalid" falls_back
+names_family() {        # without model_type: a family by name; what is left aside is printed
+    rm -rf "$work/fam" && mkdir "$work/fam" && cp golden/hub/gpt2/model.safetensors "$work/fam" || return 1
+    sed '/"model_type"/d' golden/hub/gpt2/config.json > "$work/fam/config.json"
+    says "$work/fam/config.json has no model_type: give --family NAME, one of $families" \
+        import "$work/fam" --out "$work/fam.safetensors" &&
+        says "no family is called gpt3; the nearest is gpt2, of $families" \
+            import "$work/fam" --out "$work/fam.safetensors" --family gpt3 &&
+        "$tfn" import "$work/fam" --out "$work/fam.safetensors" --family gpt2 > "$work/page" &&
+        grep -q '^family *gpt2$' "$work/page" &&
+        sed 's/^{/{ "n_hats": 7, "color": "red",/' golden/hub/gpt2/config.json > "$work/fam/config.json" &&
+        "$tfn" import "$work/fam" --out "$work/fam.safetensors" --force --lenient > "$work/page" \
+            2> "$work/error" && [ "$(cat "$work/error")" = \
+            "tfn: $work/fam/config.json: left aside: n_hats, color" ] &&
+        sed 's/"gpt2"/"gpt77"/' golden/hub/gpt2/config.json > "$work/fam/config.json" &&
+        says "$work/fam/config.json: no family is called gpt77; if it is like a known one, give --family NAME, one of $families" \
+            import "$work/fam" --force --out "$work/fam.safetensors"
+}
+families='gpt2, llama, mistral, qwen2, qwen3, olmo2, gemma, gemma2, gemma3_text, gpt_neox, phi, opt, bert, distilbert, bloom, marian, t5, mt5'
+check "tfn import --family, --lenient" names_family
 # Marian's source.spm, of the pieces "_a", "b" and "c", beside vocab.json, which lacks the last
 marian_piece() { printf '\012%b\012%b%b\025\000\000\200\277\030%b' "$1" "$2" "$3" "$4"; }
 marian() {
@@ -1388,7 +1431,8 @@ check "tfn export --hf: LoRA" exports_lora
 misexports() {
     for words in "no family is called lama; the nearest is llama|--family lama" \
         "gpt2 has .*, the model|--family gpt2" \
-        "opt has .*, the model|--family opt" "bert has .*, the model|--family bert" "wants f32|f16|bf16|--dtype f64" \
+        "opt has .*, the model|--family opt" "bert has .*, the model|--family bert" \
+        "wants f32|f16|bf16|--dtype f64" \
         "cannot be opened|--hf $work/none/none"; do
         # shellcheck disable=SC2086
         ! "$tfn" export "$work/hub2.safetensors" --hf "$work/out2" ${words##*|} > "$work/page" \

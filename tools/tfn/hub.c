@@ -76,12 +76,23 @@ const char *hub_dtype_name(tfn_dtype dtype)
     return NULL;
 }
 
-static const tfn_family *hub_family(const char *name)
+const char *hub_families(void)
+{
+    static char names[512];
+    names[0] = 0;
+    for (int32_t i = 0; tfn_family_at(i); i++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", tfn_family_at(i)->name);
+    }
+    return names;
+}
+
+const tfn_family *hub_family(const char *name)
 {
     const char *best = NULL;
     if (!name || tfn_family_find(name)) return tfn_family_find(name);
     for (int32_t i = 0; tfn_family_at(i); i++) option_nearer(&best, name, tfn_family_at(i)->name);
-    die("no family is called %s; the nearest is %s", name, best);
+    die("no family is called %s; the nearest is %s, of %s", name, best, hub_families());
     return NULL;
 }
 

@@ -13,6 +13,12 @@
 /* FOLDER/NAME, for the caller to free. */
 char *hub_path(const char *folder, const char *name);
 
+/* The names of all families, for messages. */
+const char *hub_families(void);
+
+/* The family of that name, NULL for no name; an unknown name ends the program. */
+const tfn_family *hub_family(const char *name);
+
 /* What tfn import keeps of it. */
 const char *hub_dtype_name(tfn_dtype dtype);
 

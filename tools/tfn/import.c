@@ -41,67 +41,175 @@ static bool import_is_cased(const char *folder)
     return cased;
 }
 
-/* Marian's source.spm and vocab.json, which says what the pieces of target.spm are, too. Where that
- * has a vocabulary of its own, one tokenizer is not enough. */
-static bool import_marian(data_file *model, data_file *vocab, const char *folder)
+/* -- tokenizers -------------------------------------------------------------------------------- */
+
+/* The files of one tokenizer: its name for messages, and whether the folder has it. */
+typedef struct import_source {
+    tfn_tokenizer_source source;
+    data_file            file[2];
+    char                 name[64];
+} import_source;
+
+/* FOLDER/NAME as a file of a tokenizer. False: there is none, or it cannot be read, which is said. */
+static bool import_take(import_source *x, int i, const char *folder, const char *name)
 {
-    data_file target = { 0 };
-    if (import_read(&target, folder, "target_vocab.json")) {
-        data_file_free(&target);
-        return false;
-    }
-    return import_read(model, folder, "source.spm") && import_read(vocab, folder, "vocab.json");
+    char *path = hub_path(folder, name);
+    const bool there = exists(path);
+    const bool good = there && data_read(&x->file[i], path);
+    if (there && !good) fprintf(stderr, "tfn: %s\n", x->file[i].error);
+    if (i) strcat(x->name, " and ");
+    strcat(x->name, name);
+    free(path);
+    return good;
 }
 
-/* The tokenizer of the folder, if it has one that is read; else the model takes ids alone. */
+static bool import_json(import_source *x, const char *folder, tfn_arch arch)
+{
+    (void)arch;
+    if (!import_take(x, 0, folder, "tokenizer.json")) return false;
+    x->source.json = x->file[0].bytes;
+    x->source.json_size = x->file[0].size;
+    return true;
+}
+
+/* Marian's source.spm, and vocab.json with the ids of its pieces and of target.spm's. Where the
+ * target has a vocabulary of its own, one tokenizer is not enough. */
+static bool import_marian(import_source *x, const char *folder, tfn_arch arch)
+{
+    char *target = hub_path(folder, "target_vocab.json");
+    const bool apart = exists(target);
+    (void)arch;
+    free(target);
+    if (apart || !import_take(x, 0, folder, "source.spm")) return false;
+    if (!import_take(x, 1, folder, "vocab.json")) return false;
+    x->source.model = x->file[0].bytes;
+    x->source.model_size = x->file[0].size;
+    x->source.vocab = x->file[1].bytes;
+    x->source.vocab_size = x->file[1].size;
+    x->source.end = true;
+    return true;
+}
+
+static bool import_bpe(import_source *x, const char *folder, tfn_arch arch)
+{
+    (void)arch;
+    if (!import_take(x, 0, folder, "vocab.json")) return false;
+    if (!import_take(x, 1, folder, "merges.txt")) return false;
+    x->source.vocab = x->file[0].bytes;
+    x->source.vocab_size = x->file[0].size;
+    x->source.merges = x->file[1].bytes;
+    x->source.merges_size = x->file[1].size;
+    return true;
+}
+
+static bool import_pieces(import_source *x, const char *folder, tfn_arch arch, const char *name)
+{
+    if (!import_take(x, 0, folder, name)) return false;
+    x->source.begin = arch == TFN_ARCH_DECODER;         /* Llama's; texts of others end */
+    x->source.end = !x->source.begin;
+    x->source.model = x->file[0].bytes;
+    x->source.model_size = x->file[0].size;
+    return true;
+}
+
+static bool import_model(import_source *x, const char *folder, tfn_arch arch)
+{
+    return import_pieces(x, folder, arch, "tokenizer.model");
+}
+
+static bool import_spiece(import_source *x, const char *folder, tfn_arch arch)
+{
+    return import_pieces(x, folder, arch, "spiece.model");
+}
+
+static bool import_lines(import_source *x, const char *folder, tfn_arch arch)
+{
+    (void)arch;
+    if (!import_take(x, 0, folder, "vocab.txt")) return false;
+    x->source.kind = TFN_TOKENIZER_WORDPIECE;
+    x->source.vocab = x->file[0].bytes;
+    x->source.vocab_size = x->file[0].size;
+    x->source.cased = import_is_cased(folder);
+    return true;
+}
+
+/* Makes the tokenizer. False: its files are invalid, or have more tokens than the model, and stderr
+ * says which. */
+static bool import_make(bundle *b, const import_source *x, const char *folder)
+{
+    tfn_tokenizer *k = &b->tokenizer.tokenizer;
+    const size_t size = tfn_tokenizer_size(&x->source);
+    char text[DATA_ERROR];
+    b->tokenizer.mem = reserve(size ? size : 1, 1);
+    tfn_tokenizer_init(k, &x->source, b->tokenizer.mem, size);
+    if (k->error.status == TFN_OK && k->vocab <= b->desc.vocab) return true;
+    if (k->error.status != TFN_OK)
+        fprintf(stderr, "tfn: %s/%s: not usable: %s\n", folder, x->name,
+                tfn_error_text(&k->error, text, sizeof text));
+    else
+        fprintf(stderr, "tfn: %s/%s: not usable: the tokenizer has %d tokens, the model %d\n",
+                folder, x->name, (int)k->vocab, (int)b->desc.vocab);
+    free(b->tokenizer.mem);
+    memset(&b->tokenizer, 0, sizeof b->tokenizer);
+    return false;
+}
+
+/* The tokenizer of the folder: the first that is there and valid. One that is invalid is named, and
+ * the next one is tried; without any, the model takes ids only. */
 static void import_tokenizer(bundle *b, const char *folder)
 {
-    tfn_tokenizer_source source = { 0 };
-    tfn_tokenizer *k = &b->tokenizer.tokenizer;
-    data_file json = { 0 };
-    data_file vocab = { 0 };
-    data_file merges = { 0 };
-    data_file model = { 0 };
-    if (import_read(&json, folder, "tokenizer.json")) {
-        source.json = json.bytes;
-        source.json_size = json.size;
-    } else if (import_marian(&model, &vocab, folder)) {
-        source.model = model.bytes;
-        source.model_size = model.size;
-        source.vocab = vocab.bytes;
-        source.vocab_size = vocab.size;
-        source.end = true;
-    } else if (import_read(&vocab, folder, "vocab.json")
-               && import_read(&merges, folder, "merges.txt")) {
-        source.vocab = vocab.bytes;
-        source.vocab_size = vocab.size;
-        source.merges = merges.bytes;
-        source.merges_size = merges.size;
-    } else if (import_read(&vocab, folder, "tokenizer.model")
-               || import_read(&vocab, folder, "spiece.model")) {
-        source.begin = b->desc.arch == TFN_ARCH_DECODER;    /* Llama's; texts of others end */
-        source.end = !source.begin;
-        source.model = vocab.bytes;
-        source.model_size = vocab.size;
-    } else if (import_read(&vocab, folder, "vocab.txt")) {
-        source.kind = TFN_TOKENIZER_WORDPIECE;
-        source.vocab = vocab.bytes;
-        source.vocab_size = vocab.size;
-        source.cased = import_is_cased(folder);
+    static bool (*const ways[])(import_source *, const char *, tfn_arch) = {
+        import_json, import_marian, import_bpe, import_model, import_spiece, import_lines
+    };
+    bool failed = false;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        import_source x;
+        memset(&x, 0, sizeof x);
+        const bool there = ways[i](&x, folder, b->desc.arch);
+        const bool good = there && import_make(b, &x, folder);
+        if (x.file[0].error[0] || x.file[1].error[0] || (there && !good)) failed = true;
+        data_file_free(&x.file[0]);
+        data_file_free(&x.file[1]);
+        if (!good) continue;
+        if (failed)
+            fprintf(stderr, "tfn: taking %s instead; tfn tokens MODEL shows whether its ids are "
+                    "the ones you expect\n", x.name);
+        return;
     }
-    if (source.json || source.model || source.vocab) {
-        const size_t size = tfn_tokenizer_size(&source);
-        b->tokenizer.mem = reserve(size ? size : 1, 1);
-        tfn_tokenizer_init(k, &source, b->tokenizer.mem, size);
-        must_be_ok(&k->error);
-        if (k->vocab > b->desc.vocab)
-            die("%s: the tokenizer has %d tokens, the model %d", folder, (int)k->vocab,
-                (int)b->desc.vocab);
-    }
-    data_file_free(&json);
-    data_file_free(&vocab);
-    data_file_free(&merges);
-    data_file_free(&model);
+    if (failed)
+        fprintf(stderr, "tfn: importing the weights without a tokenizer: the model takes --ids. To "
+                "add one, put a valid file (tokenizer.json, vocab.json with merges.txt, "
+                "tokenizer.model, spiece.model or vocab.txt) into %s and import again\n", folder);
+}
+
+/* -- options ----------------------------------------------------------------------------------- */
+
+/* Ends the program if config.json does not name a family that is known here. */
+static void import_want_family(tfn_import *x)
+{
+    char name[64];
+    const size_t bytes = tfn_import_text(x, "model_type", name, sizeof name);
+    if (x->error.status != TFN_OK || (bytes && tfn_family_find(name))) return;
+    if (!bytes)
+        die("%s/config.json has no model_type: give --family NAME, one of %s", x->folder,
+            hub_families());
+    die("%s/config.json: no family is called %s; if it is like a known one, give --family NAME, "
+        "one of %s", x->folder, name, hub_families());
+}
+
+/* The family and options. Keys that --lenient leaves aside are printed. */
+static void import_peek(tfn_import *x, bundle *b, const settings *s)
+{
+    x->folder = s->file[0];
+    x->lenient = given(s, O_LENIENT);
+    if (given(s, O_FAMILY)) x->family = hub_family(text_of(s, O_FAMILY));
+    else import_want_family(x);
+    if (given(s, O_LONGEST)) b->desc.context = (int32_t)whole_of(s, O_LONGEST);
+    tfn_import_peek(x, &b->desc);
+    must_be_ok(&x->error);
+    if (x->aside[0])
+        fprintf(stderr, "tfn: %s/config.json: left aside: %s\n", x->folder, x->aside);
+    if (!given(s, O_LONGEST) && b->desc.context > 1024) b->desc.context = 1024;
 }
 
 /* What a training of it would have been started with, as far as its use asks for that. */
@@ -134,12 +242,7 @@ int import(settings *s, cli *c)
     data_file generation = { 0 };
     const char *out = out_of(s, c, true);
     if (s->files != 1) cli_fail(c, "wanted one folder");
-    x.folder = s->file[0];
-    x.lenient = given(s, O_LENIENT);
-    if (given(s, O_LONGEST)) b.desc.context = (int32_t)whole_of(s, O_LONGEST);
-    tfn_import_peek(&x, &b.desc);
-    must_be_ok(&x.error);
-    if (!given(s, O_LONGEST) && b.desc.context > 1024) b.desc.context = 1024;
+    import_peek(&x, &b, s);
     import_tokenizer(&b, x.folder);
     b.desc.inference = b.desc.blank = true;
     b.desc.threads = 1;
@@ -159,7 +262,7 @@ int import(settings *s, cli *c)
            (long long)param_count(&b.model), (int)b.desc.context);
     import_say_weights(&b.model);
     if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
-    else printf("tokens      none: no tokenizer.json, vocab.json with merges.txt or source.spm, "
+    else printf("tokens      none: no valid tokenizer.json, vocab.json with merges.txt or source.spm, "
                 "tokenizer.model, spiece.model, vocab.txt\n");
     printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
     data_file_free(&generation);

@@ -94,7 +94,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(WEIGHTS, 'e', "weights", "weights", "float32", 0, 0, IMPORT, "quantize what is imported") \
     X(TO, 'e', "to", "weights", NULL, 0, 0, QUANTIZE, "what matrices are made of") \
     X(ON, 's', "on", "FILE", NULL, 0, 0, QUANTIZE, "the loss on it, before and after") \
-    X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, "leave aside unknown keys of config.json") \
+    X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, \
+      "leave aside and print unknown keys of config.json") \
     X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, SENTENCE | LOGITS | GENERATE | TRANSLATE, \
       "tokens of a sentence") \
     X(SAID, 's', "text", "TEXT", NULL, 0, 0, SENTENCE | GENERATE | TRANSLATE, "the sentence") \
@@ -134,8 +135,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "of the names in the C file") \
     X(HF, 's', "hf", "DIR", NULL, 0, 0, EXPORT, \
       "instead of C a folder of the hub: config.json, model.safetensors, tokenizer.json") \
-    X(FAMILY, 's', "family", "NAME", NULL, 0, 0, EXPORT | OPTION_KEPT, \
-      "of --hf; else the imported one, or the first that has the model") \
+    X(FAMILY, 's', "family", "NAME", NULL, 0, 0, EXPORT | IMPORT | OPTION_KEPT, \
+      "read or write it as this family (tfn import has a list); else as the files say") \
     X(DTYPE, 'c', "dtype", "f32|f16|bf16", NULL, 0, 0, EXPORT | OPTION_KEPT, \
       "of --hf; else the imported one, or f32") \
     X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "to --dtype what it does not hold") \
