@@ -1,6 +1,144 @@
-# The folder for Arduino and PlatformIO: its manifests, its layout compiled as both build it, sources
+# What make install places: programs that are built with it by pkg-config and by CMake, a manual page
+# and completions that lack nothing of the help. Then the folder for Arduino and PlatformIO: its manifests, its layout compiled as both build it, sources
 # as C, the sketch as C++ behind Arduino.h, and the example run under qemu.
 . ./check.sh
+root=$PWD/$work/root prefix=/opt/tfnorm
+rm -rf "$root"
+# no vector code: it compiles in a second
+install() {
+    get_tool tfn && get_tool normlab && MAKEFLAGS= make -s -C ../tools install out="$PWD/build/bin" \
+        CFLAGS="-O0 -std=c99 -DTFNORM_NO_SIMD" PREFIX=$prefix DESTDIR="$root" || return 1
+    rm -f build/bin/libtfnorm.a
+    "$root$prefix/bin/tfn" --version
+}
+check "packaging: make install" install
+export PKG_CONFIG_PATH="$root$prefix/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
+cat > "$work/program.c" << 'PROGRAM'
+#include <tfnorm.h>
+int main(void)
+{
+    tfn_model_desc desc = { 0 };
+    tfn_model model;
+    desc.vocab = 8;
+    desc.context = 4;
+    desc.threads = 2;
+    if (!tfn_version_agrees()) return 2;
+    if (tfn_model_new(&model, &desc, NULL) != TFN_OK) return 3;
+    tfn_model_free(&model);
+    return 0;
+}
+PROGRAM
+by_pkg_config() {
+    pkg-config --exact-version="$("$work/tfn" --version | sed 's/^tfn of tfnorm \([0-9.]*\),.*/\1/')" tfnorm &&
+        ${CC:-cc} "$work/program.c" $(pkg-config --cflags --libs tfnorm) -o "$work/program" &&
+        "$work/program"
+}
+by_cmake() {
+    rm -rf "$work/project"
+    mkdir -p "$work/project"
+    cp "$work/program.c" "$work/project"
+    sed '1i #define TFNORM_NO_SIMD\n#define TFNORM_IMPLEMENTATION' "$work/program.c" |
+        sed '/threads/d' > "$work/project/whole.c"
+    cat > "$work/project/CMakeLists.txt" << 'LISTS'
+cmake_minimum_required(VERSION 3.14)
+project(program C)
+find_package(tfnorm 0.99 QUIET)
+if(tfnorm_FOUND)
+    message(FATAL_ERROR "a version that is not there")
+endif()
+find_package(tfnorm ${WANTED} REQUIRED)
+find_package(tfnorm REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program tfnorm::tfnorm)
+add_executable(whole whole.c)
+target_link_libraries(whole tfnorm::header)
+LISTS
+    cmake -S "$work/project" -B "$work/project/build" "-DCMAKE_PREFIX_PATH=$root$prefix" \
+        -DWANTED="$(sed -n 's/^#define TFNORM_VERSION "\([0-9]*[.][0-9]*\).*/\1/p' ../tfnorm.h)" &&
+        cmake --build "$work/project/build" && "$work/project/build/program" && "$work/project/build/whole"
+}
+if have pkg-config; then check "packaging: pkg-config" by_pkg_config
+else skip "packaging: pkg-config" "no pkg-config"
+fi
+if have cmake; then check "packaging: CMake" by_cmake
+else skip "packaging: CMake" "no cmake"
+fi
+share=$root$prefix/share
+# COMMAND, then each of its options, as the help has them
+helped() {
+    "$work/tfn" --help | awk '/For example/ { exit } /^  tfn [a-z]+ / { print $2 }' |
+        while read -r command; do
+            echo "$command"
+            "$work/tfn" "$command" --help | grep -oE '^  --[a-z0-9-]+' | sed "s/^ */$command /"
+        done > "$work/helped"
+    [ "$(wc -l < "$work/helped")" -gt 150 ]
+}
+check "packaging: commands and options of the help" helped
+manual_page() {         # all of them; the formatter has nothing to say
+    sed 's/\\fB//g; s/\\fR//g; s/\\-/-/g' "$share/man/man1/tfn.1" > "$work/page"
+    while read -r command option; do
+        if [ "$option" ]; then grep -qE "^$option( |$)" "$work/page"
+        else grep -q "^tfn $command " "$work/page"
+        fi || { echo "the manual page lacks $command $option"; return 1; }
+    done < "$work/helped"
+    have groff || return 0
+    groff -man -Tascii -ww "$share/man/man1/tfn.1" 2> "$work/said" | grep -q "Once upon a time" &&
+        [ ! -s "$work/said" ] || { cat "$work/said"; return 1; }
+}
+check "packaging: the manual page" manual_page
+# bash_answers WORD ...: what bash offers for the last word
+cat > "$work/answers" << 'BASH'
+. "$1"
+shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_tfn
+printf '%s\n' "${COMPREPLY[@]}"
+BASH
+bash_answers() { bash "$work/answers" "$share/bash-completion/completions/tfn" "$@"; }
+in_bash() {
+    bash_answers tfn '' > "$work/offered"
+    for command in $(cut -d ' ' -f 1 "$work/helped" | uniq); do
+        grep -qx -e "$command" "$work/offered" || { echo "no $command"; return 1; }
+        bash_answers tfn "$command" - | sed "s/^/$command /" >> "$work/offered"
+    done
+    grep ' ' "$work/helped" | while read -r line; do
+        grep -qx -e "$line" "$work/offered" || { echo "no $line"; exit 1; }
+    done && [ "$(bash_answers tfn train --optimizer ad | tr '\n' ' ')" = "adam adamw adafactor " ] &&
+        bash_answers tfn train --recipe b2 | grep -qx b2t &&
+        [ "$(bash_answers tfn train --pairs check.s)" = check.sh ]
+}
+if have bash; then check "packaging: completion for bash" in_bash
+else skip "packaging: completion for bash" "no bash"
+fi
+# zsh: _arguments is replaced by a function that prints what it is given
+in_zsh() {
+    cat > "$work/answers.zsh" << 'ZSH'
+compdef() { }
+_arguments() { print -l -- $@ }
+_describe() { print -l -- ${(P)2} }
+source $1
+words=(tfn "") CURRENT=2
+_tfn | sed 's/:.*//'
+while read -r command; do
+    words=(tfn $command -) CURRENT=3
+    _tfn | sed -n "s/^[*]*\\(--[a-z0-9-]*\\).*/$command \\1/p"
+done
+ZSH
+    cut -d ' ' -f 1 "$work/helped" | uniq |
+        zsh -f "$work/answers.zsh" "$share/zsh/site-functions/_tfn" > "$work/offered" || return 1
+    while read -r line; do
+        grep -qx -e "$line" "$work/offered" || { echo "no $line"; return 1; }
+    done < "$work/helped"
+}
+if have zsh; then check "packaging: completion for zsh" in_zsh
+else skip "packaging: completion for zsh" "no zsh"
+fi
+removed() {
+    MAKEFLAGS= make -s -C ../tools uninstall PREFIX=$prefix DESTDIR="$root" &&
+        [ -z "$(find "$root" -type f)" ]
+}
+check "packaging: make uninstall" removed
+
 folder=$work/tfnorm
 rm -rf "$folder"
 refuses() { ! sh ../tools/packaging/arduino.sh "$folder" 2> "$work/said" && grep -q 'is there already' "$work/said"; }

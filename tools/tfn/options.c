@@ -50,8 +50,7 @@ int choice_of(const settings *s, option_id i)
     return option_name(option_rows[i].value, text_of(s, i));
 }
 
-/* What the value of an option may be, in words. */
-static const char *option_values(const option_row *r)
+const char *option_values(const option_row *r)
 {
     static char names[256];
     if (r->kind != 'e') return r->value;

@@ -188,6 +188,10 @@ int option_name(const char *names, const char *text);
 
 int choice_of(const settings *s, option_id i);
 
+/* What the value of an option may be, names with bars between them or a word such as FILE; valid
+ * until the next call. */
+const char *option_values(const option_row *r);
+
 /* Keep in *best, NULL at first, the name nearest to `text`; one that begins so is nearer. */
 void option_nearer(const char **best, const char *text, const char *name);
 

@@ -21,6 +21,7 @@
 #include "generate.h"
 #include "import.h"
 #include "logits.h"
+#include "manual.h"
 #include "options.h"
 #include "quantize.h"
 #include "score.h"
@@ -30,11 +31,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct command {
-    const char *name, *arguments, *help;
-    int         bit;
-    int       (*run)(settings *s, cli *c);
-} commands[] = {
+static const command commands[] = {
     { "train", "FILE | --task NAME | --pairs FILE | --labels FILE", "train a model", TRAIN, train },
     { "generate", "MODEL [PROMPT | FILE | -]", "continue a prompt, or each line of a file",
       GENERATE, generate },
@@ -80,11 +77,12 @@ static int usage(void)
            "  tfn train book.txt --tokenizer bpe --layers 6 --out book.safetensors\n"
            "  tfn generate book.safetensors \"Once upon a time\" --temperature 0.8\n"
            "Exit codes: 0; 1: something failed, output was lost, or training went wrong;\n"
-           "2: wrong arguments; 130: stopped and saved.\n");
+           "2: wrong arguments; 130: stopped and saved.\n"
+           "`tfn help --man`, `--bash` and `--zsh` print a manual page and completions.\n");
     return 0;
 }
 
-static int command_help(const struct command *k)
+static int command_help(const command *k)
 {
     bool any = false;
     for (int i = 0; i < O_COUNT; i++) any = any || (option_rows[i].commands & k->bit);
@@ -137,8 +135,12 @@ static int run_tool(int argc, char **argv)
     const bool help = !strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help");
     if (help) name = cli_next(&c);
     if (!name) return usage();
+    if (help && name[0] == '-') {
+        if (manual_print(name, commands, COMMANDS) == 0) return 0;
+        cli_fail(&c, "no help in the form %s: --man, --bash or --zsh", name);
+    }
     for (int i = 0; i < COMMANDS; i++) {
-        const struct command *k = &commands[i];
+        const command *k = &commands[i];
         if (strcmp(k->name, name)) continue;
         if (help) return command_help(k);
         for (int j = 2; j < argc; j++)
