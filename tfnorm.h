@@ -32963,7 +32963,8 @@ static bool tfn__source_fits(tfn_error *e, tfn__vocab *v, size_t *rule_bytes)
     if (v->stepped) *rule_bytes = tfn__rules_text(v, NULL, 0);
     if (fits) v->bytes += v->shadows * TFN__SHADOW_BYTES;
     fits = fits && v->bytes <= most && *rule_bytes <= most && v->code_words <= (int32_t)most;
-    if (!fits) tfn__fail(e, TFN_TOO_LARGE, "tokenizer", "over %d bytes or tokens", (int64_t)most, 0);
+    if (!fits)
+        tfn__fail(e, TFN_TOO_LARGE, "tokenizer", "over %d bytes or tokens", (int64_t)most, 0);
     if (v->count == v->hidden)
         tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the vocabulary is empty", 0, 0);
     return e->status == TFN_OK;

@@ -50,7 +50,8 @@ typedef struct import_source {
     char                 name[64];
 } import_source;
 
-/* FOLDER/NAME as a file of a tokenizer. False: there is none, or it cannot be read, which is said. */
+/* FOLDER/NAME as a file of a tokenizer. False: there is none, or it cannot be read, which stderr
+ * says. */
 static bool import_take(import_source *x, int i, const char *folder, const char *name)
 {
     char *path = hub_path(folder, name);
@@ -262,8 +263,8 @@ int import(settings *s, cli *c)
            (long long)param_count(&b.model), (int)b.desc.context);
     import_say_weights(&b.model);
     if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
-    else printf("tokens      none: no valid tokenizer.json, vocab.json with merges.txt or source.spm, "
-                "tokenizer.model, spiece.model, vocab.txt\n");
+    else printf("tokens      none: no valid tokenizer.json, vocab.json with merges.txt or "
+                "source.spm, tokenizer.model, spiece.model, vocab.txt\n");
     printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
     data_file_free(&generation);
     bundle_free(&b);
