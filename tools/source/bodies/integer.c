@@ -1,23 +1,25 @@
-/* As in simd, but over vectors of 32-bit integers, and floats as wide. A new instruction set gives
- * these macros, a line in integer_sets, and one in tfn__quant_of; tests/kernels/test_quant.c then
- * compares it with plain loops, to the bit.
+/* Products of quantized weights: one body, compiled once per instruction set, like the bodies of
+ * the float kernels. A new instruction set defines these macros, over vectors of 32-bit integers
+ * and vectors of as many floats, and gets a line in integer_sets and one in tfn__quant_of.
+ * tests/kernels/test_quant.c then compares it with plain loops, to the bit.
  *
- *   QN(name), QW      this instance's name of a function, and lanes
- *   QI, QF            the vectors
+ *   QN(name), QW      the name of this instance's function; the number of lanes
+ *   QI, QF            the vector types
  *   QLOAD(p)          4 QW bytes of weights
- *   QLOW, QHIGH       of each byte the lower, the upper half, as 0 .. 15
- *   QDOT8(s, w, x)    s and the sum of four products, in each lane, of a group's q of Q8 and the
- *   QDOT4(s, w, x)    four q of inputs at x; of Q4 with halves of 0 .. 15
- *   QEXTRA8           what QDOT8 takes each q larger than it is: 128 where bytes without sign are
- *                     wanted. Of Q4 that is 8; the sum of inputs times it is taken away before
- *   QPREPARE8(w)      turns bytes as they are stored into those
- *   QSET, QFLOAT      an integer in all lanes; to floats, exact
- *   QSCALE(p)         QW numbers of 16 bits, the upper halves of floats
- *   QFADD, QFMUL, QFSET, QFLOADF, QFSTORE   of floats; each result is rounded
- *   QHALVES(h), QNAN(v)   if the set has it: QW numbers of F16 as floats; one of them is a NaN */
-/* vpdpbusd multiplies bytes without a sign by bytes with one, and adds four products to each lane.
- * Weights are the former: q + 128, which is q with its upper bit turned round, or the halves of Q4
- * as they are. maskz with all lanes as in simd. */
+ *   QLOW, QHIGH       the lower or upper half of each byte, 0 .. 15
+ *   QDOT8(s, w, x)    in each lane s plus four products of the lane's four q in w and the four q of
+ *                     the inputs at x, for Q8
+ *   QDOT4(s, w, x)    the same for Q4, whose halves are q + 8
+ *   QEXTRA8           the offset of q in QDOT8: 128 if the instruction needs unsigned bytes, else
+ *                     0 (for Q4 it is 8). Offset times sum of inputs is subtracted in advance
+ *   QPREPARE8(w)      adds that offset to bytes as they are stored
+ *   QSET, QFLOAT      an integer in all lanes; conversion to floats, exact
+ *   QSCALE(p)         QW scales, 16-bit numbers that are upper halves of floats, as floats
+ *   QFADD, QFMUL, QFSET, QFLOADF, QFSTORE   arithmetic of floats; each result is rounded once
+ *   QHALVES(h), QNAN(v)   optional: QW numbers of F16 as floats; true if any of them is NaN */
+/* vpdpbusd multiplies unsigned bytes by signed bytes, and adds four products to each lane. The
+ * weights are the unsigned ones: q + 128, which is q with the highest bit flipped, or the halves of
+ * Q4 as they are. maskz with all lanes as in simd. */
 #if defined TFN__QUSE_AVX512
 #define TFN__QN(name)      name##_avx512_vnni
 #define TFN__QNAME         "avx512-vnni"
@@ -47,8 +49,8 @@
 #define TFN__QNAN(v)       (_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q) != 0)
 #define TFN__QFSTORE(p, v) _mm512_storeu_ps(p, v)
 
-/* 256 bits: AVX2; and with AVX-512's instruction in 256 bits, processors of 2021 and later that
- * have no AVX-512. AVX2 multiplies |w| by x with the sign of w. */
+/* 256 bits: AVX2, and AVX-VNNI, which has the instruction above on 256 bits, in processors since
+ * 2021 without AVX-512. Plain AVX2 multiplies |w| by x with the sign of w applied. */
 #elif defined TFN__QUSE_AVX2 || defined TFN__QUSE_AVX_VNNI
 #define TFN__QW            8
 #define TFN__QI            __m256i
@@ -67,7 +69,7 @@
 #define TFN__QDOT8(s, w, x) _mm256_dpbusd_avx_epi32(s, w, TFN__QALL(x))
 #define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
 #else
-/* vpmaddubsw adds two products in 16 bits: |q| q' <= 127^2, and of two no overflow */
+/* vpmaddubsw adds two products in 16 bits, which cannot overflow, because |q| q' <= 127^2 */
 #define TFN__QN(name)      name##_avx2
 #define TFN__QNAME         "avx2"
 #define TFN__QID           TFN_QUANT_AVX2
@@ -90,7 +92,7 @@
 #define TFN__QNAN(v)       (_mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_UNORD_Q)) != 0)
 #define TFN__QFSTORE(p, v) _mm256_storeu_ps(p, v)
 
-/* 128 bits: SSSE3 as AVX2; SSE2, which every x86-64 has, lacks the product of bytes. */
+/* 128 bits: SSSE3 works like AVX2. SSE2, which every x86-64 has, lacks products of bytes. */
 #elif defined TFN__QUSE_SSE2 || defined TFN__QUSE_SSSE3
 #define TFN__QW            4
 #define TFN__QI            __m128i
@@ -111,7 +113,7 @@
     _mm_maddubs_epi16(_mm_abs_epi8(w), _mm_sign_epi8(TFN__QALL(x), w)))
 #define TFN__QDOT4(s, w, x) TFN__QPAIRS(s, _mm_maddubs_epi16(w, TFN__QALL(x)))
 #else
-/* bytes become 16 bits; the two sums of each output lie side by side and are put together */
+/* Bytes are widened to 16 bits. The two partial sums of an output are neighbours, and are added. */
 #define TFN__QN(name)      name##_sse2
 #define TFN__QNAME         "sse2"
 #define TFN__QID           TFN_QUANT_SSE2
@@ -139,8 +141,8 @@ static TFN__INLINE __m128i tfn__quant_together_sse2(__m128i lower, __m128i upper
 #define TFN__QFLOADF(p)    _mm_loadu_ps(p)
 #define TFN__QFSTORE(p, v) _mm_storeu_ps(p, v)
 
-/* AArch64. The dot product is part of Armv8.2 as an option and of all since 8.4; before it products
- * become 16 bits, whose neighbours are added twice: of two, then of four. */
+/* AArch64. The dot product is optional from Armv8.2 on and always present since 8.4. Without it
+ * products have 16 bits, and neighbours are added twice, so that four products make one sum. */
 #elif defined TFN__QUSE_NEON
 #define TFN__QN(name)      name##_neon
 #define TFN__QNAME         "neon"
@@ -176,8 +178,8 @@ static TFN__INLINE int32x4_t tfn__quant_dot_neon(int8x16_t w, int8x16_t x)
 #define TFN__QFLOADF(p)    vld1q_f32(p)
 #define TFN__QFSTORE(p, v) vst1q_f32(p, v)
 
-/* WebAssembly as NEON without it. Relaxed SIMD's dot product leaves open what becomes of bytes that
- * need all eight bits, so it is not for these. */
+/* WebAssembly, like NEON without the dot product. Relaxed SIMD has a dot product, but its result is
+ * not defined for bytes that need all eight bits, so it is not used. */
 #elif defined TFN__QUSE_WASM
 #define TFN__QN(name)      name##_wasm
 #define TFN__QNAME         "wasm"
@@ -209,7 +211,7 @@ static TFN__INLINE v128_t tfn__quant_dot_wasm(v128_t w, v128_t x)
 #define TFN__QFLOADF(p)    wasm_v128_load(p)
 #define TFN__QFSTORE(p, v) wasm_v128_store(p, v)
 
-/* Plain C: a lane is an integer, four bytes are one 32-bit word. */
+/* Plain C: a vector is one integer, and four bytes are one 32-bit word. */
 #else
 #define TFN__QN(name)      name##_plain
 #define TFN__QNAME         "plain"
@@ -225,7 +227,7 @@ static TFN__INLINE v128_t tfn__quant_dot_wasm(v128_t w, v128_t x)
 #define TFN__QDOT8(s, w, x) tfn__quant_dot_plain(s, w, tfn__quant_word(x))
 #define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
 #ifdef TFN__SMLAD
-/* Armv7E-M: bytes 0, 2 and 1, 3 become pairs of 16 bits */
+/* Armv7E-M: bytes 0 and 2, then 1 and 3, are widened to pairs of 16 bits */
 static TFN__INLINE int32_t tfn__quant_dot_plain(int32_t s, int32_t w, int32_t x)
 {
     const uint32_t wu = (uint32_t)w;
@@ -234,7 +236,7 @@ static TFN__INLINE int32_t tfn__quant_dot_plain(int32_t s, int32_t w, int32_t x)
     return __smlad(__sxtb16((int8x4_t)(wu >> 8)), __sxtb16((int8x4_t)(xu >> 8)), s);
 }
 #else
-/* byte i of a word on any machine: words are those of tfn__quant_word */
+/* Returns byte i of a word, counted from its low end. Both words come from tfn__quant_word. */
 static TFN__INLINE int32_t tfn__quant_byte(int32_t word, int i)
 {
     return (int32_t)(((uint32_t)word >> 8*i & 255) ^ 128) - 128;
@@ -255,9 +257,9 @@ static TFN__INLINE int32_t tfn__quant_dot_plain(int32_t s, int32_t w, int32_t x)
 #define TFN__QFSTORE(p, v) (*(p) = (v))
 #endif
 
-/* Scale and sum of one block of inputs, and its q. x * inverse + 1.5 * 2^23 is rounded to a whole
- * number, ties to even, and its last byte is q: |q| <= 127, since 127/amax * amax is at most
- * 127 (1 + 2^-23). */
+/* Quantizes one block of inputs: computes q, their scale, and the sum of q. Adding 1.5 * 2^23
+ * rounds x * inverse to an integer, ties to even, and the low byte of the sum is q. |q| <= 127,
+ * because 127/amax * amax is at most 127 (1 + 2^-23). */
 static TFN__INLINE void TFN__QN(tfn__quant_inputs)(int8_t *q, float *scale, int32_t *sum,
                                                    const float *a)
 {
@@ -283,7 +285,7 @@ static TFN__INLINE void TFN__QN(tfn__quant_inputs)(int8_t *q, float *scale, int3
     *sum = s;
 }
 
-/* Rows of inputs, block by block. One that k cuts short is filled up with 0. */
+/* Quantizes rows of inputs, block by block. A block that k cuts short is padded with 0. */
 static void TFN__QN(tfn__quant_rows)(const tfn_quant_rows *r, const float *a, ptrdiff_t m,
                                      ptrdiff_t k, ptrdiff_t a_ld)
 {
@@ -302,7 +304,7 @@ static void TFN__QN(tfn__quant_rows)(const tfn_quant_rows *r, const float *a, pt
     }
 }
 
-/* The groups of a block, QW outputs of them, as QDOT wants them. */
+/* Loads all groups of a block for QW outputs, in the form that QDOT needs. */
 static TFN__INLINE void TFN__QN(tfn__quant_load)(TFN__QI *w, const uint8_t *block, bool four)
 {
     if (four) {
@@ -321,7 +323,8 @@ static TFN__INLINE void TFN__QN(tfn__quant_load)(TFN__QI *w, const uint8_t *bloc
     }
 }
 
-/* The sum of a block's products; s starts with what the products have too much. */
+/* Returns s plus the sum of a block's products. Callers start s with minus the excess that the
+ * offset of q adds. */
 static TFN__INLINE TFN__QI TFN__QN(tfn__quant_sum)(TFN__QI s, const TFN__QI *w, const int8_t *x,
                                                    bool four)
 {
@@ -335,13 +338,13 @@ static TFN__INLINE TFN__QI TFN__QN(tfn__quant_sum)(TFN__QI s, const TFN__QI *w, 
     return s;
 }
 
-/* y (rows, 16) from what its chains start with: a panel of w times `rows` rows, from
- * row i on. Constant arguments make a loop for each number of rows and type.
+/* Computes a tile y (rows, 16): a panel of w times `rows` rows of inputs, from row i on, added to
+ * the start values. Callers pass constant `rows` and `four`, which makes one loop for each.
  *
- * For QW outputs at a time: their chains stay in registers while the blocks pass by. Of each block
- * the weights are loaded once, and turned into what QDOT wants; then each row multiplies them by
- * its own inputs, adds up in integers, and takes one step of its chain, of three roundings: scale
- * times scale, times the sum, plus the chain. */
+ * It does QW outputs at a time. Their chains stay in registers over all blocks. The weights of a
+ * block are loaded once, in the form that QDOT needs. Then each row multiplies them by its own
+ * inputs, adds up in integers, and does one step of its chain, with three roundings: scale times
+ * scale, times the sum, plus the chain. */
 static TFN__INLINE void TFN__QN(tfn__quant_tile)(const tfn__quant_chains *y,
                                                  const tfn__quant_panel *p,
                                                  const tfn_quant_rows *r, ptrdiff_t i, int rows,
@@ -375,11 +378,12 @@ static TFN__INLINE void TFN__QN(tfn__quant_tile)(const tfn__quant_chains *y,
 }
 
 #if TFN__QW == 1
-/* s and the products of a group of Q8, or of two groups of Q4, for one output. Nothing is known of
- * how w is aligned, and where words must be, each costs a call of memcpy: with bytes a token on
- * RV32IMF takes 0.74 times the instructions of floats, with words three times. */
+/* Return s plus the products of a group of Q8, or of two groups of Q4, for one output. w may have
+ * any alignment. Where words must be aligned, loading one is a call of memcpy, so this code loads
+ * bytes: on RV32IMF a token then takes 0.74 times the instructions of floats, with words three
+ * times. */
 #ifdef TFN__SMLAD
-/* These processors load words wherever they lie, and multiply two numbers of 16 bits at once. */
+/* These processors load words at any address, and multiply two pairs of 16-bit numbers at once. */
 static TFN__INLINE int32_t tfn__quant_direct8(int32_t s, const uint8_t *w, const int8_t *x)
 {
     return TFN__QDOT8(s, TFN__QLOAD(w), x);
@@ -391,8 +395,8 @@ static TFN__INLINE int32_t tfn__quant_direct4(int32_t s, const uint8_t *w, const
     return TFN__QDOT4(s, TFN__QHIGH(both), x + 4);
 }
 #else
-/* The four products stand one by one: of a loop over them gcc -Os makes a loop, which takes twice
- * the instructions; and in this order gcc -O2 finds the vectors of a processor that has any. */
+/* The products are written out, because gcc -Os would not unroll a loop, which takes twice the
+ * instructions. In this order gcc -O2 can still vectorize them. */
 static TFN__INLINE int32_t tfn__quant_direct8(int32_t s, const uint8_t *w, const int8_t *x)
 {
     s += (int8_t)w[0] * x[0];
@@ -413,8 +417,8 @@ static TFN__INLINE int32_t tfn__quant_direct4(int32_t s, const uint8_t *w, const
 }
 #endif
 
-/* s and the products of a block of one output, whose weights are read where they lie: groups are 64
- * bytes apart, in Q4 pairs of groups; x (32) are the inputs of the row. */
+/* Returns s plus the products of a block for one output, whose weights are read in place. Groups,
+ * or in Q4 pairs of groups, are 64 bytes apart. x (32) are the inputs of the row. */
 static TFN__INLINE int32_t tfn__quant_direct_plain(int32_t s, const uint8_t *w, const int8_t *x,
                                                    bool four)
 {
@@ -424,9 +428,9 @@ static TFN__INLINE int32_t tfn__quant_direct_plain(int32_t s, const uint8_t *w, 
     return s;
 }
 
-/* The tile of one row, y (16), in tfn__quant_tile's order and roundings. Output by output, block by
- * block: the chain of an output stays in a register, and nothing is laid aside. At -Os there is one
- * copy for both types, which asks for the type once a block; else there is one of each. */
+/* A tile of one row, y (16), with the order and roundings of tfn__quant_tile. It goes output by
+ * output and block by block, so that the chain stays in a register and nothing is buffered. At -Os
+ * there is one copy for both types, which tests the type once per block; else one for each. */
 static TFN__INLINE void tfn__quant_row_plain(float *y, const tfn__quant_panel *p,
                                              const tfn_quant_rows *r, ptrdiff_t i, bool four)
 {
@@ -446,9 +450,9 @@ static TFN__INLINE void tfn__quant_row_plain(float *y, const tfn__quant_panel *p
 }
 #endif
 
-/* The tile of 1 ... QTALL rows, of either type. In plain C rows go one by one and read the panel
- * again: boards count bytes, and gcc's loops of one row are faster than its loops of four, with Q8
- * by half. clang's of four rows are 30 to 50 % faster: there only what is left over goes so. */
+/* A tile of 1 ... QTALL rows, of either type. In plain C each row rereads the panel, because boards
+ * need small code, and gcc's loops over one row are faster than its loops over four (with Q8 by
+ * half). clang's loops over four rows are 30 to 50 % faster, so it uses them for full tiles. */
 static void TFN__QN(tfn__quant_tiles)(const tfn__quant_chains *y, const tfn__quant_panel *p,
                                       const tfn_quant_rows *r, ptrdiff_t i, ptrdiff_t rows)
 {
@@ -486,7 +490,8 @@ static void TFN__QN(tfn__quant_tiles)(const tfn__quant_chains *y, const tfn__qua
 #endif
 }
 
-/* Panels are the outer loop: weights are read once, and rows, QTALL at a time, stay in a cache. */
+/* The product. Panels are the outer loop, so that weights are read once, while the rows stay in a
+ * cache. Rows are processed QTALL at a time. */
 static void TFN__QN(tfn__quant_product)(const tfn_quant_args *p, const tfn_quant_rows *r)
 {
     tfn__quant_panel panel = tfn__quant_panel_of(p);
@@ -513,9 +518,10 @@ static void TFN__QN(tfn__quant_product)(const tfn_quant_args *p, const tfn_quant
     }
 }
 
-/* Numbers of 16 bits as floats: plain loops, which the compiler turns into this set's vectors, but
- * for x86's conversion of F16, which gcc does not find. That makes a signaling NaN a quiet one, so
- * the plain loop takes over from the first NaN on: bits are the same everywhere. */
+/* Converts n 16-bit numbers to floats. The compiler vectorizes these plain loops, except that gcc
+ * does not find the F16 conversion of x86, hence QHALVES. That instruction makes signaling NaNs
+ * quiet, so from the first NaN on the plain loop takes over. Thus the bits are the same
+ * everywhere. */
 static void TFN__QN(tfn__quant_halves)(float *y, const uint16_t *h, ptrdiff_t n, tfn_weights type)
 {
     ptrdiff_t i = 0;

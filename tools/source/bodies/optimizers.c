@@ -1,13 +1,13 @@
 #ifndef TFNORM_NO_TRAINING
 
-/* -- the optimizers' pass over parameters p and moments m, v, once through memory --------------
- * Moments below 2^-100 become 0: those of a row that is no longer used would end as denormals. So a
- * gradient below 2^-100 counts as 0, the square of one below 2^-50 too, and Adam does not move what
- * has no second moment. (Weights that only decay take ages: at a rate of 1e-3 and a decay of 0.1
- * 800,000 updates to the first denormal.) */
+/* -- the optimizers: one pass over parameters p and moments m, v -------------------------------
+ * Moments below 2^-100 become 0, because the moments of an unused row would decay to denormals. For
+ * the same reason a gradient below 2^-100 counts as 0, and so does the square of one below 2^-50.
+ * Adam does not move a weight without a second moment. (Weights that only decay need no such rule:
+ * at a rate of 1e-3 and a decay of 0.1 it takes 800,000 updates to reach a denormal.) */
 
-/* SGD's step of k weights from i on: lr m, m = b1 m + g; Nesterov's lr (g + b1 m); without m lr g.
- * PyTorch's form. */
+/* Returns SGD's step for k weights from i on, in PyTorch's form: lr m with m = b1 m + g; for
+ * Nesterov lr (g + b1 m); if m is NULL, lr g. */
 static TFN__INLINE TFN__V TFN__N(tfn__sgd_step)(float *m, TFN__V g, ptrdiff_t i, ptrdiff_t k,
                                                 const tfn_update_args *u)
 {
@@ -20,7 +20,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__sgd_step)(float *m, TFN__V g, ptrdiff_t i,
     return TFN__MUL(TFN__SET(u->lr), mean);
 }
 
-/* v = b2 v + (1-b2) g^2, and the step over root * sqrt v + eps, unless RAdam does not trust v. */
+/* v = b2 v + (1-b2) g^2. Returns step/(root * sqrt v + eps), or the step itself while RAdam does
+ * not yet trust v. */
 static TFN__INLINE TFN__V TFN__N(tfn__adapted)(TFN__V step, float *v, TFN__V g, ptrdiff_t i,
                                                ptrdiff_t k, const tfn_update_args *u)
 {
@@ -36,9 +37,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__adapted)(TFN__V step, float *v, TFN__V g, 
     return TFN__LESS(square, TFN__SET(TFN__LEAST), TFN__SET(0), step);
 }
 
-/* Adam's (Kingma & Ba 2015, algorithm 1): m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step
- * step_size * m / (root * sqrt v + eps), where the corrections of the bias are in step_size and
- * root; RAdam's, while v is not to be trusted, step_size * m. */
+/* Returns Adam's step (Kingma & Ba 2015, algorithm 1), step_size * m / (root * sqrt v + eps), with
+ * m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2. step_size and root include the bias corrections
+ * (tfn_update_at). While RAdam does not trust v, its step is step_size * m. */
 static TFN__INLINE TFN__V TFN__N(tfn__adam_step)(float *m, float *v, TFN__V g, ptrdiff_t i,
                                                  ptrdiff_t k, const tfn_update_args *u)
 {
@@ -50,8 +51,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__adam_step)(float *m, float *v, TFN__V g, p
     return TFN__N(tfn__adapted)(TFN__MUL(TFN__SET(u->step_size), mean), v, g, i, k, u);
 }
 
-/* Schedule-free AdamW (Defazio et al. 2024, algorithm 1): z -= step_size (g/(sqrt v + eps) + decay
- * y), where g is the gradient at y and step_size has v's correction. */
+/* Schedule-free AdamW (Defazio et al. 2024, algorithm 1): z -= step_size (g/(sqrt v + eps)
+ * + decay y). g is the gradient at y, and step_size includes the bias correction of v. */
 static TFN__INLINE void TFN__N(tfn__free_step)(float *z, float *v, TFN__V y, TFN__V g, ptrdiff_t i,
                                                ptrdiff_t k, const tfn_update_args *u)
 {
@@ -63,8 +64,8 @@ static TFN__INLINE void TFN__N(tfn__free_step)(float *z, float *v, TFN__V y, TFN
     TFN__PUT(z + i, next, k);
 }
 
-/* Lion's (Chen et al. 2023, algorithm 2): lr sign(b1 m + (1-b1) g), then m = b2 m + (1-b2) g: every
- * weight moves by the rate, but for the sign of 0, which is 0. */
+/* Returns Lion's step (Chen et al. 2023, algorithm 2), lr sign(b1 m + (1-b1) g), and then updates
+ * m = b2 m + (1-b2) g. Every weight moves by lr, except that sign(0) is 0. */
 static TFN__INLINE TFN__V TFN__N(tfn__lion_step)(float *m, TFN__V g, ptrdiff_t i, ptrdiff_t k,
                                                  const tfn_update_args *u)
 {
@@ -80,8 +81,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__lion_step)(float *m, TFN__V g, ptrdiff_t i
     return TFN__LESS(zero, by, TFN__SET(u->lr), down);
 }
 
-/* The gradient of k weights from i on as an optimizer wants it: of the mean loss, clipped by value.
- */
+/* Returns the gradient of k weights from i on, scaled by grad_scale and then clipped by value. */
 static TFN__INLINE TFN__V TFN__N(tfn__scaled_gradient)(const float *g, ptrdiff_t i, ptrdiff_t k,
                                                        const tfn_update_args *u)
 {
@@ -92,9 +92,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__scaled_gradient)(const float *g, ptrdiff_t
     return d;
 }
 
-/* p -= step, with the gradient times grad_scale, then clipped by value; decay is coupled
- * (g += decay * p) or not (p -= lr * decay * p). An update that is skipped changes the moments
- * alone. */
+/* p -= step for n weights. The decay is either coupled (g += decay * p) or decoupled
+ * (p -= lr * decay * p). If u->skip is set, only the moments change. */
 static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
                                 const tfn_update_args *u)
 {
@@ -123,24 +122,25 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 }
 
 /* -- Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon) ----------------------
- * A matrix moves by the orthogonal one nearest to its averaged gradient, U V^T of U S V^T: every
- * direction counts alike, however small its gradient is. Five steps of a Newton-Schulz iteration
- * with a quintic polynomial make all singular values about 1, from products alone:
+ * The update of a matrix is the orthogonal matrix nearest to its averaged gradient: U V^T if the
+ * gradient is U S V^T. So all directions count alike, however small their gradients are. Five steps
+ * of a Newton-Schulz iteration with a quintic polynomial bring all singular values near 1, using
+ * only products: from X = G/(|G| + 1e-7),
  *     A = X X^T;  B = b A + c A A;  X = a X + B X,  (a, b, c) = (3.4445, -4.7750, 2.0315)
- * after X = G/(|G| + 1e-7). Of a matrix with more rows than columns A is X^T X and X B stands for B
- * X, so that A is the small one.
- * Products of numbers that are next to nothing would be denormals. So X has no element below 2^-30,
- * which is far below the error of a float's product, and A and B none below 2^-60. */
+ * If X has more rows than columns, A = X^T X and X = a X + X B, so that A is the smaller square.
+ * To avoid denormal products, elements of X below 2^-30 become 0, which is far below the rounding
+ * error of a product, and elements of A and B below 2^-60. */
 
-/* What is below `least` becomes 0, in x (n). Products leave such numbers where terms cancel. */
+/* Sets numbers of x (n) below `least` to 0. Products yield such numbers if their terms cancel. */
 static void TFN__N(tfn__cut_all)(float *x, ptrdiff_t n, float least)
 {
     TFN__EACH(i, k, n) TFN__PUT(x + i, TFN__N(tfn__vcut)(TFN__GET(x + i, k), least), k);
 }
 
-/* m = b m + (1-b) g, and Nesterov's x = b m + (1-b) g, divided by its length: the singular values
- * are then at most 1, from where the iteration converges. The length of all zeros is 1e-7, and they
- * stay zeros. Squares of what is below 2^-50 would be denormals, as in Adam's second moment. */
+/* m = b m + (1-b) g, then Nesterov's x = b m + (1-b) g, divided by its length. Then the singular
+ * values are at most 1, and the iteration converges. The length gets 1e-7 more, so that zeros stay
+ * zeros. Numbers below 2^-50 become 0 because their squares would be denormal, as in Adam's second
+ * moment. */
 static void TFN__N(tfn__muon_direction)(float *x, const float *g, float *m, ptrdiff_t n,
                                         const tfn_update_args *u)
 {
@@ -161,8 +161,8 @@ static void TFN__N(tfn__muon_direction)(float *x, const float *g, float *m, ptrd
     }
 }
 
-/* A (n, n) = X X^T, or X^T X: the transpose is the same memory with its strides exchanged. A is
- * symmetric to the last bit, as both orders of a product of two numbers are the same. */
+/* A (n, n) = X X^T, or X^T X. The transpose is the same memory with the strides exchanged. A is
+ * symmetric to the last bit, because a product of two numbers does not depend on their order. */
 static void TFN__N(tfn__muon_square)(const tfn__muon *s)
 {
     tfn_matmul_args p;
@@ -188,7 +188,7 @@ static void TFN__N(tfn__muon_square)(const tfn__muon *s)
     TFN__N(tfn__cut_all)(s->a, s->n * s->n, TFN__TAIL);
 }
 
-/* c (rows, cols) = start + a (rows, k) b (k, cols), all row by row in memory; start may be c. */
+/* c (rows, cols) = start + a (rows, k) b (k, cols), all row-major. start may be c. */
 static void TFN__N(tfn__muon_product)(const tfn__muon *s, float *c, const float *start,
                                       const float *a, const float *b, ptrdiff_t rows,
                                       ptrdiff_t cols, ptrdiff_t k)
@@ -211,9 +211,8 @@ static void TFN__N(tfn__muon_product)(const tfn__muon *s, float *c, const float 
     TFN__N(tfn__matmul)(&p, s->work);
 }
 
-/* One step of the iteration: X becomes a X + B X, or a X + X B. B begins as A A and is made in its
- * place; the new X begins as a X, from which each element's chain goes on. So five products and
- * sums need four arrays. */
+/* One step of the iteration: X = a X + B X, or a X + X B. B is computed in the place of A A. The
+ * chains of the new X start from a X. So all products and sums need only four arrays. */
 static void TFN__N(tfn__newton_schulz)(tfn__muon *s)
 {
     const float a = (float)3.4445;
@@ -237,8 +236,8 @@ static void TFN__N(tfn__newton_schulz)(tfn__muon *s)
     s->next = x;
 }
 
-/* Floats of the scratch, see tfn__muon: the packing buffers of the larger of the two kinds of
- * product, twice the smaller square, twice the matrix. */
+/* Returns the floats of scratch (see tfn__muon): packing buffers for the larger of the two kinds of
+ * product, two squares (n, n), and two matrices. */
 static ptrdiff_t TFN__N(tfn__muon_work)(ptrdiff_t rows, ptrdiff_t cols)
 {
     const ptrdiff_t n = tfn__min(rows, cols);
@@ -248,8 +247,8 @@ static ptrdiff_t TFN__N(tfn__muon_work)(ptrdiff_t rows, ptrdiff_t cols)
     return 2 * rows * cols + 2 * n * n + tfn__max(square, product);
 }
 
-/* p -= rate (s O + decay p): a matrix maps its rows, the inputs, to its columns, the outputs, and s
- * = sqrt(max(1, outputs/inputs)) lets the outputs move alike, whatever their number is. */
+/* p -= rate (s O + decay p), where O is the orthogonal matrix. Rows are inputs, columns outputs.
+ * The factor s = sqrt(max(1, outputs/inputs)) makes outputs move alike in matrices of any shape. */
 static void TFN__N(tfn__muon_update)(float *p, const float *g, float *m, ptrdiff_t rows,
                                      ptrdiff_t cols, const tfn_update_args *u, float *work)
 {
@@ -277,18 +276,18 @@ static void TFN__N(tfn__muon_update)(float *p, const float *g, float *m, ptrdiff
 }
 
 /* -- Adafactor (Shazeer & Stern 2018, algorithms 4 and 5) -------------------------------------
- * The second moment of a matrix is kept as its sums over rows and columns, r and c, of which
- * V = r c / sum(r) is the best estimate of rank 1:
+ * The second moment of a matrix is kept as two vectors, its sums r over each row and c over each
+ * column. V = r c / sum(r) is the best estimate of rank 1:
  *     r = b r + (1-b) sum_c(g^2 + e),  c = b c + (1-b) sum_r(g^2 + e),  e = 1e-30
  *     u = g/sqrt(V),  p -= lr u/max(1, RMS(u)),  b = 1 - t^-0.8 (section 7.2)
- * so that few weights of a matrix with a stale moment do not move far (section 6). A tensor that is
- * no matrix has c alone, V = c. There is no first moment unless beta1 > 0: then the step is
- * averaged, as in the authors' code. Roots are taken before they are multiplied: of numbers near e,
- * products would be denormals. */
+ * Dividing by RMS(u) limits the step if the moment is out of date (section 6). A tensor that is not
+ * a matrix has only c, and V = c. There is a first moment only if beta1 > 0; it averages the step,
+ * as in the authors' code. Roots are taken before multiplying, because products of numbers near e
+ * would be denormal. */
 
-/* The sums of the squares: of rows in 16 lanes, of columns as chains over the rows, which are in
- * order. r is NULL where there are none of rows. Here e counts once for each term, so that no sum
- * is ever 0 and nothing is divided by it. */
+/* Updates r and c with the squares of g. Sums over a row use 16 lanes. Sums over a column are
+ * chains over the rows in order. r is NULL for a tensor that is not a matrix. Each term includes e,
+ * so that no sum is 0, and no division is by 0. */
 static void TFN__N(tfn__factor_sums)(float *r, float *c, const float *g, ptrdiff_t rows,
                                      ptrdiff_t cols, const tfn_update_args *u)
 {
@@ -311,15 +310,15 @@ static void TFN__N(tfn__factor_sums)(float *r, float *c, const float *g, ptrdiff
     }
 }
 
-/* The root of r / sum(r), for each row: what the estimate V has of its row. */
+/* Computes sqrt(r / sum(r)) for each row, the factor that the row contributes to sqrt(V). */
 static void TFN__N(tfn__factor_roots)(float *roots, const float *r, ptrdiff_t rows)
 {
     const float total = TFN__SQRT(TFN__N(tfn__row_sum)(r, rows));
     for (ptrdiff_t i = 0; i < rows; i++) roots[i] = TFN__SQRT(r[i]) / total;
 }
 
-/* u = g/sqrt(V) of k weights from i on, of a row with the root of r / sum(r). It is not stored:
- * computing it twice costs less memory, which is why one takes this optimizer. */
+/* Returns u = g/sqrt(V) for k weights from i on, of a row with root = sqrt(r / sum(r)). It is not
+ * stored but computed twice, because the purpose of this optimizer is to save memory. */
 static TFN__INLINE TFN__V TFN__N(tfn__factored_unit)(const float *g, const float *c, float root,
                                                      ptrdiff_t i, ptrdiff_t k,
                                                      const tfn_update_args *u)
@@ -329,7 +328,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__factored_unit)(const float *g, const float
     return TFN__N(tfn__vcut)(TFN__DIV(d, v), TFN__LEAST_ROOT);
 }
 
-/* sum(u^2) of a row. */
+/* Returns sum(u^2) over a row. */
 static float TFN__N(tfn__factored_square)(const float *g, const float *c, float root,
                                           ptrdiff_t cols, const tfn_update_args *u)
 {
@@ -342,7 +341,7 @@ static float TFN__N(tfn__factored_square)(const float *g, const float *c, float 
     return TFN__N(tfn__tree)(acc);
 }
 
-/* p -= shrink p + m, m = b1 m + (1-b1) by u, of a row; m NULL: p -= shrink p + by u. */
+/* For a row: m = b1 m + (1-b1) by u, p -= shrink p + m. If m is NULL: p -= shrink p + by u. */
 static void TFN__N(tfn__factored_row)(float *p, float *m, const float *g, const float *c,
                                       float root, float by, float shrink, ptrdiff_t cols,
                                       const tfn_update_args *u)
@@ -363,7 +362,8 @@ static void TFN__N(tfn__factored_row)(float *p, float *m, const float *g, const 
     }
 }
 
-/* The rate of a tensor: the schedule's, or relative to its RMS (section 8). */
+/* Returns the rate of a tensor: the schedule's, or if u->relative, that times the RMS of p, or
+ * times 1e-3 if the RMS is smaller (section 8). */
 static float TFN__N(tfn__relative_rate)(const float *p, ptrdiff_t n, const tfn_update_args *u)
 {
     const float least = (float)1e-3;
@@ -374,8 +374,8 @@ static float TFN__N(tfn__relative_rate)(const float *p, ptrdiff_t n, const tfn_u
     return u->lr * rms;
 }
 
-/* Three passes over a tensor: the sums of g^2; the length of u, by which it is clipped as a whole;
- * the step. work (2, rows): the root of each row's r / sum(r), and its sum(u^2). */
+/* Three passes over a tensor: first the sums of g^2, then RMS(u), which limits the step, then the
+ * step. work (2, rows) holds sqrt(r / sum(r)) and sum(u^2) of each row. */
 static void TFN__N(tfn__adafactor_update)(float *p, const float *g, float *m, float *v,
                                           ptrdiff_t rows, ptrdiff_t cols,
                                           const tfn_update_args *u, float *work)
@@ -405,8 +405,8 @@ static void TFN__N(tfn__adafactor_update)(float *p, const float *g, float *m, fl
     }
 }
 
-/* One tensor of an optimizer that must see each alone; to Adafactor what is no matrix is one row,
- * and Muon leaves it to AdamW. */
+/* Updates one tensor, for optimizers that treat each tensor separately. For Adafactor a tensor that
+ * is not a matrix counts as one row. Muon updates it as AdamW does. */
 static void TFN__N(tfn__update_tensor)(float *p, const float *g, float *m, float *v, ptrdiff_t rows,
                                        ptrdiff_t cols, const tfn_update_args *u, float *work)
 {
@@ -421,7 +421,8 @@ static void TFN__N(tfn__update_tensor)(float *p, const float *g, float *m, float
     else
         TFN__N(tfn__update)(p, g, m, v, rows * cols, u);
 }
-/* Floats of its work; u says the optimizer and whether the tensor is a matrix. */
+/* Returns the floats of scratch for tfn__update_tensor. u tells the optimizer, and whether the
+ * tensor is a matrix. */
 static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const tfn_update_args *u)
 {
     if (!u->matrix) rows = 1;
