@@ -79,6 +79,17 @@ files() {
         done
 }
 check "README names files that exist" files
+links() {               # every link of a document to a file leads to one
+    (cd .. && git ls-files -co --exclude-standard '*.md' 2> /dev/null || find . -name '*.md') > "$work/documents"
+    [ "$(wc -l < "$work/documents")" -ge 5 ] || return 1
+    while read -r document; do
+        grep -oE '\]\([^)#]+' "../$document" | cut -c 3- | grep -v '^http' > "$work/links"
+        while read -r link; do
+            [ -e "../$(dirname "$document")/$link" ] || { echo "$document: no $link"; return 1; }
+        done < "$work/links"
+    done < "$work/documents"
+}
+check "links in the documents" links
 lines() { [ "$(wc -l < ../README.md)" -lt 220 ]; }
 check "README has under 220 lines" lines
 finish

@@ -301,6 +301,9 @@
  *        target_include_directories(program PRIVATE ${tfnorm_SOURCE_DIR})
  *        target_link_libraries(program PRIVATE m)
  *
+ * After `make -C tools install`, find_package(tfnorm 0.2) has the target tfnorm::tfnorm, which is
+ * the header with a compiled library, and pkg-config knows tfnorm.
+ *
  *
  * MEMORY
  *
