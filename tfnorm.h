@@ -3807,31 +3807,53 @@ static double tfn__decimal(double v, int64_t power)
     return v;
 }
 
-/* Appends the shortest decimal number that reads back as x, such as 3e-4, or 0 for infinity and
+/* Appends digits * 10^power as a person writes it: 1.5, 0.001, 65504, 1e18, 2.5e-7. It is plain if that
+ * adds at most six zeros before the point, or four after it. n is the number of digits. */
+static void tfn__put_decimal(tfn__text *t, const char *digits, int32_t n, int32_t power)
+{
+    const int32_t first = n - 1 + power;                     /* the power of the first digit */
+    int32_t before = 1;                                      /* digits before the point */
+    if (first < 0 && first >= -4) {
+        tfn__put_bytes(t, "0.000", (size_t)(1 - first));
+        tfn__put_bytes(t, digits, (size_t)n);
+        return;
+    }
+    if (first >= 0 && power <= 6) before = first + 1;
+    for (int32_t i = 0; i < tfn__min(before, n); i++) tfn__put_bytes(t, digits + i, 1);
+    for (int32_t i = n; i < before; i++) tfn__put(t, "0");
+    if (n > before) tfn__put(t, ".");
+    for (int32_t i = before; i < n; i++) tfn__put_bytes(t, digits + i, 1);
+    if (before != first + 1) tfn__put_int(t, "e", first, NULL);
+}
+
+/* Appends the shortest decimal number that reads back as x, or 0 for infinity and
  * NaN, which JSON lacks. |x| = rest * 10^power with 1 <= rest < 10. The loop tries one digit more
- * at a time, rounded to nearest, until tfn__decimal of the text is x. 17 digits always suffice. */
+ * at a time, rounded to nearest, until tfn__decimal of the digits is |x|. 17 digits always suffice. */
 static void tfn__put_float(tfn__text *t, float x)
 {
-    char digits[32] = "0";
+    char digits[24];
+    tfn__text s = tfn__text_in(digits, sizeof digits);
     int32_t power = 0;
-    const bool negative = x < 0;
-    double rest = (double)x;
-    if (negative) rest = -rest;
-    if (!(rest - rest >= 0)) rest = 0;                       /* infinity or NaN */
-    for (; rest >= 10; power++) rest /= 10;
-    if (rest > 0) for (; rest < 1; power--) rest *= 10;
-
-    for (int32_t n = 0; n < 17; n++, rest *= 10) {
-        tfn__text s = tfn__text_in(digits, sizeof digits);
-        int64_t whole = (int64_t)(rest + 0.5);
-        if (negative) whole = -whole;
-        if (whole == 0) break;
-        tfn__put_int(&s, NULL, whole, NULL);
-        if (power != n) tfn__put_int(&s, "e", power - n, NULL);
-        tfn__end(&s);
-        if ((float)tfn__decimal((double)whole, power - n) == x) break;
+    float size = x;                                          /* |x| */
+    double rest;
+    if (x < 0) size = -x;
+    rest = (double)size;
+    if (!(rest - rest >= 0) || rest <= 0) {
+        tfn__put(t, "0");
+        return;
     }
-    tfn__put(t, digits);
+    if (x < 0) tfn__put(t, "-");
+    for (; rest >= 10; power++) rest /= 10;
+    for (; rest < 1; power--) rest *= 10;
+    for (int32_t n = 0; n < 17; n++, rest *= 10) {
+        const int64_t whole = (int64_t)(rest + 0.5);
+        s.used = 0;
+        tfn__put_int(&s, NULL, whole, NULL);
+        if (n) power--;
+        if ((float)tfn__decimal((double)whole, power) == size) break;
+    }
+    for (; digits[s.used - 1] == '0'; s.used--) power++;     /* 10, rounded up from 9.6 */
+    tfn__put_decimal(t, digits, (int32_t)s.used, power);
 }
 
 /* -- status ---------------------------------------------------------------------------------- */
@@ -37496,12 +37518,24 @@ static bool tfn__text_has_lora(const tfn__field *x, const char *value)
     return x->type == TFN__FIELD_GROUP && tfn__set_group(&g, value) && g.rank > 0;
 }
 
+/* Returns the value in the form that this build writes, so that numbers compare as numbers. Earlier
+ * builds wrote 0.1 as "1e-1". */
+static const char *tfn__renewed(const tfn__field *x, const char *value, char *buf)
+{
+    tfn_model_desc d;
+    if (x->type != TFN__FIELD_REAL && x->type != TFN__FIELD_GROUP) return value;
+    TFNORM_MEMSET(&d, 0, sizeof d);
+    if (!tfn__field_set(x, &d, value)) return value;
+    return tfn__field_text(x, &d, buf);
+}
+
 /* Store an option, or compare it. An empty value means that the file lacks it. A file without
  * "weights" has floats, which a model of packed weights packs, unless it goes on training. */
 static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field *field,
                             const char *value)
 {
     char buf[TFN__FIELD_ROOM];
+    char renewed[TFN__FIELD_ROOM];
     const char *own;
     if (x->out) {
         if (!tfn__field_set(field, x->out, value)) tfn__unknown(f, field, value);
@@ -37513,6 +37547,7 @@ static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field
     if (TFN__PACKS && !x->trains && value[0] == 0
         && tfn__equal(tfn__field_name(field), "weights")) return;
     own = tfn__field_text(field, &x->m->desc, buf);
+    if (value[0] != 0) value = tfn__renewed(field, value, renewed);
     if (tfn__equal(value, own)) return;
     if (value[0] == 0 && tfn__field_unset(field, own)) return;
     if (value[0] == 0) value = "not given";
@@ -41416,32 +41451,15 @@ static const char *tfn__published(const char *own, const tfn_key_rule *k)
     return NULL;
 }
 
-/* Put a positive number the way people write it: 0.6667, 1e-6. A whole number gets a point for
- * readers that distinguish 8 from 8.0. */
+/* Put a number as the options have it. A whole number gets a point for readers that distinguish 8
+ * from 8.0. */
 static void tfn__put_real(tfn__text *t, const char *number)
 {
-    tfn__reader r = tfn__read_from(number, tfn__length(number));
-    const int64_t digits = tfn__json_count(&r, INT64_MAX);
-    char text[24];
-    tfn__text plain = tfn__text_in(text, sizeof text);
-    int64_t point = tfn__json_exponent(&r);     /* position of the decimal point */
-    int64_t count;
-    tfn__put_int(&plain, NULL, digits, NULL);
-    point += (int64_t)plain.used;
-    while (plain.used > 1 && text[plain.used - 1] == '0') plain.used--;
-    count = (int64_t)plain.used;
-    if (point < -2 || point > 16) {
-        tfn__put_bytes(t, text, plain.used);
-        tfn__put_int(t, "e", point - count, NULL);
-        return;
-    }
-    if (point <= 0) tfn__put(t, "0.");
-    for (int64_t i = point; i < 0; i++) tfn__put(t, "0");
-    for (int64_t i = 0; i < tfn__larger_of(count, point + 1); i++) {
-        if (i > 0 && i == point) tfn__put(t, ".");
-        if (i < count) tfn__put_bytes(t, text + i, 1);
-        else tfn__put(t, "0");
-    }
+    bool whole = true;
+    for (const char *s = number; *s; s++)
+        if (*s == '.' || *s == 'e') whole = false;
+    tfn__put(t, number);
+    if (whole) tfn__put(t, ".0");
 }
 
 /* Put the value of an option in the file's form. False: it has none, such as 0 where that means

@@ -562,10 +562,10 @@ TEST(files_differences)
     bytes = files_save(&m, NULL, &size);
     for (int i = 0; i < 8; i++) {
         static const char *const messages[] = { "layers is 2, the model has 3",
-                                                "dropout is 1e-1, the model has 2e-1",
+                                                "dropout is 0.1, the model has 0.2",
             "topology is pre, the model has post", "recipe is pre, the model has admin",
                 "untied is false, the model has true",
-            "schedule.lr is 1e-3, the model has 5e-1", "positio",
+            "schedule.lr is 0.001, the model has 0.5", "positio",
             "schedule.fairseq is not given, the model has true" };
         e = d;
         if (i == 0) e.layers = 3;
@@ -602,6 +602,58 @@ TEST(files_differences)
     CHECK(strstr(files_error(&f.error), "no checkpoint"));
     tfn_model_free(&other), tfn_model_free(&m);
     free(bytes);
+}
+
+/* Replace a text in the header of a file, which has room for it. Returns the new size. */
+static size_t files_replace(unsigned char *bytes, size_t size, const char *old, const char *now)
+{
+    const size_t from = strlen(old), to = strlen(now);
+    size_t header = 0;
+    for (int i = 7; i >= 0; i--) header = header << 8 | bytes[i];
+    for (size_t at = 8; at + from <= 8 + header; at++) {
+        if (memcmp(bytes + at, old, from)) continue;
+        memmove(bytes + at + to, bytes + at + from, size - at - from);
+        memcpy(bytes + at, now, to);
+        header = header + to - from;
+        for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)header >> 8*i);
+        return size + to - from;
+    }
+    FAIL("the file has no %s", old);
+    return size;
+}
+
+/* Files of earlier builds have numbers as 1e-1 and 15e-1: the same numbers are the same options. */
+TEST(files_old_numbers)
+{
+    static const struct { const char *now, *old; } rows[] = {
+        { "tfn.dropout\":\"0.1\"", "tfn.dropout\":\"1e-1\"" },
+        { "tfn.schedule.lr\":\"0.001\"", "tfn.schedule.lr\":\"1e-3\"" },
+        { "tfn.norm_factor\":\"1.5\"", "tfn.norm_factor\":\"15e-1\"" },
+        { "tfn.clip\":\"1e18\"", "tfn.clip\":\"10e17\"" },
+        { "*norm* rate=0.5 decay=0.25 frozen", "*norm* rate=5e-1 decay=25e-2 frozen" }
+    };
+    tfn_model_desc d = files_desc(files_cases);
+    tfn_model m, other;
+    size_t size;
+    unsigned char *bytes, *old;
+    tfn_file f;
+    d.norm_factor = 1.5f;
+    d.clip = (float)1e18;
+    CHECK(tfn_group_add(&d, "*norm* rate=0.5 decay=0.25 frozen", NULL));
+    m = files_model(&d), other = files_model(&d);
+    bytes = files_save(&m, NULL, &size);
+    old = (unsigned char *)malloc(size + 64);
+    memcpy(old, bytes, size);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        size = files_replace(old, size, rows[i].now, rows[i].old);
+    f = files_from(old, size);
+    FILES_OK(tfn_model_load(&other, &f), f);
+    size = files_replace(old, size, "rate=5e-1", "rate=6e-1");
+    f = files_from(old, size);
+    CHECK(tfn_model_load(&other, &f) == TFN_BAD_SHAPE && strstr(files_error(&f.error),
+          "groups[0] is *norm* rate=0.6 decay=0.25 frozen, the model has *norm* rate=0.5 decay"));
+    tfn_model_free(&m), tfn_model_free(&other);
+    free(bytes), free(old);
 }
 
 /* An option that older files lack: in a file only where it is not 0. */
@@ -1788,6 +1840,7 @@ int main(void)
     RUN(files_index);
     RUN(files_resume);
     RUN(files_differences);
+    RUN(files_old_numbers);
     RUN(files_later_option);
     RUN(files_own_row);
     RUN(files_luggage);

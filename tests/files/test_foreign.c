@@ -77,7 +77,7 @@ static void foreign_set(const char *name, const char *value)
     CHECK(tfn_desc_set(&d, name, "default", &e) == TFN_OK && !memcmp(&d, &empty, sizeof d));
 }
 
-/* A number as the header writes it: shortest, "3e-4". */
+/* A number as the header writes it: shortest, "0.0003". */
 static const char *foreign_number(const lib_limit *l, double v)
 {
     static char text[FOREIGN_TEXT];
@@ -127,7 +127,52 @@ TEST(foreign_numbers)
     }
     foreign_set("seed", "-1");
     foreign_set("seed", "9223372036854775807");
-    foreign_set("schedule.lr", "3e-4");
+    foreign_set("schedule.lr", "0.0003");
+}
+
+/* Numbers read as a person writes them. */
+TEST(foreign_numbers_text)
+{
+    static const struct { double x; const char *text; } rows[] = {
+        { 1.5, "1.5" }, { 1e18, "1e18" }, { 0.001, "0.001" }, { 3e-4, "0.0003" }, { 1e-4, "0.0001" },
+        { 1e-5, "1e-5" }, { 2.5e-7, "2.5e-7" }, { -2.5e-7, "-2.5e-7" }, { 0, "0" }, { -0.0, "0" },
+        { 1, "1" }, { -1, "-1" }, { 10, "10" }, { 65504, "65504" }, { 1e6, "1000000" },
+        { 1.5e6, "1500000" }, { 1e7, "1e7" }, { 16777216, "16777216" }, { 9.6e9, "9.6e9" },
+        { 0.1, "0.1" }, { -12.25, "-12.25" }, { 0.02, "0.02" }, { 0.999, "0.999" },
+        { 3.4028235e38, "3.4028235e38" }, { 0.0123, "0.0123" }, { 1e-12, "1e-12" },
+        { 99999.5, "99999.5" }, { 1e10, "1e10" }, { 1.4e-45, "1e-45" }, { HUGE_VAL, "0" }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[FOREIGN_TEXT];
+        tfn_model_desc d;
+        memset(&d, 0, sizeof d);
+        d.norm_eps = (float)rows[i].x;
+        tfn_desc_get(&d, "norm_eps", text, sizeof text);
+        if (strcmp(text, rows[i].text)) FAIL("%s is written %s", rows[i].text, text);
+    }
+}
+
+/* The text of any number reads as the same number, by C and by the library. */
+TEST(foreign_numbers_read_back)
+{
+    const tfn_key key = tfn_key_make(7);
+    int seen = 0;
+    for (uint64_t i = 0; i < 20000; i++) {
+        const uint32_t bits = (uint32_t)tfn_random_bits(key, i);
+        char text[FOREIGN_TEXT];
+        float x, y;
+        tfn_model_desc d;
+        memset(&d, 0, sizeof d);
+        memcpy(&x, &bits, sizeof x);
+        if (!(x - x >= 0)) continue;                            /* infinity and NaN have no text */
+        d.norm_eps = x;
+        tfn_desc_get(&d, "norm_eps", text, sizeof text);
+        y = strtof(text, NULL);
+        if (memcmp(&x, &y, sizeof x)) FAIL("%s is another number than %.9g", text, (double)x);
+        if (tfn_desc_set(&d, "norm_eps", text, NULL) == TFN_OK) seen++;   /* else: out of range */
+        if (memcmp(&x, &d.norm_eps, sizeof x)) FAIL("%s is read as %.9g", text, (double)d.norm_eps);
+    }
+    CHECK(seen > 2000);
 }
 
 TEST(foreign_truths_and_names)
@@ -155,7 +200,7 @@ TEST(foreign_truths_and_names)
         if (k && isa) foreign_set("isa", k->name);
     }
     foreign_set("isa", "best");
-    foreign_set("groups[0]", "encoder.*.norm* rate=5e-1 frozen");
+    foreign_set("groups[0]", "encoder.*.norm* rate=0.5 frozen");
     foreign_set("groups[3]", "*.weight");
 }
 
@@ -358,6 +403,8 @@ int main(void)
 {
     RUN(foreign_all_options);
     RUN(foreign_numbers);
+    RUN(foreign_numbers_text);
+    RUN(foreign_numbers_read_back);
     RUN(foreign_truths_and_names);
     RUN(foreign_refused);
     RUN(foreign_model);

@@ -387,7 +387,7 @@ TEST(ema_same_option)
     d.ema = 0;
     if (!batch_open(&m, &d)) return;
     CHECK(tfn_model_load(&m, &file.file) == TFN_BAD_SHAPE);
-    CHECK(strstr(tfn_error_text(&file.file.error, text, sizeof text), "ema is 5e-1") != NULL);
+    CHECK(strstr(tfn_error_text(&file.file.error, text, sizeof text), "ema is 0.5") != NULL);
     tfn_model_free(&m);
     free(file.bytes);
 }

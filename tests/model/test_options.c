@@ -461,7 +461,7 @@ TEST(options_messages)
     X(d.rotary_size = 34, BAD_OPTION, "rotary_size is 34; it must be at most 32")                 \
     X(d.rotary_scaling = TFN_ROTARY_SCALING_LLAMA3; d.rotary_low = 4, BAD_OPTION,                 \
       "rotary_high must be above rotary_low")                                                     \
-    X(d.rotary_factor = 0.5f, BAD_OPTION, "rotary_factor is 5e-1; it must be 0 or at least 1")    \
+    X(d.rotary_factor = 0.5f, BAD_OPTION, "rotary_factor is 0.5; it must be 0 or at least 1")    \
     X(d.recipe = "qknorm"; d.score_scale = 1, BAD_OPTION, "neither score_scale nor scale_by_lay") \
     X(d.recipe = "ngpt"; d.scale_by_layer = true, BAD_OPTION, "have a scale of their own")        \
     X(d.mup_base_width = 32; d.score_scale = 1, UNSUPPORTED, "bands, cutoffs, score_scale")       \

@@ -366,12 +366,24 @@ static bool tfn__text_has_lora(const tfn__field *x, const char *value)
     return x->type == TFN__FIELD_GROUP && tfn__set_group(&g, value) && g.rank > 0;
 }
 
+/* Returns the value in the form that this build writes, so that numbers compare as numbers. Earlier
+ * builds wrote 0.1 as "1e-1". */
+static const char *tfn__renewed(const tfn__field *x, const char *value, char *buf)
+{
+    tfn_model_desc d;
+    if (x->type != TFN__FIELD_REAL && x->type != TFN__FIELD_GROUP) return value;
+    TFNORM_MEMSET(&d, 0, sizeof d);
+    if (!tfn__field_set(x, &d, value)) return value;
+    return tfn__field_text(x, &d, buf);
+}
+
 /* Store an option, or compare it. An empty value means that the file lacks it. A file without
  * "weights" has floats, which a model of packed weights packs, unless it goes on training. */
 static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field *field,
                             const char *value)
 {
     char buf[TFN__FIELD_ROOM];
+    char renewed[TFN__FIELD_ROOM];
     const char *own;
     if (x->out) {
         if (!tfn__field_set(field, x->out, value)) tfn__unknown(f, field, value);
@@ -383,6 +395,7 @@ static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field
     if (TFN__PACKS && !x->trains && value[0] == 0
         && tfn__equal(tfn__field_name(field), "weights")) return;
     own = tfn__field_text(field, &x->m->desc, buf);
+    if (value[0] != 0) value = tfn__renewed(field, value, renewed);
     if (tfn__equal(value, own)) return;
     if (value[0] == 0 && tfn__field_unset(field, own)) return;
     if (value[0] == 0) value = "not given";

@@ -79,31 +79,53 @@ SHARED double tfn__decimal(double v, int64_t power)
     return v;
 }
 
-/* Appends the shortest decimal number that reads back as x, such as 3e-4, or 0 for infinity and
+/* Appends digits * 10^power as a person writes it: 1.5, 0.001, 65504, 1e18, 2.5e-7. It is plain if that
+ * adds at most six zeros before the point, or four after it. n is the number of digits. */
+static void tfn__put_decimal(tfn__text *t, const char *digits, int32_t n, int32_t power)
+{
+    const int32_t first = n - 1 + power;                     /* the power of the first digit */
+    int32_t before = 1;                                      /* digits before the point */
+    if (first < 0 && first >= -4) {
+        tfn__put_bytes(t, "0.000", (size_t)(1 - first));
+        tfn__put_bytes(t, digits, (size_t)n);
+        return;
+    }
+    if (first >= 0 && power <= 6) before = first + 1;
+    for (int32_t i = 0; i < tfn__min(before, n); i++) tfn__put_bytes(t, digits + i, 1);
+    for (int32_t i = n; i < before; i++) tfn__put(t, "0");
+    if (n > before) tfn__put(t, ".");
+    for (int32_t i = before; i < n; i++) tfn__put_bytes(t, digits + i, 1);
+    if (before != first + 1) tfn__put_int(t, "e", first, NULL);
+}
+
+/* Appends the shortest decimal number that reads back as x, or 0 for infinity and
  * NaN, which JSON lacks. |x| = rest * 10^power with 1 <= rest < 10. The loop tries one digit more
- * at a time, rounded to nearest, until tfn__decimal of the text is x. 17 digits always suffice. */
+ * at a time, rounded to nearest, until tfn__decimal of the digits is |x|. 17 digits always suffice. */
 SHARED void tfn__put_float(tfn__text *t, float x)
 {
-    char digits[32] = "0";
+    char digits[24];
+    tfn__text s = tfn__text_in(digits, sizeof digits);
     int32_t power = 0;
-    const bool negative = x < 0;
-    double rest = (double)x;
-    if (negative) rest = -rest;
-    if (!(rest - rest >= 0)) rest = 0;                       /* infinity or NaN */
-    for (; rest >= 10; power++) rest /= 10;
-    if (rest > 0) for (; rest < 1; power--) rest *= 10;
-
-    for (int32_t n = 0; n < 17; n++, rest *= 10) {
-        tfn__text s = tfn__text_in(digits, sizeof digits);
-        int64_t whole = (int64_t)(rest + 0.5);
-        if (negative) whole = -whole;
-        if (whole == 0) break;
-        tfn__put_int(&s, NULL, whole, NULL);
-        if (power != n) tfn__put_int(&s, "e", power - n, NULL);
-        tfn__end(&s);
-        if ((float)tfn__decimal((double)whole, power - n) == x) break;
+    float size = x;                                          /* |x| */
+    double rest;
+    if (x < 0) size = -x;
+    rest = (double)size;
+    if (!(rest - rest >= 0) || rest <= 0) {
+        tfn__put(t, "0");
+        return;
     }
-    tfn__put(t, digits);
+    if (x < 0) tfn__put(t, "-");
+    for (; rest >= 10; power++) rest /= 10;
+    for (; rest < 1; power--) rest *= 10;
+    for (int32_t n = 0; n < 17; n++, rest *= 10) {
+        const int64_t whole = (int64_t)(rest + 0.5);
+        s.used = 0;
+        tfn__put_int(&s, NULL, whole, NULL);
+        if (n) power--;
+        if ((float)tfn__decimal((double)whole, power) == size) break;
+    }
+    for (; digits[s.used - 1] == '0'; s.used--) power++;     /* 10, rounded up from 9.6 */
+    tfn__put_decimal(t, digits, (int32_t)s.used, power);
 }
 
 /* -- status ---------------------------------------------------------------------------------- */

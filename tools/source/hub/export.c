@@ -210,32 +210,15 @@ static const char *tfn__published(const char *own, const tfn_key_rule *k)
     return NULL;
 }
 
-/* Put a positive number the way people write it: 0.6667, 1e-6. A whole number gets a point for
- * readers that distinguish 8 from 8.0. */
+/* Put a number as the options have it. A whole number gets a point for readers that distinguish 8
+ * from 8.0. */
 static void tfn__put_real(tfn__text *t, const char *number)
 {
-    tfn__reader r = tfn__read_from(number, tfn__length(number));
-    const int64_t digits = tfn__json_count(&r, INT64_MAX);
-    char text[24];
-    tfn__text plain = tfn__text_in(text, sizeof text);
-    int64_t point = tfn__json_exponent(&r);     /* position of the decimal point */
-    int64_t count;
-    tfn__put_int(&plain, NULL, digits, NULL);
-    point += (int64_t)plain.used;
-    while (plain.used > 1 && text[plain.used - 1] == '0') plain.used--;
-    count = (int64_t)plain.used;
-    if (point < -2 || point > 16) {
-        tfn__put_bytes(t, text, plain.used);
-        tfn__put_int(t, "e", point - count, NULL);
-        return;
-    }
-    if (point <= 0) tfn__put(t, "0.");
-    for (int64_t i = point; i < 0; i++) tfn__put(t, "0");
-    for (int64_t i = 0; i < tfn__larger_of(count, point + 1); i++) {
-        if (i > 0 && i == point) tfn__put(t, ".");
-        if (i < count) tfn__put_bytes(t, text + i, 1);
-        else tfn__put(t, "0");
-    }
+    bool whole = true;
+    for (const char *s = number; *s; s++)
+        if (*s == '.' || *s == 'e') whole = false;
+    tfn__put(t, number);
+    if (whole) tfn__put(t, ".0");
 }
 
 /* Put the value of an option in the file's form. False: it has none, such as 0 where that means
