@@ -26050,30 +26050,29 @@ TFN__SMALL_END
 typedef struct tfn__reader {
     const uint8_t *s;
     size_t size, at;
-    const char *wanted;       /* NULL: all is well so far */
+    const char *wanted;       /* the expected item; NULL: no error so far */
 } tfn__reader;
 
 enum { TFN__JSON_DEPTH = 16 };
 #endif
 
 #if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
-/* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files: characters, a reader of
- * bytes, then marks, strings, numbers and whole values of JSON.
+/* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files. In order: characters, a
+ * reader of bytes, then marks, strings, numbers and whole values of JSON.
  *
- * The reader is a cursor over a text that stays where it is; nothing is allocated and no tree is
- * built. The caller walks the document, asks for what should come next and gets it in a variable of
- * its own. The first thing that is wrong sets `wanted`, which is a piece of the message ("x is
- * wanted"); from then on the reader stands still and sees the end of the text, so that callers test
- * for an error once, after they have read everything. Files are hostile: each byte is read through
- * tfn__peek, which knows where the text ends. */
+ * The reader is a cursor over a text in memory. It allocates nothing and builds no tree: the caller
+ * walks the document and reads the value that should come next into its own variable. The first
+ * error sets `wanted`, a part of the message ("x is wanted"). From then on the reader sees only the
+ * end of the text, so that callers need one check after they have read everything. Files are
+ * hostile: every byte is read through tfn__peek, which knows where the text ends. */
 
 /* -- UTF-8 ----------------------------------------------------------------------------------- */
 
 enum { TFN__MAX_CODE_POINT = 0x10ffff, TFN__SURROGATE = 0xd800, TFN__LOW_SURROGATE = 0xdc00,
        TFN__AFTER_SURROGATES = 0xe000 };
 
-/* How many bytes a character takes whose first byte this is: 0xxxxxxx 1, 110xxxxx 2, 1110xxxx 3,
- * 11110xxx 4; 0 for a byte that cannot be the first. */
+/* Bytes of a character, from its first byte: 0xxxxxxx 1, 110xxxxx 2, 1110xxxx 3, 11110xxx 4; 0 for
+ * a byte that cannot be the first. */
 static size_t tfn__utf8_bytes(uint8_t first)
 {
     if (first < 0x80)     return 1;
@@ -26083,10 +26082,9 @@ static size_t tfn__utf8_bytes(uint8_t first)
     return 0;
 }
 
-/* Read the first character of the n >= 1 bytes at s. Returns how many bytes it takes and stores its
- * code point. A byte that begins no character of UTF-8 counts as one of its own, with code point
- * -1. Longer forms than needed ("overlong"), halves of surrogate pairs and what lies beyond
- * U+10FFFF are no characters. */
+/* Read the first character of the n >= 1 bytes at s: returns its bytes and stores its code point. A
+ * byte that begins no character counts as one by itself, with code point -1. Overlong forms, halves
+ * of surrogate pairs and values above U+10FFFF are not characters. */
 static size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c)
 {
     static const int32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };      /* by bytes */
@@ -26116,7 +26114,7 @@ static bool tfn__is_utf8(const uint8_t *s, size_t n)
     return true;
 }
 
-/* Write a code point into at most 4 bytes; returns how many. */
+/* Write a code point into at most 4 bytes. Returns their number. */
 static size_t tfn__put_utf8(uint8_t *s, int32_t c)
 {
     static const uint8_t mark[] = { 0, 0, 0xc0, 0xe0, 0xf0 };           /* by bytes */
@@ -26146,7 +26144,7 @@ static tfn__reader tfn__read_from(const void *s, size_t size)
     return r;
 }
 
-/* Note what should stand here, unless something was wrong before. Always -1, so that a function
+/* Record the expected item, unless there was an error before. Always returns -1, so that a function
  * that returns -1 for an error can end with it. */
 static int32_t tfn__want(tfn__reader *r, const char *what)
 {
@@ -26154,7 +26152,7 @@ static int32_t tfn__want(tfn__reader *r, const char *what)
     return -1;
 }
 
-/* The next byte; -1 at the end, and behind what is wrong. */
+/* The next byte; -1 at the end and after an error. */
 static int32_t tfn__peek(const tfn__reader *r)
 {
     if (r->wanted || r->at >= r->size) return -1;
@@ -26169,7 +26167,7 @@ static bool tfn__accept(tfn__reader *r, int32_t c)
     return here;
 }
 
-/* The value of the next byte as a decimal digit; -1: it is none. */
+/* The value of the next byte as a decimal digit; -1: not a digit. */
 static int32_t tfn__peek_digit(const tfn__reader *r)
 {
     const int32_t c = tfn__peek(r);
@@ -26188,7 +26186,7 @@ static void tfn__json_space(tfn__reader *r)
     }
 }
 
-/* Step over one of {}[],:" with the space around it. Behind a quote space belongs to the string. */
+/* Step over one of {}[],:" and the space around it. After a quote, space belongs to the string. */
 static bool tfn__json_mark(tfn__reader *r, char mark)
 {
     bool here;
@@ -26202,11 +26200,12 @@ static void tfn__json_want(tfn__reader *r, char mark, const char *what)
     if (!tfn__json_mark(r, mark)) tfn__want(r, what);
 }
 
-/* Go through the members of an object, or with '[' and ']' the elements of an array:
+/* Loop over the members of an object, or with '[' and ']' over the elements of an array:
  *
  *     for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}'))
  *
- * The body reads one member. Both are false after an error, so the loop ends there too. */
+ * The body reads one member. Both calls return false after an error, so the loop ends there,
+ * too. */
 static bool tfn__json_open(tfn__reader *r, char open, char close)
 {
     if (open == '{') tfn__json_want(r, open, "{");
@@ -26223,7 +26222,7 @@ static bool tfn__json_more(tfn__reader *r, char close)
 
 /* -- strings --------------------------------------------------------------------------------- */
 
-/* The four hexadecimal digits of \u: a unit of UTF-16, or -1. */
+/* Read the four hexadecimal digits of \u: a UTF-16 unit, or -1. */
 static int32_t tfn__json_unit(tfn__reader *r)
 {
     int32_t v = 0;
@@ -26237,8 +26236,8 @@ static int32_t tfn__json_unit(tfn__reader *r)
     return v;
 }
 
-/* The character behind a backslash. Beyond U+FFFF it is written as a pair of surrogates, each with
- * ten bits of it: \ud83d\ude00 is U+1F600. */
+/* Read the character after a backslash. One above U+FFFF is a pair of surrogates with ten bits
+ * each: \ud83d\ude00 is U+1F600. */
 static int32_t tfn__json_escape(tfn__reader *r)
 {
     static const char from[] = "\"\\/bfnrt";
@@ -26258,7 +26257,7 @@ static int32_t tfn__json_escape(tfn__reader *r)
     return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
 }
 
-/* The next character of a string whose opening quote was read; -1 at its end or an error. */
+/* The next character of a string whose opening quote was read; -1 at its end or after an error. */
 static int32_t tfn__json_char(tfn__reader *r)
 {
     int32_t c = tfn__peek(r);
@@ -26270,8 +26269,8 @@ static int32_t tfn__json_char(tfn__reader *r)
     return c;
 }
 
-/* A string of at most size - 1 bytes, which a zero ends; into NULL of any length, passed over.
- * Returns how many bytes it has. */
+/* Read a string of at most size - 1 bytes and add a final zero. With `to` NULL, skip a string of
+ * any length. Returns its bytes. */
 static size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
 {
     tfn__text t = tfn__text_in(to, size);
@@ -26288,15 +26287,15 @@ static size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
     return t.used;
 }
 
-/* A byte of a string that stands for itself, whatever comes after it. */
+/* True for a byte that is a whole character of a string, whatever follows. */
 static bool tfn__is_plain(uint8_t c)
 {
     return c < 128 && c != '"' && c != '\\';
 }
 
-/* The order of two strings by code points, < 0, 0 or > 0. Both were read before, so they are right
- * and end with a quote; the readers are copies that stand behind the opening quotes. Files name
- * thousands of tensors with long common beginnings, so equal plain bytes are passed over first. */
+/* Compare two strings by code points: < 0, 0 or > 0. Both were read before, so they are valid and
+ * end with a quote; the readers are copies at the first character. Files name thousands of tensors
+ * with long common beginnings, so equal plain bytes are skipped first. */
 static int32_t tfn__json_compare(tfn__reader a, tfn__reader b)
 {
     int32_t x;
@@ -26314,9 +26313,9 @@ static int32_t tfn__json_compare(tfn__reader a, tfn__reader b)
     return x - y;
 }
 
-/* Read a key of an object and its colon, and say which of these names it is, from 0; -1: none.
- * Names are one text, a quote behind each: "dtype\"shape\"". Where the key stands twice in them,
- * the last counts. */
+/* Read a key of an object and its colon. Returns its number among the names, from 0; -1: none of
+ * them. `names` is one text with a quote after each name: "dtype\"shape\"". If a name is repeated,
+ * the last one counts. */
 static int tfn__json_key(tfn__reader *r, const char *names)
 {
     tfn__reader key = *r;
@@ -26325,7 +26324,7 @@ static int tfn__json_key(tfn__reader *r, const char *names)
     tfn__json_string(r, NULL, 0);
     tfn__json_want(r, ':', ":");
     if (r->wanted) return -1;
-    key.at++;                                   /* behind the quote */
+    key.at++;                                   /* after the quote */
     for (int i = 0; name.at < name.size; i++) {
         if (tfn__json_compare(key, name) == 0) found = i;
         while (name.s[name.at] != '"') name.at++;
@@ -26334,7 +26333,7 @@ static int tfn__json_key(tfn__reader *r, const char *names)
     return found;
 }
 
-/* A character inside a string that is written. */
+/* Put a character of a JSON string, with its escape. */
 static void tfn__put_json(tfn__text *t, int32_t c)
 {
     if (c < 16) tfn__put(t, "\\u000");
@@ -26346,7 +26345,7 @@ static void tfn__put_json(tfn__text *t, int32_t c)
 
 /* -- numbers --------------------------------------------------------------------------------- */
 
-/* Digits and nothing else, up to a number; no zero in front. */
+/* Read only digits, up to a maximum, without a leading zero. */
 static uint64_t tfn__json_digits(tfn__reader *r, uint64_t most)
 {
     const size_t begin = r->at;
@@ -26362,7 +26361,7 @@ static uint64_t tfn__json_digits(tfn__reader *r, uint64_t most)
     return v;
 }
 
-/* A count, or -1. */
+/* Read a count; -1: an error. */
 static int64_t tfn__json_count(tfn__reader *r, int64_t most)
 {
     const int64_t v = (int64_t)tfn__json_digits(r, (uint64_t)most);
@@ -26370,18 +26369,18 @@ static int64_t tfn__json_count(tfn__reader *r, int64_t most)
     return v;
 }
 
-/* A whole number, perhaps negative, from -most - 1 to most. */
+/* Read a whole number from -most - 1 to most. */
 static int64_t tfn__json_whole(tfn__reader *r, int64_t most)
 {
     const bool minus = tfn__accept(r, '-');
     const uint64_t v = tfn__json_digits(r, (uint64_t)most + minus);
-    if (minus) return (int64_t)(0 - v);         /* unsigned, where -INT64_MIN is no overflow */
+    if (minus) return (int64_t)(0 - v);         /* unsigned: -INT64_MIN does not overflow */
     return (int64_t)v;
 }
 
-/* Read digits as the continuation of v; returns how many. Those behind the first 17 or 18 are below
- * the precision of a double: they are not multiplied in but counted in *left_out, so that v stays
- * below 1e18, as tfn__decimal wants it. */
+/* Read digits that continue v; returns their number. After the first 17 or 18, digits are below the
+ * precision of a double: they are counted in *left_out instead of being multiplied in. So v stays
+ * below 1e18, as tfn__decimal requires. */
 static int64_t tfn__json_mantissa(tfn__reader *r, double *v, int64_t *left_out)
 {
     int64_t count = 0;
@@ -26394,8 +26393,8 @@ static int64_t tfn__json_mantissa(tfn__reader *r, double *v, int64_t *left_out)
     }
 }
 
-/* The exponent of a number behind its e: 0 where there is none. From 1000 on the value is 0 or
- * infinity whatever follows, so it stops to grow. */
+/* Read the exponent after a number; 0 if there is none. From 1000 on the value is 0 or infinity
+ * anyway, so larger exponents are cut there. */
 static int64_t tfn__json_exponent(tfn__reader *r)
 {
     int64_t exponent = 0;
@@ -26413,9 +26412,9 @@ static int64_t tfn__json_exponent(tfn__reader *r)
     return exponent;
 }
 
-/* A number, -12.5e3: exact where the power of ten is, else to a few ulp of a double. Digits are
- * gathered as one whole number without the point, then multiplied by a power of ten that counts the
- * digits behind the point (down), those left out (up) and the exponent. */
+/* Read a number, -12.5e3. Exact if the power of ten is, else to a few ulp of a double. The digits
+ * are read as one whole number without the point. It is multiplied by a power of ten: minus the
+ * digits after the point, plus the digits left out, plus the exponent. */
 static double tfn__json_number(tfn__reader *r)
 {
     const bool minus = tfn__accept(r, '-');
@@ -26434,7 +26433,7 @@ static double tfn__json_number(tfn__reader *r)
     return v;
 }
 
-/* -- values that nobody wants ---------------------------------------------------------------- */
+/* -- skipping values ------------------------------------------------------------------------- */
 
 static void tfn__json_word(tfn__reader *r, const char *word)
 {
@@ -26442,8 +26441,8 @@ static void tfn__json_word(tfn__reader *r, const char *word)
         if (!tfn__accept(r, *s)) tfn__want(r, word);
 }
 
-/* Read any value and forget it. depth: how many objects and arrays deep it may go, so that a file
- * of brackets cannot use up the stack. */
+/* Read any value and ignore it. depth: the most objects and arrays inside each other, so that a
+ * file of brackets cannot exhaust the stack. */
 static void tfn__json_skip(tfn__reader *r, int depth)
 {
     const int32_t c = tfn__peek(r);
@@ -26464,8 +26463,8 @@ static void tfn__json_skip(tfn__reader *r, int depth)
     else tfn__json_number(r);
 }
 
-/* Read an object. value[i] becomes a reader at the value of the member of name i, which is read
- * here and right as JSON; of one that is not there a reader of nothing. */
+/* Read an object. value[i] becomes a reader at the value of the member with name i, which is valid
+ * JSON; for a missing member, a reader of nothing. */
 static void tfn__json_members(tfn__reader *r, tfn__reader *value, const char *names)
 {
     int count = 0;
@@ -26478,14 +26477,14 @@ static void tfn__json_members(tfn__reader *r, tfn__reader *value, const char *na
     }
 }
 
-/* Whether a value that was read is this string, which ends with a quote as names do. */
+/* True if a value that was read is this string, which ends with a quote like the names above. */
 static bool tfn__json_says(tfn__reader value, const char *string)
 {
     const tfn__reader wanted = tfn__read_from(string, tfn__length(string));
     return tfn__accept(&value, '"') && tfn__json_compare(value, wanted) == 0;
 }
 
-/* Whether a value that was read says nothing: null, false, 0 or "", or is not there. */
+/* True if a value that was read is null, false, 0 or "", or is missing. */
 static bool tfn__json_empty(tfn__reader value)
 {
     const int32_t c = tfn__peek(&value);
@@ -26500,8 +26499,8 @@ static bool tfn__json_empty(tfn__reader value)
 #if !defined TFNORM_NO_TOKENIZERS
 enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE };
 
-/* Unicode's categories, in the order of the tables; control characters that are white space and
- * symbols that are alphabetic have a row of their own. Masks hold a bit for each. */
+/* Unicode's categories, in the order of the tables. Control characters that are white space, and
+ * symbols that are alphabetic, have rows of their own. Masks hold a bit for each category. */
 enum { TFN__CN, TFN__LU, TFN__LL, TFN__LT, TFN__LM, TFN__LO, TFN__MN, TFN__MC, TFN__ME, TFN__ND,
        TFN__NL, TFN__NO, TFN__PC, TFN__PD, TFN__PS, TFN__PE, TFN__PI, TFN__PF, TFN__PO, TFN__SM,
        TFN__SC, TFN__SK, TFN__SO, TFN__ZS, TFN__ZL, TFN__ZP, TFN__CC, TFN__CF, TFN__CS, TFN__CO,
@@ -26514,8 +26513,8 @@ enum { TFN__CN, TFN__LU, TFN__LL, TFN__LT, TFN__LM, TFN__LO, TFN__MN, TFN__MC, T
 #define TFN__SYMBOLS      ((uint32_t)0x80780000)
 #define TFN__SPACES       ((uint32_t)0x43800000)
 #define TFN__SEPARATORS   ((uint32_t)0x3800000)
-#define TFN__OTHERS       ((uint32_t)0x7c000001)        /* C*, unassigned ones, too */
-#define TFN__CONTROLS     ((uint32_t)0x6c000000)        /* Cc, Cf, Co: what BERT drops */
+#define TFN__OTHERS       ((uint32_t)0x7c000001)        /* C*, with unassigned ones */
+#define TFN__CONTROLS     ((uint32_t)0x6c000000)        /* Cc, Cf, Co, which BERT drops */
 #define TFN__WORDS        (TFN__LETTERS | TFN__MARKS_ALL | TFN__BIT(TFN__ND) | TFN__BIT(TFN__NL) \
                            | TFN__BIT(TFN__PC) | TFN__BIT(TFN__SO_ALPHABETIC))      /* \w */
 
@@ -26525,7 +26524,7 @@ static int tfn__class_beyond_ascii(int32_t c);
 static TFN__INLINE int tfn__class(int32_t c)
 {
     if (c < 0) return TFN__OTHER;               /* a byte that is not UTF-8 */
-    if (c < 128) {                              /* most text */
+    if (c < 128) {                              /* nearly all text */
         if ((c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
         if (c == ' ' || (c >= '\t' && c <= '\r')) return TFN__WHITE;
         if (c >= '0' && c <= '9') return TFN__NUMBER;
@@ -26537,36 +26536,37 @@ static TFN__INLINE int tfn__class(int32_t c)
 /* Normal forms of Unicode: NFD 0, NFC 1, NFKD 2, NFKC 3. */
 enum { TFN__FORM_COMPOSED = 1, TFN__FORM_COMPATIBLE = 2 };
 
-/* Devlin et al. 2018, tokenization.py: characters that control are dropped and white space becomes
- * spaces (clean), spaces are put around each character of Chinese, accents are taken off, and
- * letters become small. The tables are made by tools/unicode.py: the traits of characters, and what
- * is added to a capital (a difference of the list, 1 to even characters, or 1 to odd ones). */
+/* Devlin et al. 2018, tokenization.py: control characters are dropped and white space becomes
+ * spaces (clean), Chinese characters get spaces around them, accents are removed, and letters
+ * become lower case. tools/unicode.py generates the tables: the traits of characters, and the
+ * number to add to a capital (a difference from the list, 1 for even characters, or 1 for odd
+ * ones). */
 enum { TFN__PLAIN, TFN__PUNCTUATION, TFN__ACCENT, TFN__CONTROL };
 
-/* A text that is written with its spaces in order: held back until what follows is known.
+/* Writes a text with its spaces changed. Spaces are held back until the next character is known.
  *
- * With U+2581 shown as "_", of "  a   b " Llama 2 makes "___a___b_" (MARKS, PREFIX), Mistral's
- * Metaspace "__a___b_" (NEEDED, too), and T5 "_a_b" (LEFT, RIGHT, COLLAPSE, too). */
+ * With U+2581 shown as "_", " a b " becomes "___a___b_" in Llama 2 (MARKS, PREFIX), "__a___b_" in
+ * Mistral's Metaspace (also NEEDED), and "_a_b" in T5 (also LEFT, RIGHT, COLLAPSE). */
 typedef struct tfn__spacer {
     tfn__text to;
     int32_t steps;
     size_t  spaces;                             /* held back */
-    size_t  ink;                                /* bytes up to the last that is no white space */
+    size_t  ink;                                /* bytes up to the last non-space character */
     bool    begun;                              /* something was written */
 } tfn__spacer;
 #endif
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Where a text is cut: the classes of Unicode's characters, how GPT-2 shows bytes as characters,
- * the rules by which tokenizers find the pieces that merges stay within, hash tables of strings and
- * pairs, and the names of special tokens. */
+/* Classes and normal forms of Unicode's characters, the characters with which GPT-2 shows bytes,
+ * and the normalizers of BERT and SentencePiece. */
 
 /* -- characters ------------------------------------------------------------------------------ */
 
-/* The categories of all code points, made by tools/unicode.py from Unicode 14.0.0: runs of code
- * points of one category, each as the number length*32 + category. A number is written with five
- * bits a character, lowest first, as '0' + bits, and + 32 where more follow. tfn__run_starts has
- * the code point where every 32nd run begins, and 4096 times its string + its place in that. */
+/* The categories of all code points, generated by tools/unicode.py from Unicode 14.0.0. A run of
+ * code points of one category is the number length*32 + category. A number is written with five
+ * bits a character, lowest first, as '0' + bits, plus 32 if more follow. For every 32nd run,
+ * tfn__run_starts has its first code point, and 4096 times its string + its place in that
+ * string. */
 static const char *const tfn__runs[] = {
     "j9n5jBg1b3d1b3^1_1b1c1b1]1b2Y:b2c3b2QJ^1b1_1e1\\1e1RJ^1c1_1c1j6n1jJg1b1d4f1b1e1f1U1`1c1k1f1e"
     "1f1c1[2e1R1b2e1[1U1a1[3b1QGc1Q7RHc1R8Q1R1Q1R1Q1R1Q1R1Q1R1Q1R1Q1R1Q1R1Q1R1Q1R1Q1R1Q1R1Q1R1Q1R"
@@ -26700,9 +26700,8 @@ static int32_t tfn__next_run(const char **s)
     }
 }
 
-/* The number of the run that a code point is in: a binary search among the starts, then through 32
- * runs at most. Their lengths stand above the lowest `bits` of a number, which are returned; 0: it
- * is behind all runs. */
+/* Find the run of a code point: a binary search in the starts, then through at most 32 runs. The
+ * lengths are above the lowest `bits` of a number, which are returned; 0: after all runs. */
 static int32_t tfn__run_at(const char *const *runs, const int32_t (*starts)[2], int32_t count,
                            int bits, int32_t c)
 {
@@ -26746,10 +26745,10 @@ static int tfn__class_beyond_ascii(int32_t c)
     return TFN__OTHER;
 }
 
-/* GPT-2 writes tokens, which are bytes, as text: each byte is shown as a character that prints. Of
- * U+0021 to U+00FF those that print show themselves; the other 68 bytes, in order, are shown as
- * U+0100 on: 0-32 as 256-288, 127-160 as 289-322, 173 as 323. So a space is U+0120, the G with a
- * dot that most tokens of a vocabulary begin with. */
+/* GPT-2 writes tokens, which are bytes, as text: each byte is shown as a printable character. The
+ * printable ones of U+0021 to U+00FF show themselves. The other 68 bytes, in order, are U+0100 and
+ * up: 0-32 as 256-288, 127-160 as 289-322, 173 as 323. So a space is U+0120, the G with a dot that
+ * begins most tokens of a vocabulary. */
 static bool tfn__shows_itself(int32_t byte)
 {
     return (byte >= '!' && byte <= '~') || (byte >= 161 && byte <= 255 && byte != 173);
@@ -26776,13 +26775,13 @@ static int32_t tfn__byte_shown(int32_t c)
 
 /* -- the normal form NFC --------------------------------------------------------------------- */
 
-/* Unicode Standard Annex 15: an e and an accent behind it, and the one character that shows both,
- * become the same bytes. A text is cut in front of each character that begins anew: nothing before
- * it can be composed with it or change places with it. What lies between two cuts is decomposed,
- * its marks are ordered by their combining classes, and it is composed again.
+/* Unicode Standard Annex 15: an e followed by an accent, and the one character for both, become the
+ * same bytes. A text is cut in front of each character that begins a new cluster: it neither
+ * composes nor changes places with anything before it. A cluster between two cuts is decomposed,
+ * its marks are sorted by their combining classes, and it is composed again.
  *
- * The tables are made by tools/unicode.py, which says how they are written: the runs of behavior,
- * the two parts of what has two, and the other character of what stands for another alone. */
+ * tools/unicode.py generates the tables and describes their form: the runs of behavior, the two
+ * parts of characters that have two, and the replacement of characters with a single part. */
 static const char *const tfn__mark_runs[] = {
     "PP<h=P2hCP2h=P4h;P4h=P2hCP2h=P4h;P2hS1P4hY1P4hCP6h9P2h=P8h=P6h=P4hU1P4h_1PR2h5PJh5Ph1hQ1P2h="
     "P4hGP6h5P4hY2P4h5P<hMPh<c[1d3^9d3\\3^;Z5^9Z5^GQ:^9c7j5c3j5g3c3^7c7^5P2c7^9c3d3^5c3e3f5e3f5e3"
@@ -27113,7 +27112,7 @@ static const int32_t tfn__compatible_starts[][2] = {
     { 127252, 16384 }, { 127310, 16677 }, { 127527, 16882 }, { 130032, 17132 }
 };
 
-/* Whether a character is in one of these ranges. */
+/* True if a character is in one of these ranges. */
 static bool tfn__in_pairs(const int32_t (*pairs)[2], size_t count, int32_t c)
 {
     for (size_t i = 0; i < count; i++)
@@ -27130,7 +27129,7 @@ static bool tfn__same(const uint8_t *a, const uint8_t *b, size_t n)
 
 TFN__SMALL
 
-/* How a character behaves, if it is not of a combining class from 1 to 240. */
+/* Behaviors of characters that are not combining classes, which are 1 to 240. */
 enum { TFN__NEW = 0, TFN__NEW_DECOMPOSES = 253, TFN__JOINS = 254, TFN__CHANGES = 255 };
 
 static int tfn__behavior(int32_t c)
@@ -27145,8 +27144,8 @@ static bool tfn__begins_anew(int behavior)
     return behavior == TFN__NEW || behavior == TFN__NEW_DECOMPOSES;
 }
 
-/* Whether a text surely stays as it is. Below U+0300 all begins anew, and so needs no look: these
- * are the bytes below CC, and what is behind them. */
+/* True if a text certainly stays unchanged. Characters below U+0300 always begin a new cluster, so
+ * bytes below CC and their continuations need no look-up. */
 static bool tfn__is_nfc(const uint8_t *s, size_t n)
 {
     for (size_t at = 0; at < n;) {
@@ -27161,12 +27160,12 @@ static bool tfn__is_nfc(const uint8_t *s, size_t n)
     return true;
 }
 
-/* Reading tfn__parts or tfn__alone: an entry says that `whole` is `first` and `second`, or with 0
- * as second that it is `first` alone. */
+/* A reader of tfn__parts or tfn__alone. An entry means that `whole` consists of `first` and
+ * `second`, or only of `first` if second is 0. */
 typedef struct tfn__parts_reader {
     const char *s;
     int32_t left, first, second, whole;         /* left: entries of this group */
-    bool    never;                              /* they are not composed */
+    bool    never;                              /* the entries are not composed again */
 } tfn__parts_reader;
 
 static int32_t tfn__next_signed(const char **s)
@@ -27176,7 +27175,7 @@ static int32_t tfn__next_signed(const char **s)
     return d >> 1;
 }
 
-/* Step into the next group; returns how many characters it has, 0: there is none. */
+/* Step into the next group. Returns its number of characters; 0: no more groups. */
 static int32_t tfn__next_parts(tfn__parts_reader *p)
 {
     int32_t head;
@@ -27220,7 +27219,7 @@ static bool tfn__find_parts(const char *table, int32_t c, int32_t *first, int32_
     return false;
 }
 
-/* The two parts of a character, of which *second may be 0; false: it has none. */
+/* The two parts of a character; *second may be 0. False: it has no parts. */
 static bool tfn__parts_of(int32_t c, int32_t *first, int32_t *second)
 {
     const int32_t syllable = c - TFN__SYLLABLE;
@@ -27239,7 +27238,7 @@ static bool tfn__parts_of(int32_t c, int32_t *first, int32_t *second)
            || tfn__find_parts(tfn__alone, c, first, second);
 }
 
-/* What two characters are together; -1: two. */
+/* The composition of two characters; -1: they do not compose. */
 static int32_t tfn__composed(int32_t first, int32_t second)
 {
     tfn__parts_reader p = { tfn__parts, 0, 0, 0, 0, false };
@@ -27263,16 +27262,16 @@ static int32_t tfn__composed(int32_t first, int32_t second)
     }
 }
 
-/* What lies between two cuts, decomposed and in order. Longer ones than this, of more marks than
- * any language has, are cut once more: Unicode's "Stream-Safe Text Format" allows 30. */
+/* A cluster: the characters between two cuts, decomposed and sorted. One with more marks than this,
+ * more than any language uses, is cut again; Unicode's "Stream-Safe Text Format" allows 30. */
 enum { TFN__MOST_MARKS = 128 };
 typedef struct tfn__cluster {
     tfn__text to;
     int32_t form;                               /* TFN__FORM_ */
-    const uint8_t *s;                           /* the n bytes of the text before */
+    const uint8_t *s;                           /* the text before, of `bytes` bytes */
     size_t  bytes;
-    bool    same;                               /* up to here it stays as it is */
-    int32_t whole;                              /* a character that nothing came behind yet, -1 */
+    bool    same;                               /* unchanged so far */
+    int32_t whole;                              /* a character without marks so far, or -1 */
     int32_t n, c[TFN__MOST_MARKS], rank[TFN__MOST_MARKS];       /* rank: combining class */
 } tfn__cluster;
 
@@ -27288,11 +27287,11 @@ static void tfn__cluster_code(tfn__cluster *u, int32_t c)
     tfn__cluster_put(u, s, tfn__put_utf8(s, c));
 }
 
-/* Compose: a mark joins the last that is none, unless a mark of its class or above is between. */
+/* Compose: a mark joins the last starter, unless a mark of its class or above is between them. */
 static void tfn__end_cluster(tfn__cluster *u)
 {
-    int32_t starter = -1;                       /* its place among those that stay */
-    int32_t last = -1;                          /* the class of what is between; -1: nothing */
+    int32_t starter = -1;                       /* index of the last starter that stays */
+    int32_t last = -1;                          /* class of the mark between; -1: none */
     int32_t stay = 0;
     if (u->whole >= 0) tfn__cluster_code(u, u->whole);
     for (int32_t i = 0; i < u->n; i++) {
@@ -27315,7 +27314,7 @@ static void tfn__end_cluster(tfn__cluster *u)
     u->whole = -1;
 }
 
-/* Decompose a character, and put its parts behind those of a lower or the same class. */
+/* Decompose a character, and insert its parts after those of a lower or the same class. */
 static void tfn__add_parts(tfn__cluster *u, int32_t c)
 {
     int32_t first;
@@ -27333,7 +27332,7 @@ static void tfn__add_parts(tfn__cluster *u, int32_t c)
     }
     rank = tfn__behavior(c);
     if (rank >= TFN__NEW_DECOMPOSES) rank = 0;
-    for (; at > 0; at--) {                      /* nothing goes in front of a rank of 0 */
+    for (; at > 0; at--) {                      /* a rank of 0 stays in place */
         if (rank == 0 || u->rank[at - 1] <= rank) break;
         u->c[at] = u->c[at - 1];
         u->rank[at] = u->rank[at - 1];
@@ -27343,8 +27342,8 @@ static void tfn__add_parts(tfn__cluster *u, int32_t c)
     u->n++;
 }
 
-/* Where a compatible character is taken apart: the number of its parts, 0: it is none; *s reads
- * them as differences, the first to *from. Of a run of characters each has one part. */
+/* Find the compatibility decomposition of a character. Returns its number of parts, 0 for none. *s
+ * reads the parts as differences, the first one to *from. In a run, each character has one part. */
 static int32_t tfn__compatible_of(int32_t c, const char **s, int32_t *from)
 {
     int32_t low = 0;
@@ -27381,7 +27380,7 @@ static int32_t tfn__compatible_of(int32_t c, const char **s, int32_t *from)
     return 0;
 }
 
-/* Whether a character that is two has a compatible one among its parts. */
+/* True if a character with two parts has one with a compatibility decomposition among them. */
 static bool tfn__hides_compatible(int32_t c)
 {
     static const int32_t all[][2] = { { 0x385, 0x385 }, { 0x3d3, 0x3d4 }, { 0x1e9b, 0x1e9b },
@@ -27390,7 +27389,7 @@ static bool tfn__hides_compatible(int32_t c)
     return tfn__in_pairs(all, sizeof all / sizeof *all, c);
 }
 
-/* One character of a text, or one that another was taken apart into. */
+/* Add one character of a text, or one from a decomposition. */
 static void tfn__feed(tfn__cluster *u, int32_t c)
 {
     if (u->form & TFN__FORM_COMPATIBLE) {
@@ -27420,9 +27419,10 @@ static void tfn__feed(tfn__cluster *u, int32_t c)
     tfn__add_parts(u, c);
 }
 
-/* A text in a normal form: returns its bytes, and stores those that there is room for; of NFC at
- * most three for one. *same: it was before. Bytes that are not UTF-8 stay. A mark costs a search
- * through the tables, a microsecond or more, so texts without any do not come here for NFC. */
+/* Convert a text to a normal form. Returns its bytes and stores those that fit; NFC needs at most
+ * three for one. *same: the text was in this form already. Invalid bytes stay. A mark costs a
+ * search in the tables, at least a microsecond, so tfn__is_nfc first looks for texts without
+ * marks. */
 static size_t tfn__put_normal_form(uint8_t *to, size_t room, bool *same, const uint8_t *s, size_t n,
                             int32_t form)
 {
@@ -27481,7 +27481,7 @@ static int tfn__trait(int32_t c)
     if (c < 0 || c == ' ') return TFN__PLAIN;
     if (c < 128 && tfn__class(c) == TFN__LETTER) return TFN__PLAIN;
     if (c < 128 && tfn__class(c) == TFN__NUMBER) return TFN__PLAIN;
-    if (c > ' ' && c < 127) return TFN__PUNCTUATION;        /* of ASCII: symbols, too */
+    if (c > ' ' && c < 127) return TFN__PUNCTUATION;        /* ASCII symbols, too */
     category = (uint32_t)1 << tfn__category(c);
     if (category & TFN__PUNCTUATIONS) return TFN__PUNCTUATION;
     if (category & TFN__BIT(TFN__MN)) return TFN__ACCENT;
@@ -27489,7 +27489,7 @@ static int tfn__trait(int32_t c)
     return TFN__PLAIN;
 }
 
-/* The small letter of a capital; other characters stay. */
+/* The lower case of a capital; other characters stay. */
 static int32_t tfn__small_letter(int32_t c)
 {
     int32_t index;
@@ -27501,7 +27501,7 @@ static int32_t tfn__small_letter(int32_t c)
     return c + tfn__small_deltas[index];
 }
 
-/* Whether BERT takes a character for Chinese: the ideographs, of Japanese and Korean too. */
+/* True if BERT treats a character as Chinese: ideographs, which Japanese and Korean use, too. */
 static bool tfn__is_chinese(int32_t c)
 {
     static const int32_t blocks[][2] = { { 0x3400, 0x4dbf }, { 0x4e00, 0x9fff },
@@ -27510,8 +27510,8 @@ static bool tfn__is_chinese(int32_t c)
     return tfn__in_pairs(blocks, sizeof blocks / sizeof *blocks, c);
 }
 
-/* The last step. U+0130, a capital i with a dot, becomes an i and a dot: the only capital whose
- * small form is two characters. */
+/* The last step: lower case. U+0130, a capital i with a dot, is the only capital whose lower case
+ * is two characters, an i and a dot. */
 static void tfn__put_small(tfn__text *t, int32_t c, int32_t steps)
 {
     if (steps & TFN_NORMALIZER_LOWERCASE) {
@@ -27522,7 +27522,7 @@ static void tfn__put_small(tfn__text *t, int32_t c, int32_t steps)
     tfn__put_code(t, c);
 }
 
-/* Take its accents off a character: of its parts those that are none. */
+/* Put a character without its accents: only those of its parts that are not accents. */
 static void tfn__put_bare(tfn__text *t, int32_t c, int32_t steps)
 {
     int32_t first;
@@ -27534,8 +27534,8 @@ static void tfn__put_bare(tfn__text *t, int32_t c, int32_t steps)
     } else if (tfn__trait(c) != TFN__ACCENT) tfn__put_small(t, c, steps);
 }
 
-/* One character, -1 a byte that is no UTF-8, which is dropped like U+FFFD, what others show it as.
- * Most are ASCII that prints: these need no look at what they are. */
+/* Put one character after BERT's cleaning. -1 is an invalid byte; it is dropped like U+FFFD, which
+ * others show instead. Most characters are printable ASCII, which needs no look-up. */
 static void tfn__put_cleaned(tfn__text *t, int32_t c, int32_t steps)
 {
     const bool clean = steps & TFN_NORMALIZER_CLEAN;
@@ -27551,9 +27551,9 @@ static void tfn__put_cleaned(tfn__text *t, int32_t c, int32_t steps)
     } else tfn__put_bare(t, c, steps);
 }
 
-/* A text after these steps, as tfn__put_nfc: at most three bytes for one. Hangul grows most: its
- * syllables, of three bytes, have two or three parts of three bytes each, which BERT's vocabularies
- * have as tokens. */
+/* Apply these steps to a text; the result is like that of tfn__put_normal_form. At most three bytes
+ * for one: a syllable of Hangul, of three bytes, has two or three parts of three bytes each, which
+ * BERT's vocabularies have as tokens. */
 static size_t tfn__put_bert(uint8_t *to, size_t room, const uint8_t *s, size_t n, int32_t steps)
 {
     tfn__text t = tfn__text_in(to, room);
@@ -27568,16 +27568,17 @@ static size_t tfn__put_bert(uint8_t *to, size_t room, const uint8_t *s, size_t n
 /* -- SentencePiece's normal form ------------------------------------------------------------- */
 
 /* Kudo and Richardson 2018: a text is one piece, its spaces are shown as U+2581, and characters are
- * replaced by a table that comes with the model: mostly Unicode's NFKC, by which "fi" is two
- * letters where it was one character.
+ * replaced by a table that comes with the model. It is mostly Unicode's NFKC, which replaces, for
+ * example, the ligature fi by two letters.
  *
- * The table is a trie of what is replaced, a "double array" of numbers of four bytes, lowest first,
- * behind their size in bytes; then the replacements, each with a zero. From the number u of a node
- * the next byte c leads to the number at offset(u) ^ c, if that says that it belongs to c; bit 8
- * says that what was read so far is replaced, and the number at the next offset by what. */
+ * The table is a size in bytes, a trie of that size, then the replacements, each with a final zero.
+ * The trie is a "double array" of 4-byte numbers, lowest byte first. From the number u of a node,
+ * the next byte c leads to the number at offset(u) ^ c, if that number's label is c. Its bit 8
+ * means that the bytes so far are replaced, and the number at the next offset says by which
+ * text. */
 static const uint8_t tfn__mark[3] = { 0xe2, 0x96, 0x81 };
 
-/* A set of bytes, a bit each. */
+/* Add a byte to a set, which has a bit for each. */
 static void tfn__set_byte(uint32_t *set, uint8_t byte)
 {
     set[byte >> 5] |= (uint32_t)1 << (byte & 31);
@@ -27597,13 +27598,13 @@ static uint32_t tfn__map_offset(uint32_t unit)
     return unit >> 10 << ((unit & 0x200) >> 6);
 }
 
-/* For example: the offset of unit 0, the root, is 256, so that of "e" (0x65) the unit 256 ^ 0x65 is
- * asked: its label must be 0x65. If its bit 8 is set, "e" is replaced; in any case its own offset
- * leads on to "e" and an accent, of two bytes, and so to one character for the two.
+/* Find the longest beginning of the n bytes at s that is replaced. Returns its length, 0 for none;
+ * *value: the place of its replacement; *read: how many bytes of s are the beginning of anything
+ * that is replaced. Files are hostile: a number at or beyond `units` ends the search.
  *
- * The longest beginning of the n bytes at s that is replaced: how long it is, 0: none; *value:
- * where its replacement stands; *read: how many bytes of s something that is replaced begins with.
- * Files are hostile: a number beyond `units` ends the search. */
+ * For example, if the offset of unit 0, the root, is 256, "e" (0x65) leads to unit 256 ^ 0x65,
+ * whose label must be 0x65. If its bit 8 is set, "e" is replaced. Its own offset leads on to "e"
+ * with an accent, which has two bytes, and so to one character for both. */
 static size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s, size_t n,
                              size_t *value, size_t *read)
 {
@@ -27628,8 +27629,8 @@ static size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s,
     return found;
 }
 
-/* Whether anything that is replaced is this byte of ASCII, or goes on behind it with ASCII: an "e"
- * does not, but with an accent behind it, which is none. */
+/* True if something that is replaced is this ASCII byte, or continues after it with ASCII. An "e"
+ * is no such byte: an accent after it is not ASCII. */
 static bool tfn__map_begins(const uint8_t *map, size_t units, uint8_t byte)
 {
     uint8_t s[2] = { byte, 0 };
@@ -27645,8 +27646,8 @@ static void tfn__put_space(tfn__spacer *p)
     else tfn__put(&p->to, " ");
 }
 
-/* Write those that were held back, and at the begin the one more. is_mark: U+2581 follows, which is
- * a space already. */
+/* Write the spaces held back, and at the start of the text the one to add. is_mark: U+2581 follows,
+ * which already is a space. */
 static void tfn__put_spaces(tfn__spacer *p, bool is_mark)
 {
     const int32_t steps = p->steps;
@@ -27662,7 +27663,8 @@ static void tfn__put_spaces(tfn__spacer *p, bool is_mark)
     p->spaces = 0;
 }
 
-/* One character c, of n bytes; or several of ASCII that are no space, c the first. */
+/* Put one character c of n bytes, or several ASCII characters except spaces, of which c is
+ * first. */
 static void tfn__put_spaced(tfn__spacer *p, const uint8_t *s, size_t n, int32_t c)
 {
     bool space = c == ' ';
@@ -27677,7 +27679,7 @@ static void tfn__put_spaced(tfn__spacer *p, const uint8_t *s, size_t n, int32_t 
     else if (tfn__class(c) != TFN__WHITE) p->ink = p->to.used;
 }
 
-/* All characters of a text. */
+/* Put all characters of a text. */
 static void tfn__put_all_spaced(tfn__spacer *p, const uint8_t *s, size_t n)
 {
     for (size_t at = 0; at < n;) {
@@ -27692,8 +27694,8 @@ static void tfn__put_all_spaced(tfn__spacer *p, const uint8_t *s, size_t n)
     }
 }
 
-/* Its end. SentencePiece takes marks away that stood in the text, too; others (Strip, which its
- * files do not have) white space of any kind. */
+/* End a text. SentencePiece also removes marks that were in the text. Strip, which its files do not
+ * have, removes white space of any kind. */
 static size_t tfn__end_spaced(tfn__spacer *p)
 {
     tfn__text *t = &p->to;
@@ -27729,8 +27731,8 @@ typedef struct tfn__special_name { char name[16]; tfn_special which; } tfn__spec
  *
  *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *
- * The last but one lets white space leave its last character to the word behind it, unless nothing
- * follows: "a  b" is "a", " ", " b". No merge crosses the end of a piece. */
+ * The alternative before the last one leaves the last white space character to the following word,
+ * unless the text ends: "a  b" is "a", " ", " b". No merge crosses the end of a piece. */
 
 /* Bytes of the contraction at s, or 0. */
 static size_t tfn__contraction(const uint8_t *s, size_t n)
@@ -27744,8 +27746,8 @@ static size_t tfn__contraction(const uint8_t *s, size_t n)
     return 0;
 }
 
-/* Characters of one class from `at` on: where they end; *last: where the last of them begins, as it
- * was if there is none. */
+/* The end of a run of characters of one class from `at` on. *last: where its last character begins;
+ * unchanged if the run is empty. */
 static size_t tfn__run_of(const uint8_t *s, size_t n, size_t at, int wanted, size_t *last)
 {
     while (at < n) {
@@ -27776,8 +27778,8 @@ static size_t tfn__word_of(const uint8_t *s, size_t n)
     return at;
 }
 
-/* The same of a text that a space stands in front of: how much of the n >= 1 bytes at s belongs to
- * the piece that begins with that space. 0: none, white space follows that another piece takes. */
+/* The same for a text after a space: how many of the n >= 1 bytes at s belong to the piece that
+ * begins with that space. 0: none, because white space follows that belongs to another piece. */
 static size_t tfn__word_behind_space(const uint8_t *s, size_t n)
 {
     size_t last = 0;
@@ -27797,16 +27799,16 @@ static size_t tfn__word_behind_space(const uint8_t *s, size_t n)
  *     (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
  *         | ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
  *
- * So any one character may stand in front of a word, not only a space; marks keep the ends of lines
- * behind them; and white space ends with its last line, if it has one:
+ * So a word may follow any one character, not only a space. Marks keep the line ends after them,
+ * and white space ends with its last line end, if it has one:
  *
  *     "I'LL (now) pay $12345.\n\n  "
  *     "I", "'LL", " (", "now", ")", " pay", " $", "123", "45", ".\n\n", "  "
  *
- * A long number is cut from its left end, so what its parts are worth depends on its length. */
+ * A long number is cut from its left end, so the value of its parts depends on its length. */
 
-/* Bytes of the contraction at s in small letters or capitals, or 0. Where the case does not count,
- * U+017F, the long s, is an s as well. */
+/* Bytes of the contraction at s in lower or upper case, or 0. Ignoring case, U+017F, the long s, is
+ * also an s. */
 static size_t tfn__contraction_any_case(const uint8_t *s, size_t n)
 {
     uint8_t lower[3] = { 0, 0, 0 };
@@ -27820,7 +27822,7 @@ static size_t tfn__contraction_any_case(const uint8_t *s, size_t n)
     return tfn__contraction(lower, n);
 }
 
-/* Up to `most` numbers from `at` on: where they end. */
+/* The end of up to `most` numbers from `at` on. */
 static size_t tfn__numbers(const uint8_t *s, size_t n, size_t at, int most)
 {
     for (; at < n && most > 0; most--) {
@@ -27832,7 +27834,7 @@ static size_t tfn__numbers(const uint8_t *s, size_t n, size_t at, int most)
     return at;
 }
 
-/* White space that the text begins with: up to its last end of a line; without one as GPT-2. */
+/* White space at the start of a text: up to its last line end; without one, as in GPT-2. */
 static size_t tfn__lines_of(const uint8_t *s, size_t n)
 {
     size_t last = 0;
@@ -27843,7 +27845,7 @@ static size_t tfn__lines_of(const uint8_t *s, size_t n)
     return end;
 }
 
-/* Bytes of the first word of n >= 1 bytes, by Llama 3's rules; of numbers up to `most`. */
+/* Bytes of the first word of n >= 1 bytes by Llama 3's rules. Numbers have up to `most` digits. */
 static size_t tfn__word_llama3(const uint8_t *s, size_t n, int most)
 {
     size_t at = tfn__contraction_any_case(s, n);
@@ -27853,7 +27855,7 @@ static size_t tfn__word_llama3(const uint8_t *s, size_t n, int most)
     int32_t c;
     int kind;
     if (at) return at;
-    first = tfn__utf8(s, n, &c);                /* the first character ends there */
+    first = tfn__utf8(s, n, &c);                /* the end of the first character */
     kind = tfn__class(c);
     if (kind == TFN__LETTER) return tfn__run_of(s, n, first, kind, &last);
     if (kind == TFN__NUMBER) return tfn__numbers(s, n, first, most - 1);
@@ -27869,15 +27871,15 @@ static size_t tfn__word_llama3(const uint8_t *s, size_t n, int most)
     return end;
 }
 
-/* BLOOM (2022) cuts a text by a short expression, and keeps what lies between two matches as a
- * piece of its own:
+/* BLOOM (2022) cuts a text by a short expression, and text between two matches is a piece of its
+ * own:
  *
  *      ?[^(\s|[.,!?...])]+      the dots stand for the other marks below
  *
  *     "It's 12.5 (or so),  now"
  *     "It's", " 12", ".", "5", " (", "or", " so", "), ", " now"
  *
- * Neither letters nor digits are told apart. */
+ * It does not distinguish letters from digits. */
 static bool tfn__ends_bloom(int32_t c)
 {
     static const int32_t marks[] = {
@@ -27890,7 +27892,7 @@ static bool tfn__ends_bloom(int32_t c)
     return tfn__class(c) == TFN__WHITE;
 }
 
-/* Bytes of the match that the n bytes at s begin with, or 0. */
+/* Bytes of the match at the start of the n bytes at s, or 0. */
 static size_t tfn__match_bloom(const uint8_t *s, size_t n)
 {
     const size_t first = s[0] == ' ';
@@ -27905,7 +27907,7 @@ static size_t tfn__match_bloom(const uint8_t *s, size_t n)
     return at;
 }
 
-/* Bytes of the first match of n >= 1 bytes, or of what lies in front of it. */
+/* Bytes of the first match in n >= 1 bytes, or of the text in front of it. */
 static size_t tfn__word_bloom(const uint8_t *s, size_t n)
 {
     size_t at = tfn__match_bloom(s, n);
@@ -27918,7 +27920,7 @@ static size_t tfn__word_bloom(const uint8_t *s, size_t n)
     return at;
 }
 
-/* BERT's: white space, one mark of punctuation, or what is between such. */
+/* BERT: white space, one punctuation mark, or text between these. */
 static size_t tfn__word_bert(const uint8_t *s, size_t n)
 {
     size_t last = 0;
@@ -27950,9 +27952,9 @@ static size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint
 
 /* -- hash tables ----------------------------------------------------------------------------- */
 
-/* Open addressing with linear probing: a power of two of slots, at most half full, each with the
- * index of its string or pair + 1, 0 for none. In front of the slots stands their count - 1, the
- * mask: slot h is slots[1 + h]. A table is made for all that it will hold and never grows. */
+/* Hash tables with open addressing and linear probing. The number of slots is a power of two, at
+ * least twice the entries. A slot holds the index of its string or pair + 1, or 0. The mask, slots
+ * - 1, is in front: slot h is slots[1 + h]. A table has its final size from the start. */
 
 /* Slots for n entries. */
 static size_t tfn__slots(size_t n)
@@ -27973,14 +27975,14 @@ static uint32_t tfn__hash(const uint8_t *s, size_t n)
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* Neighbouring ids must not fall into neighbouring slots: splitmix64 over both. */
+/* splitmix64 over both ids, so that neighbouring ids do not get neighbouring slots. */
 static uint32_t tfn__hash_pair(int32_t left, int32_t right)
 {
     return (uint32_t)tfn__mix((uint64_t)(uint32_t)left << 32 | (uint32_t)right);
 }
 
-/* The slot of a string: that of its index i, for which it is text[start[i]] to
- * text[start[i + 1] - 1], or the empty one where it belongs. */
+/* The slot with the index i of a string, which is text[start[i]] to text[start[i + 1] - 1], or the
+ * empty slot where it belongs. */
 static int32_t *tfn__string_slot(int32_t *slots, const uint8_t *text, const int32_t *start,
                                  const uint8_t *s, size_t n)
 {
@@ -28007,8 +28009,8 @@ static int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
 
 /* -- special tokens -------------------------------------------------------------------------- */
 
-/* The names that mark a special token of a vocabulary, whoever made it. The first row of each kind,
- * in the order of tfn_special, is the name that a trainer gives; then BERT's, and GPT-2's. */
+/* Names that mark a special token in any vocabulary. The first row of each kind, in the order of
+ * tfn_special, is the name that a trainer gives; then come BERT's and GPT-2's. */
 static const tfn__special_name tfn__specials[TFN__SPECIAL_NAMES] = {
     { "<pad>", TFN_SPECIAL_PAD },
     { "<s>", TFN_SPECIAL_BOS },
@@ -28023,7 +28025,7 @@ static const tfn__special_name tfn__specials[TFN__SPECIAL_NAMES] = {
     { "<|endoftext|>", TFN_SPECIAL_EOS },
 };
 
-/* The row of a name, or -1: few rows, asked once for each token of a vocabulary. */
+/* The row of a name, or -1. There are few rows, and each token of a vocabulary needs one search. */
 static int tfn__special_row(const uint8_t *s, size_t n)
 {
     for (size_t i = 0; i < TFN__SPECIAL_NAMES; i++) {
@@ -28093,7 +28095,7 @@ typedef struct tfn__regex_maker {
     int32_t *sets, words;
     int32_t depth, budget;
     bool    fold, lines;                /* flags i and m */
-    const char *wanted;                 /* NULL, or what is wrong */
+    const char *wanted;                 /* the expected item; NULL: no error */
 } tfn__regex_maker;
 enum { TFN__REGEX_DEPTH = 12, TFN__REGEX_BUDGET = 4096 };
 
@@ -28494,7 +28496,7 @@ static int32_t tfn__regex_edge(int32_t c)
     return -1;
 }
 
-/* Read one atom: what a quantifier may follow. */
+/* Read one atom, which a quantifier may follow. */
 static void tfn__regex_atom(tfn__regex_maker *m)
 {
     tfn__regex_set set = tfn__empty_set();
@@ -28658,7 +28660,7 @@ static void tfn__regex_alternatives(tfn__regex_maker *m)
 }
 
 /* Compile a JSON string into code, which has room for TFN__REGEX_WORDS. Returns the words used, or
- * 0 with *wanted set to what the expression would need instead. */
+ * 0 with *wanted set to the form that is supported instead. */
 static int32_t tfn__regex_compile(int32_t *code, tfn__reader pattern, const char **wanted)
 {
     int32_t sets[TFN__REGEX_SET_WORDS];
@@ -28882,25 +28884,26 @@ static bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, boo
 /* >> trainer */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TOKENIZERS && !defined TFNORM_NO_TRAINING
-/* What a tokenizer knows is learned from texts: count their pieces, then choose words or learn
- * merges. Byte-pair encoding (Sennrich et al. 2016) merges, again and again, the pair of neighbours
- * that is most frequent in the words into a new token. Of "low" 5 times and "lower" twice the pairs
- * are lo 7, ow 7, we 2, er 2: "lo" becomes a token, then "low" (7), then "er" (2), then "lower". So
- * frequent words end as one token, and no text is without tokens.
+/* Trains a tokenizer: counts the pieces of texts, then chooses words or learns merges. Byte-pair
+ * encoding (Sennrich et al. 2016) repeatedly merges the most frequent pair of neighbours in the
+ * words into a new token. With "low" 5 times and "lower" twice the pairs are lo 7, ow 7, we 2, er
+ * 2: "lo" becomes a token, then "low" (7), then "er" (2), then "lower". So frequent words become
+ * one token, and every text can be encoded.
  *
- * The trainer merges in time proportional to the changes, not to the text: it keeps all occurrences
- * of each pair in a list and the pairs in a heap. It gives what the plain algorithm gives.
+ * The time of a merge is proportional to the changes, not to the text: the trainer keeps the
+ * occurrences of each pair in a list and the pairs in a heap. The result is the same as from the
+ * plain algorithm.
  *
- * Its memory is laid out once, from the options: room for so many different pieces and so many of
- * their bytes. A text that has more of them is an error that names the room to be raised; nothing
- * is dropped silently, because a vocabulary must not depend on the order of the texts. */
+ * The memory is laid out once, from the options: room for a number of different pieces and of their
+ * bytes. A text with more of them is an error that names the option to raise. Nothing is dropped
+ * silently, because a vocabulary must not depend on the order of the texts. */
 
 /* -- training: options and memory ------------------------------------------------------------ */
 
 /* Most words and bytes of words: offsets into their text are int32_t. */
 enum { TFN__WORD_ROOM = 1 << 30 };
 
-/* Every option that is a number. */
+/* All options that are numbers. */
 #define TFN__TOKENIZER(field, least, most) \
     TFN__RANGE_OF(tfn_tokenizer_desc, field, TFN__WHOLE, least, most)
 static const tfn__limit tfn__tokenizer_limits[] = {
@@ -28909,7 +28912,7 @@ static const tfn__limit tfn__tokenizer_limits[] = {
     TFN__TOKENIZER(word_bytes, 1, TFN__WORD_ROOM)
 };
 
-/* What 0 means, by kind. Bytes need no training and so no room for words. */
+/* Fill in the defaults of a kind. Bytes need no training, and so no room for words. */
 static void tfn__trainer_defaults(tfn_tokenizer_desc *d, int32_t first)
 {
     int32_t vocab = INT32_MAX;
@@ -28936,7 +28939,7 @@ static void tfn__trainer_defaults(tfn_tokenizer_desc *d, int32_t first)
     }
 }
 
-/* Ids: the specials, then `first` on 256 bytes and merges, or the words or characters. */
+/* Ids: the specials, then from `first` on the 256 bytes and merges, or the words or characters. */
 static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokenizer_desc *desc)
 {
     tfn_tokenizer_desc *d = &t->desc;
@@ -28954,7 +28957,7 @@ static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokenizer_desc *desc)
     return t->error.status == TFN_OK;
 }
 
-/* Room for pairs. Those that exist at one time are fewer than the words' bytes by far. */
+/* Room for pairs. Far fewer pairs exist at one time than the words have bytes. */
 static size_t tfn__pair_room(const tfn_tokenizer_desc *d)
 {
     return (size_t)d->word_bytes / 4 + 1024;
@@ -29008,11 +29011,11 @@ TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokenizer_desc 
 
 /* -- training: counting pieces --------------------------------------------------------------- */
 
-/* A text is needed once: what is kept of it is its different pieces, which are called words here
- * even where they are characters, and how often each came. Merges never cross the end of a piece,
- * so nothing else matters to them. */
+/* A text is needed only once. The trainer keeps its different pieces, which are called words here
+ * even if they are characters, and their counts. Merges never cross the end of a piece, so they
+ * need nothing else. */
 
-/* One more of a piece; a new one is appended to the words' text. */
+/* Count a piece; append a new one to the words' text. */
 static void tfn__count_word(tfn_trainer *t, const uint8_t *s, size_t n)
 {
     int32_t *slot = tfn__string_slot(t->slots, t->text, t->start, s, n);
@@ -29056,7 +29059,7 @@ TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t b
 
 /* -- training: words and characters ---------------------------------------------------------- */
 
-/* Whether word i comes before word j in the vocabulary: by count, then by their bytes. */
+/* Order of the vocabulary: by count, then by bytes. */
 static bool tfn__word_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_trainer *t = (const tfn_trainer *)x;
@@ -29072,8 +29075,8 @@ static bool tfn__word_before(const void *x, int32_t i, int32_t j)
     return na < nb;
 }
 
-/* The most frequent ones that the vocabulary has room for and that are frequent enough: those in
- * front when all are in order. */
+/* Choose the words: the most frequent ones that fit into the vocabulary and reach the least count.
+ * After sorting, they come first. */
 static void tfn__choose_words(tfn_trainer *t)
 {
     const int32_t most = (int32_t)tfn__min(t->words, t->desc.vocab - t->first);
@@ -29086,21 +29089,22 @@ static void tfn__choose_words(tfn_trainer *t)
 
 /* -- training: pairs ------------------------------------------------------------------------- */
 
-/* The words' text, cut into tokens: symbol[i] is the id of the token that begins at byte i, and on
- * the last byte of one with several stands ~i, which leads back to its first. So both neighbours of
- * a token are found at once, and merging two writes two numbers; on bytes between those stands what
- * earlier merges left there. "lower" at bytes 10 to 14, when it is lo w er:
+/* The words' text is cut into tokens. symbol[i] is the id of the token that begins at byte i. The
+ * last byte of a longer token holds ~i, which leads back to its first byte. So both neighbours of a
+ * token are found at once, and a merge writes two numbers; bytes in between keep old values.
+ * "lower" at bytes 10 to 14, when it is lo w er:
  *
  *     byte      10    11    12    13    14
  *     text       l     o     w     e     r
  *     symbol    lo   ~10     w    er   ~13
  *
- * An occurrence of a pair is the byte where it begins. All of one pair are a list through next and
- * prev; its count is the sum of the counts of their words. The heap has the pairs that exist, best
- * first, and pair[p].at is the place of p in it; a pair without occurrences is dropped, and its
- * entry joins the free ones, a list through `head` from t->spare on. */
+ * An occurrence of a pair is the byte where it begins. All occurrences of a pair form a list
+ * through next and prev; the pair's count is the sum of the counts of their words. The heap holds
+ * the pairs that exist, best first, and pair[p].at is the position of p in it. A pair without
+ * occurrences is dropped, and its entry joins the list of free entries, which runs through `head`
+ * from t->spare on. */
 
-/* Whether pair p is merged before q: the more frequent, then the one with the smaller ids. */
+/* Order of merging: the more frequent pair first, then the one with the smaller ids. */
 static bool tfn__pair_before(const tfn_trainer *t, int32_t p, int32_t q)
 {
     const tfn__pair *a = t->pair + p;
@@ -29110,15 +29114,15 @@ static bool tfn__pair_before(const tfn_trainer *t, int32_t p, int32_t q)
     return a->right < b->right;
 }
 
-/* Every move within the heap goes through here, so that a pair knows its place. */
+/* Place a pair in the heap. Every move goes through here, so that a pair knows its position. */
 static void tfn__heap_place(tfn_trainer *t, int32_t p, int32_t at)
 {
     t->heap[at] = p;
     t->pair[p].at = at;
 }
 
-/* Pair p belongs into the hole at `at`, or further up, or further down: its count may have changed.
- * Those that it passes move into the hole. */
+/* Place pair p, whose count may have changed, in the hole at `at`, or further up or down. Pairs on
+ * its way move into the hole. */
 static void tfn__heap_move(tfn_trainer *t, int32_t p, int32_t at)
 {
     while (at > 0) {
@@ -29138,7 +29142,7 @@ static void tfn__heap_move(tfn_trainer *t, int32_t p, int32_t at)
     tfn__heap_place(t, p, at);
 }
 
-/* The slot of a pair, or the empty one where it belongs. */
+/* The slot of a pair, or the empty slot where it belongs. */
 static uint32_t tfn__pair_slot(const tfn_trainer *t, int32_t left, int32_t right)
 {
     const uint32_t mask = (uint32_t)t->pair_slots[0];
@@ -29151,8 +29155,8 @@ static uint32_t tfn__pair_slot(const tfn_trainer *t, int32_t left, int32_t right
     return h;
 }
 
-/* Empty a slot. A pair further on that was put there because this slot was taken would not be found
- * any more: it moves into the hole, and leaves one (Knuth, volume 3, algorithm 6.4 R). */
+/* Empty a slot. A later pair that was displaced by this slot's pair would no longer be found, so it
+ * moves into the hole and leaves a new hole (Knuth, volume 3, algorithm 6.4 R). */
 static void tfn__free_slot(tfn_trainer *t, uint32_t hole)
 {
     const uint32_t mask = (uint32_t)t->pair_slots[0];
@@ -29160,14 +29164,14 @@ static void tfn__free_slot(tfn_trainer *t, uint32_t hole)
     for (uint32_t h = (hole + 1) & mask; slots[h]; h = (h + 1) & mask) {
         const tfn__pair *p = t->pair + slots[h] - 1;
         const uint32_t home = tfn__hash_pair(p->left, p->right) & mask;
-        if (((h - home) & mask) < ((h - hole) & mask)) continue;    /* home lies behind the hole */
+        if (((h - home) & mask) < ((h - hole) & mask)) continue;    /* home is after the hole */
         slots[hole] = slots[h];
         hole = h;
     }
     slots[hole] = 0;
 }
 
-/* An entry for a pair, last in the heap, which a count of 0 is right for; -1: no room. */
+/* A new entry for a pair, with count 0 and so last in the heap; -1: no room. */
 static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
 {
     int32_t p = t->spare;
@@ -29186,7 +29190,7 @@ static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
     return p;
 }
 
-/* Take a pair out of the heap, the table and the entries. The last of the heap fills its place. */
+/* Remove a pair from the heap, the table and the entries. The heap's last pair takes its place. */
 static void tfn__drop_pair(tfn_trainer *t, int32_t p, uint32_t slot)
 {
     const int32_t at = t->pair[p].at;
@@ -29211,7 +29215,7 @@ static int32_t tfn__symbol_before(const tfn_trainer *t, int32_t i)
     return i - 1;                               /* a token of one byte */
 }
 
-/* Put the occurrence at byte i into the list of its pair, which it may be the first of. */
+/* Add the occurrence at byte i to the list of its pair, which may be new. */
 static void tfn__link(tfn_trainer *t, int32_t i)
 {
     const int32_t left = t->symbol[i];
@@ -29231,7 +29235,7 @@ static void tfn__link(tfn_trainer *t, int32_t i)
     tfn__heap_move(t, p, t->pair[p].at);
 }
 
-/* Take the occurrence at byte i out, and the pair with it if that was the last. */
+/* Remove the occurrence at byte i, and the pair with it if it was the last one. */
 static void tfn__unlink(tfn_trainer *t, int32_t i)
 {
     const uint32_t slot = tfn__pair_slot(t, t->symbol[i], t->symbol[tfn__symbol_after(t, i)]);
@@ -29244,8 +29248,9 @@ static void tfn__unlink(tfn_trainer *t, int32_t i)
     else tfn__heap_move(t, p, t->pair[p].at);
 }
 
-/* Make one token of those at i and after it: of x A B y the pairs xA, AB and By go, x(AB) and (AB)y
- * come. All are unlinked before a symbol changes, since a pair is found by its symbols. */
+/* Merge the token at i with the next one. In x A B y the pairs xA, AB and By disappear, and x(AB)
+ * and (AB)y appear. All are unlinked before a symbol changes, because a pair is found by its
+ * symbols. */
 static void tfn__merge_at(tfn_trainer *t, int32_t i, int32_t id)
 {
     const int32_t before = tfn__symbol_before(t, i);
@@ -29261,7 +29266,7 @@ static void tfn__merge_at(tfn_trainer *t, int32_t i, int32_t id)
     if (more) tfn__link(t, i);
 }
 
-/* Whether a pair stands at i; i may be -1, which is what tfn__symbol_after says of the last. */
+/* True if the pair is at i; i may be -1, which tfn__symbol_after returns for the last token. */
 static bool tfn__pair_at(const tfn_trainer *t, int32_t i, int32_t left, int32_t right)
 {
     int32_t after;
@@ -29270,7 +29275,7 @@ static bool tfn__pair_at(const tfn_trainer *t, int32_t i, int32_t left, int32_t 
     return after >= 0 && t->symbol[after] == right;
 }
 
-/* The first of the equal tokens that stand in a row before i. */
+/* The first of a row of equal tokens that ends at i. */
 static int32_t tfn__run_begin(const tfn_trainer *t, int32_t i)
 {
     for (;;) {
@@ -29280,10 +29285,10 @@ static int32_t tfn__run_begin(const tfn_trainer *t, int32_t i)
     }
 }
 
-/* Merge all occurrences of a pair, until its list is empty. In which order they come does not
- * matter, but for equal tokens in a row: in aaa the occurrences of a + a overlap, and the plain
- * algorithm, which reads from left to right, merges the first two. So go back to where the row
- * begins, then merge along it. */
+/* Merge all occurrences of a pair, until its list is empty. The order does not matter, except for
+ * equal tokens in a row: in aaa the occurrences of a + a overlap, and the plain algorithm, which
+ * reads from left to right, merges the first two. So go back to the beginning of the row, then
+ * merge along it. */
 static void tfn__merge_pair(tfn_trainer *t, int32_t left, int32_t right, int32_t id)
 {
     while (t->error.status == TFN_OK) {
@@ -29300,7 +29305,7 @@ static void tfn__merge_pair(tfn_trainer *t, int32_t left, int32_t right, int32_t
     }
 }
 
-/* All bytes are tokens of their own; link all pairs of neighbours. */
+/* Start with every byte as a token, and link all pairs of neighbours. */
 static void tfn__begin_pairs(tfn_trainer *t)
 {
     t->pair_room = (int32_t)tfn__pair_room(&t->desc);
@@ -29318,9 +29323,9 @@ static void tfn__begin_pairs(tfn_trainer *t)
         }
 }
 
-/* Algorithm 1 of Sennrich et al. 2016: merge the most frequent pair, until the vocabulary is full
- * or no pair is frequent enough. Each merge of an occurrence changes five pairs at most, and each
- * change costs the logarithm of the number of pairs in the heap. */
+/* Algorithm 1 of Sennrich et al. 2016: merge the most frequent pair until the vocabulary is full or
+ * no pair is frequent enough. Merging an occurrence changes at most five pairs, and each change
+ * takes the logarithm of the number of pairs in the heap. */
 static void tfn__learn_merges(tfn_trainer *t)
 {
     tfn__begin_pairs(t);
@@ -29356,73 +29361,73 @@ TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TOKENIZERS
 enum {
-    TFN__RAW        = 1,    /* no piece is encoded as this token: a special, as it is */
-    TFN__ADDED      = 2,    /* text is cut at it, and it comes out; at a special only if wanted */
+    TFN__RAW        = 1,    /* no piece is encoded as this token; its text shows no bytes */
+    TFN__ADDED      = 2,    /* text is cut at it; at a special one only on request */
     TFN__SPECIAL    = 4,    /* gives no text */
-    TFN__STRIP_LEFT = 8,    /* an added one takes the white space in front of it along, */
-    TFN__STRIP_RIGHT = 16,  /* or behind it */
-    TFN__LATE       = 32,   /* text is cut at it only when it is cut at all that are not late */
-    TFN__MARKS      = 62,   /* the five above, which a blob of marked tokens has */
+    TFN__STRIP_LEFT = 8,    /* takes the white space in front of it, too (if ADDED) */
+    TFN__STRIP_RIGHT = 16,  /* takes the white space after it, too (if ADDED) */
+    TFN__LATE       = 32,   /* text is cut at it only after all tokens that are not late */
+    TFN__MARKS      = 62,   /* the five above; stored in a blob of marked tokens */
     TFN__ENTIRE     = 64,   /* merging the bytes of this token gives it */
-    TFN__SEEN       = 128,  /* vocab.json: the id came, while its entries are read */
-    TFN__SINGLE_WORD = 128  /* afterwards: no letter may stand beside an added one */
+    TFN__SEEN       = 128,  /* vocab.json: the id was read before; only while it is read */
+    TFN__SINGLE_WORD = 128  /* afterwards: no letter may be next to it (if ADDED) */
 };
 
-/* Which decoder a file names. */
+/* The decoder that a file names. */
 enum { TFN__DECODES_NOTHING, TFN__DECODES_BYTES, TFN__DECODES_WORDS, TFN__DECODES_MARKS,
        TFN__DECODES_SUFFIX };
 
-/* Bytes of a late added token behind the normalizer. */
+/* Most bytes of a late added token after the normalizer. */
 enum { TFN__SHADOW_BYTES = 128 };
 
 enum { TFN__SHORT_TEXT = 512 };                 /* bytes that are normalized on the stack */
 
-/* What a source holds, up to where a pass has come. The readers are those of tokenizer.json, each
- * at the value of a member; that of the vocabulary is vocab.json's, too. */
+/* The content of a source, as far as a pass has come. Readers are those of tokenizer.json, each at
+ * the value of a member; `tokens` is also used for vocab.json. */
 typedef struct tfn__vocab {
     tfn_tokenizer_kind kind;
     tfn_split split;
     int32_t normalizer, decoder, most_chars;        /* as in tfn_tokenizer */
     bool   marked, prefix_space, whole, fallback, fuse, scored, single;
     char   inside[sizeof ((tfn_tokenizer *)0)->inside];
-    bool   cut, shown;                              /* tokenizer.json: parts that came */
+    bool   cut, shown;                              /* tokenizer.json: these parts were read */
     int    decodes;
-    bool   plain;                                   /* its tokens do not show bytes */
-    bool   numbered;                                /* unknown_id is known, 0: none */
+    bool   plain;                                   /* tokens do not show bytes */
+    bool   numbered;                                /* unknown_id is valid, even if 0 */
     int32_t begin, end;                             /* vocab.txt: [CLS], [SEP] */
-    int     form;                                   /* of a blob */
-    int32_t unknown_id;                             /* its + 1, or of Unigram; 0: none */
+    int     form;                                   /* form of a blob */
+    int32_t unknown_id;                             /* id of unknown text + 1; 0: none */
     size_t  map_bytes;
-    const uint8_t *map;                             /* the table, or as JSON has it: */
+    const uint8_t *map;                             /* the table; NULL: charsmap, if any */
     bool   apart;                                   /* pieces and ids come from two files */
-    size_t spare, hidden;                           /* room for those without an id; how many */
-    size_t entries, listed;                         /* of the vocabulary; its highest id + 1 */
+    size_t spare, hidden;                           /* room for tokens without id; how many */
+    size_t entries, listed;                         /* entries; the highest id + 1 */
     size_t shadows;                                 /* added tokens that a normalizer may change */
-    bool   single_words;                            /* some added token is one */
+    bool   single_words;                            /* some added token is a SINGLE_WORD */
     char   suffix[sizeof ((tfn_tokenizer *)0)->suffix];
-    bool   stepped;                                 /* rules are compiled: normalizer, */
-    tfn__reader rules[3];                           /* pre_tokenizer, decoder */
-    tfn__reader said_suffix;                        /* BPEDecoder's */
+    bool   stepped;                                 /* the rules are compiled */
+    tfn__reader rules[3];                           /* normalizer, pre_tokenizer, decoder */
+    tfn__reader said_suffix;                        /* suffix of BPEDecoder */
     int32_t code_words;
-    size_t count, merges, bytes, longest;           /* longest: a buffer for merges */
+    size_t count, merges, bytes, longest;           /* longest: size of the buffer for merges */
     size_t added, begins, ends;
-    tfn__reader first, last;                        /* of BertProcessing: ["[CLS]", 101] */
+    tfn__reader first, last;                        /* BertProcessing: ["[CLS]", 101] */
     tfn__reader tokens, added_list, merge_list, single_text, template_ids, unknown,
                 charsmap;
 } tfn__vocab;
 
-/* Ids sorted by the bytes of their tokens, so that those that begin alike are neighbours, the
- * shorter first: a search is a range of them that becomes narrower with each byte of a text. */
+/* A search among ids sorted by the bytes of their tokens, the shorter first. Tokens with a common
+ * beginning are neighbours, so a search is a range that narrows with each byte of a text. */
 typedef struct tfn__search {
     const int32_t *ids;
-    int32_t low, high;                          /* ids[low] to ids[high - 1] begin as the text */
-    size_t  at;                                 /* does, so many bytes, and are longer */
+    int32_t low, high;                          /* tokens of ids[low] to ids[high - 1] are longer */
+    size_t  at;                                 /* than `at` bytes, and equal to the text so far */
 } tfn__search;
 #endif
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* What a tokenizer is made of: its tables, and how they are filled from a trainer or a blob. The
- * sections behind this one fill them from files, and make ids of texts with them. */
+/* The tables of a tokenizer, and functions that fill and search them: added tokens, sorted tokens,
+ * replacements. The parts after this one read trainers, blobs and files, and encode texts. */
 
 /* -- making a tokenizer ---------------------------------------------------------------------- */
 
@@ -29430,17 +29435,17 @@ typedef struct tfn__search {
  *
  *   text, start          the bytes of all tokens one after the other: token id is text[start[id]]
  *                        to text[start[id + 1] - 1]
- *   slots                a hash table of those that text is encoded as
- *   flags                of each token, see below
+ *   slots                a hash table of the tokens that text can be encoded as
+ *   flags                of each token, see vocabulary.h
  *   byte_id              the token of each byte, -1: none
- *   merge, merge_slots   left, right and what they give, best first; a hash table of the pairs
- *   added_ids            the tokens that a text is cut at before anything else, sorted
- *   frame                what a model of tokenizer.json wants before and behind a text
+ *   merge, merge_slots   left, right and the token they give, best first; a hash table of the pairs
+ *   added_ids            the tokens at which a text is cut before anything else, sorted
+ *   frame                the ids before and after a text
  *
- * A source is gone through twice by one function, its pass: without a tokenizer it counts, so that
- * the block can be laid out; with it, it stores. Nothing about a source is written twice. */
+ * One function, the pass of a source, goes through the source twice: without a tokenizer it counts,
+ * so that the block can be laid out; with one it stores. So no rule about a source exists twice. */
 
-/* An error if something was wrong where r read. */
+/* Fail if there was an error where r read. */
 static void tfn__check_reader(tfn_error *e, const tfn__reader *r, const char *text)
 {
     if (!r->wanted || e->status != TFN_OK) return;
@@ -29448,14 +29453,14 @@ static void tfn__check_reader(tfn_error *e, const tfn__reader *r, const char *te
     e->found = (int64_t)r->at;
 }
 
-/* What a source holds ends here, and must have been read to its end. */
+/* Fail unless the source was read to its end without an error. */
 static void tfn__end_vocab(tfn_error *e, tfn__reader *r, const char *text)
 {
     if (r->at < r->size) tfn__want(r, "its end");
     tfn__check_reader(e, r, text);
 }
 
-/* How long token id is. */
+/* The length of token id in bytes. */
 static size_t tfn__token_bytes(const tfn_tokenizer *k, int32_t id)
 {
     return (size_t)(k->start[id + 1] - k->start[id]);
@@ -29467,8 +29472,8 @@ static int32_t tfn__token_id(const tfn_tokenizer *k, const uint8_t *s, size_t n)
     return *tfn__string_slot(k->slots, k->text, k->start, s, n) - 1;
 }
 
-/* Special tokens known by their names, such as <s> and [CLS]. Of several with one name the first in
- * the vocabulary is the one that a text may be cut at. */
+/* Mark special tokens by their names, such as <s> and [CLS]. If several have one name, a text may
+ * be cut at the first in the vocabulary. */
 static void tfn__mark_names(tfn_tokenizer *k)
 {
     bool seen[TFN__SPECIAL_NAMES] = { false };
@@ -29481,8 +29486,8 @@ static void tfn__mark_names(tfn_tokenizer *k)
     }
 }
 
-/* Of several specials for one purpose the first in the vocabulary is the one that
- * tfn_tokenizer.special names. */
+/* If several specials have one purpose, the first in the vocabulary becomes
+ * tfn_tokenizer.special. */
 static void tfn__find_specials(tfn_tokenizer *k)
 {
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) k->special[i] = -1;
@@ -29494,8 +29499,8 @@ static void tfn__find_specials(tfn_tokenizer *k)
     if (k->ends == 1) k->special[TFN_SPECIAL_EOS] = k->frame[k->begins];
 }
 
-/* Fill the table of strings and the ids of bytes, when all tokens are stored. Raw tokens are in no
- * table: so text that reads like one is encoded as other tokens. */
+/* Fill the table of strings and the ids of bytes, after all tokens are stored. Raw tokens are in no
+ * table, so text that reads like one is encoded as other tokens. */
 static bool tfn__index_tokens(tfn_tokenizer *k)
 {
     if (!k->marked) tfn__mark_names(k);
@@ -29520,7 +29525,7 @@ static bool tfn__index_tokens(tfn_tokenizer *k)
 
 /* -- tokens in order ------------------------------------------------------------------------- */
 
-/* Whether token i comes before token j: by their bytes, a shorter one first. */
+/* Order of tokens: by their bytes, a shorter one first. */
 static bool tfn__token_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_tokenizer *k = (const tfn_tokenizer *)x;
@@ -29545,7 +29550,7 @@ static tfn__search tfn__search_in(const int32_t *ids, int32_t low, int32_t high,
     return x;
 }
 
-/* Of the ids from low to high - 1 the first whose next byte is not below `byte`. */
+/* The first of the ids from low to high - 1 whose next byte is not below `byte`. */
 static int32_t tfn__search_from(const tfn_tokenizer *k, const tfn__search *x, int32_t byte)
 {
     const uint8_t *text = k->text + x->at;
@@ -29559,8 +29564,8 @@ static int32_t tfn__search_from(const tfn_tokenizer *k, const tfn__search *x, in
     return low;
 }
 
-/* Go on by a byte; false: no token does. *id: the one that ends there, -1: none. The first byte of
- * a search through all of k->order is looked up. */
+/* Continue a search by a byte; false: no token continues. *id: the token that ends there, -1: none.
+ * The first byte of a search through all of k->order uses a table. */
 static bool tfn__search_on(const tfn_tokenizer *k, tfn__search *x, uint8_t byte, int32_t *id)
 {
     *id = -1;
@@ -29577,13 +29582,13 @@ static bool tfn__search_on(const tfn_tokenizer *k, tfn__search *x, uint8_t byte,
     return true;
 }
 
-/* WordPiece and Unigram: sort the tokens that words are made of, and find those that go on with
- * one. A token that is nothing but the mark is none of them. */
+/* WordPiece and Unigram: sort the tokens of words, and find those that continue a word. A token
+ * that consists only of the prefix is not one of them. */
 static void tfn__index_order(tfn_tokenizer *k)
 {
     tfn__search all, inside;
     int32_t id;
-    if (!k->order || k->kind == TFN_TOKENIZER_CHARACTER_BPE) return;     /* sorted by scores */
+    if (!k->order || k->kind == TFN_TOKENIZER_CHARACTER_BPE) return;     /* ordered by score */
     for (id = 0; id < k->tokens; id++)
         if (!(k->flags[id] & TFN__RAW)) k->order[k->sorted++] = id;
     tfn__sort(k->order, k->sorted, tfn__token_before, k);
@@ -29598,13 +29603,13 @@ static void tfn__index_order(tfn_tokenizer *k)
 
 /* -- added tokens ---------------------------------------------------------------------------- */
 
-/* A text is cut at added tokens before it is cut into pieces: at the longest of those that begin
- * first. It is done as the library "tokenizers" does it, so that of two that overlap the same one
- * wins: in two rounds, at those that stand in a text as it is, then, in what lies between these,
- * at those that stand in a normalized one ("late"), even if nothing is normalized. A special token
- * that may not be in a text still hides others that overlap it. */
+/* A text is cut at added tokens before it is cut into pieces. The earliest token wins, and of those
+ * at the same place the longest. Like the library "tokenizers" this takes two rounds, so that the
+ * same one of two overlapping tokens wins. The first round looks for tokens in the original text;
+ * the second, between those, for tokens in the normalized text ("late"), even if nothing is
+ * normalized. A special token that must not be in a text still hides others that overlap it. */
 
-/* The longest added token that the n bytes at s begin with, late or not; -1: none. */
+/* The longest added token, late or not, at the start of the n bytes at s; -1: none. */
 static int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n, int late)
 {
     tfn__search x = tfn__search_in(k->added_ids, 0, k->added, 0);
@@ -29615,14 +29620,14 @@ static int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n,
     return found;
 }
 
-/* Whether SentencePiece has tokens that its users defined: they stay as they are in a text. */
+/* True if a model of SentencePiece has tokens of its users, which stay unchanged in a text. */
 static bool tfn__keeps_some(const tfn_tokenizer *k)
 {
     return k->single && k->cuts[1];
 }
 
-/* How many bytes of ASCII the n at s begin with that nothing replaces or keeps. One with something
- * else than ASCII behind it does not count: an accent there may make another character of it. */
+/* The number of ASCII bytes at the start of s that nothing replaces or keeps. One that is followed
+ * by a non-ASCII character does not count, because an accent may change it. */
 static size_t tfn__plain_bytes(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     const bool keeps = tfn__keeps_some(k);
@@ -29634,7 +29639,7 @@ static size_t tfn__plain_bytes(const tfn_tokenizer *k, const uint8_t *s, size_t 
     return n;
 }
 
-/* Whether a character belongs to the one in front of it: marks and joiners do. */
+/* True if a character belongs to the one in front of it, like marks and joiners. */
 static bool tfn__extends(int32_t c)
 {
     static const int32_t more[][2] = { { 0xe33, 0xe33 }, { 0xeb3, 0xeb3 }, { 0x200c, 0x200d },
@@ -29648,7 +29653,7 @@ static bool tfn__extends(int32_t c)
     return tfn__is_of(c, TFN__MARKS_ALL) && !tfn__in_pairs(fewer, sizeof fewer / sizeof *fewer, c);
 }
 
-/* Whether a character goes with nothing. */
+/* True if a character joins no other. */
 static bool tfn__is_apart(int32_t c)
 {
     const uint32_t controls = TFN__BIT(TFN__CC) | TFN__BIT(TFN__CC_WHITE) | TFN__BIT(TFN__CF)
@@ -29657,13 +29662,13 @@ static bool tfn__is_apart(int32_t c)
     return c != 0x200c && c != 0x200d && tfn__is_of(c, controls);
 }
 
-/* Bytes of the first grapheme of n >= 1 (Unicode Standard Annex 29), as far as it matters for a
- * table of replacements: syllables of Hangul and flags in parts are longer than what is replaced.
- */
+/* Bytes of the first grapheme of n >= 1 bytes (Unicode Standard Annex 29), as far as a table of
+ * replacements needs it: syllables of Hangul and flags in parts are longer than any replaced
+ * text. */
 static size_t tfn__grapheme(const uint8_t *s, size_t n)
 {
     static const int32_t before[][2] = { { 0x600, 0x605 }, { 0x6dd, 0x6dd }, { 0x70f, 0x70f },
-        { 0x890, 0x891 }, { 0x8e2, 0x8e2 }, { 0xd4e, 0xd4e } };         /* go with what follows */
+        { 0x890, 0x891 }, { 0x8e2, 0x8e2 }, { 0xd4e, 0xd4e } };         /* join the next one */
     int32_t c;
     size_t at = tfn__utf8(s, n, &c);
     if (c == '\r' && n > 1 && s[1] == '\n') return 2;
@@ -29677,8 +29682,8 @@ static size_t tfn__grapheme(const uint8_t *s, size_t n)
     return at;
 }
 
-/* A replacement as the library "tokenizers" finds it: that of the shortest beginning of a short
- * grapheme that has one, for all of the grapheme; else of a character. How many bytes, 0: none. */
+/* Find a replacement like the library "tokenizers": the shortest beginning of a short grapheme that
+ * has one, for the whole grapheme; otherwise for a single character. Returns the bytes, 0: none. */
 static size_t tfn__match_grapheme(const tfn_tokenizer *k, const uint8_t *s, size_t n, size_t *end,
                                   size_t *value)
 {
@@ -29690,7 +29695,7 @@ static size_t tfn__match_grapheme(const tfn_tokenizer *k, const uint8_t *s, size
         for (size_t i = 1; i <= bytes; i++)
             if (tfn__map_match(k->map + 4, (size_t)k->map_units, s, i, value, &read) == i)
                 return bytes;
-    if (!*end) *end = bytes;                            /* its other characters one by one */
+    if (!*end) *end = bytes;                            /* then its characters one by one */
     bytes = tfn__utf8(s, n, &c);
     if (bytes < *end) *end -= bytes;
     else *end = 0;
@@ -29699,12 +29704,12 @@ static size_t tfn__match_grapheme(const tfn_tokenizer *k, const uint8_t *s, size
     return 0;
 }
 
-/* By the table of replacements, and with spaces in order. What is replaced is not read again. */
+/* Apply the table of replacements and put spaces in order. A replacement is not replaced again. */
 static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint8_t *s, size_t n)
 {
     const size_t trie = 4 + 4*(size_t)k->map_units;
     const bool library = !(p->steps & TFN_NORMALIZER_UTF8);
-    size_t end = 0;                             /* bytes that are left of a grapheme */
+    size_t end = 0;                             /* bytes left of a grapheme */
     for (size_t at = 0; at < n;) {
         int32_t id = -1;
         int32_t c;
@@ -29733,7 +29738,7 @@ static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint
     return tfn__end_spaced(p);
 }
 
-/* By the table of replacements, and nothing else. */
+/* Apply only the table of replacements. */
 static size_t tfn__map_text(const tfn_tokenizer *k, uint8_t *to, size_t room, const uint8_t *s,
                             size_t n)
 {
@@ -29743,7 +29748,7 @@ static size_t tfn__map_text(const tfn_tokenizer *k, uint8_t *to, size_t room, co
     return tfn__put_mapped(k, &p, s, n);
 }
 
-/* Bytes of the longest replacement of the table. */
+/* Bytes of the longest replacement in the table. */
 static size_t tfn__longest_replacement(const tfn_tokenizer *k)
 {
     size_t most = 1;
@@ -29756,9 +29761,8 @@ static size_t tfn__longest_replacement(const tfn_tokenizer *k)
     return most;
 }
 
-/* A text of the n bytes at s after the steps of the normalizer: returns its bytes, and stores those
- * that there is room for; without room it may return a few more. *same: it was so before. first: no
- * added token is in front of it. */
+/* Normalize the n bytes at s. Returns the bytes and stores those that fit; without room the number
+ * may be slightly too large. *same: nothing changed. first: no added token is in front. */
 static size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, bool *same,
                              const uint8_t *s, size_t n, bool first)
 {
@@ -29784,31 +29788,31 @@ static size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, b
 /* >> steps */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TOKENIZERS
-/* A normalizer and a pre-tokenizer of tokenizer.json as a program: how many steps normalize a text,
- * how many cut it, whether bytes are shown as characters from the begin; then the steps, each its
- * kind, its words and what it needs. */
+/* A normalizer and a pre-tokenizer of tokenizer.json as a program. It begins with the number of
+ * normalizing steps, the number of cutting steps, and whether bytes are shown as characters from
+ * the start. Each step has its kind, its length in words and its arguments. */
 enum {
-    TFN__STEP_FORM = 1,     /* a normal form of Unicode: 1 composed, 2 of compatible characters */
-    TFN__STEP_BERT,         /* the steps of BERT, TFN_NORMALIZER_ */
-    TFN__STEP_LOWER,        /* small letters */
-    TFN__STEP_BARE,         /* no marks (StripAccents) */
+    TFN__STEP_FORM = 1,     /* a normal form of Unicode: 1 composed + 2 compatibility */
+    TFN__STEP_BERT,         /* BERT's steps, flags TFN_NORMALIZER_ */
+    TFN__STEP_LOWER,        /* lower case */
+    TFN__STEP_BARE,         /* without accents (StripAccents) */
     TFN__STEP_CLEAN,        /* control characters by SentencePiece's rules (Nmt) */
-    TFN__STEP_STRIP,        /* no white space at the ends: 1 left, 2 right */
+    TFN__STEP_STRIP,        /* strip white space: 1 left + 2 right */
     TFN__STEP_REPLACE,      /* the words of a pattern, the pattern, a text */
-    TFN__STEP_PREPEND,      /* a text in front */
-    TFN__STEP_MAP,          /* the table of replacements */
-    TFN__STEP_WORDS,        /* cut by rules that are known, tfn_split */
-    TFN__STEP_CUT,          /* cut at a pattern: a behavior, + 8 inverted; the pattern */
-    TFN__STEP_BYTES,        /* show bytes: 1 a space in front, 2 cut by GPT-2's rules */
-    TFN__STEP_MARKS         /* spaces by a mark: 1 always one in front, 2 at the begin, 4 cut; the
-                             * mark */
+    TFN__STEP_PREPEND,      /* put a text in front */
+    TFN__STEP_MAP,          /* apply the table of replacements */
+    TFN__STEP_WORDS,        /* cut by known rules, tfn_split */
+    TFN__STEP_CUT,          /* cut at a pattern: a behavior + 8 inverted; the pattern */
+    TFN__STEP_BYTES,        /* show bytes: 1 a space in front + 2 cut by GPT-2's rules */
+    TFN__STEP_MARKS         /* spaces become marks: 1 always a mark in front + 2 at the start of the
+                             * text + 4 cut; the mark */
 };
 enum { TFN__CUT_REMOVED, TFN__CUT_ISOLATED, TFN__CUT_CONTIGUOUS, TFN__CUT_WITH_PREVIOUS,
        TFN__CUT_WITH_NEXT, TFN__CUT_INVERTED = 8 };
 enum { TFN__CODE_HEAD = 3, TFN__STEP_HEAD = 2, TFN__MOST_STEPS = 24 };
 
-/* Cutting a text at a pattern. Segments are matches and what is between them; pieces are segments,
- * or several together. */
+/* Cuts a text at a pattern. Segments are matches and the texts between them. A piece is one segment
+ * or several joined. */
 typedef struct tfn__cutter {
     const int32_t *pattern;
     int32_t behavior;
@@ -30147,24 +30151,25 @@ static bool tfn__cut_next(tfn__cutter *x, size_t *begin, size_t *end)
 /* >> merging */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TOKENIZERS
-/* SHORT_WORD: bytes of a word that is merged on the stack; nearly all of text is shorter. */
+/* SHORT_WORD: most bytes of a word that is merged on the stack; nearly all words are shorter. */
 enum { TFN__SHORT_WORD = 256, TFN__NO_RANK = INT32_MAX };
 
-/* In a piece of n bytes the passes above would take n times as many steps as it has merges. Here
- * each merge takes a few: a tree of minima over the bytes tells which is next. A leaf is the rank
- * of the pair whose left symbol begins at that byte, and each node the lower of the two below it:
- * the lowest of all is at the root, and the first with that rank is found by going down. BPE of
- * characters merges all its pieces so; a text without cuts between words may be one. Of "abab" with
- * the ranks ab 3, ba 7 the leaves are 3 7 3 and none, the nodes above them 3 and 3, the root 3:
+/* With the passes above, a piece of n bytes would take n times as many steps as it has merges. Here
+ * each merge takes a few steps: a tree of minima over the bytes finds the next one. A leaf is the
+ * rank of the pair whose left symbol begins at that byte. Each node is the lower of the two below
+ * it, so the root is the lowest of all, and following it down finds the first pair with that rank.
+ * BPE of characters merges all its pieces this way, because a text without cuts between words may
+ * be a single piece. For "abab" with the ranks ab 3, ba 7 the leaves are 3 7 3 and none, the nodes
+ * above them 3 and 3, the root 3:
  *
  *     byte       0     1     2     3               0     1     2     3
  *     symbol     a     b     a     b      then     ab          a     b
  *     leaf       3     7     3     -               -     -     3     -
  *
- * so that bytes 0 and 1 are merged first; a pair "ab a" would have a rank if it made a token.
+ * So bytes 0 and 1 are merged first. A pair "ab a" would have a rank if it made a token.
  *
- * id[i] and length[i] are of the symbol that begins at byte i, -1 where it is no token; length of
- * its last byte, if that is another, is minus the way back to its first. */
+ * id[i] and length[i] belong to the symbol that begins at byte i; id is -1 if it is not a token. At
+ * the symbol's last byte, if that is another byte, length is minus the distance to its first. */
 typedef struct tfn__merger {
     const tfn_tokenizer *k;
     const uint8_t *s;
@@ -30172,39 +30177,40 @@ typedef struct tfn__merger {
     int32_t *id, *length, *tree;
 } tfn__merger;
 
-/* SHORT_PIECE: bytes of one that is encoded on the stack. WORK: numbers per byte, for two arrays
- * and a tree of up to four times their length. */
+/* SHORT_PIECE: most bytes of a piece that is encoded on the stack. WORK: numbers per byte, for two
+ * arrays and a tree of up to four times their length. */
 enum { TFN__SHORT_PIECE = 128, TFN__WORK = 6 };
 
-/* Unigram (Kudo 2018): of all ways to cut a piece into tokens the one whose scores, the logarithms
- * of their probabilities, have the highest sum. Viterbi's algorithm goes through the piece once and
- * knows for each byte the best way up to there: the token that ends there, where that begins, and
- * the sum. A character that is no token is unknown, at ten less than the lowest score. With a -3,
- * b -4, c -5, ab -5, bc -8 the best way through "abc" is ab c:
+/* Unigram (Kudo 2018) chooses, of all ways to cut a piece into tokens, the one with the highest sum
+ * of scores, which are logarithms of probabilities. Viterbi's algorithm goes through the piece
+ * once. For each byte it keeps the best way up to there: the token that ends there, where that
+ * token begins, and the sum. A character that is not a token is unknown, with ten less than the
+ * lowest score. With a -3, b -4, c -5, ab -5, bc -8 the best way through "abc" is ab c:
  *
  *     up to      a: -3 (a)    ab: -5 (ab), for a b has -7    abc: -10 (ab c), for a bc has -11
  *
- * Of two ways with the same sum the one whose last token begins first stays. What it takes is in
- * proportion to the bytes and to the longest token that begins at each. */
+ * Of two ways with the same sum, the one whose last token begins first is kept. The time is
+ * proportional to the bytes times the length of the longest token that begins at each. */
 typedef struct tfn__lattice {
     const tfn_tokenizer *k;
-    int32_t *id, *begin, *sum;                  /* n + 1 of each; sum: as two numbers of 32 bits */
+    int32_t *id, *begin, *sum;                  /* n + 1 of each; sum: a double in two numbers */
 } tfn__lattice;
 
-/* What users define: SentencePiece lets its score grow with its length. */
+/* The score of pieces that users define, until SentencePiece's, which grows with the length. */
 #define TFN__USER_SCORE 1e29
-enum { TFN__FORMS = 4 };                /* of a blob */
+enum { TFN__FORMS = 4 };                /* forms of a blob */
 enum { TFN__SUM_BYTES = 4 };
 enum { TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4, TFN__FALLBACK = 8,
        TFN__FUSE = 16, TFN__SCORED = 32, TFN__SINGLE = 64, TFN__SET_APART = 128 };
 #endif
 
-/* From the text of one piece to its tokens: BPE by merges, Unigram by scores, characters. */
+/* Turns the text of one piece into tokens: BPE by merges, Unigram by scores, characters. Also reads
+ * blobs and finished trainers. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* -- merging --------------------------------------------------------------------------------- */
 
-/* Merge i gives token id. */
+/* Store merge i, which gives token id. */
 static void tfn__set_merge(tfn_tokenizer *k, size_t i, int32_t left, int32_t right, int32_t id)
 {
     k->merge[3*i] = left;
@@ -30212,7 +30218,7 @@ static void tfn__set_merge(tfn_tokenizer *k, size_t i, int32_t left, int32_t rig
     k->merge[3*i + 2] = id;
 }
 
-/* The slot of a merge, or the empty one where it belongs. */
+/* The slot of a merge, or the empty slot where it belongs. */
 static int32_t *tfn__merge_slot(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     const uint32_t mask = (uint32_t)k->merge_slots[0];
@@ -30225,7 +30231,7 @@ static int32_t *tfn__merge_slot(const tfn_tokenizer *k, int32_t left, int32_t ri
     return k->merge_slots + 1 + h;
 }
 
-/* Whether tokens left and right together are token id: what a merge of a file must satisfy. */
+/* True if tokens left and right together are token id, which a merge of a file must satisfy. */
 static bool tfn__makes(const tfn_tokenizer *k, int32_t left, int32_t right, int32_t id)
 {
     size_t a;
@@ -30240,7 +30246,7 @@ static bool tfn__makes(const tfn_tokenizer *k, int32_t left, int32_t right, int3
            && tfn__same(k->text + k->start[id] + a, k->text + k->start[right], b);
 }
 
-/* The rank of a pair is the number of its merge: the lowest is merged first. */
+/* The rank of a pair: the number of its merge. The lowest rank is merged first. */
 static int32_t tfn__rank(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     const int32_t i = *tfn__merge_slot(k, left, right);
@@ -30248,10 +30254,10 @@ static int32_t tfn__rank(const tfn_tokenizer *k, int32_t left, int32_t right)
     return i - 1;
 }
 
-/* Merge n symbols in place, as GPT-2's encoder does: in each pass all occurrences of the pair of
- * the lowest rank, from left to right, while the lowest rank of what comes out is found. Returns
- * how many are left. Each pass merges something, so n symbols take n - 1 passes at most: plain, and
- * fast for the short words that text is made of. */
+/* Merge n symbols in place, like GPT-2's encoder. Each pass merges all occurrences of the pair with
+ * the lowest rank from left to right, and finds the lowest rank of the result. Returns the number
+ * of symbols left. Each pass merges at least one pair, so there are at most n - 1 passes: simple,
+ * and fast for short words, which most words are. */
 static ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff_t n)
 {
     int32_t rank = TFN__NO_RANK;
@@ -30277,7 +30283,7 @@ static ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff
 
 /* -- symbols --------------------------------------------------------------------------------- */
 
-/* The token of a symbol that ends a word, where such have a suffix: "w</w>"; -1: none. */
+/* The token of a symbol at the end of a word, if the vocabulary has a suffix: "w</w>"; -1: none. */
 static int32_t tfn__last_symbol(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     uint8_t symbol[4 + sizeof k->suffix];
@@ -30287,7 +30293,7 @@ static int32_t tfn__last_symbol(const tfn_tokenizer *k, const uint8_t *s, size_t
     return tfn__token_id(k, symbol, n + more);
 }
 
-/* The token of the byte at s; -1: none. last: a word ends with it. */
+/* The token of the byte at s; -1: none. last: it is the end of a word. */
 static int32_t tfn__symbol(const tfn_tokenizer *k, const uint8_t *s, bool last)
 {
     int32_t id;
@@ -30301,8 +30307,8 @@ static int32_t tfn__symbol(const tfn_tokenizer *k, const uint8_t *s, bool last)
     return id;
 }
 
-/* The bytes of a word as symbols, behind a space if wanted; those that the vocabulary lacks are
- * unknown, several perhaps one, or left out. */
+/* Write the bytes of a word as symbols, after a space if `space`. Bytes that the vocabulary lacks
+ * become unknown tokens (several in a row may become one) or are dropped. */
 static ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n,
                               bool space)
 {
@@ -30322,8 +30328,8 @@ static ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uin
 
 /* -- merging long pieces --------------------------------------------------------------------- */
 
-/* The rank of the pair whose left symbol begins at i, and the token that it becomes. Where tokens
- * have scores, any two that make one can be merged, and the rank is that of the one. */
+/* The rank of the pair whose left symbol begins at i, and the token that it becomes. If tokens have
+ * scores, any two that make a token can be merged, and the rank is the rank of that token. */
 static int32_t tfn__merger_rank(const tfn__merger *m, int32_t i, int32_t *id)
 {
     const tfn_tokenizer *k = m->k;
@@ -30347,7 +30353,7 @@ static void tfn__merger_node(int32_t *tree, int32_t at)
     tree[at] = (int32_t)tfn__min(tree[2*at], tree[2*at + 1]);
 }
 
-/* Put a rank into its leaf, and into the nodes above it. */
+/* Put a rank into its leaf and update the nodes above it. */
 static void tfn__merger_set(tfn__merger *m, int32_t i, int32_t rank)
 {
     int32_t at = m->leaves + i;
@@ -30355,7 +30361,7 @@ static void tfn__merger_set(tfn__merger *m, int32_t i, int32_t rank)
     for (at /= 2; at > 0; at /= 2) tfn__merger_node(m->tree, at);
 }
 
-/* A symbol of `bytes` bytes from i on. */
+/* Store a symbol of `bytes` bytes that begins at i. */
 static void tfn__merger_symbol(tfn__merger *m, int32_t i, int32_t bytes, int32_t id)
 {
     m->length[i + bytes - 1] = 1 - bytes;
@@ -30363,7 +30369,7 @@ static void tfn__merger_symbol(tfn__merger *m, int32_t i, int32_t bytes, int32_t
     m->id[i] = id;
 }
 
-/* The arrays and the tree within TFN__WORK*n numbers. */
+/* Place the arrays and the tree in TFN__WORK*n numbers. */
 static void tfn__merger_lay(tfn__merger *m, const tfn_tokenizer *k, int32_t *work, const uint8_t *s,
                             int32_t n)
 {
@@ -30377,7 +30383,7 @@ static void tfn__merger_lay(tfn__merger *m, const tfn_tokenizer *k, int32_t *wor
     m->tree = work + 2*n;
 }
 
-/* The ranks of all pairs, when the symbols are known. */
+/* Compute the ranks of all pairs once the symbols are known. */
 static void tfn__merger_ranks(tfn__merger *m)
 {
     for (int32_t i = 0; i < m->leaves; i++) m->tree[m->leaves + i] = TFN__NO_RANK;
@@ -30388,7 +30394,7 @@ static void tfn__merger_ranks(tfn__merger *m)
     for (int32_t at = m->leaves - 1; at > 0; at--) tfn__merger_node(m->tree, at);
 }
 
-/* The characters of a piece of n bytes, and the ranks of their pairs. work: TFN__WORK*n numbers. */
+/* Start with the characters of a piece of n bytes. work: TFN__WORK*n numbers. */
 static void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *work,
                               const uint8_t *s, int32_t n)
 {
@@ -30403,9 +30409,9 @@ static void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *w
     tfn__merger_ranks(m);
 }
 
-/* Merge until nothing can be merged: the pair of the lowest rank, of several the first. Each merge
- * makes one symbol of two and changes three leaves: that of the right symbol, which is gone, of the
- * left, which has another neighbour, and of the one in front, whose neighbour became another. */
+/* Merge until nothing can be merged: always the pair with the lowest rank, the first one if several
+ * are equal. Each merge makes one symbol of two and changes three leaves. The right symbol's leaf
+ * ends; the left symbol and the symbol in front of it each get a new right neighbour. */
 static void tfn__merger_run(tfn__merger *m)
 {
     while (m->tree[1] != TFN__NO_RANK) {
@@ -30431,7 +30437,7 @@ static void tfn__merger_run(tfn__merger *m)
     }
 }
 
-/* Merge n symbols, which stand at the begin of TFN__WORK*n numbers, to as many as are returned. */
+/* Merge n symbols, stored at the beginning of TFN__WORK*n numbers. Returns how many are left. */
 static int32_t tfn__merge_symbols(const tfn_tokenizer *k, int32_t *work, int32_t n)
 {
     tfn__merger m;
@@ -30446,16 +30452,17 @@ static int32_t tfn__merge_symbols(const tfn_tokenizer *k, int32_t *work, int32_t
 
 /* -- merging long words of bytes ------------------------------------------------------------- */
 
-/* A long word is merged block by block in a fixed room. Tokens are what a word merges to if and
- * only if any two neighbours are what these two merge to: the first merge across an end of a token
- * would also come if the two were all there is. So the last few tokens of what is done are taken
- * apart again, merged together with the next symbols, and what comes out stays if its first token
- * and the last of those in front of it are two by themselves. Else more are taken apart.
+/* A long word is merged block by block in a fixed amount of memory. A list of tokens is the result
+ * of merging if and only if each two neighbours are what these two merge to, because the first
+ * merge across a token's end would also happen if only those two tokens existed. So the last few
+ * finished tokens are split into symbols again and merged together with the next symbols. The
+ * result is final if its first token and the last token in front of it do not merge differently.
+ * Otherwise more tokens are split.
  *
- * BLOCK: symbols that are merged at once; BACK: how many of these are taken apart, at first. */
+ * BLOCK: symbols merged at once; BACK: how many of these are old ones, at first. */
 enum { TFN__MERGE_BLOCK = 256, TFN__MERGE_BACK = 32 };
 
-/* The symbols of a token: how many, of which so many are stored as there is room for. */
+/* Split a token into symbols. Returns their number and stores those that fit. */
 static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room, int32_t id)
 {
     const int32_t n = (int32_t)tfn__token_bytes(k, id);
@@ -30467,7 +30474,7 @@ static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room,
     return n;
 }
 
-/* Whether two tokens are what they merge to. */
+/* True if merging the symbols of two tokens gives these two tokens again. */
 static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     int32_t work[TFN__WORK * TFN__MERGE_BLOCK];
@@ -30478,8 +30485,8 @@ static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
     return tfn__merge_symbols(k, work, n) == 2 && work[0] == left && work[1] == right;
 }
 
-/* Of `done` tokens take as many from the end as have up to `most` symbols, and store these in their
- * order: returns how many symbols; *tokens: of how many. */
+/* Take as many tokens from the end of `done` as have up to `most` symbols, and store the symbols in
+ * order. Returns the number of symbols; *tokens: the number of tokens. */
 static int32_t tfn__take_back(const tfn_tokenizer *k, int32_t *symbol, int32_t most,
                               const int32_t *ids, ptrdiff_t done, int32_t *tokens)
 {
@@ -30495,8 +30502,8 @@ static int32_t tfn__take_back(const tfn_tokenizer *k, int32_t *symbol, int32_t m
     return count;
 }
 
-/* One block behind `done` tokens; *used: how many of the n symbols at `next` it took. Returns how
- * many tokens there are then, -1: too far back something would change. */
+/* Merge one block after `done` tokens; *used: how many of the n symbols at `next` it took. Returns
+ * the number of tokens, or -1 if a change would reach too far back. */
 static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t done,
                                   const int32_t *next, ptrdiff_t n, ptrdiff_t *used)
 {
@@ -30515,22 +30522,22 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return -1;
 }
 
-/* Merge n symbols in place; room: how many numbers may be used. Only for a vocabulary by which what
- * comes last changes what is far in front of it this may take n times as many steps as a word has
- * merges, unless there is room to merge all at once. */
+/* Merge n symbols in place; room: how many numbers may be used. This takes about as many steps as
+ * merges, except with a vocabulary in which the end of a word changes tokens far in front of it:
+ * then up to n times as many, unless there is room to merge everything at once. */
 static ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
 {
     ptrdiff_t done = 0;
     ptrdiff_t at = 0;
     ptrdiff_t used;
-    while (at < n && !*k->suffix) {                     /* which a token alone does not say */
+    while (at < n && !*k->suffix) {                     /* tfn__are_two ignores suffixes */
         const ptrdiff_t more = tfn__merge_block(k, ids, done, ids + at, n - at, &used);
         if (more < 0) break;
         done = more;
         at += used;
     }
     if (at == n) return done;
-    for (used = at; done > 0; done--) {                 /* all symbols again, from the last on */
+    for (used = at; done > 0; done--) {                 /* back to symbols, from the last on */
         const int32_t id = ids[done - 1];
         const int32_t count = tfn__apart(k, NULL, 0, id);
         used -= count;
@@ -30550,11 +30557,11 @@ static double tfn__lattice_sum(const tfn__lattice *x, int32_t at)
     return sum;
 }
 
-/* A way to `end` whose last token begins at `begin`: kept if it is the first or better.
+/* Consider a way to `end` whose last token begins at `begin`; keep it if it is the first or better.
  *
- * Bytes within a character are reached by no way, as tokens end where characters end. What is kept
- * is a float in SentencePiece; what is compared is one only where the last is unknown. Both are
- * done as there, so that the same of several nearly equal ways wins. */
+ * No way reaches a byte inside a character, because tokens end where characters end. SentencePiece
+ * keeps sums as floats, and compares them as floats only if the last token is unknown. We do the
+ * same, so that the same one of several nearly equal ways wins. */
 static void tfn__lattice_try(tfn__lattice *x, int32_t begin, int32_t end, int32_t id, double score)
 {
     double sum = tfn__lattice_sum(x, begin) + score;
@@ -30566,7 +30573,7 @@ static void tfn__lattice_try(tfn__lattice *x, int32_t begin, int32_t end, int32_
     TFNORM_MEMCPY(x->sum + 2*end, &sum, sizeof sum);
 }
 
-/* Try all tokens but one that begin at a byte; returns whether its character is one. */
+/* Try all tokens that begin at a byte, except one. True if the character at the byte is a token. */
 static bool tfn__lattice_step(tfn__lattice *x, const uint8_t *s, int32_t at, int32_t n,
                               int32_t bytes, int32_t except)
 {
@@ -30583,7 +30590,8 @@ static bool tfn__lattice_step(tfn__lattice *x, const uint8_t *s, int32_t at, int
     return known;
 }
 
-/* The best way through a piece from a sum on; returns the sum behind it. work: 4n + 4 numbers. */
+/* Find the best way through a piece, starting from a sum. Returns the new sum. work: 4n + 4
+ * numbers. */
 static double tfn__lattice_run(tfn__lattice *x, const tfn_tokenizer *k, int32_t *work,
                                const uint8_t *s, int32_t n, double from, int32_t except)
 {
@@ -30607,11 +30615,9 @@ static double tfn__lattice_run(tfn__lattice *x, const tfn_tokenizer *k, int32_t 
     return tfn__lattice_sum(x, n);
 }
 
-/* The way is known from its end: each byte knows where the token before it begins. Ids are wanted
- * from the front.
- *
- * Turn the way around, so that begin[i] is where the token behind byte i ends; returns the end of
- * the first. */
+/* Reverse the best way. It is known from its end: each byte knows where the token before it begins,
+ * but ids are needed from the front. Afterwards begin[i] is the end of the token that begins at
+ * byte i. Returns the end of the first token. */
 static int32_t tfn__lattice_turn(tfn__lattice *x, int32_t n)
 {
     int32_t after = -1;
@@ -30628,7 +30634,7 @@ static int32_t tfn__lattice_turn(tfn__lattice *x, int32_t n)
 
 static const char tfn__hex[] = "0123456789ABCDEF";
 
-/* The byte that a token such as "<0x0A>" stands for; -1: none. */
+/* The byte of a token such as "<0x0A>"; -1: another token. */
 static int32_t tfn__byte_token(const uint8_t *s, size_t n)
 {
     int32_t byte = 0;
@@ -30643,9 +30649,9 @@ static int32_t tfn__byte_token(const uint8_t *s, size_t n)
     return byte;
 }
 
-/* Find the tokens of bytes, where what is unknown becomes such. A character of three bytes that is
- * no token is then three ids, and no text is lost: U+65E5 is "<0xE6>", "<0x97>" and "<0xA5>". Some
- * vocabularies lack a few: a character with one of these bytes is unknown. */
+/* Find the tokens of bytes, which replace unknown characters. So no text is lost: U+65E5, of three
+ * bytes, becomes "<0xE6>", "<0x97>" and "<0xA5>". Some vocabularies lack a few bytes: a character
+ * that contains one of these is unknown. */
 static void tfn__index_fallback(tfn_tokenizer *k)
 {
     for (int i = 0; i < 256; i++) k->byte_id[i] = -1;
@@ -30663,8 +30669,8 @@ static bool tfn__score_before(const void *x, int32_t i, int32_t j)
     return !(k->score[i] < k->score[j]) && i < j;
 }
 
-/* Tokens by their scores, the best first; equal scores have equal ranks, so that of two such pairs
- * the one that stands first in the text is merged. */
+/* Rank tokens by their scores, the best first. Equal scores get equal ranks, so that the first of
+ * two such pairs in the text is merged. */
 static void tfn__index_ranks(tfn_tokenizer *k)
 {
     tfn__order(k->order, k->tokens, tfn__score_before, k);
@@ -30677,10 +30683,10 @@ static void tfn__index_ranks(tfn_tokenizer *k)
     }
 }
 
-/* Marian's: what SentencePiece does not know is a piece all the same, of all unknown characters
- * that follow one another, and vocab.json may have it: as a word of the other language. So a table
- * of what decodes alone. With "<snowman><snowman>" of the other language, one snowman is "<unk>",
- * two are that word, and three are "<unk>". */
+/* Marian: index tokens that only decode. To SentencePiece, a run of unknown characters is still a
+ * piece, and vocab.json may have that piece as a word of the other language. With
+ * "<snowman><snowman>" in the other language, one snowman is "<unk>", two are that word, and three
+ * are "<unk>". */
 static void tfn__index_others(tfn_tokenizer *k)
 {
     if (!k->apart) return;
@@ -30691,8 +30697,8 @@ static void tfn__index_others(tfn_tokenizer *k)
     }
 }
 
-/* What BPE of characters and Unigram need to know of their tokens. A text can be cut in front of
- * each U+2581 where no token has that behind the byte in front of it: nothing crosses the cut. */
+/* Prepare BPE of characters and Unigram. A text can be cut in front of a U+2581 if no token has the
+ * same byte before that mark, because then no token crosses the cut. */
 static void tfn__index_characters(tfn_tokenizer *k)
 {
     if (k->kind < TFN_TOKENIZER_CHARACTER_BPE) return;
@@ -30717,8 +30723,8 @@ static void tfn__score_users(tfn_tokenizer *k)
     }
 }
 
-/* The range of the scores; and which tokens surely come out where the piece is the same: they are
- * better than any other way by more than a sum of floats can be wrong. */
+/* Find the range of the scores, and the tokens that always win for a piece of the same text: they
+ * beat any other way by more than the error of a float sum. */
 static void tfn__index_unigrams(tfn_tokenizer *k)
 {
     int32_t work[TFN__WORK * TFN__SHORT_PIECE];
@@ -30741,8 +30747,8 @@ static void tfn__index_unigrams(tfn_tokenizer *k)
     }
 }
 
-/* Find the tokens that their own bytes merge to. Not all do: a merge on the way may have taken a
- * byte away to the other side. A long one is not tried; encoding merges it each time. */
+/* Find the tokens that their own bytes merge to. Some do not, because an earlier merge may take a
+ * byte to the other side. Long tokens are not tried; encoding merges them each time. */
 static void tfn__mark_entire(tfn_tokenizer *k)
 {
     int32_t symbol[TFN__SHORT_WORD];
@@ -30750,16 +30756,15 @@ static void tfn__mark_entire(tfn_tokenizer *k)
         const size_t n = tfn__token_bytes(k, id);
         ptrdiff_t count;
         if (k->flags[id] & TFN__RAW) continue;
-        if (*k->suffix) continue;                           /* the word has none */
-        if (k->whole) k->flags[id] |= TFN__ENTIRE;          /* without merging, if it is a piece */
+        if (*k->suffix) continue;                           /* the word itself has no suffix */
+        if (k->whole) k->flags[id] |= TFN__ENTIRE;          /* a piece is a token without merging */
         if (n > TFN__SHORT_WORD) continue;
         count = tfn__symbols(k, symbol, k->text + k->start[id], n, false);
         if (tfn__merge_all(k, symbol, count) == 1 && symbol[0] == id) k->flags[id] |= TFN__ENTIRE;
     }
 }
 
-/* The same of characters, where a token may be longer than what is worked on here; then it is
- * merged each time it comes. */
+/* The same for characters. A token too long for the memory here is merged each time it occurs. */
 static void tfn__mark_entire_characters(tfn_tokenizer *k)
 {
     int32_t work[TFN__WORK * TFN__SHORT_PIECE];
@@ -30773,7 +30778,7 @@ static void tfn__mark_entire_characters(tfn_tokenizer *k)
     }
 }
 
-/* Check the merges and fill their table, when all are stored. */
+/* Check the merges and fill their table, after all are stored. */
 static bool tfn__index_merges(tfn_tokenizer *k)
 {
     for (int32_t i = 0; i < k->merges; i++) {
@@ -30793,7 +30798,7 @@ static bool tfn__index_merges(tfn_tokenizer *k)
 
 /* -- from a trainer -------------------------------------------------------------------------- */
 
-/* A token is appended piece by piece, then closed. Without k its bytes are only counted. */
+/* A token is appended part by part, then closed. Without k its bytes are only counted. */
 static void tfn__append(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     if (k) TFNORM_MEMCPY(k->text + v->bytes, s, n);
@@ -30821,9 +30826,10 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
     tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "left out by TFNORM_NO_TRAINING", 0, 0);
 }
 #else
-/* Ids go up in the order in which tokens are added: specials, then words, or bytes and merges. */
+/* Ids increase in the order in which tokens are added: specials, then words, or bytes and
+ * merges. */
 
-/* Words or characters in the order that training gave them. */
+/* Add the words or characters in the order that training chose. */
 static void tfn__trained_words(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
 {
     for (int32_t i = 0; i < t->vocab - t->first; i++) {
@@ -30833,7 +30839,7 @@ static void tfn__trained_words(tfn__vocab *v, tfn_tokenizer *k, const tfn_traine
     }
 }
 
-/* The bytes of token id, which was stored before. */
+/* Append the bytes of token id, which was stored before. */
 static void tfn__append_token(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t, int32_t id)
 {
     const uint8_t *s = NULL;
@@ -30841,7 +30847,7 @@ static void tfn__append_token(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer
     tfn__append(v, k, s, (size_t)t->length[id]);
 }
 
-/* The 256 bytes, then a token for each merge: of bytes alone there are none. */
+/* Add the 256 bytes, then a token for each merge; a tokenizer of bytes has no merges. */
 static void tfn__trained_merges(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
 {
     for (int i = 0; i < 256; i++) {
@@ -30859,7 +30865,7 @@ static void tfn__trained_merges(tfn__vocab *v, tfn_tokenizer *k, const tfn_train
 
 static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
 {
-    const tfn_tokenizer_desc *d = &t->desc;         /* in the order of tfn_special: */
+    const tfn_tokenizer_desc *d = &t->desc;         /* order of tfn_special: */
     const bool wanted[TFN_SPECIAL_COUNT] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk,
                                              d->mask };
     if (!t->ran) {
@@ -30878,30 +30884,31 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
 
 /* -- from a blob ----------------------------------------------------------------------------- */
 
-/* A blob, as tfn_tokenizer_write makes it and checkpoints keep it:
+/* A blob, as tfn_tokenizer_write writes it and checkpoints keep it:
  *
- *     "tfntok1\n", or if a file marked the tokens "tfntok2\n", of other than byte-level BPE
- *     "tfntok3\n"; "tfntok4\n" says more of any kind, where the others cannot say all
- *     kind, how many tokens, how many merges
+ *     "tfntok1\n", or "tfntok2\n" if a file marked the tokens, or "tfntok3\n" for other kinds than
+ *                 byte-level BPE, or "tfntok4\n" for tokenizers that the others cannot express
+ *     kind, number of tokens, number of merges
  *     per token   bytes*2 + raw, then its bytes
- *     per merge   left, right, what they give
+ *     per merge   left, right, and the token that they give
  *     tfntok2, 3  split, prefix_space + 2 whole + 4 NFC + 8 fallback + 16 fuse + 32 scored
- *                 + 64 single + 128 apart, how many ids begin a text, how many end it, if apart
- *                 how many of the last tokens have no id, the ids around a text, how many tokens
- *                 have marks, per token of these its id and marks
- *     tfntok3, 4  steps of the normalizer, of the decoder, most_chars, 1 + the id of what is
- *                 unknown, `inside` with a zero; if scored of each token 8 bytes, the bits of a
- *                 double; the bytes of the table of replacements, and these
- *     tfntok4     `suffix` with a zero, how many bytes the rules of tokenizer.json have, and these
- *     4 bytes     tfn__hash of all before, lowest byte first
+ *                 + 64 single + 128 apart; the number of ids that begin a text, and that end it; if
+ *                 apart, how many of the last tokens have no id; the ids around a text; the number
+ *                 of tokens with marks, and for each its id and marks
+ *     tfntok3, 4  steps of the normalizer, of the decoder, most_chars, 1 + the unknown token's id,
+ *                 `inside` with a zero; if scored, 8 bytes per token, the bits of a double; the
+ *                 size of the table of replacements, and the table
+ *     tfntok4     `suffix` with a zero, the size of the rules of tokenizer.json, and the rules
+ *     4 bytes     tfn__hash of everything before, lowest byte first
  *
- * Numbers have 7 bits a byte, lowest first, and the highest bit where more follow: 300 is AC 02. */
+ * Numbers have 7 bits a byte, lowest first; the highest bit means that more follow: 300 is AC
+ * 02. */
 static const uint8_t tfn__magic[TFN__FORMS][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '3', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '4', '\n' } };
 
-/* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
+/* Read a number up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
 static int32_t tfn__read_number(tfn__reader *r)
 {
     uint32_t v = 0;
@@ -30916,7 +30923,7 @@ static int32_t tfn__read_number(tfn__reader *r)
     return 0;
 }
 
-/* The magic, and the sum that stands behind all that r reads. */
+/* Check the magic, and the hash after the bytes that r reads. */
 static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
 {
     const uint32_t sum = tfn__hash(r->s, r->size);
@@ -30931,8 +30938,8 @@ static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
         if (r->s[r->size + i] != (uint8_t)(sum >> 8*i)) tfn__want(r, "another sum at its end");
 }
 
-/* Raw tokens, and those of other kinds than byte-level BPE, must be UTF-8: they are written into
- * vocab.json as they are. */
+/* Raw tokens, and tokens of other kinds than byte-level BPE, must be UTF-8, because they are
+ * written into vocab.json unchanged. */
 static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     const size_t head = (size_t)tfn__read_number(r);
@@ -30947,7 +30954,7 @@ static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     r->at += n;
 }
 
-/* The numbers of a merge may be any: see tfn__makes. */
+/* The numbers of a merge may be arbitrary: tfn__makes checks them later. */
 static void tfn__blob_merge(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     const int32_t left = tfn__read_number(r);
@@ -30957,7 +30964,7 @@ static void tfn__blob_merge(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     v->merges++;
 }
 
-/* The next id of the frame: first those that a text begins with, then those that it ends with. */
+/* Store the next id of the frame: first the ids that begin a text, then those that end it. */
 static void tfn__frame_id(tfn__vocab *v, tfn_tokenizer *k, int32_t id, bool end)
 {
     if (k) k->frame[v->begins + v->ends] = id;
@@ -30967,7 +30974,7 @@ static void tfn__frame_id(tfn__vocab *v, tfn_tokenizer *k, int32_t id, bool end)
 
 TFN__RARE
 
-/* What a blob has of tokens that were marked. Marks of a token that is not added mean nothing. */
+/* Read the marks of tokens. Marks of a token that is not added have no effect. */
 static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     const int32_t split = tfn__read_number(r);
@@ -31015,7 +31022,7 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     }
 }
 
-/* A table of replacements: the size of the trie must be right, and the last replacement end. */
+/* Check a table of replacements: the size of its trie, and a zero at its end. */
 static bool tfn__is_map(const uint8_t *map, size_t bytes)
 {
     size_t trie;
@@ -31024,7 +31031,7 @@ static bool tfn__is_map(const uint8_t *map, size_t bytes)
     return trie % 4 == 0 && trie >= 4 && trie < bytes - 4;
 }
 
-/* Scores, as the bits of doubles, and the table of replacements. */
+/* Read scores, as the bits of doubles, and the table of replacements. */
 static void tfn__blob_scores(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     if (v->scored && v->count > (r->size - r->at) / 8) tfn__want(r, "scores");
@@ -31048,7 +31055,7 @@ static void tfn__blob_scores(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     r->at += v->map_bytes;
 }
 
-/* A text that ends with a zero, of at most size - 1 bytes. */
+/* Read a text with a final zero, of at most size - 1 bytes. */
 static void tfn__blob_text(tfn__reader *r, char *to, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -31060,7 +31067,7 @@ static void tfn__blob_text(tfn__reader *r, char *to, size_t size)
     if (to[size - 1]) tfn__want(r, "a shorter mark of words");
 }
 
-/* Rules of tokenizer.json, and what only those that need them have. */
+/* Read the rules of tokenizer.json, and the members that only such tokenizers need. */
 static void tfn__blob_rules(tfn__reader *r, tfn__vocab *v)
 {
     tfn__reader rules;
@@ -31076,7 +31083,7 @@ static void tfn__blob_rules(tfn__reader *r, tfn__vocab *v)
     r->at += bytes;
 }
 
-/* The steps, and how WordPiece goes on with a word. */
+/* Read the steps, and the prefix with which WordPiece continues a word. */
 static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
 {
     const int32_t last_step = 2*TFN_NORMALIZER_MARKS - 1;
@@ -31106,8 +31113,8 @@ static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
 }
 TFN__RARE_END
 
-/* A blob with the right sum may still say anything: each number is checked before it is used, and a
- * count only bounds how long is read. Whether the merges make sense tfn__index_merges finds out. */
+/* Read a blob. Even with a correct hash its content may be arbitrary: each number is checked before
+ * it is used, and a count only limits how far is read. tfn__index_merges checks the merges. */
 static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const void *blob,
                            size_t size)
 {
@@ -31148,15 +31155,16 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
 /* >> published */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TOKENIZERS
-/* Tokenizers as they are published with models, in files: vocab.json with merges.txt, vocab.txt,
- * the models of SentencePiece, and tokenizer.json, which can say all that the others say. */
+/* Reads tokenizers as they are published with models: vocab.json with merges.txt, vocab.txt, models
+ * of SentencePiece, and tokenizer.json, which can express all of the others. */
 
 /* -- from vocab.json and merges.txt ---------------------------------------------------------- */
 
 /* vocab.json is one object, { "low": 17, "\u0120low": 18, ... }, each token written as the
  * characters that show its bytes; merges.txt has a line "lo w" for each merge, best first. */
 
-/* Store the bytes of a token whose opening quote was read, in UTF-8 or as its characters show. */
+/* Store the bytes of a token after its opening quote: as UTF-8, or the bytes its characters
+ * show. */
 static void tfn__store_token(tfn__reader r, uint8_t *to, bool utf8)
 {
     size_t n = 0;
@@ -31168,9 +31176,9 @@ static void tfn__store_token(tfn__reader r, uint8_t *to, bool utf8)
     }
 }
 
-/* How many bytes the token has whose opening quote was read. Each character shows a byte, as GPT-2
- * does; a token with one that shows none is raw, a special as it is in UTF-8. Which of the two
- * becomes clear only at the end of the string, so both are counted. plain: none shows bytes. */
+/* Read a token after its opening quote and return its bytes. Each character shows a byte, as in
+ * GPT-2. A token with a character that shows none is raw: a special, in UTF-8. Because only the end
+ * of the string decides, both lengths are counted. plain: no token shows bytes. */
 static size_t tfn__json_token(tfn__reader *r, bool plain, bool *raw)
 {
     uint8_t spare[4];
@@ -31188,11 +31196,11 @@ static size_t tfn__json_token(tfn__reader *r, bool plain, bool *raw)
     return shown;
 }
 
-/* vocab.json has its ids in any order, so it is read three times: entries are counted; lengths are
- * noted in start[id + 1], from which the places follow; bytes are stored there. */
+/* vocab.json has its ids in any order, so it is read three times: to count the entries; to note
+ * lengths in start[id + 1], which give the positions; and to store the bytes there. */
 enum { TFN__COUNT_TOKENS, TFN__MEASURE_TOKENS, TFN__STORE_TOKENS, TFN__MARK_TOKENS };
 
-/* Each id must come once. */
+/* True if an id comes for the first time. */
 static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
 {
     if (step == TFN__COUNT_TOKENS) return true;
@@ -31200,8 +31208,8 @@ static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
     return step == TFN__STORE_TOKENS || !k->flags[id];
 }
 
-/* A vocabulary may skip ids. Such a hole is a token without bytes, which no text encodes to. The
- * limit keeps a small file from asking for the memory of millions of tokens. */
+/* A vocabulary may skip ids. A hole becomes a token without bytes, which no text encodes to. The
+ * limit prevents a small file from requesting memory for millions of tokens. */
 enum { TFN__MOST_HOLES = 65536, TFN__HOLES_PER_TOKEN = 16 };
 static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
 {
@@ -31212,8 +31220,9 @@ static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
                   (int64_t)v->count - 1, (int64_t)most);
 }
 
-/* Scores were floats, written with the digits of a double: where one is a float but for the last
- * places, which reading may have wrong, it is that one. So equal sums stay equal. */
+/* Read a score. Scores were floats, written with the digits of a double. If the value differs from
+ * a float only in its last places, which reading may get wrong, that float is meant. So equal sums
+ * stay equal. */
 static double tfn__json_score(tfn__reader *r)
 {
     const double x = tfn__json_number(r);
@@ -31226,7 +31235,7 @@ static double tfn__json_score(tfn__reader *r)
     return x;
 }
 
-/* One entry, "token": id; or of Unigram, whose ids are in order, ["token", score]. */
+/* Read one entry, "token": id, or for Unigram, whose ids are in order, ["token", score]. */
 static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
     const bool list = v->kind == TFN_TOKENIZER_UNIGRAM && !v->apart;
@@ -31258,7 +31267,7 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
     if (n > v->longest) v->longest = n;
     if (step == TFN__MEASURE_TOKENS) {
         k->flags[id] = TFN__SEEN;
-        if (raw || !n) k->flags[id] |= TFN__RAW;                /* an empty one is a hole */
+        if (raw || !n) k->flags[id] |= TFN__RAW;                /* empty: a hole */
         k->start[id + 1] = (int32_t)n;
         if (k->score) k->score[id] = score;
     }
@@ -31428,8 +31437,9 @@ static tfn__reader tfn__next_line(tfn__reader *r)
     return tfn__read_from(s, n);
 }
 
-/* vocab.txt of BERT has a token a line. What it does not say is BERT's: special tokens by their
- * names, [CLS] in front of a text, [SEP] behind it, "##" in front of what goes on with a word. */
+/* Read BERT's vocab.txt, which has a token a line. BERT's rules supply the rest: special tokens
+ * have known names, [CLS] begins a text, [SEP] ends it, and "##" marks the continuation of a
+ * word. */
 static void tfn__lines_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
                             const tfn_tokenizer_source *s)
 {
@@ -31462,7 +31472,7 @@ static void tfn__lines_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
     if (v->end >= 0) tfn__frame_id(v, k, v->end, true);
 }
 
-/* Without merges the file cannot say what its tokens are, so the source does. */
+/* Without merges the file does not say which kind of tokens it has, so the source must. */
 static void tfn__vocab_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
 {
     v->tokens = tfn__read_from(s->vocab, s->vocab_size);
@@ -31488,12 +31498,12 @@ static void tfn__fail_merge(tfn_error *e, size_t i)
               "merge %d is not two tokens of the vocabulary that make a third", (int64_t)i, 0);
 }
 
-/* The ids of "A B" and of A and B together. Their bytes are put one after the other into `to`,
- * whose room is that of the longest token. */
+/* Find the ids of "A", "B" and "AB". The bytes are joined in `to`, which has room for the longest
+ * token. */
 static bool tfn__read_merge(tfn_tokenizer *k, size_t i, tfn__reader line, uint8_t *to, size_t room)
 {
     size_t used = 0;
-    size_t left = 0;                            /* bytes of A, when the space was found */
+    size_t left = 0;                            /* bytes of A, once the space was found */
     while (line.at < line.size) {
         int32_t c;
         if (!left && used && tfn__accept(&line, ' ')) left = used;
@@ -31506,8 +31516,8 @@ static bool tfn__read_merge(tfn_tokenizer *k, size_t i, tfn__reader line, uint8_
     return tfn__find_merge(k, i, to, left, used);
 }
 
-/* Lines "A B", the best merge first, after an optional one that begins with #version. Without k
- * they are counted. */
+/* Read lines "A B", the best merge first, after an optional line that begins with #version. Without
+ * k they are only counted. */
 static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
@@ -31527,21 +31537,22 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
 
 /* -- from SentencePiece's models ------------------------------------------------------------- */
 
-/* tokenizer.model and spiece.model are messages of Protocol Buffers: fields in any order, each a
- * number key, field*8 + type, and a value by its type: 0 a number of 7 bits a byte, lowest first;
- * 1 eight bytes; 5 four bytes; 2 a number of bytes and these. Of the message ModelProto
+/* tokenizer.model and spiece.model are Protocol Buffers messages. A message has fields in any
+ * order, each with a number key, field*8 + type, and a value by its type: 0 a number with 7 bits a
+ * byte, lowest first; 1 eight bytes; 5 four bytes; 2 a number of bytes and these bytes. The message
+ * is a ModelProto:
  *
- *     1  pieces, one after the other: 1 text, 2 score (a float), 3 type
- *     2  how it was trained: 3 model, 24 marks behind words, 35 byte_fallback, 40-43 the ids of
- *        <unk>, <s>, </s>, <pad>
- *     3  normalizer: 2 table, 3 a space in front, 4 no spaces too many, 5 marks for spaces
+ *     1  the pieces, one after the other: 1 text, 2 score (a float), 3 type
+ *     2  training: 3 model, 24 marks after words, 35 byte_fallback, 40-43 the ids of <unk>, <s>,
+ *        </s>, <pad>
+ *     3  normalizer: 2 table, 3 a space in front, 4 no extra spaces, 5 marks for spaces
  */
 enum { TFN__PIECE_NORMAL = 1, TFN__PIECE_UNKNOWN, TFN__PIECE_CONTROL, TFN__PIECE_USER,
        TFN__PIECE_UNUSED, TFN__PIECE_BYTE };
 typedef struct tfn__message {
     uint32_t number;
-    uint64_t value;                             /* of types 0 and 5 */
-    tfn__reader bytes;                          /* of type 2 */
+    uint64_t value;                             /* for types 0 and 5 */
+    tfn__reader bytes;                          /* for type 2 */
 } tfn__message;
 
 static uint64_t tfn__model_number(tfn__reader *r)
@@ -31557,11 +31568,11 @@ static uint64_t tfn__model_number(tfn__reader *r)
     return 0;
 }
 
-/* The next field of a message; false at its end or an error.
+/* Read the next field of a message; false at its end or after an error.
  *
- * A field that nobody asks for is passed over like the others, as files of later versions have more
- * of them. Each length is held against what is left of the message, so that one that lies is an
- * error, and no field reaches into what stands behind its message. */
+ * Unknown fields are skipped like the others, because later versions add some. Each length is
+ * compared with the rest of the message. So a false length is an error, and no field reaches past
+ * the end of its message. */
 static bool tfn__model_field(tfn__reader *r, tfn__message *f)
 {
     uint64_t key;
@@ -31584,11 +31595,11 @@ static bool tfn__model_field(tfn__reader *r, tfn__message *f)
     return true;
 }
 
-/* How a piece of each type is a token: one of a user is cut out of a text by BPE; by Unigram it is
- * one among others, with a high score. Those of bytes, special ones and unused ones are never found
- * in a text: the first come out of what is unknown, the others out of a text that is trusted, the
- * last only decode. Of BPE, which would merge them and take them apart again, none may be unused.
- */
+/* The flags of a piece by its type. BPE cuts a user's piece out of a text; for Unigram it is a
+ * token like any other, with a high score. Pieces of bytes, special ones and unused ones are never
+ * found in a text: bytes replace unknown characters, special ones come from trusted text, and
+ * unused ones only decode. With BPE no piece may be unused, because it would be merged and split
+ * again. */
 static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
 {
     if (type == TFN__PIECE_UNKNOWN || type == TFN__PIECE_CONTROL)
@@ -31601,13 +31612,13 @@ static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
 }
 
 /* Marian's tokenizers (Junczys-Dowmunt et al. 2018) have a model for each language, source.spm and
- * target.spm, and one vocab.json for both. The first cuts a text into pieces, whose ids vocab.json
- * has: { "</s>": 0, "<unk>": 1, ..., "<pad>": 58100 }. Its other tokens are pieces of target.spm:
- * they are found in no text, but decode, so that target.spm is not needed. A piece that has no id
- * is a token behind those that have one; it comes out as "<unk>".
+ * target.spm, and one vocab.json for both. source.spm cuts a text into pieces, and vocab.json has
+ * their ids: { "</s>": 0, "<unk>": 1, ..., "<pad>": 58100 }. Its other tokens are pieces of
+ * target.spm. They are not found in a text but must decode, so target.spm itself is not needed. A
+ * piece without an id becomes a token after those with one, and is encoded as "<unk>".
  *
- * While pieces are read, all tokens of vocab.json are in the table of strings. Of these, specials
- * are known by their names, and the languages that are translated to as ">>fra<<". */
+ * While pieces are read, all tokens of vocab.json are in the table of strings. Special tokens are
+ * recognized by their names, and target languages by the form ">>fra<<". */
 static void tfn__apart_tokens(tfn_tokenizer *k)
 {
     for (int32_t id = 0; id < k->vocab; id++) {
@@ -31625,8 +31636,8 @@ static void tfn__apart_tokens(tfn_tokenizer *k)
     }
 }
 
-/* One piece of source.spm: its id becomes one that text is encoded as, unless its name says that it
- * is special. Without k there is room for it as if it had none. SEEN: the token was one before. */
+/* Add one piece of source.spm: text can then be encoded as its id, unless its name makes it
+ * special. Without k, reserve room as if it had no id. SEEN: the token was a piece before. */
 static void tfn__apart_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader text,
                              uint8_t flags, double score)
 {
@@ -31637,7 +31648,7 @@ static void tfn__apart_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
         return;
     }
     id = tfn__token_id(k, text.s, text.size);
-    if (id < 0 && flags & TFN__RAW) return;             /* "<s>", which is in no text */
+    if (id < 0 && flags & TFN__RAW) return;             /* "<s>", which no text contains */
     if (id < 0) {
         id = (int32_t)v->count;
         tfn__add_token(v, k, text.s, text.size, flags);
@@ -31647,7 +31658,7 @@ static void tfn__apart_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     k->score[id] = score;
 }
 
-/* The id of a special token in vocab.json; without k any, as then only the ids are counted. */
+/* The id of a special token in vocab.json. Without k any id, because then ids are only counted. */
 static int32_t tfn__apart_id(tfn_error *e, const tfn_tokenizer *k, const char *name)
 {
     int32_t id = 0;
@@ -31656,21 +31667,21 @@ static int32_t tfn__apart_id(tfn_error *e, const tfn_tokenizer *k, const char *n
     return id;
 }
 
-/* When all pieces are known: the ids around a text, and of what is unknown. */
+/* After all pieces: set the ids around a text and the id of unknown text. */
 static void tfn__apart_end(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
                            const tfn_tokenizer_source *s)
 {
     v->unknown_id = tfn__apart_id(e, k, "<unk>") + 1;
     if (s->begin) tfn__frame_id(v, k, tfn__apart_id(e, k, "<s>"), false);
     if (s->end) tfn__frame_id(v, k, tfn__apart_id(e, k, "</s>"), true);
-    v->added = v->count;                                /* at most */
+    v->added = v->count;                                /* an upper limit */
     if (!k) return;
     k->tokens = (int32_t)v->count;
     for (int32_t id = 0; id < k->tokens; id++) k->flags[id] &= (uint8_t)~TFN__SEEN;
     TFNORM_MEMSET(k->slots + 1, 0, ((size_t)k->slots[0] + 1) * sizeof *k->slots);
 }
 
-/* One piece. What users define has its score when the others are known; until then a mark. */
+/* Read one piece. A user's piece gets its score after all others; until then a marker value. */
 static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader r)
 {
     tfn__message f;
@@ -31685,7 +31696,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
         if (f.number == 3) type = f.value;
     }
     if (!text.size || !tfn__is_utf8(text.s, text.size)) tfn__want(&r, "a text in UTF-8");
-    if (!(score > -1e20f && score < 1e20f)) tfn__want(&r, "a score");   /* of users: times bytes */
+    if (!(score > -1e20f && score < 1e20f)) tfn__want(&r, "a score");   /* times bytes for users */
     if (type == TFN__PIECE_UNUSED && v->kind != TFN_TOKENIZER_UNIGRAM)
         tfn__want(&r, "a type in use");
     if (type > TFN__PIECE_BYTE) tfn__want(&r, "a type from 1 to 6");
@@ -31706,7 +31717,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     tfn__add_token(v, k, text.s, text.size, flags);
 }
 
-/* A flag of a message; without the field what is given. */
+/* A number field of a message; `missing` without the field. */
 static uint64_t tfn__model_value(tfn__reader r, uint32_t number, uint64_t missing)
 {
     tfn__message f;
@@ -31715,7 +31726,7 @@ static uint64_t tfn__model_value(tfn__reader r, uint32_t number, uint64_t missin
     return missing;
 }
 
-/* The kind, and the steps of the normalizer. */
+/* Set the kind and the steps of the normalizer. */
 static void tfn__model_rules(tfn_error *e, tfn__vocab *v, tfn__reader trained, tfn__reader rules)
 {
     const uint64_t model = tfn__model_value(trained, 3, 1);
@@ -31751,9 +31762,9 @@ static void tfn__model_rules(tfn_error *e, tfn__vocab *v, tfn__reader trained, t
                   "a model without escape_whitespaces or with treat_whitespace_as_suffix", 0, 0);
 }
 
-/* The whole file; first what says of which kind the pieces are, as it stands behind them. With the
- * pieces in hand the ids of <s> and </s> that are wanted around a text can be checked. Those of
- * Marian's stand in vocab.json. */
+/* Read the whole file. The fields that determine the kind of the pieces come after the pieces, so
+ * they are read first. With the pieces known, the ids of <s> and </s> around a text can be checked;
+ * Marian's are in vocab.json. */
 static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
                             const tfn_tokenizer_source *s)
 {
@@ -31800,13 +31811,13 @@ static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
 enum { TFN__REGEXES = 6 };
 typedef struct tfn__regex { tfn_split split; char regex[144]; } tfn__regex;
 
-/* A program while it is made. */
+/* A program that is being compiled. */
 typedef struct tfn__steps {
     tfn_error *e;
-    int32_t *to, used;                  /* to: NULL, they are only counted */
+    int32_t *to, used;                  /* to: NULL, words are only counted */
     int32_t  count;                     /* steps of this part */
-    bool     normalizes;                /* there are steps that normalize */
-    bool     shown, prefix;             /* bytes are shown; with a space in front */
+    bool     normalizes;                /* there are normalizing steps */
+    bool     shown, prefix;             /* bytes are shown as characters; after a space */
     tfn__reader charsmap;
 } tfn__steps;
 #endif
@@ -31817,9 +31828,9 @@ typedef struct tfn__steps {
  * parts that tokenizer_json.c shares: BertNormalizer and the known expressions. */
 TFN__RARE
 
-/* -- what tokenizer.json says ------------------------------------------------------------------ */
+/* -- reading parts of tokenizer.json --------------------------------------------------------- */
 
-/* A member that is true, or where it is missing or null what is given. */
+/* True if a member is true; if it is missing or null, the given default. */
 static bool tfn__json_true(tfn__reader value, bool missing)
 {
     const int32_t c = tfn__peek(&value);
@@ -31843,8 +31854,8 @@ static int32_t tfn__bert_steps(tfn__reader r)
     return steps;
 }
 
-/* The expressions that a Split may have, as their authors write them; tfn__word_of,
- * tfn__word_llama3 and tfn__word_bloom say what they mean. */
+/* The expressions that a Split may have, as their authors write them. tfn__word_of,
+ * tfn__word_llama3 and tfn__word_bloom implement them. */
 static const tfn__regex tfn__regexes[TFN__REGEXES] = {
     { TFN_SPLIT_GPT2, "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
                       "|\\s+(?!\\S)|\\s+" },
@@ -31860,10 +31871,10 @@ static const tfn__regex tfn__regexes[TFN__REGEXES] = {
                        "\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+" }
 };
 
-/* Whether a string of JSON is one of them; *split: whose rules it says. */
+/* True if a JSON string is one of them; *split: its rules. */
 static bool tfn__known_regex(tfn__reader regex, tfn_split *split)
 {
-    char found[192];                            /* longer than those that are known */
+    char found[192];                            /* longer than any known expression */
     tfn__json_string(&regex, found, sizeof found);
     for (size_t i = 0; i < TFN__REGEXES; i++) {
         if (!tfn__equal(found, tfn__regexes[i].regex)) continue;
@@ -31885,7 +31896,7 @@ static void tfn__put_words(tfn__steps *x, const int32_t *words, int32_t count)
     for (int32_t i = 0; i < count; i++) tfn__put_word(x, words[i]);
 }
 
-/* A text: how many bytes, and these, four a word. */
+/* Put a text: its bytes, then the text, four bytes a word. */
 static void tfn__put_text_words(tfn__steps *x, tfn__reader string)
 {
     const int32_t head = x->used;
@@ -31932,7 +31943,7 @@ static void tfn__put_step(tfn__steps *x, int32_t kind, int32_t value)
     tfn__end_step(x, begin);
 }
 
-/* Refuse an expression: show its start and what it would need instead. */
+/* Refuse an expression: show its start and the form that is supported instead. */
 static void tfn__refuse_regex(tfn_error *e, tfn__reader regex, const char *wanted)
 {
     char said[sizeof e->name];
@@ -31949,7 +31960,7 @@ static void tfn__refuse_regex(tfn_error *e, tfn__reader regex, const char *wante
                    said);
 }
 
-/* A pattern: 0 and a text, or 1 and a program. */
+/* Put a pattern: 0 and a text, or 1 and a program. */
 static void tfn__put_regex(tfn__steps *x, tfn__reader regex)
 {
     int32_t code[TFN__REGEX_WORDS];
@@ -31973,7 +31984,8 @@ static void tfn__put_pattern(tfn__steps *x, tfn__reader pattern)
 
 typedef void tfn__step_fn(tfn__steps *x, tfn__reader part);
 
-/* Whether a value is a Sequence. The names are its type's and its list's; *parts is the list. */
+/* True if a value is a Sequence. `names` are those of its type and of its list; *parts becomes the
+ * list. */
 static bool tfn__json_sequence(tfn__reader r, const char *names, tfn__reader *parts)
 {
     tfn__reader value[2];
@@ -31982,7 +31994,7 @@ static bool tfn__json_sequence(tfn__reader r, const char *names, tfn__reader *pa
     return tfn__json_says(value[0], "Sequence\"");
 }
 
-/* A part by itself, or each of a Sequence, also inside another. */
+/* Apply `step` to a part, or to each part of a Sequence, which may contain another Sequence. */
 static void tfn__each_step(tfn__steps *x, tfn__reader r, const char *names, tfn__step_fn *step,
                            int depth)
 {
@@ -32048,7 +32060,7 @@ static void tfn__normalizer_step(tfn__steps *x, tfn__reader part)
 
 /* -- pre-tokenizers -- */
 
-/* Patterns of the library's, as strings of JSON without their first quote. */
+/* A pattern of the library, as a JSON string without its first quote. */
 static tfn__reader tfn__own_pattern(const char *pattern)
 {
     return tfn__read_from(pattern, tfn__length(pattern));
@@ -32123,7 +32135,7 @@ static void tfn__byte_level_step(tfn__steps *x, const tfn__reader *value)
 {
     int32_t flags = tfn__json_true(value[5], false);
     if (tfn__json_true(value[4], true)) flags += 2;
-    if (x->shown) {                             /* a second time: characters are shown twice */
+    if (x->shown) {                             /* showing bytes twice would give other text */
         tfn__refuse(x->e, "pre_tokenizer %s behind another is not supported", value[0]);
         return;
     }
@@ -32166,7 +32178,7 @@ static void tfn__pre_tokenizer_step(tfn__steps *x, tfn__reader part)
     } else tfn__refuse(x->e, "pre_tokenizer %s is not supported", value[0]);
 }
 
-/* The program of both, into `to` or NULL: returns its words. */
+/* Compile both into `to` (NULL: only count). Returns the number of words. */
 static int32_t tfn__steps_compile(tfn_error *e, tfn__steps *x, int32_t *to, tfn__reader normalizer,
                                   tfn__reader cutter)
 {
@@ -32208,10 +32220,10 @@ TFN__RARE_END
 /* >> tokenizer_json */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TOKENIZERS
-/* SentencePiece's rules in terms of the library, in files that are written here: U+FFFD by itself,
- * which for the library, whose texts are UTF-8, changes nothing, and says here what becomes of a
- * text that is not; and spaces at the ends, behind also marks, by nothing, where Strip would take
- * white space of any kind. */
+/* SentencePiece's rules, expressed for the library in the files that we write. BROKEN replaces
+ * U+FFFD by itself. In the library, whose texts are always UTF-8, this changes nothing; here it
+ * says that invalid bytes become U+FFFD. ENDS removes spaces at both ends, and marks at the end;
+ * Strip would remove any white space. */
 #define TFN__REPLACED_BROKEN "\xef\xbf\xbd"
 #define TFN__REPLACED_ENDS   "(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])"
 #endif
@@ -32221,27 +32233,27 @@ TFN__RARE_END
 #if !defined TFNORM_NO_TOKENIZERS
 /* -- from tokenizer.json --------------------------------------------------------------------- */
 
-/* The file of the library "tokenizers" (Hugging Face), which is one object. Its members are what
- * comes after one another when a text is encoded, GPT-2's for example:
+/* The file of the library "tokenizers" (Hugging Face) is one object. Its members are the stages of
+ * encoding, here those of GPT-2:
  *
  *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
- *                        at which the text is cut
- *     "normalizer"       null: no characters are replaced
+ *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
+ *                        cut the text first
+ *     "normalizer"       null: replaces no characters
  *     "pre_tokenizer"    { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true }
- *                        cuts what is between into pieces, and shows their bytes as characters
+ *                        cuts the rest into pieces, and shows their bytes as characters
  *     "model"            { "type": "BPE", "vocab": { "!": 0, ... }, "merges": ["\u0120 t", ...] }
- *     "post_processor"   { "type": "ByteLevel" }, or what special tokens stand around the ids
- *     "decoder"          { "type": "ByteLevel" }: what makes text of ids
+ *     "post_processor"   { "type": "ByteLevel" }, or the special tokens around the ids
  *
- * Known are the parts of byte-level BPE, of WordPiece:
+ * Supported are these parts of byte-level BPE, of WordPiece:
  *
  *     "normalizer"       { "type": "BertNormalizer", "lowercase": true, ... }
  *     "pre_tokenizer"    { "type": "BertPreTokenizer" }
  *     "model"            { "type": "WordPiece", "vocab": { "[PAD]": 0, ... } }
  *     "decoder"          { "type": "WordPiece", "prefix": "##" }
  *
- * and those of SentencePiece's models, such as Llama 2's and T5's, whose tokens have U+2581, a low
- * line, for their spaces:
+ * and of SentencePiece's models, such as Llama 2's and T5's, whose tokens contain U+2581, a low
+ * line, for a space:
  *
  *     "normalizer"       { "type": "Replace", "pattern": { "String": " " }, "content": U+2581 },
  *                        Prepend, Precompiled (their table, in base64), Strip, in a Sequence
@@ -32250,11 +32262,11 @@ TFN__RARE_END
  *                        whose merges are of characters, with "byte_fallback" or without
  *     "decoder"          Metaspace, or Replace, ByteFallback, Fuse and Strip in a Sequence
  *
- * What else stands in a member that matters is refused. A first look finds where the members are;
- * the vocabulary is then read like vocab.json. */
+ * Any other value of a member that matters is refused. A first pass finds the members; then the
+ * vocabulary is read like vocab.json. */
 TFN__RARE
 
-/* The bytes of one character of a merge: the byte it shows, or plain UTF-8. 0: it shows none. */
+/* The bytes of one character of a merge: the byte that it shows, or plain UTF-8. 0: not a byte. */
 static size_t tfn__merge_bytes(uint8_t to[4], int32_t c, bool plain)
 {
     if (plain) return tfn__put_utf8(to, c);
@@ -32299,7 +32311,7 @@ static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t 
     return known && tfn__find_merge(k, i, to, left, used);
 }
 
-/* All of them, the best first. Without k they are counted. */
+/* Read all merges, the best first. Without k they are only counted. */
 static void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer)
 {
     tfn__reader r = v->merge_list;
@@ -32311,8 +32323,8 @@ static void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
     tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is wanted");
 }
 
-/* What a member is made of: itself, or if it is a Sequence each of a list, the second of the names
- * behind "type". */
+/* Reads one part of a member. A member is a single part or a Sequence, whose list is the second of
+ * the names after "type". */
 typedef void tfn__part_fn(tfn_error *e, tfn__vocab *v, tfn__reader part);
 
 static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const char *names,
@@ -32337,7 +32349,8 @@ static bool tfn__is_mark(tfn__reader value)
     return tfn__json_says(value, "\xe2\x96\x81\"");
 }
 
-/* Replace: a space by a mark, several by one, or as above. 0: something else. */
+/* Replace: a space by a mark, several spaces by one, or one of the rules above. 0: anything
+ * else. */
 static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content, bool broken)
 {
     tfn__reader value[2];
@@ -32352,7 +32365,7 @@ static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content, bool
     return TFN_NORMALIZER_COLLAPSE;
 }
 
-/* SentencePiece's steps. The table of replacements is in base64, which is read later. */
+/* SentencePiece's steps. The table of replacements is base64, which is decoded later. */
 static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[7];
@@ -32374,8 +32387,8 @@ static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
     return steps;
 }
 
-/* One that changed characters in another way would have to do so here, too, or ids would differ
- * without a word. Their order is that of the steps. */
+/* Read a part of the normalizer. Any part that changes characters differently must be refused, or
+ * ids would silently differ. The order of parts is fixed. */
 static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     const tfn__reader part = r;
@@ -32393,8 +32406,8 @@ static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     v->normalizer += steps;
 }
 
-/* The expressions but BLOOM's take each character, so that pieces are what they find, whether these
- * are said to be kept (Isolated) or all else to be thrown away (Removed, invert). */
+/* All known expressions except BLOOM's match every character, so the pieces are the matches: either
+ * the matches are kept (Isolated), or everything else is removed (Removed, invert). */
 static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *pattern,
                             const tfn__reader *behavior, const tfn__reader *invert)
 {
@@ -32445,8 +32458,8 @@ static bool tfn__splits_nothing(const tfn__vocab *v, tfn__reader pattern)
     return v->normalizer & TFN_NORMALIZER_MARKS && tfn__json_says(string, " \"");
 }
 
-/* ByteLevel shows bytes as characters, which is done here by reading these as bytes; it also cuts
- * by GPT-2's expression, unless a Split did before. */
+/* ByteLevel shows bytes as characters; this library works on the bytes instead. ByteLevel also cuts
+ * by GPT-2's expression, unless a Split came before. */
 static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     const tfn__reader part = r;
@@ -32500,7 +32513,7 @@ static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     v->template_ids = value[2];
 }
 
-/* A string of few bytes, for what a tokenizer keeps of its own; what is longer is refused. */
+/* Copy a short string that the tokenizer keeps; refuse a longer one. */
 static void tfn__short_string(tfn_error *e, tfn__reader value, char *to, size_t size,
                               const char *text)
 {
@@ -32511,8 +32524,8 @@ static void tfn__short_string(tfn_error *e, tfn__reader value, char *to, size_t 
     if (r.wanted) tfn__refuse(e, text, value);
 }
 
-/* Marks back to spaces: Metaspace, or Replace. The first may be none, which Strip says, or, with as
- * many as there can be, all in front of the text. */
+/* Marks become spaces: Metaspace or Replace. Strip removes the first space; with the largest count,
+ * all spaces at the start of the text. 0: anything else. */
 static int32_t tfn__mark_decoder(const tfn__reader *value)
 {
     tfn__reader pattern = value[3];
@@ -32537,8 +32550,9 @@ static int32_t tfn__mark_decoder(const tfn__reader *value)
     return TFN_DECODER_MARKS;
 }
 
-/* Characters back to the bytes that they show; words of their parts, which the same mark begins as
- * in the model; or spaces of marks and bytes of their tokens, which Fuse puts together. */
+/* Read a part of the decoder. It turns characters back into the bytes that they show; or joins
+ * parts of words, which begin with the model's prefix; or turns marks into spaces and tokens of
+ * bytes into bytes, which Fuse joins. */
 static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[10];
@@ -32564,7 +32578,7 @@ static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     }
 }
 
-/* Names of the members of a model, and their places. */
+/* Names of the members of a model, and their numbers. */
 #define TFN__MODEL_MEMBERS \
     "vocab\"merges\"ignore_merges\"type\"byte_fallback\"dropout\"continuing_subword_prefix\"" \
     "end_of_word_suffix\"unk_token\"max_input_chars_per_word\"fuse_unk\"unk_id\""
@@ -32573,8 +32587,8 @@ enum { TFN__MODEL_VOCAB, TFN__MODEL_MERGES, TFN__MODEL_WHOLE, TFN__MODEL_TYPE,
        TFN__MODEL_UNKNOWN, TFN__MODEL_MOST, TFN__MODEL_FUSE, TFN__MODEL_UNKNOWN_ID,
        TFN__MODEL_COUNT };
 
-/* BPE of bytes or, without ByteLevel, of characters. What a token looks like inside a word or at
- * its end, and merging at random are not known; what is unknown matters to characters alone. */
+/* BPE of bytes, or without ByteLevel of characters. A prefix or suffix for parts of words and
+ * random merging are refused. Unknown tokens only matter for characters. */
 static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     static const char text[][48] = { "dropout %s is not supported",
@@ -32602,7 +32616,7 @@ static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value
                     value[TFN__MODEL_WHOLE]);
 }
 
-/* WordPiece, whose decoder must know the mark that the model has; without one it is "##". */
+/* WordPiece. The decoder must have the same prefix as the model; the default is "##". */
 static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     char decoded[sizeof v->inside];
@@ -32624,7 +32638,7 @@ static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader 
                     value[TFN__MODEL_TYPE]);
 }
 
-/* WordLevel: a word is a token or unknown. Its decoder may know a mark that no token has. */
+/* WordLevel: a word is a token or unknown. The decoder may have a prefix that no token has. */
 static void tfn__word_level_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     v->kind = TFN_TOKENIZER_WORDPIECE;
@@ -32647,7 +32661,7 @@ static tfn_tokenizer_kind tfn__untyped_model(const tfn__reader *value, bool *wor
     return TFN_TOKENIZER_BPE;
 }
 
-/* Unigram: what is unknown is an id, and several unknown characters are one. */
+/* Unigram: unknown text has an id, and several unknown characters share one. */
 static void tfn__unigram_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     tfn__reader id = value[TFN__MODEL_UNKNOWN_ID];
@@ -32660,7 +32674,7 @@ static void tfn__unigram_model(tfn_error *e, tfn__vocab *v, const tfn__reader *v
     if (id.wanted) tfn__refuse(e, "unk_id %s is not supported", value[TFN__MODEL_UNKNOWN_ID]);
 }
 
-/* Vocabulary and merges, which are read later. */
+/* Read the model. Its vocabulary and merges are read later. */
 static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[TFN__MODEL_COUNT];
@@ -32684,8 +32698,8 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else tfn__bpe_model(e, v, value);
 }
 
-/* Base64 (RFC 4648): each character but "=" at the end has six bits, the highest first, so that
- * four of them are three bytes. */
+/* Base64 (RFC 4648): each character has six bits, the highest first, so four characters are three
+ * bytes. "=" fills the end. */
 static const char tfn__base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -32723,7 +32737,7 @@ static bool tfn__are_piece_steps(int32_t steps, tfn_split split)
     return !(steps & TFN_NORMALIZER_WORDS) || (marks && split == TFN_SPLIT_MARKS);
 }
 
-/* Whether a string of JSON is this text, of ASCII. */
+/* True if a JSON string is this ASCII text. */
 static bool tfn__json_says_text(tfn__reader value, const char *text)
 {
     char said[16];
@@ -32731,7 +32745,7 @@ static bool tfn__json_says_text(tfn__reader value, const char *text)
     return !value.wanted && tfn__equal(said, text);
 }
 
-/* The decoder that a model needs. Where the parts are compiled it may be another. */
+/* True if the decoder fits the model. Compiled parts may have another decoder. */
 static bool tfn__decoder_fits(const tfn__vocab *v)
 {
     int decodes = TFN__DECODES_BYTES;
@@ -32743,7 +32757,7 @@ static bool tfn__decoder_fits(const tfn__vocab *v)
     return v->decodes != TFN__DECODES_BYTES;
 }
 
-/* What a model needs of the other parts. */
+/* Check that the parts fit the model. */
 static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     const bool characters = v->kind >= TFN_TOKENIZER_CHARACTER_BPE;
@@ -32765,8 +32779,8 @@ static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *val
         tfn__refuse(e, "precompiled_charsmap %s is no base64", v->charsmap);
 }
 
-/* Normalizer and pre-tokenizer as a program. Its words are counted here, and stored when the
- * tokenizer has its memory. */
+/* Compile normalizer and pre-tokenizer to a program. First its words are counted; they are stored
+ * once the tokenizer has its memory. */
 static void tfn__compile_rules(tfn_error *e, tfn__vocab *v, int32_t *to)
 {
     tfn__steps x;
@@ -32779,7 +32793,7 @@ static void tfn__compile_rules(tfn_error *e, tfn__vocab *v, int32_t *to)
     v->charsmap = x.charsmap;
 }
 
-/* What the members say but for tokens and merges, by flags or with steps. */
+/* Read all members except tokens and merges, as flags or as steps. */
 static void tfn__read_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *value, bool steps)
 {
     for (int i = 0; i < 2; i++) v->rules[i] = value[1 + i];
@@ -32812,12 +32826,12 @@ static void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_so
     before = *v;
     tfn__read_parts(e, v, value, false);
     if (e->status != TFN_UNSUPPORTED) return;
-    *v = before;                                /* what the flags cannot say, the steps may */
+    *v = before;                                /* steps may express more than flags */
     tfn__no_error(e);
     tfn__read_parts(e, v, value, true);
 }
 
-/* The table of replacements, from tokenizer.json or as it is. */
+/* Store the table of replacements, from base64 or unchanged. */
 static void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
 {
     if (!k->map) return;
@@ -32896,7 +32910,7 @@ static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k
     if (!found) tfn__want(item, "a name with its ids");
 }
 
-/* ["[CLS]", 101]: an id and its name, which must be that token's. */
+/* ["[CLS]", 101]: a name and its id, which must be that token's. */
 static void tfn__named_id(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader r, bool end)
 {
     tfn__reader name;
@@ -32940,27 +32954,26 @@ TFN__RARE_END
 /* >> tokenize */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TOKENIZERS
-/* Text to numbers and back: bytes, characters, words, and byte-pair encoding over bytes and GPT-2's
- * words (Radford et al. 2019). In order:
+/* Turns text into ids and back: bytes, characters, words, and byte-pair encoding over bytes and
+ * GPT-2's words (Radford et al. 2019). In order:
  *
  *   size and init          the block that holds the tables, and filling them
  *   encoding, decoding     with these tables
  *   saving                 as a blob, vocab.json or merges.txt
  *
- * BPE encodes a word by the merges that were learned, in the same order. The encoder knows which
- * words come out as one token when they are merged ("entire"), so that most words cost one look-up;
- * what it gives is what the plain algorithm gives. */
+ * BPE encodes a word by the learned merges, in the order in which they were learned. Words that
+ * merge to one token are marked ENTIRE, so most words need one look-up. The result is the same as
+ * from the plain algorithm. */
 
 /* -- size and init --------------------------------------------------------------------------- */
-
-/* Read the whole source: count, or with k store. A trainer comes before a blob, a blob before
- * files. The buffer is for merges of files. */
+/* Read the whole source: count, or store if k is given. A trainer has priority over a blob, a blob
+ * over files. The buffer is for merges of files. */
 static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
     const bool lines = !s->json && s->kind == TFN_TOKENIZER_WORDPIECE;      /* vocab.txt */
     const bool texts = s->json || (s->vocab && !s->model && !lines);
-    const bool files = texts && !s->trainer && !s->blob;    /* else merges come with the tokens */
+    const bool files = texts && !s->trainer && !s->blob;    /* merges in a separate pass */
     TFNORM_MEMSET(v, 0, sizeof *v);
     if (k) k->start[0] = 0;
     if (s->trainer) tfn__trained_pass(e, v, k, s->trainer);
@@ -32974,7 +32987,7 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     if (files && e->status == TFN_OK) tfn__frame_pass(e, v, k);
     if (s->blob && v->stepped && e->status == TFN_OK) tfn__compile_rules(e, v, NULL);
 
-    /* Files name the tokens of merges by their bytes, so these come when they can be found. */
+    /* Files name the parts of a merge by their bytes, so the table of strings must exist first. */
     if (k && e->status == TFN_OK) tfn__index_tokens(k);
     if (k && e->status == TFN_OK) tfn__find_unknown(k, v);
     if (!files || e->status != TFN_OK) return;
@@ -32983,7 +32996,7 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     else tfn__merges_pass(e, v, k, buffer, s);
 }
 
-/* Whether what a source holds is not too much: counts fit an int32_t with room to double them. */
+/* Check that a source is not too large: counts must fit an int32_t with room to double them. */
 static bool tfn__source_fits(tfn_error *e, tfn__vocab *v, size_t *rule_bytes)
 {
     const size_t most = INT32_MAX / 4;
@@ -33002,7 +33015,7 @@ static bool tfn__source_fits(tfn_error *e, tfn__vocab *v, size_t *rule_bytes)
     return e->status == TFN_OK;
 }
 
-/* What a source says besides its tables. */
+/* Take the options of a source, everything except its tables. */
 static void tfn__take_options(tfn_tokenizer *k, const tfn__vocab *v)
 {
     k->kind = v->kind;
@@ -33030,7 +33043,7 @@ static void tfn__take_options(tfn_tokenizer *k, const tfn__vocab *v)
     k->ends = (int32_t)v->ends;
 }
 
-/* Lay out the block. Returns its bytes, or 0 after an error; with mem the pointers are set. *buffer
+/* Place the block. Returns its bytes, or 0 after an error; with mem the pointers are set. *buffer
  * holds merges of files while they are read and is as long as the longest token. */
 static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s, uint8_t **buffer,
                                  void *mem, size_t size)
@@ -33099,7 +33112,7 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
     return k->error.status;
 }
 
-/* One byte: the lowest 8 bits. */
+/* Put one byte: the lowest 8 bits. */
 static void tfn__put_byte(tfn__text *t, size_t byte)
 {
     const uint8_t s = (uint8_t)byte;
@@ -33128,8 +33141,8 @@ static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return count;
 }
 
-/* The longest token at the start of the n bytes at s, or with `inside` the longest that continues a
- * word; -1: none. *bytes: how many of these it has. */
+/* The longest token at the start of the n bytes at s, or if `inside` the longest that continues a
+ * word; -1: none. *bytes: its length. */
 static int32_t tfn__longest_token(const tfn_tokenizer *k, const uint8_t *s, size_t n, bool inside,
                                   size_t *bytes)
 {
@@ -33156,9 +33169,9 @@ static bool tfn__has_more(const uint8_t *s, size_t n, int32_t most)
     return chars > most;
 }
 
-/* WordPiece (Schuster and Nakajima 2012): the longest token that a word begins with, then the
- * longest that goes on with it, and so on. A word is unknown as a whole if that fails anywhere, or
- * if it is too long. "unaffable" is una ##ffa ##ble, or as the vocabulary has it. */
+/* WordPiece (Schuster and Nakajima 2012) takes the longest token that begins a word, then the
+ * longest that continues it, and so on. If that fails anywhere, or if the word is too long, the
+ * whole word is unknown. "unaffable" may become una ##ffa ##ble. */
 static ptrdiff_t tfn__encode_wordpiece(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
                                        const uint8_t *s, size_t n)
 {
@@ -33192,7 +33205,7 @@ static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff
     if (k->kind == TFN_TOKENIZER_WORDPIECE && !k->whole) {
         int32_t c;
         tfn__utf8(s, n, &c);
-        if (k->split == TFN_SPLIT_BERT && tfn__class(c) == TFN__WHITE) return 0;    /* no word */
+        if (k->split == TFN_SPLIT_BERT && tfn__class(c) == TFN__WHITE) return 0;    /* not a word */
         if (id < 0 || n > (size_t)k->most_chars) return tfn__encode_wordpiece(k, ids, room, s, n);
     }
     if (id < 0) id = k->special[TFN_SPECIAL_UNK];
@@ -33201,32 +33214,32 @@ static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff
     return 1;
 }
 
-/* A tokenizer that init made, without an error. Encoding and decoding have no error of their own:
- * without one that is usable there is nothing. */
+/* True if init made the tokenizer without an error. Encoding and decoding report no errors: an
+ * unusable tokenizer gives an empty result. */
 static bool tfn__usable(const tfn_tokenizer *k)
 {
     return k && k->error.status == TFN_OK && k->start;
 }
 
-/* Where ids go, and how many there are. Those that there is no room for are counted alike, so a
- * first call with no room says how much is needed. */
+/* The state of encoding. Ids without room are counted, too, so a first call without room returns
+ * the size that is needed. */
 typedef struct tfn__encoder {
     const tfn_tokenizer *k;
     int32_t  *ids;
     ptrdiff_t capacity, count;
-    ptrdiff_t work;             /* up to here the room may be used for working */
-    const uint8_t *text;        /* all of it */
-    double    sum;              /* Unigram: of the scores so far */
+    ptrdiff_t work;             /* up to here the room may hold temporary data */
+    const uint8_t *text;        /* the whole text */
+    double    sum;              /* Unigram: sum of the scores so far */
     bool      specials;         /* the text may contain special tokens */
-    const uint8_t *origin;      /* what is normalized, if it is the begin of the text */
+    const uint8_t *origin;      /* the part being normalized, if it is the start of the text */
     bool      waiting;          /* something unknown has no id yet */
-    bool      unknown;          /* the last id is of something unknown: */
-    const uint8_t *run;         /* of these bytes, */
-    size_t    run_bytes;        /* so many of them */
+    bool      unknown;          /* the last id is unknown text */
+    const uint8_t *run;         /* the bytes of that unknown text */
+    size_t    run_bytes;        /* their number */
 } tfn__encoder;
 
-/* Where the next ids go, and for how many there is room; without any NULL. What is counted beyond
- * the room is not stored. */
+/* The place for the next ids, and the room there; NULL without room. Ids beyond the room are
+ * counted but not stored. */
 static int32_t *tfn__next_ids(const tfn__encoder *o, ptrdiff_t *room)
 {
     *room = tfn__max(o->capacity - o->count, 0);
@@ -33244,9 +33257,9 @@ static void tfn__emit(tfn__encoder *o, int32_t id)
     o->unknown = false;
 }
 
-/* Something unknown of n bytes: a new id, or of several in a row the same. Marian's may have one
- * for all of these together, unless they are very long. It is looked up before it is stored: the
- * text may stand where the ids go. */
+/* Emit n bytes of unknown text: a new id, or for several in a row the same id (fuse). Marian may
+ * have a token for the whole run, unless it is very long. The run is looked up before the id is
+ * stored, because the text may be in the memory for the ids. */
 static void tfn__emit_unknown(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     const tfn_tokenizer *k = o->k;
@@ -33264,7 +33277,7 @@ static void tfn__emit_unknown(tfn__encoder *o, const uint8_t *s, size_t n)
     o->unknown = true;
 }
 
-/* Whether all bytes of what is unknown are tokens. */
+/* True if all bytes of unknown text are tokens. */
 static bool tfn__falls_back(const tfn_tokenizer *k, const uint8_t *s, int32_t n)
 {
     if (!k->fallback) return false;
@@ -33273,8 +33286,8 @@ static bool tfn__falls_back(const tfn_tokenizer *k, const uint8_t *s, int32_t n)
     return true;
 }
 
-/* BPE of the library: what is unknown waits while others fall back to their bytes, and several that
- * wait may be one. */
+/* True if unknown text gets its id late. This follows the library's BPE: unknown text waits while
+ * other characters fall back to bytes, and several waiting ones may share an id. */
 static bool tfn__waits(const tfn_tokenizer *k)
 {
     return k->fallback && k->kind == TFN_TOKENIZER_CHARACTER_BPE && !k->scored;
@@ -33300,8 +33313,8 @@ static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int3
     } else if (unknown >= 0) tfn__emit_unknown(o, s, (size_t)n);
 }
 
-/* Working memory for a piece of n bytes: the stack, or the room after the ids. Returns NULL without
- * room, and counts so much that the returned total is enough. */
+/* Working memory for a piece of n bytes: the stack, or the room after the ids. Without room returns
+ * NULL, and counts enough ids that the returned total is sufficient. */
 static int32_t *tfn__room_to_work(tfn__encoder *o, int32_t *few, size_t n)
 {
     const ptrdiff_t most = TFN__WORK * (ptrdiff_t)n;
@@ -33311,10 +33324,10 @@ static int32_t *tfn__room_to_work(tfn__encoder *o, int32_t *few, size_t n)
     return NULL;
 }
 
-/* A piece that is no token by itself: merged, or cut in the best way.
+/* Encode a piece that is not a token: merge it, or cut it in the best way.
  *
- * Ids are stored where the work was done, but never before what was there is read: up to byte i
- * there are at most i of them, and all that is known of what is behind it stands further on. */
+ * Ids overwrite the working memory, but only parts that were read: up to byte i there are at most i
+ * ids, and the data about later bytes is stored after them. */
 static void tfn__encode_merged(tfn__encoder *o, int32_t *work, const uint8_t *s, size_t n)
 {
     tfn__merger m;
@@ -33342,7 +33355,7 @@ static void tfn__encode_best(tfn__encoder *o, int32_t *work, const uint8_t *s, s
     }
 }
 
-/* A piece, most often a word: as a whole if it surely comes out so. */
+/* Encode a piece, usually a word; at once if it certainly becomes one token. */
 static void tfn__encode_characters(tfn__encoder *o, const uint8_t *s, size_t n, bool whole)
 {
     int32_t few[TFN__WORK * TFN__SHORT_PIECE];
@@ -33362,8 +33375,8 @@ static void tfn__encode_characters(tfn__encoder *o, const uint8_t *s, size_t n, 
     else tfn__encode_merged(o, work, s, n);
 }
 
-/* Bytes of the first piece of n >= 1: up to the next mark. A text that no rule splits is split all
- * the same where no token has a mark after that byte. */
+/* Bytes of the first piece of n >= 1: up to the next mark. Even without such a rule, a text is cut
+ * at a mark if no token has the mark after the byte before it. */
 static size_t tfn__marked_piece(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     if (*k->suffix) return n;
@@ -33375,7 +33388,7 @@ static size_t tfn__marked_piece(const tfn_tokenizer *k, const uint8_t *s, size_t
     return n;
 }
 
-/* Pieces that rules cut are encoded each for itself; others go on with what is in front. */
+/* Encode a text piece by piece. Pieces from a rule are independent; others continue the state. */
 static void tfn__encode_marked(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     const tfn_tokenizer *k = o->k;
@@ -33399,13 +33412,13 @@ static void tfn__encode_marked(tfn__encoder *o, const uint8_t *s, size_t n)
     tfn__emit_waiting(o);
 }
 
-/* Of the kinds that know words or bytes pieces are independent of each other:
+/* Pieces are independent of each other for the kinds that know words or bytes:
  *
  *     BPE, bytes, characters, words     a piece is a token, unknown, or merged
- *     WordPiece                         white space is nothing; other pieces are words
+ *     WordPiece                         white space gives no id; other pieces are words
  *
- * Cut a text of n >= 1 bytes and encode its pieces one by one. No state goes from piece to piece:
- * texts may be encoded in parts that end where a piece ends. */
+ * Cut a text of n >= 1 bytes and encode its pieces one by one. No state passes from piece to piece,
+ * so a text may be encoded in parts that end where a piece ends. */
 static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     const tfn_tokenizer *k = o->k;
@@ -33437,8 +33450,8 @@ static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
 /* -- by the steps of a program -- */
 
 /* Memory for `bytes` bytes: the stack, or the end of the room, which shrinks so that the ids of
- * this text fit before it. Returns NULL without room, and counts so much that the returned total is
- * enough for a text that may grow to `most` bytes. */
+ * this text fit before it. Without room returns NULL, and counts enough ids that the returned total
+ * is sufficient for a text that may grow to `most` bytes. */
 static uint8_t *tfn__tail(tfn__encoder *o, uint8_t *few, size_t bytes, size_t most)
 {
     const ptrdiff_t taken = (ptrdiff_t)(bytes / sizeof *o->ids + 1);
@@ -33454,11 +33467,11 @@ static uint8_t *tfn__tail(tfn__encoder *o, uint8_t *few, size_t bytes, size_t mo
     return NULL;
 }
 
-/* A piece while it is cut. */
+/* A piece that is being cut. */
 typedef struct tfn__span {
     const uint8_t *s;
     size_t n;
-    bool   space;                               /* one more in front of it */
+    bool   space;                               /* an additional space in front of it */
     bool   shown;                               /* its bytes are shown as characters */
 } tfn__span;
 
@@ -33475,7 +33488,7 @@ static void tfn__encode_part(tfn__encoder *o, tfn__span p)
 
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p);
 
-/* Cut at the words of known rules; the first may have a space in front. */
+/* Cut into words by known rules. The first word may have a space in front. */
 static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p,
                            tfn_split split)
 {
@@ -33534,7 +33547,7 @@ static void tfn__cut_marks(tfn__encoder *o, const int32_t *step, int32_t left, t
     if (!to) return;
     tfn__put_metaspaced(o, step, to, n, p);
     p.s = to;
-    for (size_t end = 1; end <= n; end++) {             /* a piece ends in front of each mark */
+    for (size_t end = 1; end <= n; end++) {             /* each mark begins a new piece */
         if (end < n) {
             if (!(step[TFN__STEP_HEAD] & 4) || !length || n - end < length) continue;
             if (to[end] != mark[0] || !tfn__same(to + end, mark, length)) continue;
@@ -33606,7 +33619,7 @@ static const uint8_t *tfn__normalize_steps(tfn__encoder *o, uint8_t few[2][TFN__
     return s;
 }
 
-/* Where the white space in front of `at` begins, not before `from`. */
+/* The beginning of the white space in front of `at`, but not before `from`. */
 static size_t tfn__space_before(const uint8_t *s, size_t from, size_t at)
 {
     while (at > from) {
@@ -33624,9 +33637,9 @@ static size_t tfn__space_before(const uint8_t *s, size_t from, size_t at)
     return at;
 }
 
-/* Find the first added token at or after `at`, late or not. Returns its id and *begin, or -1.
- * Nothing is searched if the tokenizer has no such tokens, or only special ones that the text may
- * not contain. */
+/* Find the first added token at or after `at`, late or not. Returns its id and *begin, or -1. Does
+ * not search if the tokenizer has no such tokens, or only special ones that the text must not
+ * contain. */
 static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n, size_t at,
                                int late, size_t *begin)
 {
@@ -33643,13 +33656,13 @@ static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n
     return -1;
 }
 
-/* A text is cut and changed in this order. */
+/* The order in which a text is cut and changed. */
 enum { TFN__EARLY_TOKENS, TFN__NORMALIZING, TFN__LATE_TOKENS, TFN__PIECES };
 
-/* A short text that changes is normalized on the stack, a longer one into the end of the room for
- * the ids, and encoded from there. Each of its bytes gives one id at most, which is four bytes:
- * where there is room for all of these, ids never reach bytes that are still to be read. With less
- * room they only count. */
+/* Encode a text after normalizing it. A short result is on the stack, a longer one at the end of
+ * the room for the ids. Each of its bytes gives at most one id of four bytes. So if the room is
+ * large enough for all ids, they never reach bytes that are still to be read. With less room ids
+ * are only counted. */
 static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int step);
 static void tfn__encode_normalized(tfn__encoder *o, const uint8_t *s, size_t n)
 {
@@ -33682,7 +33695,7 @@ static void tfn__encode_normalized(tfn__encoder *o, const uint8_t *s, size_t n)
     o->work = work;
 }
 
-/* The same by steps. */
+/* The same for a program of steps. */
 static void tfn__encode_by_steps(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     uint8_t few[2][TFN__SHORT_TEXT];
@@ -33709,7 +33722,7 @@ static void tfn__encode_cut(tfn__encoder *o, const uint8_t *s, size_t n)
     tfn__cut_part(o, step, o->k->code[1], p);
 }
 
-/* The last steps: what lies between added tokens is cut into pieces, and these are encoded. */
+/* The last step: cut the text between added tokens into pieces and encode these. */
 static void tfn__encode_between(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     if (o->k->split == TFN_SPLIT_STEPS) tfn__encode_cut(o, s, n);
@@ -33726,11 +33739,11 @@ static bool tfn__is_single(const uint8_t *s, size_t n, size_t begin, size_t end)
     return !tfn__is_word(c);
 }
 
-/* Cut a text at added tokens, encode them and what is between, which takes the next steps. */
+/* Cut a text at added tokens and encode them. The text between them goes through the next steps. */
 static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int step)
 {
     const tfn_tokenizer *k = o->k;
-    size_t from = 0;                            /* up to here all is encoded */
+    size_t from = 0;                            /* everything before is encoded */
     size_t at = 0;
     size_t begin = 0;
     size_t last;
@@ -33746,7 +33759,7 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int st
         if (s == o->text) o->origin = s;
     }
     if (step == TFN__LATE_TOKENS && k->single && k->kind == TFN_TOKENIZER_UNIGRAM)
-        step = TFN__PIECES;                     /* these are among others there */
+        step = TFN__PIECES;                     /* added tokens are ordinary pieces here */
     if (step == TFN__PIECES) {
         tfn__encode_between(o, s, n);
         return;
@@ -33810,7 +33823,7 @@ TFNORM_API ptrdiff_t tfn_tokenizer_encode_specials(const tfn_tokenizer *k, int32
     return tfn__encode(k, ids, capacity, text, bytes, true);
 }
 
-/* Special tokens give no text, except "<unk>", which shows that something was lost. */
+/* True for special tokens, which give no text. "<unk>" does, to show that something was lost. */
 static bool tfn__silent(const tfn_tokenizer *k, int32_t id)
 {
     return k->flags[id] & TFN__SPECIAL && id != k->special[TFN_SPECIAL_UNK];
@@ -33841,9 +33854,9 @@ static void tfn__put_joined(tfn__text *t, const tfn_tokenizer *k, int32_t id)
     tfn__put_bytes(t, s, n);
 }
 
-/* A token with marks for its spaces, or one of a byte. A mark at the begin may be no space: it is
- * the one more that the normalizer put in front of the text. Bytes are put as they are, so that a
- * text that was cut within a character may end, or begin, with a part of one. */
+/* Put a token with marks for spaces, or the token of a byte. A mark at the start of the text may
+ * not be a space but the one that the normalizer added. Bytes are put unchanged, so a text that was
+ * cut inside a character may begin or end with part of one. */
 static void tfn__put_marked(tfn__text *t, const tfn_tokenizer *k, int32_t id, bool first)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -33865,7 +33878,7 @@ static void tfn__put_marked(tfn__text *t, const tfn_tokenizer *k, int32_t id, bo
     }
 }
 
-/* A token that may end a word: its suffix is a space, but for the last token of all. */
+/* Put a token that may end a word: its suffix becomes a space, except for the very last token. */
 static void tfn__put_ending(tfn__text *t, const tfn_tokenizer *k, int32_t id, bool last)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -33879,7 +33892,7 @@ static void tfn__put_ending(tfn__text *t, const tfn_tokenizer *k, int32_t id, bo
     }
 }
 
-/* Tokens that contain their spaces are put one after the other. */
+/* Decode. Tokens that contain their spaces are simply concatenated. */
 TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
 {
@@ -33908,7 +33921,7 @@ TFNORM_API const char *tfn_tokenizer_token(const tfn_tokenizer *k, int32_t id, s
     return (const char *)k->text + k->start[id];
 }
 
-/* Raw tokens are in no table, so they are searched one by one. */
+/* Raw tokens are in no table, so they are compared one by one. */
 TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)token;
@@ -33927,12 +33940,12 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
 #endif
 /* >> tokenizer_save */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Saves tokenizers, as a blob of our own and as tokenizer.json. */
+/* Saves tokenizers: as our own blob and as tokenizer.json. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* -- saving ---------------------------------------------------------------------------------- */
 
-/* What tfn__read_number reads: the highest bit says that more follow. */
+/* Put a number for tfn__read_number: the highest bit of a byte means that more follow. */
 static void tfn__put_number(tfn__text *t, size_t n)
 {
     for (; n > 127; n >>= 7) tfn__put_byte(t, n | 128);
@@ -33941,11 +33954,11 @@ static void tfn__put_number(tfn__text *t, size_t n)
 
 TFN__RARE
 
-/* What tfn__blob_marks reads: the rules of tokenizer.json, and of the tokens that have marks, few
- * in most vocabularies, which ones. */
+/* Put the rules of tokenizer.json and the marks of tokens, for tfn__blob_marks. Few tokens have
+ * marks in most vocabularies, so these are listed. */
 static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k, int form)
 {
-    const bool fuse = k->fuse && form > 1;              /* of bytes only the last form says it */
+    const bool fuse = k->fuse && form > 1;              /* for bytes only in the last form */
     size_t marks = 0;
     int32_t most = TFN__MARKS;
     if (form == 3) most |= TFN__SINGLE_WORD;
@@ -33969,7 +33982,7 @@ static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k, int form)
     }
 }
 
-/* What tfn__blob_steps reads. */
+/* Put the steps, for tfn__blob_steps. */
 static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
 {
     int32_t unknown = k->special[TFN_SPECIAL_UNK];
@@ -33981,7 +33994,7 @@ static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
     tfn__put_bytes(t, k->inside, tfn__length(k->inside) + 1);
 }
 
-/* What tfn__blob_scores reads. */
+/* Put the scores, for tfn__blob_scores. */
 static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
 {
     if (k->scored) for (int32_t id = 0; id < k->tokens; id++) {
@@ -34021,7 +34034,7 @@ static int tfn__blob_form(const tfn_tokenizer *k)
     return 1 + (k->kind != TFN_TOKENIZER_BPE);
 }
 
-/* The hash at the end covers what was stored; if that is not all, the blob is not used. */
+/* The hash at the end covers only the bytes that were stored; a truncated blob is not used. */
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
 {
     tfn__text t = tfn__text_in(blob, capacity);
@@ -34052,7 +34065,7 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
     return t.used;
 }
 
-/* A token in JSON: its bytes as the characters that show them, or if it is raw as it is. */
+/* Put a token in JSON: as the characters that show its bytes; a raw token unchanged. */
 static void tfn__put_token(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -34084,7 +34097,7 @@ TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, s
     return t.used;
 }
 
-/* A token in merges.txt. */
+/* Put a token in merges.txt. */
 static void tfn__put_shown(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
@@ -34109,9 +34122,11 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
 TFN__RARE
 /* -- saving: tokenizer.json ------------------------------------------------------------------ */
 
-/* What tfn__json_source reads, said again: see there for the members. Added tokens at the end of
- * the ids, which no piece is encoded as, stand behind the vocabulary and not in it: its strings
- * show bytes, theirs are what they are. Of characters the unknown one stands in it in any case. */
+/* Writes the members that tfn__json_source reads.
+ *
+ * Returns how many tokens the vocabulary lists. Added tokens at the end of the ids, which no piece
+ * is encoded as, come after the vocabulary, because its strings show bytes and theirs do not. In
+ * tokenizers of characters the unknown token is always listed. */
 static int32_t tfn__listed(const tfn_tokenizer *k)
 {
     const int behind = TFN__RAW | TFN__ADDED;
@@ -34125,7 +34140,7 @@ static int32_t tfn__listed(const tfn_tokenizer *k)
     return count;
 }
 
-/* The text of a token inside a string; what is no UTF-8, and no added token, becomes U+FFFD. */
+/* Put a token's text inside a string. Invalid UTF-8 of a token that is not added becomes U+FFFD. */
 static void tfn__put_content(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -34167,7 +34182,7 @@ static void tfn__put_added(tfn__text *t, const tfn_tokenizer *k)
     }
 }
 
-/* One part of a Sequence, with a comma in front of all but the first. */
+/* Put one part of a Sequence, after a comma unless it is the first. */
 static void tfn__put_part(tfn__text *t, bool *more, const char *part)
 {
     if (*more) tfn__put(t, ",");
@@ -34175,8 +34190,8 @@ static void tfn__put_part(tfn__text *t, bool *more, const char *part)
     *more = true;
 }
 
-/* What tfn__base64 reads: six bits a character, of three bytes four, and "=" for those that the
- * last three lack. */
+/* Put base64 for tfn__base64: four characters of six bits for three bytes, with "=" for bytes that
+ * the last group lacks. */
 static void tfn__put_base64(tfn__text *t, const uint8_t *s, size_t n)
 {
     for (size_t i = 0; i < n; i += 3) {
@@ -34190,17 +34205,17 @@ static void tfn__put_base64(tfn__text *t, const uint8_t *s, size_t n)
     }
 }
 
-/* Whether marks for spaces come from Metaspace and not from a normalizer: it alone puts one in
- * front only where there is none, and cuts. */
+/* True if Metaspace makes marks of spaces, not a normalizer. Only Metaspace adds a mark in front
+ * just where there is none, and cuts. */
 static bool tfn__has_metaspace(const tfn_tokenizer *k)
 {
     return k->normalizer & TFN_NORMALIZER_NEEDED || k->split == TFN_SPLIT_MARKS;
 }
 
-/* The steps of characters, in their order. Those of WORDS say WhitespaceSplit and Metaspace. Of
- * T5's spiece.model, with marks shown as "_":
+/* Put the normalizing steps of characters in their order. Those of WORDS become WhitespaceSplit and
+ * Metaspace. For T5's spiece.model, with marks shown as "_":
  *
- *     Replace     U+FFFD by U+FFFD     what is no UTF-8 becomes that
+ *     Replace     U+FFFD by U+FFFD     for invalid UTF-8
  *     Precompiled                      the table of replacements
  *     Replace     " +" at the begin, "[ _]+" at the end, by nothing
  *     Replace     " {2,}" by " "       one space for several
@@ -34245,8 +34260,8 @@ static void tfn__put_piece_steps(tfn__text *t, const tfn_tokenizer *k)
 /* Write the pre-tokenizer of characters: null or Metaspace. */
 static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
 {
-    static const char first[] = "first";    /* as a literal one with the name of an operation, by
-                                             * which a linker would keep all literals from here */
+    static const char first[] = "first";    /* as a plain literal it would share the name of an
+                                             * operation: a linker would keep all literals here */
     const bool words = (k->normalizer & TFN_NORMALIZER_WORDS) != 0;
     const char *scheme = "never";
     if (!tfn__has_metaspace(k)) {
@@ -34264,8 +34279,8 @@ static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
     if (words) tfn__put(t, "]}");
 }
 
-/* Marks to spaces, bytes together to characters, all to one text, and nothing for what a normalizer
- * put in front. */
+/* Put the decoder of characters: marks become spaces, bytes become characters, all are joined, and
+ * the space that a normalizer added is removed. */
 static void tfn__put_piece_decoder(tfn__text *t, const tfn_tokenizer *k)
 {
     if (k->decoder & TFN_DECODER_STRIP_TOKEN)
@@ -34309,7 +34324,8 @@ static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}");
 }
 
-/* GPT-2's rules are those of ByteLevel itself; others are an expression in front of it. */
+/* Put the pre-tokenizer. GPT-2's rules are part of ByteLevel; others are an expression before
+ * it. */
 static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
 {
     const bool own = k->split == TFN_SPLIT_GPT2;
@@ -34340,7 +34356,7 @@ static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
     if (!own) tfn__put(t, "]}");
 }
 
-/* {"SpecialToken":{"id":"<s>","type_id":0}} for each that a text begins with, or ends with, and a
+/* Put {"SpecialToken":{"id":"<s>","type_id":0}} for each token that begins or ends a text, with a
  * comma between it and the text. */
 static void tfn__put_frame(tfn__text *t, const tfn_tokenizer *k, bool ends, int type)
 {
@@ -34355,8 +34371,8 @@ static void tfn__put_frame(tfn__text *t, const tfn_tokenizer *k, bool ends, int 
     }
 }
 
-/* One text, A, or two, A and B, each in its frame, of which the second begins only where the first
- * has no end: [CLS] A [SEP] B [SEP], but <s> A <s> B. */
+/* Put a template for one text, A, or two, A and B, each in its frame. The second text has a start
+ * only if the first has no end: [CLS] A [SEP] B [SEP], but <s> A <s> B. */
 static void tfn__put_template(tfn__text *t, const tfn_tokenizer *k, const char *texts)
 {
     for (int type = 0; texts[type]; type++) {
@@ -34394,7 +34410,7 @@ static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}}");
 }
 
-/* Write a score with all its digits, which end because it is a binary fraction. */
+/* Put a score with all its digits, which are finite because it is a binary fraction. */
 static void tfn__put_score(tfn__text *t, double x)
 {
     int64_t whole;
@@ -34411,8 +34427,9 @@ static void tfn__put_score(tfn__text *t, double x)
     }
 }
 
-/* Unigram: ["a", -3.5] for each. What SentencePiece finds in no text has a score that changes
- * nothing here, where the lowest of all makes that of the unknown. */
+/* Unigram: put ["a", -3.5] for each token. SentencePiece's lowest score of all would become the
+ * score of unknown text in the library, so tokens that are in no text get at least the lowest score
+ * of the others. */
 static void tfn__put_scored(tfn__text *t, const tfn_tokenizer *k, int32_t listed)
 {
     for (int32_t id = 0; id < listed; id++) {
@@ -34427,7 +34444,7 @@ static void tfn__put_scored(tfn__text *t, const tfn_tokenizer *k, int32_t listed
     }
 }
 
-/* Others: "a": 17 for each. */
+/* Other kinds: put "a": 17 for each token. */
 static void tfn__put_listed(tfn__text *t, const tfn_tokenizer *k, int32_t listed)
 {
     const char *between = "\"";
@@ -34440,8 +34457,8 @@ static void tfn__put_listed(tfn__text *t, const tfn_tokenizer *k, int32_t listed
     }
 }
 
-/* Where scores say what is merged: the next place behind byte `at` of a token at which it falls
- * into two that are tokens, and these; 0: none. */
+/* If scores decide the merges: the next position after byte `at` that cuts a token into two tokens,
+ * and these two; 0: none. */
 static size_t tfn__next_halves(const tfn_tokenizer *k, int32_t id, size_t at, int32_t *halves)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -34456,7 +34473,7 @@ static size_t tfn__next_halves(const tfn_tokenizer *k, int32_t id, size_t at, in
     return 0;
 }
 
-/* A merge: "a b", or if some token has a space ["a", "b"]. */
+/* Put a merge: "a b", or ["a", "b"] if some token contains a space. */
 static void tfn__put_merge(tfn__text *t, const tfn_tokenizer *k, const int32_t *halves, bool pair,
                            bool first)
 {
@@ -34512,7 +34529,7 @@ static void tfn__put_unknown_token(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "\"");
 }
 
-/* What a model says in front of its tokens. */
+/* Put the part of a model before its tokens. */
 static void tfn__put_model_head(tfn__text *t, const tfn_tokenizer *k)
 {
     const bool bytes = k->kind == TFN_TOKENIZER_BPE;
@@ -34542,7 +34559,7 @@ static void tfn__put_model_head(tfn__text *t, const tfn_tokenizer *k)
     }
 }
 
-/* That, tokens, and merges. */
+/* Put the model: its head, tokens, and merges. */
 static void tfn__put_model(tfn__text *t, const tfn_tokenizer *k)
 {
     const int32_t listed = tfn__listed(k);
@@ -34561,10 +34578,10 @@ static void tfn__put_model(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}");
 }
 
-/* -- what tokenizer.json can say -- */
+/* -- which tokenizers tokenizer.json can express -- */
 
-/* Whether merges say the same as the scores of SentencePiece's BPE, which merges any two neighbours
- * that make a token, characters that are none too, and of equal scores what stands in front. */
+/* True if merges can express the scores of SentencePiece's BPE. It merges any two neighbours that
+ * make a token, even characters that are not tokens, and of equal scores the first in the text. */
 static bool tfn__are_merges(const tfn_tokenizer *k)
 {
     int32_t last = -1;
@@ -34588,8 +34605,8 @@ static bool tfn__are_merges(const tfn_tokenizer *k)
     return last >= 0;
 }
 
-/* Whether a token is one to the library, too: known by its text alone, and found or not found in a
- * text by the same rules. `listed` is tfn__listed. */
+/* True if a token means the same to the library: its text identifies it, and the same rules find it
+ * in a text or not. `listed` is tfn__listed. */
 static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
 {
     const int32_t flags = k->flags[id];
@@ -34598,7 +34615,7 @@ static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
     const int32_t byte = tfn__byte_token(s, n);
     const bool bpe = k->kind == TFN_TOKENIZER_CHARACTER_BPE;
     if (n >= 6 && k->decoder & TFN_DECODER_STRIP_ALL && tfn__same(s, tfn__mark, 3)
-        && tfn__same(s + 3, tfn__mark, 3)) return false;    /* loses one mark here, there both */
+        && tfn__same(s + 3, tfn__mark, 3)) return false;    /* loses 1 mark here, 2 there */
     if (!bpe && k->scored && !(k->score[id] * k->score[id] < 1e30)) return false;
     if (!(flags & TFN__RAW)) return true;
     if (tfn__token_id(k, s, n) >= 0) return false;
@@ -34611,16 +34628,17 @@ static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
     return true;
 }
 
-/* Whether the parts can say what BPE of characters or Unigram do: the steps of the normalizer, the
- * table, the steps of the decoder, then what of SentencePiece the library lacks. A tokenizer that
- * was read from tokenizer.json passes, but what a blob says may be any. */
+/* True if tokenizer.json can express a BPE of characters or Unigram. Checks the steps of the
+ * normalizer, the table, the steps of the decoder, and features of SentencePiece that the library
+ * lacks. A tokenizer read from tokenizer.json always passes; one from a blob may have any
+ * values. */
 static bool tfn__are_pieces_published(const tfn_tokenizer *k)
 {
     const int32_t steps = k->normalizer;
     const int32_t own = TFN_NORMALIZER_UTF8 | TFN_NORMALIZER_MARKS;
     const int32_t words = TFN_NORMALIZER_WORDS | TFN_NORMALIZER_LEFT | TFN_NORMALIZER_RIGHT
                           | TFN_NORMALIZER_COLLAPSE | TFN_NORMALIZER_NEEDED;
-    const int32_t before[][2] = {               /* the first wants the second */
+    const int32_t before[][2] = {               /* the first requires the second */
         { TFN_NORMALIZER_WORDS, words }, { TFN_NORMALIZER_FIRST, TFN_NORMALIZER_NEEDED },
         { TFN_NORMALIZER_NEEDED, TFN_NORMALIZER_PREFIX }
     };
@@ -34644,8 +34662,8 @@ static bool tfn__are_pieces_published(const tfn_tokenizer *k)
     return true;
 }
 
-/* What the reader asks for: that what gives no text is an added token, which no piece is encoded
- * as. */
+/* True if all tokens satisfy the reader: one that gives no text must be an added token that no
+ * piece is encoded as. */
 static bool tfn__are_tokens_published(const tfn_tokenizer *k)
 {
     const int32_t special = TFN__SPECIAL | TFN__ADDED | TFN__RAW;
@@ -34659,7 +34677,8 @@ static bool tfn__are_tokens_published(const tfn_tokenizer *k)
     return true;
 }
 
-/* And of WordPiece that its decoder joins, and its mark is a string as it stands. */
+/* True if everything can be expressed. WordPiece's decoder must join, and its prefix must be a
+ * plain string. */
 static bool tfn__is_published(const tfn_tokenizer *k)
 {
     const bool words = k && k->kind == TFN_TOKENIZER_WORDPIECE;
@@ -34681,12 +34700,12 @@ static bool tfn__is_published(const tfn_tokenizer *k)
     return !k->normalizer || k->normalizer == TFN_NORMALIZER_NFC;
 }
 
-/* The members that are steps, or as the file had them. */
+/* Put the members that are steps; if the file's own text was kept, put that. */
 static void tfn__put_parts(tfn__text *t, const tfn_tokenizer *k)
 {
     static const char byte_level[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
                                      "\"trim_offsets\":true,\"use_regex\":true}";
-    if (k->rules) {                                     /* within their brackets */
+    if (k->rules) {                                     /* without their brackets */
         tfn__put(t, ",");
         tfn__put_bytes(t, k->rules + 1, (size_t)k->rule_bytes - 2);
     } else {
@@ -34733,18 +34752,17 @@ TFN__RARE_END
 TFN__SMALL
 /* Scores of texts: perplexity, accuracy, BLEU (Papineni et al. 2002) as sacrebleu computes it (Post
  * 2018), ROUGE (Lin 2004), word and character error rates (Levenshtein 1966).
+ * An object holds sums over a corpus. Each addition cuts one hypothesis and its references into
+ * tokens, counts, and adds to the sums; the score is computed from these. In order: perplexity,
+ * accuracy, cutting texts into tokens, memory for that, counting n-grams, BLEU, ROUGE, error rates.
  *
- * An object holds sums over a corpus; an addition cuts one hypothesis and its references into
- * tokens, counts, and adds; the score is computed from the sums. In order: perplexity, accuracy,
- * cutting texts into tokens, the memory for that, counting n-grams, BLEU, ROUGE and error rates.
- *
- * Each metric has tokens of its own. They stand one after the other in a copy of the text, so that
- * only where they begin is kept. n-grams are counted by sorting: the tokens are put in order by the
- * four that begin there, after which equal n-grams, n <= 4, stand side by side. */
+ * Each metric has its own tokens. They are stored one after the other in a copy of the text, so
+ * that only their beginnings are needed. n-grams are counted by sorting: tokens are ordered by the
+ * four tokens that begin there, so that equal n-grams, n <= 4, are neighbours. */
 
 /* -- perplexity ------------------------------------------------------------------------------ */
 
-/* exp(nll / tokens): the size of a vocabulary that would be as hard to guess from. */
+/* exp(nll / tokens): a uniform choice among this many tokens would be equally hard to guess. */
 TFNORM_API double tfn_perplexity(double nll, int64_t tokens)
 {
     if (tokens <= 0) return (double)NAN;
@@ -34761,8 +34779,8 @@ TFNORM_API double tfn_bits_per_byte(double nll, int64_t bytes)
 
 /* -- accuracy -------------------------------------------------------------------------------- */
 
-/* Of single tokens and of whole rows: a row is right when all of its tokens are. One of which
- * nothing is wanted counts nowhere. */
+/* Counts single tokens and whole rows. A row is right if all of its tokens are. A row without
+ * targets counts nowhere. */
 static void tfn__accuracy_row(tfn_accuracy *a, int64_t right, int64_t tokens)
 {
     a->right += right;
@@ -34805,18 +34823,17 @@ TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
 
 /* -- tokens ---------------------------------------------------------------------------------- */
 
-/* Token i is text[at[i]] to text[at[i + 1] - 1]. The text comes in where it goes out: what is
- * written is never ahead of what was read. */
+/* Token i is text[at[i]] to text[at[i + 1] - 1]. The text is cut in place: writing never overtakes
+ * reading. */
 typedef struct tfn__words {
     char    *text;
-    int32_t *at, *order;      /* order: the tokens, sorted by the four from each on */
+    int32_t *at, *order;      /* order: the tokens, sorted by the four tokens from each on */
     int32_t  count, used;
-    bool     inside;          /* a token */
-    char     held[3];         /* the passes of 13a: a character that waits for the next; 0: none */
+    bool     inside;          /* currently in a token */
+    char     held[3];         /* passes of 13a: a character that waits for the next one; 0: none */
 } tfn__words;
 
-/* Cuts the `bytes` bytes of w->text into tokens; everything else of w is 0 before, except for the
- * arrays. */
+/* Cuts the `bytes` bytes of w->text into tokens. Except for the arrays, all other members are 0. */
 typedef void (*tfn__splitter)(tfn__words *w, int32_t bytes);
 
 /* Append a character. A space is not stored: it ends a token. */
@@ -34831,8 +34848,8 @@ static void tfn__put_char(tfn__words *w, char c)
     w->text[w->used++] = c;
 }
 
-/* Bytes of the white space at s, as Python's str.isspace has it: U+9-D 1C-1F 20 85 A0 1680
- * 2000-200A 2028 2029 202F 205F 3000; or 0. */
+/* Bytes of the white space at s by Python's str.isspace: U+9-D 1C-1F 20 85 A0 1680 2000-200A 2028
+ * 2029 202F 205F 3000; 0: none. */
 static int32_t tfn__space(const char *s, int32_t left)
 {
     const int one = (unsigned char)s[0];
@@ -34858,13 +34875,13 @@ static bool tfn__stop(char c) { return c == '.' || c == ','; }
  * substitutions over the line, one after the other, and cut at white space:
  *
  *     ([\{-\~\[-\` -\&\(-\+\:-\@\/])  ->  " \1 "      marks stand alone (tfn__mark_13a)
- *     ([^0-9])([\.,])                 ->  "\1 \2 "    pass 0
+ *     ([\{-\~\[-\` -\&\(-\+\:-\@\/])  ->  " \1 "      separate marks (tfn__mark_13a)
  *     ([\.,])([^0-9])                 ->  " \1 \2"    pass 1
  *     ([0-9])(-)                      ->  "\1 \2 "    pass 2
  *
- * The passes run as a chain: each holds one character back until it has seen the next, and hands
- * its output to the next pass. Matches of a substitution do not overlap: after one the pass starts
- * with nothing held. */
+ * The passes run as a chain. Each holds a character back until it has seen the next one, and hands
+ * its output to the next pass. Matches of a substitution do not overlap: after a match the pass
+ * holds nothing. */
 
 static bool tfn__mark_13a(char c)
 {
@@ -34872,7 +34889,7 @@ static bool tfn__mark_13a(char c)
            || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/* Whether a pass matches a followed by c. */
+/* True if a pass matches a followed by c. */
 static bool tfn__parts_13a(int pass, char a, char c)
 {
     if (pass == 0) return !tfn__digit(a) && tfn__stop(c);
@@ -34884,7 +34901,7 @@ static void tfn__pass_13a(tfn__words *w, int pass, char c)
 {
     char a;
     bool parts;
-    if (pass == 3) {                            /* past the last one */
+    if (pass == 3) {                            /* after the last pass */
         tfn__put_char(w, c);
         return;
     }
@@ -34911,8 +34928,8 @@ static int32_t tfn__prefix(const char *s, int32_t n, const char *prefix)
     return k;
 }
 
-/* Every `from` in the n bytes of s becomes `to`, from left to right: how many bytes are left. `to`
- * is shorter, so that it is done in place. */
+/* Replace every `from` in the n bytes of s by `to`, from left to right. Returns the bytes left.
+ * `to` is shorter, so this works in place. */
 static int32_t tfn__replace(char *s, int32_t n, const char *from, const char *to)
 {
     int32_t out = 0;
@@ -34928,8 +34945,8 @@ static int32_t tfn__replace(char *s, int32_t n, const char *from, const char *to
     return out;
 }
 
-/* The n bytes of s without the white space at their end: how many are left. A character of it may
- * take one to three bytes, and no shorter one is the tail of a longer. */
+/* Bytes of s without the white space at its end. Such a character has one to three bytes, and no
+ * shorter one is the tail of a longer one. */
 static int32_t tfn__strip_end(const char *s, int32_t n)
 {
     for (int32_t k = 1; k <= 3; k++) {
@@ -34941,7 +34958,7 @@ static int32_t tfn__strip_end(const char *s, int32_t n)
     return n;
 }
 
-/* Tokens by 13a. White space becomes spaces, which the passes go over like any character. */
+/* Cut by 13a. White space becomes spaces, which the passes treat like any character. */
 static void tfn__split_13a(tfn__words *w, int32_t n)
 {
     static const char *const names[][2] = {
@@ -34965,11 +34982,11 @@ static void tfn__split_13a(tfn__words *w, int32_t n)
         i += (int32_t)tfn__max(space, 1);
     }
     tfn__pass_13a(w, 0, ' ');
-    for (int pass = 0; pass < 3; pass++)        /* what they still hold */
+    for (int pass = 0; pass < 3; pass++)        /* characters still held */
         if (w->held[pass]) tfn__pass_13a(w, pass + 1, w->held[pass]);
 }
 
-/* Words as Python's str.split() has them. */
+/* Cut into words like Python's str.split(). */
 static void tfn__split_words(tfn__words *w, int32_t n)
 {
     for (int32_t i = 0; i < n;) {
@@ -34980,7 +34997,7 @@ static void tfn__split_words(tfn__words *w, int32_t n)
     }
 }
 
-/* Runs of a-z and 0-9, in lower case. */
+/* Cut into runs of a-z and 0-9, in lower case. */
 static void tfn__split_rouge(tfn__words *w, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -34991,7 +35008,7 @@ static void tfn__split_rouge(tfn__words *w, int32_t n)
     }
 }
 
-/* A token begins at each byte that is not 10xxxxxx, the continuation of a character. */
+/* Cut into characters: one begins at each byte that is not 10xxxxxx, a continuation. */
 static void tfn__split_characters(tfn__words *w, int32_t n)
 {
     for (int32_t i = 0; i < n; i++)
@@ -35001,11 +35018,11 @@ static void tfn__split_characters(tfn__words *w, int32_t n)
 
 /* -- one block of memory --------------------------------------------------------------------- */
 
-/* Most bytes of all texts of an addition: tokens of two of them, added up, fit an int32_t. */
+/* Most bytes of all texts of an addition, so that the sum of two token counts fits an int32_t. */
 enum { TFN__METRIC_BYTES = INT32_MAX / 2 };
 
-/* In the caller's memory: the struct of each text, `at` and `order` of all (a text of n bytes has
- * at most n tokens, and an end), and a copy of all bytes. */
+/* Place in the caller's memory: the struct of each text, `at` and `order` for all (a text of n
+ * bytes has at most n tokens, and an end), and a copy of all bytes. */
 static tfn__words *tfn__lay_words(tfn__arena *a, size_t bytes, size_t strings, tfn_error *e)
 {
     const size_t ints = tfn__mul(2, tfn__sum(bytes, strings));
@@ -35030,7 +35047,7 @@ TFNORM_API size_t tfn_metric_work(size_t bytes, int32_t strings)
     return a.used + TFN__ALIGN - 1;
 }
 
-/* *bytes: of all texts together, without their zeros. */
+/* Check the texts. *bytes: all texts together, without their zeros. */
 static tfn_status tfn__check_texts(const char *hypothesis, const char *const *references,
                                    int32_t count, size_t *bytes)
 {
@@ -35043,8 +35060,8 @@ static tfn_status tfn__check_texts(const char *hypothesis, const char *const *re
     return TFN_OK;
 }
 
-/* The tokens of a hypothesis, w[0], and its references, w[1] and so on, in the caller's memory; or
- * NULL, and the status says why. */
+/* Cut a hypothesis, w[0], and its references, w[1] and so on, in the caller's memory. NULL on an
+ * error, which the status describes. */
 static tfn__words *tfn__split_all(const char *hypothesis, const char *const *references,
                                   int32_t count, tfn__splitter split, void *work, size_t size,
                                   tfn_status *status)
@@ -35080,15 +35097,15 @@ static tfn__words *tfn__split_all(const char *hypothesis, const char *const *ref
         at += 2*(n + 1);
         TFNORM_MEMCPY(w[i].text, s, n);
         split(w + i, (int32_t)n);
-        w[i].at[w[i].count] = w[i].used;        /* where the last one ends */
+        w[i].at[w[i].count] = w[i].used;        /* end of the last token */
     }
     return w;
 }
 
 /* -- n-grams --------------------------------------------------------------------------------- */
 
-/* -1, 0 or 1 as a's token i comes before b's token j, is the same, or comes after it. Any order
- * would do; this one is that of the bytes, a prefix first. */
+/* Compare a's token i with b's token j: -1, 0 or 1. Any fixed order would do; this one is by bytes,
+ * with a prefix first. */
 static int tfn__compare_token(const tfn__words *a, int32_t i, const tfn__words *b, int32_t j)
 {
     const char *x = a->text + a->at[i];
@@ -35103,7 +35120,7 @@ static int tfn__compare_token(const tfn__words *a, int32_t i, const tfn__words *
     return (n > m) - (n < m);
 }
 
-/* n tokens from a's i-th and b's j-th on; the end comes before any token. */
+/* Compare n tokens from a's i-th and b's j-th on. The end of a text comes before any token. */
 static int tfn__compare_gram(const tfn__words *a, int32_t i, const tfn__words *b, int32_t j,
                              int32_t n)
 {
@@ -35117,14 +35134,14 @@ static int tfn__compare_gram(const tfn__words *a, int32_t i, const tfn__words *b
     return 0;
 }
 
-/* The order of tfn__order: by four tokens, which puts fewer in order, too. */
+/* For tfn__order: by four tokens, which also orders shorter n-grams. */
 static bool tfn__gram_before(const void *x, int32_t i, int32_t j)
 {
     const tfn__words *w = (const tfn__words *)x;
     return tfn__compare_gram(w, i, w, j, 4) < 0;
 }
 
-/* Places in w's order before the n-gram at i of g; with `after` those of the same n-gram too. */
+/* Tokens in w's order before the n-gram at i of g; if `after`, including those that equal it. */
 static int32_t tfn__rank_gram(const tfn__words *w, const tfn__words *g, int32_t i, int32_t n,
                               bool after)
 {
@@ -35139,14 +35156,14 @@ static int32_t tfn__rank_gram(const tfn__words *w, const tfn__words *g, int32_t 
     return low;
 }
 
-/* How often w has the n-gram at i of g: two binary searches. */
+/* Count the n-gram at i of g in w: two binary searches. */
 static int32_t tfn__count_gram(const tfn__words *w, const tfn__words *g, int32_t i, int32_t n)
 {
     return tfn__rank_gram(w, g, i, n, true) - tfn__rank_gram(w, g, i, n, false);
 }
 
-/* Clipped counts (Papineni et al. 2002, section 2.1): over the different n-grams of the hypothesis
- * w[0] the sum of min(its count there, its count in the reference that has most of it). */
+/* Clipped counts (Papineni et al. 2002, section 2.1): sum over the different n-grams of the
+ * hypothesis w[0] of min(count in w[0], largest count in a reference). */
 static int64_t tfn__match_grams(const tfn__words *w, int32_t references, int32_t n)
 {
     int64_t sum = 0;
@@ -35154,7 +35171,7 @@ static int64_t tfn__match_grams(const tfn__words *w, int32_t references, int32_t
     for (int32_t at = 0; at < w->count; at = end) {
         const int32_t i = w->order[at];
         ptrdiff_t most = 0;
-        end = tfn__rank_gram(w, w, i, n, true);         /* equal ones stand side by side */
+        end = tfn__rank_gram(w, w, i, n, true);         /* equal ones are neighbours */
         if (i + n > w->count) continue;                 /* the text ends inside it */
         for (int32_t r = 1; r <= references; r++)
             most = tfn__max(most, tfn__count_gram(w + r, w, i, n));
@@ -35163,7 +35180,7 @@ static int64_t tfn__match_grams(const tfn__words *w, int32_t references, int32_t
     return sum;
 }
 
-/* Tokens n at a time; 0 in a text of fewer. */
+/* The number of n-grams; 0 in a text that is shorter. */
 static ptrdiff_t tfn__total_grams(const tfn__words *w, int32_t n)
 {
     return tfn__max(w->count - n + 1, 0);
@@ -35174,7 +35191,7 @@ static ptrdiff_t tfn__total_grams(const tfn__words *w, int32_t n)
 /* The brevity penalty compares lengths in tokens. */
 static ptrdiff_t tfn__difference(int32_t a, int32_t b) { return tfn__max(a, b) - tfn__min(a, b); }
 
-/* The length of the closest reference; of two as close the shorter. */
+/* The length of the closest reference; if two are as close, the shorter one. */
 static int32_t tfn__closest(const tfn__words *w, int32_t references)
 {
     int32_t best = w[1].count;
@@ -35187,8 +35204,8 @@ static int32_t tfn__closest(const tfn__words *w, int32_t references)
     return best;
 }
 
-/* Matches and n-grams of one sentence, n = 1 ... 4. Sums of them are kept and no scores, since BLEU
- * of a corpus is not a mean over its sentences. */
+/* Add the matches and n-grams of one sentence, n = 1 ... 4. Sums are kept instead of scores,
+ * because BLEU of a corpus is not a mean over its sentences. */
 TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
                                    const char *const *references, int32_t count, void *work,
                                    size_t size)
@@ -35210,8 +35227,9 @@ TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
     return TFN_OK;
 }
 
-/* What stands for 0 matches (Chen & Cherry 2014). `half` is 1/2 for the first order without a
- * match, 1/4 for the second, and so on. The third form, one more of each, is not only for zeros. */
+/* Replacement for 0 matches (Chen & Cherry 2014). `half` is 1/2 for the first order without a
+ * match, 1/4 for the second, and so on. The third form, one more of each, applies not only to
+ * zeros. */
 static double tfn__smoothed_zero(tfn_smooth smooth, double half)
 {
     if (smooth == TFN_SMOOTH_EXP)   return half;
@@ -35221,7 +35239,7 @@ static double tfn__smoothed_zero(tfn_smooth smooth, double half)
 
 /* BLEU = BP * exp(1/N sum of log p[n], n = 1 ... N), N = 4, p[n] = 100 * correct[n] / total[n],
  * BP = 1, or exp(1 - reference/length) where the hypotheses are shorter  (Papineni et al. 2002).
- * As in sacrebleu log 0 is -9999999999; effective_order: N is the longest n-gram there is. */
+ * As in sacrebleu, log 0 is -9999999999; effective_order: N is the longest n-gram in the texts. */
 TFNORM_API double tfn_bleu_score(const tfn_bleu *b, tfn_smooth smooth, bool effective_order)
 {
     const double log_0 = -9999999999.0;
@@ -35247,14 +35265,14 @@ TFNORM_API double tfn_bleu_score(const tfn_bleu *b, tfn_smooth smooth, bool effe
         if (correct == 0) sum += log_0;
         else sum += tfn__log(100 * correct / total);
     }
-    if (!effective_order) {                     /* orders that no text is long enough for */
+    if (!effective_order) {                     /* orders longer than all texts */
         sum += log_0 * (4 - orders);
         orders = 4;
     }
     return tfn__exp(sum / orders) * brevity;
 }
 
-/* What sacrebleu prints beside a score, in its words and order. */
+/* Like the line that sacrebleu prints, in the same words and order. */
 TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool effective_order,
                                      char *buf, size_t size)
 {
@@ -35280,14 +35298,14 @@ static double tfn__f1(int64_t matches, int64_t hypothesis, int64_t reference)
     return 2 * (double)matches / (double)(hypothesis + reference);
 }
 
-/* Levenshtein's distance of w[0] and w[1]: the fewest tokens inserted, deleted and substituted that
- * make one of the other. d[i][j] is the distance of the first i and the first j tokens:
+/* Levenshtein's distance of w[0] and w[1]: the fewest insertions, deletions and substitutions of
+ * tokens that turn one into the other. d[i][j] is the distance of the first i and first j tokens:
  *
  *     d[i][j] = min(d[i-1][j-1] + (equal ? 0 : substitution), d[i-1][j] + 1, d[i][j-1] + 1)
  *
- * Of the table one row is kept, in w[1].order, which is used no more by then. A substitution costs
- * 1; if it costs 2, as a deletion and an insertion do, the distance is n + m - 2 c, c the length of
- * the longest common subsequence. */
+ * Only one row of the table is kept, in w[1].order, which is free by then. A substitution costs 1.
+ * If it costs 2, like a deletion plus an insertion, the distance is n + m - 2 c, where c is the
+ * length of the longest common subsequence. */
 static int32_t tfn__distance(const tfn__words *w, int32_t substitution)
 {
     const int32_t m = w[1].count;
@@ -35306,7 +35324,7 @@ static int32_t tfn__distance(const tfn__words *w, int32_t substitution)
     return row[m];
 }
 
-/* ROUGE-1 and -2: F1 of n-grams; ROUGE-L: of the longest common subsequence (Lin 2004). */
+/* ROUGE-1 and -2: F1 over n-grams. ROUGE-L: over the longest common subsequence (Lin 2004). */
 TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const char *reference,
                                     void *work, size_t size)
 {
@@ -35326,14 +35344,14 @@ TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const 
     return TFN_OK;
 }
 
-/* i: 0 ROUGE-1, 1 ROUGE-2, 2 ROUGE-L; the mean over the pairs. */
+/* The mean over the pairs; i: 0 ROUGE-1, 1 ROUGE-2, 2 ROUGE-L. */
 TFNORM_API double tfn_rouge_score(const tfn_rouge *r, int32_t i)
 {
     if (!r || r->pairs <= 0 || i < 0 || i > 2) return (double)NAN;
     return r->f1[i] / (double)r->pairs;
 }
 
-/* Of a corpus: all edits by all tokens, no mean over its sentences. */
+/* Sum over a corpus: all edits and all tokens, not a mean over sentences. */
 static tfn_status tfn__add_edits(tfn_edits *e, const char *hypothesis, const char *reference,
                                  tfn__splitter split, void *work, size_t size)
 {
@@ -35358,7 +35376,7 @@ TFNORM_API tfn_status tfn_edits_add_characters(tfn_edits *e, const char *hypothe
     return tfn__add_edits(e, hypothesis, reference, tfn__split_characters, work, size);
 }
 
-/* Edits per token of the references; of empty ones with no edits 0, with edits no number. */
+/* Edits per token of the references. Without tokens: 0 if there are no edits, else NaN. */
 TFNORM_API double tfn_edits_score(const tfn_edits *e)
 {
     if (!e) return (double)NAN;

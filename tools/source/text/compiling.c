@@ -10,9 +10,9 @@
  * parts that tokenizer_json.c shares: BertNormalizer and the known expressions. */
 TFN__RARE
 
-/* -- what tokenizer.json says ------------------------------------------------------------------ */
+/* -- reading parts of tokenizer.json --------------------------------------------------------- */
 
-/* A member that is true, or where it is missing or null what is given. */
+/* True if a member is true; if it is missing or null, the given default. */
 SHARED bool tfn__json_true(tfn__reader value, bool missing)
 {
     const int32_t c = tfn__peek(&value);
@@ -36,8 +36,8 @@ SHARED int32_t tfn__bert_steps(tfn__reader r)
     return steps;
 }
 
-/* The expressions that a Split may have, as their authors write them; tfn__word_of,
- * tfn__word_llama3 and tfn__word_bloom say what they mean. */
+/* The expressions that a Split may have, as their authors write them. tfn__word_of,
+ * tfn__word_llama3 and tfn__word_bloom implement them. */
 SHARED const tfn__regex tfn__regexes[TFN__REGEXES] = {
     { TFN_SPLIT_GPT2, "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
                       "|\\s+(?!\\S)|\\s+" },
@@ -53,10 +53,10 @@ SHARED const tfn__regex tfn__regexes[TFN__REGEXES] = {
                        "\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+" }
 };
 
-/* Whether a string of JSON is one of them; *split: whose rules it says. */
+/* True if a JSON string is one of them; *split: its rules. */
 SHARED bool tfn__known_regex(tfn__reader regex, tfn_split *split)
 {
-    char found[192];                            /* longer than those that are known */
+    char found[192];                            /* longer than any known expression */
     tfn__json_string(&regex, found, sizeof found);
     for (size_t i = 0; i < TFN__REGEXES; i++) {
         if (!tfn__equal(found, tfn__regexes[i].regex)) continue;
@@ -78,7 +78,7 @@ static void tfn__put_words(tfn__steps *x, const int32_t *words, int32_t count)
     for (int32_t i = 0; i < count; i++) tfn__put_word(x, words[i]);
 }
 
-/* A text: how many bytes, and these, four a word. */
+/* Put a text: its bytes, then the text, four bytes a word. */
 static void tfn__put_text_words(tfn__steps *x, tfn__reader string)
 {
     const int32_t head = x->used;
@@ -125,7 +125,7 @@ static void tfn__put_step(tfn__steps *x, int32_t kind, int32_t value)
     tfn__end_step(x, begin);
 }
 
-/* Refuse an expression: show its start and what it would need instead. */
+/* Refuse an expression: show its start and the form that is supported instead. */
 static void tfn__refuse_regex(tfn_error *e, tfn__reader regex, const char *wanted)
 {
     char said[sizeof e->name];
@@ -142,7 +142,7 @@ static void tfn__refuse_regex(tfn_error *e, tfn__reader regex, const char *wante
                    said);
 }
 
-/* A pattern: 0 and a text, or 1 and a program. */
+/* Put a pattern: 0 and a text, or 1 and a program. */
 static void tfn__put_regex(tfn__steps *x, tfn__reader regex)
 {
     int32_t code[TFN__REGEX_WORDS];
@@ -166,7 +166,8 @@ static void tfn__put_pattern(tfn__steps *x, tfn__reader pattern)
 
 typedef void tfn__step_fn(tfn__steps *x, tfn__reader part);
 
-/* Whether a value is a Sequence. The names are its type's and its list's; *parts is the list. */
+/* True if a value is a Sequence. `names` are those of its type and of its list; *parts becomes the
+ * list. */
 SHARED bool tfn__json_sequence(tfn__reader r, const char *names, tfn__reader *parts)
 {
     tfn__reader value[2];
@@ -175,7 +176,7 @@ SHARED bool tfn__json_sequence(tfn__reader r, const char *names, tfn__reader *pa
     return tfn__json_says(value[0], "Sequence\"");
 }
 
-/* A part by itself, or each of a Sequence, also inside another. */
+/* Apply `step` to a part, or to each part of a Sequence, which may contain another Sequence. */
 static void tfn__each_step(tfn__steps *x, tfn__reader r, const char *names, tfn__step_fn *step,
                            int depth)
 {
@@ -241,7 +242,7 @@ static void tfn__normalizer_step(tfn__steps *x, tfn__reader part)
 
 /* -- pre-tokenizers -- */
 
-/* Patterns of the library's, as strings of JSON without their first quote. */
+/* A pattern of the library, as a JSON string without its first quote. */
 static tfn__reader tfn__own_pattern(const char *pattern)
 {
     return tfn__read_from(pattern, tfn__length(pattern));
@@ -316,7 +317,7 @@ static void tfn__byte_level_step(tfn__steps *x, const tfn__reader *value)
 {
     int32_t flags = tfn__json_true(value[5], false);
     if (tfn__json_true(value[4], true)) flags += 2;
-    if (x->shown) {                             /* a second time: characters are shown twice */
+    if (x->shown) {                             /* showing bytes twice would give other text */
         tfn__refuse(x->e, "pre_tokenizer %s behind another is not supported", value[0]);
         return;
     }
@@ -359,7 +360,7 @@ static void tfn__pre_tokenizer_step(tfn__steps *x, tfn__reader part)
     } else tfn__refuse(x->e, "pre_tokenizer %s is not supported", value[0]);
 }
 
-/* The program of both, into `to` or NULL: returns its words. */
+/* Compile both into `to` (NULL: only count). Returns the number of words. */
 SHARED int32_t tfn__steps_compile(tfn_error *e, tfn__steps *x, int32_t *to, tfn__reader normalizer,
                                   tfn__reader cutter)
 {

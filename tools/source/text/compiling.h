@@ -15,13 +15,13 @@ SHARED bool tfn__json_true(tfn__reader value, bool missing);
 SHARED bool tfn__json_sequence(tfn__reader r, const char *names, tfn__reader *parts);
 SHARED int32_t tfn__bert_steps(tfn__reader r);
 
-/* A program while it is made. */
+/* A program that is being compiled. */
 typedef struct tfn__steps {
     tfn_error *e;
-    int32_t *to, used;                  /* to: NULL, they are only counted */
+    int32_t *to, used;                  /* to: NULL, words are only counted */
     int32_t  count;                     /* steps of this part */
-    bool     normalizes;                /* there are steps that normalize */
-    bool     shown, prefix;             /* bytes are shown; with a space in front */
+    bool     normalizes;                /* there are normalizing steps */
+    bool     shown, prefix;             /* bytes are shown as characters; after a space */
     tfn__reader charsmap;
 } tfn__steps;
 SHARED int32_t tfn__steps_compile(tfn_error *e, tfn__steps *x, int32_t *to, tfn__reader normalizer,

@@ -2,23 +2,22 @@
 #include "../ground/ground.h"
 
 #if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
-/* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files: characters, a reader of
- * bytes, then marks, strings, numbers and whole values of JSON.
+/* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files. In order: characters, a
+ * reader of bytes, then marks, strings, numbers and whole values of JSON.
  *
- * The reader is a cursor over a text that stays where it is; nothing is allocated and no tree is
- * built. The caller walks the document, asks for what should come next and gets it in a variable of
- * its own. The first thing that is wrong sets `wanted`, which is a piece of the message ("x is
- * wanted"); from then on the reader stands still and sees the end of the text, so that callers test
- * for an error once, after they have read everything. Files are hostile: each byte is read through
- * tfn__peek, which knows where the text ends. */
+ * The reader is a cursor over a text in memory. It allocates nothing and builds no tree: the caller
+ * walks the document and reads the value that should come next into its own variable. The first
+ * error sets `wanted`, a part of the message ("x is wanted"). From then on the reader sees only the
+ * end of the text, so that callers need one check after they have read everything. Files are
+ * hostile: every byte is read through tfn__peek, which knows where the text ends. */
 
 /* -- UTF-8 ----------------------------------------------------------------------------------- */
 
 enum { TFN__MAX_CODE_POINT = 0x10ffff, TFN__SURROGATE = 0xd800, TFN__LOW_SURROGATE = 0xdc00,
        TFN__AFTER_SURROGATES = 0xe000 };
 
-/* How many bytes a character takes whose first byte this is: 0xxxxxxx 1, 110xxxxx 2, 1110xxxx 3,
- * 11110xxx 4; 0 for a byte that cannot be the first. */
+/* Bytes of a character, from its first byte: 0xxxxxxx 1, 110xxxxx 2, 1110xxxx 3, 11110xxx 4; 0 for
+ * a byte that cannot be the first. */
 static size_t tfn__utf8_bytes(uint8_t first)
 {
     if (first < 0x80)     return 1;
@@ -28,10 +27,9 @@ static size_t tfn__utf8_bytes(uint8_t first)
     return 0;
 }
 
-/* Read the first character of the n >= 1 bytes at s. Returns how many bytes it takes and stores its
- * code point. A byte that begins no character of UTF-8 counts as one of its own, with code point
- * -1. Longer forms than needed ("overlong"), halves of surrogate pairs and what lies beyond
- * U+10FFFF are no characters. */
+/* Read the first character of the n >= 1 bytes at s: returns its bytes and stores its code point. A
+ * byte that begins no character counts as one by itself, with code point -1. Overlong forms, halves
+ * of surrogate pairs and values above U+10FFFF are not characters. */
 SHARED size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c)
 {
     static const int32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };      /* by bytes */
@@ -61,7 +59,7 @@ SHARED bool tfn__is_utf8(const uint8_t *s, size_t n)
     return true;
 }
 
-/* Write a code point into at most 4 bytes; returns how many. */
+/* Write a code point into at most 4 bytes. Returns their number. */
 SHARED size_t tfn__put_utf8(uint8_t *s, int32_t c)
 {
     static const uint8_t mark[] = { 0, 0, 0xc0, 0xe0, 0xf0 };           /* by bytes */
@@ -91,7 +89,7 @@ SHARED tfn__reader tfn__read_from(const void *s, size_t size)
     return r;
 }
 
-/* Note what should stand here, unless something was wrong before. Always -1, so that a function
+/* Record the expected item, unless there was an error before. Always returns -1, so that a function
  * that returns -1 for an error can end with it. */
 SHARED int32_t tfn__want(tfn__reader *r, const char *what)
 {
@@ -99,7 +97,7 @@ SHARED int32_t tfn__want(tfn__reader *r, const char *what)
     return -1;
 }
 
-/* The next byte; -1 at the end, and behind what is wrong. */
+/* The next byte; -1 at the end and after an error. */
 SHARED int32_t tfn__peek(const tfn__reader *r)
 {
     if (r->wanted || r->at >= r->size) return -1;
@@ -114,7 +112,7 @@ SHARED bool tfn__accept(tfn__reader *r, int32_t c)
     return here;
 }
 
-/* The value of the next byte as a decimal digit; -1: it is none. */
+/* The value of the next byte as a decimal digit; -1: not a digit. */
 static int32_t tfn__peek_digit(const tfn__reader *r)
 {
     const int32_t c = tfn__peek(r);
@@ -133,7 +131,7 @@ SHARED void tfn__json_space(tfn__reader *r)
     }
 }
 
-/* Step over one of {}[],:" with the space around it. Behind a quote space belongs to the string. */
+/* Step over one of {}[],:" and the space around it. After a quote, space belongs to the string. */
 SHARED bool tfn__json_mark(tfn__reader *r, char mark)
 {
     bool here;
@@ -147,11 +145,12 @@ SHARED void tfn__json_want(tfn__reader *r, char mark, const char *what)
     if (!tfn__json_mark(r, mark)) tfn__want(r, what);
 }
 
-/* Go through the members of an object, or with '[' and ']' the elements of an array:
+/* Loop over the members of an object, or with '[' and ']' over the elements of an array:
  *
  *     for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}'))
  *
- * The body reads one member. Both are false after an error, so the loop ends there too. */
+ * The body reads one member. Both calls return false after an error, so the loop ends there,
+ * too. */
 SHARED bool tfn__json_open(tfn__reader *r, char open, char close)
 {
     if (open == '{') tfn__json_want(r, open, "{");
@@ -168,7 +167,7 @@ SHARED bool tfn__json_more(tfn__reader *r, char close)
 
 /* -- strings --------------------------------------------------------------------------------- */
 
-/* The four hexadecimal digits of \u: a unit of UTF-16, or -1. */
+/* Read the four hexadecimal digits of \u: a UTF-16 unit, or -1. */
 static int32_t tfn__json_unit(tfn__reader *r)
 {
     int32_t v = 0;
@@ -182,8 +181,8 @@ static int32_t tfn__json_unit(tfn__reader *r)
     return v;
 }
 
-/* The character behind a backslash. Beyond U+FFFF it is written as a pair of surrogates, each with
- * ten bits of it: \ud83d\ude00 is U+1F600. */
+/* Read the character after a backslash. One above U+FFFF is a pair of surrogates with ten bits
+ * each: \ud83d\ude00 is U+1F600. */
 static int32_t tfn__json_escape(tfn__reader *r)
 {
     static const char from[] = "\"\\/bfnrt";
@@ -203,7 +202,7 @@ static int32_t tfn__json_escape(tfn__reader *r)
     return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
 }
 
-/* The next character of a string whose opening quote was read; -1 at its end or an error. */
+/* The next character of a string whose opening quote was read; -1 at its end or after an error. */
 SHARED int32_t tfn__json_char(tfn__reader *r)
 {
     int32_t c = tfn__peek(r);
@@ -215,8 +214,8 @@ SHARED int32_t tfn__json_char(tfn__reader *r)
     return c;
 }
 
-/* A string of at most size - 1 bytes, which a zero ends; into NULL of any length, passed over.
- * Returns how many bytes it has. */
+/* Read a string of at most size - 1 bytes and add a final zero. With `to` NULL, skip a string of
+ * any length. Returns its bytes. */
 SHARED size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
 {
     tfn__text t = tfn__text_in(to, size);
@@ -233,15 +232,15 @@ SHARED size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
     return t.used;
 }
 
-/* A byte of a string that stands for itself, whatever comes after it. */
+/* True for a byte that is a whole character of a string, whatever follows. */
 static bool tfn__is_plain(uint8_t c)
 {
     return c < 128 && c != '"' && c != '\\';
 }
 
-/* The order of two strings by code points, < 0, 0 or > 0. Both were read before, so they are right
- * and end with a quote; the readers are copies that stand behind the opening quotes. Files name
- * thousands of tensors with long common beginnings, so equal plain bytes are passed over first. */
+/* Compare two strings by code points: < 0, 0 or > 0. Both were read before, so they are valid and
+ * end with a quote; the readers are copies at the first character. Files name thousands of tensors
+ * with long common beginnings, so equal plain bytes are skipped first. */
 SHARED int32_t tfn__json_compare(tfn__reader a, tfn__reader b)
 {
     int32_t x;
@@ -259,9 +258,9 @@ SHARED int32_t tfn__json_compare(tfn__reader a, tfn__reader b)
     return x - y;
 }
 
-/* Read a key of an object and its colon, and say which of these names it is, from 0; -1: none.
- * Names are one text, a quote behind each: "dtype\"shape\"". Where the key stands twice in them,
- * the last counts. */
+/* Read a key of an object and its colon. Returns its number among the names, from 0; -1: none of
+ * them. `names` is one text with a quote after each name: "dtype\"shape\"". If a name is repeated,
+ * the last one counts. */
 SHARED int tfn__json_key(tfn__reader *r, const char *names)
 {
     tfn__reader key = *r;
@@ -270,7 +269,7 @@ SHARED int tfn__json_key(tfn__reader *r, const char *names)
     tfn__json_string(r, NULL, 0);
     tfn__json_want(r, ':', ":");
     if (r->wanted) return -1;
-    key.at++;                                   /* behind the quote */
+    key.at++;                                   /* after the quote */
     for (int i = 0; name.at < name.size; i++) {
         if (tfn__json_compare(key, name) == 0) found = i;
         while (name.s[name.at] != '"') name.at++;
@@ -279,7 +278,7 @@ SHARED int tfn__json_key(tfn__reader *r, const char *names)
     return found;
 }
 
-/* A character inside a string that is written. */
+/* Put a character of a JSON string, with its escape. */
 SHARED void tfn__put_json(tfn__text *t, int32_t c)
 {
     if (c < 16) tfn__put(t, "\\u000");
@@ -291,7 +290,7 @@ SHARED void tfn__put_json(tfn__text *t, int32_t c)
 
 /* -- numbers --------------------------------------------------------------------------------- */
 
-/* Digits and nothing else, up to a number; no zero in front. */
+/* Read only digits, up to a maximum, without a leading zero. */
 static uint64_t tfn__json_digits(tfn__reader *r, uint64_t most)
 {
     const size_t begin = r->at;
@@ -307,7 +306,7 @@ static uint64_t tfn__json_digits(tfn__reader *r, uint64_t most)
     return v;
 }
 
-/* A count, or -1. */
+/* Read a count; -1: an error. */
 SHARED int64_t tfn__json_count(tfn__reader *r, int64_t most)
 {
     const int64_t v = (int64_t)tfn__json_digits(r, (uint64_t)most);
@@ -315,18 +314,18 @@ SHARED int64_t tfn__json_count(tfn__reader *r, int64_t most)
     return v;
 }
 
-/* A whole number, perhaps negative, from -most - 1 to most. */
+/* Read a whole number from -most - 1 to most. */
 SHARED int64_t tfn__json_whole(tfn__reader *r, int64_t most)
 {
     const bool minus = tfn__accept(r, '-');
     const uint64_t v = tfn__json_digits(r, (uint64_t)most + minus);
-    if (minus) return (int64_t)(0 - v);         /* unsigned, where -INT64_MIN is no overflow */
+    if (minus) return (int64_t)(0 - v);         /* unsigned: -INT64_MIN does not overflow */
     return (int64_t)v;
 }
 
-/* Read digits as the continuation of v; returns how many. Those behind the first 17 or 18 are below
- * the precision of a double: they are not multiplied in but counted in *left_out, so that v stays
- * below 1e18, as tfn__decimal wants it. */
+/* Read digits that continue v; returns their number. After the first 17 or 18, digits are below the
+ * precision of a double: they are counted in *left_out instead of being multiplied in. So v stays
+ * below 1e18, as tfn__decimal requires. */
 static int64_t tfn__json_mantissa(tfn__reader *r, double *v, int64_t *left_out)
 {
     int64_t count = 0;
@@ -339,8 +338,8 @@ static int64_t tfn__json_mantissa(tfn__reader *r, double *v, int64_t *left_out)
     }
 }
 
-/* The exponent of a number behind its e: 0 where there is none. From 1000 on the value is 0 or
- * infinity whatever follows, so it stops to grow. */
+/* Read the exponent after a number; 0 if there is none. From 1000 on the value is 0 or infinity
+ * anyway, so larger exponents are cut there. */
 SHARED int64_t tfn__json_exponent(tfn__reader *r)
 {
     int64_t exponent = 0;
@@ -358,9 +357,9 @@ SHARED int64_t tfn__json_exponent(tfn__reader *r)
     return exponent;
 }
 
-/* A number, -12.5e3: exact where the power of ten is, else to a few ulp of a double. Digits are
- * gathered as one whole number without the point, then multiplied by a power of ten that counts the
- * digits behind the point (down), those left out (up) and the exponent. */
+/* Read a number, -12.5e3. Exact if the power of ten is, else to a few ulp of a double. The digits
+ * are read as one whole number without the point. It is multiplied by a power of ten: minus the
+ * digits after the point, plus the digits left out, plus the exponent. */
 SHARED double tfn__json_number(tfn__reader *r)
 {
     const bool minus = tfn__accept(r, '-');
@@ -379,7 +378,7 @@ SHARED double tfn__json_number(tfn__reader *r)
     return v;
 }
 
-/* -- values that nobody wants ---------------------------------------------------------------- */
+/* -- skipping values ------------------------------------------------------------------------- */
 
 static void tfn__json_word(tfn__reader *r, const char *word)
 {
@@ -387,8 +386,8 @@ static void tfn__json_word(tfn__reader *r, const char *word)
         if (!tfn__accept(r, *s)) tfn__want(r, word);
 }
 
-/* Read any value and forget it. depth: how many objects and arrays deep it may go, so that a file
- * of brackets cannot use up the stack. */
+/* Read any value and ignore it. depth: the most objects and arrays inside each other, so that a
+ * file of brackets cannot exhaust the stack. */
 SHARED void tfn__json_skip(tfn__reader *r, int depth)
 {
     const int32_t c = tfn__peek(r);
@@ -409,8 +408,8 @@ SHARED void tfn__json_skip(tfn__reader *r, int depth)
     else tfn__json_number(r);
 }
 
-/* Read an object. value[i] becomes a reader at the value of the member of name i, which is read
- * here and right as JSON; of one that is not there a reader of nothing. */
+/* Read an object. value[i] becomes a reader at the value of the member with name i, which is valid
+ * JSON; for a missing member, a reader of nothing. */
 SHARED void tfn__json_members(tfn__reader *r, tfn__reader *value, const char *names)
 {
     int count = 0;
@@ -423,14 +422,14 @@ SHARED void tfn__json_members(tfn__reader *r, tfn__reader *value, const char *na
     }
 }
 
-/* Whether a value that was read is this string, which ends with a quote as names do. */
+/* True if a value that was read is this string, which ends with a quote like the names above. */
 SHARED bool tfn__json_says(tfn__reader value, const char *string)
 {
     const tfn__reader wanted = tfn__read_from(string, tfn__length(string));
     return tfn__accept(&value, '"') && tfn__json_compare(value, wanted) == 0;
 }
 
-/* Whether a value that was read says nothing: null, false, 0 or "", or is not there. */
+/* True if a value that was read is null, false, 0 or "", or is missing. */
 SHARED bool tfn__json_empty(tfn__reader value)
 {
     const int32_t c = tfn__peek(&value);

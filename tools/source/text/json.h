@@ -13,7 +13,7 @@ SHARED void tfn__put_code(tfn__text *t, int32_t c);
 typedef struct tfn__reader {
     const uint8_t *s;
     size_t size, at;
-    const char *wanted;       /* NULL: all is well so far */
+    const char *wanted;       /* the expected item; NULL: no error so far */
 } tfn__reader;
 SHARED tfn__reader tfn__read_from(const void *s, size_t size);
 SHARED int32_t tfn__want(tfn__reader *r, const char *what);

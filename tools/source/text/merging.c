@@ -4,13 +4,14 @@
 #include "unicode.h"
 #include "pieces.h"
 
-/* From the text of one piece to its tokens: BPE by merges, Unigram by scores, characters. */
+/* Turns the text of one piece into tokens: BPE by merges, Unigram by scores, characters. Also reads
+ * blobs and finished trainers. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 
 /* -- merging --------------------------------------------------------------------------------- */
 
-/* Merge i gives token id. */
+/* Store merge i, which gives token id. */
 SHARED void tfn__set_merge(tfn_tokenizer *k, size_t i, int32_t left, int32_t right, int32_t id)
 {
     k->merge[3*i] = left;
@@ -18,7 +19,7 @@ SHARED void tfn__set_merge(tfn_tokenizer *k, size_t i, int32_t left, int32_t rig
     k->merge[3*i + 2] = id;
 }
 
-/* The slot of a merge, or the empty one where it belongs. */
+/* The slot of a merge, or the empty slot where it belongs. */
 static int32_t *tfn__merge_slot(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     const uint32_t mask = (uint32_t)k->merge_slots[0];
@@ -31,7 +32,7 @@ static int32_t *tfn__merge_slot(const tfn_tokenizer *k, int32_t left, int32_t ri
     return k->merge_slots + 1 + h;
 }
 
-/* Whether tokens left and right together are token id: what a merge of a file must satisfy. */
+/* True if tokens left and right together are token id, which a merge of a file must satisfy. */
 static bool tfn__makes(const tfn_tokenizer *k, int32_t left, int32_t right, int32_t id)
 {
     size_t a;
@@ -46,7 +47,7 @@ static bool tfn__makes(const tfn_tokenizer *k, int32_t left, int32_t right, int3
            && tfn__same(k->text + k->start[id] + a, k->text + k->start[right], b);
 }
 
-/* The rank of a pair is the number of its merge: the lowest is merged first. */
+/* The rank of a pair: the number of its merge. The lowest rank is merged first. */
 static int32_t tfn__rank(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     const int32_t i = *tfn__merge_slot(k, left, right);
@@ -54,10 +55,10 @@ static int32_t tfn__rank(const tfn_tokenizer *k, int32_t left, int32_t right)
     return i - 1;
 }
 
-/* Merge n symbols in place, as GPT-2's encoder does: in each pass all occurrences of the pair of
- * the lowest rank, from left to right, while the lowest rank of what comes out is found. Returns
- * how many are left. Each pass merges something, so n symbols take n - 1 passes at most: plain, and
- * fast for the short words that text is made of. */
+/* Merge n symbols in place, like GPT-2's encoder. Each pass merges all occurrences of the pair with
+ * the lowest rank from left to right, and finds the lowest rank of the result. Returns the number
+ * of symbols left. Each pass merges at least one pair, so there are at most n - 1 passes: simple,
+ * and fast for short words, which most words are. */
 SHARED ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff_t n)
 {
     int32_t rank = TFN__NO_RANK;
@@ -83,7 +84,7 @@ SHARED ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff
 
 /* -- symbols --------------------------------------------------------------------------------- */
 
-/* The token of a symbol that ends a word, where such have a suffix: "w</w>"; -1: none. */
+/* The token of a symbol at the end of a word, if the vocabulary has a suffix: "w</w>"; -1: none. */
 static int32_t tfn__last_symbol(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     uint8_t symbol[4 + sizeof k->suffix];
@@ -93,7 +94,7 @@ static int32_t tfn__last_symbol(const tfn_tokenizer *k, const uint8_t *s, size_t
     return tfn__token_id(k, symbol, n + more);
 }
 
-/* The token of the byte at s; -1: none. last: a word ends with it. */
+/* The token of the byte at s; -1: none. last: it is the end of a word. */
 static int32_t tfn__symbol(const tfn_tokenizer *k, const uint8_t *s, bool last)
 {
     int32_t id;
@@ -107,8 +108,8 @@ static int32_t tfn__symbol(const tfn_tokenizer *k, const uint8_t *s, bool last)
     return id;
 }
 
-/* The bytes of a word as symbols, behind a space if wanted; those that the vocabulary lacks are
- * unknown, several perhaps one, or left out. */
+/* Write the bytes of a word as symbols, after a space if `space`. Bytes that the vocabulary lacks
+ * become unknown tokens (several in a row may become one) or are dropped. */
 SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n,
                               bool space)
 {
@@ -128,8 +129,8 @@ SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uin
 
 /* -- merging long pieces --------------------------------------------------------------------- */
 
-/* The rank of the pair whose left symbol begins at i, and the token that it becomes. Where tokens
- * have scores, any two that make one can be merged, and the rank is that of the one. */
+/* The rank of the pair whose left symbol begins at i, and the token that it becomes. If tokens have
+ * scores, any two that make a token can be merged, and the rank is the rank of that token. */
 static int32_t tfn__merger_rank(const tfn__merger *m, int32_t i, int32_t *id)
 {
     const tfn_tokenizer *k = m->k;
@@ -153,7 +154,7 @@ static void tfn__merger_node(int32_t *tree, int32_t at)
     tree[at] = (int32_t)tfn__min(tree[2*at], tree[2*at + 1]);
 }
 
-/* Put a rank into its leaf, and into the nodes above it. */
+/* Put a rank into its leaf and update the nodes above it. */
 static void tfn__merger_set(tfn__merger *m, int32_t i, int32_t rank)
 {
     int32_t at = m->leaves + i;
@@ -161,7 +162,7 @@ static void tfn__merger_set(tfn__merger *m, int32_t i, int32_t rank)
     for (at /= 2; at > 0; at /= 2) tfn__merger_node(m->tree, at);
 }
 
-/* A symbol of `bytes` bytes from i on. */
+/* Store a symbol of `bytes` bytes that begins at i. */
 static void tfn__merger_symbol(tfn__merger *m, int32_t i, int32_t bytes, int32_t id)
 {
     m->length[i + bytes - 1] = 1 - bytes;
@@ -169,7 +170,7 @@ static void tfn__merger_symbol(tfn__merger *m, int32_t i, int32_t bytes, int32_t
     m->id[i] = id;
 }
 
-/* The arrays and the tree within TFN__WORK*n numbers. */
+/* Place the arrays and the tree in TFN__WORK*n numbers. */
 static void tfn__merger_lay(tfn__merger *m, const tfn_tokenizer *k, int32_t *work, const uint8_t *s,
                             int32_t n)
 {
@@ -183,7 +184,7 @@ static void tfn__merger_lay(tfn__merger *m, const tfn_tokenizer *k, int32_t *wor
     m->tree = work + 2*n;
 }
 
-/* The ranks of all pairs, when the symbols are known. */
+/* Compute the ranks of all pairs once the symbols are known. */
 static void tfn__merger_ranks(tfn__merger *m)
 {
     for (int32_t i = 0; i < m->leaves; i++) m->tree[m->leaves + i] = TFN__NO_RANK;
@@ -194,7 +195,7 @@ static void tfn__merger_ranks(tfn__merger *m)
     for (int32_t at = m->leaves - 1; at > 0; at--) tfn__merger_node(m->tree, at);
 }
 
-/* The characters of a piece of n bytes, and the ranks of their pairs. work: TFN__WORK*n numbers. */
+/* Start with the characters of a piece of n bytes. work: TFN__WORK*n numbers. */
 SHARED void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *work,
                               const uint8_t *s, int32_t n)
 {
@@ -209,9 +210,9 @@ SHARED void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *w
     tfn__merger_ranks(m);
 }
 
-/* Merge until nothing can be merged: the pair of the lowest rank, of several the first. Each merge
- * makes one symbol of two and changes three leaves: that of the right symbol, which is gone, of the
- * left, which has another neighbour, and of the one in front, whose neighbour became another. */
+/* Merge until nothing can be merged: always the pair with the lowest rank, the first one if several
+ * are equal. Each merge makes one symbol of two and changes three leaves. The right symbol's leaf
+ * ends; the left symbol and the symbol in front of it each get a new right neighbour. */
 SHARED void tfn__merger_run(tfn__merger *m)
 {
     while (m->tree[1] != TFN__NO_RANK) {
@@ -237,7 +238,7 @@ SHARED void tfn__merger_run(tfn__merger *m)
     }
 }
 
-/* Merge n symbols, which stand at the begin of TFN__WORK*n numbers, to as many as are returned. */
+/* Merge n symbols, stored at the beginning of TFN__WORK*n numbers. Returns how many are left. */
 static int32_t tfn__merge_symbols(const tfn_tokenizer *k, int32_t *work, int32_t n)
 {
     tfn__merger m;
@@ -252,16 +253,17 @@ static int32_t tfn__merge_symbols(const tfn_tokenizer *k, int32_t *work, int32_t
 
 /* -- merging long words of bytes ------------------------------------------------------------- */
 
-/* A long word is merged block by block in a fixed room. Tokens are what a word merges to if and
- * only if any two neighbours are what these two merge to: the first merge across an end of a token
- * would also come if the two were all there is. So the last few tokens of what is done are taken
- * apart again, merged together with the next symbols, and what comes out stays if its first token
- * and the last of those in front of it are two by themselves. Else more are taken apart.
+/* A long word is merged block by block in a fixed amount of memory. A list of tokens is the result
+ * of merging if and only if each two neighbours are what these two merge to, because the first
+ * merge across a token's end would also happen if only those two tokens existed. So the last few
+ * finished tokens are split into symbols again and merged together with the next symbols. The
+ * result is final if its first token and the last token in front of it do not merge differently.
+ * Otherwise more tokens are split.
  *
- * BLOCK: symbols that are merged at once; BACK: how many of these are taken apart, at first. */
+ * BLOCK: symbols merged at once; BACK: how many of these are old ones, at first. */
 enum { TFN__MERGE_BLOCK = 256, TFN__MERGE_BACK = 32 };
 
-/* The symbols of a token: how many, of which so many are stored as there is room for. */
+/* Split a token into symbols. Returns their number and stores those that fit. */
 static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room, int32_t id)
 {
     const int32_t n = (int32_t)tfn__token_bytes(k, id);
@@ -273,7 +275,7 @@ static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room,
     return n;
 }
 
-/* Whether two tokens are what they merge to. */
+/* True if merging the symbols of two tokens gives these two tokens again. */
 static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     int32_t work[TFN__WORK * TFN__MERGE_BLOCK];
@@ -284,8 +286,8 @@ static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
     return tfn__merge_symbols(k, work, n) == 2 && work[0] == left && work[1] == right;
 }
 
-/* Of `done` tokens take as many from the end as have up to `most` symbols, and store these in their
- * order: returns how many symbols; *tokens: of how many. */
+/* Take as many tokens from the end of `done` as have up to `most` symbols, and store the symbols in
+ * order. Returns the number of symbols; *tokens: the number of tokens. */
 static int32_t tfn__take_back(const tfn_tokenizer *k, int32_t *symbol, int32_t most,
                               const int32_t *ids, ptrdiff_t done, int32_t *tokens)
 {
@@ -301,8 +303,8 @@ static int32_t tfn__take_back(const tfn_tokenizer *k, int32_t *symbol, int32_t m
     return count;
 }
 
-/* One block behind `done` tokens; *used: how many of the n symbols at `next` it took. Returns how
- * many tokens there are then, -1: too far back something would change. */
+/* Merge one block after `done` tokens; *used: how many of the n symbols at `next` it took. Returns
+ * the number of tokens, or -1 if a change would reach too far back. */
 static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t done,
                                   const int32_t *next, ptrdiff_t n, ptrdiff_t *used)
 {
@@ -321,22 +323,22 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return -1;
 }
 
-/* Merge n symbols in place; room: how many numbers may be used. Only for a vocabulary by which what
- * comes last changes what is far in front of it this may take n times as many steps as a word has
- * merges, unless there is room to merge all at once. */
+/* Merge n symbols in place; room: how many numbers may be used. This takes about as many steps as
+ * merges, except with a vocabulary in which the end of a word changes tokens far in front of it:
+ * then up to n times as many, unless there is room to merge everything at once. */
 SHARED ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
 {
     ptrdiff_t done = 0;
     ptrdiff_t at = 0;
     ptrdiff_t used;
-    while (at < n && !*k->suffix) {                     /* which a token alone does not say */
+    while (at < n && !*k->suffix) {                     /* tfn__are_two ignores suffixes */
         const ptrdiff_t more = tfn__merge_block(k, ids, done, ids + at, n - at, &used);
         if (more < 0) break;
         done = more;
         at += used;
     }
     if (at == n) return done;
-    for (used = at; done > 0; done--) {                 /* all symbols again, from the last on */
+    for (used = at; done > 0; done--) {                 /* back to symbols, from the last on */
         const int32_t id = ids[done - 1];
         const int32_t count = tfn__apart(k, NULL, 0, id);
         used -= count;
@@ -356,11 +358,11 @@ static double tfn__lattice_sum(const tfn__lattice *x, int32_t at)
     return sum;
 }
 
-/* A way to `end` whose last token begins at `begin`: kept if it is the first or better.
+/* Consider a way to `end` whose last token begins at `begin`; keep it if it is the first or better.
  *
- * Bytes within a character are reached by no way, as tokens end where characters end. What is kept
- * is a float in SentencePiece; what is compared is one only where the last is unknown. Both are
- * done as there, so that the same of several nearly equal ways wins. */
+ * No way reaches a byte inside a character, because tokens end where characters end. SentencePiece
+ * keeps sums as floats, and compares them as floats only if the last token is unknown. We do the
+ * same, so that the same one of several nearly equal ways wins. */
 static void tfn__lattice_try(tfn__lattice *x, int32_t begin, int32_t end, int32_t id, double score)
 {
     double sum = tfn__lattice_sum(x, begin) + score;
@@ -372,7 +374,7 @@ static void tfn__lattice_try(tfn__lattice *x, int32_t begin, int32_t end, int32_
     TFNORM_MEMCPY(x->sum + 2*end, &sum, sizeof sum);
 }
 
-/* Try all tokens but one that begin at a byte; returns whether its character is one. */
+/* Try all tokens that begin at a byte, except one. True if the character at the byte is a token. */
 static bool tfn__lattice_step(tfn__lattice *x, const uint8_t *s, int32_t at, int32_t n,
                               int32_t bytes, int32_t except)
 {
@@ -389,7 +391,8 @@ static bool tfn__lattice_step(tfn__lattice *x, const uint8_t *s, int32_t at, int
     return known;
 }
 
-/* The best way through a piece from a sum on; returns the sum behind it. work: 4n + 4 numbers. */
+/* Find the best way through a piece, starting from a sum. Returns the new sum. work: 4n + 4
+ * numbers. */
 SHARED double tfn__lattice_run(tfn__lattice *x, const tfn_tokenizer *k, int32_t *work,
                                const uint8_t *s, int32_t n, double from, int32_t except)
 {
@@ -413,11 +416,9 @@ SHARED double tfn__lattice_run(tfn__lattice *x, const tfn_tokenizer *k, int32_t 
     return tfn__lattice_sum(x, n);
 }
 
-/* The way is known from its end: each byte knows where the token before it begins. Ids are wanted
- * from the front.
- *
- * Turn the way around, so that begin[i] is where the token behind byte i ends; returns the end of
- * the first. */
+/* Reverse the best way. It is known from its end: each byte knows where the token before it begins,
+ * but ids are needed from the front. Afterwards begin[i] is the end of the token that begins at
+ * byte i. Returns the end of the first token. */
 SHARED int32_t tfn__lattice_turn(tfn__lattice *x, int32_t n)
 {
     int32_t after = -1;
@@ -434,7 +435,7 @@ SHARED int32_t tfn__lattice_turn(tfn__lattice *x, int32_t n)
 
 static const char tfn__hex[] = "0123456789ABCDEF";
 
-/* The byte that a token such as "<0x0A>" stands for; -1: none. */
+/* The byte of a token such as "<0x0A>"; -1: another token. */
 SHARED int32_t tfn__byte_token(const uint8_t *s, size_t n)
 {
     int32_t byte = 0;
@@ -449,9 +450,9 @@ SHARED int32_t tfn__byte_token(const uint8_t *s, size_t n)
     return byte;
 }
 
-/* Find the tokens of bytes, where what is unknown becomes such. A character of three bytes that is
- * no token is then three ids, and no text is lost: U+65E5 is "<0xE6>", "<0x97>" and "<0xA5>". Some
- * vocabularies lack a few: a character with one of these bytes is unknown. */
+/* Find the tokens of bytes, which replace unknown characters. So no text is lost: U+65E5, of three
+ * bytes, becomes "<0xE6>", "<0x97>" and "<0xA5>". Some vocabularies lack a few bytes: a character
+ * that contains one of these is unknown. */
 static void tfn__index_fallback(tfn_tokenizer *k)
 {
     for (int i = 0; i < 256; i++) k->byte_id[i] = -1;
@@ -469,8 +470,8 @@ static bool tfn__score_before(const void *x, int32_t i, int32_t j)
     return !(k->score[i] < k->score[j]) && i < j;
 }
 
-/* Tokens by their scores, the best first; equal scores have equal ranks, so that of two such pairs
- * the one that stands first in the text is merged. */
+/* Rank tokens by their scores, the best first. Equal scores get equal ranks, so that the first of
+ * two such pairs in the text is merged. */
 static void tfn__index_ranks(tfn_tokenizer *k)
 {
     tfn__order(k->order, k->tokens, tfn__score_before, k);
@@ -483,10 +484,10 @@ static void tfn__index_ranks(tfn_tokenizer *k)
     }
 }
 
-/* Marian's: what SentencePiece does not know is a piece all the same, of all unknown characters
- * that follow one another, and vocab.json may have it: as a word of the other language. So a table
- * of what decodes alone. With "<snowman><snowman>" of the other language, one snowman is "<unk>",
- * two are that word, and three are "<unk>". */
+/* Marian: index tokens that only decode. To SentencePiece, a run of unknown characters is still a
+ * piece, and vocab.json may have that piece as a word of the other language. With
+ * "<snowman><snowman>" in the other language, one snowman is "<unk>", two are that word, and three
+ * are "<unk>". */
 static void tfn__index_others(tfn_tokenizer *k)
 {
     if (!k->apart) return;
@@ -497,8 +498,8 @@ static void tfn__index_others(tfn_tokenizer *k)
     }
 }
 
-/* What BPE of characters and Unigram need to know of their tokens. A text can be cut in front of
- * each U+2581 where no token has that behind the byte in front of it: nothing crosses the cut. */
+/* Prepare BPE of characters and Unigram. A text can be cut in front of a U+2581 if no token has the
+ * same byte before that mark, because then no token crosses the cut. */
 SHARED void tfn__index_characters(tfn_tokenizer *k)
 {
     if (k->kind < TFN_TOKENIZER_CHARACTER_BPE) return;
@@ -523,8 +524,8 @@ static void tfn__score_users(tfn_tokenizer *k)
     }
 }
 
-/* The range of the scores; and which tokens surely come out where the piece is the same: they are
- * better than any other way by more than a sum of floats can be wrong. */
+/* Find the range of the scores, and the tokens that always win for a piece of the same text: they
+ * beat any other way by more than the error of a float sum. */
 SHARED void tfn__index_unigrams(tfn_tokenizer *k)
 {
     int32_t work[TFN__WORK * TFN__SHORT_PIECE];
@@ -547,8 +548,8 @@ SHARED void tfn__index_unigrams(tfn_tokenizer *k)
     }
 }
 
-/* Find the tokens that their own bytes merge to. Not all do: a merge on the way may have taken a
- * byte away to the other side. A long one is not tried; encoding merges it each time. */
+/* Find the tokens that their own bytes merge to. Some do not, because an earlier merge may take a
+ * byte to the other side. Long tokens are not tried; encoding merges them each time. */
 static void tfn__mark_entire(tfn_tokenizer *k)
 {
     int32_t symbol[TFN__SHORT_WORD];
@@ -556,16 +557,15 @@ static void tfn__mark_entire(tfn_tokenizer *k)
         const size_t n = tfn__token_bytes(k, id);
         ptrdiff_t count;
         if (k->flags[id] & TFN__RAW) continue;
-        if (*k->suffix) continue;                           /* the word has none */
-        if (k->whole) k->flags[id] |= TFN__ENTIRE;          /* without merging, if it is a piece */
+        if (*k->suffix) continue;                           /* the word itself has no suffix */
+        if (k->whole) k->flags[id] |= TFN__ENTIRE;          /* a piece is a token without merging */
         if (n > TFN__SHORT_WORD) continue;
         count = tfn__symbols(k, symbol, k->text + k->start[id], n, false);
         if (tfn__merge_all(k, symbol, count) == 1 && symbol[0] == id) k->flags[id] |= TFN__ENTIRE;
     }
 }
 
-/* The same of characters, where a token may be longer than what is worked on here; then it is
- * merged each time it comes. */
+/* The same for characters. A token too long for the memory here is merged each time it occurs. */
 static void tfn__mark_entire_characters(tfn_tokenizer *k)
 {
     int32_t work[TFN__WORK * TFN__SHORT_PIECE];
@@ -579,7 +579,7 @@ static void tfn__mark_entire_characters(tfn_tokenizer *k)
     }
 }
 
-/* Check the merges and fill their table, when all are stored. */
+/* Check the merges and fill their table, after all are stored. */
 SHARED bool tfn__index_merges(tfn_tokenizer *k)
 {
     for (int32_t i = 0; i < k->merges; i++) {
@@ -599,7 +599,7 @@ SHARED bool tfn__index_merges(tfn_tokenizer *k)
 
 /* -- from a trainer -------------------------------------------------------------------------- */
 
-/* A token is appended piece by piece, then closed. Without k its bytes are only counted. */
+/* A token is appended part by part, then closed. Without k its bytes are only counted. */
 static void tfn__append(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     if (k) TFNORM_MEMCPY(k->text + v->bytes, s, n);
@@ -627,9 +627,10 @@ SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
     tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "left out by TFNORM_NO_TRAINING", 0, 0);
 }
 #else
-/* Ids go up in the order in which tokens are added: specials, then words, or bytes and merges. */
+/* Ids increase in the order in which tokens are added: specials, then words, or bytes and
+ * merges. */
 
-/* Words or characters in the order that training gave them. */
+/* Add the words or characters in the order that training chose. */
 static void tfn__trained_words(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
 {
     for (int32_t i = 0; i < t->vocab - t->first; i++) {
@@ -639,7 +640,7 @@ static void tfn__trained_words(tfn__vocab *v, tfn_tokenizer *k, const tfn_traine
     }
 }
 
-/* The bytes of token id, which was stored before. */
+/* Append the bytes of token id, which was stored before. */
 static void tfn__append_token(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t, int32_t id)
 {
     const uint8_t *s = NULL;
@@ -647,7 +648,7 @@ static void tfn__append_token(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer
     tfn__append(v, k, s, (size_t)t->length[id]);
 }
 
-/* The 256 bytes, then a token for each merge: of bytes alone there are none. */
+/* Add the 256 bytes, then a token for each merge; a tokenizer of bytes has no merges. */
 static void tfn__trained_merges(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
 {
     for (int i = 0; i < 256; i++) {
@@ -665,7 +666,7 @@ static void tfn__trained_merges(tfn__vocab *v, tfn_tokenizer *k, const tfn_train
 
 SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
 {
-    const tfn_tokenizer_desc *d = &t->desc;         /* in the order of tfn_special: */
+    const tfn_tokenizer_desc *d = &t->desc;         /* order of tfn_special: */
     const bool wanted[TFN_SPECIAL_COUNT] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk,
                                              d->mask };
     if (!t->ran) {
@@ -684,30 +685,31 @@ SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
 
 /* -- from a blob ----------------------------------------------------------------------------- */
 
-/* A blob, as tfn_tokenizer_write makes it and checkpoints keep it:
+/* A blob, as tfn_tokenizer_write writes it and checkpoints keep it:
  *
- *     "tfntok1\n", or if a file marked the tokens "tfntok2\n", of other than byte-level BPE
- *     "tfntok3\n"; "tfntok4\n" says more of any kind, where the others cannot say all
- *     kind, how many tokens, how many merges
+ *     "tfntok1\n", or "tfntok2\n" if a file marked the tokens, or "tfntok3\n" for other kinds than
+ *                 byte-level BPE, or "tfntok4\n" for tokenizers that the others cannot express
+ *     kind, number of tokens, number of merges
  *     per token   bytes*2 + raw, then its bytes
- *     per merge   left, right, what they give
+ *     per merge   left, right, and the token that they give
  *     tfntok2, 3  split, prefix_space + 2 whole + 4 NFC + 8 fallback + 16 fuse + 32 scored
- *                 + 64 single + 128 apart, how many ids begin a text, how many end it, if apart
- *                 how many of the last tokens have no id, the ids around a text, how many tokens
- *                 have marks, per token of these its id and marks
- *     tfntok3, 4  steps of the normalizer, of the decoder, most_chars, 1 + the id of what is
- *                 unknown, `inside` with a zero; if scored of each token 8 bytes, the bits of a
- *                 double; the bytes of the table of replacements, and these
- *     tfntok4     `suffix` with a zero, how many bytes the rules of tokenizer.json have, and these
- *     4 bytes     tfn__hash of all before, lowest byte first
+ *                 + 64 single + 128 apart; the number of ids that begin a text, and that end it; if
+ *                 apart, how many of the last tokens have no id; the ids around a text; the number
+ *                 of tokens with marks, and for each its id and marks
+ *     tfntok3, 4  steps of the normalizer, of the decoder, most_chars, 1 + the unknown token's id,
+ *                 `inside` with a zero; if scored, 8 bytes per token, the bits of a double; the
+ *                 size of the table of replacements, and the table
+ *     tfntok4     `suffix` with a zero, the size of the rules of tokenizer.json, and the rules
+ *     4 bytes     tfn__hash of everything before, lowest byte first
  *
- * Numbers have 7 bits a byte, lowest first, and the highest bit where more follow: 300 is AC 02. */
+ * Numbers have 7 bits a byte, lowest first; the highest bit means that more follow: 300 is AC
+ * 02. */
 SHARED const uint8_t tfn__magic[TFN__FORMS][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '3', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '4', '\n' } };
 
-/* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
+/* Read a number up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
 static int32_t tfn__read_number(tfn__reader *r)
 {
     uint32_t v = 0;
@@ -722,7 +724,7 @@ static int32_t tfn__read_number(tfn__reader *r)
     return 0;
 }
 
-/* The magic, and the sum that stands behind all that r reads. */
+/* Check the magic, and the hash after the bytes that r reads. */
 static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
 {
     const uint32_t sum = tfn__hash(r->s, r->size);
@@ -737,8 +739,8 @@ static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
         if (r->s[r->size + i] != (uint8_t)(sum >> 8*i)) tfn__want(r, "another sum at its end");
 }
 
-/* Raw tokens, and those of other kinds than byte-level BPE, must be UTF-8: they are written into
- * vocab.json as they are. */
+/* Raw tokens, and tokens of other kinds than byte-level BPE, must be UTF-8, because they are
+ * written into vocab.json unchanged. */
 static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     const size_t head = (size_t)tfn__read_number(r);
@@ -753,7 +755,7 @@ static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     r->at += n;
 }
 
-/* The numbers of a merge may be any: see tfn__makes. */
+/* The numbers of a merge may be arbitrary: tfn__makes checks them later. */
 static void tfn__blob_merge(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     const int32_t left = tfn__read_number(r);
@@ -763,7 +765,7 @@ static void tfn__blob_merge(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     v->merges++;
 }
 
-/* The next id of the frame: first those that a text begins with, then those that it ends with. */
+/* Store the next id of the frame: first the ids that begin a text, then those that end it. */
 SHARED void tfn__frame_id(tfn__vocab *v, tfn_tokenizer *k, int32_t id, bool end)
 {
     if (k) k->frame[v->begins + v->ends] = id;
@@ -773,7 +775,7 @@ SHARED void tfn__frame_id(tfn__vocab *v, tfn_tokenizer *k, int32_t id, bool end)
 
 TFN__RARE
 
-/* What a blob has of tokens that were marked. Marks of a token that is not added mean nothing. */
+/* Read the marks of tokens. Marks of a token that is not added have no effect. */
 static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     const int32_t split = tfn__read_number(r);
@@ -821,7 +823,7 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     }
 }
 
-/* A table of replacements: the size of the trie must be right, and the last replacement end. */
+/* Check a table of replacements: the size of its trie, and a zero at its end. */
 SHARED bool tfn__is_map(const uint8_t *map, size_t bytes)
 {
     size_t trie;
@@ -830,7 +832,7 @@ SHARED bool tfn__is_map(const uint8_t *map, size_t bytes)
     return trie % 4 == 0 && trie >= 4 && trie < bytes - 4;
 }
 
-/* Scores, as the bits of doubles, and the table of replacements. */
+/* Read scores, as the bits of doubles, and the table of replacements. */
 static void tfn__blob_scores(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     if (v->scored && v->count > (r->size - r->at) / 8) tfn__want(r, "scores");
@@ -854,7 +856,7 @@ static void tfn__blob_scores(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     r->at += v->map_bytes;
 }
 
-/* A text that ends with a zero, of at most size - 1 bytes. */
+/* Read a text with a final zero, of at most size - 1 bytes. */
 static void tfn__blob_text(tfn__reader *r, char *to, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -866,7 +868,7 @@ static void tfn__blob_text(tfn__reader *r, char *to, size_t size)
     if (to[size - 1]) tfn__want(r, "a shorter mark of words");
 }
 
-/* Rules of tokenizer.json, and what only those that need them have. */
+/* Read the rules of tokenizer.json, and the members that only such tokenizers need. */
 static void tfn__blob_rules(tfn__reader *r, tfn__vocab *v)
 {
     tfn__reader rules;
@@ -882,7 +884,7 @@ static void tfn__blob_rules(tfn__reader *r, tfn__vocab *v)
     r->at += bytes;
 }
 
-/* The steps, and how WordPiece goes on with a word. */
+/* Read the steps, and the prefix with which WordPiece continues a word. */
 static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
 {
     const int32_t last_step = 2*TFN_NORMALIZER_MARKS - 1;
@@ -912,8 +914,8 @@ static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
 }
 TFN__RARE_END
 
-/* A blob with the right sum may still say anything: each number is checked before it is used, and a
- * count only bounds how long is read. Whether the merges make sense tfn__index_merges finds out. */
+/* Read a blob. Even with a correct hash its content may be arbitrary: each number is checked before
+ * it is used, and a count only limits how far is read. tfn__index_merges checks the merges. */
 SHARED void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const void *blob,
                            size_t size)
 {

@@ -8,18 +8,17 @@
 TFN__SMALL
 /* Scores of texts: perplexity, accuracy, BLEU (Papineni et al. 2002) as sacrebleu computes it (Post
  * 2018), ROUGE (Lin 2004), word and character error rates (Levenshtein 1966).
+ * An object holds sums over a corpus. Each addition cuts one hypothesis and its references into
+ * tokens, counts, and adds to the sums; the score is computed from these. In order: perplexity,
+ * accuracy, cutting texts into tokens, memory for that, counting n-grams, BLEU, ROUGE, error rates.
  *
- * An object holds sums over a corpus; an addition cuts one hypothesis and its references into
- * tokens, counts, and adds; the score is computed from the sums. In order: perplexity, accuracy,
- * cutting texts into tokens, the memory for that, counting n-grams, BLEU, ROUGE and error rates.
- *
- * Each metric has tokens of its own. They stand one after the other in a copy of the text, so that
- * only where they begin is kept. n-grams are counted by sorting: the tokens are put in order by the
- * four that begin there, after which equal n-grams, n <= 4, stand side by side. */
+ * Each metric has its own tokens. They are stored one after the other in a copy of the text, so
+ * that only their beginnings are needed. n-grams are counted by sorting: tokens are ordered by the
+ * four tokens that begin there, so that equal n-grams, n <= 4, are neighbours. */
 
 /* -- perplexity ------------------------------------------------------------------------------ */
 
-/* exp(nll / tokens): the size of a vocabulary that would be as hard to guess from. */
+/* exp(nll / tokens): a uniform choice among this many tokens would be equally hard to guess. */
 TFNORM_API double tfn_perplexity(double nll, int64_t tokens)
 {
     if (tokens <= 0) return (double)NAN;
@@ -36,8 +35,8 @@ TFNORM_API double tfn_bits_per_byte(double nll, int64_t bytes)
 
 /* -- accuracy -------------------------------------------------------------------------------- */
 
-/* Of single tokens and of whole rows: a row is right when all of its tokens are. One of which
- * nothing is wanted counts nowhere. */
+/* Counts single tokens and whole rows. A row is right if all of its tokens are. A row without
+ * targets counts nowhere. */
 static void tfn__accuracy_row(tfn_accuracy *a, int64_t right, int64_t tokens)
 {
     a->right += right;
@@ -80,18 +79,17 @@ TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
 
 /* -- tokens ---------------------------------------------------------------------------------- */
 
-/* Token i is text[at[i]] to text[at[i + 1] - 1]. The text comes in where it goes out: what is
- * written is never ahead of what was read. */
+/* Token i is text[at[i]] to text[at[i + 1] - 1]. The text is cut in place: writing never overtakes
+ * reading. */
 typedef struct tfn__words {
     char    *text;
-    int32_t *at, *order;      /* order: the tokens, sorted by the four from each on */
+    int32_t *at, *order;      /* order: the tokens, sorted by the four tokens from each on */
     int32_t  count, used;
-    bool     inside;          /* a token */
-    char     held[3];         /* the passes of 13a: a character that waits for the next; 0: none */
+    bool     inside;          /* currently in a token */
+    char     held[3];         /* passes of 13a: a character that waits for the next one; 0: none */
 } tfn__words;
 
-/* Cuts the `bytes` bytes of w->text into tokens; everything else of w is 0 before, except for the
- * arrays. */
+/* Cuts the `bytes` bytes of w->text into tokens. Except for the arrays, all other members are 0. */
 typedef void (*tfn__splitter)(tfn__words *w, int32_t bytes);
 
 /* Append a character. A space is not stored: it ends a token. */
@@ -106,8 +104,8 @@ static void tfn__put_char(tfn__words *w, char c)
     w->text[w->used++] = c;
 }
 
-/* Bytes of the white space at s, as Python's str.isspace has it: U+9-D 1C-1F 20 85 A0 1680
- * 2000-200A 2028 2029 202F 205F 3000; or 0. */
+/* Bytes of the white space at s by Python's str.isspace: U+9-D 1C-1F 20 85 A0 1680 2000-200A 2028
+ * 2029 202F 205F 3000; 0: none. */
 static int32_t tfn__space(const char *s, int32_t left)
 {
     const int one = (unsigned char)s[0];
@@ -133,13 +131,13 @@ static bool tfn__stop(char c) { return c == '.' || c == ','; }
  * substitutions over the line, one after the other, and cut at white space:
  *
  *     ([\{-\~\[-\` -\&\(-\+\:-\@\/])  ->  " \1 "      marks stand alone (tfn__mark_13a)
- *     ([^0-9])([\.,])                 ->  "\1 \2 "    pass 0
+ *     ([\{-\~\[-\` -\&\(-\+\:-\@\/])  ->  " \1 "      separate marks (tfn__mark_13a)
  *     ([\.,])([^0-9])                 ->  " \1 \2"    pass 1
  *     ([0-9])(-)                      ->  "\1 \2 "    pass 2
  *
- * The passes run as a chain: each holds one character back until it has seen the next, and hands
- * its output to the next pass. Matches of a substitution do not overlap: after one the pass starts
- * with nothing held. */
+ * The passes run as a chain. Each holds a character back until it has seen the next one, and hands
+ * its output to the next pass. Matches of a substitution do not overlap: after a match the pass
+ * holds nothing. */
 
 static bool tfn__mark_13a(char c)
 {
@@ -147,7 +145,7 @@ static bool tfn__mark_13a(char c)
            || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/* Whether a pass matches a followed by c. */
+/* True if a pass matches a followed by c. */
 static bool tfn__parts_13a(int pass, char a, char c)
 {
     if (pass == 0) return !tfn__digit(a) && tfn__stop(c);
@@ -159,7 +157,7 @@ static void tfn__pass_13a(tfn__words *w, int pass, char c)
 {
     char a;
     bool parts;
-    if (pass == 3) {                            /* past the last one */
+    if (pass == 3) {                            /* after the last pass */
         tfn__put_char(w, c);
         return;
     }
@@ -186,8 +184,8 @@ static int32_t tfn__prefix(const char *s, int32_t n, const char *prefix)
     return k;
 }
 
-/* Every `from` in the n bytes of s becomes `to`, from left to right: how many bytes are left. `to`
- * is shorter, so that it is done in place. */
+/* Replace every `from` in the n bytes of s by `to`, from left to right. Returns the bytes left.
+ * `to` is shorter, so this works in place. */
 static int32_t tfn__replace(char *s, int32_t n, const char *from, const char *to)
 {
     int32_t out = 0;
@@ -203,8 +201,8 @@ static int32_t tfn__replace(char *s, int32_t n, const char *from, const char *to
     return out;
 }
 
-/* The n bytes of s without the white space at their end: how many are left. A character of it may
- * take one to three bytes, and no shorter one is the tail of a longer. */
+/* Bytes of s without the white space at its end. Such a character has one to three bytes, and no
+ * shorter one is the tail of a longer one. */
 static int32_t tfn__strip_end(const char *s, int32_t n)
 {
     for (int32_t k = 1; k <= 3; k++) {
@@ -216,7 +214,7 @@ static int32_t tfn__strip_end(const char *s, int32_t n)
     return n;
 }
 
-/* Tokens by 13a. White space becomes spaces, which the passes go over like any character. */
+/* Cut by 13a. White space becomes spaces, which the passes treat like any character. */
 static void tfn__split_13a(tfn__words *w, int32_t n)
 {
     static const char *const names[][2] = {
@@ -240,11 +238,11 @@ static void tfn__split_13a(tfn__words *w, int32_t n)
         i += (int32_t)tfn__max(space, 1);
     }
     tfn__pass_13a(w, 0, ' ');
-    for (int pass = 0; pass < 3; pass++)        /* what they still hold */
+    for (int pass = 0; pass < 3; pass++)        /* characters still held */
         if (w->held[pass]) tfn__pass_13a(w, pass + 1, w->held[pass]);
 }
 
-/* Words as Python's str.split() has them. */
+/* Cut into words like Python's str.split(). */
 static void tfn__split_words(tfn__words *w, int32_t n)
 {
     for (int32_t i = 0; i < n;) {
@@ -255,7 +253,7 @@ static void tfn__split_words(tfn__words *w, int32_t n)
     }
 }
 
-/* Runs of a-z and 0-9, in lower case. */
+/* Cut into runs of a-z and 0-9, in lower case. */
 static void tfn__split_rouge(tfn__words *w, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -266,7 +264,7 @@ static void tfn__split_rouge(tfn__words *w, int32_t n)
     }
 }
 
-/* A token begins at each byte that is not 10xxxxxx, the continuation of a character. */
+/* Cut into characters: one begins at each byte that is not 10xxxxxx, a continuation. */
 static void tfn__split_characters(tfn__words *w, int32_t n)
 {
     for (int32_t i = 0; i < n; i++)
@@ -276,11 +274,11 @@ static void tfn__split_characters(tfn__words *w, int32_t n)
 
 /* -- one block of memory --------------------------------------------------------------------- */
 
-/* Most bytes of all texts of an addition: tokens of two of them, added up, fit an int32_t. */
+/* Most bytes of all texts of an addition, so that the sum of two token counts fits an int32_t. */
 enum { TFN__METRIC_BYTES = INT32_MAX / 2 };
 
-/* In the caller's memory: the struct of each text, `at` and `order` of all (a text of n bytes has
- * at most n tokens, and an end), and a copy of all bytes. */
+/* Place in the caller's memory: the struct of each text, `at` and `order` for all (a text of n
+ * bytes has at most n tokens, and an end), and a copy of all bytes. */
 static tfn__words *tfn__lay_words(tfn__arena *a, size_t bytes, size_t strings, tfn_error *e)
 {
     const size_t ints = tfn__mul(2, tfn__sum(bytes, strings));
@@ -305,7 +303,7 @@ TFNORM_API size_t tfn_metric_work(size_t bytes, int32_t strings)
     return a.used + TFN__ALIGN - 1;
 }
 
-/* *bytes: of all texts together, without their zeros. */
+/* Check the texts. *bytes: all texts together, without their zeros. */
 static tfn_status tfn__check_texts(const char *hypothesis, const char *const *references,
                                    int32_t count, size_t *bytes)
 {
@@ -318,8 +316,8 @@ static tfn_status tfn__check_texts(const char *hypothesis, const char *const *re
     return TFN_OK;
 }
 
-/* The tokens of a hypothesis, w[0], and its references, w[1] and so on, in the caller's memory; or
- * NULL, and the status says why. */
+/* Cut a hypothesis, w[0], and its references, w[1] and so on, in the caller's memory. NULL on an
+ * error, which the status describes. */
 static tfn__words *tfn__split_all(const char *hypothesis, const char *const *references,
                                   int32_t count, tfn__splitter split, void *work, size_t size,
                                   tfn_status *status)
@@ -355,15 +353,15 @@ static tfn__words *tfn__split_all(const char *hypothesis, const char *const *ref
         at += 2*(n + 1);
         TFNORM_MEMCPY(w[i].text, s, n);
         split(w + i, (int32_t)n);
-        w[i].at[w[i].count] = w[i].used;        /* where the last one ends */
+        w[i].at[w[i].count] = w[i].used;        /* end of the last token */
     }
     return w;
 }
 
 /* -- n-grams --------------------------------------------------------------------------------- */
 
-/* -1, 0 or 1 as a's token i comes before b's token j, is the same, or comes after it. Any order
- * would do; this one is that of the bytes, a prefix first. */
+/* Compare a's token i with b's token j: -1, 0 or 1. Any fixed order would do; this one is by bytes,
+ * with a prefix first. */
 static int tfn__compare_token(const tfn__words *a, int32_t i, const tfn__words *b, int32_t j)
 {
     const char *x = a->text + a->at[i];
@@ -378,7 +376,7 @@ static int tfn__compare_token(const tfn__words *a, int32_t i, const tfn__words *
     return (n > m) - (n < m);
 }
 
-/* n tokens from a's i-th and b's j-th on; the end comes before any token. */
+/* Compare n tokens from a's i-th and b's j-th on. The end of a text comes before any token. */
 static int tfn__compare_gram(const tfn__words *a, int32_t i, const tfn__words *b, int32_t j,
                              int32_t n)
 {
@@ -392,14 +390,14 @@ static int tfn__compare_gram(const tfn__words *a, int32_t i, const tfn__words *b
     return 0;
 }
 
-/* The order of tfn__order: by four tokens, which puts fewer in order, too. */
+/* For tfn__order: by four tokens, which also orders shorter n-grams. */
 static bool tfn__gram_before(const void *x, int32_t i, int32_t j)
 {
     const tfn__words *w = (const tfn__words *)x;
     return tfn__compare_gram(w, i, w, j, 4) < 0;
 }
 
-/* Places in w's order before the n-gram at i of g; with `after` those of the same n-gram too. */
+/* Tokens in w's order before the n-gram at i of g; if `after`, including those that equal it. */
 static int32_t tfn__rank_gram(const tfn__words *w, const tfn__words *g, int32_t i, int32_t n,
                               bool after)
 {
@@ -414,14 +412,14 @@ static int32_t tfn__rank_gram(const tfn__words *w, const tfn__words *g, int32_t 
     return low;
 }
 
-/* How often w has the n-gram at i of g: two binary searches. */
+/* Count the n-gram at i of g in w: two binary searches. */
 static int32_t tfn__count_gram(const tfn__words *w, const tfn__words *g, int32_t i, int32_t n)
 {
     return tfn__rank_gram(w, g, i, n, true) - tfn__rank_gram(w, g, i, n, false);
 }
 
-/* Clipped counts (Papineni et al. 2002, section 2.1): over the different n-grams of the hypothesis
- * w[0] the sum of min(its count there, its count in the reference that has most of it). */
+/* Clipped counts (Papineni et al. 2002, section 2.1): sum over the different n-grams of the
+ * hypothesis w[0] of min(count in w[0], largest count in a reference). */
 static int64_t tfn__match_grams(const tfn__words *w, int32_t references, int32_t n)
 {
     int64_t sum = 0;
@@ -429,7 +427,7 @@ static int64_t tfn__match_grams(const tfn__words *w, int32_t references, int32_t
     for (int32_t at = 0; at < w->count; at = end) {
         const int32_t i = w->order[at];
         ptrdiff_t most = 0;
-        end = tfn__rank_gram(w, w, i, n, true);         /* equal ones stand side by side */
+        end = tfn__rank_gram(w, w, i, n, true);         /* equal ones are neighbours */
         if (i + n > w->count) continue;                 /* the text ends inside it */
         for (int32_t r = 1; r <= references; r++)
             most = tfn__max(most, tfn__count_gram(w + r, w, i, n));
@@ -438,7 +436,7 @@ static int64_t tfn__match_grams(const tfn__words *w, int32_t references, int32_t
     return sum;
 }
 
-/* Tokens n at a time; 0 in a text of fewer. */
+/* The number of n-grams; 0 in a text that is shorter. */
 static ptrdiff_t tfn__total_grams(const tfn__words *w, int32_t n)
 {
     return tfn__max(w->count - n + 1, 0);
@@ -449,7 +447,7 @@ static ptrdiff_t tfn__total_grams(const tfn__words *w, int32_t n)
 /* The brevity penalty compares lengths in tokens. */
 static ptrdiff_t tfn__difference(int32_t a, int32_t b) { return tfn__max(a, b) - tfn__min(a, b); }
 
-/* The length of the closest reference; of two as close the shorter. */
+/* The length of the closest reference; if two are as close, the shorter one. */
 static int32_t tfn__closest(const tfn__words *w, int32_t references)
 {
     int32_t best = w[1].count;
@@ -462,8 +460,8 @@ static int32_t tfn__closest(const tfn__words *w, int32_t references)
     return best;
 }
 
-/* Matches and n-grams of one sentence, n = 1 ... 4. Sums of them are kept and no scores, since BLEU
- * of a corpus is not a mean over its sentences. */
+/* Add the matches and n-grams of one sentence, n = 1 ... 4. Sums are kept instead of scores,
+ * because BLEU of a corpus is not a mean over its sentences. */
 TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
                                    const char *const *references, int32_t count, void *work,
                                    size_t size)
@@ -485,8 +483,9 @@ TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
     return TFN_OK;
 }
 
-/* What stands for 0 matches (Chen & Cherry 2014). `half` is 1/2 for the first order without a
- * match, 1/4 for the second, and so on. The third form, one more of each, is not only for zeros. */
+/* Replacement for 0 matches (Chen & Cherry 2014). `half` is 1/2 for the first order without a
+ * match, 1/4 for the second, and so on. The third form, one more of each, applies not only to
+ * zeros. */
 static double tfn__smoothed_zero(tfn_smooth smooth, double half)
 {
     if (smooth == TFN_SMOOTH_EXP)   return half;
@@ -496,7 +495,7 @@ static double tfn__smoothed_zero(tfn_smooth smooth, double half)
 
 /* BLEU = BP * exp(1/N sum of log p[n], n = 1 ... N), N = 4, p[n] = 100 * correct[n] / total[n],
  * BP = 1, or exp(1 - reference/length) where the hypotheses are shorter  (Papineni et al. 2002).
- * As in sacrebleu log 0 is -9999999999; effective_order: N is the longest n-gram there is. */
+ * As in sacrebleu, log 0 is -9999999999; effective_order: N is the longest n-gram in the texts. */
 TFNORM_API double tfn_bleu_score(const tfn_bleu *b, tfn_smooth smooth, bool effective_order)
 {
     const double log_0 = -9999999999.0;
@@ -522,14 +521,14 @@ TFNORM_API double tfn_bleu_score(const tfn_bleu *b, tfn_smooth smooth, bool effe
         if (correct == 0) sum += log_0;
         else sum += tfn__log(100 * correct / total);
     }
-    if (!effective_order) {                     /* orders that no text is long enough for */
+    if (!effective_order) {                     /* orders longer than all texts */
         sum += log_0 * (4 - orders);
         orders = 4;
     }
     return tfn__exp(sum / orders) * brevity;
 }
 
-/* What sacrebleu prints beside a score, in its words and order. */
+/* Like the line that sacrebleu prints, in the same words and order. */
 TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool effective_order,
                                      char *buf, size_t size)
 {
@@ -555,14 +554,14 @@ static double tfn__f1(int64_t matches, int64_t hypothesis, int64_t reference)
     return 2 * (double)matches / (double)(hypothesis + reference);
 }
 
-/* Levenshtein's distance of w[0] and w[1]: the fewest tokens inserted, deleted and substituted that
- * make one of the other. d[i][j] is the distance of the first i and the first j tokens:
+/* Levenshtein's distance of w[0] and w[1]: the fewest insertions, deletions and substitutions of
+ * tokens that turn one into the other. d[i][j] is the distance of the first i and first j tokens:
  *
  *     d[i][j] = min(d[i-1][j-1] + (equal ? 0 : substitution), d[i-1][j] + 1, d[i][j-1] + 1)
  *
- * Of the table one row is kept, in w[1].order, which is used no more by then. A substitution costs
- * 1; if it costs 2, as a deletion and an insertion do, the distance is n + m - 2 c, c the length of
- * the longest common subsequence. */
+ * Only one row of the table is kept, in w[1].order, which is free by then. A substitution costs 1.
+ * If it costs 2, like a deletion plus an insertion, the distance is n + m - 2 c, where c is the
+ * length of the longest common subsequence. */
 static int32_t tfn__distance(const tfn__words *w, int32_t substitution)
 {
     const int32_t m = w[1].count;
@@ -581,7 +580,7 @@ static int32_t tfn__distance(const tfn__words *w, int32_t substitution)
     return row[m];
 }
 
-/* ROUGE-1 and -2: F1 of n-grams; ROUGE-L: of the longest common subsequence (Lin 2004). */
+/* ROUGE-1 and -2: F1 over n-grams. ROUGE-L: over the longest common subsequence (Lin 2004). */
 TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const char *reference,
                                     void *work, size_t size)
 {
@@ -601,14 +600,14 @@ TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const 
     return TFN_OK;
 }
 
-/* i: 0 ROUGE-1, 1 ROUGE-2, 2 ROUGE-L; the mean over the pairs. */
+/* The mean over the pairs; i: 0 ROUGE-1, 1 ROUGE-2, 2 ROUGE-L. */
 TFNORM_API double tfn_rouge_score(const tfn_rouge *r, int32_t i)
 {
     if (!r || r->pairs <= 0 || i < 0 || i > 2) return (double)NAN;
     return r->f1[i] / (double)r->pairs;
 }
 
-/* Of a corpus: all edits by all tokens, no mean over its sentences. */
+/* Sum over a corpus: all edits and all tokens, not a mean over sentences. */
 static tfn_status tfn__add_edits(tfn_edits *e, const char *hypothesis, const char *reference,
                                  tfn__splitter split, void *work, size_t size)
 {
@@ -633,7 +632,7 @@ TFNORM_API tfn_status tfn_edits_add_characters(tfn_edits *e, const char *hypothe
     return tfn__add_edits(e, hypothesis, reference, tfn__split_characters, work, size);
 }
 
-/* Edits per token of the references; of empty ones with no edits 0, with edits no number. */
+/* Edits per token of the references. Without tokens: 0 if there are no edits, else NaN. */
 TFNORM_API double tfn_edits_score(const tfn_edits *e)
 {
     if (!e) return (double)NAN;

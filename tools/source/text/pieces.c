@@ -11,8 +11,8 @@
  *
  *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *
- * The last but one lets white space leave its last character to the word behind it, unless nothing
- * follows: "a  b" is "a", " ", " b". No merge crosses the end of a piece. */
+ * The alternative before the last one leaves the last white space character to the following word,
+ * unless the text ends: "a  b" is "a", " ", " b". No merge crosses the end of a piece. */
 
 /* Bytes of the contraction at s, or 0. */
 static size_t tfn__contraction(const uint8_t *s, size_t n)
@@ -26,8 +26,8 @@ static size_t tfn__contraction(const uint8_t *s, size_t n)
     return 0;
 }
 
-/* Characters of one class from `at` on: where they end; *last: where the last of them begins, as it
- * was if there is none. */
+/* The end of a run of characters of one class from `at` on. *last: where its last character begins;
+ * unchanged if the run is empty. */
 SHARED size_t tfn__run_of(const uint8_t *s, size_t n, size_t at, int wanted, size_t *last)
 {
     while (at < n) {
@@ -58,8 +58,8 @@ static size_t tfn__word_of(const uint8_t *s, size_t n)
     return at;
 }
 
-/* The same of a text that a space stands in front of: how much of the n >= 1 bytes at s belongs to
- * the piece that begins with that space. 0: none, white space follows that another piece takes. */
+/* The same for a text after a space: how many of the n >= 1 bytes at s belong to the piece that
+ * begins with that space. 0: none, because white space follows that belongs to another piece. */
 SHARED size_t tfn__word_behind_space(const uint8_t *s, size_t n)
 {
     size_t last = 0;
@@ -79,16 +79,16 @@ SHARED size_t tfn__word_behind_space(const uint8_t *s, size_t n)
  *     (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
  *         | ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
  *
- * So any one character may stand in front of a word, not only a space; marks keep the ends of lines
- * behind them; and white space ends with its last line, if it has one:
+ * So a word may follow any one character, not only a space. Marks keep the line ends after them,
+ * and white space ends with its last line end, if it has one:
  *
  *     "I'LL (now) pay $12345.\n\n  "
  *     "I", "'LL", " (", "now", ")", " pay", " $", "123", "45", ".\n\n", "  "
  *
- * A long number is cut from its left end, so what its parts are worth depends on its length. */
+ * A long number is cut from its left end, so the value of its parts depends on its length. */
 
-/* Bytes of the contraction at s in small letters or capitals, or 0. Where the case does not count,
- * U+017F, the long s, is an s as well. */
+/* Bytes of the contraction at s in lower or upper case, or 0. Ignoring case, U+017F, the long s, is
+ * also an s. */
 static size_t tfn__contraction_any_case(const uint8_t *s, size_t n)
 {
     uint8_t lower[3] = { 0, 0, 0 };
@@ -102,7 +102,7 @@ static size_t tfn__contraction_any_case(const uint8_t *s, size_t n)
     return tfn__contraction(lower, n);
 }
 
-/* Up to `most` numbers from `at` on: where they end. */
+/* The end of up to `most` numbers from `at` on. */
 static size_t tfn__numbers(const uint8_t *s, size_t n, size_t at, int most)
 {
     for (; at < n && most > 0; most--) {
@@ -114,7 +114,7 @@ static size_t tfn__numbers(const uint8_t *s, size_t n, size_t at, int most)
     return at;
 }
 
-/* White space that the text begins with: up to its last end of a line; without one as GPT-2. */
+/* White space at the start of a text: up to its last line end; without one, as in GPT-2. */
 static size_t tfn__lines_of(const uint8_t *s, size_t n)
 {
     size_t last = 0;
@@ -125,7 +125,7 @@ static size_t tfn__lines_of(const uint8_t *s, size_t n)
     return end;
 }
 
-/* Bytes of the first word of n >= 1 bytes, by Llama 3's rules; of numbers up to `most`. */
+/* Bytes of the first word of n >= 1 bytes by Llama 3's rules. Numbers have up to `most` digits. */
 static size_t tfn__word_llama3(const uint8_t *s, size_t n, int most)
 {
     size_t at = tfn__contraction_any_case(s, n);
@@ -135,7 +135,7 @@ static size_t tfn__word_llama3(const uint8_t *s, size_t n, int most)
     int32_t c;
     int kind;
     if (at) return at;
-    first = tfn__utf8(s, n, &c);                /* the first character ends there */
+    first = tfn__utf8(s, n, &c);                /* the end of the first character */
     kind = tfn__class(c);
     if (kind == TFN__LETTER) return tfn__run_of(s, n, first, kind, &last);
     if (kind == TFN__NUMBER) return tfn__numbers(s, n, first, most - 1);
@@ -151,15 +151,15 @@ static size_t tfn__word_llama3(const uint8_t *s, size_t n, int most)
     return end;
 }
 
-/* BLOOM (2022) cuts a text by a short expression, and keeps what lies between two matches as a
- * piece of its own:
+/* BLOOM (2022) cuts a text by a short expression, and text between two matches is a piece of its
+ * own:
  *
  *      ?[^(\s|[.,!?...])]+      the dots stand for the other marks below
  *
  *     "It's 12.5 (or so),  now"
  *     "It's", " 12", ".", "5", " (", "or", " so", "), ", " now"
  *
- * Neither letters nor digits are told apart. */
+ * It does not distinguish letters from digits. */
 static bool tfn__ends_bloom(int32_t c)
 {
     static const int32_t marks[] = {
@@ -172,7 +172,7 @@ static bool tfn__ends_bloom(int32_t c)
     return tfn__class(c) == TFN__WHITE;
 }
 
-/* Bytes of the match that the n bytes at s begin with, or 0. */
+/* Bytes of the match at the start of the n bytes at s, or 0. */
 static size_t tfn__match_bloom(const uint8_t *s, size_t n)
 {
     const size_t first = s[0] == ' ';
@@ -187,7 +187,7 @@ static size_t tfn__match_bloom(const uint8_t *s, size_t n)
     return at;
 }
 
-/* Bytes of the first match of n >= 1 bytes, or of what lies in front of it. */
+/* Bytes of the first match in n >= 1 bytes, or of the text in front of it. */
 static size_t tfn__word_bloom(const uint8_t *s, size_t n)
 {
     size_t at = tfn__match_bloom(s, n);
@@ -200,7 +200,7 @@ static size_t tfn__word_bloom(const uint8_t *s, size_t n)
     return at;
 }
 
-/* BERT's: white space, one mark of punctuation, or what is between such. */
+/* BERT: white space, one punctuation mark, or text between these. */
 static size_t tfn__word_bert(const uint8_t *s, size_t n)
 {
     size_t last = 0;
@@ -232,9 +232,9 @@ SHARED size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint
 
 /* -- hash tables ----------------------------------------------------------------------------- */
 
-/* Open addressing with linear probing: a power of two of slots, at most half full, each with the
- * index of its string or pair + 1, 0 for none. In front of the slots stands their count - 1, the
- * mask: slot h is slots[1 + h]. A table is made for all that it will hold and never grows. */
+/* Hash tables with open addressing and linear probing. The number of slots is a power of two, at
+ * least twice the entries. A slot holds the index of its string or pair + 1, or 0. The mask, slots
+ * - 1, is in front: slot h is slots[1 + h]. A table has its final size from the start. */
 
 /* Slots for n entries. */
 static size_t tfn__slots(size_t n)
@@ -255,14 +255,14 @@ SHARED uint32_t tfn__hash(const uint8_t *s, size_t n)
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* Neighbouring ids must not fall into neighbouring slots: splitmix64 over both. */
+/* splitmix64 over both ids, so that neighbouring ids do not get neighbouring slots. */
 SHARED uint32_t tfn__hash_pair(int32_t left, int32_t right)
 {
     return (uint32_t)tfn__mix((uint64_t)(uint32_t)left << 32 | (uint32_t)right);
 }
 
-/* The slot of a string: that of its index i, for which it is text[start[i]] to
- * text[start[i + 1] - 1], or the empty one where it belongs. */
+/* The slot with the index i of a string, which is text[start[i]] to text[start[i + 1] - 1], or the
+ * empty slot where it belongs. */
 SHARED int32_t *tfn__string_slot(int32_t *slots, const uint8_t *text, const int32_t *start,
                                  const uint8_t *s, size_t n)
 {
@@ -289,8 +289,8 @@ SHARED int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
 
 /* -- special tokens -------------------------------------------------------------------------- */
 
-/* The names that mark a special token of a vocabulary, whoever made it. The first row of each kind,
- * in the order of tfn_special, is the name that a trainer gives; then BERT's, and GPT-2's. */
+/* Names that mark a special token in any vocabulary. The first row of each kind, in the order of
+ * tfn_special, is the name that a trainer gives; then come BERT's and GPT-2's. */
 SHARED const tfn__special_name tfn__specials[TFN__SPECIAL_NAMES] = {
     { "<pad>", TFN_SPECIAL_PAD },
     { "<s>", TFN_SPECIAL_BOS },
@@ -305,7 +305,7 @@ SHARED const tfn__special_name tfn__specials[TFN__SPECIAL_NAMES] = {
     { "<|endoftext|>", TFN_SPECIAL_EOS },
 };
 
-/* The row of a name, or -1: few rows, asked once for each token of a vocabulary. */
+/* The row of a name, or -1. There are few rows, and each token of a vocabulary needs one search. */
 SHARED int tfn__special_row(const uint8_t *s, size_t n)
 {
     for (size_t i = 0; i < TFN__SPECIAL_NAMES; i++) {

@@ -6,15 +6,16 @@
 #include "merging.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Tokenizers as they are published with models, in files: vocab.json with merges.txt, vocab.txt,
- * the models of SentencePiece, and tokenizer.json, which can say all that the others say. */
+/* Reads tokenizers as they are published with models: vocab.json with merges.txt, vocab.txt, models
+ * of SentencePiece, and tokenizer.json, which can express all of the others. */
 
 /* -- from vocab.json and merges.txt ---------------------------------------------------------- */
 
 /* vocab.json is one object, { "low": 17, "\u0120low": 18, ... }, each token written as the
  * characters that show its bytes; merges.txt has a line "lo w" for each merge, best first. */
 
-/* Store the bytes of a token whose opening quote was read, in UTF-8 or as its characters show. */
+/* Store the bytes of a token after its opening quote: as UTF-8, or the bytes its characters
+ * show. */
 static void tfn__store_token(tfn__reader r, uint8_t *to, bool utf8)
 {
     size_t n = 0;
@@ -26,9 +27,9 @@ static void tfn__store_token(tfn__reader r, uint8_t *to, bool utf8)
     }
 }
 
-/* How many bytes the token has whose opening quote was read. Each character shows a byte, as GPT-2
- * does; a token with one that shows none is raw, a special as it is in UTF-8. Which of the two
- * becomes clear only at the end of the string, so both are counted. plain: none shows bytes. */
+/* Read a token after its opening quote and return its bytes. Each character shows a byte, as in
+ * GPT-2. A token with a character that shows none is raw: a special, in UTF-8. Because only the end
+ * of the string decides, both lengths are counted. plain: no token shows bytes. */
 static size_t tfn__json_token(tfn__reader *r, bool plain, bool *raw)
 {
     uint8_t spare[4];
@@ -46,11 +47,11 @@ static size_t tfn__json_token(tfn__reader *r, bool plain, bool *raw)
     return shown;
 }
 
-/* vocab.json has its ids in any order, so it is read three times: entries are counted; lengths are
- * noted in start[id + 1], from which the places follow; bytes are stored there. */
+/* vocab.json has its ids in any order, so it is read three times: to count the entries; to note
+ * lengths in start[id + 1], which give the positions; and to store the bytes there. */
 enum { TFN__COUNT_TOKENS, TFN__MEASURE_TOKENS, TFN__STORE_TOKENS, TFN__MARK_TOKENS };
 
-/* Each id must come once. */
+/* True if an id comes for the first time. */
 static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
 {
     if (step == TFN__COUNT_TOKENS) return true;
@@ -58,8 +59,8 @@ static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
     return step == TFN__STORE_TOKENS || !k->flags[id];
 }
 
-/* A vocabulary may skip ids. Such a hole is a token without bytes, which no text encodes to. The
- * limit keeps a small file from asking for the memory of millions of tokens. */
+/* A vocabulary may skip ids. A hole becomes a token without bytes, which no text encodes to. The
+ * limit prevents a small file from requesting memory for millions of tokens. */
 enum { TFN__MOST_HOLES = 65536, TFN__HOLES_PER_TOKEN = 16 };
 static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
 {
@@ -70,8 +71,9 @@ static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
                   (int64_t)v->count - 1, (int64_t)most);
 }
 
-/* Scores were floats, written with the digits of a double: where one is a float but for the last
- * places, which reading may have wrong, it is that one. So equal sums stay equal. */
+/* Read a score. Scores were floats, written with the digits of a double. If the value differs from
+ * a float only in its last places, which reading may get wrong, that float is meant. So equal sums
+ * stay equal. */
 static double tfn__json_score(tfn__reader *r)
 {
     const double x = tfn__json_number(r);
@@ -84,7 +86,7 @@ static double tfn__json_score(tfn__reader *r)
     return x;
 }
 
-/* One entry, "token": id; or of Unigram, whose ids are in order, ["token", score]. */
+/* Read one entry, "token": id, or for Unigram, whose ids are in order, ["token", score]. */
 static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
     const bool list = v->kind == TFN_TOKENIZER_UNIGRAM && !v->apart;
@@ -116,7 +118,7 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
     if (n > v->longest) v->longest = n;
     if (step == TFN__MEASURE_TOKENS) {
         k->flags[id] = TFN__SEEN;
-        if (raw || !n) k->flags[id] |= TFN__RAW;                /* an empty one is a hole */
+        if (raw || !n) k->flags[id] |= TFN__RAW;                /* empty: a hole */
         k->start[id + 1] = (int32_t)n;
         if (k->score) k->score[id] = score;
     }
@@ -286,8 +288,9 @@ static tfn__reader tfn__next_line(tfn__reader *r)
     return tfn__read_from(s, n);
 }
 
-/* vocab.txt of BERT has a token a line. What it does not say is BERT's: special tokens by their
- * names, [CLS] in front of a text, [SEP] behind it, "##" in front of what goes on with a word. */
+/* Read BERT's vocab.txt, which has a token a line. BERT's rules supply the rest: special tokens
+ * have known names, [CLS] begins a text, [SEP] ends it, and "##" marks the continuation of a
+ * word. */
 SHARED void tfn__lines_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
                             const tfn_tokenizer_source *s)
 {
@@ -320,7 +323,7 @@ SHARED void tfn__lines_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
     if (v->end >= 0) tfn__frame_id(v, k, v->end, true);
 }
 
-/* Without merges the file cannot say what its tokens are, so the source does. */
+/* Without merges the file does not say which kind of tokens it has, so the source must. */
 SHARED void tfn__vocab_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
 {
     v->tokens = tfn__read_from(s->vocab, s->vocab_size);
@@ -346,12 +349,12 @@ SHARED void tfn__fail_merge(tfn_error *e, size_t i)
               "merge %d is not two tokens of the vocabulary that make a third", (int64_t)i, 0);
 }
 
-/* The ids of "A B" and of A and B together. Their bytes are put one after the other into `to`,
- * whose room is that of the longest token. */
+/* Find the ids of "A", "B" and "AB". The bytes are joined in `to`, which has room for the longest
+ * token. */
 static bool tfn__read_merge(tfn_tokenizer *k, size_t i, tfn__reader line, uint8_t *to, size_t room)
 {
     size_t used = 0;
-    size_t left = 0;                            /* bytes of A, when the space was found */
+    size_t left = 0;                            /* bytes of A, once the space was found */
     while (line.at < line.size) {
         int32_t c;
         if (!left && used && tfn__accept(&line, ' ')) left = used;
@@ -364,8 +367,8 @@ static bool tfn__read_merge(tfn_tokenizer *k, size_t i, tfn__reader line, uint8_
     return tfn__find_merge(k, i, to, left, used);
 }
 
-/* Lines "A B", the best merge first, after an optional one that begins with #version. Without k
- * they are counted. */
+/* Read lines "A B", the best merge first, after an optional line that begins with #version. Without
+ * k they are only counted. */
 SHARED void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
@@ -385,21 +388,22 @@ SHARED void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
 
 /* -- from SentencePiece's models ------------------------------------------------------------- */
 
-/* tokenizer.model and spiece.model are messages of Protocol Buffers: fields in any order, each a
- * number key, field*8 + type, and a value by its type: 0 a number of 7 bits a byte, lowest first;
- * 1 eight bytes; 5 four bytes; 2 a number of bytes and these. Of the message ModelProto
+/* tokenizer.model and spiece.model are Protocol Buffers messages. A message has fields in any
+ * order, each with a number key, field*8 + type, and a value by its type: 0 a number with 7 bits a
+ * byte, lowest first; 1 eight bytes; 5 four bytes; 2 a number of bytes and these bytes. The message
+ * is a ModelProto:
  *
- *     1  pieces, one after the other: 1 text, 2 score (a float), 3 type
- *     2  how it was trained: 3 model, 24 marks behind words, 35 byte_fallback, 40-43 the ids of
- *        <unk>, <s>, </s>, <pad>
- *     3  normalizer: 2 table, 3 a space in front, 4 no spaces too many, 5 marks for spaces
+ *     1  the pieces, one after the other: 1 text, 2 score (a float), 3 type
+ *     2  training: 3 model, 24 marks after words, 35 byte_fallback, 40-43 the ids of <unk>, <s>,
+ *        </s>, <pad>
+ *     3  normalizer: 2 table, 3 a space in front, 4 no extra spaces, 5 marks for spaces
  */
 enum { TFN__PIECE_NORMAL = 1, TFN__PIECE_UNKNOWN, TFN__PIECE_CONTROL, TFN__PIECE_USER,
        TFN__PIECE_UNUSED, TFN__PIECE_BYTE };
 typedef struct tfn__message {
     uint32_t number;
-    uint64_t value;                             /* of types 0 and 5 */
-    tfn__reader bytes;                          /* of type 2 */
+    uint64_t value;                             /* for types 0 and 5 */
+    tfn__reader bytes;                          /* for type 2 */
 } tfn__message;
 
 static uint64_t tfn__model_number(tfn__reader *r)
@@ -415,11 +419,11 @@ static uint64_t tfn__model_number(tfn__reader *r)
     return 0;
 }
 
-/* The next field of a message; false at its end or an error.
+/* Read the next field of a message; false at its end or after an error.
  *
- * A field that nobody asks for is passed over like the others, as files of later versions have more
- * of them. Each length is held against what is left of the message, so that one that lies is an
- * error, and no field reaches into what stands behind its message. */
+ * Unknown fields are skipped like the others, because later versions add some. Each length is
+ * compared with the rest of the message. So a false length is an error, and no field reaches past
+ * the end of its message. */
 static bool tfn__model_field(tfn__reader *r, tfn__message *f)
 {
     uint64_t key;
@@ -442,11 +446,11 @@ static bool tfn__model_field(tfn__reader *r, tfn__message *f)
     return true;
 }
 
-/* How a piece of each type is a token: one of a user is cut out of a text by BPE; by Unigram it is
- * one among others, with a high score. Those of bytes, special ones and unused ones are never found
- * in a text: the first come out of what is unknown, the others out of a text that is trusted, the
- * last only decode. Of BPE, which would merge them and take them apart again, none may be unused.
- */
+/* The flags of a piece by its type. BPE cuts a user's piece out of a text; for Unigram it is a
+ * token like any other, with a high score. Pieces of bytes, special ones and unused ones are never
+ * found in a text: bytes replace unknown characters, special ones come from trusted text, and
+ * unused ones only decode. With BPE no piece may be unused, because it would be merged and split
+ * again. */
 static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
 {
     if (type == TFN__PIECE_UNKNOWN || type == TFN__PIECE_CONTROL)
@@ -459,13 +463,13 @@ static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
 }
 
 /* Marian's tokenizers (Junczys-Dowmunt et al. 2018) have a model for each language, source.spm and
- * target.spm, and one vocab.json for both. The first cuts a text into pieces, whose ids vocab.json
- * has: { "</s>": 0, "<unk>": 1, ..., "<pad>": 58100 }. Its other tokens are pieces of target.spm:
- * they are found in no text, but decode, so that target.spm is not needed. A piece that has no id
- * is a token behind those that have one; it comes out as "<unk>".
+ * target.spm, and one vocab.json for both. source.spm cuts a text into pieces, and vocab.json has
+ * their ids: { "</s>": 0, "<unk>": 1, ..., "<pad>": 58100 }. Its other tokens are pieces of
+ * target.spm. They are not found in a text but must decode, so target.spm itself is not needed. A
+ * piece without an id becomes a token after those with one, and is encoded as "<unk>".
  *
- * While pieces are read, all tokens of vocab.json are in the table of strings. Of these, specials
- * are known by their names, and the languages that are translated to as ">>fra<<". */
+ * While pieces are read, all tokens of vocab.json are in the table of strings. Special tokens are
+ * recognized by their names, and target languages by the form ">>fra<<". */
 static void tfn__apart_tokens(tfn_tokenizer *k)
 {
     for (int32_t id = 0; id < k->vocab; id++) {
@@ -483,8 +487,8 @@ static void tfn__apart_tokens(tfn_tokenizer *k)
     }
 }
 
-/* One piece of source.spm: its id becomes one that text is encoded as, unless its name says that it
- * is special. Without k there is room for it as if it had none. SEEN: the token was one before. */
+/* Add one piece of source.spm: text can then be encoded as its id, unless its name makes it
+ * special. Without k, reserve room as if it had no id. SEEN: the token was a piece before. */
 static void tfn__apart_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader text,
                              uint8_t flags, double score)
 {
@@ -495,7 +499,7 @@ static void tfn__apart_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
         return;
     }
     id = tfn__token_id(k, text.s, text.size);
-    if (id < 0 && flags & TFN__RAW) return;             /* "<s>", which is in no text */
+    if (id < 0 && flags & TFN__RAW) return;             /* "<s>", which no text contains */
     if (id < 0) {
         id = (int32_t)v->count;
         tfn__add_token(v, k, text.s, text.size, flags);
@@ -505,7 +509,7 @@ static void tfn__apart_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     k->score[id] = score;
 }
 
-/* The id of a special token in vocab.json; without k any, as then only the ids are counted. */
+/* The id of a special token in vocab.json. Without k any id, because then ids are only counted. */
 static int32_t tfn__apart_id(tfn_error *e, const tfn_tokenizer *k, const char *name)
 {
     int32_t id = 0;
@@ -514,21 +518,21 @@ static int32_t tfn__apart_id(tfn_error *e, const tfn_tokenizer *k, const char *n
     return id;
 }
 
-/* When all pieces are known: the ids around a text, and of what is unknown. */
+/* After all pieces: set the ids around a text and the id of unknown text. */
 static void tfn__apart_end(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
                            const tfn_tokenizer_source *s)
 {
     v->unknown_id = tfn__apart_id(e, k, "<unk>") + 1;
     if (s->begin) tfn__frame_id(v, k, tfn__apart_id(e, k, "<s>"), false);
     if (s->end) tfn__frame_id(v, k, tfn__apart_id(e, k, "</s>"), true);
-    v->added = v->count;                                /* at most */
+    v->added = v->count;                                /* an upper limit */
     if (!k) return;
     k->tokens = (int32_t)v->count;
     for (int32_t id = 0; id < k->tokens; id++) k->flags[id] &= (uint8_t)~TFN__SEEN;
     TFNORM_MEMSET(k->slots + 1, 0, ((size_t)k->slots[0] + 1) * sizeof *k->slots);
 }
 
-/* One piece. What users define has its score when the others are known; until then a mark. */
+/* Read one piece. A user's piece gets its score after all others; until then a marker value. */
 static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader r)
 {
     tfn__message f;
@@ -543,7 +547,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
         if (f.number == 3) type = f.value;
     }
     if (!text.size || !tfn__is_utf8(text.s, text.size)) tfn__want(&r, "a text in UTF-8");
-    if (!(score > -1e20f && score < 1e20f)) tfn__want(&r, "a score");   /* of users: times bytes */
+    if (!(score > -1e20f && score < 1e20f)) tfn__want(&r, "a score");   /* times bytes for users */
     if (type == TFN__PIECE_UNUSED && v->kind != TFN_TOKENIZER_UNIGRAM)
         tfn__want(&r, "a type in use");
     if (type > TFN__PIECE_BYTE) tfn__want(&r, "a type from 1 to 6");
@@ -564,7 +568,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     tfn__add_token(v, k, text.s, text.size, flags);
 }
 
-/* A flag of a message; without the field what is given. */
+/* A number field of a message; `missing` without the field. */
 static uint64_t tfn__model_value(tfn__reader r, uint32_t number, uint64_t missing)
 {
     tfn__message f;
@@ -573,7 +577,7 @@ static uint64_t tfn__model_value(tfn__reader r, uint32_t number, uint64_t missin
     return missing;
 }
 
-/* The kind, and the steps of the normalizer. */
+/* Set the kind and the steps of the normalizer. */
 static void tfn__model_rules(tfn_error *e, tfn__vocab *v, tfn__reader trained, tfn__reader rules)
 {
     const uint64_t model = tfn__model_value(trained, 3, 1);
@@ -609,9 +613,9 @@ static void tfn__model_rules(tfn_error *e, tfn__vocab *v, tfn__reader trained, t
                   "a model without escape_whitespaces or with treat_whitespace_as_suffix", 0, 0);
 }
 
-/* The whole file; first what says of which kind the pieces are, as it stands behind them. With the
- * pieces in hand the ids of <s> and </s> that are wanted around a text can be checked. Those of
- * Marian's stand in vocab.json. */
+/* Read the whole file. The fields that determine the kind of the pieces come after the pieces, so
+ * they are read first. With the pieces known, the ids of <s> and </s> around a text can be checked;
+ * Marian's are in vocab.json. */
 SHARED void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
                             const tfn_tokenizer_source *s)
 {

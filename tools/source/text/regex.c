@@ -51,7 +51,7 @@ typedef struct tfn__regex_maker {
     int32_t *sets, words;
     int32_t depth, budget;
     bool    fold, lines;                /* flags i and m */
-    const char *wanted;                 /* NULL, or what is wrong */
+    const char *wanted;                 /* the expected item; NULL: no error */
 } tfn__regex_maker;
 enum { TFN__REGEX_DEPTH = 12, TFN__REGEX_BUDGET = 4096 };
 
@@ -452,7 +452,7 @@ static int32_t tfn__regex_edge(int32_t c)
     return -1;
 }
 
-/* Read one atom: what a quantifier may follow. */
+/* Read one atom, which a quantifier may follow. */
 static void tfn__regex_atom(tfn__regex_maker *m)
 {
     tfn__regex_set set = tfn__empty_set();
@@ -616,7 +616,7 @@ static void tfn__regex_alternatives(tfn__regex_maker *m)
 }
 
 /* Compile a JSON string into code, which has room for TFN__REGEX_WORDS. Returns the words used, or
- * 0 with *wanted set to what the expression would need instead. */
+ * 0 with *wanted set to the form that is supported instead. */
 SHARED int32_t tfn__regex_compile(int32_t *code, tfn__reader pattern, const char **wanted)
 {
     int32_t sets[TFN__REGEX_SET_WORDS];

@@ -7,24 +7,24 @@
 
 #if !defined TFNORM_NO_TOKENIZERS
 
-/* A normalizer and a pre-tokenizer of tokenizer.json as a program: how many steps normalize a text,
- * how many cut it, whether bytes are shown as characters from the begin; then the steps, each its
- * kind, its words and what it needs. */
+/* A normalizer and a pre-tokenizer of tokenizer.json as a program. It begins with the number of
+ * normalizing steps, the number of cutting steps, and whether bytes are shown as characters from
+ * the start. Each step has its kind, its length in words and its arguments. */
 enum {
-    TFN__STEP_FORM = 1,     /* a normal form of Unicode: 1 composed, 2 of compatible characters */
-    TFN__STEP_BERT,         /* the steps of BERT, TFN_NORMALIZER_ */
-    TFN__STEP_LOWER,        /* small letters */
-    TFN__STEP_BARE,         /* no marks (StripAccents) */
+    TFN__STEP_FORM = 1,     /* a normal form of Unicode: 1 composed + 2 compatibility */
+    TFN__STEP_BERT,         /* BERT's steps, flags TFN_NORMALIZER_ */
+    TFN__STEP_LOWER,        /* lower case */
+    TFN__STEP_BARE,         /* without accents (StripAccents) */
     TFN__STEP_CLEAN,        /* control characters by SentencePiece's rules (Nmt) */
-    TFN__STEP_STRIP,        /* no white space at the ends: 1 left, 2 right */
+    TFN__STEP_STRIP,        /* strip white space: 1 left + 2 right */
     TFN__STEP_REPLACE,      /* the words of a pattern, the pattern, a text */
-    TFN__STEP_PREPEND,      /* a text in front */
-    TFN__STEP_MAP,          /* the table of replacements */
-    TFN__STEP_WORDS,        /* cut by rules that are known, tfn_split */
-    TFN__STEP_CUT,          /* cut at a pattern: a behavior, + 8 inverted; the pattern */
-    TFN__STEP_BYTES,        /* show bytes: 1 a space in front, 2 cut by GPT-2's rules */
-    TFN__STEP_MARKS         /* spaces by a mark: 1 always one in front, 2 at the begin, 4 cut; the
-                             * mark */
+    TFN__STEP_PREPEND,      /* put a text in front */
+    TFN__STEP_MAP,          /* apply the table of replacements */
+    TFN__STEP_WORDS,        /* cut by known rules, tfn_split */
+    TFN__STEP_CUT,          /* cut at a pattern: a behavior + 8 inverted; the pattern */
+    TFN__STEP_BYTES,        /* show bytes: 1 a space in front + 2 cut by GPT-2's rules */
+    TFN__STEP_MARKS         /* spaces become marks: 1 always a mark in front + 2 at the start of the
+                             * text + 4 cut; the mark */
 };
 enum { TFN__CUT_REMOVED, TFN__CUT_ISOLATED, TFN__CUT_CONTIGUOUS, TFN__CUT_WITH_PREVIOUS,
        TFN__CUT_WITH_NEXT, TFN__CUT_INVERTED = 8 };
@@ -37,8 +37,8 @@ SHARED size_t tfn__steps_growth(const tfn_tokenizer *k, int32_t from, size_t n);
 SHARED bool tfn__index_added(tfn_tokenizer *k);
 SHARED int32_t tfn__added_id(const tfn_tokenizer *k, int32_t found);
 
-/* Cutting a text at a pattern. Segments are matches and what is between them; pieces are segments,
- * or several together. */
+/* Cuts a text at a pattern. Segments are matches and the texts between them. A piece is one segment
+ * or several joined. */
 typedef struct tfn__cutter {
     const int32_t *pattern;
     int32_t behavior;

@@ -11,27 +11,26 @@
 #include "steps.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Text to numbers and back: bytes, characters, words, and byte-pair encoding over bytes and GPT-2's
- * words (Radford et al. 2019). In order:
+/* Turns text into ids and back: bytes, characters, words, and byte-pair encoding over bytes and
+ * GPT-2's words (Radford et al. 2019). In order:
  *
  *   size and init          the block that holds the tables, and filling them
  *   encoding, decoding     with these tables
  *   saving                 as a blob, vocab.json or merges.txt
  *
- * BPE encodes a word by the merges that were learned, in the same order. The encoder knows which
- * words come out as one token when they are merged ("entire"), so that most words cost one look-up;
- * what it gives is what the plain algorithm gives. */
+ * BPE encodes a word by the learned merges, in the order in which they were learned. Words that
+ * merge to one token are marked ENTIRE, so most words need one look-up. The result is the same as
+ * from the plain algorithm. */
 
 /* -- size and init --------------------------------------------------------------------------- */
-
-/* Read the whole source: count, or with k store. A trainer comes before a blob, a blob before
- * files. The buffer is for merges of files. */
+/* Read the whole source: count, or store if k is given. A trainer has priority over a blob, a blob
+ * over files. The buffer is for merges of files. */
 static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
     const bool lines = !s->json && s->kind == TFN_TOKENIZER_WORDPIECE;      /* vocab.txt */
     const bool texts = s->json || (s->vocab && !s->model && !lines);
-    const bool files = texts && !s->trainer && !s->blob;    /* else merges come with the tokens */
+    const bool files = texts && !s->trainer && !s->blob;    /* merges in a separate pass */
     TFNORM_MEMSET(v, 0, sizeof *v);
     if (k) k->start[0] = 0;
     if (s->trainer) tfn__trained_pass(e, v, k, s->trainer);
@@ -45,7 +44,7 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     if (files && e->status == TFN_OK) tfn__frame_pass(e, v, k);
     if (s->blob && v->stepped && e->status == TFN_OK) tfn__compile_rules(e, v, NULL);
 
-    /* Files name the tokens of merges by their bytes, so these come when they can be found. */
+    /* Files name the parts of a merge by their bytes, so the table of strings must exist first. */
     if (k && e->status == TFN_OK) tfn__index_tokens(k);
     if (k && e->status == TFN_OK) tfn__find_unknown(k, v);
     if (!files || e->status != TFN_OK) return;
@@ -54,7 +53,7 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     else tfn__merges_pass(e, v, k, buffer, s);
 }
 
-/* Whether what a source holds is not too much: counts fit an int32_t with room to double them. */
+/* Check that a source is not too large: counts must fit an int32_t with room to double them. */
 static bool tfn__source_fits(tfn_error *e, tfn__vocab *v, size_t *rule_bytes)
 {
     const size_t most = INT32_MAX / 4;
@@ -73,7 +72,7 @@ static bool tfn__source_fits(tfn_error *e, tfn__vocab *v, size_t *rule_bytes)
     return e->status == TFN_OK;
 }
 
-/* What a source says besides its tables. */
+/* Take the options of a source, everything except its tables. */
 static void tfn__take_options(tfn_tokenizer *k, const tfn__vocab *v)
 {
     k->kind = v->kind;
@@ -101,7 +100,7 @@ static void tfn__take_options(tfn_tokenizer *k, const tfn__vocab *v)
     k->ends = (int32_t)v->ends;
 }
 
-/* Lay out the block. Returns its bytes, or 0 after an error; with mem the pointers are set. *buffer
+/* Place the block. Returns its bytes, or 0 after an error; with mem the pointers are set. *buffer
  * holds merges of files while they are read and is as long as the longest token. */
 static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s, uint8_t **buffer,
                                  void *mem, size_t size)
@@ -170,7 +169,7 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
     return k->error.status;
 }
 
-/* One byte: the lowest 8 bits. */
+/* Put one byte: the lowest 8 bits. */
 SHARED void tfn__put_byte(tfn__text *t, size_t byte)
 {
     const uint8_t s = (uint8_t)byte;
@@ -199,8 +198,8 @@ static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return count;
 }
 
-/* The longest token at the start of the n bytes at s, or with `inside` the longest that continues a
- * word; -1: none. *bytes: how many of these it has. */
+/* The longest token at the start of the n bytes at s, or if `inside` the longest that continues a
+ * word; -1: none. *bytes: its length. */
 static int32_t tfn__longest_token(const tfn_tokenizer *k, const uint8_t *s, size_t n, bool inside,
                                   size_t *bytes)
 {
@@ -227,9 +226,9 @@ static bool tfn__has_more(const uint8_t *s, size_t n, int32_t most)
     return chars > most;
 }
 
-/* WordPiece (Schuster and Nakajima 2012): the longest token that a word begins with, then the
- * longest that goes on with it, and so on. A word is unknown as a whole if that fails anywhere, or
- * if it is too long. "unaffable" is una ##ffa ##ble, or as the vocabulary has it. */
+/* WordPiece (Schuster and Nakajima 2012) takes the longest token that begins a word, then the
+ * longest that continues it, and so on. If that fails anywhere, or if the word is too long, the
+ * whole word is unknown. "unaffable" may become una ##ffa ##ble. */
 static ptrdiff_t tfn__encode_wordpiece(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
                                        const uint8_t *s, size_t n)
 {
@@ -263,7 +262,7 @@ static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff
     if (k->kind == TFN_TOKENIZER_WORDPIECE && !k->whole) {
         int32_t c;
         tfn__utf8(s, n, &c);
-        if (k->split == TFN_SPLIT_BERT && tfn__class(c) == TFN__WHITE) return 0;    /* no word */
+        if (k->split == TFN_SPLIT_BERT && tfn__class(c) == TFN__WHITE) return 0;    /* not a word */
         if (id < 0 || n > (size_t)k->most_chars) return tfn__encode_wordpiece(k, ids, room, s, n);
     }
     if (id < 0) id = k->special[TFN_SPECIAL_UNK];
@@ -272,32 +271,32 @@ static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff
     return 1;
 }
 
-/* A tokenizer that init made, without an error. Encoding and decoding have no error of their own:
- * without one that is usable there is nothing. */
+/* True if init made the tokenizer without an error. Encoding and decoding report no errors: an
+ * unusable tokenizer gives an empty result. */
 SHARED bool tfn__usable(const tfn_tokenizer *k)
 {
     return k && k->error.status == TFN_OK && k->start;
 }
 
-/* Where ids go, and how many there are. Those that there is no room for are counted alike, so a
- * first call with no room says how much is needed. */
+/* The state of encoding. Ids without room are counted, too, so a first call without room returns
+ * the size that is needed. */
 typedef struct tfn__encoder {
     const tfn_tokenizer *k;
     int32_t  *ids;
     ptrdiff_t capacity, count;
-    ptrdiff_t work;             /* up to here the room may be used for working */
-    const uint8_t *text;        /* all of it */
-    double    sum;              /* Unigram: of the scores so far */
+    ptrdiff_t work;             /* up to here the room may hold temporary data */
+    const uint8_t *text;        /* the whole text */
+    double    sum;              /* Unigram: sum of the scores so far */
     bool      specials;         /* the text may contain special tokens */
-    const uint8_t *origin;      /* what is normalized, if it is the begin of the text */
+    const uint8_t *origin;      /* the part being normalized, if it is the start of the text */
     bool      waiting;          /* something unknown has no id yet */
-    bool      unknown;          /* the last id is of something unknown: */
-    const uint8_t *run;         /* of these bytes, */
-    size_t    run_bytes;        /* so many of them */
+    bool      unknown;          /* the last id is unknown text */
+    const uint8_t *run;         /* the bytes of that unknown text */
+    size_t    run_bytes;        /* their number */
 } tfn__encoder;
 
-/* Where the next ids go, and for how many there is room; without any NULL. What is counted beyond
- * the room is not stored. */
+/* The place for the next ids, and the room there; NULL without room. Ids beyond the room are
+ * counted but not stored. */
 static int32_t *tfn__next_ids(const tfn__encoder *o, ptrdiff_t *room)
 {
     *room = tfn__max(o->capacity - o->count, 0);
@@ -315,9 +314,9 @@ static void tfn__emit(tfn__encoder *o, int32_t id)
     o->unknown = false;
 }
 
-/* Something unknown of n bytes: a new id, or of several in a row the same. Marian's may have one
- * for all of these together, unless they are very long. It is looked up before it is stored: the
- * text may stand where the ids go. */
+/* Emit n bytes of unknown text: a new id, or for several in a row the same id (fuse). Marian may
+ * have a token for the whole run, unless it is very long. The run is looked up before the id is
+ * stored, because the text may be in the memory for the ids. */
 static void tfn__emit_unknown(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     const tfn_tokenizer *k = o->k;
@@ -335,7 +334,7 @@ static void tfn__emit_unknown(tfn__encoder *o, const uint8_t *s, size_t n)
     o->unknown = true;
 }
 
-/* Whether all bytes of what is unknown are tokens. */
+/* True if all bytes of unknown text are tokens. */
 static bool tfn__falls_back(const tfn_tokenizer *k, const uint8_t *s, int32_t n)
 {
     if (!k->fallback) return false;
@@ -344,8 +343,8 @@ static bool tfn__falls_back(const tfn_tokenizer *k, const uint8_t *s, int32_t n)
     return true;
 }
 
-/* BPE of the library: what is unknown waits while others fall back to their bytes, and several that
- * wait may be one. */
+/* True if unknown text gets its id late. This follows the library's BPE: unknown text waits while
+ * other characters fall back to bytes, and several waiting ones may share an id. */
 static bool tfn__waits(const tfn_tokenizer *k)
 {
     return k->fallback && k->kind == TFN_TOKENIZER_CHARACTER_BPE && !k->scored;
@@ -371,8 +370,8 @@ static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int3
     } else if (unknown >= 0) tfn__emit_unknown(o, s, (size_t)n);
 }
 
-/* Working memory for a piece of n bytes: the stack, or the room after the ids. Returns NULL without
- * room, and counts so much that the returned total is enough. */
+/* Working memory for a piece of n bytes: the stack, or the room after the ids. Without room returns
+ * NULL, and counts enough ids that the returned total is sufficient. */
 static int32_t *tfn__room_to_work(tfn__encoder *o, int32_t *few, size_t n)
 {
     const ptrdiff_t most = TFN__WORK * (ptrdiff_t)n;
@@ -382,10 +381,10 @@ static int32_t *tfn__room_to_work(tfn__encoder *o, int32_t *few, size_t n)
     return NULL;
 }
 
-/* A piece that is no token by itself: merged, or cut in the best way.
+/* Encode a piece that is not a token: merge it, or cut it in the best way.
  *
- * Ids are stored where the work was done, but never before what was there is read: up to byte i
- * there are at most i of them, and all that is known of what is behind it stands further on. */
+ * Ids overwrite the working memory, but only parts that were read: up to byte i there are at most i
+ * ids, and the data about later bytes is stored after them. */
 static void tfn__encode_merged(tfn__encoder *o, int32_t *work, const uint8_t *s, size_t n)
 {
     tfn__merger m;
@@ -413,7 +412,7 @@ static void tfn__encode_best(tfn__encoder *o, int32_t *work, const uint8_t *s, s
     }
 }
 
-/* A piece, most often a word: as a whole if it surely comes out so. */
+/* Encode a piece, usually a word; at once if it certainly becomes one token. */
 static void tfn__encode_characters(tfn__encoder *o, const uint8_t *s, size_t n, bool whole)
 {
     int32_t few[TFN__WORK * TFN__SHORT_PIECE];
@@ -433,8 +432,8 @@ static void tfn__encode_characters(tfn__encoder *o, const uint8_t *s, size_t n, 
     else tfn__encode_merged(o, work, s, n);
 }
 
-/* Bytes of the first piece of n >= 1: up to the next mark. A text that no rule splits is split all
- * the same where no token has a mark after that byte. */
+/* Bytes of the first piece of n >= 1: up to the next mark. Even without such a rule, a text is cut
+ * at a mark if no token has the mark after the byte before it. */
 static size_t tfn__marked_piece(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     if (*k->suffix) return n;
@@ -446,7 +445,7 @@ static size_t tfn__marked_piece(const tfn_tokenizer *k, const uint8_t *s, size_t
     return n;
 }
 
-/* Pieces that rules cut are encoded each for itself; others go on with what is in front. */
+/* Encode a text piece by piece. Pieces from a rule are independent; others continue the state. */
 static void tfn__encode_marked(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     const tfn_tokenizer *k = o->k;
@@ -470,13 +469,13 @@ static void tfn__encode_marked(tfn__encoder *o, const uint8_t *s, size_t n)
     tfn__emit_waiting(o);
 }
 
-/* Of the kinds that know words or bytes pieces are independent of each other:
+/* Pieces are independent of each other for the kinds that know words or bytes:
  *
  *     BPE, bytes, characters, words     a piece is a token, unknown, or merged
- *     WordPiece                         white space is nothing; other pieces are words
+ *     WordPiece                         white space gives no id; other pieces are words
  *
- * Cut a text of n >= 1 bytes and encode its pieces one by one. No state goes from piece to piece:
- * texts may be encoded in parts that end where a piece ends. */
+ * Cut a text of n >= 1 bytes and encode its pieces one by one. No state passes from piece to piece,
+ * so a text may be encoded in parts that end where a piece ends. */
 static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     const tfn_tokenizer *k = o->k;
@@ -508,8 +507,8 @@ static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
 /* -- by the steps of a program -- */
 
 /* Memory for `bytes` bytes: the stack, or the end of the room, which shrinks so that the ids of
- * this text fit before it. Returns NULL without room, and counts so much that the returned total is
- * enough for a text that may grow to `most` bytes. */
+ * this text fit before it. Without room returns NULL, and counts enough ids that the returned total
+ * is sufficient for a text that may grow to `most` bytes. */
 static uint8_t *tfn__tail(tfn__encoder *o, uint8_t *few, size_t bytes, size_t most)
 {
     const ptrdiff_t taken = (ptrdiff_t)(bytes / sizeof *o->ids + 1);
@@ -525,11 +524,11 @@ static uint8_t *tfn__tail(tfn__encoder *o, uint8_t *few, size_t bytes, size_t mo
     return NULL;
 }
 
-/* A piece while it is cut. */
+/* A piece that is being cut. */
 typedef struct tfn__span {
     const uint8_t *s;
     size_t n;
-    bool   space;                               /* one more in front of it */
+    bool   space;                               /* an additional space in front of it */
     bool   shown;                               /* its bytes are shown as characters */
 } tfn__span;
 
@@ -546,7 +545,7 @@ static void tfn__encode_part(tfn__encoder *o, tfn__span p)
 
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p);
 
-/* Cut at the words of known rules; the first may have a space in front. */
+/* Cut into words by known rules. The first word may have a space in front. */
 static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p,
                            tfn_split split)
 {
@@ -605,7 +604,7 @@ static void tfn__cut_marks(tfn__encoder *o, const int32_t *step, int32_t left, t
     if (!to) return;
     tfn__put_metaspaced(o, step, to, n, p);
     p.s = to;
-    for (size_t end = 1; end <= n; end++) {             /* a piece ends in front of each mark */
+    for (size_t end = 1; end <= n; end++) {             /* each mark begins a new piece */
         if (end < n) {
             if (!(step[TFN__STEP_HEAD] & 4) || !length || n - end < length) continue;
             if (to[end] != mark[0] || !tfn__same(to + end, mark, length)) continue;
@@ -677,7 +676,7 @@ static const uint8_t *tfn__normalize_steps(tfn__encoder *o, uint8_t few[2][TFN__
     return s;
 }
 
-/* Where the white space in front of `at` begins, not before `from`. */
+/* The beginning of the white space in front of `at`, but not before `from`. */
 static size_t tfn__space_before(const uint8_t *s, size_t from, size_t at)
 {
     while (at > from) {
@@ -695,9 +694,9 @@ static size_t tfn__space_before(const uint8_t *s, size_t from, size_t at)
     return at;
 }
 
-/* Find the first added token at or after `at`, late or not. Returns its id and *begin, or -1.
- * Nothing is searched if the tokenizer has no such tokens, or only special ones that the text may
- * not contain. */
+/* Find the first added token at or after `at`, late or not. Returns its id and *begin, or -1. Does
+ * not search if the tokenizer has no such tokens, or only special ones that the text must not
+ * contain. */
 static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n, size_t at,
                                int late, size_t *begin)
 {
@@ -714,13 +713,13 @@ static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n
     return -1;
 }
 
-/* A text is cut and changed in this order. */
+/* The order in which a text is cut and changed. */
 enum { TFN__EARLY_TOKENS, TFN__NORMALIZING, TFN__LATE_TOKENS, TFN__PIECES };
 
-/* A short text that changes is normalized on the stack, a longer one into the end of the room for
- * the ids, and encoded from there. Each of its bytes gives one id at most, which is four bytes:
- * where there is room for all of these, ids never reach bytes that are still to be read. With less
- * room they only count. */
+/* Encode a text after normalizing it. A short result is on the stack, a longer one at the end of
+ * the room for the ids. Each of its bytes gives at most one id of four bytes. So if the room is
+ * large enough for all ids, they never reach bytes that are still to be read. With less room ids
+ * are only counted. */
 static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int step);
 static void tfn__encode_normalized(tfn__encoder *o, const uint8_t *s, size_t n)
 {
@@ -753,7 +752,7 @@ static void tfn__encode_normalized(tfn__encoder *o, const uint8_t *s, size_t n)
     o->work = work;
 }
 
-/* The same by steps. */
+/* The same for a program of steps. */
 static void tfn__encode_by_steps(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     uint8_t few[2][TFN__SHORT_TEXT];
@@ -780,7 +779,7 @@ static void tfn__encode_cut(tfn__encoder *o, const uint8_t *s, size_t n)
     tfn__cut_part(o, step, o->k->code[1], p);
 }
 
-/* The last steps: what lies between added tokens is cut into pieces, and these are encoded. */
+/* The last step: cut the text between added tokens into pieces and encode these. */
 static void tfn__encode_between(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     if (o->k->split == TFN_SPLIT_STEPS) tfn__encode_cut(o, s, n);
@@ -797,11 +796,11 @@ static bool tfn__is_single(const uint8_t *s, size_t n, size_t begin, size_t end)
     return !tfn__is_word(c);
 }
 
-/* Cut a text at added tokens, encode them and what is between, which takes the next steps. */
+/* Cut a text at added tokens and encode them. The text between them goes through the next steps. */
 static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int step)
 {
     const tfn_tokenizer *k = o->k;
-    size_t from = 0;                            /* up to here all is encoded */
+    size_t from = 0;                            /* everything before is encoded */
     size_t at = 0;
     size_t begin = 0;
     size_t last;
@@ -817,7 +816,7 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int st
         if (s == o->text) o->origin = s;
     }
     if (step == TFN__LATE_TOKENS && k->single && k->kind == TFN_TOKENIZER_UNIGRAM)
-        step = TFN__PIECES;                     /* these are among others there */
+        step = TFN__PIECES;                     /* added tokens are ordinary pieces here */
     if (step == TFN__PIECES) {
         tfn__encode_between(o, s, n);
         return;
@@ -881,7 +880,7 @@ TFNORM_API ptrdiff_t tfn_tokenizer_encode_specials(const tfn_tokenizer *k, int32
     return tfn__encode(k, ids, capacity, text, bytes, true);
 }
 
-/* Special tokens give no text, except "<unk>", which shows that something was lost. */
+/* True for special tokens, which give no text. "<unk>" does, to show that something was lost. */
 static bool tfn__silent(const tfn_tokenizer *k, int32_t id)
 {
     return k->flags[id] & TFN__SPECIAL && id != k->special[TFN_SPECIAL_UNK];
@@ -912,9 +911,9 @@ static void tfn__put_joined(tfn__text *t, const tfn_tokenizer *k, int32_t id)
     tfn__put_bytes(t, s, n);
 }
 
-/* A token with marks for its spaces, or one of a byte. A mark at the begin may be no space: it is
- * the one more that the normalizer put in front of the text. Bytes are put as they are, so that a
- * text that was cut within a character may end, or begin, with a part of one. */
+/* Put a token with marks for spaces, or the token of a byte. A mark at the start of the text may
+ * not be a space but the one that the normalizer added. Bytes are put unchanged, so a text that was
+ * cut inside a character may begin or end with part of one. */
 static void tfn__put_marked(tfn__text *t, const tfn_tokenizer *k, int32_t id, bool first)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -936,7 +935,7 @@ static void tfn__put_marked(tfn__text *t, const tfn_tokenizer *k, int32_t id, bo
     }
 }
 
-/* A token that may end a word: its suffix is a space, but for the last token of all. */
+/* Put a token that may end a word: its suffix becomes a space, except for the very last token. */
 static void tfn__put_ending(tfn__text *t, const tfn_tokenizer *k, int32_t id, bool last)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -950,7 +949,7 @@ static void tfn__put_ending(tfn__text *t, const tfn_tokenizer *k, int32_t id, bo
     }
 }
 
-/* Tokens that contain their spaces are put one after the other. */
+/* Decode. Tokens that contain their spaces are simply concatenated. */
 TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
 {
@@ -979,7 +978,7 @@ TFNORM_API const char *tfn_tokenizer_token(const tfn_tokenizer *k, int32_t id, s
     return (const char *)k->text + k->start[id];
 }
 
-/* Raw tokens are in no table, so they are searched one by one. */
+/* Raw tokens are in no table, so they are compared one by one. */
 TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)token;

@@ -11,27 +11,27 @@
 
 /* -- from tokenizer.json --------------------------------------------------------------------- */
 
-/* The file of the library "tokenizers" (Hugging Face), which is one object. Its members are what
- * comes after one another when a text is encoded, GPT-2's for example:
+/* The file of the library "tokenizers" (Hugging Face) is one object. Its members are the stages of
+ * encoding, here those of GPT-2:
  *
  *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
- *                        at which the text is cut
- *     "normalizer"       null: no characters are replaced
+ *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
+ *                        cut the text first
+ *     "normalizer"       null: replaces no characters
  *     "pre_tokenizer"    { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true }
- *                        cuts what is between into pieces, and shows their bytes as characters
+ *                        cuts the rest into pieces, and shows their bytes as characters
  *     "model"            { "type": "BPE", "vocab": { "!": 0, ... }, "merges": ["\u0120 t", ...] }
- *     "post_processor"   { "type": "ByteLevel" }, or what special tokens stand around the ids
- *     "decoder"          { "type": "ByteLevel" }: what makes text of ids
+ *     "post_processor"   { "type": "ByteLevel" }, or the special tokens around the ids
  *
- * Known are the parts of byte-level BPE, of WordPiece:
+ * Supported are these parts of byte-level BPE, of WordPiece:
  *
  *     "normalizer"       { "type": "BertNormalizer", "lowercase": true, ... }
  *     "pre_tokenizer"    { "type": "BertPreTokenizer" }
  *     "model"            { "type": "WordPiece", "vocab": { "[PAD]": 0, ... } }
  *     "decoder"          { "type": "WordPiece", "prefix": "##" }
  *
- * and those of SentencePiece's models, such as Llama 2's and T5's, whose tokens have U+2581, a low
- * line, for their spaces:
+ * and of SentencePiece's models, such as Llama 2's and T5's, whose tokens contain U+2581, a low
+ * line, for a space:
  *
  *     "normalizer"       { "type": "Replace", "pattern": { "String": " " }, "content": U+2581 },
  *                        Prepend, Precompiled (their table, in base64), Strip, in a Sequence
@@ -40,11 +40,11 @@
  *                        whose merges are of characters, with "byte_fallback" or without
  *     "decoder"          Metaspace, or Replace, ByteFallback, Fuse and Strip in a Sequence
  *
- * What else stands in a member that matters is refused. A first look finds where the members are;
- * the vocabulary is then read like vocab.json. */
+ * Any other value of a member that matters is refused. A first pass finds the members; then the
+ * vocabulary is read like vocab.json. */
 TFN__RARE
 
-/* The bytes of one character of a merge: the byte it shows, or plain UTF-8. 0: it shows none. */
+/* The bytes of one character of a merge: the byte that it shows, or plain UTF-8. 0: not a byte. */
 static size_t tfn__merge_bytes(uint8_t to[4], int32_t c, bool plain)
 {
     if (plain) return tfn__put_utf8(to, c);
@@ -89,7 +89,7 @@ static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t 
     return known && tfn__find_merge(k, i, to, left, used);
 }
 
-/* All of them, the best first. Without k they are counted. */
+/* Read all merges, the best first. Without k they are only counted. */
 SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer)
 {
     tfn__reader r = v->merge_list;
@@ -101,8 +101,8 @@ SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
     tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is wanted");
 }
 
-/* What a member is made of: itself, or if it is a Sequence each of a list, the second of the names
- * behind "type". */
+/* Reads one part of a member. A member is a single part or a Sequence, whose list is the second of
+ * the names after "type". */
 typedef void tfn__part_fn(tfn_error *e, tfn__vocab *v, tfn__reader part);
 
 static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const char *names,
@@ -127,7 +127,8 @@ static bool tfn__is_mark(tfn__reader value)
     return tfn__json_says(value, "\xe2\x96\x81\"");
 }
 
-/* Replace: a space by a mark, several by one, or as above. 0: something else. */
+/* Replace: a space by a mark, several spaces by one, or one of the rules above. 0: anything
+ * else. */
 static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content, bool broken)
 {
     tfn__reader value[2];
@@ -142,7 +143,7 @@ static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content, bool
     return TFN_NORMALIZER_COLLAPSE;
 }
 
-/* SentencePiece's steps. The table of replacements is in base64, which is read later. */
+/* SentencePiece's steps. The table of replacements is base64, which is decoded later. */
 static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[7];
@@ -164,8 +165,8 @@ static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
     return steps;
 }
 
-/* One that changed characters in another way would have to do so here, too, or ids would differ
- * without a word. Their order is that of the steps. */
+/* Read a part of the normalizer. Any part that changes characters differently must be refused, or
+ * ids would silently differ. The order of parts is fixed. */
 static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     const tfn__reader part = r;
@@ -183,8 +184,8 @@ static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     v->normalizer += steps;
 }
 
-/* The expressions but BLOOM's take each character, so that pieces are what they find, whether these
- * are said to be kept (Isolated) or all else to be thrown away (Removed, invert). */
+/* All known expressions except BLOOM's match every character, so the pieces are the matches: either
+ * the matches are kept (Isolated), or everything else is removed (Removed, invert). */
 static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *pattern,
                             const tfn__reader *behavior, const tfn__reader *invert)
 {
@@ -235,8 +236,8 @@ static bool tfn__splits_nothing(const tfn__vocab *v, tfn__reader pattern)
     return v->normalizer & TFN_NORMALIZER_MARKS && tfn__json_says(string, " \"");
 }
 
-/* ByteLevel shows bytes as characters, which is done here by reading these as bytes; it also cuts
- * by GPT-2's expression, unless a Split did before. */
+/* ByteLevel shows bytes as characters; this library works on the bytes instead. ByteLevel also cuts
+ * by GPT-2's expression, unless a Split came before. */
 static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     const tfn__reader part = r;
@@ -290,7 +291,7 @@ static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     v->template_ids = value[2];
 }
 
-/* A string of few bytes, for what a tokenizer keeps of its own; what is longer is refused. */
+/* Copy a short string that the tokenizer keeps; refuse a longer one. */
 static void tfn__short_string(tfn_error *e, tfn__reader value, char *to, size_t size,
                               const char *text)
 {
@@ -301,8 +302,8 @@ static void tfn__short_string(tfn_error *e, tfn__reader value, char *to, size_t 
     if (r.wanted) tfn__refuse(e, text, value);
 }
 
-/* Marks back to spaces: Metaspace, or Replace. The first may be none, which Strip says, or, with as
- * many as there can be, all in front of the text. */
+/* Marks become spaces: Metaspace or Replace. Strip removes the first space; with the largest count,
+ * all spaces at the start of the text. 0: anything else. */
 static int32_t tfn__mark_decoder(const tfn__reader *value)
 {
     tfn__reader pattern = value[3];
@@ -327,8 +328,9 @@ static int32_t tfn__mark_decoder(const tfn__reader *value)
     return TFN_DECODER_MARKS;
 }
 
-/* Characters back to the bytes that they show; words of their parts, which the same mark begins as
- * in the model; or spaces of marks and bytes of their tokens, which Fuse puts together. */
+/* Read a part of the decoder. It turns characters back into the bytes that they show; or joins
+ * parts of words, which begin with the model's prefix; or turns marks into spaces and tokens of
+ * bytes into bytes, which Fuse joins. */
 static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[10];
@@ -354,7 +356,7 @@ static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     }
 }
 
-/* Names of the members of a model, and their places. */
+/* Names of the members of a model, and their numbers. */
 #define TFN__MODEL_MEMBERS \
     "vocab\"merges\"ignore_merges\"type\"byte_fallback\"dropout\"continuing_subword_prefix\"" \
     "end_of_word_suffix\"unk_token\"max_input_chars_per_word\"fuse_unk\"unk_id\""
@@ -363,8 +365,8 @@ enum { TFN__MODEL_VOCAB, TFN__MODEL_MERGES, TFN__MODEL_WHOLE, TFN__MODEL_TYPE,
        TFN__MODEL_UNKNOWN, TFN__MODEL_MOST, TFN__MODEL_FUSE, TFN__MODEL_UNKNOWN_ID,
        TFN__MODEL_COUNT };
 
-/* BPE of bytes or, without ByteLevel, of characters. What a token looks like inside a word or at
- * its end, and merging at random are not known; what is unknown matters to characters alone. */
+/* BPE of bytes, or without ByteLevel of characters. A prefix or suffix for parts of words and
+ * random merging are refused. Unknown tokens only matter for characters. */
 static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     static const char text[][48] = { "dropout %s is not supported",
@@ -392,7 +394,7 @@ static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value
                     value[TFN__MODEL_WHOLE]);
 }
 
-/* WordPiece, whose decoder must know the mark that the model has; without one it is "##". */
+/* WordPiece. The decoder must have the same prefix as the model; the default is "##". */
 static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     char decoded[sizeof v->inside];
@@ -414,7 +416,7 @@ static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader 
                     value[TFN__MODEL_TYPE]);
 }
 
-/* WordLevel: a word is a token or unknown. Its decoder may know a mark that no token has. */
+/* WordLevel: a word is a token or unknown. The decoder may have a prefix that no token has. */
 static void tfn__word_level_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     v->kind = TFN_TOKENIZER_WORDPIECE;
@@ -437,7 +439,7 @@ static tfn_tokenizer_kind tfn__untyped_model(const tfn__reader *value, bool *wor
     return TFN_TOKENIZER_BPE;
 }
 
-/* Unigram: what is unknown is an id, and several unknown characters are one. */
+/* Unigram: unknown text has an id, and several unknown characters share one. */
 static void tfn__unigram_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     tfn__reader id = value[TFN__MODEL_UNKNOWN_ID];
@@ -450,7 +452,7 @@ static void tfn__unigram_model(tfn_error *e, tfn__vocab *v, const tfn__reader *v
     if (id.wanted) tfn__refuse(e, "unk_id %s is not supported", value[TFN__MODEL_UNKNOWN_ID]);
 }
 
-/* Vocabulary and merges, which are read later. */
+/* Read the model. Its vocabulary and merges are read later. */
 static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[TFN__MODEL_COUNT];
@@ -474,8 +476,8 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else tfn__bpe_model(e, v, value);
 }
 
-/* Base64 (RFC 4648): each character but "=" at the end has six bits, the highest first, so that
- * four of them are three bytes. */
+/* Base64 (RFC 4648): each character has six bits, the highest first, so four characters are three
+ * bytes. "=" fills the end. */
 SHARED const char tfn__base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -513,7 +515,7 @@ SHARED bool tfn__are_piece_steps(int32_t steps, tfn_split split)
     return !(steps & TFN_NORMALIZER_WORDS) || (marks && split == TFN_SPLIT_MARKS);
 }
 
-/* Whether a string of JSON is this text, of ASCII. */
+/* True if a JSON string is this ASCII text. */
 static bool tfn__json_says_text(tfn__reader value, const char *text)
 {
     char said[16];
@@ -521,7 +523,7 @@ static bool tfn__json_says_text(tfn__reader value, const char *text)
     return !value.wanted && tfn__equal(said, text);
 }
 
-/* The decoder that a model needs. Where the parts are compiled it may be another. */
+/* True if the decoder fits the model. Compiled parts may have another decoder. */
 static bool tfn__decoder_fits(const tfn__vocab *v)
 {
     int decodes = TFN__DECODES_BYTES;
@@ -533,7 +535,7 @@ static bool tfn__decoder_fits(const tfn__vocab *v)
     return v->decodes != TFN__DECODES_BYTES;
 }
 
-/* What a model needs of the other parts. */
+/* Check that the parts fit the model. */
 static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     const bool characters = v->kind >= TFN_TOKENIZER_CHARACTER_BPE;
@@ -555,8 +557,8 @@ static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *val
         tfn__refuse(e, "precompiled_charsmap %s is no base64", v->charsmap);
 }
 
-/* Normalizer and pre-tokenizer as a program. Its words are counted here, and stored when the
- * tokenizer has its memory. */
+/* Compile normalizer and pre-tokenizer to a program. First its words are counted; they are stored
+ * once the tokenizer has its memory. */
 SHARED void tfn__compile_rules(tfn_error *e, tfn__vocab *v, int32_t *to)
 {
     tfn__steps x;
@@ -569,7 +571,7 @@ SHARED void tfn__compile_rules(tfn_error *e, tfn__vocab *v, int32_t *to)
     v->charsmap = x.charsmap;
 }
 
-/* What the members say but for tokens and merges, by flags or with steps. */
+/* Read all members except tokens and merges, as flags or as steps. */
 static void tfn__read_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *value, bool steps)
 {
     for (int i = 0; i < 2; i++) v->rules[i] = value[1 + i];
@@ -602,12 +604,12 @@ SHARED void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_so
     before = *v;
     tfn__read_parts(e, v, value, false);
     if (e->status != TFN_UNSUPPORTED) return;
-    *v = before;                                /* what the flags cannot say, the steps may */
+    *v = before;                                /* steps may express more than flags */
     tfn__no_error(e);
     tfn__read_parts(e, v, value, true);
 }
 
-/* The table of replacements, from tokenizer.json or as it is. */
+/* Store the table of replacements, from base64 or unchanged. */
 SHARED void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
 {
     if (!k->map) return;
@@ -686,7 +688,7 @@ static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k
     if (!found) tfn__want(item, "a name with its ids");
 }
 
-/* ["[CLS]", 101]: an id and its name, which must be that token's. */
+/* ["[CLS]", 101]: a name and its id, which must be that token's. */
 static void tfn__named_id(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader r, bool end)
 {
     tfn__reader name;

@@ -8,10 +8,10 @@
 
 SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer);
 
-/* SentencePiece's rules in terms of the library, in files that are written here: U+FFFD by itself,
- * which for the library, whose texts are UTF-8, changes nothing, and says here what becomes of a
- * text that is not; and spaces at the ends, behind also marks, by nothing, where Strip would take
- * white space of any kind. */
+/* SentencePiece's rules, expressed for the library in the files that we write. BROKEN replaces
+ * U+FFFD by itself. In the library, whose texts are always UTF-8, this changes nothing; here it
+ * says that invalid bytes become U+FFFD. ENDS removes spaces at both ends, and marks at the end;
+ * Strip would remove any white space. */
 #define TFN__REPLACED_BROKEN "\xef\xbf\xbd"
 #define TFN__REPLACED_ENDS   "(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])"
 extern SHARED const char tfn__base64_digits[];

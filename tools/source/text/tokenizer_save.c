@@ -8,13 +8,13 @@
 #include "tokenizer_json.h"
 #include "tokenize.h"
 
-/* Saves tokenizers, as a blob of our own and as tokenizer.json. */
+/* Saves tokenizers: as our own blob and as tokenizer.json. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 
 /* -- saving ---------------------------------------------------------------------------------- */
 
-/* What tfn__read_number reads: the highest bit says that more follow. */
+/* Put a number for tfn__read_number: the highest bit of a byte means that more follow. */
 static void tfn__put_number(tfn__text *t, size_t n)
 {
     for (; n > 127; n >>= 7) tfn__put_byte(t, n | 128);
@@ -23,11 +23,11 @@ static void tfn__put_number(tfn__text *t, size_t n)
 
 TFN__RARE
 
-/* What tfn__blob_marks reads: the rules of tokenizer.json, and of the tokens that have marks, few
- * in most vocabularies, which ones. */
+/* Put the rules of tokenizer.json and the marks of tokens, for tfn__blob_marks. Few tokens have
+ * marks in most vocabularies, so these are listed. */
 static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k, int form)
 {
-    const bool fuse = k->fuse && form > 1;              /* of bytes only the last form says it */
+    const bool fuse = k->fuse && form > 1;              /* for bytes only in the last form */
     size_t marks = 0;
     int32_t most = TFN__MARKS;
     if (form == 3) most |= TFN__SINGLE_WORD;
@@ -51,7 +51,7 @@ static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k, int form)
     }
 }
 
-/* What tfn__blob_steps reads. */
+/* Put the steps, for tfn__blob_steps. */
 static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
 {
     int32_t unknown = k->special[TFN_SPECIAL_UNK];
@@ -63,7 +63,7 @@ static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
     tfn__put_bytes(t, k->inside, tfn__length(k->inside) + 1);
 }
 
-/* What tfn__blob_scores reads. */
+/* Put the scores, for tfn__blob_scores. */
 static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
 {
     if (k->scored) for (int32_t id = 0; id < k->tokens; id++) {
@@ -103,7 +103,7 @@ static int tfn__blob_form(const tfn_tokenizer *k)
     return 1 + (k->kind != TFN_TOKENIZER_BPE);
 }
 
-/* The hash at the end covers what was stored; if that is not all, the blob is not used. */
+/* The hash at the end covers only the bytes that were stored; a truncated blob is not used. */
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
 {
     tfn__text t = tfn__text_in(blob, capacity);
@@ -134,7 +134,7 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
     return t.used;
 }
 
-/* A token in JSON: its bytes as the characters that show them, or if it is raw as it is. */
+/* Put a token in JSON: as the characters that show its bytes; a raw token unchanged. */
 static void tfn__put_token(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -166,7 +166,7 @@ TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, s
     return t.used;
 }
 
-/* A token in merges.txt. */
+/* Put a token in merges.txt. */
 static void tfn__put_shown(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
@@ -191,9 +191,11 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
 TFN__RARE
 /* -- saving: tokenizer.json ------------------------------------------------------------------ */
 
-/* What tfn__json_source reads, said again: see there for the members. Added tokens at the end of
- * the ids, which no piece is encoded as, stand behind the vocabulary and not in it: its strings
- * show bytes, theirs are what they are. Of characters the unknown one stands in it in any case. */
+/* Writes the members that tfn__json_source reads.
+ *
+ * Returns how many tokens the vocabulary lists. Added tokens at the end of the ids, which no piece
+ * is encoded as, come after the vocabulary, because its strings show bytes and theirs do not. In
+ * tokenizers of characters the unknown token is always listed. */
 static int32_t tfn__listed(const tfn_tokenizer *k)
 {
     const int behind = TFN__RAW | TFN__ADDED;
@@ -207,7 +209,7 @@ static int32_t tfn__listed(const tfn_tokenizer *k)
     return count;
 }
 
-/* The text of a token inside a string; what is no UTF-8, and no added token, becomes U+FFFD. */
+/* Put a token's text inside a string. Invalid UTF-8 of a token that is not added becomes U+FFFD. */
 SHARED void tfn__put_content(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -249,7 +251,7 @@ static void tfn__put_added(tfn__text *t, const tfn_tokenizer *k)
     }
 }
 
-/* One part of a Sequence, with a comma in front of all but the first. */
+/* Put one part of a Sequence, after a comma unless it is the first. */
 static void tfn__put_part(tfn__text *t, bool *more, const char *part)
 {
     if (*more) tfn__put(t, ",");
@@ -257,8 +259,8 @@ static void tfn__put_part(tfn__text *t, bool *more, const char *part)
     *more = true;
 }
 
-/* What tfn__base64 reads: six bits a character, of three bytes four, and "=" for those that the
- * last three lack. */
+/* Put base64 for tfn__base64: four characters of six bits for three bytes, with "=" for bytes that
+ * the last group lacks. */
 static void tfn__put_base64(tfn__text *t, const uint8_t *s, size_t n)
 {
     for (size_t i = 0; i < n; i += 3) {
@@ -272,17 +274,17 @@ static void tfn__put_base64(tfn__text *t, const uint8_t *s, size_t n)
     }
 }
 
-/* Whether marks for spaces come from Metaspace and not from a normalizer: it alone puts one in
- * front only where there is none, and cuts. */
+/* True if Metaspace makes marks of spaces, not a normalizer. Only Metaspace adds a mark in front
+ * just where there is none, and cuts. */
 static bool tfn__has_metaspace(const tfn_tokenizer *k)
 {
     return k->normalizer & TFN_NORMALIZER_NEEDED || k->split == TFN_SPLIT_MARKS;
 }
 
-/* The steps of characters, in their order. Those of WORDS say WhitespaceSplit and Metaspace. Of
- * T5's spiece.model, with marks shown as "_":
+/* Put the normalizing steps of characters in their order. Those of WORDS become WhitespaceSplit and
+ * Metaspace. For T5's spiece.model, with marks shown as "_":
  *
- *     Replace     U+FFFD by U+FFFD     what is no UTF-8 becomes that
+ *     Replace     U+FFFD by U+FFFD     for invalid UTF-8
  *     Precompiled                      the table of replacements
  *     Replace     " +" at the begin, "[ _]+" at the end, by nothing
  *     Replace     " {2,}" by " "       one space for several
@@ -327,8 +329,8 @@ static void tfn__put_piece_steps(tfn__text *t, const tfn_tokenizer *k)
 /* Write the pre-tokenizer of characters: null or Metaspace. */
 static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
 {
-    static const char first[] = "first";    /* as a literal one with the name of an operation, by
-                                             * which a linker would keep all literals from here */
+    static const char first[] = "first";    /* as a plain literal it would share the name of an
+                                             * operation: a linker would keep all literals here */
     const bool words = (k->normalizer & TFN_NORMALIZER_WORDS) != 0;
     const char *scheme = "never";
     if (!tfn__has_metaspace(k)) {
@@ -346,8 +348,8 @@ static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
     if (words) tfn__put(t, "]}");
 }
 
-/* Marks to spaces, bytes together to characters, all to one text, and nothing for what a normalizer
- * put in front. */
+/* Put the decoder of characters: marks become spaces, bytes become characters, all are joined, and
+ * the space that a normalizer added is removed. */
 static void tfn__put_piece_decoder(tfn__text *t, const tfn_tokenizer *k)
 {
     if (k->decoder & TFN_DECODER_STRIP_TOKEN)
@@ -391,7 +393,8 @@ static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}");
 }
 
-/* GPT-2's rules are those of ByteLevel itself; others are an expression in front of it. */
+/* Put the pre-tokenizer. GPT-2's rules are part of ByteLevel; others are an expression before
+ * it. */
 static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
 {
     const bool own = k->split == TFN_SPLIT_GPT2;
@@ -422,7 +425,7 @@ static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
     if (!own) tfn__put(t, "]}");
 }
 
-/* {"SpecialToken":{"id":"<s>","type_id":0}} for each that a text begins with, or ends with, and a
+/* Put {"SpecialToken":{"id":"<s>","type_id":0}} for each token that begins or ends a text, with a
  * comma between it and the text. */
 static void tfn__put_frame(tfn__text *t, const tfn_tokenizer *k, bool ends, int type)
 {
@@ -437,8 +440,8 @@ static void tfn__put_frame(tfn__text *t, const tfn_tokenizer *k, bool ends, int 
     }
 }
 
-/* One text, A, or two, A and B, each in its frame, of which the second begins only where the first
- * has no end: [CLS] A [SEP] B [SEP], but <s> A <s> B. */
+/* Put a template for one text, A, or two, A and B, each in its frame. The second text has a start
+ * only if the first has no end: [CLS] A [SEP] B [SEP], but <s> A <s> B. */
 static void tfn__put_template(tfn__text *t, const tfn_tokenizer *k, const char *texts)
 {
     for (int type = 0; texts[type]; type++) {
@@ -476,7 +479,7 @@ static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}}");
 }
 
-/* Write a score with all its digits, which end because it is a binary fraction. */
+/* Put a score with all its digits, which are finite because it is a binary fraction. */
 static void tfn__put_score(tfn__text *t, double x)
 {
     int64_t whole;
@@ -493,8 +496,9 @@ static void tfn__put_score(tfn__text *t, double x)
     }
 }
 
-/* Unigram: ["a", -3.5] for each. What SentencePiece finds in no text has a score that changes
- * nothing here, where the lowest of all makes that of the unknown. */
+/* Unigram: put ["a", -3.5] for each token. SentencePiece's lowest score of all would become the
+ * score of unknown text in the library, so tokens that are in no text get at least the lowest score
+ * of the others. */
 static void tfn__put_scored(tfn__text *t, const tfn_tokenizer *k, int32_t listed)
 {
     for (int32_t id = 0; id < listed; id++) {
@@ -509,7 +513,7 @@ static void tfn__put_scored(tfn__text *t, const tfn_tokenizer *k, int32_t listed
     }
 }
 
-/* Others: "a": 17 for each. */
+/* Other kinds: put "a": 17 for each token. */
 static void tfn__put_listed(tfn__text *t, const tfn_tokenizer *k, int32_t listed)
 {
     const char *between = "\"";
@@ -522,8 +526,8 @@ static void tfn__put_listed(tfn__text *t, const tfn_tokenizer *k, int32_t listed
     }
 }
 
-/* Where scores say what is merged: the next place behind byte `at` of a token at which it falls
- * into two that are tokens, and these; 0: none. */
+/* If scores decide the merges: the next position after byte `at` that cuts a token into two tokens,
+ * and these two; 0: none. */
 static size_t tfn__next_halves(const tfn_tokenizer *k, int32_t id, size_t at, int32_t *halves)
 {
     const uint8_t *s = k->text + k->start[id];
@@ -538,7 +542,7 @@ static size_t tfn__next_halves(const tfn_tokenizer *k, int32_t id, size_t at, in
     return 0;
 }
 
-/* A merge: "a b", or if some token has a space ["a", "b"]. */
+/* Put a merge: "a b", or ["a", "b"] if some token contains a space. */
 static void tfn__put_merge(tfn__text *t, const tfn_tokenizer *k, const int32_t *halves, bool pair,
                            bool first)
 {
@@ -594,7 +598,7 @@ static void tfn__put_unknown_token(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "\"");
 }
 
-/* What a model says in front of its tokens. */
+/* Put the part of a model before its tokens. */
 static void tfn__put_model_head(tfn__text *t, const tfn_tokenizer *k)
 {
     const bool bytes = k->kind == TFN_TOKENIZER_BPE;
@@ -624,7 +628,7 @@ static void tfn__put_model_head(tfn__text *t, const tfn_tokenizer *k)
     }
 }
 
-/* That, tokens, and merges. */
+/* Put the model: its head, tokens, and merges. */
 static void tfn__put_model(tfn__text *t, const tfn_tokenizer *k)
 {
     const int32_t listed = tfn__listed(k);
@@ -643,10 +647,10 @@ static void tfn__put_model(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}");
 }
 
-/* -- what tokenizer.json can say -- */
+/* -- which tokenizers tokenizer.json can express -- */
 
-/* Whether merges say the same as the scores of SentencePiece's BPE, which merges any two neighbours
- * that make a token, characters that are none too, and of equal scores what stands in front. */
+/* True if merges can express the scores of SentencePiece's BPE. It merges any two neighbours that
+ * make a token, even characters that are not tokens, and of equal scores the first in the text. */
 static bool tfn__are_merges(const tfn_tokenizer *k)
 {
     int32_t last = -1;
@@ -670,8 +674,8 @@ static bool tfn__are_merges(const tfn_tokenizer *k)
     return last >= 0;
 }
 
-/* Whether a token is one to the library, too: known by its text alone, and found or not found in a
- * text by the same rules. `listed` is tfn__listed. */
+/* True if a token means the same to the library: its text identifies it, and the same rules find it
+ * in a text or not. `listed` is tfn__listed. */
 static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
 {
     const int32_t flags = k->flags[id];
@@ -680,7 +684,7 @@ static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
     const int32_t byte = tfn__byte_token(s, n);
     const bool bpe = k->kind == TFN_TOKENIZER_CHARACTER_BPE;
     if (n >= 6 && k->decoder & TFN_DECODER_STRIP_ALL && tfn__same(s, tfn__mark, 3)
-        && tfn__same(s + 3, tfn__mark, 3)) return false;    /* loses one mark here, there both */
+        && tfn__same(s + 3, tfn__mark, 3)) return false;    /* loses 1 mark here, 2 there */
     if (!bpe && k->scored && !(k->score[id] * k->score[id] < 1e30)) return false;
     if (!(flags & TFN__RAW)) return true;
     if (tfn__token_id(k, s, n) >= 0) return false;
@@ -693,16 +697,17 @@ static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
     return true;
 }
 
-/* Whether the parts can say what BPE of characters or Unigram do: the steps of the normalizer, the
- * table, the steps of the decoder, then what of SentencePiece the library lacks. A tokenizer that
- * was read from tokenizer.json passes, but what a blob says may be any. */
+/* True if tokenizer.json can express a BPE of characters or Unigram. Checks the steps of the
+ * normalizer, the table, the steps of the decoder, and features of SentencePiece that the library
+ * lacks. A tokenizer read from tokenizer.json always passes; one from a blob may have any
+ * values. */
 static bool tfn__are_pieces_published(const tfn_tokenizer *k)
 {
     const int32_t steps = k->normalizer;
     const int32_t own = TFN_NORMALIZER_UTF8 | TFN_NORMALIZER_MARKS;
     const int32_t words = TFN_NORMALIZER_WORDS | TFN_NORMALIZER_LEFT | TFN_NORMALIZER_RIGHT
                           | TFN_NORMALIZER_COLLAPSE | TFN_NORMALIZER_NEEDED;
-    const int32_t before[][2] = {               /* the first wants the second */
+    const int32_t before[][2] = {               /* the first requires the second */
         { TFN_NORMALIZER_WORDS, words }, { TFN_NORMALIZER_FIRST, TFN_NORMALIZER_NEEDED },
         { TFN_NORMALIZER_NEEDED, TFN_NORMALIZER_PREFIX }
     };
@@ -726,8 +731,8 @@ static bool tfn__are_pieces_published(const tfn_tokenizer *k)
     return true;
 }
 
-/* What the reader asks for: that what gives no text is an added token, which no piece is encoded
- * as. */
+/* True if all tokens satisfy the reader: one that gives no text must be an added token that no
+ * piece is encoded as. */
 static bool tfn__are_tokens_published(const tfn_tokenizer *k)
 {
     const int32_t special = TFN__SPECIAL | TFN__ADDED | TFN__RAW;
@@ -741,7 +746,8 @@ static bool tfn__are_tokens_published(const tfn_tokenizer *k)
     return true;
 }
 
-/* And of WordPiece that its decoder joins, and its mark is a string as it stands. */
+/* True if everything can be expressed. WordPiece's decoder must join, and its prefix must be a
+ * plain string. */
 static bool tfn__is_published(const tfn_tokenizer *k)
 {
     const bool words = k && k->kind == TFN_TOKENIZER_WORDPIECE;
@@ -763,12 +769,12 @@ static bool tfn__is_published(const tfn_tokenizer *k)
     return !k->normalizer || k->normalizer == TFN_NORMALIZER_NFC;
 }
 
-/* The members that are steps, or as the file had them. */
+/* Put the members that are steps; if the file's own text was kept, put that. */
 static void tfn__put_parts(tfn__text *t, const tfn_tokenizer *k)
 {
     static const char byte_level[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
                                      "\"trim_offsets\":true,\"use_regex\":true}";
-    if (k->rules) {                                     /* within their brackets */
+    if (k->rules) {                                     /* without their brackets */
         tfn__put(t, ",");
         tfn__put_bytes(t, k->rules + 1, (size_t)k->rule_bytes - 2);
     } else {

@@ -4,25 +4,26 @@
 #include "pieces.h"
 
 #if !defined TFNORM_NO_TOKENIZERS && !defined TFNORM_NO_TRAINING
-/* What a tokenizer knows is learned from texts: count their pieces, then choose words or learn
- * merges. Byte-pair encoding (Sennrich et al. 2016) merges, again and again, the pair of neighbours
- * that is most frequent in the words into a new token. Of "low" 5 times and "lower" twice the pairs
- * are lo 7, ow 7, we 2, er 2: "lo" becomes a token, then "low" (7), then "er" (2), then "lower". So
- * frequent words end as one token, and no text is without tokens.
+/* Trains a tokenizer: counts the pieces of texts, then chooses words or learns merges. Byte-pair
+ * encoding (Sennrich et al. 2016) repeatedly merges the most frequent pair of neighbours in the
+ * words into a new token. With "low" 5 times and "lower" twice the pairs are lo 7, ow 7, we 2, er
+ * 2: "lo" becomes a token, then "low" (7), then "er" (2), then "lower". So frequent words become
+ * one token, and every text can be encoded.
  *
- * The trainer merges in time proportional to the changes, not to the text: it keeps all occurrences
- * of each pair in a list and the pairs in a heap. It gives what the plain algorithm gives.
+ * The time of a merge is proportional to the changes, not to the text: the trainer keeps the
+ * occurrences of each pair in a list and the pairs in a heap. The result is the same as from the
+ * plain algorithm.
  *
- * Its memory is laid out once, from the options: room for so many different pieces and so many of
- * their bytes. A text that has more of them is an error that names the room to be raised; nothing
- * is dropped silently, because a vocabulary must not depend on the order of the texts. */
+ * The memory is laid out once, from the options: room for a number of different pieces and of their
+ * bytes. A text with more of them is an error that names the option to raise. Nothing is dropped
+ * silently, because a vocabulary must not depend on the order of the texts. */
 
 /* -- training: options and memory ------------------------------------------------------------ */
 
 /* Most words and bytes of words: offsets into their text are int32_t. */
 enum { TFN__WORD_ROOM = 1 << 30 };
 
-/* Every option that is a number. */
+/* All options that are numbers. */
 #define TFN__TOKENIZER(field, least, most) \
     TFN__RANGE_OF(tfn_tokenizer_desc, field, TFN__WHOLE, least, most)
 static const tfn__limit tfn__tokenizer_limits[] = {
@@ -31,7 +32,7 @@ static const tfn__limit tfn__tokenizer_limits[] = {
     TFN__TOKENIZER(word_bytes, 1, TFN__WORD_ROOM)
 };
 
-/* What 0 means, by kind. Bytes need no training and so no room for words. */
+/* Fill in the defaults of a kind. Bytes need no training, and so no room for words. */
 static void tfn__trainer_defaults(tfn_tokenizer_desc *d, int32_t first)
 {
     int32_t vocab = INT32_MAX;
@@ -58,7 +59,7 @@ static void tfn__trainer_defaults(tfn_tokenizer_desc *d, int32_t first)
     }
 }
 
-/* Ids: the specials, then `first` on 256 bytes and merges, or the words or characters. */
+/* Ids: the specials, then from `first` on the 256 bytes and merges, or the words or characters. */
 static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokenizer_desc *desc)
 {
     tfn_tokenizer_desc *d = &t->desc;
@@ -76,7 +77,7 @@ static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokenizer_desc *desc)
     return t->error.status == TFN_OK;
 }
 
-/* Room for pairs. Those that exist at one time are fewer than the words' bytes by far. */
+/* Room for pairs. Far fewer pairs exist at one time than the words have bytes. */
 static size_t tfn__pair_room(const tfn_tokenizer_desc *d)
 {
     return (size_t)d->word_bytes / 4 + 1024;
@@ -130,11 +131,11 @@ TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokenizer_desc 
 
 /* -- training: counting pieces --------------------------------------------------------------- */
 
-/* A text is needed once: what is kept of it is its different pieces, which are called words here
- * even where they are characters, and how often each came. Merges never cross the end of a piece,
- * so nothing else matters to them. */
+/* A text is needed only once. The trainer keeps its different pieces, which are called words here
+ * even if they are characters, and their counts. Merges never cross the end of a piece, so they
+ * need nothing else. */
 
-/* One more of a piece; a new one is appended to the words' text. */
+/* Count a piece; append a new one to the words' text. */
 static void tfn__count_word(tfn_trainer *t, const uint8_t *s, size_t n)
 {
     int32_t *slot = tfn__string_slot(t->slots, t->text, t->start, s, n);
@@ -178,7 +179,7 @@ TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t b
 
 /* -- training: words and characters ---------------------------------------------------------- */
 
-/* Whether word i comes before word j in the vocabulary: by count, then by their bytes. */
+/* Order of the vocabulary: by count, then by bytes. */
 static bool tfn__word_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_trainer *t = (const tfn_trainer *)x;
@@ -194,8 +195,8 @@ static bool tfn__word_before(const void *x, int32_t i, int32_t j)
     return na < nb;
 }
 
-/* The most frequent ones that the vocabulary has room for and that are frequent enough: those in
- * front when all are in order. */
+/* Choose the words: the most frequent ones that fit into the vocabulary and reach the least count.
+ * After sorting, they come first. */
 static void tfn__choose_words(tfn_trainer *t)
 {
     const int32_t most = (int32_t)tfn__min(t->words, t->desc.vocab - t->first);
@@ -208,21 +209,22 @@ static void tfn__choose_words(tfn_trainer *t)
 
 /* -- training: pairs ------------------------------------------------------------------------- */
 
-/* The words' text, cut into tokens: symbol[i] is the id of the token that begins at byte i, and on
- * the last byte of one with several stands ~i, which leads back to its first. So both neighbours of
- * a token are found at once, and merging two writes two numbers; on bytes between those stands what
- * earlier merges left there. "lower" at bytes 10 to 14, when it is lo w er:
+/* The words' text is cut into tokens. symbol[i] is the id of the token that begins at byte i. The
+ * last byte of a longer token holds ~i, which leads back to its first byte. So both neighbours of a
+ * token are found at once, and a merge writes two numbers; bytes in between keep old values.
+ * "lower" at bytes 10 to 14, when it is lo w er:
  *
  *     byte      10    11    12    13    14
  *     text       l     o     w     e     r
  *     symbol    lo   ~10     w    er   ~13
  *
- * An occurrence of a pair is the byte where it begins. All of one pair are a list through next and
- * prev; its count is the sum of the counts of their words. The heap has the pairs that exist, best
- * first, and pair[p].at is the place of p in it; a pair without occurrences is dropped, and its
- * entry joins the free ones, a list through `head` from t->spare on. */
+ * An occurrence of a pair is the byte where it begins. All occurrences of a pair form a list
+ * through next and prev; the pair's count is the sum of the counts of their words. The heap holds
+ * the pairs that exist, best first, and pair[p].at is the position of p in it. A pair without
+ * occurrences is dropped, and its entry joins the list of free entries, which runs through `head`
+ * from t->spare on. */
 
-/* Whether pair p is merged before q: the more frequent, then the one with the smaller ids. */
+/* Order of merging: the more frequent pair first, then the one with the smaller ids. */
 static bool tfn__pair_before(const tfn_trainer *t, int32_t p, int32_t q)
 {
     const tfn__pair *a = t->pair + p;
@@ -232,15 +234,15 @@ static bool tfn__pair_before(const tfn_trainer *t, int32_t p, int32_t q)
     return a->right < b->right;
 }
 
-/* Every move within the heap goes through here, so that a pair knows its place. */
+/* Place a pair in the heap. Every move goes through here, so that a pair knows its position. */
 static void tfn__heap_place(tfn_trainer *t, int32_t p, int32_t at)
 {
     t->heap[at] = p;
     t->pair[p].at = at;
 }
 
-/* Pair p belongs into the hole at `at`, or further up, or further down: its count may have changed.
- * Those that it passes move into the hole. */
+/* Place pair p, whose count may have changed, in the hole at `at`, or further up or down. Pairs on
+ * its way move into the hole. */
 static void tfn__heap_move(tfn_trainer *t, int32_t p, int32_t at)
 {
     while (at > 0) {
@@ -260,7 +262,7 @@ static void tfn__heap_move(tfn_trainer *t, int32_t p, int32_t at)
     tfn__heap_place(t, p, at);
 }
 
-/* The slot of a pair, or the empty one where it belongs. */
+/* The slot of a pair, or the empty slot where it belongs. */
 static uint32_t tfn__pair_slot(const tfn_trainer *t, int32_t left, int32_t right)
 {
     const uint32_t mask = (uint32_t)t->pair_slots[0];
@@ -273,8 +275,8 @@ static uint32_t tfn__pair_slot(const tfn_trainer *t, int32_t left, int32_t right
     return h;
 }
 
-/* Empty a slot. A pair further on that was put there because this slot was taken would not be found
- * any more: it moves into the hole, and leaves one (Knuth, volume 3, algorithm 6.4 R). */
+/* Empty a slot. A later pair that was displaced by this slot's pair would no longer be found, so it
+ * moves into the hole and leaves a new hole (Knuth, volume 3, algorithm 6.4 R). */
 static void tfn__free_slot(tfn_trainer *t, uint32_t hole)
 {
     const uint32_t mask = (uint32_t)t->pair_slots[0];
@@ -282,14 +284,14 @@ static void tfn__free_slot(tfn_trainer *t, uint32_t hole)
     for (uint32_t h = (hole + 1) & mask; slots[h]; h = (h + 1) & mask) {
         const tfn__pair *p = t->pair + slots[h] - 1;
         const uint32_t home = tfn__hash_pair(p->left, p->right) & mask;
-        if (((h - home) & mask) < ((h - hole) & mask)) continue;    /* home lies behind the hole */
+        if (((h - home) & mask) < ((h - hole) & mask)) continue;    /* home is after the hole */
         slots[hole] = slots[h];
         hole = h;
     }
     slots[hole] = 0;
 }
 
-/* An entry for a pair, last in the heap, which a count of 0 is right for; -1: no room. */
+/* A new entry for a pair, with count 0 and so last in the heap; -1: no room. */
 static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
 {
     int32_t p = t->spare;
@@ -308,7 +310,7 @@ static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
     return p;
 }
 
-/* Take a pair out of the heap, the table and the entries. The last of the heap fills its place. */
+/* Remove a pair from the heap, the table and the entries. The heap's last pair takes its place. */
 static void tfn__drop_pair(tfn_trainer *t, int32_t p, uint32_t slot)
 {
     const int32_t at = t->pair[p].at;
@@ -333,7 +335,7 @@ static int32_t tfn__symbol_before(const tfn_trainer *t, int32_t i)
     return i - 1;                               /* a token of one byte */
 }
 
-/* Put the occurrence at byte i into the list of its pair, which it may be the first of. */
+/* Add the occurrence at byte i to the list of its pair, which may be new. */
 static void tfn__link(tfn_trainer *t, int32_t i)
 {
     const int32_t left = t->symbol[i];
@@ -353,7 +355,7 @@ static void tfn__link(tfn_trainer *t, int32_t i)
     tfn__heap_move(t, p, t->pair[p].at);
 }
 
-/* Take the occurrence at byte i out, and the pair with it if that was the last. */
+/* Remove the occurrence at byte i, and the pair with it if it was the last one. */
 static void tfn__unlink(tfn_trainer *t, int32_t i)
 {
     const uint32_t slot = tfn__pair_slot(t, t->symbol[i], t->symbol[tfn__symbol_after(t, i)]);
@@ -366,8 +368,9 @@ static void tfn__unlink(tfn_trainer *t, int32_t i)
     else tfn__heap_move(t, p, t->pair[p].at);
 }
 
-/* Make one token of those at i and after it: of x A B y the pairs xA, AB and By go, x(AB) and (AB)y
- * come. All are unlinked before a symbol changes, since a pair is found by its symbols. */
+/* Merge the token at i with the next one. In x A B y the pairs xA, AB and By disappear, and x(AB)
+ * and (AB)y appear. All are unlinked before a symbol changes, because a pair is found by its
+ * symbols. */
 static void tfn__merge_at(tfn_trainer *t, int32_t i, int32_t id)
 {
     const int32_t before = tfn__symbol_before(t, i);
@@ -383,7 +386,7 @@ static void tfn__merge_at(tfn_trainer *t, int32_t i, int32_t id)
     if (more) tfn__link(t, i);
 }
 
-/* Whether a pair stands at i; i may be -1, which is what tfn__symbol_after says of the last. */
+/* True if the pair is at i; i may be -1, which tfn__symbol_after returns for the last token. */
 static bool tfn__pair_at(const tfn_trainer *t, int32_t i, int32_t left, int32_t right)
 {
     int32_t after;
@@ -392,7 +395,7 @@ static bool tfn__pair_at(const tfn_trainer *t, int32_t i, int32_t left, int32_t 
     return after >= 0 && t->symbol[after] == right;
 }
 
-/* The first of the equal tokens that stand in a row before i. */
+/* The first of a row of equal tokens that ends at i. */
 static int32_t tfn__run_begin(const tfn_trainer *t, int32_t i)
 {
     for (;;) {
@@ -402,10 +405,10 @@ static int32_t tfn__run_begin(const tfn_trainer *t, int32_t i)
     }
 }
 
-/* Merge all occurrences of a pair, until its list is empty. In which order they come does not
- * matter, but for equal tokens in a row: in aaa the occurrences of a + a overlap, and the plain
- * algorithm, which reads from left to right, merges the first two. So go back to where the row
- * begins, then merge along it. */
+/* Merge all occurrences of a pair, until its list is empty. The order does not matter, except for
+ * equal tokens in a row: in aaa the occurrences of a + a overlap, and the plain algorithm, which
+ * reads from left to right, merges the first two. So go back to the beginning of the row, then
+ * merge along it. */
 static void tfn__merge_pair(tfn_trainer *t, int32_t left, int32_t right, int32_t id)
 {
     while (t->error.status == TFN_OK) {
@@ -422,7 +425,7 @@ static void tfn__merge_pair(tfn_trainer *t, int32_t left, int32_t right, int32_t
     }
 }
 
-/* All bytes are tokens of their own; link all pairs of neighbours. */
+/* Start with every byte as a token, and link all pairs of neighbours. */
 static void tfn__begin_pairs(tfn_trainer *t)
 {
     t->pair_room = (int32_t)tfn__pair_room(&t->desc);
@@ -440,9 +443,9 @@ static void tfn__begin_pairs(tfn_trainer *t)
         }
 }
 
-/* Algorithm 1 of Sennrich et al. 2016: merge the most frequent pair, until the vocabulary is full
- * or no pair is frequent enough. Each merge of an occurrence changes five pairs at most, and each
- * change costs the logarithm of the number of pairs in the heap. */
+/* Algorithm 1 of Sennrich et al. 2016: merge the most frequent pair until the vocabulary is full or
+ * no pair is frequent enough. Merging an occurrence changes at most five pairs, and each change
+ * takes the logarithm of the number of pairs in the heap. */
 static void tfn__learn_merges(tfn_trainer *t)
 {
     tfn__begin_pairs(t);

@@ -5,8 +5,8 @@
 #include "pieces.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* What a tokenizer is made of: its tables, and how they are filled from a trainer or a blob. The
- * sections behind this one fill them from files, and make ids of texts with them. */
+/* The tables of a tokenizer, and functions that fill and search them: added tokens, sorted tokens,
+ * replacements. The parts after this one read trainers, blobs and files, and encode texts. */
 
 /* -- making a tokenizer ---------------------------------------------------------------------- */
 
@@ -14,17 +14,17 @@
  *
  *   text, start          the bytes of all tokens one after the other: token id is text[start[id]]
  *                        to text[start[id + 1] - 1]
- *   slots                a hash table of those that text is encoded as
- *   flags                of each token, see below
+ *   slots                a hash table of the tokens that text can be encoded as
+ *   flags                of each token, see vocabulary.h
  *   byte_id              the token of each byte, -1: none
- *   merge, merge_slots   left, right and what they give, best first; a hash table of the pairs
- *   added_ids            the tokens that a text is cut at before anything else, sorted
- *   frame                what a model of tokenizer.json wants before and behind a text
+ *   merge, merge_slots   left, right and the token they give, best first; a hash table of the pairs
+ *   added_ids            the tokens at which a text is cut before anything else, sorted
+ *   frame                the ids before and after a text
  *
- * A source is gone through twice by one function, its pass: without a tokenizer it counts, so that
- * the block can be laid out; with it, it stores. Nothing about a source is written twice. */
+ * One function, the pass of a source, goes through the source twice: without a tokenizer it counts,
+ * so that the block can be laid out; with one it stores. So no rule about a source exists twice. */
 
-/* An error if something was wrong where r read. */
+/* Fail if there was an error where r read. */
 SHARED void tfn__check_reader(tfn_error *e, const tfn__reader *r, const char *text)
 {
     if (!r->wanted || e->status != TFN_OK) return;
@@ -32,14 +32,14 @@ SHARED void tfn__check_reader(tfn_error *e, const tfn__reader *r, const char *te
     e->found = (int64_t)r->at;
 }
 
-/* What a source holds ends here, and must have been read to its end. */
+/* Fail unless the source was read to its end without an error. */
 SHARED void tfn__end_vocab(tfn_error *e, tfn__reader *r, const char *text)
 {
     if (r->at < r->size) tfn__want(r, "its end");
     tfn__check_reader(e, r, text);
 }
 
-/* How long token id is. */
+/* The length of token id in bytes. */
 SHARED size_t tfn__token_bytes(const tfn_tokenizer *k, int32_t id)
 {
     return (size_t)(k->start[id + 1] - k->start[id]);
@@ -51,8 +51,8 @@ SHARED int32_t tfn__token_id(const tfn_tokenizer *k, const uint8_t *s, size_t n)
     return *tfn__string_slot(k->slots, k->text, k->start, s, n) - 1;
 }
 
-/* Special tokens known by their names, such as <s> and [CLS]. Of several with one name the first in
- * the vocabulary is the one that a text may be cut at. */
+/* Mark special tokens by their names, such as <s> and [CLS]. If several have one name, a text may
+ * be cut at the first in the vocabulary. */
 static void tfn__mark_names(tfn_tokenizer *k)
 {
     bool seen[TFN__SPECIAL_NAMES] = { false };
@@ -65,8 +65,8 @@ static void tfn__mark_names(tfn_tokenizer *k)
     }
 }
 
-/* Of several specials for one purpose the first in the vocabulary is the one that
- * tfn_tokenizer.special names. */
+/* If several specials have one purpose, the first in the vocabulary becomes
+ * tfn_tokenizer.special. */
 static void tfn__find_specials(tfn_tokenizer *k)
 {
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) k->special[i] = -1;
@@ -78,8 +78,8 @@ static void tfn__find_specials(tfn_tokenizer *k)
     if (k->ends == 1) k->special[TFN_SPECIAL_EOS] = k->frame[k->begins];
 }
 
-/* Fill the table of strings and the ids of bytes, when all tokens are stored. Raw tokens are in no
- * table: so text that reads like one is encoded as other tokens. */
+/* Fill the table of strings and the ids of bytes, after all tokens are stored. Raw tokens are in no
+ * table, so text that reads like one is encoded as other tokens. */
 SHARED bool tfn__index_tokens(tfn_tokenizer *k)
 {
     if (!k->marked) tfn__mark_names(k);
@@ -104,7 +104,7 @@ SHARED bool tfn__index_tokens(tfn_tokenizer *k)
 
 /* -- tokens in order ------------------------------------------------------------------------- */
 
-/* Whether token i comes before token j: by their bytes, a shorter one first. */
+/* Order of tokens: by their bytes, a shorter one first. */
 SHARED bool tfn__token_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_tokenizer *k = (const tfn_tokenizer *)x;
@@ -129,7 +129,7 @@ SHARED tfn__search tfn__search_in(const int32_t *ids, int32_t low, int32_t high,
     return x;
 }
 
-/* Of the ids from low to high - 1 the first whose next byte is not below `byte`. */
+/* The first of the ids from low to high - 1 whose next byte is not below `byte`. */
 static int32_t tfn__search_from(const tfn_tokenizer *k, const tfn__search *x, int32_t byte)
 {
     const uint8_t *text = k->text + x->at;
@@ -143,8 +143,8 @@ static int32_t tfn__search_from(const tfn_tokenizer *k, const tfn__search *x, in
     return low;
 }
 
-/* Go on by a byte; false: no token does. *id: the one that ends there, -1: none. The first byte of
- * a search through all of k->order is looked up. */
+/* Continue a search by a byte; false: no token continues. *id: the token that ends there, -1: none.
+ * The first byte of a search through all of k->order uses a table. */
 SHARED bool tfn__search_on(const tfn_tokenizer *k, tfn__search *x, uint8_t byte, int32_t *id)
 {
     *id = -1;
@@ -161,13 +161,13 @@ SHARED bool tfn__search_on(const tfn_tokenizer *k, tfn__search *x, uint8_t byte,
     return true;
 }
 
-/* WordPiece and Unigram: sort the tokens that words are made of, and find those that go on with
- * one. A token that is nothing but the mark is none of them. */
+/* WordPiece and Unigram: sort the tokens of words, and find those that continue a word. A token
+ * that consists only of the prefix is not one of them. */
 SHARED void tfn__index_order(tfn_tokenizer *k)
 {
     tfn__search all, inside;
     int32_t id;
-    if (!k->order || k->kind == TFN_TOKENIZER_CHARACTER_BPE) return;     /* sorted by scores */
+    if (!k->order || k->kind == TFN_TOKENIZER_CHARACTER_BPE) return;     /* ordered by score */
     for (id = 0; id < k->tokens; id++)
         if (!(k->flags[id] & TFN__RAW)) k->order[k->sorted++] = id;
     tfn__sort(k->order, k->sorted, tfn__token_before, k);
@@ -182,13 +182,13 @@ SHARED void tfn__index_order(tfn_tokenizer *k)
 
 /* -- added tokens ---------------------------------------------------------------------------- */
 
-/* A text is cut at added tokens before it is cut into pieces: at the longest of those that begin
- * first. It is done as the library "tokenizers" does it, so that of two that overlap the same one
- * wins: in two rounds, at those that stand in a text as it is, then, in what lies between these,
- * at those that stand in a normalized one ("late"), even if nothing is normalized. A special token
- * that may not be in a text still hides others that overlap it. */
+/* A text is cut at added tokens before it is cut into pieces. The earliest token wins, and of those
+ * at the same place the longest. Like the library "tokenizers" this takes two rounds, so that the
+ * same one of two overlapping tokens wins. The first round looks for tokens in the original text;
+ * the second, between those, for tokens in the normalized text ("late"), even if nothing is
+ * normalized. A special token that must not be in a text still hides others that overlap it. */
 
-/* The longest added token that the n bytes at s begin with, late or not; -1: none. */
+/* The longest added token, late or not, at the start of the n bytes at s; -1: none. */
 SHARED int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n, int late)
 {
     tfn__search x = tfn__search_in(k->added_ids, 0, k->added, 0);
@@ -199,14 +199,14 @@ SHARED int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n,
     return found;
 }
 
-/* Whether SentencePiece has tokens that its users defined: they stay as they are in a text. */
+/* True if a model of SentencePiece has tokens of its users, which stay unchanged in a text. */
 SHARED bool tfn__keeps_some(const tfn_tokenizer *k)
 {
     return k->single && k->cuts[1];
 }
 
-/* How many bytes of ASCII the n at s begin with that nothing replaces or keeps. One with something
- * else than ASCII behind it does not count: an accent there may make another character of it. */
+/* The number of ASCII bytes at the start of s that nothing replaces or keeps. One that is followed
+ * by a non-ASCII character does not count, because an accent may change it. */
 static size_t tfn__plain_bytes(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     const bool keeps = tfn__keeps_some(k);
@@ -218,7 +218,7 @@ static size_t tfn__plain_bytes(const tfn_tokenizer *k, const uint8_t *s, size_t 
     return n;
 }
 
-/* Whether a character belongs to the one in front of it: marks and joiners do. */
+/* True if a character belongs to the one in front of it, like marks and joiners. */
 static bool tfn__extends(int32_t c)
 {
     static const int32_t more[][2] = { { 0xe33, 0xe33 }, { 0xeb3, 0xeb3 }, { 0x200c, 0x200d },
@@ -232,7 +232,7 @@ static bool tfn__extends(int32_t c)
     return tfn__is_of(c, TFN__MARKS_ALL) && !tfn__in_pairs(fewer, sizeof fewer / sizeof *fewer, c);
 }
 
-/* Whether a character goes with nothing. */
+/* True if a character joins no other. */
 static bool tfn__is_apart(int32_t c)
 {
     const uint32_t controls = TFN__BIT(TFN__CC) | TFN__BIT(TFN__CC_WHITE) | TFN__BIT(TFN__CF)
@@ -241,13 +241,13 @@ static bool tfn__is_apart(int32_t c)
     return c != 0x200c && c != 0x200d && tfn__is_of(c, controls);
 }
 
-/* Bytes of the first grapheme of n >= 1 (Unicode Standard Annex 29), as far as it matters for a
- * table of replacements: syllables of Hangul and flags in parts are longer than what is replaced.
- */
+/* Bytes of the first grapheme of n >= 1 bytes (Unicode Standard Annex 29), as far as a table of
+ * replacements needs it: syllables of Hangul and flags in parts are longer than any replaced
+ * text. */
 static size_t tfn__grapheme(const uint8_t *s, size_t n)
 {
     static const int32_t before[][2] = { { 0x600, 0x605 }, { 0x6dd, 0x6dd }, { 0x70f, 0x70f },
-        { 0x890, 0x891 }, { 0x8e2, 0x8e2 }, { 0xd4e, 0xd4e } };         /* go with what follows */
+        { 0x890, 0x891 }, { 0x8e2, 0x8e2 }, { 0xd4e, 0xd4e } };         /* join the next one */
     int32_t c;
     size_t at = tfn__utf8(s, n, &c);
     if (c == '\r' && n > 1 && s[1] == '\n') return 2;
@@ -261,8 +261,8 @@ static size_t tfn__grapheme(const uint8_t *s, size_t n)
     return at;
 }
 
-/* A replacement as the library "tokenizers" finds it: that of the shortest beginning of a short
- * grapheme that has one, for all of the grapheme; else of a character. How many bytes, 0: none. */
+/* Find a replacement like the library "tokenizers": the shortest beginning of a short grapheme that
+ * has one, for the whole grapheme; otherwise for a single character. Returns the bytes, 0: none. */
 static size_t tfn__match_grapheme(const tfn_tokenizer *k, const uint8_t *s, size_t n, size_t *end,
                                   size_t *value)
 {
@@ -274,7 +274,7 @@ static size_t tfn__match_grapheme(const tfn_tokenizer *k, const uint8_t *s, size
         for (size_t i = 1; i <= bytes; i++)
             if (tfn__map_match(k->map + 4, (size_t)k->map_units, s, i, value, &read) == i)
                 return bytes;
-    if (!*end) *end = bytes;                            /* its other characters one by one */
+    if (!*end) *end = bytes;                            /* then its characters one by one */
     bytes = tfn__utf8(s, n, &c);
     if (bytes < *end) *end -= bytes;
     else *end = 0;
@@ -283,12 +283,12 @@ static size_t tfn__match_grapheme(const tfn_tokenizer *k, const uint8_t *s, size
     return 0;
 }
 
-/* By the table of replacements, and with spaces in order. What is replaced is not read again. */
+/* Apply the table of replacements and put spaces in order. A replacement is not replaced again. */
 static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint8_t *s, size_t n)
 {
     const size_t trie = 4 + 4*(size_t)k->map_units;
     const bool library = !(p->steps & TFN_NORMALIZER_UTF8);
-    size_t end = 0;                             /* bytes that are left of a grapheme */
+    size_t end = 0;                             /* bytes left of a grapheme */
     for (size_t at = 0; at < n;) {
         int32_t id = -1;
         int32_t c;
@@ -317,7 +317,7 @@ static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint
     return tfn__end_spaced(p);
 }
 
-/* By the table of replacements, and nothing else. */
+/* Apply only the table of replacements. */
 SHARED size_t tfn__map_text(const tfn_tokenizer *k, uint8_t *to, size_t room, const uint8_t *s,
                             size_t n)
 {
@@ -327,7 +327,7 @@ SHARED size_t tfn__map_text(const tfn_tokenizer *k, uint8_t *to, size_t room, co
     return tfn__put_mapped(k, &p, s, n);
 }
 
-/* Bytes of the longest replacement of the table. */
+/* Bytes of the longest replacement in the table. */
 SHARED size_t tfn__longest_replacement(const tfn_tokenizer *k)
 {
     size_t most = 1;
@@ -340,9 +340,8 @@ SHARED size_t tfn__longest_replacement(const tfn_tokenizer *k)
     return most;
 }
 
-/* A text of the n bytes at s after the steps of the normalizer: returns its bytes, and stores those
- * that there is room for; without room it may return a few more. *same: it was so before. first: no
- * added token is in front of it. */
+/* Normalize the n bytes at s. Returns the bytes and stores those that fit; without room the number
+ * may be slightly too large. *same: nothing changed. first: no added token is in front. */
 SHARED size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, bool *same,
                              const uint8_t *s, size_t n, bool first)
 {

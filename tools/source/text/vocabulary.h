@@ -6,57 +6,57 @@
 #if !defined TFNORM_NO_TOKENIZERS
 
 enum {
-    TFN__RAW        = 1,    /* no piece is encoded as this token: a special, as it is */
-    TFN__ADDED      = 2,    /* text is cut at it, and it comes out; at a special only if wanted */
+    TFN__RAW        = 1,    /* no piece is encoded as this token; its text shows no bytes */
+    TFN__ADDED      = 2,    /* text is cut at it; at a special one only on request */
     TFN__SPECIAL    = 4,    /* gives no text */
-    TFN__STRIP_LEFT = 8,    /* an added one takes the white space in front of it along, */
-    TFN__STRIP_RIGHT = 16,  /* or behind it */
-    TFN__LATE       = 32,   /* text is cut at it only when it is cut at all that are not late */
-    TFN__MARKS      = 62,   /* the five above, which a blob of marked tokens has */
+    TFN__STRIP_LEFT = 8,    /* takes the white space in front of it, too (if ADDED) */
+    TFN__STRIP_RIGHT = 16,  /* takes the white space after it, too (if ADDED) */
+    TFN__LATE       = 32,   /* text is cut at it only after all tokens that are not late */
+    TFN__MARKS      = 62,   /* the five above; stored in a blob of marked tokens */
     TFN__ENTIRE     = 64,   /* merging the bytes of this token gives it */
-    TFN__SEEN       = 128,  /* vocab.json: the id came, while its entries are read */
-    TFN__SINGLE_WORD = 128  /* afterwards: no letter may stand beside an added one */
+    TFN__SEEN       = 128,  /* vocab.json: the id was read before; only while it is read */
+    TFN__SINGLE_WORD = 128  /* afterwards: no letter may be next to it (if ADDED) */
 };
 
-/* Which decoder a file names. */
+/* The decoder that a file names. */
 enum { TFN__DECODES_NOTHING, TFN__DECODES_BYTES, TFN__DECODES_WORDS, TFN__DECODES_MARKS,
        TFN__DECODES_SUFFIX };
 
-/* Bytes of a late added token behind the normalizer. */
+/* Most bytes of a late added token after the normalizer. */
 enum { TFN__SHADOW_BYTES = 128 };
 
 enum { TFN__SHORT_TEXT = 512 };                 /* bytes that are normalized on the stack */
 
-/* What a source holds, up to where a pass has come. The readers are those of tokenizer.json, each
- * at the value of a member; that of the vocabulary is vocab.json's, too. */
+/* The content of a source, as far as a pass has come. Readers are those of tokenizer.json, each at
+ * the value of a member; `tokens` is also used for vocab.json. */
 typedef struct tfn__vocab {
     tfn_tokenizer_kind kind;
     tfn_split split;
     int32_t normalizer, decoder, most_chars;        /* as in tfn_tokenizer */
     bool   marked, prefix_space, whole, fallback, fuse, scored, single;
     char   inside[sizeof ((tfn_tokenizer *)0)->inside];
-    bool   cut, shown;                              /* tokenizer.json: parts that came */
+    bool   cut, shown;                              /* tokenizer.json: these parts were read */
     int    decodes;
-    bool   plain;                                   /* its tokens do not show bytes */
-    bool   numbered;                                /* unknown_id is known, 0: none */
+    bool   plain;                                   /* tokens do not show bytes */
+    bool   numbered;                                /* unknown_id is valid, even if 0 */
     int32_t begin, end;                             /* vocab.txt: [CLS], [SEP] */
-    int     form;                                   /* of a blob */
-    int32_t unknown_id;                             /* its + 1, or of Unigram; 0: none */
+    int     form;                                   /* form of a blob */
+    int32_t unknown_id;                             /* id of unknown text + 1; 0: none */
     size_t  map_bytes;
-    const uint8_t *map;                             /* the table, or as JSON has it: */
+    const uint8_t *map;                             /* the table; NULL: charsmap, if any */
     bool   apart;                                   /* pieces and ids come from two files */
-    size_t spare, hidden;                           /* room for those without an id; how many */
-    size_t entries, listed;                         /* of the vocabulary; its highest id + 1 */
+    size_t spare, hidden;                           /* room for tokens without id; how many */
+    size_t entries, listed;                         /* entries; the highest id + 1 */
     size_t shadows;                                 /* added tokens that a normalizer may change */
-    bool   single_words;                            /* some added token is one */
+    bool   single_words;                            /* some added token is a SINGLE_WORD */
     char   suffix[sizeof ((tfn_tokenizer *)0)->suffix];
-    bool   stepped;                                 /* rules are compiled: normalizer, */
-    tfn__reader rules[3];                           /* pre_tokenizer, decoder */
-    tfn__reader said_suffix;                        /* BPEDecoder's */
+    bool   stepped;                                 /* the rules are compiled */
+    tfn__reader rules[3];                           /* normalizer, pre_tokenizer, decoder */
+    tfn__reader said_suffix;                        /* suffix of BPEDecoder */
     int32_t code_words;
-    size_t count, merges, bytes, longest;           /* longest: a buffer for merges */
+    size_t count, merges, bytes, longest;           /* longest: size of the buffer for merges */
     size_t added, begins, ends;
-    tfn__reader first, last;                        /* of BertProcessing: ["[CLS]", 101] */
+    tfn__reader first, last;                        /* BertProcessing: ["[CLS]", 101] */
     tfn__reader tokens, added_list, merge_list, single_text, template_ids, unknown,
                 charsmap;
 } tfn__vocab;
@@ -67,12 +67,12 @@ SHARED size_t tfn__token_bytes(const tfn_tokenizer *k, int32_t id);
 SHARED int32_t tfn__token_id(const tfn_tokenizer *k, const uint8_t *s, size_t n);
 SHARED bool tfn__index_tokens(tfn_tokenizer *k);
 
-/* Ids sorted by the bytes of their tokens, so that those that begin alike are neighbours, the
- * shorter first: a search is a range of them that becomes narrower with each byte of a text. */
+/* A search among ids sorted by the bytes of their tokens, the shorter first. Tokens with a common
+ * beginning are neighbours, so a search is a range that narrows with each byte of a text. */
 typedef struct tfn__search {
     const int32_t *ids;
-    int32_t low, high;                          /* ids[low] to ids[high - 1] begin as the text */
-    size_t  at;                                 /* does, so many bytes, and are longer */
+    int32_t low, high;                          /* tokens of ids[low] to ids[high - 1] are longer */
+    size_t  at;                                 /* than `at` bytes, and equal to the text so far */
 } tfn__search;
 SHARED tfn__search tfn__search_in(const int32_t *ids, int32_t low, int32_t high, size_t at);
 SHARED bool tfn__search_on(const tfn_tokenizer *k, tfn__search *x, uint8_t byte, int32_t *id);
