@@ -14,6 +14,7 @@
 #define TFNORM_EXACT
 #endif
 #define TFN__REFERENCE
+#define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include "reference.h"

@@ -164,6 +164,7 @@ cat > "$work/exported.c" << 'END_OF_C'
 #define TFNORM_NO_MALLOC
 #define TFNORM_NO_STDIO
 #define TFNORM_NO_TRAINING
+#define TFNORM_ALL_ISA             /* plain C on x86-64, too */
 #define TFNORM_IMPLEMENTATION
 #endif
 #include "../../../tfnorm.h"

@@ -1,5 +1,6 @@
 /* quantized [ISA]: see quantized.h and quantized.sh. */
 #define TFNORM_EXACT
+#define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "quantized.h"

@@ -1,6 +1,7 @@
 /* Included twice before and twice after the implementation is asked for: still one program. */
 #include "../../tfnorm.h"
 #include "../../tfnorm.h"
+#define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "../../tfnorm.h"

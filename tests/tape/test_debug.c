@@ -7,6 +7,7 @@
 #define TFNORM_DEBUG
 static int debug_found;
 #define TFNORM_ASSERT(x) do { if (!(x)) debug_found++; } while (0)
+#define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "../check.h"

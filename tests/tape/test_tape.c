@@ -16,6 +16,7 @@
 static int tape_wrote_beside;
 #define TFNORM_ASSERT(x) do { if (!(x)) tape_wrote_beside++; } while (0)
 #endif
+#define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "../check.h"

@@ -5,6 +5,7 @@
 #ifndef __wasm__                    /* a page has no threads */
 #include "threads.h"
 #endif
+#define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "library.h"

@@ -6,9 +6,9 @@
 
 typedef enum tfn_isa {
     TFN_ISA_BEST = 0,      /* the widest that machine and compiler have */
-    TFN_ISA_PLAIN,         /* C without vectors */
+    TFN_ISA_PLAIN,         /* C without vectors; on x86-64 only with TFNORM_ALL_ISA */
     TFN_ISA_SSE2,          /* x86, 128 bits, no fused multiply-add: other bits */
-    TFN_ISA_FMA128,        /* x86, 128 bits with FMA3 */
+    TFN_ISA_FMA128,        /* x86, 128 bits with FMA3; only with TFNORM_ALL_ISA or -mfma */
     TFN_ISA_AVX2,          /* x86, 256 bits with FMA3 */
     TFN_ISA_AVX512,        /* x86, 512 bits (AVX-512F) */
     TFN_ISA_NEON,          /* AArch64 */

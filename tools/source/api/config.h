@@ -43,6 +43,12 @@
  *   TFNORM_NO_QUANT         without weights, moments and caches of fewer bits (desc.weights,
  *                           moment_type, cache_type)
  *   TFNORM_NO_SIMD          plain C only
+ *   TFNORM_ALL_ISA          x86-64: also build plain C and the 128-bit kernels with FMA3. They take
+ *                           an eighth more time to compile. Only tests need plain C there, and only
+ *                           processors with FMA3 but without AVX2 (AMD, 2012 to 2014) need the
+ *                           others: without them they use SSE2, and tfn_bits says that bits differ.
+ *                           Without it, tfn_kernels_for returns NULL for both, and a build for one
+ *                           processor (-march=native) has only its own widest kernels
  *   TFNORM_DEBUG            plain C only, without attributes and pragmas that optimize: compiled
  *                           with -O0 it takes a second, and every line can be stepped through. The
  *                           bits are those of TFNORM_NO_SIMD. Tapes run on the calling thread, and

@@ -376,7 +376,8 @@
  * our own; random numbers are counted, not drawn. So a result depends on the seed, the options and
  * the data. It does not depend on: compiler, -O level, -march, instruction set, threads, padding,
  * the batch's capacity, the address of the block.
- * Promised where the processor has a fused multiply-add: x86 with FMA3 (AVX-512, AVX2, 128 bits),
+ * Promised where the processor has a fused multiply-add: x86 with AVX-512 or AVX2 (with FMA3 alone
+ * if TFNORM_ALL_ISA or -mfma builds its kernels),
  * AArch64, RISC-V with F, Cortex-M4F and later, ARMv7 with VFPv4, 64-bit POWER, s390x; there also
  * for WebAssembly compiled with -mrelaxed-simd, whose engine may use it. Without one ("sse2", i386,
  * MIPS, other WebAssembly, plain C compiled without -mfma) the results are as good, but

@@ -146,6 +146,39 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #endif
 
+/* Which instances of the kernels are built. All of them with TFNORM_ALL_ISA, which the tests and the
+ * tools define. Otherwise x86 omits what no usual program chooses:
+ *
+ *   plain C          slower than SSE2, which every x86-64 has, and with the same bits
+ *   FMA128           only for processors with FMA3 and without AVX2 (AMD, 2012 to 2014), and for gcc
+ *                    for Windows. A build with -mfma and without -mavx2 keeps it
+ *   narrower sets    if the compiler may use wider instructions everywhere (-march=native), because
+ *                    the program does not run where a narrower set would be chosen
+ *
+ * The integer kernels follow: plain C goes with plain C, and SSSE3 with FMA128. */
+#if defined TFN__X86 && defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA
+#if defined __FMA__ && !defined __AVX2__
+#define TFN__BUILD_FMA128
+#endif
+#if !(defined __AVX2__ && defined __FMA__)
+#define TFN__BUILD_SSE2
+#endif
+#ifndef __AVX512F__
+#define TFN__BUILD_AVX2
+#endif
+#define TFN__BUILD_AVX512
+#else
+#define TFN__BUILD_PLAIN
+#ifdef TFN__X86
+#define TFN__BUILD_SSE2
+#define TFN__BUILD_FMA128
+#endif
+#ifdef TFN__X86_WIDE
+#define TFN__BUILD_AVX2
+#define TFN__BUILD_AVX512
+#endif
+#endif
+
 /* Threads: the caller's hook if there is one, else OpenMP if it is switched on, else none. */
 #if defined __GNUC__ || defined __clang__
 #if defined TFNORM_PARALLEL_FOR || defined _OPENMP

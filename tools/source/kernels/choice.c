@@ -12,13 +12,17 @@
  * also tests whether the system saves the wide registers. */
 static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
 {
-#ifdef TFN__X86
+#ifdef TFN__BUILD_SSE2
     if (isa == TFN_ISA_SSE2) return &tfn__kernels_sse2;
+#endif
+#ifdef TFN__BUILD_FMA128
     if (isa == TFN_ISA_FMA128 && __builtin_cpu_supports("fma")) return &tfn__kernels_fma128;
 #endif
-#ifdef TFN__X86_WIDE
+#ifdef TFN__BUILD_AVX2
     if (isa == TFN_ISA_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return &tfn__kernels_avx2;
+#endif
+#ifdef TFN__BUILD_AVX512
     if (isa == TFN_ISA_AVX512 && __builtin_cpu_supports("avx512f")) return &tfn__kernels_avx512;
 #endif
 #ifdef TFN__NEON
@@ -27,7 +31,10 @@ static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
 #ifdef TFN__WASM
     if (isa == TFN_ISA_WASM) return &tfn__kernels_wasm;
 #endif
+#ifdef TFN__BUILD_PLAIN
     if (isa == TFN_ISA_PLAIN) return &tfn__kernels_plain;
+#endif
+    (void)isa;
     return NULL;
 }
 
@@ -40,7 +47,7 @@ TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
     if (isa != TFN_ISA_BEST) return tfn__kernels_of(isa);
     for (size_t i = 0; i < sizeof best / sizeof *best; i++)
         if (tfn__kernels_of(best[i])) return tfn__kernels_of(best[i]);
-    return &tfn__kernels_plain;
+    return tfn__kernels_of(TFN_ISA_PLAIN);
 }
 
 /* The names of the tables (tfn_kernels.name), in the order of tfn_isa. */

@@ -24,36 +24,54 @@
 #define TFN__TUNED            /* the pragmas below apply */
 #endif
 #define TFN__BODY
-#ifdef TFN__X86
+/* plain C next to vectors: what the tests compare the other sets with */
+#if defined TFN__X86 && defined TFN__BUILD_PLAIN
 #ifdef TFN__TUNED
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
 TFN__SMALL
-/* plain C: the tests compare the other sets with it */
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("sse2"))), apply_to = function)
-#elif defined TFN__TUNED && !defined TFN__X86_WIDE
+TFN__SMALL_END
+#ifdef TFN__TUNED
+#pragma GCC pop_options
+#endif
+#endif
+
+#ifdef TFN__TUNED
+#pragma GCC push_options
+#ifdef TFN__X86_WIDE
+#pragma GCC optimize("O1", "fp-contract=off")
+#else
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "vect-cost-model=dynamic")
 #pragma GCC optimize("fp-contract=off")
-#elif defined TFN__TUNED
-#pragma GCC optimize("O1", "fp-contract=off")
+#endif
 #endif
 /* SSE2: every x86-64 has it. Processors without FMA3 use it. */
+#ifdef TFN__BUILD_SSE2
+TFN__SMALL
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("sse2"))), apply_to = function)
+#endif
 #define TFN__USE_SSE2
 #include TFNORM_FILE
 #undef TFN__USE_SSE2
 #ifdef __clang__
 #pragma clang attribute pop
+#endif
+TFN__SMALL_END
+#endif
+/* FMA3 without AVX2: AMD's Piledriver and Steamroller, 2012 to 2014 */
+#ifdef TFN__BUILD_FMA128
+TFN__SMALL
+#ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx,fma"))), apply_to = function)
 #elif defined __GNUC__
 #pragma GCC push_options
 #pragma GCC target("avx,fma,prefer-vector-width=128")
 #endif
-/* FMA3 without AVX2: AMD's Piledriver and Steamroller, 2012 to 2014 */
 #define TFN__USE_FMA128
 #include TFNORM_FILE
 #undef TFN__USE_FMA128
@@ -63,10 +81,10 @@ TFN__SMALL
 #pragma GCC pop_options
 #endif
 TFN__SMALL_END
+#endif
 #ifdef TFN__TUNED
 #pragma GCC pop_options
 #endif
-#endif /* TFN__X86 */
 
 #ifdef TFN__TUNED
 #pragma GCC push_options
@@ -81,7 +99,7 @@ TFN__SMALL_END
 #endif
 
 /* The wide sets of x86. They need a compiler that handles them correctly (TFN__X86_WIDE). */
-#ifdef TFN__X86_WIDE
+#ifdef TFN__BUILD_AVX2
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #elif defined __GNUC__
@@ -93,9 +111,14 @@ TFN__SMALL_END
 #undef TFN__USE_AVX2
 #ifdef __clang__
 #pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
 #elif defined __GNUC__
 #pragma GCC pop_options
+#endif
+#endif
+#ifdef TFN__BUILD_AVX512
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#elif defined __GNUC__
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx2,fma")
 #endif
@@ -107,7 +130,7 @@ TFN__SMALL_END
 #elif defined __GNUC__
 #pragma GCC pop_options
 #endif
-#endif /* TFN__X86_WIDE */
+#endif
 
 #ifdef TFN__NEON
 #define TFN__USE_NEON

@@ -86,11 +86,15 @@ SHARED bool tfn__has_avx_vnni(void)
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
 #define TFN__QTUNED
 #endif
+#ifdef TFN__BUILD_PLAIN
 #include TFNORM_FILE
+#endif
 #ifdef TFN__X86
 #define TFN__QUSE_SSE2
 #include TFNORM_FILE
 #undef TFN__QUSE_SSE2
+#endif
+#ifdef TFN__BUILD_FMA128
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("ssse3"))), apply_to = function)
 #else
@@ -121,6 +125,7 @@ SHARED bool tfn__has_avx_vnni(void)
 #else
 #pragma GCC pop_options
 #endif
+#endif
 #ifdef TFN__QVNNI
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,f16c,avxvnni"))), apply_to = function)
@@ -133,10 +138,15 @@ SHARED bool tfn__has_avx_vnni(void)
 #undef TFN__QUSE_AVX_VNNI
 #ifdef __clang__
 #pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#ifdef TFN__QVNNI
+#ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512vnni,avx2"))), \
                              apply_to = function)
 #else
-#pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512vnni,avx2")
 #endif
@@ -147,7 +157,6 @@ SHARED bool tfn__has_avx_vnni(void)
 #pragma clang attribute pop
 #else
 #pragma GCC pop_options
-#endif
 #endif
 #endif
 #ifdef TFN__NEON

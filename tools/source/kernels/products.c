@@ -14,6 +14,8 @@ SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
 {
 #ifdef TFN__X86
     if (isa == TFN_QUANT_SSE2) return &tfn__quant_kernels_sse2;
+#endif
+#ifdef TFN__BUILD_FMA128
     if (isa == TFN_QUANT_SSSE3 && __builtin_cpu_supports("ssse3"))
         return &tfn__quant_kernels_ssse3;
 #endif
@@ -31,7 +33,9 @@ SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
 #ifdef TFN__WASM
     if (isa == TFN_QUANT_WASM) return &tfn__quant_kernels_wasm;
 #endif
+#ifdef TFN__BUILD_PLAIN
     if (isa == TFN_QUANT_PLAIN) return &tfn__quant_kernels_plain;
+#endif
     (void)isa;
     return NULL;
 }
