@@ -1,19 +1,30 @@
 # The library as the tests link it: each part of ../tools/source is an object, and one object joins
 # them. make -f library.mk NAME=lib FLAGS=... makes build/lib.o. A part named like a file of inside/ is
-# compiled within that file, which shows the tests what is private to the part.
+# compiled within that file, which shows the tests what is private to the part. The kernels are an
+# object per instruction set, the slowest first, so that all cores share them.
 source  = ../tools/source
 floors  = ground kernels tape model text files hub end
 inside  = $(wildcard inside/*.c)
 opened  = $(notdir $(inside))
-closed  = $(foreach part,$(wildcard $(floors:%=$(source)/%/*.c)),$(if $(filter $(notdir $(part)),$(opened)),,$(part)))
-objects = $(closed:$(source)/%.c=build/$(NAME)/%.o) $(inside:%.c=build/$(NAME)/%.o)
+sets    = AVX512 AVX2 FMA128 SSE2 PLAIN
+bodies  = instances integer_sets
+kernels = $(filter-out build/$(NAME)/kernels/instances-PLAIN.o,$(foreach set,$(sets),$(bodies:%=build/$(NAME)/kernels/%-$(set).o)))
+closed  = $(filter-out $(opened:%=\%/%) $(bodies:%=\%/%.c),$(wildcard $(floors:%=$(source)/%/*.c)))
+objects = $(kernels) $(inside:%.c=build/$(NAME)/%.o) $(closed:$(source)/%.c=build/$(NAME)/%.o)
 compile = $(CC) $(patsubst -O2,-O1,$(CFLAGS)) $(FLAGS) -include lib_config.h -I. -MMD -MP -c $< -o $@
+one_set = -DTFN__ONE_SET -DTFN__BUILD_
 
 build/$(NAME).o: $(objects)
 	@$(CC) -r -nostdlib $(objects) -o $@
 build/$(NAME)/inside/%.o: inside/%.c
 	@mkdir -p $(@D)
-	@$(compile) -DLIB_PARTS
+	@$(compile) -DLIB_PARTS $(if $(filter instances,$*),$(one_set)PLAIN)
+$(sets:%=build/$(NAME)/kernels/instances-%.o): build/$(NAME)/kernels/instances-%.o: $(source)/kernels/instances.c
+	@mkdir -p $(@D)
+	@$(compile) $(one_set)$*
+$(sets:%=build/$(NAME)/kernels/integer_sets-%.o): build/$(NAME)/kernels/integer_sets-%.o: $(source)/kernels/integer_sets.c
+	@mkdir -p $(@D)
+	@$(compile) $(one_set)$*
 build/$(NAME)/%.o: $(source)/%.c
 	@mkdir -p $(@D)
 	@$(compile)

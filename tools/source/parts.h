@@ -2,6 +2,9 @@
  * this: there a SHARED function is static. */
 #ifndef TFN__PARTS_H
 #define TFN__PARTS_H
+#ifndef TFNORM_ALL_ISA
+#define TFNORM_ALL_ISA              /* tests compare all instruction sets */
+#endif
 #ifndef TFNORM_H
 #define TFNORM_H
 #include "api/open.h"

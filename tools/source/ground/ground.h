@@ -136,6 +136,9 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__X86
 #if !defined __MINGW32__ || defined __clang__
 #define TFN__X86_WIDE
+#if (defined __clang__ && __clang_major__ >= 12) || (!defined __clang__ && __GNUC__ >= 11)
+#define TFN__QVNNI            /* the compiler knows VNNI, of 512 bits and of 256 */
+#endif
 #endif
 #elif defined __aarch64__
 #define TFN__NEON
@@ -146,8 +149,8 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #endif
 
-/* Which instances of the kernels are built. All of them with TFNORM_ALL_ISA, which the tests and the
- * tools define. Otherwise x86 omits what no usual program chooses:
+/* Which instances of the kernels are built. All of them with TFNORM_ALL_ISA, which tests and tools
+ * define. Otherwise x86 omits what no usual program chooses:
  *
  *   plain C          slower than SSE2, which every x86-64 has, and with the same bits
  *   FMA128           only for processors with FMA3 and without AVX2 (AMD, 2012 to 2014), and for gcc
@@ -155,15 +158,17 @@ ssize_t readlink(const char *, char *, size_t);
  *   narrower sets    if the compiler may use wider instructions everywhere (-march=native), because
  *                    the program does not run where a narrower set would be chosen
  *
- * The integer kernels follow: plain C goes with plain C, and SSSE3 with FMA128. */
-#if defined TFN__X86 && defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA
+ * An integer set goes with the float set of its width: SSSE3 with FMA128, both of VNNI with the
+ * wide ones. Of the parts, each object has the one set that its Makefile names: TFN__ONE_SET. */
+#ifdef TFN__ONE_SET
+#elif defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA
 #if defined __FMA__ && !defined __AVX2__
 #define TFN__BUILD_FMA128
 #endif
-#if !(defined __AVX2__ && defined __FMA__)
+#if !(defined __AVX2__ && defined __FMA__ && defined __F16C__)
 #define TFN__BUILD_SSE2
 #endif
-#ifndef __AVX512F__
+#if !(defined __AVX512F__ && defined __AVX512VNNI__ && defined TFN__QVNNI)
 #define TFN__BUILD_AVX2
 #endif
 #define TFN__BUILD_AVX512

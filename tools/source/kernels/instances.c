@@ -92,7 +92,7 @@ TFN__SMALL_END
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
 #endif
 /* Not x86: plain C may be the only set, so it is optimized like a vector set. */
-#ifndef TFN__X86
+#if !defined TFN__X86 && defined TFN__BUILD_PLAIN
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
@@ -132,12 +132,12 @@ TFN__SMALL_END
 #endif
 #endif
 
-#ifdef TFN__NEON
+#if defined TFN__NEON && defined TFN__BUILD_PLAIN
 #define TFN__USE_NEON
 #include TFNORM_FILE
 #undef TFN__USE_NEON
 #endif
-#ifdef TFN__WASM
+#if defined TFN__WASM && defined TFN__BUILD_PLAIN
 #define TFN__USE_WASM
 #include TFNORM_FILE
 #undef TFN__USE_WASM

@@ -286,6 +286,44 @@ TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrd
         }
     }
 }
+
+/* -- helpers that the products of all instruction sets share ------------------------------------ */
+
+/* Returns the panel that contains the first output of the product. */
+SHARED tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
+{
+    const uint8_t *w = (const uint8_t *)p->w;
+    const ptrdiff_t panel = p->first / TFN__QPANEL;
+    tfn__quant_panel at;
+    at.blocks = tfn__quant_blocks(p->k);
+    at.bytes = tfn__quant_block_bytes(p->type);
+    at.four = p->type == TFN_WEIGHTS_Q4;
+    at.q = w + panel * at.blocks * at.bytes;
+    at.scales = (const uint16_t *)(const void *)(w + tfn__quant_scales(p->type, p->k, p->outputs));
+    at.scales += panel * at.blocks * TFN__QPANEL;
+    return at;
+}
+
+/* For a panel that is not whole, a tile is computed in y, a copy: begin copies the start values of
+ * its chains into y, end copies the results into c. The panel's padding outputs are computed, too,
+ * but must not be stored, because c has no room for them. */
+SHARED void tfn__quant_begin(float *y, const tfn_quant_args *p, ptrdiff_t i, ptrdiff_t rows,
+                             ptrdiff_t j, ptrdiff_t count)
+{
+    TFNORM_MEMSET(y, 0, (size_t)(rows * TFN__QPANEL) * sizeof *y);
+    if (!p->start) return;
+    for (ptrdiff_t t = 0; t < rows; t++)
+        TFNORM_MEMCPY(y + t * TFN__QPANEL, p->start + (i + t) * p->start_ld + j,
+                      (size_t)count * sizeof *y);
+}
+SHARED void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i, ptrdiff_t rows,
+                           ptrdiff_t j, ptrdiff_t count)
+{
+    for (ptrdiff_t t = 0; t < rows; t++)
+        TFNORM_MEMCPY(p->c + (i + t) * p->c_ld + j, y + t * TFN__QPANEL,
+                      (size_t)count * sizeof *y);
+}
+
 /* What a product does, on one input of 100 for an output whose weights are 1, 1 ... 1 (Q8): amax is
  * 100, so q = 127 with the scale 100/127; the weights are q = 127 with the scale 1/127, rounded to
  * 8 bits; the integers' sum is 127 * 127 = 16,129, and 16,129 * (100/127 * 1/127) is 100 again, but

@@ -8,24 +8,55 @@
 /* All instances have the same bits, so the choice is one of speed alone. A tape asks once, when it
  * is planned (tfn_tape.quant), and takes what goes with its float kernels. */
 
+#ifdef TFN__BUILD_AVX2
+/* Two features for which gcc 12 and clang 14 have no __builtin_cpu_supports. F16C converts halves:
+ * CPUID 1, ECX bit 29 (all known processors with AVX2 have it). AVX-VNNI is VNNI on 256 bits in
+ * VEX encoding: CPUID 7.1, EAX bit 4. */
+#include <cpuid.h>
+static bool tfn__has_f16c(void)
+{
+    unsigned a;
+    unsigned b;
+    unsigned c = 0;
+    unsigned d;
+    if (!__builtin_cpu_supports("avx2")) return false;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
+    return c >> 29 & 1;
+}
+#ifdef TFN__QVNNI
+static bool tfn__has_avx_vnni(void)
+{
+    unsigned a = 0;
+    unsigned b;
+    unsigned c;
+    unsigned d;
+    if (!tfn__has_f16c()) return false;
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
+    return a >> 4 & 1;
+}
+#endif
+#endif
+
 /* The kernels of one instruction set, or NULL: this build does not have it, or this processor. See
  * tfn__kernels_of. */
 SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
 {
-#ifdef TFN__X86
+#ifdef TFN__BUILD_SSE2
     if (isa == TFN_QUANT_SSE2) return &tfn__quant_kernels_sse2;
 #endif
 #ifdef TFN__BUILD_FMA128
     if (isa == TFN_QUANT_SSSE3 && __builtin_cpu_supports("ssse3"))
         return &tfn__quant_kernels_ssse3;
 #endif
-#ifdef TFN__X86_WIDE
+#ifdef TFN__BUILD_AVX2
     if (isa == TFN_QUANT_AVX2 && tfn__has_f16c()) return &tfn__quant_kernels_avx2;
-#ifdef TFN__QVNNI
+#endif
+#if defined TFN__BUILD_AVX2 && defined TFN__QVNNI
     if (isa == TFN_QUANT_AVX_VNNI && tfn__has_avx_vnni()) return &tfn__quant_kernels_avx_vnni;
+#endif
+#ifdef TFN__QVNNI
     if (isa == TFN_QUANT_AVX512_VNNI && __builtin_cpu_supports("avx512vnni"))
         return &tfn__quant_kernels_avx512_vnni;
-#endif
 #endif
 #ifdef TFN__NEON
     if (isa == TFN_QUANT_NEON) return &tfn__quant_kernels_neon;
