@@ -287,7 +287,7 @@ TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrd
     }
 }
 
-/* -- helpers that the products of all instruction sets share ------------------------------------ */
+/* -- helpers that the products of all instruction sets share ----------------------------------- */
 
 /* Returns the panel that contains the first output of the product. */
 SHARED tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)

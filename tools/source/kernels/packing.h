@@ -102,7 +102,7 @@ SHARED void tfn__quant_pack_part(void *w, tfn_weights type, const tfn__quant_par
 SHARED void tfn__quant_unpack_lane(float *y, const uint8_t *q, uint16_t scale, tfn_weights type,
                                    ptrdiff_t lane, ptrdiff_t inputs, ptrdiff_t ld);
 
-/* -- helpers that the products of all instruction sets share ------------------------------------ */
+/* -- helpers that the products of all instruction sets share ----------------------------------- */
 
 enum { TFN__QTALL = 4 };        /* rows of inputs in a tile: they share each block of weights */
 
