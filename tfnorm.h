@@ -473,7 +473,8 @@
  * our own; random numbers are counted, not drawn. So a result depends on the seed, the options and
  * the data. It does not depend on: compiler, -O level, -march, instruction set, threads, padding,
  * the batch's capacity, the address of the block.
- * Promised where the processor has a fused multiply-add: x86 with FMA3 (AVX-512, AVX2, 128 bits),
+ * Promised where the processor has a fused multiply-add: x86 with AVX-512 or AVX2 (with FMA3 alone
+ * if TFNORM_ALL_ISA or -mfma builds its kernels),
  * AArch64, RISC-V with F, Cortex-M4F and later, ARMv7 with VFPv4, 64-bit POWER, s390x; there also
  * for WebAssembly compiled with -mrelaxed-simd, whose engine may use it. Without one ("sse2", i386,
  * MIPS, other WebAssembly, plain C compiled without -mfma) the results are as good, but
@@ -557,6 +558,12 @@
  *   TFNORM_NO_QUANT         without weights, moments and caches of fewer bits (desc.weights,
  *                           moment_type, cache_type)
  *   TFNORM_NO_SIMD          plain C only
+ *   TFNORM_ALL_ISA          x86-64: also build plain C and the 128-bit kernels with FMA3. They take
+ *                           an eighth more time to compile. Only tests need plain C there, and only
+ *                           processors with FMA3 but without AVX2 (AMD, 2012 to 2014) need the
+ *                           others: without them they use SSE2, and tfn_bits says that bits differ.
+ *                           Without it, tfn_kernels_for returns NULL for both, and a build for one
+ *                           processor (-march=native) has only its own widest kernels
  *   TFNORM_DEBUG            plain C only, without attributes and pragmas that optimize: compiled
  *                           with -O0 it takes a second, and every line can be stepped through. The
  *                           bits are those of TFNORM_NO_SIMD. Tapes run on the calling thread, and
@@ -916,9 +923,9 @@ TFNORM_API int64_t  tfn_random_shuffle(tfn_key key, int64_t i, int64_t n);
 
 typedef enum tfn_isa {
     TFN_ISA_BEST = 0,      /* the widest that machine and compiler have */
-    TFN_ISA_PLAIN,         /* C without vectors */
+    TFN_ISA_PLAIN,         /* C without vectors; on x86-64 only with TFNORM_ALL_ISA */
     TFN_ISA_SSE2,          /* x86, 128 bits, no fused multiply-add: other bits */
-    TFN_ISA_FMA128,        /* x86, 128 bits with FMA3 */
+    TFN_ISA_FMA128,        /* x86, 128 bits with FMA3; only with TFNORM_ALL_ISA or -mfma */
     TFN_ISA_AVX2,          /* x86, 256 bits with FMA3 */
     TFN_ISA_AVX512,        /* x86, 512 bits (AVX-512F) */
     TFN_ISA_NEON,          /* AArch64 */
@@ -3454,6 +3461,9 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__X86
 #if !defined __MINGW32__ || defined __clang__
 #define TFN__X86_WIDE
+#if (defined __clang__ && __clang_major__ >= 12) || (!defined __clang__ && __GNUC__ >= 11)
+#define TFN__QVNNI            /* the compiler knows VNNI, of 512 bits and of 256 */
+#endif
 #endif
 #elif defined __aarch64__
 #define TFN__NEON
@@ -3461,6 +3471,41 @@ ssize_t readlink(const char *, char *, size_t);
 #define TFN__SMLAD
 #elif defined __wasm_simd128__
 #define TFN__WASM
+#endif
+#endif
+
+/* Which instances of the kernels are built. All of them with TFNORM_ALL_ISA, which tests and tools
+ * define. Otherwise x86 omits what no usual program chooses:
+ *
+ *   plain C          slower than SSE2, which every x86-64 has, and with the same bits
+ *   FMA128           only processors with FMA3 and without AVX2 need it (AMD, 2012 to 2014), and
+ *                    gcc for Windows. A build with -mfma and without -mavx2 keeps it
+ *   narrower sets    if the compiler may use wider instructions everywhere (-march=native), because
+ *                    the program does not run where a narrower set would be chosen
+ *
+ * An integer set goes with the float set of its width: SSSE3 with FMA128, both of VNNI with the
+ * wide ones. Of the parts, each object has the one set that its Makefile names: TFN__ONE_SET. */
+#ifdef TFN__ONE_SET
+#elif defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA
+#if defined __FMA__ && !defined __AVX2__
+#define TFN__BUILD_FMA128
+#endif
+#if !(defined __AVX2__ && defined __FMA__ && defined __F16C__)
+#define TFN__BUILD_SSE2
+#endif
+#if !(defined __AVX512F__ && defined __AVX512VNNI__ && defined TFN__QVNNI)
+#define TFN__BUILD_AVX2
+#endif
+#define TFN__BUILD_AVX512
+#else
+#define TFN__BUILD_PLAIN
+#ifdef TFN__X86
+#define TFN__BUILD_SSE2
+#define TFN__BUILD_FMA128
+#endif
+#ifdef TFN__X86_WIDE
+#define TFN__BUILD_AVX2
+#define TFN__BUILD_AVX512
 #endif
 #endif
 
@@ -9034,36 +9079,54 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #define TFN__TUNED            /* the pragmas below apply */
 #endif
 #define TFN__BODY
-#ifdef TFN__X86
+/* plain C next to vectors: what the tests compare the other sets with */
+#if defined TFN__X86 && defined TFN__BUILD_PLAIN
 #ifdef TFN__TUNED
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
 TFN__SMALL
-/* plain C: the tests compare the other sets with it */
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("sse2"))), apply_to = function)
-#elif defined TFN__TUNED && !defined TFN__X86_WIDE
+TFN__SMALL_END
+#ifdef TFN__TUNED
+#pragma GCC pop_options
+#endif
+#endif
+
+#ifdef TFN__TUNED
+#pragma GCC push_options
+#ifdef TFN__X86_WIDE
+#pragma GCC optimize("O1", "fp-contract=off")
+#else
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "vect-cost-model=dynamic")
 #pragma GCC optimize("fp-contract=off")
-#elif defined TFN__TUNED
-#pragma GCC optimize("O1", "fp-contract=off")
+#endif
 #endif
 /* SSE2: every x86-64 has it. Processors without FMA3 use it. */
+#ifdef TFN__BUILD_SSE2
+TFN__SMALL
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("sse2"))), apply_to = function)
+#endif
 #define TFN__USE_SSE2
 #include TFNORM_FILE
 #undef TFN__USE_SSE2
 #ifdef __clang__
 #pragma clang attribute pop
+#endif
+TFN__SMALL_END
+#endif
+/* FMA3 without AVX2: AMD's Piledriver and Steamroller, 2012 to 2014 */
+#ifdef TFN__BUILD_FMA128
+TFN__SMALL
+#ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx,fma"))), apply_to = function)
 #elif defined __GNUC__
 #pragma GCC push_options
 #pragma GCC target("avx,fma,prefer-vector-width=128")
 #endif
-/* FMA3 without AVX2: AMD's Piledriver and Steamroller, 2012 to 2014 */
 #define TFN__USE_FMA128
 #include TFNORM_FILE
 #undef TFN__USE_FMA128
@@ -9073,10 +9136,10 @@ TFN__SMALL
 #pragma GCC pop_options
 #endif
 TFN__SMALL_END
+#endif
 #ifdef TFN__TUNED
 #pragma GCC pop_options
 #endif
-#endif /* TFN__X86 */
 
 #ifdef TFN__TUNED
 #pragma GCC push_options
@@ -9084,14 +9147,14 @@ TFN__SMALL_END
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
 #endif
 /* Not x86: plain C may be the only set, so it is optimized like a vector set. */
-#ifndef TFN__X86
+#if !defined TFN__X86 && defined TFN__BUILD_PLAIN
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
 #endif
 
 /* The wide sets of x86. They need a compiler that handles them correctly (TFN__X86_WIDE). */
-#ifdef TFN__X86_WIDE
+#ifdef TFN__BUILD_AVX2
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #elif defined __GNUC__
@@ -9103,9 +9166,14 @@ TFN__SMALL_END
 #undef TFN__USE_AVX2
 #ifdef __clang__
 #pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
 #elif defined __GNUC__
 #pragma GCC pop_options
+#endif
+#endif
+#ifdef TFN__BUILD_AVX512
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#elif defined __GNUC__
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx2,fma")
 #endif
@@ -9117,14 +9185,14 @@ TFN__SMALL_END
 #elif defined __GNUC__
 #pragma GCC pop_options
 #endif
-#endif /* TFN__X86_WIDE */
+#endif
 
-#ifdef TFN__NEON
+#if defined TFN__NEON && defined TFN__BUILD_PLAIN
 #define TFN__USE_NEON
 #include TFNORM_FILE
 #undef TFN__USE_NEON
 #endif
-#ifdef TFN__WASM
+#if defined TFN__WASM && defined TFN__BUILD_PLAIN
 #define TFN__USE_WASM
 #include TFNORM_FILE
 #undef TFN__USE_WASM
@@ -9233,6 +9301,41 @@ typedef struct tfn__quant_part {
                                          * multiple */
     ptrdiff_t output, outputs;
 } tfn__quant_part;
+
+/* -- helpers that the products of all instruction sets share ----------------------------------- */
+
+enum { TFN__QTALL = 4 };        /* rows of inputs in a tile: they share each block of weights */
+
+/* How far ahead a product of one row prefetches. It is bound by memory, and the processor's own
+ * prefetchers stop at the end of a 4096-byte page. Fetching one cache line per block, three pages
+ * ahead, makes a row of Q8 15 to 28 % faster with AVX-512 and 8 % with AVX2. Fetching every line
+ * gains nothing, and neither does Q4, where blocks are half as long. */
+enum { TFN__QAHEAD = 3 * 4096 };        /* bytes */
+
+/* A panel of a matrix: pointers to its first block and to that block's scales. */
+typedef struct tfn__quant_panel {
+    const uint8_t  *q;
+    const uint16_t *scales;
+    ptrdiff_t       blocks, bytes;       /* blocks in the panel, bytes in a block */
+    bool            four;                /* true: Q4, false: Q8 */
+} tfn__quant_panel;
+
+/* Returns four bytes as a word. The byte order does not matter: weights and inputs are loaded in
+ * the same way, and byte i of one is only multiplied by byte i of the other. */
+static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
+{
+    int32_t word;
+    TFNORM_MEMCPY(&word, x, sizeof word);
+    return word;
+}
+
+/* A tile (rows, 16): its results and the start values of its chains. For whole panels both point
+ * into the caller's arrays, which makes 64 rows 13 % faster with AVX-512. */
+typedef struct tfn__quant_chains {
+    float       *c;
+    const float *start;                 /* NULL: chains start at 0 */
+    ptrdiff_t    c_ld, start_ld;
+} tfn__quant_chains;
 #endif
 
 #ifndef TFN__QUANT              /* then all are floats */
@@ -9520,75 +9623,7 @@ TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrd
         }
     }
 }
-/* What a product does, on one input of 100 for an output whose weights are 1, 1 ... 1 (Q8): amax is
- * 100, so q = 127 with the scale 100/127; the weights are q = 127 with the scale 1/127, rounded to
- * 8 bits; the integers' sum is 127 * 127 = 16,129, and 16,129 * (100/127 * 1/127) is 100 again, but
- * for those roundings.
- *
- * Products go panel by panel, and in a panel block by block, so that weights stream from memory in
- * the order in which they lie. QTALL rows of inputs use a block while it is in registers. For one
- * row that is all there is to do, and memory is what is waited for. */
 
-/* How fast that is, on a core of Zen 4 at 117 GFLOP/s (59 billion multiply-adds a second) in
- * floats, for 768 inputs and 3,072 outputs, in billions of multiply-adds a second, Q8 and Q4:
- *
- *                        one row          64 rows
- *        AVX-512 VNNI    85   103         158   158
- *        AVX2            50    58          63    78
- *        SSSE3           23    26          25    30
- *        SSE2            13    12          16    15
- *        plain C          3.8   2.4         3.6   2.3      (gcc; clang 2.8 2.7, 3.6 4.2)
- *
- * One row reads 2.5 MB of Q8 at 78 GB/s here, from the third cache; from memory it would wait. */
-#endif
-#endif
-/* >> integer_sets */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Products of quantized weights: the body bodies/integer.c, compiled once per instruction set.
- * Offers a table of kernels for each set, and the helpers that the body shares. Builds on
- * packing. */
-
-#ifdef TFN__QUANT
-enum { TFN__QTALL = 4 };        /* rows of inputs in a tile: they share each block of weights */
-
-/* How far ahead a product of one row prefetches. It is bound by memory, and the processor's own
- * prefetchers stop at the end of a 4096-byte page. Fetching one cache line per block, three pages
- * ahead, makes a row of Q8 15 to 28 % faster with AVX-512 and 8 % with AVX2. Fetching every line
- * gains nothing, and neither does Q4, where blocks are half as long. */
-enum { TFN__QAHEAD = 3 * 4096 };        /* bytes */
-
-/* A panel of a matrix: pointers to its first block and to that block's scales. */
-typedef struct tfn__quant_panel {
-    const uint8_t  *q;
-    const uint16_t *scales;
-    ptrdiff_t       blocks, bytes;       /* blocks in the panel, bytes in a block */
-    bool            four;                /* true: Q4, false: Q8 */
-} tfn__quant_panel;
-
-/* Returns four bytes as a word. The byte order does not matter: weights and inputs are loaded in
- * the same way, and byte i of one is only multiplied by byte i of the other. */
-static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
-{
-    int32_t word;
-    TFNORM_MEMCPY(&word, x, sizeof word);
-    return word;
-}
-
-/* A tile (rows, 16): its results and the start values of its chains. For whole panels both point
- * into the caller's arrays, which makes 64 rows 13 % faster with AVX-512. */
-typedef struct tfn__quant_chains {
-    float       *c;
-    const float *start;                 /* NULL: chains start at 0 */
-    ptrdiff_t    c_ld, start_ld;
-} tfn__quant_chains;
-#endif
-#if defined TFN__QUANT && defined TFN__X86_WIDE
-#if (defined __clang__ && __clang_major__ >= 12) || (!defined __clang__ && __GNUC__ >= 11)
-#define TFN__QVNNI
-#endif
-#endif
-
-#ifdef TFN__QUANT
 /* -- helpers that the products of all instruction sets share ----------------------------------- */
 
 /* Returns the panel that contains the first output of the product. */
@@ -9625,35 +9660,36 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
         TFNORM_MEMCPY(p->c + (i + t) * p->c_ld + j, y + t * TFN__QPANEL,
                       (size_t)count * sizeof *y);
 }
-#endif
-#if defined TFN__QUANT && defined TFN__X86_WIDE
-/* Two features for which gcc 12 and clang 14 have no __builtin_cpu_supports. F16C converts halves:
- * CPUID 1, ECX bit 29 (all known processors with AVX2 have it). AVX-VNNI is VNNI on 256 bits in
- * VEX encoding: CPUID 7.1, EAX bit 4. */
-#include <cpuid.h>
-static bool tfn__has_f16c(void)
-{
-    unsigned a;
-    unsigned b;
-    unsigned c = 0;
-    unsigned d;
-    if (!__builtin_cpu_supports("avx2")) return false;
-    if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
-    return c >> 29 & 1;
-}
-#if (defined __clang__ && __clang_major__ >= 12) || (!defined __clang__ && __GNUC__ >= 11)
-static bool tfn__has_avx_vnni(void)
-{
-    unsigned a = 0;
-    unsigned b;
-    unsigned c;
-    unsigned d;
-    if (!tfn__has_f16c()) return false;
-    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
-    return a >> 4 & 1;
-}
+
+/* What a product does, on one input of 100 for an output whose weights are 1, 1 ... 1 (Q8): amax is
+ * 100, so q = 127 with the scale 100/127; the weights are q = 127 with the scale 1/127, rounded to
+ * 8 bits; the integers' sum is 127 * 127 = 16,129, and 16,129 * (100/127 * 1/127) is 100 again, but
+ * for those roundings.
+ *
+ * Products go panel by panel, and in a panel block by block, so that weights stream from memory in
+ * the order in which they lie. QTALL rows of inputs use a block while it is in registers. For one
+ * row that is all there is to do, and memory is what is waited for. */
+
+/* How fast that is, on a core of Zen 4 at 117 GFLOP/s (59 billion multiply-adds a second) in
+ * floats, for 768 inputs and 3,072 outputs, in billions of multiply-adds a second, Q8 and Q4:
+ *
+ *                        one row          64 rows
+ *        AVX-512 VNNI    85   103         158   158
+ *        AVX2            50    58          63    78
+ *        SSSE3           23    26          25    30
+ *        SSE2            13    12          16    15
+ *        plain C          3.8   2.4         3.6   2.3      (gcc; clang 2.8 2.7, 3.6 4.2)
+ *
+ * One row reads 2.5 MB of Q8 at 78 GB/s here, from the third cache; from memory it would wait. */
 #endif
 #endif
+/* >> integer_sets */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Products of quantized weights: the body bodies/integer.c, compiled once per instruction set.
+ * Offers a table of kernels for each set. Builds
+ * on packing. */
+
+/* Which sets exist depends on the compiler and the build: see TFN__BUILD_PLAIN in ground. */
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
 #ifdef TFN__QUANT
@@ -9669,11 +9705,15 @@ static bool tfn__has_avx_vnni(void)
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
 #define TFN__QTUNED
 #endif
+#ifdef TFN__BUILD_PLAIN
 #include TFNORM_FILE
-#ifdef TFN__X86
+#endif
+#ifdef TFN__BUILD_SSE2
 #define TFN__QUSE_SSE2
 #include TFNORM_FILE
 #undef TFN__QUSE_SSE2
+#endif
+#ifdef TFN__BUILD_FMA128
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("ssse3"))), apply_to = function)
 #else
@@ -9689,7 +9729,7 @@ static bool tfn__has_avx_vnni(void)
 #pragma GCC pop_options
 #endif
 #endif
-#ifdef TFN__X86_WIDE
+#ifdef TFN__BUILD_AVX2
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,f16c"))), apply_to = function)
 #else
@@ -9704,7 +9744,8 @@ static bool tfn__has_avx_vnni(void)
 #else
 #pragma GCC pop_options
 #endif
-#ifdef TFN__QVNNI
+#endif
+#if defined TFN__BUILD_AVX2 && defined TFN__QVNNI
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,f16c,avxvnni"))), apply_to = function)
 #else
@@ -9716,10 +9757,15 @@ static bool tfn__has_avx_vnni(void)
 #undef TFN__QUSE_AVX_VNNI
 #ifdef __clang__
 #pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#if defined TFN__BUILD_AVX512 && defined TFN__QVNNI
+#ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512vnni,avx2"))), \
                              apply_to = function)
 #else
-#pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512vnni,avx2")
 #endif
@@ -9732,13 +9778,12 @@ static bool tfn__has_avx_vnni(void)
 #pragma GCC pop_options
 #endif
 #endif
-#endif
-#ifdef TFN__NEON
+#if defined TFN__NEON && defined TFN__BUILD_PLAIN
 #define TFN__QUSE_NEON
 #include TFNORM_FILE
 #undef TFN__QUSE_NEON
 #endif
-#ifdef TFN__WASM
+#if defined TFN__WASM && defined TFN__BUILD_PLAIN
 #define TFN__QUSE_WASM
 #include TFNORM_FILE
 #undef TFN__QUSE_WASM
@@ -10344,22 +10389,55 @@ enum { TFN__QTILE_K = 64, TFN__QTILE_N = 256 };
 /* All instances have the same bits, so the choice is one of speed alone. A tape asks once, when it
  * is planned (tfn_tape.quant), and takes what goes with its float kernels. */
 
+#ifdef TFN__BUILD_AVX2
+/* Two features for which gcc 12 and clang 14 have no __builtin_cpu_supports. F16C converts halves:
+ * CPUID 1, ECX bit 29 (all known processors with AVX2 have it). AVX-VNNI is VNNI on 256 bits in
+ * VEX encoding: CPUID 7.1, EAX bit 4. */
+#include <cpuid.h>
+static bool tfn__has_f16c(void)
+{
+    unsigned a;
+    unsigned b;
+    unsigned c = 0;
+    unsigned d;
+    if (!__builtin_cpu_supports("avx2")) return false;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
+    return c >> 29 & 1;
+}
+#ifdef TFN__QVNNI
+static bool tfn__has_avx_vnni(void)
+{
+    unsigned a = 0;
+    unsigned b;
+    unsigned c;
+    unsigned d;
+    if (!tfn__has_f16c()) return false;
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
+    return a >> 4 & 1;
+}
+#endif
+#endif
+
 /* The kernels of one instruction set, or NULL: this build does not have it, or this processor. See
  * tfn__kernels_of. */
 static const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
 {
-#ifdef TFN__X86
+#ifdef TFN__BUILD_SSE2
     if (isa == TFN_QUANT_SSE2) return &tfn__quant_kernels_sse2;
+#endif
+#ifdef TFN__BUILD_FMA128
     if (isa == TFN_QUANT_SSSE3 && __builtin_cpu_supports("ssse3"))
         return &tfn__quant_kernels_ssse3;
 #endif
-#ifdef TFN__X86_WIDE
+#ifdef TFN__BUILD_AVX2
     if (isa == TFN_QUANT_AVX2 && tfn__has_f16c()) return &tfn__quant_kernels_avx2;
-#ifdef TFN__QVNNI
+#endif
+#if defined TFN__BUILD_AVX2 && defined TFN__QVNNI
     if (isa == TFN_QUANT_AVX_VNNI && tfn__has_avx_vnni()) return &tfn__quant_kernels_avx_vnni;
+#endif
+#ifdef TFN__QVNNI
     if (isa == TFN_QUANT_AVX512_VNNI && __builtin_cpu_supports("avx512vnni"))
         return &tfn__quant_kernels_avx512_vnni;
-#endif
 #endif
 #ifdef TFN__NEON
     if (isa == TFN_QUANT_NEON) return &tfn__quant_kernels_neon;
@@ -10367,7 +10445,9 @@ static const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
 #ifdef TFN__WASM
     if (isa == TFN_QUANT_WASM) return &tfn__quant_kernels_wasm;
 #endif
+#ifdef TFN__BUILD_PLAIN
     if (isa == TFN_QUANT_PLAIN) return &tfn__quant_kernels_plain;
+#endif
     (void)isa;
     return NULL;
 }
@@ -10918,13 +10998,17 @@ static inline void tfn__ref_adamw(float *p, const float *g, float *m, float *v, 
  * also tests whether the system saves the wide registers. */
 static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
 {
-#ifdef TFN__X86
+#ifdef TFN__BUILD_SSE2
     if (isa == TFN_ISA_SSE2) return &tfn__kernels_sse2;
+#endif
+#ifdef TFN__BUILD_FMA128
     if (isa == TFN_ISA_FMA128 && __builtin_cpu_supports("fma")) return &tfn__kernels_fma128;
 #endif
-#ifdef TFN__X86_WIDE
+#ifdef TFN__BUILD_AVX2
     if (isa == TFN_ISA_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return &tfn__kernels_avx2;
+#endif
+#ifdef TFN__BUILD_AVX512
     if (isa == TFN_ISA_AVX512 && __builtin_cpu_supports("avx512f")) return &tfn__kernels_avx512;
 #endif
 #ifdef TFN__NEON
@@ -10933,7 +11017,10 @@ static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
 #ifdef TFN__WASM
     if (isa == TFN_ISA_WASM) return &tfn__kernels_wasm;
 #endif
+#ifdef TFN__BUILD_PLAIN
     if (isa == TFN_ISA_PLAIN) return &tfn__kernels_plain;
+#endif
+    (void)isa;
     return NULL;
 }
 
@@ -10946,7 +11033,7 @@ TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
     if (isa != TFN_ISA_BEST) return tfn__kernels_of(isa);
     for (size_t i = 0; i < sizeof best / sizeof *best; i++)
         if (tfn__kernels_of(best[i])) return tfn__kernels_of(best[i]);
-    return &tfn__kernels_plain;
+    return tfn__kernels_of(TFN_ISA_PLAIN);
 }
 
 /* The names of the tables (tfn_kernels.name), in the order of tfn_isa. */
@@ -42403,6 +42490,11 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__BACK
 #undef TFN__BIT
 #undef TFN__BLOCK
+#undef TFN__BUILD_AVX2
+#undef TFN__BUILD_AVX512
+#undef TFN__BUILD_FMA128
+#undef TFN__BUILD_PLAIN
+#undef TFN__BUILD_SSE2
 #undef TFN__BY_TENSOR
 #undef TFN__CACHE_BLOCK
 #undef TFN__CACHE_OP

@@ -153,8 +153,8 @@ ssize_t readlink(const char *, char *, size_t);
  * define. Otherwise x86 omits what no usual program chooses:
  *
  *   plain C          slower than SSE2, which every x86-64 has, and with the same bits
- *   FMA128           only processors with FMA3 and without AVX2 need it (AMD, 2012 to 2014), and gcc
- *                    for Windows. A build with -mfma and without -mavx2 keeps it
+ *   FMA128           only processors with FMA3 and without AVX2 need it (AMD, 2012 to 2014), and
+ *                    gcc for Windows. A build with -mfma and without -mavx2 keeps it
  *   narrower sets    if the compiler may use wider instructions everywhere (-march=native), because
  *                    the program does not run where a narrower set would be chosen
  *
