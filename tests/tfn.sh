@@ -542,6 +542,7 @@ shares() {              # no file is two things, and none is lost without --forc
         refused 'shared.best.safetensors, an earlier' --out "$out" && tiny --out "$out" --force > "$work/page" &&
         refused 'has no value' --out "$out" --force=no &&
         refused 'one of them' --out "$out" --force --minutes 1 &&
+        refused '--wall is of --minutes' --out "$out" --force --wall &&
         refused 'one of them' --resume "$out" --from "$out" && refused 'is no log' --resume "$out" \
             --log "$work/lines.kept" && cmp "$work/lines.txt" "$work/lines.kept"
 }
@@ -649,6 +650,14 @@ estimated() {
         sed -n 's/.*--steps //p' "$work/said"
     done > "$work/steps"
     cat "$work/steps"
+    # the clock on the wall of this build goes three times as fast: said, and --wall counts it
+    grep -q '0.03 minutes of the processor will take about 0.09[0-9]* on the clock.* --wall makes it 0.03' \
+        "$work/said" && "$work/counted/tfn" train --pairs "$work/uneven.tsv" --tokenizer chars \
+        --context 256 --batch 1 --layers 1 --width 16 --minutes 0.03 --wall --threads 1 --quiet \
+        --force --out "$work/u.safetensors" > "$work/page" 2> "$work/said" || return 1
+    ! grep -q 'on the clock' "$work/said" &&
+        awk -v all="$(tail -n 1 "$work/steps")" -v few="$(sed -n 's/.*--steps //p' "$work/said")" \
+        'BEGIN { exit !(few > all / 4 && few < all / 2) }' || { cat "$work/said"; return 1; }
     sort -n "$work/steps" | awk '{ n[NR] = $1 } END { exit !(n[1] > 100 && n[3] < 1.5 * n[1]) }'
 }
 check "tfn train --minutes: whatever comes first" estimated

@@ -40,11 +40,24 @@
 
 double positions_trained;
 
-void processor_now(double at[2])
+double seconds(void)
+{
+#ifdef CLOCK_MONOTONIC
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#else
+    return (double)time(NULL);
+#endif
+}
+
+void clocks_now(double at[CLOCKS])
 {
 #ifdef TFN_TEST_CLOCK
     at[0] = at[1] = 1e-5 * positions_trained;
+    at[CLOCK_WALL] = 3e-5 * positions_trained;
 #else
+    at[CLOCK_WALL] = seconds();
     at[0] = at[1] = (double)clock() / CLOCKS_PER_SEC;
 #if defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
     struct timespec own;
@@ -97,7 +110,7 @@ void budget_choose(settings *s, option_id id, const char *text)
 
 /* Operations a second of one thread: six for each parameter and position, in steps of a model like
  * those of the table that take half a second, or a sixtieth of the time. */
-static double budget_speed(double minutes)
+static double budget_speed(double minutes, int clock)
 {
     const double most = fmin(0.5, minutes);
     enum { TOKENS = 1024 };
@@ -105,7 +118,7 @@ static double budget_speed(double minutes)
     tfn_model_desc d;
     tfn_model m;
     tfn_batch batch;
-    double began[2], now[2];
+    double began[CLOCKS], now[CLOCKS];
     int steps = 0;
     memset(&d, 0, sizeof d);
     memset(&batch, 0, sizeof batch);
@@ -119,17 +132,17 @@ static double budget_speed(double minutes)
     tfn_model_new(&m, &d, NULL);
     must_be_model(&m, &d);
     tfn_model_step(&m, &batch, NULL);
-    processor_now(began);
+    clocks_now(began);
     do {
         tfn_model_step(&m, &batch, NULL);
         must_be_ok(&m.error);
         positions_trained += TOKENS;
         steps++;
-        processor_now(now);
-    } while (now[0] - began[0] < most);
+        clocks_now(now);
+    } while (now[clock] - began[clock] < most);
     const double operations = 6.0 * (double)m.param_floats * TOKENS * steps;
     tfn_model_free(&m);
-    return operations / (now[0] - began[0]);
+    return operations / (now[clock] - began[clock]);
 }
 
 /* Operations to read the text once: six for each parameter and token. A token of BPE is 3 bytes. */
@@ -155,7 +168,8 @@ void budget_plan(settings *s, const corpus *data)
     double work, readings;
     if (!given(s, O_MINUTES) || given(s, O_STEPS) || given(s, O_FROM) || data->kind != DATA_TEXT)
         return;
-    work = 60 * real_of(s, O_MINUTES) * budget_speed(real_of(s, O_MINUTES)) / 1e12;
+    const double minutes = real_of(s, O_MINUTES);
+    work = 60 * minutes * budget_speed(minutes, given(s, O_WALL) ? CLOCK_WALL : 0) / 1e12;
     for (size_t i = 0; i < sizeof budget_rows / sizeof *budget_rows; i++)
         if (work >= budget_rows[i].work) row = budget_rows + i;
     budget_choose(s, O_LAYERS, row->layers);

@@ -8,13 +8,18 @@
 #include "options.h"
 #include <stdio.h>
 
-/* Positions that were trained, padding included: the clock of tests, see processor_now. */
+/* Positions that were trained, padding included: the clock of tests, see clocks_now. */
 extern double positions_trained;
 
-/* Seconds of the processor that this thread, at[0], and all threads, at[1], have taken. Another
- * program's load changes them little, but does: tests, which must not depend on it, define
- * TFN_TEST_CLOCK, by which 100,000 positions take a second. */
-void processor_now(double at[2]);
+/* Seconds of the wall clock, from any origin. */
+double seconds(void);
+
+/* Seconds of processor time that this thread, at[0], and all threads, at[1], have used, and of the
+ * wall clock, at[CLOCK_WALL]. Other programs slow processor time little and the wall clock much.
+ * Tests, which must depend on neither, define TFN_TEST_CLOCK: then 100,000 positions take one
+ * second of the processor and three on the wall. */
+enum { CLOCK_WALL = 2, CLOCKS };
+void clocks_now(double at[CLOCKS]);
 
 void budget_choose(settings *s, option_id id, const char *text);
 

@@ -53,7 +53,11 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(DROPOUT, 'r', "dropout", "P", "0", 0, 0.99, KEPT, "of branches and embeddings") \
     X(SMOOTHING, 'r', "smoothing", "P", "0", 0, 0.99, KEPT, "of labels") \
     X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, KEPT, "updates in all") \
-    X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, "tried, and made --steps: not both") \
+    X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, \
+      "train for about M minutes of processor time: a trial chooses --steps and, for a text, " \
+      "model, batch and rate") \
+    X(WALL, 'f', "wall", "", NULL, 0, 0, TRAIN, \
+      "count --minutes on the clock, which goes on while other programs run") \
     X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
     X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
     X(OPTIMIZER, 'e', "optimizer", "optimizer", "adamw", 0, 0, KEPT, "update") \

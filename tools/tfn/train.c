@@ -95,6 +95,7 @@ static bool train_source(trainer *t, cli *c)
     if (!given(s, O_OUT)) s->text[O_OUT] = "model.safetensors";
     if (given(s, O_MINUTES) && given(s, O_STEPS))
         cli_fail(c, "--minutes chooses --steps: one of them");
+    if (given(s, O_WALL) && !given(s, O_MINUTES)) cli_fail(c, "--wall is of --minutes");
     t->out = text_of(s, O_OUT);
     must_write(t->out, true);
     remove_stale(t->out);
@@ -121,6 +122,8 @@ int train(settings *s, cli *c)
     const char *names = kind_names;
     memset(&t, 0, sizeof t);
     t.s = s;
+    clocks_now(t.opened);
+    t.opened[0] = t.opened[1] = 0;          /* processor time before main counts, too */
     resumed = train_source(&t, c);
     if (!resumed && given(s, O_FROM)) take_arch(s);
     t.b.kind = kind_of(s);

@@ -6,7 +6,6 @@
 #include "../common/library.h"
 #include "../common/output.h"
 #include "../common/svg.h"
-#include "budget.h"
 #include "ending.h"
 #include "quantize.h"
 #include <errno.h>
@@ -25,17 +24,6 @@ static void interrupt(int sig)
 {
     interrupted = 1;
     signal(sig, SIG_DFL);               /* a second one ends at once */
-}
-
-static double seconds(void)
-{
-#ifdef CLOCK_MONOTONIC
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-#else
-    return (double)time(NULL);
-#endif
 }
 
 static int processors(void)
@@ -702,13 +690,13 @@ static void choose_threads(trainer *t)
     t->s->text[O_THREADS] = threads;
 }
 
-/* Seconds of the processor since at[] was set: those of this thread, or the mean of all threads
- * where that is more. */
-static double processor_since(const trainer *t, const double at[2])
+/* Seconds of processor time since at[] was set: those of this thread, or the mean of all threads if
+ * that is more. */
+static double processor_since(const trainer *t, const double at[CLOCKS])
 {
-    double now[2];
+    double now[CLOCKS];
     double threads = (double)whole_of(t->s, O_THREADS);
-    processor_now(now);
+    clocks_now(now);
 #if defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
     return fmax(now[0] - at[0], (now[1] - at[1]) / threads);
 #else
@@ -716,33 +704,63 @@ static double processor_since(const trainer *t, const double at[2])
 #endif
 }
 
-/* A trial of a twentieth of the minutes, at most 10 s and at least 20 steps. Its batches are spread
- * over all of the data, for they take different times. Seconds a step; a validation's into *valid.
- * Nothing of it is kept. */
-static double try_steps(trainer *t, double *valid)
+static double wall_since(const double at[CLOCKS])
+{
+    double now[CLOCKS];
+    clocks_now(now);
+    return now[CLOCK_WALL] - at[CLOCK_WALL];
+}
+
+/* Seconds since at[] was set, by the clock that --minutes is measured with. */
+static double spent_since(const trainer *t, const double at[CLOCKS])
+{
+    if (given(t->s, O_WALL)) return wall_since(at);
+    return processor_since(t, at);
+}
+
+/* What a trial of the first steps found, by the clock of --minutes. */
+typedef struct trial {
+    double each, valid;                 /* seconds of a step, of a validation */
+    double wall;                        /* seconds on the wall clock during one of that clock */
+} trial;
+
+/* Trains for a twentieth of the minutes, at most 10 s and at least 20 steps. Its batches are spread
+ * over all of the data, because they take different times. Keeps nothing of it. */
+static void try_steps(trainer *t, trial *x)
 {
     const double most = fmin(60 * real_of(t->s, O_MINUTES) / 20, 10);
     const double golden = 0.6180339887498949;
-    double began[2];
+    double began[CLOCKS];
     double spent = 0;
     int tried = 0;
     tfn_report r;
     new_model(t);
     step(t, &r);
-    processor_now(began);
+    clocks_now(began);
     validate(t);
-    *valid = processor_since(t, began);
-    processor_now(began);
+    x->valid = spent_since(t, began);
+    clocks_now(began);
     for (; tried < 100000; tried++) {
         const double place = golden * tried;
         if (tried >= 20 && spent >= most) break;
         t->position = (int64_t)((place - floor(place)) * (double)t->data.batches.count);
         step(t, &r);
-        spent = processor_since(t, began);
+        spent = spent_since(t, began);
     }
+    x->each = spent / tried;
+    x->wall = wall_since(began) / spent;
     t->position = t->skipped = 0;
     tfn_model_free(&t->b.model);
-    return spent / tried;
+}
+
+/* Processor time is what other programs do not change, but people have a clock on the wall. */
+static void say_wall(const trainer *t, const trial *x, double all)
+{
+    const double minutes = (wall_since(t->opened) + all * x->wall) / 60;
+    if (given(t->s, O_WALL) || minutes < 1.2 * t->minutes) return;
+    fprintf(stderr, "tfn: %.3g minutes of the processor will take about %.3g on the clock, because "
+            "other programs run; --wall makes it %.3g on the clock\n", t->minutes, minutes,
+            t->minutes);
 }
 
 /* --minutes becomes --steps, which repeats the run. The time counts from the program's beginning;
@@ -751,27 +769,28 @@ static double try_steps(trainer *t, double *valid)
 static void choose_steps(trainer *t)
 {
     static char steps[32], eval[32];
-    static const double start[2] = { 0, 0 };
     const double minutes = real_of(t->s, O_MINUTES);
     const double every = (double)whole_of(t->s, O_EVAL_EVERY);
-    double all, each, valid, count;
+    double all, count;
+    trial x;
     if (!given(t->s, O_MINUTES) || given(t->s, O_STEPS)) return;
     t->s->text[O_STEPS] = "1000000";
-    each = try_steps(t, &valid);
-    all = fmax(60 * minutes - processor_since(t, start), 30 * minutes);
-    if (every > 0) count = all / (each + valid / every);
+    try_steps(t, &x);
+    all = fmax(60 * minutes - spent_since(t, t->opened), 30 * minutes);
+    if (every > 0) count = all / (x.each + x.valid / every);
     else {
-        const double validations = fmax(fmin(floor(all / 20 / valid), 20), 1);
-        count = fmax(all - validations * valid, all / 2) / each;
+        const double validations = fmax(fmin(floor(all / 20 / x.valid), 20), 1);
+        count = fmax(all - validations * x.valid, all / 2) / x.each;
         snprintf(eval, sizeof eval, "%.0f", fmin(fmax(ceil(count / validations), 1), 1e9));
         budget_choose(t->s, O_EVAL_EVERY, eval);
     }
     t->minutes = minutes;
     snprintf(steps, sizeof steps, "%.0f", fmin(fmax(ceil(count), 1), 1e9));
     t->s->text[O_STEPS] = steps;
-    fprintf(stderr, "%.1f ms a step:", 1e3 * each);
+    fprintf(stderr, "%.1f ms a step:", 1e3 * x.each);
     budget_say(stderr, t->s);
     fprintf(stderr, " --steps %s\n", steps);
+    say_wall(t, &x, all);
 }
 
 static void load_state(trainer *t)
@@ -1007,12 +1026,13 @@ static void say_beginning(const trainer *t)
 /* At the end of a run by --minutes: was the trial right? */
 static void say_minutes(const trainer *t)
 {
-    static const double start[2] = { 0, 0 };
-    const double spent = processor_since(t, start) / 60;
+    const char *clock = "of the processor";
+    const double spent = spent_since(t, t->opened) / 60;
+    if (given(t->s, O_WALL)) clock = "on the clock";
     if (t->minutes <= 0 || t->position < t->steps) return;
     if (spent < 1.25 * t->minutes && spent > 0.75 * t->minutes) return;
-    fprintf(stderr, "tfn: the %lld steps took %.3g minutes of the processor, not the %.3g wanted\n",
-            (long long)t->steps, spent, t->minutes);
+    fprintf(stderr, "tfn: the %lld steps took %.3g minutes %s, not the %.3g asked for\n",
+            (long long)t->steps, spent, clock, t->minutes);
 }
 
 /* A training that made things worse: its model is saved, for one who looks for the reason. */

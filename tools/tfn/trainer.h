@@ -3,6 +3,7 @@
 #define TRAINER_H
 
 #include "../../tfnorm.h"
+#include "budget.h"
 #include "models.h"
 #include "options.h"
 #include <stdbool.h>
@@ -21,7 +22,8 @@ typedef struct trainer {
     int64_t     position, steps, first; /* batches seen, in all, seen when the program began */
     bool        terminal, colored, warned, validated;
     double      began, shown;           /* seconds */
-    double      minutes;                /* that were wanted; 0: steps were */
+    double      opened[CLOCKS];         /* the clocks when the program began */
+    double      minutes;                /* asked for by --minutes; 0: none */
     double      first_loss;
     double      loss_sum, unigram, last_valid;
     int64_t     loss_count, tokens, skipped;
