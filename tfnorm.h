@@ -3852,8 +3852,8 @@ static double tfn__decimal(double v, int64_t power)
     return v;
 }
 
-/* Appends digits * 10^power as a person writes it: 1.5, 0.001, 65504, 1e18, 2.5e-7. It is plain if that
- * adds at most six zeros before the point, or four after it. n is the number of digits. */
+/* Appends digits * 10^power as a person writes it: 1.5, 0.001, 65504, 1e18, 2.5e-7. It is plain if
+ * that adds at most six zeros before the point, or four after it. n is the number of digits. */
 static void tfn__put_decimal(tfn__text *t, const char *digits, int32_t n, int32_t power)
 {
     const int32_t first = n - 1 + power;                     /* the power of the first digit */
@@ -3871,9 +3871,9 @@ static void tfn__put_decimal(tfn__text *t, const char *digits, int32_t n, int32_
     if (before != first + 1) tfn__put_int(t, "e", first, NULL);
 }
 
-/* Appends the shortest decimal number that reads back as x, or 0 for infinity and
- * NaN, which JSON lacks. |x| = rest * 10^power with 1 <= rest < 10. The loop tries one digit more
- * at a time, rounded to nearest, until tfn__decimal of the digits is |x|. 17 digits always suffice. */
+/* Appends the shortest decimal number that reads back as x, or 0 for infinity and NaN, which JSON
+ * lacks. |x| = rest * 10^power with 1 <= rest < 10. The loop tries one digit more at a time,
+ * rounded to nearest, until tfn__decimal of the digits is |x|. 17 digits always suffice. */
 static void tfn__put_float(tfn__text *t, float x)
 {
     char digits[24];
@@ -13908,7 +13908,7 @@ static const union tfn__zero_node {
     tfn_node node;
 } tfn__no_node = { { 0 } };
 
-/* The layout of a tape's block: nodes, timeline, and while planning the tfn__items with their
+/* The layout of a tape's block: nodes, timeline, and while planning the items with their
  * order. A node has at most four entries (forward, again, prepare, backward) and five items of 36
  * bytes. The seed's entry is in the slack. */
 #define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)
@@ -40020,7 +40020,7 @@ static bool tfn__zip_entries(tfn__zip *z)
     return true;
 }
 
-/* Read the directory into memory that tfn__zip_close frees. */
+/* Read the directory into memory at z->at, which the caller frees. */
 static void tfn__zip_open(tfn__zip *z, tfn_file *f)
 {
     size_t bytes = TFN__ZIP_TAIL;

@@ -27,6 +27,30 @@ dense_tool() {          # a choice wherever a function returns a value
         grep -q "$work:1: too dense: lines with ?:" "$work/said"
 }
 check "layout sees choices in the expressions of a tool" dense_tool
+# Names of the library in comments, messages and documents: those of rules.h are of a walkthrough's
+# new operation, those of history.h are old.
+told() {
+    find ../tools ../examples ../README.md \( -name '*.[ch]' -o -name '*.md' -o -name tfnorm.py \) \
+        ! -path '*/end/rules.h' ! -path '*/end/history.h' ! -path '*/bin/*'
+}
+# shellcheck disable=SC2046
+check "layout: names in comments are declared" "$work/layout" names ../tfnorm.h $(told)
+no_name() {             # no_name NAME: planted in a comment, a message and a document
+    printf '/* See %s. */\nint one;\n' "$1" > "$work/told.h"
+    printf 'const char *text = "call %s first";\n' "$1" > "$work/told.c"
+    printf 'Call `%s`.\n' "$1" > "$work/told.md"
+    ! "$work/layout" names ../tfnorm.h "$work/told.h" "$work/told.c" "$work/told.md" > "$work/said" &&
+        [ "$(grep -cF "no declaration of ${1%[*.]*}" "$work/said")" = 3 ]
+}
+unnamed() {
+    for name in tfn_model_memory TFN_NORM_LAYERS TFNORM_NO_NOTHING tfn__nothing TFN__NOTHING 'tfn_models_*' \
+                tfn_KIND_nothing TFN_NO_SUCH_X; do
+        no_name "$name" || { echo "$name"; cat "$work/said"; return 1; }
+    done
+    ! no_name tfn_tape_plan && ! no_name TFN_NORM_ && ! no_name 'tfn_model_*' && ! no_name tfn_KIND_at &&
+        ! no_name TFNORM_NO_X
+}
+check "layout sees a name that is not declared" unnamed
 top_level() { # shellcheck disable=SC2012
     extra=$(ls -A .. | grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')
     [ -z "$extra" ] || { echo "$extra"; return 1; }

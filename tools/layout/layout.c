@@ -1,6 +1,8 @@
 /* make -C tools && tools/bin/layout tfnorm.h [other sources]
  * Checks the form of the header: sections and their order, their sizes, calls upwards alone,
  * widths, lengths of functions, density; of other sources widths, lengths, and of tools density.
+ * tools/bin/layout names tfnorm.h FILES: every name of the library that comments of sources and
+ * other texts mention is declared.
  * A section begins with a marker alone on its line, slash star >> name star slash; the manual lists
  * them in order after a line "CONTENTS", a line each, up to an empty one. */
 #ifndef _POSIX_C_SOURCE
@@ -457,6 +459,150 @@ static void check_tools(void)
     judge_code(&s, &all);
 }
 
+/* -- names: what a comment mentions is there -------------------------------------------------- */
+
+/* A name begins with tfn_, TFN_ or TFNORM_. It is declared if code of the header or of the file
+ * itself has it. Four forms mean more than one name:
+ *   TFN_NORM_*, TFN_NORM_..., TFN_NORM_    the beginning of a declared name
+ *   TFNORM_X, TFN__X, tfn_KIND_at    X, and a word in capitals within small letters, is any word
+ *   "tfn_format"                     in quotes: a key of a file
+ *   TFN_UPDATE=1, ${TFNORM_TAG}      listed here: variables of the environment, of CMake, a macro
+ *                                    of the tests of tools */
+static const char *const variables[] = {
+    "TFNORM_CACHE", "TFNORM_CFLAGS", "TFNORM_ISA", "TFNORM_LIBRARY", "TFNORM_TAG", "TFNORM_THREADS",
+    "TFNORM_URL", "TFN_PYTHON", "TFN_TEST_CLOCK", "TFN_UPDATE"
+};
+enum { NAMES = 16384 };
+typedef struct names { char name[NAMES][NAME]; int count; } names;
+
+static bool in_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* The next name of the library from s on, before end; NULL: there is none. */
+static const char *next_name(const char *s, const char *end)
+{
+    for (; s < end; s++) {
+        if (!in_name(*s)) continue;
+        if (!strncmp(s, "tfn_", 4) || !strncmp(s, "TFN_", 4) || !strncmp(s, "TFNORM_", 7)) return s;
+        while (s + 1 < end && in_name(s[1])) s++;
+    }
+    return NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp((const char *)a, (const char *)b);
+}
+
+static void sort_names(names *all)
+{
+    int count = 0;
+    qsort(all->name, (size_t)all->count, NAME, by_text);
+    for (int i = 0; i < all->count; i++)
+        if (!count || strcmp(all->name[count - 1], all->name[i]))
+            memmove(all->name[count++], all->name[i], NAME);
+    all->count = count;
+}
+
+static void find_names(names *all, const char *code)
+{
+    const char *end = code + strlen(code);
+    all->count = 0;
+    for (const char *s = next_name(code, end); s; s = next_name(s, end)) {
+        if (all->count == NAMES) sort_names(all);       /* most are there more than once */
+        if (all->count == NAMES) return;
+        s = take_name(s, all->name[all->count++]);
+    }
+    sort_names(all);
+}
+
+/* Whether a name has the form of another: a word in capitals of `form`, or X, is any word. */
+static bool has_form(const char *name, const char *form)
+{
+    const bool small = islower((unsigned char)form[0]);
+    while (*form && *name) {
+        const size_t n = strcspn(form, "_");
+        bool any = n == 1 && *form == 'X';
+        if (small && n > 1) any = strspn(form, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == n;
+        if (!any && (strncmp(form, name, n) || in_name(name[n]) != (name[n] == '_'))) return false;
+        form += n;
+        if (any && !*form) return true;
+        name += any ? strcspn(name, "_") : n;
+        if (*form == '_' && *name == '_') form++, name++;
+    }
+    return !*form && !*name;
+}
+
+static bool is_declared(const names *all, const char *name, bool begins)
+{
+    const size_t length = strlen(name);
+    if (!begins && bsearch(name, all->name, (size_t)all->count, NAME, by_text)) return true;
+    for (int i = 0; i < all->count; i++) {
+        if (begins && !strncmp(all->name[i], name, length)) return true;
+        if (!begins && has_form(all->name[i], name)) return true;
+    }
+    return false;
+}
+
+static bool is_variable(const char *name)
+{
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (!strcmp(variables[i], name)) return true;
+    return false;
+}
+
+/* The names in a text from s to end. */
+static void check_names_in(const source *f, const char *s, const char *end, const names *header,
+                           const names *own)
+{
+    while ((s = next_name(s, end)) != NULL) {
+        char name[NAME];
+        const char *from = s;
+        int line = 1;
+        s = take_name(s, name);
+        const bool begins = s[-1] == '_' || (*s == '*' && !in_name(s[1])) || !strncmp(s, "...", 3);
+        if (from > f->text && from[-1] == '"' && (*s == '"' || *s == '\\')) continue;
+        if (is_declared(header, name, begins) || is_declared(own, name, begins)) continue;
+        if (is_variable(name)) continue;
+        for (const char *c = f->text; c < from; c++) line += *c == '\n';
+        complain(f, line, "no declaration of ", name);
+    }
+}
+
+/* The comments of a source and its texts in quotes; of another file everything. */
+static void check_names(const source *f, const names *header)
+{
+    static names own;
+    const char *dot = strrchr(f->path, '.');
+    const bool code = dot && (!strcmp(dot, ".c") || !strcmp(dot, ".h"));
+    own.count = 0;
+    if (!code) {
+        check_names_in(f, f->text, f->text + strlen(f->text), header, &own);
+        return;
+    }
+    find_names(&own, f->code);
+    for (char *s = f->text; *s;) {
+        char *end = end_of_blank(s);
+        if (end) check_names_in(f, s, end, header, &own);
+        s = end ? end : s + 1;
+    }
+}
+
+static int run_names(int argc, char **argv)
+{
+    static names header;
+    source s;
+    if (argc < 3 || !read_source(&s, argv[2])) return 1;
+    find_names(&header, s.code);
+    printf("  %d names\n", header.count);
+    for (int i = 3; i < argc; i++) {
+        free(s.text);
+        free(s.code);
+        if (!read_source(&s, argv[i])) return 1;
+        check_names(&s, &header);
+    }
+    return errors != 0;
+}
+
 static int run_layout(int argc, char **argv)
 {
     static section sections[SECTIONS];
@@ -484,5 +630,6 @@ static int run_layout(int argc, char **argv)
 int main(int argc, char **argv)
 {
     output_begin("layout");
+    if (argc > 1 && !strcmp(argv[1], "names")) return output_end(run_names(argc, argv));
     return output_end(run_layout(argc, argv));
 }

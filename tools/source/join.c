@@ -157,7 +157,8 @@ static void print_undefs(void)
     for (int i = 0; i < count; i++) put_word("#undef %s\n", left[i], "");
 }
 
-/* The guard of an include: #ifndef TFN__X_H, #define TFN__X_H, #endif with TFN__X_H behind it. */
+/* A line of the guard of an include, TFN__ NAME _H: its #ifndef, its #define, or its #endif, which
+ * names it in a comment. */
 static bool is_guard(const char *line)
 {
     char name[64];

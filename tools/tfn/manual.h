@@ -1,4 +1,4 @@
-/* The commands as a manual page and as completions of shells, from the tables that the help reads. */
+/* The commands as a manual page and completions of shells, from the tables that the help reads. */
 #ifndef MANUAL_H
 #define MANUAL_H
 

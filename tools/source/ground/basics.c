@@ -79,8 +79,8 @@ SHARED double tfn__decimal(double v, int64_t power)
     return v;
 }
 
-/* Appends digits * 10^power as a person writes it: 1.5, 0.001, 65504, 1e18, 2.5e-7. It is plain if that
- * adds at most six zeros before the point, or four after it. n is the number of digits. */
+/* Appends digits * 10^power as a person writes it: 1.5, 0.001, 65504, 1e18, 2.5e-7. It is plain if
+ * that adds at most six zeros before the point, or four after it. n is the number of digits. */
 static void tfn__put_decimal(tfn__text *t, const char *digits, int32_t n, int32_t power)
 {
     const int32_t first = n - 1 + power;                     /* the power of the first digit */
@@ -98,9 +98,9 @@ static void tfn__put_decimal(tfn__text *t, const char *digits, int32_t n, int32_
     if (before != first + 1) tfn__put_int(t, "e", first, NULL);
 }
 
-/* Appends the shortest decimal number that reads back as x, or 0 for infinity and
- * NaN, which JSON lacks. |x| = rest * 10^power with 1 <= rest < 10. The loop tries one digit more
- * at a time, rounded to nearest, until tfn__decimal of the digits is |x|. 17 digits always suffice. */
+/* Appends the shortest decimal number that reads back as x, or 0 for infinity and NaN, which JSON
+ * lacks. |x| = rest * 10^power with 1 <= rest < 10. The loop tries one digit more at a time,
+ * rounded to nearest, until tfn__decimal of the digits is |x|. 17 digits always suffice. */
 SHARED void tfn__put_float(tfn__text *t, float x)
 {
     char digits[24];

@@ -122,7 +122,7 @@ static bool tfn__zip_entries(tfn__zip *z)
     return true;
 }
 
-/* Read the directory into memory that tfn__zip_close frees. */
+/* Read the directory into memory at z->at, which the caller frees. */
 static void tfn__zip_open(tfn__zip *z, tfn_file *f)
 {
     size_t bytes = TFN__ZIP_TAIL;

@@ -26,7 +26,7 @@ static const union tfn__zero_node {
     tfn_node node;
 } tfn__no_node = { { 0 } };
 
-/* The layout of a tape's block: nodes, timeline, and while planning the tfn__items with their
+/* The layout of a tape's block: nodes, timeline, and while planning the items with their
  * order. A node has at most four entries (forward, again, prepare, backward) and five items of 36
  * bytes. The seed's entry is in the slack. */
 #define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)
