@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
+import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import numpy as np
@@ -191,7 +193,7 @@ def tokenizers():
     space = [1 + b for b in "\u2581".encode()]
     assert tokenizer.encode("bc").tolist() == [259]
     assert tokenizer.encode("    bc").tolist() == 4 * space + [259]
-    refused("decoder missing", tfnorm.Tokenizer.of, json="{}")
+    refused("the vocabulary is wrong", tfnorm.Tokenizer.of, json="{}")
 
 
 def generation():
@@ -419,9 +421,17 @@ def heads(frames):
 
 
 def library():
-    """The library is built once; without a compiler it is said."""
+    """The library is built once, which is said with its time; without a compiler it is said."""
+    begin = "import tfnorm; tfnorm.bits()"
+    ran = subprocess.run([sys.executable, "-c", begin], capture_output=True, text=True, check=True,
+                         env=dict(os.environ, PYTHONPATH=os.path.dirname(tfnorm.__file__)))
     path = tfnorm.build()
     assert path == tfnorm.build() and os.path.exists(path)
+    if ran.stderr:                          # nothing if an earlier run of the tests compiled it
+        first, second = ran.stderr.splitlines()
+        assert "compiling tfnorm.h" in first and path in second, ran.stderr
+        assert 0 < float(second.split("compiled in ")[1].split(" seconds")[0]) < 1000
+    assert tfnorm.__version__ == tfnorm.version()
     changed = dict(os.environ)
     with tempfile.TemporaryDirectory() as place:
         os.environ.update(CC="/no/such/cc", TFNORM_CACHE=place)
@@ -462,6 +472,62 @@ def lines():
         assert open("losses.svg").read().count(",") >= 31
         assert os.path.getsize("model.safetensors") > 1000
         os.chdir("/")
+
+
+def documented():
+    """Every public name has a docstring, and __all__ names what there is."""
+    def undocumented(place, name):
+        for key, value in vars(place).items():
+            value = getattr(value, "__func__", value)           # of a class method
+            mine = getattr(value, "__module__", None) == "tfnorm" or isinstance(value, property)
+            if key.startswith("_") or not mine:
+                continue
+            if not value.__doc__:
+                yield name + key
+            if isinstance(value, type):
+                yield from undocumented(value, name + key + ".")
+    missing = list(undocumented(tfnorm, ""))
+    assert not missing, missing
+    assert tfnorm.__doc__ and all(hasattr(tfnorm, name) for name in tfnorm.__all__)
+
+
+def notebook():
+    """A notebook draws a model and its losses: well-formed pictures with a point for each update."""
+    model = tfnorm.Model(**OPTIONS)
+    assert "0 updates" in repr(model) and "<svg" not in model._repr_html_()
+    for step in range(3):
+        model.step(**batch(step))
+    assert "b2t, 2 layers of width 24" in repr(model) and "3 updates" in repr(model)
+    html = model._repr_html_()
+    picture = tfnorm.plot(model.losses)
+    assert picture._repr_svg_() in html and str(picture) in html
+    points = [xml.etree.ElementTree.fromstring(tfnorm.curve(losses))[0].get("points").split()
+              for losses in (model.losses, [2.0], [1.0] * 7, list(range(9999)))]
+    assert [len(p) for p in points] == [3, 1, 7, 540], points
+    high, low = max(model.losses), min(model.losses)
+    assert "%.3f" % high in html and "%.3f" % low in html
+    assert xml.etree.ElementTree.fromstring(tfnorm.curve([])) is not None
+
+
+def installed():
+    """pip installs the folder without a network and without setuptools; the copy finds its header."""
+    tools = os.path.dirname(os.path.abspath(tfnorm.__file__))
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            import pip
+            subprocess.run([sys.executable, "-m", "pip", "-q", "install", "--no-index", "--no-deps",
+                            "--no-build-isolation", "--target", place, tools], check=True)
+        except ImportError:
+            subprocess.run([sys.executable, tools + "/packaging/tfnorm_wheel.py", place], check=True)
+            wheel = [name for name in os.listdir(place) if name.endswith(".whl")][0]
+            zipfile.ZipFile(os.path.join(place, wheel)).extractall(place)
+        say = "import tfnorm; print(tfnorm.find_header(), tfnorm.__version__, tfnorm.version())"
+        env = dict(os.environ, PYTHONPATH=place, TFNORM_LIBRARY=tfnorm.build())
+        found = subprocess.run([sys.executable, "-c", say], capture_output=True, text=True, env=env,
+                               cwd=place, check=True).stdout.split()
+        assert os.path.samefile(found[0], os.path.join(place, "tfnorm", "tfnorm.h")), found
+        assert found[1] == found[2] == tfnorm.__version__
+        assert os.path.exists(os.path.join(place, "tfnorm", "common", "threads.h"))
 
 
 if __name__ == "__main__":

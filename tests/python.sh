@@ -75,7 +75,7 @@ MAKEFLAGS= make -s build/lib.o || exit 1                # the tests' own, as new
 twin() { ${CC:-cc} -O1 -Wall -Wextra -Werror "$work/twin.c" build/lib.o -o "$work/twin" -lm; }
 check "python: the twin in C compiles" twin
 for name in library bits options views errors parts files tokenizers generation reading \
-    probes losses groups lora packed kinds lines; do
+    probes losses groups lora packed kinds lines documented notebook installed; do
     check "python: $name" "$python" python.py "$name" "$PWD/$work/twin"
 done
 finish

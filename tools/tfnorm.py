@@ -1,6 +1,6 @@
-"""tfnorm.h from Python: this file, ctypes and numpy. No package; a C compiler, the first time.
+"""tfnorm.h from Python: this file, ctypes and numpy, and a C compiler for the first call.
 
-    import numpy as np, tfnorm                       # PYTHONPATH=tools
+    import numpy as np, tfnorm                       # PYTHONPATH=tools, or pip install ./tools
     text = np.frombuffer(open("README.md", "rb").read(), np.uint8)
     model = tfnorm.Model(vocab=256, context=64, batch=16, recipe="pre", schedule_lr=2e-3)
     for step in range(301):
@@ -9,15 +9,18 @@
         if step % 100 == 0: print(step, report.loss)
     model.save("model.safetensors")
     print(bytes(model.generate([text[:20]], max_tokens=44, temperature=0.7)[0].astype(np.uint8)))
-    tfnorm.plot(model.losses, "losses.svg")
+    tfnorm.plot(model.losses, "losses.svg")         # a notebook draws tfnorm.plot(model.losses)
 
-Options are those of tfn_model_desc by their names; schedule_lr is schedule.lr. What the header
-refuses is an Error with the header's message. Arrays of parameters, gradients and logits are views
-into the model, without a copy: writing to them changes it, and each keeps the model alive.
+Options have the names of the members of tfn_model_desc; schedule_lr is schedule.lr. An Error has
+the message of the header. Arrays of parameters, gradients and logits are views into the model,
+without a copy: writing to them changes it, and each keeps the model alive.
 
-The library is the environment's TFNORM_LIBRARY, or is built from tfnorm.h, which stands beside this
-file or a directory above, by CC (cc) with TFNORM_CFLAGS (-O2) into TFNORM_CACHE (~/.cache/tfnorm).
-No layout of a struct is copied here: the library itself says where members stand (tfn_layout).
+The first call compiles tfnorm.h, which takes some seconds, and keeps the library for later runs.
+The header is next to this file or a directory above. Environment variables:
+- TFNORM_LIBRARY: a compiled library to use instead
+- CC, TFNORM_CFLAGS: the compiler and its flags; cc -O2
+- TFNORM_CACHE: the folder of the library; ~/.cache/tfnorm
+Layouts of structs are not copied here: the library gives them (tfn_layout).
 """
 import collections
 import ctypes
@@ -29,12 +32,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    raise ImportError("tfnorm needs numpy: pip install numpy") from None
+
+__version__ = "0.2.0"
+__all__ = ["Error", "Model", "Decoder", "Tokenizer", "Point", "Picture", "bits", "build",
+           "open_library", "option_names", "padded", "plot", "version"]
 
 
 class Error(Exception):
-    """What the header refused; status is its tfn_status."""
+    """An error of the library, with its message; status is its tfn_status."""
 
     def __init__(self, text, status=0):
         super().__init__(text)
@@ -85,6 +96,7 @@ TYPES = {"i": ctypes.c_int32, "l": ctypes.c_ssize_t, "z": ctypes.c_size_t, "u": 
 
 
 def find_header():
+    """The path of tfnorm.h, next to this file or a directory above."""
     here = os.path.dirname(os.path.abspath(__file__))
     for place in (here, os.path.dirname(here)):
         if os.path.exists(os.path.join(place, "tfnorm.h")):
@@ -93,8 +105,9 @@ def find_header():
 
 
 def build(path=None):
-    """Compile the header to a shared library, into `path` or the cache; returns its path. What
-    was built from the same header, compiler and flags is taken as it is."""
+    """Compile the header to a shared library, into `path` or the cache; returns its path. The cache
+    keeps it: the same header, compiler and flags are compiled once. Says on stderr that it compiles
+    and how long that took."""
     header = find_header()
     compiler = os.environ.get("CC", "cc")
     flags = shlex.split(os.environ.get("TFNORM_CFLAGS", "-O2"))
@@ -115,7 +128,9 @@ def build(path=None):
         raise Error("no C compiler %s: install one, or set CC, or TFNORM_LIBRARY to a library "
                     "that was built from tfnorm.h" % compiler)
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    print("tfnorm: building %s, once" % path, file=sys.stderr)
+    print("tfnorm: compiling tfnorm.h with %s; this takes some seconds, once" % compiler,
+          file=sys.stderr, flush=True)
+    begin = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(path))) as place:
         made = os.path.join(place, "made.so")
         command = shlex.split(compiler) + flags + ["-std=gnu99", "-shared", "-fPIC", "-I",
@@ -124,11 +139,14 @@ def build(path=None):
         if done.returncode:
             raise Error("%s fails:\n%s" % (" ".join(command), done.stderr.decode()))
         os.replace(made, path)              # whole or not at all, if two programs build it
+    print("tfnorm: compiled in %.1f seconds; kept as %s" % (time.perf_counter() - begin, path),
+          file=sys.stderr)
     return path
 
 
 def open_library(path=None):
-    """The library, its functions with their types. It is opened by itself, at the first use."""
+    """Open the library and give its functions their types. The first use of anything else calls
+    this; call it to open another library."""
     global library
     path = path or os.environ.get("TFNORM_LIBRARY") or build()
     try:
@@ -149,15 +167,17 @@ layouts = {}
 
 
 def C():
+    """The opened library: C().tfn_version() calls the function of the header."""
     return library or open_library()
 
 
 def version():
+    """The version of the compiled library, which equals __version__."""
     return C().tfn_version().decode()
 
 
 def bits():
-    """"canonical", or "differ: reason"."""
+    """Returns "canonical", or "differ: reason"."""
     return C().tfn_bits(0).decode()
 
 
@@ -193,6 +213,7 @@ class Struct:
             setattr(self, name, value)
 
     def place(self, name):
+        """A member as the ctypes object in memory."""
         kind, at, size = layout(self.type, name)
         return Struct.TYPES[kind, size].from_address(self.address + at)
 
@@ -224,6 +245,7 @@ class Struct:
 
 
 def error_of(address, status=None):
+    """The Error of a tfn_error at an address."""
     text = ctypes.create_string_buffer(400)
     C().tfn_error_text(address, ctypes.addressof(text), len(text))
     if status is None:
@@ -263,6 +285,7 @@ def option_names():
 
 
 def option_text(name, value):
+    """The text of an option's value, as tfn_desc_set reads it."""
     if value is None:
         return "default"
     if isinstance(value, (bool, np.bool_)):
@@ -294,6 +317,7 @@ def set_options(desc, options):
 
 
 def get_option(desc, name):
+    """The value of an option of a tfn_model_desc at an address; default is None."""
     text = ctypes.create_string_buffer(96)
     if not C().tfn_desc_get(desc, name.encode(), ctypes.addressof(text), len(text)):
         raise KeyError(name)
@@ -330,6 +354,7 @@ class Calls:
             return None
 
     def check(self):
+        """Raise what a function raised while the library called it."""
         raised, self.raised = self.raised, None
         if raised:
             raise raised
@@ -340,6 +365,7 @@ class Calls:
     KINDS = "self cross ffn before".split()                                 # tfn_sublayer
 
     def watch(self, function):
+        """A tfn_probe_fn that calls function(point, values)."""
         return Calls.PROBE(lambda *arguments: self._try(self._seen, function, *arguments))
 
     def _seen(self, function, user, number, data, rows, cols, backward):
@@ -435,6 +461,7 @@ class Model:
         return {name: self.option(name) for name in option_names()}
 
     def option(self, name):
+        """The value of one option, such as "width" or "schedule.lr"."""
         return get_option(self.struct.at("desc"), name)
 
     @property
@@ -446,6 +473,21 @@ class Model:
     def rate(self):
         """The schedule's rate of the update to come."""
         return C().tfn_model_rate(self.address)
+
+    def __repr__(self):
+        stacks = "%d layers" % self.option("layers")
+        if self.option("arch") == "encoder-decoder":
+            stacks = "%d + %d layers" % (self.option("layers"), self.option("decoder_layers"))
+        return "tfnorm.Model: %s, %s of width %d, %s bytes of weights, %d updates" % (
+            self.option("topology"), stacks, self.option("width"),
+            format(self.memory("parameters"), ","), self.step_count)
+
+    def _repr_html_(self):
+        """In a notebook: the model in a line, and the curve of its losses."""
+        html = "<p>%s</p>" % repr(self)
+        if self.losses:
+            html += curve(self.losses)
+        return html
 
     def hash(self):
         """64 bits over all parameters: equal only where each bit of them is."""
@@ -679,6 +721,7 @@ class Model:
     # -- decoding --
 
     def decoder(self, batch=1, chunk=1):
+        """A Decoder for so many texts, which is fed at most `chunk` tokens of each at once."""
         return Decoder(self, batch, chunk)
 
     def generate(self, prompts=None, seed=0, end=-1, forbidden=(), scores=False, source=None,
@@ -908,9 +951,45 @@ class Tokenizer:
 
 # -- curves --------------------------------------------------------------------------------------
 
-def plot(losses, path):
-    """A curve of losses, such as model.losses, as a picture: .svg is written here, any other
-    format by matplotlib where it is installed."""
+class Picture:
+    """An SVG picture, which a notebook draws; str() is its text."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __str__(self):
+        return self.text
+
+    def _repr_svg_(self):
+        return self.text
+
+
+def curve(losses):
+    """The SVG of a curve of losses: its highest and lowest value, and the updates. More than 540
+    losses are drawn as the means of 540 pieces."""
+    losses = np.asarray(losses, float)
+    updates = len(losses)
+    if updates > 540:
+        losses = np.array([piece.mean() for piece in np.array_split(losses, 540)])
+    if not updates:
+        losses = np.zeros(1)
+    high, low = losses.max(), losses.min()
+    x = 50 + 540 * np.arange(len(losses)) / max(len(losses) - 1, 1)
+    y = 20 + 320 * (high - losses) / (high - low or 1)
+    points = " ".join("%.1f,%.1f" % point for point in zip(x, y))
+    return ('<svg xmlns="http://www.w3.org/2000/svg" width="600" height="370" '
+            'font-family="sans-serif" font-size="12">\n'
+            '<polyline fill="none" stroke="#1f77b4" points="%s"/>\n'
+            '<text x="4" y="24">%.3f</text>\n<text x="4" y="344">%.3f</text>\n'
+            '<text x="220" y="364">nats per target over %d updates</text>\n</svg>\n'
+            % (points, high, low, updates))
+
+
+def plot(losses, path=None):
+    """A curve of losses, such as model.losses. Without a path returns a Picture, which a notebook
+    draws. A path that ends in .svg is written here, any other one by matplotlib."""
+    if path is None:
+        return Picture(curve(losses))
     if not str(path).endswith(".svg"):
         import matplotlib
         matplotlib.use("Agg")
@@ -920,15 +999,7 @@ def plot(losses, path):
         axes.set(xlabel="update", ylabel="nats per target")
         figure.savefig(path)
         pyplot.close(figure)
-        return
-    high, low = max(losses), min(losses)
-    points = " ".join("%.1f,%.1f" % (50 + 540 * i / max(len(losses) - 1, 1),
-                                     20 + 320 * (high - v) / (high - low or 1))
-                      for i, v in enumerate(losses))
+        return None
     with open(path, "w") as file:
-        file.write('<svg xmlns="http://www.w3.org/2000/svg" width="600" height="370" '
-                   'font-family="sans-serif" font-size="12">\n'
-                   '<polyline fill="none" stroke="#1f77b4" points="%s"/>\n'
-                   '<text x="4" y="24">%.3f</text>\n<text x="4" y="344">%.3f</text>\n'
-                   '<text x="260" y="364">%d updates</text>\n</svg>\n'
-                   % (points, high, low, len(losses)))
+        file.write(curve(losses))
+    return None
