@@ -26,7 +26,7 @@ characters, 2 to odd ones."""
 import re
 import unicodedata
 
-BLOCK, COLUMNS = 32, 98
+BLOCK, ROW, COLUMNS = 32, 1024, 98
 WHITE_CONTROL = {*range(0x09, 0x0E), 0x85}
 ALPHABETIC_SYMBOL = {*range(0x24B6, 0x24EA), *range(0x1F130, 0x1F14A), *range(0x1F150, 0x1F16A),
                      *range(0x1F170, 0x1F18A)}
@@ -191,16 +191,16 @@ def string(name, text):
 
 
 def print_blocks(name, starts, texts):
-    """Strings of up to 4,095 characters, in which no block of texts is cut; and of each block where
-    it begins: the code point, and 4096 times the string + the place in it."""
+    """Rows of up to ROW - 1 characters, in which no block of texts is cut; and where each block
+    begins: the code point, and the place in the table."""
     strings, places = [""], []
     for i in range(0, len(texts), BLOCK):
         block = "".join(texts[i:i + BLOCK])
-        if len(strings[-1] + block) > 4095:
+        if len(strings[-1] + block) >= ROW:
             strings.append("")
-        places.append(4096*(len(strings) - 1) + len(strings[-1]))
+        places.append(ROW*(len(strings) - 1) + len(strings[-1]))
         strings[-1] += block
-    print(f"static const char *const {name}s[] = {{")
+    print(f"static const char {name}s[][{ROW}] = {{")
     for text in strings:
         escaped = text.replace("\\", "\\\\").replace("??", "?\\?")
         rows(re.findall(r"\\.|.", escaped), '"', "", '"', "," if text is not strings[-1] else "")
