@@ -174,7 +174,7 @@ static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float 
     else if (p->kind == TFN_NORM_RMS_OUTSIDE)
         spread = TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count);
     else spread = TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count));
-    if (tfn__is_far(mean, 1 / spread)) return tfn__far_spread(p, x, n, (double)mean);
+    if (tfn__is_far(mean, 1 / spread)) return tfn__far_spread(p, x, n);
     return spread;
 }
 

@@ -33,15 +33,16 @@ static bool tfn__norm_centered(const tfn_norm_args *p)
 
 /* -- rows far from 1 ---------------------------------------------------------------------------
  * From about 1e19 on squares overflow a float, and from 1e-19 down they lose bits. Such rows are
- * rare, so one plain loop in double serves all instruction sets. Ordinary rows never come here. */
+ * rare, so one plain loop serves all instruction sets: it multiplies the row by a power of two,
+ * which is exact. Ordinary rows never come here. */
 
-/* The root of v as a float, for v beyond the range of floats, too. */
-static float tfn__far_root(double v)
+/* 2^-80 for a row of large numbers, 2^60 for one of small numbers: their squares are in range, and
+ * so is an eps below 2^-100, the only one beside which a row of small numbers is far. */
+static float tfn__far_scale(const float *x, ptrdiff_t n)
 {
-    const double far = 1208925819614629174706176.0;             /* 2^80 */
-    if (v > 1e30) return TFN__SQRT((float)(v / far / far)) * (float)far;
-    if (v < 1e-30) return TFN__SQRT((float)(v * far * far)) * (float)(1 / far);
-    return TFN__SQRT((float)v);
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (!(x[i] >= -1 && x[i] <= 1)) return (float)(1 / 1208925819614629174706176.0);
+    return (float)1152921504606846976.0;
 }
 
 /* NaN instead of a factor that is 0 or has lost bits: so the update is skipped. */
@@ -52,57 +53,54 @@ static float tfn__factor_or_nan(float rstd)
     return (float)NAN;
 }
 
-/* The mean of x, and of (x - mean)^2. */
-static double tfn__far_mean(const float *x, ptrdiff_t n)
-{
-    double sum = 0;
-    for (ptrdiff_t i = 0; i < n; i++) sum += (double)x[i];
-    return sum / (double)tfn__max(n, 1);
-}
-static double tfn__far_square(const float *x, ptrdiff_t n, double mean)
-{
-    double sum = 0;
-    for (ptrdiff_t i = 0; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);
-    return sum / (double)tfn__max(n, 1);
-}
-
-/* What eps is added to outside of a root, as tfn__spread in bodies/norms.c. */
-SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n, double mean)
+/* The mean square of the scaled row, or what the norm takes the root of instead; *mean is the mean
+ * of the scaled row where the norm subtracts one. */
+static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, ptrdiff_t n,
+                                        float scale, float *mean)
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
-    double square;
-    if (p->kind == TFN_NORM_ADA)
-        return tfn__far_root(tfn__far_square(x, n, mean) * (double)n / (double)tfn__max(n - 1, 1));
-    square = tfn__far_square(x, count, 0);
-    if (p->kind == TFN_NORM_RMS_OUTSIDE) return tfn__far_root(square);
-    return tfn__far_root(square * (double)count);
+    float sum = 0;
+    float square = 0;
+    for (ptrdiff_t i = 0; i < n; i++) sum += x[i] * scale;
+    *mean = 0;
+    if (tfn__norm_centered(p)) *mean = sum / (float)n;
+    for (ptrdiff_t i = 0; i < count; i++)
+        square += (x[i]*scale - *mean) * (x[i]*scale - *mean);
+    switch (p->kind) {
+    case TFN_NORM_ADA:  return square / (float)tfn__max(n - 1, 1);
+    case TFN_NORM_CRMS: return (square + sum*sum) / (float)(n + 1);
+    case TFN_NORM_L2:   return square;
+    default:            return square / (float)tfn__max(count, 1);
+    }
+}
+
+/* The number that eps is added to outside of a root, as tfn__spread in bodies/norms.c. */
+SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n)
+{
+    const float scale = tfn__far_scale(x, n);
+    float mean;
+    return TFN__SQRT(tfn__far_square(p, x, n, scale, &mean)) / scale;
 }
 
 /* The factor of x - mean of a row of n features, and *mean, where it has one. */
 SHARED float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, float *mean)
 {
-    double m = 0;
-    float spread;
-    if (tfn__norm_centered(p)) m = tfn__far_mean(x, n);
-    *mean = (float)m;
+    const float scale = tfn__far_scale(x, n);
+    const float square = tfn__far_square(p, x, n, scale, mean);
+    const float spread = TFN__SQRT(square) / scale;
+    *mean /= scale;
     switch (p->kind) {
     case TFN_NORM_CENTER:
         return (float)n / (float)tfn__max(n - 1, 1);
-    case TFN_NORM_CRMS:
-        m = tfn__far_mean(x, n) * (double)n;
-        m = (tfn__far_square(x, n, 0) * (double)n + m*m) / (double)(n + 1);
-        return tfn__factor_or_nan(1 / tfn__far_root(m + (double)p->eps));
     case TFN_NORM_ADA:
     case TFN_NORM_RMS_OUTSIDE:
-        return tfn__factor_or_nan(1 / (tfn__far_spread(p, x, n, m) + p->eps));
+        return tfn__factor_or_nan(1 / (spread + p->eps));
     case TFN_NORM_L2:
-        spread = tfn__far_spread(p, x, n, m);
         if (spread < p->eps) return 1 / p->eps;
         if (spread >= 0 && spread <= 0) return 0;
         return tfn__factor_or_nan(1 / spread);
     default:
-        m = tfn__far_square(x, tfn__norm_count(p, n), m);
-        return tfn__factor_or_nan(1 / tfn__far_root(m + (double)p->eps));
+        return tfn__factor_or_nan(scale / TFN__SQRT(square + p->eps * scale * scale));
     }
 }
 

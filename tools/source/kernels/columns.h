@@ -16,7 +16,7 @@ static inline bool tfn__is_far(float mean, float rstd)
 }
 
 SHARED float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, float *mean);
-SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n, double mean);
+SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n);
 SHARED ptrdiff_t tfn__norm_groups(const tfn_norm_args *p);
 SHARED ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n);
 

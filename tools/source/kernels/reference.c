@@ -48,7 +48,7 @@ static inline float tfn__ref_max(const float *x, ptrdiff_t n)
     return max;
 }
 
-/* The factor of a row whose squares overflow or lose bits: in double, see columns.c. */
+/* The factor of a row whose squares overflow or lose bits, see columns.c. */
 static inline float tfn__ref_far_rstd(tfn_norm_kind kind, float *mean, const float *x,
                                       ptrdiff_t cols, float eps)
 {
