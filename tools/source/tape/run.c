@@ -227,7 +227,7 @@ static void tfn__clear_padding(const tfn__call *c, int32_t kind, ptrdiff_t b)
 /* In how many chunks that is done: one for each sentence, none where an entry writes no padding. */
 static ptrdiff_t tfn__padding_chunks(const tfn__call *c, int32_t kind)
 {
-    if (!TFN__SENTENCES || !c->t->training || !c->r->skip_padding) return 0;
+    if (!TFN__TRAINS || !TFN__SENTENCES || !c->t->training || !c->r->skip_padding) return 0;
     for (int i = 0; i < TFN_INPUTS; i++) {
         tfn_rows rows;
         ptrdiff_t count;
