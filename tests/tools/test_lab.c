@@ -357,7 +357,7 @@ TEST(lab_one_initialization)
         CASE("%s", c->id);
         l.seeds = l.init_seeds = 1;
         l.init = init_of(c);
-        if (c->kind != MEASUREMENT || c->wants_text) continue;
+        if (c->kind != MEASUREMENT || c->own_text) continue;
         l.asking = true;
         c->measure(&l, &o);
         CHECK(l.asked_for.inits[0] || !l.init);

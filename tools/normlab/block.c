@@ -20,7 +20,7 @@ static void norm_box(drawing *d, const block *b, look how, int x, int y)
     new_item(d, how, x, y, text);
 }
 
-/* value * N^n * M^m * l^layer, as the header says */
+/* value * N^n * M^m * l^layer, as tfn_scale_rule defines it */
 static double scale_value(const tfn_scale_rule *s, const tfn_place *p)
 {
     return (double)s->value * pow(p->encoder_depth, (double)s->n)
@@ -84,7 +84,7 @@ static const char *const qk_boxes[] = {
     "norms of q, k, v, a head"
 };
 
-/* F itself: one box, or its parts where something stands between them. */
+/* Draws F: one box, or its parts if there is something between them. */
 static void draw_attention(drawing *d, const block *b, const tfn_join *j, const tfn_place *p,
                            int *y)
 {
@@ -120,7 +120,7 @@ static void draw_ffn(drawing *d, const block *b, const tfn_join *j, const tfn_pl
 /* p = out * N_branch(F(in * N_in(source))), downwards from the row after *y. */
 static void draw_branch(drawing *d, const block *b, const tfn_join *j, const tfn_place *p, int *y)
 {
-    bool above = j->skip_from == TFN_SOURCE_NORMED;           /* N_in stands before the fork */
+    bool above = j->skip_from == TFN_SOURCE_NORMED;           /* N_in is above the fork */
     if (j->norm_in && !above) norm_box(d, b, LOOK_IN, BRANCH, (*y)++);
     scale_box(d, &j->in, p, BRANCH, y);
     if (j->shifts) new_item(d, LOOK_SCALE, BRANCH, (*y)++, "- s, a scalar");
@@ -130,7 +130,7 @@ static void draw_branch(drawing *d, const block *b, const tfn_join *j, const tfn
     scale_box(d, &j->out, p, BRANCH, y);
 }
 
-/* The layer's input joins the sum from the left. */
+/* Draws the layer's input, which joins the sum from the left. */
 static void draw_extra(drawing *d, const tfn_join *j, const tfn_place *p, int y)
 {
     char text[WIDE];
@@ -142,7 +142,7 @@ static void draw_extra(drawing *d, const tfn_join *j, const tfn_place *p, int y)
     new_item(d, LOOK_SCALE, (RAIL + TRUNK) / 2, y, text);
 }
 
-/* Where the branch begins: a line from the stream, or what it reads instead. */
+/* Draws the beginning of the branch: a line from the stream or from its other source. */
 static void draw_fork(drawing *d, const tfn_join *j, int y)
 {
     if (j->source == TFN_SOURCE_STREAM) line(d, TRUNK, y, BRANCH, y);
@@ -151,7 +151,7 @@ static void draw_fork(drawing *d, const tfn_join *j, int y)
     else new_item(d, LOOK_WORD, BRANCH, y, "n, what the attention read");
 }
 
-/* The skip: what happens to the stream while the branch is computed. */
+/* Draws the skip: the changes to the stream next to the branch. */
 static void draw_skip(drawing *d, const tfn_join *j, const tfn_place *p, int *y)
 {
     if (j->gate && j->norm_sum) new_item(d, LOOK_SCALE, TRUNK, (*y)++, "x - SiLU(q) sg(x)");
@@ -160,7 +160,7 @@ static void draw_skip(drawing *d, const tfn_join *j, const tfn_place *p, int *y)
     scale_box(d, &j->skip, p, TRUNK, y);
 }
 
-/* Branch and stream meet in row y, and what follows the sum. */
+/* Draws the sum of branch and stream in row y, and all that follows it. */
 static int draw_sum(drawing *d, const block *b, const tfn_join *j, const tfn_place *p, int y)
 {
     const bool extra = j->extra.kind != TFN_SCALE_NONE;
@@ -198,7 +198,7 @@ static int draw_sublayer(drawing *d, const block *b, const tfn_place *p, int y)
     return y;
 }
 
-/* From the tokens to the first layer. */
+/* Draws the steps from the tokens to the first layer. */
 static int draw_ends(drawing *d, const block *b, int y)
 {
     const uint32_t flags = b->t->flags;
@@ -283,7 +283,7 @@ int draw_block(drawing *d, const block *b, int y)
 
 /* -- the steps of a norm ----------------------------------------------------------------------- */
 
-/* By kind: what happens to a row x, a step a line. */
+/* The steps of each kind of norm for a row x, one on each line. */
 static const char *const norm_steps[] = {
     "- mean\n/ sqrt(var + e)", "/ sqrt(mean(x^2) + e)", "/ (sqrt(mean(x^2)) + e)", "/ max(|x|, e)",
     "/ sqrt((sum(x^2) + sum(x)^2)/C + e)", "- mean\n* C/(C-1)",
@@ -299,7 +299,7 @@ static const char *const squash_steps[] = {
     "sin(alpha x + shift, clipped)", "z/(1 + |z|), z = alpha x + shift"
 };
 
-/* A box for each line of the text, which is cut apart. */
+/* Draws a box for each line of the text, which is split in place. */
 static int draw_steps(drawing *d, char *steps, int x, int y)
 {
     while (steps) {
@@ -363,7 +363,7 @@ static void matrix_gains(double *to, const tfn_init_rule *w, const tfn_place *p)
     for (int i = 0; i < MATRIX_GAINS; i++) to[i] = (double)all[i];
 }
 
-/* A line: the gains of a sub-layer's matrices, in the first and the last layer. */
+/* Draws a line with the gains of a sub-layer's matrices, in the first and the last layer. */
 static int draw_gains(drawing *d, const tfn_init_rule *w, shape s, int stack, tfn_sublayer kind,
                       int y)
 {
@@ -373,7 +373,7 @@ static int draw_gains(drawing *d, const tfn_init_rule *w, shape s, int stack, tf
     const bool is_ffn = kind == TFN_SUBLAYER_FFN;
     const int from = is_ffn ? 4 : 0;
     const int to = is_ffn ? MATRIX_GAINS : 4;
-    const int apart = is_ffn ? 20 : 16;         /* columns from one box to the next */
+    const int apart = is_ffn ? 20 : 16;         /* columns between the boxes' beginnings */
     double first[MATRIX_GAINS], last[MATRIX_GAINS];
     char text[WIDE];
     matrix_gains(first, w, &bottom);
@@ -390,7 +390,7 @@ static int draw_gains(drawing *d, const tfn_init_rule *w, shape s, int stack, tf
     return y + 1;
 }
 
-/* How the weights are drawn, before gains. */
+/* Draws the distribution of the weights before the gains. */
 static int draw_distribution(drawing *d, const tfn_init_rule *w, double embedding, int y)
 {
     char text[WIDE];

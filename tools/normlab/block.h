@@ -9,25 +9,26 @@
 
 /* -- the block of a topology ------------------------------------------------------------------- */
 
-/* A layer is drawn downwards: the stream x in the column TRUNK, what F does with it in BRANCH, the
- * layer's input x_0 in RAIL where a sum wants it, ResiDual's second stream in SIDE. The functions
- * below draw from row y on and return the next row that is free. */
+/* A layer is drawn downwards: the stream x in the column TRUNK, its branch F in BRANCH, the layer's
+ * input x_0 in RAIL if a sum uses it, ResiDual's second stream in SIDE. The functions below draw
+ * from row y on and return the next free row. */
 enum { RAIL = 3, TRUNK = 22, BRANCH = 52, SIDE = 76 };
 
-typedef struct block {          /* what is drawn: a layer of a topology */
+typedef struct block {          /* the subject of a drawing: a layer of a topology */
     const tfn_topology *t;
-    const char *norm;           /* its name; "" if open */
+    const char *norm;           /* its name; "" for any norm */
     shape       s;
-    int         stack;          /* in which the layer is: DECODER, LONE_DECODER ... */
+    int         stack;          /* the layer's stack: DECODER, LONE_DECODER ... */
     int32_t     layer;
 } block;
-/* A scale as it stands in a formula: a number, or the name of what is learned. The texts of numbers
- * stay until four more were made. */
+/* A scale as a formula shows it: a number, or the name of a learned parameter. The text of a number
+ * is valid until four more were made. */
 const char *scale_name(const tfn_scale_rule *s, const tfn_place *p);
 
 const char *sublayer_name(tfn_sublayer kind);
 
-/* Embedding, the layer with dots for those before and behind it, output; returns the next row. */
+/* Draws the embedding, the layer with dots for its neighbours, and the output. Returns the next
+ * free row. */
 int draw_block(drawing *d, const block *b, int y);
 
 /* -- the steps of a norm ----------------------------------------------------------------------- */

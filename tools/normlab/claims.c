@@ -1,4 +1,4 @@
-/* What the rows of all papers share, and the list of the rows. */
+/* Common parts of the rows of all papers, and the list of the rows. */
 #include "claims.h"
 #include "../../tfnorm.h"
 #include "lab_run.h"

@@ -42,7 +42,7 @@ bool compare_start(comparison *x)
     return true;
 }
 
-/* |dL/dW_2| of each layer of the decoder, for the mean loss: the gradient is of the summed one. */
+/* |dL/dW_2| of each layer of the decoder for the mean loss; the model's gradient is of the sum. */
 static void compare_gradients(compared *c, int64_t tokens)
 {
     enum { FFN_OUT = 5 };                       /* W_2, of lab_matrix */
@@ -79,7 +79,7 @@ typedef struct compare_pictures {
     svg_curve losses[COMPARED], gradients[COMPARED];
 } compare_pictures;
 
-/* The losses so far and the gradients of the last update, which point into x. */
+/* Plots of the losses so far and of the gradients of the last update. They point into x. */
 static void compare_plots(const comparison *x, compare_pictures *p)
 {
     memset(p, 0, sizeof *p);
@@ -107,7 +107,7 @@ static void compare_plots(const comparison *x, compare_pictures *p)
     p->gradient.count = x->count;
 }
 
-/* Both plots as text; again: in place of the last ones. */
+/* Prints both plots as text; `again`: replaces the previous ones. */
 static void compare_draw(const comparison *x, bool again)
 {
     compare_pictures p;
@@ -138,7 +138,7 @@ static bool compare_svg(const comparison *x, const char *prefix)
     return compare_picture(&p.gradient, svg_bars, prefix, "-gradients.svg") && losses;
 }
 
-/* All that differs between the recipes, of which a reader sees the name only. */
+/* Prints all differences between the recipes, whose names alone do not show them. */
 static void compare_differ(const comparison *x)
 {
     char text[3 * SIDES_TEXT + 16];
@@ -149,7 +149,7 @@ static void compare_differ(const comparison *x)
     if (sides_differ(&all)[0]) print_wrapped(text, 0);
 }
 
-/* All runs together, a twentieth of the updates at a time. */
+/* Trains all recipes together, a twentieth of the updates at a time. */
 static void compare_train(comparison *x, bool terminal)
 {
     const int64_t steps = x->run[0].spec.steps;
@@ -174,7 +174,7 @@ static void compare_train(comparison *x, bool terminal)
         printf("  %-20s %.4f\n", x->run[k].spec.recipe, x->run[k].loss[LAB_POINTS]);
 }
 
-/* The weights of every recipe after so many updates, in 64 bits. */
+/* A 64-bit hash of the weights of every recipe after some updates. */
 static bool compare_hash(comparison *x, int64_t updates)
 {
     bool ok = true;
@@ -200,7 +200,7 @@ static bool compare_optimizer(cli *c, lab_spec *s)
     return true;
 }
 
-/* Tasks of pairs and of texts: those that a model with a decoder learns. */
+/* Reads a task: one of pairs or of texts, which a model with a decoder can learn. */
 static bool compare_task(cli *c, lab_spec *s)
 {
     const char *name;
@@ -215,7 +215,7 @@ static bool compare_task(cli *c, lab_spec *s)
     return false;
 }
 
-/* The name of a norm or an init in the place of the recipe's. */
+/* Reads the name of a norm or an init that replaces the recipe's. */
 static bool compare_row(cli *c, const char *option, int kind, const char **name)
 {
     if (!cli_text(c, option, name)) return false;
@@ -301,7 +301,7 @@ bool compare_text(cli *c)
 #endif
 }
 
-/* What a run is: what the page sends is such arguments, too. */
+/* Reads an option of a run. The web page sends such arguments, too. */
 static bool compare_option(cli *c, lab_spec *s)
 {
     if (compare_size(c, s) || compare_count(c, s) || compare_isa(c, s)) return true;

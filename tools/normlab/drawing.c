@@ -43,7 +43,7 @@ static void put(text_grid *g, int x, int y, char c)
     if (x >= 0 && x < WIDE && y >= 0 && y < HIGH) g->row[y][x] = c;
 }
 
-/* A horizontal line ends in corners; a vertical one does not cross out a corner. */
+/* Draws a line. A horizontal one ends in corners; a vertical one does not overwrite a corner. */
 static void draw_line(text_grid *g, const item *i)
 {
     if (i->y == i->y2) {
@@ -88,7 +88,7 @@ void print_text(const drawing *d)
 
 enum { CELL = 9, ROW = 26, BOX = 20 };      /* pixels: a cell's width and height, a box's height */
 
-/* A word, on the color of the page where it is centered, since a line may run behind it. */
+/* A word. A centered one covers the page's color, because a line may be under it. */
 static void svg_item_word(FILE *f, const item *i, double x, double y)
 {
     const int n = (int)strlen(i->text);

@@ -7,7 +7,7 @@
 
 enum { WIDE = 80, HIGH = 400, ITEMS_MAX = 1200 };       /* cells of the grid; items of a drawing */
 
-typedef enum look {                 /* what a box stands for: the colors of the SVG */
+typedef enum look {                 /* the kind of a box: its colors in SVG */
     LOOK_WORD, LOOK_LINE, LOOK_SUM, LOOK_PLAIN, LOOK_SCALE,
     LOOK_IN, LOOK_BRANCH, LOOK_AFTER, LOOK_INNER, LOOK_FINAL
 } look;
@@ -16,25 +16,25 @@ typedef enum look {                 /* what a box stands for: the colors of the 
 typedef struct item { look look; int x, y, x2, y2; bool left; char text[WIDE]; } item;
 
 typedef struct drawing {
-    int  count, high, rail;         /* rail: the last row to which the layer's input goes */
+    int  count, high, rail;         /* rail: the last row that the layer's input reaches */
     item items[ITEMS_MAX];
 } drawing;
 
-/* A new item; what is too much for the drawing overwrites the last one. */
+/* A new item. When the drawing is full, it overwrites the last one. */
 item *new_item(drawing *d, look how, int x, int y, const char *text);
 
-/* From left to right, or downwards. */
+/* A line from left to right, or downwards. */
 void line(drawing *d, int x, int y, int x2, int y2);
 
 void word(drawing *d, int x, int y, const char *text);
 
 /* -- as text ----------------------------------------------------------------------------------- */
 
-/* Lines first: boxes stand on them. */
+/* Prints lines first, because boxes cover them. */
 void print_text(const drawing *d);
 
 /* -- as SVG ------------------------------------------------------------------------------------ */
 
-/* The drawing in its first `wide` columns. */
+/* Prints the first `wide` columns of the drawing. */
 void print_svg(FILE *f, const drawing *d, int wide, const char *title);
 #endif

@@ -1,4 +1,4 @@
-/* Places of a model, the features of joins, and the text about them. */
+/* Places of a model, the features of joins, and text about them. */
 #include "features.h"
 #include "rows.h"
 #include <stdio.h>
@@ -30,7 +30,7 @@ bool has_sublayer(const tfn_topology *t, const tfn_place *p)
     return p->kind != TFN_SUBLAYER_CROSS_ATTENTION || (p->decoder && !p->alone);
 }
 
-/* -- what a join has -------------------------------------------------------------------------- */
+/* -- features of a join ----------------------------------------------------------------------- */
 
 static int norms_of(const tfn_join *j)
 {
@@ -48,8 +48,8 @@ tfn_qk_norm qk_of(const tfn_join *j, const tfn_place *p)
     return p->kind < TFN_SUBLAYER_FFN ? j->qk : TFN_QK_NORM_NONE;
 }
 
-/* What a join may have that Pre-LN and Post-LN have not: a name, a test of join j at place p, and
- * what is said of it; %s is the sub-layers in which it is found, such as "attention". */
+/* Features of a join that Pre-LN and Post-LN lack: a name, a test of join j at place p, and a text.
+ * In the text, %s becomes the sub-layers with the feature, such as "attention". */
 #define FEATURES(X)                                                                             \
     X(no_norm,    norms_of(j) == 0 && j->source != TFN_SOURCE_FIRST, "no norm per %s")            \
     X(one_norm,   j->source == TFN_SOURCE_FIRST,        "one norm for all of a layer")            \
@@ -101,7 +101,7 @@ static const char *const aggregate_texts[] = {
     "a norm before layer l", "l weights before layer l"
 };
 
-/* -- every place, and what is found there ----------------------------------------------------- */
+/* -- visiting every place --------------------------------------------------------------------- */
 
 static void visit_layers(const tfn_topology *t, shape s, int stack, tfn_sublayer kind,
                          visit_fn *visit, void *user)
@@ -122,7 +122,7 @@ void each_place(const tfn_topology *t, shape s, visit_fn *visit, void *user)
         for (int k = 0; k < 4; k++) visit_layers(t, s, stack, order[k], visit, user);
 }
 
-/* Where a feature is, as bits: one for each kind of sub-layer, and the stacks. */
+/* The places of a feature as bits: one for each kind of sub-layer, and the stacks. */
 enum { IN_SUBLAYERS = 15, IN_ENCODER = 16, IN_DECODER = 32, IN_LONE = 64,
        IN_STACKS = IN_ENCODER | IN_DECODER | IN_LONE };
 typedef struct found { const feature *f; unsigned mask, all; } found;
@@ -142,7 +142,7 @@ static void visit_feature(void *user, const tfn_place *place, const tfn_join *jo
     if (f->f->has(join, place)) f->mask |= place_bits(place);
 }
 
-/* The sub-layers of a mask in words; all: those that the topology has. */
+/* The sub-layers of a mask in words; all: the sub-layers of the topology. */
 static const char *where_text(unsigned mask, unsigned all)
 {
     enum { SELF = 1 << TFN_SUBLAYER_SELF_ATTENTION, CROSS = 1 << TFN_SUBLAYER_CROSS_ATTENTION,
@@ -175,7 +175,7 @@ void extra_text(char *text, const tfn_topology *t)
     if (!text[0]) strcpy(text, "none");
 }
 
-/* -- what it needs, what it learns ------------------------------------------------------------ */
+/* -- requirements and parameters -------------------------------------------------------------- */
 
 typedef struct join_needs { bool profile, steps; } join_needs;
 

@@ -1,11 +1,11 @@
-/* Words to signs, then indices and exponents. */
+/* Replaces words by signs, then formats indices and exponents. */
 #include "formula.h"
 #include "../common/svg.h"
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* What stands for a word, if no letter follows it: Greek letters, signs. */
+/* The signs for words that no letter follows: Greek letters and others. */
 static const struct { const char *word, *sign; } formula_words[] = {
     { "alpha", "&#945;" }, { "beta", "&#946;" }, { "gamma", "&#947;" }, { "lambda", "&#955;" },
     { "sigma", "&#963;" }, { "chi", "&#967;" }, { "omega", "&#969;" }, { "sqrt", "&#8730;" },
@@ -15,8 +15,8 @@ static const struct { const char *word, *sign; } formula_words[] = {
 static int formula_letter(char c) { return isalpha((unsigned char)c); }
 static int formula_digit(char c) { return isdigit((unsigned char)c); }
 
-/* How long an index or exponent is: letters and digits, with a sign before and a point within; or
- * what stands in parentheses. */
+/* The length of an index or exponent: letters and digits with an optional sign and a point inside,
+ * or a text in parentheses. */
 static size_t formula_raised(const char *text)
 {
     size_t n = 0;
@@ -33,7 +33,7 @@ static size_t formula_raised(const char *text)
     }
 }
 
-/* The word that begins here, if it is one of the table; its length, else 0. */
+/* Prints the sign of a word in the table, if one begins here. Returns its length, else 0. */
 static size_t formula_word(FILE *f, const char *text, char before)
 {
     for (size_t i = 0; i < sizeof formula_words / sizeof *formula_words; i++) {
@@ -46,7 +46,7 @@ static size_t formula_word(FILE *f, const char *text, char before)
     return 0;
 }
 
-/* An index behind a letter, or an exponent behind anything. */
+/* Prints an index after a letter, or an exponent after anything. */
 static size_t formula_script(FILE *f, const char *text, char before)
 {
     const char *tag = "sup";

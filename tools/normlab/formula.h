@@ -1,5 +1,5 @@
-/* Formulas of texts as HTML: x_0, beta_ii^2, L^-0.5, sqrt(2), <=, +- as they are printed. Elsewhere
- * texts stay as they are written. */
+/* Formulas in texts as HTML: x_0, beta_ii^2, L^-0.5, sqrt(2), <= and +- in print form. Other
+ * formats keep the texts as they are written. */
 #ifndef FORMULA_H
 #define FORMULA_H
 

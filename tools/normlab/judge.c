@@ -6,7 +6,7 @@
 
 /* -- Student's t ----------------------------------------------------------------------------- */
 
-/* Pr(|T| <= t) of n degrees of freedom: Abramowitz & Stegun 26.7.3 (odd n) and 26.7.4 (even n). */
+/* Pr(|T| <= t) for n degrees of freedom: Abramowitz & Stegun 26.7.3 (odd n) and 26.7.4 (even n). */
 static double student_within(double t, int n)
 {
     const double angle = atan(t / sqrt(n));
@@ -39,7 +39,7 @@ static double student_quantile(double p, int n)
 /* -- intervals --------------------------------------------------------------------------------- */
 
 static const double CONFIDENCE = 0.99, ENDLESS = 1e300;
-enum { JUDGE_SEEDS = 999 };                 /* more are not asked for */
+enum { JUDGE_SEEDS = 999 };                 /* largest number of seeds that is reported */
 
 interval interval_of(const double *v, int n)
 {
@@ -60,8 +60,8 @@ void jackknife(double *values, double all, const double *without, int n)
     for (int k = 0; k < n; k++) values[k] = n * all - (n - 1) * without[k];
 }
 
-/* How many values of this deviation make half an interval shorter than `distance`: JUDGE_SEEDS + 1,
- * too many. */
+/* How many values with this deviation make half an interval shorter than `distance`; JUDGE_SEEDS +
+ * 1 means too many. */
 static int seeds_for(double sd, double distance)
 {
     for (int n = 2; n <= JUDGE_SEEDS; n++)
@@ -83,7 +83,7 @@ static bool lies_within(const interval *i, double low, double high)
 
 bool has_other(const criterion *c) { return c->other < c->most; }
 
-/* Between what is shown and the opposite, the margin of a comparison. */
+/* True if an interval lies between shown and the opposite: within the margin of a comparison. */
 static bool lies_between(const criterion *c, const interval *i)
 {
     if (!c->ties) return false;
@@ -91,7 +91,7 @@ static bool lies_between(const criterion *c, const interval *i)
     return lies_within(i, c->most, c->low);
 }
 
-/* From the mean to the nearest end of what is shown, or of a tie. */
+/* The distance from the mean to the nearest limit of shown, or of a tie. */
 static double nearest_margin(const criterion *c, double mean)
 {
     double distance = fmin(fabs(mean - c->low), fabs(mean - c->high));

@@ -110,10 +110,10 @@ void lab_free(lab *l)
     memset(l, 0, sizeof *l);
 }
 
-/* {"lab":3.2,"spec":"...","seconds":1.5,"name":[1,2,null]} a line; NaN is null. The number counts
- * the changes of what a spec means, and behind the point it is TFN_BITS_VERSION: 1 had a string
- * reversal of its own, whose test was in training too; 2 was measured by version 0.1, whose
- * schedules and some initializations were others. Lines of another number are not read. */
+/* A line is {"lab":3.2,"spec":"...","seconds":1.5,"name":[1,2,null]}; null is NaN. The number
+ * before the point counts changes of what a spec means; the number after it is TFN_BITS_VERSION. 1
+ * had another string reversal, whose test was also in the training. 2 was measured by version 0.1,
+ * with other schedules and some other initializations. Lines with another number are not read. */
 #define LAB_TEXT_OF(x) #x
 #define LAB_NUMBER(x) LAB_TEXT_OF(x)
 #define LAB_LINE "{\"lab\":3." LAB_NUMBER(TFN_BITS_VERSION) ",\"spec\":\""
@@ -140,19 +140,19 @@ char *lab_line(const lab_record *r)
     return text;
 }
 
-/* Whether a line is whole to its end, and every list in it holds numbers and is closed. */
+/* True if a line is complete, and every list in it is closed and holds numbers. */
 static bool lab_is_whole(const char *line)
 {
     const char *end = strchr(line, '\n');
     if (!end || end == line) return false;
-    if (end[-1] == '\r') end--;                /* a file that an editor made lines of Windows of */
+    if (end[-1] == '\r') end--;                /* an editor may have written Windows lines */
     if (end == line || end[-1] != '}') return false;
     for (const char *list = strchr(line, '['); list; list = strchr(list + 1, '['))
         if (list[1 + strspn(list + 1, "0123456789+-.e,nul")] != ']') return false;
     return true;
 }
 
-/* One line of the file; a line cut short by an interruption is no record. */
+/* Reads a line of the file. A line that an interruption cut is skipped. */
 static void lab_read_line(lab *l, char *line)
 {
     const size_t n = strlen(LAB_LINE);
@@ -186,7 +186,7 @@ static void lab_read_line(lab *l, char *line)
     r->done = true;
 }
 
-/* A line of any length, in a block that grows; false: there is none. */
+/* Reads a line of any length into a block that grows; false: no more lines. */
 static bool lab_get_line(char **line, size_t *size, FILE *f)
 {
     if (!fgets(*line, (int)*size, f)) return false;

@@ -20,7 +20,7 @@ static void lab_make(task_item *item, lab_task t, uint64_t seed, task_split spli
     task_make(item, task_find(lab_tasks[t].row), &o, split, i);
 }
 
-/* The next word of a text, with a full stop or comma as one of its own; or the next letter. */
+/* The next word of a text, where a full stop or comma is a word by itself; or the next letter. */
 static bool lab_next(const char **text, char word[LAB_WORD], bool letters)
 {
     size_t n = 0;
@@ -107,8 +107,8 @@ static int32_t lab_encode(int32_t *ids, int32_t most, lab_task t, const char *te
     return n;
 }
 
-/* Speech: four frames, 40 ms, are the number of the nearest of 64 means of such fours, as in models
- * of discrete units; in the place of a convolution, whose weights would be trained. */
+/* Speech: four frames, 40 ms, become the number of the nearest of 64 means of such groups, as in
+ * models of discrete units. This replaces a convolution, whose weights would have to be trained. */
 enum { LAB_CODES = 64, LAB_ROUNDS = 10, LAB_SPOKEN = 512 + LAB_TEST };  /* training first */
 static struct lab_sound { int32_t n, code[LAB_TIME], words, word[8]; } lab_sounds[LAB_SPOKEN];
 
@@ -130,7 +130,7 @@ static int32_t lab_nearest(const float means[LAB_CODES][TASK_BANDS], const float
     return best;
 }
 
-/* Means of the training sounds' fours, from every so-maniest of them on (Lloyd 1957). */
+/* Means of the training sounds' groups, starting from evenly spaced ones (Lloyd 1957). */
 static void lab_means(float means[LAB_CODES][TASK_BANDS], const float *fours, int32_t n)
 {
     for (int32_t k = 0; k < LAB_CODES; k++)
@@ -153,7 +153,7 @@ static void lab_means(float means[LAB_CODES][TASK_BANDS], const float *fours, in
 
 bool lab_speak(void)
 {
-    const ptrdiff_t most = LAB_TIME - 1;                /* an END follows */
+    const ptrdiff_t most = LAB_TIME - 1;                /* END comes last */
     float *fours = (float *)calloc((size_t)(LAB_SPOKEN * most * TASK_BANDS), sizeof *fours);
     float frames[TASK_FRAMES * TASK_BANDS], means[LAB_CODES][TASK_BANDS], *to = fours;
     int32_t training = 0;
@@ -202,7 +202,7 @@ int32_t lab_vocab(const lab_spec *s)
     return words;
 }
 
-/* Row `row`: its source stands there, of n tokens; its target has m and begins at `target`. */
+/* Completes row `row`, whose source of n tokens is in place; its target of m begins at `target`. */
 static void lab_fill_pair(lab_data *d, int32_t row, const lab_spec *s, int32_t n,
                           const int32_t *target, int32_t m)
 {
@@ -246,8 +246,8 @@ static void lab_fill_tongues(lab_data *d, int32_t row, const lab_spec *s, uint64
     lab_fill_pair(d, row, s, n + 1, target, answer);
 }
 
-/* BEGIN, a fact, END, a fact, END: their label; or 15 words of 100 hidden, whose targets they are:
- * 8 of 10 behind PAD, 1 behind any word, 1 not at all (Devlin 2018, section 3.1). */
+/* BEGIN, a fact, END, a fact, END. Either with their label, or with 15 of 100 words hidden and as
+ * targets: 8 of 10 become PAD, 1 any word, 1 stays (Devlin 2018, section 3.1). */
 static void lab_fill_two(lab_data *d, int32_t row, const lab_spec *s, const task_item *item,
                          tfn_key key)
 {
@@ -273,7 +273,7 @@ static void lab_fill_two(lab_data *d, int32_t row, const lab_spec *s, const task
     }
 }
 
-/* Letters of sentences i, i + 1 ...; or words of lines, an END behind each. */
+/* Letters of sentences i, i + 1 ...; or words of lines with an END after each. */
 static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec *s, uint64_t seed,
                           task_split split, uint64_t i)
 {
@@ -290,7 +290,7 @@ static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec
     }
 }
 
-/* A window of the given text, anywhere in its part; those of the test lie evenly. */
+/* A window of the given text, anywhere in its part; windows of the test are evenly spaced. */
 static void lab_fill_window(lab_data *d, int32_t row, int32_t time, uint64_t draw, bool test)
 {
     const struct lab_corpus *c = &lab_corpus;
@@ -304,7 +304,7 @@ static void lab_fill_window(lab_data *d, int32_t row, int32_t time, uint64_t dra
     }
 }
 
-/* Row `row` of batch `which`, a sentence of tasks.h: those of a corpus come again. */
+/* Row `row` of batch `which`, a sentence of tasks.h. Sentences of a corpus are repeated. */
 static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t seed, uint64_t which)
 {
     const int32_t time = lab_time(s->task);
@@ -344,7 +344,7 @@ static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t s
     lab_fill_pair(d, row, s, n, target, m);
 }
 
-/* n tokens with any targets: random ones, or each another. */
+/* n tokens with arbitrary targets: random tokens, or all different. */
 static void lab_fill_random(lab_data *d, const lab_spec *s, int32_t n, tfn_key key)
 {
     const uint64_t vocab = (uint64_t)lab_vocab(s);
@@ -390,8 +390,8 @@ double lab_unigram(const lab_data *test)
     return sum;
 }
 
-/* Equations 7 and 8 of Takase 2022 as they stand at the paper's width, whatever the model's; the
- * paper leaves out the norms "in internal layers", so that a stack keeps its last one. */
+/* Equations 7 and 8 of Takase 2022 with the paper's width, whatever the model's. The paper leaves
+ * out the norms "in internal layers", so a stack keeps its last one. */
 static void lab_rule_512(const tfn_place *place, tfn_join *join)
 {
     tfn_place wide = *place;
@@ -445,7 +445,7 @@ tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.schedule.warmup = s->warmup;
     d.schedule.anchor = s->anchor;
     d.schedule.steps = s->steps;
-    if (s->steps == 0) d.schedule.kind = TFN_SCHEDULE_CONSTANT;  /* it is looked at as it starts */
+    if (s->steps == 0) d.schedule.kind = TFN_SCHEDULE_CONSTANT;  /* only the start is measured */
     d.batch = s->stop ? LAB_TEST : s->batch;
     d.threads = 1;
     d.isa = s->isa;

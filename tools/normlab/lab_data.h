@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum { LAB_TIME = 32, LAB_TEST = 128 };             /* longest sentence; sentences of the test */
-enum { LAB_PAD, LAB_BEGIN, LAB_END, LAB_FIRST };    /* ids of pairs */
+enum { LAB_PAD, LAB_BEGIN, LAB_END, LAB_FIRST };    /* ids in tasks of pairs */
 
 typedef struct lab_data {
     int32_t   source[LAB_TEST * LAB_TIME], tokens[LAB_TEST * LAB_TIME];
@@ -17,20 +17,20 @@ typedef struct lab_data {
     tfn_batch batch;
 } lab_data;
 
-/* Words, or letters, of tasks.h: ids in the order of the alphabet, the same for all seeds. */
+/* The words or letters of tasks.h. Ids are in alphabetical order, the same for all seeds. */
 enum { LAB_WORDS = 256, LAB_WORD = 24, LAB_SAMPLES = 4000 };
 typedef struct lab_words { int32_t count; char text[LAB_WORDS][LAB_WORD]; } lab_words;
 extern lab_words lab_vocabularies[LAB_LABEL + 1];       /* filled by lab_prepare, then constant */
 
 void lab_number_bytes(struct lab_corpus *c);
 
-/* NULL, or what is wrong with a file as a text to learn. */
+/* Reads a text to learn. NULL, or the reason why a file is not suitable. */
 const char *lab_take_text(const char *path);
 
-/* Before anything is measured: the vocabularies. */
+/* Call before measuring: fills the vocabularies. */
 void lab_prepare(void);
 
-/* Before speech is measured, once: all that is said. */
+/* Call once before measuring speech: synthesizes all sentences. */
 bool lab_speak(void);
 
 int32_t lab_time(lab_task t);
@@ -38,21 +38,22 @@ int32_t lab_answer(lab_task t);
 
 int32_t lab_vocab(const lab_spec *s);
 
-/* Toy languages: the source begins with the name of the tongue that is wanted (Johnson 2017). The
- * test has meanings of its own; LAB_UNSEEN also pairs of tongues that training has not. */
+/* Toy languages: the source begins with the name of the target language (Johnson 2017). The test
+ * has its own meanings. LAB_UNSEEN also has pairs of languages that training lacks. */
 extern const uint64_t LAB_UNSEEN;
 extern const int32_t LAB_WORD_IDS;
 
-/* Sentences number `which` of a seed; those of UINT64_MAX are the test, of no run's seed. */
+/* Fills in batch `which` of a seed. Seed UINT64_MAX, which no run uses, is the test. */
 void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which);
 
-/* The loss of guessing by the test's frequencies, in nats. */
+/* The loss of guessing by the frequencies in the test, in nats. */
 double lab_unigram(const lab_data *test);
 
 tfn_model_desc lab_desc(const lab_spec *s, bool probes);
 
-/* The setting of the theorems (Xiong 2020, 3.3): uniform attention, one matrix W_V, x_0 normal. Or
- * each token attends to itself: by W_Q = W_K = 1 its score is sqrt(d), others' are near 0. */
+/* Sets weights for the theorems (Xiong 2020, 3.3): uniform attention, one matrix W_V, x_0 normal.
+ * Or each token attends to itself: with W_Q = W_K = 1 its score is sqrt(d), the others are near
+ * 0. */
 void lab_theory(tfn_model *m, const lab_spec *s);
 void lab_alpha(tfn_model *m, double alpha);
 #endif

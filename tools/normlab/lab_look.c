@@ -1,4 +1,4 @@
-/* Looks at a training step by the probe of the library, and at weights before and after it. */
+/* Observes a training step with the library's probe, and weights before and after it. */
 #include "lab_look.h"
 #include "../common/data.h"
 #include <math.h>
@@ -7,23 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- looking at a training step -------------------------------------------------------------- */
+/* -- observing a training step --------------------------------------------------------------- */
 
-/* Sub-layers of a stack in order; what is seen at each of the points of tfn_watched. */
+/* A stack's sub-layers in order, with the values at each of the points of tfn_watched. */
 typedef struct lab_stack {
     int32_t  subs, per_layer, rows, cols;
     double  *energy[TFN_WATCH_STACK], *variance[TFN_WATCH_STACK], *gradient[TFN_WATCH_STACK];
     double  *beta;                 /* (subs, subs + 1): beta_ij of Liu 2020, section 4.1 */
     double  *jacobian;             /* of the norm that reads x: mean of 1/deviation */
-    float   *parts;                /* (subs + 1, rows, cols): what x consists of */
+    float   *parts;                /* (subs + 1, rows, cols): the summands of x */
     float   *x, *p, *z;            /* the sub-layer's input, branch and sum */
-    float   *outputs;              /* (layers + 1, rows, cols): x_0 and what layers give */
+    float   *outputs;              /* (layers + 1, rows, cols): x_0 and the output of each layer */
 } lab_stack;
 typedef struct lab_look {
     lab_stack stack[2];
     double   *energies;            /* of each token at the last sum: |z|^2/d */
-    float    *last;                /* (rows, cols) what the last sub-layer gives: F */
-    float    *read;                /* what it read */
+    float    *last;                /* (rows, cols) the output F of the last sub-layer */
+    float    *read;                /* its input */
     float    *end;                 /* the last stack's output, after its final norm */
 } lab_look;
 
@@ -35,8 +35,8 @@ static int32_t lab_sub(const lab_stack *s, const tfn_probe_info *i)
     return first + s->per_layer - 1;
 }
 
-/* z = skip*x + p and y = N(z) are taken apart: each part of x is multiplied by the skip, found by
- * least squares a channel, p is a new part, and the norm multiplies by gain/deviation. */
+/* Splits z = skip*x + p and y = N(z) into parts. Each part of x is multiplied by the skip, found by
+ * least squares for each channel; p is a new part; the norm multiplies all by gain/deviation. */
 static void lab_parts_add(lab_stack *s, int32_t sub)
 {
     const size_t n = (size_t)s->rows * (size_t)s->cols;
@@ -70,7 +70,7 @@ static double lab_deviation(const float *x, int32_t n)
     return sqrt(sum / n);
 }
 
-/* The norm that made y of z, or none where y is z. */
+/* The norm that made y from z, or none if y equals z. */
 static void lab_parts_norm(lab_stack *s, int32_t sub, const float *y)
 {
     const size_t n = (size_t)s->rows * (size_t)s->cols;
@@ -103,7 +103,7 @@ static void lab_parts_norm(lab_stack *s, int32_t sub, const float *y)
     }
 }
 
-/* beta_ij: the deviations over features of x_i's parts, a mean over tokens, of length 1. */
+/* beta_ij: the deviations over features of x_i's parts, a mean over tokens, scaled to length 1. */
 static void lab_parts_beta(lab_stack *s, int32_t sub)
 {
     const size_t n = (size_t)s->rows * (size_t)s->cols;
@@ -111,7 +111,7 @@ static void lab_parts_beta(lab_stack *s, int32_t sub)
     double sum = 0;
     for (int32_t j = 0; j <= s->subs; j++) {
         beta[j] = 0;
-        if (j > sub + 1) continue;              /* what comes after this sub-layer; adds 0 */
+        if (j > sub + 1) continue;              /* after this sub-layer: adds 0 */
         for (int32_t r = 0; r < s->rows; r++)
             beta[j] += lab_deviation(s->parts + (size_t)j*n + (size_t)(r * s->cols), s->cols);
         sum += beta[j] * beta[j];
@@ -180,7 +180,7 @@ static void lab_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
 
 float *lab_floats(size_t n) { return (float *)calloc(n, sizeof(float)); }
 
-/* Lists of a record, by name: enc_sum_energy, dec_output_gradient ... */
+/* Creates the lists of a record by name: enc_sum_energy, dec_output_gradient ... */
 static bool lab_look_start(lab_look *l, lab_record *r, int32_t rows)
 {
     static const char *const points[] = { "", "input", "read", "branch", "sum", "output" };
@@ -308,7 +308,7 @@ static void lab_hidden(lab_record *r, const tfn_model *m, const float *x)
     }
 }
 
-/* The gradient at the present weights, a mean over batches, and what is seen in the last one. */
+/* The gradient at the current weights, a mean over batches, and observations of the last batch. */
 enum { LAB_LOOK_BATCHES = 8 };
 bool lab_measure(lab_record *r, tfn_model *m, lab_data *data)
 {
@@ -345,20 +345,20 @@ bool lab_measure(lab_record *r, tfn_model *m, lab_data *data)
     return ok;
 }
 
-/* How far the output moves when weights do. F is what the stack gives, after the final norm where
- * there is one (shift), and the last sub-layer's output (inner), which Liu 2020's released code
- * takes; |F(W) - F(W*)|^2 a token. */
+/* How far the output F moves when weights do: |F(W) - F(W*)|^2 a token. F is the stack's output,
+ * after the final norm if there is one (shift), or the last sub-layer's output (inner), which Liu
+ * 2020's released code takes. */
 typedef struct lab_move {
     tfn_model *m;
     lab_data  *data;
     lab_spec   spec;
-    lab_record other;               /* what is seen of the moved weights is not kept */
+    lab_record other;               /* for the moved weights; not kept */
     lab_look   before, after;
     float     *kept;
-    double     shift, inner;        /* the last one's */
+    double     shift, inner;        /* of the last move */
 } lab_move;
 
-/* The sign of a step against the gradient, or of chance. */
+/* The sign of a step: against the gradient, or random. */
 static float lab_way(const lab_spec *s, const tfn_param_info *p, int32_t j, uint64_t at)
 {
     const tfn_key key = tfn_key_fold(tfn_key_make(s->seed), 99);
@@ -367,8 +367,8 @@ static float lab_way(const lab_spec *s, const tfn_param_info *p, int32_t j, uint
     return -(float)s->noise;
 }
 
-/* Moves all that is no bias, norm or scale, as Liu 2020's code does: of a layer, from 0, or of the
- * embedding (-1), or of all (LAB_ALL). */
+/* Moves all weights except biases, norms and scales, as Liu 2020's code does: those of a layer,
+ * from 0, of the embedding (-1), or all (LAB_ALL). */
 enum { LAB_ALL = -2 };
 static void lab_move_weights(lab_move *v, int32_t layer)
 {
@@ -381,7 +381,7 @@ static void lab_move_weights(lab_move *v, int32_t layer)
     }
 }
 
-/* A pass with what is seen in `look`; the update that goes with it is taken back. */
+/* Does a pass and keeps its observations in `look`; undoes the update that comes with it. */
 static bool lab_pass(lab_move *v, lab_look *look)
 {
     tfn_report report;
@@ -393,8 +393,8 @@ static bool lab_pass(lab_move *v, lab_look *look)
     return ok;
 }
 
-/* Moves, and measures how far the output went; the gradients are those of the weights as they were,
- * which a pass overwrites. */
+/* Moves the weights and measures how far the output moved. The gradients are from before the move;
+ * a pass overwrites them. */
 static bool lab_move_once(lab_move *v, int32_t layer)
 {
     const int32_t rows = v->spec.batch * lab_time(v->spec.task);
@@ -414,7 +414,7 @@ static bool lab_move_once(lab_move *v, int32_t layer)
     return ok;
 }
 
-/* each: the shifts of single layers, added: what independent changes would sum to. */
+/* each: the sum of the shifts of single layers, which independent changes would give. */
 static bool lab_move_each(lab_record *r, lab_move *v)
 {
     double *sum = lab_put(r, 2, "each");

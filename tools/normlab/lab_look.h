@@ -1,5 +1,5 @@
-/* What one training step shows: values and gradients at every sub-layer, norms of weights and of
- * their gradients, and how far the output moves when the weights do. */
+/* Observes a training step: values and gradients at every sub-layer, norms of weights and of their
+ * gradients, and how far the output moves when the weights do. */
 #ifndef LAB_LOOK_H
 #define LAB_LOOK_H
 
@@ -18,7 +18,7 @@ float *lab_floats(size_t n);
 /* Class and stack of a weight matrix, or -1. */
 int lab_matrix(const tfn_param_info *p, int *side);
 
-/* Norms of the matrices of `flat`, which lies as the parameters do: dec_w2_gradient ... */
+/* Norms of the matrices in `flat`, which is laid out like the parameters: dec_w2_gradient ... */
 void lab_norms(lab_record *r, const tfn_model *m, const double *flat, const char *what);
 bool lab_measure(lab_record *r, tfn_model *m, lab_data *data);
 

@@ -1,4 +1,4 @@
-/* The loops of training, and the order in which a spec is measured. */
+/* Training loops, and the order of the measurements of a spec. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -14,8 +14,8 @@
 
 /* -- without a layer -------------------------------------------------------------------------- */
 
-/* The last matrix of a branch of this layer, or its bias: with 0 in both the branch gives 0, and
- * where only the branch is normed the layer gives what it was given. */
+/* True for the last matrix of a branch of this layer, or its bias. With 0 in both the branch is 0;
+ * if only the branch is normed, the layer then returns its input. */
 static bool lab_ends_branch(const tfn_param_info *p, bool decoder, int32_t layer)
 {
     if (p->layer != layer || !strncmp(p->name, "dec", 3) != decoder) return false;
@@ -49,8 +49,9 @@ static bool lab_without(lab_record *r, tfn_model *m, const lab_data *test)
 
 /* -- a training run --------------------------------------------------------------------------- */
 
-/* curve: the test's loss at 21 points; nll: the last; updates of the last twentieth; tuned: after
- * each quarter. data: three, the second is the test. trace: NULL, or what looks at updates. */
+/* Lists: curve, the test's loss at 21 points; nll, the last of these; updates, those of the last
+ * twentieth; tuned, after each quarter. data: three, the second is the test. trace: NULL, or the
+ * observer of updates. */
 static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data, lab_trace *trace)
 {
     const lab_data *test = data + 1;
@@ -117,7 +118,7 @@ void lab_check_course(lab_course *c, const lab_spec *s, tfn_model *m, const lab_
     c->end = c->step + c->step / 4;
 }
 
-/* One update; its rate falls from the end of the constant ones on, to 0 behind the last. */
+/* Does one update. Its rate falls from the end of the constant phase to 0 after the last update. */
 static bool lab_course_step(lab_course *c, tfn_model *m, const lab_data *data)
 {
     tfn_report report;
@@ -131,8 +132,8 @@ static bool lab_course_step(lab_course *c, tfn_model *m, const lab_data *data)
     return true;
 }
 
-/* curve: the loss at its start and at each check; nll: the last; updates; settled: 1, or 0 where
- * the most updates came first. */
+/* Lists: curve, the loss at the start and at each check; nll, the last of these; updates; settled,
+ * 1, or 0 if the most updates came first. */
 static bool lab_course_lists(lab_record *r, const lab_course *c, const lab_data *test)
 {
     double *curve = lab_put(r, c->checks, "curve");
@@ -170,7 +171,7 @@ static tfn_status lab_go_on(lab_record *r, tfn_model *m, lab_data *data)
     return TFN_OK;
 }
 
-/* With updates looked at, where the spec wants it. */
+/* Trains, and observes updates if the spec asks for it. */
 static tfn_status lab_train_traced(lab_record *r, tfn_model *m, lab_data *data)
 {
     lab_trace trace;
@@ -181,7 +182,7 @@ static tfn_status lab_train_traced(lab_record *r, tfn_model *m, lab_data *data)
     return status;
 }
 
-/* Greedy answers to the test, and to one of pairs of tongues that training has not. */
+/* Scores greedy answers to the test, and to one of pairs of languages that training lacks. */
 static void lab_score_all(lab_record *r, tfn_model *m, lab_data *data)
 {
     lab_score(r, m, data + 1, "");
@@ -190,7 +191,7 @@ static void lab_score_all(lab_record *r, tfn_model *m, lab_data *data)
     lab_score(r, m, data + 2, "unseen_");
 }
 
-/* CPU time of this thread; of the program where that is not known. */
+/* CPU time of this thread, or of the program if the thread's is not known. */
 static double lab_seconds(void)
 {
 #ifdef CLOCK_THREAD_CPUTIME_ID

@@ -17,7 +17,8 @@ void lab_sum_up(lab_sample *a)
     if (a->n > 1) a->sd = sqrt(squares / (a->n - 1));
 }
 
-/* A training run that went to infinity: its numbers may be NaN, which claims count as failures. */
+/* True if a training run went to infinity. Its numbers may be NaN; claims count them as
+ * failures. */
 static bool lab_diverged(const lab_record *r)
 {
     const lab_list *curve = lab_list_of(r, "curve");
@@ -29,7 +30,7 @@ static bool lab_diverged(const lab_record *r)
     return false;
 }
 
-/* Counts a mistake and keeps the first one's text; NaN, in the place of what was asked for. */
+/* Counts a mistake and keeps the text of the first one. Returns NaN for the missing number. */
 static double lab_mistake(lab *l, const char *format, const char *name, const char *key)
 {
     if (!l->wrong) snprintf(l->wrong_text, sizeof l->wrong_text, format, name, key);
@@ -37,7 +38,7 @@ static double lab_mistake(lab *l, const char *format, const char *name, const ch
     return (double)NAN;
 }
 
-/* What a diverged run counts for where it has no number: the loss of guessing, no word right. */
+/* The value of a diverged run that has no number: the loss of guessing, no word right. */
 static double lab_lost(const lab_record *r, const char *name)
 {
     const lab_list *unigram = lab_list_of(r, "unigram");
@@ -47,8 +48,8 @@ static double lab_lost(const lab_record *r, const char *name)
     return (double)NAN;
 }
 
-/* Number `index` (-1: the last) of a record that is there. A list of another name, a place behind
- * its end and NaN after a run that did not diverge are mistakes of the claim. */
+/* Number `index` (-1: the last) of an existing record. An unknown list, an index past the end, and
+ * NaN after a run that did not diverge are mistakes of the claim. */
 static double lab_number(lab *l, const lab_record *r, const char *name, int32_t index)
 {
     const lab_list *list = lab_list_of(r, name);

@@ -11,15 +11,15 @@ typedef struct lab_sample { int32_t n; double v[LAB_SEEDS], mean, sd; } lab_samp
 
 void lab_sum_up(lab_sample *a);
 
-/* The spec of the sample's number i. */
+/* The spec for value i of a sample. */
 lab_spec lab_seeded(const lab *l, lab_spec s, int32_t i);
 
 int32_t lab_seeds(const lab *l, const lab_spec *s);
 
-/* Number `index` of a list over seeds 1, 2 ...; NaN while it is not measured. */
+/* Number `index` of a list over seeds 1, 2 ...; NaN if it is not measured. */
 lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index);
 
-/* Least squares y = a + b x: b, and the share of the variance it explains. */
+/* Least squares y = a + b x; r2: the share of the variance it explains. */
 typedef struct lab_fit { double a, b, r2; } lab_fit;
 lab_fit lab_line_through(int32_t n, const double *x, const double *y);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Greedy answers to the test: exact ones, and BLEU of ids as words. */
+/* Writes ids as words, for exact matches and BLEU of greedy answers. */
 static void lab_text(char *text, const int32_t *ids, int32_t n)
 {
     int at = 0;
@@ -20,7 +20,7 @@ static void lab_text(char *text, const int32_t *ids, int32_t n)
     }
 }
 
-/* Answers, in hundred, of which less than half the words are of the tongue that was wanted. */
+/* The percentage of answers with less than half of their words in the target language. */
 static double lab_off_target(const tfn_generator *g, const lab_data *test)
 {
     const int32_t time = test->batch.source_time;
@@ -105,7 +105,7 @@ double lab_nll(tfn_model *m, const lab_data *test)
     return report.nll;
 }
 
-/* Copies the tensors that two models have of one name and shape. */
+/* Copies tensors that have the same name and shape in two models. */
 static void lab_take_weights(tfn_model *c, const tfn_model *m)
 {
     tfn_param_info to, from;

@@ -49,7 +49,7 @@ static const char *lab_optimizer_name(tfn_optimizer kind)
     return name;
 }
 
-/* Of a key: the schedules that claims use. */
+/* The name in a key of a schedule that claims use. */
 static const char *lab_schedule_name(tfn_schedule_kind kind)
 {
     if (kind == TFN_SCHEDULE_LINEAR) return "linear";

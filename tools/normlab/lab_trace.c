@@ -1,4 +1,4 @@
-/* Looks before and after an update; the sharpness comes from lanczos.h. */
+/* Observations before and after an update; lanczos.h computes the sharpness. */
 #include "lab_trace.h"
 #include "../common/library.h"
 #include "lab_look.h"
@@ -76,7 +76,8 @@ bool lab_hessian(void *user, double *y, const double *x)
     return true;
 }
 
-/* After `step` updates. What has never had a gradient has no curvature either. */
+/* The sharpness after `step` updates. Weights that never had a gradient have no curvature
+ * either. */
 static double lab_sharpness(lab_trace *t, const tfn_model *m, int64_t step)
 {
     const double first = 1 - library_pow(t->beta1, (double)step);
@@ -108,7 +109,7 @@ double lab_angle(const float *a, const float *b, int32_t n)
         const double d = (double)a[i] / sqrt(aa) - (double)b[i] / sqrt(bb);
         apart += d*d;
     }
-    const double sine = sqrt(apart) / 2;                /* of half the angle */
+    const double sine = sqrt(apart) / 2;                /* sine of half the angle */
     return 2 * atan(sine / sqrt(1 - sine*sine)) * 57.29577951308232;
 }
 
@@ -127,7 +128,7 @@ static double lab_turn(const lab_trace *t, const tfn_model *m)
     return sum / count;
 }
 
-/* Of the test's logits, which are kept: how far they are from the last ones, in their size. */
+/* The distance of the test's logits from the last ones, relative to their size. Keeps them. */
 static double lab_change(lab_trace *t, tfn_model *m)
 {
     const float *logits = tfn_model_logits(m, &t->test->batch);

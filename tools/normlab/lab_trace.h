@@ -1,5 +1,5 @@
-/* What single updates do: sharpness of the loss, angle between gradients, and change of the weights
- * at updates 1, 2, 4, 8 and so on. */
+/* Effects of single updates: sharpness of the loss, angle between gradients, and change of the
+ * weights at updates 1, 2, 4, 8 and so on. */
 #ifndef LAB_TRACE_H
 #define LAB_TRACE_H
 
@@ -10,18 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Updates 1, 2, 4, 8 ... of a run with `trace`: turn, the angle by which they turn the weight
- * matrices, in degrees, a mean over these; change, how far they move the test's logits, over the
- * size of these (Kosson 2024); sharpness, the largest eigenvalue of P^-1/2 H P^-1/2, H the Hessian
- * of the test's loss, P what Adam divides by (Cohen 2022; Kalra 2024, section 3). */
+/* Measures updates 1, 2, 4, 8 ... of a run with `trace`:
+ *     turn        the angle by which an update turns a weight matrix, in degrees, a mean over these
+ *     change      how far it moves the test's logits, relative to their size (Kosson 2024)
+ *     sharpness   the largest eigenvalue of P^-1/2 H P^-1/2, where H is the Hessian of the test's
+ *                 loss and P Adam's divisor (Cohen 2022; Kalra 2024, section 3) */
 enum { LAB_SHARP_ROWS = 64, LAB_SHARP_STEPS = 16 };
 typedef struct lab_trace {
-    tfn_model       copy;               /* whose gradients disturb no training */
+    tfn_model       copy;               /* gradients of this copy do not disturb training */
     const lab_data *test;
     double  beta1, beta2;
     double *turn, *change, *sharpness;
     double *second, *scale, *slope;     /* Adam's v; P^-1/2; a gradient */
-    float  *weights, *logits;           /* before the update */
+    float  *weights, *logits;           /* from before the update */
     size_t  n, logit_count;
 } lab_trace;
 
@@ -34,11 +35,11 @@ void lab_trace_end(lab_trace *t);
 /* The mean gradient of the test's first sentences, at `weights` of the copy. */
 bool lab_slope(lab_trace *t, double *slope);
 
-/* y = P^-1/2 H P^-1/2 x, H by a difference of gradients around the weights. */
+/* y = P^-1/2 H P^-1/2 x, with H from a difference of gradients around the weights. */
 bool lab_hessian(void *user, double *y, const double *x);
 
-/* The angle between two vectors in degrees; of the differences of their directions, so that small
- * ones are exact. */
+/* The angle between two vectors in degrees. Uses the difference of their directions, so that small
+ * angles are exact. */
 double lab_angle(const float *a, const float *b, int32_t n);
 
 /* Before update number `step`, from 1. */

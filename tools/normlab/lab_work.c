@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Tokens of a sentence in a stack. */
+/* The length of a sentence in a stack, in tokens. */
 static int32_t lab_stack_time(const lab_spec *s, bool decoder)
 {
     if (lab_is_pair(s->task) && !decoder) return lab_tasks[s->task].source_time;
@@ -25,7 +25,7 @@ double lab_cost(const lab_spec *s)
     double parts = 0;
     double steps = ((double)s->stop * (1 + 6.0 / s->batch) + 4.0 * (double)s->tune + 20*s->score)
                  * (s->half ? 1.4 : 1) + 9*looks;
-    if (s->trace)                       /* products with the Hessian, gradients each */
+    if (s->trace)                       /* each product with the Hessian takes gradients */
         steps += 2.0 * LAB_SHARP_STEPS * LAB_SHARP_ROWS / s->batch * lab_trace_points(s->stop);
     const double passes = looks + s->each * 2.0 * (s->layers + 1);
     steps += s->each * 2.0 * (s->layers + 1);
@@ -39,12 +39,12 @@ double lab_cost(const lab_spec *s)
     return s->batch * (steps * step + parts * passes);
 }
 
-const double LAB_SECONDS = 2.1e-11;          /* an operation's, on Zen 4 */
+const double LAB_SECONDS = 2.1e-11;          /* for one operation, on Zen 4 */
 
 typedef struct lab_jobs {
     lab         *l;
     lab_record **wanted;
-    int32_t      count, next;       /* next, the file and the progress are behind the lock */
+    int32_t      count, next;       /* next, the file and the progress need the lock */
     tfn_lock     lock;
 } lab_jobs;
 static int lab_costlier(const void *a, const void *b)
@@ -86,7 +86,7 @@ FILE *lab_append(const char *path)
     return f;
 }
 
-/* A thread: the costliest that none has taken, until there is none. */
+/* A thread: takes the most expensive record that is left, until none is left. */
 static void lab_job(void *context, int job)
 {
     lab_jobs *w = (lab_jobs *)context;
@@ -107,7 +107,7 @@ static void lab_job(void *context, int job)
     tfn_lock_give(&w->lock);
 }
 
-/* Of what is wanted, the costly first, every so-maniest is this machine's part. */
+/* Sorts the missing records by cost and keeps every parts-th one for this machine. */
 static void lab_take_part(lab_jobs *w, long part, long parts)
 {
     int32_t kept = 0;

@@ -1,5 +1,5 @@
-/* Measures all that was asked for and is missing, the most expensive first, on several threads.
- * Offers the cost of a spec, which is known before it is measured. */
+/* Measures everything that was asked for and is missing, the most expensive first, on several
+ * threads. Offers the cost of a spec, which is known in advance. */
 #ifndef LAB_WORK_H
 #define LAB_WORK_H
 
@@ -8,19 +8,20 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Operations, roughly: 6 a weight and token, and 4,000 for what is between the products; a look
- * costs 8 steps, and taking each sub-layer's parts apart. Fitted to the records of a full run. */
+/* Rough number of operations: 6 for a weight and token, and 4,000 for work between the products. A
+ * look costs 8 steps plus separating the parts of each sub-layer. Fitted to the records of a full
+ * run. */
 double lab_cost(const lab_spec *s);
 
 extern const double LAB_SECONDS;
 
-/* A record more in the file. After one that is lost none is tried, and the program fails at its
- * end. */
+/* Appends a record to the file. After a line that cannot be written, none is tried, and the program
+ * fails at its end. */
 void lab_keep(lab *l, const char *line);
 
-/* A file that goes on. The line that an interruption cut stays a line of its own. */
+/* Opens a file to append to. A line that an interruption cut remains a line by itself. */
 FILE *lab_append(const char *path);
 
-/* Measure all that was asked for and is not there, the costly first. */
+/* Measures everything that was asked for and is missing, the most expensive first. */
 bool lab_work(lab *l);
 #endif

@@ -1,12 +1,12 @@
-/* The largest eigenvalue of a symmetric matrix that is known by what it makes of vectors (Lanczos
- * 1950): in the basis q_1, A q_1, A q_2 ..., made orthonormal, the matrix has three diagonals, and
- * the largest eigenvalue of a few of its rows is that of A, from below. Every vector is made
- * orthogonal to all before it, without which rounding brings eigenvalues twice. */
+/* The largest eigenvalue of a symmetric matrix that is given by its products with vectors (Lanczos
+ * 1950). In the orthonormalized basis q_1, A q_1, A q_2 ... the matrix is tridiagonal, and the
+ * largest eigenvalue of its first few rows approaches the matrix's largest from below. Every vector
+ * is made orthogonal to all before it; without this, rounding would repeat eigenvalues. */
 #include "lanczos.h"
 #include <math.h>
 #include <stdlib.h>
 
-enum { LANCZOS_STEPS = 32 };                /* at most */
+enum { LANCZOS_STEPS = 32 };                /* most products */
 
 double lanczos_dot(const double *x, const double *y, size_t n)
 {
@@ -15,8 +15,8 @@ double lanczos_dot(const double *x, const double *y, size_t n)
     return sum;
 }
 
-/* How many eigenvalues of the matrix of three diagonals lie below x (Sturm): as many as its
- * elimination has pivots below 0. */
+/* The number of eigenvalues of the tridiagonal matrix below x (Sturm): the number of negative
+ * pivots in its elimination. */
 static int lanczos_below(const double *diagonal, const double *beside, int n, double x)
 {
     double pivot = diagonal[0] - x;
@@ -29,7 +29,7 @@ static int lanczos_below(const double *diagonal, const double *beside, int n, do
     return below;
 }
 
-/* Its largest eigenvalue, by bisection between bounds of Gershgorin's. */
+/* Its largest eigenvalue, by bisection between Gershgorin bounds. */
 static double lanczos_largest(const double *diagonal, const double *beside, int n)
 {
     double low = diagonal[0];
@@ -49,7 +49,7 @@ static double lanczos_largest(const double *diagonal, const double *beside, int 
     return high;
 }
 
-/* y less its parts along q_0 ... q_last, twice, which is enough (Parlett 1980). */
+/* Removes from y its components along q_0 ... q_last, twice, which is enough (Parlett 1980). */
 static void lanczos_part(double *y, const double *q, int last, size_t n)
 {
     for (int twice = 0; twice < 2; twice++)
@@ -77,7 +77,7 @@ double lanczos_top(lanczos_product *times, void *user, const double *start, size
         lanczos_part(next, q, done, n);
         length = sqrt(lanczos_dot(next, next, n));
         beside[done++] = length;
-        if (!(length > 1e-12 * fabs(diagonal[0]))) break;   /* all that the start consists of */
+        if (!(length > 1e-12 * fabs(diagonal[0]))) break;   /* the basis spans the start */
         for (size_t i = 0; i < n; i++) next[i] /= length;
     }
     double top = (double)NAN;

@@ -1,6 +1,6 @@
-/* Rows of what the field learned since (N): QK-norm, growth of activations, nGPT, DyT, the curse of
- * depth, what a warm-up is for, sharpness, muP, zero-shot translation, and a sentence of Liu 2020
- * that the first edition overlooked. */
+/* Rows of later papers (N): QK-norm, growth of activations, nGPT, DyT, the curse of depth, the
+ * purpose of a warm-up, sharpness, muP, zero-shot translation, and a sentence of Liu 2020 that the
+ * first edition overlooked. */
 #include "later.h"
 #include "liu.h"
 #include "xiong.h"
@@ -25,7 +25,7 @@ static void n1(lab *l, outcome *o)
 
 /* -- growth of activations (Kim 2025, Sun 2025) ------------------------------------------------ */
 
-/* Slope of the stream's mean square over 12 layers in the theorems' setting. */
+/* The slope of the stream's mean square over 12 layers, in the theorems' setting. */
 static lab_sample stream_slope(lab *l, outcome *o, const char *recipe)
 {
     static lab_sample rows[LAB_DEEPEST];
@@ -108,8 +108,8 @@ static lab_spec cursed(const char *recipe, int32_t layers, int64_t updates)
     s.without = true;
     return s;
 }
-/* What the loss loses by leaving out the upper layers, over that and what it loses by the lower
- * ones; the first, without which there is nothing to go on with, and a middle one do not count. */
+/* The share of the upper layers in the loss that leaving out single layers adds. The first layer,
+ * which all others need, and a middle one do not count. */
 static lab_sample upper_share(lab *l, outcome *o, lab_spec s)
 {
     static lab_sample harm[LAB_DEEPEST];
@@ -163,7 +163,7 @@ static void n4c(lab *l, outcome *o)
     compare_settled(l, o, settled_curse("lns"), settled_curse("pre"));
 }
 
-/* -- what a warm-up is for (Kosson 2024, Kalra 2024) ------------------------------------------- */
+/* -- the purpose of a warm-up (Kosson 2024, Kalra 2024) ---------------------------------------- */
 
 static lab_spec traced(const char *recipe, int64_t warmup)
 {
@@ -172,7 +172,7 @@ static lab_spec traced(const char *recipe, int64_t warmup)
     s.trace = true;
     return s;
 }
-enum { TRACED = 9, TRACED_LATE = 7 };       /* updates 1 to 256; number 128 */
+enum { TRACED = 9, TRACED_LATE = 7 };       /* updates 1 to 256; index of update 128 */
 static void draw_trace(lab *l, outcome *o, lab_spec s, const char *list, const char *y,
                        const char *name)
 {
@@ -221,7 +221,7 @@ static void n7b(lab *l, outcome *o)
                        lab_over(l, traced("pre", 1), "sharpness", 0)));
 }
 
-/* -- a rate for all widths (Yang 2022) --------------------------------------------------------- */
+/* -- one rate for all widths (Yang 2022) ------------------------------------------------------- */
 
 enum { MUP_WIDTHS = 4, MUP_RATES = 6, MUP_BASE = 16 };
 static const double mup_widths[MUP_WIDTHS] = { 16, 32, 64, 128 };
@@ -250,7 +250,7 @@ double least_place(const double *y, int n)
     if (!(bend > 0)) return best;
     return best + (y[best - 1] - y[best + 1]) / (2 * bend);
 }
-/* Of each seed the rate that is best at this width; rows[r] are the losses at rate r. */
+/* The best rate at this width, for each seed; rows[r] are the losses at rate r. */
 static lab_sample best_rate(const lab_sample *rows)
 {
     lab_sample a = rows[0];
@@ -262,7 +262,7 @@ static lab_sample best_rate(const lab_sample *rows)
     lab_sum_up(&a);
     return a;
 }
-/* The exponent of the best rate in the width. */
+/* The exponent with which the best rate depends on the width. */
 static lab_sample rate_exponent(lab *l, outcome *o, bool mup)
 {
     static lab_sample rows[MUP_RATES];
@@ -283,7 +283,7 @@ static lab_sample rate_exponent(lab *l, outcome *o, bool mup)
 }
 void n8a(lab *l, outcome *o) { finds(o, rate_exponent(l, o, false)); }
 void n8b(lab *l, outcome *o) { finds(o, rate_exponent(l, o, true)); }
-/* What the widest model loses by the rate that is best at the base, in the mean over seeds. */
+/* How much worse the widest model is at the best rate of the base, as a mean over seeds. */
 static lab_sample carried(lab *l, bool mup)
 {
     lab_sample rows[MUP_RATES];
@@ -477,7 +477,7 @@ const claim later_claims[] = {
                       "Pre-LN", LESS(2) } },
       .setting = TONGUES_SETTING, .measure = n10b },
     { .id = "N11", .item = "Takase 2022, table 3, on a text of one's own",
-      .title = "a language model of 6 layers: Post-LN ends below Pre-LN", .wants_text = true,
+      .title = "a language model of 6 layers: Post-LN ends below Pre-LN", .own_text = true,
       .picture = "A text of one's own until it settles", .expected = "below: 20.24 and 20.98",
       .criteria = { SETTLED_PREMISE, { .what = "loss of Post-LN less that of Pre-LN",
                                        LESS(0.01) } },

@@ -1,4 +1,4 @@
-/* Rows of later papers (N): what tests look at, and measurements that other rows share. */
+/* Rows of later papers (N): functions for tests, and measurements that other rows share. */
 #ifndef LATER_H
 #define LATER_H
 
@@ -14,18 +14,18 @@ void n2(lab *l, outcome *o);
 
 void n4b(lab *l, outcome *o);
 
-/* -- what a warm-up is for (Kosson 2024, Kalra 2024) ------------------------------------------- */
+/* -- the purpose of a warm-up (Kosson 2024, Kalra 2024) ---------------------------------------- */
 
 void n6a(lab *l, outcome *o);
 void n6b(lab *l, outcome *o);
 void n7a(lab *l, outcome *o);
 
-/* -- a rate for all widths (Yang 2022) --------------------------------------------------------- */
+/* -- one rate for all widths (Yang 2022) ------------------------------------------------------- */
 
-/* Without muP, too, embeddings are not multiplied by sqrt(d): at the base both are the same. */
+/* Even without muP, embeddings are not multiplied by sqrt(d), so that both agree at the base. */
 lab_spec at_width(int width, int rate, bool mup);
-/* The place of the least of n values on a line of equal steps, by the parabola through it and its
- * neighbours; at an end the end. */
+/* The position of the minimum of n values at equal distances, by the parabola through the least and
+ * its neighbours; at an end, that end. */
 double least_place(const double *y, int n);
 void n8a(lab *l, outcome *o);
 void n8b(lab *l, outcome *o);

@@ -1,5 +1,5 @@
-/* normlab lesson 1 .. 8: guided runs of two to five minutes, reading included. A step says what
- * comes, measures, draws, asks. LESSONS.md has the answers. */
+/* normlab lesson 1 .. 8: guided runs of two to five minutes, reading included. A step introduces,
+ * measures, draws, and asks a question. LESSONS.md has the answers. */
 #include "lessons.h"
 #include "../../tfnorm.h"
 #include "../common/output.h"
@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- what no claim measures -------------------------------------------------------------------- */
+/* -- measurements without a claim -------------------------------------------------------------- */
 
 /* Three runs of 4 + 4 layers: with warm-up, without, and Pre-LN without. */
 static void lesson_break(lab *l, outcome *o)
@@ -39,7 +39,7 @@ static void lesson_break(lab *l, outcome *o)
         lab_over(l, pre, "bleu", 0).mean);
 }
 
-/* Of logarithms, what they are of. */
+/* Adds a sample to the text; for logarithms, the values themselves. */
 static void say_lesson(outcome *o, const char *before, lab_sample a)
 {
     say(o, "%s%.2f", before, exp(a.mean));
@@ -52,7 +52,7 @@ static void lesson_run(lab *l, outcome *o, lab_spec s, const char *name)
     say(o, "%s %.1f", name, lab_over(l, s, "bleu", 0).mean);
 }
 
-/* 6 + 6 layers at 4e-3 without warm-up, and four repairs of it. */
+/* 6 + 6 layers at 4e-3 without warm-up, and four remedies. */
 static void lesson_repair(lab *l, outcome *o)
 {
     const lab_spec post = training("post", 6, 4e-3, 1, 600);
@@ -86,7 +86,7 @@ static void lesson_gradients(lab *l, outcome *o)
     say(o, ".");
 }
 
-/* What a branch weighs against its number. */
+/* The weight of a branch against its number. */
 static void lesson_shares(lab *l, outcome *o)
 {
     a9a(l, o);
@@ -118,7 +118,7 @@ typedef struct lesson_step {
     const char *before;
     void      (*measure)(lab *l, outcome *o);
     const char *after;                            /* the question */
-    const char *guess[LESSON_GUESSES];            /* what could come out; NULL: not asked for */
+    const char *guess[LESSON_GUESSES];            /* possible outcomes; NULL: no guess */
 } lesson_step;
 static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } lessons[LESSONS] = {
     { "Break Post-LN by taking its warm-up away", {
@@ -227,7 +227,7 @@ static void lesson_text(const char *text)
     printf("\n");
 }
 
-/* Of a step that is a row of the claims: the means of what it is judged by. */
+/* For a step that is a row of the claims: the means for its criteria. */
 static void lesson_found(const lesson_step *s, outcome *o)
 {
     for (int i = 0; claim_at(i); i++) {
@@ -254,7 +254,7 @@ static bool lesson_measure(lab *l, const lesson_step *s, outcome *o)
     return true;
 }
 
-/* The student commits to one of what could come out; NULL: none was asked for or chosen. */
+/* The student chooses one of the possible outcomes. NULL: not asked, or none chosen. */
 static const char *lesson_guess(const lesson_step *s)
 {
     int chosen = 0;

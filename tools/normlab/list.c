@@ -25,7 +25,7 @@ static void put_row(table *t, int columns, ...)
     t->rows++;
 }
 
-/* -- how a table is printed -------------------------------------------------------------------- */
+/* -- printing a table -------------------------------------------------------------------------- */
 
 static void print_text_table(const table *t)
 {
@@ -40,7 +40,7 @@ static void print_text_table(const table *t)
     }
 }
 
-/* A bar inside a cell is escaped; "-" stands for nothing. */
+/* Prints a cell with its bars escaped; "-" means empty. */
 static void print_markdown_text(const char *text)
 {
     if (!strcmp(text, "-")) return;
@@ -50,7 +50,7 @@ static void print_markdown_text(const char *text)
     }
 }
 
-/* The first two columns, names and formulas, are code. */
+/* Prints the table; the first two columns, names and formulas, as code. */
 static void print_markdown_table(const table *t)
 {
     for (int r = 0; r < t->rows; r++) {
@@ -68,7 +68,7 @@ static void print_markdown_table(const table *t)
     }
 }
 
-/* -- what stands in the tables ----------------------------------------------------------------- */
+/* -- content of the tables --------------------------------------------------------------------- */
 
 static bool has_year(const char *paper, int length)
 {
@@ -128,7 +128,7 @@ static void table_inits(table *t)
     }
 }
 
-/* Which of its three parts a recipe is known for: the one of its name; else what is not usual. */
+/* Which of its three parts a recipe is known for: the one with its name, else an unusual one. */
 static int origin_of(const tfn_recipe *r)
 {
     if (tfn_topology_find(r->name)) return TOPOLOGY;

@@ -6,10 +6,10 @@
 #include "../common/cli.h"
 #include <stdint.h>
 
-/* -- what stands in the tables ----------------------------------------------------------------- */
+/* -- content of the tables --------------------------------------------------------------------- */
 
-/* The row's year stands behind the first of its papers, unless one stands there already; in
- * parentheses behind a name that ends in a digit, such as "OLMo 2". */
+/* The papers of a row. The year follows the first paper, unless that has one already; it is in
+ * parentheses after a name that ends in a digit, such as "OLMo 2". */
 const char *paper_text(char *text, const char *paper, int32_t year);
 
 /* The paper of the part that the recipe is known for. */

@@ -61,7 +61,7 @@ static void a1e(lab *l, outcome *o)
 
 /* -- gradients that vanish --------------------------------------------------------------------- */
 
-/* Growth of the gradient's logarithm a sub-layer on the way down. */
+/* The growth of the gradient's logarithm per sub-layer on the way down. */
 static void growth_downwards(lab *l, outcome *o, const char *recipe)
 {
     static lab_sample rows[2 * LAB_DEEPEST];
@@ -123,8 +123,8 @@ static void a3b(lab *l, outcome *o)
     finds(o, vanishing(l, o, "pre", false));
 }
 
-/* The gradient's growth from a sub-layer's output to its input, a mean over the layers but the
- * first of a kind without a sub-layer below. */
+/* The growth of the gradient from a sub-layer's output to its input. A mean over layers, without
+ * the first if it has no sub-layer of another kind below. */
 static lab_sample through(const lab_sample *rows, int32_t kind, int32_t layers)
 {
     lab_sample a = rows[0];
@@ -160,7 +160,7 @@ lab_sample bottom_over_top(lab *l, lab_spec s)
     return log_ratio(lab_over(l, s, "dec_output_gradient", 0),
                      lab_over(l, s, "dec_output_gradient", -1));
 }
-/* Post-LN's encoder, Pre-LN's decoder. */
+/* The encoder of Post-LN with the decoder of Pre-LN. */
 static lab_spec mixed(lab_spec s)
 {
     s.decoder = "pre";
@@ -190,14 +190,15 @@ static lab_spec moved(const char *recipe, int32_t layers, bool step)
     else s.noise = 1e-4;
     return s;
 }
-/* The same with each layer moved alone, which costs as many times as there are layers. */
+/* The same with each layer moved separately, which costs as many passes as there are layers. */
 static lab_spec moved_each(const char *recipe, int32_t layers)
 {
     lab_spec s = moved(recipe, layers, true);
     s.each = s.few = true;
     return s;
 }
-/* Of all depths; x: their sub-layers. Drawn and said once, however often a row asks. */
+/* Shifts at all depths; x: their sub-layers. Draws and reports them once, even if a row asks
+ * often. */
 static void shifts(lab *l, outcome *o, const char *recipe, bool step, const char *list,
                    double *x, lab_sample *rows)
 {
@@ -221,7 +222,7 @@ static void shift_law(lab *l, outcome *o, const char *recipe, bool step, const c
     shifts(l, o, recipe, step, list, x, rows);
     finds(o, jackknifed(rows, SHIFT_DEPTHS, x, linear_rather_than_log));
 }
-/* The law of one, with the other's line beside it: the picture is of their difference. */
+/* The law of one recipe, with the line of another next to it, because the picture compares them. */
 static void shift_beside(lab *l, outcome *o, const char *recipe, const char *beside)
 {
     static lab_sample rows[SHIFT_DEPTHS];
@@ -234,7 +235,7 @@ static void a6b(lab *l, outcome *o) { shift_beside(l, o, "pre", "post"); }
 static void a6c(lab *l, outcome *o) { shift_law(l, o, "pre", false, "shift_inner"); }
 static void a6d(lab *l, outcome *o) { shift_law(l, o, "admin", false, "shift"); }
 
-/* How many times further Post-LN's output moves in a step, at the deepest. */
+/* The ratio of Post-LN's shift in a step to another recipe's, at the deepest model. */
 static void step_ratio(lab *l, outcome *o, const char *recipe, const char *list)
 {
     static lab_sample rows[SHIFT_DEPTHS];
@@ -258,8 +259,9 @@ static void a7d(lab *l, outcome *o)
     shift_law(l, o, "pre", true, "shift_inner");
     shift_law(l, o, "admin", true, "shift");
 }
-/* Why the law is another than theorem 2's: layers that step at once do not move the output as
- * independent changes would, whose squares add. The exponent of N together less that alone. */
+/* Explains a law that differs from theorem 2's. Layers that step together do not move the output
+ * like independent changes, whose squares add up. Gives the exponent of N for all layers together
+ * minus that for separate layers. */
 static void coherent(lab *l, outcome *o, const char *recipe)
 {
     static lab_sample all[SHIFT_DEPTHS], alone[SHIFT_DEPTHS];
@@ -321,9 +323,9 @@ static void a8(lab *l, outcome *o)
     finds(o, jackknifed(rows, 2 * PAIRS, NULL, share_of_pairs));
 }
 
-/* -- what a branch weighs ---------------------------------------------------------------------- */
+/* -- the weight of a branch -------------------------------------------------------------------- */
 
-/* beta_ii^2 of an encoder, sub-layers 1 to n, each seed's. */
+/* beta_ii^2 of an encoder, sub-layers 1 to n, for each seed. */
 static void diagonal(lab *l, lab_spec s, lab_sample *square, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -332,7 +334,7 @@ static void diagonal(lab *l, lab_spec s, lab_sample *square, int32_t n)
         lab_sum_up(&square[i]);
     }
 }
-/* Of 18 layers at the start, drawn; returns how many, x their numbers. */
+/* The same for 18 layers at the start, and draws it. Returns how many; x: their numbers. */
 static int32_t diagonal_18(lab *l, outcome *o, const char *recipe, double *x, lab_sample *square)
 {
     const int32_t n = 2 * lab_layers(l, 18);
@@ -349,7 +351,7 @@ static void diagonal_power(lab *l, outcome *o, const char *recipe)
     const int32_t n = diagonal_18(l, o, recipe, x, square);
     finds(o, exponents(square + 2, n - 2, x + 2));
 }
-/* The power of one, with the other's line beside it. */
+/* The power of one recipe, with the line of another next to it. */
 static void diagonal_beside(lab *l, outcome *o, const char *recipe, const char *beside)
 {
     static lab_sample square[2 * LAB_DEEPEST];
@@ -465,8 +467,8 @@ static void a12c(lab *l, outcome *o)
 
 /* -- gradients and updates of matrices --------------------------------------------------------- */
 
-/* Figures 5 and 11: each matrix of self-attention of each layer of both stacks; 48 gradients, then
- * 48 changes, those of the last twentieth of the updates. */
+/* Figures 5 and 11: every matrix of self-attention of every layer in both stacks. First 48
+ * gradients, then 48 changes in the last twentieth of the updates. */
 enum { UNBALANCED = 2 * 2 * 4 * LAB_DEEPEST };
 static int32_t matrices_of(lab *l, outcome *o, lab_sample *rows)
 {
@@ -494,7 +496,7 @@ static int32_t matrices_of(lab *l, outcome *o, lab_sample *rows)
     }
     return count;
 }
-/* The spread of the first half over that of the second. */
+/* The spread of the first half divided by the spread of the second. */
 static double spread_ratio(int32_t n, const double *x, const double *means)
 {
     return least_of_largest(n / 2, x, means + n / 2) - least_of_largest(n / 2, x, means);
@@ -561,7 +563,7 @@ static void a17(lab *l, outcome *o)
     draw_loss(l, o, control(s), "a third of the rate");
     finds(o, bleu_of(l, control(s)));
 }
-/* How many of the 15 cells of rates and beta2 fail, each seed's. */
+/* How many of the 15 cells of rates and beta2 fail, for each seed. */
 static lab_sample failing_cells(lab *l, outcome *o, const char *recipe)
 {
     static const double rates[] = { 2e-3, 4e-3, 6e-3, 8e-3, 1.2e-2 }, betas[] = { .999, .995, .99 };
@@ -680,7 +682,7 @@ static void a25(lab *l, outcome *o)
     finds(o, minus(loss_of(l, dropped(0.2)), loss_of(l, dropped(0))));
     finds(o, minus(loss_of(l, dropped(0.3)), loss_of(l, dropped(0))));
 }
-/* What half precision costs. */
+/* The cost of half precision: the difference of the losses. */
 static lab_sample half_cost(lab *l, outcome *o, const char *recipe)
 {
     lab_spec half = deep(recipe);

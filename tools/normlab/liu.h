@@ -18,14 +18,14 @@ lab_sample bottom_over_top(lab *l, lab_spec s);
 
 void a6a(lab *l, outcome *o);
 
-/* -- what a branch weighs ---------------------------------------------------------------------- */
+/* -- the weight of a branch -------------------------------------------------------------------- */
 
 void a9a(lab *l, outcome *o);
 void a9b(lab *l, outcome *o);
 
 /* -- training ---------------------------------------------------------------------------------- */
 
-/* BLEU of two recipes that settled, the first's less the second's. */
+/* BLEU of two recipes that settled: the first minus the second. */
 void settled_bleu(lab *l, outcome *o, lab_spec a, lab_spec b);
 
 /* -- the rows ---------------------------------------------------------------------------------- */

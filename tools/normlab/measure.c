@@ -40,11 +40,11 @@ const char *paper_of(const claim *c)
     if (c->id[0] == 'X') return "Xiong et al. 2020, ";
     if (c->id[0] == 'A') return "Liu et al. 2020, ";
     if (c->id[0] == 'B') return "Takase et al. 2022, ";
-    return "";                              /* of what came since: the row names it itself */
+    return "";                              /* later papers: the row's item names the paper */
 }
 
-/* Asks the claim for its measurements only to learn how deep and wide it is on its own: lab_layers
- * and lab_width shrink or stretch all of it by that. */
+/* Asks the claim for its measurements only to find its depth and width. lab_layers and lab_width
+ * then scale the whole claim by these. */
 static void find_size(const claim *c, lab *l, outcome *o)
 {
     l->deepest = 0;
@@ -55,7 +55,7 @@ static void find_size(const claim *c, lab *l, outcome *o)
     memset(o, 0, sizeof *o);
 }
 
-/* What is not as the criterion supposes: depth, width, another recipe in a recipe's place. */
+/* Reports deviations from the claim: depth, width, a recipe in place of another. */
 static void say_changes(const lab *l, outcome *o)
 {
     say(o, "[Not the default");
@@ -65,7 +65,7 @@ static void say_changes(const lab *l, outcome *o)
     say(o, ": the criterion was not made for it.] ");
 }
 
-/* Lines of the figure that are named after the recipe whose place another one has. */
+/* Renames lines of the figure whose recipe was replaced. */
 static void rename_lines(const lab *l, outcome *o)
 {
     const char *was = paper_name(l->instead);
@@ -79,7 +79,7 @@ static void rename_lines(const lab *l, outcome *o)
     }
 }
 
-/* By the row's criteria, each with the sample that was found for it; of a check, what it held. */
+/* The verdict by the row's criteria, each with its sample; for a check, its result. */
 static verdict judge_claim(const claim *c, outcome *o)
 {
     const int n = criteria_of(c);
@@ -105,7 +105,7 @@ bool decide(const claim *c, lab *l, outcome *o)
         say(o, "%s", c->reason);
         return true;
     }
-    if (c->wants_text && !lab_corpus.bytes) {
+    if (c->own_text && !lab_corpus.bytes) {
         o->verdict = NOT_TESTABLE;
         say(o, "It learns a text that is given: --text FILE.");
         return true;
@@ -113,7 +113,7 @@ bool decide(const claim *c, lab *l, outcome *o)
     if (resized) find_size(c, l, o);
     if (resized || l->instead) say_changes(l, o);
     const int wrong = l->wrong;
-    l->missing = 0;             /* asking for the size counted too */
+    l->missing = 0;             /* asking for the size also counted */
     c->measure(l, o);
     if (l->instead) rename_lines(l, o);
     if (!l->missing) o->verdict = judge_claim(c, o);
@@ -121,13 +121,13 @@ bool decide(const claim *c, lab *l, outcome *o)
     return !l->missing;
 }
 
-/* What a row compares, found by asking it; nothing of a row that compares nothing. */
+/* The sides that a row compares, found by asking it; none for a row without a comparison. */
 static sides sides_of(const lab *l, const claim *c)
 {
     static outcome o;
     lab asked = *l;
     memset(&asked.asked_for, 0, sizeof asked.asked_for);
-    if (c->kind != MEASUREMENT || (c->wants_text && !lab_corpus.bytes)) return asked.asked_for;
+    if (c->kind != MEASUREMENT || (c->own_text && !lab_corpus.bytes)) return asked.asked_for;
     if (asked.seeds < 1) asked.seeds = 1;
     if (asked.init_seeds < 1) asked.init_seeds = 1;
     asked.init = init_of(c);
@@ -166,7 +166,7 @@ const char *found_text(const claim *c, const outcome *o)
     size_t n = strlen(text);
     snprintf(text + n, sizeof text - n, "%s%s", n ? ". " : "", o->numbers);
     n = strlen(text);
-    while (n && strchr("; ", text[n - 1])) text[--n] = 0;       /* what would part it from more */
+    while (n && strchr("; ", text[n - 1])) text[--n] = 0;       /* a separator at the end */
     return text;
 }
 
@@ -197,7 +197,7 @@ static bool asked_by(const lab_record *r, int number)
     return (r->users[number / 64] >> number % 64) & 1;
 }
 
-/* The share of a row's records that another asked for, too; after both were decided. */
+/* The share of a row's records that another row also asked for; call after both are decided. */
 static double shared_with(const lab *l, int row, int other)
 {
     int mine = 0;
@@ -278,15 +278,15 @@ void draw_text(FILE *f, const claim *c, const outcome *o)
     if (plot->count) plot_curves(f, plot);
 }
 
-/* -- what fits into a time --------------------------------------------------------------------- */
+/* -- fitting into a time ----------------------------------------------------------------------- */
 
-/* Whatever is not measured yet is left, until a row takes it. */
+/* Marks every missing record as left, until a row takes it. */
 static void leave_undone(lab *l)
 {
     for (int32_t i = 0; i < l->count; i++) l->records[i]->left = !l->records[i]->done;
 }
 
-/* Foretold seconds of what a row asked for and has not got, unless another row's work gets it. */
+/* Predicted seconds of a row's missing records, without those that another row will measure. */
 static double missing_seconds(const lab *l, int row)
 {
     double cost = 0;
@@ -296,9 +296,9 @@ static double missing_seconds(const lab *l, int row)
     return cost * LAB_SECONDS;
 }
 
-/* Row by row, each time the one that adds least, as long as all of them fit: what the others want
- * is left. Foretold, so that it is the same on every machine. Returns how many rows are left
- * out. */
+/* Takes rows one by one, always the one that adds least time, as long as they fit; the records of
+ * the others are left. Times are predictions, so that the choice is the same on every machine.
+ * Returns the number of rows left out. */
 static int fit_into(lab *l, const lab_claims *wanted, double seconds)
 {
     bool taken[CLAIMS_MOST] = { false };
@@ -323,7 +323,7 @@ static int fit_into(lab *l, const lab_claims *wanted, double seconds)
 
 /* -- options that run, all and report share ---------------------------------------------------- */
 
-/* --topology NAME stands in the place of post, --topology OLD=NAME in that of OLD. */
+/* --topology NAME replaces post, --topology OLD=NAME replaces OLD. */
 static bool lab_topology(cli *c, lab *l, lab_options *o)
 {
     const char *text;
@@ -458,8 +458,8 @@ const char *verdict_text(bool measured, const outcome *o)
     return verdicts[o->verdict];
 }
 
-/* Asks all claims for what they need, measures that, or the part of it that fits into `seconds` (0:
- * all), then prints a line for each. */
+/* Asks all claims for their measurements, does these or the part that fits into `seconds` (0: all),
+ * then prints a line for each claim. */
 static bool measure_claims(lab *l, const lab_claims *wanted, bool drawn, double seconds,
                            outcome *o)
 {
@@ -486,8 +486,8 @@ static bool measure_claims(lab *l, const lab_claims *wanted, bool drawn, double 
     return !l->lost && claims_right(l);
 }
 
-/* all --quick: ten minutes of a core that takes 1.8 times as long as Zen 4, by whose seconds costs
- * are foretold. */
+/* all --quick: ten minutes on a core that is 1.8 times as slow as Zen 4, whose seconds are used for
+ * predictions. */
 static const double QUICK_SECONDS = 330;
 
 int run_command(cli *c, bool all)
@@ -517,14 +517,14 @@ int run_command(cli *c, bool all)
 
 /* -- normlab merge ----------------------------------------------------------------------------- */
 
-/* A file has null for all that is not finite. */
+/* Equal numbers; a file has null for all that are not finite. */
 static bool same_number(double x, double y)
 {
     if (!isfinite(x)) return !isfinite(y);
     return memcmp(&x, &y, sizeof x) == 0;
 }
 
-/* The same numbers, list by list. */
+/* True if all lists have the same numbers. */
 static bool same_numbers(const lab_record *a, const lab_record *b)
 {
     if (a->count != b->count) return false;
@@ -538,8 +538,8 @@ static bool same_numbers(const lab_record *a, const lab_record *b)
     return true;
 }
 
-/* Appends to l's file what it lacks of another one. A measurement that both have must be the same;
- * one that is not is named, and stays as it is. */
+/* Appends the missing records of another file to l's. A measurement in both must be the same. One
+ * that differs is named, and l's stays. */
 static bool merge_file(lab *l, const char *path, int *added)
 {
     lab other;
@@ -560,7 +560,7 @@ static bool merge_file(lab *l, const char *path, int *added)
         lab_keep(l, line);
         free(line);
         lab_record *copy = lab_add(l, r->key);
-        if (copy) {                             /* which now has its lists */
+        if (copy) {                             /* it owns the lists now */
             *copy = *r;
             r->count = 0;
         }

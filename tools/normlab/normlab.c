@@ -1,26 +1,26 @@
 /* make -C tools && tools/bin/normlab list
  *
- * The laboratory of norms: what there is, what it looks like, whether it trains.
+ * The laboratory of norms: lists them, draws them, tests whether they train.
  *     normlab list [topologies | norms | inits | recipes] [--markdown]
- *                                  tables: formula, paper, what it has and needs
+ *                                  tables: formula, paper, features and requirements
  *     normlab show NAME [--layers N] [--layer L] [--width C] [--svg FILE] [--block FILE]
- *                                  the block as text or picture, its joins at every place, where
- *                                  paper and code differ, the reference as BibTeX
- *     normlab claims               the papers' claims that are measured
+ *                                  the block as text or picture, its joins at every place,
+ *                                  differences between paper and code, the reference as BibTeX
+ *     normlab claims               the papers' claims that can be measured
  *     normlab run ID [ID ...] | all [--quick | --full] [--seeds N] [--depth N] [--width C]
  *         [--topology NAME] [--jobs N] [--file F]
- *                                  measures claims: do they show at this scale, and of others?
- *     normlab merge FILE ...       what several machines measured (--part 2/3), in one file
+ *                                  measures claims: do they show at this scale, and at others?
+ *     normlab merge FILE ...       joins measurements of several machines (--part 2/3) in one file
  *     normlab placements [RECIPE ...]
  *                                  which placement trains when: depths, rates, warm-up
- *     normlab report [--markdown]  a page of HTML, or a table, of what was measured
- *     normlab compare RECIPE ...   trains recipes side by side and draws what happens
+ *     normlab report [--markdown]  the results as a page of HTML, or as a table
+ *     normlab compare RECIPE ...   trains recipes side by side and draws the result
  *     normlab lesson N             a guided run, see LESSONS.md
  *     normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]
  *                                  trains recipes on string reversal: do they learn?
  * Each command is a file of its own here: list.c, show.c, measure.c (claims, run, all, merge),
- * placements.c, report.c, compare.c, lessons.c, smoke.c. Exit codes: 0; 1: something failed, or a
- * recipe did not learn that should; 2: wrong arguments. */
+ * placements.c, report.c, compare.c, lessons.c, smoke.c. Exit codes: 0: success; 1: something
+ * failed, or a recipe did not learn although it should; 2: wrong arguments. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif

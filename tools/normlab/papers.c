@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Only what is certain: a field that is NULL is left out. kind: article, inproceedings, misc. */
+/* Holds only verified data: a field that is NULL is left out. kind: article, inproceedings,
+ * misc. */
 typedef struct reference {
     const char *key, *kind, *author, *title, *venue, *arxiv;
     int year;
@@ -292,7 +293,7 @@ static const reference references[] = {
     "The paper's theorem is about fully connected residual networks with ReLU and any scales "  \
     "of finite sum; 0.9^l is one such choice."
 
-/* For every name: keys of its references, and the note. */
+/* For every name: the keys of its references, and the note. */
 static const struct { const char *name, *keys, *note; } notes[] = {
     { "pre", "xiong2020 baevski2019 child2019 wang2019",
       "Some code bases can leave out the decoder's final norm; without it the theory (gradients of "
@@ -416,7 +417,7 @@ static void print_bibtex(const reference *r)
     printf("  %-13s = {%d}\n}\n", "year", r->year);
 }
 
-/* All references of a list of keys between spaces. */
+/* Prints all references of a list of keys separated by spaces. */
 static void print_references(const char *keys)
 {
     while (*keys) {

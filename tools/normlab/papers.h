@@ -1,7 +1,7 @@
-/* References of every name as BibTeX, and where paper and code differ. */
+/* References of every name as BibTeX, and differences between paper and code. */
 #ifndef PAPERS_H
 #define PAPERS_H
 
-/* The note and the references of a name. */
+/* Prints the note and the references of a name. */
 void print_notes(const char *name);
 #endif

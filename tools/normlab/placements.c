@@ -1,7 +1,7 @@
-/* normlab placements: which placement trains when? All recipes at 12 + 12 layers and a dozen of
- * them at 4 + 4 and 24 + 24, each at three rates without and with a warm-up: what has learned to
- * write strings backwards after 400 updates, what is slow, what fails. As text, and as one picture.
- * Runs are records like any other: an interrupted table goes on. */
+/* normlab placements: which placement trains when? Trains all recipes at 12 + 12 layers and a dozen
+ * of them at 4 + 4 and 24 + 24, each at three rates without and with a warm-up. Shows which runs
+ * have learned to write strings backwards after 400 updates, which are slow and which fail, as text
+ * and as one picture. Runs are records like any other, so an interrupted table can be resumed. */
 #include "placements.h"
 #include "../../tfnorm.h"
 #include "../common/output.h"
@@ -23,7 +23,7 @@ static const char *const placed_dozen[] = {
     "lns", "mix-ln"
 };
 
-/* LEARNED: BLEU of 90 and more; FAILED: below 20, or it diverged; NO_RUN: it cannot be made. */
+/* LEARNED: BLEU of at least 90. FAILED: below 20, or it diverged. NO_RUN: the model is illegal. */
 typedef enum placed { LEARNED, SLOW, FAILED, NO_RUN, NOT_YET, PLACED } placed;
 static const struct { char symbol; const char *word, *color, *ink; } placed_words[PLACED] = {
     { '+', "has learned (BLEU 90 and more)", "#009e73", "#fff" },
@@ -78,7 +78,7 @@ static void placed_add(placed_table *t, const char *recipe, int32_t layers)
     t->row[t->count++].layers = layers;
 }
 
-/* The dozen at 4, all at 12, the dozen at 24. */
+/* The table: the dozen at 4 layers, all at 12, the dozen at 24. */
 static void placed_all(placed_table *t)
 {
     const int dozen = sizeof placed_dozen / sizeof *placed_dozen;
@@ -87,7 +87,7 @@ static void placed_all(placed_table *t)
     for (int i = 0; i < dozen; i++) placed_add(t, placed_dozen[i], 24);
 }
 
-/* -- what is shown ----------------------------------------------------------------------------- */
+/* -- output ------------------------------------------------------------------------------------ */
 
 static void placed_text(FILE *f, const placed_table *t)
 {

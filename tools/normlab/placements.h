@@ -1,4 +1,4 @@
-/* normlab placements: which placement trains when, as text and as one picture. */
+/* normlab placements: which placement trains in which setting, as text and as one picture. */
 #ifndef PLACEMENTS_H
 #define PLACEMENTS_H
 

@@ -31,7 +31,7 @@ static void draw(FILE *f, const claim *c, const outcome *o)
 
 /* -- HTML -------------------------------------------------------------------------------------- */
 
-/* A pair of a list of definitions, or nothing. */
+/* Writes an entry of a definition list, or nothing. */
 static void html_row(FILE *f, const char *name, const char *text)
 {
     if (!text || !text[0]) return;
@@ -84,7 +84,7 @@ static void html_figure(FILE *f, const claim *c, const outcome *o)
     fprintf(f, ".</figcaption></figure>\n");
 }
 
-/* The options with which a row is measured again as it was. */
+/* Writes the options that repeat the measurement of a row. */
 static void html_options(FILE *f, const claim *c, const lab *l)
 {
     if (l->full) fprintf(f, " --full");
@@ -94,10 +94,10 @@ static void html_options(FILE *f, const claim *c, const lab *l)
     if (l->depth) fprintf(f, " --depth %d", (int)l->depth);
     if (l->width) fprintf(f, " --width %d", (int)l->width);
     if (l->instead) fprintf(f, " --topology %s=%s", l->instead, l->recipe);
-    if (c->wants_text) fprintf(f, " --text FILE");
+    if (c->own_text) fprintf(f, " --text FILE");
 }
 
-/* What was to be measured and when it counts as shown, what was found, how to measure it again. */
+/* Writes the measurement of a row, its criteria, its results, and how to repeat it. */
 static void html_measured(FILE *f, const claim *c, const lab *l, const char *text)
 {
     html_row(f, "setting", setting_text(l, c));
@@ -132,11 +132,11 @@ static void html_claim(FILE *f, const claim *c, lab *l, outcome *o)
 
 /* -- the tally --------------------------------------------------------------------------------- */
 
-/* Rows of each verdict. Checks hold by construction and have verdicts of their own, so that they
- * are never counted among measurements. */
+/* The number of rows with each verdict. Checks hold by construction and have their own verdicts, so
+ * that they are never counted as measurements. */
 typedef struct tally { int count[VERDICTS], waiting, unchecked; } tally;
 
-/* The verdicts of all; afterwards records know who asked for them. */
+/* Decides all rows. Afterwards each record knows which rows asked for it. */
 static tally tally_of(lab *l, const lab_claims *wanted, outcome *o)
 {
     tally t;
@@ -170,7 +170,7 @@ static void write_tally(FILE *f, const tally *t)
     fprintf(f, ". Not testable here: %d.", t->count[NOT_TESTABLE]);
 }
 
-/* What the papers tell, in eight pictures. */
+/* The story of the papers in eight pictures. */
 static const struct { const char *id, *text; } story[] = {
     { "X14a", "Before the first update: in Post-LN, which norms behind each sum, the upper layers "
       "get by far the largest gradients; in Pre-LN, which norms inside the branch, all get alike "
@@ -190,7 +190,7 @@ static const struct { const char *id, *text; } story[] = {
     { "B1", "18 + 18 layers: Post-LN does not learn, Pre-LN and B2T do." }
 };
 
-/* What a reader of the screen says of it: its title, and what was found. */
+/* Writes the text for a screen reader: the title and the results. */
 static void html_story_picture(FILE *f, int number, const claim *c, const outcome *o)
 {
     fprintf(f, "<figure role=\"img\" aria-label=\"Picture %d, ", number);
@@ -218,7 +218,7 @@ static void html_story(FILE *f, lab *l, outcome *o)
     fprintf(f, "</ol>\n");
 }
 
-/* Rows that were measured, or those that were not, as a table of contents. */
+/* Writes the measured rows, or the others, as a table of contents. */
 static void html_contents(FILE *f, lab *l, const lab_claims *wanted, bool measured, outcome *o)
 {
     fprintf(f, "<table><tr><th scope=\"col\">row</th><th scope=\"col\">verdict</th>"
@@ -234,7 +234,7 @@ static void html_contents(FILE *f, lab *l, const lab_claims *wanted, bool measur
     fprintf(f, "</table>\n");
 }
 
-/* The tally, a table of contents, a section for each row that was measured; the others folded. */
+/* Writes the tally, a table of contents, a section for each measured row; the others folded. */
 static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
 {
     const tally t = tally_of(l, wanted, o);
@@ -257,7 +257,7 @@ static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
 
 /* -- Markdown ---------------------------------------------------------------------------------- */
 
-/* A cell: no bar, no line's end. */
+/* Writes a cell without bars and line ends. */
 static void markdown_cell(FILE *f, const char *text)
 {
     if (!text) text = "";

@@ -1,5 +1,5 @@
-/* normlab report: the findings as one self-contained page of HTML, or as a table of Markdown.
- * Nothing is measured: the verdicts come from the file of measurements. */
+/* normlab report: the findings as a self-contained page of HTML, or as a table of Markdown.
+ * Measures nothing: verdicts come from the file of measurements. */
 #ifndef REPORT_H
 #define REPORT_H
 

@@ -33,8 +33,8 @@ static bool is_close(const char *wanted, const char *name)
     return strlen(name) > 2 && strstr(wanted, name);
 }
 
-/* Adds the names of a kind that are close to `wanted`, once each: those that a kind before `kind`
- * has too are there already if `first` is a kind before it. */
+/* Adds the names of a kind that are similar to `wanted`, each once. Names that also belong to an
+ * earlier kind, from `first` on, were added before. */
 static void add_close(char *close, size_t size, const char *wanted, int kind, int first)
 {
     for (int32_t i = 0; name_at(kind, i); i++) {

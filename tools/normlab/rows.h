@@ -1,5 +1,5 @@
-/* The named rows of tfnorm.h, topologies, norms, inits and recipes: a name's kind, names that are
- * close to a misspelled one, and the text that the commands of normlab print about rows. */
+/* The named rows of tfnorm.h: topologies, norms, inits and recipes. Offers the kind of a name,
+ * names similar to a misspelled one, and text helpers for printing rows. */
 #ifndef ROWS_H
 #define ROWS_H
 
@@ -12,13 +12,14 @@ extern const char *const plurals[];
 
 bool is_a(int kind, const char *name);
 
-/* An unknown name ends the program: what was looked for, which names are close. The name was to be
- * one of the kind `only`, or of any if that is KINDS. */
+/* Ends the program because of an unknown name, and suggests similar names. The name should be of
+ * the kind `only`, or of any kind if that is KINDS. */
 void unknown(const cli *c, const char *name, int only);
 
-/* Adds to a text of TEXT bytes, behind a semicolon; what does not fit is left out. */
+/* Appends to a text of TEXT bytes, after a semicolon; leaves out what does not fit. */
 void add_text(char *text, const char *more);
 
-/* Text in lines of at most 78 columns, each after `indent`; the first follows what stands there. */
+/* Prints text in lines of at most 78 columns, each after `indent`; the first continues the current
+ * line. */
 void print_wrapped(const char *text, int indent);
 #endif

@@ -19,14 +19,14 @@
 
 static bool skips_norm(const tfn_join *j) { return j->skip_from == TFN_SOURCE_NORMED; }
 
-/* A factor before `what`, or `what` alone where the scale is none. */
+/* A factor in front of `what`, or only `what` without a scale. */
 static void scaled(char *text, size_t size, const char *scale, const char *what)
 {
     if (scale[0]) snprintf(text, size, "%s %s", scale, what);
     else snprintf(text, size, "%s", what);
 }
 
-/* out * N(F(in * N(x))): what F reads, F, and what follows it. */
+/* out * N(F(in * N(x))): the input of F, F, and the operations after it. */
 static void branch_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
     const char *in = scale_name(&j->in, p);
@@ -44,7 +44,7 @@ static void branch_formula(char *text, const tfn_join *j, const tfn_place *p)
     scaled(text, TEXT, out, f);
 }
 
-/* What stands between the matrices of F. */
+/* The operations between the matrices of F. */
 static void inside_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
     const tfn_qk_norm qk = qk_of(j, p);
@@ -63,7 +63,7 @@ static void inside_formula(char *text, const tfn_join *j, const tfn_place *p)
     strcat(text, parts);
 }
 
-/* What the skip takes along. */
+/* The source of the skip. */
 static const char *skip_source(const tfn_join *j)
 {
     if (j->gate && j->norm_sum) return "(x - SiLU(q) sg(x))";
@@ -83,7 +83,7 @@ static void extra_formula(char *text, size_t size, const tfn_join *j, const tfn_
     snprintf(text, size, " + %s", term);
 }
 
-/* x = N(skip x + branch + extra x_0), as much of it as the join has. */
+/* x = N(skip x + branch + extra x_0), without the parts that the join lacks. */
 static void join_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
     char branch[TEXT], skip[WIDE], extra[WIDE], sum[2 * TEXT], x[3 * TEXT];
@@ -102,7 +102,7 @@ static void join_formula(char *text, const tfn_join *j, const tfn_place *p)
     inside_formula(text, j, p);
 }
 
-/* A formula and the layers first .. last of a stack that have it. */
+/* Prints a formula and the layers first .. last of a stack that have it. */
 static void print_place(const tfn_place *p, int32_t first, int32_t last, const char *text)
 {
     char layers[32];
@@ -148,14 +148,14 @@ static void print_field(const char *name, const char *text)
     print_wrapped(text, 12);
 }
 
-/* The rows that have the name; a recipe brings its parts. */
+/* The rows with a name; a recipe brings its parts. */
 typedef struct shown {
     const char          *name;
     const tfn_topology  *topology;
     const tfn_norm_rule *norm;
     const tfn_init_rule *init;
     const tfn_recipe    *recipe;
-    bool                 is_norm;           /* by its own name, not as a part of the recipe */
+    bool                 is_norm;           /* the name is a norm's, not only the recipe's */
 } shown;
 
 static shown find_shown(const cli *c, const char *name)
@@ -214,7 +214,7 @@ static void print_facts(const shown *x)
     if (strcmp(text, "-")) print_field("needs", text);
 }
 
-/* What a name stands for, in one line. */
+/* The formula of a name in one line. */
 static const char *formula_of(const shown *x)
 {
     if (x->topology) return x->topology->formula;
@@ -222,7 +222,7 @@ static const char *formula_of(const shown *x)
     return x->init->formula;
 }
 
-/* titled: with the name and the formula, for a picture that stands alone */
+/* titled: with the name and the formula, for a separate picture */
 static void draw_shown(drawing *d, const shown *x, shape s, int32_t layer, bool titled)
 {
     char text[WIDE];
@@ -273,7 +273,7 @@ static int write_svg(const char *path, const drawing *d, int wide, const char *n
     return 0;
 }
 
-/* The last column of an item: a box has brackets and spaces around its text. */
+/* The last column of an item; a box has brackets and spaces around its text. */
 static int item_end(const item *i)
 {
     const int n = (int)strlen(i->text);
@@ -281,7 +281,7 @@ static int item_end(const item *i)
     return i->x2 + (n + 5) / 2;
 }
 
-/* Where a column stands when short words leave room: RAIL at 2, TRUNK at 13, BRANCH at 31. */
+/* Narrower columns for short words: RAIL at 2, TRUNK at 13, BRANCH at 31. */
 static int narrow_column(int x)
 {
     if (x < (RAIL + TRUNK) / 2) return x - 1;
@@ -290,8 +290,8 @@ static int narrow_column(int x)
     return x - 33;
 }
 
-/* The block of a topology alone, in a model of one stack: a picture of a third of a page's width.
- * Norms have the name of their place only. */
+/* Writes only the block of a topology, in a model with one stack, as a picture for a third of a
+ * page's width. Norms are shown by their place only. */
 static int write_block(const char *path, const shown *x, shape s, int32_t layer, drawing *d)
 {
     block b;
@@ -330,7 +330,7 @@ static void show_row(const claim *c)
     print_field("before", c->before);
 }
 
-/* All rows that an id names: X8 is X8a and X8b. */
+/* Shows all rows with an id: X8 shows X8a and X8b. */
 static void show_claim(const char *id)
 {
     bool any = false;
@@ -342,7 +342,7 @@ static void show_claim(const char *id)
     }
 }
 
-/* What show is asked for. */
+/* The options of show. */
 typedef struct show_options {
     const char *name, *svg, *block;
     long        layers, layer, width;       /* layer 0: a middle one */

@@ -1,11 +1,11 @@
-/* Lists of names, and what of a spec its recipe decides. */
+/* Lists of names, and the options that a spec takes from its recipe. */
 #include "sides.h"
 #include "../../tfnorm.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Inits that belong to no method: those of libraries. */
+/* True for inits that belong to no method but to libraries. */
 static bool is_general(const char *init)
 {
     static const char *const general[] = { "xavier", "xavier-uniform", "fused", "fairseq" };
@@ -30,7 +30,7 @@ const char *side_init_wanted(const lab_spec *s, const char *init)
     return init;
 }
 
-/* Whether "a, b" has the name. */
+/* True if the list "a, b" contains the name. */
 static bool has_name(const char *list, const char *name)
 {
     const size_t n = strlen(name);

@@ -11,17 +11,16 @@
 #include <string.h>
 #include <time.h>
 
-/* Encoder-decoder, 6 + 6 layers, width 32. What lab.md's deep runs have in common goes for all:
- * ReLU, sinusoids, one table of embeddings times sqrt(C), Adam(0.9, 0.98) to 2e-3 within 100 steps,
- * then linearly to 0; label smoothing 0.1; 32 fresh strings a step. No recipe has settings of
- * its own but nGPT, whose model has other parts. The encoder reads 8 of 16 letters and END, the
- * decoder BEGIN and the letters backwards; it learns to write those and END, the test counts the
- * letters alone. */
+/* Encoder-decoder, 6 + 6 layers, width 32. All recipes share the settings of the deep runs: ReLU,
+ * sinusoids, one table of embeddings times sqrt(C), Adam(0.9, 0.98) to 2e-3 within 100 steps, then
+ * linearly to 0, label smoothing 0.1, 32 new strings a step. Only nGPT differs, because its model
+ * has other parts. The encoder reads 8 of 16 letters and END, the decoder BEGIN and the letters
+ * backwards. It learns to write these letters and END; the test counts only the letters. */
 enum { SMOKE_LETTERS = 16, SMOKE_BEGIN = SMOKE_LETTERS, SMOKE_END, SMOKE_VOCAB };
 enum { SMOKE_LENGTH = 8, SMOKE_TIME, SMOKE_BATCH = 32, SMOKE_TEST = 128 };
-#define SMOKE_MARGIN 0.05           /* nats below the unigram loss that count as learning */
+#define SMOKE_MARGIN 0.05           /* a loss this much below the unigram loss counts as learned */
 
-/* Recipes that do not get below the unigram loss here, and why; each reason was measured. */
+/* Recipes that stay above the unigram loss here, and the reasons; each reason was measured. */
 #define SMALL_EMBEDDING "its embeddings have deviation 0.02, as in language models with learned "  \
     "or rotary positions, and drown in this task's sinusoids of variance 1/2: with learned "       \
     "positions of the same deviation it learns"
@@ -39,7 +38,7 @@ static const struct { const char *name, *reason; } untrainable[] = {
 
 typedef struct smoke_result {
     const tfn_recipe *recipe;
-    double first, last;             /* losses of the test strings */
+    double first, last;             /* losses on the test strings */
     char   error[160];
 } smoke_result;
 
@@ -55,8 +54,8 @@ typedef struct smoke_data {
     tfn_batch batch;
 } smoke_data;
 
-/* Strings number `which` of a seed; end: what END is worth as a target, -1 for nothing. Letter t
- * of a string is the target t places before its last letter; END is the last of both. */
+/* Strings number `which` of a seed; end: the target for END, -1 for none. Letter t of a string is
+ * the target t places before its last letter; END is the last of both. */
 static void smoke_fill(smoke_data *data, int32_t strings, uint64_t seed, uint64_t which,
                        int32_t end)
 {
@@ -86,7 +85,7 @@ static void smoke_fill(smoke_data *data, int32_t strings, uint64_t seed, uint64_
     b->source_time = SMOKE_TIME;
 }
 
-/* The model of a recipe; the same for all but nGPT, which is a model of its own. */
+/* The model of a recipe; nGPT's has other parts. */
 static tfn_model_desc smoke_desc(const smoke_run *run, const tfn_recipe *recipe)
 {
     uint32_t flags = tfn_topology_find(recipe->topology)->flags;
@@ -121,7 +120,7 @@ static tfn_model_desc smoke_desc(const smoke_run *run, const tfn_recipe *recipe)
     return d;
 }
 
-/* The losses of the test strings before the first update and after the last. */
+/* Measures the losses on the test strings before the first update and after the last. */
 static bool smoke_train(tfn_model *m, const smoke_run *run, smoke_result *r, smoke_data *data,
                         const smoke_data *test)
 {
@@ -152,7 +151,7 @@ static void smoke_recipe(const smoke_run *run, smoke_result *r, smoke_data *data
     fprintf(stderr, "%s %.4f\n", r->recipe->name, r->last);
 }
 
-/* Every jobs-th recipe, from number `job` on. The test strings are the same for all seeds. */
+/* Trains every jobs-th recipe from number `job` on. The test strings are the same for all seeds. */
 static void smoke_worker(void *context, int job)
 {
     const smoke_run *run = (const smoke_run *)context;
@@ -190,14 +189,14 @@ static void smoke_row(const smoke_result *r)
     printf("\n");
 }
 
-/* An error, or a recipe that should have learned. */
+/* True for an error, or for a recipe that should have learned but did not. */
 static bool is_surprise(const smoke_result *r)
 {
     if (r->error[0]) return true;
     return !is_below(r) && !known_untrainable(r->recipe->name);
 }
 
-/* A table, and why those known not to learn do not. */
+/* Prints a table, and the reasons of recipes known not to learn. */
 static int smoke(smoke_run *run)
 {
     int surprises = 0;

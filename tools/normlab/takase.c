@@ -13,7 +13,7 @@ const char *const post_pre_b2t[] = { "post", "pre", "b2t" };
 
 /* -- gradients at the start -------------------------------------------------------------------- */
 
-/* F(x) = W_2 tanh(W_1 x), y = N(x) without gain; of a vector of 12. */
+/* F(x) = W_2 tanh(W_1 x), y = N(x) without gain; for a vector of 12. */
 enum { B2_D = 12 };
 typedef double b2_matrix[B2_D][B2_D];
 static void b2_norm(double *y, const double *x, b2_matrix j)
@@ -131,7 +131,7 @@ static void b3c(lab *l, outcome *o)
     finds(o, minus(first_over_last(l, "b2t"), first_over_last(l, "post")));
     draw_gradients(l, o);
 }
-/* Points (1) to (5) of a decoder layer of Post-LN, from 1: behind and before its norms. */
+/* Points (1) to (5) of a decoder layer of Post-LN, from 1: after and before its norms. */
 static void five_points(lab *l, int32_t layer, lab_sample *rows)
 {
     const int32_t at = 3 * (layer - 1);
@@ -157,9 +157,9 @@ void b4(lab *l, outcome *o)
     finds(o, mean_of(rise, 3));
 }
 
-/* -- what layers do ---------------------------------------------------------------------------- */
+/* -- the effect of layers ---------------------------------------------------------------------- */
 
-/* Of the outputs of trained decoder layers with the last one's, the mean cosine. */
+/* The mean cosine between outputs of trained decoder layers and the last one's. */
 static lab_sample cosine_of(lab *l, outcome *o, const char *recipe)
 {
     static lab_sample rows[LAB_DEEPEST];
@@ -215,7 +215,7 @@ static void deep_bleu(lab *l, outcome *o, int32_t longer)
 }
 static void b6c(lab *l, outcome *o) { deep_bleu(l, o, 1); }
 static void b6d(lab *l, outcome *o) { deep_bleu(l, o, 3); }
-/* A slow run: at which depth Post-LN trains, and at which it does not. */
+/* A slow run, which shows the depth at which Post-LN stops training. */
 static lab_spec slow(const char *recipe, int32_t layers)
 {
     return training(recipe, layers, 5e-4, 800, 4800);
@@ -246,7 +246,7 @@ static void b7c(lab *l, outcome *o)
     }
     for (int i = 0; i < 5; i++) finds(o, minus(loss[2][i], loss[1][i]));
 }
-/* Headlines: ROUGE-L of six layers, or twelve. */
+/* Headlines: ROUGE-L with six or twelve layers. */
 static lab_spec headlines(const char *recipe, int32_t layers)
 {
     lab_spec s = training(recipe, 6, 3e-3, 200, 600);
@@ -308,7 +308,7 @@ static void b9b(lab *l, outcome *o)
 {
     compare_settled(l, o, settled_letters("b2t"), settled_letters("pre"));
 }
-/* Speech, three times the updates of the first edition. */
+/* Speech, with three times the updates of the first edition. */
 static lab_spec spoken(const char *recipe, int32_t layers)
 {
     lab_spec s = training(recipe, 6, 3e-3, 200, 1800);
@@ -404,7 +404,7 @@ static void b15(lab *l, outcome *o)
 {
     compare_settled(l, o, settled("b2t-skip-last", 6), settled("b2t", 6));
 }
-/* Nodes of the training tape, parameters and floats of working memory of a recipe's model. */
+/* Nodes of the training tape, parameters, and floats of working memory of a recipe's model. */
 static bool cost_of(lab *l, const char *recipe, int32_t layers, int32_t *nodes, int64_t *params,
                     int64_t *work)
 {

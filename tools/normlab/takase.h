@@ -1,4 +1,4 @@
-/* Rows of Takase 2022 (B): what the rows of other papers share with them. */
+/* Rows of Takase 2022 (B): parts that the rows of other papers share. */
 #ifndef TAKASE_H
 #define TAKASE_H
 
@@ -12,7 +12,7 @@ extern const char *const post_pre_b2t[];
 void b3a(lab *l, outcome *o);
 void b4(lab *l, outcome *o);
 
-/* -- what layers do ---------------------------------------------------------------------------- */
+/* -- the effect of layers ---------------------------------------------------------------------- */
 
 void b5a(lab *l, outcome *o);
 #endif

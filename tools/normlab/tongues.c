@@ -1,12 +1,12 @@
 /* Sentences of the toy languages, made from the number of their meaning. */
 #include "tongues.h"
 
-/* S subject, O object, V verb, T adverb; does an adjective stand before its noun? */
+/* S subject, O object, V verb, T adverb; before: adjectives come before their nouns */
 static const struct { char order[5]; bool before; } tongue_rows[TONGUES] = {
     { "SVOT", true }, { "SOVT", false }, { "VSOT", true }, { "TOSV", false }, { "OVST", true }
 };
 
-/* A part of a number; what is left of it stays. */
+/* Takes a digit out of a number and leaves the rest. */
 static int32_t tongue_digit(int32_t *number, int32_t kinds)
 {
     const int32_t digit = *number % kinds;

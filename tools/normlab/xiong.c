@@ -10,7 +10,7 @@
 
 static const char *const post_and_pre[] = { "post", "pre" };
 
-/* The share of a seed's tokens of which `list` is at most `limit` times their mean; relative false:
+/* The share of a seed's tokens whose `list` is at most `limit` times their mean, or if not relative
  * at most `limit`. */
 static lab_sample share_below(lab *l, lab_spec s, const char *list, double limit, bool relative)
 {
@@ -54,7 +54,7 @@ static void x2(lab *l, outcome *o)
     holds(o, fabs(ratio - 1) < 0.01);
 }
 
-/* Sizes of every layer, drawn; returns how many. */
+/* Draws the sizes of every layer; returns how many. */
 static int32_t energies(lab *l, outcome *o, const char *recipe, const char *list, int32_t odd,
                         lab_sample *rows)
 {
@@ -74,7 +74,7 @@ static void x3(lab *l, outcome *o)
     finds(o, extreme(rows, n, false));
     finds(o, extreme(rows, n, true));
 }
-/* Its expectation is in [1, 2], so that only intervals outside would be a mistake. */
+/* The expectation is in [1, 2], so only an interval outside would contradict the paper. */
 static void x4(lab *l, outcome *o)
 {
     static lab_sample rows[LAB_DEEPEST];
@@ -183,7 +183,7 @@ static void x9(lab *l, outcome *o)
 static const int32_t depths[] = { 2, 4, 6, 8, 12, 14, 18 };
 enum { DEPTHS = 7 };
 
-/* The last W2's gradient ~ L^b: b of each seed, from depth number `first` on. */
+/* The last W2's gradient ~ L^b: b for each seed, from depth number `first` on. */
 static lab_sample depth_power(lab *l, outcome *o, const char *recipe, int32_t first)
 {
     static lab_sample rows[DEPTHS];
@@ -246,8 +246,8 @@ static void x10c(lab *l, outcome *o)
     draw_list(l, o, by_itself(), "enc_w2_gradient", lab_layers(l, 12), "layer", ANY_W2,
               "attention to itself");
 }
-/* The last layer's gradient of W2 times the size of the stream that it writes to, over the first
- * one's, as a logarithm. */
+/* The logarithm of a ratio between last and first layer: the gradient of W2 times the size of the
+ * stream that it writes to. */
 static lab_sample by_size(lab *l, outcome *o, lab_spec s, const char *name)
 {
     static lab_sample rows[LAB_DEEPEST];
@@ -315,7 +315,7 @@ static void x14c(lab *l, outcome *o)
     draw_w2(l, o, after_200("post", 200), "after a warm-up of 200");
     draw_w2(l, o, after_200("post", 1), "after 200 updates without");
 }
-/* What the run without a warm-up has learned by then; and the gradients where it learns. */
+/* How much the run without a warm-up has learned by then; and the gradients while it learns. */
 static void x14d(lab *l, outcome *o)
 {
     const lab_spec without = after_200("post", 1);
@@ -412,8 +412,8 @@ static void x12a(lab *l, outcome *o) { needs_warmup(l, o, by_adam(1), by_adam(20
 static void x12b(lab *l, outcome *o) { needs_warmup(l, o, by_sgd(1, 0), by_sgd(200, 0)); }
 static void x12c(lab *l, outcome *o) { needs_warmup(l, o, by_sgd(1, 0.9), by_sgd(200, 0.9)); }
 
-/* The inverse square root: "no warm-up" has two senses, fairseq's, where the rate falls from update
- * 1 on, and one where it falls from where the warm-up would have ended. */
+/* The inverse square root. "No warm-up" has two meanings: in fairseq's, the rate falls from update
+ * 1 on; in the other, it falls from the update at which the warm-up would have ended. */
 static void x12d(lab *l, outcome *o)
 {
     lab_spec s = by_adam(200);
@@ -530,7 +530,7 @@ static void x20b(lab *l, outcome *o)
     draw_rates(l, o);
 }
 
-/* Masked pre-training of 4 layers, at which Post-LN learns, too; two facts at a time. */
+/* Masked pre-training with 4 layers, where Post-LN learns, too; two facts at a time. */
 static lab_spec masked(const char *recipe, double lr, int64_t warmup)
 {
     lab_spec s = training(recipe, 4, lr, warmup, 1500);

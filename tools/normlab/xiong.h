@@ -17,7 +17,7 @@ void x5(lab *l, outcome *o);
 /* The last layer's gradient over the first one's, as a logarithm. */
 lab_sample last_over_first(lab *l, lab_spec s, const char *list);
 
-/* 200 updates into a run of 600, with a warm-up or without. */
+/* 200 updates of a run of 600, with or without a warm-up. */
 lab_spec after_200(const char *recipe, int64_t warmup);
 void draw_w2(lab *l, outcome *o, lab_spec s, const char *name);
 
