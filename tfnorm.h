@@ -4539,7 +4539,7 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 /* >> blocks */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* Matrix products, and flat sums. Offers the sizes of blocks, and helpers that all instances of the
- * kernels share. The product itself is tfn__matmul in bodies/dense.c. It computes, for i < m and
+ * kernels share. The product itself is tfn__matmul in section dense. It computes, for i < m and
  * j < n,
  *
  *     y = start ? start[i*start_ld + j] : 0;
@@ -4726,13 +4726,17 @@ static float tfn__flat_total(tfn__flat_sum *s)
 #endif
 /* >> columns */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Norms that are computed once for all instruction sets, and helpers that the norms of rows in
+ * section norms share: their forms, and rows whose squares overflow. Builds on math and blocks. */
+
 /* How the gain enters y = gain * n: as it is, as 1 + gain (Gemma), or as AdaNorm's C (1 - k n). */
 enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
-/* What the backward takes away from g besides n*b: nothing, mean(g), or CRMSNorm's b*sum(n). */
+/* The term a of dx = rstd * (g - a - n*b): 0, mean(g), or CRMSNorm's b*sum(n). */
 enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
-/* True if a row is so far from 1 that its float sums cannot be trusted: squares or the mean have
- * overflowed, or squares are so small that they have lost bits (1/deviation is 2^50 or more). */
+/* True if the numbers of a row are so large or small that its float sums cannot be trusted: squares
+ * or the mean have overflowed, or squares are so small that they have lost bits (rstd is 2^50 or
+ * more). */
 static inline bool tfn__is_far(float mean, float rstd)
 {
     const float most = (float)1125899906842624.0;
@@ -4740,33 +4744,34 @@ static inline bool tfn__is_far(float mean, float rstd)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* One group of one row in the backward. Statistics are of its first `count` features. */
+/* One group of one row in the backward. */
 typedef struct tfn__norm_group {
     const float *x;
     const float *dy;
     const float *gain;                   /* or NULL */
     float       *dx;
-    ptrdiff_t    n;
-    ptrdiff_t    count;
+    ptrdiff_t    n;                      /* features */
+    ptrdiff_t    count;                  /* the first `count` of them enter mean and rstd */
     float        mean;
     float        rstd;
 } tfn__norm_group;
 #endif
 
-/* Norms of rows are kernels, with a copy per instruction set: see the second half of this section,
- * and `reference` for LayerNorm, RMSNorm and softmax in plain lines. The first half has what few
- * models use, once for all instruction sets: norms of single values (DyT and its siblings),
- * SeeDNorm, and norms of columns over a batch (BatchNorm, PowerNorm). */
+/* Norms that few models use, once for all instruction sets: norms of single values (DyT and its
+ * siblings), SeeDNorm, and norms of columns over a batch (BatchNorm, PowerNorm). Norms of rows are
+ * in section norms, with a copy per instruction set; section `reference` has LayerNorm, RMSNorm
+ * and softmax in plain loops. */
 
-/* A build without training, which has LayerNorm and RMSNorm only, is spared groups and parts. */
+/* Returns the number of groups in a row. It is a constant in small builds, which have only
+ * LayerNorm and RMSNorm, so that they contain no code for groups; the same holds for parts. */
 static ptrdiff_t tfn__norm_groups(const tfn_norm_args *p)
 {
     if (!TFN__ALL) return 1;
     return tfn__max(p->groups, 1);
 }
 
-/* How many of a group's n features the statistics are of: fewer in pRMSNorm (Zhang & Sennrich
- * 2019). */
+/* Returns how many of a group's n features enter the statistics: fewer than n in pRMSNorm (Zhang &
+ * Sennrich 2019). */
 static ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
 {
     const bool rms = p->kind == TFN_NORM_RMS || p->kind == TFN_NORM_RMS_OUTSIDE;
@@ -4774,7 +4779,7 @@ static ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
     return n;
 }
 
-/* Kinds that take the mean away; the others leave it in. */
+/* True for kinds that subtract the mean. */
 static bool tfn__norm_centered(const tfn_norm_args *p)
 {
     return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
@@ -4782,12 +4787,12 @@ static bool tfn__norm_centered(const tfn_norm_args *p)
 }
 
 /* -- rows far from 1 ---------------------------------------------------------------------------
- * From about 1e19 on squares overflow a float, and from 1e-19 down they lose bits. Such rows are
- * rare, so one plain loop serves all instruction sets: it multiplies the row by a power of two,
+ * Squares of numbers above about 1e19 overflow a float, and below 1e-19 they lose bits. Such rows
+ * are rare, so one plain loop serves all instruction sets. It multiplies the row by a power of two,
  * which is exact. Ordinary rows never come here. */
 
-/* 2^-80 for a row of large numbers, 2^60 for one of small numbers: their squares are in range, and
- * so is an eps below 2^-100, the only one beside which a row of small numbers is far. */
+/* Returns the scale of a row: 2^-80 if it has large numbers, else 2^60. Then the squares are in
+ * range. So is the scaled eps: a row of small numbers is only far from 1 if eps is below 2^-100. */
 static float tfn__far_scale(const float *x, ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; i++)
@@ -4795,7 +4800,7 @@ static float tfn__far_scale(const float *x, ptrdiff_t n)
     return (float)1152921504606846976.0;
 }
 
-/* NaN instead of a factor that is 0 or has lost bits: so the update is skipped. */
+/* Returns rstd, or NaN if it is 0 or has lost bits, so that the update is skipped. */
 static float tfn__factor_or_nan(float rstd)
 {
     const float least = (float)1.17549435e-38;
@@ -4803,8 +4808,9 @@ static float tfn__factor_or_nan(float rstd)
     return (float)NAN;
 }
 
-/* The mean square of the scaled row, or what the norm takes the root of instead; *mean is the mean
- * of the scaled row where the norm subtracts one. */
+/* Returns the number whose root the norm needs, over the scaled row: the mean square, or for some
+ * kinds another sum of squares. *mean is the mean of the scaled row, or 0 if the norm does not
+ * center. */
 static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                         float scale, float *mean)
 {
@@ -4824,7 +4830,8 @@ static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, 
     }
 }
 
-/* The number that eps is added to outside of a root, as tfn__spread in bodies/norms.c. */
+/* tfn__spread of section norms for such a row: the root to which eps is added or with which it is
+ * compared. */
 static float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n)
 {
     const float scale = tfn__far_scale(x, n);
@@ -4832,7 +4839,8 @@ static float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n
     return TFN__SQRT(tfn__far_square(p, x, n, scale, &mean)) / scale;
 }
 
-/* The factor of x - mean of a row of n features, and *mean, where it has one. */
+/* Returns rstd, the factor of x - mean, over a row of n features, and in *mean their mean, or 0 for
+ * kinds that do not center. */
 static float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, float *mean)
 {
     const float scale = tfn__far_scale(x, n);
@@ -4855,8 +4863,8 @@ static float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, 
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Which of the forms above this norm has. A mean that counts as a constant (detach_mean, Xu et al.
- * 2019) sends nothing back. */
+/* Return the form of this norm (TFN__GAIN_AS_IS ..., TFN__SHIFT_NONE ...). With detach_mean (Xu et
+ * al. 2019) the mean counts as a constant, so it has no gradient. */
 static int tfn__gain_form(const tfn_norm_args *p)
 {
     if (p->kind == TFN_NORM_ADA) return TFN__GAIN_ADA;
@@ -4871,7 +4879,7 @@ static int tfn__shift_form(const tfn_norm_args *p)
     return TFN__SHIFT_NONE;
 }
 
-/* The features that rstd is not of only scale by it: dx = rstd * g. */
+/* dx = rstd * g for the features that do not enter rstd: they are only scaled by it. */
 static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
 {
     const float unit = p->offset ? (float)1 : (float)0;
@@ -4885,14 +4893,15 @@ static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
 }
 #endif
 
-/* Gradients of parameters are chains over the rows: they start from 0, or from what is there. */
+/* Starts the gradients of parameters, which are chains over the rows: at 0, or at the present
+ * gradient if `add`. */
 static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
 {
     if (!dx || add) return;
     for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
 }
 
-/* Element c of a bias or of means that may be absent. */
+/* Returns element c of a bias or of means, or 0 if the array is NULL. */
 static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
 {
     if (!bias) return 0;
@@ -4901,23 +4910,23 @@ static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
 
 #ifdef TFN__EXTRA_NORMS
 /* -- norms that few models have ---------------------------------------------------------------
- * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
- * everywhere. tanh, erf, exp and the sums of whole rows are the kernels'. */
+ * Plain C that uses only + - * / and square roots, so that it has the same bits everywhere. For
+ * tanh, erf, exp and sums of whole rows it calls the kernels. */
 
-/* Values or columns that go together: a multiple of 16, so that a block begins in lane 0. */
+/* Values or columns in a block. It is a multiple of 16, so that every block begins in lane 0. */
 #define TFN__BLOCK 64
 
-/* Element c of a gain or a bias that may be absent; so may alpha and shift of DyT. */
+/* Returns element c of a gain, or 1 if it is NULL. DyT's alpha may be NULL, too. */
 static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
 {
     if (!gain) return 1;
     return gain[c];
 }
 /* -- norms of single values: y = gain * f(alpha*x + shift) + bias -------------------------------
- * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. No statistics: f, which is
- * odd and levels off, takes the place of the division by them. */
+ * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. There are no statistics: f,
+ * which is odd and saturates, replaces the division by them. */
 
-/* x, brought to at most `most` from 0; NaN stays. */
+/* Returns x limited to -most .. most. NaN stays NaN. */
 static float tfn__clip(float x, float most)
 {
     if (x > most) return most;
@@ -4925,9 +4934,9 @@ static float tfn__clip(float x, float most)
     return x;
 }
 
-/* atan(x) = -atan(-x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)): the first two
- * bring x into 0..1, the third to at most tan(pi/12) from 0, where 15 terms of the series
- * x - x^3/3 + x^5/5 - ... are enough. */
+/* atan(x) = -atan(-x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)). The first two
+ * identities reduce x to 0..1, the third to |x| <= tan(pi/12), where 15 terms of the series
+ * x - x^3/3 + x^5/5 - ... suffice. */
 static double tfn__atan(double x)
 {
     static const double pi = 3.14159265358979323846;
@@ -4945,8 +4954,8 @@ static double tfn__atan(double x)
     return x*sum + offset;
 }
 
-/* f(z) of the squashes that no kernel computes, and f'(z) in *derivative. Each is odd, rises with
- * slope 1 or 2/pi at 0 and levels off at +-1. Behind the name: f; f'. */
+/* Returns f(z) for the squashes that no kernel computes, and f'(z) in *derivative. Each f is odd,
+ * has the slope 1 or 2/pi at 0, and saturates at +-1. The comments give f; f'. */
 static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
 {
     static const double pi = 3.14159265358979323846;
@@ -4954,12 +4963,12 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
     float v;
     switch (which) {
     case TFN_SQUASH_ISRU:                           /* z/sqrt(z^2 + 1); (z^2 + 1)^(-3/2) */
-        v = tfn__clip(z, (float)1e9);               /* its square must stay finite */
+        v = tfn__clip(z, (float)1e9);               /* so that the square is finite */
         v = 1 / TFN__SQRT(v*v + 1);
         *derivative = v*v*v;
-        return tfn__clip(z*v, 1);                   /* beyond 1e9 it exceeds 1 */
+        return tfn__clip(z*v, 1);                   /* above 1e9, z*v would exceed 1 */
     case TFN_SQUASH_EXP:                            /* sign(z) (1 - exp(-|z|)); exp(-|z|) */
-        v = tfn__clip(a, TFN__TAIL_LOG);            /* beyond, f is +-1 */
+        v = tfn__clip(a, TFN__TAIL_LOG);            /* above that, f is +-1 */
         v = (float)tfn__exp(-(double)v);
         *derivative = v;
         if (z < 0) return v - 1;
@@ -4967,7 +4976,7 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
     case TFN_SQUASH_ATAN:                           /* 2/pi atan z; 2/pi / (1 + z^2) */
         *derivative = (float)(2/pi) / (1 + z*z);
         return (float)(2/pi * tfn__atan((double)z));
-    case TFN_SQUASH_SIN:                            /* sin z, and cos z, up to a quarter turn */
+    case TFN_SQUASH_SIN:                            /* sin z; cos z, up to |z| = pi/2 */
         *derivative = 0;
         if ((double)a < pi/2) *derivative = (float)tfn__cos((double)z);
         if ((double)a > pi/2) return tfn__clip(z, 1);
@@ -4979,8 +4988,8 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
     }
 }
 
-/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent stops at -42, below which the result counts as 0
- * anyway: an exp further down could be denormal. */
+/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent is at least -42. Below that the result counts as 0
+ * anyway, and exp could be denormal. */
 static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const float *z,
                                 ptrdiff_t n)
 {
@@ -4992,16 +5001,16 @@ static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const f
     for (ptrdiff_t i = 0; i < n; i++) derivative[i] *= (float)1.1283791670955126;
 }
 
-/* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on, in columns from c on: f(z), and
- * unless g is NULL the gradient g = dy*gain*f'(z), where an f'(z) below TFN__TAIL counts as 0.
- * tanh' = 1 - tanh^2. */
+/* Computes f(z), z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on, which are in
+ * columns from c on. Unless g is NULL, it also computes g = dy*gain*f'(z), where f'(z) below
+ * TFN__TAIL counts as 0. tanh' = 1 - tanh^2. */
 static void tfn__point_block(const tfn_kernels *k, const tfn_point_args *p, ptrdiff_t at,
                              ptrdiff_t c, ptrdiff_t n, float *f, float *g)
 {
     const float alpha = tfn__gain_or_1(p->alpha, 0);
     const float shift = tfn__bias_or_0(p->shift, 0);
     float derivative[TFN__BLOCK];
-    derivative[0] = 0;          /* gcc 12 -O1 warns: it does not see that n > 0 */
+    derivative[0] = 0;          /* silences gcc 12 -O1, which does not see that n > 0 */
     for (ptrdiff_t i = 0; i < n; i++) f[i] = alpha * p->x[at + i] + shift;
     if (p->squash == TFN_SQUASH_TANH) {
         k->tanh(f, f, n);
@@ -5036,7 +5045,7 @@ TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* With g = dy*gain*f'(z): dx = alpha*g. f(z) is computed again: the forward saves nothing. */
+/* With g = dy*gain*f'(z): dx = alpha*g. It computes f(z) again; the forward saves nothing. */
 TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
     const float alpha = tfn__gain_or_1(p->alpha, 0);
@@ -5052,8 +5061,8 @@ TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p
         }
 }
 
-/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them; dgain = sum(dy*f) and
- * dbias = sum(dy) over the rows. */
+/* dalpha = sum(g*x), dshift = sum(g): each row is summed in lanes, and the rows are a chain.
+ * dgain = sum(dy*f) and dbias = sum(dy), chains over the rows. */
 TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
     float f[TFN__BLOCK];
@@ -5063,7 +5072,7 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
     tfn__start_chains(p->dalpha, 1, p->add_alpha);
     tfn__start_chains(p->dshift, 1, p->add_shift);
     for (ptrdiff_t r = 0; r < p->rows; r++) {
-        float sum_gx[16] = { 0 };                   /* of this row; a block begins in lane 0 */
+        float sum_gx[16] = { 0 };                   /* over this row; blocks begin in lane 0 */
         float sum_g[16] = { 0 };
         for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
             const ptrdiff_t at = r*p->cols + c;
@@ -5085,7 +5094,7 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
 /* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -------------
  * x, y (rows, cols); alpha, gain, direction (cols); t, z, rstd (rows). */
 
-/* 1/rms of a row. */
+/* Returns 1/rms of a row. */
 static float tfn__seed_rstd(const tfn_kernels *k, const tfn_seed_args *p, const float *x)
 {
     const float rstd = 1 / TFN__SQRT(k->dot(x, x, p->cols) / (float)p->cols + p->eps);
@@ -5098,8 +5107,8 @@ static float tfn__seed_rstd(const tfn_kernels *k, const tfn_seed_args *p, const 
     return tfn__far_rstd(&rms, x, p->cols, &mean);
 }
 
-/* Cai et al. 2025: RMSNorm with a gain that depends on the row, by a number t in (-1, 1) that says
- * how far the row points in a learned direction. t and rstd are kept. */
+/* Cai et al. 2025: RMSNorm with a gain that depends on the row. t in (-1, 1) measures how far the
+ * row points in a learned direction. stats (rows, 2) keeps t and rstd for the backward. */
 TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 {
     const ptrdiff_t cols = p->cols;
@@ -5119,7 +5128,7 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Of row r, with g = (t*alpha + gain)*dy: the mean of g*n, and dz = (1 - t^2) sum(dy*alpha*n). */
+/* For row r, with g = (t*alpha + gain)*dy: *mean = mean(g*n), *dz = (1 - t^2) sum(dy*alpha*n). */
 static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
 {
     const float *x = p->x + r*p->cols;
@@ -5137,7 +5146,7 @@ static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, flo
     *dz = (1 - t) * (1 + t) * tfn__take_lanes(sum_an);
 }
 
-/* dx = rstd * (g - n*mean(g*n)) + dz*direction: RMSNorm's, and what comes by way of z. */
+/* dx = rstd * (g - n*mean(g*n)) + dz*direction: RMSNorm's gradient, and the part through z. */
 TFNORM_API void tfn_seed_backward(const tfn_seed_args *p)
 {
     if (p->cols <= 0) return;
@@ -5185,32 +5194,32 @@ TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
 
 /* -- norms of columns over a batch: y = gain*n + bias, n = (x - mean)*scale ---------------------
  * BatchNorm (Ioffe & Szegedy 2015, algorithm 1): mean and 1/sqrt(variance + eps) of a column over
- * the rows of the batch; without training, the running ones. PowerNorm (Shen et al. 2020): mean 0,
- * and 1/sqrt(mean(x^2) + eps), of the batch during warm-up, then of the running mean of squares.
- * The batch's own factor is kept besides, because PowerNorm's backward multiplies by that one.
- * x, y (batch, time, cols); statistics, gain, bias (cols). A sum over rows has the rows of all
- * sentences as far as they are no padding.
- * A block of columns at a time, whose statistics fit into a few KiB of stack, while rows stream by;
- * each sum is a chain over the rows. */
+ * the rows of the batch. Outside training it uses running statistics. PowerNorm (Shen et al. 2020):
+ * the mean is 0, and the scale is 1/sqrt(mean(x^2) + eps), where mean(x^2) is the batch's during
+ * warm-up, then a running mean. The batch's own factor is saved, too, because PowerNorm's backward
+ * multiplies by it.
+ * x, y (batch, time, cols); statistics, gain, bias (cols). Sums over rows omit padding.
+ * The code works on a block of columns at a time. The statistics of a block take a few KiB of
+ * stack, while the rows stream through. Each sum is a chain over the rows. */
 
-/* A block of columns while it is worked on: an array has an element per column. */
+/* A block of columns in work. Arrays have one element per column. */
 typedef struct tfn__columns {
     ptrdiff_t at;                        /* the block is columns at ... at + n - 1 */
     ptrdiff_t n;
-    ptrdiff_t count;                     /* rows that count; 0: no statistics of this batch */
+    ptrdiff_t count;                     /* rows without padding; 0: use running statistics */
     float gain[TFN__BLOCK];
     float mean[TFN__BLOCK];
     float scale[TFN__BLOCK];             /* n = (x - mean)*scale */
-    float square[TFN__BLOCK];            /* of this batch: variance, or mean of squares */
-    float rstd[TFN__BLOCK];              /* 1/sqrt(square + eps), what the backward multiplies by */
-    float dy[TFN__BLOCK];                /* sums of dy, dy*n, h*n */
-    float dyn[TFN__BLOCK];
-    float hn[TFN__BLOCK];
+    float square[TFN__BLOCK];            /* the batch's variance, or PowerNorm's mean of squares */
+    float rstd[TFN__BLOCK];              /* 1/sqrt(square + eps); the backward multiplies by it */
+    float dy[TFN__BLOCK];                /* sum(dy) */
+    float dyn[TFN__BLOCK];               /* sum(dy*n) */
+    float hn[TFN__BLOCK];                /* sum(h*n) */
     float a[TFN__BLOCK];                 /* h = g - a - n*b, g = dy*gain */
     float b[TFN__BLOCK];
 } tfn__columns;
 
-/* Rows of sentence b that count, the others being padding; and how many count in the batch. */
+/* Return the number of rows without padding, in sentence b and in the whole batch. */
 static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t b)
 {
     if (!p->lengths) return p->time;
@@ -5223,13 +5232,14 @@ static ptrdiff_t tfn__counted(const tfn_columns_args *p)
     return n;
 }
 
-/* Does row r of (batch, time) count, or is it padding? */
+/* True if row r of (batch, time) is not padding. */
 static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
 {
     return r % p->time < tfn__counted_in(p, r / p->time);
 }
 
-/* The block from column `at` on. Without training no row counts, and running statistics do. */
+/* Begins the block at column `at`. Outside training `count` is 0, so that running statistics are
+ * used. */
 static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdiff_t at,
                                ptrdiff_t end)
 {
@@ -5240,7 +5250,7 @@ static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdi
     for (ptrdiff_t c = 0; c < b->n; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
 }
 
-/* Over the rows that count: the mean of (x - mean)^2, or of x where mean is NULL. */
+/* y = the mean of (x - mean)^2 over the rows without padding, or of x if mean is NULL. */
 static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args *p,
                              const tfn__columns *b)
 {
@@ -5256,17 +5266,17 @@ static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args
     for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
 }
 
-/* A running statistic, 0 below TFN__LEAST: that of a column which has become 0 would end as a
- * denormal number. */
+/* Returns a running statistic, or 0 if it is below TFN__LEAST. Otherwise the statistic of a column
+ * that has become 0 would decay to a denormal. */
 static float tfn__running(float x)
 {
     if (x < TFN__LEAST && x > -TFN__LEAST) return 0;
     return x;
 }
 
-/* What running becomes. BatchNorm: mean, and variance with 1/(T-1) for T rows. PowerNorm: the mean
- * of squares is the plain mean of all batches during warm-up, and moves on besides, as in the
- * authors' code; nu waits for the backward. */
+/* Computes the next running statistics. BatchNorm: the mean, and the variance with 1/(T-1) for T
+ * rows. PowerNorm: during warm-up the mean of squares is averaged over all batches, and then moved
+ * once more, as in the authors' code. PowerNorm's nu is updated by the backward. */
 static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
 {
     const float *first = p->running + b->at;       /* means; PowerNorm's means of squares */
@@ -5290,9 +5300,9 @@ static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
     }
 }
 
-/* Squares of a column that overflow give NaN: the running statistics could not hold them either.
- * The statistics of a block, and which of them normalize: those of the batch; running ones where no
- * row counts, and for PowerNorm after its warm-up. */
+/* Computes the statistics of a block, and selects those that normalize: the batch's, or the running
+ * ones if no row counts, or for PowerNorm after its warm-up. If squares of a column overflow, the
+ * factor is NaN, because the running statistics could not hold them either. */
 static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
 {
     const bool power = p->kind == TFN_NORM_POWER;
@@ -5315,8 +5325,8 @@ static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* Keep for the backward: BatchNorm its mean, PowerNorm, which has none, the factor of n in its
- * place; then both the batch's own factor. */
+/* Saves for the backward: first the mean, or for PowerNorm, which has no mean, the scale of n; then
+ * the batch's own factor. */
 static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
 {
     const float *first = b->mean;
@@ -5327,8 +5337,9 @@ static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
     }
 }
 
-/* Columns first ... first + count - 1. Threads share out columns, never rows: so a sum over rows
- * has one order. Padding did not count, but is normalized like the rest, unless it is skipped. */
+/* Normalizes columns first ... first + count - 1. Threads divide columns, never rows, so that sums
+ * over rows have one order. Padding does not count, but is normalized like other rows, or set to 0
+ * if p->skip. */
 TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const ptrdiff_t end = first + count;
@@ -5354,7 +5365,7 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* What the forward normalized with: from stats, or without training from running. */
+/* Restores the statistics that the forward used: from stats, or outside training from running. */
 static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
 {
     const float *first = tfn__at(p->stats, b->at);
@@ -5375,8 +5386,8 @@ static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* Sums over all rows of dy and dy*n, which are the gradients of bias and gain; over those that
- * count of h*n with PowerNorm's a and b, by which nu grows. */
+/* Sums dy and dy*n over all rows, which are the gradients of bias and gain. Also sums h*n over the
+ * rows without padding, with PowerNorm's a and b, by which nu grows. */
 static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
 {
     tfn__start_chains(b->dy, b->n, false);
@@ -5397,8 +5408,8 @@ static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* dx = rstd*h, h = g - a - n*b; in rows that did not count, dx = rstd*g: no statistic moves with
- * their x. */
+/* dx = rstd*h, h = g - a - n*b. In padding dx = rstd*g, because the statistics do not depend on
+ * x there. */
 static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns *b)
 {
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
@@ -5420,7 +5431,7 @@ static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns 
     }
 }
 
-/* Add a block's sums to the gradient of the gain or the bias, which may be NULL. */
+/* Adds a block's sums to the gradient of the gain or the bias, which may be NULL. */
 static void tfn__columns_chain(float *dgain, const float *sum, const tfn__columns *b, bool add)
 {
     if (!dgain) return;
@@ -5428,8 +5439,9 @@ static void tfn__columns_chain(float *dgain, const float *sum, const tfn__column
     for (ptrdiff_t c = 0; c < b->n; c++) dgain[b->at + c] += sum[c];
 }
 
-/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalized.
- * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows that count. */
+/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, summed over all rows because all were normalized.
+ * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows without
+ * padding. */
 TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const bool power = p->kind == TFN_NORM_POWER && p->training;
@@ -5446,7 +5458,7 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
         }
         tfn__columns_sums(p, &b);
 
-        /* what the sums are for: PowerNorm's next nu, BatchNorm's a and b */
+        /* PowerNorm's next nu, or BatchNorm's a and b */
         for (ptrdiff_t c = 0; c < b.n; c++) {
             if (power) {
                 p->next[p->cols + at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
@@ -5465,17 +5477,18 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
 #endif
 /* >> strips */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Scaled dot-product attention (Vaswani et al. 2017, eq. 1): the section `reference` has it in
- * plain loops. Here a strip of queries of one head goes together, so that memory grows with the
- * number of keys, not with its square, and the products are matrix products. Chains are those of
- * the reference: every strip, tile or triangle goes on where the last one stopped. */
-#define TFN__STRIP 64        /* query rows whose scores are held at once */
-#define TFN__STEP  8         /* rows or keys that go together along the causal diagonal */
-#define TFN__CACHE_BLOCK 64  /* keys of a cache of 16 bits that are floats at once */
+/* Scaled dot-product attention (Vaswani et al. 2017, eq. 1) in strips: the layout and the masks
+ * that all instances of the kernels share. Section `reference` has attention in plain loops. A
+ * strip is a block of queries of one head. Strips make the products matrix products, and memory
+ * grows with the number of keys, not with its square. Chains are the same as in the reference,
+ * because every strip, tile or triangle continues where the last one stopped. */
+#define TFN__STRIP 64        /* query rows in a strip: their scores are in memory at once */
+#define TFN__STEP  8         /* rows or keys processed together along the causal diagonal */
+#define TFN__CACHE_BLOCK 64  /* keys of a 16-bit cache converted to floats at once */
 
-/* A strip of query rows of one head, D = size, and its scratch. Rows a power of two apart share few
- * sets of the cache, so what is read often is copied to where its rows lie close together. Scores
- * of a causal strip: a block that is an ordinary product, and a triangle, computed in steps.
+/* A strip of query rows of one head, and its scratch. Rows a power of two apart share few cache
+ * sets, so rows that are read often are copied to contiguous arrays. The scores of a causal strip
+ * are a rectangle, which is an ordinary product, and a triangle, which is computed in steps.
  *
  *               key 0          before      keys
  *     row       +----------------+
@@ -5486,22 +5499,22 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
  */
 typedef struct tfn__strip {
     const tfn_attention_args *p;
-    ptrdiff_t b, g, h, size;      /* sentence, key/value head, head; floats of a head */
-    ptrdiff_t all;                /* keys that the last query sees */
+    ptrdiff_t b, g, h, size;      /* sentence, key/value head, query head; head size D */
+    ptrdiff_t all;                /* keys that the last query of the sentence sees */
     ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
-    ptrdiff_t low;                /* the key of the first score: a window hides all before it */
+    ptrdiff_t low;                /* key of the first score; the window hides all keys before it */
     ptrdiff_t before, keys;       /* every row sees the keys below `before`, the last row all */
     ptrdiff_t ld;                 /* floats between two rows of scores */
     float    *q, *dy;             /* (rows, D) */
     float    *s, *ds;             /* scores, then weights, and their gradients: (rows, keys) */
     float    *kt, *vt;            /* right factors of q k^T and dy v^T, packed */
-    float    *x;                  /* (all, D): forward the values, backward the keys */
+    float    *x;                  /* (all, D): values in the forward, keys in the backward */
     float    *dk, *dv;            /* (all, D) */
-    float    *work;               /* of products */
+    float    *work;               /* scratch of the products */
 } tfn__strip;
 
-/* Keys that query i of sentence b sees: all that are no padding, causally those up to i. They are
- * the first so many: a mask is a loop's bound. */
+/* Returns the number of keys that query i of sentence b sees: all without padding, or if causal
+ * those up to i. A query always sees the first keys, so a mask is just a loop bound. */
 static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     ptrdiff_t keys = p->tk;
@@ -5510,21 +5523,22 @@ static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i
     return keys;
 }
 
-/* Queries of sentence b that are no padding. */
+/* Returns the number of queries of sentence b without padding. */
 static ptrdiff_t tfn__queries(const tfn_attention_args *p, ptrdiff_t b)
 {
     if (!p->q_lengths) return p->tq;
     return tfn__min(tfn__max(p->q_lengths[b], 0), p->tq);
 }
 
-/* Of the keys that a query sees a window hides all but the last. */
+/* Returns the first key in the window of a query that sees `seen` keys. The window hides all but
+ * the last `window` keys; 0 means no window. */
 static ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
 {
     if (!TFN__ALL || window <= 0) return 0;
     return tfn__max(seen - window, 0);
 }
 
-/* Scores of row r of the strip. */
+/* Returns the number of scores in row r of the strip. */
 static ptrdiff_t tfn__scores_of(const tfn__strip *a, ptrdiff_t r)
 {
     const ptrdiff_t seen = tfn__seen(a->p, a->b, a->row + r);
@@ -5532,14 +5546,15 @@ static ptrdiff_t tfn__scores_of(const tfn__strip *a, ptrdiff_t r)
     return seen - a->low;
 }
 
-/* The place of row r's first score in the bias of its head. */
+/* Returns the index of row r's first score in the bias of its head. */
 static ptrdiff_t tfn__bias_at(const tfn__strip *a, ptrdiff_t r)
 {
     const tfn_score_bias *s = &a->p->bias;
     return a->b * s->sentence + a->h * s->head + s->zero + a->low - (a->row + r);
 }
 
-/* Where the strip's rows begin in q or y, the head's in k or v, and a row's pair in stats. */
+/* Return the index of the strip's first row in q or y, of the head's first row in k or v, and of a
+ * row's pair in stats. */
 static ptrdiff_t tfn__q_at(const tfn__strip *a, ptrdiff_t ld)
 {
     return (a->b * a->p->tq + a->row) * ld + a->h * a->size;
@@ -5553,22 +5568,24 @@ static ptrdiff_t tfn__stats_at(const tfn__strip *a, ptrdiff_t r)
     return ((a->b * a->p->tq + a->row + r) * a->p->heads + a->h) * 2;
 }
 
-/* Floats of a row of scores, with room to fill its last block of 16, an odd number of cache lines;
- * and of all keys or values of a head, packed or not. */
+/* Return the floats in a row of scores, and in all keys or values of a head, packed or not. A row
+ * of scores has room to pad its last block of 16. It is an odd number of cache lines, so that rows
+ * do not share cache sets. */
 static ptrdiff_t tfn__score_ld(ptrdiff_t tk) { return (tk + 31) / 32 * 32 + 16; }
 static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
 {
     return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
 }
 
-/* The bias of key 0 for the query, whose position is the last of `count`. */
+/* Returns the address of the bias of key 0. The query's position is count - 1. */
 static const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h)
 {
     const tfn_score_bias *s = &p->bias;
     return s->at + b * s->sentence + h * s->head + s->zero - (p->count - 1);
 }
 
-/* Keys that the query of sentence b may read: of a ring more than it has places. */
+/* Returns the number of keys up to the query of sentence b. In a ring (with a window) it may exceed
+ * the capacity. */
 static ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b)
 {
     ptrdiff_t n = p->count;
@@ -5577,21 +5594,22 @@ static ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t 
     return tfn__max(n, 0);
 }
 
-/* The lanes of a block of 16, for comparisons with a count. (A table with -inf is no constant to
- * every compiler.) */
+/* The indices of 16 lanes, to compare with a count. (Some compilers do not accept a constant table
+ * with -inf.) */
 static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 #endif
 /* >> losses */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Cross-entropy, and the step of an optimizer: `reference` has both in plain loops, without label
- * smoothing and for AdamW alone. */
+/* Helpers for the kernels of cross-entropy and of the optimizers (sections loss and optimizers).
+ * Section `reference` has cross-entropy without label smoothing and AdamW in plain loops. */
 
-/* Label smoothing e over n classes spreads `each` on every class and leaves `rest` to the true one:
- * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/V (Szegedy 2016; PyTorch, the
- * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
+/* Label smoothing e over n classes gives `each` to every class, and `rest` more to the true one:
+ * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/n (Szegedy 2016; PyTorch; fairseq at
+ * the time of the papers). Kind 1: each = e/(n-1), so that the true class keeps exactly 1-e (later
+ * fairseq). */
 static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t n, double *each, double *rest)
 {
-    if (n < 2) {                        /* the true class is the only one, and has all */
+    if (n < 2) {                        /* the true class is the only one and gets everything */
         *each = 0;
         *rest = 1;
     } else if (kind) {
@@ -5603,24 +5621,24 @@ static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t n, double *each
     }
 }
 
-/* The optimizers share one loop over the weights, in which each has its step. Where a build keeps
- * one of them, its step is the loop's only one, and the others' code is not there. */
+/* True if u is this optimizer. All optimizers share one loop over the weights. If a build keeps
+ * only one optimizer, this is a constant, and the loop contains only that one's step. */
 static TFN__FOLD bool tfn__is_optimizer(const tfn_update_args *u, tfn_optimizer which)
 {
     return tfn__is_kept(TFNORM_OPTIMIZERS, (int)u->optimizer, (int)which);
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Is the decay added to the gradient, as an L2 penalty is? Else the weights shrink beside the step
- * (Loshchilov & Hutter 2019). */
+/* True if the decay is added to the gradient, like an L2 penalty. Otherwise it is decoupled: it
+ * shrinks the weights directly (Loshchilov & Hutter 2019). */
 static inline bool tfn__decay_is_coupled(const tfn_update_args *u)
 {
     const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
     return u->optimizer == TFN_OPTIMIZER_SGD || u->optimizer == TFN_OPTIMIZER_ADAM || torch_radam;
 }
 
-/* Muon's iteration and its arrays, in the scratch: X and the next one, (rows, cols), A and B, (n,
- * n) with n the smaller of both, and what products want. */
+/* The state of Muon's iteration. All arrays are in the scratch: x and next (rows, cols); a and b
+ * (n, n), where n is the smaller of rows and cols; and the scratch of the products. */
 enum { TFN__MUON_STEPS = 5 };
 typedef struct tfn__muon {
     float    *x, *next, *a, *b, *work;
@@ -9059,7 +9077,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* The kernels: the bodies, compiled once per instruction set. Offers a table of kernels for each
- * set. The compiler decides which of them exist; choice.c picks one for this processor. */
+ * set. The compiler decides which of them exist; section choice picks one for this processor. */
 
 /* One instance of the kernels per instruction set. Contraction is off in all of them. How gcc
  * optimizes each:
@@ -9211,8 +9229,10 @@ TFN__SMALL_END
 #endif
 /* >> packing */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* A parameter (rows, cols) of a model: a linear map's, whose inputs are the rows, or a table of
- * words, whose inputs are the columns: what is multiplied with, and what a word's vector is. */
+/* Weights of fewer bits: their form in memory, and packing and unpacking. Builds on math. */
+
+/* How a model's parameter (rows, cols) is packed. The rows of a linear map are its inputs. A table
+ * of words has one row per word; as a matrix, for the logits, its inputs are the columns. */
 typedef struct tfn__packed {
     tfn_weights type;
     bool        table;
@@ -9220,16 +9240,16 @@ typedef struct tfn__packed {
 } tfn__packed;
 
 #ifdef TFN__QUANT
-/* Weights of fewer bits. A matrix of k inputs and n outputs lies in panels of 16 outputs, which are
- * the lanes of the products: a vector holds four inputs of each of its outputs, and one instruction
- * of most processors multiplies them with four quantized inputs and adds up, output by output. No
- * sum ever goes across lanes.
+/* The form of Q8 and Q4. A matrix with k inputs and n outputs is stored in panels of 16 outputs.
+ * The outputs are the lanes of the products: a vector holds four inputs of each output, and on most
+ * processors one instruction multiplies them by four quantized inputs and adds the products up,
+ * output by output. No sum ever goes across lanes.
  *
  *     Q8, a block of a panel:   inputs 0-3 of outputs 0, 1 .. 15 | inputs 4-7 of .. | .. 28-31
- *     Q4:                       two of these eight groups share 64 bytes: the even one has the
- *                               lower halves; a half is q + 8
+ *     Q4:                       two of these eight groups share 64 bytes: the even group is in the
+ *                               lower halves of the bytes; a half is q + 8
  *
- * In bytes, with o the output within the panel and i the input within the block:
+ * In bytes, where o is the output within the panel and i the input within the block:
  *
  *              0 .. 3        4 .. 7              60 .. 63
  *        0   | o 0, i 0-3  | o 1, i 0-3  |  ..  | o 15, i 0-3   |     group 0
@@ -9237,24 +9257,26 @@ typedef struct tfn__packed {
  *       ...
  *      448   | o 0, i 28-31| o 1, i 28-31|  ..  | o 15, i 28-31 |     group 7
  *
- * A vector of AVX-512 is a line of that picture, one of AVX2 half a line, one of 128 bits a
- * quarter; a board without vectors takes 4 bytes. So one form in memory and in files serves them
- * all, and nothing is arranged anew when a model is loaded: weights may be read where they lie, in
- * a file that is mapped into memory, or in flash.
+ * An AVX-512 vector is a line of this picture, an AVX2 vector half a line, and a 128-bit vector a
+ * quarter; a board without vectors reads 4 bytes. So one form in memory and in files serves all
+ * processors. Loading a model rearranges nothing, and weights may be used in place, in a mapped
+ * file or in flash.
  *
- * Blocks of a panel lie one behind the other, then the panels, and behind all of them the scales:
- * of each panel and block 16 numbers, the upper halves of floats. Eight bits of a scale's fraction
- * are enough, since the integers are chosen for the scale as it is stored; and to make a float of
- * it is a shift, on any machine, where a half would want a table or ten instructions.
+ * The blocks of a panel are contiguous. The panels follow each other, and after the last one come
+ * the scales: for each block of each panel 16 numbers, the upper halves of floats (BF16). Eight
+ * bits of fraction are enough, because the integers are chosen for the scale as it is stored.
+ * Converting it to a float is a shift on any machine; an IEEE half would need a table or ten
+ * instructions.
  *
- * What is missing of the last panel and of the last block is 0. BF16 and F16 have no panels: two
- * bytes each, in the order of the floats that they stand for. */
+ * The last panel and the last block are padded with 0. BF16 and F16 have no panels: two bytes per
+ * weight, in the same order as floats. */
 enum { TFN__QBLOCK = 32, TFN__QPANEL = 16, TFN__QGROUPS = TFN__QBLOCK / 4,
-       TFN__QROWS = 64 };       /* rows that are quantized at once, before the panels pass by */
+       TFN__QROWS = 64 };       /* rows of inputs quantized at once, for all panels */
 static ptrdiff_t tfn__quant_block_bytes(tfn_weights type);
 
-/* Scales lie in memory as in files, the lower byte first, so that a matrix is the same bytes on
- * every machine. Numbers of 16 bits without a scale are the machine's own, as floats are. */
+/* Converts a scale from little-endian. Scales are little-endian in memory, too, so that a matrix
+ * has the same bytes on every machine. Weights in BF16 and F16 have the machine's byte order, like
+ * floats. */
 static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
 {
 #if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -9263,8 +9285,8 @@ static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
     return h;
 #endif
 }
-/* Four bytes of packed weights as the number that they are where lower bytes come first, so that a
- * hash is the same on any machine. */
+/* Returns four bytes of packed weights as a little-endian machine would read them, so that hashes
+ * are the same on any machine. */
 static TFN__INLINE uint32_t tfn__quant_bits(uint32_t u, tfn_weights type)
 {
 #if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -9279,7 +9301,8 @@ static TFN__INLINE float tfn__quant_scale(uint16_t h)
     return tfn__from_bf16(tfn__quant_little(h));
 }
 
-/* The largest |x|, as bits: those of numbers that are not finite are larger than all others. */
+/* Returns the bits of the largest |x| in a block. Infinity and NaN count as larger than all finite
+ * numbers. */
 static TFN__INLINE uint32_t tfn__quant_largest(const float *x)
 {
     uint32_t most = 0;
@@ -9289,15 +9312,15 @@ static TFN__INLINE uint32_t tfn__quant_largest(const float *x)
     }
     return most;
 }
-#define TFN__QLEAST    0x23800000u      /* bits of 2^-56: a block of smaller numbers is 0 */
+#define TFN__QLEAST    0x23800000u      /* bits of 2^-56: a block of smaller numbers becomes 0 */
 #define TFN__QINFINITE 0x7f800000u
 
-/* What is packed at once of a matrix (k, n). */
+/* The part of a matrix (k, n) that one call packs. */
 typedef struct tfn__quant_part {
     ptrdiff_t k, n;
-    ptrdiff_t input, inputs;            /* from `input` on, a multiple of 32; to its end or another
-                                         * multiple */
-    ptrdiff_t output, outputs;
+    ptrdiff_t input, inputs;            /* first and number; `input` is a multiple of 32, and so is
+                                         * the end, unless it is k */
+    ptrdiff_t output, outputs;          /* first and number */
 } tfn__quant_part;
 
 /* -- helpers that the products of all instruction sets share ----------------------------------- */
@@ -9336,7 +9359,7 @@ typedef struct tfn__quant_chains {
 } tfn__quant_chains;
 #endif
 
-#ifndef TFN__QUANT              /* then all are floats */
+#ifndef TFN__QUANT              /* then all parameters are floats */
 static size_t tfn__packed_bytes(const tfn__packed *p)
 {
     (void)p;
@@ -9345,11 +9368,11 @@ static size_t tfn__packed_bytes(const tfn__packed *p)
 #endif
 
 #ifdef TFN__QUANT
-/* Blocks of an output, panels of a matrix. */
+/* Return the number of blocks of k inputs, and of panels of n outputs. */
 static ptrdiff_t tfn__quant_blocks(ptrdiff_t k) { return (k + TFN__QBLOCK - 1) / TFN__QBLOCK; }
 static ptrdiff_t tfn__quant_panels(ptrdiff_t n) { return (n + TFN__QPANEL - 1) / TFN__QPANEL; }
 
-/* Bytes of a block of a panel, without scales; 0 of types without panels. */
+/* Returns the bytes of a block of a panel, without scales, or 0 for types without panels. */
 static ptrdiff_t tfn__quant_block_bytes(tfn_weights type)
 {
     if (type == TFN_WEIGHTS_Q8) return TFN__QPANEL * TFN__QBLOCK;
@@ -9357,8 +9380,9 @@ static ptrdiff_t tfn__quant_block_bytes(tfn_weights type)
     return 0;
 }
 
-/* Where the scales of a matrix begin: behind the integers of all panels, at a multiple of 256. Side
- * by side with the integers of a block they would move every second block off the cache lines. */
+/* Returns the offset of a matrix's scales, in bytes. They come after the integers of all panels, at
+ * a multiple of 256. If scales followed the integers of each block, every second block would not be
+ * aligned to a cache line. */
 static ptrdiff_t tfn__quant_scales(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
 {
     return tfn__quant_panels(n) * tfn__quant_blocks(k) * tfn__quant_block_bytes(type);
@@ -9379,12 +9403,12 @@ TFNORM_API size_t tfn_quant_bytes(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
 
 /* -- 16 bits ---------------------------------------------------------------------------------- */
 
-/* BF16 is a float without its lower 16 bits: eight bits of fraction, counted with the one that is
- * not stored, and a float's range. F16, IEEE's half, has eleven and a range from 2^-24 to 65504.
- * Both are exact to read. Trained weights lie well within the range of halves, whose error is an
- * eighth of BF16's; BF16 is what most models of the hub are saved in. */
+/* BF16 is a float without its lower 16 bits: eight bits of fraction, including the implicit one,
+ * and the range of a float. F16, the IEEE half, has eleven bits and a range from 2^-24 to 65504.
+ * Both convert to float exactly. Trained weights are well within the range of F16, whose error is
+ * an eighth of BF16's. Most models of the hub are saved in BF16. */
 
-/* The nearest, ties to even; a NaN stays one. */
+/* Returns the nearest BF16 number, ties to even. NaN stays NaN. */
 static uint16_t tfn__to_bf16(float x)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -9392,8 +9416,9 @@ static uint16_t tfn__to_bf16(float x)
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* The nearest half, ties to even; from 65520 on infinite. Adding 2^13 times the power of two below
- * |x|, at least 2^-14, rounds, see round_to_half; then the exponent is moved. */
+/* Returns the nearest half, ties to even; from 65520 on it is infinite. Adding 2^13 times the power
+ * of two at or below |x| (at least 2^-14) rounds, as in round_to_half. Then the exponent is
+ * rebiased. */
 static uint16_t tfn__to_f16(float x)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -9413,19 +9438,20 @@ static uint16_t tfn__to_f16(float x)
 
 /* -- packing ---------------------------------------------------------------------------------- */
 
-/* A block of 32 weights becomes a scale and 32 integers. Packing runs once for a model, when it is
- * quantized, and takes some seconds for 100 million weights; so it is plain C, and looks for the
- * scale with the least error among a few instead of taking the first that fits. */
+/* A block of 32 weights becomes a scale and 32 integers. Packing runs once per model, when it is
+ * quantized, and takes a few seconds for 100 million weights. So it is plain C, and it tries
+ * several scales to find the one with the least error. */
 
-/* x rounded to the nearest integer, ties to even, of |x| < 2^22, by a sum with 1.5 * 2^23. */
+/* Returns x rounded to the nearest integer, ties to even, for |x| < 2^22. Adding 1.5 * 2^23
+ * rounds. */
 static TFN__INLINE float tfn__quant_round(float x)
 {
     const float large = 12582912;
     return (x + large) - large;
 }
 
-/* The integers of a block for a scale, and the squared error that is left, the sum of (w - s q)^2.
- * The sum's order and roundings are fixed, so that every machine chooses the same scale. */
+/* Quantizes a block with the given scale. Returns the squared error, sum (w - scale q)^2. The order
+ * and the roundings of the sum are fixed, so that every machine chooses the same scale. */
 static float tfn__quant_try(int8_t *q, const float *w, float scale, float least, float most)
 {
     const float inverse = 1 / scale;
@@ -9442,14 +9468,13 @@ static float tfn__quant_try(int8_t *q, const float *w, float scale, float least,
     return error;
 }
 
-/* How many scales the largest number of a block may be, in 1/4: the candidates. Q8 tries 126.5 to
- * 127. Q4 has -8 on one side and 7 on the other, so that scales of either sign are tried, each from
- * 5 to 8.5: to let the largest number be cut, or the others be coarse, may be best. On numbers of a
- * normal distribution that takes the error of Q4 from 0.097 to 0.081 of their size; Q8's is
- * 0.0053. */
+/* The candidate scales: max|w| divided by these numbers, in units of 1/4. Q8 tries 126.5 to 127. Q4
+ * tries 5 to 8.5, with either sign, because q ranges from -8 to 7. The best scale may clip the
+ * largest number to keep the others precise, or the reverse. On normally distributed weights this
+ * reduces the relative error of Q4 from 0.097 to 0.081; the error of Q8 is 0.0053. */
 enum { TFN__Q8_FROM = 506, TFN__Q8_TO = 508, TFN__Q4_FROM = 20, TFN__Q4_TO = 34 };
 
-/* Quantize a block: its scale, and q. */
+/* Quantizes a block: fills q, and returns the scale as BF16. */
 static uint16_t tfn__quant_block(int8_t *q, const float *w, tfn_weights type)
 {
     const bool four = type == TFN_WEIGHTS_Q4;
@@ -9483,8 +9508,8 @@ static uint16_t tfn__quant_block(int8_t *q, const float *w, tfn_weights type)
     return best;
 }
 
-/* Put q of a block into its panel: input i of output `lane`. `group` is the line of the picture
- * above, `at` the place in it. */
+/* Puts q of a block into its panel, as inputs of output `lane`. `group` is the line of the picture
+ * at TFN__QBLOCK, `at` the column. */
 static void tfn__quant_put(uint8_t *block, const int8_t *q, ptrdiff_t lane, tfn_weights type)
 {
     for (ptrdiff_t i = 0; i < TFN__QBLOCK; i++) {
@@ -9497,7 +9522,7 @@ static void tfn__quant_put(uint8_t *block, const int8_t *q, ptrdiff_t lane, tfn_
     }
 }
 
-/* And read one. */
+/* Returns q of input i of output `lane`. */
 static int tfn__quant_get(const uint8_t *block, ptrdiff_t i, ptrdiff_t lane, tfn_weights type)
 {
     const ptrdiff_t group = i / 4;
@@ -9506,8 +9531,8 @@ static int tfn__quant_get(const uint8_t *block, ptrdiff_t i, ptrdiff_t lane, tfn
     return (block[group / 2 * 64 + at] >> group % 2 * 4 & 15) - 8;
 }
 
-/* 32 floats that stand b_row apart, or `count` of them: what is missing of the last block is 0, and
- * adds 0 to every sum, whatever the other factor's integers are. */
+/* Gathers a block of 32 floats that are b_row apart. If there are only `count`, it pads with 0,
+ * which adds 0 to every sum. */
 static void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptrdiff_t b_row)
 {
     for (ptrdiff_t i = 0; i < TFN__QBLOCK; i++) {
@@ -9516,7 +9541,7 @@ static void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptr
     }
 }
 
-/* All blocks of some outputs. Halves of Q4 are or-ed into bytes that begin as 0. */
+/* Packs part p for types with panels. For Q4 it ORs halves into bytes, which must be 0 before. */
 static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const tfn__quant_part *p,
                                    const float *b, ptrdiff_t b_row, ptrdiff_t b_col)
 {
@@ -9537,8 +9562,8 @@ static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const tfn__quan
     }
 }
 
-/* Write this part of w, whose bytes begin as 0, from its own b: the first is its first input and
- * output. In which parts a matrix is packed changes no bit. */
+/* Packs part p of w, whose bytes must be 0 before. b begins with the part's first input and output.
+ * The result does not depend on how a matrix is divided into parts. */
 static void tfn__quant_pack_part(void *w, tfn_weights type, const tfn__quant_part *p,
                                  const float *b, ptrdiff_t b_row, ptrdiff_t b_col)
 {
@@ -9566,7 +9591,7 @@ TFNORM_API void tfn_quant_pack(void *w, tfn_weights type, const float *b, ptrdif
     tfn__quant_pack_part(w, type, &all, b, b_row, b_col);
 }
 
-/* The inputs of one output in a block. */
+/* Unpacks the inputs of one output in a block, to floats that are ld apart. */
 static void tfn__quant_unpack_lane(float *y, const uint8_t *q, uint16_t scale, tfn_weights type,
                                    ptrdiff_t lane, ptrdiff_t inputs, ptrdiff_t ld)
 {
@@ -9575,8 +9600,8 @@ static void tfn__quant_unpack_lane(float *y, const uint8_t *q, uint16_t scale, t
         y[i * ld] = s * (float)tfn__quant_get(q, i, lane, type);
 }
 
-/* Outputs first ... first + count - 1 of a panel: its block of inputs, (32, count) or what is left
- * of it, rows ld floats apart. */
+/* Unpacks a block of a panel for its first `count` outputs: y (inputs, count), rows ld floats
+ * apart. */
 static void tfn__quant_unpack_block(float *y, const uint8_t *q, const uint16_t *scales,
                                     tfn_weights type, ptrdiff_t inputs, ptrdiff_t count,
                                     ptrdiff_t ld)
@@ -9585,7 +9610,7 @@ static void tfn__quant_unpack_block(float *y, const uint8_t *q, const uint16_t *
         tfn__quant_unpack_lane(y + lane, q, scales[lane], type, lane, inputs, ld);
 }
 
-/* Panel by panel, and in a panel block by block; y (k, count). */
+/* Unpacks outputs first ... first + count - 1: y (k, count). */
 static void tfn__quant_unpack_panels(float *y, const uint8_t *w, tfn_weights type, ptrdiff_t k,
                                      ptrdiff_t n, ptrdiff_t first, ptrdiff_t count)
 {
@@ -9659,17 +9684,17 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
                       (size_t)count * sizeof *y);
 }
 
-/* What a product does, on one input of 100 for an output whose weights are 1, 1 ... 1 (Q8): amax is
- * 100, so q = 127 with the scale 100/127; the weights are q = 127 with the scale 1/127, rounded to
- * 8 bits; the integers' sum is 127 * 127 = 16,129, and 16,129 * (100/127 * 1/127) is 100 again, but
- * for those roundings.
+/* Example of a product (Q8): one input of 100, and an output whose weights are all 1. The input
+ * becomes q = 127 with the scale 100/127. The weight becomes q = 127 with the scale 1/127, rounded
+ * to 8 bits. The sum of integers is 127 * 127 = 16,129, and 16,129 * (100/127 * 1/127) is 100
+ * again, up to rounding.
  *
- * Products go panel by panel, and in a panel block by block, so that weights stream from memory in
- * the order in which they lie. QTALL rows of inputs use a block while it is in registers. For one
- * row that is all there is to do, and memory is what is waited for. */
+ * Products go panel by panel, and block by block within a panel, so that weights stream from memory
+ * in order. QTALL rows of inputs share a block while it is in registers. A product of one row is
+ * bound by memory. */
 
-/* How fast that is, on a core of Zen 4 at 117 GFLOP/s (59 billion multiply-adds a second) in
- * floats, for 768 inputs and 3,072 outputs, in billions of multiply-adds a second, Q8 and Q4:
+/* Speed in billions of multiply-adds per second (Q8, Q4), for 768 inputs and 3,072 outputs, on a
+ * Zen 4 core. Floats reach 59 there (117 GFLOP/s):
  *
  *                        one row          64 rows
  *        AVX-512 VNNI    85   103         158   158
@@ -9678,14 +9703,13 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
  *        SSE2            13    12          16    15
  *        plain C          3.8   2.4         3.6   2.3      (gcc; clang 2.8 2.7, 3.6 4.2)
  *
- * One row reads 2.5 MB of Q8 at 78 GB/s here, from the third cache; from memory it would wait. */
+ * Here one row reads 2.5 MB of Q8 from L3, at 78 GB/s. From memory it would be slower. */
 #endif
 #endif
 /* >> integer_sets */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Products of quantized weights: the body bodies/integer.c, compiled once per instruction set.
- * Offers a table of kernels for each set. Builds
- * on packing. */
+/* Products of quantized weights: the body is section integer, compiled once per instruction set.
+ * Offers a table of kernels for each set. Builds on packing. */
 
 /* Which sets exist depends on the compiler and the build: see TFN__BUILD_PLAIN in ground. */
 
@@ -10376,16 +10400,19 @@ static const tfn_quant_kernels TFN__QN(tfn__quant_kernels) = {
 #endif
 /* >> products */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Chooses the kernels for quantized weights, and computes products with weights of any type. Builds
+ * on packing and integer_sets. */
+
 #ifdef TFN__QUANT
-/* A tile of a matrix that is unpacked at once, for products in floats: inputs by outputs. */
+/* The tile of a 16-bit matrix that is converted to floats at once: inputs by outputs. */
 enum { TFN__QTILE_K = 64, TFN__QTILE_N = 256 };
 #endif
 
 #ifdef TFN__QUANT
 /* -- choice ----------------------------------------------------------------------------------- */
 
-/* All instances have the same bits, so the choice is one of speed alone. A tape asks once, when it
- * is planned (tfn_tape.quant), and takes what goes with its float kernels. */
+/* All instances have the same bits, so the choice only affects speed. A tape chooses once, when it
+ * is planned (tfn_tape.quant), to match its float kernels. */
 
 #ifdef TFN__BUILD_AVX2
 /* Two features for which gcc 12 and clang 14 have no __builtin_cpu_supports. F16C converts halves:
@@ -10416,7 +10443,7 @@ static bool tfn__has_avx_vnni(void)
 #endif
 #endif
 
-/* The kernels of one instruction set, or NULL: this build does not have it, or this processor. See
+/* Returns the kernels of one instruction set, or NULL if this build or this processor lacks it. See
  * tfn__kernels_of. */
 static const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
 {
@@ -10450,8 +10477,8 @@ static const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
     return NULL;
 }
 
-/* The widest that is there and not wider than `most`, which the enumeration's order says: what x86
- * has comes before what other processors have, and no build has both. */
+/* Returns the widest available set that is not wider than `most`, in the order of the enumeration.
+ * There the sets of x86 come before those for other processors; no build has both. */
 static const tfn_quant_kernels *tfn__quant_up_to(tfn_quant_isa most)
 {
     for (int isa = (int)most; isa > TFN_QUANT_BEST; isa--) {
@@ -10467,8 +10494,8 @@ TFNORM_API const tfn_quant_kernels *tfn_quant_kernels_for(tfn_quant_isa isa)
     return tfn__quant_of(isa);
 }
 
-/* Those that go with a table of float kernels: of the same width, so that a model that is forced to
- * an instruction set uses no wider one. */
+/* Returns the kernels that match a table of float kernels. They are not wider than it, so that a
+ * model that is limited to an instruction set uses no wider one. */
 static const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k)
 {
     switch (k->isa) {
@@ -10484,18 +10511,19 @@ static const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k)
 
 /* -- products of any type --------------------------------------------------------------------- */
 
-/* Q8 and Q4 go to the integer kernels. BF16 and F16 become floats a tile at a time, in the caller's
- * work, small enough for a cache, and the float kernels multiply: the product is bound by memory
- * where rows are few, of which it then reads half, and by the float kernels where they are many. */
+/* Q8 and Q4 use the integer kernels. BF16 and F16 are converted to floats, one tile at a time, in
+ * the caller's work, and the float kernels multiply. A tile is small enough to stay in a cache.
+ * With few rows such a product is bound by memory, and reads half as many bytes as floats; with
+ * many rows it is bound by the float kernels. */
 
-/* Bytes of such a parameter. */
+/* Returns the bytes of a packed parameter. */
 static size_t tfn__packed_bytes(const tfn__packed *p)
 {
     if (p->table) return tfn_quant_bytes(p->type, p->cols, p->rows);
     return tfn_quant_bytes(p->type, p->rows, p->cols);
 }
 
-/* Write it from floats (rows, cols). Of 16 bits rows and columns stay as they are. */
+/* Packs a parameter from floats (rows, cols). 16-bit types keep the order of rows and columns. */
 static void tfn__pack_param(void *w, const tfn__packed *p, const float *from)
 {
     if (p->table && tfn__quant_block_bytes(p->type))
@@ -10504,7 +10532,7 @@ static void tfn__pack_param(void *w, const tfn__packed *p, const float *from)
         tfn_quant_pack(w, p->type, from, p->rows, p->cols, p->cols, 1);
 }
 
-/* y (cols) = scale times row v of a table. */
+/* y (cols) = scale times row v of a packed table. */
 static void tfn__packed_row(float *y, const void *w, const tfn__packed *p, ptrdiff_t v, float scale,
                             const tfn_quant_kernels *kernels)
 {
@@ -10523,11 +10551,11 @@ static void tfn__packed_row(float *y, const void *w, const tfn__packed *p, ptrdi
     for (ptrdiff_t i = 0; i < p->cols; i++) y[i] *= scale;
 }
 
-/* Floats of n bytes. */
+/* Returns the floats that hold n bytes, rounded up to whole cache lines. */
 static ptrdiff_t tfn__quant_floats(ptrdiff_t bytes) { return (bytes + 63) / 64 * 16; }
 
-/* Rows are quantized QROWS at a time, so that work does not grow with them. Here is how many floats
- * that takes, and where q, scales and sums lie in them. */
+/* The scratch for quantized rows of inputs: returns its floats, and divides it into q, scales and
+ * sums. Rows are quantized QROWS at a time, so that the scratch does not grow with their number. */
 static ptrdiff_t tfn__quant_rows_work(ptrdiff_t m, ptrdiff_t k)
 {
     const ptrdiff_t blocks = tfn__min(m, TFN__QROWS) * tfn__quant_blocks(k);
@@ -10553,7 +10581,7 @@ TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrd
     return rows * cols + f->matmul_work(m, cols, rows);
 }
 
-/* Q8 and Q4: rows are quantized, then the panels pass by. */
+/* Q8 and Q4: quantizes up to QROWS rows at a time, then multiplies them by all panels. */
 static void tfn__quant_integers(const tfn_quant_kernels *i, const tfn_quant_args *p, float *work)
 {
     const tfn_quant_rows r = tfn__quant_rows_in(work, p->m, p->k);
@@ -10567,7 +10595,8 @@ static void tfn__quant_integers(const tfn_quant_kernels *i, const tfn_quant_args
     }
 }
 
-/* A tile of w as floats: inputs q ... q + t->k - 1 of outputs j ... j + t->n - 1 of the product. */
+/* Converts a tile of w to floats, inputs q ... q + t->k - 1 of the product's outputs j ...
+ * j + t->n - 1, and makes it the right factor of t. */
 static void tfn__quant_tile_of(tfn_matmul_args *t, const tfn_quant_kernels *i,
                                const tfn_quant_args *p, ptrdiff_t q, ptrdiff_t j, float *tile)
 {
@@ -10586,7 +10615,7 @@ static void tfn__quant_tile_of(tfn_matmul_args *t, const tfn_quant_kernels *i,
         i->halves(tile + r * t->n, w + (q + r) * p->outputs + p->first + j, t->n, p->type);
 }
 
-/* BF16 and F16: tile after tile. The chains over inputs go on from tile to tile. */
+/* BF16 and F16: goes tile by tile. The chains over inputs continue from tile to tile. */
 static void tfn__quant_floating(const tfn_kernels *f, const tfn_quant_kernels *i,
                                 const tfn_quant_args *p, float *work)
 {
@@ -10624,16 +10653,17 @@ TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels 
 /* >> reference */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 #if (defined TFNORM_DEBUG || defined TFN__REFERENCE)
-/* What the fast kernels compute, once more in plain loops over floats: read this first. It is not
- * compiled unless debugging or the tests ask for it, and the tests want of every instruction set
- * that has a fused multiply-add the bits of these lines.
+/* The main kernels in plain loops: read this section first. It is compiled only for debugging and
+ * for the tests. They check that every instruction set with a fused multiply-add has exactly the
+ * bits of these functions.
  *
- * The order of operations below is the definition of the library's results (see "The arithmetic" in
- * the rules): a sum over features goes by 16 lanes, an element of a matrix product is one chain of
- * fused multiply-adds, and a gradient adds to what is there, in the order of the rows. Parentheses
- * count. Rows are rows of a matrix: of (B, T, C) there are B*T. */
+ * The order of operations below defines the library's results (see "The arithmetic" in the rules).
+ * A sum over features uses 16 lanes. An element of a matrix product is one chain of fused
+ * multiply-adds. Gradients are added in the order of the rows. Parentheses matter. Rows are rows of
+ * a matrix: an array (B, T, C) has B*T rows. */
 
-/* The sum of 16 lanes, where term i was added to lane i mod 16: the tree +8, +4, +2, +1. */
+/* Returns the sum of 16 lanes, where term i was added to lane i mod 16, by the tree +8, +4, +2,
+ * +1. */
 static inline float tfn__ref_tree(float *lane)
 {
     for (int half = 8; half > 0; half /= 2)
@@ -10641,7 +10671,7 @@ static inline float tfn__ref_tree(float *lane)
     return lane[0];
 }
 
-/* sum x[i] y[i] by lanes, for statistics and inner derivatives. */
+/* Returns sum x[i] y[i] in lanes, for statistics and the sums of backwards. */
 static inline float tfn__ref_dot(const float *x, const float *y, ptrdiff_t n)
 {
     float lane[16] = { 0 };
@@ -10649,7 +10679,7 @@ static inline float tfn__ref_dot(const float *x, const float *y, ptrdiff_t n)
     return tfn__ref_tree(lane);
 }
 
-/* sum x[i] y[i] by one chain, as an element of a matrix product. */
+/* Returns sum x[i] y[i] as one chain, like an element of a matrix product. */
 static inline float tfn__ref_chain(const float *x, const float *y, ptrdiff_t n)
 {
     float sum = 0;
@@ -10657,8 +10687,8 @@ static inline float tfn__ref_chain(const float *x, const float *y, ptrdiff_t n)
     return sum;
 }
 
-/* exp(x), x <= 0, and exactly 0 below 2^-60, so that no denormal numbers follow: the plain form of
- * the function in vmath. */
+/* Returns exp(x) for x <= 0, or exactly 0 below 2^-60, so that no denormals follow. It is the plain
+ * form of the function in section vmath. */
 static inline float tfn__ref_exp(float x) { return tfn__vexp_tail_plain(x); }
 
 static inline float tfn__ref_max(const float *x, ptrdiff_t n)
@@ -10669,7 +10699,7 @@ static inline float tfn__ref_max(const float *x, ptrdiff_t n)
     return max;
 }
 
-/* The factor of a row whose squares overflow or lose bits, see columns.c. */
+/* Returns rstd of a row whose squares overflow or lose bits: see section columns. */
 static inline float tfn__ref_far_rstd(tfn_norm_kind kind, float *mean, const float *x,
                                       ptrdiff_t cols, float eps)
 {
@@ -10682,8 +10712,9 @@ static inline float tfn__ref_far_rstd(tfn_norm_kind kind, float *mean, const flo
 
 /* -- LayerNorm ---------------------------------------------------------------------------------
  * y = gain * n + bias,  n = (x - mean) / sqrt(variance + eps)           Ba et al. 2016, eq. 4
- * y, x (rows, cols); gain, bias (cols); mean and rstd = 1/sqrt(variance + eps) (rows) are kept. The
- * variance takes a second pass, because mean(x^2) - mean^2 would cancel. */
+ * y, x (rows, cols); gain, bias (cols). mean and rstd = 1/sqrt(variance + eps), both (rows), are
+ * saved for the backward. The variance needs a second pass, because mean(x^2) - mean^2 would
+ * cancel. */
 static inline void tfn__ref_layernorm_forward(float *y, float *mean, float *rstd, const float *x,
                                               const float *gain, const float *bias,
                                               ptrdiff_t rows, ptrdiff_t cols, float eps)
@@ -10704,7 +10735,7 @@ static inline void tfn__ref_layernorm_forward(float *y, float *mean, float *rstd
 }
 
 /* With g = dy*gain:  dx += rstd * (g - mean(g) - n*mean(g*n)),  dgain += dy*n,  dbias += dy.
- * The two means are what x does by way of mean and variance. */
+ * The two means are the gradients through mean and variance. */
 static inline void tfn__ref_layernorm_backward(float *dx, float *dgain, float *dbias,
                                                const float *dy, const float *x, const float *gain,
                                                const float *mean, const float *rstd,
@@ -10732,7 +10763,7 @@ static inline void tfn__ref_layernorm_backward(float *dx, float *dgain, float *d
 
 /* -- RMSNorm -----------------------------------------------------------------------------------
  * y = gain * n,  n = x / sqrt(mean(x^2) + eps)                 Zhang & Sennrich 2019, eq. 4
- * LayerNorm without mean and bias. y, x (rows, cols); gain (cols); rstd (rows) is kept. */
+ * LayerNorm without mean and bias. y, x (rows, cols); gain (cols). rstd (rows) is saved. */
 static inline void tfn__ref_rmsnorm_forward(float *y, float *rstd, const float *x,
                                             const float *gain, ptrdiff_t rows, ptrdiff_t cols,
                                             float eps)
@@ -10767,7 +10798,7 @@ static inline void tfn__ref_rmsnorm_backward(float *dx, float *dgain, const floa
 
 /* -- softmax -----------------------------------------------------------------------------------
  * y_i = exp(x_i - m) / sum_j exp(x_j - m),  m = max(x)                            Bridle 1990
- * m changes nothing but that no exp overflows. y, x (rows, cols). */
+ * Subtracting m only prevents exp from overflowing. y, x (rows, cols). */
 static inline void tfn__ref_softmax_forward(float *y, const float *x, ptrdiff_t rows,
                                             ptrdiff_t cols)
 {
@@ -10785,7 +10816,7 @@ static inline void tfn__ref_softmax_forward(float *y, const float *x, ptrdiff_t 
     }
 }
 
-/* dx_i += y_i * (dy_i - sum_j dy_j y_j): the Jacobian diag(y) - y y^T, times dy. */
+/* dx_i += y_i * (dy_i - sum_j dy_j y_j), which is the Jacobian diag(y) - y y^T times dy. */
 static inline void tfn__ref_softmax_backward(float *dx, const float *dy, const float *y,
                                              ptrdiff_t rows, ptrdiff_t cols)
 {
@@ -10796,8 +10827,8 @@ static inline void tfn__ref_softmax_backward(float *dx, const float *dy, const f
 }
 
 /* -- the linear map ----------------------------------------------------------------------------
- * y = x w + bias.  y (rows, outs), x (rows, ins), w (ins, outs), bias (outs). The chain of an
- * element begins with its bias. */
+ * y = x w + bias.  y (rows, outs), x (rows, ins), w (ins, outs), bias (outs). The chain of each
+ * element starts with its bias. */
 static inline void tfn__ref_linear_forward(float *y, const float *x, const float *w,
                                            const float *bias, ptrdiff_t rows, ptrdiff_t ins,
                                            ptrdiff_t outs)
@@ -10810,7 +10841,7 @@ static inline void tfn__ref_linear_forward(float *y, const float *x, const float
         }
 }
 
-/* dx += dy w^T, dw += x^T dy, dbias += sum over the rows of dy. */
+/* dx += dy w^T, dw += x^T dy, dbias += the sum of the rows of dy. */
 static inline void tfn__ref_linear_backward(float *dx, float *dw, float *dbias, const float *dy,
                                             const float *x, const float *w, ptrdiff_t rows,
                                             ptrdiff_t ins, ptrdiff_t outs)
@@ -10827,11 +10858,11 @@ static inline void tfn__ref_linear_backward(float *dx, float *dw, float *dbias, 
 
 /* -- attention ---------------------------------------------------------------------------------
  * y = softmax(scale q k^T) v,  scale = 1/sqrt(D)                        Vaswani et al. 2017, eq. 1
- * q, k, v, y (B*T, H*D): head h has columns h*D ... h*D + D - 1; causal: query i sees keys 0..i.
- * stats (B*T, H, 2) keeps the maximum and the sum of each softmax. */
+ * q, k, v, y (B*T, H*D): head h has columns h*D ... h*D + D - 1. If causal, query i sees keys 0..i.
+ * stats (B*T, H, 2) saves the maximum and the sum of each softmax. */
 
-/* One query of one head. The `seen` keys and values are rows of k and v, ld floats apart. The
- * division by the sum comes last, when y is D numbers and no longer T. */
+/* One query of one head. It sees the first `seen` keys and values, rows of k and v that are ld
+ * floats apart. It divides by the sum at the end, D numbers of y instead of T weights. */
 static inline void tfn__ref_query_forward(float *y, float *stats, const float *q, const float *k,
                                           const float *v, ptrdiff_t seen, ptrdiff_t ld,
                                           ptrdiff_t size, float scale)
@@ -10853,8 +10884,8 @@ static inline void tfn__ref_query_forward(float *y, float *stats, const float *q
     for (ptrdiff_t d = 0; d < size; d++) y[d] /= stats[1];
 }
 
-/* With p = softmax(s), s = scale q k^T, and dp = dy v^T: ds = p * (dp - sum(dp*p)), where the sum,
- * over keys, equals sum(dy*y), over D features;
+/* With p = softmax(s), s = scale q k^T, and dp = dy v^T: ds = p * (dp - sum(dp*p)). The sum over
+ * keys equals sum(dy*y) over the D features, which is cheaper. Then
  *     dq += scale ds k,  dk += scale ds^T q,  dv += p^T dy. */
 static inline void tfn__ref_query_backward(float *dq, float *dk, float *dv, const float *dy,
                                            const float *y, const float *stats, const float *q,
@@ -10875,7 +10906,7 @@ static inline void tfn__ref_query_backward(float *dq, float *dk, float *dv, cons
     }
 }
 
-/* All heads of all queries: query i of sentence b is row r = b*T + i. */
+/* All heads of all queries. Query i of sentence b is row r = b*T + i. */
 static inline void tfn__ref_attention_forward(float *y, float *stats, const float *q,
                                               const float *k, const float *v, ptrdiff_t batch,
                                               ptrdiff_t time, ptrdiff_t heads, ptrdiff_t size,
@@ -10885,7 +10916,7 @@ static inline void tfn__ref_attention_forward(float *y, float *stats, const floa
     for (ptrdiff_t r = 0; r < batch * time; r++)
         for (ptrdiff_t h = 0; h < heads; h++) {
             const ptrdiff_t at = r*ld + h*size;
-            const ptrdiff_t first = (r - r % time)*ld + h*size;        /* of the sentence */
+            const ptrdiff_t first = (r - r % time)*ld + h*size;        /* of this sentence */
             ptrdiff_t seen = time;
             if (causal) seen = r % time + 1;
             tfn__ref_query_forward(y + at, stats + (r*heads + h)*2, q + at, k + first, v + first,
@@ -10914,8 +10945,9 @@ static inline void tfn__ref_attention_backward(float *dq, float *dk, float *dv, 
 
 /* -- cross-entropy -----------------------------------------------------------------------------
  * loss = -log p_y,  p = softmax(x):  loss = log(sum_v exp(x_v - m)) + m - x_y,  m = max(x)
- * x (rows, cols) are the logits, y = targets[r] the true class; a target below 0 is ignored, its
- * loss is 0. m and the sum are kept, (rows, 2). The loss is computed in double, then rounded. */
+ * x (rows, cols) are the logits, y = targets[r] is the true class. A target outside 0 .. cols - 1
+ * is ignored, and its loss is 0. stats (rows, 2) saves m and the sum. The loss is computed in
+ * double, then rounded. */
 static inline void tfn__ref_cross_entropy_forward(float *loss, float *stats, const float *x,
                                                   const int32_t *targets, ptrdiff_t rows,
                                                   ptrdiff_t cols)
@@ -10956,8 +10988,8 @@ static inline void tfn__ref_cross_entropy_backward(float *dx, const float *dloss
  * m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2             Kingma & Ba 2015, algorithm 1
  * p -= lr * decay * p                                         Loshchilov & Hutter 2019, algorithm 2
  * p -= lr * m^ / (sqrt(v^) + eps),  m^ = m/(1 - b1^t),  v^ = v/(1 - b2^t)
- * t counts updates from 1. Averages below 2^-100 become 0 (and so must squares, of what is below
- * 2^-50): those of a weight that is no longer used would end as denormal numbers, which are slow. A
+ * t counts updates from 1. Averages below 2^-100 become 0, and so do squares of gradients below
+ * 2^-50. Otherwise the averages of an unused weight would decay to denormals, which are slow. A
  * weight without a second moment does not move. */
 static inline float tfn__ref_cut(float x, float least)
 {
@@ -11131,43 +11163,48 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 #endif
 /* >> optim */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Schedules, the constants of an update, the moments that each optimizer keeps, and moments of
+ * fewer bits. Builds on math and packing. */
+
 #if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
+/* The columns of TFN__OPTIMIZER_LIST that tell which tensors an optimizer sees as matrices. */
 enum { TFN__MATRICES_FLAT, TFN__MATRICES_HIDDEN, TFN__MATRICES_ALL };
-enum { TFN__MOMENT_BLOCK = 32 };        /* numbers of FP8 that share an exponent */
+enum { TFN__MOMENT_BLOCK = 32 };        /* FP8 numbers that share an exponent */
 typedef struct tfn__state_rule {
     uint8_t moments[2], matrices;
 } tfn__state_rule;
 #endif
 
 #if defined TFN__QUANT && !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
-/* All of it is shifts and sums of integers, roots, and squares that need no rounding: nothing that
- * a machine could do otherwise. A block of FP8, E the exponent of its largest number: a code has a
- * sign where the moment has one, 4 bits e and a fraction f of 3 or 4 bits, and stands for
+/* Moments of fewer bits. Conversions use only integer shifts and sums, roots, and exact squares, so
+ * every machine gets the same bits. In FP8 each block of 32 numbers shares E, the exponent of its
+ * largest number. A code has a sign (only in the first moment), 4 bits e, and a fraction f of 3
+ * bits (first moment) or 4 bits (second). It means
  *
  *     (1 + f) 2^(E + e - 14), e > 0        f 2^(E - 13), e = 0
  *
- * so the largest number has e = 14, and rounding it up may make 15. Codes of a tensor come first,
- * filled up to blocks with 0, then a byte for each block, E + 127. */
+ * So the largest number has e = 14, or 15 if it is rounded up. A tensor's codes come first, padded
+ * with 0 to whole blocks, then one byte per block, E + 127. */
 enum { TFN__MOMENT_PIECE = 256 };       /* numbers at once, a multiple of TFN__MOMENT_BLOCK */
 
-/* A moment of a tensor: 0 the first, 1 the second, which is never below 0. */
+/* One moment of one tensor. */
 typedef struct tfn__moment {
     tfn_moment_type type;
-    int   which;
+    int   which;                        /* 0: the first moment; 1: the second, never below 0 */
     void *data;
-    ptrdiff_t count;                    /* numbers of the tensor */
+    ptrdiff_t count;                    /* numbers in the tensor */
 } tfn__moment;
 #endif
 
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
 #if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
-/* What the optimizers' rows begin with: see their list. */
+/* The first columns of TFN__OPTIMIZER_LIST: what each moment holds. */
 enum {
     TFN__MOMENT_NONE, TFN__MOMENT_ASKED, TFN__MOMENT_EACH, TFN__MOMENT_REST, TFN__MOMENT_SUMS
 };
 
-/* The rule of an optimizer. Row 0, of a default that was not resolved, keeps nothing. */
+/* Returns the rule of an optimizer. Row 0, an unresolved default, keeps nothing. */
 static tfn__state_rule tfn__state_rule_of(tfn_optimizer kind)
 {
 #define TFN__STATE_RULE(first, second, matrices, value, name, formula, paper) \
@@ -11180,7 +11217,8 @@ static tfn__state_rule tfn__state_rule_of(tfn_optimizer kind)
     return rules[kind];
 }
 
-/* Floats that a moment, 0 or 1, keeps of a tensor; `matrix`: the row counts it as one. */
+/* Returns the floats that moment `which` (0 or 1) keeps for a tensor. `matrix` tells whether the
+ * optimizer treats the tensor as a matrix. */
 static int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_t rows,
                                   int64_t cols, bool matrix, float beta1)
 {
@@ -11204,10 +11242,10 @@ static int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_
 #endif
 
 #ifndef TFNORM_NO_TRAINING
-/* RAdam (Liu et al. 2020, algorithm 2): rho_t, at most rho_end = 2/(1-b2) - 1, tells how many
- * gradients the second moment has seen. Where it is large enough, the step is r_t times Adam's;
- * below, the variant decides (tfn_radam has their thresholds). power is b2^t. Returns r_t, or 0
- * below. */
+/* Returns RAdam's factor r_t, or 0 if the second moment has seen too few gradients (Liu et al.
+ * 2020, algorithm 2). rho_t measures how many it has seen; it grows to rho_end = 2/(1-b2) - 1. The
+ * step is r_t times Adam's if rho_t exceeds a threshold, which depends on the variant (tfn_radam).
+ * power is b2^t. */
 static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
 {
     const double rho_end = 2 / (1 - b2) - 1;
@@ -11219,24 +11257,23 @@ static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
     return tfn__sqrt(((rho - 4) * (rho - 2) * rho_end) / ((rho_end - 4) * (rho_end - 2) * rho));
 }
 
-/* Adafactor's beta2 of update t: 1 - t^-0.8 (Shazeer & Stern 2018, section 7.2), or if one is
- * given, what it and Adam's correction of the bias come to, b (1 - b^(t-1))/(1 - b^t) (section
- * 7.1). */
+/* Returns Adafactor's beta2 for update t: 1 - t^-0.8 (Shazeer & Stern 2018, section 7.2), or if a
+ * constant b is given, b with Adam's bias correction, b (1 - b^(t-1))/(1 - b^t) (section 7.1). */
 static float tfn__adafactor_beta2(double b, double t)
 {
     if (b > 0) return (float)(b * (1 - tfn__pow(b, t - 1)) / (1 - tfn__pow(b, t)));
     return (float)(1 - tfn__pow(t, -0.8));
 }
 
-/* What all parameters have in common at update t >= 1: fill step_size, root, adaptive and skip.
- * Adam's step is lr m^/(sqrt(v^) + eps), m^ = m/(1 - b1^t), v^ = v/(1 - b2^t). eps_inside
- * (PyTorch's Adam) has eps there, else (fairseq, PyTorch's RAdam) it stands beside sqrt(v):
+/* Fills step_size, root, adaptive and skip of update t >= 1, which are the same for all parameters.
+ * Adam's step is lr m^/(sqrt(v^) + eps), m^ = m/(1 - b1^t), v^ = v/(1 - b2^t). With eps_inside
+ * (PyTorch's Adam) eps is added to sqrt(v^), otherwise (fairseq, PyTorch's RAdam) to sqrt(v):
  *
  *   inside   step_size = lr/(1 - b1^t)                step_size m/(sqrt(v)/sqrt(1 - b2^t) + eps)
  * outside  step_size = lr sqrt(1 - b2^t)/(1 - b1^t)             step_size m/(sqrt(v) + eps)
  *
- * RAdam multiplies step_size by r_t; where there is none, the step is lr m^ alone. Schedule-free
- * AdamW has no m and no b1 here. */
+ * RAdam multiplies step_size by r_t; if there is no r_t, the step is lr m^. Schedule-free AdamW has
+ * no m, and its step_size has no correction for b1. */
 TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
 {
     if (!u) return;
@@ -11273,10 +11310,11 @@ static uint8_t *tfn__moment_exponents(const tfn__moment *m)
     return (uint8_t *)m->data + blocks * TFN__MOMENT_BLOCK;
 }
 
-/* Bits of the fraction of a code. */
+/* Returns the number of bits in the fraction of a code. */
 static int tfn__moment_fraction(const tfn__moment *m) { return 3 + m->which; }
 
-/* The number of a code in a block with this exponent, 0 where it would be a denormal. */
+/* Returns the number that a code means in a block with this exponent, or 0 if it could be
+ * denormal. */
 static float tfn__from_fp8(uint32_t code, uint32_t exponent, int fraction)
 {
     const uint32_t e = code >> fraction & 15;
@@ -11287,8 +11325,8 @@ static float tfn__from_fp8(uint32_t code, uint32_t exponent, int fraction)
     return (float)(int32_t)f * tfn__from_bits((exponent - 13 - (uint32_t)fraction) << 23);
 }
 
-/* The code of x >= 0: bits of the fraction that have no place are added to as many random ones, and
- * carry into the rest as often as their value says. */
+/* Returns the code of x >= 0, rounded stochastically: it adds random bits to the bits of the
+ * fraction that the code drops, so that they carry with a probability equal to their value. */
 static uint32_t tfn__to_fp8(float x, uint32_t exponent, int fraction, uint32_t random)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -11301,7 +11339,7 @@ static uint32_t tfn__to_fp8(float x, uint32_t exponent, int fraction, uint32_t r
     return (bits + (random & ((1u << drop) - 1))) >> drop;
 }
 
-/* BF16: what is neither infinite nor a NaN is rounded as above. */
+/* Returns x as BF16. Finite numbers are rounded stochastically. */
 static uint16_t tfn__to_bf16_at_random(float x, uint32_t random)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -11309,7 +11347,7 @@ static uint16_t tfn__to_bf16_at_random(float x, uint32_t random)
     return (uint16_t)((u + (random & 0xffff)) >> 16);
 }
 
-/* y = numbers at ... at + n - 1; at is a multiple of TFN__MOMENT_BLOCK. */
+/* y = numbers at ... at + n - 1 of a moment. `at` must be a multiple of TFN__MOMENT_BLOCK. */
 static void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n)
 {
     const int fraction = tfn__moment_fraction(m);
@@ -11328,8 +11366,8 @@ static void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdi
     }
 }
 
-/* A block of n numbers x, and its exponent; draws are counted from `first` on. What the second
- * moment keeps is the root. */
+/* Encodes a block of n numbers x, and its exponent. Number i uses draw first + i. The second moment
+ * is stored as its root. */
 static void tfn__moment_block(uint8_t *codes, uint8_t *exponent, float *x, ptrdiff_t n, int which,
                               tfn_key key, uint64_t first)
 {
@@ -11353,8 +11391,9 @@ static void tfn__moment_block(uint8_t *codes, uint8_t *exponent, float *x, ptrdi
     }
 }
 
-/* Numbers at ... at + n - 1 from x, which is used up. Place i of the tensor draws number first + i
- * of the key, the lower half for the first moment, the upper one for the second. */
+/* Stores numbers at ... at + n - 1 of a moment from x, which it may overwrite. Element i of the
+ * tensor uses draw first + i of the key: the lower half for the first moment, the upper half for
+ * the second. */
 static void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n,
                               tfn_key key, uint64_t first)
 {
@@ -11376,11 +11415,11 @@ static void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrd
 #endif
 
 #ifndef TFNORM_ONLY_KERNELS
-/* -- schedules: the rate of an update; formulas stand at the rows, tfn_schedule_kind --------- */
+/* -- schedules: the rate of an update; for the formulas see tfn_schedule_kind ---------------- */
 
-/* r, the share of a decay that is left: 1 at update `from`, then down in equal steps to 0 behind
- * the last update, so that this one still moves; in fairseq's counting to 0 at the last. Without an
- * end it stays 1. */
+/* Returns r, the part of a linear decay that is left. It is 1 up to update `from` and then falls in
+ * equal steps. It reaches 0 one update after the last, so that the last update still moves; with
+ * s->fairseq it reaches 0 at the last. Without an end (steps is 0) it stays 1. */
 static double tfn__rate_left(const tfn_schedule *s, double t, double from)
 {
     double end = (double)s->steps;
@@ -11390,8 +11429,8 @@ static double tfn__rate_left(const tfn_schedule *s, double t, double from)
     return (end - t) / (end - from);
 }
 
-/* The last update of stable-decay at the peak, S - D: D = decay_steps, by default a tenth of all,
- * and from 1 to what the warm-up leaves. */
+/* Returns the last update of warmup-stable-decay with the full rate, S - D. D = decay_steps, or by
+ * default a tenth of all steps, limited to 1 .. steps after the warm-up. */
 static double tfn__stable_until(const tfn_schedule *s)
 {
     const int64_t most = s->steps - s->warmup;
@@ -11402,8 +11441,8 @@ static double tfn__stable_until(const tfn_schedule *s)
     return (double)(s->steps - decay);
 }
 
-/* c d^-1/2 min(t^-1/2, t W^-3/2), Vaswani 2017, eq. 3; lr is the factor c, d the width. In
- * fairseq's counting t begins with 0, whose rate is 0. */
+/* Returns c d^-1/2 min(t^-1/2, t W^-3/2) (Vaswani 2017, eq. 3). lr is the factor c, d the width. If
+ * t counts from 0, as in fairseq, the first rate is 0. */
 static double tfn__noam(const tfn_schedule *s, double t, double width)
 {
     double warm = 1;
@@ -11417,7 +11456,8 @@ static double tfn__noam(const tfn_schedule *s, double t, double width)
     return (double)s->lr * tfn__pow(width, -0.5) * lowest;
 }
 
-/* A of the inverse square root: the end of the warm-up, where both formulas give lr. */
+/* Returns the anchor A of the inverse square root schedule: by default the end of the warm-up,
+ * where both formulas give lr. */
 static double tfn__inverse_sqrt_anchor(const tfn_schedule *s)
 {
     if (s->anchor > 0) return (double)s->anchor;
@@ -11431,8 +11471,8 @@ static double tfn__t_fixup_anchor(const tfn_schedule *s)
     return 4000;              /* Huang et al. 2020 */
 }
 
-/* The rate behind the warm-up. Those that end fall from lr to lr_min, which comes behind the last
- * update. */
+/* Returns the rate after the warm-up. Schedules with an end fall from lr to lr_min, and reach it
+ * one update after the last. */
 static double tfn__decayed(const tfn_schedule *s, double t)
 {
     const double lr = (double)s->lr;
@@ -11459,7 +11499,7 @@ static double tfn__decayed(const tfn_schedule *s, double t)
         if (left <= 0) return least;
         if (s->power > 0) power = (double)s->power;
         return least + (lr - least) * tfn__pow(left, power);
-    case TFN_SCHEDULE_COSINE:    /* (1 - cos a)/2 is sin(a/2)^2, which keeps its digits */
+    case TFN_SCHEDULE_COSINE:    /* (1 - cos a)/2 as sin(a/2)^2, which does not cancel */
         if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_COSINE)) return lr;
         root = tfn__sin(3.14159265358979323846 / 2 * left);
         return least + (lr - least) * root * root;
@@ -11467,12 +11507,12 @@ static double tfn__decayed(const tfn_schedule *s, double t)
         if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_WARMUP_STABLE_DECAY)) return lr;
         return least + (lr - least) * tfn__rate_left(s, t, tfn__stable_until(s));
     default:
-        return lr;               /* constant; step, which step_at lowers */
+        return lr;               /* constant; or step, which step_at lowers */
     }
 }
 
-/* Noam has one formula; all others a linear warm-up, from lr_init at 0 to lr at its last update,
- * and then their own. step_at applies to any of them. */
+/* Noam has a single formula. All other schedules begin with a linear warm-up, from lr_init at 0 to
+ * lr at the last update of the warm-up. step_at applies to every schedule. */
 TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width)
 {
     double lr;

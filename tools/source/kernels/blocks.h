@@ -3,7 +3,7 @@
 #include "../ground/ground.h"
 
 /* Matrix products, and flat sums. Offers the sizes of blocks, and helpers that all instances of the
- * kernels share. The product itself is tfn__matmul in bodies/dense.c. It computes, for i < m and
+ * kernels share. The product itself is tfn__matmul in section dense. It computes, for i < m and
  * j < n,
  *
  *     y = start ? start[i*start_ld + j] : 0;

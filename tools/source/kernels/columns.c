@@ -3,20 +3,21 @@
 #include "../ground/math.h"
 #include "blocks.h"
 
-/* Norms of rows are kernels, with a copy per instruction set: see the second half of this section,
- * and `reference` for LayerNorm, RMSNorm and softmax in plain lines. The first half has what few
- * models use, once for all instruction sets: norms of single values (DyT and its siblings),
- * SeeDNorm, and norms of columns over a batch (BatchNorm, PowerNorm). */
+/* Norms that few models use, once for all instruction sets: norms of single values (DyT and its
+ * siblings), SeeDNorm, and norms of columns over a batch (BatchNorm, PowerNorm). Norms of rows are
+ * in section norms, with a copy per instruction set; section `reference` has LayerNorm, RMSNorm
+ * and softmax in plain loops. */
 
-/* A build without training, which has LayerNorm and RMSNorm only, is spared groups and parts. */
+/* Returns the number of groups in a row. It is a constant in small builds, which have only
+ * LayerNorm and RMSNorm, so that they contain no code for groups; the same holds for parts. */
 SHARED ptrdiff_t tfn__norm_groups(const tfn_norm_args *p)
 {
     if (!TFN__ALL) return 1;
     return tfn__max(p->groups, 1);
 }
 
-/* How many of a group's n features the statistics are of: fewer in pRMSNorm (Zhang & Sennrich
- * 2019). */
+/* Returns how many of a group's n features enter the statistics: fewer than n in pRMSNorm (Zhang &
+ * Sennrich 2019). */
 SHARED ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
 {
     const bool rms = p->kind == TFN_NORM_RMS || p->kind == TFN_NORM_RMS_OUTSIDE;
@@ -24,7 +25,7 @@ SHARED ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
     return n;
 }
 
-/* Kinds that take the mean away; the others leave it in. */
+/* True for kinds that subtract the mean. */
 static bool tfn__norm_centered(const tfn_norm_args *p)
 {
     return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
@@ -32,12 +33,12 @@ static bool tfn__norm_centered(const tfn_norm_args *p)
 }
 
 /* -- rows far from 1 ---------------------------------------------------------------------------
- * From about 1e19 on squares overflow a float, and from 1e-19 down they lose bits. Such rows are
- * rare, so one plain loop serves all instruction sets: it multiplies the row by a power of two,
+ * Squares of numbers above about 1e19 overflow a float, and below 1e-19 they lose bits. Such rows
+ * are rare, so one plain loop serves all instruction sets. It multiplies the row by a power of two,
  * which is exact. Ordinary rows never come here. */
 
-/* 2^-80 for a row of large numbers, 2^60 for one of small numbers: their squares are in range, and
- * so is an eps below 2^-100, the only one beside which a row of small numbers is far. */
+/* Returns the scale of a row: 2^-80 if it has large numbers, else 2^60. Then the squares are in
+ * range. So is the scaled eps: a row of small numbers is only far from 1 if eps is below 2^-100. */
 static float tfn__far_scale(const float *x, ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; i++)
@@ -45,7 +46,7 @@ static float tfn__far_scale(const float *x, ptrdiff_t n)
     return (float)1152921504606846976.0;
 }
 
-/* NaN instead of a factor that is 0 or has lost bits: so the update is skipped. */
+/* Returns rstd, or NaN if it is 0 or has lost bits, so that the update is skipped. */
 static float tfn__factor_or_nan(float rstd)
 {
     const float least = (float)1.17549435e-38;
@@ -53,8 +54,9 @@ static float tfn__factor_or_nan(float rstd)
     return (float)NAN;
 }
 
-/* The mean square of the scaled row, or what the norm takes the root of instead; *mean is the mean
- * of the scaled row where the norm subtracts one. */
+/* Returns the number whose root the norm needs, over the scaled row: the mean square, or for some
+ * kinds another sum of squares. *mean is the mean of the scaled row, or 0 if the norm does not
+ * center. */
 static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                         float scale, float *mean)
 {
@@ -74,7 +76,8 @@ static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, 
     }
 }
 
-/* The number that eps is added to outside of a root, as tfn__spread in bodies/norms.c. */
+/* tfn__spread of section norms for such a row: the root to which eps is added or with which it is
+ * compared. */
 SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n)
 {
     const float scale = tfn__far_scale(x, n);
@@ -82,7 +85,8 @@ SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n
     return TFN__SQRT(tfn__far_square(p, x, n, scale, &mean)) / scale;
 }
 
-/* The factor of x - mean of a row of n features, and *mean, where it has one. */
+/* Returns rstd, the factor of x - mean, over a row of n features, and in *mean their mean, or 0 for
+ * kinds that do not center. */
 SHARED float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, float *mean)
 {
     const float scale = tfn__far_scale(x, n);
@@ -106,8 +110,8 @@ SHARED float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, 
 
 #ifndef TFNORM_NO_TRAINING
 
-/* Which of the forms above this norm has. A mean that counts as a constant (detach_mean, Xu et al.
- * 2019) sends nothing back. */
+/* Return the form of this norm (TFN__GAIN_AS_IS ..., TFN__SHIFT_NONE ...). With detach_mean (Xu et
+ * al. 2019) the mean counts as a constant, so it has no gradient. */
 SHARED int tfn__gain_form(const tfn_norm_args *p)
 {
     if (p->kind == TFN_NORM_ADA) return TFN__GAIN_ADA;
@@ -122,7 +126,7 @@ SHARED int tfn__shift_form(const tfn_norm_args *p)
     return TFN__SHIFT_NONE;
 }
 
-/* The features that rstd is not of only scale by it: dx = rstd * g. */
+/* dx = rstd * g for the features that do not enter rstd: they are only scaled by it. */
 SHARED void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
 {
     const float unit = p->offset ? (float)1 : (float)0;
@@ -136,14 +140,15 @@ SHARED void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
 }
 #endif
 
-/* Gradients of parameters are chains over the rows: they start from 0, or from what is there. */
+/* Starts the gradients of parameters, which are chains over the rows: at 0, or at the present
+ * gradient if `add`. */
 SHARED void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
 {
     if (!dx || add) return;
     for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
 }
 
-/* Element c of a bias or of means that may be absent. */
+/* Returns element c of a bias or of means, or 0 if the array is NULL. */
 SHARED float tfn__bias_or_0(const float *bias, ptrdiff_t c)
 {
     if (!bias) return 0;
@@ -152,23 +157,23 @@ SHARED float tfn__bias_or_0(const float *bias, ptrdiff_t c)
 
 #ifdef TFN__EXTRA_NORMS
 /* -- norms that few models have ---------------------------------------------------------------
- * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
- * everywhere. tanh, erf, exp and the sums of whole rows are the kernels'. */
+ * Plain C that uses only + - * / and square roots, so that it has the same bits everywhere. For
+ * tanh, erf, exp and sums of whole rows it calls the kernels. */
 
-/* Values or columns that go together: a multiple of 16, so that a block begins in lane 0. */
+/* Values or columns in a block. It is a multiple of 16, so that every block begins in lane 0. */
 #define TFN__BLOCK 64
 
-/* Element c of a gain or a bias that may be absent; so may alpha and shift of DyT. */
+/* Returns element c of a gain, or 1 if it is NULL. DyT's alpha may be NULL, too. */
 static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
 {
     if (!gain) return 1;
     return gain[c];
 }
 /* -- norms of single values: y = gain * f(alpha*x + shift) + bias -------------------------------
- * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. No statistics: f, which is
- * odd and levels off, takes the place of the division by them. */
+ * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. There are no statistics: f,
+ * which is odd and saturates, replaces the division by them. */
 
-/* x, brought to at most `most` from 0; NaN stays. */
+/* Returns x limited to -most .. most. NaN stays NaN. */
 static float tfn__clip(float x, float most)
 {
     if (x > most) return most;
@@ -176,9 +181,9 @@ static float tfn__clip(float x, float most)
     return x;
 }
 
-/* atan(x) = -atan(-x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)): the first two
- * bring x into 0..1, the third to at most tan(pi/12) from 0, where 15 terms of the series
- * x - x^3/3 + x^5/5 - ... are enough. */
+/* atan(x) = -atan(-x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)). The first two
+ * identities reduce x to 0..1, the third to |x| <= tan(pi/12), where 15 terms of the series
+ * x - x^3/3 + x^5/5 - ... suffice. */
 static double tfn__atan(double x)
 {
     static const double pi = 3.14159265358979323846;
@@ -196,8 +201,8 @@ static double tfn__atan(double x)
     return x*sum + offset;
 }
 
-/* f(z) of the squashes that no kernel computes, and f'(z) in *derivative. Each is odd, rises with
- * slope 1 or 2/pi at 0 and levels off at +-1. Behind the name: f; f'. */
+/* Returns f(z) for the squashes that no kernel computes, and f'(z) in *derivative. Each f is odd,
+ * has the slope 1 or 2/pi at 0, and saturates at +-1. The comments give f; f'. */
 static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
 {
     static const double pi = 3.14159265358979323846;
@@ -205,12 +210,12 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
     float v;
     switch (which) {
     case TFN_SQUASH_ISRU:                           /* z/sqrt(z^2 + 1); (z^2 + 1)^(-3/2) */
-        v = tfn__clip(z, (float)1e9);               /* its square must stay finite */
+        v = tfn__clip(z, (float)1e9);               /* so that the square is finite */
         v = 1 / TFN__SQRT(v*v + 1);
         *derivative = v*v*v;
-        return tfn__clip(z*v, 1);                   /* beyond 1e9 it exceeds 1 */
+        return tfn__clip(z*v, 1);                   /* above 1e9, z*v would exceed 1 */
     case TFN_SQUASH_EXP:                            /* sign(z) (1 - exp(-|z|)); exp(-|z|) */
-        v = tfn__clip(a, TFN__TAIL_LOG);            /* beyond, f is +-1 */
+        v = tfn__clip(a, TFN__TAIL_LOG);            /* above that, f is +-1 */
         v = (float)tfn__exp(-(double)v);
         *derivative = v;
         if (z < 0) return v - 1;
@@ -218,7 +223,7 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
     case TFN_SQUASH_ATAN:                           /* 2/pi atan z; 2/pi / (1 + z^2) */
         *derivative = (float)(2/pi) / (1 + z*z);
         return (float)(2/pi * tfn__atan((double)z));
-    case TFN_SQUASH_SIN:                            /* sin z, and cos z, up to a quarter turn */
+    case TFN_SQUASH_SIN:                            /* sin z; cos z, up to |z| = pi/2 */
         *derivative = 0;
         if ((double)a < pi/2) *derivative = (float)tfn__cos((double)z);
         if ((double)a > pi/2) return tfn__clip(z, 1);
@@ -230,8 +235,8 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
     }
 }
 
-/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent stops at -42, below which the result counts as 0
- * anyway: an exp further down could be denormal. */
+/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent is at least -42. Below that the result counts as 0
+ * anyway, and exp could be denormal. */
 static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const float *z,
                                 ptrdiff_t n)
 {
@@ -243,16 +248,16 @@ static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const f
     for (ptrdiff_t i = 0; i < n; i++) derivative[i] *= (float)1.1283791670955126;
 }
 
-/* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on, in columns from c on: f(z), and
- * unless g is NULL the gradient g = dy*gain*f'(z), where an f'(z) below TFN__TAIL counts as 0.
- * tanh' = 1 - tanh^2. */
+/* Computes f(z), z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on, which are in
+ * columns from c on. Unless g is NULL, it also computes g = dy*gain*f'(z), where f'(z) below
+ * TFN__TAIL counts as 0. tanh' = 1 - tanh^2. */
 static void tfn__point_block(const tfn_kernels *k, const tfn_point_args *p, ptrdiff_t at,
                              ptrdiff_t c, ptrdiff_t n, float *f, float *g)
 {
     const float alpha = tfn__gain_or_1(p->alpha, 0);
     const float shift = tfn__bias_or_0(p->shift, 0);
     float derivative[TFN__BLOCK];
-    derivative[0] = 0;          /* gcc 12 -O1 warns: it does not see that n > 0 */
+    derivative[0] = 0;          /* silences gcc 12 -O1, which does not see that n > 0 */
     for (ptrdiff_t i = 0; i < n; i++) f[i] = alpha * p->x[at + i] + shift;
     if (p->squash == TFN_SQUASH_TANH) {
         k->tanh(f, f, n);
@@ -287,7 +292,7 @@ TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* With g = dy*gain*f'(z): dx = alpha*g. f(z) is computed again: the forward saves nothing. */
+/* With g = dy*gain*f'(z): dx = alpha*g. It computes f(z) again; the forward saves nothing. */
 TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
     const float alpha = tfn__gain_or_1(p->alpha, 0);
@@ -303,8 +308,8 @@ TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p
         }
 }
 
-/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them; dgain = sum(dy*f) and
- * dbias = sum(dy) over the rows. */
+/* dalpha = sum(g*x), dshift = sum(g): each row is summed in lanes, and the rows are a chain.
+ * dgain = sum(dy*f) and dbias = sum(dy), chains over the rows. */
 TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
     float f[TFN__BLOCK];
@@ -314,7 +319,7 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
     tfn__start_chains(p->dalpha, 1, p->add_alpha);
     tfn__start_chains(p->dshift, 1, p->add_shift);
     for (ptrdiff_t r = 0; r < p->rows; r++) {
-        float sum_gx[16] = { 0 };                   /* of this row; a block begins in lane 0 */
+        float sum_gx[16] = { 0 };                   /* over this row; blocks begin in lane 0 */
         float sum_g[16] = { 0 };
         for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
             const ptrdiff_t at = r*p->cols + c;
@@ -336,7 +341,7 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
 /* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -------------
  * x, y (rows, cols); alpha, gain, direction (cols); t, z, rstd (rows). */
 
-/* 1/rms of a row. */
+/* Returns 1/rms of a row. */
 static float tfn__seed_rstd(const tfn_kernels *k, const tfn_seed_args *p, const float *x)
 {
     const float rstd = 1 / TFN__SQRT(k->dot(x, x, p->cols) / (float)p->cols + p->eps);
@@ -349,8 +354,8 @@ static float tfn__seed_rstd(const tfn_kernels *k, const tfn_seed_args *p, const 
     return tfn__far_rstd(&rms, x, p->cols, &mean);
 }
 
-/* Cai et al. 2025: RMSNorm with a gain that depends on the row, by a number t in (-1, 1) that says
- * how far the row points in a learned direction. t and rstd are kept. */
+/* Cai et al. 2025: RMSNorm with a gain that depends on the row. t in (-1, 1) measures how far the
+ * row points in a learned direction. stats (rows, 2) keeps t and rstd for the backward. */
 TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 {
     const ptrdiff_t cols = p->cols;
@@ -370,7 +375,7 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Of row r, with g = (t*alpha + gain)*dy: the mean of g*n, and dz = (1 - t^2) sum(dy*alpha*n). */
+/* For row r, with g = (t*alpha + gain)*dy: *mean = mean(g*n), *dz = (1 - t^2) sum(dy*alpha*n). */
 static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
 {
     const float *x = p->x + r*p->cols;
@@ -388,7 +393,7 @@ static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, flo
     *dz = (1 - t) * (1 + t) * tfn__take_lanes(sum_an);
 }
 
-/* dx = rstd * (g - n*mean(g*n)) + dz*direction: RMSNorm's, and what comes by way of z. */
+/* dx = rstd * (g - n*mean(g*n)) + dz*direction: RMSNorm's gradient, and the part through z. */
 TFNORM_API void tfn_seed_backward(const tfn_seed_args *p)
 {
     if (p->cols <= 0) return;
@@ -436,32 +441,32 @@ TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
 
 /* -- norms of columns over a batch: y = gain*n + bias, n = (x - mean)*scale ---------------------
  * BatchNorm (Ioffe & Szegedy 2015, algorithm 1): mean and 1/sqrt(variance + eps) of a column over
- * the rows of the batch; without training, the running ones. PowerNorm (Shen et al. 2020): mean 0,
- * and 1/sqrt(mean(x^2) + eps), of the batch during warm-up, then of the running mean of squares.
- * The batch's own factor is kept besides, because PowerNorm's backward multiplies by that one.
- * x, y (batch, time, cols); statistics, gain, bias (cols). A sum over rows has the rows of all
- * sentences as far as they are no padding.
- * A block of columns at a time, whose statistics fit into a few KiB of stack, while rows stream by;
- * each sum is a chain over the rows. */
+ * the rows of the batch. Outside training it uses running statistics. PowerNorm (Shen et al. 2020):
+ * the mean is 0, and the scale is 1/sqrt(mean(x^2) + eps), where mean(x^2) is the batch's during
+ * warm-up, then a running mean. The batch's own factor is saved, too, because PowerNorm's backward
+ * multiplies by it.
+ * x, y (batch, time, cols); statistics, gain, bias (cols). Sums over rows omit padding.
+ * The code works on a block of columns at a time. The statistics of a block take a few KiB of
+ * stack, while the rows stream through. Each sum is a chain over the rows. */
 
-/* A block of columns while it is worked on: an array has an element per column. */
+/* A block of columns in work. Arrays have one element per column. */
 typedef struct tfn__columns {
     ptrdiff_t at;                        /* the block is columns at ... at + n - 1 */
     ptrdiff_t n;
-    ptrdiff_t count;                     /* rows that count; 0: no statistics of this batch */
+    ptrdiff_t count;                     /* rows without padding; 0: use running statistics */
     float gain[TFN__BLOCK];
     float mean[TFN__BLOCK];
     float scale[TFN__BLOCK];             /* n = (x - mean)*scale */
-    float square[TFN__BLOCK];            /* of this batch: variance, or mean of squares */
-    float rstd[TFN__BLOCK];              /* 1/sqrt(square + eps), what the backward multiplies by */
-    float dy[TFN__BLOCK];                /* sums of dy, dy*n, h*n */
-    float dyn[TFN__BLOCK];
-    float hn[TFN__BLOCK];
+    float square[TFN__BLOCK];            /* the batch's variance, or PowerNorm's mean of squares */
+    float rstd[TFN__BLOCK];              /* 1/sqrt(square + eps); the backward multiplies by it */
+    float dy[TFN__BLOCK];                /* sum(dy) */
+    float dyn[TFN__BLOCK];               /* sum(dy*n) */
+    float hn[TFN__BLOCK];                /* sum(h*n) */
     float a[TFN__BLOCK];                 /* h = g - a - n*b, g = dy*gain */
     float b[TFN__BLOCK];
 } tfn__columns;
 
-/* Rows of sentence b that count, the others being padding; and how many count in the batch. */
+/* Return the number of rows without padding, in sentence b and in the whole batch. */
 static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t b)
 {
     if (!p->lengths) return p->time;
@@ -474,13 +479,14 @@ static ptrdiff_t tfn__counted(const tfn_columns_args *p)
     return n;
 }
 
-/* Does row r of (batch, time) count, or is it padding? */
+/* True if row r of (batch, time) is not padding. */
 static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
 {
     return r % p->time < tfn__counted_in(p, r / p->time);
 }
 
-/* The block from column `at` on. Without training no row counts, and running statistics do. */
+/* Begins the block at column `at`. Outside training `count` is 0, so that running statistics are
+ * used. */
 static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdiff_t at,
                                ptrdiff_t end)
 {
@@ -491,7 +497,7 @@ static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdi
     for (ptrdiff_t c = 0; c < b->n; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
 }
 
-/* Over the rows that count: the mean of (x - mean)^2, or of x where mean is NULL. */
+/* y = the mean of (x - mean)^2 over the rows without padding, or of x if mean is NULL. */
 static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args *p,
                              const tfn__columns *b)
 {
@@ -507,17 +513,17 @@ static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args
     for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
 }
 
-/* A running statistic, 0 below TFN__LEAST: that of a column which has become 0 would end as a
- * denormal number. */
+/* Returns a running statistic, or 0 if it is below TFN__LEAST. Otherwise the statistic of a column
+ * that has become 0 would decay to a denormal. */
 static float tfn__running(float x)
 {
     if (x < TFN__LEAST && x > -TFN__LEAST) return 0;
     return x;
 }
 
-/* What running becomes. BatchNorm: mean, and variance with 1/(T-1) for T rows. PowerNorm: the mean
- * of squares is the plain mean of all batches during warm-up, and moves on besides, as in the
- * authors' code; nu waits for the backward. */
+/* Computes the next running statistics. BatchNorm: the mean, and the variance with 1/(T-1) for T
+ * rows. PowerNorm: during warm-up the mean of squares is averaged over all batches, and then moved
+ * once more, as in the authors' code. PowerNorm's nu is updated by the backward. */
 static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
 {
     const float *first = p->running + b->at;       /* means; PowerNorm's means of squares */
@@ -541,9 +547,9 @@ static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
     }
 }
 
-/* Squares of a column that overflow give NaN: the running statistics could not hold them either.
- * The statistics of a block, and which of them normalize: those of the batch; running ones where no
- * row counts, and for PowerNorm after its warm-up. */
+/* Computes the statistics of a block, and selects those that normalize: the batch's, or the running
+ * ones if no row counts, or for PowerNorm after its warm-up. If squares of a column overflow, the
+ * factor is NaN, because the running statistics could not hold them either. */
 static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
 {
     const bool power = p->kind == TFN_NORM_POWER;
@@ -566,8 +572,8 @@ static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* Keep for the backward: BatchNorm its mean, PowerNorm, which has none, the factor of n in its
- * place; then both the batch's own factor. */
+/* Saves for the backward: first the mean, or for PowerNorm, which has no mean, the scale of n; then
+ * the batch's own factor. */
 static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
 {
     const float *first = b->mean;
@@ -578,8 +584,9 @@ static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
     }
 }
 
-/* Columns first ... first + count - 1. Threads share out columns, never rows: so a sum over rows
- * has one order. Padding did not count, but is normalized like the rest, unless it is skipped. */
+/* Normalizes columns first ... first + count - 1. Threads divide columns, never rows, so that sums
+ * over rows have one order. Padding does not count, but is normalized like other rows, or set to 0
+ * if p->skip. */
 TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const ptrdiff_t end = first + count;
@@ -605,7 +612,7 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* What the forward normalized with: from stats, or without training from running. */
+/* Restores the statistics that the forward used: from stats, or outside training from running. */
 static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
 {
     const float *first = tfn__at(p->stats, b->at);
@@ -626,8 +633,8 @@ static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* Sums over all rows of dy and dy*n, which are the gradients of bias and gain; over those that
- * count of h*n with PowerNorm's a and b, by which nu grows. */
+/* Sums dy and dy*n over all rows, which are the gradients of bias and gain. Also sums h*n over the
+ * rows without padding, with PowerNorm's a and b, by which nu grows. */
 static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
 {
     tfn__start_chains(b->dy, b->n, false);
@@ -648,8 +655,8 @@ static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* dx = rstd*h, h = g - a - n*b; in rows that did not count, dx = rstd*g: no statistic moves with
- * their x. */
+/* dx = rstd*h, h = g - a - n*b. In padding dx = rstd*g, because the statistics do not depend on
+ * x there. */
 static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns *b)
 {
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
@@ -671,7 +678,7 @@ static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns 
     }
 }
 
-/* Add a block's sums to the gradient of the gain or the bias, which may be NULL. */
+/* Adds a block's sums to the gradient of the gain or the bias, which may be NULL. */
 static void tfn__columns_chain(float *dgain, const float *sum, const tfn__columns *b, bool add)
 {
     if (!dgain) return;
@@ -679,8 +686,9 @@ static void tfn__columns_chain(float *dgain, const float *sum, const tfn__column
     for (ptrdiff_t c = 0; c < b->n; c++) dgain[b->at + c] += sum[c];
 }
 
-/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalized.
- * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows that count. */
+/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, summed over all rows because all were normalized.
+ * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows without
+ * padding. */
 TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const bool power = p->kind == TFN_NORM_POWER && p->training;
@@ -697,7 +705,7 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
         }
         tfn__columns_sums(p, &b);
 
-        /* what the sums are for: PowerNorm's next nu, BatchNorm's a and b */
+        /* PowerNorm's next nu, or BatchNorm's a and b */
         for (ptrdiff_t c = 0; c < b.n; c++) {
             if (power) {
                 p->next[p->cols + at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);

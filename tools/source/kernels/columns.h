@@ -2,13 +2,17 @@
 #define TFN__COLUMNS_H
 #include "../ground/ground.h"
 
+/* Norms that are computed once for all instruction sets, and helpers that the norms of rows in
+ * section norms share: their forms, and rows whose squares overflow. Builds on math and blocks. */
+
 /* How the gain enters y = gain * n: as it is, as 1 + gain (Gemma), or as AdaNorm's C (1 - k n). */
 enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
-/* What the backward takes away from g besides n*b: nothing, mean(g), or CRMSNorm's b*sum(n). */
+/* The term a of dx = rstd * (g - a - n*b): 0, mean(g), or CRMSNorm's b*sum(n). */
 enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
-/* True if a row is so far from 1 that its float sums cannot be trusted: squares or the mean have
- * overflowed, or squares are so small that they have lost bits (1/deviation is 2^50 or more). */
+/* True if the numbers of a row are so large or small that its float sums cannot be trusted: squares
+ * or the mean have overflowed, or squares are so small that they have lost bits (rstd is 2^50 or
+ * more). */
 static inline bool tfn__is_far(float mean, float rstd)
 {
     const float most = (float)1125899906842624.0;
@@ -21,14 +25,14 @@ SHARED ptrdiff_t tfn__norm_groups(const tfn_norm_args *p);
 SHARED ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n);
 
 #ifndef TFNORM_NO_TRAINING
-/* One group of one row in the backward. Statistics are of its first `count` features. */
+/* One group of one row in the backward. */
 typedef struct tfn__norm_group {
     const float *x;
     const float *dy;
     const float *gain;                   /* or NULL */
     float       *dx;
-    ptrdiff_t    n;
-    ptrdiff_t    count;
+    ptrdiff_t    n;                      /* features */
+    ptrdiff_t    count;                  /* the first `count` of them enter mean and rstd */
     float        mean;
     float        rstd;
 } tfn__norm_group;

@@ -3,7 +3,7 @@
 #include "../ground/ground.h"
 
 /* The kernels: the bodies, compiled once per instruction set. Offers a table of kernels for each
- * set. The compiler decides which of them exist; choice.c picks one for this processor. */
+ * set. The compiler decides which of them exist; section choice picks one for this processor. */
 extern SHARED const tfn_kernels tfn__kernels_plain;
 extern SHARED const tfn_kernels tfn__kernels_sse2;
 extern SHARED const tfn_kernels tfn__kernels_fma128;

@@ -2,9 +2,8 @@
 #define TFN__INTEGER_SETS_H
 #include "../ground/ground.h"
 
-/* Products of quantized weights: the body bodies/integer.c, compiled once per instruction set.
- * Offers a table of kernels for each set. Builds
- * on packing. */
+/* Products of quantized weights: the body is section integer, compiled once per instruction set.
+ * Offers a table of kernels for each set. Builds on packing. */
 
 /* Which sets exist depends on the compiler and the build: see TFN__BUILD_PLAIN in ground. */
 extern SHARED const tfn_quant_kernels tfn__quant_kernels_plain;

@@ -6,12 +6,12 @@
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
 #if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
-/* What the optimizers' rows begin with: see their list. */
+/* The first columns of TFN__OPTIMIZER_LIST: what each moment holds. */
 enum {
     TFN__MOMENT_NONE, TFN__MOMENT_ASKED, TFN__MOMENT_EACH, TFN__MOMENT_REST, TFN__MOMENT_SUMS
 };
 
-/* The rule of an optimizer. Row 0, of a default that was not resolved, keeps nothing. */
+/* Returns the rule of an optimizer. Row 0, an unresolved default, keeps nothing. */
 SHARED tfn__state_rule tfn__state_rule_of(tfn_optimizer kind)
 {
 #define TFN__STATE_RULE(first, second, matrices, value, name, formula, paper) \
@@ -24,7 +24,8 @@ SHARED tfn__state_rule tfn__state_rule_of(tfn_optimizer kind)
     return rules[kind];
 }
 
-/* Floats that a moment, 0 or 1, keeps of a tensor; `matrix`: the row counts it as one. */
+/* Returns the floats that moment `which` (0 or 1) keeps for a tensor. `matrix` tells whether the
+ * optimizer treats the tensor as a matrix. */
 SHARED int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_t rows,
                                   int64_t cols, bool matrix, float beta1)
 {
@@ -48,10 +49,10 @@ SHARED int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_
 #endif
 
 #ifndef TFNORM_NO_TRAINING
-/* RAdam (Liu et al. 2020, algorithm 2): rho_t, at most rho_end = 2/(1-b2) - 1, tells how many
- * gradients the second moment has seen. Where it is large enough, the step is r_t times Adam's;
- * below, the variant decides (tfn_radam has their thresholds). power is b2^t. Returns r_t, or 0
- * below. */
+/* Returns RAdam's factor r_t, or 0 if the second moment has seen too few gradients (Liu et al.
+ * 2020, algorithm 2). rho_t measures how many it has seen; it grows to rho_end = 2/(1-b2) - 1. The
+ * step is r_t times Adam's if rho_t exceeds a threshold, which depends on the variant (tfn_radam).
+ * power is b2^t. */
 static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
 {
     const double rho_end = 2 / (1 - b2) - 1;
@@ -63,24 +64,23 @@ static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
     return tfn__sqrt(((rho - 4) * (rho - 2) * rho_end) / ((rho_end - 4) * (rho_end - 2) * rho));
 }
 
-/* Adafactor's beta2 of update t: 1 - t^-0.8 (Shazeer & Stern 2018, section 7.2), or if one is
- * given, what it and Adam's correction of the bias come to, b (1 - b^(t-1))/(1 - b^t) (section
- * 7.1). */
+/* Returns Adafactor's beta2 for update t: 1 - t^-0.8 (Shazeer & Stern 2018, section 7.2), or if a
+ * constant b is given, b with Adam's bias correction, b (1 - b^(t-1))/(1 - b^t) (section 7.1). */
 static float tfn__adafactor_beta2(double b, double t)
 {
     if (b > 0) return (float)(b * (1 - tfn__pow(b, t - 1)) / (1 - tfn__pow(b, t)));
     return (float)(1 - tfn__pow(t, -0.8));
 }
 
-/* What all parameters have in common at update t >= 1: fill step_size, root, adaptive and skip.
- * Adam's step is lr m^/(sqrt(v^) + eps), m^ = m/(1 - b1^t), v^ = v/(1 - b2^t). eps_inside
- * (PyTorch's Adam) has eps there, else (fairseq, PyTorch's RAdam) it stands beside sqrt(v):
+/* Fills step_size, root, adaptive and skip of update t >= 1, which are the same for all parameters.
+ * Adam's step is lr m^/(sqrt(v^) + eps), m^ = m/(1 - b1^t), v^ = v/(1 - b2^t). With eps_inside
+ * (PyTorch's Adam) eps is added to sqrt(v^), otherwise (fairseq, PyTorch's RAdam) to sqrt(v):
  *
  *   inside   step_size = lr/(1 - b1^t)                step_size m/(sqrt(v)/sqrt(1 - b2^t) + eps)
  * outside  step_size = lr sqrt(1 - b2^t)/(1 - b1^t)             step_size m/(sqrt(v) + eps)
  *
- * RAdam multiplies step_size by r_t; where there is none, the step is lr m^ alone. Schedule-free
- * AdamW has no m and no b1 here. */
+ * RAdam multiplies step_size by r_t; if there is no r_t, the step is lr m^. Schedule-free AdamW has
+ * no m, and its step_size has no correction for b1. */
 TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
 {
     if (!u) return;
@@ -117,10 +117,11 @@ static uint8_t *tfn__moment_exponents(const tfn__moment *m)
     return (uint8_t *)m->data + blocks * TFN__MOMENT_BLOCK;
 }
 
-/* Bits of the fraction of a code. */
+/* Returns the number of bits in the fraction of a code. */
 static int tfn__moment_fraction(const tfn__moment *m) { return 3 + m->which; }
 
-/* The number of a code in a block with this exponent, 0 where it would be a denormal. */
+/* Returns the number that a code means in a block with this exponent, or 0 if it could be
+ * denormal. */
 static float tfn__from_fp8(uint32_t code, uint32_t exponent, int fraction)
 {
     const uint32_t e = code >> fraction & 15;
@@ -131,8 +132,8 @@ static float tfn__from_fp8(uint32_t code, uint32_t exponent, int fraction)
     return (float)(int32_t)f * tfn__from_bits((exponent - 13 - (uint32_t)fraction) << 23);
 }
 
-/* The code of x >= 0: bits of the fraction that have no place are added to as many random ones, and
- * carry into the rest as often as their value says. */
+/* Returns the code of x >= 0, rounded stochastically: it adds random bits to the bits of the
+ * fraction that the code drops, so that they carry with a probability equal to their value. */
 static uint32_t tfn__to_fp8(float x, uint32_t exponent, int fraction, uint32_t random)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -145,7 +146,7 @@ static uint32_t tfn__to_fp8(float x, uint32_t exponent, int fraction, uint32_t r
     return (bits + (random & ((1u << drop) - 1))) >> drop;
 }
 
-/* BF16: what is neither infinite nor a NaN is rounded as above. */
+/* Returns x as BF16. Finite numbers are rounded stochastically. */
 static uint16_t tfn__to_bf16_at_random(float x, uint32_t random)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -153,7 +154,7 @@ static uint16_t tfn__to_bf16_at_random(float x, uint32_t random)
     return (uint16_t)((u + (random & 0xffff)) >> 16);
 }
 
-/* y = numbers at ... at + n - 1; at is a multiple of TFN__MOMENT_BLOCK. */
+/* y = numbers at ... at + n - 1 of a moment. `at` must be a multiple of TFN__MOMENT_BLOCK. */
 SHARED void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n)
 {
     const int fraction = tfn__moment_fraction(m);
@@ -172,8 +173,8 @@ SHARED void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdi
     }
 }
 
-/* A block of n numbers x, and its exponent; draws are counted from `first` on. What the second
- * moment keeps is the root. */
+/* Encodes a block of n numbers x, and its exponent. Number i uses draw first + i. The second moment
+ * is stored as its root. */
 static void tfn__moment_block(uint8_t *codes, uint8_t *exponent, float *x, ptrdiff_t n, int which,
                               tfn_key key, uint64_t first)
 {
@@ -197,8 +198,9 @@ static void tfn__moment_block(uint8_t *codes, uint8_t *exponent, float *x, ptrdi
     }
 }
 
-/* Numbers at ... at + n - 1 from x, which is used up. Place i of the tensor draws number first + i
- * of the key, the lower half for the first moment, the upper one for the second. */
+/* Stores numbers at ... at + n - 1 of a moment from x, which it may overwrite. Element i of the
+ * tensor uses draw first + i of the key: the lower half for the first moment, the upper half for
+ * the second. */
 SHARED void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n,
                               tfn_key key, uint64_t first)
 {
@@ -220,11 +222,11 @@ SHARED void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrd
 #endif
 
 #ifndef TFNORM_ONLY_KERNELS
-/* -- schedules: the rate of an update; formulas stand at the rows, tfn_schedule_kind --------- */
+/* -- schedules: the rate of an update; for the formulas see tfn_schedule_kind ---------------- */
 
-/* r, the share of a decay that is left: 1 at update `from`, then down in equal steps to 0 behind
- * the last update, so that this one still moves; in fairseq's counting to 0 at the last. Without an
- * end it stays 1. */
+/* Returns r, the part of a linear decay that is left. It is 1 up to update `from` and then falls in
+ * equal steps. It reaches 0 one update after the last, so that the last update still moves; with
+ * s->fairseq it reaches 0 at the last. Without an end (steps is 0) it stays 1. */
 static double tfn__rate_left(const tfn_schedule *s, double t, double from)
 {
     double end = (double)s->steps;
@@ -234,8 +236,8 @@ static double tfn__rate_left(const tfn_schedule *s, double t, double from)
     return (end - t) / (end - from);
 }
 
-/* The last update of stable-decay at the peak, S - D: D = decay_steps, by default a tenth of all,
- * and from 1 to what the warm-up leaves. */
+/* Returns the last update of warmup-stable-decay with the full rate, S - D. D = decay_steps, or by
+ * default a tenth of all steps, limited to 1 .. steps after the warm-up. */
 static double tfn__stable_until(const tfn_schedule *s)
 {
     const int64_t most = s->steps - s->warmup;
@@ -246,8 +248,8 @@ static double tfn__stable_until(const tfn_schedule *s)
     return (double)(s->steps - decay);
 }
 
-/* c d^-1/2 min(t^-1/2, t W^-3/2), Vaswani 2017, eq. 3; lr is the factor c, d the width. In
- * fairseq's counting t begins with 0, whose rate is 0. */
+/* Returns c d^-1/2 min(t^-1/2, t W^-3/2) (Vaswani 2017, eq. 3). lr is the factor c, d the width. If
+ * t counts from 0, as in fairseq, the first rate is 0. */
 static double tfn__noam(const tfn_schedule *s, double t, double width)
 {
     double warm = 1;
@@ -261,7 +263,8 @@ static double tfn__noam(const tfn_schedule *s, double t, double width)
     return (double)s->lr * tfn__pow(width, -0.5) * lowest;
 }
 
-/* A of the inverse square root: the end of the warm-up, where both formulas give lr. */
+/* Returns the anchor A of the inverse square root schedule: by default the end of the warm-up,
+ * where both formulas give lr. */
 static double tfn__inverse_sqrt_anchor(const tfn_schedule *s)
 {
     if (s->anchor > 0) return (double)s->anchor;
@@ -275,8 +278,8 @@ static double tfn__t_fixup_anchor(const tfn_schedule *s)
     return 4000;              /* Huang et al. 2020 */
 }
 
-/* The rate behind the warm-up. Those that end fall from lr to lr_min, which comes behind the last
- * update. */
+/* Returns the rate after the warm-up. Schedules with an end fall from lr to lr_min, and reach it
+ * one update after the last. */
 static double tfn__decayed(const tfn_schedule *s, double t)
 {
     const double lr = (double)s->lr;
@@ -303,7 +306,7 @@ static double tfn__decayed(const tfn_schedule *s, double t)
         if (left <= 0) return least;
         if (s->power > 0) power = (double)s->power;
         return least + (lr - least) * tfn__pow(left, power);
-    case TFN_SCHEDULE_COSINE:    /* (1 - cos a)/2 is sin(a/2)^2, which keeps its digits */
+    case TFN_SCHEDULE_COSINE:    /* (1 - cos a)/2 as sin(a/2)^2, which does not cancel */
         if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_COSINE)) return lr;
         root = tfn__sin(3.14159265358979323846 / 2 * left);
         return least + (lr - least) * root * root;
@@ -311,12 +314,12 @@ static double tfn__decayed(const tfn_schedule *s, double t)
         if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_WARMUP_STABLE_DECAY)) return lr;
         return least + (lr - least) * tfn__rate_left(s, t, tfn__stable_until(s));
     default:
-        return lr;               /* constant; step, which step_at lowers */
+        return lr;               /* constant; or step, which step_at lowers */
     }
 }
 
-/* Noam has one formula; all others a linear warm-up, from lr_init at 0 to lr at its last update,
- * and then their own. step_at applies to any of them. */
+/* Noam has a single formula. All other schedules begin with a linear warm-up, from lr_init at 0 to
+ * lr at the last update of the warm-up. step_at applies to every schedule. */
 TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width)
 {
     double lr;

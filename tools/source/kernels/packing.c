@@ -1,6 +1,6 @@
 #include "packing.h"
 
-#ifndef TFN__QUANT              /* then all are floats */
+#ifndef TFN__QUANT              /* then all parameters are floats */
 SHARED size_t tfn__packed_bytes(const tfn__packed *p)
 {
     (void)p;
@@ -10,11 +10,11 @@ SHARED size_t tfn__packed_bytes(const tfn__packed *p)
 
 #ifdef TFN__QUANT
 
-/* Blocks of an output, panels of a matrix. */
+/* Return the number of blocks of k inputs, and of panels of n outputs. */
 SHARED ptrdiff_t tfn__quant_blocks(ptrdiff_t k) { return (k + TFN__QBLOCK - 1) / TFN__QBLOCK; }
 static ptrdiff_t tfn__quant_panels(ptrdiff_t n) { return (n + TFN__QPANEL - 1) / TFN__QPANEL; }
 
-/* Bytes of a block of a panel, without scales; 0 of types without panels. */
+/* Returns the bytes of a block of a panel, without scales, or 0 for types without panels. */
 SHARED ptrdiff_t tfn__quant_block_bytes(tfn_weights type)
 {
     if (type == TFN_WEIGHTS_Q8) return TFN__QPANEL * TFN__QBLOCK;
@@ -22,8 +22,9 @@ SHARED ptrdiff_t tfn__quant_block_bytes(tfn_weights type)
     return 0;
 }
 
-/* Where the scales of a matrix begin: behind the integers of all panels, at a multiple of 256. Side
- * by side with the integers of a block they would move every second block off the cache lines. */
+/* Returns the offset of a matrix's scales, in bytes. They come after the integers of all panels, at
+ * a multiple of 256. If scales followed the integers of each block, every second block would not be
+ * aligned to a cache line. */
 SHARED ptrdiff_t tfn__quant_scales(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
 {
     return tfn__quant_panels(n) * tfn__quant_blocks(k) * tfn__quant_block_bytes(type);
@@ -44,12 +45,12 @@ TFNORM_API size_t tfn_quant_bytes(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
 
 /* -- 16 bits ---------------------------------------------------------------------------------- */
 
-/* BF16 is a float without its lower 16 bits: eight bits of fraction, counted with the one that is
- * not stored, and a float's range. F16, IEEE's half, has eleven and a range from 2^-24 to 65504.
- * Both are exact to read. Trained weights lie well within the range of halves, whose error is an
- * eighth of BF16's; BF16 is what most models of the hub are saved in. */
+/* BF16 is a float without its lower 16 bits: eight bits of fraction, including the implicit one,
+ * and the range of a float. F16, the IEEE half, has eleven bits and a range from 2^-24 to 65504.
+ * Both convert to float exactly. Trained weights are well within the range of F16, whose error is
+ * an eighth of BF16's. Most models of the hub are saved in BF16. */
 
-/* The nearest, ties to even; a NaN stays one. */
+/* Returns the nearest BF16 number, ties to even. NaN stays NaN. */
 SHARED uint16_t tfn__to_bf16(float x)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -57,8 +58,9 @@ SHARED uint16_t tfn__to_bf16(float x)
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* The nearest half, ties to even; from 65520 on infinite. Adding 2^13 times the power of two below
- * |x|, at least 2^-14, rounds, see round_to_half; then the exponent is moved. */
+/* Returns the nearest half, ties to even; from 65520 on it is infinite. Adding 2^13 times the power
+ * of two at or below |x| (at least 2^-14) rounds, as in round_to_half. Then the exponent is
+ * rebiased. */
 SHARED uint16_t tfn__to_f16(float x)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -78,19 +80,20 @@ SHARED uint16_t tfn__to_f16(float x)
 
 /* -- packing ---------------------------------------------------------------------------------- */
 
-/* A block of 32 weights becomes a scale and 32 integers. Packing runs once for a model, when it is
- * quantized, and takes some seconds for 100 million weights; so it is plain C, and looks for the
- * scale with the least error among a few instead of taking the first that fits. */
+/* A block of 32 weights becomes a scale and 32 integers. Packing runs once per model, when it is
+ * quantized, and takes a few seconds for 100 million weights. So it is plain C, and it tries
+ * several scales to find the one with the least error. */
 
-/* x rounded to the nearest integer, ties to even, of |x| < 2^22, by a sum with 1.5 * 2^23. */
+/* Returns x rounded to the nearest integer, ties to even, for |x| < 2^22. Adding 1.5 * 2^23
+ * rounds. */
 static TFN__INLINE float tfn__quant_round(float x)
 {
     const float large = 12582912;
     return (x + large) - large;
 }
 
-/* The integers of a block for a scale, and the squared error that is left, the sum of (w - s q)^2.
- * The sum's order and roundings are fixed, so that every machine chooses the same scale. */
+/* Quantizes a block with the given scale. Returns the squared error, sum (w - scale q)^2. The order
+ * and the roundings of the sum are fixed, so that every machine chooses the same scale. */
 static float tfn__quant_try(int8_t *q, const float *w, float scale, float least, float most)
 {
     const float inverse = 1 / scale;
@@ -107,14 +110,13 @@ static float tfn__quant_try(int8_t *q, const float *w, float scale, float least,
     return error;
 }
 
-/* How many scales the largest number of a block may be, in 1/4: the candidates. Q8 tries 126.5 to
- * 127. Q4 has -8 on one side and 7 on the other, so that scales of either sign are tried, each from
- * 5 to 8.5: to let the largest number be cut, or the others be coarse, may be best. On numbers of a
- * normal distribution that takes the error of Q4 from 0.097 to 0.081 of their size; Q8's is
- * 0.0053. */
+/* The candidate scales: max|w| divided by these numbers, in units of 1/4. Q8 tries 126.5 to 127. Q4
+ * tries 5 to 8.5, with either sign, because q ranges from -8 to 7. The best scale may clip the
+ * largest number to keep the others precise, or the reverse. On normally distributed weights this
+ * reduces the relative error of Q4 from 0.097 to 0.081; the error of Q8 is 0.0053. */
 enum { TFN__Q8_FROM = 506, TFN__Q8_TO = 508, TFN__Q4_FROM = 20, TFN__Q4_TO = 34 };
 
-/* Quantize a block: its scale, and q. */
+/* Quantizes a block: fills q, and returns the scale as BF16. */
 static uint16_t tfn__quant_block(int8_t *q, const float *w, tfn_weights type)
 {
     const bool four = type == TFN_WEIGHTS_Q4;
@@ -148,8 +150,8 @@ static uint16_t tfn__quant_block(int8_t *q, const float *w, tfn_weights type)
     return best;
 }
 
-/* Put q of a block into its panel: input i of output `lane`. `group` is the line of the picture
- * above, `at` the place in it. */
+/* Puts q of a block into its panel, as inputs of output `lane`. `group` is the line of the picture
+ * at TFN__QBLOCK, `at` the column. */
 static void tfn__quant_put(uint8_t *block, const int8_t *q, ptrdiff_t lane, tfn_weights type)
 {
     for (ptrdiff_t i = 0; i < TFN__QBLOCK; i++) {
@@ -162,7 +164,7 @@ static void tfn__quant_put(uint8_t *block, const int8_t *q, ptrdiff_t lane, tfn_
     }
 }
 
-/* And read one. */
+/* Returns q of input i of output `lane`. */
 static int tfn__quant_get(const uint8_t *block, ptrdiff_t i, ptrdiff_t lane, tfn_weights type)
 {
     const ptrdiff_t group = i / 4;
@@ -171,8 +173,8 @@ static int tfn__quant_get(const uint8_t *block, ptrdiff_t i, ptrdiff_t lane, tfn
     return (block[group / 2 * 64 + at] >> group % 2 * 4 & 15) - 8;
 }
 
-/* 32 floats that stand b_row apart, or `count` of them: what is missing of the last block is 0, and
- * adds 0 to every sum, whatever the other factor's integers are. */
+/* Gathers a block of 32 floats that are b_row apart. If there are only `count`, it pads with 0,
+ * which adds 0 to every sum. */
 SHARED void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptrdiff_t b_row)
 {
     for (ptrdiff_t i = 0; i < TFN__QBLOCK; i++) {
@@ -181,7 +183,7 @@ SHARED void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptr
     }
 }
 
-/* All blocks of some outputs. Halves of Q4 are or-ed into bytes that begin as 0. */
+/* Packs part p for types with panels. For Q4 it ORs halves into bytes, which must be 0 before. */
 static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const tfn__quant_part *p,
                                    const float *b, ptrdiff_t b_row, ptrdiff_t b_col)
 {
@@ -202,8 +204,8 @@ static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const tfn__quan
     }
 }
 
-/* Write this part of w, whose bytes begin as 0, from its own b: the first is its first input and
- * output. In which parts a matrix is packed changes no bit. */
+/* Packs part p of w, whose bytes must be 0 before. b begins with the part's first input and output.
+ * The result does not depend on how a matrix is divided into parts. */
 SHARED void tfn__quant_pack_part(void *w, tfn_weights type, const tfn__quant_part *p,
                                  const float *b, ptrdiff_t b_row, ptrdiff_t b_col)
 {
@@ -231,7 +233,7 @@ TFNORM_API void tfn_quant_pack(void *w, tfn_weights type, const float *b, ptrdif
     tfn__quant_pack_part(w, type, &all, b, b_row, b_col);
 }
 
-/* The inputs of one output in a block. */
+/* Unpacks the inputs of one output in a block, to floats that are ld apart. */
 SHARED void tfn__quant_unpack_lane(float *y, const uint8_t *q, uint16_t scale, tfn_weights type,
                                    ptrdiff_t lane, ptrdiff_t inputs, ptrdiff_t ld)
 {
@@ -240,8 +242,8 @@ SHARED void tfn__quant_unpack_lane(float *y, const uint8_t *q, uint16_t scale, t
         y[i * ld] = s * (float)tfn__quant_get(q, i, lane, type);
 }
 
-/* Outputs first ... first + count - 1 of a panel: its block of inputs, (32, count) or what is left
- * of it, rows ld floats apart. */
+/* Unpacks a block of a panel for its first `count` outputs: y (inputs, count), rows ld floats
+ * apart. */
 static void tfn__quant_unpack_block(float *y, const uint8_t *q, const uint16_t *scales,
                                     tfn_weights type, ptrdiff_t inputs, ptrdiff_t count,
                                     ptrdiff_t ld)
@@ -250,7 +252,7 @@ static void tfn__quant_unpack_block(float *y, const uint8_t *q, const uint16_t *
         tfn__quant_unpack_lane(y + lane, q, scales[lane], type, lane, inputs, ld);
 }
 
-/* Panel by panel, and in a panel block by block; y (k, count). */
+/* Unpacks outputs first ... first + count - 1: y (k, count). */
 static void tfn__quant_unpack_panels(float *y, const uint8_t *w, tfn_weights type, ptrdiff_t k,
                                      ptrdiff_t n, ptrdiff_t first, ptrdiff_t count)
 {
@@ -324,17 +326,17 @@ SHARED void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
                       (size_t)count * sizeof *y);
 }
 
-/* What a product does, on one input of 100 for an output whose weights are 1, 1 ... 1 (Q8): amax is
- * 100, so q = 127 with the scale 100/127; the weights are q = 127 with the scale 1/127, rounded to
- * 8 bits; the integers' sum is 127 * 127 = 16,129, and 16,129 * (100/127 * 1/127) is 100 again, but
- * for those roundings.
+/* Example of a product (Q8): one input of 100, and an output whose weights are all 1. The input
+ * becomes q = 127 with the scale 100/127. The weight becomes q = 127 with the scale 1/127, rounded
+ * to 8 bits. The sum of integers is 127 * 127 = 16,129, and 16,129 * (100/127 * 1/127) is 100
+ * again, up to rounding.
  *
- * Products go panel by panel, and in a panel block by block, so that weights stream from memory in
- * the order in which they lie. QTALL rows of inputs use a block while it is in registers. For one
- * row that is all there is to do, and memory is what is waited for. */
+ * Products go panel by panel, and block by block within a panel, so that weights stream from memory
+ * in order. QTALL rows of inputs share a block while it is in registers. A product of one row is
+ * bound by memory. */
 
-/* How fast that is, on a core of Zen 4 at 117 GFLOP/s (59 billion multiply-adds a second) in
- * floats, for 768 inputs and 3,072 outputs, in billions of multiply-adds a second, Q8 and Q4:
+/* Speed in billions of multiply-adds per second (Q8, Q4), for 768 inputs and 3,072 outputs, on a
+ * Zen 4 core. Floats reach 59 there (117 GFLOP/s):
  *
  *                        one row          64 rows
  *        AVX-512 VNNI    85   103         158   158
@@ -343,5 +345,5 @@ SHARED void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
  *        SSE2            13    12          16    15
  *        plain C          3.8   2.4         3.6   2.3      (gcc; clang 2.8 2.7, 3.6 4.2)
  *
- * One row reads 2.5 MB of Q8 at 78 GB/s here, from the third cache; from memory it would wait. */
+ * Here one row reads 2.5 MB of Q8 from L3, at 78 GB/s. From memory it would be slower. */
 #endif

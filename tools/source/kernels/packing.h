@@ -3,8 +3,10 @@
 #include "../ground/ground.h"
 #include "../ground/math.h"
 
-/* A parameter (rows, cols) of a model: a linear map's, whose inputs are the rows, or a table of
- * words, whose inputs are the columns: what is multiplied with, and what a word's vector is. */
+/* Weights of fewer bits: their form in memory, and packing and unpacking. Builds on math. */
+
+/* How a model's parameter (rows, cols) is packed. The rows of a linear map are its inputs. A table
+ * of words has one row per word; as a matrix, for the logits, its inputs are the columns. */
 typedef struct tfn__packed {
     tfn_weights type;
     bool        table;
@@ -13,16 +15,16 @@ typedef struct tfn__packed {
 
 SHARED size_t tfn__packed_bytes(const tfn__packed *p);
 #ifdef TFN__QUANT
-/* Weights of fewer bits. A matrix of k inputs and n outputs lies in panels of 16 outputs, which are
- * the lanes of the products: a vector holds four inputs of each of its outputs, and one instruction
- * of most processors multiplies them with four quantized inputs and adds up, output by output. No
- * sum ever goes across lanes.
+/* The form of Q8 and Q4. A matrix with k inputs and n outputs is stored in panels of 16 outputs.
+ * The outputs are the lanes of the products: a vector holds four inputs of each output, and on most
+ * processors one instruction multiplies them by four quantized inputs and adds the products up,
+ * output by output. No sum ever goes across lanes.
  *
  *     Q8, a block of a panel:   inputs 0-3 of outputs 0, 1 .. 15 | inputs 4-7 of .. | .. 28-31
- *     Q4:                       two of these eight groups share 64 bytes: the even one has the
- *                               lower halves; a half is q + 8
+ *     Q4:                       two of these eight groups share 64 bytes: the even group is in the
+ *                               lower halves of the bytes; a half is q + 8
  *
- * In bytes, with o the output within the panel and i the input within the block:
+ * In bytes, where o is the output within the panel and i the input within the block:
  *
  *              0 .. 3        4 .. 7              60 .. 63
  *        0   | o 0, i 0-3  | o 1, i 0-3  |  ..  | o 15, i 0-3   |     group 0
@@ -30,26 +32,28 @@ SHARED size_t tfn__packed_bytes(const tfn__packed *p);
  *       ...
  *      448   | o 0, i 28-31| o 1, i 28-31|  ..  | o 15, i 28-31 |     group 7
  *
- * A vector of AVX-512 is a line of that picture, one of AVX2 half a line, one of 128 bits a
- * quarter; a board without vectors takes 4 bytes. So one form in memory and in files serves them
- * all, and nothing is arranged anew when a model is loaded: weights may be read where they lie, in
- * a file that is mapped into memory, or in flash.
+ * An AVX-512 vector is a line of this picture, an AVX2 vector half a line, and a 128-bit vector a
+ * quarter; a board without vectors reads 4 bytes. So one form in memory and in files serves all
+ * processors. Loading a model rearranges nothing, and weights may be used in place, in a mapped
+ * file or in flash.
  *
- * Blocks of a panel lie one behind the other, then the panels, and behind all of them the scales:
- * of each panel and block 16 numbers, the upper halves of floats. Eight bits of a scale's fraction
- * are enough, since the integers are chosen for the scale as it is stored; and to make a float of
- * it is a shift, on any machine, where a half would want a table or ten instructions.
+ * The blocks of a panel are contiguous. The panels follow each other, and after the last one come
+ * the scales: for each block of each panel 16 numbers, the upper halves of floats (BF16). Eight
+ * bits of fraction are enough, because the integers are chosen for the scale as it is stored.
+ * Converting it to a float is a shift on any machine; an IEEE half would need a table or ten
+ * instructions.
  *
- * What is missing of the last panel and of the last block is 0. BF16 and F16 have no panels: two
- * bytes each, in the order of the floats that they stand for. */
+ * The last panel and the last block are padded with 0. BF16 and F16 have no panels: two bytes per
+ * weight, in the same order as floats. */
 enum { TFN__QBLOCK = 32, TFN__QPANEL = 16, TFN__QGROUPS = TFN__QBLOCK / 4,
-       TFN__QROWS = 64 };       /* rows that are quantized at once, before the panels pass by */
+       TFN__QROWS = 64 };       /* rows of inputs quantized at once, for all panels */
 SHARED ptrdiff_t tfn__quant_blocks(ptrdiff_t k);
 SHARED ptrdiff_t tfn__quant_block_bytes(tfn_weights type);
 SHARED ptrdiff_t tfn__quant_scales(tfn_weights type, ptrdiff_t k, ptrdiff_t n);
 
-/* Scales lie in memory as in files, the lower byte first, so that a matrix is the same bytes on
- * every machine. Numbers of 16 bits without a scale are the machine's own, as floats are. */
+/* Converts a scale from little-endian. Scales are little-endian in memory, too, so that a matrix
+ * has the same bytes on every machine. Weights in BF16 and F16 have the machine's byte order, like
+ * floats. */
 static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
 {
 #if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -58,8 +62,8 @@ static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
     return h;
 #endif
 }
-/* Four bytes of packed weights as the number that they are where lower bytes come first, so that a
- * hash is the same on any machine. */
+/* Returns four bytes of packed weights as a little-endian machine would read them, so that hashes
+ * are the same on any machine. */
 static TFN__INLINE uint32_t tfn__quant_bits(uint32_t u, tfn_weights type)
 {
 #if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -76,7 +80,8 @@ static TFN__INLINE float tfn__quant_scale(uint16_t h)
 SHARED uint16_t tfn__to_bf16(float x);
 SHARED uint16_t tfn__to_f16(float x);
 
-/* The largest |x|, as bits: those of numbers that are not finite are larger than all others. */
+/* Returns the bits of the largest |x| in a block. Infinity and NaN count as larger than all finite
+ * numbers. */
 static TFN__INLINE uint32_t tfn__quant_largest(const float *x)
 {
     uint32_t most = 0;
@@ -86,16 +91,16 @@ static TFN__INLINE uint32_t tfn__quant_largest(const float *x)
     }
     return most;
 }
-#define TFN__QLEAST    0x23800000u      /* bits of 2^-56: a block of smaller numbers is 0 */
+#define TFN__QLEAST    0x23800000u      /* bits of 2^-56: a block of smaller numbers becomes 0 */
 #define TFN__QINFINITE 0x7f800000u
 SHARED void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptrdiff_t b_row);
 
-/* What is packed at once of a matrix (k, n). */
+/* The part of a matrix (k, n) that one call packs. */
 typedef struct tfn__quant_part {
     ptrdiff_t k, n;
-    ptrdiff_t input, inputs;            /* from `input` on, a multiple of 32; to its end or another
-                                         * multiple */
-    ptrdiff_t output, outputs;
+    ptrdiff_t input, inputs;            /* first and number; `input` is a multiple of 32, and so is
+                                         * the end, unless it is k */
+    ptrdiff_t output, outputs;          /* first and number */
 } tfn__quant_part;
 SHARED void tfn__quant_pack_part(void *w, tfn_weights type, const tfn__quant_part *p,
                                  const float *b, ptrdiff_t b_row, ptrdiff_t b_col);

@@ -5,8 +5,8 @@
 #ifdef TFN__QUANT
 /* -- choice ----------------------------------------------------------------------------------- */
 
-/* All instances have the same bits, so the choice is one of speed alone. A tape asks once, when it
- * is planned (tfn_tape.quant), and takes what goes with its float kernels. */
+/* All instances have the same bits, so the choice only affects speed. A tape chooses once, when it
+ * is planned (tfn_tape.quant), to match its float kernels. */
 
 #ifdef TFN__BUILD_AVX2
 /* Two features for which gcc 12 and clang 14 have no __builtin_cpu_supports. F16C converts halves:
@@ -37,7 +37,7 @@ static bool tfn__has_avx_vnni(void)
 #endif
 #endif
 
-/* The kernels of one instruction set, or NULL: this build does not have it, or this processor. See
+/* Returns the kernels of one instruction set, or NULL if this build or this processor lacks it. See
  * tfn__kernels_of. */
 SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
 {
@@ -71,8 +71,8 @@ SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
     return NULL;
 }
 
-/* The widest that is there and not wider than `most`, which the enumeration's order says: what x86
- * has comes before what other processors have, and no build has both. */
+/* Returns the widest available set that is not wider than `most`, in the order of the enumeration.
+ * There the sets of x86 come before those for other processors; no build has both. */
 static const tfn_quant_kernels *tfn__quant_up_to(tfn_quant_isa most)
 {
     for (int isa = (int)most; isa > TFN_QUANT_BEST; isa--) {
@@ -88,8 +88,8 @@ TFNORM_API const tfn_quant_kernels *tfn_quant_kernels_for(tfn_quant_isa isa)
     return tfn__quant_of(isa);
 }
 
-/* Those that go with a table of float kernels: of the same width, so that a model that is forced to
- * an instruction set uses no wider one. */
+/* Returns the kernels that match a table of float kernels. They are not wider than it, so that a
+ * model that is limited to an instruction set uses no wider one. */
 SHARED const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k)
 {
     switch (k->isa) {
@@ -105,18 +105,19 @@ SHARED const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k)
 
 /* -- products of any type --------------------------------------------------------------------- */
 
-/* Q8 and Q4 go to the integer kernels. BF16 and F16 become floats a tile at a time, in the caller's
- * work, small enough for a cache, and the float kernels multiply: the product is bound by memory
- * where rows are few, of which it then reads half, and by the float kernels where they are many. */
+/* Q8 and Q4 use the integer kernels. BF16 and F16 are converted to floats, one tile at a time, in
+ * the caller's work, and the float kernels multiply. A tile is small enough to stay in a cache.
+ * With few rows such a product is bound by memory, and reads half as many bytes as floats; with
+ * many rows it is bound by the float kernels. */
 
-/* Bytes of such a parameter. */
+/* Returns the bytes of a packed parameter. */
 SHARED size_t tfn__packed_bytes(const tfn__packed *p)
 {
     if (p->table) return tfn_quant_bytes(p->type, p->cols, p->rows);
     return tfn_quant_bytes(p->type, p->rows, p->cols);
 }
 
-/* Write it from floats (rows, cols). Of 16 bits rows and columns stay as they are. */
+/* Packs a parameter from floats (rows, cols). 16-bit types keep the order of rows and columns. */
 SHARED void tfn__pack_param(void *w, const tfn__packed *p, const float *from)
 {
     if (p->table && tfn__quant_block_bytes(p->type))
@@ -125,7 +126,7 @@ SHARED void tfn__pack_param(void *w, const tfn__packed *p, const float *from)
         tfn_quant_pack(w, p->type, from, p->rows, p->cols, p->cols, 1);
 }
 
-/* y (cols) = scale times row v of a table. */
+/* y (cols) = scale times row v of a packed table. */
 SHARED void tfn__packed_row(float *y, const void *w, const tfn__packed *p, ptrdiff_t v, float scale,
                             const tfn_quant_kernels *kernels)
 {
@@ -144,11 +145,11 @@ SHARED void tfn__packed_row(float *y, const void *w, const tfn__packed *p, ptrdi
     for (ptrdiff_t i = 0; i < p->cols; i++) y[i] *= scale;
 }
 
-/* Floats of n bytes. */
+/* Returns the floats that hold n bytes, rounded up to whole cache lines. */
 static ptrdiff_t tfn__quant_floats(ptrdiff_t bytes) { return (bytes + 63) / 64 * 16; }
 
-/* Rows are quantized QROWS at a time, so that work does not grow with them. Here is how many floats
- * that takes, and where q, scales and sums lie in them. */
+/* The scratch for quantized rows of inputs: returns its floats, and divides it into q, scales and
+ * sums. Rows are quantized QROWS at a time, so that the scratch does not grow with their number. */
 static ptrdiff_t tfn__quant_rows_work(ptrdiff_t m, ptrdiff_t k)
 {
     const ptrdiff_t blocks = tfn__min(m, TFN__QROWS) * tfn__quant_blocks(k);
@@ -174,7 +175,7 @@ TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrd
     return rows * cols + f->matmul_work(m, cols, rows);
 }
 
-/* Q8 and Q4: rows are quantized, then the panels pass by. */
+/* Q8 and Q4: quantizes up to QROWS rows at a time, then multiplies them by all panels. */
 static void tfn__quant_integers(const tfn_quant_kernels *i, const tfn_quant_args *p, float *work)
 {
     const tfn_quant_rows r = tfn__quant_rows_in(work, p->m, p->k);
@@ -188,7 +189,8 @@ static void tfn__quant_integers(const tfn_quant_kernels *i, const tfn_quant_args
     }
 }
 
-/* A tile of w as floats: inputs q ... q + t->k - 1 of outputs j ... j + t->n - 1 of the product. */
+/* Converts a tile of w to floats, inputs q ... q + t->k - 1 of the product's outputs j ...
+ * j + t->n - 1, and makes it the right factor of t. */
 static void tfn__quant_tile_of(tfn_matmul_args *t, const tfn_quant_kernels *i,
                                const tfn_quant_args *p, ptrdiff_t q, ptrdiff_t j, float *tile)
 {
@@ -207,7 +209,7 @@ static void tfn__quant_tile_of(tfn_matmul_args *t, const tfn_quant_kernels *i,
         i->halves(tile + r * t->n, w + (q + r) * p->outputs + p->first + j, t->n, p->type);
 }
 
-/* BF16 and F16: tile after tile. The chains over inputs go on from tile to tile. */
+/* BF16 and F16: goes tile by tile. The chains over inputs continue from tile to tile. */
 static void tfn__quant_floating(const tfn_kernels *f, const tfn_quant_kernels *i,
                                 const tfn_quant_args *p, float *work)
 {

@@ -3,6 +3,9 @@
 #include "../ground/ground.h"
 #include "packing.h"
 
+/* Chooses the kernels for quantized weights, and computes products with weights of any type. Builds
+ * on packing and integer_sets. */
+
 #ifdef TFN__QUANT
 
 SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa);
@@ -12,7 +15,7 @@ SHARED void tfn__pack_param(void *w, const tfn__packed *p, const float *from);
 SHARED void tfn__packed_row(float *y, const void *w, const tfn__packed *p, ptrdiff_t v, float scale,
                             const tfn_quant_kernels *kernels);
 
-/* A tile of a matrix that is unpacked at once, for products in floats: inputs by outputs. */
+/* The tile of a 16-bit matrix that is converted to floats at once: inputs by outputs. */
 enum { TFN__QTILE_K = 64, TFN__QTILE_N = 256 };
 #endif
 #endif /* TFN__PRODUCTS_H */

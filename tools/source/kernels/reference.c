@@ -3,16 +3,17 @@
 #include "columns.h"
 
 #if (defined TFNORM_DEBUG || defined TFN__REFERENCE)
-/* What the fast kernels compute, once more in plain loops over floats: read this first. It is not
- * compiled unless debugging or the tests ask for it, and the tests want of every instruction set
- * that has a fused multiply-add the bits of these lines.
+/* The main kernels in plain loops: read this section first. It is compiled only for debugging and
+ * for the tests. They check that every instruction set with a fused multiply-add has exactly the
+ * bits of these functions.
  *
- * The order of operations below is the definition of the library's results (see "The arithmetic" in
- * the rules): a sum over features goes by 16 lanes, an element of a matrix product is one chain of
- * fused multiply-adds, and a gradient adds to what is there, in the order of the rows. Parentheses
- * count. Rows are rows of a matrix: of (B, T, C) there are B*T. */
+ * The order of operations below defines the library's results (see "The arithmetic" in the rules).
+ * A sum over features uses 16 lanes. An element of a matrix product is one chain of fused
+ * multiply-adds. Gradients are added in the order of the rows. Parentheses matter. Rows are rows of
+ * a matrix: an array (B, T, C) has B*T rows. */
 
-/* The sum of 16 lanes, where term i was added to lane i mod 16: the tree +8, +4, +2, +1. */
+/* Returns the sum of 16 lanes, where term i was added to lane i mod 16, by the tree +8, +4, +2,
+ * +1. */
 static inline float tfn__ref_tree(float *lane)
 {
     for (int half = 8; half > 0; half /= 2)
@@ -20,7 +21,7 @@ static inline float tfn__ref_tree(float *lane)
     return lane[0];
 }
 
-/* sum x[i] y[i] by lanes, for statistics and inner derivatives. */
+/* Returns sum x[i] y[i] in lanes, for statistics and the sums of backwards. */
 static inline float tfn__ref_dot(const float *x, const float *y, ptrdiff_t n)
 {
     float lane[16] = { 0 };
@@ -28,7 +29,7 @@ static inline float tfn__ref_dot(const float *x, const float *y, ptrdiff_t n)
     return tfn__ref_tree(lane);
 }
 
-/* sum x[i] y[i] by one chain, as an element of a matrix product. */
+/* Returns sum x[i] y[i] as one chain, like an element of a matrix product. */
 static inline float tfn__ref_chain(const float *x, const float *y, ptrdiff_t n)
 {
     float sum = 0;
@@ -36,8 +37,8 @@ static inline float tfn__ref_chain(const float *x, const float *y, ptrdiff_t n)
     return sum;
 }
 
-/* exp(x), x <= 0, and exactly 0 below 2^-60, so that no denormal numbers follow: the plain form of
- * the function in vmath. */
+/* Returns exp(x) for x <= 0, or exactly 0 below 2^-60, so that no denormals follow. It is the plain
+ * form of the function in section vmath. */
 static inline float tfn__ref_exp(float x) { return tfn__vexp_tail_plain(x); }
 
 static inline float tfn__ref_max(const float *x, ptrdiff_t n)
@@ -48,7 +49,7 @@ static inline float tfn__ref_max(const float *x, ptrdiff_t n)
     return max;
 }
 
-/* The factor of a row whose squares overflow or lose bits, see columns.c. */
+/* Returns rstd of a row whose squares overflow or lose bits: see section columns. */
 static inline float tfn__ref_far_rstd(tfn_norm_kind kind, float *mean, const float *x,
                                       ptrdiff_t cols, float eps)
 {
@@ -61,8 +62,9 @@ static inline float tfn__ref_far_rstd(tfn_norm_kind kind, float *mean, const flo
 
 /* -- LayerNorm ---------------------------------------------------------------------------------
  * y = gain * n + bias,  n = (x - mean) / sqrt(variance + eps)           Ba et al. 2016, eq. 4
- * y, x (rows, cols); gain, bias (cols); mean and rstd = 1/sqrt(variance + eps) (rows) are kept. The
- * variance takes a second pass, because mean(x^2) - mean^2 would cancel. */
+ * y, x (rows, cols); gain, bias (cols). mean and rstd = 1/sqrt(variance + eps), both (rows), are
+ * saved for the backward. The variance needs a second pass, because mean(x^2) - mean^2 would
+ * cancel. */
 static inline void tfn__ref_layernorm_forward(float *y, float *mean, float *rstd, const float *x,
                                               const float *gain, const float *bias,
                                               ptrdiff_t rows, ptrdiff_t cols, float eps)
@@ -83,7 +85,7 @@ static inline void tfn__ref_layernorm_forward(float *y, float *mean, float *rstd
 }
 
 /* With g = dy*gain:  dx += rstd * (g - mean(g) - n*mean(g*n)),  dgain += dy*n,  dbias += dy.
- * The two means are what x does by way of mean and variance. */
+ * The two means are the gradients through mean and variance. */
 static inline void tfn__ref_layernorm_backward(float *dx, float *dgain, float *dbias,
                                                const float *dy, const float *x, const float *gain,
                                                const float *mean, const float *rstd,
@@ -111,7 +113,7 @@ static inline void tfn__ref_layernorm_backward(float *dx, float *dgain, float *d
 
 /* -- RMSNorm -----------------------------------------------------------------------------------
  * y = gain * n,  n = x / sqrt(mean(x^2) + eps)                 Zhang & Sennrich 2019, eq. 4
- * LayerNorm without mean and bias. y, x (rows, cols); gain (cols); rstd (rows) is kept. */
+ * LayerNorm without mean and bias. y, x (rows, cols); gain (cols). rstd (rows) is saved. */
 static inline void tfn__ref_rmsnorm_forward(float *y, float *rstd, const float *x,
                                             const float *gain, ptrdiff_t rows, ptrdiff_t cols,
                                             float eps)
@@ -146,7 +148,7 @@ static inline void tfn__ref_rmsnorm_backward(float *dx, float *dgain, const floa
 
 /* -- softmax -----------------------------------------------------------------------------------
  * y_i = exp(x_i - m) / sum_j exp(x_j - m),  m = max(x)                            Bridle 1990
- * m changes nothing but that no exp overflows. y, x (rows, cols). */
+ * Subtracting m only prevents exp from overflowing. y, x (rows, cols). */
 static inline void tfn__ref_softmax_forward(float *y, const float *x, ptrdiff_t rows,
                                             ptrdiff_t cols)
 {
@@ -164,7 +166,7 @@ static inline void tfn__ref_softmax_forward(float *y, const float *x, ptrdiff_t 
     }
 }
 
-/* dx_i += y_i * (dy_i - sum_j dy_j y_j): the Jacobian diag(y) - y y^T, times dy. */
+/* dx_i += y_i * (dy_i - sum_j dy_j y_j), which is the Jacobian diag(y) - y y^T times dy. */
 static inline void tfn__ref_softmax_backward(float *dx, const float *dy, const float *y,
                                              ptrdiff_t rows, ptrdiff_t cols)
 {
@@ -175,8 +177,8 @@ static inline void tfn__ref_softmax_backward(float *dx, const float *dy, const f
 }
 
 /* -- the linear map ----------------------------------------------------------------------------
- * y = x w + bias.  y (rows, outs), x (rows, ins), w (ins, outs), bias (outs). The chain of an
- * element begins with its bias. */
+ * y = x w + bias.  y (rows, outs), x (rows, ins), w (ins, outs), bias (outs). The chain of each
+ * element starts with its bias. */
 static inline void tfn__ref_linear_forward(float *y, const float *x, const float *w,
                                            const float *bias, ptrdiff_t rows, ptrdiff_t ins,
                                            ptrdiff_t outs)
@@ -189,7 +191,7 @@ static inline void tfn__ref_linear_forward(float *y, const float *x, const float
         }
 }
 
-/* dx += dy w^T, dw += x^T dy, dbias += sum over the rows of dy. */
+/* dx += dy w^T, dw += x^T dy, dbias += the sum of the rows of dy. */
 static inline void tfn__ref_linear_backward(float *dx, float *dw, float *dbias, const float *dy,
                                             const float *x, const float *w, ptrdiff_t rows,
                                             ptrdiff_t ins, ptrdiff_t outs)
@@ -206,11 +208,11 @@ static inline void tfn__ref_linear_backward(float *dx, float *dw, float *dbias, 
 
 /* -- attention ---------------------------------------------------------------------------------
  * y = softmax(scale q k^T) v,  scale = 1/sqrt(D)                        Vaswani et al. 2017, eq. 1
- * q, k, v, y (B*T, H*D): head h has columns h*D ... h*D + D - 1; causal: query i sees keys 0..i.
- * stats (B*T, H, 2) keeps the maximum and the sum of each softmax. */
+ * q, k, v, y (B*T, H*D): head h has columns h*D ... h*D + D - 1. If causal, query i sees keys 0..i.
+ * stats (B*T, H, 2) saves the maximum and the sum of each softmax. */
 
-/* One query of one head. The `seen` keys and values are rows of k and v, ld floats apart. The
- * division by the sum comes last, when y is D numbers and no longer T. */
+/* One query of one head. It sees the first `seen` keys and values, rows of k and v that are ld
+ * floats apart. It divides by the sum at the end, D numbers of y instead of T weights. */
 static inline void tfn__ref_query_forward(float *y, float *stats, const float *q, const float *k,
                                           const float *v, ptrdiff_t seen, ptrdiff_t ld,
                                           ptrdiff_t size, float scale)
@@ -232,8 +234,8 @@ static inline void tfn__ref_query_forward(float *y, float *stats, const float *q
     for (ptrdiff_t d = 0; d < size; d++) y[d] /= stats[1];
 }
 
-/* With p = softmax(s), s = scale q k^T, and dp = dy v^T: ds = p * (dp - sum(dp*p)), where the sum,
- * over keys, equals sum(dy*y), over D features;
+/* With p = softmax(s), s = scale q k^T, and dp = dy v^T: ds = p * (dp - sum(dp*p)). The sum over
+ * keys equals sum(dy*y) over the D features, which is cheaper. Then
  *     dq += scale ds k,  dk += scale ds^T q,  dv += p^T dy. */
 static inline void tfn__ref_query_backward(float *dq, float *dk, float *dv, const float *dy,
                                            const float *y, const float *stats, const float *q,
@@ -254,7 +256,7 @@ static inline void tfn__ref_query_backward(float *dq, float *dk, float *dv, cons
     }
 }
 
-/* All heads of all queries: query i of sentence b is row r = b*T + i. */
+/* All heads of all queries. Query i of sentence b is row r = b*T + i. */
 static inline void tfn__ref_attention_forward(float *y, float *stats, const float *q,
                                               const float *k, const float *v, ptrdiff_t batch,
                                               ptrdiff_t time, ptrdiff_t heads, ptrdiff_t size,
@@ -264,7 +266,7 @@ static inline void tfn__ref_attention_forward(float *y, float *stats, const floa
     for (ptrdiff_t r = 0; r < batch * time; r++)
         for (ptrdiff_t h = 0; h < heads; h++) {
             const ptrdiff_t at = r*ld + h*size;
-            const ptrdiff_t first = (r - r % time)*ld + h*size;        /* of the sentence */
+            const ptrdiff_t first = (r - r % time)*ld + h*size;        /* of this sentence */
             ptrdiff_t seen = time;
             if (causal) seen = r % time + 1;
             tfn__ref_query_forward(y + at, stats + (r*heads + h)*2, q + at, k + first, v + first,
@@ -293,8 +295,9 @@ static inline void tfn__ref_attention_backward(float *dq, float *dk, float *dv, 
 
 /* -- cross-entropy -----------------------------------------------------------------------------
  * loss = -log p_y,  p = softmax(x):  loss = log(sum_v exp(x_v - m)) + m - x_y,  m = max(x)
- * x (rows, cols) are the logits, y = targets[r] the true class; a target below 0 is ignored, its
- * loss is 0. m and the sum are kept, (rows, 2). The loss is computed in double, then rounded. */
+ * x (rows, cols) are the logits, y = targets[r] is the true class. A target outside 0 .. cols - 1
+ * is ignored, and its loss is 0. stats (rows, 2) saves m and the sum. The loss is computed in
+ * double, then rounded. */
 static inline void tfn__ref_cross_entropy_forward(float *loss, float *stats, const float *x,
                                                   const int32_t *targets, ptrdiff_t rows,
                                                   ptrdiff_t cols)
@@ -335,8 +338,8 @@ static inline void tfn__ref_cross_entropy_backward(float *dx, const float *dloss
  * m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2             Kingma & Ba 2015, algorithm 1
  * p -= lr * decay * p                                         Loshchilov & Hutter 2019, algorithm 2
  * p -= lr * m^ / (sqrt(v^) + eps),  m^ = m/(1 - b1^t),  v^ = v/(1 - b2^t)
- * t counts updates from 1. Averages below 2^-100 become 0 (and so must squares, of what is below
- * 2^-50): those of a weight that is no longer used would end as denormal numbers, which are slow. A
+ * t counts updates from 1. Averages below 2^-100 become 0, and so do squares of gradients below
+ * 2^-50. Otherwise the averages of an unused weight would decay to denormals, which are slow. A
  * weight without a second moment does not move. */
 static inline float tfn__ref_cut(float x, float least)
 {

@@ -2,8 +2,8 @@
 #include "../ground/ground.h"
 #include "blocks.h"
 
-/* Keys that query i of sentence b sees: all that are no padding, causally those up to i. They are
- * the first so many: a mask is a loop's bound. */
+/* Returns the number of keys that query i of sentence b sees: all without padding, or if causal
+ * those up to i. A query always sees the first keys, so a mask is just a loop bound. */
 SHARED ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     ptrdiff_t keys = p->tk;
@@ -12,21 +12,22 @@ SHARED ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i
     return keys;
 }
 
-/* Queries of sentence b that are no padding. */
+/* Returns the number of queries of sentence b without padding. */
 SHARED ptrdiff_t tfn__queries(const tfn_attention_args *p, ptrdiff_t b)
 {
     if (!p->q_lengths) return p->tq;
     return tfn__min(tfn__max(p->q_lengths[b], 0), p->tq);
 }
 
-/* Of the keys that a query sees a window hides all but the last. */
+/* Returns the first key in the window of a query that sees `seen` keys. The window hides all but
+ * the last `window` keys; 0 means no window. */
 SHARED ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
 {
     if (!TFN__ALL || window <= 0) return 0;
     return tfn__max(seen - window, 0);
 }
 
-/* Scores of row r of the strip. */
+/* Returns the number of scores in row r of the strip. */
 SHARED ptrdiff_t tfn__scores_of(const tfn__strip *a, ptrdiff_t r)
 {
     const ptrdiff_t seen = tfn__seen(a->p, a->b, a->row + r);
@@ -34,14 +35,15 @@ SHARED ptrdiff_t tfn__scores_of(const tfn__strip *a, ptrdiff_t r)
     return seen - a->low;
 }
 
-/* The place of row r's first score in the bias of its head. */
+/* Returns the index of row r's first score in the bias of its head. */
 SHARED ptrdiff_t tfn__bias_at(const tfn__strip *a, ptrdiff_t r)
 {
     const tfn_score_bias *s = &a->p->bias;
     return a->b * s->sentence + a->h * s->head + s->zero + a->low - (a->row + r);
 }
 
-/* Where the strip's rows begin in q or y, the head's in k or v, and a row's pair in stats. */
+/* Return the index of the strip's first row in q or y, of the head's first row in k or v, and of a
+ * row's pair in stats. */
 SHARED ptrdiff_t tfn__q_at(const tfn__strip *a, ptrdiff_t ld)
 {
     return (a->b * a->p->tq + a->row) * ld + a->h * a->size;
@@ -55,22 +57,24 @@ SHARED ptrdiff_t tfn__stats_at(const tfn__strip *a, ptrdiff_t r)
     return ((a->b * a->p->tq + a->row + r) * a->p->heads + a->h) * 2;
 }
 
-/* Floats of a row of scores, with room to fill its last block of 16, an odd number of cache lines;
- * and of all keys or values of a head, packed or not. */
+/* Return the floats in a row of scores, and in all keys or values of a head, packed or not. A row
+ * of scores has room to pad its last block of 16. It is an odd number of cache lines, so that rows
+ * do not share cache sets. */
 SHARED ptrdiff_t tfn__score_ld(ptrdiff_t tk) { return (tk + 31) / 32 * 32 + 16; }
 SHARED ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
 {
     return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
 }
 
-/* The bias of key 0 for the query, whose position is the last of `count`. */
+/* Returns the address of the bias of key 0. The query's position is count - 1. */
 SHARED const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h)
 {
     const tfn_score_bias *s = &p->bias;
     return s->at + b * s->sentence + h * s->head + s->zero - (p->count - 1);
 }
 
-/* Keys that the query of sentence b may read: of a ring more than it has places. */
+/* Returns the number of keys up to the query of sentence b. In a ring (with a window) it may exceed
+ * the capacity. */
 SHARED ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b)
 {
     ptrdiff_t n = p->count;
@@ -79,6 +83,6 @@ SHARED ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t 
     return tfn__max(n, 0);
 }
 
-/* The lanes of a block of 16, for comparisons with a count. (A table with -inf is no constant to
- * every compiler.) */
+/* The indices of 16 lanes, to compare with a count. (Some compilers do not accept a constant table
+ * with -inf.) */
 SHARED const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };

@@ -2,17 +2,18 @@
 #define TFN__STRIPS_H
 #include "../ground/ground.h"
 
-/* Scaled dot-product attention (Vaswani et al. 2017, eq. 1): the section `reference` has it in
- * plain loops. Here a strip of queries of one head goes together, so that memory grows with the
- * number of keys, not with its square, and the products are matrix products. Chains are those of
- * the reference: every strip, tile or triangle goes on where the last one stopped. */
-#define TFN__STRIP 64        /* query rows whose scores are held at once */
-#define TFN__STEP  8         /* rows or keys that go together along the causal diagonal */
-#define TFN__CACHE_BLOCK 64  /* keys of a cache of 16 bits that are floats at once */
+/* Scaled dot-product attention (Vaswani et al. 2017, eq. 1) in strips: the layout and the masks
+ * that all instances of the kernels share. Section `reference` has attention in plain loops. A
+ * strip is a block of queries of one head. Strips make the products matrix products, and memory
+ * grows with the number of keys, not with its square. Chains are the same as in the reference,
+ * because every strip, tile or triangle continues where the last one stopped. */
+#define TFN__STRIP 64        /* query rows in a strip: their scores are in memory at once */
+#define TFN__STEP  8         /* rows or keys processed together along the causal diagonal */
+#define TFN__CACHE_BLOCK 64  /* keys of a 16-bit cache converted to floats at once */
 
-/* A strip of query rows of one head, D = size, and its scratch. Rows a power of two apart share few
- * sets of the cache, so what is read often is copied to where its rows lie close together. Scores
- * of a causal strip: a block that is an ordinary product, and a triangle, computed in steps.
+/* A strip of query rows of one head, and its scratch. Rows a power of two apart share few cache
+ * sets, so rows that are read often are copied to contiguous arrays. The scores of a causal strip
+ * are a rectangle, which is an ordinary product, and a triangle, which is computed in steps.
  *
  *               key 0          before      keys
  *     row       +----------------+
@@ -23,18 +24,18 @@
  */
 typedef struct tfn__strip {
     const tfn_attention_args *p;
-    ptrdiff_t b, g, h, size;      /* sentence, key/value head, head; floats of a head */
-    ptrdiff_t all;                /* keys that the last query sees */
+    ptrdiff_t b, g, h, size;      /* sentence, key/value head, query head; head size D */
+    ptrdiff_t all;                /* keys that the last query of the sentence sees */
     ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
-    ptrdiff_t low;                /* the key of the first score: a window hides all before it */
+    ptrdiff_t low;                /* key of the first score; the window hides all keys before it */
     ptrdiff_t before, keys;       /* every row sees the keys below `before`, the last row all */
     ptrdiff_t ld;                 /* floats between two rows of scores */
     float    *q, *dy;             /* (rows, D) */
     float    *s, *ds;             /* scores, then weights, and their gradients: (rows, keys) */
     float    *kt, *vt;            /* right factors of q k^T and dy v^T, packed */
-    float    *x;                  /* (all, D): forward the values, backward the keys */
+    float    *x;                  /* (all, D): values in the forward, keys in the backward */
     float    *dk, *dv;            /* (all, D) */
-    float    *work;               /* of products */
+    float    *work;               /* scratch of the products */
 } tfn__strip;
 
 SHARED ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i);
