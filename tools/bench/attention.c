@@ -1,4 +1,4 @@
-/* Our attention beside that of PyTorch. */
+/* Our attention next to PyTorch's. */
 #include "attention.h"
 #include "contest.h"
 #include "gemm.h"

@@ -4,6 +4,6 @@
 
 #include "../../tfnorm.h"
 
-/* Operations of what a causal mask leaves; the backward has 2.5 times the forward's. */
+/* Counts only operations that a causal mask leaves; the backward has 2.5 times the forward's. */
 void bench_attention(const tfn_kernels *k);
 #endif

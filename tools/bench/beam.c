@@ -1,4 +1,4 @@
-/* The same search by both, and whether the sentences are equal. */
+/* The same search by both, and a comparison of the sentences. */
 #include "beam.h"
 #include "../../tfnorm.h"
 #include "contest.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 9 to 24 source tokens a sentence, at most twice as many and one come out. */
+/* A sentence has n = 9 to 24 source tokens and an output of at most 2 n + 1. */
 enum { BEAM = 5, BEAM_SOURCE = 24, BEAM_END = 2 };
 typedef struct beam_job {
     tfn_model m;
@@ -19,7 +19,7 @@ typedef struct beam_job {
     tfn_batch batch;
     void *mem;
     int32_t *source, *lengths;
-    char path[128];                     /* of the weights and the source, for the peers */
+    char path[128];                     /* file with the weights and the source, for the peers */
 } beam_job;
 
 static double our_beams(void *p)
@@ -38,8 +38,8 @@ static double their_beams(void *p, peer *rival)
     return peer_ask(rival, line);
 }
 
-/* Random weights, whose logits differ as a trained model's do, and change with the position; an end
- * comes now and then before it is forced. */
+/* Random weights whose logits differ as much as a trained model's and depend on the position.
+ * Sometimes an end comes before it is forced. */
 static void beam_weights(tfn_model *m)
 {
     tfn_param_info p;
@@ -102,7 +102,7 @@ static void beam_end(beam_job *j)
     tfn_model_free(&j->m);
 }
 
-/* All weights and the source, as safetensors. */
+/* Writes all weights and the source as safetensors. */
 static void beam_write(beam_job *j)
 {
     tfn_param_info p;
@@ -133,7 +133,7 @@ static void beam_write(beam_job *j)
     free(t);
 }
 
-/* How many of its sentences are ours, token by token; they come as "length token token ...". */
+/* Counts its sentences that equal ours, token by token. Its answer is "length token token ...". */
 static int beam_equal(const beam_job *j, peer *rival)
 {
     static char line[1 << 18];

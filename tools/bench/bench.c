@@ -10,23 +10,24 @@
  *                       ggml's examples gpt-2-alloc, gpt-2-quantize; --runq FILE, of llama2.c
  *     bench kernels     norms, softmax, activations, optimizer; PyTorch
  *     bench attention   forward and backward, causal
- *     bench threads     two threads, alone and with a busy neighbour; are the bits the same?
+ *     bench threads     two threads, with and without a busy neighbour; are the bits the same?
  *     bench memory      bytes of a training step
  *     bench growth      tokens a second against width, depth, length, batch
  *     bench data        BPE, batching, beam search; PyTorch, and are the sentences the same?
- *     bench learn FILE  loss of held-out text after --minutes of training, three seeds (else after
- *                       what PyTorch takes for nanoGPT's model for a CPU); learn.h says more
+ *     bench learn FILE  loss on held-out text after --minutes of training, three seeds (default:
+ *                       the time in which PyTorch trains nanoGPT's model for a CPU); see learn.h
  *     bench denormals   denormal numbers in 250 updates of every recipe at a high rate; their time
- *                       with and without the processor's flushing, nine pairs in turn: the ratio is
- *                       the median. --counts: no times; denormals.h says what is counted
+ *                       with and without the processor's flushing, in nine alternating pairs, and
+ *                       the median ratio. --counts: no times; denormals.h says what is counted
  * train, decode, quant and memory take models by name (tiny small medium gpt2 encdec) or by value:
  *     bench train L=4,d=96,h=3,ff=384,T=40,B=12,V=300
- * data takes one so, too, and a FILE of text instead of a generated one.
- * Limits, ours and the peers are measured in turn, --rounds times (7): times are medians, a ratio
- * (peer / ours) is the lower quartile of the rounds' ratios. It is the thread's processor time: pin
- * it to a core (taskset -c 0). PyTorch is run by tools/peers/torch_peer.py, as installed and tuned
- * (OPENBLAS_CORETYPE, ATEN_CPU_CAPABILITY); TFN_PYTHON names another Python than /usr/bin/python3.
- * --isa NAME, --threads N, --only WORD picks rows, --no-peers, --quick, --json: an object a row. */
+ * data takes one of these, too, and a FILE of text instead of a generated one.
+ * Limits, ours and the peers are measured alternately, --rounds times (7). Times are medians; a
+ * ratio (peer / ours) is the lower quartile of the rounds' ratios. Times are the thread's processor
+ * time: pin it to a core (taskset -c 0). tools/peers/torch_peer.py runs PyTorch, as installed and
+ * tuned (OPENBLAS_CORETYPE, ATEN_CPU_CAPABILITY); TFN_PYTHON names another Python than
+ * /usr/bin/python3. --isa NAME, --threads N, --only WORD picks rows, --no-peers, --quick, --json:
+ * an object a row. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -70,7 +71,7 @@ static void each_isa(void (*bench)(const tfn_kernels *))
     }
 }
 
-/* tools/peers/torch_peer.py, from where this program lies: tools/bin/bench. */
+/* Finds tools/peers/torch_peer.py from the path of this program, tools/bin/bench. */
 static void find_script(const char *program)
 {
     const char *slash = strrchr(program, '/');
@@ -80,12 +81,12 @@ static void find_script(const char *program)
     snprintf(option.tfn, sizeof option.tfn, "%.*stfn", folder, program);
 }
 
-/* What is measured: the bench's name, the models and the text for it. */
+/* The bench's name, and the models and the text that it uses. */
 typedef struct bench_arguments {
     const char *name, *file;
     shape       list[16];
     int         count;
-    bool        given;              /* models were: else those of the table */
+    bool        given;              /* the arguments name models; false: those of the table */
 } bench_arguments;
 
 static bool takes_file(const bench_arguments *a)
@@ -123,7 +124,7 @@ static void read_arguments(bench_arguments *a, cli *c)
     option.rounds = (int)rounds;
 }
 
-/* The models of the table, of quant GPT-2; quick: the small ones. */
+/* Adds the models of the table; for quant GPT-2; with --quick only the small ones. */
 static void add_shapes(bench_arguments *a)
 {
     const bool quant = !strcmp(a->name, "quant");

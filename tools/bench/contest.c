@@ -17,7 +17,7 @@ double now(void)
 #if defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
     struct timespec t;
     clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
-    if (option.threads > 1) clock = CLOCK_MONOTONIC;    /* one thread's time is not that of all */
+    if (option.threads > 1) clock = CLOCK_MONOTONIC;    /* a thread's own time misses the others */
     clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 #else
@@ -53,9 +53,9 @@ double time_job(job_fn *job, void *context, int *calls)
     }
 }
 
-/* -- rows: ours, the limit and the peers in turn ---------------------------------------------- */
+/* -- rows: ours, the limit and the peers alternately ------------------------------------------ */
 
-/* What is counted a second, and its key in JSON. */
+/* The units of a rate, and their keys in JSON. */
 static const struct { const char *name, *key; double scale; } units[] = {
     { "GFLOP/s", "gflops", 1e-9 }, { "GB/s", "gbytes", 1e-9 }, { "MB/s", "mbytes", 1e-6 },
     { "sentences/s", "sentences", 1 }
@@ -63,7 +63,7 @@ static const struct { const char *name, *key; double scale; } units[] = {
 
 bool wanted(const char *name) { return !option.only || strstr(name, option.only); }
 
-/* A line for people: time, rate, share of the limit, then each peer's time over ours. */
+/* Prints a line for people: time, rate, share of the limit, then each peer's time over ours. */
 static void print_line(const contest *c, const outcome *o, const peer *peers, int count,
                        double rate, double more)
 {
@@ -76,7 +76,7 @@ static void print_line(const contest *c, const outcome *o, const peer *peers, in
     printf("\n");
 }
 
-/* A line of JSON for programs; p NULL: no peer answered. */
+/* Prints a line of JSON for programs; p NULL: no peer answered. */
 static void print_json(const contest *c, const outcome *o, const peer *p, int i, double rate,
                        double more)
 {
@@ -93,7 +93,7 @@ static void print_json(const contest *c, const outcome *o, const peer *p, int i,
     printf("}\n");
 }
 
-/* One line, or one of JSON for each peer. */
+/* Prints one line, or in JSON one for each peer. */
 static void print_outcome(const contest *c, const outcome *o, const peer *peers, int count)
 {
     const double rate = c->amount / o->seconds * units[c->unit].scale;

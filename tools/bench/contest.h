@@ -1,5 +1,6 @@
-/* A contest: our time, the limit of the machine and the times of the peers, measured in turn, as a
- * line for people or for programs. Also what all benches need: time, memory, random numbers. */
+/* A contest measures our time, the limit of the machine and the times of the peers alternately, and
+ * prints a line for people or for programs. Also offers the common parts of all benches: time,
+ * memory, random numbers. */
 #ifndef CONTEST_H
 #define CONTEST_H
 
@@ -14,30 +15,31 @@
 double now(void);
 double median(double *v, int n);
 
-/* Seconds a call: of so many that the clock's grain is nothing; *calls 0: find out how many. */
+/* Seconds per call, over enough calls that the clock's resolution does not matter; *calls 0: find
+ * their number. */
 typedef void job_fn(void *context);
 double time_job(job_fn *job, void *context, int *calls);
 
-/* -- rows: ours, the limit and the peers in turn ---------------------------------------------- */
+/* -- rows: ours, the limit and the peers alternately ------------------------------------------ */
 
 enum { GFLOPS, GBYTES, MBYTES, SENTENCES };
 
 typedef struct contest {
     const char *bench, *name, *isa;
     double (*ours)(void *job);                    /* seconds */
-    double (*theirs)(void *job, peer *p);         /* NULL: nobody's; < 0: no answer */
-    double (*limit)(void *job);                   /* amounts a second that are possible, or NULL */
+    double (*theirs)(void *job, peer *p);         /* NULL: no peers; < 0: no answer */
+    double (*limit)(void *job);                   /* the largest possible rate, or NULL */
     void   *job;
-    double  amount;                               /* of operations, bytes, sentences */
+    double  amount;                               /* operations, bytes or sentences */
     int     unit;
-    struct {                                      /* one more number, if it has a text */
+    struct {                                      /* another number, if it has a text */
         const char *text, *key;
-        double amount;                            /* a second, or times the seconds */
+        double amount;                            /* divided by the seconds; `times`: multiplied */
         bool   times;
     } more;
 } contest;
 
-/* What a contest found: medians, and for every peer the lower quartile of theirs / ours. */
+/* The result: medians, and for every peer the lower quartile of theirs / ours. */
 typedef struct outcome { double seconds, part, theirs[PEERS], ratio[PEERS]; } outcome;
 
 bool wanted(const char *name);
@@ -47,10 +49,11 @@ outcome compete(const contest *c, peer *peers, int count);
 void fail(const char *what, const char *error);
 void must_be_ok(const char *what, const tfn_error *e);
 void *need(void *p);
-/* On a cache line, as a model's arrays are, and PyTorch's; what malloc gave stands before them. */
+/* Random floats that begin at a cache line, like a model's and PyTorch's arrays. malloc's pointer
+ * is stored in front of them. */
 float *random_floats(ptrdiff_t n, uint64_t seed);
 void free_floats(float *p);
 
-/* PyTorch as installed, and tuned for the instruction set in use; on one thread, as ours. */
+/* PyTorch as installed, and tuned for the instruction set in use; on one thread, like ours. */
 int torch_peers(peer *p);
 #endif

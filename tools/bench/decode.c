@@ -1,4 +1,4 @@
-/* Our tokens, and those of PyTorch. */
+/* Our tokens and PyTorch's. */
 #include "decode.h"
 #include "contest.h"
 #include "gemm.h"
@@ -67,7 +67,7 @@ void bench_decode(const shape *list, int n)
         tfn_model m;
         tfn_model_desc desc;
         void *mem;
-        int capacity;                   /* of the cache that is filled at once */
+        int capacity;                   /* of the cache that prefill fills */
         int fills;
         if (!wanted(list[i].name) || is_pair(&list[i])) continue;
         memset(&j, 0, sizeof j);

@@ -1,4 +1,4 @@
-/* Files for gpt-2-alloc and runq, and what these programs print. */
+/* Files for gpt-2-alloc and runq, and the output of these programs. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -15,8 +15,8 @@ static void decoders_int(FILE *f, int64_t value)
     fwrite(&v, sizeof v, 1, f);
 }
 
-/* n bytes of floats of about +-0.05, or of integers of 8 bits; the last token's are 0, since ggml
- * stops at it: a logit of 0 is never among the largest. */
+/* n bytes of floats of about +-0.05, or of 8-bit integers. Those of the last token are 0, because
+ * ggml stops at that token: a logit of 0 is never among the largest. */
 static void decoders_noise(FILE *f, int64_t n, bool integers)
 {
     static float floats[DECODERS_NOISE];
@@ -39,7 +39,7 @@ static void decoders_zeros(FILE *f, int64_t n)
     for (int64_t i = 0; i < n; i++) fputc(0, f);
 }
 
-/* Closes it; false: not all could be written. */
+/* Closes the file; false: not everything was written. */
 static bool decoders_close(FILE *f)
 {
     const bool bad = ferror(f) != 0;
@@ -48,7 +48,7 @@ static bool decoders_close(FILE *f)
 
 /* -- ggml ------------------------------------------------------------------------------------- */
 
-/* A tensor (rows, cols), cols first in its header; rows 0: of one dimension. */
+/* A tensor (rows, cols), with cols first in its header; rows 0: one dimension. */
 static void decoders_tensor(FILE *f, const char *name, int rows, int cols)
 {
     int64_t bytes = 4 * (int64_t)cols;
@@ -109,7 +109,7 @@ bool decoders_write_ggml(const char *path, const decoders_model *m)
 
 /* -- llama2.c --------------------------------------------------------------------------------- */
 
-/* Behind n numbers of 8 bits a scale for each 64 of them. */
+/* After n 8-bit numbers, a scale for each 64 of them. */
 static void decoders_scales(FILE *f, int64_t n)
 {
     const float scale = 1e-3f;
@@ -145,7 +145,7 @@ bool decoders_write_runq(const char *path, const decoders_model *m)
     decoders_zeros(f, 256 - 41);
     decoders_noise(f, 4 * d * (2*m->layers + 1), false);
     decoders_noise(f, d, true);
-    decoders_zeros(f, d);                       /* token 1 */
+    decoders_zeros(f, d);                       /* token 1, which ends a text */
     decoders_noise(f, d * (m->vocab - 2), true);
     decoders_scales(f, d * m->vocab);
     decoders_integers(f, d * d, 4 * m->layers);
@@ -156,7 +156,7 @@ bool decoders_write_words(const char *path, const decoders_model *m)
 {
     FILE *f = fopen(path, "wb");
     if (!f) return false;
-    decoders_int(f, 8);                         /* bytes of the longest */
+    decoders_int(f, 8);                         /* bytes of the longest word */
     for (int i = 0; i < m->vocab; i++) {
         const float score = 0;
         char word[16];
@@ -179,7 +179,7 @@ static double decoders_clock(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-/* Processor time of the processes that have ended. */
+/* Processor time of the child processes that have ended. */
 static double decoders_spent(void)
 {
     struct rusage u;
@@ -188,8 +188,8 @@ static double decoders_spent(void)
          + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-/* The number behind `before` in what a command prints; negative: it prints none. *share: of the
- * time that it took, how much it had the processor. */
+/* The number after `before` in the output of a command; negative: none. *share: the part of its
+ * time during which it had the processor. */
 static double decoders_number(const char *command, const char *before, double *share)
 {
     static char line[1 << 16];

@@ -1,4 +1,4 @@
-/* A kernel around each kernel, and the models that are trained with them. */
+/* A wrapper around each kernel, and the models that are trained with these. */
 #include "denormals.h"
 #include <fenv.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 struct denormals_state denormals;
 
-/* Of n floats, by their bits. */
+/* Counts the denormal ones among n floats, by their bits. */
 static int64_t denormals_in(const float *x, int64_t n)
 {
     int64_t found = 0;
@@ -41,12 +41,12 @@ static void denormals_read(int64_t found, int64_t n, const char *where)
     denormals_found(found, where);
 }
 
-/* A factor of a product; element (r, c) is x[r*row + c*col]. */
+/* Counts in a factor of a product; element (r, c) is x[r*row + c*col]. */
 static void denormals_factor(const float *x, ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t row,
                              ptrdiff_t col)
 {
     int64_t found = 0;
-    if (col != 1 && row == 1) {                         /* transposed: by columns */
+    if (col != 1 && row == 1) {                         /* transposed: column by column */
         denormals_factor(x, cols, rows, col, row);
         return;
     }
@@ -57,7 +57,7 @@ static void denormals_factor(const float *x, ptrdiff_t rows, ptrdiff_t cols, ptr
     denormals_read(found, (int64_t)rows * cols, "matmul");
 }
 
-/* Around each kernel: did a number underflow in it; and the workspace after it. */
+/* Around each kernel: check for an underflow in it, and scan the workspace after it. */
 static void denormals_before(void) { feclearexcept(FE_UNDERFLOW); }
 static void denormals_after(const char *where)
 {
@@ -78,8 +78,8 @@ static void denormals_matmul(const tfn_matmul_args *p, float *work)
     denormals_after("matmul");
 }
 
-/* Pair by pair, each on empty scratch, in which then lies what its last strip of queries read: of a
- * pair with one head and at most 64 queries all. */
+/* Calls attention pair by pair, each on empty scratch, which then holds the operands of its last
+ * strip of queries: all of them, if a pair has one head and at most 64 queries. */
 static void denormals_attention(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,
                                 float *work, bool backward)
 {
@@ -164,7 +164,7 @@ DENORMALS_AROUND(update, (float *p, const float *g, float *m, float *v, ptrdiff_
                           const tfn_update_args *u), (p, g, m, v, n, u))
 #undef DENORMALS_AROUND
 
-/* With the gradient of the loss the backward begins. */
+/* The backward begins with the gradient of the loss. */
 static void denormals_cross_entropy_backward(float *dlogits, const float *dloss,
                                              const float *stats, const float *logits,
                                              const int32_t *targets, ptrdiff_t rows,
@@ -178,8 +178,8 @@ static void denormals_cross_entropy_backward(float *dlogits, const float *dloss,
     denormals_after("cross_entropy_backward");
 }
 
-/* The model's training goes through the table that counts. The dot product alone stays the real
- * one: the norm of all gradients squares them. */
+/* Makes the model train through the table that counts. Only the dot product stays the real one,
+ * because the norm of all gradients squares them. */
 static void denormals_watch(tfn_model *m)
 {
     tfn_kernels *t = &denormals.table;
@@ -229,8 +229,8 @@ tfn_model_desc denormals_desc(const char *recipe)
     return d;
 }
 
-/* In every other sentence a token follows from the last one, in the others from the last two: what
- * is learned ends in sharp distributions. */
+/* Every other sentence is determined by the last token, the others by the last two: a model that
+ * learns it has sharp distributions. */
 static void denormals_task(int32_t *tokens, int32_t *targets, int step)
 {
     const tfn_key key = tfn_key_fold(tfn_key_make(13), (uint64_t)step);

@@ -1,11 +1,11 @@
-/* Denormal numbers in the training of a model: a table of kernels that counts them around each call
- * of the real ones. One model at a time, on one thread.
+/* Denormal numbers in the training of a model. A table of kernels counts them around each call of
+ * the real kernels. Only one model at a time, on one thread.
  *
  *     tfn_model_desc desc = denormals_desc("olmo2");
  *     denormals_train(&desc, 250, 10);    // the counts are in `denormals`
  *
- * Why they are counted, not timed: each costs some 150 cycles on Intel's processors and next to
- * nothing on AMD's. */
+ * They are counted, not timed, because each costs about 150 cycles on Intel's processors and almost
+ * none on AMD's. */
 #ifndef DENORMALS_H
 #define DENORMALS_H
 
@@ -14,15 +14,15 @@
 #include <stdint.h>
 
 typedef struct denormals_counts {
-    /* What products read: both factors of every matrix product, and of attention all of its
-     * scratch, which holds q, k, v, dy, weights, their gradients, and what was packed of them. */
-    int64_t operands, read;             /* denormal ones, and all */
-    int64_t values, gradients;          /* most at once in the workspace: forward, backward */
-    int64_t parameters, sums, moments;  /* most at once; sums: the parameters' gradients */
-    int64_t underflows, calls;          /* kernels in which a number became denormal, and all */
-    const char *where;                  /* the kernel at which the first was found, or NULL */
+    /* The operands of products: both factors of every matrix product, and the whole scratch of
+     * attention, which holds q, k, v, dy, weights, their gradients, and packed copies. */
+    int64_t operands, read;             /* denormal operands; all operands */
+    int64_t values, gradients;          /* most at a time in the workspace: forward, backward */
+    int64_t parameters, sums, moments;  /* most at a time; sums: the parameters' gradients */
+    int64_t underflows, calls;          /* kernels with an underflow; all kernels */
+    const char *where;                  /* the kernel with the first one, or NULL */
     int     steps, skipped;
-    double  loss;                       /* of the last step */
+    double  loss;                       /* loss of the last step */
 } denormals_counts;
 
 struct denormals_state {
@@ -30,7 +30,7 @@ struct denormals_state {
     tfn_kernels table;
     const float *work;                  /* the model's workspace */
     int64_t floats;
-    bool scan, backward;                /* scan: look at the whole workspace behind each kernel */
+    bool scan, backward;                /* scan: check the whole workspace after each kernel */
     denormals_counts counts;
 };
 extern struct denormals_state denormals;
@@ -41,6 +41,6 @@ tfn_model_desc denormals_desc(const char *recipe);
 
 tfn_status denormals_step(tfn_model *m, int step, tfn_report *report);
 
-/* Count over so many steps; every `every`th scans the workspace. False: there is no such model. */
+/* Counts over `steps` steps; every `every`th scans the workspace. False: the model is illegal. */
 bool denormals_train(const tfn_model_desc *d, int steps, int every);
 #endif

@@ -1,4 +1,4 @@
-/* Products in the three orders of training, and the table of classes. */
+/* Products in training's three orders, and the table of classes. */
 #include "gemm.h"
 #include "contest.h"
 #include "option.h"
@@ -85,7 +85,7 @@ static outcome bench_product(const tfn_kernels *k, int layout, ptrdiff_t M, ptrd
     return o;
 }
 
-/* Classes of shapes, and the geometric means of their per cent: ours, then the peers'. */
+/* Classes of shapes, and the geometric means of their percentages: ours, then the peers'. */
 enum { CLASSES = 12 };
 static const char *const classes[CLASSES] = {
     "squares 32-128", "squares 192-512", "squares 768-2048", "M=1, W < 1 MiB", "M=1, larger",
@@ -131,7 +131,7 @@ void bench_gemm(const tfn_kernels *k)
     peer peers[PEERS];
     int count = 0;
     int shapes = 11;
-    int first = 2;                              /* of the weights; with --quick one small shape */
+    int first = 2;                              /* shapes of weights; with --quick a small one */
     int last = 11;
     if (option.quick) {
         shapes = 6;

@@ -1,4 +1,5 @@
-/* bench threads, memory and growth: what more threads give, what a model takes, how cost grows. */
+/* bench threads, memory and growth: the speed of more threads, the memory of a model, and how its
+ * cost grows. */
 #ifndef GROWTH_H
 #define GROWTH_H
 
@@ -6,7 +7,7 @@
 
 /* -- threads ---------------------------------------------------------------------------------- */
 
-/* Two threads against one, wall clock, in turn; so do not pin it. */
+/* Two threads against one, alternately, by the wall clock; so do not pin it. */
 void bench_threads(const shape *list, int n);
 
 /* -- memory ----------------------------------------------------------------------------------- */
@@ -15,7 +16,7 @@ void bench_memory(const shape *list, int n);
 
 /* -- growth ----------------------------------------------------------------------------------- */
 
-/* Tokens a second as one size grows, and the time of an operation against the first row's: 1 where
- * the cost is that of the operations alone. */
+/* Tokens a second as one size grows, and the time per operation relative to the first row's: 1 if
+ * the cost is proportional to the operations. */
 void bench_growth(void);
 #endif

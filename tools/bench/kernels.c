@@ -1,4 +1,4 @@
-/* Our kernels beside those of PyTorch. */
+/* Our kernels next to PyTorch's. */
 #include "kernels.h"
 #include "contest.h"
 #include "peer.h"
@@ -131,7 +131,7 @@ void bench_kernels(const tfn_kernels *k)
                           (double)n * jobs[j].bytes, GBYTES, { 0 } };
             char name[64];
             snprintf(name, sizeof name, "%s %ldx%ld", jobs[j].name, (long)rows, (long)cols);
-            for (ptrdiff_t i = 0; i < n; i++) job.a.dx[i] += 1;  /* a second moment is positive */
+            for (ptrdiff_t i = 0; i < n; i++) job.a.dx[i] += 1;  /* second moments are positive */
             layernorm_forward(&job.a);
             c.name = name;
             if (wanted(name)) compete(&c, peers, count);

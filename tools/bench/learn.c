@@ -1,4 +1,4 @@
-/* Programs as processes, and the losses that they print. */
+/* Runs programs as processes and reads the losses that they print. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LEARN_POINTS = 5, LEARN_STEPS = 2000 };       /* nanoGPT's updates, and how often we ask */
+enum { LEARN_POINTS = 5, LEARN_STEPS = 2000 };       /* questions to PyTorch; nanoGPT's updates */
 
 typedef struct learn_files { char train[300], valid[300], model[300], said[300]; } learn_files;
 
@@ -41,7 +41,7 @@ static bool learn_write(const char *path, const char *bytes, size_t n)
     return !fclose(f) && !n;
 }
 
-/* The text in two files; false: they cannot be written. */
+/* Writes the text as two files; false: they cannot be written. */
 static bool learn_split(learn_files *x, const data_file *text)
 {
     const size_t train = text->size * 9 / 10;
@@ -64,8 +64,8 @@ static void learn_remove(const learn_files *x)
     remove(best);
 }
 
-/* Seconds of the processor that a program takes, whose standard output goes to the file; negative:
- * it failed. */
+/* Runs a program with its standard output in a file. Returns its processor seconds; negative: it
+ * failed. */
 static double learn_run(const char *const argv[], const char *said)
 {
     struct rusage before, after;
@@ -87,7 +87,7 @@ static double learn_run(const char *const argv[], const char *said)
            1e-6 * (double)(after.ru_stime.tv_usec - before.ru_stime.tv_usec);
 }
 
-/* The bits per byte that `tfn eval` has written; negative: none. */
+/* Reads the bits per byte in the output of `tfn eval`; negative: none. */
 static double learn_bits(const char *said)
 {
     char line[200];
@@ -99,7 +99,7 @@ static double learn_bits(const char *said)
     return bits;
 }
 
-/* Seconds of PyTorch in all, a line for each fifth of its updates; negative: no answer. */
+/* Total seconds of PyTorch, with a line for each fifth of its updates; negative: no answer. */
 static double learn_peer(peer *p, const learn_files *x, bool json)
 {
     char question[700], line[100];
@@ -115,7 +115,7 @@ static double learn_peer(peer *p, const learn_files *x, bool json)
     return seconds;
 }
 
-/* Train so many minutes with this seed, and look at all that is held out. */
+/* Trains for some minutes with this seed, and evaluates all held-out text. */
 static bool learn_ours(const char *tfn, const learn_files *x, double minutes, int seed, bool json)
 {
     char budget[32], number[16], name[64];

@@ -1,4 +1,4 @@
-/* Set once, by the arguments in bench.c. */
+/* Set once, from the arguments in bench.c. */
 #include "option.h"
 
 struct bench_option option;

@@ -11,10 +11,10 @@ struct bench_option {
     int threads, rounds;
     bool json, quick, peers, counts;
     const char *only;
-    const char *ggml, *runq;             /* programs of others, for bench quant */
-    double minutes;                      /* of bench learn; 0: not given */
-    char script[300];                    /* of PyTorch, beside this program's folder */
-    char tfn[300];                       /* the program beside this one */
+    const char *ggml, *runq;             /* folder of ggml, program runq, for bench quant */
+    double minutes;                      /* for bench learn; 0: not given */
+    char script[300];                    /* path of torch_peer.py */
+    char tfn[300];                       /* path of tfn, in this program's folder */
 };
 extern struct bench_option option;
 #endif

@@ -1,5 +1,5 @@
-/* bench peak: the limits of the machine, multiply-adds a second of every instruction set, and bytes
- * read a second at every level of memory. Other benches give their results as a share of these. */
+/* bench peak: the limits of the machine: multiply-adds a second of every instruction set, and bytes
+ * read a second at every level of memory. Other benches print their results as a share of these. */
 #ifndef PEAK_H
 #define PEAK_H
 
@@ -9,7 +9,7 @@
 /* Operations a second; a burst of about 20 ms. */
 double peak(tfn_isa isa);
 
-/* Reading n bytes, all 1: the C library looks for a 2, with vectors and in several chains. */
+/* Reads n bytes, all 1: the C library searches for a 2, with vectors and several chains. */
 typedef struct reading { unsigned char *x; size_t n; int calls; } reading;
 double our_reading(void *job);
 reading reading_of(size_t n);

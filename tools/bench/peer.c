@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-/* c = a b, row-major; ta, tb: a or b lies transposed. */
+/* c = a b, row-major; ta, tb: a or b is transposed. */
 void peer_gemm(const peer *p, bool ta, bool tb, int m, int n, int k, const float *a,
                const float *b, float *c)
 {
@@ -32,8 +32,8 @@ static void *peer_symbol(const char *library, const char *symbol)
     return dlsym(handle, symbol);
 }
 
-/* OpenBLAS and oneDNN, on one thread, with the kernels for AVX-512 where the processor has it:
- * Debian's OpenBLAS does not choose them for every processor. */
+/* OpenBLAS and oneDNN on one thread, with kernels for AVX-512 if the processor has it, because
+ * Debian's OpenBLAS does not choose these on every processor. */
 int peers_blas(peer *p, bool avx512)
 {
     const char *openblas = "openblas";
@@ -56,21 +56,21 @@ int peers_blas(peer *p, bool avx512)
     return count;
 }
 
-/* A question and its answer, a line; false: there is none. */
+/* Sends a question and reads a line as the answer; false: no answer. */
 bool peer_tell(peer *p, const char *question, char *line, int room)
 {
     fprintf(p->to, "%s\n", question);
     fflush(p->to);
     return fgets(line, room, p->from) && line[0] != '-';
 }
-/* Ask for a number of seconds; negative: no answer. */
+/* Sends a question whose answer is a number of seconds; negative: no answer. */
 double peer_ask(peer *p, const char *question)
 {
     char line[100];
     if (!peer_tell(p, question, line, sizeof line)) return -1;
     return atof(line);
 }
-/* The path of a new file for them to read. */
+/* The path of a new file for the peers to read. */
 bool peer_file(char *path, size_t room)
 {
     const char *folder = getenv("TMPDIR");
@@ -82,7 +82,8 @@ bool peer_file(char *path, size_t room)
     return f >= 0 && !close(f);
 }
 
-/* What PyTorch and its BLAS may use of the processor, which they do not always find themselves. */
+/* Tells PyTorch and its BLAS which instructions they may use, because they do not always find
+ * these themselves. */
 static void peer_tune(bool avx512)
 {
     const char *blas = "HASWELL";
@@ -95,8 +96,8 @@ static void peer_tune(bool avx512)
     setenv("ATEN_CPU_CAPABILITY", aten, 1);
 }
 
-/* Python with the script, its standard input and output at the ends of two pipes. The first
- * question is for its version, which becomes part of its name; false: it does not answer. */
+/* Starts Python with the script, connected by two pipes. The first question asks for its version,
+ * which becomes part of its name; false: no answer. */
 static bool peer_start(peer *p, const char *name, const char *script, bool tuned, bool avx512)
 {
     char line[64] = "", *const argv[] = { (char *)"python3", (char *)script, NULL };
@@ -132,7 +133,7 @@ static bool peer_start(peer *p, const char *name, const char *script, bool tuned
     return true;
 }
 
-/* PyTorch as installed, and with the environment that lets it use the processor. */
+/* PyTorch as installed, and with an environment that lets it use the whole processor. */
 int peers_torch(peer *p, const char *script, bool avx512)
 {
     int count = 0;

@@ -1,5 +1,5 @@
-/* The peers that bench compares with: BLAS libraries in this process, PyTorch in processes of its
- * own. What is not installed is left out. */
+/* The peers that bench compares with: BLAS libraries in this process, PyTorch in separate
+ * processes. Peers that are not installed are left out. */
 #ifndef PEER_H
 #define PEER_H
 
@@ -15,7 +15,7 @@ typedef int peer_dnnl(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, f
                       float *c, ptrdiff_t ldc);
 typedef struct peer {
     char  name[48];
-    FILE *to, *from;                    /* of a process */
+    FILE *to, *from;                    /* pipes to a process */
     peer_cblas *cblas;
     peer_dnnl  *dnnl;
 } peer;

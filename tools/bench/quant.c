@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files of the others: of ggml in floats, "q8_0" and "q4_0"; of llama2.c, and its words. */
+/* Files for the others: ggml's in floats, "q8_0" and "q4_0"; llama2.c's model and words. */
 enum { FILE_F32, FILE_Q8, FILE_Q4, FILE_RUNQ, FILE_WORDS, QUANT_FILES };
 typedef struct quant_job {
-    decode_job d;                       /* first: what measures a decoder takes this for one */
+    decode_job d;                       /* must be first: the job of a decoder is cast to this */
     tfn_weights type;
-    char files[QUANT_FILES][128];       /* empty: there is none */
+    char files[QUANT_FILES][128];       /* "": no such file */
 } quant_job;
 
-/* PyTorch is a process with pipes; the others are started for each answer. Of ggml and llama2.c the
- * mean over twice as many tokens from the first on, so that as much of the cache is read. */
+/* PyTorch is a process with pipes; the others are started for each answer. For ggml and llama2.c
+ * the mean is over twice as many tokens from the first on, so that as much of the cache is read. */
 static double their_quant(void *p, peer *rival)
 {
     const quant_job *j = (const quant_job *)p;
@@ -46,7 +46,7 @@ static void quant_says(const char *what, const char *why)
     printf("skipped: %s: %s\n", what, why);
 }
 
-/* Files for ggml: quantized by its own program. */
+/* Makes the files for ggml, quantized by its own program. */
 static bool quant_ggml_files(quant_job *j, const decoders_model *m)
 {
     char (*f)[128] = j->files;
@@ -69,7 +69,7 @@ static int quant_peer(peer *p, const char *name)
     return 1;
 }
 
-/* Who is there. */
+/* Finds the peers that are installed. */
 static int quant_peers(peer *p, quant_job *j)
 {
     const shape *s = &j->d.s;
@@ -86,7 +86,7 @@ static int quant_peers(peer *p, quant_job *j)
     return count;
 }
 
-/* Bytes of weights that a token reads: all but the table of positions. */
+/* Bytes of weights that a token reads: all except the table of positions. */
 static double quant_bytes(const tfn_model *m)
 {
     double bytes = 0;
@@ -99,7 +99,7 @@ static double quant_bytes(const tfn_model *m)
     return bytes;
 }
 
-/* A model of that type with random weights. */
+/* A model with random weights of a type. */
 static void quant_model(tfn_model *m, tfn_model_desc d, tfn_weights type)
 {
     tfn_model floats;
@@ -118,8 +118,8 @@ static void quant_model(tfn_model *m, tfn_model_desc d, tfn_weights type)
     tfn_model_free(&floats);
 }
 
-/* A token with a cache of 64 and of 512, and prefill; quick: the first of them. The others have no
- * numbers of 16 bits. */
+/* Measures a token with a cache of 64 and of 512, and prefill; with --quick only the first. The
+ * other programs have no 16-bit weights. */
 static void quant_decoding(quant_job *j, peer *peers, int count)
 {
     static const struct { int cache, prefill; } rows[] = { { 64, 0 }, { 512, 0 }, { 0, 256 } };
@@ -160,7 +160,7 @@ static void quant_decoding(quant_job *j, peer *peers, int count)
     tfn_model_free(&m);
 }
 
-/* LoRA of every linear map; PyTorch's weights are floats, it trains no others. */
+/* LoRA on every linear map. PyTorch's weights are floats: it trains no others. */
 enum { QUANT_RANK = 8 };
 static double their_lora(void *p, peer *rival)
 {
@@ -199,7 +199,7 @@ void bench_quant(const shape *list, int n)
 {
     static const tfn_weights types[] = { TFN_WEIGHTS_FLOAT, TFN_WEIGHTS_Q8, TFN_WEIGHTS_Q4,
                                          TFN_WEIGHTS_BF16, TFN_WEIGHTS_F16 };
-    const size_t block = (size_t)1 << (option.quick ? 22 : 28);     /* more than caches have */
+    const size_t block = (size_t)1 << (option.quick ? 22 : 28);     /* larger than caches */
     static quant_job j;
     peer peers[PEERS];
     int count;

@@ -1,4 +1,4 @@
-/* Training in processes of its own, with denormals kept or flushed to zero. */
+/* Training in separate processes, with denormals kept or flushed to zero. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -24,7 +24,8 @@ static int denormals_updates(void)
     return 250;
 }
 
-/* What is denormal becomes 0, as operand and as result: not the library's arithmetic. */
+/* Makes the processor replace denormal operands and results by 0, unlike the library's
+ * arithmetic. */
 static bool flush_denormals(void)
 {
 #if defined __x86_64__
@@ -40,7 +41,7 @@ static bool flush_denormals(void)
 #endif
 }
 
-/* Seconds of the updates; negative: there is no such model. */
+/* Seconds of the updates; negative: the model is illegal. */
 static double training_seconds(const tfn_model_desc *d)
 {
     tfn_model m;
@@ -55,7 +56,7 @@ static double training_seconds(const tfn_model_desc *d)
     return start;
 }
 
-/* The same in a process of its own. */
+/* The same in a separate process. */
 static double process_seconds(const tfn_model_desc *d, bool flush)
 {
     double seconds = -1;
@@ -80,7 +81,7 @@ static double process_seconds(const tfn_model_desc *d, bool flush)
     return seconds;
 }
 
-/* Medians of both, and of their ratios; false: not here. */
+/* Medians of both times and of their ratios; false: not possible here. */
 static bool time_denormals(const tfn_model_desc *d, double *kept, double *flushed, double *ratio)
 {
     double with[ROUNDS], without[ROUNDS], ratios[ROUNDS];

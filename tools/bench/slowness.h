@@ -1,9 +1,9 @@
-/* bench denormals: what denormal numbers cost, counted or timed. */
+/* bench denormals: the cost of denormal numbers, counted or timed. */
 #ifndef SLOWNESS_H
 #define SLOWNESS_H
 
 #include "shapes.h"
 
-/* Every recipe, in the model of denormals.h or, given one, in its layers and widths. */
+/* Every recipe, in the model of denormals.h, or with the layers and widths of a given shape. */
 void bench_denormals(const shape *s);
 #endif

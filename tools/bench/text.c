@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words by rank, frequent ones short. Of 92 % the frequency falls as 1/rank (Zipf), over 10,000; of
- * the rest as rank^-1.67, so that 100 MB have some 350,000 different ones, as text has. */
+/* Puts a random word; frequent words are short. 92 % of the words are from 10,000 with frequency
+ * 1/rank (Zipf), the rest from a tail of rank^-1.67, so that 100 MB have about 350,000 different
+ * words, like real text. */
 static char *put_word(char *to, double u)
 {
     double rank = exp(u / 0.92 * log(1e4)) - 1;
@@ -81,7 +82,7 @@ static void bench_bpe(bpe_job *j, const data_file *text)
     tfn_tokenizer_source source;
     memset(j, 0, sizeof *j);
     j->text = text;
-    if (text->size > 26000000) {                /* the default has room for so much */
+    if (text->size > 26000000) {                /* the default room is enough up to here */
         j->desc.words = INT32_MAX / 100;
         if (text->size < INT32_MAX) j->desc.words = (int32_t)(text->size / 100);
     }
@@ -107,7 +108,7 @@ static void bench_bpe(bpe_job *j, const data_file *text)
     free(j->ids);
 }
 
-/* Each two lines are a pair. */
+/* Two consecutive lines are a pair. */
 typedef struct line_pairs { const char **at; int64_t count; } line_pairs;
 static bool get_pair(data_item *item, void *user, int64_t i)
 {
@@ -139,7 +140,7 @@ static double our_batches(void *p)
     for (int64_t i = 0; i < j->batches.count; i++) data_batch(&j->batches, j->position++);
     return (now() - start);
 }
-/* An epoch each time, which is shuffled anew. */
+/* Each run is an epoch in a new random order. */
 static void bench_batches(const bpe_job *bpe)
 {
     contest c = { "data", "batches of 4096 tokens", "", our_batches, NULL, NULL, NULL, 0,

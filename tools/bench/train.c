@@ -1,4 +1,4 @@
-/* Our steps, and those of PyTorch. */
+/* Our steps and PyTorch's. */
 #include "train.h"
 #include "contest.h"
 #include "gemm.h"

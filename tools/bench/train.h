@@ -1,4 +1,4 @@
-/* bench train: steps of training of whole models. */
+/* bench train: training steps of whole models. */
 #ifndef TRAIN_H
 #define TRAIN_H
 
@@ -13,7 +13,7 @@ typedef struct train_job {
     int steps;
 } train_job;
 
-/* What a model that was made trains on. */
+/* Makes the batches for a model. */
 void train_data(train_job *j, const shape *s);
 void train_start(train_job *j, const shape *s, int threads);
 

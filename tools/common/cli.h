@@ -8,7 +8,7 @@
 typedef struct cli {
     const char *program;        /* the name in messages */
     char      **argv;
-    int         argc, at;       /* at: the argument looked at */
+    int         argc, at;       /* at: index of the current argument */
 } cli;
 
 void cli_fail(const cli *c, const char *format, ...);
@@ -17,7 +17,7 @@ void cli_fail(const cli *c, const char *format, ...);
 const char *cli_next(cli *c);
 bool cli_is(const cli *c, const char *name);
 
-/* If the argument is `name`: the one behind it. */
+/* If the current argument is `name`, takes the argument after it as the value. */
 bool cli_text(cli *c, const char *name, const char **value);
 bool cli_number(cli *c, const char *name, long least, long most, long *value);
 bool cli_real(cli *c, const char *name, double least, double most, double *value);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Keeps the first error; false, so that it can stand in a return. */
+/* Keeps the first error. Returns false, for use in a return. */
 static bool data_fail(char *error, const char *format, ...)
 {
     va_list args;
@@ -54,7 +54,7 @@ bool data_has_mark(const char *bytes, size_t size)
     return size >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3);
 }
 
-/* All bytes of a stream and a zero behind them; false: no memory. */
+/* Reads all bytes of a stream and adds a zero; false: no memory. */
 static bool data_read_stream(data_file *x, FILE *f)
 {
     size_t room = 1 << 16;
@@ -75,7 +75,7 @@ static bool data_read_stream(data_file *x, FILE *f)
     return true;
 }
 
-/* What can be read only once, a pipe or the standard input, is kept for those who ask again. */
+/* A pipe or the standard input can be read only once, so its bytes are kept for later calls. */
 typedef struct data_stream {
     struct data_stream *next;
     char               *path;
@@ -88,7 +88,7 @@ static bool data_is_stream(const char *path)
     return !strcmp(path, "-") || output_is_device(path);
 }
 
-/* A copy of the bytes that were kept of this path; false: there are none, or no memory. */
+/* Copies the bytes that were kept for this path; false: none, or no memory. */
 static bool data_take(data_file *x, const char *path)
 {
     const data_stream *s = data_streams;
@@ -108,7 +108,7 @@ static void data_keep_stream(const data_file *x, const char *path)
     const size_t n = strlen(path) + 1;
     if (s) s->path = (char *)malloc(n);
     if (s) s->file.bytes = (char *)malloc(x->size + 1);
-    if (!s || !s->path || !s->file.bytes) return;       /* a second reading finds nothing */
+    if (!s || !s->path || !s->file.bytes) return;       /* later readings will find nothing */
     memcpy(s->path, path, n);
     memcpy(s->file.bytes, x->bytes, x->size + 1);
     s->file.size = x->size;
@@ -175,10 +175,10 @@ static const struct { int least, most; const char *form; } data_forms[] = {
     { 2, 3, "LABEL tab A or LABEL tab A tab B" }, { 1, 2, "A or A tab B" }
 };
 
-typedef struct data_fields {    /* of a line, between tabs */
+typedef struct data_fields {    /* the fields of a line, between tabs */
     const char *text[3];
     size_t      bytes[3];
-    int         count;          /* of all, also of those that are too many */
+    int         count;          /* all fields, even if there are too many */
 } data_fields;
 
 static bool data_split(char *why, data_fields *x, const char *line, const char *end,
@@ -199,7 +199,7 @@ static bool data_split(char *why, data_fields *x, const char *line, const char *
     return true;
 }
 
-/* The number of a label, by its name. */
+/* The number of the label with this name. */
 static bool data_label(char *why, int32_t *label, const char *name, size_t bytes,
                        data_classes *classes)
 {
@@ -212,7 +212,7 @@ static bool data_label(char *why, int32_t *label, const char *name, size_t bytes
                      (int)classes->count);
 }
 
-/* One line: its fields, or false and what is wrong with them. */
+/* Parses a line into its fields; false: it is wrong, *why says how. */
 static bool data_parse(char *why, data_item *item, const char *line, size_t bytes,
                        data_kind kind, data_classes *classes)
 {
@@ -232,7 +232,7 @@ static bool data_parse(char *why, data_item *item, const char *line, size_t byte
     return data_label(why, &item->label, x.text[0], x.bytes[0], classes);
 }
 
-/* One pass over the lines: counts them, and stores them if there is room for them. */
+/* Goes through the lines once: counts them, and stores those that there is room for. */
 static bool data_lines_pass(data_lines *x, const data_file *file, data_kind kind,
                             data_classes *classes)
 {
@@ -319,7 +319,7 @@ static bool data_say(char *error, const tfn_error *e)
     return data_fail(error, "%s", tfn_error_text(e, text, sizeof text));
 }
 
-/* Text k of an item with the space that may stand before it; buffer grows as it must. */
+/* Text k of an item, with a space in front if asked for; the buffer grows as needed. */
 static const char *data_spaced(char *error, data_item *item, int k, bool space,
                                char **buffer, size_t *room)
 {
@@ -335,7 +335,7 @@ static const char *data_spaced(char *error, data_item *item, int k, bool space,
     return *buffer;
 }
 
-/* Teaches the trainer the texts of an item that `which` names. */
+/* Gives the trainer the texts of an item that `which` selects. */
 static bool data_train_item(data_tokenizer *x, tfn_trainer *t, data_item *item, int which,
                             bool space, char **buffer, size_t *room)
 {
@@ -402,8 +402,8 @@ static const tfn_tokenizer *data_tokenizer_of(const data_set *x, int k)
     return x->options.tokenizer;
 }
 
-/* Tokens of item i's rows: source (0 if there is none; of speech positions) and target, with the
- * END and BEGIN that they get. */
+/* The lengths of item i's rows in tokens: source (0 if there is none; for speech, positions) and
+ * target, with the END and BEGIN that are added. */
 static void data_lengths(const data_set *x, int64_t i, int32_t *source, int32_t *target)
 {
     const int64_t *at = x->at + 2*i;
@@ -418,14 +418,14 @@ static void data_lengths(const data_set *x, int64_t i, int32_t *source, int32_t 
     case DATA_JOINED:
         *target = a + b + 1;
         return;
-    default:                                    /* BEGIN A END, and B END if there is one */
+    default:                                    /* BEGIN A END, and B END with a second text */
         *target = a + 2;
         if (b) *target += b + 1;
     }
 }
 
-/* A pair or a row of two texts has both, and fits; 7 frames are the least that two convolutions of
- * stride 2 make a position of. */
+/* True if a pair has both texts and fits. Two convolutions of stride 2 need at least 7 frames for
+ * one position. */
 static bool data_pair_fits(const data_set *x, int64_t i)
 {
     const data_set_options *o = &x->options;
@@ -438,7 +438,7 @@ static bool data_pair_fits(const data_set *x, int64_t i)
     return target <= o->most && source <= o->most_source;
 }
 
-/* Takes the last token of the longer text away. */
+/* Removes the last token of the longer text. */
 static void data_shorten(data_set *x, int64_t *at)
 {
     if (at[1] - at[0] > at[2] - at[1]) {
@@ -448,7 +448,7 @@ static void data_shorten(data_set *x, int64_t *at)
     at[2]--;
 }
 
-/* Item i is stored: cut it, or false to drop it. */
+/* Shortens item i to fit; false: drop it. */
 static bool data_fit(data_set *x, int64_t i)
 {
     int64_t *at = x->at + 2*i;
@@ -462,14 +462,14 @@ static bool data_fit(data_set *x, int64_t i)
     return true;
 }
 
-/* Where a pass over the items stands. */
+/* The state of a pass over the items. */
 typedef struct data_encoder {
-    char   *buffer;             /* of a text with its space */
+    char   *buffer;             /* a text with its space */
     size_t  room;
-    int64_t kept, end, most;    /* items and ids so far; ids that there is room for */
+    int64_t kept, end, most;    /* items and ids so far; room for ids */
 } data_encoder;
 
-/* The ids of text k of an item, behind those that there are. */
+/* Appends the ids of text k of an item. */
 static void data_encode_text(data_set *x, data_encoder *e, data_item *item, int k)
 {
     const char *text = data_spaced(x->error, item, k, x->options.space, &e->buffer, &e->room);
@@ -483,7 +483,7 @@ static void data_encode_text(data_set *x, data_encoder *e, data_item *item, int 
     e->end += tfn_tokenizer_encode(data_tokenizer_of(x, k), to, room, text, item->bytes[k]);
 }
 
-/* Both texts; joined: END follows, as between the items of a stream. */
+/* Encodes both texts; joined: END follows, as between the items of a stream. */
 static void data_encode_item(data_set *x, data_encoder *e, data_item *item, bool joined)
 {
     if (x->ids) x->at[2 * e->kept] = e->end;
@@ -500,7 +500,8 @@ static void data_encode_item(data_set *x, data_encoder *e, data_item *item, bool
     }
 }
 
-/* Both passes: the first counts ids into *total, the second stores them and keeps what fits. */
+/* Does both passes: the first counts ids into *total, the second stores them and keeps items that
+ * fit. */
 static bool data_encode(data_set *x, data_get *get, void *user, int64_t count,
                         int64_t *total)
 {
@@ -516,7 +517,7 @@ static bool data_encode(data_set *x, data_get *get, void *user, int64_t count,
         x->label[e.kept] = item.label;
         if (data_fit(x, e.kept)) e.kept++;
         else x->dropped++;
-        e.end = x->at[2 * e.kept];              /* of what is dropped no id stays */
+        e.end = x->at[2 * e.kept];              /* remove the ids of a dropped item */
     }
     free(e.buffer);
     *total = e.end;
@@ -531,7 +532,7 @@ static bool data_needs(data_set *x, const tfn_tokenizer *k, tfn_special special)
     return data_fail(x->error, "the tokenizer has no %s", names[special]);
 }
 
-/* The special tokens that rows of the kind want are there. */
+/* Checks that the tokenizer has the special tokens for this kind of rows. */
 static bool data_specials(data_set *x, int64_t count)
 {
     const data_set_options *o = &x->options;
@@ -592,7 +593,7 @@ static tfn_key data_key(const data_batches *b, int64_t epoch, uint64_t stream)
     return tfn_key_fold(key, (uint64_t)epoch);
 }
 
-/* The length of an item: of the source, or of the longer side. */
+/* The length by which items are sorted: the source's, or that of the longer side. */
 static int32_t data_rank(const data_set *x, int64_t i, bool longest)
 {
     int32_t source, target;
@@ -606,11 +607,11 @@ static int32_t data_longest(const data_batches *b)
     return b->most_time > b->most_source ? b->most_time : b->most_source;
 }
 
-/* Stable sort of items by their rank: counts of each, their sums, then each to its place. */
+/* Sorts items by this length, stable: count each length, add the counts up, place each item. */
 static void data_sort(data_batches *b, int32_t *to, const int32_t *from, bool longest)
 {
     const int32_t most = data_longest(b);
-    int32_t *at = b->first + b->count + 1;              /* most + 2 places behind the batches */
+    int32_t *at = b->first + b->count + 1;              /* most + 2 numbers after the batches */
     int64_t n = b->set->count;
     memset(at, 0, ((size_t)most + 2) * sizeof *at);
     for (int64_t i = 0; i < n; i++) at[data_rank(b->set, from[i], longest) + 1]++;
@@ -618,14 +619,14 @@ static void data_sort(data_batches *b, int32_t *to, const int32_t *from, bool lo
     for (int64_t i = 0; i < n; i++) to[at[data_rank(b->set, from[i], longest)]++] = from[i];
 }
 
-/* Item `place` of an epoch's order of n items. */
+/* The item at `place` in an epoch's order of n items. */
 static int64_t data_shuffled(const data_batches *b, int64_t epoch, int64_t place, int64_t n)
 {
     if (b->options.in_order) return place;
     return tfn_random_shuffle(data_key(b, epoch, 1), place, n);
 }
 
-/* The items of an epoch by length, those of one length in a new order. */
+/* Orders the items of an epoch by length; those of equal length are shuffled. */
 static void data_order(data_batches *b, int64_t epoch)
 {
     const int64_t n = b->set->count;
@@ -636,7 +637,7 @@ static void data_order(data_batches *b, int64_t epoch)
     b->epoch = epoch;
 }
 
-/* The batches of sorted items: returns their number, and stores where they begin. */
+/* Cuts sorted items into batches. Returns their number and stores where they begin. */
 static int64_t data_cut_batches(data_batches *b, const int32_t *longest, int32_t *first)
 {
     int64_t count = 0;
@@ -656,7 +657,7 @@ static int64_t data_cut_batches(data_batches *b, const int32_t *longest, int32_t
     return count;
 }
 
-/* A plan of batches of like lengths; their lengths do not depend on the epoch. */
+/* Plans batches of similar lengths, which are the same in every epoch. */
 static bool data_plan_tokens(data_batches *b)
 {
     int64_t n = b->set->count;
@@ -678,8 +679,8 @@ static bool data_plan_tokens(data_batches *b)
     return b->first != NULL;
 }
 
-/* Windows of T targets from -offset on, where 0 <= offset < T is drawn so that all epochs have as
- * many: slack = windows*T - targets. */
+/* Plans windows of T targets from -offset on. The offset, 0 <= offset < T, is drawn so that all
+ * epochs have the same number of windows: slack = windows*T - targets. */
 static void data_plan_text(data_batches *b)
 {
     int64_t time = b->set->options.most;
@@ -691,8 +692,8 @@ static void data_plan_text(data_batches *b)
     if (targets < time) b->most_time = (int32_t)targets;
 }
 
-/* How far before the text the epoch's first window begins. With a window more, the offset is above
- * the slack, and not so with those that are needed at least. */
+/* The epoch's offset: how far before the text its first window begins. With one window more than
+ * necessary it is above the slack, otherwise not. */
 static int64_t data_offset(const data_batches *b, int64_t epoch, int64_t targets)
 {
     const int64_t time = b->set->options.most;
@@ -713,7 +714,7 @@ void data_window(const data_batches *b, int64_t epoch, int64_t i, int64_t *begin
     if (*end > targets) *end = targets;
 }
 
-/* A plan of batches of so many rows, whatever their length. */
+/* Plans batches of a fixed number of rows, whatever their length. */
 static bool data_plan_rows(data_batches *b)
 {
     int32_t *rows = &b->options.batch;
@@ -800,9 +801,9 @@ bool data_is_special(const tfn_tokenizer *k, int32_t id)
 }
 
 /* BERT's corruption (Devlin 2019, 3.1): each token that is not special is chosen with probability
- * 15 %, and becomes <mask> in 80 %, any token in 10 %, itself in 10 % of the cases; the chosen are
- * the targets. Number p of the key decides about place p; the place with the smallest is always
- * chosen, so that every row has a target. */
+ * 15 %. In 80 % of the cases it becomes <mask>, in 10 % a random token, in 10 % it stays. The
+ * chosen tokens are the targets. Random number p of the key decides for place p; the place with the
+ * smallest number is always chosen, so that every row has a target. */
 static void data_mask(int32_t *tokens, int32_t *targets, int32_t n, const tfn_tokenizer *k,
                       tfn_key key)
 {
@@ -827,7 +828,7 @@ static void data_mask(int32_t *tokens, int32_t *targets, int32_t n, const tfn_to
     }
 }
 
-/* Row r of the batch: item i. The rows hold padding so far. */
+/* Writes item i to row r of the batch, which is filled with padding. */
 static void data_fill_pair(data_batches *b, int32_t r, int64_t i)
 {
     const data_set *x = b->set;
@@ -836,7 +837,7 @@ static void data_fill_pair(data_batches *b, int32_t r, int64_t i)
     const int64_t n = at[2] - at[1];
     int32_t *tokens = b->tokens + (int64_t)r * b->batch.time;
     int32_t *targets = b->targets + (int64_t)r * b->batch.time;
-    int64_t mid = 0;                            /* where the second text begins */
+    int64_t mid = 0;                            /* beginning of the second text */
     if (x->options.kind == DATA_JOINED) {
         mid = a;
         memcpy(tokens, x->ids + at[0], (size_t)a * sizeof *tokens);
@@ -851,7 +852,7 @@ static void data_fill_pair(data_batches *b, int32_t r, int64_t i)
     memcpy(targets + mid, x->ids + at[1], (size_t)n * sizeof *targets);
 }
 
-/* The same, of sound: what stood behind shorter ones is silenced. */
+/* The same for sound: frames after a shorter one are set to silence. */
 static void data_fill_sound(data_batches *b, int32_t r, int64_t i)
 {
     const data_set *x = b->set;
@@ -895,14 +896,14 @@ static int64_t data_items(const data_batches *b)
     return b->windows ? b->windows : b->set->count;
 }
 
-/* Number of item at place `place` of the epoch. */
+/* The item at `place` in the epoch. */
 static int32_t data_item_at(data_batches *b, int64_t epoch, int64_t place)
 {
     if (b->order) return b->order[place];
     return (int32_t)data_shuffled(b, epoch, place, data_items(b));
 }
 
-/* Lengths of the rows, from which the batch has its shape. */
+/* The lengths of the rows, which give the batch its shape. */
 static void data_shape(data_batches *b, int64_t epoch, int64_t begin, int64_t end)
 {
     tfn_batch *x = &b->batch;
@@ -936,7 +937,7 @@ static void data_shape(data_batches *b, int64_t epoch, int64_t begin, int64_t en
     if (b->set->options.kind >= DATA_LABELS) x->segments = b->segments;
 }
 
-/* Padding everywhere, for the rows to be written over. */
+/* Fills the rows with padding before they are written. */
 static void data_clear(data_batches *b)
 {
     const int64_t cells = (int64_t)b->batch.batch * b->batch.time;
@@ -951,7 +952,7 @@ static void data_clear(data_batches *b)
     for (int64_t i = 0; i < (int64_t)b->batch.batch * b->batch.source_time; i++) b->source[i] = pad;
 }
 
-/* The window that is row r: each token's target is the next one. */
+/* Writes a window to row r: each token's target is the next one. */
 static void data_fill_window(data_batches *b, int32_t r, int64_t epoch)
 {
     const int32_t *ids = b->set->ids;

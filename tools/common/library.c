@@ -22,11 +22,11 @@ int32_t library_logit_cols(const tfn_model_desc *desc) { return tfn__logit_cols(
 /* -- arrays of NumPy --------------------------------------------------------------------------- */
 
 #ifndef TFNORM_NO_STDIO
-/* 93 "NUMPY" 1 0, u16 length; a dict of Python that ends with a newline at a multiple of 64. */
+/* The magic, then a u16 length and a Python dict that ends with a newline at a multiple of 64. */
 static const uint8_t library_npy_magic[8] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0 };
-enum { LIBRARY_NPY_HEAD = 502 };           /* most bytes of a dict; 8 sizes have fewer */
+enum { LIBRARY_NPY_HEAD = 502 };           /* most bytes of a dict; enough for 8 sizes */
 
-/* The dtype as NumPy writes it, little-endian; NULL: none of the three. */
+/* The dtype in NumPy's form, little-endian; NULL: another dtype. */
 static const char *library_npy_descr(tfn_dtype d)
 {
     switch (d) {
@@ -37,8 +37,8 @@ static const char *library_npy_descr(tfn_dtype d)
     }
 }
 
-/* The dict in the order and with the spaces of NumPy's own, padded so that the data begins at a
- * multiple of 64; a tuple of one has a comma behind it. */
+/* Writes the dict with NumPy's order and spaces, padded so that the data begins at a multiple of
+ * 64. A tuple of one has a comma after it. */
 tfn_status library_npy_write(tfn_file *f, const tfn_tensor *tensor)
 {
     char buf[LIBRARY_NPY_HEAD + 10];
@@ -68,7 +68,7 @@ tfn_status library_npy_write(tfn_file *f, const tfn_tensor *tensor)
     return tfn__finish_writing(f);
 }
 
-/* The text s and nothing else; false: the reader says what was wanted. */
+/* Reads exactly the text s; false: an error, which r->wanted describes. */
 static bool library_literal(tfn__reader *r, const char *s)
 {
     for (const char *c = s; *c; c++) {
@@ -79,7 +79,7 @@ static bool library_literal(tfn__reader *r, const char *s)
     return true;
 }
 
-/* As NumPy writes it, to the last space. */
+/* Reads the dict exactly as NumPy writes it, to the last space. */
 static void library_npy_dict(tfn__reader *r, tfn_tensor *t)
 {
     library_literal(r, "{'descr': '<");

@@ -1,6 +1,6 @@
-/* What the tools use of the library that its header does not offer: arithmetic with the same bits
- * on every machine, and arrays of NumPy. The functions call private ones, so they are compiled
- * together with the implementation, in library.c, which every program links once. */
+/* Parts of the library that its header does not offer but the tools need: arithmetic with the same
+ * bits on every machine, and arrays of NumPy. The functions call private ones, so library.c
+ * compiles them together with the implementation. Every program links it once. */
 #ifndef LIBRARY_H
 #define LIBRARY_H
 

@@ -1,4 +1,4 @@
-/* Files are written beside their place, as temporary files, and renamed when they are complete. */
+/* Files are written as temporary files in the same folder, and renamed when they are complete. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -24,7 +24,7 @@
 #endif
 
 static const char *output_program = "";
-static char output_part[OUTPUT_PART];   /* of the file that is open; taken away at the end */
+static char output_part[OUTPUT_PART];   /* the open temporary file; removed at the end */
 
 static void output_remove_part(void)
 {
@@ -97,7 +97,7 @@ bool output_target(char *to, const char *path)
         char *name = strrchr(to, '/');
         ssize_t got = readlink(to, link, sizeof link);
         if (got < 0) return true;
-        if (name && link[0] != '/') name++;             /* beside the link */
+        if (name && link[0] != '/') name++;             /* in the link's folder */
         else name = to;
         if (name - to + got >= OUTPUT_PATH - 4) return false;
         memcpy(name, link, (size_t)got);
@@ -145,7 +145,7 @@ static size_t output_folder(const char *path)
     return n;
 }
 
-/* A new file, exclusively. The mode of one that replaces another is that file's for its owner. */
+/* Creates a file exclusively. If it replaces a file, only the owner has that file's rights. */
 static FILE *output_create_at(const char *part, const char *target)
 {
     int number;
@@ -189,7 +189,7 @@ FILE *output_create(const char *target, char *part)
 #ifndef __wasm__
     draw ^= (unsigned long long)time(NULL) ^ (unsigned long long)clock() << 32;
 #endif
-    if (n > OUTPUT_NAME)                                /* not within a character of UTF-8 */
+    if (n > OUTPUT_NAME)                                /* not inside a UTF-8 character */
         for (n = OUTPUT_NAME; n > 0 && (target[folder + n] & 0xc0) == 0x80;) n--;
     for (int i = 0; i < OUTPUT_TRIES; i++) {
         char word[OUTPUT_LETTERS + 1] = "";
@@ -205,8 +205,8 @@ FILE *output_create(const char *target, char *part)
     return NULL;
 }
 
-/* Before the file is closed: the owner, the group and the mode of the one that it replaces. Without
- * the group, its members get no more than all others. False: errno says why. */
+/* Before the file is closed: copies the owner, group and mode of the file that it replaces. If the
+ * group cannot be kept, its members keep only the rights of all others. False: see errno. */
 static bool output_keep_mode(FILE *f, const char *target)
 {
 #if !defined _WIN32 && !defined __wasm__
@@ -301,7 +301,7 @@ bool output_close(output_file *o)
     lost = fclose(o->f) != 0 || lost;
     o->f = NULL;
 #ifdef _WIN32
-    if (!lost && o->part[0]) remove(o->path);           /* rename there replaces nothing */
+    if (!lost && o->part[0]) remove(o->path);           /* this system's rename cannot replace */
 #endif
     if (!lost && o->part[0]) lost = rename(o->part, o->path) != 0;
     if (lost) output_lost(o->name);

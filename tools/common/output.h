@@ -15,48 +15,48 @@
 #include <stdio.h>
 
 enum { OUTPUT_PATH = 4096 + 4,        /* bytes of a path */
-       OUTPUT_PART = OUTPUT_PATH + 32 };    /* and of the temporary file beside it */
+       OUTPUT_PART = OUTPUT_PATH + 32 };    /* bytes of the path of its temporary file */
 
 typedef struct output_file {
     FILE *f;
     const char *name;               /* as it was given */
-    char  path[OUTPUT_PATH];        /* behind its symbolic links */
-    char  part[OUTPUT_PART];        /* the temporary file that is written; "": a device */
+    char  path[OUTPUT_PATH];        /* with symbolic links followed */
+    char  part[OUTPUT_PART];        /* the temporary file; "": written directly, to a device */
 } output_file;
-/* A reader that went away is an error like a full disk, not a signal. What is closed from the start
- * stays closed: no file may take its number. */
+/* Call first. A closed pipe becomes an error like a full disk, not a signal. Standard streams that
+ * are closed at the start stay closed: no file may get their number. */
 void output_begin(const char *program);
 bool output_lost(const char *what);
-/* False, and said why, if the standard output took not all. */
+/* False, with a message, if the standard output did not take everything. */
 bool output_flush(void);
-/* The exit code of a program whose own one is `code`. */
+/* The program's exit code: `code`, or 1 if the standard output was lost. */
 int output_end(int code);
 
-/* True if a person reads what is written there, or types what is read. */
+/* True if a person reads what is written to f, or types what is read from it. */
 bool output_is_terminal(FILE *f);
 
-/* Columns of a terminal, asked at each call because it may be resized; 80 if it does not say. */
+/* Columns of a terminal, asked at each call because it may be resized; 80 if unknown. */
 int output_columns(FILE *f);
 
-/* Where a path leads: symbolic links stay links. False: nowhere, or too far. */
+/* The path with its symbolic links followed, so that links stay links. False: it leads nowhere. */
 bool output_target(char *to, const char *path);
-/* A pipe or a device, which is written to as it stands; no file can take its place. */
+/* True for a pipe or a device, which is written to directly because no file can replace it. */
 bool output_is_device(const char *path);
 
-/* Two names of one file; where none is there yet, and in a page, one name. */
+/* True if two names are the same file. If neither exists, or in a web page: if they are equal. */
 bool output_is_same(const char *a, const char *b);
 
-/* Creates and opens a temporary file beside `target`: NAME.PROCESS-XXXXXX.tmp, as the library names
- * its own. It is created exclusively, so that it never writes through a link, and it is not more
- * readable than the file that it will replace. The tools create no temporary file in another way.
- * part: OUTPUT_PART bytes for its path. Returns NULL, and errno says why, if that fails. */
+/* Creates and opens a temporary file in the folder of `target`: NAME.PROCESS-XXXXXX.tmp, like those
+ * of the library. It is created exclusively, so that it never writes through a link, and is not
+ * more readable than the file that it will replace. The tools create temporary files only here.
+ * part: OUTPUT_PART bytes for its path. NULL on failure, see errno. */
 FILE *output_create(const char *target, char *part);
-/* Remove what programs that are no longer running have left beside this path: temporary files of
- * names that begin like it, up to the last dot ("m.100.safetensors" of "m.safetensors", too). */
+/* Removes temporary files that programs which no longer run have left in this path's folder: those
+ * whose names begin like its name up to the last dot ("m.100.safetensors" for "m.safetensors"). */
 void output_remove_stale(const char *path);
 
 /* "-" is the standard output. */
 FILE *output_open(output_file *o, const char *path);
-/* False, and said, if it is lost: then what was at the path is still there. */
+/* False, with a message, if the output is lost; then the old file at the path is unchanged. */
 bool output_close(output_file *o);
 #endif

@@ -5,7 +5,7 @@
 
 /* -- text and style -------------------------------------------------------------------------- */
 
-/* Bytes of the character that a first byte of UTF-8 announces; 0: it is no first byte. */
+/* Bytes of a UTF-8 character, from its first byte; 0: not a first byte. */
 static int svg_announced(unsigned char first)
 {
     if (first < 0x80) return 1;
@@ -48,7 +48,7 @@ void svg_text(FILE *f, const char *text)
 }
 static const struct {
     const char *light, *dark, *dash, *marker, *hatch;
-    char symbol;                    /* in text */
+    char symbol;                    /* in plots as text */
 } svg_styles[SVG_STYLES] = {
     { "#0072b2", "#3d9bd9", "none", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", "", 'o' },
     { "#d55e00", "#f07f3c", "8 3", "M-3.5 -3.5h7v7h-7z", "M0 8L8 0", '#' },
@@ -60,12 +60,12 @@ static const struct {
     { "#8c8200", "#f0e442", "1 4", "M-4 -4V4H4", "M0 2H8M0 6H8", '%' }
 };
 
-/* The classes: vb what has the color of the background, vt text, va axes, vg the grid, vh hatches;
- * l0 .. l7 lines, m0 .. m7 markers and f0 .. f7 areas of the series. */
+/* The classes: vb has the color of the background, vt of text, va of axes, vg of the grid, vh of
+ * hatches; l0 .. l7 are lines, m0 .. m7 markers and f0 .. f7 areas of the series. */
 static void svg_series_style(FILE *f, int i, const char *color)
 {
     const char *inside = color;
-    if (i >= 5) inside = "none";            /* the last three markers are strokes alone */
+    if (i >= 5) inside = "none";            /* the last three markers are only strokes */
     fprintf(f, ".l%d{stroke:%s}.m%d{stroke:%s;fill:%s}.f%d{fill:%s}\n", i, color, i, color, inside,
             i, color);
 }
@@ -144,7 +144,7 @@ static void svg_tick(svg_axis *a, double v)
     if (a->ticks < SVG_TICKS) a->tick[a->ticks++] = v;
 }
 
-/* Ticks at 1, 2, 5 times powers of ten; powers of ten alone, and not all, if these are too many. */
+/* Ticks at 1, 2, 5 times powers of ten. If these are too many, only at some powers of ten. */
 static void svg_scale_log(svg_axis *a, double low, double high, int wanted)
 {
     int first = svg_below(low);
@@ -216,7 +216,7 @@ static svg_limits svg_range_x(const svg_axis *a, const svg_plot *p)
     return r;
 }
 
-/* Of values and of the bands around them. */
+/* The range of the values and the bands around them. */
 static svg_limits svg_range_y(const svg_axis *a, const svg_plot *p)
 {
     svg_limits r = { HUGE_VAL, -HUGE_VAL };
@@ -231,7 +231,7 @@ static svg_limits svg_range_y(const svg_axis *a, const svg_plot *p)
     return r;
 }
 
-/* What the plot asks for (min < max), or the data. */
+/* The range that the plot asks for (min < max), or that of the data. */
 static void svg_axis_between(svg_axis *a, svg_limits r, double min, double max, int wanted)
 {
     if (min < max) svg_scale(a, min, max, true, wanted);
@@ -244,7 +244,7 @@ static void svg_axis_x(svg_axis *a, const svg_plot *p, int wanted)
     svg_axis_between(a, svg_range_x(a, p), p->x_min, p->x_max, wanted);
 }
 
-/* Bars stand on 0. */
+/* The y axis; bars begin at 0. */
 static void svg_axis_y(svg_axis *a, const svg_plot *p, bool bars, int wanted)
 {
     a->log = p->log_y;
@@ -254,7 +254,7 @@ static void svg_axis_y(svg_axis *a, const svg_plot *p, bool bars, int wanted)
     svg_axis_between(a, r, p->y_min, p->y_max, wanted);
 }
 
-/* Where v stands on an axis before it is scaled, and back. */
+/* The position of v on an axis before scaling, and the inverse. */
 static double svg_along(bool is_log, double v)
 {
     if (is_log) return log(v);
@@ -296,7 +296,7 @@ bool svg_fit(const svg_curve *c, bool log_x, bool log_y, double *slope, double *
 
 enum { SVG_LEGEND = 180, SVG_ENTRY = 20, SVG_DOTS = 12 };
 
-/* Where the plot ends: a legend stands behind it, as wide as its longest name. */
+/* The right end of the plot. After it comes a legend as wide as its longest name. */
 static double svg_right(const svg_plot *p)
 {
     double width = 24;
@@ -326,7 +326,7 @@ static void svg_titles(FILE *f, const char *title, const char *x_label, const ch
     fprintf(f, "</g>\n");
 }
 
-/* Grid lines and numbers; across: where the lines of a y axis end. */
+/* Draws grid lines and numbers; across: the end of the lines of a y axis. */
 static void svg_draw_axis(FILE *f, const svg_axis *a, bool y, double across)
 {
     for (int i = 0; i < a->ticks; i++) {
@@ -350,7 +350,7 @@ static void svg_marker(FILE *f, int k, double x, double y)
             "d=\"%s\"/>\n", k % SVG_STYLES, x, y, svg_styles[k % SVG_STYLES].marker);
 }
 
-/* A box in the series' color and hatch, of bars and their legend. */
+/* Draws a box in the series' color and hatch, for bars and their legend. */
 static void svg_box(FILE *f, int k, double x, double y, double width, double height)
 {
     for (int hatch = 0; hatch < 2; hatch++) {
@@ -361,7 +361,7 @@ static void svg_box(FILE *f, int k, double x, double y, double width, double hei
     }
 }
 
-/* The sample of a series: a piece of its bar, or of its line with a marker. */
+/* Draws the sample of a series: a piece of its bar, or of its line with a marker. */
 static void svg_sample(FILE *f, const svg_curve *c, int k, bool bars, double x, double y)
 {
     const int style = k % SVG_STYLES;
@@ -400,13 +400,13 @@ static bool svg_point(const svg_axis *x, const svg_axis *y, const svg_curve *c, 
     return svg_fits(x, c->x[i]) && svg_fits(y, c->y[i]);
 }
 
-/* Point i has a band too. */
+/* True if point i has a band, too. */
 static bool svg_banded(const svg_axis *x, const svg_axis *y, const svg_curve *c, int i)
 {
     return svg_point(x, y, c, i) && svg_fits(y, c->low[i]) && svg_fits(y, c->high[i]);
 }
 
-/* The points from..to-1 of a band: along its upper edge, then back along the lower. */
+/* Draws points from .. to-1 of a band: along its upper edge, then back along the lower. */
 static void svg_stretch(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,
                         int k, int from, int to)
 {
@@ -420,7 +420,7 @@ static void svg_stretch(FILE *f, const svg_axis *x, const svg_axis *y, const svg
     fprintf(f, "z\"/>\n");
 }
 
-/* A closed path for each stretch without a gap. */
+/* Draws a closed path for each stretch without a gap. */
 static void svg_band(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,
                      int k)
 {
@@ -434,7 +434,7 @@ static void svg_band(FILE *f, const svg_axis *x, const svg_axis *y, const svg_cu
     svg_stretch(f, x, y, c, k, from, c->count);
 }
 
-/* A path with a gap wherever a point is missing. */
+/* Draws a path with a gap at every missing point. */
 static void svg_path(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,
                      int k)
 {
@@ -455,8 +455,8 @@ static void svg_path(FILE *f, const svg_axis *x, const svg_axis *y, const svg_cu
     fprintf(f, "\"/>\n");
 }
 
-/* The path and about SVG_DOTS markers, which begin elsewhere on each curve so that they do not hide
- * one another; points alone have a marker each. */
+/* Draws the path and about SVG_DOTS markers, which begin at a different point on each curve so that
+ * they do not hide each other. A curve of points has a marker for each. */
 static void svg_line(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,
                      int k)
 {
@@ -500,7 +500,7 @@ void svg_curves(FILE *f, const svg_plot *p)
     svg_draw_axis(f, &x, false, right);
     svg_draw_axis(f, &y, true, right);
     fprintf(f, "<path class=\"va\" d=\"M%d %dV%dH%.1f\"/>\n", SVG_LEFT, SVG_TOP, SVG_BOTTOM, right);
-    /* an inner picture, which cuts off what leaves it; markers may stand on its edge */
+    /* an inner picture clips the curves; markers may touch its edge */
     fprintf(f, "<svg x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" viewBox=\"%d %d %.1f %d\">\n",
             SVG_LEFT - 6, SVG_TOP - 6, right - SVG_LEFT + 12, SVG_BOTTOM - SVG_TOP + 12,
             SVG_LEFT - 6, SVG_TOP - 6, right - SVG_LEFT + 12, SVG_BOTTOM - SVG_TOP + 12);
@@ -522,14 +522,14 @@ static int svg_groups(const svg_plot *p)
     return most;
 }
 
-/* The label of group i, or its number in `text`. */
+/* The label of group i; if it has none, its number, written to `text`. */
 static const char *svg_group(const char *const *labels, int i, char *text)
 {
     snprintf(text, 32, "%d", i + 1);
     return labels ? labels[i] : text;
 }
 
-/* Where bars stand: on 0, or the end of the axis that is nearer to it. */
+/* The base of bars: 0, or the end of the axis that is nearer to it. */
 static double svg_zero(const svg_axis *y)
 {
     if (y->log || y->min > 0) return svg_place(y, y->min);
@@ -602,7 +602,8 @@ static void svg_color(char *text, double t)
     snprintf(text, 32, "#%02x%02x%02x", c[0], c[1], c[2]);
 }
 
-/* A value in the color of t, as a number too where there is room; one that is none as a cross. */
+/* Draws a value in the color of t, and as a number if there is room; NaN and infinity as a
+ * cross. */
 static void svg_cell(FILE *f, double v, double t, double x, double y, double width,
                      double height)
 {
@@ -622,7 +623,7 @@ static void svg_cell(FILE *f, double v, double t, double x, double y, double wid
             x + width / 2, y + height / 2 + 4.5, ink, text);
 }
 
-/* The axis of the colors: what the map asks for (min < max), or its values. */
+/* The axis of the colors: the range that the map asks for (min < max), or that of its values. */
 static svg_axis svg_heat_axis(const svg_heat_map *h)
 {
     svg_limits r = { HUGE_VAL, -HUGE_VAL };
@@ -639,13 +640,13 @@ static svg_axis svg_heat_axis(const svg_heat_map *h)
     return key;
 }
 
-/* What the colors mean, right of the map. */
+/* Draws the scale of the colors, to the right of the map. */
 static void svg_heat_key(FILE *f, const svg_axis *key, double right)
 {
     enum { CELLS = 64 };
     const double step = (SVG_BOTTOM - SVG_TOP) / (double)CELLS;
     char text[32];
-    for (int i = CELLS - 1; i >= 0; i--)                    /* from its top down */
+    for (int i = CELLS - 1; i >= 0; i--)                    /* from the top down */
         svg_cell(f, 0, (i + 0.5) / CELLS, right + 24, SVG_BOTTOM - step * (i + 1), 18, step);
     for (int i = 0; i < key->ticks; i++) {
         if (key->tick[i] < key->min || key->tick[i] > key->max) continue;
@@ -698,14 +699,14 @@ static void plot_put(plot_grid *g, const svg_axis *x, const svg_axis *y, double 
     if (row >= 0 && row < PLOT_ROWS) g->row[row][column] = symbol;
 }
 
-/* The part t of the way from a to b, straight on the axis. */
+/* The value at the part t of the way from a to b, in a straight line on the axis. */
 static double plot_between(const svg_axis *axis, double a, double b, double t)
 {
     if (axis->log) return a * pow(b / a, t);
     return a + (b - a) * t;
 }
 
-/* Points, and what lies between two of them at each column. */
+/* Draws points, and at each column the line between two of them. */
 static void plot_curve(plot_grid *g, const svg_axis *x, const svg_axis *y,
                        const svg_curve *c, char symbol)
 {
@@ -733,7 +734,7 @@ static void plot_legend(FILE *f, const svg_plot *p)
     }
 }
 
-/* The numbers left of the grid, at most eight characters of each. */
+/* Draws the numbers to the left of the grid, each with at most eight characters. */
 static void plot_y_ticks(plot_grid *g, const svg_axis *y)
 {
     char text[32];
@@ -747,7 +748,8 @@ static void plot_y_ticks(plot_grid *g, const svg_axis *y)
     }
 }
 
-/* The line below it, of PLOT_COLUMNS characters; a number that would leave it moves to the left. */
+/* Draws the line below the grid, PLOT_COLUMNS characters. A number that would extend past its end
+ * moves to the left. */
 static void plot_x_ticks(char *under, const svg_axis *x)
 {
     char text[32];
@@ -811,7 +813,7 @@ static double plot_most(const svg_plot *p)
     return most;
 }
 
-/* Columns of the widest label, 24 at most. */
+/* The width of the longest label in columns, at most 24. */
 static int plot_label_width(const svg_plot *p)
 {
     int wide = 1;
@@ -823,7 +825,7 @@ static int plot_label_width(const svg_plot *p)
     return wide < 24 ? wide : 24;
 }
 
-/* A bar of `most` columns for the largest value; a negative one is drawn with '-'. */
+/* Draws a bar; the largest value has `most` columns, and a negative one is drawn with '-'. */
 static void plot_bar(FILE *f, double v, double largest, int most, char symbol)
 {
     int n = 0;

@@ -6,10 +6,10 @@
  *     plot_curves(stdout, &plot);     // the same as text; plot_bars
  *     svg_heat(f, &heat);             // a matrix
  *
- * Series are told apart thrice: by the colors of Okabe and Ito, which the color-blind can
- * distinguish, by dashes or hatches, and by markers, so that black-and-white print is legible.
- * Heat maps grow lighter all the way (cividis). The pictures follow the reader's choice of light or
- * dark. All write to a FILE, whose errors the caller looks at. */
+ * Series differ in three ways: by the colors of Okabe and Ito, which the color-blind can
+ * distinguish, by dashes or hatches, and by markers, so that black-and-white prints are legible.
+ * Heat maps grow steadily lighter (cividis). The pictures follow the reader's choice of light or
+ * dark. All write to a FILE; the caller checks it for errors. */
 #ifndef SVG_H
 #define SVG_H
 
@@ -18,20 +18,20 @@
 
 typedef struct svg_curve {
     const char   *name;             /* for the legend; NULL: none */
-    const double *x, *y;            /* NaN and infinity leave a gap; bars do not look at x */
-    const double *low, *high;       /* of a band or whiskers; NULL: none */
+    const double *x, *y;            /* NaN and infinity leave a gap; bars ignore x */
+    const double *low, *high;       /* ends of a band or of whiskers; NULL: none */
     int           count;
-    bool          fit;              /* a straight line too, its slope in the legend */
+    bool          fit;              /* also a straight line, with its slope in the legend */
     bool          points;           /* markers only */
 } svg_curve;
 
 typedef struct svg_plot {
     const char *title, *x_label, *y_label;
-    const char *const *labels;      /* of bars' groups; NULL: 1, 2 ... */
+    const char *const *labels;      /* labels of groups of bars; NULL: 1, 2 ... */
     const svg_curve *curves;
-    int    count;                   /* eight at most look different */
+    int    count;                   /* only eight look different */
     bool   log_x, log_y;            /* values <= 0 are gaps */
-    double x_min, x_max, y_min, y_max;      /* min = max: those of the data */
+    double x_min, x_max, y_min, y_max;      /* min = max: from the data */
 } svg_plot;
 
 typedef struct svg_heat_map {
@@ -39,23 +39,23 @@ typedef struct svg_heat_map {
     const char *const *row_labels, *const *col_labels;      /* NULL: 1, 2 ... */
     const double *values;           /* (rows, cols), row 0 on top; NaN and infinity: a cross */
     int    rows, cols;
-    double min, max;                /* min = max: those of the data */
+    double min, max;                /* min = max: from the data */
 } svg_heat_map;
 
 /* -- text and style -------------------------------------------------------------------------- */
 
-/* Bytes of the character of UTF-8 that begins there, 1 to 4; 0: none does that XML allows, such as
- * a byte too few, more bytes than it needs, a surrogate, U+FFFE, a number above U+10FFFF. */
+/* Bytes of the UTF-8 character at s, 1 to 4; 0: none that XML allows. Excludes incomplete and
+ * overlong sequences, surrogates, U+FFFE, and numbers above U+10FFFF. */
 int svg_character(const unsigned char *s);
 
-/* The character at `text` as XML and HTML have it; what is none there becomes a space. Returns its
+/* Writes the character at `text` for XML and HTML; an invalid one becomes a space. Returns its
  * bytes. */
 size_t svg_put(FILE *f, const char *text);
 void svg_text(FILE *f, const char *text);
 
 enum { SVG_STYLES = 8 };
 
-/* The beginning of every picture: size, title, style, background. svg_end is its end. */
+/* Writes the beginning of a picture: size, title, style, background. svg_end ends it. */
 void svg_begin(FILE *f, int width, int height, const char *title);
 
 void svg_end(FILE *f);
@@ -74,23 +74,23 @@ typedef struct svg_axis {
     double tick[SVG_TICKS];
 } svg_axis;
 
-/* Where v stands between `from` and `to`: as v, or as log v, between min and max. */
+/* The place of v between `from` and `to`, as v or log v lies between min and max. */
 double svg_place(const svg_axis *a, double v);
 
-/* 1, 2 or 5 times a power of ten: number i of them all, 0 for 1. */
+/* Number i of the sequence of 1, 2 and 5 times powers of ten; number 0 is 1. */
 double svg_125(int i);
 
-/* The number of the last of them that is not above v. */
+/* The index of the last of these that is not above v. */
 int svg_below(double v);
 
-/* About `wanted` ticks, and the ends of the axis at round numbers around low and high; exact: at
- * low and high themselves. Without data, low > high, it is an axis of its own; one value gets some
- * room around it. */
+/* Chooses about `wanted` ticks, and ends of the axis at round numbers around low and high; exact:
+ * at low and high themselves. Without data (low > high) a default axis; a single value gets some
+ * space around it. */
 void svg_scale(svg_axis *a, double low, double high, bool exact, int wanted);
 
 /* -- the range of the data ------------------------------------------------------------------- */
 
-/* y = exp(b) x^slope, b + slope*x and so on, by least squares on the axes' scales. */
+/* Fits y = exp(b) x^slope, b + slope*x and so on, by least squares on the axes' scales. */
 bool svg_fit(const svg_curve *c, bool log_x, bool log_y, double *slope, double *b);
 
 /* -- the frame of a plot --------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ void svg_curves(FILE *f, const svg_plot *p);
 
 /* -- bars ------------------------------------------------------------------------------------ */
 
-/* A group for each point, a bar in it for each curve. */
+/* Draws a group for each point, with a bar for each curve. */
 void svg_bars(FILE *f, const svg_plot *p);
 
 /* -- heat maps ------------------------------------------------------------------------------- */
@@ -114,6 +114,6 @@ void svg_heat(FILE *f, const svg_heat_map *h);
 
 void plot_curves(FILE *f, const svg_plot *p);
 
-/* A line a bar, groups one under the other. */
+/* Draws bars as lines, one group below the other. */
 void plot_bars(FILE *f, const svg_plot *p);
 #endif

@@ -16,7 +16,7 @@ static void task_add(char *text, const char *more)       /* cut to fit */
     size_t n = strlen(text);
     snprintf(text + n, TASK_BYTES - n, "%s", more);
 }
-/* As a word: a space before it, but at the beginning. */
+/* Appends a word, after a space unless it is the first. */
 static void task_word(char *text, const char *word)
 {
     if (text[0] && word[0]) task_add(text, " ");
@@ -53,7 +53,7 @@ static void task_sort(task_item *x, task_draw *r)
             if (*s == c) *to++ = c;
     *to = 0;
 }
-/* Of two numbers of min to max digits, without a zero in front. */
+/* Two numbers of min to max digits, without a leading zero. */
 static void task_addition(task_item *x, task_draw *r)
 {
     long sum = 0;
@@ -70,9 +70,9 @@ static void task_addition(task_item *x, task_draw *r)
 /* -- a grammar: German-like and English-like -------------------------------------------------- */
 
 /* A sentence is a tree without words; each language writes it by its own rules.
- *     German: the finite verb second in main clauses, last in others; what is not finite at the
- *     end; case, gender and number of articles, pronouns, adjectives; units before tens; the
- *     object may come first if its form tells it from a subject.
+ *     German: the finite verb comes second in main clauses, last in others; other verb forms at the
+ *     end; articles, pronouns and adjectives have case, gender and number; units before tens; an
+ *     object may come first if its form differs from a subject's.
  *     English: subject, verb, object; "do" in negations; a or an; tens before units. */
 enum { TASK_NOM, TASK_ACC, TASK_DAT };                          /* cases */
 enum { TASK_SLEEP, TASK_SEE, TASK_HELP, TASK_SAY };             /* no object, acc, dat, "that" */
@@ -103,7 +103,7 @@ static const struct { int kind; const char *de[3], *en[3]; } task_verbs[] = {
     { TASK_SAY, { "sagt", "sagen", "gesagt" }, { "says", "say", "said" } },
     { TASK_SAY, { "glaubt", "glauben", "geglaubt" }, { "believes", "believe", "believed" } }
 };
-/* The finite word, "" for the verb itself, and the form of the verb: singular, plural; not. */
+/* The finite word, "" for the verb itself, and the form of the verb: singular, plural; negated. */
 static const struct { const char *de[2], *en[2], *en_not[2]; int form; } task_tenses[] = {
     { { "", "" }, { "", "" }, { "does not", "do not" }, 1 },
     { { "hat", "haben" }, { "has", "have" }, { "has not", "have not" }, 2 },
@@ -135,7 +135,7 @@ static int task_gender(const task_np *x)
     return task_nouns[x->noun].gender;
 }
 
-/* Of the object. */
+/* The case of the object. */
 static int task_case(const task_clause *c)
 {
     return task_verbs[c->verb].kind == TASK_HELP ? TASK_DAT : TASK_ACC;
@@ -154,7 +154,7 @@ static const char *const task_the[3][4] = {             /* m, f, n, plural */
 static const char *const task_a[3][3] = {
     { "ein", "eine", "ein" }, { "einen", "eine", "ein" }, { "einem", "einer", "einem" }
 };
-static const char *const task_endings[3][3][4] = {      /* behind the, a, a number */
+static const char *const task_endings[3][3][4] = {      /* after the, a, a number */
     { { "e", "e", "e", "en" }, { "en", "e", "e", "en" }, { "en", "en", "en", "en" } },
     { { "er", "e", "es", "" }, { "en", "e", "es", "" }, { "en", "en", "en", "" } },
     { { "", "", "", "e" }, { "", "", "", "e" }, { "", "", "", "en" } }
@@ -166,7 +166,7 @@ static const char *task_pronoun(int grammatical_case, int gender)
     return task_the[grammatical_case][gender];
 }
 
-/* Of 2..9 and 20..59; from 20 on: "drei und zwanzig", "twenty three". */
+/* A number 2..9 or 20..59; from 20 on: "drei und zwanzig", "twenty three". */
 static void task_number(char *text, int n, int language)
 {
     const char *tens = "";
@@ -185,7 +185,7 @@ static void task_number(char *text, int n, int language)
 
 static void task_german_np(char *text, const task_np *x, int grammatical_case)
 {
-    static const int row[] = { 0, 0, 1, 2 };            /* of the endings */
+    static const int row[] = { 0, 0, 1, 2 };            /* of task_endings, by determiner */
     int gender = task_gender(x);
     int plural = task_plural(x);
     const char *noun = task_nouns[x->noun].de[plural];
@@ -201,7 +201,7 @@ static void task_german_np(char *text, const task_np *x, int grammatical_case)
         task_add(text, "n");
 }
 
-static void task_comma(char *text)               /* never two of them */
+static void task_comma(char *text)               /* unless there is one */
 {
     if (text[strlen(text) - 1] != ',') task_add(text, ",");
 }
@@ -209,8 +209,8 @@ static void task_comma(char *text)               /* never two of them */
 static inline void task_german_clause(char *text, const task_sentence *s, const task_clause *c,
                                       const char *order);
 
-/* A subject or an object: the relative pronoun if the clause is about it, else the noun and what is
- * said of it, between commas. */
+/* Writes a subject or an object: the relative pronoun if the clause modifies it, else the noun and
+ * its relative clause between commas. */
 static void task_german_part(char *text, const task_sentence *s, const task_clause *c,
                              bool is_subject)
 {
@@ -238,8 +238,8 @@ static void task_german_finite(char *text, const task_clause *c)
     else task_word(text, task_verbs[c->verb].de[many]);
 }
 
-/* The parts of a clause in the order of its letters: Adverb, Subject, Finite verb, Object, Not,
- * Verb that is not finite. */
+/* Writes the parts of a clause in the order of its letters: Adverb, Subject, Finite verb, Object,
+ * Not, Verb form that is not finite. */
 static void task_german_clause(char *text, const task_sentence *s, const task_clause *c,
                                const char *order)
 {
@@ -264,7 +264,7 @@ void task_german(char *text, const task_sentence *s)
     int first = s->clause[0].first;
     text[0] = 0;
     for (int part = 0; part < 2; part++) {
-        if (part == (first != TASK_CLAUSE_FIRST)) {     /* the other clause is before or behind */
+        if (part == (first != TASK_CLAUSE_FIRST)) {     /* the other clause, before or after */
             if (s->joint < 0) continue;
             if (part) task_comma(text);
             task_word(text, task_joints[s->joint].de);
@@ -282,7 +282,7 @@ static void task_english_np(char *text, const task_np *x, bool bare)
 {
     const char *noun = task_nouns[x->noun].en[task_plural(x)];
     const char *adjective = "";
-    char sound = *noun;                         /* the first letter behind the article */
+    char sound = *noun;                         /* the first letter after the article */
     if (x->adjective >= 0) {
         adjective = task_adjectives[x->adjective].en;
         sound = *adjective;
@@ -313,7 +313,7 @@ static void task_english_verb(char *text, const task_clause *c, bool hidden)
 static inline void task_english_clause(char *text, const task_sentence *s, const task_clause *c,
                                        bool hidden);
 
-/* A noun and what is said of it, which follows it. */
+/* Writes a noun, then its relative clause. */
 static void task_english_part(char *text, const task_sentence *s, const task_np *np)
 {
     task_english_np(text, np, false);
@@ -375,7 +375,7 @@ static task_clause task_draw_clause(task_draw *r, int verbs)
     return c;
 }
 
-/* What the noun is in its clause: the subject, or the object where the pronoun tells that. */
+/* Draws the role of the noun in its relative clause: subject, or object if the pronoun shows it. */
 static void task_draw_relative(task_draw *r, task_sentence *s, task_np *x, int verbs)
 {
     task_clause c = task_draw_clause(r, verbs);
@@ -394,7 +394,7 @@ static void task_draw_relative(task_draw *r, task_sentence *s, task_np *x, int v
     s->clause[s->count++] = c;
 }
 
-/* Whether the object's form tells it from a subject. */
+/* True if the object's form differs from a subject's. */
 static bool task_shows_case(const task_clause *c)
 {
     char object[TASK_BYTES] = "";
@@ -404,17 +404,17 @@ static bool task_shows_case(const task_clause *c)
     return task_has_object(c) && strcmp(object, subject);
 }
 
-/* Something is said of every second noun, while there is room for a clause. */
+/* Adds a relative clause to every second noun while there is room for a clause. */
 static void task_maybe_relative(task_draw *r, task_sentence *s, task_np *x, int clauses,
                                 int verbs)
 {
     if (s->count < clauses && task_below(r, 2)) task_draw_relative(r, s, x, verbs);
 }
 
-/* A sentence of so many clauses at most: 1 .. 6. */
+/* A sentence of at most `clauses` clauses, 1 .. 6. */
 static task_sentence task_draw_sentence(task_draw *r, int clauses)
 {
-    enum { ALL = TASK_MANY(task_verbs), SIMPLE = ALL - 2 };     /* the last two want a clause */
+    enum { ALL = TASK_MANY(task_verbs), SIMPLE = ALL - 2 };     /* the last two need a clause */
     task_sentence s;
     task_clause *c = s.clause;
     const int joined = clauses > 1 && task_below(r, 2);
@@ -452,8 +452,8 @@ static void task_sentences(task_item *x, task_draw *r)
     task_english(x->target, &s, false);
 }
 
-/* Who does what, in the plain present, whatever was wanted, could be or has been; without articles,
- * relative clauses, adverbs, reasons. The second sentence is there to be ignored. */
+/* A headline states who does what in the simple present, whatever the tense was, without articles,
+ * relative clauses, adverbs or reasons. The second sentence is a distractor. */
 static void task_headline(task_item *x, task_draw *r)
 {
     task_sentence s = task_draw_sentence(r, task_size(r)), more;
@@ -471,13 +471,13 @@ static void task_headline(task_item *x, task_draw *r)
     }
 }
 
-/* The main verb is "_": was it singular or plural? (Linzen 2016.) Nouns of a relative clause stand
+/* The main verb is "_": is it singular or plural? (Linzen 2016.) Nouns of a relative clause are
  * between it and its subject. */
 static void task_agreement(task_item *x, task_draw *r)
 {
     task_sentence s = task_draw_sentence(r, task_size(r));
     task_clause *c = s.clause;
-    if (c->tense == TASK_CAN) c->tense = TASK_PRESENT;          /* which does not agree */
+    if (c->tense == TASK_CAN) c->tense = TASK_PRESENT;          /* "can" has no plural form */
     if (c->subject.relative < 0 && s.count < TASK_CLAUSES)
         task_draw_relative(r, &s, &c->subject, TASK_MANY(task_verbs) - 2);
     task_english(x->source, &s, true);
@@ -506,9 +506,9 @@ static void task_fact(char *text, const task_clause *c, bool passive)
     task_add(text, ".");
 }
 
-/* Two facts about known beings. The second says the same, maybe with fewer adjectives, in the
- * active or the passive (entailment); or the contrary (contradiction); or it has another verb or
- * the roles exchanged (neutral). Either may have a "not", so the second alone tells nothing. */
+/* Two facts about known beings. The second repeats the first, maybe with fewer adjectives, in the
+ * active or the passive (entailment); or negates it (contradiction); or has another verb or the
+ * roles exchanged (neutral). Either may have a "not", so the second by itself reveals nothing. */
 static void task_entailment(task_item *x, task_draw *r)
 {
     task_clause c = task_draw_clause(r, 1);
@@ -535,10 +535,10 @@ static void task_entailment(task_item *x, task_draw *r)
     task_fact(x->second, &c, task_below(r, 2) != 0);
 }
 
-/* A language of known entropy: behind each pair of words stand four words, with probabilities 1/2,
- * 1/4, 1/8 and 1/8, so a word takes 1.75 bits = 1.2130 nats, and no model can do better; the first
- * two of a line are free. Which four, is the same for all seeds. Lines differ in length, so that
- * windows of a text do not always begin at the same place of a line. */
+/* A language of known entropy. Each pair of words is followed by one of four words with
+ * probabilities 1/2, 1/4, 1/8 and 1/8. So a word takes 1.75 bits = 1.2130 nats, and no model can do
+ * better; the first two of a line are arbitrary. The four words are the same for all seeds. Lines
+ * differ in length, so that windows of a text do not always begin at the same place of a line. */
 static void task_markov(task_item *x, task_draw *r)
 {
     int pair[2] = { 0, 0 }, n = task_size(r);
@@ -570,7 +570,7 @@ static void task_digits(task_item *x, task_draw *r)
 }
 enum { TASK_SAMPLES = (TASK_FRAMES - 1) * TASK_HOP + TASK_WINDOW };
 
-/* Two tones glide from one pair of frequencies to another, as vowels' formants do; by digit. */
+/* Two tones for each digit glide from one pair of frequencies to another, like vowels' formants. */
 static const double task_tones[10][4] = {
     { 300, 450, 2200, 900 },  { 650, 400, 900, 2300 },  { 350, 300, 1100, 850 },
     { 500, 300, 1700, 2500 }, { 450, 700, 800, 1100 },  { 700, 350, 1200, 2100 },
@@ -578,7 +578,7 @@ static const double task_tones[10][4] = {
     { 750, 450, 1300, 2400 }
 };
 
-/* One digit from sample `at` on, between pauses; where it ends. */
+/* Writes one digit from sample `at` on, between pauses. Returns where it ends. */
 static int task_say_digit(double *wave, int at, int digit, task_draw *r)
 {
     const double *f = task_tones[digit];
@@ -619,9 +619,9 @@ void task_fft(double *re, double *im)
         }
 }
 
-/* The frame's energy in bands whose triangles overlap by half on the mel scale,
- * m(f) = 1127 ln(1 + f/700), from 100 Hz to 4 kHz; logarithms, in 64ths of a nat so that no last
- * bit of a sum shows. */
+/* The frame's energy in triangular bands that overlap by half on the mel scale,
+ * m(f) = 1127 ln(1 + f/700), from 100 Hz to 4 kHz. Logarithms in 64ths of a nat, so that the last
+ * bit of a sum does not matter. */
 static void task_bands(float *bands, const double *re, const double *im)
 {
     double low = 1127 * library_log(1 + 100.0/700);
@@ -739,7 +739,7 @@ static int task_clip(int x, int least, int most)
     return x;
 }
 
-/* A size that was asked for (0: the task's own), within bounds. */
+/* The size that was asked for (0: the task's own), within bounds. */
 static int task_wanted(int asked, int own, int least, int most)
 {
     return task_clip(asked ? asked : own, least, most);

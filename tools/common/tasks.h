@@ -6,12 +6,12 @@
  *     task_make(&item, t, &options, TASK_TRAIN, i);    // item i: item.source, item.target
  *
  * Item i of a split is drawn by the key (seed, task, split, i) and depends on nothing else. Splits
- * are disjoint by content, for all seeds together: the hash of what is read (of translations, and
- * of texts: of what is written) says to which split an item belongs, 14/16 to training and 1/16
- * each to validation and test, and items of other splits are drawn again. So no source of one split
- * is ever in another; within a split short items may come twice.
- * Texts are UTF-8 without capitals at the start and end with a zero. A word-level tokenizer has the
- * same piece for a word everywhere if a space is put before each text (data_options.space). */
+ * are disjoint by content, for all seeds together. The hash of an item's input (for translations
+ * and texts, of its output) decides its split: 14/16 are for training and 1/16 each for validation
+ * and test. Items of other splits are drawn again. So no source of one split is in another; within
+ * a split short items may be repeated. Texts are UTF-8 without capitals at the start, with a final
+ * zero. A word-level tokenizer has one piece for a word in all places if a space is put before each
+ * text (data_options.space). */
 #ifndef TASKS_H
 #define TASKS_H
 
@@ -31,14 +31,14 @@ enum { TASK_BYTES = 1024, TASK_CLASSES = 4, TASK_BANDS = 24, TASK_FRAMES = 128 }
 
 typedef struct task_options {
     uint64_t seed;
-    int      min, max;          /* sizes, see the rows; 0: the row's; more than it can: its most */
+    int      min, max;          /* sizes, see the rows; 0: the row's; cut to the row's most */
     int      symbols;           /* letters of copy, reverse, sort, words of markov; 0: the row's */
 } task_options;
 
 typedef struct task_item {
     char    source[TASK_BYTES], second[TASK_BYTES], target[TASK_BYTES];
     int32_t label;
-    tfn_key key;                /* of its voice */
+    tfn_key key;                /* key of its voice */
 } task_item;
 
 /* Random numbers in order: number `at` of a key. */
@@ -49,7 +49,7 @@ typedef struct task_draw { tfn_key key; uint64_t at; int min, max, symbols; } ta
 enum { TASK_THE, TASK_THE_MANY, TASK_A, TASK_COUNT };           /* determiners */
 enum { TASK_PRESENT, TASK_PERFECT, TASK_CAN, TASK_WANT, TASK_TENSES };
 enum { TASK_SUBJECT_FIRST, TASK_ADVERB_FIRST, TASK_OBJECT_FIRST, TASK_CLAUSE_FIRST };
-enum { TASK_NO_GAP, TASK_SUBJECT_GAP, TASK_OBJECT_GAP };        /* what a relative pronoun is */
+enum { TASK_NO_GAP, TASK_SUBJECT_GAP, TASK_OBJECT_GAP };        /* role of a relative pronoun */
 
 typedef struct task_np { int noun, adjective, determiner, number, relative; } task_np;  /* -1: no */
 typedef struct task_clause {
@@ -57,8 +57,8 @@ typedef struct task_clause {
     bool    negated;
     task_np subject, object;
 } task_clause;
-/* Clause 0 is the main one, 1 the one behind the conjunction `joint` unless that is -1; the others
- * are relative. */
+/* Clause 0 is the main one. Clause 1 follows the conjunction `joint`, unless that is -1. The others
+ * are relative clauses. */
 enum { TASK_CLAUSES = 6 };
 typedef struct task_sentence { task_clause clause[TASK_CLAUSES]; int count, joint; } task_sentence;
 
@@ -74,8 +74,8 @@ void task_english(char *text, const task_sentence *s, bool hidden);
 
 enum { TASK_RATE = 8000, TASK_WINDOW = 200, TASK_HOP = 80, TASK_FFT = 256 };
 
-/* x = re + i im of 256 values becomes sum over n of x_n exp(-2 pi i k n / 256), k in reversed bits:
- * decimation in frequency. */
+/* Replaces x = re + i im, 256 values, by sum over n of x_n exp(-2 pi i k n / 256), k with reversed
+ * bits: decimation in frequency. */
 void task_fft(double *re, double *im);
 
 /* Features (frames, TASK_BANDS) of a spoken item, 100 frames a second; room for TASK_FRAMES of
@@ -90,9 +90,9 @@ typedef struct task {
     const char *formula, *text;
     int         min, max, most;             /* sizes if options have none; the largest */
     int         symbols, most_symbols;
-    tfn_tokenizer_kind tokens;              /* what fits: characters or words */
-    bool        by_target;                  /* the split is told by the target */
-    const char *classes[TASK_CLASSES];      /* of TASK_LABEL, then NULL */
+    tfn_tokenizer_kind tokens;              /* suitable tokens: characters or words */
+    bool        by_target;                  /* the target decides the split */
+    const char *classes[TASK_CLASSES];      /* for TASK_LABEL, ends with NULL */
     void      (*make)(task_item *item, task_draw *r);
 } task;
 
@@ -100,9 +100,9 @@ const task *task_at(int i)            /* NULL: past the end */;
 
 const task *task_find(const char *name);
 
-/* To which split a text belongs: FNV-1a, mixed. */
+/* The split of a text: FNV-1a, mixed. */
 task_split task_split_of(const char *text, size_t bytes);
 
-/* false: none of 4096 draws belongs to the split, so the sizes leave too few items. */
+/* False if none of 4096 draws belongs to the split: then the sizes leave too few items. */
 bool task_make(task_item *item, const task *t, const task_options *o, task_split split, uint64_t i);
 #endif

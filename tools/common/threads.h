@@ -1,7 +1,8 @@
 /* Threads for the hook of tfnorm.h where OpenMP is missing: pthreads or Win32. Include it before
  * the implementation; link with -pthread where the C library asks for it.
- * A region starts its threads and joins them; it runs once per forward and once per backward, so
- * that the start costs nothing next to the work. What cannot be started, the caller runs. */
+ * A region starts its threads and joins them. It runs once per forward and once per backward, so
+ * the start is negligible next to the work. If a thread cannot be started, the caller does its
+ * work. */
 #ifndef TFN_THREADS_H
 #define TFN_THREADS_H
 
@@ -60,7 +61,7 @@ static inline int tfn_thread_start(tfn_thread_job *job)
 static inline void tfn_thread_join(tfn_thread_job *job) { pthread_join(job->thread, NULL); }
 #endif
 
-/* run(context, i) for i in 0 .. threads-1, side by side; index 0 on the caller. */
+/* Calls run(context, i) for i in 0 .. threads-1 in parallel; index 0 on the caller's thread. */
 static inline void tfn_threads_run(int threads, void (*run)(void *, int), void *context)
 {
     tfn_thread_job jobs[TFN_THREADS_MAX];

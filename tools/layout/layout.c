@@ -1,10 +1,11 @@
 /* make -C tools && tools/bin/layout tfnorm.h [other sources]
- * Checks the form of the header: sections and their order, their sizes, calls upwards alone,
- * widths, lengths of functions, density; of other sources widths, lengths, and of tools density.
- * tools/bin/layout names tfnorm.h FILES: every name of the library that comments of sources and
- * other texts mention is declared.
- * A section begins with a marker alone on its line, slash star >> name star slash; the manual lists
- * them in order after a line "CONTENTS", a line each, up to an empty one. */
+ * Checks the form of the header: sections and their order, their sizes, calls only to earlier
+ * sections, widths, lengths of functions, density. Checks other sources for widths and lengths, and
+ * tools also for density.
+ * tools/bin/layout names tfnorm.h FILES: checks that every name of the library in comments of
+ * sources and in other texts is declared. A section begins with a marker as the only text of its
+ * line, slash star >> name star slash. The manual lists the sections in order after a line
+ * "CONTENTS", a line each, up to an empty one. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sections that may have more than LARGE code lines, each with the reason why it is not two. */
+/* Sections that may have more than LARGE code lines, with the reasons for not splitting them. */
 static const struct { const char *name, *why; } large[] = {
     { "tape", "recording, planning and running share the node and its table of operations" },
 };
@@ -25,7 +26,7 @@ enum { LARGE = 1500, COLUMNS = 100, FUNCTION = 60, SECTIONS = 128, FUNCTIONS = 8
 typedef struct section  { char name[NAME]; int line, code; } section;
 typedef struct function { char name[NAME]; int section; } function;
 
-/* A source: its text as it is, and its code alone, with comments, strings and characters blank. */
+/* A source: its text, and its code, where comments, strings and characters are blank. */
 typedef struct source { const char *path; char *text, *code; } source;
 
 static int errors;
@@ -60,7 +61,7 @@ static void blank(char *s, const char *end)
         if (*s != '\n') *s = ' ';
 }
 
-/* The end of a comment or a quoted text that begins at s, or NULL: s begins neither. */
+/* The end of a comment or a quoted text that begins at s, or NULL if s begins neither. */
 static char *end_of_blank(char *s)
 {
     const char quote = *s;
@@ -109,7 +110,7 @@ static bool read_source(source *s, const char *path)
 static const char *next_line(const char *s)
 {
     s += strcspn(s, "\n");
-    if (*s) s++;                        /* over the end of the line, not over that of the text */
+    if (*s) s++;                        /* past the end of the line, but not of the text */
     return s;
 }
 
@@ -154,13 +155,13 @@ static void check_lengths(const source *s)
 
 /* -- sections ---------------------------------------------------------------------------------- */
 
-/* The name of the section that a line begins, or false. */
+/* Reads the name of the section that a line begins; false: none. */
 static bool marker(const char *line, char *name)
 {
     return sscanf(line, "/* >> %31[a-z0-9_-]", name) == 1;
 }
 
-/* The sections in the order of the file with their code lines; returns how many. */
+/* Finds the sections in the order of the file, with their code lines. Returns how many. */
 static int find_sections(const source *s, section *sections)
 {
     int count = 0;
@@ -198,7 +199,7 @@ static void check_contents(const source *s, const section *sections, int count)
         complain(s, 1, "the contents list what is not there: ", listed);
 }
 
-/* Prints the code lines of each section; one that grows past LARGE must be listed above. */
+/* Prints the code lines of each section. One larger than LARGE must be listed above. */
 static void check_sizes(const source *s, const section *sections, int count)
 {
     int total = 0;
@@ -226,7 +227,7 @@ static const char *take_name(const char *s, char *name)
     return s;
 }
 
-/* The name that a definition in the first column gives to its function: the one before the first
+/* The name of the function that a definition in the first column defines: the one before the first
  * parenthesis, or inside TFN__N( ), which adds the suffix of an instruction set. */
 static bool defined_name(const char *line, char *name)
 {
@@ -248,7 +249,7 @@ static int section_of(const section *sections, int count, int line)
     return at;
 }
 
-/* The private functions that have a body; one written for two builds counts once, at the first. */
+/* Private functions with a body. One that is written for two builds counts once, at the first. */
 static int find_functions(const source *s, const section *sections, int count, function *found)
 {
     char name[NAME] = "", candidate[NAME];
@@ -273,7 +274,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const function *)a)->name, ((const function *)b)->name);
 }
 
-/* The end of a directive that may go on over several lines; counts them in n. */
+/* The end of a directive, which may continue over several lines; counts them in n. */
 static const char *end_of_directive(const char *s, int *n)
 {
     for (; *s; s++) {
@@ -294,7 +295,7 @@ static void check_calls(const source *s, const section *sections, int count)
     for (const char *at = s->code; *at;) {
         function wanted;
         if (*at == '\n') n++;
-        if (*at == '#' && (at == s->code || at[-1] == '\n')) {      /* counts where it is used */
+        if (*at == '#' && (at == s->code || at[-1] == '\n')) {      /* a macro counts at its use */
             at = end_of_directive(at, &n);
             continue;
         }
@@ -311,7 +312,7 @@ static void check_calls(const source *s, const section *sections, int count)
 
 typedef struct density { int code, lines, choices, hidden, doubles; } density;
 
-/* Whether a line declares two variables with a value each: int a = 1, b = 2. */
+/* True if a line declares two variables with initial values: int a = 1, b = 2. */
 static bool is_double(const char *line)
 {
     char text[256];
@@ -325,7 +326,7 @@ static bool is_double(const char *line)
     if (!isalpha((unsigned char)*s) || strstr(text, "for (") || strchr(text, '{')) return false;
     char *equals = strstr(text, " = ");
     if (!equals) return false;
-    for (const char *t = s; t < equals; t++)         /* a type before the name: two words */
+    for (const char *t = s; t < equals; t++)         /* declarations begin with two words */
         if (strchr("(.[-+/&|<>!?:,;", *t) && *t != '[') return false;
     if (!strchr(s, ' ') || strchr(s, ' ') >= equals) return false;
     for (const char *t = equals; *t; t++) {
@@ -336,7 +337,7 @@ static bool is_double(const char *line)
     return false;
 }
 
-/* Whether a loop has && in its condition, over all its lines; s stands behind its word. */
+/* True if a loop has && in its condition, over all its lines; s is after its keyword. */
 static bool hides_if(const char *s, bool is_for)
 {
     int depth = 0;
@@ -411,9 +412,9 @@ static void check_density(const source *s, const section *sections, int count)
     if (comments < 15) complain(s, 1, "too few comments", "");
 }
 
-/* A tool is a folder, and its sources count together: the lines with ?: of one tool, and everything
- * in the sum of all. One source has at most eight such lines beyond that share. Examples are held
- * to their number of lines instead, in tests/layout.sh. */
+/* The sources of a tool are in one folder and count together: the lines with ?: per tool, all else
+ * in the sum of all tools. One source has at most eight such lines beyond that share. Examples have
+ * a limit for their lines instead, in tests/layout.sh. */
 typedef struct tool { char folder[NAME]; density d; } tool;
 static tool tools[SECTIONS];
 
@@ -459,10 +460,10 @@ static void check_tools(void)
     judge_code(&s, &all);
 }
 
-/* -- names: what a comment mentions is there -------------------------------------------------- */
+/* -- names in comments must exist ------------------------------------------------------------- */
 
-/* A name begins with tfn_, TFN_ or TFNORM_. It is declared if code of the header or of the file
- * itself has it. Four forms mean more than one name:
+/* A name begins with tfn_, TFN_ or TFNORM_. It is declared if it occurs in code of the header or of
+ * the same file. Four forms mean more than one name:
  *   TFN_NORM_*, TFN_NORM_..., TFN_NORM_    the beginning of a declared name
  *   TFNORM_X, TFN__X, tfn_KIND_at    X, and a word in capitals within small letters, is any word
  *   "tfn_format"                     in quotes: a key of a file
@@ -477,7 +478,7 @@ typedef struct names { char name[NAMES][NAME]; int count; } names;
 
 static bool in_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* The next name of the library from s on, before end; NULL: there is none. */
+/* The next name of the library in s, before end; NULL: none. */
 static const char *next_name(const char *s, const char *end)
 {
     for (; s < end; s++) {
@@ -508,14 +509,14 @@ static void find_names(names *all, const char *code)
     const char *end = code + strlen(code);
     all->count = 0;
     for (const char *s = next_name(code, end); s; s = next_name(s, end)) {
-        if (all->count == NAMES) sort_names(all);       /* most are there more than once */
+        if (all->count == NAMES) sort_names(all);       /* most names occur more than once */
         if (all->count == NAMES) return;
         s = take_name(s, all->name[all->count++]);
     }
     sort_names(all);
 }
 
-/* Whether a name has the form of another: a word in capitals of `form`, or X, is any word. */
+/* True if a name has a form: a word in capitals of `form`, or X, matches any word. */
 static bool has_form(const char *name, const char *form)
 {
     const bool small = islower((unsigned char)form[0]);
@@ -550,7 +551,7 @@ static bool is_variable(const char *name)
     return false;
 }
 
-/* The names in a text from s to end. */
+/* Checks the names in a text from s to end. */
 static void check_names_in(const source *f, const char *s, const char *end, const names *header,
                            const names *own)
 {
@@ -568,7 +569,7 @@ static void check_names_in(const source *f, const char *s, const char *end, cons
     }
 }
 
-/* The comments of a source and its texts in quotes; of another file everything. */
+/* Checks the comments of a source and its texts in quotes; of another file everything. */
 static void check_names(const source *f, const names *header)
 {
     static names own;

@@ -2,10 +2,10 @@
  *     cc -O2 join.c -o join && ./join FOLDER > tfnorm.h
  * FOLDER/parts.txt lists the parts in order. A part is name.h (its interface), then name.c.
  *
- * What exists only so that a part compiles as an object of its own is left out: includes of other
- * parts, include guards, and prototypes marked SHARED. Elsewhere SHARED becomes static. Two lines
- * are replaced: @contents by the list of the parts, @undefine by an #undef for each private macro
- * that is still defined there. */
+ * Lines that exist only so that a part compiles as a separate object are dropped: includes of other
+ * parts, include guards, and prototypes marked SHARED. All other SHARED become static. Two lines
+ * are replaced: @contents by the list of the parts, and @undefine by an #undef for each private
+ * macro that is still defined there. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -50,8 +50,8 @@ static bool starts(const char *line, const char *with)
     return !strncmp(line, with, strlen(with));
 }
 
-/* parts.txt: "put LINE" of the header itself, "when CONDITION" for the parts that follow it, or
- * "folder/name  about it". */
+/* Reads parts.txt: "put LINE" is a line of the header itself, "when CONDITION" applies to the parts
+ * after it, and "folder/name  about it" is a part. */
 static void read_parts(void)
 {
     char line[LINE];
@@ -106,11 +106,11 @@ static int by_text(const void *a, const void *b)
 
 /* -- joining ------------------------------------------------------------------------------- */
 
-/* Conditionals are held back until something inside them is printed, so that none is empty. */
+/* Conditionals are held back until something inside them is printed, so that none stays empty. */
 static char held[DEPTH * 8][LINE];
 static bool opens[DEPTH * 8];
 static int held_count;
-static bool blank = true;               /* whether the last printed line is blank */
+static bool blank = true;               /* the last printed line is blank */
 
 static void put(const char *line)
 {
@@ -157,8 +157,8 @@ static void print_undefs(void)
     for (int i = 0; i < count; i++) put_word("#undef %s\n", left[i], "");
 }
 
-/* A line of the guard of an include, TFN__ NAME _H: its #ifndef, its #define, or its #endif, which
- * names it in a comment. */
+/* True for a line of an include guard, TFN__ NAME _H: its #ifndef, its #define, or its #endif,
+ * whose comment names it. */
 static bool is_guard(const char *line)
 {
     char name[64];
@@ -175,13 +175,14 @@ static bool is_own_include(const char *line)
            (starts(line, "#define TFNORM_FILE \"") && !strstr(line, "\"tfnorm.h\""));
 }
 
-/* A prototype, or the declaration of a table, ends with a semicolon before any brace or value. */
+/* True for a prototype or the declaration of a table: a semicolon comes before any brace or
+ * value. */
 static bool is_prototype(const char *text)
 {
     return text[strcspn(text, ";{=")] == ';' && !strchr(text, '{');
 }
 
-/* The file that is joined. */
+/* The text of the current file. */
 static char whole[1 << 18];
 
 static void read_all(FILE *f)
@@ -191,7 +192,7 @@ static void read_all(FILE *f)
     rewind(f);
 }
 
-/* Whether a file calls the function of this prototype after it, as an inline function may. */
+/* True if the file calls the prototype's function after the prototype, in an inline function. */
 static bool is_used_again(const char *prototype)
 {
     char call[80];
@@ -217,7 +218,8 @@ static void put_static(char *text)
     }
 }
 
-/* A statement marked SHARED, whole up to its semicolon, brace or value: dropped or static. */
+/* Reads a statement marked SHARED up to its semicolon, brace or value; drops it or makes it
+ * static. */
 static void join_shared(FILE *f, const char *first)
 {
     char text[8 * LINE];
@@ -228,7 +230,7 @@ static void join_shared(FILE *f, const char *first)
         strcat(text, line);
         if (strlen(text) > 7 * LINE) fail("a SHARED statement is too long:", first);
     }
-    if (starts(text, "extern SHARED")) {        /* a table may have its struct in braces */
+    if (starts(text, "extern SHARED")) {        /* a table's type may have braces */
         while (!strstr(text, ";\n") || strrchr(text, '}') < strrchr(text, '{')) {
             if (!next_line(f, line)) fail("a SHARED table has no end:", first);
             strcat(text, line);
