@@ -11554,7 +11554,7 @@ typedef struct tfn__call {
     const tfn_run     *r;
     const tfn_kernels *k;
     const tfn_node    *n;
-    float    *y, *saved, *dy;         /* the value, what the forward saves, the value's gradient */
+    float    *y, *saved, *dy;         /* value, saved array, gradient of the value */
     float    *x[TFN_INPUTS];          /* inputs, NULL if absent */
     float    *dx[TFN_INPUTS];         /* their gradients, NULL if not needed */
     bool      add[TFN_INPUTS];        /* dx[i] is added to, not stored */
@@ -11568,8 +11568,8 @@ typedef struct tfn__call {
 typedef void tfn__op_fn(const tfn__call *c);
 typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 
-/* What a backward reads besides its own gradient and the parameters. The plan keeps only this
- * alive. A debug build fills dead memory with NaN, which tests the masks. */
+/* A mask of the arrays that a backward reads, besides its own gradient and the parameters. The plan
+ * keeps only these alive. A debug build fills dead memory with NaN, which tests the masks. */
 enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
        TFN__OUT = 64, TFN__SAVED = 128, TFN__READ_ALL = 255 };
 
@@ -11584,9 +11584,9 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
        TFN__BATCH_STATISTICS = 64, /* saves saved_cols floats in total, read after the run */
        TFN__LAYER = 128 };         /* output of a layer, or input of the first one */
 
-/* A row has a name for messages, the forward and its number of chunks, the backward and its number
- * of chunks, and what the backward reads. Leaves do nothing; they come first, up to INPUT. Builds
- * without training omit TFN__BACK(f). */
+/* A row of TFN__OPS has a name for messages, the forward and the function that counts its chunks,
+ * the same two for the backward, and the mask of arrays that the backward reads. Leaves do nothing;
+ * they come first, up to INPUT. Builds without training omit TFN__BACK(f). */
 #define TFN__NO_GRAD NULL               /* the only way to have no backward */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__BACK(f) NULL
@@ -11594,9 +11594,9 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
 #define TFN__BACK(f) f
 #endif
 
-/* Operations that only some models have, and those that a decoder of tokens lacks. Recording a row
- * whose forward is NULL is an error (tfn__record), so no run sees one. Its kernel is NULL in the
- * table, too, and the linker drops both. */
+/* Operations that small builds may omit: they are only in some models, or never in a decoder.
+ * Recording a row whose forward is NULL is an error (tfn__record), so no run meets one. The kernel
+ * is NULL in its table, too, and the linker drops both. */
 #define TFN__ROTARY_OP(f)  TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), f)
 #define TFN__WHOLE_OP(f)   TFN__KEPT(TFN__SENTENCES, f)
 #define TFN__ENCODER_OP(f) TFN__KEPT(TFN__ENCODERS, f)
@@ -11755,8 +11755,7 @@ enum { TFN__POINT_FUNCTION };
 enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
 enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
 enum { TFN__ROTARY_HEAD_SIZE };
-enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* BOTH: keys before and after the query
-                                                             */
+enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* BOTH: keys on both sides */
 /* WINDOW: the number of keys a query attends to, up to its own position; 0: all keys */
 enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
 enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
@@ -11814,8 +11813,8 @@ typedef struct tfn__matrix {
  * that no gradient reaches is cleared by tfn_tape_backward.
  *
  * RECOMPUTATION (tfn_recompute) trades time for memory: values of a segment die in the forward, and
- * their forward runs again (TFN__REDO) just before the backward of their segment. Such a value has
- * two lives, each with its own place: value[0] and value[1].
+ * their forward runs again (TFN__REDO) just before the backward of their segment. Each of these
+ * values has two lives with different offsets, value[0] and value[1].
  *
  * A new operation needs a pair of kernels, two functions here that call them for a chunk, a row of
  * TFN__OPS, and a function that records it. The rules at the end of this file walk through one. */
@@ -11965,7 +11964,7 @@ static ptrdiff_t tfn__product_block(const tfn__call *c, tfn_matmul_args *p, ptrd
     ptrdiff_t wide = tfn__pieces(p->n, tfn__product_cols(c, p->m, p->n));
     tfn__range i = tfn__slice(p->m, tfn__product_rows(c, p->m), chunk / wide);
     tfn__range j = tfn__slice(p->n, tfn__product_cols(c, p->m, p->n), chunk % wide);
-/* the corner of the block in a, b, y and the start */
+    /* the corner of the block in a, b, y and the start */
     p->a += i.first * p->a_row;
     p->b += j.first * p->b_col;
     p->c += i.first * p->c_ld + j.first;
@@ -11984,19 +11983,19 @@ static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t
 #endif
 /* >> op_linear */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Operations of linear maps: y = act(x W + b) in every form the model needs, and the helpers that
- * tell which rows of a padded batch count. The records of these operations are in record_ops. */
+/* Operations of linear maps, y = act(x W + b), and helpers that tell which rows of a padded batch
+ * count. The functions that record these operations are in section record_ops. */
 
 /* -- linear: y = act(x W + b), or act(x W^T + b). in: x, W, b or none -------------------------- */
 
-/* The activation that is fused into the map; IDENTITY: none. */
+/* Returns the fused activation, or IDENTITY if there is none. */
 static tfn_activation_kind tfn__linear_activation(const tfn__call *c)
 {
     return (tfn_activation_kind)c->n->arg[TFN__LINEAR_ACTIVATION];
 }
 
-/* The weight as (in, out). A transposed one is stored as (out, in): a tied head reads the table of
- * the embedding, whose rows are words. */
+/* Returns the weight as (in, out). A transposed one is stored as (out, in), for example if a tied
+ * output head uses the table of the embedding, whose rows are words. */
 static tfn__matrix tfn__linear_weight(const tfn__call *c)
 {
     if (c->n->arg[TFN__LINEAR_TRANSPOSED])
@@ -12004,8 +12003,8 @@ static tfn__matrix tfn__linear_weight(const tfn__call *c)
     return tfn__matrix_of(c->x[1], c->cols);
 }
 
-/* How a node's weights are packed. A node that is not a parameter, such as a matrix that another
- * operation makes, holds floats. */
+/* Tells how a node's weights are packed. A node that is not a parameter, such as the result of
+ * another operation, holds floats. */
 static tfn__packed tfn__packed_node(const tfn_node *n)
 {
     tfn__packed p = { TFN_WEIGHTS_FLOAT, false, 0, 0 };
@@ -12018,15 +12017,15 @@ static tfn__packed tfn__packed_node(const tfn_node *n)
 }
 
 #ifdef TFN__QUANT
-/* Input j of a call. */
+/* Tells how input j of a call is packed. */
 static tfn__packed tfn__packed_input(const tfn__call *c, int j)
 {
     return tfn__packed_node(c->t->nodes + c->n->in[j]);
 }
 
-/* Computes a chunk of x W + b with packed weights, and narrows *p to the chunk. Its columns begin
- * at a multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its own rows of x, which costs
- * one more pass over x. */
+/* Computes a chunk of x W + b with packed weights, and reduces *p to the chunk. The chunk's columns
+ * begin at a multiple of TFN__PRODUCT_COLS, and so at a panel. Each chunk quantizes its own rows of
+ * x, which costs one more pass over x. */
 static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -12050,16 +12049,17 @@ static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 }
 #endif
 
-/* The pre-activation u = x W + b. A tape that trains saves it for the backward. Otherwise it is in
- * y and is activated in place; so it is for ReLU, whose output has the sign of its input. */
+/* Returns the place of the pre-activation u = x W + b. A tape that trains saves it for the
+ * backward. Otherwise it is in y, and is activated in place. ReLU saves nothing either, because its
+ * output tells the sign of u. */
 static float *tfn__linear_sum(const tfn__call *c)
 {
     if (c->saved) return c->saved;
     return c->y;
 }
 
-/* The chains of the product start from the bias. Each chunk activates its own block while it is in
- * the cache. */
+/* y = act(x W + b). The chains of the product start from the bias. Each chunk activates its own
+ * block while it is in the cache. */
 static void tfn__linear_forward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -12085,8 +12085,8 @@ static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dy becomes du = dy act'(u) in place, before the products below read it: an entry of its own on
- * the timeline (TFN__PREPARE), since each product reads all of du. */
+/* Turns dy into du = dy act'(u), in place. It is an entry of its own on the timeline
+ * (TFN__PREPARE), because each of the products below reads all of du. */
 static void tfn__linear_prepare(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_values(c);
@@ -12095,8 +12095,8 @@ static void tfn__linear_prepare(const tfn__call *c)
                               tfn__linear_activation(c), false);
 }
 
-/* dx = du W^T; dW = x^T du, or du^T x for a transposed W. A gradient that is not needed has p.c
- * NULL. */
+/* Sets up the products dx = du W^T and dW = x^T du, or du^T x for a transposed W. If a gradient is
+ * not needed, the product's c is NULL. */
 static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_matmul_args *dw)
 {
     ptrdiff_t rows = c->rows;
@@ -12116,8 +12116,8 @@ static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_ma
     if (c->add[1]) tfn__add_product(dw);
 }
 
-/* Counts the chunks of a gradient; 0 if it is not needed: an input of the model needs no dx, frozen
- * weights no dW. */
+/* Returns the chunks of a gradient, or 0 if it is not needed: inputs of the model need no dx, and
+ * frozen weights no dW. */
 static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args *p)
 {
     if (!p->c) return 0;
@@ -12126,7 +12126,7 @@ static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args 
 
 #ifdef TFN__QUANT
 /* Unpacks `count` outputs of W into floats, for the products of the backward: y (in, count), or
- * (count, in) for a table of 16 bits, which has that order in memory. */
+ * (count, in) for a 16-bit table, which has that order in memory. */
 static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed *w,
                                  ptrdiff_t first, ptrdiff_t count)
 {
@@ -12140,9 +12140,9 @@ static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed
     return tfn__matrix_of(y, count);
 }
 
-/* A chunk of dx = du W^T with packed weights, which are constants. The gradient passes the
- * quantization of inputs unchanged (straight-through, Bengio et al. 2013). Chains over outputs
- * continue from tile to tile. */
+/* Computes a chunk of dx = du W^T with packed weights, which are constants. The gradient passes
+ * through the quantization of inputs unchanged (straight-through, Bengio et al. 2013). Chains over
+ * outputs continue from tile to tile. */
 static void tfn__packed_backward(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -12163,7 +12163,7 @@ static void tfn__packed_backward(const tfn__call *c, tfn_matmul_args *p, ptrdiff
 }
 #endif
 
-/* Chunks of dx come first, then those of dW, then those of db, the column sums of du. */
+/* Chunks of dx come first, then chunks of dW, then chunks of db, the column sums of du. */
 static void tfn__linear_backward(const tfn__call *c)
 {
     ptrdiff_t chunk = c->chunk;
@@ -12189,7 +12189,7 @@ static void tfn__linear_backward(const tfn__call *c)
     j = tfn__cols_of(c, c->cols, chunk);
     c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
 }
-/* The same three groups, counted: blocks of dx, blocks of dW, ranges of columns of db. */
+/* Returns the number of these chunks: blocks of dx, blocks of dW, ranges of columns of db. */
 static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t chunks;
@@ -12204,24 +12204,26 @@ static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 
 /* -- which rows count ------------------------------------------------------------------------ */
 
-/* Rows come from sentences on a grid of B times Ts or Tt positions. A shorter sentence fills the
- * left of its line; the rest is padding, which must not change a bit of anything else. */
+/* Rows come from sentences on a grid of B times Ts (source) or Tt (target) positions. A shorter
+ * sentence fills the left of its line. The rest is padding, which must not change a bit of anything
+ * else. */
 
-/* Positions of a sentence on the grid of a value whose rows are positions. */
+/* Returns the positions per sentence on the grid of a value whose rows are positions. */
 static ptrdiff_t tfn__time_of(const tfn__call *c)
 {
     if (c->n->rows == TFN_ROWS_SOURCE) return c->r->source;
     return c->r->target;
 }
-/* Positions that each of its sentences has, or NULL: all. */
+/* Returns the lengths of its sentences, or NULL if all are full. */
 static const int32_t *tfn__lengths_of(const tfn__call *c)
 {
     if (c->n->rows == TFN_ROWS_SOURCE) return c->r->ints[TFN_INT_SOURCE_LENGTHS];
     return c->r->ints[TFN_INT_LENGTHS];
 }
 
-/* Rows of sentences that have so many source or target positions together. A convolution of
- * kernel 3 and stride 2 makes T rows of 2T + 1: HALF, and those of 4T + 3: FRAMES. */
+/* Returns the rows of `sentences` sentences that have `positions` source or target positions in
+ * total. A convolution with kernel 3 and stride 2 makes T rows from 2T + 1 rows (HALF), and these
+ * from 4T + 3 rows (FRAMES). */
 static int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sentences)
 {
     if (!TFN__ALL) return positions;
@@ -12234,14 +12236,15 @@ static int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sente
     }
 }
 
-/* True if such rows are on the grid of targets. An encoder without a decoder is there, too. */
+/* True if rows of this kind are on the grid of targets, where an encoder without a decoder is,
+ * too. */
 static bool tfn__on_target(int rows)
 {
     if (rows == TFN_ROWS_TARGET) return true;
     return TFN__ALL && (rows == TFN_ROWS_TARGET_FRAMES || rows == TFN_ROWS_TARGET_HALF);
 }
 
-/* The lengths of a value's sentences, in positions; NULL: all its rows count. */
+/* Returns the lengths of a value's sentences, in positions, or NULL if all rows count. */
 static const int32_t *tfn__padding_of(const tfn_run *r, tfn_rows rows)
 {
     if (!r->skip_padding || rows == TFN_ROWS_FIXED || rows == TFN_ROWS_BATCH) return NULL;
@@ -12249,7 +12252,7 @@ static const int32_t *tfn__padding_of(const tfn_run *r, tfn_rows rows)
     return r->ints[TFN_INT_SOURCE_LENGTHS];
 }
 
-/* Rows of sentence b that count: all but its padding, which is on the right. */
+/* Returns how many rows of sentence b count: all but the padding, which is on the right. */
 static ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
 {
     const int32_t *lengths = tfn__padding_of(r, rows);
@@ -12257,12 +12260,12 @@ static ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
     if (rows == TFN_ROWS_BATCH) return 1;
     if (tfn__on_target((int)rows)) positions = r->target;
     if (lengths) positions = tfn__min(tfn__max(lengths[b], 0), positions);
-    if (positions == 0) return 0;                   /* an empty sentence has no frames, either */
+    if (positions == 0) return 0;                   /* an empty sentence has no frames */
     return (ptrdiff_t)tfn__rows_of_positions((int)rows, positions, 1);
 }
 
-/* Loops that leave out the padding of the value go by sentence. Without padding all rows are one
- * sentence. The second function returns the rows of sentence b that count. */
+/* For loops that skip a value's padding: the number of sentences, and the rows of sentence b that
+ * count. Without padding all rows are one sentence. */
 static ptrdiff_t tfn__sentences_of(const tfn__call *c)
 {
     if (!tfn__padding_of(c->r, (tfn_rows)c->n->rows)) return 1;
@@ -12278,17 +12281,17 @@ static tfn__range tfn__sentence_rows(const tfn__call *c, ptrdiff_t b)
     return s;
 }
 
-/* -- frames: what a caller binds, with padding of 0 ------------------------------------------- */
+/* -- frames: a copy of the caller's array, with its padding set to 0 -------------------------- */
 
-/* Some operations have a chunk for each sentence. */
+/* Chunks of operations that work sentence by sentence. */
 static ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
 
-/* Copies one sentence, with its padding set to 0. A linear map cannot read the caller's array,
- * because its gradient sums over all rows and padding may hold NaN. The convolutions leave out
- * padding themselves, and read the caller's array. */
+/* Copies one sentence, and sets its padding to 0. A linear map cannot read the caller's array
+ * directly, because its gradient sums over all rows, and the padding may hold NaN. Convolutions
+ * skip padding themselves, so they read the caller's array. */
 static void tfn__frames_op(const tfn__call *c)
 {
-    /* values of a sentence, and of its rows that count */
+    /* the values of a sentence, and of its rows that count */
     const ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1) * c->cols;
     const ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk) * c->cols;
     const float *x = c->r->inputs[c->n->arg[TFN__INPUT_SLOT]] + c->chunk*time;
@@ -12301,16 +12304,18 @@ static void tfn__frames_op(const tfn__call *c)
 #endif
 /* >> op_norms */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* The kind shares its slot with flags, of which a kind (below 256) has no bit. */
+/* Operations of norms (rows, single values, columns over a batch) and of convolution. */
+
+/* The kind of a norm (below 256) shares its slot with these flags. */
 enum { TFN__NORM_KIND_MASK = 255,
        TFN__NORM_OFFSET = 256, TFN__NORM_DETACH_MEAN = 512, TFN__NORM_DETACH_STD = 1024 };
 
-/* Operations of norms (rows, single values, columns over a batch) and of convolution. Each pair of
- * functions unpacks a tfn__call and runs the kernel on its chunk; the mathematics is there. */
+/* Most functions below unpack a tfn__call and run a kernel on this chunk. The kernels have the
+ * mathematics. */
 
 /* -- norms of rows. in: x, gain, bias (or none); number: eps, slope of AdaNorm ---------------- */
 
-/* The two parts of the slot. */
+/* Return the two parts of the slot. */
 static int tfn__norm_kind_of(const tfn_node *n)
 {
     return n->arg[TFN__NORM_KIND] & TFN__NORM_KIND_MASK;
@@ -12320,9 +12325,9 @@ static bool tfn__norm_flag(const tfn_node *n, int flag)
     return (n->arg[TFN__NORM_KIND] & flag) != 0;
 }
 
-/* The kernel's arguments for `count` rows of the value from `first` on. A row of the value holds
- * `each` rows of the norm, for example one for each head. The saved array is mean (rows, each,
- * groups), then rstd of the same shape. */
+/* Returns the kernel's arguments for `count` rows of the value from `first` on. A row of the value
+ * holds `each` rows of the norm, for example one per head. The saved array is the mean (rows, each,
+ * groups), then rstd with the same shape. */
 static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
 {
     const tfn_node *n = c->n;
@@ -12339,7 +12344,7 @@ static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t
         p.groups = n->arg[TFN__NORM_GROUPS];
         p.part = n->arg[TFN__NORM_PART];
         p.slope = n->number[1];
-        p.factor = 1;                       /* recorded as an operation of its own: tfn_norm */
+        p.factor = 1;                       /* tfn_norm records the factor as another operation */
     }
     p.rows = count * each;
     p.cols = cols;
@@ -12354,14 +12359,15 @@ static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t
     return p;
 }
 
-/* TFN_NORM_ABSMAX norms x/(max|x|/8) with the maximum over the whole tensor, so as one chunk. */
+/* True for TFN_NORM_ABSMAX, which normalizes x/(max|x|/8) with the maximum over the whole tensor,
+ * and so must be one chunk. */
 static bool tfn__norm_is_whole(const tfn_node *n)
 {
     return TFN__ALL && tfn__norm_kind_of(n) == TFN_NORM_ABSMAX;
 }
 
-/* Dividing x by s = max|x|/8 before the norm is the same as multiplying eps by s^2. The maximum
- * leaves out the padding. */
+/* Returns eps times s^2, s = max|x|/8, which has the same effect as dividing x by s before the
+ * norm. The maximum skips the padding. */
 static float tfn__absmax_eps(const tfn__call *c)
 {
     const int32_t *lengths = tfn__lengths_of(c);
@@ -12401,19 +12407,18 @@ static ptrdiff_t tfn__norm_chunks(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx of this chunk's rows. */
+/* dx for this chunk's rows. */
 static void tfn__norm_rows_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);
     tfn_norm_args p = tfn__norm_of(c, s.first, s.count);
-/* nothing below learns */
-    if (!c->dx[0]) return;
+    if (!c->dx[0]) return;                  /* nothing below learns */
     p.dy = c->dy + s.first * c->cols;
     p.dx = c->dx[0] + s.first * c->cols;
     p.add = c->add[0];
     c->k->norm_backward(&p);
 }
-/* dgain and dbias of some columns: chains over all rows. */
+/* dgain and dbias for some columns, as chains over all rows. */
 static void tfn__norm_cols_backward(const tfn__call *c, ptrdiff_t chunk)
 {
     tfn_norm_args p = tfn__norm_of(c, 0, c->rows);
@@ -12425,15 +12430,14 @@ static void tfn__norm_cols_backward(const tfn__call *c, ptrdiff_t chunk)
     if (p.dgain) p.add_params = c->add[1];
     c->k->norm_params_backward(&p, j.first, j.count);
 }
-/* Chunks of rows come first, then those of columns. */
+/* Chunks of rows come first, then chunks of columns. */
 static void tfn__norm_backward(const tfn__call *c)
 {
     ptrdiff_t rows = tfn__by_rows(c);
     if (c->chunk < rows) tfn__norm_rows_backward(c);
     else tfn__norm_cols_backward(c, c->chunk - rows);
 }
-/* The gain, the bias or both may be absent or frozen: the kernel leaves out a gradient that is
- * NULL. */
+/* The gain, the bias or both may be absent or frozen. The kernel skips a gradient that is NULL. */
 static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t cols = c->n->arg[TFN__NORM_COLS];
@@ -12446,12 +12450,11 @@ static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 #ifdef TFN__EXTRA_NORMS
 /* -- convolution over time, kernel 3, stride 2. in: x, W (3 C, out), b or none ----------------- */
 
-/* y_t = [x_2t x_2t+1 x_2t+2] W + b. The 2T + 1 rows of a sentence, three at a time, are a matrix
- * (T, 3 C) whose rows overlap (stride 2 C): nothing is copied. T rows do not read beyond the frames
- * of T, so that padding cannot reach them; the rows of the padding itself, whose frames may be
- * anything, are 0. */
+/* y_t = [x_2t x_2t+1 x_2t+2] W + b. Three of the 2T + 1 rows of a sentence at a time are the rows
+ * of a matrix (T, 3 C). They overlap (stride 2 C), so nothing is copied. The rows of y that count
+ * read only frames that count. Rows of padding, whose frames may be anything, are set to 0. */
 
-/* Sentence b of x as that matrix; `time` rows of y come from it. */
+/* Returns sentence b of x as this matrix, for `time` rows of y. */
 static tfn__matrix tfn__conv_windows(const tfn__call *c, ptrdiff_t b, ptrdiff_t time)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -12459,7 +12462,7 @@ static tfn__matrix tfn__conv_windows(const tfn__call *c, ptrdiff_t b, ptrdiff_t 
     return m;
 }
 
-/* One sentence: its rows that count as one product, the others 0. */
+/* One sentence: a product for the rows that count, and 0 in the others. */
 static void tfn__conv_forward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -12494,8 +12497,8 @@ static void tfn__conv_input_backward(const tfn__call *c, ptrdiff_t time)
     }
 }
 
-/* dW of some columns is a chain over the rows of all sentences but those of the padding, where dy
- * is 0 and x may be NaN. */
+/* dW for some columns, as a chain over the rows of all sentences. It skips padding, where dy is 0
+ * and x may be NaN. */
 static void tfn__conv_weight_backward(const tfn__call *c, ptrdiff_t time, tfn__range j)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -12513,7 +12516,7 @@ static void tfn__conv_weight_backward(const tfn__call *c, ptrdiff_t time, tfn__r
     }
 }
 
-/* Chunks: the sentences of dx, then columns of dW and db. */
+/* Chunks are first the sentences of dx, then columns of dW and db. */
 static void tfn__conv_backward(const tfn__call *c)
 {
     ptrdiff_t out = c->cols;
@@ -12530,7 +12533,7 @@ static void tfn__conv_backward(const tfn__call *c)
     if (c->dx[2])
         c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, out, c->add[2]);
 }
-/* The same two groups, counted. */
+/* Returns the number of these chunks. */
 static ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t chunks = tfn__by_cols(c);
@@ -12541,9 +12544,8 @@ static ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
 
 /* -- pointwise norms: gain * f(alpha x + shift) + bias. in: x, gain, bias, alpha, shift ------- */
 
-/* The kernel's arguments for some rows: the forward sets y, the backward dy; the parameters are the
- * same for every row. DyT and its siblings (Zhu 2025, Chen 2025) need no statistics, so nothing is
- * saved. */
+/* Returns the kernel's arguments for some rows. The forward has y, the backward dy. DyT and its
+ * siblings (Zhu 2025, Chen 2025) need no statistics, so nothing is saved. */
 static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
 {
     ptrdiff_t at = s.first * c->cols;
@@ -12594,8 +12596,9 @@ static void tfn__seed_forward(const tfn__call *c)
 
 /* -- norms over the batch. in: x, gain, bias, running statistics (2, C); number: eps ---------- */
 
-/* The saved array holds the statistics of this batch (2, C), then the next running ones (2, C). The
- * model copies these into its buffers after an update, so that a failed one changes nothing. */
+/* The saved array holds the statistics of this batch (2, C), then the next running statistics (2,
+ * C). The model copies the latter into its buffers after an update, so that a failed update changes
+ * nothing. */
 static tfn_columns_args tfn__columns_of(const tfn__call *c)
 {
     tfn_columns_args p;
@@ -12622,7 +12625,7 @@ static tfn_columns_args tfn__columns_of(const tfn__call *c)
     p.skip = c->t->training && c->r->skip_padding;
     return p;
 }
-/* A column's statistics run over all rows that count, so the columns are what is cut. */
+/* The statistics of a column sum over all rows that count, so chunks are ranges of columns. */
 static void tfn__columns_forward(const tfn__call *c)
 {
     tfn__range j = tfn__cols_of(c, c->cols, c->chunk);
@@ -12634,7 +12637,7 @@ static void tfn__columns_forward(const tfn__call *c)
 /* Chunks of rows give dx; one chunk after them gives the gradients of the parameters. */
 static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
 
-/* dx of this chunk's rows. */
+/* dx for this chunk's rows. */
 static void tfn__point_rows_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);
@@ -12644,8 +12647,8 @@ static void tfn__point_rows_backward(const tfn__call *c)
     p.add = c->add[0];
     tfn_point_backward(c->k, &p);
 }
-/* Chunks of rows, then one chunk for all parameters: alpha and shift are single numbers, whose sums
- * run over the whole array. */
+/* Chunks of rows, then one chunk for all parameters, because alpha and shift are single numbers
+ * whose gradients sum over the whole array. */
 static void tfn__point_backward(const tfn__call *c)
 {
     if (c->chunk < tfn__by_rows(c)) {
@@ -12666,7 +12669,7 @@ static void tfn__point_backward(const tfn__call *c)
     }
 }
 
-/* dx of this chunk's rows. */
+/* dx for this chunk's rows. */
 static void tfn__seed_rows_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);
@@ -12713,11 +12716,11 @@ static void tfn__columns_backward(const tfn__call *c)
 #endif
 /* >> op_values */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Operations on single values: activations, sums, scales, dropout and their backwards. */
+/* Operations on single values: activations, sums, scales, dropout, and their backwards. */
 
 /* -- elementwise ----------------------------------------------------------------------------- */
 
-/* y = exp(x - max x) / sum of each row: the weights of a learned sum of layers, for example. */
+/* y = softmax of each row of x, for example for the weights of a learned sum of layers. */
 static void tfn__softmax_op(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);
@@ -12725,7 +12728,7 @@ static void tfn__softmax_op(const tfn__call *c)
     c->k->softmax_forward(c->y + at, c->x[0] + at, s.count, c->cols);
 }
 
-/* Which function an activation or gated unit applies. */
+/* Returns the function of an activation or gated unit. */
 static tfn_activation_kind tfn__function_of(const tfn__call *c)
 {
     return (tfn_activation_kind)c->n->arg[TFN__FUNCTION];
@@ -12753,7 +12756,7 @@ static void tfn__add_forward(const tfn__call *c)
                   c->n->number[0], c->n->number[1], false);
 }
 
-/* This chunk of out = a in, or of out += a in. */
+/* out = a in, or out += a in if `add`, for this chunk. */
 static void tfn__multiply(const tfn__call *c, float *out, const float *in, float a, bool add)
 {
     tfn__range s = tfn__chunk_values(c);
@@ -12765,8 +12768,8 @@ static void tfn__multiple_forward(const tfn__call *c)
     tfn__multiply(c, c->y, c->x[0], c->n->number[0], false);
 }
 
-/* out = in * by of this chunk's rows; by is (1, 1), (1, g) for g groups of channels, or (1, C). The
- * backward uses it, too: dx = dy * by. */
+/* out = in * by for this chunk's rows. by is (1, 1), (1, g) for g groups of channels, or (1, C).
+ * The backward uses it, too: dx = dy * by. */
 static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, bool add)
 {
     ptrdiff_t groups = c->x_cols[1];
@@ -12789,8 +12792,8 @@ static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, boo
 static void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
 
 #ifdef TFN__EXTRA_NORMS
-/* y = exp(min(x, ln 100)), 0 below TFN__TAIL: the learned temperature of Swin v2's attention (Liu
- * 2022), one number a head. */
+/* y = exp(min(x, ln 100)), or 0 below TFN__TAIL: the learned temperature of Swin v2's attention
+ * (Liu 2022), one number per head. */
 static const float tfn__exp_cap = (float)4.60517018598809137;           /* ln 100 */
 static float tfn__exp_capped(float x)
 {
@@ -12806,8 +12809,8 @@ static void tfn__exp_capped_forward(const tfn__call *c)
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) c->y[i] = tfn__exp_capped(c->x[0][i]);
 }
 
-/* sigma = u^T W v, the largest singular value when u and v are its vectors (spectral norm, Miyato
- * 2018). in: W (in, out), buffers u (1, in), v (1, out). */
+/* sigma = u^T W v, which is the largest singular value if u and v are its singular vectors
+ * (spectral norm, Miyato 2018). in: W (in, out), buffers u (1, in), v (1, out). */
 static void tfn__sigma_forward(const tfn__call *c)
 {
     const ptrdiff_t cols = c->x_cols[0];
@@ -12817,7 +12820,7 @@ static void tfn__sigma_forward(const tfn__call *c)
     c->y[0] = (float)sum;
 }
 
-/* y = a/b x, a and b (1, 1); where b is 0, a x. in: x, a, b. */
+/* y = a/b x, or a x if b is 0; a and b are (1, 1). in: x, a, b. */
 static float tfn__ratio_of(const tfn__call *c)
 {
     const float a = c->x[1][0];
@@ -12825,13 +12828,14 @@ static float tfn__ratio_of(const tfn__call *c)
     if (b < 0 || b > 0) return a / b;
     return a;
 }
-/* With b = sigma(W) and a = gamma learned this is sigma reparameterization (Zhai 2023). */
+/* With b = sigma(W) and a learned a = gamma this is sigma reparameterization (Zhai 2023). */
 static void tfn__rescale_forward(const tfn__call *c)
 {
     tfn__multiply(c, c->y, c->x[0], tfn__ratio_of(c), false);
 }
 
-/* y = min(1, t/steps) x. in: x, a buffer (1, 1) that holds t, the updates done; number: steps */
+/* y = min(1, t/steps) x. in: x, a buffer (1, 1) that holds t, the number of updates; number:
+ * steps */
 static float tfn__ramp_of(const tfn__call *c)
 {
     const float updates = c->x[1][0];
@@ -12839,8 +12843,8 @@ static float tfn__ramp_of(const tfn__call *c)
     if (updates < steps) return updates / steps;
     return 1;
 }
-/* A schedule of the forward pass: the weight of a branch grows linearly to 1, in evaluation, too,
- * where t stands still. */
+/* A schedule inside the forward pass: the weight of a branch grows linearly to 1. It applies in
+ * evaluation, too, where t does not change. */
 static void tfn__ramp_forward(const tfn__call *c)
 {
     tfn__multiply(c, c->y, c->x[0], tfn__ramp_of(c), false);
@@ -12851,7 +12855,7 @@ static void tfn__shift_forward(const tfn__call *c)
 {
     const float a = c->n->number[0];
     tfn__range s = tfn__chunk_rows(c);
-    ptrdiff_t step = 0;                         /* from one channel's number to the next's */
+    ptrdiff_t step = 0;                         /* floats from one channel's number to the next */
     if (c->x_cols[1] > 1) step = 1;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
         for (ptrdiff_t i = 0; i < c->cols; i++)
@@ -12859,9 +12863,9 @@ static void tfn__shift_forward(const tfn__call *c)
 }
 
 /* y = z + w_k x, a term of a weighted sum of layers. in: x, w (groups, outputs), z or none. With
- * several groups channel i has the weight (i mod groups, k). */
+ * several groups the weight of channel i is w(i mod groups, k). */
 
-/* A weight for each group. The channels of a group are not adjacent, so value by value. */
+/* One weight per group. It goes value by value, because a group's channels are not adjacent. */
 static void tfn__mix_groups(const tfn__call *c)
 {
     const ptrdiff_t groups = c->x_rows[1];
@@ -12887,14 +12891,14 @@ static void tfn__mix_forward(const tfn__call *c)
                   c->x[1][c->n->arg[TFN__MIX_OUTPUT]], 1, false);
 }
 
-/* SiLU(q) = q/(1 + exp(-q)), 0 where the logistic function is below TFN__TAIL */
+/* SiLU(q) = q/(1 + exp(-q)), or 0 if the logistic function is below TFN__TAIL */
 static float tfn__silu(float q)
 {
     const float e = (float)tfn__exp(-(double)q);
     if (e > 1 / TFN__TAIL) return 0;
     return q / (1 + e);
 }
-/* y = x - SiLU(q) x, where the second x is a constant in the backward (GPAS, Chen 2025). in: x,
+/* y = x - SiLU(q) x (GPAS, Chen 2025). The backward treats the second x as a constant. in: x,
  * q (1, 1) */
 static void tfn__gate_forward(const tfn__call *c)
 {
@@ -12913,16 +12917,16 @@ static void tfn__magnitude_forward(const tfn__call *c)
 #endif
 
 #ifndef TFNORM_NO_TRAINING
-/* One number of a gradient. */
+/* Stores or adds one number of a gradient. */
 static void tfn__store_or_add_one(float *d, float value, bool add)
 {
     if (add) *d += value;
     else *d = value;
 }
 
-/* The counter of a mask's element names sentence, position and channel, 20 bits for each of the
- * last two, so that padding and capacity cannot move it. The backward makes the same mask again
- * instead of reading a stored one. */
+/* Applies the dropout mask. The random index of an element consists of sentence, position and
+ * channel, with 20 bits for each of the last two, so that it does not depend on padding or
+ * capacities. The backward draws the same mask again; it is not stored. */
 static void tfn__drop(const tfn__call *c, float *out, const float *in, bool add)
 {
     tfn__range s = tfn__chunk_rows(c);
@@ -12931,20 +12935,20 @@ static void tfn__drop(const tfn__call *c, float *out, const float *in, bool add)
     if (c->n->rows == TFN_ROWS_SOURCE) time = c->r->source;
     if (c->n->rows == TFN_ROWS_TARGET) time = c->r->target;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
-/* sentence << 20 | position */
+        /* sentence << 20 | position */
         const uint64_t place = (uint64_t)(r / time) << 20 | (uint64_t)(r % time);
         c->k->dropout(out + r*c->cols, in + r*c->cols, c->cols, c->n->number[0], key, place << 20,
                       add);
     }
 }
-/* y = x / (1 - p) where the mask keeps it, else 0; the backward is the same map of dy. */
+/* y = x / (1 - p) where the mask keeps x, else 0. The backward applies the same map to dy. */
 static void tfn__dropout_forward(const tfn__call *c) { tfn__drop(c, c->y, c->x[0], false); }
 static void tfn__dropout_backward(const tfn__call *c)
 {
     tfn__drop(c, c->dx[0], c->dy, c->add[0]);
 }
 
-/* dx = y (dy - <dy, y>) of each row; it reads y, not x. */
+/* dx = y (dy - <dy, y>) for each row. It reads y, not x. */
 static void tfn__softmax_backward_op(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);
@@ -12970,7 +12974,7 @@ static void tfn__gated_backward_op(const tfn__call *c)
                          s.count, tfn__function_of(c), c->add[0], c->add[1]);
 }
 
-/* dx = a dy of this chunk, where an input wants it. */
+/* dx = a dy for this chunk, if the input needs a gradient. */
 static void tfn__pass_on(const tfn__call *c, int input, float a)
 {
     if (c->dx[input]) tfn__multiply(c, c->dx[input], c->dy, a, c->add[input]);
@@ -12983,9 +12987,9 @@ static void tfn__add_backward(const tfn__call *c)
 /* dx = a dy */
 static void tfn__multiple_backward(const tfn__call *c) { tfn__pass_on(c, 0, c->n->number[0]); }
 
-/* <dy, x>, the gradient of one number that all values are multiplied by; x NULL: the sum of dy. It
- * is the flat sum over the rows that count, set side by side: padding must not move a term to
- * another lane. */
+/* Returns <dy, x>, the gradient of a number that multiplies all values, or the sum of dy if x is
+ * NULL. It is the flat sum over the rows that count, as if they were contiguous, because padding
+ * must not move a term to another lane. */
 static float tfn__dot_counted(const tfn__call *c, const float *x)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
@@ -13001,13 +13005,13 @@ static float tfn__dot_counted(const tfn__call *c, const float *x)
     return tfn__flat_total(&sum);
 }
 
-/* A gradient of n numbers that loops add to starts from 0, unless it is there already. */
+/* Clears a gradient of n numbers before loops add to it, unless `add`. */
 static void tfn__start_sum(float *d, ptrdiff_t n, bool add)
 {
     if (!add) TFNORM_MEMSET(d, 0, (size_t)n * sizeof *d);
 }
 
-/* dby = <dy, x>, over the channels of each group. */
+/* dby = <dy, x>, summed over the channels of each group. */
 static void tfn__scale_by_backward(const tfn__call *c)
 {
     ptrdiff_t groups = c->x_cols[1];
@@ -13026,14 +13030,14 @@ static void tfn__scale_by_backward(const tfn__call *c)
         }
     }
 }
-/* dx = dy by, in chunks of rows; the chunk behind them is dby. */
+/* dx = dy by, in chunks of rows. The last chunk is dby. */
 static void tfn__scale_backward(const tfn__call *c)
 {
     if (c->chunk == tfn__by_rows(c)) tfn__scale_by_backward(c);
     else if (c->dx[0]) tfn__scale_rows(c, c->dx[0], c->dy, c->add[0]);
 }
 
-/* Chunks of rows, and one more where in[1], a few numbers, wants its gradient. */
+/* Chunks of rows, and one more if in[1], which is a few numbers, needs a gradient. */
 static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
 {
     if (!c->dx[1]) return tfn__by_rows(c);
@@ -13041,7 +13045,7 @@ static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
 }
 
 #ifdef TFN__EXTRA_NORMS
-/* dx = dy exp(x) below the cap, 0 above. */
+/* dx = dy exp(x) below the cap, and 0 above it. */
 static void tfn__exp_capped_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_values(c);
@@ -13067,7 +13071,7 @@ static void tfn__sigma_backward(const tfn__call *c)
         c->k->combine(c->dx[0] + r*cols, c->x[2], NULL, cols, c->dy[0] * c->x[1][r], 0, c->add[0]);
 }
 
-/* dx = a/b dy; da = <dy, x>/b; db = -a/b^2 <dy, x>. Where b is 0: dx = a dy, da = <dy, x>. */
+/* dx = a/b dy; da = <dy, x>/b; db = -a/b^2 <dy, x>. If b is 0: dx = a dy, da = <dy, x>, db = 0. */
 static void tfn__rescale_backward(const tfn__call *c)
 {
     const float b = c->x[2][0];
@@ -13086,11 +13090,11 @@ static void tfn__rescale_backward(const tfn__call *c)
     if (c->dx[2]) tfn__store_or_add_one(c->dx[2], db, c->add[2]);
 }
 
-/* The ramp is a constant for the backward: updates are counted, not learned. */
+/* The backward treats the ramp as a constant, because the number of updates is not learned. */
 static void tfn__ramp_backward(const tfn__call *c) { tfn__pass_on(c, 0, tfn__ramp_of(c)); }
 #endif
 
-/* dx = dy; dby = a times the sum of dy, of all channels or of each. */
+/* dx = dy; dby = a times the sum of dy, over all channels or for each channel. */
 static void tfn__shift_backward(const tfn__call *c)
 {
     float a = c->n->number[0];
@@ -13108,7 +13112,7 @@ static void tfn__shift_backward(const tfn__call *c)
     }
 }
 
-/* A weight for each group of channels: dx = w dy, dz = dy of this chunk's rows. */
+/* With one weight per group of channels: dx = w dy, dz = dy for this chunk's rows. */
 static void tfn__mix_groups_rows_backward(const tfn__call *c)
 {
     const ptrdiff_t groups = c->x_rows[1];
@@ -13123,7 +13127,7 @@ static void tfn__mix_groups_rows_backward(const tfn__call *c)
             tfn__store_or_add_one(c->dx[0] + at, w[i % groups * outputs] * c->dy[at], c->add[0]);
         }
 }
-/* dw is a chain over the rows that count and their channels. */
+/* The same for dw, as a chain over the rows that count and their channels. */
 static void tfn__mix_groups_weight_backward(const tfn__call *c)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
@@ -13161,14 +13165,15 @@ static void tfn__mix_backward(const tfn__call *c)
     }
 }
 
-/* The logistic function 1/(1 + exp(-q)), 0 below TFN__TAIL. */
+/* The logistic function 1/(1 + exp(-q)), or 0 if it is below TFN__TAIL. */
 static float tfn__logistic(float q)
 {
     const float e = (float)tfn__exp(-(double)q);
     if (e > 1 / TFN__TAIL) return 0;
     return 1 / (1 + e);
 }
-/* dx = dy; dq = -SiLU'(q) <dy, x> with SiLU'(q) = s (1 + q (1 - s)), s the logistic function. */
+/* dx = dy; dq = -SiLU'(q) <dy, x>, SiLU'(q) = s (1 + q (1 - s)), where s is the logistic
+ * function. */
 static void tfn__gate_backward(const tfn__call *c)
 {
     const float q = c->x[1][0];
@@ -13181,7 +13186,7 @@ static void tfn__gate_backward(const tfn__call *c)
                       c->add[1]);
 }
 
-/* dx = sign(x) dy, 0 where x is 0 */
+/* dx = sign(x) dy, with sign(0) = 0 */
 static void tfn__magnitude_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_values(c);
@@ -13196,18 +13201,18 @@ static void tfn__magnitude_backward(const tfn__call *c)
 #endif
 /* >> op_attention */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* They lie in the state, which outlives a run: keys with the time in lanes, as their products want
- * them. Three operations name a cache: TFN__OP_CACHE appends the rows of this run, TFN__OP_ENCODED
- * stores the keys and values of the encoder's output, and TFN__OP_MEMORY, a leaf of the decoder's
- * tape, says where the encoder's tape has stored them. in: k, v */
-enum { TFN__CACHE_ALIGN = 64 };         /* floats: places in the state are multiples of this */
-
 /* Operations of embeddings, positions, attention, and the key/value caches of decoding. */
+
+/* Caches are in the state, which outlives a run. Keys are transposed, so that positions are the
+ * lanes of the products. Three operations name a cache: TFN__OP_CACHE appends the rows of this run,
+ * TFN__OP_ENCODED stores the keys and values of the encoder's output, and TFN__OP_MEMORY, a leaf of
+ * the decoder's tape, tells where the encoder's tape has stored them. in: k, v */
+enum { TFN__CACHE_ALIGN = 64 };         /* offsets in the state are multiples of 64 floats */
 
 /* -- embeddings and positions ---------------------------------------------------------------- */
 
-/* The position of the first row of a sentence: the number of positions decoded so far. A source is
- * always read from its beginning. */
+/* Returns the position of the first row of a sentence, which is the number of positions decoded so
+ * far. A source is always read from its beginning. */
 static ptrdiff_t tfn__start_of(const tfn__call *c)
 {
     if (c->n->rows == TFN_ROWS_SOURCE) return 0;
@@ -13215,7 +13220,7 @@ static ptrdiff_t tfn__start_of(const tfn__call *c)
 }
 
 #ifdef TFN__QUANT
-/* The same from a packed table; a token outside of it gives zeros. */
+/* tfn__embed_op for a packed table. A token outside the table gives zeros. */
 static void tfn__packed_words(const tfn__call *c, const int32_t *tokens, tfn__range s, float scale)
 {
     const tfn__packed table = tfn__packed_input(c, 0);
@@ -13229,8 +13234,8 @@ static void tfn__packed_words(const tfn__call *c, const int32_t *tokens, tfn__ra
 }
 #endif
 
-/* y = scale * row `token` of x. in: table; number: scale. A run that binds no tokens reads row 0
- * everywhere, as for segments of a single text: the kernel then does one row at a time. */
+/* y = scale * row `token` of x. in: table; number: scale. If the run binds no tokens, every row
+ * reads row 0 of the table, as for the segments of a single text. */
 static void tfn__embed_op(const tfn__call *c)
 {
     static const int32_t zero = 0;
@@ -13259,8 +13264,8 @@ static void tfn__position_op(const tfn__call *c)
                            tfn__start_of(c));
 }
 
-/* Pairs of channels of each head turn by the angle of the position (RoPE, Su 2021, eq. 34); their
- * gradients turn back. in: x, table of cosines and sines (positions, head size) */
+/* Rotates pairs of channels of each head by the angle of the position (RoPE, Su 2021, eq. 34), or
+ * back, for gradients. in: x, table of cosines and sines (positions, head size) */
 static void tfn__rotate(const tfn__call *c, float *out, const float *in, bool back, bool add)
 {
     const int32_t head_size = c->n->arg[TFN__ROTARY_HEAD_SIZE];
@@ -13269,8 +13274,8 @@ static void tfn__rotate(const tfn__call *c, float *out, const float *in, bool ba
 }
 static void tfn__rotary_op(const tfn__call *c) { tfn__rotate(c, c->y, c->x[0], false, false); }
 
-/* One row of each sentence: y (B, C) from x (B*T, C). The first is what a classifier reads; the
- * last, what a decoder does, whose prompt has T tokens. */
+/* Copies one row of each sentence: y (B, C) from x (B*T, C). A classifier reads the first row. A
+ * decoder reads the last row of a prompt of T tokens. */
 static ptrdiff_t tfn__x_time(const tfn__call *c) { return c->x_rows[0] / tfn__max(c->rows, 1); }
 static void tfn__pick_rows(const tfn__call *c, ptrdiff_t position)
 {
@@ -13279,19 +13284,19 @@ static void tfn__pick_rows(const tfn__call *c, ptrdiff_t position)
         TFNORM_MEMCPY(c->y + b*c->cols, c->x[0] + (b*time + position)*c->cols,
                       (size_t)c->cols * sizeof(float));
 }
-/* The first position, and the last. */
+/* Pick the first position, and the last. */
 static void tfn__first_forward(const tfn__call *c) { tfn__pick_rows(c, 0); }
 static void tfn__last_forward(const tfn__call *c) { tfn__pick_rows(c, tfn__x_time(c) - 1); }
 
 #ifndef TFNORM_NO_TRAINING
-/* Clear some columns of a (rows, cols) gradient that rows are then added to. */
+/* Clears some columns of a (rows, cols) gradient, before rows are added to it. */
 static void tfn__clear_cols(float *d, ptrdiff_t rows, ptrdiff_t cols, tfn__range j)
 {
     for (ptrdiff_t r = 0; r < rows; r++)
         TFNORM_MEMSET(d + r*cols + j.first, 0, (size_t)j.count * sizeof *d);
 }
 
-/* Row `token` of dtable += scale * dy: tokens in order, threads split the columns. */
+/* Row `token` of dtable += scale * dy, with tokens in order. Threads divide the columns. */
 static void tfn__embed_backward_op(const tfn__call *c)
 {
     static const int32_t zero = 0;
@@ -13324,14 +13329,14 @@ static void tfn__position_backward_op(const tfn__call *c)
     c->k->position_backward(c->dx[1] + j.first, c->dy + j.first, c->r->batch, tfn__time_of(c),
                             j.count, c->cols, tfn__start_of(c), true);
 }
-/* Rows of dx, then columns of the table's gradient, if it is learned. */
+/* Chunks are rows of dx, then columns of the table's gradient, if it is learned. */
 static ptrdiff_t tfn__position_backward_chunks(const tfn__call *c)
 {
     if (!c->dx[1]) return tfn__by_rows(c);
     return tfn__by_rows(c) + tfn__by_cols(c);
 }
 
-/* A rotation's transpose is the rotation back. */
+/* The transpose of a rotation is the inverse rotation. */
 static void tfn__rotary_backward(const tfn__call *c)
 {
     tfn__rotate(c, c->dx[0], c->dy, true, c->add[0]);
@@ -13363,8 +13368,8 @@ static int32_t tfn__bucket_of(const tfn__call *c, ptrdiff_t d, ptrdiff_t span)
                        c->n->arg[TFN__RELATIVE_DISTANCE], c->n->arg[TFN__RELATIVE_BOTH] != 0);
 }
 
-/* y (B, H*(2T - 1)): for each head what is added to scores at the distances 1 - T to T - 1. It is
- * the same for all sentences, whose gradients each have a place of their own. */
+/* y (B, H*(2T - 1)): for each head the numbers that are added to scores at the distances 1 - T to
+ * T - 1. They are the same for all sentences, but each sentence needs its own gradient. */
 static void tfn__relative_forward(const tfn__call *c)
 {
     const ptrdiff_t heads = c->x_cols[0];
@@ -13375,7 +13380,7 @@ static void tfn__relative_forward(const tfn__call *c)
     }
 }
 #ifndef TFNORM_NO_TRAINING
-/* The numbers of a bucket get the sum over its distances, in each over the sentences. */
+/* The gradient of a bucket is the sum over its distances, and for each distance over sentences. */
 static void tfn__relative_backward(const tfn__call *c)
 {
     const ptrdiff_t heads = c->x_cols[0];
@@ -13392,7 +13397,7 @@ static void tfn__relative_backward(const tfn__call *c)
 /* -- attention. in: q (B*Tq, H*D), k and v (B*Tk, G*D), a bias by distance (B or 1, H*(2T - 1)) or
  * none; number: dropout, cap of the scores ---- */
 
-/* The bias that input j is; a table is the same for all sentences. */
+/* Returns input j as a bias. If it has one row, all sentences share it. */
 static tfn_score_bias tfn__bias_of(const tfn__call *c, int j, int32_t heads)
 {
     tfn_score_bias bias;
@@ -13404,20 +13409,20 @@ static tfn_score_bias tfn__bias_of(const tfn__call *c, int j, int32_t heads)
     return bias;
 }
 
-/* An integer array of the run, NULL where the operation names none. */
+/* Returns an integer array of the run, or NULL if the operation names none. */
 static const int32_t *tfn__ints_or_none(const tfn__call *c, int32_t slot)
 {
     if (slot < 0) return NULL;
     return c->r->ints[slot];
 }
 
-/* The kernel's arguments for all sentences and heads. Scores are scaled by 1/sqrt(D) (Vaswani 2017,
- * eq. 1); stats are maximum and sum of each softmax, from which the backward makes the weights
- * again: keeping them would take T^2 floats a head. */
+/* Returns the kernel's arguments for all sentences and heads. Scores are scaled by 1/sqrt(D)
+ * (Vaswani 2017, eq. 1). stats are the maximum and the sum of each softmax. The backward recomputes
+ * the weights from them, because saving the weights would take T^2 floats a head. */
 static tfn_attention_args tfn__attention_of(const tfn__call *c)
 {
     const int32_t heads = c->n->arg[TFN__ATTEND_HEADS];
-    const int32_t window = c->n->arg[TFN__ATTEND_WINDOW];      /* INT32_MAX: causal without one */
+    const int32_t window = c->n->arg[TFN__ATTEND_WINDOW];      /* INT32_MAX: causal, no window */
     const int32_t head_size = (int32_t)(c->cols / heads);
     tfn_attention_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
@@ -13448,14 +13453,14 @@ static tfn_attention_args tfn__attention_of(const tfn__call *c)
     return p;
 }
 
-/* A chunk is one key/value head of one sentence with the query heads that share it, because dk and
- * dv are sums over these. */
+/* A chunk is one key/value head of one sentence with all query heads that share it, because dk and
+ * dv are sums over them. */
 static ptrdiff_t tfn__by_heads(const tfn__call *c)
 {
     if (tfn__serial(c)) return 1;
     return (ptrdiff_t)c->r->batch * c->n->arg[TFN__ATTEND_KV_HEADS];
 }
-/* This chunk's pairs of sentence and key/value head. */
+/* Returns this chunk's pairs of sentence and key/value head. */
 static tfn__range tfn__chunk_heads(const tfn__call *c, const tfn_attention_args *p)
 {
     tfn__range s = { c->chunk, 1 };
@@ -13470,8 +13475,8 @@ static void tfn__attend_forward(const tfn__call *c)
     c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
 #ifndef TFNORM_NO_TRAINING
-/* The gradient of the bias is added to by the kernel: 0 for these pairs of sentence and key/value
- * head, which are its only writers. */
+/* Clears the gradient of the bias for these pairs of sentence and key/value head. The kernel adds
+ * to it, and no other chunk writes it. */
 static void tfn__clear_bias(const tfn_attention_args *p, tfn__range pairs)
 {
     const ptrdiff_t floats = p->bias.head * (p->heads / p->kv_heads);
@@ -13496,14 +13501,14 @@ static void tfn__attend_backward(const tfn__call *c)
 }
 #endif
 
-/* -- caches of decoding: keys (B, G, D, capacity), behind them values (B, G, capacity, D) ------ */
+/* -- caches of decoding: keys (B, G, D, capacity), then values (B, G, capacity, D) ------------- */
 
-/* Where the keys and the values of a cache begin. */
+/* Return the addresses of the keys and the values of a cache. */
 static float *tfn__key_cache(const tfn__call *c, const tfn_node *cache)
 {
     return c->r->state + (int64_t)cache->arg[TFN__CACHE_PLACE] * TFN__CACHE_ALIGN;
 }
-/* The values come after the keys of all B sentences of the capacity. */
+/* The values come after the keys of all sentences that the capacity allows. */
 static ptrdiff_t tfn__cache_keys(const tfn__call *c, const tfn_node *cache)
 {
     return (ptrdiff_t)c->t->batch * cache->cols * cache->arg[TFN__CACHE_CAPACITY];
@@ -13514,8 +13519,8 @@ static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
 }
 
 #ifdef TFN__QUANT
-/* A cache of 16 bits has the same layout in half the bytes. Numbers are rounded once, when a
- * position is fed, so that all later readers, other beams and heads too, see the same number. */
+/* A 16-bit cache has the same layout in half the bytes. Numbers are rounded once, when a position
+ * is stored, so that all later readers, including other beams and heads, see the same number. */
 static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool values)
 {
     uint16_t *keys = (uint16_t *)(void *)tfn__key_cache(c, cache);
@@ -13523,8 +13528,8 @@ static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool
     return keys + tfn__cache_keys(c, cache);
 }
 
-/* Rounds to the nearest. A finite key beyond the range of halves saturates: an infinite score would
- * outweigh all others, and two of them would give NaN. */
+/* Rounds to nearest. Finite numbers beyond the range of F16 saturate, because an infinite score
+ * would outweigh all others, and two of them would give NaN. */
 static uint16_t tfn__to_cache(float x, int32_t type)
 {
     uint16_t h;
@@ -13534,7 +13539,7 @@ static uint16_t tfn__to_cache(float x, int32_t type)
     return h;
 }
 
-/* As tfn__store_rows: row t of sentence b. */
+/* tfn__store_rows for a 16-bit cache, and only row t of sentence b. */
 static void tfn__store_halves(const tfn__call *c, ptrdiff_t b, ptrdiff_t t, ptrdiff_t time,
                               ptrdiff_t to)
 {
@@ -13552,8 +13557,8 @@ static void tfn__store_halves(const tfn__call *c, ptrdiff_t b, ptrdiff_t t, ptrd
 }
 #endif
 
-/* Stores the rows of k and v at positions from `start` on, for each sentence and head. In a ring,
- * positions after the last place continue at the first, where no window reads any more. */
+/* Stores the rows of k and v at positions from `start` on, for each sentence and head. In a ring
+ * they wrap around, and overwrite positions that are in no window any more. */
 static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 {
     ptrdiff_t groups = c->n->arg[TFN__CACHE_KV_HEADS];
@@ -13572,7 +13577,7 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
         float *keys = tfn__key_cache(c, c->n) + h*size*capacity;
         float *values = tfn__value_cache(c, c->n) + h*capacity*size;
         for (ptrdiff_t t = 0; t < time; t++) {
-/* row t of sentence h / groups, channels of head h % groups */
+            /* row t of sentence h / groups, channels of head h % groups */
             const ptrdiff_t from = (h/groups*time + t)*c->cols + h%groups*size;
             ptrdiff_t to = start + t;
             if (TFN__ALL) to %= capacity;
@@ -13585,8 +13590,8 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 static void tfn__cache_op(const tfn__call *c) { tfn__store_rows(c, c->r->start); }
 static void tfn__encoded_op(const tfn__call *c) { tfn__store_rows(c, 0); }
 
-/* The kernel's arguments for position t of this run, which sees all positions of the memory, or
- * those up to its own. in: q */
+/* Fills the kernel's arguments for position t of this run. It sees all positions of an encoder's
+ * memory, or in self-attention the positions up to its own. in: q */
 static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, const tfn_node *cache,
                            ptrdiff_t t)
 {
@@ -13616,7 +13621,7 @@ static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
     p->q = c->x[0] + t*c->cols;
     p->y = c->y + t*c->cols;
 }
-/* Attention of this run's positions, one after the other, to what a cache holds. */
+/* Attention of this run's positions, one after the other, to the keys in a cache. */
 static void tfn__cached_op(const tfn__call *c)
 {
     const tfn_node *cache = c->t->nodes + c->n->arg[TFN__CACHED_CACHE];
@@ -13629,30 +13634,31 @@ static void tfn__cached_op(const tfn__call *c)
 #endif
 /* >> op_loss */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Saved are maximum and sum of each row's softmax, (rows, 2), behind them the losses without
- * smoothing, (rows). */
+/* Operations of the losses, of probes, and those that a program adds with tfn_custom. */
+
+/* Floats that a loss saves per row: the maximum and the sum of each row's softmax (rows, 2), then
+ * the losses without smoothing (rows). */
 enum { TFN__LOSS_SAVED = 3 };
 
-/* The user's own operation that a node runs, and what its functions see. */
+/* Returns the user's operation that a node runs. */
 static TFN__INLINE const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const tfn_node *n)
 {
     return t->custom + n->arg[TFN__CUSTOM_INDEX];
 }
 
-/* Operations of the losses, of probes, and those that a program adds by tfn_custom. */
-
 /* -- loss: -log p(target) of each row. in: logits; number: smoothing -------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
-/* Chunks of the loss are cut by rows, anywhere in a sentence, and the kernel takes rows side by
- * side: the loops below go from one change between rows that count and padding to the next. */
+/* A chunk of the loss may begin and end anywhere in a sentence, and the kernel takes contiguous
+ * rows. So the loops below do one run of rows at a time, which all count or are all padding. */
 
-/* The number of rows from r on, before end, that are alike: all count, or all are padding. */
+/* Returns the length of the run that begins at row r and ends before `end`. *counts tells whether
+ * its rows count. */
 static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end, bool *counts)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
     ptrdiff_t time;
-    ptrdiff_t stop;                     /* where in the sentence they end */
+    ptrdiff_t stop;                     /* the position in the sentence where the run ends */
     *counts = true;
     if (!tfn__padding_of(c->r, rows)) return end - r;
     time = c->rows / tfn__max(c->r->batch, 1);
@@ -13662,18 +13668,18 @@ static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end,
     return tfn__min(end - r, stop - r % time);
 }
 
-/* Chunks of rows as wide as the vocabulary, although y has one column. */
+/* Returns the rows in a chunk. A row is as wide as the vocabulary, although y has one column. */
 static ptrdiff_t tfn__loss_row_step(const tfn__call *c)
 {
     return tfn__row_step(c, c->rows, c->x_cols[0]);
 }
-/* The same for forward and backward. */
+/* Forward and backward have the same chunks. */
 static ptrdiff_t tfn__loss_chunks(const tfn__call *c)
 {
     return tfn__pieces(c->rows, tfn__loss_row_step(c));
 }
 
-/* Padding has no targets, whatever the array holds there: its loss is 0. */
+/* The loss of padding is 0, even if the array has targets there. */
 static void tfn__loss_forward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -13683,7 +13689,7 @@ static void tfn__loss_forward(const tfn__call *c)
     float *stats = c->saved;
     float *nll = c->saved + 2*c->rows;
     bool counts;
-    if (!targets) return;                       /* only the logits are wanted */
+    if (!targets) return;                       /* the run only needs the logits */
     for (ptrdiff_t r = s.first; r < s.first + s.count; r += n) {
         n = tfn__rows_alike(c, r, s.first + s.count, &counts);
         if (counts) {
@@ -13696,7 +13702,7 @@ static void tfn__loss_forward(const tfn__call *c)
         }
     }
 }
-/* dlogits = dy (softmax - target), from the saved statistics; 0 for the padding. */
+/* dlogits = dy (softmax - target), from the saved statistics, and 0 for padding. */
 static void tfn__loss_backward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -13717,7 +13723,8 @@ static void tfn__loss_backward(const tfn__call *c)
 #endif
 
 #ifndef TFNORM_NO_TRAINING
-/* y = x where a target counts, else 0, or with `add` nothing; the backward is the same map. */
+/* y = x in rows that have a target, and 0 in others; if `add`, y += x in rows that have a target.
+ * The backward is the same map. */
 static void tfn__pass_targets(const tfn__call *c, float *y, const float *x, bool add)
 {
     const int32_t *targets = c->r->ints[c->n->arg[TFN__LOSS_SLOT]];
@@ -13745,8 +13752,8 @@ static void tfn__targets_backward(const tfn__call *c)
 #ifndef TFNORM_NO_TRAINING
 /* -- losses of numbers. in: x; number: delta --------------------------------------------------- */
 
-/* The loss of one number, e = x - t: e^2, or Huber's, which grows as |e| from delta on, so that a
- * target that is far off pulls no harder than one at delta. */
+/* Returns the loss of one number with the error e = x - t: e^2, or Huber's loss, which is linear
+ * from |e| = delta on, so that the gradient of an outlier is limited. */
 static double tfn__number_loss_of(const tfn_node *n, float e)
 {
     const double delta = (double)n->number[0];
@@ -13755,7 +13762,7 @@ static double tfn__number_loss_of(const tfn_node *n, float e)
     if (size <= delta) return size * size / 2;
     return delta * (size - delta / 2);
 }
-/* And its derivative: 2 e, or e within +-delta. */
+/* Returns its derivative: 2 e, or e limited to +-delta. */
 static float tfn__number_slope(const tfn_node *n, float e)
 {
     const float delta = n->number[0];
@@ -13765,16 +13772,16 @@ static float tfn__number_slope(const tfn_node *n, float e)
     return e;
 }
 
-/* NaN means: no target. */
+/* True if t is a target. NaN means that there is none. */
 static bool tfn__is_target(float t) { return t == t; }
 
-/* The sum of a row, in double and in its order, then rounded: rows are short. */
+/* The loss of a row is the sum of its losses in order, in double, then rounded. Rows are short. */
 static void tfn__numbers_forward(const tfn__call *c)
 {
     const ptrdiff_t cols = c->x_cols[0];
     const float *x = c->x[0];
     const float *targets = c->r->inputs[c->n->arg[TFN__LOSS_SLOT]];
-    if (!targets) return;                       /* only the numbers are wanted */
+    if (!targets) return;                       /* the run only needs the numbers */
     for (ptrdiff_t r = 0; r < c->rows; r++, x += cols, targets += cols) {
         double sum = 0;
         for (ptrdiff_t j = 0; j < cols; j++)
@@ -13782,7 +13789,7 @@ static void tfn__numbers_forward(const tfn__call *c)
         c->y[r] = (float)sum;
     }
 }
-/* dx = dy * slope; 0 where there is no target. */
+/* dx = dy * derivative, or 0 if there is no target. */
 static void tfn__numbers_backward(const tfn__call *c)
 {
     const ptrdiff_t cols = c->x_cols[0];
@@ -13796,7 +13803,7 @@ static void tfn__numbers_backward(const tfn__call *c)
 }
 #endif
 
-/* The index of the largest, the first of equals. */
+/* Returns the index of the largest number, the first of equals. */
 static int32_t tfn__largest(const float *x, int32_t n)
 {
     int32_t best = 0;
@@ -13804,8 +13811,8 @@ static int32_t tfn__largest(const float *x, int32_t n)
         if (x[i] > x[best]) best = i;
     return best;
 }
-/* log sum exp x = x_i - log softmax(x)_i for every i, of which the largest is the most exact;
- * scratch (n). */
+/* Returns log sum exp x, as x_i - log softmax(x)_i. That holds for every i; the largest x_i gives
+ * the least rounding error. scratch (n). */
 static double tfn__log_sum(const tfn_kernels *k, float *scratch, const float *x, ptrdiff_t n)
 {
     const int32_t best = tfn__largest(x, (int32_t)n);
@@ -13814,13 +13821,13 @@ static double tfn__log_sum(const tfn_kernels *k, float *scratch, const float *x,
 }
 
 #ifdef TFN__EXTRA_NORMS
-/* log p of all words of an adaptive softmax (Grave 2017). in: logits of the head, whose last ones
- * stand for the tails, and logits of each tail. A word of the head has log p_head(word), one of
- * tail k has log p_head(tail k) + log p_tail(word). */
+/* y = log p of all words of an adaptive softmax (Grave 2017). in: the logits of the head, whose
+ * last ones represent the tails, and the logits of each tail. A word of the head has log
+ * p_head(word). A word of tail k has log p_head(tail k) + log p_tail(word). */
 static void tfn__words_op(const tfn__call *c)
 {
     ptrdiff_t tails = (c->x[1] != NULL) + (c->x[2] != NULL);
-    ptrdiff_t words = c->x_cols[0] - tails;                         /* of the head */
+    ptrdiff_t words = c->x_cols[0] - tails;                         /* in the head */
     tfn__range s = tfn__chunk_rows(c);
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
         const float *head = c->x[0] + r*c->x_cols[0];
@@ -13842,14 +13849,15 @@ static void tfn__words_op(const tfn__call *c)
 
 /* -- probes and the user's own operations ---------------------------------------------------- */
 
-/* Tell the callback the value. It may read, not write: a run without it has the same bits. */
+/* Passes the value to the callback, which may only read it. So a run without probes has the same
+ * bits. */
 static void tfn__probe_forward(const tfn__call *c)
 {
     if (c->r->probe)
         c->r->probe(c->r->probe_user, c->n->arg[TFN__PROBE_ID], c->x[0], c->x_rows[0],
                     c->x_cols[0], false);
 }
-/* The part of a call that is public, with the user's pointer. */
+/* Returns the public part of a call, with the user's pointer. */
 static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
 {
     tfn_custom_args a;
@@ -13866,7 +13874,7 @@ static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
     TFNORM_MEMCPY(a.x_cols, c->x_cols, sizeof a.x_cols);
     return a;
 }
-/* One chunk: the user's code is called by one thread at a time. */
+/* There is one chunk, so that the user's code is called by one thread at a time. */
 static void tfn__custom_forward(const tfn__call *c)
 {
     tfn_custom_args a = tfn__custom_args_of(c);
@@ -13874,7 +13882,7 @@ static void tfn__custom_forward(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Its place on the timeline is after the last write to the gradient that it watches. */
+/* Passes the gradient to the callback. On the timeline it comes after the last write to it. */
 static void tfn__probe_backward(const tfn__call *c)
 {
     tfn_var x;
@@ -13883,7 +13891,8 @@ static void tfn__probe_backward(const tfn__call *c)
     c->r->probe(c->r->probe_user, c->n->arg[TFN__PROBE_ID], tfn_gradient(c->t, c->r, x),
                 c->x_rows[0], c->x_cols[0], true);
 }
-/* The plan assumes that it reads its inputs and its output, and knows nothing of saved arrays. */
+/* The plan assumes that the user's backward reads all inputs and the output. It cannot save arrays
+ * of its own. */
 static void tfn__custom_backward(const tfn__call *c)
 {
     tfn_custom_args a = tfn__custom_args_of(c);
@@ -13928,8 +13937,8 @@ static tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *
 TFN__RARE
 
 /* A recorded node has no pointers, so that a tape can be copied or be in flash. arg and number hold
- * what an operation needs besides its inputs. Its forward may save saved_cols floats a row for its
- * backward, which the plan places like a value.
+ * the constants of an operation. The forward may save saved_cols floats per row for the backward;
+ * the plan places them like a value.
  *
  * Every function that records follows one pattern: look at the inputs' nodes, check shapes and
  * options, append a node. The first error stays with the tape. After it nothing is recorded and
@@ -13952,7 +13961,8 @@ static const union tfn__zero_node {
 #define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)
 #define TFN__TAPE_SLACK (4 * TFN__ALIGN)
 
-/* Returns enough bytes for any tape of this many nodes. tfn_tape.peak tells later what was used. */
+/* Returns enough bytes for any tape of this many nodes. Afterwards tfn_tape.peak has the bytes that
+ * were used. */
 TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
 {
     size_t bytes = TFN__NODE_BYTES;
@@ -13992,8 +14002,8 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     t->layer = -1;
 }
 
-/* Makes a tape that only counts what recording would take. It needs memory for one node, which
- * stands for every node in turn. It does not know shapes and reports no errors. */
+/* Makes a tape that only counts the memory that recording would take. It needs memory for one node,
+ * which it reuses for all. It does not know shapes, and reports no errors. */
 static void tfn__tape_count(tfn_tape *t, tfn_node *node, bool training)
 {
     TFNORM_MEMSET(t, 0, sizeof *t);
@@ -15063,8 +15073,8 @@ enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD, TFN__ENT
 static TFN__INLINE int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
 static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
 
-/* Buffers of a node: value and saved, and in training also those of the second life and the
- * gradient. Life l of the value is buffer TFN__VALUE + 2*l, and of saved TFN__SAVE + 2*l. */
+/* Buffers of a node: its value and its saved array, and in training also both in a second life, and
+ * the gradient. Life l of the value is buffer TFN__VALUE + 2*l, and of saved TFN__SAVE + 2*l. */
 enum { TFN__VALUE, TFN__SAVE, TFN__VALUE2, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
 
 /* Returns the life of a node that an entry uses. The backward uses the second one, if there is one.
@@ -15138,7 +15148,7 @@ static const char *tfn__op_name(const tfn_tape *t, const tfn_node *n)
     return tfn__ops[n->op].name;
 }
 
-/* True for inputs without a gradient: what a probe watches, and a table of angles. */
+/* True for inputs that get no gradient: the input of a probe, and the table of angles. */
 static bool tfn__constant(const tfn_node *n, int input)
 {
     return n->op == TFN__OP_PROBE || (n->op == TFN__OP_ROTARY && input == 1);
@@ -15377,7 +15387,7 @@ static void tfn__touch_entry(const tfn__layout *p, int32_t e)
     }
     if (forward) reads = TFN__READ_ALL;
 
-/* inputs and their gradients; a probe reads the gradient of what it watches */
+    /* inputs and their gradients; a probe reads the gradient of its input */
     for (int j = 0; j < TFN_INPUTS; j++) {
         int32_t x = n->in[j];
         bool gradient = (n->grad_need >> j & 1) || n->op == TFN__OP_PROBE;
@@ -15401,8 +15411,8 @@ static int64_t tfn__buffer_floats(const tfn_tape *t, const tfn_node *n, int buff
     return rows * n->cols;
 }
 
-/* True if a buffer is read after the run: by the user, who kept it, or by the model, which makes
- * running statistics from those of the batch. */
+/* True if a buffer is read after the run: by the user (tfn_keep), or by the model, which updates
+ * running statistics from the batch's. */
 static bool tfn__outlives(const tfn_node *n, int buffer)
 {
     bool second_life = buffer == TFN__VALUE2 || buffer == TFN__SAVE2;
@@ -15639,7 +15649,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__given(&t->error, "tape", "kernels", kernels);
     if (t->error.status == TFN_OK && t->count < 2)
         tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
-/* the nodes alone determine what the block must hold */
+    /* the size of the block depends only on the nodes */
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
     if (!tfn__plan_memory(t, &layout)) return t->error.status;
     t->kernels = kernels;
@@ -15674,15 +15684,18 @@ TFN__RARE_END
 #endif
 /* >> run */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Runs a planned tape: the forward and the backward, on one thread or several. */
+
 /* -- run ------------------------------------------------------------------------------------- */
 
-/* A run changes nothing of the tape: sizes, regions, tokens and random key are all in tfn_run. The
- * same tape may therefore run in several places at once, each with a workspace of its own.
+/* A run does not change the tape: sizes, regions, tokens and the random key are all in tfn_run. So
+ * the same tape may run in several threads at once, each with its own workspace.
  *
- * An entry's shapes come from the sizes of the run, its places from the capacities of the plan: a
- * short batch leaves the end of each buffer unused, and has the bits of a tape made for it. */
+ * The shapes of an entry come from the sizes of the run, its offsets from the capacities of the
+ * plan. A short batch leaves the end of each buffer unused, and has the same bits as on a tape made
+ * for its size. */
 
-/* Where a node's value lies in this run; NULL: absent, or not computed. */
+/* Returns the address of a node's value in this run, or NULL if it is absent or not computed. */
 static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, bool again)
 {
     const tfn_node *n = t->nodes + id;
@@ -15699,7 +15712,7 @@ static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, boo
     if (at < 0) return NULL;
     return r->work + at;
 }
-/* Where its gradient lies; NULL: it has none. */
+/* Returns the address of its gradient, or NULL if it has none. */
 static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
 {
     const tfn_node *n = t->nodes + id;
@@ -15708,9 +15721,9 @@ static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
     return r->work + n->grad;
 }
 
-/* A region that the tape uses is bound. */
+/* True if a region is bound, or the tape does not use it. */
 static bool tfn__bound(int64_t floats, const float *region) { return floats <= 0 || region; }
-/* All regions but the gradients, which only a backward needs. */
+/* True if all regions are bound except the gradients, which only a backward needs. */
 static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
 {
     return tfn__bound(t->params, r->params) && tfn__bound(t->tables, r->tables)
@@ -15718,15 +15731,15 @@ static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
         && tfn__bound(t->work, r->work);
 }
 
-/* After a run the values that tfn_keep protects and the last value are readable; others may have
- * been overwritten. */
+/* Returns the address of a value. After a run only the last value and those that tfn_keep protects
+ * are valid; others may have been overwritten. */
 TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
     if (!tfn__regions_bound(t, r)) return NULL;
     return tfn__place_of(t, r, x.id, false);
 }
-/* NULL if the value has no gradient. */
+/* Returns the address of a value's gradient, or NULL if it has none. */
 TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
@@ -15735,8 +15748,8 @@ TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
     return tfn__grad_of(t, r, x.id);
 }
 
-/* Input j of a call: its value, its shape, and in a backward its gradient. A run may accumulate the
- * gradients of parameters over several batches: then the first writer adds, too. */
+/* Fills input j of a call: its value, its shape, and in a backward its gradient. If a run
+ * accumulates the gradients of parameters over several batches, the first writer adds, too. */
 static void tfn__bind_input(tfn__call *c, int j, bool again, bool backward)
 {
     const tfn_node *n = c->n;
@@ -15752,7 +15765,7 @@ static void tfn__bind_input(tfn__call *c, int j, bool again, bool backward)
     c->add[j] = (n->grad_add >> j & 1) || (r->accumulate && x->op == TFN__OP_PARAM);
 }
 
-/* The pointers and sizes of an entry in this run. */
+/* Fills a call with the pointers and sizes of an entry in this run. */
 static void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,
                            float *work)
 {
@@ -15762,13 +15775,13 @@ static void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, in
     bool again = kind != TFN__FORWARD;
     bool backward = kind >= TFN__SEED;
     int64_t saved = n->saved[tfn__life_of(n, again)];
-/* what is the same for every entry of a run */
+    /* the same for every entry of a run */
     c->t = t;
     c->r = r;
     c->k = t->kernels;
     c->n = n;
     c->work = work;
-/* the node's shape and buffers; absent ones are NULL */
+    /* the node's shape and buffers; absent ones are NULL */
     c->rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
     c->cols = n->cols;
     c->y = NULL;
@@ -15780,7 +15793,7 @@ static void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, in
     for (int j = 0; j < TFN_INPUTS; j++) tfn__bind_input(c, j, again, backward);
 }
 
-/* Into how many chunks an entry is cut. */
+/* Returns the number of chunks of an entry. */
 static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
 {
     const tfn__op *op = tfn__ops + c->n->op;
@@ -15791,11 +15804,12 @@ static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* The gradient of the loss itself: 1, or the scale that keeps half precision from underflow. */
+/* Sets the gradient of the loss itself: 1, or the loss scale, which prevents underflow in half
+ * precision. */
 static void tfn__seed_gradient(const tfn__call *c)
 {
     float scale = 1;
-    if (!c->dy) return;                         /* no parameter flows into the last value */
+    if (!c->dy) return;                         /* the last value depends on no parameter */
     if (c->r->loss_scale > 0) scale = c->r->loss_scale;
     for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
 }
@@ -15815,8 +15829,8 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
     }
 }
 
-/* Simulated half precision: rounds what an entry wrote. The loss stays in float; so does sigma, as
- * in its authors' code. */
+/* Simulates half precision: rounds everything that an entry wrote. The loss stays in float, and so
+ * does sigma, as in its authors' code. */
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
     void (*const to_half)(float *x, ptrdiff_t n) = c->k->round_to_half;
@@ -15841,22 +15855,20 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
 
 /* -- padding: 0 by rule ----------------------------------------------------------------------- */
 
-/* On a tape that trains the padding of what an entry wrote is 0 when the entry is done: +0 in a
- * value, -0 in a gradient. So an operation reads zeros there, whatever the operations before it
- * made of them. Its own rows of padding are finite, because the parameters are, and nothing grows
- * from layer to layer. A sum over rows gets the term -0, or -0 times a number that is +0 or
- * positive, which changes no bit, not even the sign of a 0. Where that is not so the operation
- * leaves padding out itself: norms over the batch, which would take the statistics of other rows
- * (tfn_columns_args.skip), attention (q_lengths), and sums of products that may be negative.
- * Without training no operation sums over rows, so that what padding holds reaches nothing else:
- * there it is computed like other rows.
+/* On a tape that trains, the padding of every array that an entry has written is set to 0 after the
+ * entry: +0 in values, -0 in gradients. So every operation reads zeros there, and padding cannot
+ * grow from layer to layer and overflow. A sum over rows gets the term -0, or -0 times a number
+ * that is +0 or positive, which changes no bit, not even the sign of a 0. Operations for which this
+ * does not hold skip padding themselves: norms over the batch, which would normalize padding with
+ * the statistics of other rows (tfn_columns_args.skip), attention (q_lengths), and sums of products
+ * that may be negative. Outside training no operation sums over rows, so padding reaches nothing
+ * else and is computed like other rows.
  *
- * The rule costs a pass over the padding, and nothing where a run binds no lengths. Threads clear
- * when an entry is done, in a round of chunks of its own: a chunk is a sentence. */
+ * The rule costs a pass over the padding, and nothing if a run binds no lengths. Threads clear the
+ * padding after an entry, in a separate round of chunks. A chunk is a sentence. */
 
-/* Array number i of those that an entry writes: its place, the kind of its rows, and how many rows
- * and columns it has. NULL: there is no such array. A forward writes a value, all others
- * gradients. */
+/* Returns array number i of those that an entry writes, or NULL if there is none, with the kind of
+ * its rows and its shape. A forward writes a value, all other entries write gradients. */
 static float *tfn__written(const tfn__call *c, int32_t kind, int i, tfn_rows *rows,
                            ptrdiff_t *count, ptrdiff_t *cols)
 {
@@ -15874,7 +15886,7 @@ static float *tfn__written(const tfn__call *c, int32_t kind, int i, tfn_rows *ro
     return c->y;
 }
 
-/* The padding of sentence b in all of these arrays becomes 0. */
+/* Sets the padding of sentence b in all these arrays to 0. */
 static void tfn__clear_padding(const tfn__call *c, int32_t kind, ptrdiff_t b)
 {
     const bool gradient = kind == TFN__SEED || kind == TFN__PREPARE || kind == TFN__BACKWARD;
@@ -15893,7 +15905,7 @@ static void tfn__clear_padding(const tfn__call *c, int32_t kind, ptrdiff_t b)
     }
 }
 
-/* In how many chunks that is done: one for each sentence, none where an entry writes no padding. */
+/* Returns the number of chunks for this: one per sentence, or 0 if the entry writes no padding. */
 static ptrdiff_t tfn__padding_chunks(const tfn__call *c, int32_t kind)
 {
     if (!TFN__TRAINS || !TFN__SENTENCES || !c->t->training || !c->r->skip_padding) return 0;
@@ -15908,21 +15920,22 @@ static ptrdiff_t tfn__padding_chunks(const tfn__call *c, int32_t kind)
 }
 
 #ifdef TFN__CHECKED
-/* -- what a debug build looks at -------------------------------------------------------------- */
+/* -- checks of a debug build ------------------------------------------------------------------ */
 
-/* A run survives two mistakes with numbers that are only a little wrong: a read of a dead array,
- * because an operation's mask does not name all that its backward reads; and a write next to an
- * array. NaN shows the first in the loss; a comparison shows the second where it happens.
+/* Two mistakes of an operation would give numbers that are only slightly wrong: reading a dead
+ * array, because the operation's mask lacks an array that its backward reads; and writing outside
+ * an array. The first becomes visible as NaN in the loss. The second is found by a comparison,
+ * right where it happens.
  *
- * In such a build the workspace starts as NaN. For each entry the floats around its arrays are
- * copied, the entry runs, and these floats are compared; then each array that no later entry reads
- * becomes NaN again. A sound operation reads none of this, so the bits are the same as in any other
- * build, and all tests can run in this one. It does not see a write further away than these edges,
- * a write after the last float of the workspace or of the gradients (a sanitizer does), and kernels
- * that are called without a tape. */
+ * In a debug build the workspace starts as NaN. For each entry the floats around its arrays are
+ * copied, the entry runs, and these floats are compared. Then every array that no later entry reads
+ * becomes NaN again. A correct operation reads none of these floats, so the bits are the same as in
+ * any other build, and all tests can run in this one. The checks do not find writes beyond these
+ * edges, or after the last float of the workspace or of the gradients (a sanitizer does), nor
+ * mistakes of kernels that are called without a tape. */
 
-/* Fills with a signaling NaN. A result computed from it is a quiet NaN, so that even a NaN written
- * over a NaN, by a loop of one step too many, is a change. */
+/* Fills p with a signaling NaN. Any result computed from it is a quiet NaN, so that a loop of one
+ * step too many is found even if it writes a NaN over a NaN. */
 static void tfn__fill_nan(float *p, int64_t n)
 {
     const uint32_t signaling = 0x7fa5a5a5;
@@ -15931,8 +15944,8 @@ static void tfn__fill_nan(float *p, int64_t n)
     for (int64_t i = 0; i < n; i++) TFNORM_MEMCPY(p + i, &nan, sizeof nan);
 }
 
-/* Fills the buffers that no entry after e reads, by the lives in the plan. Their sizes come from
- * the plan's capacities, not from this run. */
+/* Fills the buffers that no entry after e reads, according to the plan. The sizes come from the
+ * plan's capacities, not from this run. */
 static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -15950,8 +15963,9 @@ static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
     }
 }
 
-/* What an operation leaves in the padding must not matter: here it is NaN, before it is cleared.
- * The test of padding defines TFN__POISONED: then it stays NaN on tapes that do not train. */
+/* Fills the padding that an operation has written with NaN, before it is cleared, because it must
+ * not matter. In the test of padding, which defines TFN__POISONED, it stays NaN on tapes that do
+ * not train. */
 static void tfn__poison_padding(const tfn__call *c, int32_t kind)
 {
     for (int i = 0; i < TFN_INPUTS; i++) {
@@ -15968,7 +15982,8 @@ static void tfn__poison_padding(const tfn__call *c, int32_t kind)
     }
 }
 
-/* The padding of an array that an entry reads is 0. Leaves are the caller's. */
+/* True if the padding of an array that an entry reads is 0. Leaves belong to the caller and are not
+ * checked. */
 static bool tfn__is_clear(const tfn__call *c, const tfn_node *n, const float *p)
 {
     const tfn_run *r = c->r;
@@ -15993,21 +16008,21 @@ static bool tfn__reads_clear(const tfn__call *c, int32_t kind)
     return kind != TFN__BACKWARD || tfn__is_clear(c, n, c->dy);
 }
 
-/* The arrays that an entry may write: its value, its saved array, its gradient (some prepare it in
- * place) and the gradients of its inputs. The edges are TFN__EDGE floats before and after each, the
- * padding of an array, so that they include the first float of the next one. Running statistics and
- * caches have regions of their own and are not checked. */
+/* The arrays that an entry may write: its value, its saved array, its gradient (PREPARE works in
+ * place), and the gradients of its inputs. The edges are TFN__EDGE floats before and after each
+ * array. That is as much as alignment puts between arrays, so the edges include the first float of
+ * the next array. Running statistics and caches are in other regions and are not checked. */
 enum { TFN__OWN = 3 + TFN_INPUTS, TFN__EDGE = 16, TFN__SIDES = 2 * TFN__EDGE };
 typedef struct tfn__edges {
     const tfn_tape *t;
     const tfn_run  *r;
     float    *own[TFN__OWN];
     int64_t   floats[TFN__OWN];
-    float     kept[TFN__OWN * TFN__SIDES];       /* the edges, before the entry */
+    float     kept[TFN__OWN * TFN__SIDES];       /* the edges before the entry ran */
 } tfn__edges;
 
-/* By their addresses, as numbers: C does not say how pointers into different objects compare, and
- * the arrays may be parts of different objects. */
+/* True if p points into the array. It compares addresses as integers, because the arrays may belong
+ * to different objects, and C does not define how pointers into these compare. */
 static bool tfn__is_in(const float *p, const float *array, int64_t floats)
 {
     const uintptr_t at = (uintptr_t)p;
@@ -16015,8 +16030,9 @@ static bool tfn__is_in(const float *p, const float *array, int64_t floats)
     return array && at >= begin && at < begin + (size_t)floats * sizeof *array;
 }
 
-/* Float i of all edges. NULL if it is outside the workspace and the gradients, or if the entry may
- * write it, because it belongs to another of its arrays or to the scratch. */
+/* Returns the address of float i of all edges, or NULL if it is outside the workspace and the
+ * gradients, or if the entry may write it, because it belongs to another of its arrays or to the
+ * scratch. */
 static float *tfn__edge(const tfn__edges *x, int i)
 {
     const tfn_tape *t = x->t;
@@ -16034,8 +16050,8 @@ static float *tfn__edge(const tfn__edges *x, int i)
     return p;
 }
 
-/* Copies the edges before an entry runs. The sizes come from this run, not from the plan: an entry
- * must not write after the last row of a short batch, either. */
+/* Copies the edges before an entry runs. The sizes come from this run, not from the plan, because
+ * an entry must not write after the last row of a short batch. */
 static void tfn__keep_edges(tfn__edges *x, const tfn__call *c)
 {
     const bool saves = c->saved != NULL;
@@ -16057,7 +16073,7 @@ static void tfn__keep_edges(tfn__edges *x, const tfn__call *c)
     }
 }
 
-/* Compares bits, because most edges are NaN. */
+/* True if no edge has changed. It compares bits, because most edges are NaN. */
 static bool tfn__edges_kept(const tfn__edges *x)
 {
     for (int i = 0; i < TFN__OWN * TFN__SIDES; i++) {
@@ -16072,7 +16088,7 @@ static bool tfn__edges_kept(const tfn__edges *x)
 }
 #endif
 
-/* One thread: entry by entry, chunk by chunk. */
+/* Runs entries [first, last) on one thread: entry by entry, chunk by chunk. */
 static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     for (int32_t e = first; e < last; e++) {
@@ -16107,31 +16123,33 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 }
 
 #if defined TFN__THREADS && !defined TFN__CHECKED
-/* One parallel region per run. Every thread walks the timeline; the chunks of an entry are taken
- * from a counter, and an entry is over when all its chunks are done, not when all threads came by:
- * a thread that the system holds back is never waited for, unless it holds a chunk. */
-/* The protocol: queue holds the number of the current entry and that of its next chunk in one
- * word, so that a compare-and-swap takes a chunk only of the entry that the thread means. done
- * counts the chunks that are finished, of all entries so far; a thread that has walked to entry e
- * knows how many these must be at its end. Whoever sees that number moves the queue to the next
- * entry; the acquire with which the others see it there makes all that the chunks wrote visible to
- * them. A thread that slept finds the queue at a later entry and walks there without taking
- * anything. */
+/* A run is one parallel region. Every thread walks the timeline. Threads take the chunks of an
+ * entry from a shared counter. An entry is over when all its chunks are done, not when all threads
+ * have arrived, so no thread waits for one that the system has suspended, unless it holds a
+ * chunk.
+ *
+ * The protocol: `queue` holds the number of the current round (an entry, or the clearing of its
+ * padding) and the number of its next chunk in one word, so that a compare-and-swap can only take a
+ * chunk of the intended round. `done` counts the finished chunks of all rounds so far. A thread
+ * that has walked to a round knows the count at its end. The first thread that sees this count
+ * moves the queue to the next round. When another thread sees the queue there, its acquire makes
+ * everything that the chunks wrote visible. A thread that was suspended finds the queue at a later
+ * round, and walks there without taking a chunk. */
 
-/* A word that threads share: aligned, and read and written as such below, because 32-bit x86 has 4
- * bytes for it, and clang then calls a library of atomics. */
+/* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
+ * 4 bytes, and clang would then call a library for atomics. */
 typedef __attribute__((aligned(8))) uint64_t tfn__atomic;
 
 typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
     int32_t  first, last;
-    tfn__atomic queue;             /* entry << 32 | next chunk */
-    tfn__atomic done;              /* chunks done since the region began */
+    tfn__atomic queue;             /* round << 32 | next chunk */
+    tfn__atomic done;              /* chunks finished since the region began */
 } tfn__team;
 
-/* Spins before a waiting thread gives its processor away: entries of small models are shorter than
- * a change of threads. */
+/* How often a waiting thread spins before it yields the processor. Entries of small models are
+ * shorter than a context switch. */
 enum { TFN__SPINS = 2000 };
 
 static uint64_t tfn__atomic_load(const tfn__atomic *x)
@@ -16139,13 +16157,15 @@ static uint64_t tfn__atomic_load(const tfn__atomic *x)
     return __atomic_load_n(x, __ATOMIC_ACQUIRE);
 }
 
-/* If *x is *old, make it wanted; else *old becomes *x. */
+/* Compare and swap: if *x equals *old, sets *x to `wanted` and returns true; else sets *old to
+ * *x. */
 static bool tfn__atomic_replace(tfn__atomic *x, uint64_t *old, uint64_t wanted)
 {
     return __atomic_compare_exchange_n(x, old, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Take the next chunk of an entry; false: all are taken, or others are at a later entry already. */
+/* Takes the next chunk of a round. Returns false if all are taken, or if the queue is already at a
+ * later round. */
 static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrdiff_t *chunk)
 {
     uint64_t q = tfn__atomic_load(&m->queue);
@@ -16156,7 +16176,8 @@ static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrd
     }
 }
 
-/* A short wait keeps the processor, a long one gives it to whoever holds the chunk. */
+/* Waits a moment. A short wait keeps the processor, a long one yields it to the thread that holds
+ * the chunk. */
 static void tfn__relax(int *spins)
 {
     if (*spins >= TFN__SPINS) {
@@ -16169,7 +16190,7 @@ static void tfn__relax(int *spins)
 #endif
 }
 
-/* Wait until the queue has left an entry, which whoever sees all chunks done makes it do. */
+/* Waits until the queue has left a round. If all chunks are done, it moves the queue itself. */
 static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
 {
     int spins = 0;
@@ -16183,14 +16204,15 @@ static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
     }
 }
 
-/* A thread's place on the way: the round that it is at, and how many chunks those up to it have. An
- * entry is one round, or two, where the second clears its padding; all threads count alike. */
+/* How far a thread has walked: its current round, and the number of chunks in all rounds up to it.
+ * An entry is one round, or two if the second clears its padding. All threads count in the same
+ * way. */
 typedef struct tfn__walk {
     uint32_t round;
     uint64_t all_done;
 } tfn__walk;
 
-/* Take chunks of the round until none is left, then see it to its end. */
+/* Takes chunks of a round until none is left, then waits until the round is over. */
 static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
                             ptrdiff_t chunks)
 {
@@ -16205,8 +16227,8 @@ static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t ki
     w->round++;
 }
 
-/* What each thread does. Every thread makes the call of an entry for itself: the calls differ only
- * in the scratch, and sharing one would cost a wait. */
+/* The body of each thread. Every thread makes its own call for each entry. The calls differ only in
+ * the scratch, but sharing one would need synchronization. */
 static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
@@ -16224,7 +16246,7 @@ static void tfn__team_member(void *team, int index)
     }
 }
 
-/* Start the threads by the caller's hook or by OpenMP, and wait for them. */
+/* Starts the threads, using the caller's hook or OpenMP, and waits for them. */
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     tfn__team team;
@@ -16242,7 +16264,7 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
 }
 #endif
 
-/* Entries [first, last) of the timeline. */
+/* Runs entries [first, last) of the timeline. */
 static void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
 #if defined TFN__THREADS && !defined TFN__CHECKED
@@ -16254,8 +16276,8 @@ static void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first,
     tfn__run_serial(t, r, first, last);
 }
 
-/* Whether a run has what the tape reads; without tokens they are 0, without targets there is no
- * loss. */
+/* True if a run binds everything that the tape reads. Tokens may be absent, they are 0 then, and so
+ * may targets, when there is no loss. */
 static bool tfn__run_bound(const tfn_tape *t, const tfn_run *r)
 {
     if (!tfn__regions_bound(t, r)) return false;
@@ -16263,7 +16285,7 @@ static bool tfn__run_bound(const tfn_tape *t, const tfn_run *r)
         if ((t->inputs_read >> i & 1) && !r->inputs[i]) return false;
     return true;
 }
-/* Whether the backward has targets and a place for the gradients. */
+/* True if a run binds targets and a region for the gradients, which the backward needs. */
 static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
 {
     for (int i = 0; i < TFN_SLOTS; i++)
@@ -16273,7 +16295,7 @@ static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
     return tfn__bound(t->grads, r->grads);
 }
 
-/* The sizes of a run are within the tape's capacities. */
+/* True if the sizes of a run are within the tape's capacities. */
 static bool tfn__batch_fits(const tfn_tape *t, const tfn_run *r)
 {
     int64_t longest = tfn__max(r->source, r->target);
@@ -16282,7 +16304,8 @@ static bool tfn__batch_fits(const tfn_tape *t, const tfn_run *r)
     return !t->tokens || r->batch * longest <= t->tokens;
 }
 
-/* Why a run cannot start. The tape is const here: a run's mistake does not stay with it. */
+/* Returns TFN_OK, or the reason why a run cannot start. A mistake in the run does not become the
+ * tape's error, because the tape is const here. */
 static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
 {
     if (!t || !r) return TFN_NULL;
@@ -16292,7 +16315,7 @@ static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
     return TFN_OK;
 }
 
-/* Compute all values. What the backward reads stays in the workspace until then. */
+/* Computes all values. The backward finds the values that it reads in the workspace. */
 TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
@@ -16304,7 +16327,7 @@ TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
     return TFN_OK;
 }
 
-/* Parameters that no entry writes the gradient of have gradient 0, but for frozen ones. */
+/* Sets the gradients that no entry writes to 0. Frozen parameters have no gradient. */
 static void tfn__clear_unreached(const tfn_tape *t, const tfn_run *r)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -16315,7 +16338,8 @@ static void tfn__clear_unreached(const tfn_tape *t, const tfn_run *r)
     }
 }
 
-/* Compute the gradients of what the forward of the same run has left in the workspace. */
+/* Computes the gradients, from the values that the forward of the same run has left in the
+ * workspace. */
 TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);

@@ -6,12 +6,10 @@
 #include "op_linear.h"
 #include "op_values.h"
 
-/* Operations of embeddings, positions, attention, and the key/value caches of decoding. */
-
 /* -- embeddings and positions ---------------------------------------------------------------- */
 
-/* The position of the first row of a sentence: the number of positions decoded so far. A source is
- * always read from its beginning. */
+/* Returns the position of the first row of a sentence, which is the number of positions decoded so
+ * far. A source is always read from its beginning. */
 static ptrdiff_t tfn__start_of(const tfn__call *c)
 {
     if (c->n->rows == TFN_ROWS_SOURCE) return 0;
@@ -19,7 +17,7 @@ static ptrdiff_t tfn__start_of(const tfn__call *c)
 }
 
 #ifdef TFN__QUANT
-/* The same from a packed table; a token outside of it gives zeros. */
+/* tfn__embed_op for a packed table. A token outside the table gives zeros. */
 static void tfn__packed_words(const tfn__call *c, const int32_t *tokens, tfn__range s, float scale)
 {
     const tfn__packed table = tfn__packed_input(c, 0);
@@ -33,8 +31,8 @@ static void tfn__packed_words(const tfn__call *c, const int32_t *tokens, tfn__ra
 }
 #endif
 
-/* y = scale * row `token` of x. in: table; number: scale. A run that binds no tokens reads row 0
- * everywhere, as for segments of a single text: the kernel then does one row at a time. */
+/* y = scale * row `token` of x. in: table; number: scale. If the run binds no tokens, every row
+ * reads row 0 of the table, as for the segments of a single text. */
 SHARED void tfn__embed_op(const tfn__call *c)
 {
     static const int32_t zero = 0;
@@ -63,8 +61,8 @@ SHARED void tfn__position_op(const tfn__call *c)
                            tfn__start_of(c));
 }
 
-/* Pairs of channels of each head turn by the angle of the position (RoPE, Su 2021, eq. 34); their
- * gradients turn back. in: x, table of cosines and sines (positions, head size) */
+/* Rotates pairs of channels of each head by the angle of the position (RoPE, Su 2021, eq. 34), or
+ * back, for gradients. in: x, table of cosines and sines (positions, head size) */
 static void tfn__rotate(const tfn__call *c, float *out, const float *in, bool back, bool add)
 {
     const int32_t head_size = c->n->arg[TFN__ROTARY_HEAD_SIZE];
@@ -73,8 +71,8 @@ static void tfn__rotate(const tfn__call *c, float *out, const float *in, bool ba
 }
 SHARED void tfn__rotary_op(const tfn__call *c) { tfn__rotate(c, c->y, c->x[0], false, false); }
 
-/* One row of each sentence: y (B, C) from x (B*T, C). The first is what a classifier reads; the
- * last, what a decoder does, whose prompt has T tokens. */
+/* Copies one row of each sentence: y (B, C) from x (B*T, C). A classifier reads the first row. A
+ * decoder reads the last row of a prompt of T tokens. */
 static ptrdiff_t tfn__x_time(const tfn__call *c) { return c->x_rows[0] / tfn__max(c->rows, 1); }
 static void tfn__pick_rows(const tfn__call *c, ptrdiff_t position)
 {
@@ -83,19 +81,19 @@ static void tfn__pick_rows(const tfn__call *c, ptrdiff_t position)
         TFNORM_MEMCPY(c->y + b*c->cols, c->x[0] + (b*time + position)*c->cols,
                       (size_t)c->cols * sizeof(float));
 }
-/* The first position, and the last. */
+/* Pick the first position, and the last. */
 SHARED void tfn__first_forward(const tfn__call *c) { tfn__pick_rows(c, 0); }
 SHARED void tfn__last_forward(const tfn__call *c) { tfn__pick_rows(c, tfn__x_time(c) - 1); }
 
 #ifndef TFNORM_NO_TRAINING
-/* Clear some columns of a (rows, cols) gradient that rows are then added to. */
+/* Clears some columns of a (rows, cols) gradient, before rows are added to it. */
 static void tfn__clear_cols(float *d, ptrdiff_t rows, ptrdiff_t cols, tfn__range j)
 {
     for (ptrdiff_t r = 0; r < rows; r++)
         TFNORM_MEMSET(d + r*cols + j.first, 0, (size_t)j.count * sizeof *d);
 }
 
-/* Row `token` of dtable += scale * dy: tokens in order, threads split the columns. */
+/* Row `token` of dtable += scale * dy, with tokens in order. Threads divide the columns. */
 SHARED void tfn__embed_backward_op(const tfn__call *c)
 {
     static const int32_t zero = 0;
@@ -128,14 +126,14 @@ SHARED void tfn__position_backward_op(const tfn__call *c)
     c->k->position_backward(c->dx[1] + j.first, c->dy + j.first, c->r->batch, tfn__time_of(c),
                             j.count, c->cols, tfn__start_of(c), true);
 }
-/* Rows of dx, then columns of the table's gradient, if it is learned. */
+/* Chunks are rows of dx, then columns of the table's gradient, if it is learned. */
 SHARED ptrdiff_t tfn__position_backward_chunks(const tfn__call *c)
 {
     if (!c->dx[1]) return tfn__by_rows(c);
     return tfn__by_rows(c) + tfn__by_cols(c);
 }
 
-/* A rotation's transpose is the rotation back. */
+/* The transpose of a rotation is the inverse rotation. */
 SHARED void tfn__rotary_backward(const tfn__call *c)
 {
     tfn__rotate(c, c->dx[0], c->dy, true, c->add[0]);
@@ -167,8 +165,8 @@ static int32_t tfn__bucket_of(const tfn__call *c, ptrdiff_t d, ptrdiff_t span)
                        c->n->arg[TFN__RELATIVE_DISTANCE], c->n->arg[TFN__RELATIVE_BOTH] != 0);
 }
 
-/* y (B, H*(2T - 1)): for each head what is added to scores at the distances 1 - T to T - 1. It is
- * the same for all sentences, whose gradients each have a place of their own. */
+/* y (B, H*(2T - 1)): for each head the numbers that are added to scores at the distances 1 - T to
+ * T - 1. They are the same for all sentences, but each sentence needs its own gradient. */
 SHARED void tfn__relative_forward(const tfn__call *c)
 {
     const ptrdiff_t heads = c->x_cols[0];
@@ -179,7 +177,7 @@ SHARED void tfn__relative_forward(const tfn__call *c)
     }
 }
 #ifndef TFNORM_NO_TRAINING
-/* The numbers of a bucket get the sum over its distances, in each over the sentences. */
+/* The gradient of a bucket is the sum over its distances, and for each distance over sentences. */
 SHARED void tfn__relative_backward(const tfn__call *c)
 {
     const ptrdiff_t heads = c->x_cols[0];
@@ -196,7 +194,7 @@ SHARED void tfn__relative_backward(const tfn__call *c)
 /* -- attention. in: q (B*Tq, H*D), k and v (B*Tk, G*D), a bias by distance (B or 1, H*(2T - 1)) or
  * none; number: dropout, cap of the scores ---- */
 
-/* The bias that input j is; a table is the same for all sentences. */
+/* Returns input j as a bias. If it has one row, all sentences share it. */
 static tfn_score_bias tfn__bias_of(const tfn__call *c, int j, int32_t heads)
 {
     tfn_score_bias bias;
@@ -208,20 +206,20 @@ static tfn_score_bias tfn__bias_of(const tfn__call *c, int j, int32_t heads)
     return bias;
 }
 
-/* An integer array of the run, NULL where the operation names none. */
+/* Returns an integer array of the run, or NULL if the operation names none. */
 static const int32_t *tfn__ints_or_none(const tfn__call *c, int32_t slot)
 {
     if (slot < 0) return NULL;
     return c->r->ints[slot];
 }
 
-/* The kernel's arguments for all sentences and heads. Scores are scaled by 1/sqrt(D) (Vaswani 2017,
- * eq. 1); stats are maximum and sum of each softmax, from which the backward makes the weights
- * again: keeping them would take T^2 floats a head. */
+/* Returns the kernel's arguments for all sentences and heads. Scores are scaled by 1/sqrt(D)
+ * (Vaswani 2017, eq. 1). stats are the maximum and the sum of each softmax. The backward recomputes
+ * the weights from them, because saving the weights would take T^2 floats a head. */
 SHARED tfn_attention_args tfn__attention_of(const tfn__call *c)
 {
     const int32_t heads = c->n->arg[TFN__ATTEND_HEADS];
-    const int32_t window = c->n->arg[TFN__ATTEND_WINDOW];      /* INT32_MAX: causal without one */
+    const int32_t window = c->n->arg[TFN__ATTEND_WINDOW];      /* INT32_MAX: causal, no window */
     const int32_t head_size = (int32_t)(c->cols / heads);
     tfn_attention_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
@@ -252,14 +250,14 @@ SHARED tfn_attention_args tfn__attention_of(const tfn__call *c)
     return p;
 }
 
-/* A chunk is one key/value head of one sentence with the query heads that share it, because dk and
- * dv are sums over these. */
+/* A chunk is one key/value head of one sentence with all query heads that share it, because dk and
+ * dv are sums over them. */
 SHARED ptrdiff_t tfn__by_heads(const tfn__call *c)
 {
     if (tfn__serial(c)) return 1;
     return (ptrdiff_t)c->r->batch * c->n->arg[TFN__ATTEND_KV_HEADS];
 }
-/* This chunk's pairs of sentence and key/value head. */
+/* Returns this chunk's pairs of sentence and key/value head. */
 static tfn__range tfn__chunk_heads(const tfn__call *c, const tfn_attention_args *p)
 {
     tfn__range s = { c->chunk, 1 };
@@ -274,8 +272,8 @@ SHARED void tfn__attend_forward(const tfn__call *c)
     c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
 #ifndef TFNORM_NO_TRAINING
-/* The gradient of the bias is added to by the kernel: 0 for these pairs of sentence and key/value
- * head, which are its only writers. */
+/* Clears the gradient of the bias for these pairs of sentence and key/value head. The kernel adds
+ * to it, and no other chunk writes it. */
 static void tfn__clear_bias(const tfn_attention_args *p, tfn__range pairs)
 {
     const ptrdiff_t floats = p->bias.head * (p->heads / p->kv_heads);
@@ -300,14 +298,14 @@ SHARED void tfn__attend_backward(const tfn__call *c)
 }
 #endif
 
-/* -- caches of decoding: keys (B, G, D, capacity), behind them values (B, G, capacity, D) ------ */
+/* -- caches of decoding: keys (B, G, D, capacity), then values (B, G, capacity, D) ------------- */
 
-/* Where the keys and the values of a cache begin. */
+/* Return the addresses of the keys and the values of a cache. */
 static float *tfn__key_cache(const tfn__call *c, const tfn_node *cache)
 {
     return c->r->state + (int64_t)cache->arg[TFN__CACHE_PLACE] * TFN__CACHE_ALIGN;
 }
-/* The values come after the keys of all B sentences of the capacity. */
+/* The values come after the keys of all sentences that the capacity allows. */
 static ptrdiff_t tfn__cache_keys(const tfn__call *c, const tfn_node *cache)
 {
     return (ptrdiff_t)c->t->batch * cache->cols * cache->arg[TFN__CACHE_CAPACITY];
@@ -318,8 +316,8 @@ static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
 }
 
 #ifdef TFN__QUANT
-/* A cache of 16 bits has the same layout in half the bytes. Numbers are rounded once, when a
- * position is fed, so that all later readers, other beams and heads too, see the same number. */
+/* A 16-bit cache has the same layout in half the bytes. Numbers are rounded once, when a position
+ * is stored, so that all later readers, including other beams and heads, see the same number. */
 static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool values)
 {
     uint16_t *keys = (uint16_t *)(void *)tfn__key_cache(c, cache);
@@ -327,8 +325,8 @@ static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool
     return keys + tfn__cache_keys(c, cache);
 }
 
-/* Rounds to the nearest. A finite key beyond the range of halves saturates: an infinite score would
- * outweigh all others, and two of them would give NaN. */
+/* Rounds to nearest. Finite numbers beyond the range of F16 saturate, because an infinite score
+ * would outweigh all others, and two of them would give NaN. */
 static uint16_t tfn__to_cache(float x, int32_t type)
 {
     uint16_t h;
@@ -338,7 +336,7 @@ static uint16_t tfn__to_cache(float x, int32_t type)
     return h;
 }
 
-/* As tfn__store_rows: row t of sentence b. */
+/* tfn__store_rows for a 16-bit cache, and only row t of sentence b. */
 static void tfn__store_halves(const tfn__call *c, ptrdiff_t b, ptrdiff_t t, ptrdiff_t time,
                               ptrdiff_t to)
 {
@@ -356,8 +354,8 @@ static void tfn__store_halves(const tfn__call *c, ptrdiff_t b, ptrdiff_t t, ptrd
 }
 #endif
 
-/* Stores the rows of k and v at positions from `start` on, for each sentence and head. In a ring,
- * positions after the last place continue at the first, where no window reads any more. */
+/* Stores the rows of k and v at positions from `start` on, for each sentence and head. In a ring
+ * they wrap around, and overwrite positions that are in no window any more. */
 static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 {
     ptrdiff_t groups = c->n->arg[TFN__CACHE_KV_HEADS];
@@ -376,7 +374,7 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
         float *keys = tfn__key_cache(c, c->n) + h*size*capacity;
         float *values = tfn__value_cache(c, c->n) + h*capacity*size;
         for (ptrdiff_t t = 0; t < time; t++) {
-/* row t of sentence h / groups, channels of head h % groups */
+            /* row t of sentence h / groups, channels of head h % groups */
             const ptrdiff_t from = (h/groups*time + t)*c->cols + h%groups*size;
             ptrdiff_t to = start + t;
             if (TFN__ALL) to %= capacity;
@@ -389,8 +387,8 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 SHARED void tfn__cache_op(const tfn__call *c) { tfn__store_rows(c, c->r->start); }
 SHARED void tfn__encoded_op(const tfn__call *c) { tfn__store_rows(c, 0); }
 
-/* The kernel's arguments for position t of this run, which sees all positions of the memory, or
- * those up to its own. in: q */
+/* Fills the kernel's arguments for position t of this run. It sees all positions of an encoder's
+ * memory, or in self-attention the positions up to its own. in: q */
 SHARED void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, const tfn_node *cache,
                            ptrdiff_t t)
 {
@@ -420,7 +418,7 @@ SHARED void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
     p->q = c->x[0] + t*c->cols;
     p->y = c->y + t*c->cols;
 }
-/* Attention of this run's positions, one after the other, to what a cache holds. */
+/* Attention of this run's positions, one after the other, to the keys in a cache. */
 SHARED void tfn__cached_op(const tfn__call *c)
 {
     const tfn_node *cache = c->t->nodes + c->n->arg[TFN__CACHED_CACHE];

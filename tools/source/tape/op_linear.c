@@ -2,19 +2,16 @@
 #include "../ground/ground.h"
 #include "../kernels/products.h"
 
-/* Operations of linear maps: y = act(x W + b) in every form the model needs, and the helpers that
- * tell which rows of a padded batch count. The records of these operations are in record_ops. */
-
 /* -- linear: y = act(x W + b), or act(x W^T + b). in: x, W, b or none -------------------------- */
 
-/* The activation that is fused into the map; IDENTITY: none. */
+/* Returns the fused activation, or IDENTITY if there is none. */
 static tfn_activation_kind tfn__linear_activation(const tfn__call *c)
 {
     return (tfn_activation_kind)c->n->arg[TFN__LINEAR_ACTIVATION];
 }
 
-/* The weight as (in, out). A transposed one is stored as (out, in): a tied head reads the table of
- * the embedding, whose rows are words. */
+/* Returns the weight as (in, out). A transposed one is stored as (out, in), for example if a tied
+ * output head uses the table of the embedding, whose rows are words. */
 static tfn__matrix tfn__linear_weight(const tfn__call *c)
 {
     if (c->n->arg[TFN__LINEAR_TRANSPOSED])
@@ -22,8 +19,8 @@ static tfn__matrix tfn__linear_weight(const tfn__call *c)
     return tfn__matrix_of(c->x[1], c->cols);
 }
 
-/* How a node's weights are packed. A node that is not a parameter, such as a matrix that another
- * operation makes, holds floats. */
+/* Tells how a node's weights are packed. A node that is not a parameter, such as the result of
+ * another operation, holds floats. */
 SHARED tfn__packed tfn__packed_node(const tfn_node *n)
 {
     tfn__packed p = { TFN_WEIGHTS_FLOAT, false, 0, 0 };
@@ -36,15 +33,15 @@ SHARED tfn__packed tfn__packed_node(const tfn_node *n)
 }
 
 #ifdef TFN__QUANT
-/* Input j of a call. */
+/* Tells how input j of a call is packed. */
 SHARED tfn__packed tfn__packed_input(const tfn__call *c, int j)
 {
     return tfn__packed_node(c->t->nodes + c->n->in[j]);
 }
 
-/* Computes a chunk of x W + b with packed weights, and narrows *p to the chunk. Its columns begin
- * at a multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its own rows of x, which costs
- * one more pass over x. */
+/* Computes a chunk of x W + b with packed weights, and reduces *p to the chunk. The chunk's columns
+ * begin at a multiple of TFN__PRODUCT_COLS, and so at a panel. Each chunk quantizes its own rows of
+ * x, which costs one more pass over x. */
 static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -68,16 +65,17 @@ static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 }
 #endif
 
-/* The pre-activation u = x W + b. A tape that trains saves it for the backward. Otherwise it is in
- * y and is activated in place; so it is for ReLU, whose output has the sign of its input. */
+/* Returns the place of the pre-activation u = x W + b. A tape that trains saves it for the
+ * backward. Otherwise it is in y, and is activated in place. ReLU saves nothing either, because its
+ * output tells the sign of u. */
 static float *tfn__linear_sum(const tfn__call *c)
 {
     if (c->saved) return c->saved;
     return c->y;
 }
 
-/* The chains of the product start from the bias. Each chunk activates its own block while it is in
- * the cache. */
+/* y = act(x W + b). The chains of the product start from the bias. Each chunk activates its own
+ * block while it is in the cache. */
 SHARED void tfn__linear_forward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -103,8 +101,8 @@ SHARED ptrdiff_t tfn__linear_chunks(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dy becomes du = dy act'(u) in place, before the products below read it: an entry of its own on
- * the timeline (TFN__PREPARE), since each product reads all of du. */
+/* Turns dy into du = dy act'(u), in place. It is an entry of its own on the timeline
+ * (TFN__PREPARE), because each of the products below reads all of du. */
 SHARED void tfn__linear_prepare(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_values(c);
@@ -113,8 +111,8 @@ SHARED void tfn__linear_prepare(const tfn__call *c)
                               tfn__linear_activation(c), false);
 }
 
-/* dx = du W^T; dW = x^T du, or du^T x for a transposed W. A gradient that is not needed has p.c
- * NULL. */
+/* Sets up the products dx = du W^T and dW = x^T du, or du^T x for a transposed W. If a gradient is
+ * not needed, the product's c is NULL. */
 static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_matmul_args *dw)
 {
     ptrdiff_t rows = c->rows;
@@ -134,8 +132,8 @@ static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_ma
     if (c->add[1]) tfn__add_product(dw);
 }
 
-/* Counts the chunks of a gradient; 0 if it is not needed: an input of the model needs no dx, frozen
- * weights no dW. */
+/* Returns the chunks of a gradient, or 0 if it is not needed: inputs of the model need no dx, and
+ * frozen weights no dW. */
 static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args *p)
 {
     if (!p->c) return 0;
@@ -144,7 +142,7 @@ static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args 
 
 #ifdef TFN__QUANT
 /* Unpacks `count` outputs of W into floats, for the products of the backward: y (in, count), or
- * (count, in) for a table of 16 bits, which has that order in memory. */
+ * (count, in) for a 16-bit table, which has that order in memory. */
 static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed *w,
                                  ptrdiff_t first, ptrdiff_t count)
 {
@@ -158,9 +156,9 @@ static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed
     return tfn__matrix_of(y, count);
 }
 
-/* A chunk of dx = du W^T with packed weights, which are constants. The gradient passes the
- * quantization of inputs unchanged (straight-through, Bengio et al. 2013). Chains over outputs
- * continue from tile to tile. */
+/* Computes a chunk of dx = du W^T with packed weights, which are constants. The gradient passes
+ * through the quantization of inputs unchanged (straight-through, Bengio et al. 2013). Chains over
+ * outputs continue from tile to tile. */
 static void tfn__packed_backward(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
     const tfn__packed w = tfn__packed_input(c, 1);
@@ -181,7 +179,7 @@ static void tfn__packed_backward(const tfn__call *c, tfn_matmul_args *p, ptrdiff
 }
 #endif
 
-/* Chunks of dx come first, then those of dW, then those of db, the column sums of du. */
+/* Chunks of dx come first, then chunks of dW, then chunks of db, the column sums of du. */
 SHARED void tfn__linear_backward(const tfn__call *c)
 {
     ptrdiff_t chunk = c->chunk;
@@ -207,7 +205,7 @@ SHARED void tfn__linear_backward(const tfn__call *c)
     j = tfn__cols_of(c, c->cols, chunk);
     c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
 }
-/* The same three groups, counted: blocks of dx, blocks of dW, ranges of columns of db. */
+/* Returns the number of these chunks: blocks of dx, blocks of dW, ranges of columns of db. */
 SHARED ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t chunks;
@@ -222,24 +220,26 @@ SHARED ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 
 /* -- which rows count ------------------------------------------------------------------------ */
 
-/* Rows come from sentences on a grid of B times Ts or Tt positions. A shorter sentence fills the
- * left of its line; the rest is padding, which must not change a bit of anything else. */
+/* Rows come from sentences on a grid of B times Ts (source) or Tt (target) positions. A shorter
+ * sentence fills the left of its line. The rest is padding, which must not change a bit of anything
+ * else. */
 
-/* Positions of a sentence on the grid of a value whose rows are positions. */
+/* Returns the positions per sentence on the grid of a value whose rows are positions. */
 SHARED ptrdiff_t tfn__time_of(const tfn__call *c)
 {
     if (c->n->rows == TFN_ROWS_SOURCE) return c->r->source;
     return c->r->target;
 }
-/* Positions that each of its sentences has, or NULL: all. */
+/* Returns the lengths of its sentences, or NULL if all are full. */
 SHARED const int32_t *tfn__lengths_of(const tfn__call *c)
 {
     if (c->n->rows == TFN_ROWS_SOURCE) return c->r->ints[TFN_INT_SOURCE_LENGTHS];
     return c->r->ints[TFN_INT_LENGTHS];
 }
 
-/* Rows of sentences that have so many source or target positions together. A convolution of
- * kernel 3 and stride 2 makes T rows of 2T + 1: HALF, and those of 4T + 3: FRAMES. */
+/* Returns the rows of `sentences` sentences that have `positions` source or target positions in
+ * total. A convolution with kernel 3 and stride 2 makes T rows from 2T + 1 rows (HALF), and these
+ * from 4T + 3 rows (FRAMES). */
 SHARED int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sentences)
 {
     if (!TFN__ALL) return positions;
@@ -252,14 +252,15 @@ SHARED int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sente
     }
 }
 
-/* True if such rows are on the grid of targets. An encoder without a decoder is there, too. */
+/* True if rows of this kind are on the grid of targets, where an encoder without a decoder is,
+ * too. */
 SHARED bool tfn__on_target(int rows)
 {
     if (rows == TFN_ROWS_TARGET) return true;
     return TFN__ALL && (rows == TFN_ROWS_TARGET_FRAMES || rows == TFN_ROWS_TARGET_HALF);
 }
 
-/* The lengths of a value's sentences, in positions; NULL: all its rows count. */
+/* Returns the lengths of a value's sentences, in positions, or NULL if all rows count. */
 SHARED const int32_t *tfn__padding_of(const tfn_run *r, tfn_rows rows)
 {
     if (!r->skip_padding || rows == TFN_ROWS_FIXED || rows == TFN_ROWS_BATCH) return NULL;
@@ -267,7 +268,7 @@ SHARED const int32_t *tfn__padding_of(const tfn_run *r, tfn_rows rows)
     return r->ints[TFN_INT_SOURCE_LENGTHS];
 }
 
-/* Rows of sentence b that count: all but its padding, which is on the right. */
+/* Returns how many rows of sentence b count: all but the padding, which is on the right. */
 SHARED ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
 {
     const int32_t *lengths = tfn__padding_of(r, rows);
@@ -275,12 +276,12 @@ SHARED ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
     if (rows == TFN_ROWS_BATCH) return 1;
     if (tfn__on_target((int)rows)) positions = r->target;
     if (lengths) positions = tfn__min(tfn__max(lengths[b], 0), positions);
-    if (positions == 0) return 0;                   /* an empty sentence has no frames, either */
+    if (positions == 0) return 0;                   /* an empty sentence has no frames */
     return (ptrdiff_t)tfn__rows_of_positions((int)rows, positions, 1);
 }
 
-/* Loops that leave out the padding of the value go by sentence. Without padding all rows are one
- * sentence. The second function returns the rows of sentence b that count. */
+/* For loops that skip a value's padding: the number of sentences, and the rows of sentence b that
+ * count. Without padding all rows are one sentence. */
 SHARED ptrdiff_t tfn__sentences_of(const tfn__call *c)
 {
     if (!tfn__padding_of(c->r, (tfn_rows)c->n->rows)) return 1;
@@ -296,17 +297,17 @@ SHARED tfn__range tfn__sentence_rows(const tfn__call *c, ptrdiff_t b)
     return s;
 }
 
-/* -- frames: what a caller binds, with padding of 0 ------------------------------------------- */
+/* -- frames: a copy of the caller's array, with its padding set to 0 -------------------------- */
 
-/* Some operations have a chunk for each sentence. */
+/* Chunks of operations that work sentence by sentence. */
 SHARED ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
 
-/* Copies one sentence, with its padding set to 0. A linear map cannot read the caller's array,
- * because its gradient sums over all rows and padding may hold NaN. The convolutions leave out
- * padding themselves, and read the caller's array. */
+/* Copies one sentence, and sets its padding to 0. A linear map cannot read the caller's array
+ * directly, because its gradient sums over all rows, and the padding may hold NaN. Convolutions
+ * skip padding themselves, so they read the caller's array. */
 SHARED void tfn__frames_op(const tfn__call *c)
 {
-    /* values of a sentence, and of its rows that count */
+    /* the values of a sentence, and of its rows that count */
     const ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1) * c->cols;
     const ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk) * c->cols;
     const float *x = c->r->inputs[c->n->arg[TFN__INPUT_SLOT]] + c->chunk*time;

@@ -4,6 +4,9 @@
 #include "../kernels/packing.h"
 #include "tape.h"
 
+/* Operations of linear maps, y = act(x W + b), and helpers that tell which rows of a padded batch
+ * count. The functions that record these operations are in section record_ops. */
+
 SHARED tfn__packed tfn__packed_node(const tfn_node *n);
 SHARED tfn__packed tfn__packed_input(const tfn__call *c, int j);
 SHARED void tfn__linear_forward(const tfn__call *c);

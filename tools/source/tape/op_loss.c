@@ -3,20 +3,19 @@
 #include "op_linear.h"
 #include "op_values.h"
 
-/* Operations of the losses, of probes, and those that a program adds by tfn_custom. */
-
 /* -- loss: -log p(target) of each row. in: logits; number: smoothing -------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
-/* Chunks of the loss are cut by rows, anywhere in a sentence, and the kernel takes rows side by
- * side: the loops below go from one change between rows that count and padding to the next. */
+/* A chunk of the loss may begin and end anywhere in a sentence, and the kernel takes contiguous
+ * rows. So the loops below do one run of rows at a time, which all count or are all padding. */
 
-/* The number of rows from r on, before end, that are alike: all count, or all are padding. */
+/* Returns the length of the run that begins at row r and ends before `end`. *counts tells whether
+ * its rows count. */
 static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end, bool *counts)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
     ptrdiff_t time;
-    ptrdiff_t stop;                     /* where in the sentence they end */
+    ptrdiff_t stop;                     /* the position in the sentence where the run ends */
     *counts = true;
     if (!tfn__padding_of(c->r, rows)) return end - r;
     time = c->rows / tfn__max(c->r->batch, 1);
@@ -26,18 +25,18 @@ static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end,
     return tfn__min(end - r, stop - r % time);
 }
 
-/* Chunks of rows as wide as the vocabulary, although y has one column. */
+/* Returns the rows in a chunk. A row is as wide as the vocabulary, although y has one column. */
 static ptrdiff_t tfn__loss_row_step(const tfn__call *c)
 {
     return tfn__row_step(c, c->rows, c->x_cols[0]);
 }
-/* The same for forward and backward. */
+/* Forward and backward have the same chunks. */
 SHARED ptrdiff_t tfn__loss_chunks(const tfn__call *c)
 {
     return tfn__pieces(c->rows, tfn__loss_row_step(c));
 }
 
-/* Padding has no targets, whatever the array holds there: its loss is 0. */
+/* The loss of padding is 0, even if the array has targets there. */
 SHARED void tfn__loss_forward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -47,7 +46,7 @@ SHARED void tfn__loss_forward(const tfn__call *c)
     float *stats = c->saved;
     float *nll = c->saved + 2*c->rows;
     bool counts;
-    if (!targets) return;                       /* only the logits are wanted */
+    if (!targets) return;                       /* the run only needs the logits */
     for (ptrdiff_t r = s.first; r < s.first + s.count; r += n) {
         n = tfn__rows_alike(c, r, s.first + s.count, &counts);
         if (counts) {
@@ -60,7 +59,7 @@ SHARED void tfn__loss_forward(const tfn__call *c)
         }
     }
 }
-/* dlogits = dy (softmax - target), from the saved statistics; 0 for the padding. */
+/* dlogits = dy (softmax - target), from the saved statistics, and 0 for padding. */
 SHARED void tfn__loss_backward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -81,7 +80,8 @@ SHARED void tfn__loss_backward(const tfn__call *c)
 #endif
 
 #ifndef TFNORM_NO_TRAINING
-/* y = x where a target counts, else 0, or with `add` nothing; the backward is the same map. */
+/* y = x in rows that have a target, and 0 in others; if `add`, y += x in rows that have a target.
+ * The backward is the same map. */
 static void tfn__pass_targets(const tfn__call *c, float *y, const float *x, bool add)
 {
     const int32_t *targets = c->r->ints[c->n->arg[TFN__LOSS_SLOT]];
@@ -109,8 +109,8 @@ SHARED void tfn__targets_backward(const tfn__call *c)
 #ifndef TFNORM_NO_TRAINING
 /* -- losses of numbers. in: x; number: delta --------------------------------------------------- */
 
-/* The loss of one number, e = x - t: e^2, or Huber's, which grows as |e| from delta on, so that a
- * target that is far off pulls no harder than one at delta. */
+/* Returns the loss of one number with the error e = x - t: e^2, or Huber's loss, which is linear
+ * from |e| = delta on, so that the gradient of an outlier is limited. */
 static double tfn__number_loss_of(const tfn_node *n, float e)
 {
     const double delta = (double)n->number[0];
@@ -119,7 +119,7 @@ static double tfn__number_loss_of(const tfn_node *n, float e)
     if (size <= delta) return size * size / 2;
     return delta * (size - delta / 2);
 }
-/* And its derivative: 2 e, or e within +-delta. */
+/* Returns its derivative: 2 e, or e limited to +-delta. */
 static float tfn__number_slope(const tfn_node *n, float e)
 {
     const float delta = n->number[0];
@@ -129,16 +129,16 @@ static float tfn__number_slope(const tfn_node *n, float e)
     return e;
 }
 
-/* NaN means: no target. */
+/* True if t is a target. NaN means that there is none. */
 SHARED bool tfn__is_target(float t) { return t == t; }
 
-/* The sum of a row, in double and in its order, then rounded: rows are short. */
+/* The loss of a row is the sum of its losses in order, in double, then rounded. Rows are short. */
 SHARED void tfn__numbers_forward(const tfn__call *c)
 {
     const ptrdiff_t cols = c->x_cols[0];
     const float *x = c->x[0];
     const float *targets = c->r->inputs[c->n->arg[TFN__LOSS_SLOT]];
-    if (!targets) return;                       /* only the numbers are wanted */
+    if (!targets) return;                       /* the run only needs the numbers */
     for (ptrdiff_t r = 0; r < c->rows; r++, x += cols, targets += cols) {
         double sum = 0;
         for (ptrdiff_t j = 0; j < cols; j++)
@@ -146,7 +146,7 @@ SHARED void tfn__numbers_forward(const tfn__call *c)
         c->y[r] = (float)sum;
     }
 }
-/* dx = dy * slope; 0 where there is no target. */
+/* dx = dy * derivative, or 0 if there is no target. */
 SHARED void tfn__numbers_backward(const tfn__call *c)
 {
     const ptrdiff_t cols = c->x_cols[0];
@@ -160,7 +160,7 @@ SHARED void tfn__numbers_backward(const tfn__call *c)
 }
 #endif
 
-/* The index of the largest, the first of equals. */
+/* Returns the index of the largest number, the first of equals. */
 SHARED int32_t tfn__largest(const float *x, int32_t n)
 {
     int32_t best = 0;
@@ -168,8 +168,8 @@ SHARED int32_t tfn__largest(const float *x, int32_t n)
         if (x[i] > x[best]) best = i;
     return best;
 }
-/* log sum exp x = x_i - log softmax(x)_i for every i, of which the largest is the most exact;
- * scratch (n). */
+/* Returns log sum exp x, as x_i - log softmax(x)_i. That holds for every i; the largest x_i gives
+ * the least rounding error. scratch (n). */
 SHARED double tfn__log_sum(const tfn_kernels *k, float *scratch, const float *x, ptrdiff_t n)
 {
     const int32_t best = tfn__largest(x, (int32_t)n);
@@ -178,13 +178,13 @@ SHARED double tfn__log_sum(const tfn_kernels *k, float *scratch, const float *x,
 }
 
 #ifdef TFN__EXTRA_NORMS
-/* log p of all words of an adaptive softmax (Grave 2017). in: logits of the head, whose last ones
- * stand for the tails, and logits of each tail. A word of the head has log p_head(word), one of
- * tail k has log p_head(tail k) + log p_tail(word). */
+/* y = log p of all words of an adaptive softmax (Grave 2017). in: the logits of the head, whose
+ * last ones represent the tails, and the logits of each tail. A word of the head has log
+ * p_head(word). A word of tail k has log p_head(tail k) + log p_tail(word). */
 SHARED void tfn__words_op(const tfn__call *c)
 {
     ptrdiff_t tails = (c->x[1] != NULL) + (c->x[2] != NULL);
-    ptrdiff_t words = c->x_cols[0] - tails;                         /* of the head */
+    ptrdiff_t words = c->x_cols[0] - tails;                         /* in the head */
     tfn__range s = tfn__chunk_rows(c);
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
         const float *head = c->x[0] + r*c->x_cols[0];
@@ -206,14 +206,15 @@ SHARED void tfn__words_op(const tfn__call *c)
 
 /* -- probes and the user's own operations ---------------------------------------------------- */
 
-/* Tell the callback the value. It may read, not write: a run without it has the same bits. */
+/* Passes the value to the callback, which may only read it. So a run without probes has the same
+ * bits. */
 SHARED void tfn__probe_forward(const tfn__call *c)
 {
     if (c->r->probe)
         c->r->probe(c->r->probe_user, c->n->arg[TFN__PROBE_ID], c->x[0], c->x_rows[0],
                     c->x_cols[0], false);
 }
-/* The part of a call that is public, with the user's pointer. */
+/* Returns the public part of a call, with the user's pointer. */
 static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
 {
     tfn_custom_args a;
@@ -230,7 +231,7 @@ static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
     TFNORM_MEMCPY(a.x_cols, c->x_cols, sizeof a.x_cols);
     return a;
 }
-/* One chunk: the user's code is called by one thread at a time. */
+/* There is one chunk, so that the user's code is called by one thread at a time. */
 SHARED void tfn__custom_forward(const tfn__call *c)
 {
     tfn_custom_args a = tfn__custom_args_of(c);
@@ -238,7 +239,7 @@ SHARED void tfn__custom_forward(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Its place on the timeline is after the last write to the gradient that it watches. */
+/* Passes the gradient to the callback. On the timeline it comes after the last write to it. */
 SHARED void tfn__probe_backward(const tfn__call *c)
 {
     tfn_var x;
@@ -247,7 +248,8 @@ SHARED void tfn__probe_backward(const tfn__call *c)
     c->r->probe(c->r->probe_user, c->n->arg[TFN__PROBE_ID], tfn_gradient(c->t, c->r, x),
                 c->x_rows[0], c->x_cols[0], true);
 }
-/* The plan assumes that it reads its inputs and its output, and knows nothing of saved arrays. */
+/* The plan assumes that the user's backward reads all inputs and the output. It cannot save arrays
+ * of its own. */
 SHARED void tfn__custom_backward(const tfn__call *c)
 {
     tfn_custom_args a = tfn__custom_args_of(c);

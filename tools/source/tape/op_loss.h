@@ -3,8 +3,10 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
-/* Saved are maximum and sum of each row's softmax, (rows, 2), behind them the losses without
- * smoothing, (rows). */
+/* Operations of the losses, of probes, and those that a program adds with tfn_custom. */
+
+/* Floats that a loss saves per row: the maximum and the sum of each row's softmax (rows, 2), then
+ * the losses without smoothing (rows). */
 enum { TFN__LOSS_SAVED = 3 };
 
 SHARED ptrdiff_t tfn__loss_chunks(const tfn__call *c);
@@ -20,7 +22,7 @@ SHARED double tfn__log_sum(const tfn_kernels *k, float *scratch, const float *x,
 SHARED void tfn__words_op(const tfn__call *c);
 SHARED void tfn__probe_forward(const tfn__call *c);
 
-/* The user's own operation that a node runs, and what its functions see. */
+/* Returns the user's operation that a node runs. */
 static TFN__INLINE const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const tfn_node *n)
 {
     return t->custom + n->arg[TFN__CUSTOM_INDEX];

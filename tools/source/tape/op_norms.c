@@ -2,12 +2,12 @@
 #include "../ground/ground.h"
 #include "op_linear.h"
 
-/* Operations of norms (rows, single values, columns over a batch) and of convolution. Each pair of
- * functions unpacks a tfn__call and runs the kernel on its chunk; the mathematics is there. */
+/* Most functions below unpack a tfn__call and run a kernel on this chunk. The kernels have the
+ * mathematics. */
 
 /* -- norms of rows. in: x, gain, bias (or none); number: eps, slope of AdaNorm ---------------- */
 
-/* The two parts of the slot. */
+/* Return the two parts of the slot. */
 static int tfn__norm_kind_of(const tfn_node *n)
 {
     return n->arg[TFN__NORM_KIND] & TFN__NORM_KIND_MASK;
@@ -17,9 +17,9 @@ static bool tfn__norm_flag(const tfn_node *n, int flag)
     return (n->arg[TFN__NORM_KIND] & flag) != 0;
 }
 
-/* The kernel's arguments for `count` rows of the value from `first` on. A row of the value holds
- * `each` rows of the norm, for example one for each head. The saved array is mean (rows, each,
- * groups), then rstd of the same shape. */
+/* Returns the kernel's arguments for `count` rows of the value from `first` on. A row of the value
+ * holds `each` rows of the norm, for example one per head. The saved array is the mean (rows, each,
+ * groups), then rstd with the same shape. */
 static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
 {
     const tfn_node *n = c->n;
@@ -36,7 +36,7 @@ static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t
         p.groups = n->arg[TFN__NORM_GROUPS];
         p.part = n->arg[TFN__NORM_PART];
         p.slope = n->number[1];
-        p.factor = 1;                       /* recorded as an operation of its own: tfn_norm */
+        p.factor = 1;                       /* tfn_norm records the factor as another operation */
     }
     p.rows = count * each;
     p.cols = cols;
@@ -51,14 +51,15 @@ static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t
     return p;
 }
 
-/* TFN_NORM_ABSMAX norms x/(max|x|/8) with the maximum over the whole tensor, so as one chunk. */
+/* True for TFN_NORM_ABSMAX, which normalizes x/(max|x|/8) with the maximum over the whole tensor,
+ * and so must be one chunk. */
 static bool tfn__norm_is_whole(const tfn_node *n)
 {
     return TFN__ALL && tfn__norm_kind_of(n) == TFN_NORM_ABSMAX;
 }
 
-/* Dividing x by s = max|x|/8 before the norm is the same as multiplying eps by s^2. The maximum
- * leaves out the padding. */
+/* Returns eps times s^2, s = max|x|/8, which has the same effect as dividing x by s before the
+ * norm. The maximum skips the padding. */
 static float tfn__absmax_eps(const tfn__call *c)
 {
     const int32_t *lengths = tfn__lengths_of(c);
@@ -98,19 +99,18 @@ SHARED ptrdiff_t tfn__norm_chunks(const tfn__call *c)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx of this chunk's rows. */
+/* dx for this chunk's rows. */
 static void tfn__norm_rows_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);
     tfn_norm_args p = tfn__norm_of(c, s.first, s.count);
-/* nothing below learns */
-    if (!c->dx[0]) return;
+    if (!c->dx[0]) return;                  /* nothing below learns */
     p.dy = c->dy + s.first * c->cols;
     p.dx = c->dx[0] + s.first * c->cols;
     p.add = c->add[0];
     c->k->norm_backward(&p);
 }
-/* dgain and dbias of some columns: chains over all rows. */
+/* dgain and dbias for some columns, as chains over all rows. */
 static void tfn__norm_cols_backward(const tfn__call *c, ptrdiff_t chunk)
 {
     tfn_norm_args p = tfn__norm_of(c, 0, c->rows);
@@ -122,15 +122,14 @@ static void tfn__norm_cols_backward(const tfn__call *c, ptrdiff_t chunk)
     if (p.dgain) p.add_params = c->add[1];
     c->k->norm_params_backward(&p, j.first, j.count);
 }
-/* Chunks of rows come first, then those of columns. */
+/* Chunks of rows come first, then chunks of columns. */
 SHARED void tfn__norm_backward(const tfn__call *c)
 {
     ptrdiff_t rows = tfn__by_rows(c);
     if (c->chunk < rows) tfn__norm_rows_backward(c);
     else tfn__norm_cols_backward(c, c->chunk - rows);
 }
-/* The gain, the bias or both may be absent or frozen: the kernel leaves out a gradient that is
- * NULL. */
+/* The gain, the bias or both may be absent or frozen. The kernel skips a gradient that is NULL. */
 SHARED ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t cols = c->n->arg[TFN__NORM_COLS];
@@ -143,12 +142,11 @@ SHARED ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 #ifdef TFN__EXTRA_NORMS
 /* -- convolution over time, kernel 3, stride 2. in: x, W (3 C, out), b or none ----------------- */
 
-/* y_t = [x_2t x_2t+1 x_2t+2] W + b. The 2T + 1 rows of a sentence, three at a time, are a matrix
- * (T, 3 C) whose rows overlap (stride 2 C): nothing is copied. T rows do not read beyond the frames
- * of T, so that padding cannot reach them; the rows of the padding itself, whose frames may be
- * anything, are 0. */
+/* y_t = [x_2t x_2t+1 x_2t+2] W + b. Three of the 2T + 1 rows of a sentence at a time are the rows
+ * of a matrix (T, 3 C). They overlap (stride 2 C), so nothing is copied. The rows of y that count
+ * read only frames that count. Rows of padding, whose frames may be anything, are set to 0. */
 
-/* Sentence b of x as that matrix; `time` rows of y come from it. */
+/* Returns sentence b of x as this matrix, for `time` rows of y. */
 static tfn__matrix tfn__conv_windows(const tfn__call *c, ptrdiff_t b, ptrdiff_t time)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -156,7 +154,7 @@ static tfn__matrix tfn__conv_windows(const tfn__call *c, ptrdiff_t b, ptrdiff_t 
     return m;
 }
 
-/* One sentence: its rows that count as one product, the others 0. */
+/* One sentence: a product for the rows that count, and 0 in the others. */
 SHARED void tfn__conv_forward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -191,8 +189,8 @@ static void tfn__conv_input_backward(const tfn__call *c, ptrdiff_t time)
     }
 }
 
-/* dW of some columns is a chain over the rows of all sentences but those of the padding, where dy
- * is 0 and x may be NaN. */
+/* dW for some columns, as a chain over the rows of all sentences. It skips padding, where dy is 0
+ * and x may be NaN. */
 static void tfn__conv_weight_backward(const tfn__call *c, ptrdiff_t time, tfn__range j)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -210,7 +208,7 @@ static void tfn__conv_weight_backward(const tfn__call *c, ptrdiff_t time, tfn__r
     }
 }
 
-/* Chunks: the sentences of dx, then columns of dW and db. */
+/* Chunks are first the sentences of dx, then columns of dW and db. */
 SHARED void tfn__conv_backward(const tfn__call *c)
 {
     ptrdiff_t out = c->cols;
@@ -227,7 +225,7 @@ SHARED void tfn__conv_backward(const tfn__call *c)
     if (c->dx[2])
         c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, out, c->add[2]);
 }
-/* The same two groups, counted. */
+/* Returns the number of these chunks. */
 SHARED ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t chunks = tfn__by_cols(c);
@@ -238,9 +236,8 @@ SHARED ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
 
 /* -- pointwise norms: gain * f(alpha x + shift) + bias. in: x, gain, bias, alpha, shift ------- */
 
-/* The kernel's arguments for some rows: the forward sets y, the backward dy; the parameters are the
- * same for every row. DyT and its siblings (Zhu 2025, Chen 2025) need no statistics, so nothing is
- * saved. */
+/* Returns the kernel's arguments for some rows. The forward has y, the backward dy. DyT and its
+ * siblings (Zhu 2025, Chen 2025) need no statistics, so nothing is saved. */
 static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
 {
     ptrdiff_t at = s.first * c->cols;
@@ -291,8 +288,9 @@ SHARED void tfn__seed_forward(const tfn__call *c)
 
 /* -- norms over the batch. in: x, gain, bias, running statistics (2, C); number: eps ---------- */
 
-/* The saved array holds the statistics of this batch (2, C), then the next running ones (2, C). The
- * model copies these into its buffers after an update, so that a failed one changes nothing. */
+/* The saved array holds the statistics of this batch (2, C), then the next running statistics (2,
+ * C). The model copies the latter into its buffers after an update, so that a failed update changes
+ * nothing. */
 static tfn_columns_args tfn__columns_of(const tfn__call *c)
 {
     tfn_columns_args p;
@@ -319,7 +317,7 @@ static tfn_columns_args tfn__columns_of(const tfn__call *c)
     p.skip = c->t->training && c->r->skip_padding;
     return p;
 }
-/* A column's statistics run over all rows that count, so the columns are what is cut. */
+/* The statistics of a column sum over all rows that count, so chunks are ranges of columns. */
 SHARED void tfn__columns_forward(const tfn__call *c)
 {
     tfn__range j = tfn__cols_of(c, c->cols, c->chunk);
@@ -331,7 +329,7 @@ SHARED void tfn__columns_forward(const tfn__call *c)
 /* Chunks of rows give dx; one chunk after them gives the gradients of the parameters. */
 SHARED ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
 
-/* dx of this chunk's rows. */
+/* dx for this chunk's rows. */
 static void tfn__point_rows_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);
@@ -341,8 +339,8 @@ static void tfn__point_rows_backward(const tfn__call *c)
     p.add = c->add[0];
     tfn_point_backward(c->k, &p);
 }
-/* Chunks of rows, then one chunk for all parameters: alpha and shift are single numbers, whose sums
- * run over the whole array. */
+/* Chunks of rows, then one chunk for all parameters, because alpha and shift are single numbers
+ * whose gradients sum over the whole array. */
 SHARED void tfn__point_backward(const tfn__call *c)
 {
     if (c->chunk < tfn__by_rows(c)) {
@@ -363,7 +361,7 @@ SHARED void tfn__point_backward(const tfn__call *c)
     }
 }
 
-/* dx of this chunk's rows. */
+/* dx for this chunk's rows. */
 static void tfn__seed_rows_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);

@@ -3,7 +3,9 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
-/* The kind shares its slot with flags, of which a kind (below 256) has no bit. */
+/* Operations of norms (rows, single values, columns over a batch) and of convolution. */
+
+/* The kind of a norm (below 256) shares its slot with these flags. */
 enum { TFN__NORM_KIND_MASK = 255,
        TFN__NORM_OFFSET = 256, TFN__NORM_DETACH_MEAN = 512, TFN__NORM_DETACH_STD = 1024 };
 

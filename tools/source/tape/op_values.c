@@ -4,11 +4,9 @@
 #include "../kernels/blocks.h"
 #include "op_linear.h"
 
-/* Operations on single values: activations, sums, scales, dropout and their backwards. */
-
 /* -- elementwise ----------------------------------------------------------------------------- */
 
-/* y = exp(x - max x) / sum of each row: the weights of a learned sum of layers, for example. */
+/* y = softmax of each row of x, for example for the weights of a learned sum of layers. */
 SHARED void tfn__softmax_op(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);
@@ -16,7 +14,7 @@ SHARED void tfn__softmax_op(const tfn__call *c)
     c->k->softmax_forward(c->y + at, c->x[0] + at, s.count, c->cols);
 }
 
-/* Which function an activation or gated unit applies. */
+/* Returns the function of an activation or gated unit. */
 static tfn_activation_kind tfn__function_of(const tfn__call *c)
 {
     return (tfn_activation_kind)c->n->arg[TFN__FUNCTION];
@@ -44,7 +42,7 @@ SHARED void tfn__add_forward(const tfn__call *c)
                   c->n->number[0], c->n->number[1], false);
 }
 
-/* This chunk of out = a in, or of out += a in. */
+/* out = a in, or out += a in if `add`, for this chunk. */
 SHARED void tfn__multiply(const tfn__call *c, float *out, const float *in, float a, bool add)
 {
     tfn__range s = tfn__chunk_values(c);
@@ -56,8 +54,8 @@ SHARED void tfn__multiple_forward(const tfn__call *c)
     tfn__multiply(c, c->y, c->x[0], c->n->number[0], false);
 }
 
-/* out = in * by of this chunk's rows; by is (1, 1), (1, g) for g groups of channels, or (1, C). The
- * backward uses it, too: dx = dy * by. */
+/* out = in * by for this chunk's rows. by is (1, 1), (1, g) for g groups of channels, or (1, C).
+ * The backward uses it, too: dx = dy * by. */
 static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, bool add)
 {
     ptrdiff_t groups = c->x_cols[1];
@@ -80,8 +78,8 @@ static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, boo
 SHARED void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
 
 #ifdef TFN__EXTRA_NORMS
-/* y = exp(min(x, ln 100)), 0 below TFN__TAIL: the learned temperature of Swin v2's attention (Liu
- * 2022), one number a head. */
+/* y = exp(min(x, ln 100)), or 0 below TFN__TAIL: the learned temperature of Swin v2's attention
+ * (Liu 2022), one number per head. */
 static const float tfn__exp_cap = (float)4.60517018598809137;           /* ln 100 */
 static float tfn__exp_capped(float x)
 {
@@ -97,8 +95,8 @@ SHARED void tfn__exp_capped_forward(const tfn__call *c)
     for (ptrdiff_t i = s.first; i < s.first + s.count; i++) c->y[i] = tfn__exp_capped(c->x[0][i]);
 }
 
-/* sigma = u^T W v, the largest singular value when u and v are its vectors (spectral norm, Miyato
- * 2018). in: W (in, out), buffers u (1, in), v (1, out). */
+/* sigma = u^T W v, which is the largest singular value if u and v are its singular vectors
+ * (spectral norm, Miyato 2018). in: W (in, out), buffers u (1, in), v (1, out). */
 SHARED void tfn__sigma_forward(const tfn__call *c)
 {
     const ptrdiff_t cols = c->x_cols[0];
@@ -108,7 +106,7 @@ SHARED void tfn__sigma_forward(const tfn__call *c)
     c->y[0] = (float)sum;
 }
 
-/* y = a/b x, a and b (1, 1); where b is 0, a x. in: x, a, b. */
+/* y = a/b x, or a x if b is 0; a and b are (1, 1). in: x, a, b. */
 static float tfn__ratio_of(const tfn__call *c)
 {
     const float a = c->x[1][0];
@@ -116,13 +114,14 @@ static float tfn__ratio_of(const tfn__call *c)
     if (b < 0 || b > 0) return a / b;
     return a;
 }
-/* With b = sigma(W) and a = gamma learned this is sigma reparameterization (Zhai 2023). */
+/* With b = sigma(W) and a learned a = gamma this is sigma reparameterization (Zhai 2023). */
 SHARED void tfn__rescale_forward(const tfn__call *c)
 {
     tfn__multiply(c, c->y, c->x[0], tfn__ratio_of(c), false);
 }
 
-/* y = min(1, t/steps) x. in: x, a buffer (1, 1) that holds t, the updates done; number: steps */
+/* y = min(1, t/steps) x. in: x, a buffer (1, 1) that holds t, the number of updates; number:
+ * steps */
 static float tfn__ramp_of(const tfn__call *c)
 {
     const float updates = c->x[1][0];
@@ -130,8 +129,8 @@ static float tfn__ramp_of(const tfn__call *c)
     if (updates < steps) return updates / steps;
     return 1;
 }
-/* A schedule of the forward pass: the weight of a branch grows linearly to 1, in evaluation, too,
- * where t stands still. */
+/* A schedule inside the forward pass: the weight of a branch grows linearly to 1. It applies in
+ * evaluation, too, where t does not change. */
 SHARED void tfn__ramp_forward(const tfn__call *c)
 {
     tfn__multiply(c, c->y, c->x[0], tfn__ramp_of(c), false);
@@ -142,7 +141,7 @@ SHARED void tfn__shift_forward(const tfn__call *c)
 {
     const float a = c->n->number[0];
     tfn__range s = tfn__chunk_rows(c);
-    ptrdiff_t step = 0;                         /* from one channel's number to the next's */
+    ptrdiff_t step = 0;                         /* floats from one channel's number to the next */
     if (c->x_cols[1] > 1) step = 1;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
         for (ptrdiff_t i = 0; i < c->cols; i++)
@@ -150,9 +149,9 @@ SHARED void tfn__shift_forward(const tfn__call *c)
 }
 
 /* y = z + w_k x, a term of a weighted sum of layers. in: x, w (groups, outputs), z or none. With
- * several groups channel i has the weight (i mod groups, k). */
+ * several groups the weight of channel i is w(i mod groups, k). */
 
-/* A weight for each group. The channels of a group are not adjacent, so value by value. */
+/* One weight per group. It goes value by value, because a group's channels are not adjacent. */
 static void tfn__mix_groups(const tfn__call *c)
 {
     const ptrdiff_t groups = c->x_rows[1];
@@ -178,14 +177,14 @@ SHARED void tfn__mix_forward(const tfn__call *c)
                   c->x[1][c->n->arg[TFN__MIX_OUTPUT]], 1, false);
 }
 
-/* SiLU(q) = q/(1 + exp(-q)), 0 where the logistic function is below TFN__TAIL */
+/* SiLU(q) = q/(1 + exp(-q)), or 0 if the logistic function is below TFN__TAIL */
 static float tfn__silu(float q)
 {
     const float e = (float)tfn__exp(-(double)q);
     if (e > 1 / TFN__TAIL) return 0;
     return q / (1 + e);
 }
-/* y = x - SiLU(q) x, where the second x is a constant in the backward (GPAS, Chen 2025). in: x,
+/* y = x - SiLU(q) x (GPAS, Chen 2025). The backward treats the second x as a constant. in: x,
  * q (1, 1) */
 SHARED void tfn__gate_forward(const tfn__call *c)
 {
@@ -204,16 +203,16 @@ SHARED void tfn__magnitude_forward(const tfn__call *c)
 #endif
 
 #ifndef TFNORM_NO_TRAINING
-/* One number of a gradient. */
+/* Stores or adds one number of a gradient. */
 SHARED void tfn__store_or_add_one(float *d, float value, bool add)
 {
     if (add) *d += value;
     else *d = value;
 }
 
-/* The counter of a mask's element names sentence, position and channel, 20 bits for each of the
- * last two, so that padding and capacity cannot move it. The backward makes the same mask again
- * instead of reading a stored one. */
+/* Applies the dropout mask. The random index of an element consists of sentence, position and
+ * channel, with 20 bits for each of the last two, so that it does not depend on padding or
+ * capacities. The backward draws the same mask again; it is not stored. */
 static void tfn__drop(const tfn__call *c, float *out, const float *in, bool add)
 {
     tfn__range s = tfn__chunk_rows(c);
@@ -222,20 +221,20 @@ static void tfn__drop(const tfn__call *c, float *out, const float *in, bool add)
     if (c->n->rows == TFN_ROWS_SOURCE) time = c->r->source;
     if (c->n->rows == TFN_ROWS_TARGET) time = c->r->target;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
-/* sentence << 20 | position */
+        /* sentence << 20 | position */
         const uint64_t place = (uint64_t)(r / time) << 20 | (uint64_t)(r % time);
         c->k->dropout(out + r*c->cols, in + r*c->cols, c->cols, c->n->number[0], key, place << 20,
                       add);
     }
 }
-/* y = x / (1 - p) where the mask keeps it, else 0; the backward is the same map of dy. */
+/* y = x / (1 - p) where the mask keeps x, else 0. The backward applies the same map to dy. */
 SHARED void tfn__dropout_forward(const tfn__call *c) { tfn__drop(c, c->y, c->x[0], false); }
 SHARED void tfn__dropout_backward(const tfn__call *c)
 {
     tfn__drop(c, c->dx[0], c->dy, c->add[0]);
 }
 
-/* dx = y (dy - <dy, y>) of each row; it reads y, not x. */
+/* dx = y (dy - <dy, y>) for each row. It reads y, not x. */
 SHARED void tfn__softmax_backward_op(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_rows(c);
@@ -261,7 +260,7 @@ SHARED void tfn__gated_backward_op(const tfn__call *c)
                          s.count, tfn__function_of(c), c->add[0], c->add[1]);
 }
 
-/* dx = a dy of this chunk, where an input wants it. */
+/* dx = a dy for this chunk, if the input needs a gradient. */
 SHARED void tfn__pass_on(const tfn__call *c, int input, float a)
 {
     if (c->dx[input]) tfn__multiply(c, c->dx[input], c->dy, a, c->add[input]);
@@ -274,9 +273,9 @@ SHARED void tfn__add_backward(const tfn__call *c)
 /* dx = a dy */
 SHARED void tfn__multiple_backward(const tfn__call *c) { tfn__pass_on(c, 0, c->n->number[0]); }
 
-/* <dy, x>, the gradient of one number that all values are multiplied by; x NULL: the sum of dy. It
- * is the flat sum over the rows that count, set side by side: padding must not move a term to
- * another lane. */
+/* Returns <dy, x>, the gradient of a number that multiplies all values, or the sum of dy if x is
+ * NULL. It is the flat sum over the rows that count, as if they were contiguous, because padding
+ * must not move a term to another lane. */
 static float tfn__dot_counted(const tfn__call *c, const float *x)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
@@ -292,13 +291,13 @@ static float tfn__dot_counted(const tfn__call *c, const float *x)
     return tfn__flat_total(&sum);
 }
 
-/* A gradient of n numbers that loops add to starts from 0, unless it is there already. */
+/* Clears a gradient of n numbers before loops add to it, unless `add`. */
 SHARED void tfn__start_sum(float *d, ptrdiff_t n, bool add)
 {
     if (!add) TFNORM_MEMSET(d, 0, (size_t)n * sizeof *d);
 }
 
-/* dby = <dy, x>, over the channels of each group. */
+/* dby = <dy, x>, summed over the channels of each group. */
 static void tfn__scale_by_backward(const tfn__call *c)
 {
     ptrdiff_t groups = c->x_cols[1];
@@ -317,14 +316,14 @@ static void tfn__scale_by_backward(const tfn__call *c)
         }
     }
 }
-/* dx = dy by, in chunks of rows; the chunk behind them is dby. */
+/* dx = dy by, in chunks of rows. The last chunk is dby. */
 SHARED void tfn__scale_backward(const tfn__call *c)
 {
     if (c->chunk == tfn__by_rows(c)) tfn__scale_by_backward(c);
     else if (c->dx[0]) tfn__scale_rows(c, c->dx[0], c->dy, c->add[0]);
 }
 
-/* Chunks of rows, and one more where in[1], a few numbers, wants its gradient. */
+/* Chunks of rows, and one more if in[1], which is a few numbers, needs a gradient. */
 SHARED ptrdiff_t tfn__rows_and_by(const tfn__call *c)
 {
     if (!c->dx[1]) return tfn__by_rows(c);
@@ -332,7 +331,7 @@ SHARED ptrdiff_t tfn__rows_and_by(const tfn__call *c)
 }
 
 #ifdef TFN__EXTRA_NORMS
-/* dx = dy exp(x) below the cap, 0 above. */
+/* dx = dy exp(x) below the cap, and 0 above it. */
 SHARED void tfn__exp_capped_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_values(c);
@@ -358,7 +357,7 @@ SHARED void tfn__sigma_backward(const tfn__call *c)
         c->k->combine(c->dx[0] + r*cols, c->x[2], NULL, cols, c->dy[0] * c->x[1][r], 0, c->add[0]);
 }
 
-/* dx = a/b dy; da = <dy, x>/b; db = -a/b^2 <dy, x>. Where b is 0: dx = a dy, da = <dy, x>. */
+/* dx = a/b dy; da = <dy, x>/b; db = -a/b^2 <dy, x>. If b is 0: dx = a dy, da = <dy, x>, db = 0. */
 SHARED void tfn__rescale_backward(const tfn__call *c)
 {
     const float b = c->x[2][0];
@@ -377,11 +376,11 @@ SHARED void tfn__rescale_backward(const tfn__call *c)
     if (c->dx[2]) tfn__store_or_add_one(c->dx[2], db, c->add[2]);
 }
 
-/* The ramp is a constant for the backward: updates are counted, not learned. */
+/* The backward treats the ramp as a constant, because the number of updates is not learned. */
 SHARED void tfn__ramp_backward(const tfn__call *c) { tfn__pass_on(c, 0, tfn__ramp_of(c)); }
 #endif
 
-/* dx = dy; dby = a times the sum of dy, of all channels or of each. */
+/* dx = dy; dby = a times the sum of dy, over all channels or for each channel. */
 SHARED void tfn__shift_backward(const tfn__call *c)
 {
     float a = c->n->number[0];
@@ -399,7 +398,7 @@ SHARED void tfn__shift_backward(const tfn__call *c)
     }
 }
 
-/* A weight for each group of channels: dx = w dy, dz = dy of this chunk's rows. */
+/* With one weight per group of channels: dx = w dy, dz = dy for this chunk's rows. */
 static void tfn__mix_groups_rows_backward(const tfn__call *c)
 {
     const ptrdiff_t groups = c->x_rows[1];
@@ -414,7 +413,7 @@ static void tfn__mix_groups_rows_backward(const tfn__call *c)
             tfn__store_or_add_one(c->dx[0] + at, w[i % groups * outputs] * c->dy[at], c->add[0]);
         }
 }
-/* dw is a chain over the rows that count and their channels. */
+/* The same for dw, as a chain over the rows that count and their channels. */
 static void tfn__mix_groups_weight_backward(const tfn__call *c)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
@@ -452,14 +451,15 @@ SHARED void tfn__mix_backward(const tfn__call *c)
     }
 }
 
-/* The logistic function 1/(1 + exp(-q)), 0 below TFN__TAIL. */
+/* The logistic function 1/(1 + exp(-q)), or 0 if it is below TFN__TAIL. */
 static float tfn__logistic(float q)
 {
     const float e = (float)tfn__exp(-(double)q);
     if (e > 1 / TFN__TAIL) return 0;
     return 1 / (1 + e);
 }
-/* dx = dy; dq = -SiLU'(q) <dy, x> with SiLU'(q) = s (1 + q (1 - s)), s the logistic function. */
+/* dx = dy; dq = -SiLU'(q) <dy, x>, SiLU'(q) = s (1 + q (1 - s)), where s is the logistic
+ * function. */
 SHARED void tfn__gate_backward(const tfn__call *c)
 {
     const float q = c->x[1][0];
@@ -472,7 +472,7 @@ SHARED void tfn__gate_backward(const tfn__call *c)
                       c->add[1]);
 }
 
-/* dx = sign(x) dy, 0 where x is 0 */
+/* dx = sign(x) dy, with sign(0) = 0 */
 SHARED void tfn__magnitude_backward(const tfn__call *c)
 {
     tfn__range s = tfn__chunk_values(c);

@@ -3,6 +3,8 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
+/* Operations on single values: activations, sums, scales, dropout, and their backwards. */
+
 SHARED void tfn__softmax_op(const tfn__call *c);
 SHARED void tfn__activate_forward(const tfn__call *c);
 SHARED void tfn__gated_op(const tfn__call *c);

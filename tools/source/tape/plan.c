@@ -63,7 +63,7 @@ static const char *tfn__op_name(const tfn_tape *t, const tfn_node *n)
     return tfn__ops[n->op].name;
 }
 
-/* True for inputs without a gradient: what a probe watches, and a table of angles. */
+/* True for inputs that get no gradient: the input of a probe, and the table of angles. */
 static bool tfn__constant(const tfn_node *n, int input)
 {
     return n->op == TFN__OP_PROBE || (n->op == TFN__OP_ROTARY && input == 1);
@@ -302,7 +302,7 @@ static void tfn__touch_entry(const tfn__layout *p, int32_t e)
     }
     if (forward) reads = TFN__READ_ALL;
 
-/* inputs and their gradients; a probe reads the gradient of what it watches */
+    /* inputs and their gradients; a probe reads the gradient of its input */
     for (int j = 0; j < TFN_INPUTS; j++) {
         int32_t x = n->in[j];
         bool gradient = (n->grad_need >> j & 1) || n->op == TFN__OP_PROBE;
@@ -326,8 +326,8 @@ static int64_t tfn__buffer_floats(const tfn_tape *t, const tfn_node *n, int buff
     return rows * n->cols;
 }
 
-/* True if a buffer is read after the run: by the user, who kept it, or by the model, which makes
- * running statistics from those of the batch. */
+/* True if a buffer is read after the run: by the user (tfn_keep), or by the model, which updates
+ * running statistics from the batch's. */
 static bool tfn__outlives(const tfn_node *n, int buffer)
 {
     bool second_life = buffer == TFN__VALUE2 || buffer == TFN__SAVE2;
@@ -564,7 +564,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__given(&t->error, "tape", "kernels", kernels);
     if (t->error.status == TFN_OK && t->count < 2)
         tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
-/* the nodes alone determine what the block must hold */
+    /* the size of the block depends only on the nodes */
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
     if (!tfn__plan_memory(t, &layout)) return t->error.status;
     t->kernels = kernels;

@@ -15,8 +15,8 @@ SHARED int32_t tfn__timeline_entry(int32_t node, int32_t kind);
 static TFN__INLINE int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
 static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
 
-/* Buffers of a node: value and saved, and in training also those of the second life and the
- * gradient. Life l of the value is buffer TFN__VALUE + 2*l, and of saved TFN__SAVE + 2*l. */
+/* Buffers of a node: its value and its saved array, and in training also both in a second life, and
+ * the gradient. Life l of the value is buffer TFN__VALUE + 2*l, and of saved TFN__SAVE + 2*l. */
 enum { TFN__VALUE, TFN__SAVE, TFN__VALUE2, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
 
 /* Returns the life of a node that an entry uses. The backward uses the second one, if there is one.

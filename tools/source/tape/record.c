@@ -8,8 +8,8 @@
 TFN__RARE
 
 /* A recorded node has no pointers, so that a tape can be copied or be in flash. arg and number hold
- * what an operation needs besides its inputs. Its forward may save saved_cols floats a row for its
- * backward, which the plan places like a value.
+ * the constants of an operation. The forward may save saved_cols floats per row for the backward;
+ * the plan places them like a value.
  *
  * Every function that records follows one pattern: look at the inputs' nodes, check shapes and
  * options, append a node. The first error stays with the tape. After it nothing is recorded and
@@ -32,7 +32,8 @@ static const union tfn__zero_node {
 #define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)
 #define TFN__TAPE_SLACK (4 * TFN__ALIGN)
 
-/* Returns enough bytes for any tape of this many nodes. tfn_tape.peak tells later what was used. */
+/* Returns enough bytes for any tape of this many nodes. Afterwards tfn_tape.peak has the bytes that
+ * were used. */
 TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
 {
     size_t bytes = TFN__NODE_BYTES;
@@ -72,8 +73,8 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     t->layer = -1;
 }
 
-/* Makes a tape that only counts what recording would take. It needs memory for one node, which
- * stands for every node in turn. It does not know shapes and reports no errors. */
+/* Makes a tape that only counts the memory that recording would take. It needs memory for one node,
+ * which it reuses for all. It does not know shapes, and reports no errors. */
 SHARED void tfn__tape_count(tfn_tape *t, tfn_node *node, bool training)
 {
     TFNORM_MEMSET(t, 0, sizeof *t);

@@ -7,13 +7,14 @@
 
 /* -- run ------------------------------------------------------------------------------------- */
 
-/* A run changes nothing of the tape: sizes, regions, tokens and random key are all in tfn_run. The
- * same tape may therefore run in several places at once, each with a workspace of its own.
+/* A run does not change the tape: sizes, regions, tokens and the random key are all in tfn_run. So
+ * the same tape may run in several threads at once, each with its own workspace.
  *
- * An entry's shapes come from the sizes of the run, its places from the capacities of the plan: a
- * short batch leaves the end of each buffer unused, and has the bits of a tape made for it. */
+ * The shapes of an entry come from the sizes of the run, its offsets from the capacities of the
+ * plan. A short batch leaves the end of each buffer unused, and has the same bits as on a tape made
+ * for its size. */
 
-/* Where a node's value lies in this run; NULL: absent, or not computed. */
+/* Returns the address of a node's value in this run, or NULL if it is absent or not computed. */
 static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, bool again)
 {
     const tfn_node *n = t->nodes + id;
@@ -30,7 +31,7 @@ static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, boo
     if (at < 0) return NULL;
     return r->work + at;
 }
-/* Where its gradient lies; NULL: it has none. */
+/* Returns the address of its gradient, or NULL if it has none. */
 static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
 {
     const tfn_node *n = t->nodes + id;
@@ -39,9 +40,9 @@ static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
     return r->work + n->grad;
 }
 
-/* A region that the tape uses is bound. */
+/* True if a region is bound, or the tape does not use it. */
 static bool tfn__bound(int64_t floats, const float *region) { return floats <= 0 || region; }
-/* All regions but the gradients, which only a backward needs. */
+/* True if all regions are bound except the gradients, which only a backward needs. */
 static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
 {
     return tfn__bound(t->params, r->params) && tfn__bound(t->tables, r->tables)
@@ -49,15 +50,15 @@ static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
         && tfn__bound(t->work, r->work);
 }
 
-/* After a run the values that tfn_keep protects and the last value are readable; others may have
- * been overwritten. */
+/* Returns the address of a value. After a run only the last value and those that tfn_keep protects
+ * are valid; others may have been overwritten. */
 TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
     if (!tfn__regions_bound(t, r)) return NULL;
     return tfn__place_of(t, r, x.id, false);
 }
-/* NULL if the value has no gradient. */
+/* Returns the address of a value's gradient, or NULL if it has none. */
 TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
@@ -66,8 +67,8 @@ TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
     return tfn__grad_of(t, r, x.id);
 }
 
-/* Input j of a call: its value, its shape, and in a backward its gradient. A run may accumulate the
- * gradients of parameters over several batches: then the first writer adds, too. */
+/* Fills input j of a call: its value, its shape, and in a backward its gradient. If a run
+ * accumulates the gradients of parameters over several batches, the first writer adds, too. */
 static void tfn__bind_input(tfn__call *c, int j, bool again, bool backward)
 {
     const tfn_node *n = c->n;
@@ -83,7 +84,7 @@ static void tfn__bind_input(tfn__call *c, int j, bool again, bool backward)
     c->add[j] = (n->grad_add >> j & 1) || (r->accumulate && x->op == TFN__OP_PARAM);
 }
 
-/* The pointers and sizes of an entry in this run. */
+/* Fills a call with the pointers and sizes of an entry in this run. */
 SHARED void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,
                            float *work)
 {
@@ -93,13 +94,13 @@ SHARED void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, in
     bool again = kind != TFN__FORWARD;
     bool backward = kind >= TFN__SEED;
     int64_t saved = n->saved[tfn__life_of(n, again)];
-/* what is the same for every entry of a run */
+    /* the same for every entry of a run */
     c->t = t;
     c->r = r;
     c->k = t->kernels;
     c->n = n;
     c->work = work;
-/* the node's shape and buffers; absent ones are NULL */
+    /* the node's shape and buffers; absent ones are NULL */
     c->rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
     c->cols = n->cols;
     c->y = NULL;
@@ -111,7 +112,7 @@ SHARED void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, in
     for (int j = 0; j < TFN_INPUTS; j++) tfn__bind_input(c, j, again, backward);
 }
 
-/* Into how many chunks an entry is cut. */
+/* Returns the number of chunks of an entry. */
 static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
 {
     const tfn__op *op = tfn__ops + c->n->op;
@@ -122,11 +123,12 @@ static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* The gradient of the loss itself: 1, or the scale that keeps half precision from underflow. */
+/* Sets the gradient of the loss itself: 1, or the loss scale, which prevents underflow in half
+ * precision. */
 static void tfn__seed_gradient(const tfn__call *c)
 {
     float scale = 1;
-    if (!c->dy) return;                         /* no parameter flows into the last value */
+    if (!c->dy) return;                         /* the last value depends on no parameter */
     if (c->r->loss_scale > 0) scale = c->r->loss_scale;
     for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
 }
@@ -146,8 +148,8 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
     }
 }
 
-/* Simulated half precision: rounds what an entry wrote. The loss stays in float; so does sigma, as
- * in its authors' code. */
+/* Simulates half precision: rounds everything that an entry wrote. The loss stays in float, and so
+ * does sigma, as in its authors' code. */
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
     void (*const to_half)(float *x, ptrdiff_t n) = c->k->round_to_half;
@@ -172,22 +174,20 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
 
 /* -- padding: 0 by rule ----------------------------------------------------------------------- */
 
-/* On a tape that trains the padding of what an entry wrote is 0 when the entry is done: +0 in a
- * value, -0 in a gradient. So an operation reads zeros there, whatever the operations before it
- * made of them. Its own rows of padding are finite, because the parameters are, and nothing grows
- * from layer to layer. A sum over rows gets the term -0, or -0 times a number that is +0 or
- * positive, which changes no bit, not even the sign of a 0. Where that is not so the operation
- * leaves padding out itself: norms over the batch, which would take the statistics of other rows
- * (tfn_columns_args.skip), attention (q_lengths), and sums of products that may be negative.
- * Without training no operation sums over rows, so that what padding holds reaches nothing else:
- * there it is computed like other rows.
+/* On a tape that trains, the padding of every array that an entry has written is set to 0 after the
+ * entry: +0 in values, -0 in gradients. So every operation reads zeros there, and padding cannot
+ * grow from layer to layer and overflow. A sum over rows gets the term -0, or -0 times a number
+ * that is +0 or positive, which changes no bit, not even the sign of a 0. Operations for which this
+ * does not hold skip padding themselves: norms over the batch, which would normalize padding with
+ * the statistics of other rows (tfn_columns_args.skip), attention (q_lengths), and sums of products
+ * that may be negative. Outside training no operation sums over rows, so padding reaches nothing
+ * else and is computed like other rows.
  *
- * The rule costs a pass over the padding, and nothing where a run binds no lengths. Threads clear
- * when an entry is done, in a round of chunks of its own: a chunk is a sentence. */
+ * The rule costs a pass over the padding, and nothing if a run binds no lengths. Threads clear the
+ * padding after an entry, in a separate round of chunks. A chunk is a sentence. */
 
-/* Array number i of those that an entry writes: its place, the kind of its rows, and how many rows
- * and columns it has. NULL: there is no such array. A forward writes a value, all others
- * gradients. */
+/* Returns array number i of those that an entry writes, or NULL if there is none, with the kind of
+ * its rows and its shape. A forward writes a value, all other entries write gradients. */
 static float *tfn__written(const tfn__call *c, int32_t kind, int i, tfn_rows *rows,
                            ptrdiff_t *count, ptrdiff_t *cols)
 {
@@ -205,7 +205,7 @@ static float *tfn__written(const tfn__call *c, int32_t kind, int i, tfn_rows *ro
     return c->y;
 }
 
-/* The padding of sentence b in all of these arrays becomes 0. */
+/* Sets the padding of sentence b in all these arrays to 0. */
 static void tfn__clear_padding(const tfn__call *c, int32_t kind, ptrdiff_t b)
 {
     const bool gradient = kind == TFN__SEED || kind == TFN__PREPARE || kind == TFN__BACKWARD;
@@ -224,7 +224,7 @@ static void tfn__clear_padding(const tfn__call *c, int32_t kind, ptrdiff_t b)
     }
 }
 
-/* In how many chunks that is done: one for each sentence, none where an entry writes no padding. */
+/* Returns the number of chunks for this: one per sentence, or 0 if the entry writes no padding. */
 static ptrdiff_t tfn__padding_chunks(const tfn__call *c, int32_t kind)
 {
     if (!TFN__TRAINS || !TFN__SENTENCES || !c->t->training || !c->r->skip_padding) return 0;
@@ -239,21 +239,22 @@ static ptrdiff_t tfn__padding_chunks(const tfn__call *c, int32_t kind)
 }
 
 #ifdef TFN__CHECKED
-/* -- what a debug build looks at -------------------------------------------------------------- */
+/* -- checks of a debug build ------------------------------------------------------------------ */
 
-/* A run survives two mistakes with numbers that are only a little wrong: a read of a dead array,
- * because an operation's mask does not name all that its backward reads; and a write next to an
- * array. NaN shows the first in the loss; a comparison shows the second where it happens.
+/* Two mistakes of an operation would give numbers that are only slightly wrong: reading a dead
+ * array, because the operation's mask lacks an array that its backward reads; and writing outside
+ * an array. The first becomes visible as NaN in the loss. The second is found by a comparison,
+ * right where it happens.
  *
- * In such a build the workspace starts as NaN. For each entry the floats around its arrays are
- * copied, the entry runs, and these floats are compared; then each array that no later entry reads
- * becomes NaN again. A sound operation reads none of this, so the bits are the same as in any other
- * build, and all tests can run in this one. It does not see a write further away than these edges,
- * a write after the last float of the workspace or of the gradients (a sanitizer does), and kernels
- * that are called without a tape. */
+ * In a debug build the workspace starts as NaN. For each entry the floats around its arrays are
+ * copied, the entry runs, and these floats are compared. Then every array that no later entry reads
+ * becomes NaN again. A correct operation reads none of these floats, so the bits are the same as in
+ * any other build, and all tests can run in this one. The checks do not find writes beyond these
+ * edges, or after the last float of the workspace or of the gradients (a sanitizer does), nor
+ * mistakes of kernels that are called without a tape. */
 
-/* Fills with a signaling NaN. A result computed from it is a quiet NaN, so that even a NaN written
- * over a NaN, by a loop of one step too many, is a change. */
+/* Fills p with a signaling NaN. Any result computed from it is a quiet NaN, so that a loop of one
+ * step too many is found even if it writes a NaN over a NaN. */
 static void tfn__fill_nan(float *p, int64_t n)
 {
     const uint32_t signaling = 0x7fa5a5a5;
@@ -262,8 +263,8 @@ static void tfn__fill_nan(float *p, int64_t n)
     for (int64_t i = 0; i < n; i++) TFNORM_MEMCPY(p + i, &nan, sizeof nan);
 }
 
-/* Fills the buffers that no entry after e reads, by the lives in the plan. Their sizes come from
- * the plan's capacities, not from this run. */
+/* Fills the buffers that no entry after e reads, according to the plan. The sizes come from the
+ * plan's capacities, not from this run. */
 static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -281,8 +282,9 @@ static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
     }
 }
 
-/* What an operation leaves in the padding must not matter: here it is NaN, before it is cleared.
- * The test of padding defines TFN__POISONED: then it stays NaN on tapes that do not train. */
+/* Fills the padding that an operation has written with NaN, before it is cleared, because it must
+ * not matter. In the test of padding, which defines TFN__POISONED, it stays NaN on tapes that do
+ * not train. */
 static void tfn__poison_padding(const tfn__call *c, int32_t kind)
 {
     for (int i = 0; i < TFN_INPUTS; i++) {
@@ -299,7 +301,8 @@ static void tfn__poison_padding(const tfn__call *c, int32_t kind)
     }
 }
 
-/* The padding of an array that an entry reads is 0. Leaves are the caller's. */
+/* True if the padding of an array that an entry reads is 0. Leaves belong to the caller and are not
+ * checked. */
 static bool tfn__is_clear(const tfn__call *c, const tfn_node *n, const float *p)
 {
     const tfn_run *r = c->r;
@@ -324,21 +327,21 @@ static bool tfn__reads_clear(const tfn__call *c, int32_t kind)
     return kind != TFN__BACKWARD || tfn__is_clear(c, n, c->dy);
 }
 
-/* The arrays that an entry may write: its value, its saved array, its gradient (some prepare it in
- * place) and the gradients of its inputs. The edges are TFN__EDGE floats before and after each, the
- * padding of an array, so that they include the first float of the next one. Running statistics and
- * caches have regions of their own and are not checked. */
+/* The arrays that an entry may write: its value, its saved array, its gradient (PREPARE works in
+ * place), and the gradients of its inputs. The edges are TFN__EDGE floats before and after each
+ * array. That is as much as alignment puts between arrays, so the edges include the first float of
+ * the next array. Running statistics and caches are in other regions and are not checked. */
 enum { TFN__OWN = 3 + TFN_INPUTS, TFN__EDGE = 16, TFN__SIDES = 2 * TFN__EDGE };
 typedef struct tfn__edges {
     const tfn_tape *t;
     const tfn_run  *r;
     float    *own[TFN__OWN];
     int64_t   floats[TFN__OWN];
-    float     kept[TFN__OWN * TFN__SIDES];       /* the edges, before the entry */
+    float     kept[TFN__OWN * TFN__SIDES];       /* the edges before the entry ran */
 } tfn__edges;
 
-/* By their addresses, as numbers: C does not say how pointers into different objects compare, and
- * the arrays may be parts of different objects. */
+/* True if p points into the array. It compares addresses as integers, because the arrays may belong
+ * to different objects, and C does not define how pointers into these compare. */
 static bool tfn__is_in(const float *p, const float *array, int64_t floats)
 {
     const uintptr_t at = (uintptr_t)p;
@@ -346,8 +349,9 @@ static bool tfn__is_in(const float *p, const float *array, int64_t floats)
     return array && at >= begin && at < begin + (size_t)floats * sizeof *array;
 }
 
-/* Float i of all edges. NULL if it is outside the workspace and the gradients, or if the entry may
- * write it, because it belongs to another of its arrays or to the scratch. */
+/* Returns the address of float i of all edges, or NULL if it is outside the workspace and the
+ * gradients, or if the entry may write it, because it belongs to another of its arrays or to the
+ * scratch. */
 static float *tfn__edge(const tfn__edges *x, int i)
 {
     const tfn_tape *t = x->t;
@@ -365,8 +369,8 @@ static float *tfn__edge(const tfn__edges *x, int i)
     return p;
 }
 
-/* Copies the edges before an entry runs. The sizes come from this run, not from the plan: an entry
- * must not write after the last row of a short batch, either. */
+/* Copies the edges before an entry runs. The sizes come from this run, not from the plan, because
+ * an entry must not write after the last row of a short batch. */
 static void tfn__keep_edges(tfn__edges *x, const tfn__call *c)
 {
     const bool saves = c->saved != NULL;
@@ -388,7 +392,7 @@ static void tfn__keep_edges(tfn__edges *x, const tfn__call *c)
     }
 }
 
-/* Compares bits, because most edges are NaN. */
+/* True if no edge has changed. It compares bits, because most edges are NaN. */
 static bool tfn__edges_kept(const tfn__edges *x)
 {
     for (int i = 0; i < TFN__OWN * TFN__SIDES; i++) {
@@ -403,7 +407,7 @@ static bool tfn__edges_kept(const tfn__edges *x)
 }
 #endif
 
-/* One thread: entry by entry, chunk by chunk. */
+/* Runs entries [first, last) on one thread: entry by entry, chunk by chunk. */
 static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     for (int32_t e = first; e < last; e++) {
@@ -438,31 +442,33 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 }
 
 #if defined TFN__THREADS && !defined TFN__CHECKED
-/* One parallel region per run. Every thread walks the timeline; the chunks of an entry are taken
- * from a counter, and an entry is over when all its chunks are done, not when all threads came by:
- * a thread that the system holds back is never waited for, unless it holds a chunk. */
-/* The protocol: queue holds the number of the current entry and that of its next chunk in one
- * word, so that a compare-and-swap takes a chunk only of the entry that the thread means. done
- * counts the chunks that are finished, of all entries so far; a thread that has walked to entry e
- * knows how many these must be at its end. Whoever sees that number moves the queue to the next
- * entry; the acquire with which the others see it there makes all that the chunks wrote visible to
- * them. A thread that slept finds the queue at a later entry and walks there without taking
- * anything. */
+/* A run is one parallel region. Every thread walks the timeline. Threads take the chunks of an
+ * entry from a shared counter. An entry is over when all its chunks are done, not when all threads
+ * have arrived, so no thread waits for one that the system has suspended, unless it holds a
+ * chunk.
+ *
+ * The protocol: `queue` holds the number of the current round (an entry, or the clearing of its
+ * padding) and the number of its next chunk in one word, so that a compare-and-swap can only take a
+ * chunk of the intended round. `done` counts the finished chunks of all rounds so far. A thread
+ * that has walked to a round knows the count at its end. The first thread that sees this count
+ * moves the queue to the next round. When another thread sees the queue there, its acquire makes
+ * everything that the chunks wrote visible. A thread that was suspended finds the queue at a later
+ * round, and walks there without taking a chunk. */
 
-/* A word that threads share: aligned, and read and written as such below, because 32-bit x86 has 4
- * bytes for it, and clang then calls a library of atomics. */
+/* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
+ * 4 bytes, and clang would then call a library for atomics. */
 typedef __attribute__((aligned(8))) uint64_t tfn__atomic;
 
 typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
     int32_t  first, last;
-    tfn__atomic queue;             /* entry << 32 | next chunk */
-    tfn__atomic done;              /* chunks done since the region began */
+    tfn__atomic queue;             /* round << 32 | next chunk */
+    tfn__atomic done;              /* chunks finished since the region began */
 } tfn__team;
 
-/* Spins before a waiting thread gives its processor away: entries of small models are shorter than
- * a change of threads. */
+/* How often a waiting thread spins before it yields the processor. Entries of small models are
+ * shorter than a context switch. */
 enum { TFN__SPINS = 2000 };
 
 static uint64_t tfn__atomic_load(const tfn__atomic *x)
@@ -470,13 +476,15 @@ static uint64_t tfn__atomic_load(const tfn__atomic *x)
     return __atomic_load_n(x, __ATOMIC_ACQUIRE);
 }
 
-/* If *x is *old, make it wanted; else *old becomes *x. */
+/* Compare and swap: if *x equals *old, sets *x to `wanted` and returns true; else sets *old to
+ * *x. */
 static bool tfn__atomic_replace(tfn__atomic *x, uint64_t *old, uint64_t wanted)
 {
     return __atomic_compare_exchange_n(x, old, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Take the next chunk of an entry; false: all are taken, or others are at a later entry already. */
+/* Takes the next chunk of a round. Returns false if all are taken, or if the queue is already at a
+ * later round. */
 static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrdiff_t *chunk)
 {
     uint64_t q = tfn__atomic_load(&m->queue);
@@ -487,7 +495,8 @@ static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrd
     }
 }
 
-/* A short wait keeps the processor, a long one gives it to whoever holds the chunk. */
+/* Waits a moment. A short wait keeps the processor, a long one yields it to the thread that holds
+ * the chunk. */
 static void tfn__relax(int *spins)
 {
     if (*spins >= TFN__SPINS) {
@@ -500,7 +509,7 @@ static void tfn__relax(int *spins)
 #endif
 }
 
-/* Wait until the queue has left an entry, which whoever sees all chunks done makes it do. */
+/* Waits until the queue has left a round. If all chunks are done, it moves the queue itself. */
 static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
 {
     int spins = 0;
@@ -514,14 +523,15 @@ static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
     }
 }
 
-/* A thread's place on the way: the round that it is at, and how many chunks those up to it have. An
- * entry is one round, or two, where the second clears its padding; all threads count alike. */
+/* How far a thread has walked: its current round, and the number of chunks in all rounds up to it.
+ * An entry is one round, or two if the second clears its padding. All threads count in the same
+ * way. */
 typedef struct tfn__walk {
     uint32_t round;
     uint64_t all_done;
 } tfn__walk;
 
-/* Take chunks of the round until none is left, then see it to its end. */
+/* Takes chunks of a round until none is left, then waits until the round is over. */
 static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
                             ptrdiff_t chunks)
 {
@@ -536,8 +546,8 @@ static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t ki
     w->round++;
 }
 
-/* What each thread does. Every thread makes the call of an entry for itself: the calls differ only
- * in the scratch, and sharing one would cost a wait. */
+/* The body of each thread. Every thread makes its own call for each entry. The calls differ only in
+ * the scratch, but sharing one would need synchronization. */
 static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
@@ -555,7 +565,7 @@ static void tfn__team_member(void *team, int index)
     }
 }
 
-/* Start the threads by the caller's hook or by OpenMP, and wait for them. */
+/* Starts the threads, using the caller's hook or OpenMP, and waits for them. */
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     tfn__team team;
@@ -573,7 +583,7 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
 }
 #endif
 
-/* Entries [first, last) of the timeline. */
+/* Runs entries [first, last) of the timeline. */
 SHARED void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
 #if defined TFN__THREADS && !defined TFN__CHECKED
@@ -585,8 +595,8 @@ SHARED void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first,
     tfn__run_serial(t, r, first, last);
 }
 
-/* Whether a run has what the tape reads; without tokens they are 0, without targets there is no
- * loss. */
+/* True if a run binds everything that the tape reads. Tokens may be absent, they are 0 then, and so
+ * may targets, when there is no loss. */
 static bool tfn__run_bound(const tfn_tape *t, const tfn_run *r)
 {
     if (!tfn__regions_bound(t, r)) return false;
@@ -594,7 +604,7 @@ static bool tfn__run_bound(const tfn_tape *t, const tfn_run *r)
         if ((t->inputs_read >> i & 1) && !r->inputs[i]) return false;
     return true;
 }
-/* Whether the backward has targets and a place for the gradients. */
+/* True if a run binds targets and a region for the gradients, which the backward needs. */
 static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
 {
     for (int i = 0; i < TFN_SLOTS; i++)
@@ -604,7 +614,7 @@ static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
     return tfn__bound(t->grads, r->grads);
 }
 
-/* The sizes of a run are within the tape's capacities. */
+/* True if the sizes of a run are within the tape's capacities. */
 static bool tfn__batch_fits(const tfn_tape *t, const tfn_run *r)
 {
     int64_t longest = tfn__max(r->source, r->target);
@@ -613,7 +623,8 @@ static bool tfn__batch_fits(const tfn_tape *t, const tfn_run *r)
     return !t->tokens || r->batch * longest <= t->tokens;
 }
 
-/* Why a run cannot start. The tape is const here: a run's mistake does not stay with it. */
+/* Returns TFN_OK, or the reason why a run cannot start. A mistake in the run does not become the
+ * tape's error, because the tape is const here. */
 static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
 {
     if (!t || !r) return TFN_NULL;
@@ -623,7 +634,7 @@ static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
     return TFN_OK;
 }
 
-/* Compute all values. What the backward reads stays in the workspace until then. */
+/* Computes all values. The backward finds the values that it reads in the workspace. */
 TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
@@ -635,7 +646,7 @@ TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
     return TFN_OK;
 }
 
-/* Parameters that no entry writes the gradient of have gradient 0, but for frozen ones. */
+/* Sets the gradients that no entry writes to 0. Frozen parameters have no gradient. */
 static void tfn__clear_unreached(const tfn_tape *t, const tfn_run *r)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -646,7 +657,8 @@ static void tfn__clear_unreached(const tfn_tape *t, const tfn_run *r)
     }
 }
 
-/* Compute the gradients of what the forward of the same run has left in the workspace. */
+/* Computes the gradients, from the values that the forward of the same run has left in the
+ * workspace. */
 TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);

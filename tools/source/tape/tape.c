@@ -38,8 +38,8 @@
  * that no gradient reaches is cleared by tfn_tape_backward.
  *
  * RECOMPUTATION (tfn_recompute) trades time for memory: values of a segment die in the forward, and
- * their forward runs again (TFN__REDO) just before the backward of their segment. Such a value has
- * two lives, each with its own place: value[0] and value[1].
+ * their forward runs again (TFN__REDO) just before the backward of their segment. Each of these
+ * values has two lives with different offsets, value[0] and value[1].
  *
  * A new operation needs a pair of kernels, two functions here that call them for a chunk, a row of
  * TFN__OPS, and a function that records it. The rules at the end of this file walk through one. */
@@ -189,7 +189,7 @@ SHARED ptrdiff_t tfn__product_block(const tfn__call *c, tfn_matmul_args *p, ptrd
     ptrdiff_t wide = tfn__pieces(p->n, tfn__product_cols(c, p->m, p->n));
     tfn__range i = tfn__slice(p->m, tfn__product_rows(c, p->m), chunk / wide);
     tfn__range j = tfn__slice(p->n, tfn__product_cols(c, p->m, p->n), chunk % wide);
-/* the corner of the block in a, b, y and the start */
+    /* the corner of the block in a, b, y and the start */
     p->a += i.first * p->a_row;
     p->b += j.first * p->b_col;
     p->c += i.first * p->c_ld + j.first;

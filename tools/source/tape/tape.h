@@ -15,7 +15,7 @@ typedef struct tfn__call {
     const tfn_run     *r;
     const tfn_kernels *k;
     const tfn_node    *n;
-    float    *y, *saved, *dy;         /* the value, what the forward saves, the value's gradient */
+    float    *y, *saved, *dy;         /* value, saved array, gradient of the value */
     float    *x[TFN_INPUTS];          /* inputs, NULL if absent */
     float    *dx[TFN_INPUTS];         /* their gradients, NULL if not needed */
     bool      add[TFN_INPUTS];        /* dx[i] is added to, not stored */
@@ -29,8 +29,8 @@ typedef struct tfn__call {
 typedef void tfn__op_fn(const tfn__call *c);
 typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 
-/* What a backward reads besides its own gradient and the parameters. The plan keeps only this
- * alive. A debug build fills dead memory with NaN, which tests the masks. */
+/* A mask of the arrays that a backward reads, besides its own gradient and the parameters. The plan
+ * keeps only these alive. A debug build fills dead memory with NaN, which tests the masks. */
 enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
        TFN__OUT = 64, TFN__SAVED = 128, TFN__READ_ALL = 255 };
 
@@ -45,9 +45,9 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
        TFN__BATCH_STATISTICS = 64, /* saves saved_cols floats in total, read after the run */
        TFN__LAYER = 128 };         /* output of a layer, or input of the first one */
 
-/* A row has a name for messages, the forward and its number of chunks, the backward and its number
- * of chunks, and what the backward reads. Leaves do nothing; they come first, up to INPUT. Builds
- * without training omit TFN__BACK(f). */
+/* A row of TFN__OPS has a name for messages, the forward and the function that counts its chunks,
+ * the same two for the backward, and the mask of arrays that the backward reads. Leaves do nothing;
+ * they come first, up to INPUT. Builds without training omit TFN__BACK(f). */
 #define TFN__NO_GRAD NULL               /* the only way to have no backward */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__BACK(f) NULL
@@ -55,9 +55,9 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
 #define TFN__BACK(f) f
 #endif
 
-/* Operations that only some models have, and those that a decoder of tokens lacks. Recording a row
- * whose forward is NULL is an error (tfn__record), so no run sees one. Its kernel is NULL in the
- * table, too, and the linker drops both. */
+/* Operations that small builds may omit: they are only in some models, or never in a decoder.
+ * Recording a row whose forward is NULL is an error (tfn__record), so no run meets one. The kernel
+ * is NULL in its table, too, and the linker drops both. */
 #define TFN__ROTARY_OP(f)  TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), f)
 #define TFN__WHOLE_OP(f)   TFN__KEPT(TFN__SENTENCES, f)
 #define TFN__ENCODER_OP(f) TFN__KEPT(TFN__ENCODERS, f)
@@ -216,8 +216,7 @@ enum { TFN__POINT_FUNCTION };
 enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
 enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
 enum { TFN__ROTARY_HEAD_SIZE };
-enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* BOTH: keys before and after the query
-                                                             */
+enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* BOTH: keys on both sides */
 /* WINDOW: the number of keys a query attends to, up to its own position; 0: all keys */
 enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
 enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
