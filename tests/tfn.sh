@@ -1468,6 +1468,8 @@ check "tfn train: what was learned" learns
 known_words() {
     "$tfn" train --help > "$work/help" && "$tfn" --version > "$work/version" || return 1
     for words in '--epochs|--steps' '--learning-rate|--lr' '--batch-size|--batch N' \
+        '--batch_size|--batch N' '--learning_rate|--lr' '--num_train_epochs|--steps' \
+        '--d_model|--width' '--eval-interval|--eval-every' '--warmup_steps|--warmup' '--batch_tokens|--batch-tokens' \
         '--block-size=8|--context' '--weight-decay|--decay'; do
         wrong "no option ${words%|*}; here it is ${words#*|}" train --task copy "${words%|*}" 5 || return 1
     done
@@ -1493,6 +1495,51 @@ names_binary() {        # what is no text is named; bytes take anything
             --quiet --force --out "$work/binary.safetensors" > "$work/page"
 }
 check "tfn train: binary data" names_binary
+# --json: each line is an object that another program's parser reads
+json_lines() {          # json_lines FILE KEY ...: valid, and all keys occur
+    file=$1
+    shift
+    if have python3; then
+        python3 -c 'import json, sys
+seen = set()
+def bad(x): raise ValueError(x)
+for line in open(sys.argv[1], encoding="utf-8"):
+    seen |= set(json.loads(line, parse_constant=bad))
+sys.exit(not seen >= set(sys.argv[2:]))' "$file" "$@"
+    else
+        node -e 'const seen = new Set()
+for (const line of require("fs").readFileSync(process.argv[1], "utf8").trim().split("\n"))
+    Object.keys(JSON.parse(line)).forEach(key => seen.add(key))
+process.exit(process.argv.slice(2).every(key => seen.has(key)) ? 0 : 1)' "$file" "$@"
+    fi
+}
+speaks_json() {
+    out="$work/json \\\"ü.safetensors"
+    odd="$work/json$(printf '\377').safetensors"         # a byte that is not UTF-8
+    "$tfn" train --task copy --layers 1 --width 8 --steps 3 --threads 1 --items 400 --held 40 --json --force \
+        --out "$out" > "$work/page" 2> "$work/error" &&
+        json_lines "$work/page" step steps loss valid lr hash bits out best_step &&
+        "$tfn" eval "$out" --json > "$work/page" &&
+        json_lines "$work/page" items targets loss perplexity bits_per_byte accuracy equal bleu rougeL &&
+        [ "$(wc -l < "$work/page")" = 1 ] && cp "$out" "$odd" &&
+        "$tfn" inspect "$out" "$odd" --json > "$work/page" &&
+        json_lines "$work/page" file tensors values hash arch step tensor dtype shape norm max bytes &&
+        [ "$(grep -c '^{"file"' "$work/page")" = 2 ] || return 1
+    "$tfn" train --task copy --layers 1 --width 8 --steps 9 --lr 1e6 --clip 0 --threads 1 --items 400 \
+        --held 40 --json --force --out "$work/json.safetensors" > "$work/page" 2> "$work/error"
+    json_lines "$work/page" hash &&
+        ! "$tfn" inspect "$work/m.safetensors" --text ab --json 2> "$work/error"
+}
+if have python3 || have node; then check "tfn train, eval, inspect: --json" speaks_json
+else skip "tfn train, eval, inspect: --json" "no python3 or node"
+fi
+summarizes() {          # inspect: the summary is first; a reader of one line is no error
+    "$tfn" inspect "$work/a.safetensors" > "$work/page" && sed -n 1p "$work/page" | grep -q ' tensors, .* hash ' &&
+        sed -n 2p "$work/page" | grep -q '^model: ' || return 1
+    { sleep 0.1; "$tfn" inspect "$work/a.safetensors" 2> "$work/error"; echo $? > "$work/code"; } | : &&
+        [ "$(cat "$work/code")" = 0 ] && [ ! -s "$work/error" ]
+}
+check "tfn inspect: the summary first, into a closed pipe" summarizes
 wrongs() {
     wrong 'there are none here' bits --x && wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&

@@ -106,7 +106,7 @@ static void print_outcome(const contest *c, const outcome *o, const peer *peers,
         if (o->theirs[i] > 0) answered = peers + i;
         print_json(c, o, answered, i, rate, more);
     }
-    if (!output_flush()) exit(1);
+    if (!output_flush()) exit(output_code());
 }
 
 outcome compete(const contest *c, peer *peers, int count)

@@ -30,7 +30,7 @@ static void learn_print(const char *name, double seconds, double loss, bool json
                "\"bits\":%.4f}\n", name, seconds, loss, loss / log(2));
     else printf("%-24s %8.1f s   %.4f nats/byte   %.4f bits/byte\n", name, seconds, loss,
                 loss / log(2));
-    if (!output_flush()) exit(1);
+    if (!output_flush()) exit(output_code());
 }
 
 static bool learn_write(const char *path, const char *bytes, size_t n)

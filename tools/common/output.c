@@ -30,12 +30,38 @@ static void output_remove_part(void)
 {
     if (output_part[0]) remove(output_part);
 }
+#if !defined _WIN32 && !defined __wasm__
+static volatile sig_atomic_t output_broken;     /* a write to a pipe without a reader was tried */
+static void output_note(int number)
+{
+    (void)number;
+    output_broken = 1;
+}
+#endif
+
+/* True if the standard output is a pipe whose reader has gone away: it read all that it needed. */
+static bool output_has_no_reader(void)
+{
+#if !defined _WIN32 && !defined __wasm__
+    struct stat s;
+    if (!output_broken || fstat(fileno(stdout), &s)) return false;
+    return S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode);
+#else
+    return false;
+#endif
+}
+
 void output_begin(const char *program)
 {
     output_program = program;
     atexit(output_remove_part);
+#if !defined _WIN32 && !defined __wasm__
+    struct sigaction note;
+    memset(&note, 0, sizeof note);
+    note.sa_handler = output_note;      /* signal() might forget it after the first time */
+    sigaction(SIGPIPE, &note, NULL);
+#endif
 #ifndef _WIN32
-    signal(SIGPIPE, SIG_IGN);
     for (int number = 0; number < 3; number++)
         if (fcntl(number, F_GETFD) < 0 && open("/dev/null", number ? O_RDONLY : O_WRONLY) < 0)
             exit(1);
@@ -53,14 +79,15 @@ bool output_flush(void)
     static bool said;
     errno = 0;
     if (!(fflush(stdout) | ferror(stdout))) return true;
-    if (!said) output_lost("the standard output");
+    if (!said && !output_has_no_reader()) output_lost("the standard output");
     said = true;
     return false;
 }
+int output_code(void) { return !output_has_no_reader(); }
 int output_end(int code)
 {
     bool good = output_flush();
-    if (!good && !code) return 1;
+    if (!good && !code) return output_code();
     return code;
 }
 
@@ -294,7 +321,7 @@ bool output_close(output_file *o)
 {
     bool lost;
     if (!o->f) return false;
-    if (o->f == stdout) return output_flush();
+    if (o->f == stdout) return output_flush() || !output_code();
     errno = 0;
     lost = (fflush(o->f) | ferror(o->f)) != 0;
     if (o->part[0] && !output_keep_mode(o->f, o->path)) lost = true;

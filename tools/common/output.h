@@ -23,13 +23,16 @@ typedef struct output_file {
     char  path[OUTPUT_PATH];        /* with symbolic links followed */
     char  part[OUTPUT_PART];        /* the temporary file; "": written directly, to a device */
 } output_file;
-/* Call first. A closed pipe becomes an error like a full disk, not a signal. Standard streams that
+/* Call first. A write to a closed pipe sends no signal that ends the program. Standard streams that
  * are closed at the start stay closed: no file may get their number. */
 void output_begin(const char *program);
 bool output_lost(const char *what);
-/* False, with a message, if the standard output did not take everything. */
+/* Writes what is buffered. False if the standard output did not take everything: with a message,
+ * unless it is a pipe whose reader has gone away ("| head"), which is no error. */
 bool output_flush(void);
-/* The program's exit code: `code`, or 1 if the standard output was lost. */
+/* The exit code after output_flush returned false: 0 if the reader has gone away, else 1. */
+int output_code(void);
+/* The program's exit code: `code`, or output_code if the standard output was lost. */
 int output_end(int code);
 
 /* True if a person reads what is written to f, or types what is read from it. */

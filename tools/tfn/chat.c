@@ -335,12 +335,12 @@ static void chat_answer(chat *x)
         if (which < 0) shown = bytes - chat_waits(x, bytes);
         if (shown > printed) fwrite(x->text + printed, 1, shown - printed, stdout);
         if (shown > printed) printed = shown;
-        if (!output_flush()) exit(1);
+        if (!output_flush()) exit(output_code());
         if (which >= 0) break;
     }
     if (n > printed) fwrite(x->text + printed, 1, n - printed, stdout);
     putchar('\n');
-    if (!output_flush()) exit(1);
+    if (!output_flush()) exit(output_code());
     if (which != 0 || x->stop_id >= 0) chat_say(x, x->marks.end, strlen(x->marks.end), true);
     x->answers++;
 }

@@ -102,7 +102,7 @@ static int classify_seeds(const bundle *b, const settings *s)
         double a = accuracy_of(&b->from, s, first + i);
         double off = a - mean;
         printf("seed %lld  accuracy %.4f\n", (long long)(first + i), a);
-        if (!output_flush()) exit(1);
+        if (!output_flush()) exit(output_code());
         mean += off / (double)(i + 1);
         squares += off * (a - mean);
     }

@@ -1,5 +1,6 @@
 /* The loss, then the texts. */
 #include "eval.h"
+#include "../common/json.h"
 #include "prompt.h"
 #include "speaker.h"
 #include "use.h"
@@ -27,7 +28,21 @@ static int64_t target_bytes(const bundle *b, const tfn_batch *x)
     return bytes;
 }
 
-static void eval_loss(bundle *b, corpus *x)
+/* A number of the result: a line for people, "loss  1.2345", or a member of an object. json: NULL
+ * for people. */
+static void put_real(json_line *json, const char *name, const char *key, double value)
+{
+    if (json) json_real(json, key, value);
+    else printf("%-11s %.4f\n", name, value);
+}
+
+static void put_whole(json_line *json, const char *name, int64_t value)
+{
+    if (json) json_whole(json, name, value);
+    else printf("%-11s %lld\n", name, (long long)value);
+}
+
+static void eval_loss(bundle *b, corpus *x, json_line *json)
 {
     const bool labels = b->kind == DATA_LABELS;         /* a class of a row, not of a token */
     const int32_t cols = labels ? b->classes.count : b->desc.vocab;
@@ -48,11 +63,12 @@ static void eval_loss(bundle *b, corpus *x)
         tfn_accuracy_add_logits(&right, logits, batch->targets, batch->batch, time, cols);
         if (b->kind < DATA_LABELS) bytes += target_bytes(b, batch);
     }
-    printf("items       %lld\ntargets     %lld\nloss        %.4f\nperplexity  %.4f\n",
-           (long long)x->set.count, (long long)tokens, nll / (double)tokens,
-           tfn_perplexity(nll, tokens));
-    if (bytes) printf("bits/byte   %.4f\n", tfn_bits_per_byte(nll, bytes));
-    printf("accuracy    %.4f\n", (double)right.right / (double)right.tokens);
+    put_whole(json, "items", x->set.count);
+    put_whole(json, "targets", tokens);
+    put_real(json, "loss", "loss", nll / (double)tokens);
+    put_real(json, "perplexity", "perplexity", tfn_perplexity(nll, tokens));
+    if (bytes) put_real(json, "bits/byte", "bits_per_byte", tfn_bits_per_byte(nll, bytes));
+    put_real(json, "accuracy", "accuracy", (double)right.right / (double)right.tokens);
 }
 
 void put_rouge(const tfn_rouge *r)
@@ -61,13 +77,28 @@ void put_rouge(const tfn_rouge *r)
            tfn_rouge_score(r, 2));
 }
 
+static void put_scores(json_line *json, const tfn_bleu *bleu, const tfn_rouge *rouge)
+{
+    char text[200];
+    if (!json) {
+        printf("BLEU        %.2f  %s\n", tfn_bleu_score(bleu, TFN_SMOOTH_EXP, false),
+               tfn_bleu_text(bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
+        put_rouge(rouge);
+        return;
+    }
+    json_real(json, "bleu", tfn_bleu_score(bleu, TFN_SMOOTH_EXP, false));
+    json_real(json, "rouge1", tfn_rouge_score(rouge, 0));
+    json_real(json, "rouge2", tfn_rouge_score(rouge, 1));
+    json_real(json, "rougeL", tfn_rouge_score(rouge, 2));
+}
+
 static bool same_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
     return a_bytes == b_bytes && !memcmp(a, b, a_bytes);
 }
 
 /* Write every item's target and compare: how many are equal, BLEU, ROUGE. */
-static void eval_texts(bundle *b, corpus *x, const settings *s)
+static void eval_texts(bundle *b, corpus *x, const settings *s, json_line *json)
 {
     enum { LONG = 1 << 16 };
     tfn_bleu bleu = { 0 };
@@ -77,7 +108,7 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
     int64_t done = 0;
     size_t size = tfn_metric_work(2 * LONG, 2);
     void *work = reserve(size, 1);
-    char text[200], *wanted = (char *)reserve(LONG, 1);
+    char *wanted = (char *)reserve(LONG, 1);
     speaker_open(&v, b, s);
     for (int64_t i = 0; i < x->count; i += v.used) {
         data_item item;
@@ -99,17 +130,15 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
             tfn_rouge_add(&rouge, found, reference, work, size);
         }
     }
-    printf("equal       %.4f\nBLEU        %.2f  %s\n", (double)equal / (double)done,
-           tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
-           tfn_bleu_text(&bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
-    put_rouge(&rouge);
+    put_real(json, "equal", "equal", (double)equal / (double)done);
+    put_scores(json, &bleu, &rouge);
     speaker_free(&v);
     free(work);
     free(wanted);
 }
 
 /* Write down what every item says, and compare: word errors. */
-static void eval_speech(bundle *b, corpus *x, const settings *s)
+static void eval_speech(bundle *b, corpus *x, const settings *s, json_line *json)
 {
     enum { LONG = 1024 };
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
@@ -138,8 +167,8 @@ static void eval_speech(bundle *b, corpus *x, const settings *s)
             tfn_edits_add_words(&words, found, wanted, work, size);
         }
     }
-    printf("equal       %.4f\nWER         %.4f\n", (double)equal / (double)x->set.count,
-           tfn_edits_score(&words));
+    put_real(json, "equal", "equal", (double)equal / (double)x->set.count);
+    put_real(json, "WER", "wer", tfn_edits_score(&words));
     speaker_free(&v);
     free(work);
 }
@@ -169,6 +198,8 @@ int eval(settings *s, cli *c)
     static bundle b;
     corpus x;
     int32_t rows;
+    json_line line;
+    json_line *json = NULL;
     open_use(&b, s, c);
     open_corpus(&b, &x, s, second_file(s));
     rows = x.batches.most_rows;
@@ -177,9 +208,12 @@ int eval(settings *s, cli *c)
     if (x.set.dropped)
         fprintf(stderr, "tfn: %lld items over %d tokens are left out\n", (long long)x.set.dropped,
                 (int)x.set.options.most);
-    eval_loss(&b, &x);
-    if (b.desc.bands) eval_speech(&b, &x, s);
-    else if (b.kind == DATA_PAIRS || b.kind == DATA_JOINED) eval_texts(&b, &x, s);
+    line = json_begin(stdout);
+    if (given(s, O_JSON)) json = &line;
+    eval_loss(&b, &x, json);
+    if (b.desc.bands) eval_speech(&b, &x, s, json);
+    else if (b.kind == DATA_PAIRS || b.kind == DATA_JOINED) eval_texts(&b, &x, s, json);
+    if (json) json_end(json);
     corpus_free(&x);
     bundle_free(&b);
     return 0;

@@ -117,24 +117,37 @@ bool option_is_near(const char *text, const char *name)
     return cli_distance(text, name) <= (n + 1) / 3;
 }
 
-/* Options that people know from other programs, and ours. */
+/* Options that people know from other programs, and ours. A '_' in them is written '-'. */
 static const struct { const char *word, *here; } option_words[] = {
     { "epochs", "--steps N, the updates in all" }, { "epoch", "--steps N, the updates in all" },
+    { "num-epochs", "--steps N, the updates in all" },
+    { "num-train-epochs", "--steps N, the updates in all" }, { "num-steps", "--steps N" },
     { "iterations", "--steps N" }, { "iters", "--steps N" }, { "max-iters", "--steps N" },
-    { "max-steps", "--steps N" }, { "learning-rate", "--lr R" }, { "learning_rate", "--lr R" },
+    { "max-steps", "--steps N" }, { "learning-rate", "--lr R" }, { "rate", "--lr R" },
     { "batch-size", "--batch N, rows, and --batch-tokens N" },
-    { "batch_size", "--batch N, rows, and --batch-tokens N" },
-    { "block-size", "--context N" }, { "block_size", "--context N" },
-    { "seq-len", "--context N" }, { "max-length", "--context N" },
-    { "n-layer", "--layers N" }, { "n_layer", "--layers N" }, { "n-head", "--heads N" },
-    { "n_head", "--heads N" }, { "n-embd", "--width N" }, { "n_embd", "--width N" },
-    { "hidden-size", "--width N" }, { "vocab-size", "--vocab N" },
-    { "weight-decay", "--decay R" }, { "weight_decay", "--decay R" },
-    { "output", "--out FILE" }, { "model", "--from MODEL, or MODEL without an option" },
+    { "block-size", "--context N" }, { "seq-len", "--context N" }, { "seq-length", "--context N" },
+    { "max-length", "--context N" }, { "context-length", "--context N" },
+    { "n-layer", "--layers N" }, { "n-layers", "--layers N" }, { "num-layers", "--layers N" },
+    { "num-hidden-layers", "--layers N" }, { "depth", "--layers N" },
+    { "n-head", "--heads N" }, { "n-heads", "--heads N" }, { "num-heads", "--heads N" },
+    { "num-attention-heads", "--heads N" },
+    { "n-embd", "--width N" }, { "d-model", "--width N" }, { "dim", "--width N" },
+    { "embed-dim", "--width N" }, { "hidden-size", "--width N" }, { "d-ff", "--ffn N" },
+    { "intermediate-size", "--ffn N" }, { "vocab-size", "--vocab N" },
+    { "weight-decay", "--decay R" }, { "grad-clip", "--clip R" }, { "max-grad-norm", "--clip R" },
+    { "warmup-steps", "--warmup N" }, { "warmup-iters", "--warmup N" },
+    { "lr-scheduler", "--schedule NAME" }, { "lr-schedule", "--schedule NAME" },
+    { "eval-interval", "--eval-every N" }, { "eval-steps", "--eval-every N" },
+    { "save-interval", "--save-every N" }, { "save-steps", "--save-every N" },
+    { "output", "--out FILE" }, { "output-dir", "--out FILE" }, { "out-dir", "--out FILE" },
+    { "model", "--from MODEL, or MODEL without an option" },
+    { "init-from", "--from MODEL" }, { "checkpoint", "--resume FILE" }, { "ckpt", "--resume FILE" },
     { "input", "FILE without an option" }, { "data", "FILE without an option" },
-    { "device", "--threads N: only the processor computes" },
-    { "max-new-tokens", "--max-tokens N" }, { "max_new_tokens", "--max-tokens N" },
-    { "num-beams", "--beam N" }
+    { "dataset", "FILE without an option" }, { "val", "--valid FILE" },
+    { "num-threads", "--threads N" }, { "device", "--threads N: only the processor computes" },
+    { "gpu", "--threads N: only the processor computes" },
+    { "max-new-tokens", "--max-tokens N" }, { "num-beams", "--beam N" },
+    { "num-return-sequences", "--n-best N" }
 };
 
 static const char *option_nearest(int command, const char *text)
@@ -152,6 +165,10 @@ static void option_unknown(const cli *c, int command, const char *argument, cons
     char word[64];
     if (!best) cli_fail(c, "no option %s; there are none here", argument);
     snprintf(word, sizeof word, "%.*s", (int)n, name);
+    for (char *s = word; *s; s++)
+        if (*s == '_') *s = '-';
+    if (option_find(command, word, strlen(word)) != O_COUNT)
+        cli_fail(c, "no option %s; here it is --%s", argument, word);
     for (size_t i = 0; i < sizeof option_words / sizeof *option_words; i++) {
         const char *here = option_words[i].here;
         size_t end = strcspn(here + 2, " ");

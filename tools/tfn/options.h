@@ -88,7 +88,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "steps; 0: 20 times, of --minutes fewer; the best goes to OUT.best") \
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
-    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | OVERWRITES, "what to write; -o") \
+    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | OVERWRITES, \
+      "file to write, also -o; of train model.safetensors, of quantize MODEL.TYPE.safetensors") \
     X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokenizer, shape, weights") \
     X(ADAPTER, 's', "adapter", "FILE", NULL, 0, 0, TRAIN | USE | FILL | CHAT, \
       "what --lora trains, alone: written at the end, and read beside its model") \
@@ -144,6 +145,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(DTYPE, 'c', "dtype", "f32|f16|bf16", NULL, 0, 0, EXPORT | OPTION_KEPT, \
       "of --hf; else the imported one, or f32") \
     X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "to --dtype what it does not hold") \
+    X(JSON, 'f', "json", "", NULL, 0, 0, TRAIN | EVAL | INSPECT, \
+      "print one object of JSON a line, for programs") \
     X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE | FILL | CHAT, \
       "as is faster; bits are equal") \
     /* of the experiment, but no options; the ids are what tfn import keeps of config.json */ \

@@ -310,7 +310,7 @@ void speaker_print(speaker *x)
         free(x->prompt[r]);
         if (slides) free(x->past[r]);
     }
-    if (!output_flush()) exit(1);
+    if (!output_flush()) exit(output_code());
     x->used = 0;
 }
 

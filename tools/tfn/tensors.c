@@ -1,6 +1,7 @@
 /* Statistics of tensors, and the command. */
 #include "tensors.h"
 #include "../../tfnorm.h"
+#include "../common/json.h"
 #include "inspect.h"
 #include "models.h"
 #include "quantize.h"
@@ -19,11 +20,15 @@ static uint64_t hash_bytes(uint64_t hash, const void *from, size_t n)         /*
     return hash;
 }
 
-/* What a line of a tensor says. */
+enum { RANK = 8 };
+
+/* What inspect tells of a tensor. */
 typedef struct tensor_line {
+    char        name[128];
     const char *type;
-    char        shape[160];
-    int64_t     values;
+    long long   shape[RANK];
+    int         rank;
+    int64_t     values, bytes;
     double      sum, most;              /* of squares, of magnitudes */
 } tensor_line;
 
@@ -48,15 +53,18 @@ static bool inspect_packed(tensor_line *x, const tfn_model *m, const tfn_tensor 
     float *numbers = param_floats(m, i);
     x->type = types[p.weights];
     x->values = (int64_t)p.rows * p.cols;
-    snprintf(x->shape, sizeof x->shape, "%d x %d", (int)p.rows, (int)p.cols);
+    x->rank = 2;
+    x->shape[0] = p.rows;
+    x->shape[1] = p.cols;
     x->sum = x->most = 0;
     inspect_values(x, numbers, x->values);
     free(numbers);
     return true;
 }
 
-/* A line for a tensor; its values join the hash as floats. Returns how many it has. */
-static int64_t inspect_tensor(tfn_file *f, const tfn_tensor *t, const tfn_model *m, uint64_t *hash)
+/* Measures a tensor; its values join the hash as floats. */
+static tensor_line inspect_tensor(tfn_file *f, const tfn_tensor *t, const tfn_model *m,
+                                  uint64_t *hash)
 {
     static const char *const names[TFN_DTYPE_COUNT] = {
         "", "U64", "I64", "F64", "C64", "F32", "U32", "I32", "BF16", "F16", "U16", "I16",
@@ -64,13 +72,14 @@ static int64_t inspect_tensor(tfn_file *f, const tfn_tensor *t, const tfn_model 
         "F6_E2M3", "F4", "BOOL"
     };
     float part[1024];
-    tensor_line x = { names[t->dtype], "", t->count, 0, 0 };
-    const char *form = "%lld";          /* 3 x 4 x 5 */
-    for (int32_t i = 0; i < t->rank; i++) {
-        snprintf(x.shape + strlen(x.shape), sizeof x.shape - strlen(x.shape), form,
-                 (long long)t->shape[i]);
-        form = " x %lld";
-    }
+    tensor_line x;
+    memset(&x, 0, sizeof x);
+    snprintf(x.name, sizeof x.name, "%s", t->name);
+    x.type = names[t->dtype];
+    x.values = t->count;
+    x.bytes = (int64_t)t->bytes;
+    x.rank = t->rank;
+    for (int32_t i = 0; i < t->rank; i++) x.shape[i] = t->shape[i];
     for (int64_t at = 0; at < t->count; at += 1024) {
         int64_t n = t->count - at;
         if (n > 1024) n = 1024;
@@ -86,9 +95,30 @@ static int64_t inspect_tensor(tfn_file *f, const tfn_tensor *t, const tfn_model 
     if (t->dtype == TFN_DTYPE_U8 && !strncmp(t->name, "training.", 9))
         x.sum = x.most = (double)NAN;   /* moments of 8 bits, with their scales */
     inspect_packed(&x, m, t);
-    printf("%-40s %-5s %-14s norm %-11.6g max %-11.6g bytes %lld\n", t->name, x.type, x.shape,
-           sqrt(x.sum), x.most, (long long)t->bytes);
-    return x.values;
+    return x;
+}
+
+static void print_tensor(const tensor_line *x, bool json)
+{
+    char shape[RANK * 24] = "";
+    const char *form = "%lld";          /* 3 x 4 x 5 */
+    if (json) {
+        json_line line = json_begin(stdout);
+        json_text(&line, "tensor", x->name);
+        json_text(&line, "dtype", x->type);
+        json_wholes(&line, "shape", x->shape, x->rank);
+        json_real(&line, "norm", sqrt(x->sum));
+        json_real(&line, "max", x->most);
+        json_whole(&line, "bytes", x->bytes);
+        json_end(&line);
+        return;
+    }
+    for (int i = 0; i < x->rank; i++) {
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), form, x->shape[i]);
+        form = " x %lld";
+    }
+    printf("%-40s %-5s %-14s norm %-11.6g max %-11.6g bytes %lld\n", x->name, x->type, shape,
+           sqrt(x->sum), x->most, (long long)x->bytes);
 }
 
 /* The model of a checkpoint; false: the file is of another program, or no such model is made. */
@@ -103,43 +133,95 @@ static bool inspect_load(tfn_model *m, const char *path, tfn_model_desc *d, int6
     return tfn_model_new(m, d, NULL) == TFN_OK && tfn_model_load_weights(m, &f, 1) == TFN_OK;
 }
 
-static void inspect_file(const char *path)
+/* What inspect tells of a file, before its tensors. */
+typedef struct file_line {
+    const char    *path;
+    int64_t        tensors, values, step;
+    uint64_t       hash;
+    bool           made;                /* it is a model of this program: */
+    tfn_model_desc desc;
+    tfn_model      model;
+} file_line;
+
+static void print_file_json(const file_line *x)
+{
+    const tfn_model_desc *d = &x->desc;
+    char hash[20];
+    json_line line = json_begin(stdout);
+    json_text(&line, "file", x->path);
+    json_whole(&line, "tensors", x->tensors);
+    json_whole(&line, "values", x->values);
+    snprintf(hash, sizeof hash, "%016llX", (unsigned long long)x->hash);
+    json_text(&line, "hash", hash);
+    if (x->made) {
+        json_text(&line, "arch", tfn_choice_name("arch", (int32_t)d->arch));
+        json_whole(&line, "layers", d->layers);
+        json_whole(&line, "width", d->width);
+        json_whole(&line, "ffn", x->model.desc.ffn);
+        json_whole(&line, "vocabulary", d->vocab);
+        json_text(&line, "recipe", d->recipe);
+        json_text(&line, "weights", weights_name(d->weights));
+        if (x->step >= 0) json_whole(&line, "step", x->step);
+        snprintf(hash, sizeof hash, "%016llX", (unsigned long long)tfn_model_hash(&x->model));
+        json_text(&line, "model_hash", hash);
+    }
+    json_end(&line);
+}
+
+static void print_file(const file_line *x)
+{
+    const tfn_model_desc *d = &x->desc;
+    printf("%s: %lld tensors, %lld values, hash %016llX\n", x->path, (long long)x->tensors,
+           (long long)x->values, (unsigned long long)x->hash);
+    if (!x->made) return;
+    printf("model: %s, %d layers, width %d, hidden width %d, vocabulary %d, %s, weights %s, "
+           "step %lld, hash %016llX\n",
+           tfn_choice_name("arch", (int32_t)d->arch), (int)d->layers, (int)d->width,
+           (int)x->model.desc.ffn, (int)d->vocab, d->recipe, weights_name(d->weights),
+           (long long)x->step, (unsigned long long)tfn_model_hash(&x->model));
+}
+
+/* Measures all tensors, prints the summary, then a line a tensor. */
+static void inspect_file(const char *path, bool json)
 {
     tfn_file f = file_at(path);
     tfn_tensor t;
-    uint64_t hash = UINT64_C(14695981039346656037);
-    int64_t values = 0;
-    int64_t step = -1;
-    int32_t i;
-    tfn_model_desc d;
-    tfn_model m;
+    file_line x;
+    tensor_line *lines;
+    memset(&x, 0, sizeof x);
+    x.path = path;
+    x.hash = UINT64_C(14695981039346656037);
+    x.step = -1;
     tfn_file_open(&f);
     must_be_file(&f.error, path);
-    const bool made = inspect_load(&m, path, &d, &step);
-    for (i = 0; tfn_file_tensor(&f, i, &t); i++) values += inspect_tensor(&f, &t, &m, &hash);
+    x.made = inspect_load(&x.model, path, &x.desc, &x.step);
+    while (tfn_file_tensor(&f, (int32_t)x.tensors, &t)) x.tensors++;
+    lines = (tensor_line *)reserve((size_t)x.tensors + 1, sizeof *lines);
+    for (int32_t i = 0; i < x.tensors; i++) {
+        tfn_file_tensor(&f, i, &t);
+        lines[i] = inspect_tensor(&f, &t, &x.model, &x.hash);
+        x.values += lines[i].values;
+    }
     must_be_ok(&f.error);
     tfn_file_close(&f);
-    printf("%s: %d tensors, %lld values, hash %016llX\n", path, (int)i, (long long)values,
-           (unsigned long long)hash);
-    if (made)
-        printf("model: %s, %d layers, width %d, hidden width %d, vocabulary %d, %s, weights %s, "
-               "step %lld, hash %016llX\n",
-               tfn_choice_name("arch", (int32_t)d.arch), (int)d.layers, (int)d.width,
-               (int)m.desc.ffn, (int)d.vocab, d.recipe, weights_name(d.weights), (long long)step,
-               (unsigned long long)tfn_model_hash(&m));
-    tfn_model_free(&m);
+    if (json) print_file_json(&x);
+    else print_file(&x);
+    for (int64_t i = 0; i < x.tensors; i++) print_tensor(&lines[i], json);
+    free(lines);
+    tfn_model_free(&x.model);
 }
 
 int inspect(settings *s, cli *c)
 {
     if (given(s, O_SAID) || given(s, O_IDS)) {
         const char *out = "-";
+        if (given(s, O_JSON)) cli_fail(c, "--json is of tensors, a sentence has a page");
         if (given(s, O_OUT)) out = out_of(s, c, false);
         return inspect_sentence(s, c, out);
     }
     if (s->files < 1) cli_fail(c, "wanted FILE.safetensors");
     if (given(s, O_OUT) || given(s, O_TARGET))
         cli_fail(c, "--out and --target are of a sentence: wanted --text or --ids");
-    for (int k = 0; k < s->files; k++) inspect_file(s->file[k]);
+    for (int k = 0; k < s->files; k++) inspect_file(s->file[k], given(s, O_JSON));
     return 0;
 }

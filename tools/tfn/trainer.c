@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "trainer.h"
+#include "../common/json.h"
 #include "../common/library.h"
 #include "../common/output.h"
 #include "../common/svg.h"
@@ -145,17 +146,6 @@ static void diagnose(trainer *t, int64_t tokens)
 
 /* -- the log ----------------------------------------------------------------------------------- */
 
-static void json_text(FILE *f, const char *s)
-{
-    fputc('"', f);
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\') fprintf(f, "\\%c", *s);
-        else if ((unsigned char)*s < ' ') fprintf(f, "\\u%04x", (unsigned)*s);
-        else fputc(*s, f);
-    }
-    fputc('"', f);
-}
-
 /* A log that goes on: a killed run may have written steps that are done again. A record a line. */
 static void log_cut(const char *path, int64_t lines)
 {
@@ -188,7 +178,7 @@ static void log_head(const trainer *t)
         fprintf(t->log, ", \"%s\": ", r->name);
         if (r->kind == 'i') fprintf(t->log, "%lld", strtoll(text, NULL, 10));
         else if (r->kind == 'r') fprintf(t->log, "%.15g", strtod(text, NULL));
-        else json_text(t->log, text);
+        else json_put_text(t->log, text);
     }
     fprintf(t->log, ", \"vocabulary\": %d, \"parameters\": %lld}\n", (int)t->b.desc.vocab,
             (long long)t->b.model.param_floats);
@@ -496,19 +486,42 @@ static void put_progress(const trainer *t, progress *p)
     fflush(stderr);
 }
 
+/* The same for programs, on the standard output. */
+static void json_progress(trainer *t, const tfn_report *r, double elapsed)
+{
+    json_line x = json_begin(stdout);
+    json_whole(&x, "step", t->position);
+    json_whole(&x, "steps", t->steps);
+    json_real(&x, "loss", t->loss_sum / (double)t->loss_count);
+    if (t->validated) json_real(&x, "valid", t->last_valid);
+    json_real(&x, "lr", (double)r->lr);
+    json_real(&x, "gradient", (double)r->grad_norm);
+    json_whole(&x, "tokens", t->tokens);
+    json_real(&x, "seconds", elapsed);
+    json_end(&x);
+    t->loss_sum = 0;
+    t->loss_count = 0;
+}
+
 /* One line that replaces itself five times a second on a terminal, else a line every 5 s; now: at
  * once. */
 static void say_progress(trainer *t, const tfn_report *r, bool now)
 {
     const double at = seconds();
-    const double apart = t->terminal ? 0.2 : 5;
+    double apart = 5;
     const int64_t done = t->position - t->first;
     progress p;
+    if (t->terminal && !given(t->s, O_JSON)) apart = 0.2;
     t->loss_sum += r->loss;
     t->loss_count++;
     t->tokens += r->tokens;
     if (given(t->s, O_QUIET)) return;
     if (!now && at - t->shown < apart) return;
+    t->shown = at;
+    if (given(t->s, O_JSON)) {
+        json_progress(t, r, at - t->began);
+        return;
+    }
     memset(&p, 0, sizeof p);
     const double each = (at - t->began) / (double)done;
     const double left = each * (double)(t->steps - t->position);
@@ -523,7 +536,6 @@ static void say_progress(trainer *t, const tfn_report *r, bool now)
     PROGRESS(P_LEFT, "%d:%02d left", (int)left / 60, (int)left % 60);
 #undef PROGRESS
     put_progress(t, &p);
-    t->shown = at;
     t->loss_sum = 0;
     t->loss_count = 0;
 }
@@ -1096,6 +1108,37 @@ static void say_next(const trainer *t)
     fprintf(stderr, "%s\n", after);
 }
 
+static void put_result(const trainer *t)
+{
+    printf("step %lld  valid %.4f\n", (long long)t->position, t->last_valid);
+    if (isfinite(t->best_valid)) {
+        printf("best %lld  valid %.4f\n", (long long)t->best_step, t->best_valid);
+        if (!given(t->s, O_QUIET)) fprintf(stderr, "the best weights are in %s\n", t->best);
+    }
+    printf("hash %016llX\nbits %s\n", (unsigned long long)tfn_model_hash(&t->b.model),
+           tfn_bits(t->b.desc.isa));
+}
+
+/* The same as an object: the one with "hash" is the last. */
+static void json_result(const trainer *t)
+{
+    char hash[20];
+    json_line x = json_begin(stdout);
+    snprintf(hash, sizeof hash, "%016llX", (unsigned long long)tfn_model_hash(&t->b.model));
+    json_whole(&x, "step", t->position);
+    json_whole(&x, "steps", t->steps);
+    json_real(&x, "valid", t->last_valid);
+    if (isfinite(t->best_valid)) {
+        json_whole(&x, "best_step", t->best_step);
+        json_real(&x, "best_valid", t->best_valid);
+        json_text(&x, "best", t->best);
+    }
+    json_text(&x, "hash", hash);
+    json_text(&x, "bits", tfn_bits(t->b.desc.isa));
+    json_text(&x, "out", t->out);
+    json_end(&x);
+}
+
 int run(trainer *t)
 {
     int64_t eval = whole_of(t->s, O_EVAL_EVERY);
@@ -1128,7 +1171,7 @@ int run(trainer *t)
         if (validated) diagnose(t, r.tokens);
         if (every && t->position % every == 0 && !last) save(t, true);
     }
-    if (t->terminal && !given(t->s, O_QUIET)) fprintf(stderr, "\n");
+    if (t->terminal && !given(t->s, O_QUIET) && !given(t->s, O_JSON)) fprintf(stderr, "\n");
     if (t->position == t->steps && !isfinite(t->last_valid)) t->last_valid = validate(t);
     save(t, false);
     if (t->position == t->steps) save_adapter(t);
@@ -1137,13 +1180,8 @@ int run(trainer *t)
         say_resume(t);
         return 130;
     }
-    printf("step %lld  valid %.4f\n", (long long)t->position, t->last_valid);
-    if (isfinite(t->best_valid)) {
-        printf("best %lld  valid %.4f\n", (long long)t->best_step, t->best_valid);
-        if (!given(t->s, O_QUIET)) fprintf(stderr, "the best weights are in %s\n", t->best);
-    }
-    printf("hash %016llX\nbits %s\n", (unsigned long long)tfn_model_hash(&t->b.model),
-           tfn_bits(t->b.desc.isa));
+    if (given(t->s, O_JSON)) json_result(t);
+    else put_result(t);
     say_minutes(t);
     if (diverged(t)) return 1;
     say_learned(t);
