@@ -4538,9 +4538,9 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #endif
 /* >> blocks */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Matrix products, and flat sums. Offers the sizes of blocks, and helpers that all instances of the
- * kernels share. The product itself is tfn__matmul in section dense. It computes, for i < m and
- * j < n,
+/* Matrix products, and flat sums. Offers the sizes of blocks, and helpers that all instances of
+ * the kernels share. Builds on ground. The product itself is tfn__matmul in section dense. It
+ * computes, for i < m and j < n,
  *
  *     y = start ? start[i*start_ld + j] : 0;
  *     for (p = 0; p < k; p++) y = fma(a[i*a_row + p*a_col], b[p*b_row + j*b_col], y);
@@ -5481,7 +5481,7 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
  * that all instances of the kernels share. Section `reference` has attention in plain loops. A
  * strip is a block of queries of one head. Strips make the products matrix products, and memory
  * grows with the number of keys, not with its square. Chains are the same as in the reference,
- * because every strip, tile or triangle continues where the last one stopped. */
+ * because every strip, tile or triangle continues where the last one stopped. Builds on blocks. */
 #define TFN__STRIP 64        /* query rows in a strip: their scores are in memory at once */
 #define TFN__STEP  8         /* rows or keys processed together along the causal diagonal */
 #define TFN__CACHE_BLOCK 64  /* keys of a 16-bit cache converted to floats at once */
@@ -5601,7 +5601,8 @@ static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1
 /* >> losses */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* Helpers for the kernels of cross-entropy and of the optimizers (sections loss and optimizers).
- * Section `reference` has cross-entropy without label smoothing and AdamW in plain loops. */
+ * Section `reference` has cross-entropy without label smoothing and AdamW in plain loops. Builds
+ * on ground. */
 
 /* Label smoothing e over n classes gives `each` to every class, and `rest` more to the true one:
  * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/n (Szegedy 2016; PyTorch; fairseq at
@@ -5649,7 +5650,7 @@ typedef struct tfn__muon {
 /* >> intrinsics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* The compiler's vector intrinsics. Only the parts that include bodies need this, because it takes
- * longer to compile than most parts. */
+ * longer to compile than most parts. Builds on ground. */
 #if defined TFN__X86 && defined __GNUC__ && !defined __clang__   /* warnings: GCC bug 105593 */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -6356,6 +6357,9 @@ static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
 #endif
 /* >> dense */
 #if defined TFN__BODY
+/* Matrix products of one instruction set: tiles, packing, and the choice of a way by shape. Section
+ * blocks says how products are blocked. Also flat sums and linear combinations. */
+
 /* The tile: MR rows of two vectors. It stays in registers, together with two vectors of b and one
  * number of a, so 2*MR + 3 must not exceed the number of registers: 32 (AVX-512: MR 14, NEON: 12)
  * or 16 (AVX and SSE: 6). There is a function for each height from 1 to MR, in which all loops over
@@ -6981,6 +6985,9 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
 #endif
 /* >> norms */
 #if defined TFN__BODY
+/* Norms of rows and softmax of one instruction set, forward and backward. Section columns has what
+ * all sets share. */
+
 /* -- norms of rows, forward --------------------------------------------------------------------
  * y = gain * n + bias, n = (x - mean) * rstd, for each group of each row. The kinds differ in mean
  * and rstd (tfn_norm_kind). Sums over features use 16 lanes and the tree. */
@@ -8542,6 +8549,9 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
 /* >> optimizers */
 #if defined TFN__BODY
 #ifndef TFNORM_NO_TRAINING
+/* The updates of all optimizers, of one instruction set: elementwise ones, and those that treat
+ * each tensor separately (Muon, Adafactor). Section optim computes their constants. */
+
 /* -- the optimizers: one pass over parameters p and moments m, v -------------------------------
  * Moments below 2^-100 become 0, because the moments of an unused row would decay to denormals. For
  * the same reason a gradient below 2^-100 counts as 0, and so does the square of one below 2^-50.
@@ -9077,7 +9087,8 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* The kernels: the bodies, compiled once per instruction set. Offers a table of kernels for each
- * set. The compiler decides which of them exist; section choice picks one for this processor. */
+ * set. The compiler decides which of them exist; section choice picks one for this processor.
+ * Builds on blocks, columns, strips and losses, which the bodies share. */
 
 /* One instance of the kernels per instruction set. Contraction is off in all of them. How gcc
  * optimizes each:
@@ -10655,7 +10666,7 @@ TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels 
 #if (defined TFNORM_DEBUG || defined TFN__REFERENCE)
 /* The main kernels in plain loops: read this section first. It is compiled only for debugging and
  * for the tests. They check that every instruction set with a fused multiply-add has exactly the
- * bits of these functions.
+ * bits of these functions. Builds on math and strips.
  *
  * The order of operations below defines the library's results (see "The arithmetic" in the rules).
  * A sum over features uses 16 lanes. An element of a matrix product is one chain of fused
@@ -11019,7 +11030,7 @@ static inline void tfn__ref_adamw(float *p, const float *g, float *m, float *v, 
 /* >> choice */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* Chooses the table of kernels for this processor, and checks whether its bits are canonical
- * (tfn_bits). */
+ * (tfn_bits). Builds on instances. */
 
 /* Returns the table of one instruction set, or NULL if this build or this processor lacks it.
  *
@@ -11543,7 +11554,8 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* The tape: a graph of operations that is recorded once, planned once and run many times (see
  * tape.c for how). Offers the table of operations, the arguments that a node stores for each of
- * them, and the cutting of work into chunks and products that operations share. */
+ * them, and the cutting of work into chunks and products that operations share. Builds on the
+ * table of kernels. */
 
 /* The arguments of an operation's functions: pointers and sizes of this run. Absent inputs,
  * gradients that are not needed, and saved arrays of a tape that does not train are NULL, and every
@@ -11984,7 +11996,8 @@ static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t
 /* >> op_linear */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Operations of linear maps, y = act(x W + b), and helpers that tell which rows of a padded batch
- * count. The functions that record these operations are in section record_ops. */
+ * count. The functions that record these operations are in section record_ops. Builds on tape and
+ * the kernels of products. */
 
 /* -- linear: y = act(x W + b), or act(x W^T + b). in: x, W, b or none -------------------------- */
 
@@ -12304,7 +12317,8 @@ static void tfn__frames_op(const tfn__call *c)
 #endif
 /* >> op_norms */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Operations of norms (rows, single values, columns over a batch) and of convolution. */
+/* Operations of norms (rows, single values, columns over a batch) and of convolution. Builds on
+ * tape and the kernels of norms. */
 
 /* The kind of a norm (below 256) shares its slot with these flags. */
 enum { TFN__NORM_KIND_MASK = 255,
@@ -12716,7 +12730,8 @@ static void tfn__columns_backward(const tfn__call *c)
 #endif
 /* >> op_values */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Operations on single values: activations, sums, scales, dropout, and their backwards. */
+/* Operations on single values: activations, sums, scales, dropout, and their backwards. Builds on
+ * tape and the kernels. */
 
 /* -- elementwise ----------------------------------------------------------------------------- */
 
@@ -13201,7 +13216,8 @@ static void tfn__magnitude_backward(const tfn__call *c)
 #endif
 /* >> op_attention */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Operations of embeddings, positions, attention, and the key/value caches of decoding. */
+/* Operations of embeddings, positions, attention, and the key/value caches of decoding. Builds on
+ * tape and the kernels of attention. */
 
 /* Caches are in the state, which outlives a run. Keys are transposed, so that positions are the
  * lanes of the products. Three operations name a cache: TFN__OP_CACHE appends the rows of this run,
@@ -13634,7 +13650,8 @@ static void tfn__cached_op(const tfn__call *c)
 #endif
 /* >> op_loss */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Operations of the losses, of probes, and those that a program adds with tfn_custom. */
+/* Operations of the losses, of probes, and those that a program adds with tfn_custom. Builds on
+ * tape and the kernels. */
 
 /* Floats that a loss saves per row: the maximum and the sum of each row's softmax (rows, 2), then
  * the losses without smoothing (rows). */
@@ -13912,7 +13929,8 @@ typedef struct tfn__op {
     uint8_t         reads;
 } tfn__op;
 
-/* The table of operations: one row for each, from the list TFN__OPS in tape.h. */
+/* The table of operations: one row for each, from the list TFN__OPS in tape.h. Builds
+ * on the parts op_linear to op_loss, which have the functions. */
 
 #define TFN__OP_ROW(id, name, forward, chunks, backward, backward_chunks, reads) \
     { name, forward, chunks, TFN__BACK(backward), TFN__BACK(backward_chunks), (uint8_t)(reads) },
@@ -13921,7 +13939,7 @@ static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
 /* >> record */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Records nodes on a tape: leaves, checks of shapes, errors, and tapes that only count. The
- * functions that record operations and the model's builder use it. */
+ * functions that record operations and the model's builder use it. Builds on tape. */
 
 enum { TFN__MOST_NODES = 1000000 };     /* a timeline's entry is 8 times the node, in 32 bits */
 static tfn_var tfn__keep_tape_error(tfn_tape *t, tfn_status status, const char *op,
@@ -14335,7 +14353,8 @@ TFN__RARE_END
 /* >> record_ops */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* The functions that record one operation each: they check shapes and append a node. Most are
- * public; record_ops.h has those that only the builder uses. */
+ * public; record_ops.h has those that only the builder uses. Builds on record and the table of
+ * operations. */
 
 /* A model is recorded once, so speed does not matter here. */
 TFN__RARE
@@ -15684,7 +15703,7 @@ TFN__RARE_END
 #endif
 /* >> run */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Runs a planned tape: the forward and the backward, on one thread or several. */
+/* Runs a planned tape: the forward and the backward, on one thread or several. Builds on plan. */
 
 /* -- run ------------------------------------------------------------------------------------- */
 
@@ -16353,10 +16372,11 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 /* >> topologies */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Prepares the reading of methods.h, where each method has one block: its formula and paper,
- * functions for what differs by place (the rules of a topology or an initialization), and its rows.
- * A row is a topology, a norm, an initialization, or a recipe, which names one of each. Rows of
- * users have the same rights as rows of the library. A block says where published code differs from
- * its paper; the row without a suffix is the paper's form.
+ * functions for what differs by place (the rules of a topology or an initialization), and its
+ * rows. A row is a topology, a norm, an initialization, or a recipe, which names one of each. Rows
+ * of users have the same rights as rows of the library. A block says where published code differs
+ * from its paper; the row without a suffix is the paper's form. Builds on the public rows of
+ * api_tape.
  *
  * The blocks are read five times: here for the rules, with rows that expand to nothing, then once
  * for each table (see method_tables). To add a method, write a block: functions between #ifdef
@@ -16422,7 +16442,7 @@ static int32_t tfn__sublayers(const tfn_place *p)
 #if defined TFN__METHODS
 /* Every topology, norm, initialization and recipe of the library, one block for each method. A
  * block has the paper, the formula, and every known difference between the paper and published
- * code.
+ * code. Builds on topologies.
  *
  * Symbols in formulas: x is the residual stream, x_0 the input of the layer, y_k the output of
  * layer k (y_0 the embedding), N a norm of the chosen kind, F a sub-layer, A attention, l the
@@ -17308,8 +17328,9 @@ TFN__RECIPE("l2norm", "pre", "l2norm", "xavier")
 #endif
 /* >> method_tables */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Builds the tables of norms, topologies, initializations and recipes from the blocks of methods.h,
- * and offers the public functions that look rows up by number or by name. */
+/* Builds the tables of norms, topologies, initializations and recipes from the blocks of
+ * methods.h, and offers the public functions that look rows up by number or by name. Builds on
+ * methods and topologies. */
 
 /* -- tables of the rows ---------------------------------------------------------------------- */
 
@@ -18128,7 +18149,7 @@ TFN__RARE_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Resolves a tfn_model_desc: fills in defaults, finds rows by name, and rejects illegal values and
  * combinations. Offers what follows from the options: sizes, clusters, muP, groups of parameters,
- * windows. */
+ * windows. Builds on options and the tables of methods. */
 
 /* True if only decoders run the model. Such a model has no tape of its own and no workspace. */
 static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
@@ -18946,9 +18967,9 @@ TFN__RARE_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* The builder records a whole model on a tape: it walks through the stacks, their layers and the
  * sub-layers, from the tokens to the loss. The same functions record training, evaluation and
- * one-token decoding. This part holds what joins and stacks need for that: the table of parameters,
- * probes, and questions about a description (which build has what, which norm or scale a folded
- * model omits).
+ * one-token decoding. This part holds what joins and stacks need for that: the table of
+ * parameters, probes, and questions about a description (which build has what, which norm or scale
+ * a folded model omits). Builds on record_ops and resolve.
  *
  * Topologies are data. A sub-layer F, attention or feed-forward, reads the stream x in a layer that
  * began with x_0:
@@ -20526,8 +20547,9 @@ TFN__RARE_END
 #endif
 /* >> stacks */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Records a whole model on a tape from the sub-layers of joins: embeddings, layers, the end of each
- * stack, logits and the loss. Decoders use the parts to record a tape for each stack. */
+/* Records a whole model on a tape from the sub-layers of joins: embeddings, layers, the end of
+ * each stack, logits and the loss. Decoders use the parts to record a tape for each stack. Builds
+ * on joins. */
 
 enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs */
 
@@ -21026,7 +21048,8 @@ TFN__RARE_END
 /* >> initial */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* First values of the weights, and rules that keep weights in place afterwards: nGPT's vectors of
- * length 1 and sigmaReparam's singular vectors. Also tells where the numbers of a weight are. */
+ * length 1 and sigmaReparam's singular vectors. Also tells where the numbers of a weight are.
+ * Builds on builder. */
 
 TFN__SMALL
 /* A first value is a draw of the base distribution in the init's row, times the gain that its rule
@@ -21450,7 +21473,7 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Gives a model for inference the weights of a trained one with scales and norms folded into them
  * (tfn_model_fold), adds LoRA to matrices, and packs weights (tfn_model_quantize). Also folds
- * Admin's scales after profiling. */
+ * Admin's scales after profiling. Builds on builder and initial. */
 
 TFN__SMALL
 /* A folded model computes the same function with fewer operations. In the join of a sub-layer F
@@ -22195,7 +22218,8 @@ TFN__SMALL_END
 /* >> update */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* An optimizer's pass over all parameters, the rate and decay of each parameter, and where its
- * moments are. The step around it, with clipping and averages, is in step. */
+ * moments are. The step around it, with clipping and averages, is in step. Builds on resolve and
+ * builder. */
 
 TFN__SMALL
 /* Trained parameters are a flat vector, and so are their gradients. The optimizer's row decides
@@ -22569,9 +22593,9 @@ TFN__SMALL_END
 #endif
 /* >> model */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Lays out a model in one block of memory: tapes, table of weights, parameters, gradients, moments,
- * workspace. Sizes, initializes, allocates and frees models. Decoders use its recording of tapes.
- */
+/* Lays out a model in one block of memory: tapes, table of weights, parameters, gradients,
+ * moments, workspace. Sizes, initializes, allocates and frees models. Decoders use its recording
+ * of tapes. Builds on stacks, plan and update. */
 
 TFN__SMALL
 /* A model is one block of memory:
@@ -23105,7 +23129,7 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Batches and the training step: checks and binds a batch, runs forward and backward, scales the
  * loss, clips, updates, and undoes an update that is not finite. Offers the checks and the binding
- * to decoder, reading and profile. */
+ * to decoder, reading and profile. Builds on model, update and run. */
 
 TFN__SMALL
 
@@ -24521,7 +24545,7 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Decoders: inference one token after another, with caches of keys and values. Records two tapes
  * with the functions of joins and stacks. Generate uses its reordering of beams and its access to
- * caches. */
+ * caches. Builds on step. */
 
 TFN__SMALL
 /* A decoder keeps the keys and values of earlier positions, so that the next token costs the work
@@ -24862,7 +24886,7 @@ TFN__SMALL
 /* Hidden states, attention weights, and pooled vectors of sentences. Nothing is recorded or kept
  * for them: a call runs the tape for inference, or a decoder's, up to the node it needs. At that
  * node's entry, the workspace holds its inputs, and then its value. Later entries would overwrite
- * both, but the run ends there.
+ * both, but the run ends there. Builds on step and decoder.
  *
  * A plain build has these functions, but they return an error. Builds on step and decoder. */
 
@@ -26207,7 +26231,7 @@ enum { TFN__JSON_DEPTH = 16 };
 
 #if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
 /* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files. In order: characters, a
- * reader of bytes, then marks, strings, numbers and whole values of JSON.
+ * reader of bytes, then marks, strings, numbers and whole values of JSON. Builds on basics.
  *
  * The reader is a cursor over a text in memory. It allocates nothing and builds no tree: the caller
  * walks the document and reads the value that should come next into its own variable. The first
@@ -26707,7 +26731,7 @@ typedef struct tfn__spacer {
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* Classes and normal forms of Unicode's characters, the characters with which GPT-2 shows bytes,
- * and the normalizers of BERT and SentencePiece. */
+ * and the normalizers of BERT and SentencePiece. Builds on json, which reads UTF-8. */
 
 /* -- characters ------------------------------------------------------------------------------ */
 
@@ -27880,6 +27904,9 @@ enum { TFN__SPECIAL_NAMES = 11 };
 typedef struct tfn__special_name { char name[16]; tfn_special which; } tfn__special_name;
 #endif
 
+/* The rules by which tokenizers split a text into pieces, and the hash tables that find a piece.
+ * Offers both to trainer, vocabulary and the readers of published tokenizers. Builds on unicode. */
+
 #if !defined TFNORM_NO_TOKENIZERS
 /* -- pieces ---------------------------------------------------------------------------------- */
 
@@ -28203,7 +28230,8 @@ enum { TFN__REGEX_INSTRUCTIONS = 384, TFN__REGEX_SET_WORDS = 768,
 #endif
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Regular expressions in Oniguruma's syntax, which tokenizer.json uses to split texts.
+/* Regular expressions in Oniguruma's syntax, which tokenizer.json uses to split texts. Builds on
+ * unicode.
  *
  * Offers a compiler, which turns an expression into a program of instructions and character sets,
  * and a search, which follows all ways through the program in parallel (Thompson 1968, Pike). Its
@@ -29044,7 +29072,7 @@ static bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, boo
  * encoding (Sennrich et al. 2016) repeatedly merges the most frequent pair of neighbours in the
  * words into a new token. With "low" 5 times and "lower" twice the pairs are lo 7, ow 7, we 2, er
  * 2: "lo" becomes a token, then "low" (7), then "er" (2), then "lower". So frequent words become
- * one token, and every text can be encoded.
+ * one token, and every text can be encoded. Builds on pieces.
  *
  * The time of a merge is proportional to the changes, not to the text: the trainer keeps the
  * occurrences of each pair in a list and the pairs in a heap. The result is the same as from the
@@ -29583,7 +29611,8 @@ typedef struct tfn__search {
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* The tables of a tokenizer, and functions that fill and search them: added tokens, sorted tokens,
- * replacements. The parts after this one read trainers, blobs and files, and encode texts. */
+ * replacements. The parts after this one read trainers, blobs and files, and encode texts. Builds
+ * on pieces and unicode. */
 
 /* -- making a tokenizer ---------------------------------------------------------------------- */
 
@@ -29985,7 +30014,7 @@ typedef struct tfn__cutter {
 #endif
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Normalizers and pre-tokenizers of tokenizer.json in any order.
+/* Normalizers and pre-tokenizers of tokenizer.json in any order. Builds on regex and vocabulary.
  *
  * Most published files use a few combinations, which tokenizer_json.c expresses by flags and
  * vocabulary.c and pieces.c handle fast. All others become a program in the tokenizer's memory,
@@ -30360,8 +30389,8 @@ enum { TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4, TFN__F
        TFN__FUSE = 16, TFN__SCORED = 32, TFN__SINGLE = 64, TFN__SET_APART = 128 };
 #endif
 
-/* Turns the text of one piece into tokens: BPE by merges, Unigram by scores, characters. Also reads
- * blobs and finished trainers. */
+/* Turns the text of one piece into tokens: BPE by merges, Unigram by scores, characters. Also
+ * reads blobs and finished trainers. Builds on vocabulary. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* -- merging --------------------------------------------------------------------------------- */
@@ -31311,8 +31340,9 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
 /* >> published */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TOKENIZERS
-/* Reads tokenizers as they are published with models: vocab.json with merges.txt, vocab.txt, models
- * of SentencePiece, and tokenizer.json, which can express all of the others. */
+/* Reads tokenizers as they are published with models: vocab.json with merges.txt, vocab.txt,
+ * models of SentencePiece, and tokenizer.json, which can express all of the others. Builds on json
+ * and merging. */
 
 /* -- from vocab.json and merges.txt ---------------------------------------------------------- */
 
@@ -31981,7 +32011,8 @@ typedef struct tfn__steps {
 #if !defined TFNORM_NO_TOKENIZERS
 /* Compiles normalizers and pre-tokenizers of tokenizer.json into programs of steps (steps.h), by
  * one function that counts words first and stores them in a second call. Also holds the readers of
- * parts that tokenizer_json.c shares: BertNormalizer and the known expressions. */
+ * parts that tokenizer_json.c shares: BertNormalizer and the known expressions. Builds on steps,
+ * regex and json. */
 TFN__RARE
 
 /* -- reading parts of tokenizer.json --------------------------------------------------------- */
@@ -32384,7 +32415,8 @@ TFN__RARE_END
 #define TFN__REPLACED_ENDS   "(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])"
 #endif
 
-/* Reads tokenizer.json, the format of the Rust library `tokenizers`. */
+/* Reads tokenizer.json, the format of the Rust library `tokenizers`. Builds on published and
+ * compiling. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* -- from tokenizer.json --------------------------------------------------------------------- */
@@ -33111,7 +33143,8 @@ TFN__RARE_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_TOKENIZERS
 /* Turns text into ids and back: bytes, characters, words, and byte-pair encoding over bytes and
- * GPT-2's words (Radford et al. 2019). In order:
+ * GPT-2's words (Radford et al. 2019). Builds on vocabulary, merging and the readers of published
+ * tokenizers. In order:
  *
  *   size and init          the block that holds the tables, and filling them
  *   encoding, decoding     with these tables
@@ -34096,7 +34129,7 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
 #endif
 /* >> tokenizer_save */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Saves tokenizers: as our own blob and as tokenizer.json. */
+/* Saves tokenizers: as our own blob and as tokenizer.json. Builds on tokenize. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* -- saving ---------------------------------------------------------------------------------- */
@@ -34906,11 +34939,12 @@ TFN__RARE_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_METRICS
 TFN__SMALL
-/* Scores of texts: perplexity, accuracy, BLEU (Papineni et al. 2002) as sacrebleu computes it (Post
- * 2018), ROUGE (Lin 2004), word and character error rates (Levenshtein 1966).
- * An object holds sums over a corpus. Each addition cuts one hypothesis and its references into
- * tokens, counts, and adds to the sums; the score is computed from these. In order: perplexity,
- * accuracy, cutting texts into tokens, memory for that, counting n-grams, BLEU, ROUGE, error rates.
+/* Scores of texts: perplexity, accuracy, BLEU (Papineni et al. 2002) as sacrebleu computes it
+ * (Post 2018), ROUGE (Lin 2004), word and character error rates (Levenshtein 1966). An object
+ * holds sums over a corpus. Each addition cuts one hypothesis and its references into tokens,
+ * counts, and adds to the sums; the score is computed from these. In order: perplexity, accuracy,
+ * cutting texts into tokens, memory for that, counting n-grams, BLEU, ROUGE, error rates. Builds
+ * on basics and math.
  *
  * Each metric has its own tokens. They are stored one after the other in a copy of the text, so
  * that only their beginnings are needed. n-grams are counted by sorting: tokens are ordered by the
@@ -35547,7 +35581,8 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES
 TFN__SMALL
-/* Files: errors, paths, temporary files, and bytes. The format of safetensors (huggingface.co):
+/* Files: errors, paths, temporary files, and bytes. Builds on basics. The format of safetensors
+ * (huggingface.co):
  *
  *     8 bytes   n, the length of the header, little-endian
  *     n bytes   JSON: "__metadata__", which holds named texts, and for every tensor its name,
@@ -36051,6 +36086,10 @@ TFN__SMALL_END
 #endif
 /* >> safetensors */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* The files of safetensors: reads the header of one file or of several with an index, finds
+ * tensors by name, converts their values, and writes such files. Offers this to checkpoints and
+ * to the hub. Builds on files and json. */
+
 #if !defined TFNORM_NO_FILES
 /* The header stays in memory unparsed, so that the file's size determines the work that the caller
  * must give. `entries` holds the position of each tensor's name in the header, and `order` sorts
@@ -36876,7 +36915,8 @@ enum {
 };
 #endif
 
-/* The options of a model as named texts, for checkpoints and for tfn_desc_set. */
+/* The options of a model as named texts, for checkpoints and for tfn_desc_set. Builds on options,
+ * json and files. */
 
 #if !defined TFNORM_NO_FILES
 TFN__RARE
@@ -37306,6 +37346,10 @@ TFN__RARE_END
 #endif
 /* >> checkpoints */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Checkpoints: saves and loads models with the state of their training, changes the type of
+ * saved weights, and averages several checkpoints. Offers the packing of tiles to export. Builds
+ * on safetensors, fields and model. */
+
 #if !defined TFNORM_NO_FILES
 /* "training.state": numbers as F64, which hold counts up to 2^53. */
 enum {
@@ -38223,7 +38267,8 @@ TFN__RARE_END
 #if !defined TFNORM_NO_FILES
 TFN__SMALL
 /* For programs in other languages, which read no header: options by name, through the rows and
- * texts of checkpoints, and the layout of structs. tools/tfnorm.py is such a program. */
+ * texts of checkpoints, and the layout of structs. tools/tfnorm.py is such a program. Builds on
+ * fields and checkpoints. */
 
 /* -- options by name ------------------------------------------------------------------------- */
 
@@ -38470,7 +38515,8 @@ TFN__SMALL_END
 TFN__SMALL
 /* Checkpoints of the hub. Rows of data describe a family. Keys of config.json set options by their
  * names and texts, as in tfn_desc_set. Tensors are parameters under other names, perhaps
- * transposed, side by side or in another order. The parts, in order:
+ * transposed, side by side or in another order. Builds on the names of options (fields). The
+ * parts, in order:
  *
  *   families         the rows, restated from the families' published configuration and modelling
  *                    files (transformers 4 and 5)
@@ -39230,6 +39276,9 @@ TFN__SMALL_END
  * be skipped. The path of a key inside an object has a dot ("rope_scaling.factor"). */
 #endif
 
+/* Keys of config.json that no family has a rule for: tells those that change nothing from those
+ * that must not be skipped. Builds on json. */
+
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 /* A configuration has some forty keys. Each belongs to one of three classes:
@@ -39424,6 +39473,9 @@ TFN__SMALL_END
 #endif
 /* >> config_json */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Reads config.json: finds the family, and sets options by its rules and texts. Offers lookups
+ * of keys to import and export. Builds on families, keys and fields. */
+
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* A config.json has a few kilobytes and a family some thirty rules. So each rule reads the text
  * from its beginning: no tree in memory, no second form of the values. If a key appears twice in an
@@ -39979,10 +40031,10 @@ TFN__SMALL_END
 #ifndef TFNORM_NO_PICKLE
 TFN__SMALL
 /* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
- * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle
- * is a program for a stack machine. This machine knows the operations that build a dictionary of
- * tensors, and executes nothing else. Of the functions that a pickle may call, it knows four by
- * name and refuses all others.
+ * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A
+ * pickle is a program for a stack machine. This machine knows the operations that build a
+ * dictionary of tensors, and executes nothing else. Of the functions that a pickle may call, it
+ * knows four by name and refuses all others. Builds on files and safetensors.
  *
  * The result is a header like that of safetensors with places in this file, so that the rest of the
  * library reads both kinds alike. Files are hostile: each place is checked against the size of the
@@ -40789,6 +40841,9 @@ typedef struct tfn__match {
 } tfn__match;
 #endif
 
+/* Reads folders of the hub: finds the family by config.json, resolves names of tensors, and
+ * loads the weights. Builds on config_json, safetensors, pickle and model. */
+
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 
@@ -41429,7 +41484,8 @@ typedef struct tfn__packing {
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__RARE
-/* Writes models as folders of the hub. Uses the rows that read these (part import), in reverse:
+/* Writes models as folders of the hub. Builds on import, whose rows it uses in reverse, and on
+ * tokenizer_save. In order:
  *
  *   options          one spelling for all options that mean the same
  *   config.json      a value for each key
@@ -42433,6 +42489,9 @@ TFN__RARE_END
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC pop_options
 #endif
+
+/* The self-check: whether this machine and this build compute the promised bits (tfn_selfcheck).
+ * Builds on the public functions of models. */
 
 /* -- the self-check: generated data, dropout on, every kind of kernel ------------------------ */
 

@@ -68,6 +68,39 @@ lines_of_parts() {      # lines_of_parts FOLDER
     find "$1" -name '*.[ch]' -exec wc -l {} + | awk '$2 != "total" && $1 > 1200 { print; bad = 1 } END { exit bad }'
 }
 check "layout: parts have at most 1,200 lines" lines_of_parts ../tools/source
+# Each part opens with what it is for, in its .h or its .c, and says on which parts it builds. The
+# bodies of the kernels are read together, and the public parts have the manual.
+openings() {            # openings FOLDER
+    bad=
+    sed -n 's|^\([a-z_]*/[a-z_]*\).*|\1|p' "$1/parts.txt" | grep -v -e '^api/' -e '^end/[elhr]' > "$work/parts"
+    while read -r part; do
+        for f in "$1/$part.h" "$1/$part.c"; do
+            [ ! -f "$f" ] || awk '
+                !begun && (/^#/ || /^TFN__[A-Z]*$/ || /^$/ || more) { more = /\\$/; next }
+                !begun && !/^\/\*/ { exit }
+                { begun = 1; print }
+                /\*\// { exit }' "$f"
+            echo
+        done > "$work/opening"
+        awk -v part="$part" '
+            /^\/\*/ { heading = /^\/\* --/ }
+            !heading { words += NF; builds = builds || /[Bb]uilds?( on|$)/ }
+            END { if (part ~ /^bodies|^ground\/ground/) builds = 1
+                  if (words < 8) print part ": no opening comment"
+                  else if (!builds) print part ": its opening does not say on what it builds"
+                  exit words < 8 || !builds }' "$work/opening" || bad=1
+    done < "$work/parts"
+    [ -z "$bad" ] && [ "$(wc -l < "$work/parts")" -gt 60 ]
+}
+check "layout: each part says what it is for, and on what it builds" openings ../tools/source
+mute_part() {           # a part whose opening is gone, and one that does not say on what it builds
+    rm -rf "$work/mute" && cp -r ../tools/source "$work/mute" &&
+        sed 's|^/\* Plans a tape|/* -- plan|' ../tools/source/tape/plan.h > "$work/mute/tape/plan.h" &&
+        sed 's|Builds on|Uses|' ../tools/source/tape/run.h > "$work/mute/tape/run.h" &&
+        ! openings "$work/mute" > "$work/said" && grep -q '^tape/plan' "$work/said" &&
+        grep -q '^tape/run' "$work/said" && [ "$(wc -l < "$work/said")" = 2 ]
+}
+check "layout sees a part that does not say what it is for" mute_part
 # Six lines that are equal but for white space in two parts belong in one function. Includes and
 # comments do not count, and at least three of the six have a word.
 repeats() {             # repeats FOLDER

@@ -1,3 +1,6 @@
+/* Matrix products of one instruction set: tiles, packing, and the choice of a way by shape. Section
+ * blocks says how products are blocked. Also flat sums and linear combinations. */
+
 /* The tile: MR rows of two vectors. It stays in registers, together with two vectors of b and one
  * number of a, so 2*MR + 3 must not exceed the number of registers: 32 (AVX-512: MR 14, NEON: 12)
  * or 16 (AVX and SSE: 6). There is a function for each height from 1 to MR, in which all loops over

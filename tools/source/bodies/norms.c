@@ -1,3 +1,6 @@
+/* Norms of rows and softmax of one instruction set, forward and backward. Section columns has what
+ * all sets share. */
+
 /* -- norms of rows, forward --------------------------------------------------------------------
  * y = gain * n + bias, n = (x - mean) * rstd, for each group of each row. The kinds differ in mean
  * and rstd (tfn_norm_kind). Sums over features use 16 lanes and the tree. */

@@ -1,5 +1,8 @@
 #ifndef TFNORM_NO_TRAINING
 
+/* The updates of all optimizers, of one instruction set: elementwise ones, and those that treat
+ * each tensor separately (Muon, Adafactor). Section optim computes their constants. */
+
 /* -- the optimizers: one pass over parameters p and moments m, v -------------------------------
  * Moments below 2^-100 become 0, because the moments of an unused row would decay to denormals. For
  * the same reason a gradient below 2^-100 counts as 0, and so does the square of one below 2^-50.

@@ -4,6 +4,9 @@
 #pragma GCC pop_options
 #endif
 
+/* The self-check: whether this machine and this build compute the promised bits (tfn_selfcheck).
+ * Builds on the public functions of models. */
+
 /* -- the self-check: generated data, dropout on, every kind of kernel ------------------------ */
 
 /* A machine has the promised bits if a small model, trained for some steps, has the hash that

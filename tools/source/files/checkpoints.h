@@ -5,6 +5,10 @@
 #include "../kernels/packing.h"
 #include "fields.h"
 
+/* Checkpoints: saves and loads models with the state of their training, changes the type of
+ * saved weights, and averages several checkpoints. Offers the packing of tiles to export. Builds
+ * on safetensors, fields and model. */
+
 #if !defined TFNORM_NO_FILES
 
 /* "training.state": numbers as F64, which hold counts up to 2^53. */

@@ -4,7 +4,8 @@
 #include "../text/json.h"
 #include "files.h"
 
-/* The options of a model as named texts, for checkpoints and for tfn_desc_set. */
+/* The options of a model as named texts, for checkpoints and for tfn_desc_set. Builds on options,
+ * json and files. */
 
 #if !defined TFNORM_NO_FILES
 TFN__RARE

@@ -3,7 +3,8 @@
 
 #if !defined TFNORM_NO_FILES
 TFN__SMALL
-/* Files: errors, paths, temporary files, and bytes. The format of safetensors (huggingface.co):
+/* Files: errors, paths, temporary files, and bytes. Builds on basics. The format of safetensors
+ * (huggingface.co):
  *
  *     8 bytes   n, the length of the header, little-endian
  *     n bytes   JSON: "__metadata__", which holds named texts, and for every tensor its name,

@@ -7,7 +7,8 @@
 #if !defined TFNORM_NO_FILES
 TFN__SMALL
 /* For programs in other languages, which read no header: options by name, through the rows and
- * texts of checkpoints, and the layout of structs. tools/tfnorm.py is such a program. */
+ * texts of checkpoints, and the layout of structs. tools/tfnorm.py is such a program. Builds on
+ * fields and checkpoints. */
 
 /* -- options by name ------------------------------------------------------------------------- */
 

@@ -4,6 +4,10 @@
 #include "../ground/basics.h"
 #include "../text/json.h"
 
+/* The files of safetensors: reads the header of one file or of several with an index, finds
+ * tensors by name, converts their values, and writes such files. Offers this to checkpoints and
+ * to the hub. Builds on files and json. */
+
 #if !defined TFNORM_NO_FILES
 
 /* The header stays in memory unparsed, so that the file's size determines the work that the caller

@@ -3,6 +3,9 @@
 #include "../ground/ground.h"
 #include "../text/json.h"
 
+/* Reads config.json: finds the family, and sets options by its rules and texts. Offers lookups
+ * of keys to import and export. Builds on families, keys and fields. */
+
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
 /* A config.json has a few kilobytes and a family some thirty rules. So each rule reads the text

@@ -14,7 +14,8 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__RARE
-/* Writes models as folders of the hub. Uses the rows that read these (part import), in reverse:
+/* Writes models as folders of the hub. Builds on import, whose rows it uses in reverse, and on
+ * tokenizer_save. In order:
  *
  *   options          one spelling for all options that mean the same
  *   config.json      a value for each key

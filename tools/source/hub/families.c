@@ -5,7 +5,8 @@
 TFN__SMALL
 /* Checkpoints of the hub. Rows of data describe a family. Keys of config.json set options by their
  * names and texts, as in tfn_desc_set. Tensors are parameters under other names, perhaps
- * transposed, side by side or in another order. The parts, in order:
+ * transposed, side by side or in another order. Builds on the names of options (fields). The
+ * parts, in order:
  *
  *   families         the rows, restated from the families' published configuration and modelling
  *                    files (transformers 4 and 5)

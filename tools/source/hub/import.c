@@ -17,6 +17,9 @@
 #include "families.h"
 #include "pickle.h"
 
+/* Reads folders of the hub: finds the family by config.json, resolves names of tensors, and
+ * loads the weights. Builds on config_json, safetensors, pickle and model. */
+
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 

@@ -3,6 +3,9 @@
 #include "../model/resolve.h"
 #include "../files/safetensors.h"
 
+/* Keys of config.json that no family has a rule for: tells those that change nothing from those
+ * that must not be skipped. Builds on json. */
+
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 /* A configuration has some forty keys. Each belongs to one of three classes:

@@ -12,10 +12,10 @@
 #ifndef TFNORM_NO_PICKLE
 TFN__SMALL
 /* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
- * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A pickle
- * is a program for a stack machine. This machine knows the operations that build a dictionary of
- * tensors, and executes nothing else. Of the functions that a pickle may call, it knows four by
- * name and refuses all others.
+ * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A
+ * pickle is a program for a stack machine. This machine knows the operations that build a
+ * dictionary of tensors, and executes nothing else. Of the functions that a pickle may call, it
+ * knows four by name and refuses all others. Builds on files and safetensors.
  *
  * The result is a header like that of safetensors with places in this file, so that the rest of the
  * library reads both kinds alike. Files are hostile: each place is checked against the size of the

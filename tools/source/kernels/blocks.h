@@ -2,9 +2,9 @@
 #define TFN__BLOCKS_H
 #include "../ground/ground.h"
 
-/* Matrix products, and flat sums. Offers the sizes of blocks, and helpers that all instances of the
- * kernels share. The product itself is tfn__matmul in section dense. It computes, for i < m and
- * j < n,
+/* Matrix products, and flat sums. Offers the sizes of blocks, and helpers that all instances of
+ * the kernels share. Builds on ground. The product itself is tfn__matmul in section dense. It
+ * computes, for i < m and j < n,
  *
  *     y = start ? start[i*start_ld + j] : 0;
  *     for (p = 0; p < k; p++) y = fma(a[i*a_row + p*a_col], b[p*b_row + j*b_col], y);

@@ -3,7 +3,7 @@
 #include "../ground/ground.h"
 
 /* Chooses the table of kernels for this processor, and checks whether its bits are canonical
- * (tfn_bits). */
+ * (tfn_bits). Builds on instances. */
 
 /* Returns the table of one instruction set, or NULL if this build or this processor lacks it.
  *

@@ -3,7 +3,7 @@
 #include "../ground/ground.h"
 
 /* The compiler's vector intrinsics. Only the parts that include bodies need this, because it takes
- * longer to compile than most parts. */
+ * longer to compile than most parts. Builds on ground. */
 #if defined TFN__X86 && defined __GNUC__ && !defined __clang__   /* warnings: GCC bug 105593 */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"

@@ -3,7 +3,8 @@
 #include "../ground/ground.h"
 
 /* Helpers for the kernels of cross-entropy and of the optimizers (sections loss and optimizers).
- * Section `reference` has cross-entropy without label smoothing and AdamW in plain loops. */
+ * Section `reference` has cross-entropy without label smoothing and AdamW in plain loops. Builds
+ * on ground. */
 
 /* Label smoothing e over n classes gives `each` to every class, and `rest` more to the true one:
  * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/n (Szegedy 2016; PyTorch; fairseq at

@@ -5,7 +5,7 @@
 #if (defined TFNORM_DEBUG || defined TFN__REFERENCE)
 /* The main kernels in plain loops: read this section first. It is compiled only for debugging and
  * for the tests. They check that every instruction set with a fused multiply-add has exactly the
- * bits of these functions.
+ * bits of these functions. Builds on math and strips.
  *
  * The order of operations below defines the library's results (see "The arithmetic" in the rules).
  * A sum over features uses 16 lanes. An element of a matrix product is one chain of fused

@@ -6,7 +6,7 @@
  * that all instances of the kernels share. Section `reference` has attention in plain loops. A
  * strip is a block of queries of one head. Strips make the products matrix products, and memory
  * grows with the number of keys, not with its square. Chains are the same as in the reference,
- * because every strip, tile or triangle continues where the last one stopped. */
+ * because every strip, tile or triangle continues where the last one stopped. Builds on blocks. */
 #define TFN__STRIP 64        /* query rows in a strip: their scores are in memory at once */
 #define TFN__STEP  8         /* rows or keys processed together along the causal diagonal */
 #define TFN__CACHE_BLOCK 64  /* keys of a 16-bit cache converted to floats at once */

@@ -6,9 +6,9 @@
 
 /* The builder records a whole model on a tape: it walks through the stacks, their layers and the
  * sub-layers, from the tokens to the loss. The same functions record training, evaluation and
- * one-token decoding. This part holds what joins and stacks need for that: the table of parameters,
- * probes, and questions about a description (which build has what, which norm or scale a folded
- * model omits).
+ * one-token decoding. This part holds what joins and stacks need for that: the table of
+ * parameters, probes, and questions about a description (which build has what, which norm or scale
+ * a folded model omits). Builds on record_ops and resolve.
  *
  * Topologies are data. A sub-layer F, attention or feed-forward, reads the stream x in a layer that
  * began with x_0:

@@ -4,7 +4,7 @@
 
 /* Decoders: inference one token after another, with caches of keys and values. Records two tapes
  * with the functions of joins and stacks. Generate uses its reordering of beams and its access to
- * caches. */
+ * caches. Builds on step. */
 
 SHARED void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m);
 SHARED size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,

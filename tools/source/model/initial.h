@@ -3,7 +3,8 @@
 #include "../ground/ground.h"
 
 /* First values of the weights, and rules that keep weights in place afterwards: nGPT's vectors of
- * length 1 and sigmaReparam's singular vectors. Also tells where the numbers of a weight are. */
+ * length 1 and sigmaReparam's singular vectors. Also tells where the numbers of a weight are.
+ * Builds on builder. */
 
 SHARED float *tfn__weight_data(const tfn_model *m, const tfn__weight *w);
 SHARED bool tfn__is_table(int part);

@@ -5,8 +5,9 @@
 #include "../ground/math.h"
 #include "methods.h"
 
-/* Builds the tables of norms, topologies, initializations and recipes from the blocks of methods.h,
- * and offers the public functions that look rows up by number or by name. */
+/* Builds the tables of norms, topologies, initializations and recipes from the blocks of
+ * methods.h, and offers the public functions that look rows up by number or by name. Builds on
+ * methods and topologies. */
 
 /* -- tables of the rows ---------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* Every topology, norm, initialization and recipe of the library, one block for each method. A
  * block has the paper, the formula, and every known difference between the paper and published
- * code.
+ * code. Builds on topologies.
  *
  * Symbols in formulas: x is the residual stream, x_0 the input of the layer, y_k the output of
  * layer k (y_0 the embedding), N a norm of the chosen kind, F a sub-layer, A attention, l the

@@ -3,9 +3,9 @@
 #include "../ground/ground.h"
 #include "../ground/basics.h"
 
-/* Lays out a model in one block of memory: tapes, table of weights, parameters, gradients, moments,
- * workspace. Sizes, initializes, allocates and frees models. Decoders use its recording of tapes.
- */
+/* Lays out a model in one block of memory: tapes, table of weights, parameters, gradients,
+ * moments, workspace. Sizes, initializes, allocates and frees models. Decoders use its recording
+ * of tapes. Builds on stacks, plan and update. */
 
 SHARED bool tfn__trains(const tfn_model_desc *d);
 SHARED void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,

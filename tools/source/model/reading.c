@@ -19,7 +19,7 @@ TFN__SMALL
 /* Hidden states, attention weights, and pooled vectors of sentences. Nothing is recorded or kept
  * for them: a call runs the tape for inference, or a decoder's, up to the node it needs. At that
  * node's entry, the workspace holds its inputs, and then its value. Later entries would overwrite
- * both, but the run ends there.
+ * both, but the run ends there. Builds on step and decoder.
  *
  * A plain build has these functions, but they return an error. Builds on step and decoder. */
 

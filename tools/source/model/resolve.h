@@ -4,7 +4,7 @@
 
 /* Resolves a tfn_model_desc: fills in defaults, finds rows by name, and rejects illegal values and
  * combinations. Offers what follows from the options: sizes, clusters, muP, groups of parameters,
- * windows. */
+ * windows. Builds on options and the tables of methods. */
 
 SHARED const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name);
 SHARED const tfn_init_rule *tfn__init_row(const tfn_model_desc *d);

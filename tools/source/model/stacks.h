@@ -3,8 +3,9 @@
 #include "../ground/ground.h"
 #include "builder.h"
 
-/* Records a whole model on a tape from the sub-layers of joins: embeddings, layers, the end of each
- * stack, logits and the loss. Decoders use the parts to record a tape for each stack. */
+/* Records a whole model on a tape from the sub-layers of joins: embeddings, layers, the end of
+ * each stack, logits and the loss. Decoders use the parts to record a tape for each stack. Builds
+ * on joins. */
 
 enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs */
 

@@ -4,7 +4,7 @@
 
 /* Batches and the training step: checks and binds a batch, runs forward and backward, scales the
  * loss, clips, updates, and undoes an update that is not finite. Offers the checks and the binding
- * to decoder, reading and profile. */
+ * to decoder, reading and profile. Builds on model, update and run. */
 
 SHARED void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, int32_t batch,
                            int32_t time, const int32_t *lengths, int32_t most, bool ignored);

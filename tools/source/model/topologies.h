@@ -3,10 +3,11 @@
 #include "../ground/ground.h"
 
 /* Prepares the reading of methods.h, where each method has one block: its formula and paper,
- * functions for what differs by place (the rules of a topology or an initialization), and its rows.
- * A row is a topology, a norm, an initialization, or a recipe, which names one of each. Rows of
- * users have the same rights as rows of the library. A block says where published code differs from
- * its paper; the row without a suffix is the paper's form.
+ * functions for what differs by place (the rules of a topology or an initialization), and its
+ * rows. A row is a topology, a norm, an initialization, or a recipe, which names one of each. Rows
+ * of users have the same rights as rows of the library. A block says where published code differs
+ * from its paper; the row without a suffix is the paper's form. Builds on the public rows of
+ * api_tape.
  *
  * The blocks are read five times: here for the rules, with rows that expand to nothing, then once
  * for each table (see method_tables). To add a method, write a block: functions between #ifdef

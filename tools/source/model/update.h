@@ -3,7 +3,8 @@
 #include "../ground/ground.h"
 
 /* An optimizer's pass over all parameters, the rate and decay of each parameter, and where its
- * moments are. The step around it, with clipping and averages, is in step. */
+ * moments are. The step around it, with clipping and averages, is in step. Builds on resolve and
+ * builder. */
 
 SHARED int64_t tfn__larger_of(int64_t a, int64_t b);
 SHARED void tfn__copy_floats(float *to, const float *from, int64_t floats);

@@ -3,7 +3,8 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
-/* Operations of embeddings, positions, attention, and the key/value caches of decoding. */
+/* Operations of embeddings, positions, attention, and the key/value caches of decoding. Builds on
+ * tape and the kernels of attention. */
 
 SHARED void tfn__embed_op(const tfn__call *c);
 SHARED void tfn__position_op(const tfn__call *c);

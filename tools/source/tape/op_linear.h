@@ -5,7 +5,8 @@
 #include "tape.h"
 
 /* Operations of linear maps, y = act(x W + b), and helpers that tell which rows of a padded batch
- * count. The functions that record these operations are in section record_ops. */
+ * count. The functions that record these operations are in section record_ops. Builds on tape and
+ * the kernels of products. */
 
 SHARED tfn__packed tfn__packed_node(const tfn_node *n);
 SHARED tfn__packed tfn__packed_input(const tfn__call *c, int j);

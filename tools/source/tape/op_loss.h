@@ -3,7 +3,8 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
-/* Operations of the losses, of probes, and those that a program adds with tfn_custom. */
+/* Operations of the losses, of probes, and those that a program adds with tfn_custom. Builds on
+ * tape and the kernels. */
 
 /* Floats that a loss saves per row: the maximum and the sum of each row's softmax (rows, 2), then
  * the losses without smoothing (rows). */

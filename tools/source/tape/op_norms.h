@@ -3,7 +3,8 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
-/* Operations of norms (rows, single values, columns over a batch) and of convolution. */
+/* Operations of norms (rows, single values, columns over a batch) and of convolution. Builds on
+ * tape and the kernels of norms. */
 
 /* The kind of a norm (below 256) shares its slot with these flags. */
 enum { TFN__NORM_KIND_MASK = 255,

@@ -5,7 +5,8 @@
 #include "op_attention.h"
 #include "op_loss.h"
 
-/* The table of operations: one row for each, from the list TFN__OPS in tape.h. */
+/* The table of operations: one row for each, from the list TFN__OPS in tape.h. Builds
+ * on the parts op_linear to op_loss, which have the functions. */
 
 #define TFN__OP_ROW(id, name, forward, chunks, backward, backward_chunks, reads) \
     { name, forward, chunks, TFN__BACK(backward), TFN__BACK(backward_chunks), (uint8_t)(reads) },

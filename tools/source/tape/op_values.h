@@ -3,7 +3,8 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
-/* Operations on single values: activations, sums, scales, dropout, and their backwards. */
+/* Operations on single values: activations, sums, scales, dropout, and their backwards. Builds on
+ * tape and the kernels. */
 
 SHARED void tfn__softmax_op(const tfn__call *c);
 SHARED void tfn__activate_forward(const tfn__call *c);

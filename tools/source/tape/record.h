@@ -5,7 +5,7 @@
 #include "../kernels/packing.h"
 
 /* Records nodes on a tape: leaves, checks of shapes, errors, and tapes that only count. The
- * functions that record operations and the model's builder use it. */
+ * functions that record operations and the model's builder use it. Builds on tape. */
 
 extern SHARED const tfn_var tfn__none;
 enum { TFN__MOST_NODES = 1000000 };     /* a timeline's entry is 8 times the node, in 32 bits */

@@ -11,7 +11,8 @@
 #include "record.h"
 
 /* The functions that record one operation each: they check shapes and append a node. Most are
- * public; record_ops.h has those that only the builder uses. */
+ * public; record_ops.h has those that only the builder uses. Builds on record and the table of
+ * operations. */
 
 /* A model is recorded once, so speed does not matter here. */
 TFN__RARE

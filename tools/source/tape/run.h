@@ -3,7 +3,7 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
-/* Runs a planned tape: the forward and the backward, on one thread or several. */
+/* Runs a planned tape: the forward and the backward, on one thread or several. Builds on plan. */
 
 SHARED void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,
                            float *work);

@@ -4,7 +4,8 @@
 
 /* The tape: a graph of operations that is recorded once, planned once and run many times (see
  * tape.c for how). Offers the table of operations, the arguments that a node stores for each of
- * them, and the cutting of work into chunks and products that operations share. */
+ * them, and the cutting of work into chunks and products that operations share. Builds on the
+ * table of kernels. */
 
 /* The arguments of an operation's functions: pointers and sizes of this run. Absent inputs,
  * gradients that are not needed, and saved arrays of a tape that does not train are NULL, and every

@@ -7,7 +7,8 @@
 #if !defined TFNORM_NO_TOKENIZERS
 /* Compiles normalizers and pre-tokenizers of tokenizer.json into programs of steps (steps.h), by
  * one function that counts words first and stores them in a second call. Also holds the readers of
- * parts that tokenizer_json.c shares: BertNormalizer and the known expressions. */
+ * parts that tokenizer_json.c shares: BertNormalizer and the known expressions. Builds on steps,
+ * regex and json. */
 TFN__RARE
 
 /* -- reading parts of tokenizer.json --------------------------------------------------------- */

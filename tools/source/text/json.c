@@ -3,7 +3,7 @@
 
 #if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
 /* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files. In order: characters, a
- * reader of bytes, then marks, strings, numbers and whole values of JSON.
+ * reader of bytes, then marks, strings, numbers and whole values of JSON. Builds on basics.
  *
  * The reader is a cursor over a text in memory. It allocates nothing and builds no tree: the caller
  * walks the document and reads the value that should come next into its own variable. The first

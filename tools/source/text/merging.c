@@ -4,8 +4,8 @@
 #include "unicode.h"
 #include "pieces.h"
 
-/* Turns the text of one piece into tokens: BPE by merges, Unigram by scores, characters. Also reads
- * blobs and finished trainers. */
+/* Turns the text of one piece into tokens: BPE by merges, Unigram by scores, characters. Also
+ * reads blobs and finished trainers. Builds on vocabulary. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 

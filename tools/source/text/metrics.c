@@ -6,11 +6,12 @@
 
 #if !defined TFNORM_NO_METRICS
 TFN__SMALL
-/* Scores of texts: perplexity, accuracy, BLEU (Papineni et al. 2002) as sacrebleu computes it (Post
- * 2018), ROUGE (Lin 2004), word and character error rates (Levenshtein 1966).
- * An object holds sums over a corpus. Each addition cuts one hypothesis and its references into
- * tokens, counts, and adds to the sums; the score is computed from these. In order: perplexity,
- * accuracy, cutting texts into tokens, memory for that, counting n-grams, BLEU, ROUGE, error rates.
+/* Scores of texts: perplexity, accuracy, BLEU (Papineni et al. 2002) as sacrebleu computes it
+ * (Post 2018), ROUGE (Lin 2004), word and character error rates (Levenshtein 1966). An object
+ * holds sums over a corpus. Each addition cuts one hypothesis and its references into tokens,
+ * counts, and adds to the sums; the score is computed from these. In order: perplexity, accuracy,
+ * cutting texts into tokens, memory for that, counting n-grams, BLEU, ROUGE, error rates. Builds
+ * on basics and math.
  *
  * Each metric has its own tokens. They are stored one after the other in a copy of the text, so
  * that only their beginnings are needed. n-grams are counted by sorting: tokens are ordered by the

@@ -3,6 +3,9 @@
 #include "json.h"
 #include "unicode.h"
 
+/* The rules by which tokenizers split a text into pieces, and the hash tables that find a piece.
+ * Offers both to trainer, vocabulary and the readers of published tokenizers. Builds on unicode. */
+
 #if !defined TFNORM_NO_TOKENIZERS
 
 /* -- pieces ---------------------------------------------------------------------------------- */

@@ -6,8 +6,9 @@
 #include "merging.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Reads tokenizers as they are published with models: vocab.json with merges.txt, vocab.txt, models
- * of SentencePiece, and tokenizer.json, which can express all of the others. */
+/* Reads tokenizers as they are published with models: vocab.json with merges.txt, vocab.txt,
+ * models of SentencePiece, and tokenizer.json, which can express all of the others. Builds on json
+ * and merging. */
 
 /* -- from vocab.json and merges.txt ---------------------------------------------------------- */
 

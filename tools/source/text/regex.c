@@ -3,7 +3,8 @@
 #include "unicode.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Regular expressions in Oniguruma's syntax, which tokenizer.json uses to split texts.
+/* Regular expressions in Oniguruma's syntax, which tokenizer.json uses to split texts. Builds on
+ * unicode.
  *
  * Offers a compiler, which turns an expression into a program of instructions and character sets,
  * and a search, which follows all ways through the program in parallel (Thompson 1968, Pike). Its

@@ -4,7 +4,7 @@
 #include "pieces.h"
 
 #if !defined TFNORM_NO_TOKENIZERS
-/* Normalizers and pre-tokenizers of tokenizer.json in any order.
+/* Normalizers and pre-tokenizers of tokenizer.json in any order. Builds on regex and vocabulary.
  *
  * Most published files use a few combinations, which tokenizer_json.c expresses by flags and
  * vocabulary.c and pieces.c handle fast. All others become a program in the tokenizer's memory,

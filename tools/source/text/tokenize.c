@@ -12,7 +12,8 @@
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* Turns text into ids and back: bytes, characters, words, and byte-pair encoding over bytes and
- * GPT-2's words (Radford et al. 2019). In order:
+ * GPT-2's words (Radford et al. 2019). Builds on vocabulary, merging and the readers of published
+ * tokenizers. In order:
  *
  *   size and init          the block that holds the tables, and filling them
  *   encoding, decoding     with these tables

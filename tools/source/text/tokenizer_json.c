@@ -5,7 +5,8 @@
 #include "merging.h"
 #include "published.h"
 
-/* Reads tokenizer.json, the format of the Rust library `tokenizers`. */
+/* Reads tokenizer.json, the format of the Rust library `tokenizers`. Builds on published and
+ * compiling. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 

@@ -8,7 +8,7 @@
 #include "tokenizer_json.h"
 #include "tokenize.h"
 
-/* Saves tokenizers: as our own blob and as tokenizer.json. */
+/* Saves tokenizers: as our own blob and as tokenizer.json. Builds on tokenize. */
 
 #if !defined TFNORM_NO_TOKENIZERS
 

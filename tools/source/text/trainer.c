@@ -8,7 +8,7 @@
  * encoding (Sennrich et al. 2016) repeatedly merges the most frequent pair of neighbours in the
  * words into a new token. With "low" 5 times and "lower" twice the pairs are lo 7, ow 7, we 2, er
  * 2: "lo" becomes a token, then "low" (7), then "er" (2), then "lower". So frequent words become
- * one token, and every text can be encoded.
+ * one token, and every text can be encoded. Builds on pieces.
  *
  * The time of a merge is proportional to the changes, not to the text: the trainer keeps the
  * occurrences of each pair in a list and the pairs in a heap. The result is the same as from the

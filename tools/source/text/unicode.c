@@ -3,7 +3,7 @@
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* Classes and normal forms of Unicode's characters, the characters with which GPT-2 shows bytes,
- * and the normalizers of BERT and SentencePiece. */
+ * and the normalizers of BERT and SentencePiece. Builds on json, which reads UTF-8. */
 
 /* -- characters ------------------------------------------------------------------------------ */
 

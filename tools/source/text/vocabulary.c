@@ -6,7 +6,8 @@
 
 #if !defined TFNORM_NO_TOKENIZERS
 /* The tables of a tokenizer, and functions that fill and search them: added tokens, sorted tokens,
- * replacements. The parts after this one read trainers, blobs and files, and encode texts. */
+ * replacements. The parts after this one read trainers, blobs and files, and encode texts. Builds
+ * on pieces and unicode. */
 
 /* -- making a tokenizer ---------------------------------------------------------------------- */
 
