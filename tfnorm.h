@@ -457,7 +457,7 @@
  * have, unless a comment says what NULL means; so does an object that is NULL, which has no error
  * to keep. One that no init has seen, all zero, gives TFN_NOT_READY. tfn_error_text says what was
  * found and what was wanted:
- *     linear: input has 48 channels, weight wants 64 (node 17, layer 2)
+ *     linear: input has 48 channels, weight needs 64 (node 17, layer 2)
  * TFNORM_ASSERT is for defects of this library, never for a mistake of yours.
  * A program and a library that were compiled apart may have been made from different headers. Ask
  * once, at the start:
@@ -513,84 +513,93 @@
  * README.md has the table of what is tested, compiled only, or expected to work.
  */
 /* >> config */
-/* Define these before the implementation, if you want them.
+/* Macros that you may define before the implementation.
  *
- *   TFNORM_IMPLEMENTATION   emit the code here: in exactly one source file (or see _STATIC)
- *   TFNORM_STATIC           all functions static: each file that includes it has its own copy
- *   TFNORM_API              what stands before each declaration instead of extern, such as
- *                           __declspec(dllexport); define it in all files alike
- *   TFNORM_ASSERT(x)        for defects of the library; nothing by default, in a debug build assert
- *   TFNORM_NO_STDIO         without <stdio.h>: files in memory and through callbacks alone
- *   TFNORM_NO_FILES         without files, options by name (tfn_desc_set) and tfn_layout
- *   TFNORM_NO_IMPORT        without checkpoints of the hub (tfn_import_new), which are folders:
- *                           TFNORM_NO_STDIO has none either
- *   TFNORM_NO_PICKLE        without pytorch_model.bin (tfn_pickle_open)
- *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free; files want work
- *   TFNORM_NO_TRAINING      without gradients, optimizers and random weights: a decoder fits a
- *                           microcontroller
- *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms that are neither LayerNorm nor
- *                           RMSNorm, and watching and reading; without it a decoder has none
- *   TFNORM_PLAIN            what TFNORM_NO_TRAINING leaves of models, with training, too: rows like
- *                           "pre" and "post", LayerNorm and RMSNorm. No tfn_selfcheck (it gives 0)
+ *   TFNORM_IMPLEMENTATION   Emit the code here. Define it in exactly one source file (or see
+ *                           TFNORM_STATIC).
+ *   TFNORM_STATIC           Make all functions static, so that each file that includes the header
+ *                           has its own copy.
+ *   TFNORM_API              Replaces `extern` in front of each declaration, for example with
+ *                           __declspec(dllexport). Define it in the same way in all files.
+ *   TFNORM_ASSERT(x)        Checks for defects of the library. By default it does nothing, or with
+ *                           TFNORM_DEBUG it is assert.
+ *   TFNORM_NO_STDIO         Omit <stdio.h>: files can only be in memory or use callbacks.
+ *   TFNORM_NO_FILES         Omit files, options by name (tfn_desc_set) and tfn_layout.
+ *   TFNORM_NO_IMPORT        Omit checkpoints of the hub (tfn_import_new). They are folders, so
+ *                           TFNORM_NO_STDIO omits them, too.
+ *   TFNORM_NO_PICKLE        Omit pytorch_model.bin (tfn_pickle_open).
+ *   TFNORM_NO_MALLOC        Omit <stdlib.h>, tfn_model_new and tfn_model_free. Files then need a
+ *                           block of yours (tfn_file.work).
+ *   TFNORM_NO_TRAINING      Omit gradients, optimizers and random weights, so that a decoder fits a
+ *                           microcontroller.
+ *   TFNORM_ALL_NORMS        With TFNORM_NO_TRAINING: keep the norms other than LayerNorm and
+ *                           RMSNorm, and watching and reading. Without it a decoder has none of
+ *                           these.
+ *   TFNORM_PLAIN            Keep training, but only those models that TFNORM_NO_TRAINING keeps:
+ *                           rows like "pre" and "post", LayerNorm and RMSNorm. tfn_selfcheck
+ *                           returns 0.
  *   TFNORM_ARCHS, TFNORM_NORMS, TFNORM_POSITIONS, TFNORM_ACTIVATIONS, TFNORM_OPTIMIZERS,
- *   TFNORM_SCHEDULES        keep these alone, for a small program; a model or a tape that asks for
- *                           another one gets an error that names the macro, as of all that is left
- *                           out. Sets of enumerators: for instance
- *                           -DTFNORM_POSITIONS="TFN_SET(TFN_POSITION_ROTARY)", others behind a |.
- *                           The kernels of what was left out are NULL, or do nothing.
- *                           A default counts as asked for: who keeps no learned positions must set
- *                           another one. What is kept has the bits that it has in any build.
- *                           On a Cortex-M4F at -Os, with TFNORM_ONLY_DECODERS, a decoder of one
- *                           norm, one activation and learned positions takes 27 KB of flash, with
- *                           rotary ones, which compute sines in double, 34; a trainer of one recipe
- *                           with AdamW, with TFNORM_PLAIN, 53, without messages 49; with messages,
- *                           but without decoders, dropout and groups 49, with none of these 46
- *   TFNORM_NO_MESSAGES      errors keep their status, operation and numbers, and have no sentences
- *   TFNORM_NO_SCALES        joins without scales, as those of "pre" and "post"
- *   TFNORM_NO_DECODERS      without caches: no tfn_decoder, and no generator
- *   TFNORM_NO_DROPOUT       without dropout
- *   TFNORM_NO_GROUPS        without groups of parameters (desc.groups), and so without LoRA
- *   TFNORM_ONLY_DECODERS    with TFNORM_NO_TRAINING: models of one stack that tfn_decoder runs, and
- *                           nothing else does; they are made with desc.only_decoders
- *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
- *   TFNORM_NO_TOKENIZERS    without tokenizers
- *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
- *   TFNORM_NO_QUANT         without weights, moments and caches of fewer bits (desc.weights,
- *                           moment_type, cache_type)
- *   TFNORM_NO_SIMD          plain C only
- *   TFNORM_ALL_ISA          x86-64: also build plain C and the 128-bit kernels with FMA3. They take
- *                           an eighth more time to compile. Only tests need plain C there, and only
- *                           processors with FMA3 but without AVX2 (AMD, 2012 to 2014) need the
- *                           others: without them they use SSE2, and tfn_bits says that bits differ.
- *                           Without it, tfn_kernels_for returns NULL for both, and a build for one
- *                           processor (-march=native) has only its own widest kernels
- *   TFNORM_DEBUG            plain C only, without attributes and pragmas that optimize: compiled
- *                           with -O0 it takes a second, and every line can be stepped through. The
- *                           bits are those of TFNORM_NO_SIMD. Tapes run on the calling thread, and
- *                           their memory is looked at: a run begins in a workspace of NaN, and an
- *                           array is NaN again when nobody should read it any more, so that who
- *                           does makes the loss NaN (no memory is used twice: workspaces are
- *                           larger); after each operation, one of your own too, TFNORM_ASSERT says
- *                           whether the 16 floats beside each array that it may write are as before
- *   TFNORM_EXACT            plain C, SSE2 and WebAssembly compute the fused multiply-add in
- *                           software where the compiler has no instruction for it: canonical
- *                           bits, slowly. Products of weights of fewer bits have none
+ *   TFNORM_SCHEDULES        Keep only these enumerators, for a small program. Each is a set, for
+ *                           example -DTFNORM_POSITIONS="TFN_SET(TFN_POSITION_ROTARY)"; combine
+ *                           several with |. A model or a tape that asks for another one gets an
+ *                           error that names the macro, as with all omitted features. Kernels of
+ *                           omitted features are NULL, or do nothing. A default counts as asked
+ *                           for: a build without learned positions must set another kind. The kept
+ *                           features have the same bits as in any build.
+ *                           Flash on a Cortex-M4F at -Os: a decoder (TFNORM_ONLY_DECODERS) with one
+ *                           norm, one activation and learned positions takes 27 KB; with rotary
+ *                           positions, which compute sines in double, 34 KB. A trainer with one
+ *                           recipe and AdamW (TFNORM_PLAIN) takes 53 KB; without messages 49 KB;
+ *                           without decoders, dropout and groups 49 KB; without all four 46 KB.
+ *   TFNORM_NO_MESSAGES      Errors have a status, an operation and numbers, but no text.
+ *   TFNORM_NO_SCALES        Omit scales in joins, which "pre" and "post" do not have.
+ *   TFNORM_NO_DECODERS      Omit caches, and so tfn_decoder and tfn_generator.
+ *   TFNORM_NO_DROPOUT       Omit dropout.
+ *   TFNORM_NO_GROUPS        Omit groups of parameters (desc.groups), and so LoRA.
+ *   TFNORM_ONLY_DECODERS    With TFNORM_NO_TRAINING: keep only models of one stack, run by
+ *                           tfn_decoder. Make them with desc.only_decoders.
+ *   TFNORM_ONLY_KERNELS     Keep only the kernels, without tape and model.
+ *   TFNORM_NO_TOKENIZERS    Omit tokenizers.
+ *   TFNORM_NO_METRICS       Omit BLEU and the other scores of texts.
+ *   TFNORM_NO_QUANT         Omit weights, moments and caches of fewer bits (desc.weights,
+ *                           moment_type, cache_type).
+ *   TFNORM_NO_SIMD          Build plain C only.
+ *   TFNORM_ALL_ISA          x86-64: also build plain C and the 128-bit kernels with FMA3, which
+ *                           takes an eighth more time to compile. Only tests need plain C there.
+ *                           Only processors with FMA3 but without AVX2 (AMD, 2012 to 2014) need the
+ *                           others; without them they use SSE2, and tfn_bits says that bits differ.
+ *                           Without this macro tfn_kernels_for returns NULL for both sets, and a
+ *                           build for one processor (-march=native) has only its widest kernels.
+ *   TFNORM_DEBUG            Build plain C without attributes and pragmas that optimize. With -O0 it
+ *                           compiles in a second, and a debugger can step through every line. The
+ *                           bits are the same as with TFNORM_NO_SIMD. Tapes run on the calling
+ *                           thread and check their memory. A run fills the workspace with NaN, and
+ *                           fills every array with NaN again after its last use, so that reading it
+ *                           later makes the loss NaN. After each operation, including your own,
+ *                           TFNORM_ASSERT checks that the 16 floats before and after each array
+ *                           that it may write are unchanged. Workspaces are larger, because no
+ *                           memory is reused.
+ *   TFNORM_EXACT            Compute the fused multiply-add in software in plain C, SSE2 and
+ *                           WebAssembly, where the compiler has no instruction for it. The bits are
+ *                           then canonical, but products are slow. Products of weights of fewer
+ *                           bits do not use it and stay fast.
  *   TFNORM_PARALLEL_FOR(threads, fn, ctx)
- *                           must call fn(ctx, i) once for each int i = 0 .. threads-1, in any
- *                           order, side by side or not, and return when all have returned;
- *                           fn is void fn(void *, int). gcc and clang only (it uses atomics)
+ *                           Must call fn(ctx, i) once for each int i = 0 .. threads-1, in any
+ *                           order, in parallel or not, and return after all have returned. fn is
+ *                           void fn(void *, int). Needs gcc or clang, because it uses atomics.
  *   TFNORM_MEMSET, TFNORM_MEMCPY, TFNORM_SQRTF
- *                           instead of memset, memcpy, sqrtf; without the first two <string.h>.
- *                           TFNORM_SQRTF must round correctly, or the bits are not canonical
- *   TFNORM_FILE             how the header includes itself, "tfnorm.h" by default: define it if
- *                           yours has another name, or a path that quotes do not resolve
+ *                           Replace memset, memcpy and sqrtf. With the first two, <string.h> is not
+ *                           included. TFNORM_SQRTF must round correctly, or the bits are not
+ *                           canonical.
+ *   TFNORM_FILE             The name by which the header includes itself, by default "tfnorm.h".
+ *                           Define it if your copy has another name, or a path that quotes do not
+ *                           resolve.
  */
 /* >> hosts */
-/* Macros of the program step aside while the compiler reads this file: single letters, and words
- * of Arduino, <windows.h> and <complex.h>, such as min, far or DEFAULT. At the end of the file they
- * are what they were. gcc, clang, MSVC and tcc have push_macro; a compiler without it leaves these
- * macros undefined after this file. A macro with any other name that this file uses still breaks
- * it. */
+/* Undefine macros of the program that would break this file, and restore them at its end: single
+ * letters, and words of Arduino, <windows.h> and <complex.h>, such as min, far or DEFAULT. gcc,
+ * clang, MSVC and tcc have push_macro. With other compilers these macros stay undefined after this
+ * file. A macro with any other name that this file uses still breaks it. */
 #if !defined TFN__BODY && !defined TFN__QUANT_BODY && !defined TFN__METHODS
 #pragma push_macro("A")
 #undef A
@@ -822,9 +831,10 @@
 #define TFNORM_VERSION_MINOR 2
 #define TFNORM_VERSION_PATCH 0
 
-/* The version of the library's arithmetic: raised only on purpose, with the two hashes that
- * tfn_selfcheck must give: on every machine whose bits are canonical; and on every processor that
- * has no fused multiply-add, where all have the same second set of bits ("differ: no FMA"). */
+/* The version of the library's arithmetic, which only changes on purpose, and the two hashes that
+ * tfn_selfcheck must return: the first on every machine whose bits are canonical, the second on
+ * every processor without a fused multiply-add ("differ: no FMA"), which all have the same second
+ * set of bits. */
 #define TFN_BITS_VERSION 2
 #define TFN_BITS_HASH        UINT64_C(0x890a8ae3717f254d)
 #define TFN_BITS_HASH_NO_FMA UINT64_C(0x0c56999348397224)
@@ -865,7 +875,7 @@ extern "C" {
     X(TFN_NO_GRADIENT,  "a gradient reached an operation that has no backward")                \
     X(TFN_NOT_READY,    "called before what it needs was done")                                \
     X(TFN_NOT_FINITE,   "a number is not finite")                                              \
-    X(TFN_BAD_FORMAT,   "the data is not what its format says")                                \
+    X(TFN_BAD_FORMAT,   "the data does not have the right format")                             \
     X(TFN_BAD_FILE,     "a file cannot be read or written")                                    \
     X(TFN_UNSUPPORTED,  "left out of this build or not available on this machine")             \
     X(TFN_NULL,         "a pointer is NULL that must not be")
@@ -876,16 +886,16 @@ typedef enum tfn_status { TFN__STATUS_LIST(TFN__STATUS_ENUM) TFN_STATUS_COUNT } 
 /* The first error of an object; later calls return it again and do nothing. */
 typedef struct tfn_error {
     tfn_status  status;
-    const char *op;            /* who found it, such as "linear"; static text */
+    const char *op;            /* the operation that failed, such as "linear"; static text */
     const char *text;          /* static format: %d takes found, then wanted; %s takes name */
     int64_t     found, wanted;
-    const char *path;          /* the file it concerns, or NULL; the caller's text, not a copy */
-    int32_t     node, layer;   /* tape node and layer it concerns, -1: none */
+    const char *path;          /* the file, or NULL; the caller's text, not a copy */
+    int32_t     node, layer;   /* tape node and layer, or -1: none */
     char        name[128];     /* a name given by the user, cut to fit */
 } tfn_error;
 
-/* Write the error as one line of text ("linear: input has 48 channels, weight wants 64 (node 17,
- * layer 2)"), always terminated. Returns buf, so that it can stand in a printf; buf may be NULL. */
+/* Writes the error as one line of text ("linear: input has 48 channels, weight needs 64 (node 17,
+ * layer 2)"), always terminated. Returns buf, for use in a printf. buf may be NULL. */
 TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t size);
 TFNORM_API const char *tfn_status_text(tfn_status status);
 /* Returns the version that the implementation was compiled with, such as "0.2.0". */
@@ -905,37 +915,39 @@ static inline bool tfn_version_agrees(void)
 
 /* -- random numbers: counter-based, no state ------------------------------------------------- */
 
-/* A key names a stream; the same key and index give the same number on every machine. */
+/* A key selects a stream of random numbers. The same key and index give the same number on every
+ * machine. */
 typedef struct tfn_key { uint64_t bits; } tfn_key;
 TFNORM_API tfn_key  tfn_key_make(uint64_t seed);
 TFNORM_API tfn_key  tfn_key_fold(tfn_key key, uint64_t data);      /* a sub-stream */
 TFNORM_API uint64_t tfn_random_bits(tfn_key key, uint64_t index);
 TFNORM_API float    tfn_random_uniform(tfn_key key, uint64_t index);   /* [0, 1) */
 TFNORM_API float    tfn_random_normal(tfn_key key, uint64_t index);    /* mean 0, variance 1 */
-/* Element i of a random permutation of 0..n-1, in constant memory; 0 for n <= 1. */
+/* Returns element i of a random permutation of 0..n-1, in constant memory, or 0 if n <= 1. */
 TFNORM_API int64_t  tfn_random_shuffle(tfn_key key, int64_t i, int64_t n);
 /* >> api_kernels */
 /* -- kernels --------------------------------------------------------------------------------- */
 
-/* Plain functions on plain pointers: no state, no failure. One table per instruction set, all with
- * the same bits where the machine has a fused multiply-add. `add` false stores a gradient, true
- * adds to what is there. Pointers of different arguments must not overlap unless said. */
+/* Plain functions on plain pointers, which have no state and cannot fail. There is one table per
+ * instruction set. All tables with a fused multiply-add have the same bits. If `add` is false, a
+ * gradient is stored; if true, it is added to the present one. Arrays of different arguments must
+ * not overlap, unless a comment allows it. */
 
 typedef enum tfn_isa {
-    TFN_ISA_BEST = 0,      /* the widest that machine and compiler have */
+    TFN_ISA_BEST = 0,      /* the widest that both processor and compiler have */
     TFN_ISA_PLAIN,         /* C without vectors; on x86-64 only with TFNORM_ALL_ISA */
-    TFN_ISA_SSE2,          /* x86, 128 bits, no fused multiply-add: other bits */
+    TFN_ISA_SSE2,          /* x86, 128 bits; no fused multiply-add, so other bits */
     TFN_ISA_FMA128,        /* x86, 128 bits with FMA3; only with TFNORM_ALL_ISA or -mfma */
     TFN_ISA_AVX2,          /* x86, 256 bits with FMA3 */
     TFN_ISA_AVX512,        /* x86, 512 bits (AVX-512F) */
     TFN_ISA_NEON,          /* AArch64 */
-    TFN_ISA_WASM,          /* WebAssembly SIMD, 128 bits; compiled without -mrelaxed-simd there is
-                            * no fused multiply-add: other bits */
+    TFN_ISA_WASM,          /* WebAssembly SIMD, 128 bits; without -mrelaxed-simd there is no fused
+                            * multiply-add, so other bits */
     TFN_ISA_COUNT
 } tfn_isa;
 
-/* Options that are enumerations have a list: enumerator, name in checkpoints and on command lines,
- * what it is, paper. A new one is a row at its list's end: see tfn_choice. */
+/* Each option that is an enumeration has a list, whose rows are: enumerator, name in checkpoints
+ * and on command lines, formula, paper. Add new ones at the end of the list. See tfn_choice. */
 #define TFN__CHOICE_ENUM(value, name, formula, paper) value,
 
 #define TFN__ACTIVATION_LIST(X)                                                                   \
@@ -956,10 +968,10 @@ typedef enum tfn_activation_kind {
     TFN__ACTIVATION_LIST(TFN__CHOICE_ENUM) TFN_ACTIVATION_COUNT
 } tfn_activation_kind;
 
-/* c (m, n) = start + a (m, k) * b (k, n). Element (i, p) of a is a[i*a_row + p*a_col],
- * likewise b; c and start have unit column stride. start NULL: +0; start == c: accumulate; a
- * bias (n): start_ld 0. Each element is one chain of fused multiply-adds over k in increasing
- * order: blocks, tiles, vectors and threads cannot change a bit. */
+/* c (m, n) = start + a (m, k) * b (k, n). Element (i, p) of a is a[i*a_row + p*a_col], likewise b.
+ * c and start have unit column stride. start NULL: +0; start == c: accumulates; for a bias (n) set
+ * start_ld to 0. Each element is one chain of fused multiply-adds over k in increasing order, so
+ * blocks, tiles, vectors and threads cannot change a bit. */
 typedef struct tfn_matmul_args {
     float       *c;
     const float *start, *a, *b;
@@ -967,28 +979,28 @@ typedef struct tfn_matmul_args {
     ptrdiff_t    c_ld, start_ld, a_row, a_col, b_row, b_col;
 } tfn_matmul_args;
 
-/* Numbers that are added to scaled scores by head and by how far a key is from its query (ALiBi,
- * Press 2022; T5, Raffel 2020): query i and key j of head h of sentence b have
+/* Numbers added to scaled scores, by head and by the distance from the query to the key (ALiBi,
+ * Press 2022; T5, Raffel 2020). Query i and key j of head h of sentence b get
  * at[b*sentence + h*head + zero + j - i]. at NULL: none. */
 typedef struct tfn_score_bias {
     const float *at;
     ptrdiff_t    sentence, head, zero;
 } tfn_score_bias;
 
-/* Scaled dot-product attention with H query heads and G key/value heads (head h reads h*G/H);
- * Vaswani 2017, eq. 1. q, y (B*Tq, H*D); k, v (B*Tk, G*D); rows of q, k, v, y are q_ld ...
- * floats apart; causal: query i reads keys 0..i. lengths (B) or NULL: keys at and beyond
- * lengths[b] are never read. stats keeps m, l of the softmax: (B*Tq, H, 2). Dropout on the
- * weights: rate p > 0 with a key, see dropout below; its index is ((b*H + h) * 2^20 + query) *
- * 2^20 + key. window W > 0, causal: a query reads the last W of the keys that it sees, and hidden
- * ones must be finite. The backward wants y and stats from the forward. */
+/* Scaled dot-product attention (Vaswani 2017, eq. 1) with H query heads and G key/value heads:
+ * head h reads h*G/H. q, y (B*Tq, H*D); k, v (B*Tk, G*D). Rows of q, k, v, y are q_ld ... floats
+ * apart. causal: query i reads keys 0..i. lengths (B) or NULL: keys from lengths[b] on are never
+ * read. stats (B*Tq, H, 2) saves the maximum and the sum of each softmax. dropout > 0 applies to
+ * the weights: see dropout below; the index of a weight is ((b*H + h) * 2^20 + query) * 2^20 + key.
+ * window W > 0 (causal only): a query reads the last W of the keys that it sees; keys outside the
+ * window must still be finite. The backward needs y and stats from the forward. */
 typedef struct tfn_attention_args {
     float       *y, *stats;
     const float *q, *k, *v;
     const int32_t *lengths;
-    const int32_t *q_lengths;         /* (B) or NULL: rows of y, stats and dq at and beyond
-                                       * q_lengths[b] are not written, and count for nothing */
-    float       *dq, *dk, *dv;        /* backward only; dk, dv chained over the heads of a group */
+    const int32_t *q_lengths;         /* (B) or NULL: rows of y, stats and dq from q_lengths[b] on
+                                       * are not written, and have no effect */
+    float       *dq, *dk, *dv;        /* backward only; dk, dv sum over the heads of a group */
     const float *dy;
     ptrdiff_t    batch, tq, tk;
     ptrdiff_t    window;              /* 0: none */
@@ -997,60 +1009,61 @@ typedef struct tfn_attention_args {
     float        scale;               /* usually 1/sqrt(D) */
     float        cap;                 /* > 0: scores are cap*tanh(score/cap) (Gemma 2) */
     tfn_score_bias bias;
-    float       *dbias;               /* like bias, added to; NULL: not wanted. Not with a cap */
+    float       *dbias;               /* like bias, always added to; NULL: none. Not with a cap */
     float        dropout;
     tfn_key      key;
     bool         causal, add_dq, add_dk, add_dv;
 } tfn_attention_args;
 
-/* What a cache is made of. 16 bits take half the memory and are made floats again, exactly, where
- * they are read, a block of keys at a time: the scores are those of the rounded keys and values,
- * with the same bits everywhere, however many positions are fed at once; but no longer those of a
- * whole forward, which rounds none. F16 has three bits of fraction more than BF16; what is beyond
- * its range, 65504, becomes the end of it. */
+/* The numbers in a cache. 16 bits take half the memory. Keys and values are rounded when they are
+ * stored, and converted to floats again, exactly, when they are read. The bits are the same
+ * everywhere, for any number of positions fed at once. They differ from a full forward, which
+ * rounds nothing. F16 has three bits of fraction more than BF16; values beyond +-65504 saturate. */
 #define TFN__CACHE_TYPE_LIST(X)                                                                   \
     X(TFN_CACHE_TYPE_FLOAT, "float32", "k, v", NULL)                                              \
-    X(TFN_CACHE_TYPE_BF16, "bf16", "the upper 16 bits of a float, to the nearest", NULL)          \
-    X(TFN_CACHE_TYPE_F16, "f16", "IEEE half, to the nearest", NULL)
+    X(TFN_CACHE_TYPE_BF16, "bf16", "upper 16 bits of a float, rounded to nearest", NULL)          \
+    X(TFN_CACHE_TYPE_F16, "f16", "IEEE half, rounded to nearest", NULL)
 typedef enum tfn_cache_type {
     TFN__CACHE_TYPE_LIST(TFN__CHOICE_ENUM) TFN_CACHE_TYPE_COUNT
 } tfn_cache_type;
 
-/* One new query row per sentence against a cache: q, y (B, H*D); k_cache (B, G, D, capacity):
- * keys in lanes; v_cache (B, G, capacity, D). count: keys valid for every sentence, or per
- * sentence in lengths; for a bias the query is at count - 1. window W > 0: the last W of them are
- * read, and the cache is a ring, key j in place j mod capacity, which is at least W. With a type
- * the caches are k_half and v_half, and work has 64*D floats more. */
+/* Attention of one new query per sentence to a cache. q, y (B, H*D); k_cache (B, G, D, capacity),
+ * where positions are the lanes; v_cache (B, G, capacity, D). count: the valid keys of every
+ * sentence, unless lengths has one number per sentence. For a bias the query's position is
+ * count - 1. window W > 0: only the last W keys are read, and the cache is a ring: key j is at
+ * j mod capacity, and capacity must be at least W. If type is not 0, the caches are k_half and
+ * v_half, and work needs 64*D floats more. */
 typedef struct tfn_attention_cached_args {
     float         *y;
     const float   *q, *k_cache, *v_cache;
-    const int32_t *lengths;           /* NULL: count for all */
-    const int32_t *beam;              /* NULL, or cache row to read for sentence b */
+    const int32_t *lengths;           /* NULL: `count` keys in every sentence */
+    const int32_t *beam;              /* the cache's row that sentence b reads; NULL: row b */
     ptrdiff_t      batch, count, capacity, q_ld, y_ld;
     ptrdiff_t      window;            /* 0: none */
     tfn_score_bias bias;
     int32_t        heads, kv_heads, head_size;
     float          scale, cap;
     tfn_cache_type  type;             /* 0: floats */
-    const uint16_t *k_half, *v_half;  /* of another type, in the form of k_cache and v_cache */
+    const uint16_t *k_half, *v_half;  /* for 16 bits; shaped like k_cache and v_cache */
 } tfn_attention_cached_args;
 
-/* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. Compiled with TFNORM_NO_TRAINING, but
- * not TFNORM_ALL_NORMS, only LAYER and RMS are there. */
+/* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. The comments give mean; rstd. A build
+ * with TFNORM_NO_TRAINING and without TFNORM_ALL_NORMS has only LAYER and RMS. */
 typedef enum tfn_norm_kind {
     TFN_NORM_LAYER = 0,    /* mean; 1/sqrt(var + eps): Ba 2016 */
     TFN_NORM_RMS,          /* 0; 1/sqrt(mean(x^2) + eps): Zhang & Sennrich 2019, eq. 4 */
     TFN_NORM_RMS_OUTSIDE,  /* 0; 1/(sqrt(mean(x^2)) + eps): their PyTorch code */
-    TFN_NORM_L2,           /* 0; 1/max(|x|, eps): Nguyen & Salazar 2019, with a gain ScaleNorm */
-    TFN_NORM_CRMS,         /* 0; 1/sqrt((sum(x^2) + sum(x)^2)/(C+1) + eps): Jiang 2023, for C of the
-                            * C+1 features of a vector whose sum is 0 */
+    TFN_NORM_L2,           /* 0; 1/max(|x|, eps): Nguyen & Salazar 2019; with a gain: ScaleNorm */
+    TFN_NORM_CRMS,         /* 0; 1/sqrt((sum(x^2) + sum(x)^2)/(C+1) + eps): Jiang 2023. x has C of
+                            * the C+1 features of a vector whose sum is 0 */
     TFN_NORM_CENTER,       /* mean; C/(C-1): LipsFormer, Qi 2023 */
-    TFN_NORM_ADA,          /* mean; 1/(s + eps), s with 1/(C-1); y = factor*(1 - slope*n)*n, all
-                            * before n taken for a constant; no gain, no bias: Xu 2019, eq. 6 */
-    TFN_NORM_ABSMAX,       /* the kernel is LAYER's: with eps*a^2 for eps, a = max|x|/8 of the whole
-                            * tensor, that is CogView's LayerNorm of x/a (Ding 2021). A tape takes
-                            * this eps by itself, with a of the rows that count; a caller must */
-    /* not functions of one row's moments: */
+    TFN_NORM_ADA,          /* mean; 1/(s + eps), s with 1/(C-1); y = factor*(1 - slope*n) * n, where
+                            * the backward treats the product before n as a constant. No gain, no
+                            * bias: Xu 2019, eq. 6 */
+    TFN_NORM_ABSMAX,       /* CogView's LayerNorm of x/a, a = max|x|/8 over the tensor (Ding 2021).
+                            * Same kernel as LAYER, with eps*a^2 as eps. A tape computes it, over
+                            * the rows that count; a direct caller must pass it */
+    /* not functions of one row's mean and rstd: */
     TFN_NORM_POINT,        /* tfn_point_args */
     TFN_NORM_SEED,         /* tfn_seed_args */
     TFN_NORM_BATCH,        /* tfn_columns_args: Ioffe & Szegedy 2015 */
@@ -1058,16 +1071,17 @@ typedef enum tfn_norm_kind {
 } tfn_norm_kind;
 typedef struct tfn_norm_args {
     tfn_norm_kind kind;                 /* up to ABSMAX */
-    float       *y, *mean, *rstd;       /* mean, rstd (rows, groups) are kept, or NULL */
-    const float *x, *gain, *bias;       /* (rows, cols); (cols) or NULL for 1 and 0 */
-    float       *dx, *dgain, *dbias;    /* backward; dgain, dbias chain over the rows, or NULL */
+    float       *y, *mean, *rstd;       /* mean, rstd (rows, groups) for the backward, or NULL */
+    const float *x, *gain, *bias;       /* (rows, cols); gain and bias (cols), NULL: 1 and 0 */
+    float       *dx, *dgain, *dbias;    /* backward; dgain, dbias sum over the rows; NULL: none */
     const float *dy;
     ptrdiff_t    rows, cols;
-    ptrdiff_t    groups;                /* 0: 1; statistics of each of so many groups of columns */
-    ptrdiff_t    part;                  /* 0: all; statistics of a group's first so many (RMS) */
+    ptrdiff_t    groups;                /* 0: 1; groups of columns, each with its own statistics */
+    ptrdiff_t    part;                  /* 0: all; how many of a group's first columns enter its
+                                         * statistics (RMS) */
     float        eps, slope, factor;
     bool         offset;                /* the gain is 1 + gain: Gemma */
-    bool         detach_mean, detach_std;    /* the backward takes them for constants: Xu 2019 */
+    bool         detach_mean, detach_std;    /* the backward treats them as constants: Xu 2019 */
     bool         add, add_params;
 } tfn_norm_args;
 
@@ -1090,10 +1104,10 @@ typedef struct tfn_point_args {
     bool         add, add_alpha, add_shift, add_gain, add_bias;
 } tfn_point_args;
 
-/* SeeDNorm, Cai 2025: y = (t*alpha + gain) * n, t = tanh(x . direction) a row, n of RMSNorm;
- * vectors of C. */
+/* SeeDNorm (Cai 2025): y = (t*alpha + gain) * n. t = tanh(x . direction) is one number per row, n
+ * is RMSNorm's. gain, alpha, direction (cols). */
 typedef struct tfn_seed_args {
-    float       *y, *stats;             /* (rows, 2): t and rstd */
+    float       *y, *stats;             /* stats (rows, 2): t and rstd, for the backward */
     const float *x, *gain, *alpha, *direction;
     float       *dx, *dgain, *dalpha, *ddirection;
     const float *dy;
@@ -1102,43 +1116,45 @@ typedef struct tfn_seed_args {
     bool         add, add_gain, add_alpha, add_direction;
 } tfn_seed_args;
 
-/* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count in the
+/* Norms of each column over the rows of a batch. Rows from lengths[b] on do not count in the
  * statistics, but are normalized unless `skip` is set.
- * BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps), v = mean(x^2),
- * after `warmup` updates the running v; its backward is not the gradient but,
- * as the authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the
- * batch's v, nu += mean(h*n). That mean is over the rows that count, and h = g in the others: the
- * authors' code averages over padding, too, so that its results depend on how long the longest
- * sentence of a batch is.
- * running and next (2, cols): BATCH mean and variance (momentum 0.1, variance over 1/(T-1)), first
- * 0 and 1; POWER v and nu (0.9), first 1 and 0. next gets what running becomes when the update is
- * done: both rows in the forward, then nu in POWER's backward. If no row counts, running normalizes
- * and stays. Without training it normalizes too, the backward takes it for a constant, next is not
- * written, and stats may be NULL. */
+ * BATCH: n = (x - mean)/sqrt(var + eps).
+ * POWER: n = x/sqrt(v + eps), v = mean(x^2), and after `warmup` updates the running v. The backward
+ * is not the gradient, but follows the authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n:
+ * dx = h/sqrt(v + eps) with the batch's v, and nu += mean(h*n). The mean is over the rows that
+ * count, and h = g in the others. (The authors' code averages over padding, too, so that its
+ * results depend on the length of the longest sentence in a batch.)
+ * running and next (2, cols). BATCH: mean and variance (momentum 0.1, variance with 1/(T-1)), which
+ * start at 0 and 1. POWER: v and nu (0.9), which start at 1 and 0. Copy next to running after the
+ * update: the forward writes both rows, then POWER's backward writes nu. If no row counts, running
+ * normalizes, and does not change. Without `training` running normalizes, too, the backward treats
+ * it as a constant, next is not written, and stats may be NULL. */
 typedef struct tfn_columns_args {
     tfn_norm_kind kind;                 /* BATCH or POWER */
     float       *y, *next;
     float       *stats;                 /* (2, cols), for the backward. BATCH: mean and rstd; POWER:
-                                         * what x and what h is multiplied by */
+                                         * the factors of x and of h */
     const float *x, *gain, *bias, *running;
-    const int32_t *lengths;             /* (batch) or NULL: all time rows count */
+    const int32_t *lengths;             /* (batch) or NULL: all rows count */
     float       *dx, *dgain, *dbias;
     const float *dy;
     ptrdiff_t    batch, time, cols;
-    int64_t      step, warmup;          /* step from 1 */
+    int64_t      step, warmup;          /* step counts from 1 */
     float        eps;
     bool         training, add, add_gain, add_bias;
-    bool         skip;                  /* rows that do not count are not normalized: y and dx are
-                                         * 0 there, and dgain and dbias leave them out */
+    bool         skip;                  /* rows that do not count are not normalized: there y and dx
+                                         * are 0, and dgain and dbias omit them */
 } tfn_columns_args;
 
-/* Optimizers: g the gradient, m and v its moments, lr the rate, b1 and b2 the betas, d the decay.
- * A row begins with what its two moments hold, and which tensors it must see as matrices:
+/* Optimizers. g is the gradient, m and v are its moments, lr is the rate, b1 and b2 are the betas,
+ * d is the decay. A row begins with the form of its two moments:
  *   EACH     a float for each weight          NONE    nothing
- *   ASKED    the same if beta1 > 0            REST    EACH, but nothing of those matrices
- *   SUMS     EACH, but of those matrices one for each row and one for each column
- * and of matrices FLAT: none, the tensors of a model are one vector to it; ALL of them; or HIDDEN:
- * neither embeddings nor what makes the logits. */
+ *   ASKED    EACH if beta1 > 0, else NONE     REST    EACH, but nothing for matrices
+ *   SUMS     EACH, but for matrices a float per row and a float per column
+ * The third column tells which tensors it treats as matrices:
+ *   FLAT     none: all tensors of a model are one vector
+ *   ALL      all matrices
+ *   HIDDEN   all matrices except embeddings and the map to the logits */
 #define TFN__OPTIMIZER_LIST(X)                                                                    \
     X(ASKED, NONE, FLAT, TFN_OPTIMIZER_SGD, "sgd",                                                \
       "g += d p; m = b1 m + g; p -= lr m; without b1 no m",                                       \
@@ -1148,7 +1164,7 @@ typedef struct tfn_columns_args {
     X(EACH, EACH, FLAT, TFN_OPTIMIZER_ADAMW, "adamw", "p -= lr (m^/(sqrt v^ + eps) + d p)",       \
       "Loshchilov & Hutter 2019, algorithm 2")                                                    \
     X(EACH, EACH, FLAT, TFN_OPTIMIZER_RADAM, "radam",                                             \
-      "adamw, m^ alone until the variance of v^ is known", "Liu et al. 2020, algorithm 2")        \
+      "adamw, only m^ until the variance of v^ is known", "Liu et al. 2020, algorithm 2")         \
     X(EACH, NONE, FLAT, TFN_OPTIMIZER_LION, "lion",                                               \
       "p -= lr (sign(b1 m + (1-b1) g) + d p); m = b2 m + (1-b2) g",                               \
       "Chen et al. 2023, algorithm 2")                                                            \
@@ -1167,8 +1183,8 @@ typedef enum tfn_optimizer {
     TFN__OPTIMIZER_LIST(TFN__OPTIMIZER_ENUM) TFN_OPTIMIZER_COUNT
 } tfn_optimizer;
 
-/* RAdam while the variance of the second moment is unknown, which rho_t tells. PYTORCH has the
- * decay in the gradient, not in the step as the others, and eps_inside does not count. */
+/* RAdam's step while the variance of the second moment is unknown, according to rho_t. PYTORCH adds
+ * the decay to the gradient, not to the step like the others, and ignores eps_inside. */
 #define TFN__RADAM_LIST(X)                                                                        \
     X(TFN_RADAM_DEFAULT, "paper", "rho_t <= 4: SGD with momentum", "Liu et al. 2020, algorithm 2") \
     X(TFN_RADAM_AUTHORS, "authors", "rho_t < 5: neither step nor decay", "the authors' code")     \
@@ -1177,52 +1193,51 @@ typedef enum tfn_optimizer {
     X(TFN_RADAM_PYTORCH, "pytorch", "rho_t <= 5: SGD with momentum", "torch.optim.RAdam")
 typedef enum tfn_radam { TFN__RADAM_LIST(TFN__CHOICE_ENUM) TFN_RADAM_COUNT } tfn_radam;
 
-/* What moments are kept in, of the optimizers whose row says FLAT, but not of schedule-free, one of
- * whose points would be rounded: sgd, adam, adamw, radam, lion. An update makes floats of them, a
- * piece at a time, and then fewer bits again, up or down at random so that the mean is the number:
- * to the nearest, a second moment would not move, as with beta2 = 0.999 an update changes it by
- * less than half of what BF16 can tell apart (where gradients had become a tenth, sqrt(v) was still
- * twice too large 1500 updates later). The draws are counted, by seed, update and place, so that a
- * run has the same bits everywhere and may be resumed.
- * FP8: blocks of 32 numbers of a tensor share an exponent, as in Rouhani et al. 2023 (MX), 33 bytes
- * a block; of m a sign, 4 bits of exponent, 3 of fraction; of v, which spans twice as many powers
- * of two, the root, 4 and 4, and no v but 0 becomes 0, as others are divided by it (Li et al.
- * 2023). Dettmers et al. 2021 have blocks of 2048, a table of values, and round to the nearest. */
+/* How moments are stored, for sgd, adam, adamw, radam and lion. (Schedule-free cannot use fewer
+ * bits, because one of its points would be rounded.) An update converts moments to floats, a piece
+ * at a time, and then rounds them stochastically, so that the mean is exact. Rounding to nearest
+ * would freeze v: with beta2 = 0.999 one update is smaller than half a BF16 ulp. (After gradients
+ * had become ten times smaller, sqrt(v) was still twice too large 1500 updates later.) The random
+ * numbers depend on the seed, the update and the place, so a run has the same bits everywhere, and
+ * can be resumed. FP8: blocks of 32 numbers of a tensor share an exponent, as in Rouhani et al.
+ * 2023 (MX), in 33 bytes. m has a sign, 4 bits of exponent and 3 of fraction. v spans twice as many
+ * powers of two, so its root is stored, with 4 bits of exponent and 4 of fraction. Only v = 0
+ * becomes 0, because the step is divided by sqrt(v) (Li et al. 2023). Dettmers et al. 2021 use
+ * blocks of 2048, a table of values, and rounding to nearest. */
 #define TFN__MOMENT_TYPE_LIST(X)                                                                  \
     X(TFN_MOMENT_TYPE_FLOAT, "float32", "m, v", NULL)                                             \
-    X(TFN_MOMENT_TYPE_BF16, "bf16", "the upper 16 bits of floats, rounded at random", NULL)       \
-    X(TFN_MOMENT_TYPE_FP8, "fp8", "8 bits of m and sqrt(v), by blocks of 32, rounded at random",  \
+    X(TFN_MOMENT_TYPE_BF16, "bf16", "upper 16 bits of floats, rounded stochastically", NULL)      \
+    X(TFN_MOMENT_TYPE_FP8, "fp8", "8 bits of m and sqrt(v), blocks of 32, rounded stochastically", \
       "Dettmers et al. 2021")
 typedef enum tfn_moment_type {
     TFN__MOMENT_TYPE_LIST(TFN__CHOICE_ENUM) TFN_MOMENT_TYPE_COUNT
 } tfn_moment_type;
 
-/* One pass of an optimizer over n values with its gradient g and moments m, v: variants in the
- * optim section. */
+/* The constants of one pass of an optimizer over n values. */
 typedef struct tfn_update_args {
     tfn_optimizer optimizer;
     tfn_radam     radam;
     float lr, beta1, beta2, eps, decay;
     float grad_scale;           /* 1/tokens times the clipping factor */
-    float clip_value;           /* > 0: then each number of the gradient is at most this far from
-                                 * 0 */
-    float matrix_rate;          /* of Muon's matrices, times lr */
-    float momentum;             /* and their beta1 */
-    bool  relative;             /* Adafactor: lr times RMS(p) of the tensor, at least 1e-3 */
+    float clip_value;           /* > 0: each number of the gradient is clipped to +-clip_value */
+    float matrix_rate;          /* Muon: the rate of matrices is lr times this */
+    float momentum;             /* Muon: the beta1 of matrices */
+    bool  relative;             /* Adafactor: the rate is lr * max(RMS(p) of the tensor, 1e-3) */
     bool  nesterov;
     bool  eps_inside;           /* true: sqrt(v / (1 - beta2^t)) + eps, as PyTorch's Adam and AdamW;
                                  * false: (sqrt v + eps) / sqrt(1 - beta2^t), as fairseq's Adam and
                                  * RAdam and PyTorch's RAdam */
-    /* of this tensor: it is one of those that the optimizer's row calls matrices */
-    bool  matrix;
-    /* of this step, filled by tfn_update_at: */
-    bool  adaptive, skip;       /* divided by the second moment; moments alone change */
-    float step_size, root;      /* bias corrections */
+    /* for this tensor: */
+    bool  matrix;               /* true: the optimizer treats it as a matrix */
+    /* for this update, filled by tfn_update_at: */
+    bool  adaptive;             /* true: the step is divided by the root of the second moment */
+    bool  skip;                 /* true: only the moments change */
+    float step_size, root;      /* include the bias corrections */
     float beta2_now;            /* Adafactor's beta2, which grows */
 } tfn_update_args;
 #ifndef TFNORM_NO_TRAINING
-/* The constants of update t, from 1, for a loop that calls tfn_kernels.update itself: fills what
- * stands last in *u from the rest. u may be NULL: nothing. */
+/* Fills the last members of *u for update t, which counts from 1, from the other members. Needed by
+ * a loop that calls tfn_kernels.update itself. Does nothing if u is NULL. */
 TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t);
 #endif
 
@@ -1231,26 +1246,28 @@ typedef struct tfn_kernels {
     tfn_isa     isa;
     bool        fma;            /* false: the bits are not canonical */
 
-    /* Matrix product; work: matmul_work floats. */
+    /* Matrix product: tfn_matmul_args. work: matmul_work floats. */
     void      (*matmul)(const tfn_matmul_args *p, float *work);
     ptrdiff_t (*matmul_work)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
-    /* dbias (cols) = chain over rows of dy (rows, cols), ld floats a row. */
+    /* dbias (cols) = the sum of the rows of dy (rows, cols), a chain. Rows are ld floats apart. */
     void (*column_sum)(float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
                        ptrdiff_t ld, bool add);
 
-    /* Norms of rows, and their gradients: struct tfn_norm_args. The parameters' gradients of
-     * columns [first, first + count). */
+    /* Norms of rows: tfn_norm_args. norm_backward computes dx, norm_params_backward the gradients
+     * of the parameters for columns [first, first + count). */
     void (*norm_forward)(const tfn_norm_args *p);
     void (*norm_backward)(const tfn_norm_args *p);
     void (*norm_params_backward)(const tfn_norm_args *p, ptrdiff_t first, ptrdiff_t count);
 
-    /* y = exp(x - max) / sum, per row; y may be x. dx = y * (dy - sum(dy*y)); dx may be dy. */
+    /* Softmax of each row: y = exp(x - max) / sum. y may be x. dx = y * (dy - sum(dy*y)). dx may be
+     * dy. */
     void (*softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols);
     void (*softmax_backward)(float *dx, const float *dy, const float *y, ptrdiff_t rows,
                              ptrdiff_t cols, bool add);
 
-    /* Attention of sentence and key/value head pairs [first, last) of B*G; work: attention_work
-     * floats, linear in tk. The cached form wants those of tq = 0 and tk = capacity. */
+    /* Attention for the pairs [first, last) of the B*G pairs of a sentence and a key/value head.
+     * work: attention_work floats, linear in tk. For attention_cached call attention_work with
+     * tq = 0 and tk = capacity. */
     void (*attention_forward)(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,
                               float *work);
     void (*attention_backward)(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,
@@ -1259,58 +1276,58 @@ typedef struct tfn_kernels {
     void (*attention_cached)(const tfn_attention_cached_args *p, ptrdiff_t first, ptrdiff_t last,
                              float *work);
 
-    /* y = f(x), dx = f'(x) dy over n values; y may be x, dx may be dy. */
+    /* y = f(x), dx = f'(x) dy for n values. y may be x, dx may be dy. */
     void (*activation_forward)(float *y, const float *x, ptrdiff_t n, tfn_activation_kind kind);
     void (*activation_backward)(float *dx, const float *dy, const float *x, ptrdiff_t n,
                                 tfn_activation_kind kind, bool add);
-    /* y = f(gate) * up (Shazeer 2020); kind is TFN_ACTIVATION_GELU, TFN_ACTIVATION_SILU ... */
+    /* y = f(gate) * up (Shazeer 2020). kind is TFN_ACTIVATION_GELU, TFN_ACTIVATION_SILU ... */
     void (*gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
                           tfn_activation_kind kind);
     void (*gated_backward)(float *dgate, float *dup, const float *dy, const float *gate,
                            const float *up,
                            ptrdiff_t n, tfn_activation_kind kind, bool add_gate, bool add_up);
 
-    /* y = scale * table[token], (rows, cols) from (V, cols); a token outside 0..V-1 gives
-     * zeros. The backward adds to dtable in the order of the rows, on columns [0, cols) of
-     * rows ld apart. */
+    /* y (rows, cols) = scale * table[token], table (V, cols). A token outside 0..V-1 gives zeros.
+     * The backward adds to dtable in the order of the rows, in columns [0, cols) of rows that are
+     * ld apart. */
     void (*embed_forward)(float *y, const float *table, const int32_t *tokens, ptrdiff_t rows,
                           ptrdiff_t cols, ptrdiff_t vocab, float scale);
     void (*embed_backward)(float *dtable, const float *dy, const int32_t *tokens, ptrdiff_t rows,
                            ptrdiff_t cols, ptrdiff_t ld, ptrdiff_t vocab, float scale);
-    /* y = x + table[t + start], rows b*time + t; y may be x. The backward chains dtable over
-     * b, columns as above. */
+    /* y = x + table[t + start] for rows b*time + t. y may be x. In the backward dtable is a sum
+     * over b, with columns as above. */
     void (*position_forward)(float *y, const float *x, const float *table, ptrdiff_t batch,
                              ptrdiff_t time, ptrdiff_t cols, ptrdiff_t start);
     void (*position_backward)(float *dtable, const float *dy, ptrdiff_t batch, ptrdiff_t time,
                               ptrdiff_t cols, ptrdiff_t ld, ptrdiff_t start, bool add);
     /* Rotary positions, half-split (Su 2021; LLaMA): y[j] = x[j] cos - x[j+D/2] sin, y[j+D/2]
-     * = x[j+D/2] cos + x[j] sin. table (T, D): D/2 cosines then D/2 sines of row t + start;
-     * the inverse rotation is the backward. y may be x. */
+     * = x[j+D/2] cos + x[j] sin. table (T, D): row t + start has D/2 cosines, then D/2 sines. The
+     * inverse rotation is the backward. y may be x. */
     void (*rotary)(float *y, const float *x, const float *table, ptrdiff_t batch, ptrdiff_t time,
                    ptrdiff_t heads, ptrdiff_t head_size, ptrdiff_t start, bool inverse, bool add);
-    /* y = x / (1-p) where the mask of (key, first + i) keeps, else 0. Its own backward. y may
-     * be x. */
+    /* y = x / (1-p) where the mask of (key, first + i) keeps x, else 0. The backward is the same
+     * function. y may be x. */
     void (*dropout)(float *y, const float *x, ptrdiff_t n, float p, tfn_key key, uint64_t first,
                     bool add);
-    /* y = a*x + b*z + add*y; z may be NULL; y may be x or z. */
+    /* y = a*x + b*z, or += if `add`. z may be NULL. y may be x or z. */
     void (*combine)(float *y, const float *x, const float *z, ptrdiff_t n, float a, float b,
                     bool add);
-    /* y = x * v, v (cols); dv (columns [0, cols)) chains dy*x over the rows. */
+    /* y = x * v, v (cols). dv is the sum of dy*x over the rows, for columns [0, cols). */
     void (*scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
                           ptrdiff_t cols, bool add);
     void (*scale_columns_backward)(float *dv, const float *dy, const float *x, ptrdiff_t rows,
                                    ptrdiff_t cols, ptrdiff_t ld, bool add);
-    /* the canonical flat sum of x*y; y NULL: of x */
+    /* Returns the canonical flat sum of x*y, or of x if y is NULL. */
     float (*dot)(const float *x, const float *y, ptrdiff_t n);
-    /* the largest |x|; 0 of none */
+    /* Returns the largest |x|, or 0 if n is 0. */
     float (*absmax)(const float *x, ptrdiff_t n);
-    /* x becomes the nearest IEEE half, ties to even, infinite from 65520 on */
+    /* Rounds x to the nearest IEEE half, ties to even. From 65520 on it becomes infinite. */
     void (*round_to_half)(float *x, ptrdiff_t n);
 
-    /* Cross-entropy in nats per row; targets < 0 are ignored: loss 0. stats keeps max and sum
-     * (rows, 2). Label smoothing e over V classes: kind 0: (1-e)*nll + e/V * sum_v -log p_v
-     * (PyTorch; Szegedy 2016); kind 1: e_i = e/(V-1): (1-e-e_i)*nll + e_i * sum_v -log p_v
-     * (fairseq). nll may be NULL. */
+    /* Cross-entropy of each row, in nats. Targets below 0 are ignored: their loss is 0. stats
+     * (rows, 2) saves the maximum and the sum. Label smoothing e over V classes, kind 0: (1-e)*nll
+     * + e/V * sum_v -log p_v (PyTorch; Szegedy 2016); kind 1, e_i = e/(V-1): (1-e-e_i)*nll
+     * + e_i * sum_v -log p_v (fairseq). nll may be NULL. */
     void (*cross_entropy_forward)(float *loss, float *nll, float *stats, const float *logits,
                                   const int32_t *targets,
                                   ptrdiff_t rows, ptrdiff_t cols, float smoothing, int32_t kind);
@@ -1320,31 +1337,33 @@ typedef struct tfn_kernels {
                                    const int32_t *targets, ptrdiff_t rows, ptrdiff_t cols,
                                    float smoothing, int32_t kind, bool add);
 
-    /* One step of an optimizer. Of schedule-free AdamW p is y, which stays, and m is z, which
-     * moves: x and y follow by `combine`. */
+    /* One update of an optimizer. For schedule-free AdamW p is y, which does not change, and m is
+     * z; compute x and y with `combine` afterwards. */
     void (*update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
                    const tfn_update_args *u);
-    /* The same of one tensor p (rows, cols), for optimizers whose row does not say FLAT; of
-     * Adafactor, v of a matrix is the rows' sums, then the columns'. work: update_work floats. */
+    /* The same for one tensor p (rows, cols), for optimizers whose row does not say FLAT. In
+     * Adafactor v of a matrix has the sums of rows, then the sums of columns. work: update_work
+     * floats. */
     void (*update_tensor)(float *p, const float *g, float *m, float *v, ptrdiff_t rows,
                           ptrdiff_t cols, const tfn_update_args *u, float *work);
     ptrdiff_t (*update_work)(ptrdiff_t rows, ptrdiff_t cols, const tfn_update_args *u);
-    /* Elementwise functions on n values, for tests and users: errors are in the math section. */
+    /* Elementwise functions of n values, for tests and users. Section vmath gives their errors. */
     void (*exp)(float *y, const float *x, ptrdiff_t n);
     void (*tanh)(float *y, const float *x, ptrdiff_t n);
     void (*erf)(float *y, const float *x, ptrdiff_t n);
 } tfn_kernels;
 
-/* The table of an instruction set, or NULL where compiler or machine lack it. */
+/* Returns the table of an instruction set, or NULL if the compiler or the processor lacks it. */
 TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa);
-/* "avx2"; NULL or unknown: best */
+/* Returns the instruction set with this name, such as "avx2"; NULL or unknown: TFN_ISA_BEST. */
 TFNORM_API tfn_isa            tfn_isa_find(const char *name);
-/* "canonical", or "differ: reason" for the bits of that instruction set on this machine. */
+/* Returns "canonical" if this instruction set has the canonical bits on this machine, else
+ * "differ: reason". */
 TFNORM_API const char        *tfn_bits(tfn_isa isa);
 
-/* Norms that few models have, the same for all tables, of which they use a few kernels. Not there
- * with TFNORM_NO_TRAINING, but for the forwards with TFNORM_ALL_NORMS. Columns [first, first +
- * count) of norms over a batch. */
+/* Norms that few models have. The code is the same for all tables; k provides a few kernels.
+ * TFNORM_NO_TRAINING omits them, but keeps the forwards with TFNORM_ALL_NORMS. Norms over a batch
+ * process columns [first, first + count). */
 #if !defined TFNORM_NO_TRAINING || defined TFNORM_ALL_NORMS
 TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p);
 TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p);
@@ -1360,87 +1379,88 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
 
 /* -- weights of fewer bits ------------------------------------------------------------------- */
 
-/* A matrix of k inputs and n outputs, quantized (Q8, Q4) or rounded (BF16, F16), in bytes of its
- * own form: what tfn_quant_pack writes, tfn_quant_product multiplies with. Of Q8 and Q4 each output
- * has blocks of 32 inputs that share a scale, a number of 16 bits (BF16): 34 and 18 bytes a block.
- * A row of inputs is quantized alike when a product runs, to q of -127 .. 127 and a float as scale:
- * amax/127, amax the largest |a| of a block; q = a * (127/amax), to the nearest integer, ties to
- * even. amax below 2^-56 makes the block 0, an infinite number or a NaN makes its results NaN. Then
+/* A matrix with k inputs and n outputs, quantized (Q8, Q4) or rounded (BF16, F16). tfn_quant_pack
+ * writes it in a private form, tfn_quant_product multiplies with it. In Q8 and Q4 blocks of 32
+ * inputs of an output share a scale in BF16, so a block takes 34 or 18 bytes. The product quantizes
+ * each row of inputs in the same blocks: with amax the largest |a| of a block, the scale is
+ * amax/127, a float, and q = a * (127/amax), rounded to the nearest integer, ties to even. If amax
+ * is below 2^-56, the block becomes 0. If it is infinite or NaN, the results are NaN. Then
  *
  *     y = start;  for each block: y = y + (float)(sum of the block's q q') * (scale * scale')
  *
- * where the sum is of integers, exact in any order, and each of the three float operations is
- * rounded: no FMA, so processors with and without one have the same bits. BF16 and F16 are exact to
- * read: a product is the one of `matmul` with these numbers. */
+ * The sum of integers is exact in any order. Each of the three float operations is rounded, without
+ * FMA, so processors with and without FMA have the same bits. BF16 and F16 convert to floats
+ * exactly, and a product has the bits of `matmul` with these floats. */
 #define TFN__WEIGHTS_LIST(X)                                                                      \
     X(TFN_WEIGHTS_FLOAT, "float32", "w", NULL)                                                    \
-    X(TFN_WEIGHTS_Q8, "q8", "s q, q of -127 .. 127, s for 32 inputs", NULL)                       \
-    X(TFN_WEIGHTS_Q4, "q4", "s q, q of -8 .. 7, s for 32 inputs", NULL)                           \
-    X(TFN_WEIGHTS_BF16, "bf16", "the upper 16 bits of a float", NULL)                             \
+    X(TFN_WEIGHTS_Q8, "q8", "s q, q in -127 .. 127, one s for 32 inputs", NULL)                   \
+    X(TFN_WEIGHTS_Q4, "q4", "s q, q in -8 .. 7, one s for 32 inputs", NULL)                       \
+    X(TFN_WEIGHTS_BF16, "bf16", "upper 16 bits of a float", NULL)                                 \
     X(TFN_WEIGHTS_F16, "f16", "IEEE half", NULL)
 typedef enum tfn_weights { TFN__WEIGHTS_LIST(TFN__CHOICE_ENUM) TFN_WEIGHTS_COUNT } tfn_weights;
 
-/* Instruction sets of integers, all with the same bits. */
+/* Instruction sets for products of integers. All have the same bits. */
 typedef enum tfn_quant_isa {
     TFN_QUANT_BEST = 0,
-    TFN_QUANT_PLAIN,            /* C; with Armv7E-M's SMLAD where the compiler has it */
+    TFN_QUANT_PLAIN,            /* C, with SMLAD of Armv7E-M if the compiler has it */
     TFN_QUANT_SSE2,
     TFN_QUANT_SSSE3,
     TFN_QUANT_AVX2,
     TFN_QUANT_AVX_VNNI,
     TFN_QUANT_AVX512_VNNI,
-    TFN_QUANT_NEON,             /* with the dot product where the compiler has it */
+    TFN_QUANT_NEON,             /* with the dot product if the compiler has it */
     TFN_QUANT_WASM,
     TFN_QUANT_COUNT
 } tfn_quant_isa;
 
-/* Rows of inputs, quantized: q (rows, k), k rounded up to blocks of 32, and by block the scale and
- * the sum of q. */
+/* Quantized rows of inputs: q (rows, k), with k rounded up to blocks of 32, and for each block the
+ * scale and the sum of q. */
 typedef struct tfn_quant_rows {
     int8_t  *q;
     float   *scale;             /* (rows, blocks) */
-    int32_t *sum;               /* the same */
+    int32_t *sum;               /* (rows, blocks) */
 } tfn_quant_rows;
 
-/* c (m, n) = start + a (m, k) w. Rows of a are a_ld floats apart, those of c and start as in
- * tfn_matmul_args. first: 0, or the first output, a multiple of 16, if only outputs first ...
- * first + n - 1 are wanted, which c and start then begin with. */
+/* c (m, n) = start + a (m, k) w. Rows of a are a_ld floats apart; rows of c and start are as in
+ * tfn_matmul_args. To compute only some outputs, first ... first + n - 1, set `first`, which must
+ * be a multiple of 16. c and start then begin with output `first`. */
 typedef struct tfn_quant_args {
     float       *c;
     const float *start, *a;
     const void  *w;
     tfn_weights  type;
     ptrdiff_t    m, n, k, c_ld, start_ld, a_ld;
-    ptrdiff_t    first, outputs;        /* outputs of w in all */
-    bool         table;                 /* BF16 and F16: w is (outputs, k) */
+    ptrdiff_t    first, outputs;        /* outputs: all outputs of w */
+    bool         table;                 /* true, for BF16 and F16: w is (outputs, k) */
 } tfn_quant_args;
 
 typedef struct tfn_quant_kernels {
     const char   *name;         /* "avx512-vnni" */
     tfn_quant_isa isa;
-    /* rows of a, (m, k) and a_ld apart, as above */
+    /* Quantizes rows of a (m, k), which are a_ld apart. */
     void (*rows)(const tfn_quant_rows *r, const float *a, ptrdiff_t m, ptrdiff_t k, ptrdiff_t a_ld);
-    /* Q8 and Q4: p->m rows that stand quantized in r; p->a is not read */
+    /* Q8 and Q4: multiplies the p->m quantized rows in r. Does not read p->a. */
     void (*product)(const tfn_quant_args *p, const tfn_quant_rows *r);
-    /* n numbers of BF16 or F16 as floats */
+    /* Converts n numbers in BF16 or F16 to floats. */
     void (*halves)(float *y, const uint16_t *h, ptrdiff_t n, tfn_weights type);
 } tfn_quant_kernels;
 #ifndef TFNORM_NO_QUANT
-/* The kernels of an instruction set, or NULL where compiler or machine lack it. */
+/* Returns the kernels of an instruction set, or NULL if the compiler or the processor lacks it. */
 TFNORM_API const tfn_quant_kernels *tfn_quant_kernels_for(tfn_quant_isa isa);
 
-/* Bytes of a matrix, a multiple of 64; 0 of floats, of an unknown type, and if it has none. */
+/* Returns the bytes of a matrix, a multiple of 64, or 0 for floats, for an unknown type, and for an
+ * empty matrix. */
 TFNORM_API size_t tfn_quant_bytes(tfn_weights type, ptrdiff_t k, ptrdiff_t n);
-/* Write w, of that many bytes, from b: input p and output j is b[p*b_row + j*b_col]. Scales are
- * those of some candidates whose squared error is the least. */
+/* Packs w (tfn_quant_bytes bytes) from b: input p of output j is b[p*b_row + j*b_col]. For each
+ * block it tries several scales, and takes the one with the least squared error. */
 TFNORM_API void tfn_quant_pack(void *w, tfn_weights type, const float *b, ptrdiff_t k, ptrdiff_t n,
                                ptrdiff_t b_row, ptrdiff_t b_col);
-/* The numbers of outputs first ... first + count - 1, y (k, count), of a w of n outputs; first is a
- * multiple of 16. */
+/* Unpacks outputs first ... first + count - 1 of w, which has n outputs, into y (k, count). first
+ * must be a multiple of 16. */
 TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrdiff_t k,
                                  ptrdiff_t n, ptrdiff_t first, ptrdiff_t count);
-/* The product, of any type but FLOAT; work: tfn_quant_work(p->type, m, n, k) floats. Both want
- * the tables of the float kernels and of these. */
+/* Computes the product for any type except FLOAT. f are the float kernels, i the integer kernels.
+ * work: tfn_quant_work(f, p->type, m, n, k) floats. */
 TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels *i,
                                   const tfn_quant_args *p, float *work);
 TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrdiff_t m,
@@ -3994,7 +4014,7 @@ static void tfn__put_message(tfn__text *t, const tfn_error *e)
         } else tfn__put_bytes(t, s, 1);
 }
 
-/* "linear: the input has 48 channels, the weight wants 64 (node 17, layer 2)" */
+/* For example "linear: input has 48 channels, weight needs 64 (node 17, layer 2)". */
 TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size)
 {
     tfn__text t = tfn__text_in(buf, size);
@@ -14402,7 +14422,7 @@ static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool
     if (wn->rows != TFN_ROWS_FIXED)
         tfn__bad_shape(t, "linear", "the weight is no parameter (value %d)", w.id, 0);
     else if (xn->cols != in)
-        tfn__bad_shape(t, "linear", "input has %d channels, weight wants %d", xn->cols, in);
+        tfn__bad_shape(t, "linear", "input has %d channels, weight needs %d", xn->cols, in);
     else if (x.id == w.id)
         tfn__bad_shape(t, "linear", "input and weight are one value (%d)", x.id, 0);
     else if (packed.type && packed.table != transposed)
@@ -15315,7 +15335,7 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
         tfn_node *n = t->nodes + i;
         e = tfn__probe_order(t, i, e);
         if (tfn__is_leaf(n) || !(n->flags & TFN__NEED)) continue;
-/* the segment's last node with a backward comes first */
+        /* the segment's last node with a backward comes first */
         if (n->segment && n->segment != redone) {
             redone = n->segment;
             e = tfn__redo(t, redone, e);
@@ -15369,7 +15389,7 @@ static tfn__item *tfn__item_of(const tfn__layout *p, int32_t node, int buffer)
     const int32_t owner = node*TFN__BUFFERS + buffer;
     int32_t low = 0;
     int32_t high = p->count - 1;
-/* low <= the index <= high */
+    /* low <= the index <= high */
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         if (p->items[middle].owner < owner) low = middle + 1;
@@ -15415,7 +15435,7 @@ static void tfn__touch_entry(const tfn__layout *p, int32_t e)
             tfn__touch(p, x, TFN__VALUE + 2 * tfn__life_of(t->nodes + x, again), e);
         if (!forward && gradient) tfn__touch(p, x, TFN__GRAD, e);
     }
-/* the node's own buffers, in the life of this entry */
+    /* the node's own buffers, in the life of this entry */
     if (reads & TFN__OUT) tfn__touch(p, i, TFN__VALUE + own, e);
     if (reads & TFN__SAVED) tfn__touch(p, i, TFN__SAVE + own, e);
     if (!forward) tfn__touch(p, i, TFN__GRAD, e);
@@ -15692,7 +15712,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__make_order(t);
     tfn__find_lives(&layout);
     t->values = tfn__place(layout.items, layout.count);
-/* scratch comes first, for each thread, then the values */
+    /* scratch comes first, for each thread, then the values */
     t->scratch = tfn__most_scratch(t, kernels);
     tfn__settle(&layout);
     t->work = t->values + t->threads * t->scratch;
@@ -42495,21 +42515,20 @@ TFN__RARE_END
 
 /* -- the self-check: generated data, dropout on, every kind of kernel ------------------------ */
 
-/* A machine has the promised bits if a small model, trained for some steps, has the hash that
- * TFN_BITS_HASH says. The sizes are odd on purpose: no row, width or head fills whole vectors or
- * blocks, so that the ends of all loops run, too. What is generated here is part of the hash: a
- * change of any number below changes it. */
+/* A machine has the promised bits if a small model, trained for some steps, has the hash
+ * TFN_BITS_HASH. The sizes are odd on purpose: no row, width or head fills whole vectors or blocks,
+ * so that the ends of all loops run, too. Any change of a number below changes the hash. */
 enum { TFN__CHECK_BATCH = 3, TFN__CHECK_TIME = 19, TFN__CHECK_VOCAB = 37, TFN__CHECK_STEPS = 20 };
 
-/* 6 MiB, of which every build needs less: the caller may have it as a static array. */
+/* Returns 6 MiB, which is enough in every build, so that the caller may use a static array. */
 TFNORM_API size_t tfn_selfcheck_size(void) { return (size_t)6 << 20; }
 
-/* One sentence of n tokens and its padding. The task is to write n random symbols backwards: token
- * t is what should have been written before, 0 at the beginning. */
+/* Makes one sentence of n tokens and its padding. The task is to write n random symbols backwards.
+ * Token t is the previous target, or 0 at the beginning. */
 static void tfn__check_sentence(tfn_key key, int32_t at, int32_t n, int32_t *source,
                                 int32_t *tokens, int32_t *targets)
 {
-    for (int32_t i = 0; i < n; i++) {       /* with a choice inside clang 14 -msimd128 never ends */
+    for (int32_t i = 0; i < n; i++) {       /* with a ?: inside, clang 14 -msimd128 hangs */
         const uint64_t r = tfn_random_bits(key, (uint64_t)(at + i));
         source[at + i] = 1 + (int32_t)(r % (TFN__CHECK_VOCAB - 1));
     }
@@ -42523,7 +42542,7 @@ static void tfn__check_sentence(tfn_key key, int32_t at, int32_t n, int32_t *sou
     }
 }
 
-/* Sentences of different length, padded on the right; other ones in each step. */
+/* Makes the batch of a step: sentences of different lengths, padded on the right. */
 static void tfn__check_data(int64_t step, int32_t *source, int32_t *tokens, int32_t *targets,
                             int32_t *lengths)
 {
@@ -42534,9 +42553,9 @@ static void tfn__check_data(int64_t step, int32_t *source, int32_t *tokens, int3
     }
 }
 
-/* Settings in which no rule of the arithmetic is idle: a learned scalar in each join, whose
- * gradient is a sum over the rows that count; a rate that drives softmax and GELU into their tails;
- * gradients clipped so far that moments fall below the least that counts. */
+/* Options that exercise every rule of the arithmetic: a learned scalar in each join, whose gradient
+ * is a sum over the rows that count; a rate that drives softmax and GELU into their tails; and
+ * gradients clipped so strongly that moments fall below the smallest that counts. */
 static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
 {
     tfn_model_desc d;
@@ -42566,12 +42585,13 @@ static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
 #ifdef TFN__THREADS
     d.threads = threads;
 #else
-    (void)threads;                          /* there are none: as with one */
+    (void)threads;                          /* a build without threads runs on one */
 #endif
     return d;
 }
 
-/* The hash after so many steps; 0: it could not be trained, as in builds without training. */
+/* Returns the hash after the last step, or 0 if the model could not be trained, for example in a
+ * build without training. */
 TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads)
 {
 #ifdef TFNORM_NO_TRAINING
@@ -42608,9 +42628,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 }
 #endif
 /* >> end */
-/* No private macro is left for the program that includes this file, but for the lists and the
- * enumerators' helpers of the api: they are needed again where the header comes first and the
- * implementation later. Each stands under the section that defines it. */
+/* Undefine all private macros, so that none is left for the program that includes this file. The
+ * only exceptions are the lists and enumerator helpers of the api, because the implementation needs
+ * them if it is included later than the declarations. */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 #undef TFN__ALIGN
 #undef TFN__ALL
@@ -42755,7 +42775,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef tfn__fail
 #undef tfn__fail_name
 #undef tfn__tape_error
-/* And the state of the compiler is what it was: see the ground section. */
+/* Restore the state of the compiler: see section ground. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
@@ -42770,7 +42790,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #endif
 #endif
 /* >> hosts_back */
-/* The macros of the program are what they were before this file: see the section hosts. */
+/* Restore the macros of the program: see section hosts. */
 #if !defined TFN__BODY && !defined TFN__QUANT_BODY && !defined TFN__METHODS
 #pragma pop_macro("A")
 #pragma pop_macro("B")
@@ -42884,48 +42904,55 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 /* >> rules */
 /* House rules.
  *
- * In order: a reader finds anything in ten seconds; a user cannot be crashed, only told; what is
- * promised is tested; fast where it matters (matrix products, attention, sums), simple elsewhere.
+ * In order of importance: a reader finds anything in ten seconds; no input crashes a user's
+ * program, it only gives an error; every promise is tested; the code is fast where it matters
+ * (matrix products, attention, sums) and simple elsewhere.
  *
  * - A section uses only sections above it. Kernels know plain pointers, the tape knows kernels, the
  *   model knows the tape.
- * - C99 that is also C++11: cast what an arena gives, no compound literals, no designated
- *   initializers. No warnings (the set is in tests/compile/warnings.sh).
- * - At most 100 columns; functions of about 10 lines, 60 at most. tools/layout counts, and a
- *   higher budget is a change of its number with a reason.
- * - Names: tfn_ and TFN_ public, TFNORM_ for the user's macros, tfn__ and TFN__ private. B, T, C,
- *   H, D, V, F, L as in the api section; dx is the gradient of x. One verb per idea: init, size,
- *   plan, forward, backward, step, text; of files open, read, write, close; of models save, load.
- * - Outputs first, then inputs, parameters, sizes. Products of sizes through tfn__mul, always.
- * - All-zero options are good defaults. Zero is said first in the comment.
- * - Nothing aborts, prints or keeps state. An error says what was found and what was wanted.
- * - A kernel cannot fail and holds no state. A forward comes with its backward, in one commit, with
- *   tests that die if a sign is flipped (tests/mutants.txt).
+ * - Write C99 that is also C++11: cast the results of an arena, use no compound literals and no
+ *   designated initializers. Compile without warnings (the set is in tests/compile/warnings.sh).
+ * - At most 100 columns. Functions have about 10 lines, at most 60. tools/layout checks this; to
+ *   raise one of its limits, change the number there and give a reason.
+ * - Names: tfn_ and TFN_ are public, TFNORM_ is for the user's macros, tfn__ and TFN__ are private.
+ *   B, T, C, H, D, V, F, L are defined in the api section. dx is the gradient of x. One verb per
+ *   idea: init, size, plan, forward, backward, step, text; for files open, read, write, close; for
+ *   models save, load.
+ * - Arguments: outputs first, then inputs, parameters, sizes. Multiply sizes only with tfn__mul.
+ * - All-zero options are good defaults. The comment of an option begins with the meaning of zero.
+ * - The library never aborts, prints or keeps state. An error gives the value found and the value
+ *   needed.
+ * - A kernel cannot fail and holds no state. A forward and its backward come in one commit, with
+ *   tests that fail if a sign is flipped (tests/mutants.txt).
  * - The order of every sum is the definition of the result: see "The arithmetic".
- * - A comment says why; the formula and its paper stand once, above the forward.
+ * - A comment explains why. The formula and its paper are given once, above the forward.
  *
  *
  * The arithmetic
  *
  * 1. An element of a matrix product is one chain of fused multiply-adds over k in increasing order,
- *    from its start value (+0, a bias, or what is there). Blocks, tiles and threads never split it.
- * 2. A sum over features: 16 lanes by index mod 16, then the tree +8, +4, +2, +1 (tfn__tree), plain
- *    additions; missing lanes add +0. A flat sum: blocks of 4,096 by that rule, then the blocks'
- *    sums by that rule again.
- * 3. A sum over rows (bias and gain gradients): a chain over the rows, columns in the lanes.
- * 4. Masked keys are skipped by loop bounds, never multiplied by zero. No rescaled softmax.
- * 5. No libm in float code but sqrt, which IEEE 754 defines. Compilers may not contract.
- * 6. No partition by thread count. Random numbers are indexed by what they are for.
- * A change of any of these raises TFN_BITS_VERSION and TFN_BITS_HASH, on purpose.
+ *    from its start value (+0, a bias, or the present value). Blocks, tiles and threads never split
+ *    it.
+ * 2. A sum over features uses 16 lanes, by index mod 16, then the tree +8, +4, +2, +1 (tfn__tree),
+ *    with plain additions. Missing lanes add +0. A flat sum applies this rule to blocks of 4,096
+ *    terms, then again to the sums of the blocks.
+ * 3. A sum over rows (bias and gain gradients) is a chain over the rows. The lanes are columns.
+ * 4. Loop bounds skip masked keys; they are never multiplied by zero. The softmax is never
+ *    rescaled.
+ * 5. Float code calls no function of libm except sqrt, which IEEE 754 defines. Compilers must not
+ *    contract.
+ * 6. Work is never partitioned by the number of threads. Random numbers are indexed by their
+ *    purpose.
+ * Any change of these rules must raise TFN_BITS_VERSION and change TFN_BITS_HASH, on purpose.
  *
  *
  * Adding a method
  *
- * The code of these walk-throughs is what tests/walkthrough.sh puts into a copy of the header; it
- * trains them, and compares their gradients with differences.
+ * tests/walkthrough.sh inserts the code of these walk-throughs into a copy of the header, trains
+ * with it, and compares the gradients with finite differences.
  *
- * 1. A topology, a norm, an initialization, or several, and the recipe that names them, are one
- *    block in the topologies section. Say, KEEL (2026), with a toy norm:
+ * 1. A topology, a norm, an initialization, or several of these, and the recipe that names them,
+ *    are one block in the topologies section. For example, KEEL (2026) with a toy norm:
  *        #ifdef TFN__RULES
  *        static void tfn__keel(const tfn_place *p, tfn_join *j)
  *        {
@@ -42938,24 +42965,25 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *        TFN__NORM_OF("rmsnorm-half", "g x/sqrt(mean of the first half (x^2) + e)", "a toy", 2026,
  *                     RMS, TFN_FLAG_GAIN, 0, 0.5)
  *        TFN__RECIPE("keel", "keel", "rmsnorm-half", "xavier")
- *    Above it, a comment: what it claims, paper, equation; where paper and published code differ,
- *    the paper is the default. The row's host is the join that the rule changes at a place,
+ *    Above it write a comment with its claim, paper and equation. If paper and published code
+ *    differ, the paper is the default. The rule changes the join at a place,
  *        p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z)
  *    An initialization has a rule for its gains in the same way: see DeepNorm's block.
- * 2. Most norms are a kind of tfn_norm_args with another flag. One that is not is an operation, see
- *    below, and has its case in tfn__apply_norm_of (builder), which makes its parameters.
- * 3. Tests run every recipe by themselves: gradients, bits, memory, decoding, folding. Golden
- *    values come from tests/golden/make_variants.py, written from the paper. Its BibTeX stands in
- *    tools/normlab/papers.c; tests/tools/test_references.c fails until every row has one that
- *    agrees with it.
- * Without touching this file: examples/04_own_topology.c.
+ * 2. Most norms are a kind of tfn_norm_args with other flags. Any other norm is an operation (see
+ *    below) and needs a case in tfn__apply_norm_of (builder), which makes its parameters.
+ * 3. The tests run every recipe automatically: gradients, bits, memory, decoding, folding. Golden
+ *    values come from tests/golden/make_variants.py, written from the paper. Add the paper's BibTeX
+ *    to tools/normlab/papers.c; tests/tools/test_references.c fails until every row has an entry
+ *    that agrees with it.
+ * To add one without changing this file, see examples/04_own_topology.c.
  *
  *
  * Adding an operation
  *
- * Say, a cubed ReLU, a toy: y = max(x, 0)^3, dx = 3 max(x, 0)^2 dy.
- * 1. A kernel pair in its section (here ffn), inside #ifdef TFN__BODY; formula, paper, shapes, what
- *    is saved and why. Gradients take `add`: false stores, true adds.
+ * For example, a cubed ReLU as a toy: y = max(x, 0)^3, dx = 3 max(x, 0)^2 dy.
+ * 1. A pair of kernels in its section (here ffn), inside #ifdef TFN__BODY. The comment gives the
+ *    formula, the paper, the shapes, and the saved arrays with the reason. Gradients take `add`:
+ *    false stores, true adds.
  *        static void TFN__N(tfn__relu3_forward)(float *y, const float *x, ptrdiff_t n)
  *        {
  *            TFN__EACH(i, k, n) {
@@ -42974,12 +43002,13 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *            }
  *        }
  *        #endif
- * 2. Its two members at the end of tfn_kernels (api), with the declaration of what records it,
+ * 2. Two members at the end of tfn_kernels (api), and in the api the declaration of the function
+ *    that records the operation (step 3),
  *        void (*relu3_forward)(float *y, const float *x, ptrdiff_t n);
  *        void (*relu3_backward)(float *dx, const float *dy, const float *x, ptrdiff_t n, bool add);
- *    and at the end of the table (section table), the backward through TFN__TRAIN:
+ *    and two entries at the end of the table (section table), the backward with TFN__TRAIN:
  *        TFN__N(tfn__relu3_forward), TFN__TRAIN(tfn__relu3_backward)
- * 3. In the tape section: a forward and a backward that call the kernel on this chunk of values,
+ * 3. In the tape section a forward and a backward that call the kernel for this chunk of values,
  *        SHARED void tfn__relu3_op(const tfn__call *c)
  *        {
  *            const tfn__range s = tfn__chunk_values(c);
@@ -42993,30 +43022,32 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *                                 c->add[0]);
  *        }
  *        #endif
- *    a row of TFN__OPS: name, the two, how each is cut into chunks, and what the backward reads.
- *    The planner trusts that mask: what is not in it may be overwritten. Tests fill it with NaN.
+ *    a row of TFN__OPS: the name, the two functions, the functions that count their chunks, and the
+ *    mask of arrays that the backward reads. The planner trusts this mask: arrays that are not in
+ *    it may be overwritten. Tests fill them with NaN.
  *        X(RELU3, "relu3", tfn__relu3_op, tfn__by_rows, tfn__relu3_back,
  *          tfn__by_rows, TFN__IN0)
- *    and a function that records it; tfn__map checks the shapes of what is done value by value.
+ *    and a function that records it. tfn__map checks the shapes of elementwise operations.
  *        TFNORM_API tfn_var tfn_relu3(tfn_tape *t, tfn_var x)
  *        {
  *            if (!tfn__recording(t)) return tfn__none;
  *            return tfn__var_of(t, tfn__map(t, TFN__OP_RELU3, x, tfn__none, tfn__none));
  *        }
- * 4. Its test declaration: a reference in double, sizes 0, 1 and odd, equal bits on all instruction
- *    sets, the gradient by differences; a mutant per sign.
- * If anything else must change, the design is wrong: change that first.
- * Without touching this file: examples/05_own_op.c.
+ * 4. Its tests: a reference in double, sizes 0, 1 and odd, equal bits on all instruction sets, the
+ *    gradient by finite differences, and a mutant per sign.
+ * If anything else must change, the design is wrong: change the design first.
+ * To add one without changing this file, see examples/05_own_op.c.
  *
  *
  * Adding an optimizer, a schedule, an activation
  *
- * 1. A row at the end of its list (api): tools and checkpoints take its name from there, options
- *    their range. An optimizer's says which moments it keeps. Say, Signum:
+ * 1. A row at the end of its list (api). Tools and checkpoints take the name from there, options
+ *    their range. The row of an optimizer tells which moments it keeps. For example, Signum:
  *        X(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM, "signum",
  *          "m = b1 m + (1-b1) g; p -= lr sign(m)", "Bernstein et al. 2018, algorithm 2")
- * 2. Of an optimizer, a step (loss) that gives what is taken from k weights, and its case in
- *    tfn__update. Constants of an update, such as corrections of bias, are made in tfn_update_at.
+ * 2. For an optimizer, a function (section optimizers) that returns the step to subtract from k
+ *    weights, and a case in tfn__update. tfn_update_at computes the constants of an update, such as
+ *    bias corrections.
  *        static TFN__INLINE TFN__V TFN__N(tfn__signum_step)(float *m, TFN__V g, ptrdiff_t i,
  *                                                           ptrdiff_t k,
  *                                                           const tfn_update_args *u)
@@ -43030,24 +43061,25 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *            TFN__PUT(m + i, mean, k);
  *            return TFN__LESS(zero, mean, TFN__SET(u->lr), down);
  *        }
- *    One whose row says that it sees matrices has its case in tfn__update_tensor instead.
- *    Of a schedule, a case in tfn__decayed (optim). Of an activation, cases in tfn__vactivation,
- *    tfn__vderivative and TFN__KINDS (ffn); of a gated one, only that of tfn__gate_of (tape).
+ *    An optimizer that sees matrices has its case in tfn__update_tensor instead.
+ *    For a schedule, a case in tfn__decayed (optim). For an activation, cases in tfn__vactivation,
+ *    tfn__vderivative and TFN__KINDS (ffn). For a gated unit, only a case in tfn__gate_of (tape).
  * 3. Golden values: tests/golden/make_golden.py, make_schedules.py.
  *
  *
  * Adding an instruction set
  *
- * 1. In the simd section its vector macros: about twenty over TFN__V of TFN__W lanes (16, 8, 4).
- * 2. In the instances section its copy of the kernels, under the target attribute if one is needed.
- * 3. Its name in tfn_isa (append) and tfn_isa_find, and its line in tfn__kernels_of: is it here?
+ * 1. In the simd section its vector macros: about twenty, over TFN__V with TFN__W lanes (16, 8, 4).
+ * 2. In the instances section its copy of the kernels, with a target attribute if it needs one.
+ * 3. A name in tfn_isa (append) and tfn__isa_names, and a line in tfn__kernels_of that tests
+ *    whether the processor has it.
  * 4. A row in the table of README.md that says tested, compiled or expected, and nothing more. The
- *    tests find the new table by themselves and want the bits of all the others.
+ *    tests find the new table automatically, and require the same bits as from all the others.
  */
 /* >> history */
-/* 0.2.0 (unreleased)  The field's words throughout, and every enumerator with its type. Old names
- *     on the left; -ise and -iser became -ize and -izer everywhere (tfn_tokeniser: tfn_tokenizer,
- *     TFNORM_NO_TOKENISERS: TFNORM_NO_TOKENIZERS, tfn --tokeniser: --tokenizer).
+/* 0.2.0 (unreleased)  Names are the field's words, and every enumerator carries its type. Old names
+ *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:
+ *     tfn_tokenizer, TFNORM_NO_TOKENISERS: TFNORM_NO_TOKENIZERS, tfn --tokeniser: --tokenizer).
  *     calls of a tape             are nouns of the field, or verbs
  *       tfn_activate                tfn_activation         tfn_attend      tfn_attention
  *       tfn_conv                    tfn_convolution        tfn_embed       tfn_embedding
@@ -43120,7 +43152,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     TFN_BITS_HASH_NO_FMA is new: processors without a fused multiply-add agree, too. Checkpoints
  *     of 0.1 load. Its runs go on with the new rules, so with other bits. New ones have format 2:
  *     options that are enumerations stand in them by name, not by number.
- * 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and one's own row.
+ * 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and custom rows.
  */
 /* >> licence */
 /* Choose whichever of the two you like better.

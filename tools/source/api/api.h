@@ -14,7 +14,7 @@
     X(TFN_NO_GRADIENT,  "a gradient reached an operation that has no backward")                \
     X(TFN_NOT_READY,    "called before what it needs was done")                                \
     X(TFN_NOT_FINITE,   "a number is not finite")                                              \
-    X(TFN_BAD_FORMAT,   "the data is not what its format says")                                \
+    X(TFN_BAD_FORMAT,   "the data does not have the right format")                             \
     X(TFN_BAD_FILE,     "a file cannot be read or written")                                    \
     X(TFN_UNSUPPORTED,  "left out of this build or not available on this machine")             \
     X(TFN_NULL,         "a pointer is NULL that must not be")
@@ -25,16 +25,16 @@ typedef enum tfn_status { TFN__STATUS_LIST(TFN__STATUS_ENUM) TFN_STATUS_COUNT } 
 /* The first error of an object; later calls return it again and do nothing. */
 typedef struct tfn_error {
     tfn_status  status;
-    const char *op;            /* who found it, such as "linear"; static text */
+    const char *op;            /* the operation that failed, such as "linear"; static text */
     const char *text;          /* static format: %d takes found, then wanted; %s takes name */
     int64_t     found, wanted;
-    const char *path;          /* the file it concerns, or NULL; the caller's text, not a copy */
-    int32_t     node, layer;   /* tape node and layer it concerns, -1: none */
+    const char *path;          /* the file, or NULL; the caller's text, not a copy */
+    int32_t     node, layer;   /* tape node and layer, or -1: none */
     char        name[128];     /* a name given by the user, cut to fit */
 } tfn_error;
 
-/* Write the error as one line of text ("linear: input has 48 channels, weight wants 64 (node 17,
- * layer 2)"), always terminated. Returns buf, so that it can stand in a printf; buf may be NULL. */
+/* Writes the error as one line of text ("linear: input has 48 channels, weight needs 64 (node 17,
+ * layer 2)"), always terminated. Returns buf, for use in a printf. buf may be NULL. */
 TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t size);
 TFNORM_API const char *tfn_status_text(tfn_status status);
 /* Returns the version that the implementation was compiled with, such as "0.2.0". */
@@ -54,12 +54,13 @@ static inline bool tfn_version_agrees(void)
 
 /* -- random numbers: counter-based, no state ------------------------------------------------- */
 
-/* A key names a stream; the same key and index give the same number on every machine. */
+/* A key selects a stream of random numbers. The same key and index give the same number on every
+ * machine. */
 typedef struct tfn_key { uint64_t bits; } tfn_key;
 TFNORM_API tfn_key  tfn_key_make(uint64_t seed);
 TFNORM_API tfn_key  tfn_key_fold(tfn_key key, uint64_t data);      /* a sub-stream */
 TFNORM_API uint64_t tfn_random_bits(tfn_key key, uint64_t index);
 TFNORM_API float    tfn_random_uniform(tfn_key key, uint64_t index);   /* [0, 1) */
 TFNORM_API float    tfn_random_normal(tfn_key key, uint64_t index);    /* mean 0, variance 1 */
-/* Element i of a random permutation of 0..n-1, in constant memory; 0 for n <= 1. */
+/* Returns element i of a random permutation of 0..n-1, in constant memory, or 0 if n <= 1. */
 TFNORM_API int64_t  tfn_random_shuffle(tfn_key key, int64_t i, int64_t n);

@@ -1,8 +1,7 @@
-/* Macros of the program step aside while the compiler reads this file: single letters, and words
- * of Arduino, <windows.h> and <complex.h>, such as min, far or DEFAULT. At the end of the file they
- * are what they were. gcc, clang, MSVC and tcc have push_macro; a compiler without it leaves these
- * macros undefined after this file. A macro with any other name that this file uses still breaks
- * it. */
+/* Undefine macros of the program that would break this file, and restore them at its end: single
+ * letters, and words of Arduino, <windows.h> and <complex.h>, such as min, far or DEFAULT. gcc,
+ * clang, MSVC and tcc have push_macro. With other compilers these macros stay undefined after this
+ * file. A macro with any other name that this file uses still breaks it. */
 #if !defined TFN__BODY && !defined TFN__QUANT_BODY && !defined TFN__METHODS
 #pragma push_macro("A")
 #undef A

@@ -360,7 +360,7 @@
  * have, unless a comment says what NULL means; so does an object that is NULL, which has no error
  * to keep. One that no init has seen, all zero, gives TFN_NOT_READY. tfn_error_text says what was
  * found and what was wanted:
- *     linear: input has 48 channels, weight wants 64 (node 17, layer 2)
+ *     linear: input has 48 channels, weight needs 64 (node 17, layer 2)
  * TFNORM_ASSERT is for defects of this library, never for a mistake of yours.
  * A program and a library that were compiled apart may have been made from different headers. Ask
  * once, at the start:

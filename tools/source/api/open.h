@@ -8,9 +8,10 @@
 #define TFNORM_VERSION_MINOR 2
 #define TFNORM_VERSION_PATCH 0
 
-/* The version of the library's arithmetic: raised only on purpose, with the two hashes that
- * tfn_selfcheck must give: on every machine whose bits are canonical; and on every processor that
- * has no fused multiply-add, where all have the same second set of bits ("differ: no FMA"). */
+/* The version of the library's arithmetic, which only changes on purpose, and the two hashes that
+ * tfn_selfcheck must return: the first on every machine whose bits are canonical, the second on
+ * every processor without a fused multiply-add ("differ: no FMA"), which all have the same second
+ * set of bits. */
 #define TFN_BITS_VERSION 2
 #define TFN_BITS_HASH        UINT64_C(0x890a8ae3717f254d)
 #define TFN_BITS_HASH_NO_FMA UINT64_C(0x0c56999348397224)

@@ -9,21 +9,20 @@
 
 /* -- the self-check: generated data, dropout on, every kind of kernel ------------------------ */
 
-/* A machine has the promised bits if a small model, trained for some steps, has the hash that
- * TFN_BITS_HASH says. The sizes are odd on purpose: no row, width or head fills whole vectors or
- * blocks, so that the ends of all loops run, too. What is generated here is part of the hash: a
- * change of any number below changes it. */
+/* A machine has the promised bits if a small model, trained for some steps, has the hash
+ * TFN_BITS_HASH. The sizes are odd on purpose: no row, width or head fills whole vectors or blocks,
+ * so that the ends of all loops run, too. Any change of a number below changes the hash. */
 enum { TFN__CHECK_BATCH = 3, TFN__CHECK_TIME = 19, TFN__CHECK_VOCAB = 37, TFN__CHECK_STEPS = 20 };
 
-/* 6 MiB, of which every build needs less: the caller may have it as a static array. */
+/* Returns 6 MiB, which is enough in every build, so that the caller may use a static array. */
 TFNORM_API size_t tfn_selfcheck_size(void) { return (size_t)6 << 20; }
 
-/* One sentence of n tokens and its padding. The task is to write n random symbols backwards: token
- * t is what should have been written before, 0 at the beginning. */
+/* Makes one sentence of n tokens and its padding. The task is to write n random symbols backwards.
+ * Token t is the previous target, or 0 at the beginning. */
 static void tfn__check_sentence(tfn_key key, int32_t at, int32_t n, int32_t *source,
                                 int32_t *tokens, int32_t *targets)
 {
-    for (int32_t i = 0; i < n; i++) {       /* with a choice inside clang 14 -msimd128 never ends */
+    for (int32_t i = 0; i < n; i++) {       /* with a ?: inside, clang 14 -msimd128 hangs */
         const uint64_t r = tfn_random_bits(key, (uint64_t)(at + i));
         source[at + i] = 1 + (int32_t)(r % (TFN__CHECK_VOCAB - 1));
     }
@@ -37,7 +36,7 @@ static void tfn__check_sentence(tfn_key key, int32_t at, int32_t n, int32_t *sou
     }
 }
 
-/* Sentences of different length, padded on the right; other ones in each step. */
+/* Makes the batch of a step: sentences of different lengths, padded on the right. */
 static void tfn__check_data(int64_t step, int32_t *source, int32_t *tokens, int32_t *targets,
                             int32_t *lengths)
 {
@@ -48,9 +47,9 @@ static void tfn__check_data(int64_t step, int32_t *source, int32_t *tokens, int3
     }
 }
 
-/* Settings in which no rule of the arithmetic is idle: a learned scalar in each join, whose
- * gradient is a sum over the rows that count; a rate that drives softmax and GELU into their tails;
- * gradients clipped so far that moments fall below the least that counts. */
+/* Options that exercise every rule of the arithmetic: a learned scalar in each join, whose gradient
+ * is a sum over the rows that count; a rate that drives softmax and GELU into their tails; and
+ * gradients clipped so strongly that moments fall below the smallest that counts. */
 static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
 {
     tfn_model_desc d;
@@ -80,12 +79,13 @@ static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
 #ifdef TFN__THREADS
     d.threads = threads;
 #else
-    (void)threads;                          /* there are none: as with one */
+    (void)threads;                          /* a build without threads runs on one */
 #endif
     return d;
 }
 
-/* The hash after so many steps; 0: it could not be trained, as in builds without training. */
+/* Returns the hash after the last step, or 0 if the model could not be trained, for example in a
+ * build without training. */
 TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads)
 {
 #ifdef TFNORM_NO_TRAINING

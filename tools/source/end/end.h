@@ -1,9 +1,9 @@
-/* No private macro is left for the program that includes this file, but for the lists and the
- * enumerators' helpers of the api: they are needed again where the header comes first and the
- * implementation later. Each stands under the section that defines it. */
+/* Undefine all private macros, so that none is left for the program that includes this file. The
+ * only exceptions are the lists and enumerator helpers of the api, because the implementation needs
+ * them if it is included later than the declarations. */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 @undefine
-/* And the state of the compiler is what it was: see the ground section. */
+/* Restore the state of the compiler: see section ground. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \

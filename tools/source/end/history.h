@@ -1,6 +1,6 @@
-/* 0.2.0 (unreleased)  The field's words throughout, and every enumerator with its type. Old names
- *     on the left; -ise and -iser became -ize and -izer everywhere (tfn_tokeniser: tfn_tokenizer,
- *     TFNORM_NO_TOKENISERS: TFNORM_NO_TOKENIZERS, tfn --tokeniser: --tokenizer).
+/* 0.2.0 (unreleased)  Names are the field's words, and every enumerator carries its type. Old names
+ *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:
+ *     tfn_tokenizer, TFNORM_NO_TOKENISERS: TFNORM_NO_TOKENIZERS, tfn --tokeniser: --tokenizer).
  *     calls of a tape             are nouns of the field, or verbs
  *       tfn_activate                tfn_activation         tfn_attend      tfn_attention
  *       tfn_conv                    tfn_convolution        tfn_embed       tfn_embedding
@@ -73,5 +73,5 @@
  *     TFN_BITS_HASH_NO_FMA is new: processors without a fused multiply-add agree, too. Checkpoints
  *     of 0.1 load. Its runs go on with the new rules, so with other bits. New ones have format 2:
  *     options that are enumerations stand in them by name, not by number.
- * 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and one's own row.
+ * 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and custom rows.
  */

@@ -1,4 +1,4 @@
-/* The macros of the program are what they were before this file: see the section hosts. */
+/* Restore the macros of the program: see section hosts. */
 #if !defined TFN__BODY && !defined TFN__QUANT_BODY && !defined TFN__METHODS
 #pragma pop_macro("A")
 #pragma pop_macro("B")

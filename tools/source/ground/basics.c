@@ -221,7 +221,7 @@ static void tfn__put_message(tfn__text *t, const tfn_error *e)
         } else tfn__put_bytes(t, s, 1);
 }
 
-/* "linear: the input has 48 channels, the weight wants 64 (node 17, layer 2)" */
+/* For example "linear: input has 48 channels, weight needs 64 (node 17, layer 2)". */
 TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size)
 {
     tfn__text t = tfn__text_in(buf, size);

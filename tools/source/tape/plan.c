@@ -211,7 +211,7 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
         tfn_node *n = t->nodes + i;
         e = tfn__probe_order(t, i, e);
         if (tfn__is_leaf(n) || !(n->flags & TFN__NEED)) continue;
-/* the segment's last node with a backward comes first */
+        /* the segment's last node with a backward comes first */
         if (n->segment && n->segment != redone) {
             redone = n->segment;
             e = tfn__redo(t, redone, e);
@@ -265,7 +265,7 @@ static tfn__item *tfn__item_of(const tfn__layout *p, int32_t node, int buffer)
     const int32_t owner = node*TFN__BUFFERS + buffer;
     int32_t low = 0;
     int32_t high = p->count - 1;
-/* low <= the index <= high */
+    /* low <= the index <= high */
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         if (p->items[middle].owner < owner) low = middle + 1;
@@ -311,7 +311,7 @@ static void tfn__touch_entry(const tfn__layout *p, int32_t e)
             tfn__touch(p, x, TFN__VALUE + 2 * tfn__life_of(t->nodes + x, again), e);
         if (!forward && gradient) tfn__touch(p, x, TFN__GRAD, e);
     }
-/* the node's own buffers, in the life of this entry */
+    /* the node's own buffers, in the life of this entry */
     if (reads & TFN__OUT) tfn__touch(p, i, TFN__VALUE + own, e);
     if (reads & TFN__SAVED) tfn__touch(p, i, TFN__SAVE + own, e);
     if (!forward) tfn__touch(p, i, TFN__GRAD, e);
@@ -588,7 +588,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__make_order(t);
     tfn__find_lives(&layout);
     t->values = tfn__place(layout.items, layout.count);
-/* scratch comes first, for each thread, then the values */
+    /* scratch comes first, for each thread, then the values */
     t->scratch = tfn__most_scratch(t, kernels);
     tfn__settle(&layout);
     t->work = t->values + t->threads * t->scratch;

@@ -60,7 +60,7 @@ static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool
     if (wn->rows != TFN_ROWS_FIXED)
         tfn__bad_shape(t, "linear", "the weight is no parameter (value %d)", w.id, 0);
     else if (xn->cols != in)
-        tfn__bad_shape(t, "linear", "input has %d channels, weight wants %d", xn->cols, in);
+        tfn__bad_shape(t, "linear", "input has %d channels, weight needs %d", xn->cols, in);
     else if (x.id == w.id)
         tfn__bad_shape(t, "linear", "input and weight are one value (%d)", x.id, 0);
     else if (packed.type && packed.table != transposed)
