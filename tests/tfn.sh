@@ -40,6 +40,25 @@ resumes() {             # a signal in the midst; what it says goes on, whatever 
 check "tfn train: Ctrl-C, resumed: the same bits" resumes INT
 check "tfn train: SIGTERM saves, too" resumes TERM
 check "tfn train: SIGHUP saves, too" resumes HUP
+# One --out, two processes: the second is refused, also by another name and with --force; a killed
+# one locks nothing.
+locks() {
+    out=$work/lock.safetensors
+    set -- train --task copy --layers 1 --width 8 --items 400 --held 40 --threads 1 --quiet --force
+    rm -f "$out" "$out.lock" "$work/lock.jsonl" && ln -sf lock.safetensors "$work/link.safetensors" || return 1
+    "$tfn" "$@" --steps 1000000 --save-every 0 --out "$out" --log "$work/lock.jsonl" > "$work/page" 2>&1 &
+    job=$!
+    while [ ! -s "$work/lock.jsonl" ] && kill -0 $job; do sleep 0.02; done
+    "$tfn" "$@" --steps 2 --out "$work/link.safetensors" > "$work/page" 2> "$work/error"
+    code=$?
+    grep -q "link.safetensors is the --out of process $job, which still trains; .*another --out" "$work/error" &&
+        [ $code = 1 ] && [ ! -e "$out" ]
+    good=$?
+    kill -9 $job
+    wait $job
+    [ $good = 0 ] && "$tfn" "$@" --steps 2 --out "$out" > "$work/page" && [ -s "$out" ] && [ ! -e "$out.lock" ]
+}
+check "tfn train: two processes, one --out" locks
 fits() {                # on terminals of 80 to 30 columns no line of progress wraps
     for columns in 80 60 40 30; do
         script -qec "stty cols $columns; \"$tfn\" train --task copy --layers 2 --width 32 --items 3000 \

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <io.h>
 #include <process.h>
+#include <share.h>
 #include <sys/stat.h>
 #else
 #ifndef __wasm__
@@ -30,6 +31,63 @@ static void output_remove_part(void)
 {
     if (output_part[0]) remove(output_part);
 }
+static char output_lock_path[OUTPUT_PATH + 8];          /* of output_lock; "": nothing is locked */
+static int output_lock_file = -1;
+
+/* Removes the lock's file while it is locked; the system gives the lock up with the process. */
+static void output_unlock(void)
+{
+    if (output_lock_file < 0) return;
+#ifndef _WIN32
+    remove(output_lock_path);
+#endif
+}
+
+#if !defined _WIN32 && !defined __wasm__
+/* Opens and locks output_lock_path. Returns the file; -1: another process has the lock (*holder); -2:
+ * this file system has no locks. */
+static int output_try_lock(long *holder)
+{
+    struct flock lock;
+    const int file = open(output_lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) return -2;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    if (!fcntl(file, F_SETLK, &lock)) return file;
+    const bool held = errno == EACCES || errno == EAGAIN;
+    if (held && !fcntl(file, F_GETLK, &lock) && lock.l_type != F_UNLCK) *holder = (long)lock.l_pid;
+    close(file);
+    return held ? -1 : -2;
+}
+#endif
+
+bool output_lock(const char *path, long *holder)
+{
+    static char target[OUTPUT_PATH];
+    *holder = 0;
+    if (output_is_device(path) || !output_target(target, path)) return true;
+    snprintf(output_lock_path, sizeof output_lock_path, "%s.lock", target);
+#if defined _WIN32
+    output_lock_file = _sopen(output_lock_path, _O_RDWR | _O_CREAT | _O_TEMPORARY, _SH_DENYRW,
+                              _S_IREAD | _S_IWRITE);
+    return output_lock_file >= 0 || errno != EACCES;
+#elif !defined __wasm__
+    for (int tries = 0; tries < 10; tries++) {
+        struct stat ours, there;
+        const int file = output_try_lock(holder);
+        if (file < 0) return file == -2;
+        output_lock_file = file;
+        /* The process that had the lock may have removed the file between open and lock. */
+        if (!fstat(file, &ours) && !stat(output_lock_path, &there) && ours.st_ino == there.st_ino)
+            return true;
+        output_lock_file = -1;
+        close(file);
+    }
+#endif
+    return true;
+}
+
 #if !defined _WIN32 && !defined __wasm__
 static volatile sig_atomic_t output_broken;     /* a write to a pipe without a reader was tried */
 static void output_note(int number)
@@ -55,6 +113,7 @@ void output_begin(const char *program)
 {
     output_program = program;
     atexit(output_remove_part);
+    atexit(output_unlock);
 #if !defined _WIN32 && !defined __wasm__
     struct sigaction note;
     memset(&note, 0, sizeof note);

@@ -64,6 +64,16 @@ static void refuse_weights(const char *path)
     if (step < 0) die("%s holds weights alone: train --from begins anew with them", path);
 }
 
+/* Ends the program if another one trains into the same --out: both would replace its files. */
+static void lock_out(const char *out)
+{
+    long process;
+    char who[40] = "another program";
+    if (output_lock(out, &process)) return;
+    if (process) snprintf(who, sizeof who, "process %ld", process);
+    die("%s is the --out of %s, which still trains; wait for it, or give another --out", out, who);
+}
+
 /* From the arguments: one source of data; what --resume names. */
 static bool train_source(trainer *t, cli *c)
 {
@@ -98,6 +108,7 @@ static bool train_source(trainer *t, cli *c)
     if (given(s, O_WALL) && !given(s, O_MINUTES)) cli_fail(c, "--wall is of --minutes");
     t->out = text_of(s, O_OUT);
     must_write(t->out, true);
+    lock_out(t->out);
     remove_stale(t->out);
     kept_name(t->best, sizeof t->best, t->out, "best");
     must_write(t->best, true);
