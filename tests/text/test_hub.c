@@ -1,8 +1,15 @@
 /* tokenizer.json: ids against golden ones, specials in texts, what is refused, saving, hostile
  * files. */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE                 /* MAP_ANONYMOUS, with -std=c99 too */
+#endif
 #include "../lib.h"
 #include "../check.h"
 #include "../golden/golden_hub.h"
+#if defined __unix__ || defined __APPLE__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 enum { HUB_GPT2, HUB_OPT, HUB_LLAMA3, HUB_QWEN2, HUB_BLOOM, HUB_BYTE_LEVEL,
        HUB_BERT = HUB_BYTE_LEVEL, HUB_BERT_CASED, HUB_LLAMA, HUB_GEMMA, HUB_MISTRAL, HUB_T5,
@@ -724,6 +731,9 @@ static const hub_change hub_changes[] = {
     { HUB_OPT, "\"ids\":[2]", "\"x\":[2]", "[ is wanted" },
     { HUB_OPT, "\"id\":\"</s>\",\"type_id\"", "\"id\":\"<X>\",\"type_id\"", "a name with its ids" },
     { HUB_OPT, "\"id\":\"A\"", "\"id\":\"B\"", "one text, A" },
+    { HUB_OPT, ",{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}]", "]", "a text, A is wanted" },
+    { HUB_OPT, ",{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}]",
+      ",{\"Sequence\":{\"id\":\"A\"}},{\"Sequence\":{\"id\":\"A\"}}]", "one text, A" },
 };
 /* Changes that change nothing. */
 static const hub_change hub_same[] = {
@@ -871,6 +881,166 @@ TEST(hub_refused)
         free(b.mem);
         free(text);
     }
+}
+
+/* -- small tokenizers ------------------------------------------------------------------------ */
+
+/* BPE of a, b, c, <x> and spaces with the merges a a, a b, aa b; `parts`: more members of the file.
+ * The ids of a text, as letters: A is aa, B is ab, C is aab. */
+static const char *hub_small(const char *parts, const char *text)
+{
+    static const char letters[] = "abc_xABC";
+    static char out[64];
+    char json[1200], message[200];
+    int32_t ids[60];
+    hub_box b;
+    tfn_tokenizer_source s;
+    ptrdiff_t n = 0;
+    snprintf(json, sizeof json, "{%s,\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
+             "\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"<x>\":4,\"aa\":5,\"ab\":6,\"aab\":7},"
+             "\"merges\":[\"a a\",\"a b\",\"aa b\"]}}", parts);
+    CASE("%s: %s", parts, text);
+    s = hub_json(json, strlen(json));
+    b = hub_make(&s);
+    if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+    else n = tfn_tokenizer_encode_specials(&b.k, ids, 60, text, strlen(text));
+    for (ptrdiff_t i = 0; i < n; i++) out[i] = letters[ids[i]];
+    out[n] = 0;
+    free(b.mem);
+    return out;
+}
+
+/* A possessive quantifier gives nothing back: where it would have to, the next alternative, any
+ * character, cuts the text into characters. */
+TEST(hub_possessive)
+{
+    static const struct { const char *pattern, *text, *pieces; } rows[] = {
+        { "a+ab|.", "aab", "C" },  { "a++ab|.", "aab", "aab" },  { "a++b|.", "aab", "C" },
+        { "a*ab|.", "aab", "C" },  { "a*+ab|.", "aab", "aab" },  { "a*+b|.", "aab", "C" },
+        { "a*+b|.", "bb", "bb" },  { "a?ab|.", "ab", "B" },      { "a?+ab|.", "ab", "ab" },
+        { "a?+ab|.", "aab", "C" }, { "a?+b|.", "b", "b" },       { "a?+b|.", "ab", "B" },
+        { "[ac]++ab|.", "aab", "aab" }, { "[ac]++b|.", "aab", "C" }, { "a?+a?+ab|.", "aaab", "AB" },
+        { "a?+a?+ab|.", "aab", "aab" },
+        { "a?+b|.", "cb", "cb" },  { "c?+a?+b|.", "cab", "cB" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char parts[400];
+        const char *found;
+        snprintf(parts, sizeof parts, "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":["
+                 "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\","
+                 "\"invert\":false},{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+                 "\"use_regex\":false}]}", rows[i].pattern);
+        found = hub_small(parts, rows[i].text);
+        if (strcmp(found, rows[i].pieces)) FAIL("%s, not %s", found, rows[i].pieces);
+    }
+}
+
+/* An added token that is a single word is one only where no letter stands at its sides. */
+TEST(hub_single_word)
+{
+    static const char *const rows[][3] = {  /* text, ids where single_word is false, and true */
+        { "<x>", "x", "x" }, { "a<x>", "ax", "a" }, { "<x>a", "xa", "a" }, { "a<x>b", "axb", "ab" },
+        { " <x> ", "_x_", "_x_" }, { "a <x>b", "a_xb", "a_b" }, { "a<x> b", "ax_b", "a_b" },
+        { "<x><x>", "xx", "xx" }, { "(<x>)", "x", "x" }, { "a <x> b", "a_x_b", "a_x_b" }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int single = 0; single < 2; single++) {
+            char parts[400];
+            const char *found;
+            snprintf(parts, sizeof parts, "\"added_tokens\":[{\"id\":4,\"content\":\"<x>\",\"special\":true,"
+                     "\"single_word\":%s}],\"pre_tokenizer\":{\"type\":\"ByteLevel\","
+                     "\"add_prefix_space\":false,\"use_regex\":true}", single ? "true" : "false");
+            found = hub_small(parts, rows[i][0]);
+            if (strcmp(found, rows[i][1 + single])) FAIL("%s, not %s", found, rows[i][1 + single]);
+        }
+}
+
+/* A word of any length has the tokens of merging all of it at once, in little room too, where it is
+ * merged in blocks. With merges that double a, a run of n has the binary digits of n, from the left:
+ * where a block ends within a run, its tokens change. The longest token is shorter than a block in
+ * one vocabulary, and longer in the other. */
+TEST(hub_long_word)
+{
+    enum { MOST = 1300 };
+    static const int longest[] = { 64, 512 };
+    static const int others[] = { 0, 1, 17, 31, 32, 33, 200, 255, 256, 257 };
+    for (int which = 0; which < 2; which++) {
+        char json[6000], as[513], text[MOST];
+        int32_t ids[8 * MOST];
+        hub_box b;
+        tfn_tokenizer_source s;
+        int n = 0;
+        int id = 2;
+        memset(as, 'a', 512);
+        n += sprintf(json, "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+                     "\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
+                     "\"vocab\":{\"c\":0,\"a\":1");
+        for (int k = 2; k <= longest[which]; k *= 2) n += sprintf(json + n, ",\"%.*s\":%d", k, as, id++);
+        n += sprintf(json + n, "},\"merges\":[");
+        for (int k = 1; k < longest[which]; k *= 2)
+            n += sprintf(json + n, "%s\"%.*s %.*s\"", k > 1 ? "," : "", k, as, k, as);
+        n += sprintf(json + n, "]}}");
+        s = hub_json(json, (size_t)n);
+        b = hub_make(&s);
+        CHECK_INT(b.status, TFN_OK);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            for (int run = 0; run < 1000; run += run < 40 ? 13 : 61) {
+                int32_t wanted[MOST];
+                int count = others[i];
+                const int bytes = others[i] + run;
+                memset(text, 'c', (size_t)others[i]);
+                memset(text + others[i], 'a', (size_t)run);
+                memset(wanted, 0, sizeof wanted);
+                for (int k = longest[which], left = run; k > 0; left %= k, k /= 2)
+                    for (int j = 0; j < left / k; j++) {
+                        wanted[count] = 1;
+                        for (int p = k; p > 1; p /= 2) wanted[count]++;
+                        count++;
+                    }
+                CASE("%d c, %d a, tokens to %d", others[i], run, longest[which]);
+                CHECK_INT(tfn_tokenizer_encode(&b.k, ids, bytes, text, (size_t)bytes), count);
+                CHECK(!memcmp(ids, wanted, (size_t)count * sizeof *ids));
+                CHECK_INT(tfn_tokenizer_encode(&b.k, ids, 8 * MOST, text, (size_t)bytes), count);
+                CHECK(!memcmp(ids, wanted, (size_t)count * sizeof *ids));
+            }
+        free(b.mem);
+    }
+}
+
+/* The z after a block changes the tokens in front of the last one, of 31 letters: with it x y and the
+ * letters become one token, and without it they are two. */
+TEST(hub_block_end)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZefghi";
+    char json[6000], text[400];
+    int32_t ids[400];
+    hub_box b;
+    tfn_tokenizer_source s;
+    int n = 0;
+    int id = 4;
+    n += sprintf(json, "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+                 "\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
+                 "\"vocab\":{\"c\":0,\"x\":1,\"y\":2,\"z\":3");
+    for (int k = 0; k < 31; k++) n += sprintf(json + n, ",\"%c\":%d", letters[k], id++);
+    for (int k = 2; k <= 31; k++) n += sprintf(json + n, ",\"%.*s\":%d", k, letters, id++);
+    n += sprintf(json + n, ",\"xy\":%d,\"%sz\":%d,\"xy%sz\":%d},\"merges\":[", id, letters, id + 1,
+                 letters, id + 2);
+    for (int k = 1; k < 31; k++)
+        n += sprintf(json + n, "\"%.*s %c\",", k, letters, letters[k]);
+    n += sprintf(json + n, "\"x y\",\"%s z\",\"xy %sz\"]}}", letters, letters);
+    s = hub_json(json, (size_t)n);
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    for (int before = 180; before < 262; before++)
+        for (int z = 0; z < 2; z++) {
+            const int bytes = before + sprintf(text + before, "xy%s%s", letters, z ? "z" : "");
+            memset(text, 'c', (size_t)before);
+            CASE("%d c, z: %d", before, z);
+            CHECK_INT(tfn_tokenizer_encode(&b.k, ids, bytes, text, (size_t)bytes), before + 2 - z);
+            CHECK_INT(ids[before], z ? id + 2 : id);
+            CHECK_INT(ids[before - 1], 0);
+        }
+    free(b.mem);
 }
 
 /* -- saving ---------------------------------------------------------------------------------- */
@@ -1253,6 +1423,44 @@ static void hub_bad_blob(int file)
     free(b.mem);
 }
 
+/* A block that ends where a page begins that nobody may touch; NULL: no such memory here. */
+static unsigned char *hub_before_page(size_t bytes)
+{
+#ifdef MAP_ANONYMOUS
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t room = (bytes + page - 1) / page * page;
+    char *all = (char *)mmap(NULL, room + page, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == (char *)MAP_FAILED || mprotect(all + room, page, PROT_NONE)) return NULL;
+    return (unsigned char *)all + room - bytes;
+#else
+    (void)bytes;
+    return NULL;
+#endif
+}
+
+/* A blob that is cut, with a right sum, is refused, and nothing after its end is read. */
+TEST(hub_cut_blobs)
+{
+    hub_box b = hub_file(HUB_T5);
+    size_t size;
+    unsigned char *blob = hub_blob(&b.k, &size);
+    unsigned char *place = hub_before_page(size);
+    for (size_t n = 12; place && n < size; n += 101) {
+        unsigned char *copy = place + size - n;
+        uint64_t h = UINT64_C(0xcbf29ce484222325);
+        const tfn_tokenizer_source s = hub_of_blob(copy, n);
+        memcpy(copy, blob, n);
+        for (size_t i = 0; i + 4 < n; i++) h = (h ^ copy[i]) * UINT64_C(0x100000001b3);
+        h ^= h >> 32;
+        for (size_t i = 0; i < 4; i++) copy[n - 4 + i] = (unsigned char)(h >> 8*i);
+        if (hub_accepted(&s)) FAIL("cut at %d", (int)n);
+    }
+    free(blob);
+    free(b.mem);
+    if (!place) SKIP("no memory that ends before such a page");
+}
+
 TEST(hub_bad_blobs)
 {
     hub_bad_blob(HUB_OPT);
@@ -1278,6 +1486,10 @@ int main(void)
     RUN(hub_bad_marian);
     RUN(hub_any_parts);
     RUN(hub_refused);
+    RUN(hub_possessive);
+    RUN(hub_single_word);
+    RUN(hub_long_word);
+    RUN(hub_block_end);
     RUN(hub_saved);
     RUN(hub_json_text);
     RUN(hub_json_text_models);
@@ -1285,5 +1497,6 @@ int main(void)
     RUN(hub_json_text_trained);
     RUN(hub_bad_files);
     RUN(hub_bad_blobs);
+    RUN(hub_cut_blobs);
     return DONE();
 }

@@ -241,17 +241,17 @@ TEST(metrics_error_rates)
 
 TEST(metrics_numbers)
 {
-    static const int32_t wanted[] = { 1, 2, -1, 3, 4, 5, -1, -1, -1 };
-    static const int32_t found[] = { 1, 2, 9, 3, 0, 5, 1, 2, 3 };
-    float logits[9 * 6];
+    static const int32_t wanted[] = { 1, 2, -1, 3, 4, 5, -1, -1, -1, -1, 4, -1 };
+    static const int32_t found[] = { 1, 2, 9, 3, 0, 5, 1, 2, 3, 1, 4, 1 };
+    float logits[12 * 6];
     tfn_accuracy a, b;
     memset(&a, 0, sizeof a);
     b = a;
-    tfn_accuracy_add(&a, found, wanted, 3, 3);
-    CHECK(a.right == 4 && a.tokens == 5 && a.right_rows == 1 && a.rows == 2);
-    for (int i = 0; i < 9; i++)
+    tfn_accuracy_add(&a, found, wanted, 4, 3);
+    CHECK(a.right == 5 && a.tokens == 6 && a.right_rows == 2 && a.rows == 3);
+    for (int i = 0; i < 12; i++)
         for (int v = 0; v < 6; v++) logits[6*i + v] = v == found[i] ? 1 : -(float)v;
-    tfn_accuracy_add_logits(&b, logits, wanted, 3, 3, 6);
+    tfn_accuracy_add_logits(&b, logits, wanted, 4, 3, 6);
     CHECK_BITS(&a, &b, sizeof a);
     CHECK_CLOSE(tfn_perplexity(10 * log(7), 10), 7, 1e-14);
     CHECK_CLOSE(tfn_bits_per_byte(6 * log(2), 3), 2, 1e-14);
