@@ -623,6 +623,69 @@ static size_t files_replace(unsigned char *bytes, size_t size, const char *old, 
     return size;
 }
 
+/* What others read in a checkpoint: a matrix has two sides, also if one of them is 1, a vector has
+ * one, and so has what Adafactor keeps of a matrix, its sums of rows and of columns. A load refuses
+ * the same values in another shape. */
+TEST(files_shapes)
+{
+    static const struct { const char *name; int32_t rank, rows, cols; } rows[] = {
+        { "embedding.weight", 2, FILES_V, 12 }, { "encoder.0.ffn.w1.weight", 2, 12, 20 },
+        { "encoder.0.ffn.w1.bias", 1, 20, 0 }, { "encoder.0.self.norm.weight", 1, 12, 0 },
+        { "classifier.weight", 2, 12, 1 }, { "classifier.bias", 1, 1, 0 },
+        { "training.moment2.encoder.0.ffn.w1.weight", 1, 32, 0 },
+        { "training.moment2.encoder.0.self.norm.weight", 1, 12, 0 },
+        { "training.moment2.classifier.weight", 1, 13, 0 }, { "training.state", 1, 8, 0 }
+    };
+    static const struct { const char *name, *now, *says; } other[] = {
+        { "\"encoder.0.self.norm.weight\":", "[1,12]", "encoder.0.self.norm.weight has rank 2, not 1" },
+        { "\"encoder.0.self.norm.weight\":", "[12,1]", "encoder.0.self.norm.weight has rank 2, not 1" },
+        { "\"classifier.weight\":", "[1,12]", "classifier.weight has 1 rows, 12 are wanted" },
+        { "\"classifier.weight\":", "[12]", "classifier.weight has rank 1, not 2" },
+        { "\"training.moment2.encoder.0.ffn.w1.weight\":", "[4,8]", "w1.weight has rank 2, not 1" }
+    };
+    tfn_model_desc d = files_desc(files_cases + 17);
+    tfn_model m;
+    size_t size;
+    unsigned char *bytes;
+    tfn_tensor t;
+    tfn_file f;
+    d.bands = 0;
+    d.layers = d.classes = 1;
+    d.frame_map = TFN_FRAME_MAP_CONVOLUTIONS;
+    d.optimizer = TFN_OPTIMIZER_ADAFACTOR;
+    m = files_model(&d);
+    bytes = files_save(&m, NULL, &size);
+    f = files_from(bytes, size);
+    FILES_OK(tfn_file_open(&f), f);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CASE("%s", rows[i].name);
+        CHECK(tfn_file_find(&f, rows[i].name, &t));
+        CHECK_INT(t.rank, rows[i].rank);
+        CHECK_INT(t.shape[0], rows[i].rows);
+        if (t.rank == 2) CHECK_INT(t.shape[1], rows[i].cols);
+    }
+    tfn_file_close(&f);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        char old[100], now[100];
+        unsigned char *changed = (unsigned char *)malloc(size + 16);
+        size_t more;
+        const char *at;
+        memcpy(changed, bytes, size);
+        at = (const char *)bytes + 8;
+        while (strncmp(at, other[i].name, strlen(other[i].name))) at++;
+        snprintf(old, sizeof old, "%.*s", (int)(strchr(at, ']') + 1 - at), at);
+        snprintf(now, sizeof now, "%.*s%s", (int)(strchr(old, '[') - old), old, other[i].now);
+        more = files_replace(changed, size, old, now);
+        f = files_from(changed, more);
+        CASE("%s", now);
+        CHECK_INT(tfn_model_load(&m, &f), TFN_BAD_SHAPE);
+        if (!strstr(files_error(&f.error), other[i].says)) FAIL("%s", files_error(&f.error));
+        free(changed);
+    }
+    tfn_model_free(&m);
+    free(bytes);
+}
+
 /* Files of earlier builds have numbers as 1e-1 and 15e-1: the same numbers are the same options. */
 TEST(files_old_numbers)
 {
@@ -1842,6 +1905,7 @@ int main(void)
     RUN(files_resume);
     RUN(files_differences);
     RUN(files_old_numbers);
+    RUN(files_shapes);
     RUN(files_later_option);
     RUN(files_own_row);
     RUN(files_luggage);
