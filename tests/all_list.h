@@ -1,5 +1,5 @@
-/* The files of all.c in the order that they run: a folder and a name. This list is read twice, to
- * include each file and to call it (all_next.h). */
+/* The files of all.c in the order in which they run: a folder and a name. This list is read twice,
+ * to include each file and to call it (all_next.h). */
 #define ALL_FILE ground, math
 #include "all_next.h"
 #define ALL_FILE kernels, dense

@@ -1,5 +1,5 @@
-/* The next file of all_list.h: at file scope the file itself with its main renamed, in the main of
- * all.c a call of it. */
+/* The next file of all_list.h. At file scope this includes the file with its main renamed; in the
+ * main of all.c it calls that. */
 #define ALL_JOIN(a, b) a##b
 #define ALL_PATH(folder, name) ALL_STRING(folder/ALL_JOIN(test_, name).c)
 #define ALL_STRING(path) ALL_STRING_OF(path)

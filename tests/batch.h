@@ -1,10 +1,10 @@
-/* Models and batches of random tokens, for tests that train whatever a description asks for. */
+/* Models and batches of random tokens, for tests that train any description. */
 #ifndef BATCH_H
 #define BATCH_H
 #include "lib.h"
 #include "check.h"
 
-/* Room for a batch of any of these tests, its values, and the lengths that a test may set. */
+/* Room for a batch of these tests, its values, and the lengths that a test may set. */
 enum { BATCH_MOST = 2, BATCH_TOKENS = 16, BATCH_FRAMES = 160 };
 typedef struct batch_room {
     tfn_batch batch;
@@ -21,14 +21,16 @@ static inline bool batch_open(tfn_model *m, const tfn_model_desc *d)
     return false;
 }
 
-/* Frames that so many positions come from, before the two convolutions of step 2 or a linear map. */
+/* The number of frames that give `positions` positions after two convolutions of step 2 or a linear
+ * map. */
 static inline int32_t batch_frames(const tfn_model_desc *d, int32_t positions)
 {
     if (!d->bands) return 0;
     return d->frame_map == TFN_FRAME_MAP_LINEAR ? positions : 4 * positions + 3;
 }
 
-/* All that the model reads at its whole capacity: the same for the same seed and sizes. */
+/* Fills all inputs of the model to its full capacity. The same seed and sizes give the same
+ * values. */
 static inline void batch_fill(batch_room *r, const tfn_model_desc *d, uint64_t seed)
 {
     const tfn_key key = tfn_key_make(seed);

@@ -1,5 +1,5 @@
-// Appended to a copy of a page that is dumped: which texts of pictures overlap, leave their
-// picture, or are wider than the page. A line each.
+// Appended to a copy of a page that is dumped. Lists texts of pictures that overlap, that leave
+// their picture, or that are wider than the page, one a line.
 const found = [];
 function inside(a, b) {
     return a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;

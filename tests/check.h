@@ -19,10 +19,11 @@ static char check_case[300];
 
 #define TEST(name) static void name(void)
 
-/* Which case of a table is checked, until the next CASE or the test's end: printed with what fails. */
+/* Names the case of a table that is being checked, until the next CASE or the test's end. The name
+ * is printed with failures. */
 #define CASE(...) ((void)snprintf(check_case, sizeof check_case, __VA_ARGS__))
 
-/* The first failures of a test are printed, all are counted. */
+/* Prints the first failures of a test, counts all. */
 static int check_fails(const char *file, int line)
 {
     if (check_errors++ >= 5) return 0;
@@ -53,7 +54,8 @@ static int check_fails(const char *file, int line)
             FAIL("%s is %.9g, not %.9g", #a, a_, b_);                                          \
     } while (0)
 
-/* Where two blocks differ first: the byte, and the four bytes around it as hexadecimal words. */
+/* Finds the first difference of two blocks: the byte, and the four bytes around it in
+ * hexadecimal. */
 static inline void check_bits(const void *a, const void *b, size_t bytes, const char *names,
                        const char *file, int line)
 {
@@ -73,8 +75,8 @@ static inline void check_bits(const void *a, const void *b, size_t bytes, const 
 
 static void check_run(const char *name, void (*test)(void))
 {
-    const char *only = getenv("TEST_ONLY");         /* a part of the names of those to run */
-    const char *without = getenv("TEST_WITHOUT");   /* names of those not to run */
+    const char *only = getenv("TEST_ONLY");         /* run tests with this part in their names */
+    const char *without = getenv("TEST_WITHOUT");   /* names of tests to leave out */
     clock_t start = clock();
     if ((only && !strstr(name, only)) || (without && strstr(without, name))) return;
     check_errors = 0;
@@ -94,8 +96,8 @@ static void check_run(const char *name, void (*test)(void))
     fflush(stdout);
 }
 #define RUN(name) check_run(#name, name)
-/* The last line, and what main returns. A run of no test is a failure, unless the machine lacks what
- * all of them need. */
+/* Prints the last line; returns main's result. A run without tests is a failure, unless the machine
+ * lacks what all of them need. */
 static inline int check_tally(void)
 {
     if (!check_passed && !check_failed && !check_lacking) {
@@ -107,12 +109,12 @@ static inline int check_tally(void)
 }
 #define CHECK_TALLY() check_tally()
 #ifdef TESTS_ALL
-#define DONE() 0                /* all.c prints the tally of all */
+#define DONE() 0                /* all.c prints the total */
 #else
 #define DONE() CHECK_TALLY()
 #endif
 
-/* What a tier leaves out: LEFT_OUT("%d of %d rows", left, all). */
+/* Reports cases that a tier leaves out: LEFT_OUT("%d of %d rows", left, all). */
 #define LEFT_OUT(...) (printf("left out: %s: ", check_name), printf(__VA_ARGS__), printf("\n"))
 
 /* TEST_TIER, set by the Makefile: 0 quick, 1 default, 2 full (or extra), 3 night. */

@@ -1,6 +1,6 @@
 /* The public part of ../tfnorm.h as data: its functions and the members of its structs. Tests that
- * claim something of all functions or options compare their own tables with these, so that a new
- * one cannot slip past. */
+ * cover all functions or options compare their own tables with these, so that a new one cannot be
+ * forgotten. */
 #ifndef HEADER_H
 #define HEADER_H
 #include <ctype.h>
@@ -18,7 +18,7 @@ static inline const char *header_hub(void)
     return "golden/hub";
 }
 
-/* The text between ">> api" and ">> ground" without comments and lines of the preprocessor. */
+/* The text between ">> api" and ">> ground", without comments and preprocessor lines. */
 static inline const char *header_text(void)
 {
     enum { ROOM = 1 << 20 };
@@ -37,7 +37,7 @@ static inline const char *header_text(void)
         return text;
     }
     *strstr(from, "/* >> ground */") = 0;
-    for (bool begins = true; *from;) {                      /* begins: of a line */
+    for (bool begins = true; *from;) {                      /* begins: at the start of a line */
         if (begins && *from == '#') {
             while (*from && *from != '\n') from += *from == '\\' && from[1] == '\n' ? 2 : 1;
         } else if (from[0] == '/' && from[1] == '*') {
@@ -62,7 +62,7 @@ static inline void header_last_name(const char *s, size_t n, char *name, size_t 
     snprintf(name, size, "%.*s", (int)(end - begin), s + begin);
 }
 
-/* Member i of a struct without functions and structs in it; false past the last. */
+/* Member i of a struct, without functions and nested structs; false after the last. */
 static inline bool header_member(const char *type, int i, char *name, size_t size)
 {
     char head[80], tail[80];
@@ -84,8 +84,8 @@ static inline bool header_member(const char *type, int i, char *name, size_t siz
     return false;
 }
 
-/* Public function i in the order of the header: its name, and how many of its parameters are
- * pointers (functions too); false past the last. */
+/* Public function i in the order of the header: its name, and the number of its parameters that are
+ * pointers, including functions; false after the last. */
 static inline bool header_function(int i, char *name, size_t size, int *pointers)
 {
     const char *s = header_text(), *open, *close;

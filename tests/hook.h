@@ -1,5 +1,5 @@
-/* Threads for the tests: OpenMP if it is on, else tools/common/threads.h where it links without an option
- * (glibc before 2.34 wants -pthread). Comes before tfnorm.h. */
+/* Threads for the tests: OpenMP if it is on, else tools/common/threads.h if it links without an
+ * option (glibc before 2.34 needs -pthread). Include it before tfnorm.h. */
 #ifndef HOOK_H
 #define HOOK_H
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #if !defined _OPENMP && !defined HOOK_OLD_GLIBC && !defined TEST_LINKED
 #include "../tools/common/threads.h"
 #endif
-/* So many threads where there are any, else one: a model without threads refuses more. */
+/* The number of threads to use; 1 in a build without threads, where a model refuses more. */
 #if (defined __GNUC__ || defined __clang__) && (defined _OPENMP || !defined HOOK_OLD_GLIBC)
 #define HOOK_THREADS(n) (n)
 #else

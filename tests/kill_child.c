@@ -1,6 +1,6 @@
-/* kill_child PATH STEPS: trains for so many steps and saves after each; goes on where PATH ends.
- * Prints the hash of the weights at the end. Killed at any time and started again, it ends with the
- * same hash: tests/kill.sh. */
+/* kill_child PATH STEPS: trains for STEPS steps, saves after each, and continues from PATH if it
+ * exists. Prints the hash of the weights at the end. If it is killed at any time and started again,
+ * the hash is the same: tests/kill.sh. */
 #if !defined _POSIX_C_SOURCE && !defined _WIN32
 #define _POSIX_C_SOURCE 200809L
 #endif

@@ -1,5 +1,5 @@
-/* The header in one piece, and what tests use of its private functions (lib.h): for a test that is
- * compiled by hand, and for programs that need one compile. library.mk makes the same of the parts. */
+/* The whole header, and access to its private functions (lib.h): for a test that is compiled by
+ * hand, and for programs that need one compile. library.mk makes the same from the parts. */
 #include "hook.h"
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* What comes before the first line of each part that library.mk compiles: threads, and in the build in
- * double `float` is double, which no header of the system may see. */
+/* Included before the first line of each part that library.mk compiles. Turns threads on; in the
+ * build in double, `float` becomes double, which no system header may see. */
 #include "hook.h"
 #ifdef TFN__DOUBLE
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The section `reference` of the header: each computation once, in plain loops. Behind
+/* The section `reference` of the header: each computation once, in plain loops. Include it after
  * tfnorm.h, where float may be double. */
 #ifndef REFERENCE_H
 #define REFERENCE_H

@@ -1,8 +1,8 @@
-/* Random models: rows of the descriptor that no paper has, and recipes under random options. Read
- * by fuzz/rows.c and test_rows.c, after the header under test.
+/* Random models: rows of the descriptor that are in no paper, and recipes with random options. Used
+ * by fuzz/rows.c and test_rows.c; include it after the header under test.
  *
- * A case is drawn from one number and held as fields with names, so that it can be printed, shrunk
- * and read again: rows_check tells what is wrong with it. */
+ * A case is drawn from one number and stored as named fields, so that it can be printed, shrunk and
+ * read again. rows_check reports what is wrong with it. */
 #ifndef ROWS_H
 #define ROWS_H
 #include <math.h>
@@ -12,14 +12,14 @@
 #include <string.h>
 
 enum { ROWS_BATCH = 3, ROWS_TIME = 7, ROWS_FRAMES = 4*ROWS_TIME + 3, ROWS_VOCAB = 11,
-       ROWS_FLAGS = 13 };             /* of a stack */
+       ROWS_FLAGS = 13 };             /* flags of a stack */
 
-/* A user's row: a host for each kind of sub-layer, and a join that its rule puts in their place. */
+/* A user's row: a host for each kind of sub-layer, and a join that its rule substitutes. */
 typedef struct rows_row {
     bool     own;                   /* false: the recipe's topology */
     uint32_t flags;
     int32_t  aggregate;
-    bool     ruled;                 /* `other` where kind and layer match; below 0, 0: all */
+    bool     ruled;                 /* use `other` where kind and layer match; below 0, 0: all */
     int32_t  kind, layer;
     tfn_join attention, ffn, other;
 } rows_row;
@@ -28,22 +28,22 @@ typedef struct rows_case {
     tfn_model_desc desc;
     rows_row row, decoder_row;
     int32_t  steps;
-    int32_t  chunk;                 /* tokens that the decoder gets at once */
-    bool     twins;                 /* train it again: two threads, recomputed */
+    int32_t  chunk;                 /* tokens that the decoder gets at a time */
+    bool     twins;                 /* train again with two threads and with recomputation */
 } rows_case;
 
 typedef enum rows_verdict {
     ROWS_GOOD, ROWS_REFUSED,        /* refused: at init, with a reason */
-    ROWS_NO_FOLD,                   /* all holds, but fold refuses, with a reason */
-    ROWS_WILD,                      /* logits are not finite: nothing to compare */
+    ROWS_NO_FOLD,                   /* everything holds, but fold refuses, with a reason */
+    ROWS_WILD,                      /* logits are not finite, so they cannot be compared */
     ROWS_WRONG
 } rows_verdict;
 typedef struct rows_result {
     rows_verdict verdict;
-    char    text[300];              /* why */
-    double  gap;                    /* of folded logits, over the largest */
+    char    text[300];              /* the reason */
+    double  gap;                    /* difference of folded logits, relative to the largest */
     int32_t weights, folded;        /* parameter tensors before and after */
-    int32_t models;                 /* that were made */
+    int32_t models;                 /* models that were made */
 } rows_result;
 
 /* -- random numbers -------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static const rows_field rows_fields[] = {
 };
 enum { ROWS_FIELDS = sizeof rows_fields / sizeof *rows_fields };
 
-/* A field as a number; of a name, its place among those of the library from 1, 0: none. */
+/* A field as a number. A name is its index among the library's names, from 1; 0: none. */
 static const char *rows_name_at(const char *field, int32_t i)
 {
     if (strstr(field, "recipe")) return tfn_recipe_at(i) ? tfn_recipe_at(i)->name : NULL;
@@ -153,7 +153,7 @@ static void rows_set(rows_case *c, const rows_field *f, double value)
     if (f->type == 's') memcpy(p, &name, sizeof name);
 }
 
-/* "seed=7 row.own=1 desc.norm=rmsnorm ...": what is not 0. */
+/* Prints the fields that are not 0: "seed=7 row.own=1 desc.norm=rmsnorm ...". */
 static void rows_print(const rows_case *c, char *text, size_t size)
 {
     size_t n = (size_t)snprintf(text, size, "seed=%llu", (unsigned long long)c->seed);
@@ -167,7 +167,7 @@ static void rows_print(const rows_case *c, char *text, size_t size)
         else n += (size_t)snprintf(text + n, size - n, " %s=%.9g", f->name, value);
     }
 }
-/* The other way; false: no such field, or no such name. */
+/* Reads them again; false: no such field, or no such name. */
 static bool rows_read(rows_case *c, const char *text)
 {
     char name[64], value[64];
@@ -196,7 +196,7 @@ static bool rows_read(rows_case *c, const char *text)
     return true;
 }
 
-/* -- what is drawn --------------------------------------------------------------------------- */
+/* -- drawing cases --------------------------------------------------------------------------- */
 
 static float rows_one_of(const float *values, int32_t count) { return values[rows_below(count)]; }
 #define ROWS_PICK(values) rows_one_of(values, (int32_t)(sizeof (values) / sizeof *(values)))
@@ -214,7 +214,7 @@ static void rows_draw_scale(tfn_scale_rule *s)
     s->unit = ROWS_PICK(units);
 }
 
-/* Changes to a join: few to most, so that what remains of the host can be folded. */
+/* Changes a join, in few or in most fields, so that often enough of the host is left to fold it. */
 static void rows_draw_join(tfn_join *j)
 {
     if (rows_one_in(6)) j->norm_in = !j->norm_in;
@@ -235,7 +235,7 @@ static void rows_draw_join(tfn_join *j)
     if (rows_one_in(5)) rows_draw_scale(&j->extra);
 }
 
-/* A row of the library with changes. Flags: mostly a few. */
+/* Draws a row of the library and changes it. Most have few flags. */
 static void rows_draw_row(rows_row *row, const tfn_model_desc *d, bool decoder)
 {
     tfn_place place = { TFN_SUBLAYER_SELF_ATTENTION, false, true, 1, 2, 2, 2, 8 };
@@ -348,7 +348,7 @@ static void rows_draw_options(tfn_model_desc *d)
     d->half = rows_one_in(16);
 }
 
-/* Two of three are rows of a user's, else a recipe. */
+/* Draws a user's row in two of three cases, else a recipe. */
 static void rows_draw(rows_case *c, uint64_t seed)
 {
     tfn_model_desc *d = &c->desc;
@@ -374,7 +374,7 @@ static void rows_draw(rows_case *c, uint64_t seed)
 #endif
 }
 
-/* -- a case as the library wants it ---------------------------------------------------------- */
+/* -- a case in the library's form ------------------------------------------------------------ */
 
 static const rows_case *rows_now;
 static void rows_rule_of(const rows_row *row, const tfn_place *place, tfn_join *join)
@@ -412,10 +412,10 @@ typedef struct rows_data {
     int32_t lengths[ROWS_BATCH], source_lengths[ROWS_BATCH];
     float   frames[ROWS_BATCH * ROWS_FRAMES * 5], numbers[ROWS_BATCH * 5];
     tfn_batch batch;
-    size_t  logits;                 /* numbers that tfn_model_logits gives */
+    size_t  logits;                 /* numbers that tfn_model_logits returns */
 } rows_data;
 
-/* The options, with the rows that `data` holds. */
+/* The options, with rows that are in `data`. */
 static tfn_model_desc rows_desc(const rows_case *c, const rows_data *data)
 {
     tfn_model_desc d = c->desc;
@@ -427,7 +427,7 @@ static tfn_model_desc rows_desc(const rows_case *c, const rows_data *data)
     return d;
 }
 
-/* Frames of so many positions. */
+/* The number of frames that give `positions` positions. */
 static int32_t rows_frames(const tfn_model_desc *d, int32_t positions)
 {
     return d->frame_map == TFN_FRAME_MAP_LINEAR ? positions : 4*positions + 3;
@@ -478,7 +478,7 @@ static void rows_fill(rows_data *data, const tfn_model_desc *d, uint64_t seed)
     b->source_lengths = data->source_lengths;
 }
 
-/* Weights away from the start, where scales are 0 or 1 and biases 0. */
+/* Moves weights away from their start, where scales are 0 or 1 and biases 0. */
 static void rows_move(tfn_model *m)
 {
     tfn_param_info p;
@@ -509,7 +509,7 @@ static bool rows_train(const rows_case *c, tfn_model *m, const rows_data *data, 
     return true;
 }
 
-/* -- what must hold -------------------------------------------------------------------------- */
+/* -- properties that must hold --------------------------------------------------------------- */
 
 /* The largest |x|; infinite if one is not finite. */
 static double rows_largest(const float *x, size_t n)
@@ -522,7 +522,7 @@ static double rows_largest(const float *x, size_t n)
     }
     return most;
 }
-/* The largest |x - y|, likewise. */
+/* The largest |x - y|; infinite if one is not finite. */
 static double rows_gap(const float *x, const float *y, size_t n)
 {
     double most = 0;
@@ -541,7 +541,7 @@ static float *rows_copy(const float *x, size_t n)
     return p;
 }
 
-/* Not equal in decode, by nature: the maximum over a tensor. */
+/* True if decoding cannot equal the full forward: the norm takes the maximum over a tensor. */
 static bool rows_whole_tensor(const tfn_model *m)
 {
     return tfn_norm_find(m->desc.norm)->kind == TFN_NORM_ABSMAX
@@ -559,7 +559,7 @@ static bool rows_bad(rows_result *r, const char *what, const tfn_error *e)
     return false;
 }
 
-/* The decoder gives the bits of the full forward, `want`, where there is a token. */
+/* The decoder must give the bits of the full forward, `want`, for every token. */
 static bool rows_decode(const rows_case *c, const tfn_model *m, const rows_data *data,
                         const float *want, const char *what, rows_result *r)
 {
@@ -598,7 +598,7 @@ static bool rows_decode(const rows_case *c, const tfn_model *m, const rows_data 
     return good;
 }
 
-/* Logits of inference, of rows with a token: 0 elsewhere, where padding is. */
+/* Logits of inference, for positions with a token; padding gives 0. */
 static float *rows_logits(tfn_model *m, const rows_data *data)
 {
     const float *found = tfn_model_logits(m, &data->batch);
@@ -617,8 +617,8 @@ static float *rows_logits(tfn_model *m, const rows_data *data)
     return x;
 }
 
-/* How far the logits move if each weight does by its last bit, at most of four tries: what no form
- * of the same function can be held to. */
+/* How far the logits move when each weight changes by its last bit: the largest of four tries. No
+ * other form of the same function can be closer than this. */
 static double rows_trembling(tfn_model *m, const rows_data *data, const float *want)
 {
     const double ulp = sizeof(float) > 4 ? 2.3e-16 : 1.2e-7;
@@ -651,7 +651,8 @@ static int32_t rows_weights(const tfn_model *m)
     return n;
 }
 
-/* Folded, it is the same function, decoded too; or fold refuses with a reason. */
+/* The folded model must be the same function, also in the decoder; or fold refuses with a
+ * reason. */
 static void rows_fold(const rows_case *c, tfn_model *m, const rows_data *data, const float *want,
                       rows_result *r)
 {
@@ -691,7 +692,7 @@ static void rows_fold(const rows_case *c, tfn_model *m, const rows_data *data, c
     tfn_model_free(&folded);
 }
 
-/* Two threads and layers computed again: the same bits. */
+/* Two threads and recomputed layers must give the same bits. */
 static void rows_twin(const rows_case *c, const tfn_model *m, const rows_data *data, rows_result *r)
 {
     for (int i = 0; i < 2 && r->verdict == ROWS_GOOD; i++) {
@@ -700,7 +701,7 @@ static void rows_twin(const rows_case *c, const tfn_model *m, const rows_data *d
         if (i) d.recompute = !d.recompute;
         d.threads = i || d.half ? 1 : 2;
         if (tfn_model_new(&twin, &d, NULL) != TFN_OK) {
-            char text[300];                 /* this build may have no threads */
+            char text[300];                 /* this build may lack threads */
             tfn_error_text(&twin.error, text, sizeof text);
             if (i || !strstr(text, "threads")) rows_bad(r, "no twin", &twin.error);
         } else {
@@ -713,8 +714,8 @@ static void rows_twin(const rows_case *c, const tfn_model *m, const rows_data *d
     }
 }
 
-/* The scratch for sizing is enough, and at most twice what is needed: with less than half of it
- * there is no size. */
+/* The scratch for sizing must be enough, and at most twice what is needed: with less than half of
+ * it the size cannot be computed. */
 static bool rows_scratch(const tfn_model_desc *d, rows_result *r)
 {
     const size_t bound = tfn_model_scratch(d);
@@ -766,7 +767,7 @@ static rows_result rows_check(const rows_case *c)
     return r;
 }
 
-/* -- the smallest case that is wrong in the same way ----------------------------------------- */
+/* -- shrinking to the smallest case that fails in the same way ------------------------------- */
 
 static bool rows_same(const rows_case *c, const char *text)
 {

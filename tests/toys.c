@@ -1,5 +1,6 @@
-/* What walkthrough.sh puts into a copy of the header, trained: the recipe "keel", the optimizer
- * "lion", and a tape with the operation tfn_relu3. In double, gradients against differences. */
+/* Trains the additions that walkthrough.sh makes in a copy of the header: the recipe "keel", the
+ * optimizer "lion", and a tape with the operation tfn_relu3. In double, it compares gradients with
+ * differences. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ static void compare(const char *what, loss_fn *loss, void *user, double *p, cons
 }
 #endif
 
-/* -- a model: the topology and the norm, by the recipe; the optimizer -------------------------- */
+/* -- a model: the recipe's topology and norm; the optimizer
+ * ------------------------------------- */
 
 static const int32_t tokens[B * T] = { 1, 2, 3, 4, 5, 6, 6, 5, 4, 3, 2, 1 };
 static const int32_t targets[B * T] = { 2, 3, 4, 5, 6, 0, 5, 4, 3, 2, 1, 0 };
@@ -75,7 +77,7 @@ static tfn_model_desc make_desc(void)
     return d;
 }
 
-/* All weights move by the rate, which is all that Signum takes from a gradient. */
+/* All weights move by the rate, because Signum uses only the sign of a gradient. */
 static void check_first_update(const tfn_model *m, const float *before, int64_t count)
 {
     int64_t moved = 0;
@@ -123,7 +125,7 @@ static double model_loss(void *user)
     return r.loss * (double)r.tokens;
 }
 
-/* The first of two micro-batches leaves its gradient, and moves nothing. */
+/* The first of two micro-batches leaves its gradient and moves no weight. */
 static void differentiate_model(void)
 {
     tfn_model_desc d = make_desc();

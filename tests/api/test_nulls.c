@@ -1,13 +1,13 @@
-/* Every public function but the kernels, with each of its pointers NULL and each object zeroed: an
- * error, or what its comment says. The list is compared with the header's declarations. */
+/* Every public function except kernels, with each of its pointers NULL and each object zeroed: the
+ * result must be an error, or what its comment says. The list is compared with the declarations. */
 #include "../lib.h"
 #include "../check.h"
 #include "../header.h"
 
 enum { NULLS_ROOM = 1 << 21, NULLS_V = 7 };
 
-/* What the calls get, made anew for each: a decoder's model and what is made of it, a tape that is
- * recorded and one that is planned, a tokenizer, an open file. */
+/* The arguments of the calls, made anew for each: a decoder's model and objects made from it, a
+ * tape that is being recorded and one that is planned, a tokenizer, an open file. */
 static struct {
     tfn_model_desc desc;
     tfn_model m, folded, packed;
@@ -165,7 +165,7 @@ static void nulls_make(void)
 
 /* -- the calls --------------------------------------------------------------------------------- */
 
-static int nulls_null, nulls_zero;      /* which pointer of a call is NULL, is zeroed; -1: none */
+static int nulls_null, nulls_zero;      /* index of the pointer to set NULL, to zero; -1: none */
 static long long nulls_zeroed[NULLS_ROOM / 64];
 
 static void *nulls_pointer(int i, const void *p)
@@ -181,16 +181,17 @@ static void nulls_probe(void *user, int32_t id, const float *data, ptrdiff_t row
     (void)user, (void)id, (void)data, (void)rows, (void)cols, (void)backward;
 }
 
-/* Short forms for the table; undefined behind it. */
+/* Short forms for the table; undefined after it. */
 #define P nulls_pointer
 #define none nulls_none
 
-/* What a call returns, as a status: of what has none, TFN_NULL for a failure. */
+/* The result of a call as a status. For a call that returns no status, TFN_NULL means failure. */
 static tfn_status nulls_found(bool well) { return well ? TFN_OK : TFN_NULL; }
 static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
 
-/* Function; of each pointer: e an error, o may be NULL, - nothing happens; of each zeroed object:
- * z an error that says so, q an error, . it is legal or no object; the call. */
+/* The rows: the function; a letter for each pointer: e an error, o may be NULL, - no effect; a
+ * letter for each zeroed object: z an error that says so, q an error, . legal or no object; the
+ * call. */
 #define NULLS(X)                                                                                   \
     X(tfn_error_text, "oo", "..", nulls_found(tfn_error_text(P(0, &nulls.error), P(1, nulls.text), \
       300) || nulls_null == 1))                                                                    \
@@ -429,7 +430,7 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
 
 static const tfn_var nulls_none = { 0 };
 
-/* An operation whose inputs may not fit: the tape's error must not be about them. */
+/* An operation whose inputs may not fit: the tape's error must be about something else. */
 static tfn_status nulls_tape(tfn_var made)
 {
     const bool known = nulls_null < 0 && nulls_zero < 0;
@@ -437,7 +438,7 @@ static tfn_status nulls_tape(tfn_var made)
 }
 static tfn_status nulls_number(double x) { return nulls_found(x == x); }
 
-/* There is something to load. */
+/* Makes sure that there is something to load. */
 static tfn_status nulls_flash_load(void)
 {
     tfn_flash f = nulls.flash;
@@ -455,19 +456,19 @@ static tfn_status nulls_new(void)
     memset(&m, 0, sizeof m);
     if (nulls_zero >= 0 && nulls_zero < 2) return TFN_OK;
     status = tfn_model_new(to, nulls_pointer(1, &nulls.desc), nulls_zero == 2 ? &empty : NULL);
-    if (nulls_zero == 2 && status == TFN_NULL)              /* it says "allocator.allocate" */
+    if (nulls_zero == 2 && status == TFN_NULL)              /* the message: "allocator.allocate" */
         memcpy(nulls_zeroed, "not initialized", 16);
     if (to) tfn_model_free(to);
     return status;
 }
 
-/* A model of the hub, and into it the weights that it has already. */
+/* Imports a model of the hub, or the weights that it already has. */
 static tfn_status nulls_import_new(void)
 {
     tfn_model m;
     tfn_model *to = (tfn_model *)nulls_pointer(0, &m);
     tfn_status status;
-    if (nulls_zero == 2) return TFN_OK;                     /* options that are all zero are legal */
+    if (nulls_zero == 2) return TFN_OK;                     /* all options may be zero */
     status = tfn_import_new(to, nulls_zero == 1 ? "" : nulls_pointer(1, nulls.import.folder),
                             nulls_pointer(2, &nulls.empty));
     if (to) tfn_model_free(to);
@@ -494,7 +495,7 @@ static const tfn_tensor *nulls_tensor(void)
     return &t;
 }
 
-/* Where the test has its file of PyTorch: the working folder is tests/. */
+/* The test's file of PyTorch. The working folder is tests/. */
 static tfn_status nulls_pickle(tfn_file *f)
 {
     tfn_status status;
@@ -540,13 +541,13 @@ static void nulls_end(void) { tfn_file_close(&nulls.f); }
 
 /* -- tests ------------------------------------------------------------------------------------- */
 
-/* Kernels cannot fail: they take what they are given. */
+/* Kernels cannot fail, so they are not tested here. */
 static const char nulls_kernels[] =
     " tfn_point_forward tfn_seed_forward tfn_columns_forward tfn_point_backward "
     "tfn_point_params_backward tfn_seed_backward tfn_seed_params_backward tfn_columns_backward "
     "tfn_quant_pack tfn_quant_unpack tfn_quant_product tfn_quant_work ";
 
-/* Every public function that takes a pointer has a row, with as many letters. */
+/* Every public function with a pointer has a row, with as many letters. */
 TEST(nulls_all_functions)
 {
     char name[80], word[90];
@@ -583,7 +584,7 @@ TEST(nulls_pointers)
     printf("  %d calls of %d functions\n", calls, (int)NULLS_ROWS);
 }
 
-/* Some object says that one was not initialized. */
+/* True if some object has the error that one was not initialized. */
 static bool nulls_said(void)
 {
     const tfn_error *errors[] = { (const tfn_error *)(const void *)nulls_zeroed, &nulls.m.error,

@@ -1,5 +1,5 @@
-/* As much of Arduino's core as the library's example wants, for tests/packaging.sh: a sketch runs as
- * a program of ours, its loop four times. */
+/* The parts of Arduino's core that the library's example needs, for tests/packaging.sh: a sketch
+ * runs as a program of ours, its loop four times. */
 #ifndef ARDUINO_H
 #define ARDUINO_H
 extern "C" {

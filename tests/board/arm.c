@@ -1,5 +1,5 @@
-/* Start-up code of a Cortex-M, and its semihosting: a debugger, here qemu, does what `bkpt 0xab`
- * asks (Arm, Semihosting for AArch32 and AArch64, operation in r0, argument in r1). */
+/* Start-up code of a Cortex-M, and its semihosting: `bkpt 0xab` asks a debugger, here qemu, to do
+ * something (Arm, Semihosting for AArch32 and AArch64; operation in r0, argument in r1). */
 #include "board.h"
 
 enum { WRITE0 = 4, EXIT_EXTENDED = 0x20, APPLICATION_EXIT = 0x20026 };
@@ -21,7 +21,8 @@ void board_end(int status)
     for (;;) {}
 }
 
-/* -- SysTick: counts down from 2^24 at BOARD_HZ, an interrupt at each turn --------------------- */
+/* -- SysTick: counts down from 2^24 at BOARD_HZ, with an interrupt at each wrap
+ * ----------------- */
 
 /* Under `qemu -icount shift=0` an instruction takes a nanosecond. */
 #define SYSTICK ((volatile uint32_t *)0xE000E010)       /* control, reload, current */
@@ -37,7 +38,7 @@ static void start_ticks(void)
     SYSTICK[0] = ENABLE_INTERRUPT_CORE;
 }
 
-/* Read again if a turn came in between. */
+/* Reads again if the counter wrapped in between. */
 uint64_t board_count(void)
 {
     uint32_t before;
@@ -54,7 +55,7 @@ uint64_t board_count(void)
 static void on_reset(void)
 {
 #ifdef __ARM_FP
-    *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20;     /* CPACR: the FPU */
+    *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20;     /* CPACR: enable the FPU */
     __asm__ volatile("dsb\n isb");
 #endif
     start_ticks();

@@ -1,11 +1,11 @@
 /* The self-check on a board: 20 steps of training, whose hash the header promises. */
-#undef BOARD_SMALL                     /* it wants more than one decoder needs */
+#undef BOARD_SMALL                     /* it needs more than a decoder */
 #include "config.h"
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "board.h"
 
-static unsigned char block[3 << 20];        /* of a board's 4 MiB */
+static unsigned char block[3 << 20];        /* of the board's 4 MiB */
 
 int board_main(void)
 {

@@ -1,11 +1,11 @@
-/* What all programs for a board leave out. With BOARD_SMALL decode.c and train.c keep no more than
- * they need; without it they have all else, and the same bits. */
+/* Parts that all programs for a board leave out. With BOARD_SMALL, decode.c and train.c keep only
+ * what they need; without it they have everything else, and the same bits. */
 #define TFNORM_NO_MALLOC
 #define TFNORM_NO_STDIO
 #define TFNORM_NO_TOKENIZERS
 #define TFNORM_NO_METRICS
 #ifdef BOARD_SMALL
-#ifndef BOARD_PACKED            /* weights of fewer bits */
+#ifndef BOARD_PACKED            /* packed weights */
 #define TFNORM_NO_QUANT
 #endif
 #define TFNORM_NO_SCALES

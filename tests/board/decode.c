@@ -1,5 +1,5 @@
-/* A decoder from a model in flash, BOARD_MODEL or else examples/07_model.h: logits of the whole
- * context, over and over again, fed with what they find likeliest. */
+/* Decodes with a model in flash, BOARD_MODEL or examples/07_model.h: logits for the whole context,
+ * repeatedly, each time fed with the most likely token. */
 #define TFNORM_NO_TRAINING
 #include "config.h"
 #ifdef BOARD_SMALL
@@ -14,7 +14,7 @@
 #include "board.h"
 
 enum { TEXTS = 4 };
-static unsigned char memory[1024 * 1024];       /* the board says how much of it is wanted */
+static unsigned char memory[1024 * 1024];       /* the board reports how much of it is needed */
 
 int board_main(void)
 {

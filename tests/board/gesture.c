@@ -1,7 +1,7 @@
-/* examples/20_gesture.c on a board. In flash lies an encoder that gesture_train.c has trained on many
- * people and quantized. A new one, whom it hardly understands, makes 48 gestures, and the board
- * learns a new head from them: the frozen encoder reads each once, and the head learns from what it
- * gives. Accuracy before and after, of weights of 8 bits and of floats. */
+/* examples/20_gesture.c on a board. Flash contains an encoder that gesture_train.c has trained on
+ * many people and quantized. A new person, whose gestures it hardly recognizes, makes 48 of them,
+ * and the board trains a new head: the frozen encoder reads each gesture once, and the head learns
+ * from its output. Prints accuracy before and after, with 8-bit weights and with floats. */
 #define TFNORM_NO_TOKENIZERS
 #include "gesture.h"
 #include "gesture_model.h"
@@ -9,14 +9,14 @@
 
 enum { TESTED = 2 * BATCH, HEAD_STEPS = 300 };
 enum { HEAD = WIDTH * WIDTH + WIDTH + WIDTH * GESTURES + GESTURES };
-enum { PADDED = HEAD + 4 * 15 };                /* each of its four begins a line of 16 floats */
-static unsigned char block[512 * 1024];         /* the board says how much of it is wanted */
+enum { PADDED = HEAD + 4 * 15 };                /* each of its four parts begins at a cache line */
+static unsigned char block[512 * 1024];         /* the board reports how much of it is needed */
 static unsigned char nodes[8 * 1024];
 static float features[BATCH * WIDTH], work[16 * 1024];
 static float weights[PADDED], grads[PADDED], moments[2][PADDED];
-static size_t largest;                          /* of the block */
+static size_t largest;                          /* bytes of the block that were needed */
 
-/* f(x W_p) W_c, as a sequence's head is, and its loss, from the features as input. */
+/* f(x W_p) W_c like a sequence head, and its loss, with the features as input. */
 typedef struct head {
     tfn_tape tape;
     tfn_run  run;
@@ -51,7 +51,7 @@ static tfn_status make_head(head *h)
     return TFN_OK;
 }
 
-/* What the encoder gives of gesture b, at its first position. */
+/* The encoder's output for gesture b, at its first position. */
 static const float *encode(tfn_model *m, int b)
 {
     tfn_batch one = { 0 };
@@ -91,7 +91,7 @@ static tfn_status learn_head(head *h, tfn_model *m)
     return TFN_OK;
 }
 
-/* The logits of gesture b, by a head of one's own or by the model's. */
+/* The logits of gesture b, from its own head or from the model's. */
 static const float *logits_of(tfn_model *m, head *own, int b)
 {
     tfn_batch one = { 0 };
@@ -109,7 +109,8 @@ static const float *logits_of(tfn_model *m, head *own, int b)
     return tfn_model_logits(m, &one);
 }
 
-/* How many of TESTED gestures are understood, of one person or (NULL) of many; below 0: an error. */
+/* How many of TESTED gestures are recognized, of one person or (NULL) of many; below 0: an
+ * error. */
 static int32_t understood(tfn_model *m, head *own, const person *one, uint64_t *hash)
 {
     int32_t right = 0;
@@ -150,7 +151,7 @@ static int adapt(const char *name, tfn_weights type, const uint32_t *words, uint
     desc.inference = true;
     desc.weights = type;
     desc.parameters = (float *)(uintptr_t)words;
-    desc.blank = true;                  /* they are only read */
+    desc.blank = true;                  /* the weights are only read */
     size = tfn_model_size(&desc, block, sizeof block);
     if (tfn_model_init(&m, &desc, block, size) != TFN_OK) return 1;
     if (size > largest) largest = size;

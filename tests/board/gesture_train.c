@@ -1,5 +1,5 @@
-/* The laptop's part of gesture.c: trains on many people, as the example does, quantizes, and writes
- * both models as C. */
+/* The part of gesture.c for a laptop: trains on many people, as the example does, quantizes, and
+ * writes both models as C. */
 #include "gesture.h"
 #include "words.h"
 

@@ -1,6 +1,6 @@
-/* Decoders with weights of 8 and of 4 bits, drawn and quantized on the board: see
- * ../compile/quantized.h. Builds without training draw nothing, so this one has it. */
-#undef BOARD_SMALL                     /* which has neither windows nor weights of fewer bits */
+/* Decoders with 8-bit and 4-bit weights, initialized and quantized on the board: see
+ * ../compile/quantized.h. Needs a build with training, because others cannot initialize. */
+#undef BOARD_SMALL                     /* a small build lacks windows and packed weights */
 #include "config.h"
 #define TFNORM_ARCHS       TFN_SET(TFN_ARCH_DECODER)
 #define TFNORM_NORMS       TFN_SET(TFN_NORM_LAYER)
@@ -24,5 +24,5 @@ int board_main(void)
     board_hash("hash", q8 ^ q4 << 1);
     board_report(0, 0);
     if (q8 == 0 || q4 == 0) return 1;
-    return q8 == q4;                    /* of a model that is all 0 */
+    return q8 == q4;                    /* equal only if all logits are 0 */
 }

@@ -1,5 +1,5 @@
-/* Start-up code of a RISC-V in machine mode, and its semihosting (RISC-V Semihosting 0.3): the three
- * instructions around ebreak are the request, operation in a0, argument in a1. */
+/* Start-up code of a RISC-V in machine mode, and its semihosting (RISC-V Semihosting 0.3): the
+ * three instructions around ebreak are the request, operation in a0, argument in a1. */
 #include "board.h"
 
 enum { WRITE0 = 4, EXIT_EXTENDED = 0x20, APPLICATION_EXIT = 0x20026 };
@@ -23,9 +23,9 @@ void board_end(int status)
     for (;;) {}
 }
 
-__asm__(".option arch, +zicsr");        /* registers of control, which rv32imc does not name */
+__asm__(".option arch, +zicsr");        /* control registers, which rv32imc does not include */
 
-/* The high half is read again if the low half went over. */
+/* Reads the high half again if the low half wrapped. */
 uint64_t board_count(void)
 {
     uint32_t high;
@@ -53,7 +53,7 @@ __attribute__((naked, section(".start"), used)) void board_reset(void)
                      "la sp, board_stack_end\n"
                      "la t0, on_trap\n csrw mtvec, t0\n"
 #ifdef __riscv_flen
-                     "li t0, 0x2000\n csrs mstatus, t0\n csrw fcsr, x0\n"       /* the FPU */
+                     "li t0, 0x2000\n csrs mstatus, t0\n csrw fcsr, x0\n"       /* enable the FPU */
 #endif
                      "j board_start");
 }

@@ -1,6 +1,6 @@
-/* Training on a board, in one static block: sentences one by one, four to an update, the inside of
- * each layer computed again in the backward, embedding and lowest layer frozen. The task is that of
- * examples/07_model.h, to write letters backwards. */
+/* Training on a board, in one static block: sentences one by one, four to an update, with the
+ * activations inside each layer recomputed in the backward, and embedding and lowest layer frozen.
+ * The task is the one of examples/07_model.h: write letters backwards. */
 #include "config.h"
 #ifdef BOARD_SMALL
 #define TFNORM_PLAIN
@@ -36,7 +36,7 @@ static tfn_model_desc options(void)
     return d;
 }
 
-/* N letters, END, and the letters backwards, of which each is to be foretold. */
+/* N letters, END, and the letters backwards. The model must predict each of the latter. */
 static void sentence(int32_t *tokens, int32_t *targets, uint64_t number)
 {
     const tfn_key key = tfn_key_fold(tfn_key_make(7), number);

@@ -1,10 +1,10 @@
-/* weights TYPE: a decoder as tfn export writes one, with weights of TYPE: float32, q8 or q4. They are
- * drawn: sizes and instructions are those of a trained one. */
+/* weights TYPE: a decoder in the form of `tfn export`, with weights of TYPE: float32, q8 or q4.
+ * They are random, but sizes and instructions are the same as for trained ones. */
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "words.h"
 
-/* What the program here and the one on the board are told. */
+/* Options for the program here and for the one on the board. */
 #define OPTIONS                                                                                    \
     d.arch = TFN_ARCH_DECODER;                                                                     \
     d.vocab = 96;                                                                                  \

@@ -1,5 +1,5 @@
-/* A decoder on a microcontroller: weights in flash, no allocation, no stdio; its code is weighed.
- * */
+/* A decoder on a microcontroller: weights in flash, no allocation, no stdio. Its code size is
+ * measured. */
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 

@@ -1,10 +1,9 @@
 /* Files between machines: exchange write|read FILE [ISA]
- * write: a checkpoint of a run that stands in the middle of an update, with optimizer, gradients
- * and a tokenizer, and beside it FILE.types with a tensor of every type that is written.
- * read: both from FILE; they must hold what `write` would have written, and when written again give
- * the same bytes; then the run goes on.
- * The machines differ in byte order; so that their bits do not differ, name kernels without FMA if
- * one of them has no FMA. */
+ * write: a checkpoint of a run in the middle of an update, with optimizer, gradients and a
+ * tokenizer; also FILE.types with a tensor of every type that can be written. read: both from FILE.
+ * They must hold what `write` would have written, and give the same bytes when they are written
+ * again; then the run continues. The machines differ in byte order. If one of them lacks FMA, name
+ * kernels without FMA, so that their bits agree. */
 #include "../lib.h"
 #include "../check.h"
 
@@ -172,7 +171,7 @@ static tfn_tokenizer tokenizer_new(void **mem)
     return k;
 }
 
-/* The state that is exchanged: after five micro-batches of two. */
+/* Saves the state to exchange: after five micro-batches of two. */
 static void save(tfn_file *f, const tfn_model *m)
 {
     void *mem;
@@ -217,7 +216,7 @@ int main(int argc, char **argv)
     snprintf(name, sizeof name, "%s.types", path);
     types = name;
     isa = tfn_isa_find(argc > 3 ? argv[3] : NULL);
-    if (!tfn_kernels_for(isa)) isa = TFN_ISA_BEST;      /* kernels of the other machine */
+    if (!tfn_kernels_for(isa)) isa = TFN_ISA_BEST;      /* the other machine's kernels */
     if (!strcmp(argv[1], "write")) {
         RUN(exchange_types_write);
         RUN(exchange_run_write);

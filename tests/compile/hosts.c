@@ -1,5 +1,5 @@
-/* A program that has macros for names that are common: all single letters, and words of Arduino,
- * <windows.h> and <complex.h>. tfnorm.h compiles, and leaves each as it was. */
+/* A program that defines macros with common names: all single letters, and words of Arduino,
+ * <windows.h> and <complex.h>. tfnorm.h must compile, and leave each macro as it was. */
 #define A 1 +
 #define B 1 +
 #define C 1 +

@@ -1,14 +1,14 @@
-/* The hash of all logits of 1,000 tokens that a decoder with weights of 8 or 4 bits chooses: equal on
- * every machine, with a fused multiply-add or with TFNORM_EXACT. The model is drawn, quantized and
- * run in memory of this file, that of a board; include tfnorm.h before. QUANTIZED_TOKENS may be
- * fewer. */
+/* The hash of all logits of 1,000 tokens that a decoder with 8-bit or 4-bit weights chooses. It is
+ * equal on every machine with a fused multiply-add or with TFNORM_EXACT. The model is initialized,
+ * quantized and run in static memory of this file, of a size that fits a board. Include tfnorm.h
+ * before. QUANTIZED_TOKENS may be smaller. */
 enum { QUANTIZED_VOCAB = 96, QUANTIZED_CONTEXT = 1000 };
 #ifndef QUANTIZED_TOKENS
 #define QUANTIZED_TOKENS QUANTIZED_CONTEXT
 #endif
 static unsigned char quantized_floats[500000], quantized_bytes[300000], quantized_decoder[200000];
 
-/* FNV-1a over the bits, from the lowest byte of each number on. */
+/* FNV-1a over the bits, from the lowest byte of each number. */
 static uint64_t quantized_fold(uint64_t hash, const float *logits)
 {
     for (int i = 0; i < QUANTIZED_VOCAB; i++) {
@@ -32,7 +32,7 @@ static tfn_model_desc quantized_desc(tfn_isa isa)
     memset(&d, 0, sizeof d);
     d.vocab = QUANTIZED_VOCAB;
     d.context = QUANTIZED_CONTEXT;
-    d.width = 48;                       /* a block and a half */
+    d.width = 48;                       /* one and a half blocks */
     d.heads = 2;
     d.window = 100;
     d.threads = 1;

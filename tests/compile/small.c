@@ -1,5 +1,5 @@
-/* Training, then decoding, by a build that keeps little or by one that keeps all: the same hashes.
- * Then what only the second has, each with the error of the first. See small.sh. */
+/* Trains, then decodes, in a small build and in a full one: the hashes must be the same. Then tries
+ * features that only the full build has, with the error of the small one. See small.sh. */
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 enum { VOCAB = 11, T = 8, STEPS = 6 };
 
-static bool lean;                   /* neither dropout nor groups */
+static bool lean;                   /* without dropout and groups */
 
 static tfn_model_desc options(void)
 {
@@ -45,7 +45,7 @@ static int train(tfn_model *m, const char *name)
     return 0;
 }
 
-/* Logits of T tokens, by a decoder of a model with these weights. */
+/* Hash of the logits of T tokens, from a decoder of a model with these weights. */
 static uint64_t decode(float *weights, bool only_decoders)
 {
     static unsigned char cache[32768];
@@ -86,7 +86,7 @@ static void try(const char *name, const tfn_model_desc *desc)
     else printf("%s: %d, %s\n", name, (int)e.status, tfn_error_text(&e, text, sizeof text));
 }
 
-/* A row of one's own that multiplies the stream by a learned number. */
+/* A user's row that multiplies the stream by a learned number. */
 static void try_scales(void)
 {
     char text[200];
@@ -101,7 +101,7 @@ static void try_scales(void)
     tfn_model_free(&m);
 }
 
-/* The same for operations of a tape, each on a tape of its own with x (T, 16). */
+/* The same for operations, each on its own tape with x (T, 16). */
 static tfn_tape tape;
 static tfn_var x;
 
@@ -121,7 +121,8 @@ static void end(const char *name, tfn_var made)
                 tfn_error_text(&tape.error, text, sizeof text));
 }
 
-/* An operation's call, in which `one` is a parameter (1, 1), `y` and `z` are other inputs. */
+/* A call of an operation, in which `one` is a parameter (1, 1), and `y` and `z` are other
+ * inputs. */
 #define RECORD(call)                                                                               \
     do {                                                                                           \
         tfn_var one, y, z, made;                                                                   \
@@ -156,7 +157,7 @@ static void record(void)
 
 #define TRY(member, value) do { desc = options(); desc.member = value; try(#member, &desc); } while (0)
 
-/* What a build without decoders, dropout and groups has not. */
+/* Features that a build without decoders, dropout and groups lacks. */
 static void try_lean(void)
 {
     static unsigned char cache[32768];
@@ -186,7 +187,7 @@ int main(void)
     if (train(&m, "lean")) return 1;
     tfn_model_free(&m);
     try_lean();
-#ifdef TFNORM_NO_DECODERS           /* nor has it the groups and the dropout of what follows */
+#ifdef TFNORM_NO_DECODERS           /* it also lacks the groups and the dropout used below */
     return 0;
 #endif
     lean = false;

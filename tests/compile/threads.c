@@ -1,7 +1,7 @@
-/* Every recipe as a decoder, an encoder and a pair of both, trained and evaluated with three
- * threads, beside one thread: the same bits. sanitizers.sh builds it with the thread sanitizer,
- * once with OpenMP and once with the hook. With THREADS_RACE it has a race on purpose, that a
- * sanitizer which sees nothing is noticed. */
+/* Every recipe as a decoder, an encoder and an encoder-decoder, trained and evaluated with three
+ * threads and with one: the bits must be the same. sanitizers.sh builds it with the thread
+ * sanitizer, once with OpenMP and once with the hook. THREADS_RACE adds a race on purpose, to show
+ * that the sanitizer works. */
 #include "../lib.h"
 #include "../check.h"
 
@@ -46,7 +46,7 @@ static tfn_model_desc desc_of(const char *recipe, tfn_arch arch, int32_t threads
     return d;
 }
 
-/* Two updates and an evaluation; 0: the recipe is not for this architecture. */
+/* Two updates and an evaluation; 0: the recipe does not fit this architecture. */
 static uint64_t run(const tfn_model_desc *d)
 {
     int32_t tokens[BATCH * TIME], targets[BATCH * TIME], lengths[BATCH] = { TIME, 5, 1 };

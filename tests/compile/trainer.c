@@ -1,4 +1,5 @@
-/* Training on a microcontroller: one recipe, AdamW, sentences one by one; its code is weighed. */
+/* Training on a microcontroller: one recipe, AdamW, sentences one by one. Its code size is
+ * measured. */
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 

@@ -1,4 +1,4 @@
-/* Included twice before and twice after the implementation is asked for: still one program. */
+/* Includes the header twice before and twice after the implementation: still one program. */
 #include "../../tfnorm.h"
 #include "../../tfnorm.h"
 #define TFNORM_ALL_ISA

@@ -1,4 +1,4 @@
-/* A header beside an implementation of another version: this tfn_version replaces the library's. */
+/* A header with an implementation of another version: this tfn_version replaces the library's. */
 #include "../../tfnorm.h"
 
 static const char *version;

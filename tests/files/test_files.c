@@ -2,9 +2,9 @@
  * failing disks, averages, arrays of NumPy. Golden bytes: golden/make_files.py. */
 #ifndef TESTS_ALL
 #if !defined _POSIX_C_SOURCE && !defined _WIN32
-#define _POSIX_C_SOURCE 200809L         /* fsync, with -std=c99 too */
+#define _POSIX_C_SOURCE 200809L         /* fsync, even with -std=c99 */
 #endif
-#define FILES_HOOKS                     /* calls of the system that fail when they are told to */
+#define FILES_HOOKS                     /* system calls that fail on request */
 #endif
 #include "../hook.h"
 #include <stdio.h>
@@ -87,10 +87,10 @@ static const char *files_error(const tfn_error *e)
 #define FILES_OK(call, f) \
     do { if ((call) != TFN_OK) FAIL("%s: %s", #call, files_error(&(f).error)); } while (0)
 
-/* A safetensors file of a header and so many bytes; open, and read all of it. */
+/* Opens a safetensors file of these bytes and reads everything in it. */
 static tfn_status files_try(const void *bytes, size_t size, char *text, size_t room)
 {
-    unsigned char *copy = (unsigned char *)calloc(size ? size : 1, 1);     /* ASan sees its end */
+    unsigned char *copy = (unsigned char *)calloc(size ? size : 1, 1);     /* ASan checks its end */
     tfn_file f = files_from(copy, size);
     tfn_tensor t;
     tfn_status status;
@@ -228,7 +228,7 @@ TEST(files_rules)
     CHECK(strstr(text, "the header has over 100000000 bytes"));
 }
 
-/* Names and ranks for which tfn_tensor has no room are left out; the other tensors are read. */
+/* Tensors whose names or ranks do not fit into tfn_tensor are left out; the others are read. */
 TEST(files_without_room)
 {
 #define FILES_LONG "0123456789012345678901234567890123456789012345678901234567890123"
@@ -254,7 +254,7 @@ TEST(files_without_room)
     tfn_file_close(&f);
 }
 
-/* Many tensors on the same bytes; many names; work for the worst header is enough. */
+/* Many tensors with the same bytes; many names; the work is enough for the worst header. */
 TEST(files_many)
 {
     const int count = check_tier() >= 2 ? 1000000 : 20000;
@@ -321,7 +321,7 @@ TEST(files_values)
     tfn_file_close(&f);
 }
 
-/* The bytes of Python's file; every size of memory and of work but the right ones fails. */
+/* Writes the same bytes as Python. Every size of memory and of work below the exact one fails. */
 TEST(files_writing)
 {
     static const float a[] = { 3, 4 }, b[] = { 1.5f, -2 };
@@ -361,11 +361,11 @@ TEST(files_writing)
     tfn_file_close(&f);
     f.work_size--;
     CHECK_INT(tfn_file_open(&f), TFN_NO_MEMORY);
-    CHECK_INT(tfn_file_open(&f), TFN_NO_MEMORY);         /* it stays */
+    CHECK_INT(tfn_file_open(&f), TFN_NO_MEMORY);         /* the error stays */
     strcpy(t[0].name, "a");
     t[0].dtype = TFN_DTYPE_F32;
     f = files_from(NULL, 0);
-    CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_OPTION);         /* twice */
+    CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_OPTION);         /* a name twice */
     t[0].rank = 9;
     f = files_from(NULL, 0);
     CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_SHAPE);
@@ -405,10 +405,10 @@ TEST(files_index)
 enum { FILES_T = 9, FILES_B = 3, FILES_V = 17, FILES_BANDS = 2 };
 typedef struct files_case {
     const char *recipe;
-    int32_t micro, stop;                /* micro-batches of a step; batches before saving */
+    int32_t micro, stop;                /* micro-batches in a step; batches before the save */
     tfn_optimizer optimizer;
     bool half, encoder;
-    tfn_head head;                      /* not that of tokens: of frames */
+    tfn_head head;                      /* other than tokens: the input is frames */
 } files_case;
 static const files_case files_cases[] = {
     { "pre", 1, 4, TFN_OPTIMIZER_ADAMW, false, false, TFN_HEAD_TOKENS },
@@ -449,7 +449,7 @@ static tfn_model_desc files_desc(const files_case *c)
     d.optimizer = c->optimizer;
     d.beta1 = c->optimizer == TFN_OPTIMIZER_SGD && c->micro > 1 ? (float)0.5 : 0;
     d.half = c->half;
-    d.loss_scale = c->half ? (float)4194304 : 0;       /* too large at first: the scale moves */
+    d.loss_scale = c->half ? (float)4194304 : 0;       /* too large, so that the scale changes */
     d.dropout = d.attention_dropout = d.activation_dropout = (float)0.1;
     d.schedule.kind = TFN_SCHEDULE_INVERSE_SQRT;
     d.schedule.warmup = 3;
@@ -466,7 +466,7 @@ static tfn_model_desc files_desc(const files_case *c)
     return d;
 }
 
-/* Train on batches first .. last-1. */
+/* Trains on batches first .. last-1. */
 static void files_train(tfn_model *m, int first, int last, tfn_report *report)
 {
     int32_t tokens[FILES_B * FILES_T], targets[FILES_B * FILES_T];
@@ -497,7 +497,7 @@ static tfn_model files_model(const tfn_model_desc *d)
     return m;
 }
 
-/* Save to memory: the caller frees it. */
+/* Saves to memory that the caller frees. */
 static unsigned char *files_save(const tfn_model *m, const tfn_checkpoint *with, size_t *size)
 {
     tfn_file f = files_from(NULL, 0);
@@ -510,8 +510,8 @@ static unsigned char *files_save(const tfn_model *m, const tfn_checkpoint *with,
     return (unsigned char *)f.to;
 }
 
-/* Stop, save, load into a new model, go on: the bits of a run that never stopped, and the same file
- * at its end. */
+/* Stop, save, load into a new model, continue: the same bits as a run without interruption, and the
+ * same file at its end. */
 TEST(files_resume)
 {
     for (size_t i = 0; i < sizeof files_cases / sizeof *files_cases; i++) {
@@ -530,7 +530,7 @@ TEST(files_resume)
         FILES_OK(tfn_model_peek(&f, &peeked, &step), f);
         CHECK_INT(step, first.step);
         CHECK(peeked.recipe && !strcmp(peeked.recipe, c->recipe) && peeked.seed == d.seed);
-        peeked.batch = FILES_B + 2;                    /* capacities may differ */
+        peeked.batch = FILES_B + 2;                    /* limits may differ */
         peeked.recompute = true;
         second = files_model(&peeked);
         FILES_OK(tfn_model_load(&second, &f), f);
@@ -549,7 +549,7 @@ TEST(files_resume)
     }
 }
 
-/* What is not as the model wants it is named, and changes nothing. */
+/* A difference from the model is an error that names it, and changes nothing. */
 TEST(files_differences)
 {
     tfn_model_desc d = files_desc(files_cases), e;
@@ -583,7 +583,7 @@ TEST(files_differences)
         CHECK(tfn_model_load(&other, &f) != TFN_OK);
         if (!strstr(files_error(&f.error), messages[i])) FAIL("%s", files_error(&f.error));
         CHECK(other.error.status == TFN_OK && tfn_model_hash(&other) == before && !other.step);
-        f = files_from(bytes, size);                   /* weights alone: only the net must fit */
+        f = files_from(bytes, size);                   /* only weights: only the shapes must fit */
         CHECK_INT(tfn_model_load_weights(&other, &f, 1) == TFN_OK, i == 1 || i == 3 || i == 5
                   || i == 7);
         if (i == 1) CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&m));
@@ -605,7 +605,7 @@ TEST(files_differences)
     free(bytes);
 }
 
-/* Replace a text in the header of a file, which has room for it. Returns the new size. */
+/* Replaces a text in the header of a file in a buffer with room. Returns the new size. */
 static size_t files_replace(unsigned char *bytes, size_t size, const char *old, const char *now)
 {
     const size_t from = strlen(old), to = strlen(now);
@@ -623,9 +623,9 @@ static size_t files_replace(unsigned char *bytes, size_t size, const char *old, 
     return size;
 }
 
-/* What others read in a checkpoint: a matrix has two sides, also if one of them is 1, a vector has
- * one, and so has what Adafactor keeps of a matrix, its sums of rows and of columns. A load refuses
- * the same values in another shape. */
+/* The shapes in a checkpoint: a matrix has rank 2, even if one side is 1; a vector has rank 1, and so
+ * have Adafactor's sums over the rows and columns of a matrix. A load refuses the same values in
+ * another shape. */
 TEST(files_shapes)
 {
     static const struct { const char *name; int32_t rank, rows, cols; } rows[] = {
@@ -686,7 +686,7 @@ TEST(files_shapes)
     free(bytes);
 }
 
-/* Files of earlier builds have numbers as 1e-1 and 15e-1: the same numbers are the same options. */
+/* Files of earlier builds have numbers as 1e-1 and 15e-1: they must read as the same options. */
 TEST(files_old_numbers)
 {
     static const struct { const char *now, *old; } rows[] = {
@@ -720,7 +720,7 @@ TEST(files_old_numbers)
     free(bytes), free(old);
 }
 
-/* An option that older files lack: in a file only where it is not 0. */
+/* An option that older files lack is in a file only if it is not 0. */
 TEST(files_later_option)
 {
     tfn_model_desc d = files_desc(files_cases), sound, peeked;
@@ -760,7 +760,7 @@ TEST(files_later_option)
           && strstr(files_error(&f.error), "frame_map is linear, the model has convolutions"));
     tfn_model_free(&m), tfn_model_free(&heard), tfn_model_free(&other);
     free(bytes[0]), free(bytes[1]);
-    d.arch = TFN_ARCH_DECODER;    /* the others of them: clusters of words */
+    d.arch = TFN_ARCH_DECODER;    /* other such options: clusters of words */
     d.width = 16;
     d.cutoffs[0] = 2, d.cutoffs[1] = 5;
     d.schedule.kind = TFN_SCHEDULE_POLYNOMIAL;
@@ -783,7 +783,7 @@ TEST(files_later_option)
     free(bytes[0]);
 }
 
-/* A row of one's own: known by its name alone. */
+/* A user's row is identified only by its name. */
 TEST(files_own_row)
 {
     static const tfn_topology own = { "my \"own\"", "x + F(N(x))", "none", 2026,
@@ -820,7 +820,7 @@ TEST(files_own_row)
     free(bytes);
 }
 
-/* Tokenizer and a text of the user's come back. */
+/* Tokenizer and the user's text are returned. */
 TEST(files_luggage)
 {
     static const char text[] = "the cat and the dog and the bird";
@@ -866,7 +866,7 @@ TEST(files_luggage)
     CHECK_INT(again.merges, k.merges);
     FILES_OK(tfn_model_load(&m, &f), f);
     free(block);
-    work = tfn_model_save_work(&m, &with);                      /* exact work, and one less */
+    work = tfn_model_save_work(&m, &with);                      /* exact work, and one byte less */
     for (int less = 0; less < 2; less++) {
         f = files_from(NULL, 0);
         block = f.work = malloc(work - (size_t)less);
@@ -881,8 +881,8 @@ TEST(files_luggage)
     tfn_model_free(&m);
 }
 
-/* Cut anywhere, or with any byte changed, a file gives success or an error, stays in bounds, and
- * takes no more memory than twice its size. Readers.sh tries all changes. */
+/* A file that is cut anywhere, or has any byte changed, gives success or an error, stays in bounds,
+ * and takes at most twice its size as memory. readers.sh tries all changes. */
 static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn_model *m)
 {
     tfn_file f = files_from(bytes, size), sized = f;
@@ -919,7 +919,7 @@ TEST(files_any_byte)
     d.context = 2;
     d.batch = 1;
     d.schedule.warmup = 0;
-    d.recipe = "t-fixup";                                       /* few tensors */
+    d.recipe = "t-fixup";                                       /* has few tensors */
     d.optimizer = TFN_OPTIMIZER_SGD;
     d.no_bias = true;
     m = files_model(&d);
@@ -944,8 +944,8 @@ TEST(files_any_byte)
     tfn_model_free(&m);
 }
 
-/* Every number of the training state: what is no legal value is refused, without undefined
- * behaviour (readers.sh looks for that), and changes nothing. */
+/* Every number of the training state: an illegal value is refused without undefined behaviour
+ * (readers.sh checks that) and changes nothing. */
 TEST(files_any_byte_of_state)
 {
     const double values[] = { (double)INFINITY, -(double)INFINITY, (double)NAN, -1, 0.5, 1e16,
@@ -1059,10 +1059,10 @@ TEST(files_callbacks)
 #ifdef FILES_HOOKS
 static int files_calls, files_fail;      /* the call that fails, from 1; 0: none */
 static int files_dies;                   /* the call that kills the process; 0: none */
-static int files_plants;                 /* files still to be planted under the next new names */
-static int files_planted;                /* files that were */
+static int files_plants;                 /* files still to plant under the next new names */
+static int files_planted;                /* planted files */
 static int files_readable = -1;          /* the mode that no new file may exceed; -1: any */
-static bool files_unowned;               /* true: no file can be given to another owner or group */
+static bool files_unowned;               /* true: a file's owner and group cannot be changed */
 static bool files_now(void)
 {
     ++files_calls;
@@ -1073,8 +1073,8 @@ static bool files_now(void)
 }
 
 #if defined __unix__ || defined __APPLE__
-/* In front of each new file, as someone who guesses all names: a link to files_victim, a dangling
- * one, and a file. */
+/* Before each new file, acts like an attacker who guesses all names: plants a link to files_victim,
+ * a dangling link, and a file. */
 static const char *files_victim, *files_dangling;
 static void files_plant(const char *path)
 {
@@ -1173,8 +1173,8 @@ static int files_temporaries(const char *folder)
 }
 #endif
 
-/* Every call of the system fails in turn: the old file is whole, or the new one is, and nothing
- * else is left. */
+/* Every system call fails in turn: the old file or the new one is whole, and no other file is
+ * left. */
 TEST(files_failing_disk)
 {
     const char *path = "build/files.safetensors";
@@ -1194,7 +1194,7 @@ TEST(files_failing_disk)
     remove("build/files.try");
     FILES_OK(tfn_model_save(&f, &m, NULL), f);
     files_calls = 0;
-    FILES_OK(tfn_model_save(&f, &m, NULL), f);          /* which replaces a file */
+    FILES_OK(tfn_model_save(&f, &m, NULL), f);          /* replaces a file */
     calls = files_calls;
     CHECK(calls > 50);
     CHECK(!strcmp(tfn_io_durable(), "fsync") || !strcmp(tfn_io_durable(), "commit"));
@@ -1228,13 +1228,13 @@ TEST(files_failing_disk)
     f = files_at("build/none");
     CHECK_INT(tfn_model_load(&m, &f), TFN_BAD_FILE);
     f = files_at("build");
-    CHECK(tfn_model_load(&m, &f) != TFN_OK);                     /* a folder */
+    CHECK(tfn_model_load(&m, &f) != TFN_OK);                     /* path is a folder */
     remove(path);
     tfn_model_free(&m), tfn_model_free(&other);
 }
 
 #if defined __unix__ || defined __APPLE__
-/* BPE of few words, with one merge at least. */
+/* BPE on a few words, with at least one merge. */
 static void *files_bpe(tfn_tokenizer *k)
 {
     static const char text[] = "one and one and one are three";
@@ -1270,7 +1270,7 @@ static bool files_there(const char *folder, const char *name)
     return s != NULL;
 }
 
-/* Every call of the system fails in turn: a folder of the hub is whole, or it is none. */
+/* Every system call fails in turn: a folder of the hub is complete, or is not a model. */
 TEST(files_failing_export)
 {
     static const char *const names[] = { "model.safetensors", "config.json", "tokenizer.json",
@@ -1292,7 +1292,7 @@ TEST(files_failing_export)
     CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
     mem = files_bpe(&k);
     for (files_fail = 1; status != TFN_OK; files_fail++) {
-        for (int i = 0; i < 4; i++) {                       /* those of before, too */
+        for (int i = 0; i < 4; i++) {                       /* files from before, too */
             char path[100];
             snprintf(path, sizeof path, "%s/%s", folder, names[i]);
             remove(path);
@@ -1321,10 +1321,10 @@ TEST(files_failing_export)
     free(mem);
 }
 
-/* -- what a save replaces --------------------------------------------------------------------- */
+/* -- files that a save replaces --------------------------------------------------------------- */
 
-/* Every writer of the library, into a private folder that is new for each test. An export writes
- * several files: two of them are looked at. */
+/* Every writer of the library, each into a new private folder. An export writes several files, of
+ * which two are checked. */
 typedef struct files_place {
     char folder[40];
     tfn_model model;
@@ -1341,7 +1341,7 @@ static const char *files_path(const files_place *p, const char *name)
     snprintf(path, sizeof paths[0], "%s/%s", p->folder, name);
     return path;
 }
-/* The file that a writer replaces: a text that stays. */
+/* The file that a writer replaces. Its text must survive a failure. */
 static const char *files_target(const files_place *p, files_writer writer)
 {
     static char paths[FILES_WRITERS][100];
@@ -1432,7 +1432,7 @@ static unsigned files_mode(const char *path)
     return (unsigned)s.st_mode;
 }
 
-/* Under each name that a writer tries lies a link, or a file of someone else: neither is written
+/* Under each name that a writer tries, there is a link or another user's file: neither is written
  * to, and the save takes another name. */
 TEST(files_planted_names)
 {
@@ -1460,7 +1460,7 @@ TEST(files_planted_names)
         CHECK(S_ISREG(files_mode(target)));
         files_place_clear(&p);
     }
-    /* where all names are taken it is an error, and nothing is replaced */
+    /* if all names are taken it is an error, and nothing is replaced */
     {
         const char *target = files_target(&p, FILES_MODEL);
         tfn_error e;
@@ -1474,8 +1474,8 @@ TEST(files_planted_names)
     files_place_drop(&p);
 }
 
-/* A replaced file keeps its mode, a new one follows the umask, and meanwhile nothing is more
- * readable than the file that is replaced. */
+/* A replaced file keeps its mode and a new one follows the umask. During the save, nothing is more
+ * readable than the replaced file. */
 TEST(files_modes)
 {
     static const unsigned modes[] = { 0600, 0640, 0644, 0660, 0666, 0400, 0440, 0700, 0755, 0000,
@@ -1514,8 +1514,8 @@ TEST(files_modes)
     files_place_drop(&p);
 }
 
-/* The owner and the group of a replaced file stay; without the right to keep the group, its members
- * get no more than everyone. */
+/* A replaced file keeps its owner and group. Without the right to set the group, its members get
+ * only the rights of all others. */
 TEST(files_owners)
 {
     files_place p;
@@ -1540,7 +1540,7 @@ TEST(files_owners)
 }
 
 /* Folders, pipes, sockets and devices are refused, also through links, before a byte is written,
- * and stay what they are. All of them lie in a folder of the test. */
+ * and stay unchanged. All are in a folder of the test. */
 TEST(files_kinds)
 {
     static const char *const kinds[] = { "a folder", "a pipe", "a socket", "a device" };
@@ -1566,7 +1566,7 @@ TEST(files_kinds)
                 CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0);
                 close(fd);
             }
-            if (kind % 4 == 3) {                        /* like /dev/null, where one may make it */
+            if (kind % 4 == 3) {                        /* like /dev/null, if permitted */
                 char command[200];
                 snprintf(command, sizeof command, "mknod %s c 1 3 2> /dev/null", node);
                 if (system(command)) continue;
@@ -1583,7 +1583,7 @@ TEST(files_kinds)
     files_place_drop(&p);
 }
 
-/* A link stays a link, also a dangling one; the file that it leads to is replaced. */
+/* A link stays a link, even a dangling one; the file that it leads to is replaced. */
 TEST(files_links)
 {
     files_place p;
@@ -1631,7 +1631,8 @@ TEST(files_long_name)
     files_place_drop(&p);
 }
 
-/* Killed at each call of a save, a program leaves a whole file, and the next save succeeds. */
+/* A program that is killed at any call of a save leaves a whole file, and the next save
+ * succeeds. */
 TEST(files_leftovers)
 {
     files_place p;
@@ -1664,8 +1665,8 @@ TEST(files_leftovers)
     files_place_drop(&p);
 }
 
-/* Four processes save one path at a time: each is told OK, and the file is that of one of them, at
- * any moment. */
+/* Four processes save one path at the same time. Each reports OK, and at any moment the file is a
+ * whole one from one of them. */
 TEST(files_two_writers)
 {
     enum { WRITERS = 4, SAVES = 25 };
@@ -1723,7 +1724,7 @@ TEST(files_average)
     CHECK(worst < 1e-6f && mean.step == 0 && mean.profiled);
     hash = tfn_model_hash(&mean);
     saved = files_save(&mean, NULL, &n);
-    files_train(&mean, 0, 1, &report);                  /* it trains on */
+    files_train(&mean, 0, 1, &report);                  /* it can be trained further */
     CHECK(tfn_model_hash(&mean) != hash);
     from[0] = files_from(saved, n);
     FILES_OK(tfn_model_load(&mean, from), from[0]);
@@ -1745,7 +1746,7 @@ TEST(files_average)
     tfn_model_free(&m), tfn_model_free(&mean);
 }
 
-/* A file of an earlier version, of format 1: its weights, and the bits of the step after it. */
+/* A file of format 1, from an earlier version: its weights, and the bits of the next step. */
 TEST(files_golden)
 {
     static const int32_t tokens[] = { 0, 1, 2, 1 }, targets[] = { 1, 2, 1, 0 };
@@ -1775,7 +1776,7 @@ TEST(files_golden)
     tfn_model_free(&m);
 }
 
-/* Version 0.1 saved enumerations as numbers; here they have names, which a new file has. */
+/* Version 0.1 saved enumerators as numbers; they are read as names, and a new file has names. */
 TEST(files_of_0_1)
 {
     static const struct { const char *option, *name; } names[] = {
@@ -1819,7 +1820,7 @@ TEST(files_of_0_1)
     free(bytes);
 }
 
-/* A name that this version does not know: the message says which, and what it may have meant. */
+/* An unknown name: the message shows it and suggests a similar one. */
 TEST(files_unknown_name)
 {
     static const struct { const char *from, *to, *message; } cases[] = {

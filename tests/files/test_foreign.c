@@ -1,5 +1,5 @@
-/* What other languages call: options by name as texts, and where the members of structs stand. The
- * lists are compared with the header's structs, so that a new member cannot be left out. */
+/* The calls for other languages: options by name as texts, and places of members in structs. The
+ * lists are compared with the header's structs, so that a new member cannot be forgotten. */
 #include "../lib.h"
 #include "../check.h"
 #include "../header.h"
@@ -8,7 +8,7 @@ enum { FOREIGN_TEXT = 96 };
 
 /* -- options by name --------------------------------------------------------------------------- */
 
-/* What has no text: pointers to memory, and to rows of the caller's own. */
+/* Members without a text: pointers to memory and to rows of the user. */
 static const char foreign_no_option[] =
     " parameters gradients moments workspace norm_rule decoder_norm_rule init_rule loss loss_user ";
 
@@ -49,8 +49,8 @@ TEST(foreign_all_options)
     CHECK(tfn_desc_name(-1) == NULL && tfn_desc_name(count + 1) == NULL);
 }
 
-/* The value is stored, read as the same text, and no other option changes; the text read makes the
- * same description of an empty one; "default" makes it empty again. */
+/* The value is stored and read as the same text, and no other option changes. That text gives the
+ * same description when set in an empty one, and "default" makes it empty again. */
 static void foreign_set(const char *name, const char *value)
 {
     tfn_model_desc d, again, empty;
@@ -64,7 +64,7 @@ static void foreign_set(const char *name, const char *value)
         FAIL("%s", tfn_error_text(&e, other, sizeof other));
         return;
     }
-    memset(copy, 'x', sizeof copy - 1);                 /* the caller's text is not kept */
+    memset(copy, 'x', sizeof copy - 1);                 /* no pointer to it is kept */
     CHECK(tfn_desc_get(&d, name, text, sizeof text) == text);
     if (strcmp(text, value)) FAIL("is %s", text);
     for (int32_t i = 0; tfn_desc_name(i); i++) {
@@ -109,7 +109,7 @@ static void foreign_refuses(const char *name, const char *value, tfn_status stat
     CHECK_INT(tfn_desc_set(&d, name, value, NULL), status);
 }
 
-/* Ends of each range, and what lies behind them. */
+/* The ends of each range, and values past them. */
 TEST(foreign_numbers)
 {
     lib_limit l;
@@ -120,7 +120,7 @@ TEST(foreign_numbers)
         if (l.below) foreign_refuses(l.name, foreign_number(&l, l.most), TFN_BAD_OPTION, "");
         else if (l.most < 9e15 && (l.size > 4 || l.most < 2147483647))
             foreign_set(l.name, foreign_number(&l, l.most));
-        if (!l.real && l.most >= 2147483647) continue;          /* the most of its type */
+        if (!l.real && l.most >= 2147483647) continue;          /* the type's own limit */
         foreign_refuses(l.name, foreign_number(&l, l.most + step), TFN_BAD_OPTION, "");
         if (l.least - step != 0)
             foreign_refuses(l.name, foreign_number(&l, l.least - step), TFN_BAD_OPTION, "");
@@ -130,7 +130,7 @@ TEST(foreign_numbers)
     foreign_set("schedule.lr", "0.0003");
 }
 
-/* Numbers read as a person writes them. */
+/* Numbers in forms that people write. */
 TEST(foreign_numbers_text)
 {
     static const struct { double x; const char *text; } rows[] = {
@@ -152,7 +152,7 @@ TEST(foreign_numbers_text)
     }
 }
 
-/* The text of any number reads as the same number, by C and by the library. */
+/* The text of any number reads as the same number, in C and in the library. */
 TEST(foreign_numbers_read_back)
 {
     const tfn_key key = tfn_key_make(7);
@@ -255,7 +255,7 @@ TEST(foreign_refused)
     CHECK(!strcmp(tfn_desc_get(&d, "isa", name, sizeof name), ""));
 }
 
-/* A model made from texts is the one made from the struct, and what it resolved to has texts. */
+/* A model from texts equals the one from the struct, and its resolved options have texts. */
 TEST(foreign_model)
 {
     static const char *const texts[][2] = {
@@ -312,8 +312,8 @@ static const struct { const char *type; size_t size; bool whole; }
     { "tfn_checkpoint", sizeof(tfn_checkpoint), true }
 };
 
-/* What a member is by its declaration, which begins at `from`: its type, then perhaps names before
- * `name`. */
+/* The type of a member in its declaration, which begins at `from`: a type, then perhaps other names
+ * before `name`. */
 static char foreign_kind(const char *from, const char *end, const char *name)
 {
     static const char *const reals[] = { "float", "double" };
@@ -333,8 +333,8 @@ static char foreign_kind(const char *from, const char *end, const char *name)
     return 0;                           /* a struct or an enumeration */
 }
 
-/* The declaration of a member: from behind the last semicolon to the comma or semicolon behind it.
- * The text of the header is without comments. */
+/* Finds the declaration of a member: from the previous semicolon to the next comma or semicolon.
+ * The header's text has no comments here. */
 static char foreign_declared(const char *type, const char *name)
 {
     char head[80];
@@ -352,7 +352,7 @@ static char foreign_declared(const char *type, const char *name)
     return 0;
 }
 
-/* Members stand in the struct in the order of their declarations and do not overlap. */
+/* Members are in the order of their declarations and do not overlap. */
 static void foreign_members(const char *type, size_t size, bool whole)
 {
     char name[64];

@@ -1,6 +1,5 @@
-/* Fuzz: training of tokenizers on short texts, and encoding with what was learned, against a plain
- * byte-pair encoder that counts all pairs anew for every merge (Sennrich et al. 2016, algorithm 1).
- * */
+/* Fuzz: trains tokenizers on short texts and encodes with them. Compares with a plain byte-pair
+ * encoder that counts all pairs anew for every merge (Sennrich et al. 2016, algorithm 1). */
 #include "input.h"
 #include "../lib.h"
 
@@ -84,7 +83,7 @@ static void count_word(const unsigned char *s, int n, int first)
     for (int i = 0; i < n; i++) w->symbol[i] = first + s[i];
 }
 
-/* Put `id` for each pair left, right from left to right. */
+/* Replaces each pair left, right by `id`, from left to right. */
 static void merge_word(word *w, int left, int right, int id)
 {
     int out = 0;
@@ -96,7 +95,7 @@ static void merge_word(word *w, int left, int right, int id)
     w->symbols = out;
 }
 
-/* The most frequent pair, of equal ones that with the smallest ids. Returns how often it stands. */
+/* The most frequent pair; of equal ones, the one with the smallest ids. Returns its count. */
 static int best_pair(int *left, int *right)
 {
     int best = 0;
@@ -188,7 +187,8 @@ static void check_merges(const tfn_tokenizer *k, int first)
     }
 }
 
-/* Words and characters come by falling count, then by their bytes, and all are frequent enough. */
+/* Words and characters are ordered by decreasing count, then by bytes, and all are frequent
+ * enough. */
 static void check_order(const tfn_tokenizer *k, int first, const tfn_tokenizer_desc *d)
 {
     int last = 1 << 30;
@@ -236,7 +236,7 @@ static tfn_status train(tfn_trainer *t, const tfn_tokenizer_desc *d, int texts, 
     const size_t size = tfn_trainer_size(d);
     word_count = 0;
     if (size > trainer_room.size) return TFN_TOO_LARGE;
-    if (size && fuzz_one_in(64)) {      /* a byte too little */
+    if (size && fuzz_one_in(64)) {      /* one byte too small */
         FUZZ_CHECK(tfn_trainer_init(t, d, input_last(trainer_room, size - 1),
                                     size - 1) == TFN_NO_MEMORY);
         return TFN_NO_MEMORY;
@@ -275,7 +275,7 @@ static void fuzz_case(void)
     memset(&s, 0, sizeof s);
     s.trainer = &t;
     size = tfn_tokenizer_size(&s);
-    if (!size) {                        /* no word was frequent enough, and there are no specials */
+    if (!size) {                        /* no word is frequent enough, and there are no specials */
         FUZZ_CHECK(d.kind == TFN_TOKENIZER_WORDS || d.kind == TFN_TOKENIZER_CHARACTERS);
         return;
     }

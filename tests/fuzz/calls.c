@@ -1,6 +1,6 @@
 /* Random sequences of public calls with valid, NULL, zeroed and wrong arguments. A call that must
- * fail fails, and its object says why; a failed call changes nothing in the model; what is
- * allocated is given back. An execution is a call; an accepted one returned success. */
+ * fail fails with an error in its object; a failed call changes nothing in the model; all memory is
+ * freed. An execution is a call; an accepted one returned success. */
 #include "../lib.h"
 #include "fuzz.h"
 #include <math.h>
@@ -28,18 +28,18 @@ static struct {
 static unsigned char blocks[6][ROOM], saved[ROOM];
 static size_t saved_size;
 static int32_t tokens[B * T], targets[B * T], lengths[B];
-static bool broken;             /* a pointer of this call is NULL or zeroed where none may be */
+static bool broken;             /* this call has an illegal NULL or zeroed argument */
 
 /* -- arguments --------------------------------------------------------------------------------- */
 
-/* A pointer that must be given: seldom NULL. */
+/* A required pointer: rarely NULL. */
 static void *given(const void *p)
 {
     if (!fuzz_one_in(25)) return (void *)(uintptr_t)p;
     broken = true;
     return NULL;
 }
-/* An object: seldom NULL or all zero. */
+/* An object: rarely NULL or all zero. */
 static void *object(const void *p)
 {
     static long long zero[4096];
@@ -92,9 +92,9 @@ static void draw_desc(tfn_model_desc *d)
     if (fuzz_one_in(40)) d->width = -1;
 }
 
-/* -- what every call is asked for -------------------------------------------------------------- */
+/* -- checks of every call ---------------------------------------------------------------------- */
 
-/* Parameters, statistics, moments and counts, whatever error the model has. */
+/* Hash of parameters, statistics, moments and counts, even if the model has an error. */
 static uint64_t model_state(void)
 {
     const size_t floats = (size_t)(all.m.param_floats + all.m.buffer_floats);
@@ -110,7 +110,7 @@ static uint64_t model_state(void)
     return sum;
 }
 
-/* A status was returned; e: the object's, or NULL where it was none. */
+/* Checks a returned status; e: the object's error, or NULL if there was no object. */
 static void returned(const char *name, tfn_status status, const tfn_error *e)
 {
     char text[300];
@@ -140,8 +140,8 @@ static void make_model(void)
     returned("init", all.m.error.status, &all.m.error);
 }
 
-/* Hidden states, lens, attention, pooling with numbers about what there is. The array has room for the
- * most that is written. */
+/* Hidden states, lens, attention or pooling, with numbers around the legal ones. The array has room
+ * for the longest result. */
 static tfn_status call_reading(tfn_model *m, const tfn_batch *x)
 {
     static float result[4 * B * T * (8 + T)];
@@ -179,7 +179,7 @@ static void call_model(void)
     case 5: status = tfn_model_profile(m, x); break;
     case 7: case 8: status = call_reading(m, x); break;
     case 6:
-        broken = m != &all.m;                               /* there is no batch */
+        broken = m != &all.m;                               /* NULL is legal: no batch */
         status = tfn_model_watch(m, NULL, optional(&b));
         break;
     default:
@@ -244,7 +244,7 @@ static void call_decoder(void)
     if (!all.has_decoder || fuzz_one_in(8)) {
         const tfn_model *m = (const tfn_model *)object(&all.m);
         tfn_status status;
-        broken = broken && (!d || m != &all.m);             /* a zeroed decoder is made anew */
+        broken = broken && (!d || m != &all.m);             /* init makes a zeroed decoder anew */
         status = tfn_decoder_init(d, m, fuzz_one_in(9) ? number(B) : B,
                                   fuzz_one_in(9) ? number(T) : T, blocks[1], ROOM);
         returned("decoder init", status, d ? &d->error : NULL);
@@ -413,7 +413,7 @@ static void call_file(void)
     }
     switch (fuzz_below(5)) {
     case 0:
-        if (fuzz_one_in(4)) tfn_file_close(&all.f);         /* what follows says so */
+        if (fuzz_one_in(4)) tfn_file_close(&all.f);         /* later calls must report this */
         break;
     case 1: tfn_file_tensor(f, number(30), t); break;
     case 2: tfn_file_find(f, name, t); break;

@@ -1,20 +1,19 @@
-/* Fuzz: checkpoints of small runs, and of models with weights of fewer bits, with other values of
- * options, other types and shapes, state and bytes, or cut off. Peek gives options that a model can
- * be made of, or an error; a load that fails changes nothing; after one that succeeds the model
- * trains or decodes. Callbacks that fail, at every call in turn, leave the model as it was, or one
- * that says that it was half loaded. */
+/* Fuzz: checkpoints of small runs and of models with packed weights, with changed options, types,
+ * shapes, state or bytes, or cut off. Peek returns options that make a model, or an error. A failed
+ * load changes nothing; after a successful one the model trains or decodes. With callbacks that
+ * fail at every call in turn, the model is unchanged or has the error that it is half loaded. */
 #include "input.h"
 #include "../lib.h"
 
-/* From PACKED on they have weights of fewer bits; the last one has LoRA beside them, and trains. */
+/* From PACKED on, models have packed weights. The last one also has LoRA, and trains. */
 enum { PACKED = 7, BASES = 12, BLOCK = 1 << 21 };
 typedef struct base {
     tfn_model model;
-    tfn_file file;                      /* how it was saved, in memory */
-    size_t data;                        /* where its tensors' bytes begin */
-    size_t state;                       /* where its "training.state" stands; 0: it has none */
+    tfn_file file;                      /* its file, in memory */
+    size_t data;                        /* offset of the tensors' bytes */
+    size_t state;                       /* offset of its "training.state"; 0: none */
     uint64_t hash;
-    int saving, loading, peeking;       /* calls of a callback that each of them makes */
+    int saving, loading, peeking;       /* calls of a callback during each */
 } base;
 
 static base bases[BASES];
@@ -65,7 +64,7 @@ static tfn_model_desc small_desc(int i)
     return d;
 }
 
-/* A sentence, of a source of so many tokens where the model has one. */
+/* A sentence, with a source of `source` tokens if the model has one. */
 static tfn_batch sentence(const tfn_model *m, int32_t source)
 {
     static const int32_t tokens[] = { 0, 1, 2, 1 }, targets[] = { 1, 2, 1, 0 };
@@ -91,7 +90,7 @@ static tfn_status train(tfn_model *m, int calls)
     return status;
 }
 
-/* The logits of a sentence: whatever the weights are, numbers come, or none. */
+/* Decodes a sentence: with any weights the result is numbers, or an error. */
 static bool decode(tfn_model *m)
 {
     const tfn_batch b = sentence(m, 1);
@@ -106,7 +105,7 @@ static void must(int i, tfn_status status, const tfn_error *e)
     exit(2);
 }
 
-/* A new model, or one of fewer bits from it. */
+/* Makes a new model, or packs one. */
 static void make_model(tfn_model *m, int i)
 {
     const tfn_model_desc d = small_desc(i);
@@ -121,7 +120,7 @@ static void make_model(tfn_model *m, int i)
     tfn_model_free(&floats);
 }
 
-/* The file with a text, and a tokenizer's place taken by nothing. */
+/* Saves it with a text; a tokenizer of no bytes takes that place. */
 static void make_base(base *x, int i)
 {
     const tfn_checkpoint with = { NULL, "golden", i == 6 };
@@ -143,7 +142,7 @@ static void make_base(base *x, int i)
 
 /* -- changes --------------------------------------------------------------------------------- */
 
-/* The text `what` in the header from byte `at` on; 0: none. */
+/* Finds the text `what` in the header from byte `at` on; 0: none. */
 static size_t find_text(const char *what, size_t at, size_t end)
 {
     const size_t n = strlen(what);
@@ -152,7 +151,7 @@ static size_t find_text(const char *what, size_t at, size_t end)
     return 0;
 }
 
-/* Replace the value of a random option, or remove it. Returns the header's new end. */
+/* Replaces or removes the value of a random option. Returns the header's new end. */
 static size_t change_option(size_t end)
 {
     static const char *const values[] = {
@@ -183,7 +182,7 @@ static size_t change_option(size_t end)
     return end + whole.n - before;
 }
 
-/* Another dtype or shape of as many bytes for some tensor, or another format. */
+/* Changes the dtype or shape of a tensor, with as many bytes, or the format. */
 static size_t change_tensor(size_t end)
 {
     static const char *const changes[][2] = {
@@ -220,14 +219,14 @@ static void change_state(const base *x)
     if (x->state) memcpy(whole.s + x->state + 8 * fuzz_below(8), &v, 8);
 }
 
-/* A base with some changes, its length in front made right again most of the time. */
+/* Copies a base and changes it; usually corrects the header's length afterwards. */
 static void make_file(const base *x)
 {
     size_t end = x->data;
     const int kind = fuzz_below(10);
     whole.n = 0;
     input_bytes(&whole, x->file.from, x->file.from_size);
-    if (kind == 0) change_state(x);     /* before places move */
+    if (kind == 0) change_state(x);     /* before offsets move */
     if (kind == 1) {
         const size_t at = fuzz_bits() % whole.n;
         whole.s[at] ^= (unsigned char)(1 << fuzz_below(8));
@@ -239,13 +238,13 @@ static void make_file(const base *x)
         input_change(&whole, fuzz_bits() % end);
         end += whole.n - before;
     }
-    if (kind == 5) {                    /* of an older file: a name less */
+    if (kind == 5) {                    /* like an older file: one name is missing */
         const size_t at = find_text("tfn.", fuzz_bits() % end, end);
         if (at) whole.s[at] = 'T';
     }
     if (kind == 6) end = change_tensor(end);
     if (kind == 8) whole.n = fuzz_bits() % whole.n;     /* cut off */
-    if (kind == 9)                      /* other weights: blocks, scales, numbers of 16 bits */
+    if (kind == 9)                      /* other weights: blocks, scales, 16-bit numbers */
         do whole.s[end + fuzz_bits() % (whole.n - end)] ^= (unsigned char)(1 << fuzz_below(8));
         while (!fuzz_one_in(8));
     if (((kind >= 2 && kind <= 4) || kind == 6) && end >= 8 && !fuzz_one_in(16))
@@ -263,9 +262,9 @@ static tfn_file opened_by(input_room room, const input *in, size_t work)
     return f;
 }
 
-/* -- what is accepted ------------------------------------------------------------------------ */
+/* -- accepted files -------------------------------------------------------------------------- */
 
-/* A model from the options of the file, if they are small, and its weights. */
+/* Makes a model from the file's options, if they are small, and loads its weights. */
 static void use_desc(tfn_model_desc *d)
 {
     tfn_file f = opened_by(file_room, &whole, work_room.size);
@@ -305,13 +304,13 @@ static void peek(void)
         return;
     }
     fuzz_accepted++;
-    used = d;    /* the end of a schedule, which training wants, may be missing */
+    used = d;    /* a schedule's end, which only training needs, may be missing */
     used.inference = true;
     FUZZ_CHECK(step >= -1 && tfn_model_resolve(&used, &used, &e));
     if (fuzz_one_in(16)) use_desc(&d);
 }
 
-/* Back to what it was: the weights of its own file. */
+/* Restores the weights from the base's own file. */
 static void restore(base *x)
 {
     tfn_file f = x->file;
@@ -330,11 +329,11 @@ static void load(base *x)
     f[0] = opened_by(file_room, &whole, work_room.size);
     fuzz_executions++;
     if (way == 0) status = tfn_model_load_weights(&x->model, f, 1);
-    else if (way == 1) {                /* the mean of it and the base */
+    else if (way == 1) {                /* the mean of this file and the base */
         second.n = 0;
         input_bytes(&second, x->file.from, x->file.from_size);
         f[1] = opened_by(second_room, &second, 0);
-        f[0].work = f[1].work = NULL;   /* of malloc: two files are open at one time */
+        f[0].work = f[1].work = NULL;   /* from malloc, because two files are open */
         status = tfn_model_load_weights(&x->model, f, 2);
     } else status = tfn_model_load(&x->model, f);
     if (status != TFN_OK) {
@@ -352,7 +351,7 @@ static void load(base *x)
 
 /* -- callbacks that fail --------------------------------------------------------------------- */
 
-/* The bytes of a base, or room for them; call number `fail` fails, and all behind it, too. */
+/* The bytes of a base, or room for them. Call number `fail` and all later ones fail. */
 typedef struct disk {
     unsigned char bytes[INPUT_MOST];
     size_t size;
@@ -388,8 +387,8 @@ static tfn_io disk_io(int fail)
     return io;
 }
 
-/* Saved through calls of which one fails it is lost, which the file says and the model does not
- * feel; else the bytes are those of memory. Returns how many calls there were. */
+/* Saves through callbacks of which one may fail. If it does, the file has an error and the model is
+ * unaffected; otherwise the bytes equal those saved to memory. Returns the number of calls. */
 static int save_failing(base *x, int fail)
 {
     const tfn_checkpoint with = { NULL, "golden", x == bases + 6 };
@@ -407,7 +406,7 @@ static int save_failing(base *x, int fail)
     return the_disk.calls;
 }
 
-/* Half loaded it says so, and is of no use. */
+/* A half-loaded model has an error and cannot be used. */
 static int load_failing(base *x, int fail)
 {
     tfn_io io;
@@ -448,7 +447,7 @@ static void restore_whole(base *x)
     if (x->model.error.status != TFN_OK) restore(x);
 }
 
-/* Every call in turn, of every base. */
+/* Fails every call in turn, for every base. */
 static void fail_everywhere(void)
 {
     for (base *x = bases; x < bases + BASES; x++) {

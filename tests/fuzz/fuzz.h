@@ -1,11 +1,11 @@
-/* What every fuzzer shares: its arguments, random numbers, counts and the last line.
+/* Parts that all fuzzers share: arguments, random numbers, counts and the last line.
  *
  *     NAME [SEED [SECONDS [FIRST]]]
  *
- * Case i of a seed is the same on every machine: fuzz_case(i) is called for i = FIRST, FIRST + 1
- * ... until SECONDS of processor time are over (default 10; 0: one case alone, to repeat a
- * failure). A case that finds a defect calls FUZZ_FAIL, which prints seed and number, so that
- * `NAME SEED 0 NUMBER` repeats it. The fuzzers are built with the sanitizers by tests/fuzz.sh.
+ * Case i of a seed is the same on every machine. fuzz_case(i) is called for i = FIRST, FIRST + 1
+ * ... until SECONDS of processor time are over (default 10; 0: only one case, to repeat a failure).
+ * A case that finds a defect calls FUZZ_FAIL, which prints seed and number, so that `NAME SEED 0
+ * NUMBER` repeats it. tests/fuzz.sh builds the fuzzers with the sanitizers.
  *
  * A fuzzer defines `static void fuzz_case(void)` before `int main` = fuzz_main("name", argc, argv).
  * */
@@ -18,7 +18,7 @@
 
 static unsigned long long fuzz_seed, fuzz_number, fuzz_state;
 static unsigned long long fuzz_executions;      /* inputs given to the library */
-static unsigned long long fuzz_accepted;        /* of these: taken, not refused with an error */
+static unsigned long long fuzz_accepted;        /* inputs without an error */
 static unsigned long long fuzz_models;          /* whole models that were made */
 static int fuzz_failures;
 
@@ -27,7 +27,7 @@ static int fuzz_failures;
         fuzz_failures++;                                                                       \
         printf("  seed %llu case %llu: ", fuzz_seed, fuzz_number), printf(__VA_ARGS__);        \
         printf("\n");                                                                          \
-        fflush(stdout);                 /* a run that is killed keeps what it found */         \
+        fflush(stdout);                 /* kept even if the run is killed */                   \
     } while (0)
 #define FUZZ_CHECK(x) do { if (!(x)) FUZZ_FAIL("%s:%d: %s", __FILE__, __LINE__, #x); } while (0)
 

@@ -1,7 +1,7 @@
-/* Fuzz: config.json of each family, put together from the family's rules and changed a little, and
- * the weights of a tiny checkpoint with a changed header. What is accepted is a model that can be
- * made and that says something of each token; what is refused leaves everything as it was. Models
- * that some family has go out and come back with the same weights. */
+/* Fuzz: config.json of each family, built from the family's rules with small changes, and the
+ * weights of a tiny checkpoint with a changed header. An accepted one gives a model that returns
+ * logits for each token; a refused one leaves everything unchanged. Models that fit a family are
+ * exported and imported with the same weights. */
 #include "input.h"
 #include "../lib.h"
 
@@ -35,7 +35,7 @@ static void put_value(const tfn_key_rule *k)
     else input_put(&config, INPUT_ONE_OF(sizes));
 }
 
-/* "key": value; a key of an object has the object to itself. */
+/* Puts "key": value; a key inside an object gets an object for itself. */
 static void put_key(const tfn_key_rule *k)
 {
     const char *dot = strchr(k->key, '.');
@@ -57,9 +57,9 @@ static void put_keys(const tfn_family *f)
         if (k->key && (!k->text || fuzz_one_in(4))) put_key(k);
 }
 
-/* -- a model of it --------------------------------------------------------------------------- */
+/* -- a model from it ------------------------------------------------------------------------- */
 
-/* Out and in again; what no family has is said. */
+/* Exports and imports again; if no family fits, there is an error. */
 static void try_export(const tfn_model *m, const tfn_family *family)
 {
     static unsigned char bytes[1 << 22];
@@ -85,7 +85,7 @@ static void try_export(const tfn_model *m, const tfn_family *family)
     out.round = fuzz_one_in(2);
     if (tfn_export_write(&out, m) != TFN_OK) {
         FUZZ_CHECK(tfn_error_text(&out.error, text, sizeof text)[0]);
-        FUZZ_CHECK(out.dtype == TFN_DTYPE_BF16);        /* else what came in can go out */
+        FUZZ_CHECK(out.dtype == TFN_DTYPE_BF16);        /* an import can be exported otherwise */
         return;
     }
     fuzz_models++;
@@ -163,7 +163,7 @@ static size_t read_file(const char *path, void *to, size_t room)
     return n;
 }
 
-/* The header of Llama's tiny checkpoint changes, or one of its numbers. */
+/* Changes the header of Llama's tiny checkpoint, or one of its numbers. */
 static void give_weights(void)
 {
     static unsigned char bytes[INPUT_MOST];

@@ -1,10 +1,10 @@
-/* Inputs for the fuzzers of readers: texts put together from a grammar, changed a little, and given
- * to the library flush against a page that cannot be read, so that a byte too many is found without
- * a sanitizer too. Comes first, before ../lib.h. */
+/* Inputs for the fuzzers of readers: texts built from a grammar, with small changes. The library
+ * gets them flush against a page that cannot be read, so that reading a byte too many is found even
+ * without a sanitizer. Include this first, before ../lib.h. */
 #ifndef INPUT_H
 #define INPUT_H
 #ifndef _DEFAULT_SOURCE
-#define _DEFAULT_SOURCE                 /* MAP_ANONYMOUS, with -std=c99 too */
+#define _DEFAULT_SOURCE                 /* MAP_ANONYMOUS, even with -std=c99 */
 #endif
 #include "fuzz.h"
 #include <math.h>
@@ -16,7 +16,7 @@
 
 enum { INPUT_PAGE = 1 << 16 };          /* a multiple of every page size in use */
 
-/* Room for `size` bytes whose end is the begin of a page that nobody may touch. */
+/* Room for `size` bytes that end at an inaccessible page. */
 typedef struct input_room { unsigned char *end; size_t size; } input_room;
 
 static input_room input_room_new(size_t size)
@@ -36,7 +36,7 @@ static input_room input_room_new(size_t size)
     return r;
 }
 
-/* The last n bytes of a room; NULL: it is too small. */
+/* The last n bytes of a room; NULL: the room is too small. */
 static void *input_last(input_room r, size_t n) { return n <= r.size ? r.end - n : NULL; }
 
 static void *input_place(input_room r, const void *from, size_t n)
@@ -75,12 +75,12 @@ static void input_number(input *in, long long v)
 
 /* -- changes --------------------------------------------------------------------------------- */
 
-/* Put n bytes in the place of `gone` bytes at `at`. */
+/* Replaces `gone` bytes at `at` by n bytes. */
 static void input_splice(input *in, size_t at, size_t gone, const void *from, size_t n)
 {
     unsigned char copy[64];
     if (n > sizeof copy) n = sizeof copy;
-    if (n) memcpy(copy, from, n);       /* it may be of the input itself */
+    if (n) memcpy(copy, from, n);       /* they may be part of the input */
     if (at > in->n) at = in->n;
     if (gone > in->n - at) gone = in->n - at;
     if (in->n - gone + n > INPUT_MOST) return;
@@ -89,7 +89,7 @@ static void input_splice(input *in, size_t at, size_t gone, const void *from, si
     in->n = in->n - gone + n;
 }
 
-/* One change at a random place at or behind `from`. */
+/* Makes one change at a random place from `from` on. */
 static void input_change(input *in, size_t from)
 {
     static const char *const words[] = {
@@ -121,7 +121,7 @@ static void input_change(input *in, size_t from)
     }
 }
 
-/* Two inputs in five stay as they are; the others get one change, or more. */
+/* Leaves two inputs in five unchanged; the others get one or more changes. */
 static void input_mutate(input *in, size_t from)
 {
     if (fuzz_below(5) < 2) return;

@@ -1,20 +1,20 @@
-/* Random options, one whole model each: resolve, init in a block of exactly its size, steps, eval,
- * logits, decoding, saving, loading. Numeric options and truths come from the library's own tables,
- * so that a new one is tried too. A refusal says the same everywhere and what is wrong; what is
- * accepted runs, keeps its promises and comes back from a file. */
+/* Random options, a whole model for each: resolve, init in a block of exactly its size, steps,
+ * eval, logits, decoding, saving, loading. Numbers and bools come from the library's own tables, so
+ * that a new option is tried, too. A refusal has the same message everywhere and names the problem.
+ * Accepted options run, keep the library's promises and survive a file. */
 #include "../lib.h"
 #include "fuzz.h"
 #include <math.h>
 
-enum { T = 8, B = 3, MOST = 1 << 22 };      /* MOST: bytes of a model that is tried */
+enum { T = 8, B = 3, MOST = 1 << 22 };      /* MOST: bytes of the largest model to try */
 
-/* Freed blocks are used again soon: fresh ones cost more than the models. */
+/* Reuses freed blocks early, because fresh memory costs more time than the models. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "quarantine_size_mb=4"; }
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-/* A value that is seldom legal. */
+/* A value that is rarely legal. */
 static double strange(void)
 {
     static const double values[] = { NAN, INFINITY, -INFINITY, -1, 1e-42, 3e38, 1e-7, 2, 1e6, 0.5 };
@@ -33,7 +33,7 @@ static void set_number(void *options, const lib_limit *l, double x)
     else memcpy(p, &whole, sizeof whole);
 }
 
-/* A legal value: whole ones are small, so that models are. */
+/* A legal value. Whole numbers are small, so that models are small. */
 static double ordinary(const lib_limit *l)
 {
     const double span = l->most - l->least;
@@ -68,7 +68,7 @@ static void set_names(tfn_model_desc *d)
     if (fuzz_one_in(100)) *names[fuzz_below(4)] = "nonsense";
 }
 
-/* What does not go together is seldom left. */
+/* Mostly repairs combinations that are illegal. */
 static void mend(tfn_model_desc *d)
 {
     if (d->arch != TFN_ARCH_ENCODER) {
@@ -122,13 +122,13 @@ typedef struct data {
     float   frames[B * (4*T + 3) * 13], numbers[B * 13];
 } data;
 
-/* Frames that so many positions come from. */
+/* The number of frames that give `positions` positions. */
 static int32_t frames_of(const tfn_model_desc *d, int32_t positions)
 {
     return d->frame_map == TFN_FRAME_MAP_LINEAR ? positions : 4 * positions + 3;
 }
 
-/* The batch's frames, in the place of an encoder's tokens. */
+/* Gives the batch frames instead of an encoder's tokens. */
 static void put_frames(tfn_batch *b, const tfn_model_desc *d, data *x)
 {
     const bool alone = d->arch == TFN_ARCH_ENCODER;
@@ -188,7 +188,7 @@ static const char *said(const tfn_error *e)
     return tfn_error_text(e, text, sizeof text);
 }
 
-/* The decoder's last logits are those of the full forward, for one sentence without padding. */
+/* The decoder's last logits equal those of the full forward, for one sentence without padding. */
 static void decode(tfn_model *m, const data *x)
 {
     const tfn_model_desc *d = &m->desc;
@@ -226,7 +226,7 @@ static void decode(tfn_model *m, const data *x)
     free(mem);
 }
 
-/* A model from a file has the weights, and goes on with the same bits. */
+/* A model from a file has the same weights and continues with the same bits. */
 static void save(tfn_model *m, const tfn_model_desc *desc, const tfn_batch *b)
 {
     tfn_file f;
@@ -260,7 +260,7 @@ static void save(tfn_model *m, const tfn_model_desc *desc, const tfn_batch *b)
     free(bytes);
 }
 
-/* All that has a gradient: no running statistics, no counts. */
+/* Hash of everything that has a gradient: not running statistics or counts. */
 static uint64_t weights_of(const tfn_model *m)
 {
     uint64_t sum = 0;
@@ -274,14 +274,14 @@ static uint64_t weights_of(const tfn_model *m)
     return sum;
 }
 
-/* Steps, of which some are skipped: half, or rates that ruin. */
+/* Trains some steps. Some are skipped, because of half precision or ruinous rates. */
 static void train(tfn_model *m, const tfn_batch *b)
 {
     for (int i = 0; i < 2; i++) {
         tfn_report report;
         const uint64_t before = weights_of(m);
         const bool profiled = m->profiled || m->step || m->micro;
-        const bool open = m->profile_open;      /* which a skipped update gives back */
+        const bool open = m->profile_open;      /* a skipped update restores it */
         const tfn_status status = tfn_model_step(m, b, fuzz_one_in(9) ? NULL : &report);
         if (status != TFN_OK && (status != TFN_NOT_FINITE || !m->desc.half))
             FUZZ_FAIL("step gives %d, %s", (int)status, said(&m->error));

@@ -1,6 +1,6 @@
-/* Fuzz: files of torch.save, put together from the operations that PyTorch writes and changed a
- * little, in the pickle or in the archive. What is accepted must hold what it says: every tensor is
- * found by its name, lies in the file, and can be read. */
+/* Fuzz: files of torch.save, built from the operations that PyTorch writes, with small changes in
+ * the pickle or in the archive. In an accepted file every tensor is found by its name, is inside
+ * the file, and can be read. */
 #include "input.h"
 #include "../lib.h"
 

@@ -1,7 +1,7 @@
-/* Random models: rows of the descriptor that no paper has, recipes under random options. Each
- * trains, decodes as its full forward to the bit, folds to the same function, and has the same bits
- * with two threads and with layers computed again: see rows.h. What fails is shrunk; its text is a
- * line for test_rows.c. */
+/* Random models: rows of the descriptor that are in no paper, recipes with random options. Each
+ * trains, decodes like its full forward to the bit, folds to the same function, and has the same
+ * bits with two threads and with recomputed layers: see rows.h. A failing case is shrunk; its text
+ * is a line for test_rows.c. */
 #include "../lib.h"
 #include "fuzz.h"
 #include "../rows.h"

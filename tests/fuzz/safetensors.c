@@ -1,6 +1,6 @@
-/* Fuzz: safetensors files and their index, put together from the format's grammar and changed a
- * little. What is accepted must hold what it says: every tensor is found by its name, lies in the
- * file, can be read, and written again is the same. */
+/* Fuzz: safetensors files and their index, built from the format's grammar with small changes. In
+ * an accepted file every tensor is found by its name, is inside the file, and can be read; written
+ * again, it is the same. */
 #include "input.h"
 #include "../lib.h"
 
@@ -139,7 +139,7 @@ static void put_tensor(const made *m, int number)
         if (k) put_mark(",");
         put_field(m, (first + k) % 3);
     }
-    if (fuzz_one_in(10)) {              /* a key that readers do not know */
+    if (fuzz_one_in(10)) {              /* an unknown key */
         put_mark(",");
         put_string();
         put_mark(":");
@@ -148,7 +148,7 @@ static void put_tensor(const made *m, int number)
     put_mark("}");
 }
 
-/* header: the tensors in another order than their bytes. Returns the bytes of data. */
+/* The header, with the tensors in another order than their bytes. Returns the bytes of data. */
 static long long make_header(void)
 {
     made list[MOST_TENSORS];
@@ -190,13 +190,13 @@ static void make_index(void)
     put_mark("}");
 }
 
-/* -- what is accepted ------------------------------------------------------------------------ */
+/* -- accepted files -------------------------------------------------------------------------- */
 
 static bool io_read(void *user, uint64_t at, void *to, size_t bytes)
 {
     if (at > whole.n || bytes > whole.n - at) return false;
     memcpy(to, whole.s + at, bytes);
-    return !user || !fuzz_one_in(6);    /* or a disk that fails now and then */
+    return !user || !fuzz_one_in(6);    /* with user: a disk that sometimes fails */
 }
 
 static bool has_values(tfn_dtype d)
@@ -219,10 +219,10 @@ static void check_values(tfn_file *f, const tfn_tensor *t)
     if (t->dtype == TFN_DTYPE_F32) FUZZ_CHECK(!memcmp(to, whole.s + t->at + 4 * first,
         4 * (size_t)n));
     if (t->dtype == TFN_DTYPE_U8 && n) FUZZ_CHECK(to[0] == (float)whole.s[t->at + (uint64_t)first]);
-    memset(&f->error, 0, sizeof f->error);      /* a dtype that is not read */
+    memset(&f->error, 0, sizeof f->error);      /* the dtype cannot be read */
 }
 
-/* Write the tensors that have values, open that, and find them with the same bytes. */
+/* Writes the tensors that have values, opens the result, and finds them with the same bytes. */
 static void check_again(const tfn_tensor *list, int32_t count)
 {
     tfn_file f, g;
@@ -252,7 +252,7 @@ static void check_again(const tfn_tensor *list, int32_t count)
     tfn_file_close(&g);
 }
 
-/* The tensors fill the bytes behind the header, and none lies in another. */
+/* The tensors fill the bytes after the header without overlap. */
 static void check_places(tfn_file *f)
 {
     tfn_tensor a, b;
@@ -292,7 +292,7 @@ static void give(bool index)
 {
     tfn_file f;
     tfn_io io = { io_read, NULL, NULL, 0 };
-    const int way = fuzz_below(16);     /* 0: callbacks, 1: those that fail, else memory */
+    const int way = fuzz_below(16);     /* 0: callbacks; 1: callbacks that fail; else memory */
     size_t work;
     bool good;
     memset(&f, 0, sizeof f);
@@ -302,7 +302,7 @@ static void give(bool index)
     else f.from = input_place(file_room, whole.s, whole.n);
     f.from_size = whole.n;
     work = index ? whole.n + 63 : way ? tfn_file_work(&f) : work_room.size;
-    if (way == 2 && work) work--;       /* a byte too little: an error, and nothing else */
+    if (way == 2 && work) work--;       /* one byte too small: only an error */
     f.work = input_last(work_room, work);
     f.work_size = f.work ? work : 0;
     fuzz_executions++;
@@ -330,7 +330,7 @@ static void fuzz_case(void)
     }
     if (index) make_index();
     else data = make_header();
-    for (int i = 0; i < 4; i++) {       /* four changes of it */
+    for (int i = 0; i < 4; i++) {       /* four changes */
         static const unsigned char some[256] = { 0, 1, 2, 128, 255, 63, 64, 65 };
         unsigned long long n = 0;
         whole.n = 0;

@@ -1,7 +1,7 @@
-/* Fuzz: tokenizers from blobs (with the right sum at their end), from vocab.json and merges.txt,
- * from tokenizer.json, vocab.txt and tokenizer.model, put together from their grammars and changed
- * a little. One that is accepted has the tokens that it says, encodes any bytes, decodes what it
- * encoded, and written is read as the same again. */
+/* Fuzz: tokenizers from blobs (with a correct hash), from vocab.json and merges.txt, from
+ * tokenizer.json, vocab.txt and tokenizer.model, built from their grammars with small changes. An
+ * accepted one has the tokens that it lists, encodes any bytes, decodes what it encoded, and is
+ * read as the same tokenizer after it was written. */
 #include "input.h"
 #include "../lib.h"
 
@@ -10,7 +10,7 @@ typedef struct token { unsigned char s[48]; int n; bool raw; } token;
 
 static token tokens[MOST_TOKENS];
 static int token_count, merges[MOST_TOKENS][3], merge_count;
-static bool exact;                      /* a text comes back as it was */
+static bool exact;                      /* decoding gives the same text */
 static input vocab_text, merges_text;
 static input_room first_room, second_room, work_room;
 static unsigned char written[1 << 14], texts[2][1 << 14];
@@ -35,7 +35,7 @@ static bool known(const void *s, int n)
     return false;
 }
 
-/* Bytes or letters, then pairs of what there is. full: all bytes. */
+/* Bytes or letters, then pairs of existing tokens. full: all bytes. */
 static void make_vocabulary(bool pairs, bool full)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>",
@@ -78,7 +78,7 @@ static void put_number(input *in, unsigned long long n)
     input_byte(in, (int)n);
 }
 
-/* The rules of tokenizer.json, the ids around a text, and what tokens are marked as. */
+/* Puts the rules of tokenizer.json, the ids around a text, and the marks of tokens. */
 static void put_marks(input *in)
 {
     const int begins = fuzz_below(3);
@@ -137,7 +137,7 @@ static void put_code(input *in, int c)
     }
 }
 
-/* GPT-2's characters for bytes that do not print. */
+/* GPT-2's characters for bytes that are not printable. */
 static int shown(int byte)
 {
     if (byte <= 32) return 256 + byte;
@@ -160,7 +160,7 @@ static void put_shown(input *in, const token *t, bool json)
 
 static void make_texts(void)
 {
-    const int turn = token_count ? fuzz_below(token_count) : 0;  /* in another order than the ids */
+    const int turn = token_count ? fuzz_below(token_count) : 0;  /* rotates the order of the ids */
     vocab_text.n = merges_text.n = 0;
     input_put(&vocab_text, "{");
     for (int i = 0; i < token_count; i++) {
@@ -184,7 +184,7 @@ static void make_texts(void)
 
 static const char *truth(bool is) { return is ? "true" : "false"; }
 
-/* Specials that are in the vocabulary or not, and others. */
+/* Puts special tokens, in the vocabulary or not, and other added tokens. */
 static void put_added(input *in)
 {
     static const char *const more[] = { "  ", "\\n\\n", "<|im_start|>", "<|im_end|>", "\xc3\xa9",
@@ -261,7 +261,7 @@ static void put_model(input *in)
     input_put(in, "]}");
 }
 
-/* Its members in any order. */
+/* Puts the members in any order. */
 static void make_json(input *in)
 {
     const int first = fuzz_below(5);
@@ -296,7 +296,7 @@ static const char *const bert_parts[] = { "a", "b", "the", "##a", "##b", "##", "
                                           "##\xc3\xa9", "e", "12", "##2", ".", "'", "\xe6\x97\xa5",
                                           "[UNK]", "[CLS]", "[SEP]", "[PAD]" };
 
-/* Some of these tokens, in their order, as vocab.txt. */
+/* Puts some of these tokens, in their order, as vocab.txt. */
 static void make_lines(input *in)
 {
     const int wanted = fuzz_below(1 << 20);
@@ -309,7 +309,7 @@ static void make_lines(input *in)
     }
 }
 
-/* The same as tokenizer.json; the last ones are added tokens, or not. */
+/* The same as tokenizer.json; the last ones are sometimes added tokens. */
 static void make_bert(input *in)
 {
     const int wanted = fuzz_below(1 << 20);
@@ -367,14 +367,14 @@ static const char *const piece_parts[] = { "<unk>", "<s>", "</s>", "\xe2\x96\x81
     "\xc3\xa9", "1", "\xe2\x96\x81\xe2\x96\x81", ".", "e\xe2\x96\x81" };
 enum { PIECES = sizeof piece_parts / sizeof *piece_parts };
 
-/* A number of Protocol Buffers, and a field that is a number. */
+/* Puts a number of Protocol Buffers, and a field that is a number. */
 static void put_field(input *in, int key, int x)
 {
     put_number(in, (unsigned long long)key);
     put_number(in, (unsigned long long)x);
 }
 
-/* tokenizer.model: pieces, training, normalizer; with a table that replaces "b" by "a ". */
+/* Puts tokenizer.model: pieces, training, normalizer with a table that replaces "b" by "a ". */
 static void make_model(input *in)
 {
     static const unsigned char table[] = { 2, 0, 0, 0 };
@@ -408,7 +408,7 @@ static void make_model(input *in)
     }
 }
 
-/* vocab.json of some of these pieces and others, for Marian's. */
+/* Puts vocab.json with some of these pieces and others, as for Marian. */
 static void make_ids(input *in)
 {
     static const char *const more[] = { "<pad>", "12", "\xe2\x96\x81re", "12.", ">>fra<<", "\xcc\x81" };
@@ -442,7 +442,7 @@ static void put_pieces(input *in, bool unigram, bool bytes)
     }
 }
 
-/* tokenizer.json of such pieces. */
+/* Puts tokenizer.json with such pieces. */
 static void make_pieces(input *in)
 {
     static const char *const rules[] = {
@@ -476,7 +476,7 @@ static void make_pieces(input *in)
     input_put(in, "}}");
 }
 
-/* -- what is accepted ------------------------------------------------------------------------ */
+/* -- accepted tokenizers --------------------------------------------------------------------- */
 
 static size_t make_text(unsigned char *s, size_t room)
 {
@@ -505,11 +505,11 @@ static void check_encoding(const tfn_tokenizer *k)
     const bool characters = k->kind >= TFN_TOKENIZER_CHARACTER_BPE;
     const ptrdiff_t room = count ? fuzz_below((int)count) : 0;
     const ptrdiff_t most = (ptrdiff_t)n * (k->prefix_space ? 2 : 1) * (k->normalizer ? 3 : 1);
-    bool whole = true;                  /* every byte is a token, or a part of one */
+    bool whole = true;                  /* every byte is a token, or part of one */
     size_t back;
     FUZZ_CHECK(count >= 0 && trusted >= 0 && count <= 50000 && trusted <= 50000);
     FUZZ_CHECK(characters || (count <= most && trusted <= most));
-    if (characters) {                   /* what less room says is enough */
+    if (characters) {                   /* the total from less room is sufficient */
         const ptrdiff_t less = count ? fuzz_below((int)count) : 0;
         const ptrdiff_t more = tfn_tokenizer_encode(k, fewer, less, (const char *)text, n);
         FUZZ_CHECK(more >= count && more < 50000);
@@ -522,7 +522,7 @@ static void check_encoding(const tfn_tokenizer *k)
         FUZZ_CHECK(ids[i] >= 0 && ids[i] < k->vocab);
         whole = whole && ids[i] != k->special[TFN_SPECIAL_UNK];
     }
-    if (n <= 170 && !characters) {      /* in NFC three times as long, still short */
+    if (n <= 170 && !characters) {      /* three times as long in NFC, but still short */
         FUZZ_CHECK(tfn_tokenizer_encode(k, fewer, room, (const char *)text, n) == count);
         FUZZ_CHECK(!memcmp(ids, fewer, 4 * (size_t)room));
     }
@@ -550,7 +550,7 @@ static void check_tokens(const tfn_tokenizer *k)
     FUZZ_CHECK(tfn_tokenizer_find(k, "no such token", 13) < 0);
 }
 
-/* As a blob and as texts; the blob is read again, and gives the same blob. */
+/* Writes it as a blob and as texts. The blob, read again, gives the same blob. */
 static void check_writing(const tfn_tokenizer *k)
 {
     static unsigned char twice[sizeof written];
@@ -574,8 +574,8 @@ static void check_writing(const tfn_tokenizer *k)
     tfn_tokenizer_merges_text(k, (char *)texts[0], fuzz_bits() % sizeof texts[0]);
 }
 
-/* As tokenizer.json, if it can say what this one does: one that is read, and does the same; but for
- * Unigram, whose sums of floats are sums of doubles then. */
+/* Writes tokenizer.json if that can express this tokenizer, and reads it. The result encodes alike,
+ * except for Unigram, whose sums of floats become sums of doubles. */
 static void check_json(const tfn_tokenizer *k)
 {
     static int32_t ids[2][2000];
@@ -694,7 +694,7 @@ static void give_lines(bool changed)
     give(&s);
 }
 
-/* What a tokenizer wrote, changed and with the right sum. */
+/* Gives a written tokenizer again, changed and with a correct hash. */
 static void give_again(void)
 {
     tfn_tokenizer_source s;

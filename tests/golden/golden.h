@@ -1,5 +1,5 @@
-/* What the golden files hold, and the numbers their inputs are drawn from: one stream a name,
- * the same as in make_golden.py. Comes after tfnorm.h. */
+/* The structs of the golden files, and the random numbers of their inputs: one stream per name, the
+ * same as in make_golden.py. Include it after tfnorm.h. */
 #ifndef GOLDEN_H
 #define GOLDEN_H
 

@@ -1628,7 +1628,7 @@ typedef struct golden_hub_row {
     const char *text;
     int plains, markeds;
     const short *ids;                   /* plain, then marked */
-    const char *decoded;                /* the text of the plain ones; NULL: of which it is made */
+    const char *decoded;                /* the decoded plain ids; NULL: the original text */
 } golden_hub_row;
 static const short golden_hub_ids_1[] = { 220, 220 };
 static const short golden_hub_ids_2[] = { 407, 407 };

@@ -1,6 +1,7 @@
 /* cc make_checkpoint.c -o make_checkpoint -lm && ./make_checkpoint > golden_checkpoint.h
- * A checkpoint of format 1 that every later version must read, with the hash of its weights and that
- * after one more step. Made once: make it again only for a new format, under another name. */
+ * A checkpoint of format 1, which every later version must read, with the hash of its weights and
+ * the hash after one more step. Made once: make another only for a new format, under another
+ * name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* git show 938b083:tfnorm.h > tfnorm.h && cc make_checkpoint_0_1.c -o make_checkpoint_0_1 -lm &&
  *     ./make_checkpoint_0_1 > golden_checkpoint_0_1.h && rm tfnorm.h
- * A checkpoint of version 0.1, format 1: none of the enumerations in its options is 0, and all stand
- * in it as numbers. Every later version must read it. Made once, by the header of that version. */
+ * A checkpoint of version 0.1, format 1, in which no enumeration of its options is 0 and all are
+ * numbers. Every later version must read it. Made once, with the header of that version. */
 #include <stdio.h>
 #include <string.h>
 #define TFNORM_IMPLEMENTATION

@@ -1,12 +1,12 @@
 /* npm install @huggingface/tokenizers @anush008/tokenizers tiktoken
  * node make_hub_tokenizers.mjs > golden_hub.h
- * Small tokenizer.json files in the forms of GPT-2, OPT, Llama 3, Qwen 2 and BLOOM, whose merges are
- * learned here from examples/language_model.txt, and the ids of strings by @huggingface/tokenizers:
- * `plain` with special tokens taken out of added_tokens, `marked` with all. Where no added token
- * and no ignore_merges matters, tiktoken with the same ranks and expression must say the same.
- * BLOOM's expression has a class in a class, which JavaScript's have not: @anush008/tokenizers.
- * Then files of other kinds, with the ids and the decoded texts of @anush008/tokenizers, which is
- * the library "tokenizers" itself. */
+ * Small tokenizer.json files in the forms of GPT-2, OPT, Llama 3, Qwen 2 and BLOOM, whose merges
+ * are learned here from examples/language_model.txt, and the ids of strings from
+ * @huggingface/tokenizers: `plain` with special tokens removed from added_tokens, `marked` with
+ * all. If no added token and no ignore_merges matters, tiktoken with the same ranks and expression
+ * must give the same. BLOOM's expression has nested sets, which JavaScript lacks, so it uses
+ * @anush008/tokenizers. Then files of other kinds, with the ids and the decoded texts from
+ * @anush008/tokenizers, which is the library "tokenizers" itself. */
 import { readFileSync } from "node:fs";
 import { Tokenizer } from "@huggingface/tokenizers";
 import { Tiktoken } from "tiktoken";
@@ -141,7 +141,7 @@ function other(name, json) {
     others[name] = Object.assign({ version: "1.0", truncation: null, padding: null }, json);
     text_json[name] = JSON.stringify(others[name]);
 }
-/* The `most` most frequent of what `parts` finds in the words of the text. */
+/* The `most` most frequent results of `parts` in the words of the text. */
 function frequent(words, most, parts) {
     const counts = new Map();
     for (const word of words)
@@ -177,7 +177,7 @@ function bert(name, lowercase, more) {
 bert("bert", true);
 bert("bert_cased", false, { max_input_chars_per_word: 6 });
 
-/* SentencePiece's: pieces in the order of their scores, -id, and all merges that make one. */
+/* SentencePiece: pieces in the order of their scores, -id, and all merges that make one. */
 const marked_text = text.replace(/ /g, "\u2581");
 const piece_merges = learn(marked_text, /\u2581*[^\u2581]+/g, 120, (w) => Array.from(w));
 function pieces_of(front) {
@@ -223,8 +223,8 @@ characters("mistral", [], true, { ignore_merges: true, fuse_unk: false }, {
                      split: false },
     decoder: { type: "Metaspace", replacement: "\u2581", prepend_scheme: "first" } });
 
-/* A table of replacements: a double array, each node's children at its offset ^ their byte, 0 for
- * the value of the node itself. */
+/* A table of replacements: a double array with each node's children at its offset ^ their byte, 0
+ * for the value of the node itself. */
 function table_of(rules) {
     const root = { next: new Map() };
     let texts = "";
@@ -302,11 +302,11 @@ const strings = [
     "say  <mask> now\n<mask>", "x[R]  y [R]\n[R]", "<|begin_of_text|>hi<|eot_id|>",
     "<|eot_id|><|eot_id|><|eot", "<|im_start|>user\nHi <think>\n</think> there<|im_end|>\n",
     "<|im_<|im_start|>|>", "<think><think", " <think> ",
-    /* white space, none, and the long s, which is an s without regard to case */
+    /* white space, non-space, and the long s, which is an s if case is ignored */
     "\u0085a \u0085", "a\ufeffb \ufeff c", "it'\u017f I'\u017fo",
 ];
 
-/* For the other kinds, behind some of those. */
+/* Strings for the other kinds, after some of those. */
 const other_strings = [...strings.slice(0, 58), "<|endoftext|> <s>a</s>", "<s> x </s> <pad>",
     "a [MASK] b[SEP]", "[CLS]the[UNK]", "\u0130stanbul \u00c0\u0301\u0323 \u1e9e \u03a3\u0391\u03a3",
     "co-operate, don't! (isn't it?)", "a".repeat(100), "a".repeat(101), "the##king ## ###",
@@ -315,7 +315,7 @@ const other_strings = [...strings.slice(0, 58), "<|endoftext|> <s>a</s>", "<s> x
     "\u2581a \u2581", "fi\ufb01 \u2460 \ufdfa \u210c", "\ud55c \ud55c\ud55c",
     "\u0141\u0141 \u0142", "\u00e9abcde \u00e9abcdef"];
 
-/* For SentencePiece's. */
+/* Strings for SentencePiece. */
 const piece_strings = ["", " ", "  ", "   ", "a", "Hello  world", "  leading", "trailing  \n  ",
     "The king is dead, long live the king!", "it's we'll they're I'm", "a\n\nb", "a \n \n b", "\n",
     "\ttab\t\ttabs", "3rd 12345", "!!!\n\n???\r\n", "日本語です 日本", "été e\u0301te\u0301", "😀 a😀b",
@@ -376,7 +376,7 @@ for (const [name, json] of Object.entries(files)) {
         rows.push([name, s, p, m, null]);
     }
 }
-/* Unigram finds its special tokens in any text, which is never wanted of a plain one. */
+/* Unigram finds its special tokens in any text, which plain ids must not contain. */
 const hidden = (model) => Object.assign({}, model, {
     vocab: model.vocab.map(([t, score], i) => [i < 3 ? "\u{10fffd}" + t : t, score]) });
 for (const [name, json] of Object.entries(others)) {
@@ -408,7 +408,7 @@ console.log(`typedef struct golden_hub_row {
     const char *text;
     int plains, markeds;
     const short *ids;                   /* plain, then marked */
-    const char *decoded;                /* the text of the plain ones; NULL: of which it is made */
+    const char *decoded;                /* the decoded plain ids; NULL: the original text */
 } golden_hub_row;`);
 rows.forEach(([, , p, m], i) => {
     if (p.length + m.length === 0) return;

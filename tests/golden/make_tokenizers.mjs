@@ -1,7 +1,7 @@
-/* NODE_FOLDER=folder node make_tokenizers.mjs > golden_tokenizers.h: parts of tokenizer.json that the
- * flags of a tokenizer cannot say. Each row changes a file of golden_hub.h (see hub_changed in
- * text/test_hub.c) and has the ids of the strings below by the library "tokenizers" (npm install
- * tokenizers in that folder). */
+/* NODE_FOLDER=folder node make_tokenizers.mjs > golden_tokenizers.h: parts of tokenizer.json that
+ * the flags of a tokenizer cannot express. Each row changes a file of golden_hub.h (see hub_changed
+ * in text/test_hub.c) and has the ids of the strings below from the library "tokenizers" (npm
+ * install tokenizers in that folder). */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";

@@ -25,7 +25,7 @@ static void math_same_hash(const char *name, uint64_t h, uint64_t wanted)
 
 /* -- fused multiply-add --------------------------------------------------------------------- */
 
-/* a*b + c rounded once: the product is exact in double, sum + rest is exactly what is asked for. */
+/* a*b + c rounded once: the product is exact in double, and sum + rest is the exact result. */
 static float math_fma(float a, float b, float c)
 {
     volatile double product = (double)a * (double)b, sum = product + (double)c;
@@ -79,8 +79,9 @@ TEST(math_fma_once)
 /* -- scalar functions ------------------------------------------------------------------------- */
 
 /* The sine of x + turn pi/2, |x| up to a million. The argument is reduced here, with pi/2 in four
- * parts (33 bits each: products with n are exact) and the sum in two, because not every C library
- * does that well: MinGW's sine has the processor's pi of 66 bits. Small sines are good in all. */
+ * parts (33 bits each: products with n are exact) and the sum in two parts, because some C
+ * libraries are not accurate enough: MinGW's sine uses the processor's pi of 66 bits. All are
+ * accurate for small arguments. */
 static double math_sine(double x, int turn)
 {
     static const double pi_2[4] = { 1.57079632673412561417, 6.07710050630396597660e-11,
@@ -103,7 +104,7 @@ static void math_close(const char *name, double x, double y, double wanted, doub
         FAIL("%s(%.17g) is %.17g, not %.17g", name, x, y, wanted);
 }
 
-/* x^0 to x^most against a running product, because MinGW's pow is not as good as ours. */
+/* x^0 to x^most against a running product, because MinGW's pow is less accurate than ours. */
 static void math_powers(double x, int most)
 {
     double power = 1, rest = 0;
@@ -264,7 +265,7 @@ TEST(math_vector_errors)
     }
 }
 
-TEST(math_vector_bits)           /* on this machine as on all others, where there is an FMA */
+TEST(math_vector_bits)           /* the same on all machines with an FMA */
 {
     static const uint64_t wanted[3] = {
         UINT64_C(0x8a8c59c05b3ffe93), UINT64_C(0xe4fcfe13a01b0497), UINT64_C(0x69beb20491787e25)

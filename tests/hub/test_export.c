@@ -1,8 +1,8 @@
-/* Models as folders of the hub: what was imported goes out with the same tensors, type and bits,
- * and comes back with the same logits; models trained here go out as the family that they are one
- * of; what no family has is said by its option. What fails on a disk: test_files.c. */
+/* Models as folders of the hub. An imported model is exported with the same tensors, types and
+ * bits, and imported again with the same logits. Models trained here are exported as a family that
+ * fits; if none fits, the error names the option. Failing disks: test_files.c. */
 #if !defined _POSIX_C_SOURCE && !defined _WIN32
-#define _POSIX_C_SOURCE 200809L         /* mkdir, with -std=c99 too */
+#define _POSIX_C_SOURCE 200809L         /* mkdir, even with -std=c99 */
 #endif
 #include "../lib.h"
 #include "../check.h"
@@ -14,8 +14,9 @@
 
 enum { EXPORT_BYTES = 1 << 18, EXPORT_TEXT = 1 << 14, EXPORT_TIME = 10 };
 
-/* Of golden/hub; `same`: model.safetensors is the source, byte for byte; `other`: so many tensors
- * of the source are no weights of the model, or copies; EXPORT_HUB=FOLDER: one's own of all. */
+/* Folders in golden/hub. `same`: model.safetensors equals the source byte for byte. `other`: this
+ * many tensors of the source are not weights of the model, or copies. EXPORT_HUB=FOLDER: another
+ * folder of all these. */
 static const struct export_folder {
     const char *name, *family, *found;
     bool same;
@@ -64,9 +65,9 @@ static const struct export_folder {
 };
 enum { EXPORT_FOLDERS = sizeof export_folders / sizeof *export_folders };
 
-/* -- what goes out ----------------------------------------------------------------------------- */
+/* -- exporting --------------------------------------------------------------------------------- */
 
-/* A model in memory as a folder would be. */
+/* A model's folder in memory. */
 typedef struct export_box {
     tfn_export x;
     tfn_file   config, weights;
@@ -89,7 +90,7 @@ static tfn_status export_out(export_box *b, const tfn_model *m, const char *fami
     return tfn_export_write(&b->x, m);
 }
 
-/* The same, which must succeed. */
+/* Exports; this must succeed. */
 static bool export_goes(export_box *b, const tfn_model *m, const char *family, tfn_dtype dtype)
 {
     char text[300];
@@ -98,7 +99,7 @@ static bool export_goes(export_box *b, const tfn_model *m, const char *family, t
     return false;
 }
 
-/* And back: a model of what went out. */
+/* Imports the exported model. */
 static bool export_back(export_box *b, tfn_model *m)
 {
     tfn_import x;
@@ -131,7 +132,7 @@ static bool export_back(export_box *b, tfn_model *m)
 
 /* -- the same model ---------------------------------------------------------------------------- */
 
-/* Two sentences of a model's words. */
+/* Two sentences of the model's words. */
 static void export_batch(tfn_batch *batch, int32_t *tokens, const tfn_model *m)
 {
     const tfn_key key = tfn_key_make(3);
@@ -147,7 +148,7 @@ static void export_batch(tfn_batch *batch, int32_t *tokens, const tfn_model *m)
         tokens[i] = (int32_t)(tfn_random_bits(key, i) % (uint64_t)m->desc.vocab);
 }
 
-/* What both say of the same tokens, to the bit: logits, and the hidden states under them. */
+/* Compares the outputs of both models for the same tokens, to the bit: logits and hidden states. */
 static void export_says(tfn_model *a, tfn_model *b)
 {
     static float kept[1 << 14];
@@ -168,7 +169,7 @@ static void export_says(tfn_model *a, tfn_model *b)
     if (logits) CHECK_BITS(kept, logits, count * sizeof *kept);
 }
 
-/* Every parameter, to the bit. */
+/* Compares every parameter, to the bit. */
 static void export_params(const tfn_model *a, const tfn_model *b)
 {
     tfn_param_info p, q;
@@ -208,7 +209,7 @@ static size_t export_read(const char *path, unsigned char *to, size_t room)
     return bytes;
 }
 
-/* The names that a tensor may have in a source: without the prefix, and those of 2018. */
+/* Finds a tensor in a source, where it may lack the prefix or have a name of 2018. */
 static bool export_find(tfn_file *f, const tfn_family *family, const char *name, tfn_tensor *t)
 {
     static const char *const lasts[][2] = { { ".weight", ".gamma" }, { ".bias", ".beta" } };
@@ -228,7 +229,7 @@ static bool export_find(tfn_file *f, const tfn_family *family, const char *name,
     return false;
 }
 
-/* A source's bytes of one tensor are those that went out; of OPT's positions the rows that count. */
+/* The exported bytes of a tensor equal the source's; of OPT's positions only the rows in use. */
 static void export_same_tensor(const export_box *b, const tfn_tensor *t, const unsigned char *from,
                                const tfn_tensor *s)
 {
@@ -242,7 +243,7 @@ static void export_same_tensor(const export_box *b, const tfn_tensor *t, const u
                    (size_t)t->bytes - skipped);
 }
 
-/* All tensors that went out are in the source's files, which have `other` more. */
+/* All exported tensors are in the source's files, which have `other` more. */
 static void export_same_file(const export_box *b, const struct export_folder *folder)
 {
     static const char *const parts[] = { "model.safetensors", "model-00001-of-00002.safetensors",
@@ -310,7 +311,7 @@ static bool export_import(tfn_model *m, const char *name, tfn_dtype *dtype)
     return false;
 }
 
-/* Out as its own family, and as the first that has it: tensors, options, weights and logits. */
+/* Exports as its own family, and as the first that fits: tensors, options, weights and logits. */
 static void export_returns(const struct export_folder *folder)
 {
     static export_box b;
@@ -320,7 +321,7 @@ static void export_returns(const struct export_folder *folder)
     if (!export_import(&m, folder->name, &dtype)) return;
     if (export_goes(&b, &m, folder->family, dtype)) {
         export_same_file(&b, folder);
-        CHECK(!strstr(b.text, "rope_parameters"));      /* other keys say the same */
+        CHECK(!strstr(b.text, "rope_parameters"));      /* other keys have the same content */
         CASE("%s", folder->name);
         if (export_back(&b, &again)) {
             export_params(&m, &again);
@@ -357,7 +358,7 @@ static void export_option(tfn_model_desc *d, const char *name, const char *value
         FAIL("%s", tfn_error_text(&e, text, sizeof text));
 }
 
-/* A model of options "NAME=VALUE NAME=VALUE ...", with weights that norms and biases show. */
+/* A model with options "NAME=VALUE NAME=VALUE ...", whose norms and biases affect the result. */
 static bool export_model(tfn_model *m, const char *options)
 {
     tfn_model_desc d;
@@ -386,7 +387,7 @@ static bool export_model(tfn_model *m, const char *options)
     return true;
 }
 
-/* Models of recipes that are some family's, and what of a family they are. */
+/* Models of recipes that fit a family, and the keys that are written. */
 static const struct { const char *options, *family, *says; } export_own[] = {
     { "recipe=gpt2", "gpt2", "\"gelu_new\"" },
     { "recipe=gpt2 activation=relu untied=true scale_by_layer=true", "gpt2", "\"relu\"" },
@@ -458,7 +459,7 @@ TEST(export_trained)
     }
 }
 
-/* A shorter context than the files have, of a source as well: what goes out says the smaller. */
+/* A shorter context than in the files, also for a source: the export has the shorter one. */
 static void export_shorter(const char *name, const char *says)
 {
     static export_box b;
@@ -492,7 +493,7 @@ TEST(export_context)
     export_shorter("marian", "\"max_position_embeddings\": 7");
 }
 
-/* config.json of an encoder-decoder with these special ids or of this tokenizer says so. */
+/* config.json of an encoder-decoder has these special ids, or those of this tokenizer. */
 static void export_ids(const tfn_model *m, const int32_t *specials, const tfn_tokenizer *k,
                        const char *says)
 {
@@ -534,7 +535,8 @@ TEST(export_specials)
 
 /* -- dtypes ------------------------------------------------------------------------------------ */
 
-/* The value of the first weight of a model of one layer, out as a dtype and back; or the error. */
+/* Exports the first weight of a model of one layer in a dtype and reads it; or returns the
+ * error. */
 static float export_value(float v, tfn_dtype dtype, bool round, tfn_status *status)
 {
     static export_box b;
@@ -568,7 +570,7 @@ static float export_value(float v, tfn_dtype dtype, bool round, tfn_status *stat
     return found;
 }
 
-/* Names of classes, with what a string of JSON cannot have as it is; one that is no UTF-8. */
+/* Names of classes with characters that JSON must escape; one that is not UTF-8 is refused. */
 TEST(export_labels)
 {
     static const char *const names[] = { "bad", "say \"no\"\n", "\xc3\xa9" };
@@ -597,7 +599,7 @@ TEST(export_labels)
     tfn_model_free(&m);
 }
 
-/* Values that a dtype holds are kept; others are refused, or become the nearest, of two the even. */
+/* Values that a dtype can hold are kept. Others are refused or rounded to nearest, ties to even. */
 TEST(export_dtypes)
 {
     static const struct { tfn_dtype dtype; float v, nearest; } cases[] = {
@@ -627,7 +629,7 @@ TEST(export_dtypes)
     }
 }
 
-/* Norms and biases that the dtype does not hold stay F32, matrices are named and counted. */
+/* Norms and biases that the dtype cannot hold stay F32; matrices are named and counted. */
 TEST(export_dtype_kept)
 {
     static export_box b;
@@ -657,7 +659,7 @@ TEST(export_dtype_kept)
     tfn_model_free(&m);
 }
 
-/* -- what is wrong ----------------------------------------------------------------------------- */
+/* -- errors ------------------------------------------------------------------------------------ */
 
 static void export_refuses(const char *options, const char *family, const char *wanted)
 {
@@ -692,7 +694,7 @@ TEST(export_refused)
     export_refuses("recipe=gpt2 mup_base_width=8", NULL, "has mup_base_width 0, the model 8");
 }
 
-/* LoRA that is not merged, and a folded model, whose gains are in its weights. */
+/* LoRA that is not merged, and a folded model, whose gains are in its weights, are refused. */
 TEST(export_refused_weights)
 {
     static export_box b;
@@ -747,7 +749,7 @@ TEST(export_folder)
         CHECK_INT(tfn_export_write(&x, &m), TFN_BAD_FILE);
     }
     x.folder = folder;
-    for (int i = 0; i < 2; i++) {                   /* and over what is there */
+    for (int i = 0; i < 2; i++) {                   /* the second time over existing files */
         CHECK_INT(tfn_export_write(&x, &m), TFN_OK);
         CHECK_INT(tfn_import_new(&again, folder, NULL), TFN_OK);
         CHECK(tfn_model_hash(&again) == hash);
@@ -758,9 +760,9 @@ TEST(export_folder)
 }
 #endif
 
-/* -- a family of one's own --------------------------------------------------------------------- */
+/* -- a user's family --------------------------------------------------------------------------- */
 
-/* What no writer can say is an error, and not another model. */
+/* A rule that no writer can express gives an error, never another model. */
 TEST(export_own_family)
 {
     static const tfn_key_rule keys[] = {

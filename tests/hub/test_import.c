@@ -1,13 +1,13 @@
 /* Checkpoints of the hub: tiny models of each family, written and computed by golden/make_hub.py
  * from the families' formulas. Logits within 2e-5 of the largest, gradients against autograd,
- * decoding equal to the bit, and what is wrong with a folder said by name. */
+ * decoding equal to the bit, and errors that name what is wrong with a folder. */
 #include "../lib.h"
 #include "../check.h"
 #include "../header.h"
 
 enum { IMPORT_SENTENCES = 2, IMPORT_TIME = 13, IMPORT_LOGITS = 4096, IMPORT_TEXT = 1 << 16 };
 
-/* Written by make_hub.py when it is called without names; IMPORT_HUB=FOLDER: one's own of all. */
+/* make_hub.py writes these when it is called without names. IMPORT_HUB=FOLDER: another folder. */
 static const char *const import_names[] = {
     "gpt2", "gpt2-f16", "gpt2-short-names", "llama", "llama-bf16", "llama-f16", "llama-linear",
     "llama-sharded", "llama-bin", "llama-bin-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
@@ -36,7 +36,7 @@ static const char *import_path(const char *name, const char *file)
     return path;
 }
 
-/* A text file, whole; its bytes. */
+/* Reads a whole text file; returns its bytes. */
 static size_t import_read(const char *name, const char *file, char *to, size_t room)
 {
     FILE *f = fopen(import_path(name, file), "rb");
@@ -46,7 +46,7 @@ static size_t import_read(const char *name, const char *file, char *to, size_t r
     return bytes;
 }
 
-/* Numbers of a text file with white space between them; how many there are. */
+/* Reads the numbers of a text file, separated by white space; returns how many. */
 static int import_numbers(const char *name, const char *file, double *to, int room)
 {
     char *s = import_buffer, *end;
@@ -61,7 +61,7 @@ static int import_numbers(const char *name, const char *file, double *to, int ro
     return n;
 }
 
-/* -- a model and what it should say ------------------------------------------------------------ */
+/* -- a model and its expected output ----------------------------------------------------------- */
 
 typedef struct import_case {
     int32_t   tokens[64], source[64], count, time;
@@ -69,7 +69,7 @@ typedef struct import_case {
     tfn_batch batch;
 } import_case;
 
-/* Of encoder-decoders ids.txt has a source and what the decoder reads in turn, of these lengths. */
+/* For encoder-decoders ids.txt has a source and then the decoder's input, of these lengths. */
 enum { IMPORT_SOURCE = 13, IMPORT_TARGET = 11 };
 static bool import_pairs(const char *name)
 {
@@ -119,7 +119,7 @@ static bool import_model(tfn_model *m, const char *name, bool inference)
     return false;
 }
 
-/* The largest difference, of the largest number. */
+/* The largest difference, relative to the largest number. */
 static double import_off(const float *found, const double *wanted, int n)
 {
     double off = 0, most = 0;
@@ -130,7 +130,7 @@ static double import_off(const float *found, const double *wanted, int n)
     return off / most;
 }
 
-/* The decoder, token by token, says what the model says, to the bit. */
+/* The decoder, token by token, gives the same logits as the model, to the bit. */
 static void import_decodes(tfn_model *m, const import_case *c, const float *logits)
 {
     static unsigned char scratch[1 << 20];
@@ -153,7 +153,7 @@ static void import_decodes(tfn_model *m, const import_case *c, const float *logi
     free(mem);
 }
 
-/* Folded, and from a checkpoint of its own: the same logits, within rounding and to the bit. */
+/* The same logits after folding, within rounding, and after a checkpoint, to the bit. */
 static void import_travels(tfn_model *m, const import_case *c, const float *logits, int n)
 {
     static unsigned char bytes[1 << 20];
@@ -214,8 +214,8 @@ TEST(import_families)
     for (name = strtok(names, " "); name; name = strtok(NULL, " ")) import_logits(name);
 }
 
-/* A model without a head: hidden vectors of each position, BERT's pooled one, which no head reads
- * here, and the sentence's, the mean of length 1. */
+/* A model without a head: hidden vectors of each position; BERT's pooled vector, which no head
+ * reads here; and the sentence's, the mean scaled to length 1. */
 TEST(import_sentences)
 {
     static import_case c;
@@ -245,7 +245,7 @@ TEST(import_sentences)
     tfn_model_free(&m);
 }
 
-/* A model without first values is all 0, or what the caller's memory holds, and is loaded like any. */
+/* A blank model is all 0, or has what the caller's memory holds, and is loaded like any other. */
 TEST(import_blank)
 {
     static float weights[8192];
@@ -271,13 +271,14 @@ TEST(import_blank)
     tfn_model_free(&m);
 }
 
-/* -- weights of fewer bits ----------------------------------------------------------------------- */
+/* -- weights of fewer bits
+ * ----------------------------------------------------------------------- */
 
 static const tfn_weights import_types[] = { TFN_WEIGHTS_Q8, TFN_WEIGHTS_Q4, TFN_WEIGHTS_BF16,
                                             TFN_WEIGHTS_F16 };
 enum { IMPORT_TYPES = sizeof import_types / sizeof *import_types };
 
-/* Two models of one kind have the same weights, to the bit. */
+/* Two models of one kind must have the same weights, to the bit. */
 static void import_same(const tfn_model *found, const tfn_model *wanted)
 {
     tfn_param_info p, q;
@@ -293,7 +294,7 @@ static void import_same(const tfn_model *found, const tfn_model *wanted)
     CHECK(tfn_model_hash(found) == tfn_model_hash(wanted));
 }
 
-/* The model in floats, quantized. */
+/* Quantizes a model of floats. */
 static void import_quantize(tfn_model *to, const tfn_model *from, tfn_weights type)
 {
     tfn_model_desc d = from->desc;
@@ -302,7 +303,7 @@ static void import_quantize(tfn_model *to, const tfn_model *from, tfn_weights ty
     CHECK(tfn_model_quantize(to, from) == TFN_OK);
 }
 
-/* A folder into packed weights: those of its model in floats, quantized. */
+/* Imports a folder into packed weights: they equal its model in floats, quantized. */
 static void import_packs(const char *name)
 {
     tfn_model floats, wanted, found;
@@ -332,7 +333,7 @@ TEST(import_packed)
     import_packs("minilm");
 }
 
-/* A file in memory that is read by callbacks, which fail from a call on, or never (-1). */
+/* A file in memory, read by callbacks that fail from a call on, or never (-1). */
 typedef struct import_disk {
     const unsigned char *bytes;
     int calls, fails;
@@ -346,7 +347,7 @@ static bool import_get(void *user, uint64_t at, void *to, size_t bytes)
     return true;
 }
 
-/* What a model's folder would hold. */
+/* The content of a model's folder. */
 typedef struct import_wide {
     char          config[IMPORT_TEXT];
     size_t        config_size, size;
@@ -377,7 +378,7 @@ static bool import_write(import_wide *w, const char *name, const tfn_model *m)
     return x.error.status == TFN_OK;
 }
 
-/* And the model again, if `fails` calls do not come to pass; what went wrong. */
+/* Imports the model again with callbacks that fail from call `fails` on; returns the error. */
 static tfn_status import_again(const import_wide *w, tfn_model *m, int fails, char *text,
                                size_t room)
 {
@@ -402,7 +403,7 @@ static tfn_status import_again(const import_wide *w, tfn_model *m, int fails, ch
     return x.error.status;
 }
 
-/* Sides that are longer than what is read at once, and no multiples of blocks and panels. */
+/* Sides that are longer than a tile, and not multiples of blocks and panels. */
 static void import_packs_wide(const char *name, int32_t width, int32_t rotary)
 {
     static import_wide w;
@@ -433,7 +434,7 @@ static void import_packs_wide(const char *name, int32_t width, int32_t rotary)
     for (int i = 0; i < IMPORT_TYPES; i++) {
         import_quantize(&wanted, &floats, import_types[i]);
         CHECK(tfn_model_new(&found, &wanted.desc, NULL) == TFN_OK);
-        for (int32_t k = 0; tfn_model_param(&found, k, &p); k++)        /* over other weights */
+        for (int32_t k = 0; tfn_model_param(&found, k, &p); k++)        /* overwrites old weights */
             if (p.packed) memset(p.packed, 0x5a, p.bytes);
         if (import_again(&w, &found, -1, text, sizeof text) == TFN_OK) import_same(&found, &wanted);
         else FAIL("%s: %s", name, text);
@@ -446,15 +447,15 @@ static void import_packs_wide(const char *name, int32_t width, int32_t rotary)
 
 TEST(import_packed_wide)
 {
-    import_packs_wide("gpt2", 144, 0);          /* (in, out), queries, keys and values in one */
+    import_packs_wide("gpt2", 144, 0);          /* (in, out); queries, keys and values in one */
     import_packs_wide("gpt2", 40, 0);
     import_packs_wide("llama", 144, 0);         /* (out, in) */
-    import_packs_wide("gpt_neox", 136, 12);     /* heads in turn, channels in another order */
+    import_packs_wide("gpt_neox", 136, 12);     /* head by head; channels in another order */
     import_packs_wide("phi", 40, 12);
     import_packs_wide("bert", 72, 0);
 }
 
-/* Whichever call of the callback fails, the model is as it was, or says that it is half of one. */
+/* Whichever call of the callback fails, the model is unchanged or has the error of half a load. */
 TEST(import_packed_fails)
 {
     static import_wide w;
@@ -486,14 +487,14 @@ TEST(import_packed_fails)
         tfn_model_free(&m);
     }
     CHECK(half > 100);
-    CHECK_INT(whole, 0);                        /* what is wrong with the file is found in memory */
+    CHECK_INT(whole, 0);                        /* errors in a file are found before reading it */
     free(w.bytes);
     tfn_model_free(&floats);
 }
 
 /* -- gradients --------------------------------------------------------------------------------- */
 
-/* The gradients of a file are read as weights would be, into a second model. */
+/* A file with gradients is read like weights, into a second model. */
 static void import_gradient(const char *name)
 {
     static import_case c;
@@ -510,7 +511,7 @@ static void import_gradient(const char *name)
     if (!import_load(&c, name) || !import_model(&m, name, false)) return;
     for (int i = 0; i < c.count; i++)
         targets[i] = i % c.time == c.time - 1 ? -1 : c.tokens[i + 1];
-    if (m.desc.head == TFN_HEAD_SEQUENCE)               /* the first class of the first sentence */
+    if (m.desc.head == TFN_HEAD_SEQUENCE)               /* class 0 for sentence 0, and so on */
         for (int b = 0; b < IMPORT_SENTENCES; b++) targets[b] = b;
     c.batch.targets = targets;
     CHECK(tfn_model_gradient(&m, &c.batch, 0, false, &sums) == TFN_OK);
@@ -558,9 +559,9 @@ TEST(import_gradients)
     import_gradient("t5");
 }
 
-/* -- what an encoder-decoder writes ------------------------------------------------------------ */
+/* -- the output of an encoder-decoder ---------------------------------------------------------- */
 
-/* greedy.txt: sources, whose rows here are as long as the longest, and what is written of each. */
+/* greedy.txt: sources, padded here to the longest, and the output for each. */
 enum { GREEDY = 4, GREEDY_SOURCE = 16, GREEDY_TOKENS = 12 };
 typedef struct import_greedy {
     int32_t source[GREEDY * GREEDY_SOURCE], lengths[GREEDY];
@@ -568,7 +569,7 @@ typedef struct import_greedy {
     int32_t start, end, pad;
 } import_greedy;
 
-/* Numbers up to the end of the line, of at most `room`; *s is the next line. */
+/* Reads at most `room` numbers up to the end of the line; *s becomes the next line. */
 static int32_t import_line(char **s, int32_t *to, int room)
 {
     char *end = strchr(*s, '\n');
@@ -579,7 +580,7 @@ static int32_t import_line(char **s, int32_t *to, int room)
     return n;
 }
 
-/* An id of config.json. */
+/* An id in config.json. */
 static int32_t import_id(const char *name, const char *key)
 {
     static char folder[300];
@@ -606,7 +607,7 @@ static void import_greedy_read(import_greedy *g, const char *name)
     g->pad = import_id(name, "pad_token_id");
 }
 
-/* What the generator writes behind this start, of all sources at once; how many texts are those of
+/* Runs the generator from this start, on all sources at once. Returns how many texts equal those of
  * the file. */
 static int import_writes(tfn_model *m, const import_greedy *g, int32_t start, int32_t beam)
 {
@@ -645,7 +646,7 @@ static int import_writes(tfn_model *m, const import_greedy *g, int32_t start, in
     return same;
 }
 
-/* Greedy texts are PyTorch's, from the start that config.json names and from no other. */
+/* Greedy texts equal PyTorch's from the start that config.json names, and from no other. */
 TEST(import_translates)
 {
     static const char *const names[] = { "marian", "t5", "t5-v1.1" };
@@ -667,9 +668,9 @@ TEST(import_translates)
     }
 }
 
-/* -- what is wrong ----------------------------------------------------------------------------- */
+/* -- errors ------------------------------------------------------------------------------------ */
 
-/* The config of a folder with one text replaced by another is refused with these words. */
+/* A folder's config with one text replaced is refused with these words. */
 static void import_refuses(const char *name, const char *from, const char *to, const char *wanted)
 {
     static char config[IMPORT_TEXT], changed[2 * IMPORT_TEXT];
@@ -731,7 +732,7 @@ TEST(import_texts)
     CHECK_INT(x.error.status, TFN_BAD_FILE);
 }
 
-/* Classes are as many as they have names, of a model that tells them; else there are none. */
+/* There are as many classes as names, in a model with a head of classes; else none. */
 static int32_t import_classes(const char *class, const char *labels)
 {
     static char config[1024];
@@ -758,7 +759,7 @@ TEST(import_labels)
     CHECK_INT(import_classes(head, "\"y\": 1"), 2);
     CHECK_INT(import_classes(head, "\"id2label\": null"), 2);
     CHECK_INT(import_classes(head, "\"num_labels\": 5"), 5);
-    CHECK_INT(import_classes(head, "\"id2label\": {}"), 0);         /* which no model has */
+    CHECK_INT(import_classes(head, "\"id2label\": {}"), 0);         /* no model has 0 classes */
     CHECK_INT(import_classes("BertForMaskedLM", three), 0);
     import_refuses("bert", "\"use_cache\": true", "\"id2label\": [\"a\"]",
                    "id2label is [\"a\"]; an object is wanted");
@@ -806,7 +807,7 @@ TEST(import_keys_refused)
     import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is wanted at byte");
 }
 
-/* A lenient reader leaves aside what it does not know; null is as good as nothing. */
+/* A lenient import skips unknown keys; null counts as a missing key. */
 TEST(import_keys_left_aside)
 {
     static const char config[] =
@@ -831,7 +832,7 @@ TEST(import_keys_left_aside)
     CHECK_INT(d.context, 8);
 }
 
-/* Keys added to the file of a folder; what peek says of them, and the error's text. */
+/* Adds keys to a folder's file; returns the result of peek, and the error's text. */
 static tfn_status import_with(const char *name, const char *keys, bool lenient, tfn_import *x,
                               char *text, size_t room)
 {
@@ -859,7 +860,7 @@ static void import_accepts(const char *name, const char *keys)
     CHECK(!x.aside[0]);
 }
 
-/* Refused also by a lenient reader; `wanted` is in the message. */
+/* Refused even by a lenient import; `wanted` is in the message. */
 static void import_insists(const char *name, const char *keys, const char *wanted)
 {
     tfn_import x;
@@ -870,7 +871,7 @@ static void import_insists(const char *name, const char *keys, const char *wante
     }
 }
 
-/* Three classes of keys: without effect, understood, and all else. */
+/* Three classes of keys: without effect, understood, and all others. */
 TEST(import_key_classes)
 {
     static const char *const idle[] = {
@@ -907,7 +908,7 @@ TEST(import_key_classes)
     import_insists("llama", "\"emb_scale\": 12", "emb_scale, which may change");
 }
 
-/* All unknown keys are in one message; a lenient reader tells them. */
+/* All unknown keys are in one message; a lenient import lists them. */
 TEST(import_key_list)
 {
     tfn_import x;
@@ -922,7 +923,7 @@ TEST(import_key_list)
     CHECK(import_with("llama", "\"magic\": 1, \"a_scale\": 2", true, &x, text, sizeof text)
           == TFN_UNSUPPORTED);
     CHECK(strstr(text, "the key a_scale,") && !strcmp(x.aside, "magic, a_scale"));
-    for (int i = 2; i < 40; i++) {                  /* more than the error or the list can hold */
+    for (int i = 2; i < 40; i++) {                  /* more than fit into the error or the list */
         char keys[2048];
         size_t n = 0;
         for (int k = 0; k < i; k++)
@@ -954,7 +955,7 @@ TEST(import_scaling_objects)
                    " \"mscale\": null, \"partial_rotary_factor\": 1}");
 }
 
-/* Biases of the feed-forward only; words of this library are none of a file's. */
+/* Biases only in the feed-forward; the library's own words are not legal in a file. */
 TEST(import_words)
 {
     static char config[IMPORT_TEXT], changed[IMPORT_TEXT];
@@ -980,7 +981,7 @@ TEST(import_words)
     import_refuses("gpt2", "\"gelu_new\"", "\"geglu\"", "activation_function is geglu");
 }
 
-/* Fine-tuning with LoRA begins in one step: the base from the files, A drawn, B 0. */
+/* Fine-tuning with LoRA starts in one step: the base from the files, A random, B 0. */
 TEST(import_with_lora)
 {
     static import_case c;
@@ -1023,8 +1024,8 @@ TEST(import_with_lora)
     tfn_model_free(&base);
 }
 
-/* Which layers have a window: of Mistral all, of Qwen 2 where use_sliding_window says so those from
- * max_window_layers on; layer_types names each, and must be one of the orders that options have. */
+/* Layers with a window: in Mistral all; in Qwen 2, if use_sliding_window is true, those from
+ * max_window_layers on. layer_types names each layer, in an order that the options can express. */
 TEST(import_windows)
 {
     static char config[IMPORT_TEXT];
@@ -1063,7 +1064,7 @@ TEST(import_windows)
     }
 }
 
-/* A folder that is not there, and tensors that do not fit: the model stays as it was. */
+/* A missing folder, or tensors that do not fit: the model is unchanged. */
 static void import_weights_refused(const tfn_model_desc *d, const char *name, const char *wanted)
 {
     tfn_model m;
@@ -1140,8 +1141,8 @@ static size_t import_open_bin(tfn_file *f, const char *name)
     return bytes;
 }
 
-/* Storages that tensors share, offsets, each dtype; what is no tensor, or has strides, is not in
- * the list. */
+/* Storages that tensors share, offsets, each dtype. An object that is not a tensor, or not
+ * row-major, is not in the list. */
 TEST(import_pickles)
 {
     static const struct { const char *name; int32_t rank; int64_t count; float first, last; }
@@ -1173,7 +1174,7 @@ TEST(import_pickles)
     tfn_file_close(&f);
 }
 
-/* Whatever byte is another, or missing, the file is read or refused, and what is read lies in it. */
+/* With any byte changed or missing, the file is read or refused, and tensors are inside it. */
 TEST(import_pickles_broken)
 {
     static const char call[] = "posix\nsystem_of_a_test_\n";
@@ -1220,7 +1221,7 @@ TEST(import_pickles_broken)
     CHECK(tfn_pickle_open(NULL) == TFN_NULL);
 }
 
-/* -- a family of one's own --------------------------------------------------------------------- */
+/* -- a user's family --------------------------------------------------------------------------- */
 
 TEST(import_own_family)
 {
@@ -1243,7 +1244,7 @@ TEST(import_own_family)
     x.family = &own;
     CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
     CHECK_CLOSE((double)d.norm_eps, 1e-5, 1e-12);
-    for (int form = TFN_KEY_IS; form <= TFN_KEY_WANT; form++) {    /* no option, pattern, window */
+    for (int form = TFN_KEY_IS; form <= TFN_KEY_WANT; form++) {    /* unknown option, bad window */
         tfn_key_rule wrong[] = { { "vocab_size", "vocabulary", "1", TFN_KEY_IS },
                                  { NULL, NULL, NULL, TFN_KEY_IS } };
         wrong[0].form = (tfn_key_form)form;

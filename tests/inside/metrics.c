@@ -1,4 +1,4 @@
-/* The words of BLEU. */
+/* Access to the words of BLEU. */
 #ifdef LIB_PARTS
 #define TEST_LINKED
 #include "../lib.h"

@@ -1,4 +1,4 @@
-/* The ranges of the options of a model. */
+/* Access to the ranges of a model's options. */
 #ifdef LIB_PARTS
 #define TEST_LINKED
 #include "../lib.h"

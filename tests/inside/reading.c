@@ -1,4 +1,4 @@
-/* What an attention of a bound model reads and gives. */
+/* Access to inputs and outputs of an attention in a bound model. */
 #ifdef LIB_PARTS
 #define TEST_LINKED
 #include "../lib.h"

@@ -1,4 +1,4 @@
-/* What parts share with each other. */
+/* Access to functions that parts share. */
 #ifdef LIB_PARTS
 #define TEST_LINKED
 #include "../lib.h"

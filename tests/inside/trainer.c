@@ -1,4 +1,4 @@
-/* The ranges of the options of a trainer of tokenizers. */
+/* Access to the ranges of a tokenizer trainer's options. */
 #ifdef LIB_PARTS
 #define TEST_LINKED
 #include "../lib.h"

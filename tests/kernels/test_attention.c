@@ -1,6 +1,6 @@
-/* Attention against a naive reference in double; equal bits for every instruction set, for a
- * sentence alone, in any strip, and row by row from a cache; masked keys may hold anything. With
- * TFN__DOUBLE (test_attention_double.c): gradients against central differences. */
+/* Attention against a naive reference in double. Bits are equal for every instruction set, for a
+ * sentence by itself, in any strip, and row by row from a cache. Masked keys may hold anything.
+ * With TFN__DOUBLE (test_attention_double.c): gradients against central differences. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,11 +19,12 @@
     for (int isa_ = 1; isa_ < TFN_ISA_COUNT; isa_++)                                           \
         for (const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa_); k; k = NULL)
 #define ATTENTION_GAP 3              /* floats between two rows of a matrix */
-#define ATTENTION_WORK 7             /* floats after the work area, which nobody may touch */
+#define ATTENTION_WORK 7             /* floats after the work area, which must not change */
 
 enum { ATTENTION_FULL, ATTENTION_CAUSAL };
 
-/* lengths: "" is none, else a digit for each sentence, in eighths of tk; + and - lie outside. */
+/* lengths: "" for none, else a digit for each sentence, in eighths of tk; + and - are out of
+ * range. */
 typedef struct attention_case {
     int32_t batch, tq, tk, heads, kv_heads, size, causal;
     const char *lengths;
@@ -63,14 +64,14 @@ static const attention_case attention_cases[] = {
 };
 #define ATTENTION_CASES ((int)(sizeof attention_cases / sizeof *attention_cases))
 
-/* A call with its arrays: x holds q, k, v, dy, bias; out holds y, dq, dk, dv, dbias, stats. */
+/* The arrays of a call: x holds q, k, v, dy, bias; out holds y, dq, dk, dv, dbias, stats. */
 typedef struct attention_data {
     const attention_case *c;
     tfn_attention_args p;
     int32_t lengths[8];
     float  *x, *out;
     size_t  x_count, out_count;
-    ptrdiff_t q_size, k_size, stats_size;     /* floats, gaps included */
+    ptrdiff_t q_size, k_size, stats_size;     /* floats, with the gaps */
     ptrdiff_t bias_size;                      /* 0: none */
 } attention_data;
 
@@ -81,7 +82,7 @@ static void *attention_alloc(size_t count)
     return p;
 }
 
-/* Numbers in the columns of a row, NaN in the gaps. */
+/* Fills the columns of a row with numbers and the gaps with NaN. */
 static void attention_fill(float *x, ptrdiff_t count, ptrdiff_t cols, ptrdiff_t ld, uint64_t seed)
 {
     for (ptrdiff_t i = 0; i < count; i++)
@@ -104,7 +105,7 @@ static void attention_point(attention_data *a, float *x, float *out)
     p->bias.at = a->bias_size ? p->v + a->k_size : NULL;
 }
 
-/* Outputs start as numbers: what add adds to, and what must stay in the gaps. */
+/* Fills the outputs with numbers to add to, also in the gaps, which must not change. */
 static void attention_reset(attention_data *a)
 {
     for (size_t i = 0; i < a->out_count; i++) a->out[i] = (float)((int)(i % 23) - 11) / 8;
@@ -155,7 +156,7 @@ static void attention_free(attention_data *a)
     free(a->out);
 }
 
-/* Forward and backward of pairs [first, last) in a work area full of NaN, with a guard behind. */
+/* Runs pairs [first, last) in a work area full of NaN, with a guard after it. */
 static void attention_pairs(const tfn_kernels *k, const tfn_attention_args *p, ptrdiff_t first,
                             ptrdiff_t last)
 {
@@ -184,7 +185,7 @@ static int32_t attention_keys(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_
     return (int32_t)n;
 }
 
-/* The first key that a query reads of n that it sees. */
+/* The first key that a query reads, if it sees n keys. */
 static int32_t attention_first(const tfn_attention_args *p, int32_t n)
 {
     if (p->window > 0 && n > p->window) return n - (int32_t)p->window;
@@ -200,7 +201,7 @@ static double attention_dot(const float *a, const float *b, int32_t n)
     return sum;
 }
 
-/* Row i of head h of sentence b: y to the place of out's y; dq, dk, dv are added. */
+/* Row i of head h of sentence b: stores y at its place in out; adds to dq, dk, dv. */
 static void attention_reference_row(const attention_data *a, double *out, ptrdiff_t b, ptrdiff_t i,
                                     ptrdiff_t h)
 {
@@ -250,7 +251,7 @@ static void attention_reference_row(const attention_data *a, double *out, ptrdif
     free(w);
 }
 
-/* y, dq, dk, dv as doubles; NULL stats. */
+/* y, dq, dk, dv as doubles; without stats. */
 static double *attention_reference(attention_data *a)
 {
     size_t n = a->out_count - (size_t)a->stats_size;
@@ -330,7 +331,7 @@ TEST(attention_same_bits)
     }
 }
 
-/* Every pair on its own, last to first, gives what one call gives: so threads may share them. */
+/* One pair at a time, from last to first, gives the same as one call, so threads may share them. */
 TEST(attention_pairs_alone)
 {
     for (int i = 0; i < ATTENTION_CASES; i++) {
@@ -359,8 +360,8 @@ static void attention_same_rows(const char *what, const float *x, ptrdiff_t x_ld
         }
 }
 
-/* Sentence b of a, in a batch of its own without padding and gaps. The mask of dropout goes by the
- * number of the sentence, so with dropout only sentence 0 is compared. */
+/* Compares sentence b of a with the same in a batch by itself, without padding and gaps. The mask
+ * of dropout depends on the sentence's number, so with dropout only sentence 0 is compared. */
 static void attention_compare_alone(const tfn_kernels *k, const attention_data *a, ptrdiff_t b)
 {
     const tfn_attention_args *p = &a->p;
@@ -417,7 +418,7 @@ TEST(attention_sentence_alone)
 
 /* -- masks ---------------------------------------------------------------------------------- */
 
-/* Keys and values that no query sees hold NaN; their gradients are zero, or what was there. */
+/* Keys and values that no query sees hold NaN; their gradients are 0, or their old values. */
 TEST(attention_masked_nan)
 {
     for (int i = 0; i < ATTENTION_CASES; i++) {
@@ -446,7 +447,7 @@ TEST(attention_masked_nan)
     }
 }
 
-/* A causal row does not see what comes later, not even infinity or NaN in its own strip. */
+/* A causal row does not see later rows, not even infinity or NaN in its own strip. */
 TEST(attention_causality)
 {
     static const int32_t times[] = { 1, 5, 8, 31, 32, 33, 47, 64, 69 };
@@ -483,7 +484,7 @@ TEST(attention_causality)
     attention_free(&a);
 }
 
-/* Gradients that are not wanted are not written, and do not change the others; without stats the
+/* Gradients that are not requested are not written and do not change the others; without stats the
  * forward is the same. */
 TEST(attention_some_gradients)
 {
@@ -521,8 +522,9 @@ TEST(attention_some_gradients)
 
 /* -- the cache ------------------------------------------------------------------------------ */
 
-/* Rows of k and v as the cache of decoding, keys in lanes; sentence b goes to cache row beam[b].
- * With a window it is a ring: of the keys that query i sees the last lie over the first. */
+/* Rows of k and v in the form of the decoder's cache, keys in lanes; sentence b is cache row
+ * beam[b]. With a window it is a ring: of the keys that query i sees, later ones overwrite the
+ * first. */
 static void attention_cache(const attention_data *a, float *keys, float *values, ptrdiff_t capacity,
                             ptrdiff_t i, const int32_t *beam)
 {
@@ -540,7 +542,7 @@ static void attention_cache(const attention_data *a, float *keys, float *values,
                 }
 }
 
-/* One row of every sentence from the cache; a causal one has a count, others their lengths. */
+/* One row of every sentence from the cache. A causal one has a count, others have their lengths. */
 static void attention_cached_row(const tfn_kernels *k, const attention_data *a,
                                  tfn_attention_cached_args *o, ptrdiff_t i, ptrdiff_t first)
 {
@@ -617,7 +619,7 @@ TEST(attention_work_is_linear)
         ptrdiff_t a = k->attention_work(4096, 4096, 64), b = k->attention_work(8192, 8192, 64);
         CHECK(a > 0 && b <= 2*a + 4096);
         CHECK(k->attention_work(100000, 128, 64) <= k->attention_work(128, 128, 64) + 8);
-        for (ptrdiff_t t = 1; t < 200; t++)           /* smaller shapes fit where larger ones do */
+        for (ptrdiff_t t = 1; t < 200; t++)           /* smaller shapes need no more room */
             CHECK(k->attention_work(t, t, 32) <= k->attention_work(t + 1, t + 1, 32));
     }
 }

@@ -1,8 +1,8 @@
-/* The same bits everywhere, for every instruction set that this machine has, with 1 and 2 threads.
- * What tfn_bits says decides which hash tfn_selfcheck must give: "canonical" TFN_BITS_HASH,
- * "differ: no FMA" TFN_BITS_HASH_NO_FMA; it says nothing else. builds.sh and platforms.sh build it
- * in many other ways; with BITS_EXCLUDED in one that the promise excludes, and there tfn_bits must
- * say of plain C why. */
+/* The same bits everywhere: every instruction set of this machine, with 1 and 2 threads. The result
+ * of tfn_bits decides which hash tfn_selfcheck must give: "canonical" TFN_BITS_HASH, "differ: no
+ * FMA" TFN_BITS_HASH_NO_FMA; no other result is allowed. builds.sh and platforms.sh build this test
+ * in many ways. With BITS_EXCLUDED the build is one that the promise excludes, and tfn_bits must
+ * give the reason for plain C. */
 #include <fenv.h>
 #include "../lib.h"
 #include "../check.h"
@@ -31,9 +31,9 @@ TEST(bits_selfcheck)
 #endif
 }
 
-/* In any rounding mode except to nearest tfn_bits says so, for every instruction set, and is
- * canonical again afterwards. The calls go through a volatile pointer, so that none of them moves
- * across fesetround. */
+/* In any rounding mode other than to nearest, tfn_bits reports that for every instruction set, and
+ * is canonical again afterwards. The calls go through a volatile pointer, so that none moves across
+ * fesetround. */
 TEST(bits_rounding_modes)
 {
     static const int modes[] = {

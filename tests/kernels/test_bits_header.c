@@ -1,2 +1,2 @@
-/* The bits of tfnorm.h in one piece; test_bits.c itself links the parts. */
+/* The bits of the whole tfnorm.h; test_bits.c itself links the parts. */
 #include "test_bits.c"

@@ -1,7 +1,7 @@
-/* No denormals of our own making: every recipe and every activation trains at a rate that is too
- * high while tools/bench/denormals.c counts them in what products read, in the workspace, in
- * parameters, gradients and moments, and asks the processor whether a number underflowed in a kernel. Counts,
- * no times: they are the same on every machine. */
+/* The library makes no denormals: every recipe and every activation trains at too high a rate,
+ * while tools/bench/denormals.c counts them in the operands of products, in the workspace, in
+ * parameters, gradients and moments, and asks the processor whether a number underflowed in a
+ * kernel. These are counts, not times, so they are the same on every machine. */
 #include "../lib.h"
 #include "../check.h"
 #include "../../tools/bench/denormals.c"
@@ -26,7 +26,7 @@ static void denormals_none(const tfn_model_desc *d, const char *what)
     CHECK(c->read > 1000000 && c->steps == denormals_steps() && !c->skipped);
 }
 
-/* The counters see what there is: a denormal weight, and what comes of it. */
+/* The counters work: a denormal weight, and its consequences, are counted. */
 TEST(denormals_counted)
 {
     const float few[] = { 0, -0.0f, 1e-39f, -1e-45f, 1.17549435e-38f, 1, INFINITY, NAN };
@@ -51,7 +51,7 @@ TEST(denormals_counted)
 #endif
 }
 
-/* olmo2 and output-norm had the most of all; the others by their number. */
+/* olmo2 and output-norm had the most; the others follow in order. */
 TEST(denormals_recipes)
 {
     const int every = check_tier() > 1 ? 1 : 25;
@@ -64,7 +64,7 @@ TEST(denormals_recipes)
     if (every > 1) printf("left out: of the recipes all but two and every 25th (tier full)\n");
 }
 
-/* In olmo2 each activation but ReLU makes some, if what decays is not cut. */
+/* In olmo2 each activation except ReLU would make some if decaying values were not cut. */
 TEST(denormals_activations)
 {
     for (int kind = TFN_ACTIVATION_RELU; kind < TFN_ACTIVATION_COUNT; kind++) {

@@ -1,4 +1,4 @@
-/* Matrix products, column and flat sums: bit for bit the same on all instruction sets. */
+/* Matrix products, column and flat sums: the same bits on all instruction sets. */
 #include "../lib.h"
 #include "../check.h"
 
@@ -54,7 +54,7 @@ static float exact_fma(float a, float b, float c)
 enum { ZERO, BIAS, MATRIX, ADD, STARTS };
 #define GUARD 12345.5f
 
-/* A matrix (rows, cols), lying or standing, ld floats apart, with NaN in the gaps. */
+/* A matrix (rows, cols) in either order, ld floats apart, with NaN in the gaps. */
 typedef struct matrix { float *x; ptrdiff_t row, col; } matrix;
 
 static matrix place(const float *from, ptrdiff_t rows, ptrdiff_t cols, bool standing, ptrdiff_t gap)
@@ -116,7 +116,7 @@ static void run_product(const tfn_kernels *kernels, const matrix *a, const matri
     free(c);
 }
 
-/* One size: the layouts NN, NT, TN, TT and a b strided both ways, every start or the one given. */
+/* One size: layouts NN, NT, TN, TT and a b strided in both ways; every start, or only one. */
 static void check_product(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, int only)
 {
     float *a = random_floats(m * k), *b = random_floats(k * n), *start = random_floats(m * n + n);
@@ -173,7 +173,7 @@ TEST(long_chains)
                 check_product(m, ns[(m + k + 2*n) % 5], ks[k], (int)(m + n + k) % STARTS);
 }
 
-/* Beyond the blocks of rows (336) and of columns (256), packed and not. */
+/* Larger than the blocks of rows (336) and of columns (256), packed and not. */
 TEST(large_products)
 {
     check_product(339, 149, 401, ADD);
@@ -184,7 +184,7 @@ TEST(large_products)
     check_product(2, 4131, 3, ADD);
     check_product(31, 12301, 1, MATRIX);
     check_product(17, 512, 60, ADD);          /* rows of b 2 KiB apart */
-    check_product(43, 113, 401, ADD);         /* a packed where it stands, 16 steps at a time */
+    check_product(43, 113, 401, ADD);         /* a packed in place, 16 steps at a time */
     check_product(2, 517, 259, BIAS);         /* b over 512 KiB, read in streams */
 }
 
@@ -249,7 +249,7 @@ TEST(column_sums)
         }
 }
 
-/* The rule as it is written: 16 lanes by index mod 16, and a tree. */
+/* The rule as documented: 16 lanes by index mod 16, and a tree. */
 static float block_sum(const float *x, ptrdiff_t n)
 {
     float lane[16] = { 0 };

@@ -1,6 +1,6 @@
-/* Embeddings, positions and rotations against naive references in double; equal bits for every
- * instruction set and for any split of the columns; the tables of sinusoids and rotations against
- * libm, and their bits. test_embed_double.c compiles this file in double. */
+/* Embeddings, positions and rotations against naive references in double. Bits are equal for every
+ * instruction set and for any split of the columns. The tables of sinusoids and rotations are
+ * compared with libm, and their bits checked. test_embed_double.c compiles this file in double. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 enum { EMBED_MOST = 60000, EMBED_GUARD = 16 };
 
-/* Two inputs, outputs of one set and of the set before, the reference. */
+/* Two inputs, the outputs of one set and of the previous one, the reference. */
 static float embed_x[EMBED_MOST], embed_z[EMBED_MOST], embed_y[EMBED_MOST], embed_last[EMBED_MOST];
 static double embed_wanted[EMBED_MOST];
 
@@ -30,14 +30,15 @@ static void embed_draw(float *x, ptrdiff_t n, uint64_t seed)
     for (ptrdiff_t i = 0; i < n; i++) x[i] = tfn_random_normal(tfn_key_make(seed), (uint64_t)i);
 }
 
-/* What an output holds before the call. */
+/* The values of an output before the call. */
 static float embed_old(ptrdiff_t i) { return (float)((int)(i % 29) - 14) / 16; }
 static void embed_reset(void)
 {
     for (ptrdiff_t i = 0; i < EMBED_MOST; i++) embed_y[i] = embed_old(i);
 }
 
-/* n values equal the reference, what follows is untouched, the set before gave the same bits. */
+/* n values equal the reference, later ones are unchanged, and the previous set gave the same
+ * bits. */
 static void embed_check(const char *what, const tfn_kernels *k, ptrdiff_t n, const char **first)
 {
     for (ptrdiff_t i = 0; i < n; i++)
@@ -64,7 +65,7 @@ static const int32_t embed_cols[] = { 1, 3, 8, 16, 17, 33, 64, 100 };
 
 enum { EMBED_ROWS = 37, EMBED_VOCAB = 11 };
 
-static void embed_tokens(int32_t *tokens)     /* some again and again, some outside */
+static void embed_tokens(int32_t *tokens)     /* some repeated, some out of range */
 {
     for (int r = 0; r < EMBED_ROWS; r++) tokens[r] = (r * r + 3) % EMBED_VOCAB;
     tokens[5] = -1;
@@ -95,7 +96,7 @@ TEST(embed_forward_test)
     }
 }
 
-/* Added to what is there, whole or by ranges of columns from the last to the first. */
+/* Added to old values, as a whole or by ranges of columns from the last to the first. */
 TEST(embed_backward_test)
 {
     int32_t tokens[EMBED_ROWS];
@@ -179,7 +180,7 @@ TEST(embed_position_backward)
 
 /* -- rotations ------------------------------------------------------------------------------ */
 
-/* y = R x, or R^T x, or old + that. */
+/* y = R x, or R^T x, or either plus the old y. */
 static void embed_rotate_reference(ptrdiff_t heads, ptrdiff_t size, bool inverse, bool add)
 {
     const ptrdiff_t half = size / 2;
@@ -220,7 +221,7 @@ TEST(embed_rotary)
         }
 }
 
-/* The product of q and k turned at i and j depends on i - j alone (Su 2021, eq. 16). */
+/* The product of q rotated at i and k rotated at j depends only on i - j (Su 2021, eq. 16). */
 TEST(embed_rotary_is_relative)
 {
     enum { SIZE = 32, TIME = 200 };
@@ -304,7 +305,7 @@ TEST(embed_rotary_tables)
     embed_same_hash("rotations", embed_y, 800 * 64, UINT64_C(0xfc8f2ecd06b0b51c));
 }
 
-/* A token that is no row of the table gives zeros and has no gradient, next to the table's end, too. */
+/* A token outside the table gives zeros and no gradient, even next to the table's end. */
 TEST(embed_rows_outside)
 {
     enum { V = 3, C = 5, N = 6 };

@@ -1,9 +1,8 @@
-/* All kernels of all instruction sets on buffers of exactly the size that they need, which begin
- * behind or end before a page that nobody may touch: shapes 0 to 200, pointers at any address of a
- * float, and among the inputs denormals, infinities, NaN and the largest floats. No kernel may read
- * or write outside; under the sanitizers, too, which do not see masked loads, as the pages do. Sets
- * with an FMA agree to the bit, whatever the input, and so do those without; which NaN it is, is
- * free. */
+/* All kernels of all instruction sets on buffers of exactly the size that they need, at the edge of
+ * an inaccessible page: shapes 0 to 200, pointers at any float address, and denormals, infinities,
+ * NaN and the largest floats among the inputs. No kernel may read or write outside. The pages also
+ * catch masked loads, which sanitizers do not see. Sets with an FMA agree to the bit for any input,
+ * and so do those without; only the bits of a NaN may differ. */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE         /* MAP_ANONYMOUS, before any header */
 #endif
@@ -21,14 +20,14 @@
 enum { GUARD_SLOTS = 24, GUARD_BYTES = 1 << 20, GUARD_EDGE = 256, GUARD_MOST = 200 };
 enum { GUARD_NORMAL, GUARD_SPECIAL, GUARD_TINY, GUARD_KINDS };
 
-/* A buffer: its bytes, and the edge on the side that has no guard page. */
+/* A buffer: its bytes, and the edge on the side without a guard page. */
 typedef struct guard_slot { unsigned char *begin, *end, *data, *edge; size_t size; } guard_slot;
 
 static struct {
     const tfn_kernels *k;
     guard_slot slots[GUARD_SLOTS];
     int     used, kind;
-    bool    at_end;               /* the buffer ends at the guard page; else it begins behind one */
+    bool    at_end;               /* the buffer ends at the guard page; false: begins after one */
     uint64_t draws;
     char    where[100];
 } guard;
@@ -37,7 +36,7 @@ static uint64_t guard_draw(void) { return tfn_random_bits(tfn_key_make(19), guar
 static int  guard_below(int n)   { return (int)(guard_draw() % (uint64_t)n); }
 static bool guard_coin(void)     { return guard_draw() & 1; }
 
-/* Room for the buffers, once; where pages cannot be protected, without. */
+/* Allocates the buffers once; without guard pages where pages cannot be protected. */
 static bool guard_open(void)
 {
 #ifdef GUARD_PAGES
@@ -61,7 +60,7 @@ static bool guard_open(void)
     return true;
 }
 
-/* Say where a page was touched. */
+/* Reports where a page was accessed. */
 static void guard_touched(int signal_number)
 {
     (void)signal_number;
@@ -96,7 +95,7 @@ static float guard_value(void)
     return 4 * tfn_random_normal(tfn_key_make(20), guard.draws++);
 }
 
-/* An array of n floats, for input or output: what a kernel adds to is any number, too. */
+/* An array of n floats, for input or output; a kernel may have to add to any number. */
 static float *guard_floats(ptrdiff_t n)
 {
     float *x = (float *)guard_take(n, sizeof *x);
@@ -105,7 +104,7 @@ static float *guard_floats(ptrdiff_t n)
 }
 static float *guard_maybe(ptrdiff_t n) { return guard_coin() ? guard_floats(n) : NULL; }
 
-/* Numbers from `least` below `end`, and some that are not. */
+/* Numbers from `least` to below `end`, and some out of range. */
 static int32_t *guard_ints(ptrdiff_t n, int least, int end)
 {
     static const int32_t other[] = { -1, INT32_MIN, INT32_MAX };
@@ -117,7 +116,7 @@ static int32_t *guard_ints(ptrdiff_t n, int least, int end)
     return x;
 }
 
-/* Scratch: exact as well, but what is left in it is nobody's business. */
+/* Scratch of exact size; its content after the call is not compared. */
 static float *guard_scratch(ptrdiff_t n)
 {
     float *x = (float *)guard_take(n, sizeof *x);
@@ -126,9 +125,9 @@ static float *guard_scratch(ptrdiff_t n)
     return x;
 }
 
-/* -- one case a group of kernels, n from 0 to 200 ---------------------------------------------- */
+/* -- one case for each group of kernels, n from 0 to 200 --------------------------------------- */
 
-/* One of m, n and k is n, the others are below 40; factors lie as they are or turned. */
+/* One of m, n and k is n, the others are below 40; factors are plain or transposed. */
 static void guard_matmul(int n)
 {
     const int turn = guard_below(3), layout = guard_below(4), start = guard_below(4);
@@ -187,7 +186,7 @@ static void guard_softmax(int n)
     guard.k->softmax_backward(dy, dy, y, rows, n, false);
 }
 
-/* Strides with room for other heads; sentences of any length, which may be beyond the end. */
+/* Strides with room for other heads; sentences of any length, even out of range. */
 static void guard_attention(int n)
 {
     enum { B = 2, G = 2 };
@@ -432,15 +431,15 @@ static void guard_columns(int n)
     tfn_columns_backward(&p, n / 2, n - n / 2);
 }
 
-/* -- the table of cases, and of what each runs ------------------------------------------------- */
+/* -- the table of cases and of the kernels of each --------------------------------------------- */
 
 #define GUARD_OF(name) offsetof(tfn_kernels, name)
-enum { GUARD_KERNELS = 8 };        /* most of a case */
+enum { GUARD_KERNELS = 8 };        /* most kernels of a case */
 
 typedef struct guard_case {
     const char *name;
     void (*run)(int n);
-    size_t kernels[GUARD_KERNELS];    /* where they stand in the table; 0: no more */
+    size_t kernels[GUARD_KERNELS];    /* their places in the table; 0: no more */
 } guard_case;
 static const guard_case guard_cases[] = {
     { "matmul", guard_matmul, { GUARD_OF(matmul), GUARD_OF(matmul_work) } },
@@ -471,7 +470,7 @@ static const guard_case guard_cases[] = {
 };
 enum { GUARD_CASES = sizeof guard_cases / sizeof *guard_cases };
 
-/* FNV-1a over all arrays as they are after the case; all NaN are one. The edges must be whole. */
+/* FNV-1a over all arrays after the case, where all NaN are equal. The edges must be unchanged. */
 static uint64_t guard_hash(void)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
@@ -492,10 +491,10 @@ static uint64_t guard_hash(void)
     return hash;
 }
 
-/* Case c at size n, with a seed of its own: on every set, at both ends of the buffers. */
+/* Case c at size n, with its own seed: on every set, at both ends of the buffers. */
 static void guard_all_sets(const guard_case *c, int n)
 {
-    uint64_t wanted[2] = { 0, 0 };          /* of sets without, with FMA */
+    uint64_t wanted[2] = { 0, 0 };          /* for sets without and with FMA */
     bool known[2] = { false, false };
     for (int isa = 1; isa < TFN_ISA_COUNT; isa++)
         for (int end = 0; end < 2; end++) {

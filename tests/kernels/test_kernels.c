@@ -10,7 +10,7 @@ static const ptrdiff_t kernels_cols[] = { 1, 2, 15, 16, 17, 33, 100 };
     for (size_t at_ = 0; at_ < sizeof kernels_cols / sizeof *kernels_cols; at_++)              \
         for (ptrdiff_t c = kernels_cols[at_]; c; c = 0)
 
-/* -- checks common to all ---------------------------------------------------------------------- */
+/* -- common checks ----------------------------------------------------------------------------- */
 
 static uint64_t kernels_drawn;
 
@@ -27,8 +27,8 @@ static void kernels_fill(float *x, ptrdiff_t n)
 #define KERNELS_MAX 12000            /* floats of the outputs of one case */
 #define KERNELS_GUARD 12345.5f
 
-/* A case runs on every instruction set. Those with an FMA must give the same bits, the others
- * nearly so, and none may write beyond n floats. Outputs hold `before`, for kernels that add. */
+/* A case runs on every instruction set. Sets with an FMA must give the same bits, the others nearly
+ * the same, and none may write past n floats. Outputs hold `before`, for kernels that add. */
 typedef void (*kernels_case)(const tfn_kernels *k, float *out, const void *data);
 
 static void kernels_try(const char *name, const tfn_kernels *k, kernels_case run, const void *data,
@@ -59,7 +59,7 @@ static void kernels_run(const char *name, kernels_case run, const void *data, pt
         } else {
             for (ptrdiff_t i = 0; i < n; i++) {
                 double a = (double)out[i], b = (double)result[i];
-                if (a != a && b != b) continue;                 /* both are NaN */
+                if (a != a && b != b) continue;                 /* both NaN */
                 if (!(out[i] == result[i] || fabs(a - b) <= 1e-4 * (1 + fabs(b))))
                     FAIL("%s %s: %g, not %g", name, k->name, a, b);
             }
@@ -101,7 +101,7 @@ static void kernels_widen(double *d, const float *f, ptrdiff_t n)
     for (ptrdiff_t i = 0; i < n; i++) d[i] = (double)f[i];
 }
 
-/* The backward of row-wise kernels: dx must be the slope of f, added to `before` if it is given. */
+/* The backward of row-wise kernels: dx must be the gradient of f, plus `before` if given. */
 static void kernels_check_slope(const char *name, const float *dx, const float *before,
                                 kernels_row f, const float *x, const float *dy, ptrdiff_t rows,
                                 ptrdiff_t cols, const void *data, double tolerance)
@@ -237,7 +237,7 @@ static void kernels_norm_params(const tfn_kernels *k, float *out, const void *da
 {
     static float mean[300], rstd[300];
     const kernels_norm *d = (const kernels_norm *)data;
-    const ptrdiff_t half = d->cols / 2;                   /* two ranges of columns, as threads do */
+    const ptrdiff_t half = d->cols / 2;                   /* two ranges of columns, like threads */
     tfn_norm_args p = kernels_norm_call(d);
     memcpy(mean, d->mean, sizeof mean);
     memcpy(rstd, d->rstd, sizeof rstd);
@@ -349,7 +349,7 @@ TEST(kernels_softmax_edges)
     for (int c = 0; c < 100; c++) x[c] = c == 40 ? 3e38f : -INFINITY;
     kernels_run("softmax", kernels_soft_forward, &d, 100, NULL, y);
     for (int c = 0; c < 100; c++) CHECK(y[c] == (c == 40 ? 1 : 0));
-    x[7] = NAN;                                                /* never hidden by the maximum */
+    x[7] = NAN;                                                /* the maximum must not hide it */
     for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
         const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
         if (k) k->softmax_forward(y, x, 1, 100);
@@ -358,7 +358,7 @@ TEST(kernels_softmax_edges)
     }
 }
 
-/* A row gets the same bits alone and among others, short (eight abreast) and long (two). */
+/* A row gets the same bits by itself and among others, short (eight at a time) and long (two). */
 TEST(kernels_softmax_rows)
 {
     static const ptrdiff_t cols[] = { 7, 256, 257 };
@@ -442,7 +442,7 @@ static void kernels_gate_backward(const tfn_kernels *k, float *out, const void *
 
 enum { KERNELS_N = 1003 };
 
-/* x over all that matters, away from RELU's kink. */
+/* x over the relevant range, away from RELU's kink. */
 static void kernels_points(float *x)
 {
     for (int i = 0; i < KERNELS_N; i++) x[i] = (float)(i - 501) / 40 + 0.003f;
@@ -526,7 +526,8 @@ TEST(kernels_activation_edges)        /* large arguments give the limits, never 
     }
 }
 
-/* -- what decays to 0 is 0 below 2^-60, and never denormal on the way -------------------------- */
+/* -- decaying values are 0 below 2^-60, and never denormal before
+ * -------------------------------- */
 
 static const float kernels_tail = 8.67361737988403547e-19f;      /* 2^-60 */
 
@@ -537,7 +538,7 @@ static void kernels_no_tail(const char *name, float x, float y, float least)
         FAIL("%s(%g) is %g, below %g", name, (double)x, (double)y, (double)least);
 }
 
-/* Values and derivatives. Where x s is cut at s = 2^-60, the function is some 2^-53 at most. */
+/* Values and derivatives. Where x s is cut at s = 2^-60, the function is at most about 2^-53. */
 static void kernels_tails_of(tfn_activation_kind kind, const float *x, const float *dy)
 {
     static float y[KERNELS_N], dx[KERNELS_N];
@@ -568,7 +569,7 @@ TEST(kernels_tails)
         }
 }
 
-/* A square below 2^-60 is 0, and so is its derivative: from 2^-30 on both are there. NaN stays. */
+/* A square below 2^-60 is 0, and so is its derivative; from 2^-30 on neither is. NaN stays. */
 TEST(kernels_small_squares)
 {
     const float root = 9.31322574615478516e-10f;
@@ -612,7 +613,7 @@ TEST(kernels_tails_softmax)
     }
 }
 
-/* One query whose scores fall by 0.5, of a head of size 1: dv = p, dk_j = p_j (j - sum(p j)). */
+/* One query with scores that decrease by 0.5, head size 1: dv = p, dk_j = p_j (j - sum(p j)). */
 TEST(kernels_tails_attention)
 {
     enum { N = KERNELS_SCORES };
@@ -707,7 +708,7 @@ TEST(kernels_dropout_values)
             kept += once[i] != 0;
         }
         CHECK(kept > 1950 && kept < 2250);
-        for (d.piece = 1; d.piece < N; d.piece = 7 * d.piece + 2) {      /* cut anywhere */
+        for (d.piece = 1; d.piece < N; d.piece = 7 * d.piece + 2) {      /* in pieces of any size */
             kernels_run("dropout", kernels_dropout, &d, N, NULL, y);
             CHECK_BITS(y, once, sizeof y);
         }
@@ -735,12 +736,13 @@ TEST(kernels_dropout_limits)
     kernels_run("dropout", kernels_dropout, &d, N, NULL, y);
     for (int i = 0; i < N; i++) CHECK(y[i] == 0);
     d.p = 0.5f;
-    for (int i = 0; i < N; i++) x[i] = INFINITY;                         /* dropped, not times 0 */
+    for (int i = 0; i < N; i++) x[i] = INFINITY;                         /* dropped: 0, not NaN */
     kernels_run("dropout", kernels_dropout, &d, N, NULL, y);
     for (int i = 0; i < N; i++) CHECK(y[i] == 0 || isinf(y[i]));
 }
 
-/* How far the number of equal bits of two masks is from n/2 (p = 1/2), in standard deviations. */
+/* The distance of the number of equal bits of two masks from n/2 (p = 1/2), in standard
+ * deviations. */
 static double kernels_agreement(const float *a, const float *b, ptrdiff_t n)
 {
     double equal = 0;
@@ -936,7 +938,7 @@ TEST(kernels_cross_entropy)
         }
 }
 
-TEST(kernels_cross_entropy_smoothing)   /* where the weights of the classes end up */
+TEST(kernels_cross_entropy_smoothing)   /* the weights of the classes */
 {
     static float x[50], stats[2], dx[50];
     const tfn_kernels *k = tfn_kernels_for(TFN_ISA_BEST);
@@ -958,7 +960,7 @@ TEST(kernels_cross_entropy_smoothing)   /* where the weights of the classes end 
     }
 }
 
-/* One class has all of the target: no loss, and no gradient, however much is smoothed. */
+/* The only class has the whole target: no loss and no gradient, however much is smoothed. */
 TEST(kernels_cross_entropy_one_class)
 {
     for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
@@ -1000,7 +1002,7 @@ static void kernels_optimize(const tfn_kernels *k, float *out, const void *data)
     }
 }
 
-/* RAdam as its table has it: what to do at step t, and r. */
+/* RAdam by its table: the action at step t, and r. */
 static double kernels_rectified(const tfn_update_args *u, int t, bool *known)
 {
     double b2 = (double)u->beta2, most = 2 / (1 - b2) - 1, power = pow(b2, t);
@@ -1068,7 +1070,7 @@ static void kernels_opt_case(tfn_optimizer optimizer, int which)
     d.u.lr = 0.01f;
     d.u.beta2 = which & 1 ? 0.98f : 0.9f;
     d.u.beta1 = which & 2 && optimizer == TFN_OPTIMIZER_SGD ? 0 : 0.9f;
-    d.u.eps = which & 1 ? 0.1f : 1e-8f;             /* a large eps shows where it stands */
+    d.u.eps = which & 1 ? 0.1f : 1e-8f;             /* a large eps shows its place in the formula */
     d.u.decay = which & 4 ? 0.3f : 0;
     d.u.grad_scale = 0.25f;
     d.u.clip_value = which & 2 ? 0.1f : 0;
@@ -1095,8 +1097,8 @@ TEST(kernels_optimizers)
     for (int which = 0; which < 32; which++) kernels_opt_case(TFN_OPTIMIZER_RADAM, which);
 }
 
-/* Lion's sign of 0 is 0: weights without a gradient and a moment stay, as the words of a vocabulary
- * that no batch has. */
+/* Lion's sign of 0 is 0: weights without gradient and moment stay, like words of a vocabulary that
+ * are in no batch. */
 TEST(kernels_lion_rests)
 {
     static const float none[KERNELS_P];
@@ -1117,8 +1119,8 @@ TEST(kernels_lion_rests)
     }
 }
 
-/* Moments of gradients of all sizes, which then stay away: never below 2^-100, in the end 0. An eps
- * that is next to nothing must not make the step large. */
+/* Moments after gradients of all sizes, then without any: never below 2^-100, and 0 in the end. A
+ * tiny eps must not make the step large. */
 static void kernels_fading(const tfn_kernels *k, float *out, const void *data)
 {
     const kernels_opt *d = (const kernels_opt *)data;
@@ -1203,7 +1205,7 @@ TEST(kernels_radam_rectification)       /* the numbers of Liu 2020b for b2 = 0.9
         tfn_update_at(&u, known[i].t);
         CHECK(u.adaptive && fabs((double)u.step_size - known[i].r) < 0.01 * known[i].r);
         tfn_update_at(&u, 4);
-        CHECK(!u.adaptive && u.step_size == 1);               /* first known at t = 5 */
+        CHECK(!u.adaptive && u.step_size == 1);               /* adaptive from t = 5 on */
     }
 }
 
@@ -1234,15 +1236,15 @@ TEST(kernels_schedules_roots)
     kernels_rate(&s, 1, 1 / 4000.0);
     kernels_rate(&s, 4000, 1);
     kernels_rate(&s, 16000, 0.5);
-    s.step_at = 8000;                                         /* the decay goes on after the step */
+    s.step_at = 8000;                                         /* decay continues after it */
     s.step_factor = 0.25f;
     kernels_rate(&s, 16000, 0.125);
-    /* the trap: decays from the first step */
+    /* the trap: the rate decays from the first step on */
     s = kernels_schedule(TFN_SCHEDULE_INVERSE_SQRT, 1, 0, 0);
     kernels_rate(&s, 0, 1);
     kernels_rate(&s, 1, 1);
     kernels_rate(&s, 4000, 1 / sqrt(4000));
-    s.anchor = 4000;                                          /* and the way out */
+    s.anchor = 4000;                                          /* the way to avoid it */
     kernels_rate(&s, 1, 1);
     kernels_rate(&s, 4000, 1);
     kernels_rate(&s, 16000, 0.5);
@@ -1259,9 +1261,9 @@ TEST(kernels_schedules_roots)
     kernels_rate(&s, 3000, 0.5);
 }
 
-/* Every half h, from 0 to 65504: h stays, what lies a float beside the middle to the next one goes
- * to its side, the middle to the even one; what is behind the last is infinite. In all lanes, with
- * both signs, in runs of every length. */
+/* Every half h, from 0 to 65504: h stays; a float next to the middle between h and the next half
+ * goes to its side, and the middle to the even one; above the last half is infinity. In all lanes,
+ * with both signs, in runs of every length. */
 TEST(kernels_half)
 {
     enum { N = 37 };

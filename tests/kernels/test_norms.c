@@ -1,7 +1,8 @@
 /* Every norm against plain formulas in double, and its backward against central differences of
- * these (what a backward takes for a constant is frozen there); running statistics and PowerNorm,
- * whose backward is no gradient, against the steps written out; and the same bits on all
- * instruction sets, in any range of columns. With TFN__DOUBLE (test_norms_double.c) more digits. */
+ * these (where the backward treats a value as constant, it is frozen). Running statistics and
+ * PowerNorm, whose backward is not a gradient, are compared with the steps written out. All
+ * instruction sets and any range of columns give the same bits. TFN__DOUBLE (test_norms_double.c)
+ * checks more digits. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,8 +37,8 @@ static void norms_close(const char *name, const float *y, const double *wanted, 
             FAIL("%s[%d] is %.12g, not %.12g", name, (int)i, (double)y[i], wanted[i]);
 }
 
-/* A call on every instruction set, with outputs that hold `before`: those with an FMA give the same
- * bits, the others nearly so, and none writes beyond n floats. */
+/* A call on every instruction set, with outputs that hold `before`. Sets with an FMA give the same
+ * bits, the others nearly the same, and none writes past n floats. */
 typedef void (*norms_call)(const tfn_kernels *k, float *out, const void *data);
 
 static void norms_try(const char *name, const tfn_kernels *k, norms_call call, const void *data,
@@ -99,11 +100,11 @@ static void norms_widen(double *d, const float *f, ptrdiff_t n)
 
 /* -- norms of rows ------------------------------------------------------------------------- */
 
-/* What norms_rows_run writes: y, mean, rstd, dx, dgain, dbias. */
+/* norms_rows_run writes y, mean, rstd, dx, dgain, dbias. */
 typedef struct norms_rows {
     tfn_norm_args p;
-    bool no_mean;                       /* the backward gets none */
-    const double *frozen;               /* of a row, where a constant is taken from */
+    bool no_mean;                       /* the backward gets no mean */
+    const double *frozen;               /* a row for values that the backward treats as constant */
 } norms_rows;
 
 static void norms_rows_run(const tfn_kernels *k, float *out, const void *data)
@@ -124,7 +125,7 @@ static void norms_rows_run(const tfn_kernels *k, float *out, const void *data)
     k->norm_params_backward(&p, 0, split);
 }
 
-/* n of one group of C features; what is detached is taken from `frozen`. */
+/* n of one group of C features; detached values come from `frozen`. */
 static void norms_group(double *y, const double *x, const double *frozen, ptrdiff_t C,
                         const tfn_norm_args *p)
 {
@@ -152,7 +153,7 @@ static void norms_group(double *y, const double *x, const double *frozen, ptrdif
     for (ptrdiff_t i = 0; i < C; i++) y[i] = (x[i] - mean) * by;
 }
 
-/* A row without gain and bias; AdaNorm's factor is made of frozen numbers. */
+/* A row without gain and bias; AdaNorm's factor comes from frozen numbers. */
 static void norms_row_n(double *y, const double *x, const void *data)
 {
     const norms_rows *d = (const norms_rows *)data;
@@ -214,7 +215,7 @@ static const char *const norms_names[] = {
     "absmax"
 };
 
-/* Flags of a case: bits of `which`. */
+/* The flags of a case are the bits of `which`. */
 static void norms_rows_case(tfn_norm_kind kind, ptrdiff_t cols, int which)
 {
     static float x[NORMS_ROWS*NORMS_COLS], dy[NORMS_ROWS*NORMS_COLS];
@@ -314,7 +315,7 @@ TEST(norms_detached)
         }
 }
 
-/* CogView's: LayerNorm of x/(a/8), a the largest |x| of the tensor, which gets no gradient. */
+/* CogView: LayerNorm of x/(a/8), where a is the largest |x| of the tensor and gets no gradient. */
 TEST(norms_absmax)
 {
     norms_rows d = norms_some(TFN_NORM_ABSMAX, 33);
@@ -342,7 +343,7 @@ TEST(norms_absmax)
     }
 }
 
-/* Rows that are zero, short, or all alike. */
+/* Rows that are zero, short, or constant. */
 TEST(norms_row_edges)
 {
     for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
@@ -362,7 +363,7 @@ TEST(norms_row_edges)
         k->norm_backward(&p);
         for (int i = 0; i < 20; i++) CHECK(y[i] == 0 && dx[i] == 0);
         for (int i = 0; i < 20; i++) small[i] = (float)((i - 10) * 1e-4);
-        p.x = small;                                /* shorter than eps: x/eps, and so its slope */
+        p.x = small;                                /* shorter than eps: y = x/eps */
         p.eps = (float)0.25;
         k->norm_forward(&p);
         k->norm_backward(&p);
@@ -375,7 +376,7 @@ TEST(norms_row_edges)
             k->norm_backward(&p);
             for (int i = 0; i < 20; i++) CHECK(y[i] == 0 && fabs((double)dx[i]) < 1e6);
         }
-        p.kind = TFN_NORM_LAYER;                    /* nothing is kept, nothing to do */
+        p.kind = TFN_NORM_LAYER;                    /* no row, no statistics to store */
         p.mean = p.rstd = NULL;
         k->norm_forward(&p);
         p.rows = 0;
@@ -448,7 +449,7 @@ static void norms_point_case(tfn_squash_kind squash, ptrdiff_t rows, ptrdiff_t c
     norms_fill(bias, cols);
     norms_fill(before, 2*n + 2*cols + 2);
     for (ptrdiff_t i = 0; i < n; i++)
-        for (int j = 0; j < 3; j++)             /* differences do not like kinks of the slope */
+        for (int j = 0; j < 3; j++)             /* differences fail at kinks of the derivative */
             if (fabs(a * (double)x[i] + s - kinks[j]) < 0.01) x[i] += (float)0.03125;
     c.p.squash = squash;
     c.p.x = x, c.p.dy = dy;
@@ -489,7 +490,7 @@ TEST(norms_points)
                 norms_point_case((tfn_squash_kind)squash, c < 5 ? 4 : 2, norms_cols[c], which);
 }
 
-/* Values and slopes over a wide range, and far away. */
+/* Values and derivatives over a wide range, and far away. */
 TEST(norms_squash_accuracy)
 {
     static const float far_away[] = { 0, (float)1e-30, 20, 1000, (float)1e10, (float)1e30 };
@@ -623,7 +624,7 @@ static bool norms_counts(const tfn_columns_args *p, ptrdiff_t r)
     return !p->lengths || r % p->time < p->lengths[r / p->time];
 }
 
-/* Mean and variance of column c over the rows that count; how many there are. */
+/* Mean and variance of column c over the rows that count; returns their number. */
 static double norms_moments(const tfn_columns_args *p, const double *x, ptrdiff_t c, double *mean,
                             double *var)
 {
@@ -704,7 +705,7 @@ static void norms_batch_case(ptrdiff_t cols, int which, bool training)
         var *= count / (count - 1);
         next[c] = 0.9 * (double)p.running[c] + 0.1 * mean;
         next[cols + c] = 0.9 * (double)p.running[cols + c] + 0.1 * var;
-        if (!training) next[c] = (double)before[2*n + 2*cols + c];       /* not written */
+        if (!training) next[c] = (double)before[2*n + 2*cols + c];       /* unchanged */
         if (!training) next[cols + c] = (double)before[2*n + 3*cols + c];
     }
     norms_close("batch, next", out + 2*n + 2*cols, next, 2*cols, NORMS_SHARP);
@@ -719,8 +720,8 @@ TEST(norms_batch)
                 norms_batch_case(cols[i], which, training);
 }
 
-/* PowerNorm with its state, as the authors' code does it, but for the padding, which is left out of
- * nu: a step at a time, one column. */
+/* PowerNorm with its state, one step and one column at a time, like the authors' code except that
+ * padding is left out of nu. */
 typedef struct norms_power { double psi, nu; } norms_power;
 
 static void norms_power_step(norms_power *s, const tfn_columns_args *p, ptrdiff_t c, double *y,
@@ -788,7 +789,7 @@ TEST(norms_power_steps)
         for (int which = 0; which < 16; which++) norms_power_case(cols[i], which);
 }
 
-/* Without training, and in a batch where no row counts, the running numbers normalize. */
+/* Without training, or in a batch in which no row counts, the running statistics are used. */
 TEST(norms_columns_running)
 {
     static const int32_t none[NORMS_BATCH] = { 0, -1, 0 };
@@ -821,10 +822,11 @@ TEST(norms_columns_running)
     }
 }
 
-/* -- rows whose squares overflow, or lose bits --------------------------------------------------- */
+/* -- rows whose squares overflow or lose bits
+ * ---------------------------------------------------- */
 
-/* A norm without eps does not see by how much x is multiplied: so y is that of the same row of
- * ordinary size and dx that over the factor, or both are NaN. Never 0. */
+/* A norm without eps is independent of the scale of x. So y equals that of the same row at ordinary
+ * size, and dx that divided by the factor; or both are NaN. Never 0. */
 enum { NORMS_FAR = 37 };
 typedef struct norms_far_row {
     float x[NORMS_FAR], y[NORMS_FAR], dx[NORMS_FAR], mean, rstd;
@@ -885,8 +887,8 @@ TEST(norms_far)
         }
 }
 
-/* SeeDNorm is right in the forward; norms of columns are NaN, since no running statistic could hold
- * such squares. */
+/* SeeDNorm is correct in the forward. Norms of columns give NaN, because no running statistic could
+ * hold such squares. */
 TEST(norms_far_others)
 {
     static float x[NORMS_FAR], one[NORMS_FAR], zero[NORMS_FAR], y[NORMS_FAR], stats[2*NORMS_FAR];
@@ -916,7 +918,7 @@ TEST(norms_far_others)
     }
 }
 
-/* Rows that are skipped are 0 and add nothing, where (0 - mean)/deviation would be infinite. */
+/* Skipped rows are 0 and add nothing, even where (0 - mean)/deviation would be infinite. */
 TEST(norms_columns_skip)
 {
     const float x[3] = { (float)1e37, 0, 0 }, dy[3] = { 2, -(float)0, 5 };

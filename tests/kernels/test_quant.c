@@ -1,9 +1,9 @@
-/* Weights of 8, 4 and 16 bits: packing, and products with the same bits in every instruction set, as
- * plain loops over their definition give them. */
+/* Weights of 8, 4 and 16 bits: packing, and products with the same bits in every instruction set as
+ * from plain loops over their definition. */
 #include "../lib.h"
 #include "../check.h"
 
-/* Every instruction set of integers that is there, beside the best of floats. */
+/* Every available instruction set of integers, with the best one of floats. */
 #define QUANT_EACH(k)                                                                          \
     for (int isa_ = 1; isa_ < TFN_QUANT_COUNT; isa_++)                                         \
         for (const tfn_quant_kernels *k = tfn_quant_kernels_for((tfn_quant_isa)isa_); k; k = NULL)
@@ -23,7 +23,7 @@ static float *quant_random(ptrdiff_t n, uint64_t stream)
     return x;
 }
 
-/* Each rounded on its own, whatever the compiler's flags. */
+/* Rounded by itself, whatever the compiler's flags. */
 static float quant_times(float a, float b)
 {
     volatile float p = a * b;
@@ -35,7 +35,7 @@ static float quant_plus(float a, float b)
     return s;
 }
 
-/* A block of inputs as the definition says: amax/127, a * (127/amax) to the nearest even. */
+/* A block of inputs by definition: amax/127, a * (127/amax) to the nearest, ties to even. */
 static float quant_inputs(int *q, const float *a, ptrdiff_t count)
 {
     float amax = 0;
@@ -51,8 +51,8 @@ static float quant_inputs(int *q, const float *a, ptrdiff_t count)
     return amax / 127;
 }
 
-/* Scale and q of a matrix back from what unpack gives: the scale is a number of 8 bits, which the
- * largest common divisor of the block's numbers need not be; so it is read where it stands. */
+/* The scale and q of a matrix from unpacked values. The scale is an 8-bit number that need not be
+ * the largest common divisor of the block, so it is read from the packed bytes. */
 static float quant_scale(const void *w, tfn_weights type, ptrdiff_t k, ptrdiff_t n,
                          ptrdiff_t block, ptrdiff_t j)
 {
@@ -68,7 +68,7 @@ static float quant_scale(const void *w, tfn_weights type, ptrdiff_t k, ptrdiff_t
     return scale;
 }
 
-/* Element (i, j) of the product, from y on, in plain loops. `b` holds the matrix as unpacked. */
+/* Element (i, j) of the product, starting from y, in plain loops. `b` is the matrix, unpacked. */
 static float quant_element(float y, const float *a, const float *b, const void *w,
                            tfn_weights type, ptrdiff_t k, ptrdiff_t n, ptrdiff_t j)
 {
@@ -92,7 +92,7 @@ enum { QUANT_ZERO, QUANT_BIAS, QUANT_ADD, QUANT_STARTS };
 
 typedef struct quant_case { ptrdiff_t m, n, k, first; int start; } quant_case;
 
-/* One product in every instruction set: c's rows are 3 longer than wanted, and keep what is there. */
+/* One product in every instruction set. c's rows are 3 longer than needed; the excess must stay. */
 static void quant_check(tfn_weights type, const quant_case *t)
 {
     const ptrdiff_t outputs = t->n + t->first;
@@ -104,7 +104,7 @@ static void quant_check(tfn_weights type, const quant_case *t)
     void *w = malloc(bytes);
     const tfn_kernels *f = tfn_kernels_for(TFN_ISA_BEST);
     if (!w) exit(2);
-    if (t->k > 40) for (int i = 0; i < 32; i++) a[i] = 0;           /* a block of nothing */
+    if (t->k > 40) for (int i = 0; i < 32; i++) a[i] = 0;           /* a block of zeros */
     tfn_quant_pack(w, type, b, t->k, outputs, outputs, 1);
     tfn_quant_unpack(b, w, type, t->k, outputs, 0, outputs);
     QUANT_EACH(kernels) {
@@ -160,7 +160,7 @@ TEST(quant_products)
     }
 }
 
-/* The largest sums that there are: all q at their ends, and of either sign. */
+/* The largest possible sums: all q at their limits, with either sign. */
 TEST(quant_extremes)
 {
     enum { K = 64, N = 16 };
@@ -191,7 +191,7 @@ TEST(quant_extremes)
     }
 }
 
-/* Numbers of 16 bits are exact to read: a product is that of the float kernel with them. */
+/* 16-bit numbers are read exactly: a product equals the float kernel's with the same values. */
 TEST(quant_halves)
 {
     static const quant_case cases[] = {
@@ -245,7 +245,7 @@ TEST(quant_halves)
     }
 }
 
-/* The value of a half by its definition. */
+/* The value of a half by definition. */
 static double quant_half(unsigned h)
 {
     const double sign = h & 0x8000 ? -1 : 1;
@@ -256,8 +256,8 @@ static double quant_half(unsigned h)
     return sign * ldexp(1 + fraction, exponent - 15);
 }
 
-/* All 65,536: read, 64 at a time, a NaN with the bits of plain C, and written again; and what lies
- * between two is rounded to the nearest even. */
+/* All 65,536 halves: reads 64 at a time, a NaN with the bits of plain C, and writes them again. A
+ * value between two halves is rounded to the nearest, ties to even. */
 TEST(quant_all_halves)
 {
     static float x[65536], plain[65536];
@@ -307,8 +307,8 @@ TEST(quant_all_halves)
     }
 }
 
-/* An error of at most half a step, but of Q4 where the search has cut the largest numbers; and not
- * larger than that of the plain scale amax/127 or amax/7. */
+/* The error is at most half a step, except in Q4 where the search has cut the largest numbers. It
+ * is not larger than with the plain scale amax/127 or amax/7. */
 TEST(quant_errors)
 {
     enum { K = 320, N = 48 };
@@ -347,7 +347,7 @@ TEST(quant_errors)
     free(y);
 }
 
-/* The squared error of one block of Q4. */
+/* The squared error of a block of Q4. */
 static double quant_block_error(const float *x)
 {
     unsigned char w[320];
@@ -360,8 +360,8 @@ static double quant_block_error(const float *x)
     return error;
 }
 
-/* Of Q4's candidates: 8 on one side is exact with a scale of either sign; of 8.5 on both sides among
- * whole numbers it is best to cut both, to 7 and to 8: an error of 2.5 with the scale 1. */
+/* Q4's candidates: 8 on one side is exact with a scale of the right sign. With 8.5 on both sides
+ * among whole numbers it is best to cut both, to 7 and to 8: an error of 2.5 with scale 1. */
 TEST(quant_search)
 {
     float x[32];
@@ -375,7 +375,7 @@ TEST(quant_search)
     CHECK(quant_block_error(x) <= 2.5);
 }
 
-/* What is not finite makes NaN of what it takes part in, and of nothing else. */
+/* A value that is not finite makes its own results NaN, and no others. */
 TEST(quant_not_finite)
 {
     enum { K = 40, N = 20, M = 3 };
@@ -455,7 +455,7 @@ static void quant_draw(quant_data *d, tfn_arch arch)
     d->batch.source_time = QUANT_T;
 }
 
-/* 40 channels are a block and a part of one; 24 of a head's are less. */
+/* 40 channels are one block and part of another; 24, the width of a head, less than one. */
 static tfn_model_desc quant_desc(const char *recipe, tfn_arch arch)
 {
     tfn_model_desc d;
@@ -481,7 +481,7 @@ static bool quant_new(tfn_model *m, const tfn_model_desc *d)
     return false;
 }
 
-/* A trained model's weights are not those of a new one: gains, scales and biases move. */
+/* Trains the model, so that gains, scales and biases have moved from their start. */
 static bool quant_trained(tfn_model *m, const tfn_model_desc *d, const quant_data *data)
 {
     if (!quant_new(m, d)) return false;
@@ -489,14 +489,14 @@ static bool quant_trained(tfn_model *m, const tfn_model_desc *d, const quant_dat
     return true;
 }
 
-/* Does one of its stacks read matrices otherwise than in products? */
+/* True if one of its stacks uses matrices other than in products, so that it must be folded. */
 static bool quant_wants_fold(const tfn_model *m)
 {
     const uint32_t flags = m->desc.topology->flags | m->desc.decoder_topology->flags;
     return flags & (TFN_TOPOLOGY_SIGMA_REPARAM | TFN_TOPOLOGY_FIXNORM);
 }
 
-/* `q` from `m`, folded if it must be. */
+/* Makes `q` from `m`, folded if necessary. */
 static bool quant_make(tfn_model *q, const tfn_model *m, tfn_model_desc d, tfn_weights type)
 {
     tfn_model folded;
@@ -517,7 +517,7 @@ static bool quant_make(tfn_model *q, const tfn_model *m, tfn_model_desc d, tfn_w
     return true;
 }
 
-/* The same model in floats: the numbers that packed weights stand for. */
+/* The same model in floats, with the values of the packed weights. */
 static bool quant_unpacked(tfn_model *f, const tfn_model *q)
 {
     tfn_model_desc d = q->desc;
@@ -588,7 +588,7 @@ static void quant_fits(const tfn_model_desc *d)
     free(work);
 }
 
-/* Saved and loaded it is the same. */
+/* A saved and loaded model is the same. */
 static void quant_saves(tfn_model *q)
 {
     static unsigned char bytes[400000];
@@ -613,7 +613,7 @@ static void quant_saves(tfn_model *q)
     if (tfn_model_load(&again, &file) != TFN_OK)
         FAIL("%s", tfn_error_text(&file.error, text, sizeof text));
     CHECK(tfn_model_hash(&again) == tfn_model_hash(q));
-    two[0] = two[1] = file;                             /* of which there is no mean */
+    two[0] = two[1] = file;                             /* packed weights have no mean */
     CHECK_INT(tfn_model_load_weights(&again, two, 2), TFN_UNSUPPORTED);
     CHECK(tfn_model_hash(&again) == tfn_model_hash(q) && again.error.status == TFN_OK);
     quant_fits(&d);
@@ -633,7 +633,7 @@ static bool quant_get(void *user, uint64_t at, void *to, size_t bytes)
     return true;
 }
 
-/* Whichever call fails, the first ones and then some, the model is as it was, or half loaded. */
+/* Whichever call fails, the first ones and then a sample, the model is unchanged or half loaded. */
 static void quant_half_loads(const tfn_model_desc *d, const void *bytes, size_t size)
 {
     quant_disk disk = { (const unsigned char *)bytes, 0, 0 };
@@ -659,7 +659,7 @@ static void quant_half_loads(const tfn_model_desc *d, const void *bytes, size_t 
     CHECK(half > 9 && disk.fails < 9999);
 }
 
-/* The same with LoRA beside them. */
+/* The same with LoRA. */
 static void quant_loads_lora(tfn_file file, tfn_model_desc d, const tfn_model *wanted)
 {
     tfn_model m;
@@ -683,7 +683,7 @@ static void quant_loads_lora(tfn_file file, tfn_model_desc d, const tfn_model *w
     tfn_model_free(&m);
 }
 
-/* A file of floats into packed weights: those of its model in floats, quantized. */
+/* Loads a file of floats into packed weights: they equal its model in floats, quantized. */
 static void quant_loads(tfn_file file, tfn_model_desc d)
 {
     tfn_model floats, wanted, found;
@@ -697,15 +697,15 @@ static void quant_loads(tfn_file file, tfn_model_desc d)
     d.weights = type;
     if (!quant_new(&wanted, &d) || !quant_new(&found, &d)) return;
     CHECK_INT(tfn_model_quantize(&wanted, &floats), TFN_OK);
-    for (int32_t i = 0; tfn_model_param(&found, i, &p); i++)            /* over other weights */
+    for (int32_t i = 0; tfn_model_param(&found, i, &p); i++)            /* overwrites old weights */
         if (p.packed) memset(p.packed, 0x5a, p.bytes);
     if (tfn_model_load(&found, &file) != TFN_OK)
         FAIL("%s", tfn_error_text(&file.error, text, sizeof text));
     CHECK(tfn_model_hash(&found) == tfn_model_hash(&wanted) && found.step == wanted.step);
-    two[0] = two[1] = file;                             /* of which there is no mean */
+    two[0] = two[1] = file;                             /* packed weights have no mean */
     CHECK_INT(tfn_model_load_weights(&found, two, 2), TFN_UNSUPPORTED);
     if (type == TFN_WEIGHTS_Q4) quant_half_loads(&d, file.from, file.from_size);
-    /* what trains takes the weights, not their averages */
+    /* a model that trains takes the weights, not their averages */
     if (!(d.ema > 0)) quant_loads_lora(file, d, &wanted);
     tfn_model_free(&found);
     tfn_model_free(&wanted);
@@ -722,7 +722,7 @@ TEST(quant_loads_floats)
         quant_data data;
         tfn_model m, q;
         tfn_file file;
-        d.ema = arch ? 0 : 0.5f;                        /* with averages, which are taken */
+        d.ema = arch ? 0 : 0.5f;                        /* with averages, which are loaded */
         quant_draw(&data, d.arch);
         if (!quant_trained(&m, &d, &data)) return;
         memset(&file, 0, sizeof file);
@@ -737,7 +737,7 @@ TEST(quant_loads_floats)
             d.weights = (tfn_weights)type;
             quant_loads(file, d);
         }
-        d.weights = TFN_WEIGHTS_Q8;                     /* what is packed is not packed again */
+        d.weights = TFN_WEIGHTS_Q8;                     /* packed weights are not packed again */
         if (!quant_new(&q, &d)) return;
         CHECK_INT(tfn_model_load(&q, &file), TFN_OK);
         CHECK_INT(tfn_model_save(&file, &q, NULL), TFN_OK);
@@ -771,7 +771,7 @@ static void quant_recipe(const char *recipe, tfn_arch arch)
         const float *y;
         tfn_model q;
         tfn_model f;
-        double most = 0.03;                     /* inputs have 8 bits */
+        double most = 0.03;                     /* inputs are rounded to 8 bits */
         double error = 0;
         double size = 0;
         if (!strcmp(recipe, "prmsnorm")) most = 0.25;   /* divides by the size of three channels */
@@ -801,14 +801,14 @@ TEST(quant_recipes)
     const tfn_recipe *r;
     for (int32_t i = 0; (r = tfn_recipe_at(i)) != NULL; i++) {
         const tfn_norm_rule *norm = tfn_norm_find(r->norm);
-        if (norm && (norm->flags & TFN_FLAG_WHOLE)) continue;       /* decode is another function */
+        if (norm && (norm->flags & TFN_FLAG_WHOLE)) continue;       /* decoding differs */
         if (check_tier() < 2 && i % 4) continue;
         for (int arch = 0; arch < TFN_ARCH_COUNT; arch++) quant_recipe(r->name, (tfn_arch)arch);
     }
     if (check_tier() < 2) LEFT_OUT("three recipes of four");
 }
 
-/* Every instruction set of floats that has the canonical bits, with its own of integers. */
+/* Every instruction set of floats with the canonical bits, with its own one of integers. */
 TEST(quant_model_bits)
 {
     uint64_t first = 0;
@@ -842,8 +842,8 @@ TEST(quant_model_bits)
     }
 }
 
-/* LoRA on weights of 16 bits is LoRA on floats of the same values, to the bit, gradients included;
- * on Q8 and Q4 its gradients are near those. The packed weights stay. */
+/* LoRA on 16-bit weights equals LoRA on floats of the same values, to the bit, with its gradients.
+ * On Q8 and Q4 its gradients are similar. The packed weights do not change. */
 TEST(quant_lora)
 {
     for (int type = 1; type < TFN_WEIGHTS_COUNT; type++) {

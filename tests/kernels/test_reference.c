@@ -1,13 +1,13 @@
 /* The section `reference` of the header, its formulas in plain loops, against the kernels of every
- * instruction set: the same bits where there is a fused multiply-add, nearly so elsewhere. The
- * reference adds to gradients, so the kernels are told to add, to the same random numbers. */
+ * instruction set: the same bits with a fused multiply-add, nearly the same without. The reference
+ * adds to gradients, so the kernels must add, too, to the same random numbers. */
 #define TEST_EXACT
 #include "../lib.h"
 #include "../check.h"
 
 enum { REFERENCE_MAX = 70000 };      /* floats of the largest array */
 
-/* Sizes that cross the borders of lanes (16), vectors, tiles, strips (64), blocks (256, 384). */
+/* Sizes across the limits of lanes (16), vectors, tiles, strips (64), blocks (256, 384). */
 typedef struct reference_size { ptrdiff_t rows, cols; } reference_size;
 static const reference_size reference_sizes[] = {
     { 0, 5 }, { 3, 0 }, { 1, 1 }, { 2, 1 }, { 3, 2 }, { 5, 15 }, { 9, 16 }, { 4, 17 }, { 7, 33 },
@@ -15,7 +15,7 @@ static const reference_size reference_sizes[] = {
 };
 #define REFERENCE_SIZES (sizeof reference_sizes / sizeof *reference_sizes)
 
-/* An array of random numbers of its own; it begins with the same ones in each call. */
+/* Arrays of random numbers; each begins with the same numbers in every call. */
 typedef struct reference_data { float *at[16]; } reference_data;
 
 static reference_data reference_begin(void)
@@ -35,13 +35,13 @@ static void reference_end(reference_data *d)
     for (int i = 0; i < 16; i++) free(d->at[i]);
 }
 
-/* Array `to` gets the numbers of array `from`, which are what a gradient held before. */
+/* Copies array `from`, the old values of a gradient, to array `to`. */
 static void reference_copy(const reference_data *d, int to, int from)
 {
     memcpy(d->at[to], d->at[from], REFERENCE_MAX * sizeof(float));
 }
 
-/* The first number that differs, of n: by a bit, or without a fused multiply-add by much. */
+/* Reports the first of n numbers that differs: in any bit, or much, without an FMA. */
 static void reference_compare(const char *name, const tfn_kernels *k, reference_size size,
                               const float *got, const float *wanted, ptrdiff_t n)
 {
@@ -56,7 +56,7 @@ static void reference_compare(const char *name, const tfn_kernels *k, reference_
     }
 }
 
-/* A test of one size: the reference fills arrays, the kernels others, which are compared. */
+/* A test of one size: reference and kernels fill different arrays, which are compared. */
 typedef void reference_case(const lib_reference *ref, const tfn_kernels *k,
                             const reference_data *d, reference_size size);
 
@@ -325,7 +325,7 @@ static void reference_cross_entropy_of(const lib_reference *ref, const tfn_kerne
 }
 TEST(reference_cross_entropy) { reference_each(reference_cross_entropy_of); }
 
-/* -- AdamW: some weights have no gradient, others had none for long -- */
+/* -- AdamW: some weights have no gradient, others had none for a long time -- */
 
 static void reference_adamw_of(const lib_reference *ref, const tfn_kernels *k,
                                const reference_data *d, reference_size size)

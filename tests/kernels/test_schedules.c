@@ -1,4 +1,4 @@
-/* Learning rates: golden values of make_schedules.py, and what holds for every schedule. */
+/* Learning rates: golden values of make_schedules.py, and properties of every schedule. */
 #include "../lib.h"
 #include "../check.h"
 #include "../golden/golden_schedules.h"
@@ -46,9 +46,9 @@ TEST(schedules_golden)
     }
 }
 
-/* -- every kind, with and without warm-up, of short and long runs ------------------------------ */
+/* -- every kind, with and without warm-up, in short and long runs ------------------------------ */
 
-/* The closed form of the manual at update t. */
+/* The manual's closed form at update t. */
 static double schedules_closed(const tfn_schedule *s, double t)
 {
     const double lr = (double)s->lr, least = (double)s->lr_min, W = (double)s->warmup;
@@ -86,8 +86,8 @@ static void schedules_check(const tfn_schedule *s)
         CHECK(tfn_schedule_at(s, s->warmup, SCHEDULES_WIDTH) == s->lr);
 }
 
-/* No rate is 0 or negative, the last update moves, the warm-up ends at lr, the closed form holds at
- * every update. */
+/* No rate is 0 or negative, the last update has an effect, the warm-up ends at lr, and the closed
+ * form holds at every update. */
 TEST(schedules_class)
 {
     static const int64_t steps[] = { 1, 2, 3, 10, 41, 1000, 30000 };
@@ -105,7 +105,7 @@ TEST(schedules_class)
             }
 }
 
-/* fairseq's counting: update t + 1 has the rate lr(t); the last update still moves there, too. */
+/* fairseq's counting: update t + 1 has the rate lr(t); the last update still has an effect. */
 TEST(schedules_fairseq)
 {
     for (int kind = TFN_SCHEDULE_DEFAULT; kind < SCHEDULES_KINDS; kind++) {
@@ -123,7 +123,7 @@ TEST(schedules_fairseq)
     }
 }
 
-/* A rate of the end stays behind it; a power of 0 is 1; very long runs lose nothing. */
+/* A final rate stays after the end; a power of 0 is 1; very long runs lose no precision. */
 TEST(schedules_edges)
 {
     tfn_schedule s = schedules_make(TFN_SCHEDULE_LINEAR, 10, 100);
@@ -140,7 +140,7 @@ TEST(schedules_edges)
     CHECK(schedules_rate(&s, 8000) == (double)s.lr && schedules_rate(&s, 8001) < (double)s.lr);
     s = schedules_make(TFN_SCHEDULE_INVERSE_SQRT, 7, 0);
     CHECK(schedules_rate(&s, 7) == (double)s.lr);
-    s = schedules_make(TFN_SCHEDULE_WARMUP_STABLE_DECAY, 90, 100);  /* no more decay than is left */
+    s = schedules_make(TFN_SCHEDULE_WARMUP_STABLE_DECAY, 90, 100);  /* decay limited to the rest */
     s.decay_steps = 50;
     CHECK(schedules_rate(&s, 90) == (double)s.lr && schedules_rate(&s, 91) < (double)s.lr);
 }

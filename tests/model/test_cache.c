@@ -1,7 +1,7 @@
-/* Caches of 16 bits (desc.cache_type): the kernel has the bits of one that reads the same numbers
- * as floats; decoders have equal bits over instruction sets, threads, chunks and batches, in exact
- * and half the memory, near those of floats; beams, windows, two stacks, half precision, attention.
- */
+/* Caches of 16 bits (desc.cache_type). The kernel has the bits of one that reads the same numbers
+ * as floats. Decoders have equal bits over instruction sets, threads, chunks and batches, exact
+ * memory of half the size, and logits near those of floats. Also beams, windows, two stacks, half
+ * precision, attention. */
 #include <math.h>
 #include "../lib.h"
 #include "../check.h"
@@ -12,7 +12,7 @@ static const char *const cache_names[] = { "float32", "bf16", "f16" };
 
 /* -- the kernel ------------------------------------------------------------------------------- */
 
-/* Halves, and the same numbers as floats by the weights' reader. */
+/* Draws halves, and converts them to floats with the reader of packed weights. */
 static void cache_draw(uint16_t *half, float *wide, ptrdiff_t n, tfn_cache_type type, uint64_t seed)
 {
     static float x[CACHE_MOST];
@@ -25,8 +25,8 @@ static void cache_draw(uint16_t *half, float *wide, ptrdiff_t n, tfn_cache_type 
     memcpy(half, packed, (size_t)n * sizeof *half);
 }
 
-/* Heads that share keys, more keys than a block, sentences of their own lengths, cache rows by
- * beam, and a ring whose window goes over its end. */
+/* Heads that share keys, more keys than a block, sentences of different lengths, cache rows by
+ * beam, and a ring whose window wraps. */
 TEST(cache_kernel)
 {
     static uint16_t half[2][CACHE_MOST];
@@ -121,7 +121,7 @@ static bool cache_open(cache_run *x, const tfn_model_desc *d, int32_t batch, int
         free(mem);
         return false;
     }
-    for (int32_t i = 0; tfn_model_param(&x->m, i, &p); i++)     /* larger than first values are */
+    for (int32_t i = 0; tfn_model_param(&x->m, i, &p); i++)     /* larger than initial values */
         for (int32_t j = 0; j < p.rows * p.cols; j++)
             p.data[j] += 0.2f * tfn_random_normal(tfn_key_make((uint64_t)i), (uint64_t)j);
     x->size = tfn_decoder_size(&x->m, batch, chunk, mem, scratch);
@@ -156,7 +156,7 @@ static void cache_start(cache_run *x, int32_t first, int32_t batch)
     CHECK(tfn_decoder_start(&x->d, &b) == TFN_OK);
 }
 
-/* The logits of the last of all tokens, fed `chunk` at a time, of sentences from `first` on. */
+/* The logits of the last token, for sentences from `first` on, fed `chunk` tokens at a time. */
 static void cache_feed(cache_run *x, float *logits, int32_t first, int32_t batch, int32_t chunk)
 {
     const float *last = NULL;
@@ -173,7 +173,7 @@ static void cache_feed(cache_run *x, float *logits, int32_t first, int32_t batch
     if (last) memcpy(logits, last, (size_t)(batch * CACHE_V) * sizeof *logits);
 }
 
-/* Chunks of 1, 4 and 24 tokens, one thread and three, each sentence alone: the same. */
+/* Chunks of 1, 4 and 24 tokens, one thread and three, each sentence by itself: the same bits. */
 TEST(cache_same_bits)
 {
     for (int type = 1; type < TFN_CACHE_TYPE_COUNT; type++)
@@ -207,7 +207,7 @@ TEST(cache_same_bits)
         }
 }
 
-/* The largest difference of two runs' logits, over the largest logit. */
+/* The largest difference of two runs' logits, relative to the largest logit. */
 static double cache_gap(const float *a, const float *b)
 {
     double gap = 0;
@@ -219,7 +219,7 @@ static double cache_gap(const float *a, const float *b)
     return gap / most;
 }
 
-/* Beside floats: logits that differ, but little; the state is half as large. */
+/* Compared with floats: logits differ, but little; the state is half as large. */
 TEST(cache_beside_floats)
 {
     for (int form = 0; form < CACHE_FORMS; form++) {
@@ -254,7 +254,7 @@ TEST(cache_beside_floats)
     }
 }
 
-/* What is fed to a model of simulated half precision is halves already: nothing is lost. */
+/* A model of simulated half precision caches halves already, so nothing is lost. */
 TEST(cache_of_halves)
 {
     tfn_model_desc d = cache_desc(0, TFN_CACHE_TYPE_FLOAT);
@@ -271,8 +271,8 @@ TEST(cache_of_halves)
     CHECK_BITS(logits, wanted, sizeof logits);
 }
 
-/* Sentences change places and one is forked: their pasts go with them. Heads of 5 channels and an
- * odd context, so that rows of the cache are an odd number of halves. */
+/* Sentences change places and one is forked: their pasts move with them. Heads of 5 channels and an
+ * odd context make rows of the cache an odd number of halves. */
 TEST(cache_beams)
 {
     for (int type = 1; type < TFN_CACHE_TYPE_COUNT; type++)
@@ -306,7 +306,7 @@ TEST(cache_beams)
         }
 }
 
-/* Beam search of three sentences together, whose caches are spread to the beams, and of each. */
+/* Beam search on three sentences together, whose caches are copied to the beams, and on each. */
 TEST(cache_generated)
 {
     for (int type = 1; type < TFN_CACHE_TYPE_COUNT; type++) {
@@ -344,7 +344,7 @@ TEST(cache_generated)
     }
 }
 
-/* Keys and values beyond a half's range: the end of it, and no NaN. */
+/* Keys and values beyond a half's range saturate and give no NaN. */
 TEST(cache_large_keys)
 {
     const tfn_model_desc d = cache_desc(0, TFN_CACHE_TYPE_F16);
@@ -360,7 +360,7 @@ TEST(cache_large_keys)
     cache_close(&x);
 }
 
-/* The weights that tfn_decoder_attention reads are of the same keys: near those of floats. */
+/* tfn_decoder_attention reads weights from the same keys: near those of floats. */
 TEST(cache_attention)
 {
     for (int form = 0; form < CACHE_FORMS; form++) {

@@ -1,6 +1,6 @@
-/* Moving averages of the weights: the formula in double and of PyTorch's AveragedModel, what is
- * frozen, updates that are skipped, exchange and back, checkpoints in either state, resumed runs,
- * models for inference, equal bits over threads and instruction sets, exact memory. */
+/* Moving averages of the weights: the formula in double and that of PyTorch's AveragedModel, frozen
+ * weights, skipped updates, swapping and back, checkpoints in either state, resumed runs, models
+ * for inference, equal bits over threads and instruction sets, exact memory. */
 #include <math.h>
 #include "../lib.h"
 #include "../check.h"
@@ -10,7 +10,7 @@
 
 enum { EMA_B = 2, EMA_T = 5, EMA_V = 11, EMA_UPDATES = 8, EMA_STEPS = 3, EMA_N = 12 };
 
-static bool ema_free;                   /* the averages are those of schedule-free AdamW */
+static bool ema_free;                   /* schedule-free AdamW makes the averages */
 
 static tfn_model_desc ema_desc(const char *recipe)
 {
@@ -36,7 +36,7 @@ static tfn_model_desc ema_desc(const char *recipe)
     return d;
 }
 
-/* Batch i of a stream that does not end. */
+/* Takes batch i of an endless stream. */
 static tfn_status ema_call(tfn_model *m, int i, tfn_report *report, bool trains)
 {
     batch_room b;
@@ -58,7 +58,7 @@ static double ema_loss(tfn_model *m)
     return report.loss;
 }
 
-static uint64_t ema_hash(tfn_model *m)       /* of the averages */
+static uint64_t ema_hash(tfn_model *m)       /* hash of the averages */
 {
     uint64_t hash;
     CHECK(tfn_model_swap_ema(m) == TFN_OK);
@@ -69,7 +69,7 @@ static uint64_t ema_hash(tfn_model *m)       /* of the averages */
 
 /* -- the formula ------------------------------------------------------------------------------- */
 
-/* The averages are those of the weights, which are the ones of a run without averages. */
+/* The averages follow the weights, which are those of a run without averages. */
 TEST(ema_formula)
 {
     static const float decays[] = { 0.5f, 0.3f, 0.999f };
@@ -102,7 +102,7 @@ TEST(ema_formula)
     }
 }
 
-/* PyTorch's AveragedModel, of weights that are written by hand: updates at a rate of 0. */
+/* PyTorch's AveragedModel on weights that are set by hand: updates with a rate of 0. */
 TEST(ema_golden)
 {
     const golden_row *row = golden_find(golden_averages, "averages");
@@ -126,8 +126,8 @@ TEST(ema_golden)
     tfn_model_free(&m);
 }
 
-/* What is frozen has no average and no memory for one; what trains has that of the same run without
- * averages, and the exchange leaves the rest alone. */
+/* A frozen weight has no average and no memory for one. Other weights have the averages of the same
+ * run without frozen ones, and swapping leaves frozen weights unchanged. */
 TEST(ema_frozen)
 {
     tfn_model_desc d = ema_desc("ngpt");
@@ -153,7 +153,7 @@ TEST(ema_frozen)
     tfn_model_free(&m);
 }
 
-/* nGPT's weights have length 1, and so have their averages. */
+/* nGPT's weights have length 1, and their averages, too. */
 TEST(ema_unit_weights)
 {
     const tfn_model_desc d = ema_desc("ngpt");
@@ -176,10 +176,10 @@ TEST(ema_unit_weights)
     tfn_model_free(&m);
 }
 
-/* -- exchange ---------------------------------------------------------------------------------- */
+/* -- swapping ---------------------------------------------------------------------------------- */
 
-/* There and back: the same bits, and the run goes on as if nothing had been. Between the two calls
- * the loss is that of the averages, and training is refused. */
+/* Swapping twice gives the same bits, and the run continues unaffected. Between the two calls the
+ * loss is that with the averages, and training is refused. */
 static void ema_exchange(tfn_model_desc d)
 {
     tfn_model m;
@@ -232,7 +232,7 @@ TEST(ema_refused)
     if (!batch_open(&m, &d)) return;
     CHECK(tfn_model_swap_ema(&m) == TFN_BAD_BATCH);
     CHECK(strstr(tfn_error_text(&m.error, text, sizeof text), "desc.ema is 0") != NULL);
-    ema_train(&m, 0, 1);                            /* nothing was lost by it */
+    ema_train(&m, 0, 1);                            /* training still works */
     tfn_model_free(&m);
     d.ema = 0.5f;
     d.inference = true;
@@ -242,7 +242,7 @@ TEST(ema_refused)
     tfn_model_free(&m);
 }
 
-/* An update that is skipped leaves averages and their warm-up alone. */
+/* A skipped update changes neither the averages nor their warm-up. */
 TEST(ema_skipped)
 {
     const tfn_model_desc d = ema_desc("pre");
@@ -289,8 +289,8 @@ static void ema_same_file(const ema_file *a, const ema_file *b)
         CHECK_BITS(a->bytes, b->bytes, a->file.from_size);
 }
 
-/* Saved after `stop` batches, exchanged or not: the same file; loaded and trained on, the file of a
- * run that never stopped. */
+/* Saved after `stop` batches, swapped or not, the file is the same. Loaded and trained further, it
+ * gives the file of a run without interruption. */
 static void ema_resume(const tfn_model_desc *d, int stop)
 {
     tfn_model whole;
@@ -304,7 +304,7 @@ static void ema_resume(const tfn_model_desc *d, int stop)
     CHECK(tfn_model_swap_ema(&first) == TFN_OK);
     swapped = ema_save(&first, false);
     ema_same_file(&file, &swapped);
-    ema_train(&second, 0, 5);                       /* what is there is replaced */
+    ema_train(&second, 0, 5);                       /* to be overwritten */
     CHECK(tfn_model_swap_ema(&second) == TFN_OK);
     CHECK(tfn_model_load(&second, &file.file) == TFN_OK);
     ema_train(&second, stop, 9);
@@ -334,8 +334,8 @@ TEST(ema_resumed)
     }
 }
 
-/* Weights alone are what stands in their place. An inference takes the averages of a training
- * checkpoint, or the weights if it says so. */
+/* weights_only saves whichever weights are in place. A model for inference takes the averages of a
+ * training checkpoint, or the weights if it asks for them. */
 TEST(ema_inference)
 {
     tfn_model_desc d = ema_desc("batchnorm");
@@ -373,7 +373,7 @@ TEST(ema_inference)
     free(averages.bytes);
 }
 
-/* A run with averages does not go on without them, nor the other way round. */
+/* A run with averages cannot be resumed without them, nor the reverse. */
 TEST(ema_same_option)
 {
     tfn_model_desc d = ema_desc("pre");
@@ -438,8 +438,8 @@ TEST(ema_bits)
 
 /* -- schedule-free AdamW, whose averages are x ------------------------------------------------- */
 
-/* x is the average of all z, weighed by the squares of the rates with v's correction, and the
- * parameters are y between both. */
+/* x is the average of all z, weighted by the squares of the rates with v's correction; the
+ * parameters are y, between both. */
 TEST(free_points)
 {
     tfn_model_desc d;
@@ -477,7 +477,7 @@ TEST(free_refused)
     CHECK(strstr(tfn_error_text(&e, text, sizeof text), "ema must be 0") != NULL);
 }
 
-/* All that averages have to do, these do. */
+/* Tests of averages that also hold for these. */
 static void free_as(void (*test)(void))
 {
     ema_free = true;

@@ -1,14 +1,14 @@
-/* A training whose checkpoints stand in pages of flash: the power is cut at every page that is
- * written, in five ways, once or twice, and the run goes on with the bits of one that was never cut
- * from the newest checkpoint that was whole. */
+/* Training with checkpoints in pages of flash. The power fails at every page write, in five ways,
+ * once or twice. Then the run resumes from the newest whole checkpoint, with the bits of a run
+ * without interruption. */
 #include "../lib.h"
 #include "../check.h"
 
 enum { FLASH_V = 5, FLASH_T = 4, FLASH_UPDATES = 5, FLASH_PAGE = 512, FLASH_PAGES = 24,
        FLASH_NEVER = -1 };
 
-/* What the cut leaves of the page: the old one, an erased one, a few words of the new one, so that
- * the head itself is torn, half of it, or all. */
+/* The content of the page after a cut: the old page, an erased one, a few words of the new one (so
+ * that the head itself is torn), half of it, or all. */
 typedef enum flash_torn {
     FLASH_OLD, FLASH_ERASED, FLASH_WORDS, FLASH_HALF, FLASH_NEW, FLASH_WAYS
 } flash_torn;
@@ -70,7 +70,7 @@ static tfn_model_desc flash_desc(void)
     return d;
 }
 
-/* One update, whose sentences depend on its number alone. */
+/* One update, whose sentences depend only on its number. */
 static bool flash_update(tfn_model *m)
 {
     int32_t tokens[FLASH_T + 1];
@@ -88,7 +88,7 @@ static bool flash_update(tfn_model *m)
     return true;
 }
 
-/* Weights, and moments and averages, which the next update shows. */
+/* Hash of the weights, and through the next update of moments and averages. */
 static uint64_t flash_hash(const tfn_model *m)
 {
     uint64_t hash = tfn_model_hash(m);
@@ -101,9 +101,9 @@ static uint64_t flash_hash(const tfn_model *m)
     return hash;
 }
 
-/* From the checkpoint, which is that of update `first`, or from the beginning (0), to the end, or
- * until the power is cut. The hashes after each update are stored, or compared with those of the run
- * without a cut. */
+/* Runs from the checkpoint, which must be that of update `first`, or from the beginning (0), to the
+ * end or until the power fails. Stores the hashes after each update, or compares them with those of
+ * the run without a cut. */
 static void flash_run(int first, uint64_t *hashes, bool compare)
 {
     const tfn_model_desc desc = flash_desc();
@@ -126,16 +126,16 @@ static void flash_run(int first, uint64_t *hashes, bool compare)
     tfn_model_free(&m);
 }
 
-/* The update whose checkpoint is the newest whole one after a run from `first` that was cut. The page
- * written last has the head: half of it has all words that are not 0. */
+/* The update of the newest whole checkpoint after a run from `first` was cut. The head is in the
+ * page written last; half of that page already contains all words that are not 0. */
 static int flash_kept(int first, int cut, int pages)
 {
     const bool whole = flash_way >= FLASH_HALF && cut % pages == pages - 1;
     return first + cut / pages + whole;
 }
 
-/* Cut in each update, at each of its pages; then in the first update of the run that goes on, at the
- * same page, which the other slot must survive, too. */
+/* Cuts each update at each of its pages; then cuts the first update of the resumed run at the same
+ * page, which the other slot must also survive. */
 TEST(flash_cuts)
 {
     uint64_t hashes[FLASH_UPDATES + 1] = { 0 };
@@ -164,7 +164,7 @@ TEST(flash_cuts)
         }
 }
 
-/* Of the slots the newest is taken; a cut never costs more than the update under way. */
+/* The newest slot is taken; a cut never costs more than the update under way. */
 TEST(flash_newest)
 {
     const tfn_model_desc desc = flash_desc();
@@ -181,13 +181,13 @@ TEST(flash_newest)
         CHECK(flash_hash(&other) == flash_hash(&m));
         tfn_model_free(&other);
     }
-    flash_chip[FLASH_PAGES + 3][7] ^= 1;            /* of update 4: the one before is whole */
+    flash_chip[FLASH_PAGES + 3][7] ^= 1;            /* damages update 4, so 3 is taken */
     CHECK(tfn_flash_load(&m, &f) == TFN_OK && m.step == 3);
     tfn_model_free(&m);
 }
 
-/* Pages are whole: after the end of the state the last one is 0, not what the page before it left
- * in the scratch. */
+/* Pages are complete: the last one is 0 after the end of the state, and does not contain data of
+ * the page before it. */
 TEST(flash_ends_in_zeros)
 {
     static const unsigned char zeros[16];
@@ -242,7 +242,7 @@ TEST(flash_errors)
     f.read = NULL;
     flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NULL, "read or write is NULL");
 
-    /* within an update, and with the averages in place */
+    /* within an update, and while averages are swapped in */
     f = flash_of();
     m.micro = 1;
     flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NOT_READY, "an update is under way: 1 of 2");
@@ -251,7 +251,7 @@ TEST(flash_errors)
     flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NOT_READY, "averages are in place");
     CHECK(tfn_model_swap_ema(&m) == TFN_OK && tfn_flash_save(&f, &m) == TFN_OK);
 
-    /* pages that fail: nothing is found, nothing changes */
+    /* pages that cannot be read: nothing is found, nothing changes */
     hash = flash_hash(&m);
     flash_deaf = true;
     flash_refuses(tfn_flash_load(&m, &f), &f, TFN_NOT_FOUND, "neither slot");

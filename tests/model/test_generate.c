@@ -1,7 +1,7 @@
-/* Text from models: against a slow search written from fairseq's rules, which runs the full forward
- * of every prefix; against all texts of a tiny vocabulary; draws against their distribution; and no
- * result depends on batch, padding, threads or instruction set. test_generate_bare.c compiles this
- * file without training. */
+/* Text from models. Compared with a slow search by fairseq's rules, which runs the full forward for
+ * every prefix, and with all texts of a tiny vocabulary; draws with their distribution. No result
+ * depends on batch, padding, threads or instruction set. test_generate_bare.c compiles this file
+ * without training. */
 #include "../lib.h"
 #include "../check.h"
 
@@ -30,7 +30,7 @@ static tfn_model_desc generate_desc(const char *recipe, tfn_arch arch)
     return d;
 }
 
-/* First values give almost equal scores: larger random weights make the texts differ. */
+/* Initial values give almost equal scores; larger random weights make the texts differ. */
 static void generate_model(tfn_model *m, const tfn_model_desc *d, uint64_t seed)
 {
     tfn_param_info p;
@@ -51,7 +51,7 @@ typedef struct generate_case {
     int32_t lengths[GENERATE_N], source_lengths[GENERATE_N];
 } generate_case;
 
-/* Sentences of different lengths; what is behind them is garbage that must not be read. */
+/* Sentences of different lengths, followed by garbage that must not be read. */
 static void generate_fill(generate_case *c, uint64_t seed, bool prompts)
 {
     tfn_key key = tfn_key_make(seed);
@@ -78,7 +78,7 @@ static void generate_fill(generate_case *c, uint64_t seed, bool prompts)
     c->batch.source_time = GENERATE_TS;
 }
 
-/* One sentence of a batch, without its padding. */
+/* One sentence of a batch, without padding. */
 static tfn_batch generate_one(const tfn_batch *all, int32_t s)
 {
     tfn_batch x = *all;
@@ -162,7 +162,7 @@ static int generate_by_total(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* log p of what follows a prompt and a text: the full forward, libm. */
+/* log p of the next token after a prompt and a text: the full forward, with libm. */
 static void generate_log_p(double *lp, tfn_model *m, const tfn_batch *one, const generate_text *x)
 {
     const int32_t end = GENERATE_END;
@@ -186,8 +186,8 @@ static void generate_log_p(double *lp, tfn_model *m, const tfn_batch *one, const
     for (int32_t v = 0; v < m->desc.vocab; v++) lp[v] = (double)logits[v] - most - log(sum);
 }
 
-/* fairseq, sequence_generator.py and search.py, for one sentence; returns hypotheses, best first.
- * */
+/* fairseq, sequence_generator.py and search.py, for one sentence. Returns hypotheses, best
+ * first. */
 static int generate_reference(generate_text *done, tfn_model *m, const tfn_batch *one,
                               const tfn_generate_desc *o, int32_t max_len, double lambda)
 {
@@ -253,7 +253,7 @@ static const char *const generate_recipes[] = { "pre", "post", "b2t", "dlcl", "r
                                                 "batchnorm", "transparent", "dense", "qk-head" };
 enum { GENERATE_RECIPES = sizeof generate_recipes / sizeof *generate_recipes };
 
-/* Every sentence of the batch equals the slow search, and itself alone, to the bit. */
+/* Every sentence of the batch equals the slow search, and itself in a batch of one, to the bit. */
 static void generate_check_beam(generate_case *c, int32_t beam, float lambda, bool none)
 {
     static generate_text done[GENERATE_TEXTS];
@@ -332,7 +332,7 @@ TEST(generate_exhaustive)
     static generate_text list[GENERATE_TEXTS];
     static generate_case c;
     static const struct { const char *recipe; tfn_arch arch; int32_t vocab, tokens; int texts; }
-    cases[] = {         /* texts of at most so many tokens of a vocabulary less padding and end */
+    cases[] = {         /* most tokens of a text; vocabulary without padding and end; texts */
         { "pre",  TFN_ARCH_ENCODER_DECODER, 4, 4, 2 + 4 + 8 + 16 },
         { "post", TFN_ARCH_DECODER,         5, 3, 3 + 9 + 27 },
         { "pre",  TFN_ARCH_DECODER,         4, 4, 2 + 4 + 8 + 16 },
@@ -366,8 +366,8 @@ TEST(generate_exhaustive)
     }
 }
 
-/* Greedy is the likeliest token at each step; one beam does the same, but for a forced end. Without
- * an end token texts are cut. */
+/* Greedy takes the most likely token at each step. One beam does the same, except for a forced end.
+ * Without an end token texts are cut. */
 TEST(generate_greedy)
 {
     static generate_case c;
@@ -413,7 +413,7 @@ TEST(generate_greedy)
     }
 }
 
-/* A full context: what is left decides, and the last position is used. */
+/* A full context: its rest limits the text, and the last position is used. */
 TEST(generate_limits)
 {
     static generate_case c;
@@ -462,7 +462,7 @@ static void generate_frequencies(int32_t *count, generate_case *c, const tfn_gen
     free(x.mem);
 }
 
-/* The distribution that options leave: temperature, forbidden, top_k, top_p in that order. */
+/* The distribution after the options: temperature, forbidden, top_k, top_p in that order. */
 static void generate_expected(double *p, const double *lp, const tfn_generate_desc *o)
 {
     double all = 0, mass = 0;
@@ -488,8 +488,8 @@ static void generate_expected(double *p, const double *lp, const tfn_generate_de
     for (int v = 0; v < n; v++) p[v] /= mass;
 }
 
-/* Each text says why it stops: the end that the model chose, all tokens that were asked for, or no
- * room left in the context. */
+/* Each text reports why it ended: the model chose the end, it has max_tokens, or the context is
+ * full. */
 TEST(generate_stops)
 {
     static generate_case c;
@@ -580,7 +580,7 @@ TEST(generate_draws)
     tfn_model_free(&c.m);
 }
 
-/* All scores alike: of equal ones the first tokens are kept. */
+/* All scores are equal: then the first tokens are kept. */
 TEST(generate_ties)
 {
     static generate_case c;
@@ -606,7 +606,7 @@ TEST(generate_ties)
     tfn_model_free(&c.m);
 }
 
-/* The draws of a text follow its id, whatever the batch, the threads and the instruction set. */
+/* The draws of a text depend only on its id, not on batch, threads or instruction set. */
 TEST(generate_same_text)
 {
     static generate_case c;
@@ -744,7 +744,7 @@ TEST(generate_options_refused)
     d.source_context = 0;
     generate_model(&c.m, &d, 1);
     GENERATE_REFUSE(o.beam = 1);
-    tfn_model_free(&c.m);           /* what is left says so */
+    tfn_model_free(&c.m);           /* the generator reports this */
     {
         tfn_generate_desc o = generate_options(0);
         tfn_generator g;
@@ -752,7 +752,7 @@ TEST(generate_options_refused)
     }
 }
 
-/* What is wrong with a batch concerns that call; so do logits that are not finite. */
+/* A bad batch is an error of that call only; so are logits that are not finite. */
 TEST(generate_batches_refused)
 {
     static generate_case c;

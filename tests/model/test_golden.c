@@ -14,7 +14,7 @@ enum { GOLDEN_B = 2, GOLDEN_TS = 5, GOLDEN_TT = 4, GOLDEN_WIDTH = 8, GOLDEN_FFN 
 
 static const int32_t golden_source_lengths[] = { 5, 3 }, golden_target_lengths[] = { 4, 2 };
 
-/* The numbers of a named parameter, as parameter() in make_golden.py draws them. */
+/* Fills a named parameter with the numbers that parameter() in make_golden.py draws. */
 static void golden_fill(float *p, const char *name, int32_t rows, int32_t cols)
 {
     const char *dot = strrchr(name, '.');
@@ -220,8 +220,8 @@ static tfn_model_desc golden_desc(tfn_arch arch, bool pre)
     return d;
 }
 
-/* Hidden states behind 0, 1 ... layers, and attention weights, layer by layer, as the hooks of the
- * modules saw them. */
+/* Hidden states after 0, 1 ... layers, and attention weights, layer by layer, as the hooks of
+ * PyTorch's modules saw them. */
 static void golden_check_reading(tfn_model *m, const tfn_batch *batch, const char *name,
                                  tfn_stack stack)
 {
@@ -229,7 +229,7 @@ static void golden_check_reading(tfn_model *m, const tfn_batch *batch, const cha
     const bool decoder = stack == TFN_STACK_DECODER;
     const bool source = !decoder && batch->source;
     const int32_t time = source ? GOLDEN_TS : GOLDEN_TT;
-    const int32_t layers = m->desc.layers;                  /* of both stacks alike */
+    const int32_t layers = m->desc.layers;                  /* equal in both stacks */
     const char *side = decoder ? "decoder" : "encoder";
     char what[60];
     CHECK(tfn_model_hidden_all(m, batch, stack, x) == TFN_OK);
@@ -267,7 +267,7 @@ static void golden_check_model(tfn_arch arch, const char *stem, bool pre)
         tokens[i] = (i*5 + i/3) % GOLDEN_V;
         targets[i] = i % 4 == 2 ? -1 : (i*7 + 3) % GOLDEN_V;
         if (arch != TFN_ARCH_ENCODER || i % GOLDEN_TT < golden_target_lengths[i / GOLDEN_TT])
-            count += targets[i] >= 0;                   /* those in the padding do not count */
+            count += targets[i] >= 0;                   /* without padding */
     }
     for (int32_t i = 0; i < GOLDEN_B * GOLDEN_TS; i++) source[i] = (i*3 + i/4 + 2) % GOLDEN_V;
     memset(&batch, 0, sizeof batch);
@@ -426,7 +426,7 @@ TEST(golden_units)
     golden_check_unit("relu2");
 }
 
-/* A user's row with every norm and scale: the join as the general formula says. */
+/* A user's row with every norm and scale; its join is the general formula. */
 static const tfn_topology golden_own = {
     .name = "own", .formula = "the general join", .paper = "none", .year = 2026,
     .flags = TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM,
@@ -453,7 +453,7 @@ TEST(golden_own_row)
         return;
     }
     for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
-        /* learned scales start at value * N^n * M^m * l^layer; a lone stack has N = M = 2 */
+        /* learned scales start at value * N^n * M^m * l^layer; with one stack N = M = 2 */
         double layer = p.layer + 1, start = strstr(p.name, ".self.out.") ? 0.5
              : strstr(p.name, ".skip.") ? 1.25 : strstr(p.name, ".in.") ? 2 * 2 * layer
              : strstr(p.name, ".extra.") ? 0.25 * 4 : -1;
@@ -500,8 +500,8 @@ static void golden_check_optimizer(const char *name, const tfn_update_args *form
         memcpy(old, p, sizeof p);
         k->update(p, g, m, v, GOLDEN_N, &u);
         for (int i = 0; i < GOLDEN_N; i++) {
-            /* PyTorch rectifies from rho > 5 on, the paper from 4: step 5 differs, so compare the
-             * changes and leave that one out */
+            /* PyTorch rectifies from rho > 5 on, the paper from 4, so step 5 differs: compare the
+             * changes without it */
             bool radam = form->optimizer == TFN_OPTIMIZER_RADAM && form->radam == TFN_RADAM_DEFAULT
                 && t > 1;
             double base = radam ? wanted[i - GOLDEN_N] : 0, start = radam ? (double)old[i] : 0;
@@ -657,7 +657,7 @@ TEST(golden_optimizers)
         golden_check_optimizer("radam", &u, k, 0.5f);
         u.decay = 0.125f;
         golden_check_optimizer("radam-decay", &u, k, 1);
-        u.eps_inside = true;                        /* makes no difference to it */
+        u.eps_inside = true;                        /* has no effect on it */
         golden_check_optimizer("radam-decay", &u, k, 1);
         memset(&u, 0, sizeof u);
         u.optimizer = TFN_OPTIMIZER_LION;

@@ -1,8 +1,8 @@
-/* Groups of parameters: patterns, rates, decay, what is frozen, and LoRA. Every recipe with a part
- * of its tensors frozen: those keep their bits and have neither gradient nor moments, the others
- * have the gradients of the model that trains all; sizes are exact, resumed runs and threads have
- * the same bits. Every recipe with LoRA: as without it at first, the base stays, folded and saved
- * alone it is the same function. */
+/* Groups of parameters: patterns, rates, decay, frozen weights, and LoRA. Every recipe is trained
+ * with a part of its tensors frozen: these keep their bits and have neither gradient nor moments;
+ * the others have the gradients of the model that trains everything; sizes are exact; resumed runs
+ * and threads have the same bits. Every recipe with LoRA starts like the model without it and
+ * leaves the base unchanged; folded, or saved as an adapter, it is the same function. */
 #include <stdint.h>
 #include "../lib.h"
 #include "../check.h"
@@ -15,7 +15,7 @@ enum { GROUPS_B = 2, GROUPS_T = 5, GROUPS_TS = 4, GROUPS_V = 13, GROUPS_BANDS = 
 
 /* -- models and batches ------------------------------------------------------------------------ */
 
-/* What the recipes take in turn. */
+/* Options for the recipes, in turn. */
 static const tfn_model_desc groups_turns[] = {
     { .optimizer = TFN_OPTIMIZER_ADAMW, .decay = 0.1f },
     { .optimizer = TFN_OPTIMIZER_SGD, .activation = TFN_ACTIVATION_SWIGLU, .dropout = 0.125f,
@@ -28,8 +28,8 @@ static const tfn_model_desc groups_turns[] = {
 };
 enum { GROUPS_TURNS = sizeof groups_turns / sizeof *groups_turns };
 
-/* Groups that freeze: at the bottom, at the top, maps, vectors (and a map, for those without a bias),
- * and in between. */
+/* Groups that freeze: at the bottom, at the top, maps, vectors (and a map, for recipes without a
+ * bias), and in between. */
 static const char *const groups_frozen[][3] = {
     { "*.0.* frozen" },
     { "*.1.* frozen" },
@@ -48,7 +48,7 @@ static int groups_recipes(void)
     return n;
 }
 
-/* Case i: each recipe with each architecture. */
+/* Case i: every recipe with every architecture. */
 static tfn_model_desc groups_desc(int i)
 {
     tfn_model_desc d = groups_turns[(i / 3 + i % 3) % GROUPS_TURNS];
@@ -86,7 +86,7 @@ static tfn_model_desc groups_freeze(tfn_model_desc d, int set)
     return d;
 }
 
-/* So many micro-batches, from number `first` on. */
+/* Trains `count` micro-batches, from number `first` on. */
 static void groups_train(tfn_model *m, int first, int count)
 {
     batch_room b;
@@ -100,7 +100,7 @@ static void groups_train(tfn_model *m, int first, int count)
     }
 }
 
-/* -- what is frozen ---------------------------------------------------------------------------- */
+/* -- frozen weights ---------------------------------------------------------------------------- */
 
 static float *groups_copy(const tfn_model *m)
 {
@@ -111,7 +111,7 @@ static float *groups_copy(const tfn_model *m)
     return copy;
 }
 
-/* Gradients of the last step: those of the model that trains all, or none. */
+/* Gradients of the last step equal those of the model that trains everything, or do not exist. */
 static void groups_compare(const tfn_model *plain, const tfn_model *m)
 {
     tfn_param_info a, b;
@@ -140,7 +140,8 @@ static void groups_compare(const tfn_model *plain, const tfn_model *m)
     CHECK(m->memory.workspace <= plain->memory.workspace);
 }
 
-/* What is 0 but for rounding, such as the gradient of a key's bias, moves nothing. */
+/* True for gradients that are 0 except for rounding, such as of a key's bias: these move
+ * nothing. */
 static bool groups_is_zero(const float *x, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -148,7 +149,7 @@ static bool groups_is_zero(const float *x, size_t count)
     return true;
 }
 
-/* Frozen tensors have their old bits; others that have a gradient have moved. */
+/* Frozen tensors have their old bits; others with a gradient have moved. */
 static void groups_unmoved(const tfn_model *m, const float *before)
 {
     tfn_param_info p;
@@ -157,12 +158,12 @@ static void groups_unmoved(const tfn_model *m, const float *before)
         const size_t count = (size_t)p.rows * (size_t)p.cols;
         const bool same = !memcmp(old, p.data, count * sizeof(float));
         if (p.frozen && !same) FAIL("%s has moved", p.name);
-        if (m->desc.clip > 0 || !p.grad || !same) continue;    /* clipped, it may be nothing */
+        if (m->desc.clip > 0 || !p.grad || !same) continue;    /* clipping may make it tiny */
         if (!groups_is_zero(p.grad, count)) FAIL("%s has not moved", p.name);
     }
 }
 
-/* Saved within an update and loaded by another model: the bits of the run that went on. */
+/* Saved during an update and loaded by another model: the bits of the run that continued. */
 static void groups_resume(tfn_model *m, const tfn_model_desc *d)
 {
     static unsigned char saved[GROUPS_SAVED];
@@ -188,7 +189,7 @@ static void groups_resume(tfn_model *m, const tfn_model_desc *d)
     tfn_model_free(&other);
 }
 
-/* Exactly the bytes that tfn_model_size says, and not one less. */
+/* A block of tfn_model_size bytes is enough, and one byte less is not. */
 static void groups_exact(const tfn_model_desc *d, uint64_t hash)
 {
     const size_t scratch = tfn_model_scratch(d);
@@ -211,7 +212,7 @@ static void groups_exact(const tfn_model_desc *d, uint64_t hash)
     tfn_model_free(&m);
 }
 
-/* The first update profiles, if the recipe does: that sets frozen weights, too. */
+/* The first update profiles if the recipe does, which also sets frozen weights. */
 static void groups_case(int i, int set)
 {
     const tfn_model_desc all = groups_desc(i);
@@ -262,7 +263,7 @@ static tfn_model_desc groups_small(void)
     return d;
 }
 
-/* A pattern freezes exactly the parameters whose names stand behind it. */
+/* A pattern freezes exactly the listed parameters. */
 TEST(groups_patterns)
 {
     static const struct { const char *pattern; int matches; } cases[] = {
@@ -289,7 +290,7 @@ TEST(groups_patterns)
     }
 }
 
-/* A text, what the model says of it, and the text that a checkpoint has. */
+/* A text, the model's message about it, and the text in a checkpoint. */
 TEST(groups_texts)
 {
     static const struct { const char *text, *error; } cases[] = {
@@ -325,7 +326,7 @@ TEST(groups_texts)
     }
 }
 
-/* Numbers outside their ranges, a pattern without an end, too many groups. */
+/* Numbers out of range, a pattern without an end, too many groups. */
 TEST(groups_refused)
 {
     static const float rates[] = { -1, 1e-20f, 2e6f, (float)NAN, (float)INFINITY };
@@ -348,7 +349,7 @@ TEST(groups_refused)
     memset(d.groups[0].pattern, 'a', sizeof d.groups[0].pattern);
     CHECK(!tfn_model_resolve(&out, &d, &e) && e.status == TFN_BAD_OPTION);
     d = groups_small();
-    d.groups[1].rate = -5;                      /* without a pattern it is no group */
+    d.groups[1].rate = -5;                      /* ignored: without a pattern it is no group */
     CHECK(tfn_model_resolve(&out, &d, &e));
     for (int i = 0; i < TFN_MOST_GROUPS; i++) CHECK(tfn_group_add(&d, "*", &e));
     CHECK(!tfn_group_add(&d, "*", &e) && e.status == TFN_BAD_OPTION);
@@ -357,7 +358,7 @@ TEST(groups_refused)
 /* -- rates and decay --------------------------------------------------------------------------- */
 
 /* One update of plain SGD: p - lr rate (g/tokens + decay p), with the last group that matches. */
-/* Optimizers that see each tensor alone: three times the rate moves three times as far. */
+/* Optimizers that treat each tensor separately: three times the rate moves three times as far. */
 TEST(groups_rates_of_tensors)
 {
     static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_MUON, TFN_OPTIMIZER_ADAFACTOR };
@@ -439,7 +440,7 @@ TEST(groups_rates)
     tfn_model_free(&m);
 }
 
-/* A checkpoint is loaded to train on by a model with the same groups; its weights by any. */
+/* A checkpoint is resumed only by a model with the same groups; any model loads its weights. */
 TEST(groups_loaded)
 {
     static unsigned char saved[GROUPS_SAVED];
@@ -481,7 +482,7 @@ TEST(groups_loaded)
     tfn_model_free(&m);
 }
 
-/* All is frozen: nothing moves, nothing is kept for it. */
+/* Everything is frozen: nothing moves and nothing is stored for it. */
 TEST(groups_all_frozen)
 {
     for (int optimizer = 0; optimizer < TFN_OPTIMIZER_COUNT; optimizer++) {
@@ -502,7 +503,7 @@ TEST(groups_all_frozen)
 
 /* -- LoRA -------------------------------------------------------------------------------------- */
 
-/* Loss, logits and the gradients of A and B, of PyTorch (golden/make_lora.py). */
+/* Loss, logits and the gradients of A and B from PyTorch (golden/make_lora.py). */
 static void groups_golden(const char *name, const float *found, int count, double scale)
 {
     const golden_row *row = golden_find(golden_lora, name);
@@ -572,7 +573,7 @@ TEST(groups_lora_golden)
     tfn_model_free(&m);
 }
 
-/* Fed token by token, or all at once: the scores of the last position, to the bit. */
+/* Fed token by token or all at once, the scores of the last position are equal to the bit. */
 static void groups_decodes(tfn_model *m, const batch_room *b)
 {
     const size_t scratch = tfn_model_scratch(&m->desc);
@@ -605,14 +606,14 @@ static void groups_decodes(tfn_model *m, const batch_room *b)
     free(room);
 }
 
-/* Rows of logits: a position's, or a sentence's. */
+/* The number of rows of logits: positions, or sentences. */
 static int groups_rows(const tfn_model_desc *d)
 {
     const bool each = d->head == TFN_HEAD_TOKENS || d->head == TFN_HEAD_POSITIONS;
     return each ? GROUPS_B * GROUPS_T : GROUPS_B;
 }
 
-/* The logits of a batch. */
+/* Computes the logits of a batch. */
 static bool groups_logits(tfn_model *m, const batch_room *b, float *to)
 {
     const float *logits = tfn_model_logits(m, &b->batch);
@@ -620,7 +621,7 @@ static bool groups_logits(tfn_model *m, const batch_room *b, float *to)
     return logits != NULL;
 }
 
-/* LoRA of a tied output has no place in a model that is tied, too. */
+/* LoRA on a tied output cannot be folded into a model that is also tied. */
 static void groups_stays_tied(const tfn_model_desc *d, const tfn_model *m)
 {
     tfn_model to;
@@ -632,9 +633,8 @@ static void groups_stays_tied(const tfn_model_desc *d, const tfn_model *m)
     tfn_model_free(&to);
 }
 
-/* A folded model has A B in its matrices, and no maps for it; so has one that is not folded, made
- * without LoRA, but where the matrix is one that a scale stands beside, or the rows of the embedding
- * have length 1. */
+/* A folded model has A B in its matrices and no separate maps. So has a model without LoRA that is
+ * not folded, except if a scale is next to the matrix, or the embedding's rows have length 1. */
 static void groups_folds(const tfn_model_desc *d, tfn_model *m, const batch_room *b, bool fold)
 {
     enum { ALL = GROUPS_B * GROUPS_T * GROUPS_V };
@@ -661,13 +661,13 @@ static void groups_folds(const tfn_model_desc *d, tfn_model *m, const batch_room
     for (int32_t i = 0; tfn_model_param(&to, i, &p); i++) CHECK(!strstr(p.name, "lora"));
     CHECK(groups_logits(m, b, one) && groups_logits(&to, b, two));
     for (int i = 0; i < groups_rows(d) * GROUPS_V; i++) {
-        if (groups_rows(d) > GROUPS_B && i / GROUPS_V % GROUPS_T >= 3) continue;    /* its end */
+        if (groups_rows(d) > GROUPS_B && i / GROUPS_V % GROUPS_T >= 3) continue;    /* padding */
         CHECK_CLOSE((double)two[i], (double)one[i], 2e-3);
     }
     tfn_model_free(&to);
 }
 
-/* A model, or what trains of it alone, in memory, ready to be read. */
+/* Saves a model, or only its trained weights, in memory, ready to be read. */
 static void groups_put(tfn_file *f, unsigned char *to, const tfn_model *m, bool adapter)
 {
     memset(f, 0, sizeof *f);
@@ -679,7 +679,7 @@ static void groups_put(tfn_file *f, unsigned char *to, const tfn_model *m, bool 
     f->from_size = (size_t)f->used;
 }
 
-/* Without LoRA and not folded: all of it, as it is. */
+/* Without LoRA, and not folded: copies all weights unchanged. */
 static void groups_copies(const tfn_model_desc *d, const tfn_model *m)
 {
     tfn_model to;
@@ -690,7 +690,7 @@ static void groups_copies(const tfn_model_desc *d, const tfn_model *m)
     tfn_model_free(&to);
 }
 
-/* Saved alone, and loaded onto the base, which was saved without LoRA. */
+/* Saves the adapter and loads it onto the base, which was saved without LoRA. */
 static void groups_adapts(const tfn_model_desc *all, const tfn_model *plain, const tfn_model *m)
 {
     static unsigned char base[GROUPS_SAVED], adapter[GROUPS_SAVED];
@@ -766,7 +766,7 @@ TEST(groups_lora_recipes)
     for (int i = 0; i < groups_recipes(); i++) groups_lora_case(3*i + i % 3);
 }
 
-/* What trains beside LoRA, what it is refused for, and the bytes of gpt2's shape. */
+/* Other weights that train with LoRA, refused groups, and the bytes for gpt2's shape. */
 TEST(groups_lora_groups)
 {
     tfn_model_desc d = groups_small();
@@ -792,7 +792,8 @@ TEST(groups_lora_groups)
     CHECK(!tfn_group_add(&d, "* rank=2 alpha=0", NULL));
 }
 
-/* A mean is one of files that have the same tensors; others change nothing, and are named. */
+/* A mean needs files with the same tensors; other files are named in the error and change
+ * nothing. */
 TEST(groups_lora_files)
 {
     enum { BASE, ADAPTER, WHOLE, KINDS };
@@ -831,7 +832,7 @@ TEST(groups_lora_files)
     tfn_model_free(&base);
 }
 
-/* An adapter has no LoRA that is frozen, as of one put upon another; its model takes it again. */
+/* An adapter has no frozen LoRA, such as one below another; its model accepts it without. */
 TEST(groups_lora_frozen)
 {
     static unsigned char room[GROUPS_SAVED];
@@ -853,8 +854,8 @@ TEST(groups_lora_frozen)
     tfn_model_free(&m);
 }
 
-/* Fine-tuning begins with the last weights of a base that has averages, too; so a model for
- * inference takes these where it has LoRA and the base has none. */
+/* Fine-tuning starts from the last weights of a base, even if that has averages. So a model for
+ * inference takes these if it has LoRA and the base has none. */
 static void groups_lora_average(const tfn_model_desc *base_desc)
 {
     static unsigned char base_room[GROUPS_SAVED], room[GROUPS_SAVED];

@@ -1,7 +1,7 @@
 /* Identities between rows (variants.md, section 15): two models with the same parameters by name
- * compute the same function, and a control, changed a little, does not. With an output matrix that
- * is the identity, logits are what a stack gives. Also what the profiles of Admin and LSUV find.
- * test_identities_double.c compiles this file in double, where "the same" is 1e-10. */
+ * compute the same function, and a control with a small change does not. With an identity as the
+ * output matrix, logits are the output of a stack. Also the results of the profiles of Admin and
+ * LSUV. test_identities_double.c compiles this file in double, where "the same" is 1e-10. */
 #include "../lib.h"
 #include "../check.h"
 
@@ -13,7 +13,7 @@ static const double identities_equal = 1e-10;
 #else
 static const double identities_equal = 3e-4;
 #endif
-static const double identities_apart = 1e-3;      /* the least difference of a control */
+static const double identities_apart = 1e-3;      /* least difference of a control */
 
 static const char *const identities_arches[] = { "decoder", "encoder", "encoder-decoder" };
 
@@ -45,7 +45,7 @@ static tfn_batch identities_batch(tfn_arch arch)
     return b;
 }
 
-/* 3 layers, N = 3 and M = 2; updates change nothing. */
+/* 3 layers, N = 3 and M = 2; updates have no effect. */
 static tfn_model_desc identities_desc(tfn_arch arch, const char *topology)
 {
     tfn_model_desc d;
@@ -77,7 +77,7 @@ static bool identities_find(const tfn_model *m, const char *name, tfn_param_info
     return false;
 }
 
-/* name is PREFIX..., or ends with it after a dot: "out.weight" is no "norm_out.weight" */
+/* True if name is PREFIX..., or ends with it after a dot: "out.weight" is not "norm_out.weight" */
 static bool identities_ends(const char *name, const char *end)
 {
     size_t n = strlen(name), k = strlen(end);
@@ -91,7 +91,7 @@ static void identities_eye(tfn_model *m)
     for (int32_t i = 0; i < p.rows * p.cols; i++) p.data[i] = i % p.cols == i / p.cols ? 1 : 0;
 }
 
-/* Numbers that depend on the name alone: gains and scales about 1, biases about 0. */
+/* Numbers that depend only on the name: gains and scales near 1, biases near 0. */
 static void identities_fill(tfn_model *m)
 {
     tfn_param_info p;
@@ -111,7 +111,7 @@ static void identities_fill(tfn_model *m)
     identities_eye(m);
 }
 
-/* A model as it starts; after a first step it would not profile. */
+/* Makes a model that is not profiled, as if it had made steps. */
 static bool identities_start(tfn_model *m, const tfn_model_desc *d)
 {
     char text[200];
@@ -130,7 +130,7 @@ static bool identities_open(tfn_model *m, const tfn_model_desc *d)
     return true;
 }
 
-/* x = factor*x + offset for all parameters that start and end so ("": all). */
+/* x = factor*x + offset for all parameters with this start and end ("": all). */
 static int identities_all(tfn_model *m, const char *start, const char *end, double factor,
                           double offset)
 {
@@ -153,7 +153,7 @@ static void identities_scale(tfn_model *m, const char *end, double factor)
     if (!identities_all(m, "", end, factor, 0)) FAIL("no parameter is called %s", end);
 }
 
-/* Parameters of `to` whose names have the part `there` get those that have `here` instead. */
+/* Copies to parameters of `to` with the part `there` in their names those with `here` instead. */
 static void identities_rename(tfn_model *to, const char *there, const tfn_model *from,
                               const char *here)
 {
@@ -192,7 +192,7 @@ static void identities_logits(tfn_model *m, identities_out *o)
         o->y[i / IDENTITIES_V][i % IDENTITIES_V] = y ? (double)y[i] : NAN;
 }
 
-/* Logits, and the gradient of the embedding: the same functions have the same. */
+/* Computes logits and the gradient of the embedding: equal functions have equal ones. */
 static void identities_run(tfn_model *m, identities_out *o)
 {
     tfn_batch batch = identities_batch(m->desc.arch);
@@ -218,7 +218,7 @@ static double identities_gap(const double *a, const double *b, int n)
     return gap / most;
 }
 
-/* The largest difference over the largest value: of the logits, and of the gradient. */
+/* The largest difference relative to the largest value: of the logits, and of the gradient. */
 static double identities_distance(tfn_model *a, tfn_model *b, bool slopes)
 {
     static identities_out one, two;
@@ -250,7 +250,7 @@ static void identities_other(tfn_model *a, tfn_model *b)
     if (!(gap >= identities_apart && gap < 1e30)) identities_text(", control", a, b, gap);
 }
 
-/* -- own rows -------------------------------------------------------------------------------- */
+/* -- user's rows ----------------------------------------------------------------------------- */
 
 static tfn_scale_rule identities_constant(double value)
 {
@@ -282,8 +282,8 @@ static void identities_branch(tfn_topology *t, double a)
     t->attention.out = t->ffn.out = identities_constant(a);
 }
 
-/* A host cut after a sub-layer: what follows passes the stream on. BRANCH: the stream there is what
- * the sub-layer gives, less the skip and the norm of the sum. One at a time. */
+/* A host that ends after a sub-layer: later ones pass the stream on. BRANCH: the stream there
+ * becomes the sub-layer's output, without the skip and the norm of the sum. One at a time. */
 static struct { const tfn_topology *host; int32_t layer; int kind; bool branch; } identities_end;
 
 static void identities_cut_rule(const tfn_place *place, tfn_join *join)
@@ -313,7 +313,7 @@ static tfn_topology identities_cut(const tfn_topology *host, int32_t layer, int 
     return t;
 }
 
-/* The stream of `m` (its decoder, if it has two) after a sub-layer, or that branch. */
+/* The stream of `m` (of its decoder, if it has two) after a sub-layer, or that branch. */
 static void identities_inside(const tfn_model *m, int32_t layer, int kind, bool branch,
                               identities_out *o)
 {
@@ -360,7 +360,7 @@ static void identities_add(identities_out *y, const identities_out *x, double a)
     for (int r = 0; r < IDENTITIES_ROWS; r++)
         for (int c = 0; c < IDENTITIES_V; c++) y->y[r][c] += a * x->y[r][c];
 }
-/* Over the rows that are no padding. */
+/* The variance over the rows that are not padding. */
 static double identities_variance(const identities_out *o)
 {
     double sum = 0, squares = 0, n = 0;
@@ -430,7 +430,8 @@ static void identities_times(const tfn_model *m, const char *start, const char *
     }
 }
 
-/* variants.md, F3: the norm before a sub-layer, or the tables, times w; readers over w. */
+/* variants.md, F3: multiplies the norm before a sub-layer, or the tables, by w; divides readers by
+ * w. */
 static void identities_fold_skip(tfn_model *post, const char *stack, int layer, const char *sub,
                                  const float *w, bool memory)
 {
@@ -459,7 +460,7 @@ static void identities_fold_skip(tfn_model *post, const char *stack, int layer, 
     if (strcmp(sub, "cross")) identities_times(post, at, "k.weight", w, true, true);
 }
 
-/* Admin is Post-LN with its vectors folded; not if the memory's readers are divided too. */
+/* Admin is Post-LN with its vectors folded; but not if the memory's readers are divided, too. */
 TEST(identities_admin_fold)
 {
     for (int arch = 0; arch < 3; arch++)
@@ -488,7 +489,7 @@ TEST(identities_admin_fold)
 
 /* -- T4: sums of layers ---------------------------------------------------------------------- */
 
-/* Weights of the last layer alone. */
+/* Gives weight only to the last layer. */
 static void identities_mix_last(tfn_model *m, double value, int from_end)
 {
     tfn_param_info p;
@@ -518,7 +519,7 @@ TEST(identities_linear_aggregation)
         }
 }
 
-/* DLCL's own norms behind the layers are then norms of the last sum. */
+/* DLCL's own norms after the layers become norms of the last sum. */
 TEST(identities_dlcl)
 {
     for (int arch = 0; arch < 3; arch++) {
@@ -540,8 +541,8 @@ TEST(identities_dlcl)
 }
 
 /* Post-LN with gains of 1: a norm of what is normed changes nothing. Dense: all weights are 1. */
-/* Options of DLCL's weights: equal ones in groups or channels are one; softmax of equal logits is
- * the mean, which is where the weights of the others start. */
+/* Options of DLCL's weights: if those of a group or of all channels are equal, they act as one;
+ * softmax of equal logits is the mean, where the other weights start. */
 TEST(identities_dlcl_options)
 {
     static const char *const rows[] = { "dlcl-vector", "dlcl-groups", "dlcl-softmax" };
@@ -602,7 +603,7 @@ TEST(identities_dlcl_post)
     }
 }
 
-/* Transparent attention to the last layer alone is Pre-LN. */
+/* Transparent attention to only the last layer is Pre-LN. */
 TEST(identities_transparent)
 {
     tfn_model_desc d = identities_desc(TFN_ARCH_ENCODER_DECODER, "transparent");
@@ -690,7 +691,7 @@ TEST(identities_branchnorm)
         }
 }
 
-/* Norms of queries and keys switched off. */
+/* Norms of queries and keys that are switched off. */
 TEST(identities_without_qk_norm)
 {
     static const char *const rows[][2] = {
@@ -714,7 +715,7 @@ TEST(identities_without_qk_norm)
 }
 
 /* Constants by layer, folded by hand: LNS into the norms, Hanin & Rolnick into the last matrices.
- * Half a Macaron is Pre-LN where its first half gives 0 and its second twice as much. */
+ * Macaron is Pre-LN if its first half gives 0 and its second twice as much. */
 TEST(identities_constants)
 {
     static const char *const rows[][2] = {
@@ -754,7 +755,7 @@ TEST(identities_constants)
         }
 }
 
-/* Fixup with multipliers of 1 and shifts of 0 is no norm at all. */
+/* Fixup with multipliers of 1 and shifts of 0 has no effect. */
 TEST(identities_fixup)
 {
     static const char *const shifts[] = { "shift_in.weight", "shift_1.weight", "shift_2.weight",
@@ -778,7 +779,7 @@ TEST(identities_fixup)
         }
 }
 
-/* One norm for the whole layer, or one of two that are equal. */
+/* One norm for the whole layer, or two that are equal. */
 TEST(identities_parallel)
 {
     for (int arch = 0; arch < 3; arch++) {
@@ -833,9 +834,9 @@ TEST(identities_by_layer)
         }
 }
 
-/* -- T6: what a stack is at the start -------------------------------------------------------- */
+/* -- T6: stacks at the start ----------------------------------------------------------------- */
 
-/* The stream is x_0 to the end (through LayerNorm), until a scale leaves 0. */
+/* The stream is x_0 to the end (through LayerNorm) until a scale is not 0. */
 static void identities_check_identity(const char *recipe, tfn_arch arch, int norm, const char *part)
 {
     const tfn_recipe *r = tfn_recipe_find(recipe);
@@ -963,7 +964,7 @@ TEST(identities_looklinear)
 
 /* -- T8, T12: a stream of mean 0 ------------------------------------------------------------- */
 
-/* Rows of what writes to the stream get mean 0, all but `spare`. */
+/* Rows that write to the stream get mean 0, all except `spare`. */
 static void identities_centre(tfn_model *m, const char *spare)
 {
     static const char *const writers[] = {
@@ -982,7 +983,7 @@ static void identities_centre(tfn_model *m, const char *spare)
         }
 }
 
-/* The norm whose output a matrix reads, "" if it reads none. */
+/* The norm whose output a matrix reads, or "". */
 static void identities_norm_before(const char *matrix, tfn_arch arch, char *norm, size_t size)
 {
     const char *dot = strrchr(matrix, '.');
@@ -1002,7 +1003,7 @@ static void identities_norm_before(const char *matrix, tfn_arch arch, char *norm
         snprintf(norm, size, "%.*snorm_in.weight", n, matrix);
 }
 
-/* The last channel is minus the sum of the others: n_d W_d goes into all their rows. */
+/* The last channel is minus the sum of the others: n_d W_d is added to all their rows. */
 static void identities_reduce(tfn_model *to, const tfn_model *from)
 {
     tfn_param_info p, q, g, h;
@@ -1045,7 +1046,7 @@ TEST(identities_centred)
                                     && j < p.cols; j++)
                     p.data[j] = 0;
             identities_centre(&rms, control ? spare[arch] : NULL);
-            for (int32_t i = 0; tfn_model_param(&crms, i, &p); i++)    /* gains of its own */
+            for (int32_t i = 0; tfn_model_param(&crms, i, &p); i++)    /* different gains */
                 for (int32_t j = 0; p.rows == 1 && j < p.cols; j++) p.data[j] *= (float)1.5;
             identities_reduce(&crms, &rms);
             if (!control) {
@@ -1085,7 +1086,7 @@ TEST(identities_scalenorm)
         }
 }
 
-/* FixNorm and a last ScaleNorm: logits are G cos, whatever the embedding's size. */
+/* FixNorm with a final ScaleNorm: logits are G cos, whatever the embedding's length. */
 TEST(identities_fixnorm)
 {
     for (int arch = 0; arch < 3; arch++)
@@ -1134,8 +1135,8 @@ TEST(identities_b2t)
     }
 }
 
-/* Its output is Post-LN's plus N(y), eps 1e-7, with y = x_0 and all branches, at every depth. An
- * encoder of two stacks is ResiDual's in all. */
+/* The output is Post-LN's plus N(y), eps 1e-7, where y is x_0 plus all branches, at every depth.
+ * With two stacks the encoder, too, is ResiDual's. */
 static void identities_check_residual(tfn_arch arch, int32_t depth)
 {
     tfn_model_desc d = identities_desc(arch, "resi-dual");
@@ -1183,7 +1184,7 @@ TEST(identities_residual)
 
 /* -- T13: nGPT ------------------------------------------------------------------------------- */
 
-/* How far vectors along the channels are from length 1, over all matrices. */
+/* The largest deviation from length 1 of vectors along the channels, over all matrices. */
 static double identities_lengths_off(const tfn_model *m)
 {
     double worst = 0;
@@ -1252,7 +1253,7 @@ TEST(identities_ngpt)
     }
 }
 
-/* Only the stack that is nGPT's has weights of length 1. */
+/* Only the stack of nGPT has weights of length 1. */
 TEST(identities_ngpt_hybrid)
 {
     for (int other = 0; other < 2; other++) {
@@ -1265,7 +1266,7 @@ TEST(identities_ngpt_hybrid)
             return;
         }
         for (int stack = 0; stack < 2; stack++) {
-            const bool decoder = !stack, unit = decoder == other;      /* is nGPT's */
+            const bool decoder = !stack, unit = decoder == other;      /* the stack of nGPT */
             tfn_param_info p;
             double sum = 0;
             CHECK(identities_find(&m, decoder ? "decoder.0.self.o.weight"
@@ -1317,7 +1318,7 @@ TEST(identities_norms_off)
 
 static const char *const identities_subs[] = { "self", "cross", "ffn" };
 
-/* All vectors w, in the order of the sub-layers; how many numbers there are. */
+/* Collects all vectors w in the order of the sub-layers; returns how many numbers. */
 static int identities_vectors(const tfn_model *m, float *w, int room)
 {
     tfn_param_info p;
@@ -1345,7 +1346,7 @@ static bool identities_profile(tfn_model *m)
     return false;
 }
 
-/* The scalar w of a sub-layer; its vector holds nothing else. */
+/* The scalar w of a sub-layer; all numbers of its vector are equal. */
 static double identities_omega(const tfn_model *m, const char *stack, int32_t layer, int kind)
 {
     tfn_param_info p;
@@ -1404,7 +1405,7 @@ TEST(identities_profile_chain)
         if (!identities_profile(&m)) return;
         identities_check_chain(&m, identities_arches[arch == TFN_ARCH_ENCODER],
                                arch == TFN_ARCH_ENCODER_DECODER ? 3 : 2);
-        if (arch == TFN_ARCH_ENCODER_DECODER) {    /* its encoder, as a model of its own */
+        if (arch == TFN_ARCH_ENCODER_DECODER) {    /* its encoder as a separate model */
             tfn_batch batch = identities_batch(TFN_ARCH_ENCODER_DECODER);
             d = identities_admin(TFN_ARCH_ENCODER, "admin");
             d.context = IDENTITIES_TS;
@@ -1427,7 +1428,7 @@ TEST(identities_profile_chain)
     }
 }
 
-/* T15: the same for threads and instruction sets; other weights, other scales. */
+/* T15: the same for all threads and instruction sets; other weights give other scales. */
 TEST(identities_profile_determinism)
 {
     const tfn_kernels *best = tfn_kernels_for(TFN_ISA_BEST);
@@ -1454,8 +1455,8 @@ TEST(identities_profile_determinism)
     }
 }
 
-/* Once more from the same weights: the same scales. The first step profiles with its own batch, and
- * a model that has made steps never. Other rows have no profile. */
+/* Profiling again from the same weights gives the same scales. The first step profiles with its own
+ * batch, and a model that has made steps never profiles. Other rows have no profile. */
 TEST(identities_profile_again)
 {
     for (int arch = 0; arch < 3; arch++) {
@@ -1495,7 +1496,7 @@ TEST(identities_profile_again)
     }
 }
 
-/* A model that has made steps is never profiled, not on request either: its scales are trained. */
+/* A model that has made steps is never profiled, even on request: its scales are trained. */
 TEST(identities_profile_trained)
 {
     static const char *const rows[] = { "admin", "admin-direct", "post" };
@@ -1516,7 +1517,7 @@ TEST(identities_profile_trained)
     }
 }
 
-/* LSUV comes first, Admin's scales are those of the weights it leaves. */
+/* LSUV comes first; Admin's scales fit the weights that it leaves. */
 TEST(identities_profile_both)
 {
     tfn_model_desc d = identities_admin(TFN_ARCH_DECODER, "admin");
@@ -1527,10 +1528,10 @@ TEST(identities_profile_both)
     tfn_model_free(&m);
 }
 
-/* Norms that leave Post-LN bounded: of the others the profile is no test. */
+/* Norms that keep Post-LN bounded; with others the profile proves nothing. */
 static bool identities_bounds(const tfn_norm_rule *norm) { return norm->kind != TFN_NORM_CENTER; }
 
-/* admin-direct is admin, its vectors in norms and matrices; with every norm, and profiled twice. */
+/* admin-direct is admin with its vectors in norms and matrices; with every norm, profiled twice. */
 static void identities_check_direct(tfn_arch arch, const char *norm, bool gain)
 {
     tfn_model_desc d = identities_admin(arch, "admin");
@@ -1569,7 +1570,7 @@ TEST(identities_admin_direct)
                                         (norm->flags & TFN_FLAG_GAIN) != 0);
 }
 
-/* The library's own fold of Admin, with every norm; not after one number more has changed. */
+/* The library's own fold of Admin, with every norm; but not if another number was changed. */
 TEST(identities_admin_folded)
 {
     const tfn_norm_rule *norm;
@@ -1612,7 +1613,7 @@ static void identities_watch(void *user, int32_t id, const float *data, ptrdiff_
     (void)id;
     if (backward) return;
     for (ptrdiff_t b = 0; b < IDENTITIES_B; b++) n += (double)(lengths[b] * cols);
-    for (ptrdiff_t r = 0; r < rows; r++)                        /* those of the padding are out */
+    for (ptrdiff_t r = 0; r < rows; r++)                        /* without padding */
         for (ptrdiff_t c = 0; c < cols; c++)
             if (r % time < lengths[r / time]) mean += (double)data[r*cols + c] / n;
     for (ptrdiff_t r = 0; r < rows; r++)
@@ -1622,7 +1623,7 @@ static void identities_watch(void *user, int32_t id, const float *data, ptrdiff_
     s->most = fmax(s->most, var);
     s->count++;
 }
-/* Variances of the outputs of all linear maps, which a training forward's probes show. */
+/* Variances of the outputs of all linear maps, from probes in a training forward. */
 static identities_spread identities_spreads(const tfn_model *m)
 {
     identities_spread s = { 1e30, 0, 0 };
@@ -1656,7 +1657,7 @@ TEST(identities_lsuv)
             CHECK(s.least > 0.9 && s.most < 1.1);
             hash = tfn_model_hash(&m);
             if (!identities_profile(&m)) return;
-            CHECK(tfn_model_hash(&m) == hash);         /* what is within 0.1 stays */
+            CHECK(tfn_model_hash(&m) == hash);         /* variances within 0.1 of 1 stay */
             identities_scale(&m, "w2.weight", 1.25);
             s = identities_spreads(&m);
             CHECK(s.most > 1.1);

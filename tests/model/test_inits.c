@@ -1,21 +1,21 @@
 /* Initial values. Every rule of tfn_init_at against its formula (variants.md, section 8), written
- * here once more: deviations within sampling error, extreme values of uniform draws, Gram matrices
- * of orthogonal ones, halves of mirrored ones; for all stacks and depths of 1 to 60. Start values
- * of every learned scale of every row; constants against the values that papers print. */
+ * here once more: deviations within sampling error, extremes of uniform draws, Gram matrices of
+ * orthogonal ones, halves of mirrored ones; for all stacks and depths of 1 to 60. Start values of
+ * every learned scale of every row; constants against the values that papers print. */
 #include "../lib.h"
 #include "../check.h"
 
 enum { INITS_C = 16, INITS_V = 24, INITS_T = 8, INITS_HEADS = 2 };
 
-/* -- where a parameter is -------------------------------------------------------------------- */
+/* -- the place of a parameter ---------------------------------------------------------------- */
 
 typedef struct inits_place {
     char   stack, sub;          /* 'e', 'd' or 0; 's', 'c', 'f' or 0 */
     char   part[40];            /* "q", "norm_in" ... */
     bool   bias, both, separate;
     tfn_arch arch;
-    int    n, m, depth, layer;  /* N, M, that of this stack, the layer from 1 or 0 */
-    int    in, out;             /* of the matrix, or of the one whose bias this is */
+    int    n, m, depth, layer;  /* N, M, this stack's depth, the layer from 1, or 0 */
+    int    in, out;             /* of the matrix, or of the bias's matrix */
 } inits_place;
 
 /* "decoder.3.self.q.weight" */
@@ -58,7 +58,7 @@ static bool inits_in(const char *part, const char *const *list)
 
 typedef enum inits_kind { INITS_ZERO, INITS_NORMAL, INITS_UNIFORM, INITS_TRUNCATED,
                           INITS_ORTHOGONAL, INITS_MIRRORED } inits_kind;
-/* size: a deviation; of UNIFORM and MIRRORED the limit; of TRUNCATED that of the normal */
+/* size: a deviation; for UNIFORM and MIRRORED the limit; for TRUNCATED that of the full normal */
 typedef struct inits_draw { inits_kind kind; double size; } inits_draw;
 
 static inits_draw inits_of(inits_kind kind, double size)
@@ -67,7 +67,7 @@ static inits_draw inits_of(inits_kind kind, double size)
     return size > 0 ? d : (d.kind = INITS_ZERO, d);
 }
 
-/* What a gain makes of V, O, W_1, W_2: DeepNorm, T-Fixup, Sub-LN. */
+/* The factor of a gain for V, O, W_1, W_2: DeepNorm, T-Fixup, Sub-LN. */
 static double inits_branch_gain(const char *init, const inits_place *a)
 {
     const double n = a->n, m = a->m, l = a->depth;
@@ -133,7 +133,7 @@ static inits_draw inits_matrix(const char *init, const inits_place *a, double g)
     return inits_of(INITS_UNIFORM, g * sqrt(6 / sum));
 }
 
-/* Biases: of the frameworks' default alone, and only where a rule has them. */
+/* Biases: only in the frameworks' default, and only if a rule has them. */
 static inits_draw inits_bias(const char *init, const inits_place *a)
 {
     const bool qkv = strchr("qkv", a->part[0]) != NULL, ffn = a->part[0] == 'w';
@@ -158,8 +158,8 @@ static inits_draw inits_table(const char *init, const inits_place *a)
     return inits_of(INITS_NORMAL, size);
 }
 
-/* The untied output matrix: N(0, 1/C) where the code is fairseq's or torchscale's (2.6), 0 of Fixup
- * (V09); of others what a matrix has without a gain. */
+/* The untied output matrix: N(0, 1/C) if the code is fairseq's or torchscale's (2.6), 0 in Fixup
+ * (V09); in others like a matrix without a gain. */
 static inits_draw inits_output(const char *init, const inits_place *a)
 {
     static const char *const tables[] = { "fused", "fairseq", "b2t", "t-fixup", "t-fixup-code",
@@ -174,7 +174,7 @@ static inits_draw inits_output(const char *init, const inits_place *a)
 enum { INITS_CLASSES = 12 };
 static const char *const inits_classes[] = { "q", "k", "v", "o", "w1", "w2", "w3", "embedding",
                                              "position", "segment", "output", NULL };
-/* Sums of draws over their size, by class, stack and whether biases; all depths together. */
+/* Sums of draws relative to their size, by class, stack and bias or not; over all depths. */
 typedef struct inits_pool { double n, sum[5]; double most; inits_kind kind; } inits_pool;
 static inits_pool inits_pools[INITS_CLASSES][3][2];
 
@@ -190,8 +190,8 @@ static void inits_count(inits_pool *p, const float *x, int n, inits_draw d)
     p->n += n;
 }
 
-/* Mean, variance, fourth moment and extremes within five deviations of what n draws have; NULL, or
- * what is not. */
+/* Checks mean, variance, fourth moment and extremes of n draws within five deviations. Returns
+ * NULL, or the name of the wrong one. */
 static const char *inits_fault(const inits_pool *p, double *value)
 {
     /* E z^2, E z^4; the variances of z^2 and z^4 */
@@ -219,7 +219,8 @@ static void inits_judge(const inits_pool *p, const char *init, const char *what)
     if (fault) FAIL("%s, %s: the %s is %g of %g draws", init, what, fault, value, p->n);
 }
 
-/* The judge itself: sizes off by 2 % in many draws, a quarter in few, another distribution. */
+/* The judge itself must see sizes off by 2 % in many draws or by a quarter in few, and another
+ * distribution. */
 TEST(inits_controls)
 {
     static float x[60000];
@@ -246,7 +247,7 @@ TEST(inits_controls)
     }
 }
 
-/* Rows, or columns where they are fewer: of length `size`, at right angles. */
+/* True if the rows, or the columns if they are fewer, are orthogonal with length `size`. */
 static bool inits_orthogonal(const tfn_param_info *p, double size)
 {
     const int few = p->rows < p->cols ? p->rows : p->cols, many = p->rows + p->cols - few;
@@ -261,7 +262,7 @@ static bool inits_orthogonal(const tfn_param_info *p, double size)
     return true;
 }
 
-/* The second half is minus the first, along the hidden units; one that is left over is 0. */
+/* True if the second half is minus the first, along the hidden units; an odd last one is 0. */
 static bool inits_mirrored(const tfn_param_info *p, bool down)
 {
     const int n = down ? p->rows : p->cols, half = n / 2;
@@ -296,7 +297,7 @@ static void inits_check_draw(const char *init, const tfn_param_info *p, const in
     if (d.kind == INITS_MIRRORED) {
         const bool down = !strcmp(a->part, "w2");
         if (!inits_mirrored(p, down)) FAIL("%s, %s: not mirrored", init, p->name);
-        if (down) n = p->rows / 2 * p->cols;            /* the first half only */
+        if (down) n = p->rows / 2 * p->cols;            /* only the first half */
         else for (int r = 1; r < p->rows; r++) inits_count(&one, p->data + r*p->cols, p->cols/2, d);
         if (!down) n = p->cols / 2;
     }
@@ -326,7 +327,7 @@ static void inits_check_model(const tfn_model_desc *d)
     }
     for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
         inits_place a = inits_parse(&m.desc, &p, in);
-        in = p.rows;                                    /* a bias comes behind its matrix */
+        in = p.rows;                                    /* a bias follows its matrix */
         if (inits_in(a.part, matrices)) {
             inits_draw draw = a.bias ? inits_bias(d->init, &a)
                                     : inits_matrix(d->init, &a, inits_gain(d->init, &a));
@@ -360,7 +361,7 @@ static tfn_model_desc inits_desc(tfn_arch arch, int n, int m)
     return d;
 }
 
-/* Shapes that every rule is checked on: a decoder, an encoder and both of each; lone stacks have
+/* Shapes on which every rule is checked: a decoder, an encoder and pairs. Single stacks have
  * `layers`, pairs as many as `both` says. */
 static const struct { int layers, both[2], ffn; bool separate; tfn_activation_kind activation; }
 inits_shapes[] = {
@@ -409,7 +410,7 @@ TEST(inits_rules)
     }
 }
 
-/* No two tensors draw the same numbers, nor two seeds; the same seed does. */
+/* No two tensors have the same numbers, nor two seeds; the same seed gives the same. */
 TEST(inits_streams)
 {
     tfn_model_desc d = inits_desc(TFN_ARCH_ENCODER_DECODER, 6, 6);
@@ -437,9 +438,9 @@ TEST(inits_streams)
     tfn_model_free(&two);
 }
 
-/* -- start values of what is learned --------------------------------------------------------- */
+/* -- start values of learned parameters ------------------------------------------------------ */
 
-/* The value that all of a one-row parameter start at; NaN: unknown. */
+/* The value at which all numbers of a one-row parameter start; NaN: unknown. */
 static double inits_scale(const char *topology, const tfn_model_desc *d, const inits_place *a)
 {
     static const char *const zeros[] = { "gate", "memory_mix", "shift_in", "shift_1", "shift_2",
@@ -467,7 +468,7 @@ static double inits_scale(const char *topology, const tfn_model_desc *d, const i
     return 0;                                                       /* ReZero, SkipInit */
 }
 
-/* ... of a norm's parameter. */
+/* The same for a norm's parameter. */
 static double inits_norm(const tfn_norm_rule *norm, const char *part, const char *end)
 {
     const bool dyt = norm->kind == TFN_NORM_POINT;
@@ -514,7 +515,7 @@ static int inits_check_scales(const tfn_topology *t, const tfn_norm_rule *norm, 
     return found;
 }
 
-/* DLCL's weights: of groups, and of windows, which without softmax only shape the start. */
+/* DLCL's weights, with groups, and with windows, which without softmax only shape the start. */
 TEST(inits_mix)
 {
     static const tfn_mix_rule rules[] = {
@@ -553,7 +554,7 @@ TEST(inits_mix)
     }
 }
 
-/* Every row, at depths on all sides of LayerScale's limits; every norm in Pre- and Post-LN. */
+/* Every row, at depths around all limits of LayerScale; every norm in Pre- and Post-LN. */
 TEST(inits_scales)
 {
     static const int depths[][2] = { { 18, 19 }, { 24, 25 }, { 3, 2 } };
@@ -586,7 +587,7 @@ TEST(inits_scales)
             }
 }
 
-/* Zero-gamma: the gains behind branches, and only those; with Gemma's offset too. */
+/* Zero-gamma: the gains after branches, and only those; also with Gemma's offset. */
 TEST(inits_zero_gamma)
 {
     static const char *const norms[] = { "layernorm", "rmsnorm", "rmsnorm-offset" };
@@ -609,7 +610,7 @@ TEST(inits_zero_gamma)
     }
 }
 
-/* nGPT's effective values: 0.05 of the way, queries and keys and logits times 1. */
+/* nGPT's effective values: 0.05 of the way; factor 1 for queries, keys and logits. */
 TEST(inits_ngpt)
 {
     tfn_place place = { TFN_SUBLAYER_FFN, true, true, 1, 2, 2, 2, INITS_C };
@@ -635,7 +636,7 @@ static double inits_constant(const tfn_scale_rule *s)
     return (double)s->value;
 }
 
-/* N or M 0: a lone stack. V13: DeepNorm; V04: admin-torch, with 2 or 3 sub-layers a layer. */
+/* N or M 0: a single stack. V13: DeepNorm; V04: admin-torch, with 2 or 3 sub-layers a layer. */
 TEST(inits_skip_constants)
 {
     static const struct { const char *topology; char stack; int n, m; double value; } values[] = {
@@ -692,7 +693,7 @@ TEST(inits_deepnorm_gains)
     }
 }
 
-/* V06: a = min(L/12, L^-0.15), b = C^-0.2, at the feed-forward only. V05: 1. */
+/* V06: a = min(L/12, L^-0.15), b = C^-0.2, only at the feed-forward. V05: 1. */
 TEST(inits_b2t)
 {
     static const struct { int depth; double a; } values[] = {

@@ -1,7 +1,6 @@
-/* Exact memory: for every configuration of a table the bytes that tfn_model_size names suffice
- * at any address and are used to the last, and every smaller block is refused. The blocks lie
- * between guard pages where the system has them. All calls of malloc in the header come here
- * and can fail. */
+/* Exact memory: for every configuration of a table, tfn_model_size bytes are enough at any address
+ * and are used to the last, and every smaller block is refused. The blocks are between guard pages
+ * where the system supports these. All calls of malloc in the header come here and can fail. */
 #if defined __linux__ || defined __APPLE__
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include "../check.h"
 
-static int memory_calls, memory_fails_at, memory_live;      /* fails_at: that call fails; 0: none */
+static int memory_calls, memory_fails_at, memory_live;      /* fails_at: 0: no call */
 static void *memory_malloc(size_t size)
 {
     void *p = ++memory_calls == memory_fails_at ? NULL : malloc(size);
@@ -44,7 +43,7 @@ static int memory_digit(int *i, int base)
     return digit;
 }
 
-/* Then every recipe once, with what a plain one has. */
+/* Then every recipe once, with common options. */
 static int memory_count(void)
 {
     int n = 0;
@@ -109,8 +108,8 @@ static tfn_model_desc memory_desc(int i)
     d.layers = 1 + i % 4;
     d.decoder_layers = 1 + i / 4 % 3;
     d.probes = i % 2 == 0;
-    d.half = i % 3 == 0 && strcmp(d.recipe, "hanin-rolnick");    /* which bursts, */
-    if (!strcmp(d.recipe, "hanin-rolnick")) d.schedule.lr = (float)1e-5;    /* at high rates too */
+    d.half = i % 3 == 0 && strcmp(d.recipe, "hanin-rolnick");    /* which diverges, */
+    if (!strcmp(d.recipe, "hanin-rolnick")) d.schedule.lr = (float)1e-5;    /* at high rates, too */
     if (d.half) d.threads = 1;
     return d;
 }
@@ -187,7 +186,7 @@ static size_t memory_size(const tfn_model_desc *d)
     return size;
 }
 
-/* All a model does; memory is full of MEMORY_FILL before. */
+/* Calls everything that a model does; the memory was filled with MEMORY_FILL before. */
 static uint64_t memory_use(tfn_model *m, const tfn_model_desc *d)
 {
     static memory_data x;
@@ -201,10 +200,10 @@ static uint64_t memory_use(tfn_model *m, const tfn_model_desc *d)
     return tfn_model_hash(m);
 }
 
-static size_t memory_tail;     /* most bytes at the end of a block that nobody used */
+static size_t memory_tail;     /* most bytes at the end of a block that were never used */
 
-/* The exact size at one address; the last byte of the block is the last before the guard page for
- * shift 0. */
+/* The exact size at one address; with shift 0 the block's last byte is the last before the guard
+ * page. */
 static uint64_t memory_check_at(const tfn_model_desc *d, memory_block b, size_t size, size_t shift,
                                 bool run)
 {
@@ -219,12 +218,12 @@ static uint64_t memory_check_at(const tfn_model_desc *d, memory_block b, size_t 
         return 0;
     }
     hash = run ? memory_use(&m, d) : tfn_model_hash(&m);
-    CHECK(m.memory.total + 63 == size);             /* measured is used */
+    CHECK(m.memory.total + 63 == size);             /* the reported bytes are used */
     CHECK(m.memory.metadata + m.memory.parameters + m.memory.gradients + m.memory.moments
           + m.memory.averages + m.memory.tables + m.memory.workspace <= m.memory.total);
     CHECK(m.memory.scratch <= m.memory.workspace);
     CHECK(memory_untouched(b.first, mem) && memory_untouched(mem + size, b.end));
-    if (run && (uintptr_t)mem % 64 == 1) {          /* the address that wants all the slack */
+    if (run && (uintptr_t)mem % 64 == 1) {          /* the address that needs all the slack */
         size_t tail = 0;
         while (tail < size && mem[size - 1 - tail] == MEMORY_FILL) tail++;
         memory_tail = tail > memory_tail ? tail : memory_tail;
@@ -268,7 +267,7 @@ TEST(memory_exact)
         hash = memory_check_at(&d, b, size, 0, false);
         for (size_t shift = 1; shift < 64; shift += i % 8 ? 9 : 1)
             CHECK(memory_check_at(&d, b, size, shift, false) == hash);
-        /* smaller blocks: all of the smallest configurations, else a sample */
+        /* smaller blocks: all of them for the smallest configurations, else a sample */
         step = size < 40000 && every < 12 ? 16 : size / 23 + 1;
         every += step == 16;
         memory_refuse(&d, b, size - 1);
@@ -331,7 +330,7 @@ TEST(memory_decoders)
     }
 }
 
-/* One token at a time wants no room for a packed matrix: what a board saves. */
+/* One token at a time needs no room for a packed matrix, which saves memory on a board. */
 TEST(memory_decoder_token)
 {
     enum { WIDTH = 64, FFN = 256 };
@@ -356,7 +355,7 @@ TEST(memory_decoder_token)
     tfn_model_free(&m);
 }
 
-/* The scratch that tfn_model_scratch names suffices (memory_size uses no more); less gives 0 or the
+/* tfn_model_scratch bytes of scratch are enough (memory_size uses no more); less gives 0 or the
  * same size, never another. */
 TEST(memory_scratch_bound)
 {
@@ -385,7 +384,7 @@ TEST(memory_scratch_bound)
         }
 }
 
-/* The least bytes that sizing succeeds with: with one less it says that there is too little. */
+/* The fewest bytes with which sizing succeeds; one byte less is refused as too little. */
 static size_t memory_scratch_needed(const tfn_model_desc *d, void *mem, size_t bound)
 {
     size_t fails = 0;
@@ -398,8 +397,8 @@ static size_t memory_scratch_needed(const tfn_model_desc *d, void *mem, size_t b
     return fits;
 }
 
-/* Of all recipes and architectures, with and without training, little and much on the tapes: the
- * bound is at least what sizing needs and at most twice that, and a decoder can be sized in it. */
+/* For all recipes and architectures, with and without training, with short and long tapes: the
+ * bound is at least the need of sizing and at most twice that, and a decoder can be sized in it. */
 TEST(memory_scratch_recipes)
 {
     double least = 1e9;
@@ -445,7 +444,7 @@ TEST(memory_scratch_recipes)
            count);
 }
 
-/* The same of the model's decoder, whose cache is smaller than its plan. */
+/* The same for the model's decoder, whose cache is smaller than its plan. */
 static void memory_planned_decoder(const tfn_model *m)
 {
     static unsigned char scratch[100000];
@@ -459,11 +458,11 @@ static void memory_planned_decoder(const tfn_model *m)
     free(mem);
 }
 
-/* Where the data lie elsewhere, the most that the block holds is what planning wants: what sizing
- * names suffices for that, too, and a byte less does not. */
+/* If the data are elsewhere, planning needs the most bytes of the block: the reported size is
+ * enough for it, too, and a byte less is not. */
 TEST(memory_planned)
 {
-    enum { MOST = 20000 };                  /* parameters of the largest, and more */
+    enum { MOST = 20000 };                  /* more than the parameters of the largest */
     static float parameters[MOST], gradients[MOST], moments[2 * MOST], workspace[MOST];
     int most = 0;
     for (int i = 0; tfn_recipe_at(i); i++)
@@ -506,7 +505,8 @@ TEST(memory_planned)
     CHECK(most > 100);
 }
 
-/* What no recipe has: the other ends of models, norms of heads, LoRA, packed weights, losses. */
+/* Options that no recipe has: the limits of models, norms of heads, LoRA, packed weights,
+ * losses. */
 static tfn_var memory_long_loss(void *user, tfn_tape *t, tfn_var logits)
 {
     tfn_var x = tfn_cross_entropy(t, logits, TFN_INT_TARGETS, 0, TFN_SMOOTHING_UNIFORM);
@@ -517,7 +517,7 @@ static tfn_var memory_long_loss(void *user, tfn_tape *t, tfn_var logits)
 
 TEST(memory_scratch_options)
 {
-    static int32_t operations = 255;                    /* the mask behind it is one more */
+    static int32_t operations = 255;                    /* the mask after it is one more */
     for (int form = 0; form < 90; form++) {
         tfn_model_desc d = { 0 };
         const int option = form / 6;
@@ -572,7 +572,7 @@ TEST(memory_allocations)
         CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK && m.mem_size == memory_size(&d));
         CHECK(memory_calls == 2 && memory_live == 1);
         memory_fill(&x, &d);
-        memory_fails_at = memory_calls + 1;         /* from here on the next call fails */
+        memory_fails_at = memory_calls + 1;         /* the next call fails */
         memory_use(&m, &d);
         CHECK(d.inference || tfn_model_profile(&m, &x.batch) == TFN_OK);
         tfn_model_eval(&m, &x.batch, &report);
@@ -593,7 +593,7 @@ TEST(memory_allocations)
     }
 }
 
-/* An allocator of the caller's gets back what it gave, with its size and user pointer. */
+/* The caller's allocator gets back what it gave, with its size and user pointer. */
 typedef struct memory_user { int given, back; size_t bytes; } memory_user;
 static void *memory_give(size_t size, void *user)
 {
@@ -660,7 +660,7 @@ TEST(memory_growth)
             }
 }
 
-/* Inference wants a fraction of training, recomputation less than keeping, threads only scratch. */
+/* Inference needs a fraction of training, recomputation less than keeping, threads only scratch. */
 TEST(memory_classes)
 {
     tfn_model_desc d;
@@ -696,7 +696,7 @@ TEST(memory_classes)
 }
 
 /* With batch_tokens a model holds few long rows or many short ones in less memory, with the bits of
- * one that holds all; the block is used to its end and no further. */
+ * one that has room for all; the block is used exactly to its end. */
 TEST(memory_batch_tokens)
 {
     static const int32_t shapes[][3] = { { 2, 32, 20 }, { 8, 8, 8 }, { 4, 3, 16 }, { 1, 1, 32 } };

@@ -1,7 +1,6 @@
-/* Models: a table of configurations crosses stacks, topologies, norms, activations, positions,
- * tied and untied output and grouped heads; every property is checked on each.
- * test_model_double.c compiles this file in double and compares all gradients with central
- * differences. */
+/* Models. A table of configurations crosses stacks, topologies, norms, activations, positions, tied
+ * and untied output and grouped heads; every property is checked on each. test_model_double.c
+ * compiles this file in double and compares all gradients with central differences. */
 #include <stdint.h>
 #include "../lib.h"
 #include "../check.h"
@@ -11,7 +10,7 @@ enum { MODEL_B = 3, MODEL_T = 21, MODEL_TS = 19, MODEL_V = 23, MODEL_WIDTH = 16,
 
 /* -- configurations ------------------------------------------------------------------------ */
 
-/* The second layer of each stack swaps the sub-layer's norms: a hybrid. */
+/* In the second layer of each stack the sub-layer's norms are swapped: a hybrid. */
 static void model_rule(const tfn_place *place, tfn_join *join)
 {
     if (place->layer != 2) return;
@@ -34,14 +33,14 @@ static const tfn_topology model_own = {
 };
 
 #ifdef MODEL_VARIANTS
-/* Every recipe on every stack; a sample of one stack each where time is short. */
+/* Every recipe on every stack; when time is short, a sample with one stack each. */
 static int model_count(void)
 {
     int n = 0;
     while (tfn_recipe_at(n)) n++;
     return check_tier() >= 2 ? 3 * n : n;
 }
-/* What the recipes take in turn, besides themselves. */
+/* Options for the recipes, in turn. */
 static const tfn_model_desc model_turns[] = {
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .window = 3,
       .window_period = 3, .window_base = 100 },
@@ -84,7 +83,7 @@ static tfn_model_desc model_desc(int i)
     }
     if (d.arch == TFN_ARCH_DECODER) d.bands = 0;
     if (d.arch == TFN_ARCH_ENCODER) d.window = 0;
-    if (d.arch == TFN_ARCH_ENCODER && d.bands) {        /* of heads in turn */
+    if (d.arch == TFN_ARCH_ENCODER && d.bands) {        /* heads in turn */
         d.head = (tfn_head)(TFN_HEAD_SEQUENCE + i / MODEL_TURNS % 3);
         d.classes = 5;
         d.numbers = MODEL_NUMBERS;
@@ -96,7 +95,7 @@ static tfn_model_desc model_desc(int i)
     d.ffn = 20;
     if (!strcmp(d.recipe, "ngpt")) d.activation = TFN_ACTIVATION_SWIGLU;
     if (!strcmp(d.recipe, "ngpt")) d.embedding_size = 0;
-    if (!strcmp(d.recipe, "hanin-rolnick")) {       /* no norm: else it bursts */
+    if (!strcmp(d.recipe, "hanin-rolnick")) {       /* has no norm, so it would diverge */
         d.activation = TFN_ACTIVATION_GELU;
         d.bands = 0;
     }
@@ -108,7 +107,7 @@ static tfn_model_desc model_desc(int i)
     return d;
 }
 #else
-/* Stacks x topologies x norms, with everything else spread over them. */
+/* Stacks x topologies x norms; all other options are spread over them. */
 static const tfn_model_desc model_table[] = {
     { .arch = TFN_ARCH_DECODER, .recipe = "post", .norm = "layernorm",
       .activation = TFN_ACTIVATION_RELU, .kv_heads = 4, .position = TFN_POSITION_LEARNED,
@@ -353,7 +352,7 @@ static const tfn_norm_rule *model_norm(const tfn_model_desc *d)
     return tfn_norm_find(d->norm ? d->norm : tfn_recipe_find(d->recipe)->norm);
 }
 #ifdef TFN__DOUBLE
-/* Gradients that are none by definition: parts of the forward count as constants. */
+/* True if the backward is no gradient by definition: parts of the forward count as constants. */
 static bool model_detached(const tfn_model_desc *d)
 {
     const tfn_norm_rule *norm = model_norm(d);
@@ -362,7 +361,8 @@ static bool model_detached(const tfn_model_desc *d)
         || (norm->flags & (TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD));
 }
 #else
-/* Norms over a whole tensor or batch: no sentence is by itself, nor is the past. */
+/* True for norms over a whole tensor or batch: then sentences and positions depend on each
+ * other. */
 static bool model_mixes(const tfn_model_desc *d)
 {
     return (model_norm(d)->flags & TFN_FLAG_WHOLE) || model_norm(d)->kind >= TFN_NORM_BATCH;
@@ -380,7 +380,7 @@ static const char *model_text(const tfn_model_desc *d)
     return text;
 }
 
-/* A row of logits for each sentence, not for each position; and its size. */
+/* True if there is a row of logits for each sentence, not for each position. */
 static bool model_by_sentences(const tfn_model_desc *d)
 {
     return d->head == TFN_HEAD_SEQUENCE || d->head == TFN_HEAD_NUMBERS;
@@ -398,7 +398,7 @@ typedef struct model_case {
     tfn_batch batch;
     int32_t tokens[MODEL_MOST], targets[MODEL_MOST], source[MODEL_MOST], segments[MODEL_MOST];
     int32_t lengths[MODEL_B], source_lengths[MODEL_B];
-    int32_t time, source_time, frame_lengths[MODEL_B];  /* positions, with frames too */
+    int32_t time, source_time, frame_lengths[MODEL_B];  /* in positions, even with frames */
     float numbers[MODEL_B * MODEL_NUMBERS];
     float frames[(4 * MODEL_MOST + 3 * MODEL_B) * MODEL_BANDS];
 } model_case;
@@ -408,14 +408,14 @@ static int32_t model_below(tfn_key key, uint64_t *at, int32_t n)
     return (int32_t)(tfn_random_bits(key, (*at)++) % (uint64_t)n);
 }
 
-/* Frames of so many positions: see model_sound. */
+/* The number of frames that give `positions` positions: see model_sound. */
 static int32_t model_frames(const tfn_model_desc *d, int32_t positions)
 {
     return d->frame_map == TFN_FRAME_MAP_LINEAR ? positions : 4*positions + 3;
 }
 
-/* What an encoder hears instead of its tokens: one frame for each, or four, and three that end a
- * sentence, all alike. */
+/* Replaces an encoder's tokens by frames: one or four for each token, and three at a sentence's
+ * end, all equal. */
 static void model_sound(model_case *c, const tfn_model_desc *d)
 {
     const bool alone = d->arch == TFN_ARCH_ENCODER, linear = d->frame_map == TFN_FRAME_MAP_LINEAR;
@@ -431,7 +431,7 @@ static void model_sound(model_case *c, const tfn_model_desc *d)
         uint64_t draw = (uint64_t)((token * 4 + frame % each) * MODEL_BANDS + i % MODEL_BANDS);
         c->frames[i] = 2 * tfn_random_uniform(tfn_key_make(3), draw) - 1;
     }
-    for (int32_t b = 0; b < c->batch.batch; b++) {      /* up to three more frames are in vain */
+    for (int32_t b = 0; b < c->batch.batch; b++) {      /* up to three more frames have no effect */
         int32_t n = model_frames(d, lengths[b]) + (linear ? 0 : (b + lengths[b]) % 4);
         c->frame_lengths[b] = n < time ? n : time;
     }
@@ -447,7 +447,7 @@ static void model_sound(model_case *c, const tfn_model_desc *d)
     }
 }
 
-/* Random sentences of different length; what is beyond their end is padding. */
+/* Random sentences of different lengths, followed by padding. */
 static void model_fill(model_case *c, const tfn_model_desc *d, int32_t batch, int32_t time,
                        int32_t source, uint64_t seed)
 {
@@ -469,7 +469,7 @@ static void model_fill(model_case *c, const tfn_model_desc *d, int32_t batch, in
     c->targets[0] = 1;
     for (int32_t b = 0; b < batch && d->head == TFN_HEAD_SEQUENCE; b++)
         c->targets[b] = model_below(key, &at, d->classes);
-    for (int32_t i = 0; i < batch * d->numbers; i++) {      /* some are not known */
+    for (int32_t i = 0; i < batch * d->numbers; i++) {      /* some are unknown */
         const float x = (float)(model_below(key, &at, 4001) - 2000) / 1000;
         c->numbers[i] = i % 5 == 3 ? (float)NAN : x;
     }
@@ -489,7 +489,7 @@ static void model_fill(model_case *c, const tfn_model_desc *d, int32_t batch, in
     model_sound(c, d);
 }
 
-static bool model_moved;    /* weights away from the start, where branches may be 0; no profile */
+static bool model_moved;    /* true: weights away from their start, where branches may be 0 */
 
 static const tfn_param_info *model_named(const tfn_model *m, const char *name)
 {
@@ -514,8 +514,8 @@ static void model_apply(const tfn_param_info *w, bool transposed, const float *x
     for (int32_t i = 0; i < n; i++) y[i] /= (float)sqrt(squares);
 }
 
-/* sigmaReparam divides W by u^T W v: where W has moved, u and v must follow, as they do in
- * training. Else some maps are large without bound, and one key takes all of a softmax. */
+/* sigmaReparam divides W by u^T W v: after W has moved, u and v must follow, as they do in
+ * training. Otherwise some maps become arbitrarily large, and one key takes all of a softmax. */
 static void model_follow(const tfn_model *m)
 {
     tfn_param_info u;
@@ -605,12 +605,12 @@ static void model_check_param(model_case *c, const tfn_model_desc *d, const tfn_
         double g = p->grad[i], size = fabs(g) + 1e-3 * most;
         double found = 0;
         bool close = false;
-        for (double h = 1e-3; h > 5e-6 && !close; h /= 10) {      /* shorter where the loss bends more */
+        for (double h = 1e-3; h > 5e-6 && !close; h /= 10) {      /* for a curved loss */
             found = model_difference(c, p->data + i, h);
             close = fabs(found - g) <= 1e-6 * size;
         }
         if (close) continue;
-        /* across a kink of ReLU, or of the slope of a squashing function: a shorter step, a wider
+        /* across a kink of ReLU or of a squashing function's derivative: a shorter step, a wider
          * tolerance */
         found = model_difference(c, p->data + i, 1e-6);
         kink = d->activation == TFN_ACTIVATION_RELU || d->bands
@@ -635,14 +635,14 @@ TEST(model_gradients)
         d.batch = 2;
         d.recompute = i % 2 == 1;
         if (model_detached(&d) || !model_start(&c, &d)) continue;
-        c.m.profiled = true;                            /* the weights stay */
+        c.m.profiled = true;                            /* keeps the weights */
         bytes = (size_t)(c.m.param_floats + c.m.buffer_floats) * sizeof *params;
         /* away from the start: gains and biases are not 1 and 0 */
         for (int64_t j = 0; j < c.m.param_floats; j++)
             c.m.run.params[j] += 0.2 * tfn_random_uniform(tfn_key_make(5), (uint64_t)j) - 0.1;
         params = (double *)model_copy(c.m.run.params, bytes);
         CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
-        memcpy(c.m.run.params, params, bytes);          /* and the state, which an update moves */
+        memcpy(c.m.run.params, params, bytes);          /* with the state, which updates change */
         CHECK(lib_bind(&c.m, &c.batch));
         CHECK_CLOSE(model_loss(&c), report.loss * (double)report.tokens, 1e-12);
         for (int64_t j = 0; j < c.m.param_floats; j++)
@@ -659,7 +659,7 @@ TEST(model_gradients)
 
 /* -- folding: fewer weights, the same function ------------------------------------------------ */
 
-/* Off by rounding alone: of the largest logit, 1.1e-5 at most in float and 3.2e-14 in double. */
+/* Differs only by rounding: at most 1.1e-5 of the largest logit in float and 3.2e-14 in double. */
 TEST(model_folding)
 {
     static model_case c, folded;
@@ -723,7 +723,7 @@ static uint64_t model_steps(const tfn_model_desc *d, int steps, double *loss)
     return hash;
 }
 
-/* The same training for threads, instruction sets, recomputation and another address. */
+/* The same training for all threads, instruction sets, recomputation and addresses. */
 TEST(model_training_bits)
 {
     for (int i = 0; i < model_count(); i++) {
@@ -752,7 +752,7 @@ TEST(model_training_bits)
     }
 }
 
-/* Row t of sentence b of the logits. */
+/* Row t of the logits of sentence b. */
 static const float *model_row(const float *logits, const model_case *c, int32_t b, int32_t t)
 {
     return logits + ((ptrdiff_t)b * c->time + t) * model_cols(&c->m.desc);
@@ -772,7 +772,7 @@ static float *model_logits(model_case *c)
     return (float *)model_copy(logits, model_logit_bytes(c));
 }
 
-/* A later token changes no earlier logit, and changes its own; an encoder looks both ways. */
+/* A later token changes no earlier logit, but its own; an encoder looks both ways. */
 static void model_check_causal(model_case *c)
 {
     const size_t row = (size_t)model_cols(&c->m.desc) * sizeof(float);
@@ -792,7 +792,7 @@ static void model_check_causal(model_case *c)
             FAIL("%s: token %d %s logits %d", model_text(&c->m.desc), (int)at,
                  same ? "leaves" : "changes", (int)t);
     }
-    for (int32_t other = 0; other < c->batch.batch; other++)       /* nor other sentences */
+    for (int32_t other = 0; other < c->batch.batch; other++)       /* no other sentences either */
         if (other != b && memcmp(model_row(before, c, other, 0), model_row(after, c, other, 0),
                                  row * (size_t)time))
             FAIL("%s: sentence %d sees sentence %d", model_text(&c->m.desc), (int)other, (int)b);
@@ -800,7 +800,7 @@ static void model_check_causal(model_case *c)
     free(after);
 }
 
-/* Sentence b alone, padded as in the batch and without its padding. */
+/* Sentence b by itself, padded as in the batch and without padding. */
 static void model_check_alone(model_case *c)
 {
     static model_case one;
@@ -876,7 +876,7 @@ static void model_check_padding(model_case *c, const tfn_model_desc *d)
     tfn_model_free(&other.m);
 }
 
-/* The same sentences with more padding: equal gradients, dropout included. */
+/* The same sentences with more padding: equal gradients, even with dropout. */
 static void model_check_longer(const tfn_model_desc *d)
 {
     static model_case one, two;
@@ -924,7 +924,7 @@ TEST(model_properties)
 
 /* -- one plan, every smaller shape --------------------------------------------------------- */
 
-/* The parameters that both have, as far as both have rows (positions). */
+/* Copies the parameters that both have, up to the smaller number of rows (positions). */
 static void model_share(const tfn_model *to, const tfn_model *from)
 {
     tfn_param_info p;
@@ -989,7 +989,7 @@ TEST(model_shapes)
     }
 }
 
-/* -- decoding: one token at a time is the full forward ------------------------------------- */
+/* -- decoding: one token at a time gives the full forward ------------------------------------ */
 
 typedef struct model_decode { tfn_decoder d; void *mem; } model_decode;
 
@@ -1007,7 +1007,7 @@ static bool model_decoder(model_decode *x, const tfn_model *m, int32_t batch, in
     return false;
 }
 
-/* Feed `time` tokens from `at` on; the logits must be those of the full forward's row. */
+/* Feeds `time` tokens from `at` on; the logits must be those of the full forward's row. */
 static void model_feed(model_decode *x, const model_case *c, const float *full, int32_t at,
                        int32_t time,
                        const int32_t *beam)
@@ -1034,7 +1034,7 @@ static void model_check_decode(model_case *c)
     c->batch.lengths = NULL;
     full = model_logits(c);
     if (model_decoder(&x, &c->m, c->batch.batch, 7)) {
-        for (int round = 0; round < 2; round++) {            /* twice: start begins again */
+        for (int round = 0; round < 2; round++) {            /* twice: start must reset it */
             CHECK(tfn_decoder_start(&x.d, &c->batch) == TFN_OK);
             for (int32_t t = 0; t < time; t++) model_feed(&x, c, full, t, 1, NULL);
         }
@@ -1048,7 +1048,7 @@ static void model_check_decode(model_case *c)
     free(full);
 }
 
-/* Beams of one source sentence, reordered on the way: each continues the past of another. */
+/* Beams of one source sentence, reordered on the way: each continues another's past. */
 static void model_check_beam(model_case *c)
 {
     static const int32_t beam[2][MODEL_B] = { { 1, 2, 1 }, { 2, 0, 2 } };
@@ -1071,7 +1071,7 @@ static void model_check_beam(model_case *c)
             memcpy(past, c->tokens, sizeof past);
             for (int32_t b = 0; b < MODEL_B; b++)
                 memcpy(c->tokens + b*time, past + beam[r][b] * time, (size_t)t * sizeof *past);
-            for (int32_t b = 0; b < MODEL_B; b++)            /* each goes its own way */
+            for (int32_t b = 0; b < MODEL_B; b++)            /* each continues differently */
                 c->tokens[b*time + t] = (c->tokens[b*time + t] + order[b]) % MODEL_V;
         }
         full = model_logits(c);
@@ -1097,7 +1097,7 @@ TEST(model_decoding)
 }
 
 #ifndef MODEL_VARIANTS
-/* Long sentences, no size a multiple of 16: training, shapes and decoding once more. */
+/* Long sentences, with no size a multiple of 16: training, shapes and decoding once more. */
 TEST(model_large)
 {
     static model_case c;
@@ -1175,7 +1175,7 @@ static void model_clusters(model_cluster *x, const tfn_model *m, const char *sta
         x[k].map = (float *)model_copy(p->data, (size_t)(p->rows * p->cols) * sizeof(float));
     }
 }
-/* log p of choice v of cluster x, from what the stack gives: softmax(E P h). */
+/* log p of choice v of cluster x, from the stack's output: softmax(E P h). */
 static double model_choice(const model_cluster *x, const double *h, int32_t v)
 {
     double sum = 0, logit = 0;
@@ -1256,7 +1256,7 @@ static bool model_is_half(float x)
     return fmod(size, step) <= 0;
 }
 
-/* Weights that are read, logits and gradients are halves; the parameters are not. */
+/* Weights, logits and gradients that are computed with are halves; the parameters are not. */
 TEST(model_half)
 {
     static model_case c;
@@ -1280,8 +1280,8 @@ TEST(model_half)
     tfn_model_free(&c.m);
 }
 
-/* The scale halves where a gradient overflows, and nothing else changes; it doubles after 256
- * updates; at the minimum the step says so. */
+/* The scale halves where a gradient overflows, and nothing else changes. It doubles after 256
+ * updates. At the minimum the step reports it. */
 TEST(model_loss_scale)
 {
     static model_case c;
@@ -1323,7 +1323,7 @@ typedef struct model_watch {
 } model_watch;
 
 /* Post-LN without dropout: z = x + p at every sub-layer, to the bit, and rows of the output have
- * the mean 0 and the variance 1 as long as gains are 1. */
+ * mean 0 and variance 1 as long as gains are 1. */
 static void model_see(void *user, int32_t id, const float *data, ptrdiff_t rows, ptrdiff_t cols,
                       bool backward)
 {
@@ -1396,7 +1396,8 @@ TEST(model_deterministic)
     CHECK(hash != model_steps(&d, 4, NULL));
 }
 
-/* Two micro-batches are one batch of both, but for rounding; nothing moves before the second. */
+/* Two micro-batches equal one batch of both, except for rounding; nothing moves before the
+ * second. */
 TEST(model_micro_batches)
 {
     static model_case one, two;
@@ -1561,8 +1562,8 @@ TEST(model_not_finite_gradient)
     tfn_model_free(&c.m);
 }
 
-/* All targets ignored: no update, and the loss is NaN. A loop that keeps the best, as the manual has
- * it, never takes it for one: !(loss < best). */
+/* All targets ignored: no update, and the loss is NaN. The manual's loop that keeps the best model
+ * never takes it, because !(loss < best). */
 TEST(model_nothing_to_learn)
 {
     static model_case c;
@@ -1574,14 +1575,14 @@ TEST(model_nothing_to_learn)
     s = model_save(&c.m);
     CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
     CHECK(!report.updated && report.skipped && report.tokens == 0 && report.step == 0);
-    CHECK(report.loss != report.loss && report.nll != report.nll);      /* a mean of nothing */
+    CHECK(report.loss != report.loss && report.nll != report.nll);      /* the mean of no targets */
     CHECK(model_unchanged(&c.m, s));
     CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_OK && report.tokens == 0
           && report.loss != report.loss && report.nll != report.nll);
     tfn_model_free(&c.m);
 }
 
-/* Evaluation, logits and decoding leave no trace, and the loss is that of a step without
+/* Evaluation, logits and decoding change nothing, and the loss equals that of a step without
  * dropout. */
 TEST(model_eval_changes_nothing)
 {
@@ -1614,7 +1615,7 @@ TEST(model_eval_changes_nothing)
     }
 }
 
-/* Dropout is drawn by step: a run taken up at step 3 goes on as the one that was never stopped. */
+/* Dropout depends on the step: a run resumed at step 3 continues like one without interruption. */
 TEST(model_resumed)
 {
     static model_case one, two;
@@ -1643,7 +1644,7 @@ TEST(model_resumed)
     tfn_model_free(&two.m);
 }
 
-/* Each optimizer lowers the loss; decay acts on matrices alone; the schedule's first rate is
+/* Each optimizer lowers the loss; decay acts only on matrices; the schedule's first rate is
  * lr/T. */
 TEST(model_optimizers)
 {
@@ -1689,8 +1690,8 @@ TEST(model_optimizers)
     }
 }
 
-/* Each optimizer has one result: with threads, recomputed, on every instruction set, and in half
- * precision it is one, too. */
+/* Each optimizer has one result with all threads, recomputation, and instruction sets; in half
+ * precision, too. */
 TEST(model_optimizer_bits)
 {
     for (int kind = TFN_OPTIMIZER_DEFAULT + 1; kind < TFN_OPTIMIZER_COUNT; kind++) {
@@ -1721,7 +1722,7 @@ TEST(model_optimizer_bits)
     }
 }
 
-/* What each keeps of a parameter: floats of its moments, by the row of the optimizer. */
+/* Memory of each optimizer for a parameter: floats of its moments, by the optimizer's row. */
 TEST(model_optimizer_memory)
 {
     static model_case c;
@@ -1751,7 +1752,7 @@ TEST(model_optimizer_memory)
     }
 }
 
-/* -- regions given by the caller, inference ------------------------------------------------ */
+/* -- the caller's memory regions, inference ------------------------------------------------ */
 
 TEST(model_regions)
 {
@@ -1782,7 +1783,7 @@ TEST(model_regions)
     CHECK(tfn_model_hash(&c.m) == tfn_model_hash(&own.m));
     logits = model_logits(&c);
     tfn_model_free(&own.m);
-    e.inference = true;                             /* parameters as they are, maybe in flash */
+    e.inference = true;                             /* parameters in place, maybe in flash */
     e.gradients = e.moments = e.workspace = NULL;
     if (!model_start(&own, &e)) return;
     CHECK(!own.m.run.grads && !own.m.moments && own.m.memory.workspace < c.m.memory.workspace);
@@ -1921,7 +1922,7 @@ TEST(model_bad_options)
         CHECK(tfn_model_init(&m, &d, scratch, sizeof scratch) == wrong->status);
     }
     {
-        /* the error is optional, zeros are good */
+        /* the error is optional, zeros are legal */
         tfn_model_desc d = model_plain(), resolved;
         tfn_error e;
         CHECK(tfn_model_resolve(&resolved, &d, NULL));
@@ -1938,7 +1939,8 @@ TEST(model_bad_options)
 
 typedef struct model_bad { const char *name, *words[2]; } model_bad;
 
-/* Each batch is wrong in one way: refused with a text, nothing changes, and the next one works. */
+/* Each batch is wrong in one way: it is refused with a message, changes nothing, and the next
+ * works. */
 TEST(model_bad_batches)
 {
     static const model_bad bad[] = {
@@ -1998,11 +2000,12 @@ TEST(model_bad_batches)
     CHECK(model_unchanged(&c.m, s));
     CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
     tfn_model_free(&c.m);
-    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_NOT_READY);    /* freed, and says so */
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_NOT_READY);    /* it was freed */
     CHECK(!tfn_model_logits(&c.m, &c.batch));
 }
 
-/* Frames of a source, and of an encoder alone; those that give no position are heard as silence. */
+/* Frames for a source, or for an encoder without decoder. Too few for a position count as
+ * silence. */
 static void model_check_frames(const tfn_model_desc *d)
 {
     static model_case c;
@@ -2046,8 +2049,8 @@ TEST(model_bad_frames)
     }
 }
 
-/* A head of numbers wants these, and none of its sentences need know all: the loss is the mean of
- * those that are known, and 0 of them drop an update. */
+/* A head of numbers requires them, but none of its sentences needs to know all. The loss is the
+ * mean over known ones; without any, the update is skipped. */
 TEST(model_numbers)
 {
     static model_case c;
@@ -2107,7 +2110,7 @@ TEST(model_bad_segments)
     tfn_model_free(&c.m);
 }
 
-/* A decoder refuses what does not fit, and goes on as if it had not been asked. */
+/* A decoder refuses what does not fit, and continues unaffected. */
 TEST(model_bad_decoding)
 {
     static model_case c;
@@ -2148,7 +2151,7 @@ TEST(model_bad_decoding)
     free(x.mem);
     free(full);
     tfn_model_free(&c.m);
-    d = model_desc(1);                                      /* an encoder has nothing to decode */
+    d = model_desc(1);                                      /* an encoder cannot decode */
     if (!model_start(&c, &d)) return;
     CHECK(tfn_decoder_size(&c.m, 1, 1, c.tokens, sizeof c.tokens) == 0);
     CHECK(tfn_decoder_init(&x.d, &c.m, 1, 1, tokens, sizeof tokens) == TFN_BAD_OPTION);
@@ -2159,12 +2162,12 @@ TEST(model_bad_decoding)
 
 typedef struct model_spread { double std, bound; } model_spread;    /* bound 0: none */
 
-/* What a matrix class must have under a rule: Glorot's variance 2/(in + out) = bound^2/3,
- * PyTorch's U(+-1/sqrt(in)), GPT-2's 0.02 with W_O and W_2 over sqrt(2L), BERT's 0.02 cut at two
- * deviations. */
+/* The expected spread of a class of matrices under a rule: Glorot's variance 2/(in + out) =
+ * bound^2/3, PyTorch's U(+-1/sqrt(in)), GPT-2's 0.02 with W_O and W_2 divided by sqrt(2L), BERT's
+ * 0.02 cut at two deviations. */
 static model_spread model_expected(const tfn_param_info *p, const char *init, int32_t layers)
 {
-    /* of a normal between -2 and 2: 1 - 4 phi(2)/(2 Phi(2) - 1) */
+    /* deviation of a normal between -2 and 2: 1 - 4 phi(2)/(2 Phi(2) - 1) */
     const double cut = 0.879626;
     bool table = strstr(p->name, "embedding.weight") || strstr(p->name, "position")
               || strstr(p->name, "segment");

@@ -1,6 +1,6 @@
-/* Moments of 16 and 8 bits (desc.moment_type): what is stored, that it is right in the mean where
- * rounding to the nearest stands still, exact memory, equal bits over threads and instruction sets,
- * resumed runs, groups and LoRA, the loss beside that of floats, and who takes none. */
+/* Moments of 16 and 8 bits (desc.moment_type): their stored form; that they are right on average
+ * where rounding to nearest would freeze; exact memory; equal bits over threads and instruction
+ * sets; resumed runs; groups and LoRA; the loss compared with floats; refused combinations. */
 #include <math.h>
 #include "../lib.h"
 #include "../check.h"
@@ -39,8 +39,8 @@ static void moments_train(tfn_model *m, int first, int last)
     }
 }
 
-/* An update that moves no weight, from a gradient that is filled by hand; but for one of 32 its
- * numbers are of size `scale`. */
+/* An update that moves no weight, from a gradient that is set by hand. All but one of 32 numbers
+ * have size `scale`. */
 static void moments_update(tfn_model *m, int step, float scale, float largest)
 {
     const tfn_key key = tfn_key_fold(tfn_key_make(7), (uint64_t)step);
@@ -98,7 +98,7 @@ TEST(moments_memory)
         }
 }
 
-/* -- what is stored ------------------------------------------------------------------------ */
+/* -- stored values ------------------------------------------------------------------------- */
 
 typedef struct moments_file { tfn_file file; void *bytes; } moments_file;
 
@@ -118,7 +118,7 @@ static moments_file moments_save(const tfn_model *m)
     return f;
 }
 
-/* Number i of FP8's bytes, by the formula in the header. *gap: how far apart codes are there. */
+/* Number i in FP8's bytes, by the formula in the header. *gap: the distance of codes there. */
 static double moments_fp8(const uint8_t *bytes, int64_t count, int64_t i, int which, double *gap)
 {
     const int64_t blocks = (count + 31) / 32;
@@ -135,7 +135,7 @@ static double moments_fp8(const uint8_t *bytes, int64_t count, int64_t i, int wh
     return x;
 }
 
-/* After one update the moments are those of floats, each rounded up or down by one code. */
+/* After one update the moments equal those in floats, each rounded up or down by one code. */
 static void moments_compare(tfn_file *f, tfn_file *plain, const char *name, int which)
 {
     char text[128];
@@ -176,8 +176,8 @@ static void moments_compare_all(const tfn_model *m, const tfn_model *plain)
     free(g.bytes);
 }
 
-/* Gradients of a batch; then such that a number of each block is ten million times the others,
- * whose second moments must not become 0. The first update has the bits of floats. */
+/* Gradients of a batch; then gradients in which one number of each block is ten million times the
+ * others, whose second moments must not become 0. The first update has the bits of floats. */
 TEST(moments_form)
 {
     const tfn_model_desc d = moments_desc(TFN_MOMENT_TYPE_FP8);
@@ -202,8 +202,8 @@ TEST(moments_form)
     }
 }
 
-/* Sums over all weights of root and size of the moments, read from a file as floats are, and how
- * far they are from another run's. */
+/* Sums over all weights of the root and the size of the moments, read from a file as floats, and
+ * the difference from another run's. */
 typedef struct moments_sums { double roots, sizes, error; } moments_sums;
 
 static void moments_add(moments_sums *s, const tfn_model *m, tfn_file *f, tfn_file *plain)
@@ -252,10 +252,10 @@ static moments_sums moments_of(const tfn_model *m, const tfn_model *plain)
     return s;
 }
 
-/* Hundreds of updates with beta2 = 0.999, all weights standing still, so that gradients are the
- * same: gradients of one size, then of a tenth, as late in a run. The second moment must grow and
- * decay as that of floats. Rounded to the nearest, sqrt(v) was 1.01 and 2.05 of floats' (bf16),
- * 0.62 and 1.25 (fp8). */
+/* Hundreds of updates with beta2 = 0.999 while all weights stay, so that gradients repeat:
+ * gradients of one size, then of a tenth, as late in a run. The second moment must grow and decay
+ * like that of floats. With rounding to nearest, sqrt(v) was 1.01 and 2.05 times floats' (bf16),
+ * 0.62 and 1.25 times (fp8). */
 TEST(moments_mean)
 {
     for (int type = 1; type < MOMENTS_TYPES; type++) {
@@ -296,7 +296,7 @@ TEST(moments_mean)
 
 /* -- the loss ------------------------------------------------------------------------------ */
 
-/* A chain of words: three of four times the next one is the word's own follower. */
+/* A chain of words: three times in four the next word is the word's own follower. */
 static void moments_chain(int32_t *tokens, int32_t *targets, uint64_t seed)
 {
     const tfn_key key = tfn_key_make(seed);
@@ -351,7 +351,7 @@ static double moments_loss(tfn_optimizer optimizer, tfn_moment_type type, int up
 }
 
 /* On batches that no run has seen. The chain's entropy is 1.30 nats, log 24 is 3.18. The bound is
- * some ten times what they differ by; with fp8 rounded to the nearest radam is off by 0.007. */
+ * about ten times the differences; with fp8 rounded to nearest, radam is off by 0.007. */
 TEST(moments_quality)
 {
     static const tfn_optimizer optimizers[] = {
@@ -377,7 +377,7 @@ TEST(moments_same)
 {
     for (int type = 1; type < MOMENTS_TYPES; type++) {
         tfn_model_desc d = moments_desc((tfn_moment_type)type);
-        uint64_t wanted[2] = { 0, 0 };              /* without a fused multiply-add, and with one */
+        uint64_t wanted[2] = { 0, 0 };              /* without and with a fused multiply-add */
         for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++)
             for (int threads = 1; threads <= 3; threads += 2) {
                 const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
@@ -395,7 +395,7 @@ TEST(moments_same)
     }
 }
 
-/* The same update is rounded alike; with another seed it is not. */
+/* The same update is rounded in the same way; with another seed it is not. */
 TEST(moments_draws)
 {
     const tfn_model_desc d = moments_desc(TFN_MOMENT_TYPE_FP8);
@@ -424,7 +424,7 @@ static void moments_resume(const tfn_model_desc *d, int stop)
     moments_train(&whole, 0, 9);
     moments_train(&first, 0, stop);
     file = moments_save(&first);
-    moments_train(&second, 0, 5);                   /* what is there is replaced */
+    moments_train(&second, 0, 5);                   /* to be overwritten */
     CHECK(tfn_model_load(&second, &file.file) == TFN_OK);
     moments_train(&second, stop, 9);
     ends[0] = moments_save(&whole);
@@ -440,8 +440,8 @@ static void moments_resume(const tfn_model_desc *d, int stop)
     tfn_model_free(&second);
 }
 
-/* Micro-batches, so that a stop may be within an update; a method that profiles its first batch,
- * whose copy of the weights stands in the moments where it fits; frozen layers; LoRA. */
+/* Micro-batches, so that a stop may be during an update; a method that profiles its first batch,
+ * whose copy of the weights uses the moments' memory if it fits; frozen layers; LoRA. */
 TEST(moments_resumed)
 {
     static const int stops[] = { 0, 1, 4, 7 };
@@ -457,7 +457,7 @@ TEST(moments_resumed)
         }
 }
 
-/* Two slots in an array: what tfn_flash_save writes, tfn_flash_load gives back. */
+/* Two slots in an array: tfn_flash_load returns what tfn_flash_save wrote. */
 enum { MOMENTS_PAGE = 512, MOMENTS_PAGES = 96 };
 static unsigned char moments_flash[2 * MOMENTS_PAGES * MOMENTS_PAGE];
 static bool moments_page_read(void *user, int32_t page, void *to)
@@ -495,27 +495,27 @@ TEST(moments_in_flash)
     CHECK(tfn_model_hash(&a) == tfn_model_hash(&b));
     CHECK_BITS(a.moments, b.moments, a.memory.moments);
     tfn_model_free(&b);
-    d.moment_type = TFN_MOMENT_TYPE_BF16;           /* other bytes: another shape */
+    d.moment_type = TFN_MOMENT_TYPE_BF16;           /* other bytes, so another shape */
     if (!batch_open(&b, &d)) return;
     CHECK(tfn_flash_load(&b, &flash) == TFN_NOT_FOUND);
     tfn_model_free(&a);
     tfn_model_free(&b);
 }
 
-/* A weight has its own draws: whether another one is frozen does not matter to it. */
+/* A weight has its own draws, which do not depend on whether another one is frozen. */
 TEST(moments_frozen)
 {
     tfn_model_desc d = moments_desc(TFN_MOMENT_TYPE_FP8);
     tfn_model all, some;
     tfn_param_info a, b;
-    d.clip = 0;                                     /* the length is that of what trains */
+    d.clip = 0;                                     /* the norm depends on the weights that train */
     if (!batch_open(&all, &d)) return;
     CHECK(tfn_group_add(&d, "decoder.0.self.* frozen", NULL));
     if (!batch_open(&some, &d)) return;
     moments_train(&all, 0, 1);
     moments_train(&some, 0, 1);
     memcpy(all.params, some.params, some.memory.parameters);
-    moments_train(&all, 1, 2);                      /* the moments of the first show now */
+    moments_train(&all, 1, 2);                      /* now the first moments matter */
     moments_train(&some, 1, 2);
     for (int32_t i = 0; tfn_model_param(&all, i, &a) && tfn_model_param(&some, i, &b); i++) {
         CASE("%s", a.name);
@@ -543,13 +543,13 @@ TEST(moments_refused)
         CHECK(strstr(e.text, "moment_type must be float32") != NULL);
         d.moment_type = TFN_MOMENT_TYPE_FLOAT;
         CHECK(tfn_model_resolve(&out, &d, &e));
-        d.moment_type = TFN_MOMENT_TYPE_BF16;       /* which nobody looks at */
+        d.moment_type = TFN_MOMENT_TYPE_BF16;       /* ignored */
         d.inference = true;
         CHECK(tfn_model_resolve(&out, &d, &e));
     }
 }
 
-/* A run goes on with what it has; its weights may go anywhere. */
+/* A run continues with the moments that it has; its weights may be loaded anywhere. */
 TEST(moments_other_files)
 {
     tfn_model_desc d = moments_desc(TFN_MOMENT_TYPE_BF16);

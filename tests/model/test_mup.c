@@ -1,6 +1,6 @@
-/* muP (Yang et al. 2022, table 8): the coordinate check of its figure 5, that what a few updates do
- * to activations and logits is the same at all widths; rates, scales and first values against the
- * table; what is refused; and that at its own base width nothing is different. */
+/* muP (Yang et al. 2022, table 8): the coordinate check of its figure 5, in which a few updates
+ * have the same effect on activations and logits at all widths; rates, scales and initial values
+ * against the table; refused options; and at its own base width nothing changes. */
 #include <math.h>
 #include "../lib.h"
 #include "../check.h"
@@ -80,7 +80,7 @@ static double mup_mean_change(const float *a, const float *b, int64_t n)
     return sum / (double)n;
 }
 
-/* What the updates change, by width: of the last stack's output, and of the logits. */
+/* The effect of the updates by width: on the last stack's output, and on the logits. */
 static void mup_changes(tfn_model_desc d, double *stack, double *logits)
 {
     for (int i = 0; i < MUP_WIDTHS; i++) {
@@ -126,8 +126,8 @@ static double mup_most_over_least(const double *v)
     return most / least;
 }
 
-/* With muP what changes stays level over widths that are eight times apart: the first logits, which
- * become smaller with the width, are in it too. Without, logits change more and more. */
+/* With muP the changes are equal over widths that differ by a factor of eight, including the first
+ * logits, which decrease with the width. Without, logits change more and more. */
 TEST(mup_coordinates)
 {
     for (size_t k = 0; k < sizeof mup_cases / sizeof *mup_cases; k++) {
@@ -153,7 +153,7 @@ TEST(mup_coordinates)
 
 /* -- the table --------------------------------------------------------------------------------- */
 
-enum { MUP_INPUT, MUP_HIDDEN, MUP_OUTPUT, MUP_NUMBER };     /* columns; one number, as alpha */
+enum { MUP_INPUT, MUP_HIDDEN, MUP_OUTPUT, MUP_NUMBER };     /* columns; a single number */
 static int mup_column(const tfn_param_info *p)
 {
     if (p->rows == 1 && p->cols == 1) return MUP_NUMBER;
@@ -197,7 +197,7 @@ TEST(mup_rates)
     }
 }
 
-/* One update of AdamW with a gradient of 0 is the decay alone: as without muP. */
+/* One update of AdamW with a gradient of 0 is only decay, as without muP. */
 TEST(mup_decay)
 {
     tfn_model_desc d = mup_desc(4 * MUP_BASE);
@@ -235,8 +235,8 @@ static double mup_deviation(tfn_model_desc d, const char *name)
     return sqrt(sum);
 }
 
-/* The deviation at m = 4 over that at m = 1: 1 of inputs and outputs, 1/2 of hidden matrices,
- * whatever they are drawn from. */
+/* The deviation at m = 4 over that at m = 1: 1 for inputs and outputs, 1/2 for hidden matrices,
+ * whatever the distribution. */
 TEST(mup_initial)
 {
     static const char *const names[] = {
@@ -262,8 +262,8 @@ TEST(mup_initial)
         }
 }
 
-/* The output is divided by m, and scores are sqrt(32)/D q k: written into the weights of a model
- * without muP, both give its logits. */
+/* The output is divided by m, and scores are sqrt(32)/D q k. A model without muP whose weights
+ * include both factors gives the same logits. */
 TEST(mup_scales)
 {
     tfn_model_desc d = mup_desc(8 * MUP_BASE);
@@ -293,7 +293,7 @@ TEST(mup_scales)
     tfn_model_free(&plain);
 }
 
-/* At the base width, with heads of 32, muP is what there was without it, to the bit. */
+/* At the base width, with heads of 32, muP changes nothing, to the bit. */
 TEST(mup_base)
 {
     tfn_model_desc d = mup_desc(2 * MUP_BASE);
@@ -331,7 +331,7 @@ TEST(mup_refused)
         d.optimizer = others[i];
         mup_refuses(&d, "adam, adamw, radam, lion and sgd");
         d.inference = true;
-        CHECK(tfn_model_resolve(&out, &d, NULL));           /* what was trained elsewhere */
+        CHECK(tfn_model_resolve(&out, &d, NULL));           /* a model trained elsewhere */
         d.inference = false;
     }
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {

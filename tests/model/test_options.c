@@ -1,6 +1,6 @@
-/* Every numeric option: what is outside its range is refused with a message that says what was
- * wanted, and what is accepted is used, trains and survives a checkpoint. The tables are compared
- * with the header's structs, so that a new option cannot be left out of them. */
+/* Every numeric option: a value out of range is refused with a message that says what is expected;
+ * an accepted value is used, trains and survives a checkpoint. The tables are compared with the
+ * header's structs, so that a new option cannot be forgotten. */
 #include "../lib.h"
 #include "../check.h"
 #include "../header.h"
@@ -8,10 +8,10 @@
 
 enum { OPTIONS_V = 11, OPTIONS_T = 6, OPTIONS_B = 2, OPTIONS_VALUES = 14, OPTIONS_ROOM = 1 << 22 };
 
-/* -- the tables have all options --------------------------------------------------------------- */
+/* -- the tables are complete ------------------------------------------------------------------- */
 
-/* Members of the structs of options that are no numbers with a range: truths, names, pointers; the
- * seed and the key may be anything, the end has no least. */
+/* Members of the structs of options that are not numbers with a range: bools, names, pointers. Seed
+ * and key may have any value, and the end has no minimum. */
 static const char *const options_other[LIB_TABLES] = {
     " blank only_decoders untied separate_source scale_embedding no_bias output_bias head_transform scale_by_layer scale_output "
     "recipe norm "
@@ -29,7 +29,7 @@ static bool options_in_words(const char *words, const char *name)
     return strstr(words, text) != NULL;
 }
 
-/* The row of an option; of an array's, its first. */
+/* The row of an option; for an array, its first. */
 static bool options_find(lib_table table, const char *name, lib_limit *limit)
 {
     char first[80];
@@ -69,8 +69,8 @@ TEST(options_covered)
     CHECK(options_members > 90);
 }
 
-/* What a checkpoint need not know, because the machine or the use decides; rows of norms and
- * initializations are known by the names beside them. */
+/* Options that a checkpoint does not store, because the machine or the use decides. Rows of norms
+ * and initializations are stored by their names. */
 static const char options_local[] =
     " batch_tokens threads isa inference blank only_decoders probes parameters gradients moments workspace "
     "norm_rule decoder_norm_rule init_rule loss loss_user ";
@@ -98,11 +98,11 @@ static void options_saved_of(const char *type, const char *prefix)
 
 TEST(options_in_checkpoints) { options_saved_of("tfn_model_desc", ""); }
 
-/* -- values of each ---------------------------------------------------------------------------- */
+/* -- values for each option -------------------------------------------------------------------- */
 
 typedef struct options_value { const char *name; double real; int64_t whole; } options_value;
 
-/* Those that every option gets, then least, most and their neighbours outside. */
+/* Values for every option, then its least, its most, and their neighbours outside. */
 static int options_values(const lib_limit *l, options_value *v)
 {
     const options_value real[] = {
@@ -146,7 +146,7 @@ static bool options_legal(const lib_limit *l, const options_value *v)
     return x >= l->least && x <= l->most;
 }
 
-/* The words that a message must have. */
+/* Words that a message must contain. */
 static const char *options_word(const lib_limit *l, const options_value *v)
 {
     if (l->real && v->real != v->real) return "not a number";
@@ -155,7 +155,7 @@ static const char *options_word(const lib_limit *l, const options_value *v)
     return l->below ? "below " : "at most ";
 }
 
-/* A refusal names option, value and wish. */
+/* A refusal names the option, its value and what is expected. */
 static void options_refused(const lib_limit *l, const options_value *v, const tfn_error *e)
 {
     char text[300];
@@ -165,13 +165,13 @@ static void options_refused(const lib_limit *l, const options_value *v, const tf
         FAIL("%s %s: status %d, \"%s\"", l->name, v->name, (int)e->status, text);
 }
 
-/* -- of models --------------------------------------------------------------------------------- */
+/* -- options of models ------------------------------------------------------------------------- */
 
 static const int32_t options_tokens[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 1 };
-static const int32_t options_zeros[16] = { 0 };         /* of any vocabulary */
+static const int32_t options_zeros[16] = { 0 };         /* legal in any vocabulary */
 
-/* Bases in which every option has a meaning: a decoder, an encoder, one of frames in front of a
- * decoder, one of frames alone. */
+/* Bases in which every option has an effect: a decoder, an encoder, an encoder of frames with a
+ * decoder, an encoder of frames by itself. */
 static tfn_model_desc options_base(int base)
 {
     tfn_model_desc d;
@@ -243,14 +243,14 @@ static void options_batch(const tfn_model_desc *d, tfn_batch *b)
     b->source_time = d->bands && !d->frame_map ? 7 : 1;
 }
 
-/* The value of an option as it stands in two descriptions. */
+/* True if an option has the same value in two descriptions. */
 static bool options_same(const lib_limit *l, const tfn_model_desc *a, const tfn_model_desc *b)
 {
     return !memcmp((const char *)a + l->at, (const char *)b + l->at, l->size);
 }
 
-/* An accepted description of a small model: two steps leave all finite, and a checkpoint gives the
- * same option again. */
+/* An accepted description of a small model: after two steps everything is finite, and a checkpoint
+ * gives the same option again. */
 static void options_live(const lib_limit *l, const options_value *v, const tfn_model_desc *d)
 {
     static unsigned char block[OPTIONS_ROOM], bytes[OPTIONS_ROOM];
@@ -307,7 +307,7 @@ static void options_try(const lib_limit *l, const options_value *v, int base)
         char text[300];
         FAIL("%s %s: %s", l->name, v->name, tfn_error_text(&e, text, sizeof text));
     }
-    if (!taken) return;                 /* in its range, but it does not go with another */
+    if (!taken) return;                 /* in range, but incompatible with another option */
     options_accepted++;
     if (!is_zero && !options_same(l, &out, &d) && strcmp(l->name, "loss_scale")
         && strcmp(l->name, "arch") && !strstr(l->name, "kind") && out.isa == d.isa)
@@ -329,7 +329,7 @@ TEST(options_models)
     CHECK(options_accepted > 500);
 }
 
-/* -- of generators and tokenizers -------------------------------------------------------------- */
+/* -- options of generators and tokenizers ------------------------------------------------------ */
 
 /* T5's buckets. */
 TEST(options_relative_defaults)
@@ -416,7 +416,7 @@ TEST(options_tokenizers)
             tfn_trainer t;
             memset(&o, 0, sizeof o);
             options_set(&o, &l, v + j);
-            tfn_trainer_init(&t, &o, NULL, 0);              /* a legal one lacks memory */
+            tfn_trainer_init(&t, &o, NULL, 0);              /* with a legal value it lacks memory */
             if (v[j].whole && !options_legal(&l, v + j)) options_refused(&l, v + j, &t.error);
             else if (t.error.status != TFN_NO_MEMORY && strcmp(l.name, "vocab"))
                 FAIL("%s %s: status %d", l.name, v[j].name, (int)t.error.status);
@@ -437,7 +437,7 @@ static void options_says(const tfn_model_desc *d, tfn_status status, const char 
     if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
 }
 
-/* What a newcomer reads who makes the usual mistakes: nothing is blamed that was never set. */
+/* Messages for the usual mistakes of beginners: none is about an option that was never set. */
 TEST(options_messages)
 {
 #define OPTIONS_MISTAKES(X)                                                                       \
@@ -489,7 +489,7 @@ TEST(options_messages)
     OPTIONS_MISTAKES(OPTIONS_MISTAKE)
 }
 
-/* What ends says when; what is loaded for inference does not train. */
+/* A schedule with an end needs its step; a model for inference needs no schedule. */
 TEST(options_schedules)
 {
     static const tfn_schedule_kind ends[] = { TFN_SCHEDULE_LINEAR, TFN_SCHEDULE_COSINE,
@@ -507,8 +507,8 @@ TEST(options_schedules)
     }
 }
 
-/* What heads share must split into them, whatever their size; a size that is the usual one is no
- * other model. */
+/* Options of heads must divide by the number of heads, whatever their size. Setting the usual size
+ * explicitly gives the same model. */
 TEST(options_head_size)
 {
     static const struct { const char *recipe, *wanted; } refused[] = {
@@ -548,7 +548,7 @@ TEST(options_of_half)
 
 /* -- a rate of 0 ------------------------------------------------------------------------------- */
 
-/* All weights but running statistics. */
+/* Hash of all weights without running statistics. */
 static uint64_t options_weights(const tfn_model *m)
 {
     uint64_t sum = 0;
@@ -599,7 +599,7 @@ TEST(options_frozen)
 
 /* -- names of enumerators ---------------------------------------------------------------------- */
 
-/* Every value of an option that is an enumeration has one row, in order, and its name finds it. */
+/* Every value of an enumeration has one row, in order, and its name finds it. */
 static void options_choice(const char *option, int32_t first, int32_t end)
 {
     for (int32_t v = first; v < end; v++) {
@@ -665,8 +665,8 @@ TEST(options_seeds)
 
 /* -- numbers in headers ------------------------------------------------------------------------ */
 
-/* 100 kB of numbers with large exponents: were the reader's work that of the exponent, not that of
- * its digits, 2e9 steps for each of 8,000 numbers would not end. */
+/* 100 kB of numbers with large exponents. If the reader's work depended on the exponent instead of
+ * the digits, 2e9 steps for each of 8,000 numbers would never end. */
 static tfn_status options_opened(const char *number)
 {
     enum { SIZE = 100000 };
@@ -701,7 +701,7 @@ TEST(options_exponents)
         if (options_opened(numbers[i]) != TFN_OK) FAIL("%s: not opened", numbers[i]);
 }
 
-/* -- undefined behaviour, which the sanitizers see --------------------------------------------- */
+/* -- undefined behaviour, found by the sanitizers ---------------------------------------------- */
 
 TEST(options_defined)
 {
@@ -714,7 +714,7 @@ TEST(options_defined)
     options_batch(&m.desc, &batch);
     batch.source_time = INT32_MIN;
     CHECK(tfn_model_step(&m, &batch, NULL) == TFN_BAD_BATCH);
-    m.desc.decay = (float)-INFINITY;            /* against all rules */
+    m.desc.decay = (float)-INFINITY;            /* illegal */
     memset(&f, 0, sizeof f);
     f.to = bytes;
     f.to_size = sizeof bytes;

@@ -42,7 +42,7 @@ TEST(options_inference)
     CHECK(strstr(text, "left out by TFNORM_NO_TRAINING: set inference") != NULL);
 }
 
-/* What else this build has not: each error names the macro. */
+/* Other features that this build lacks: each error names the macro. */
 TEST(options_left_out)
 {
     static double block[1000];
@@ -65,7 +65,7 @@ TEST(options_left_out)
     }
 }
 
-/* Rows of norms and initializations that this build does not have are refused, not passed over. */
+/* Rows of norms and initializations that this build lacks are refused, not ignored. */
 TEST(options_own_rows)
 {
     static const tfn_norm_rule norm = { "mine", "", "", 0, TFN_NORM_RMS, 0, 0, 0, TFN_SQUASH_TANH };

@@ -1,6 +1,6 @@
-/* Norms and initializations by pointer: a copy of a row of the library's under another name is the
- * same model, to the bit; what is wrong with a row, or stands beside it, is said; files know rows by
- * their names. Training, decoding, folding, averages of rows that the library does not have:
+/* Norms and initializations by pointer. A copy of a library row under another name gives the same
+ * model, to the bit. An error names what is wrong with a row or conflicts with it. Files identify
+ * rows by their names. Training, decoding, folding and averages of rows that the library lacks:
  * test_state.c. */
 #include "../lib.h"
 #include "../check.h"
@@ -49,7 +49,7 @@ static void own_train(tfn_model *m, int updates)
     for (int i = 0; i < updates; i++) CHECK(tfn_model_step(m, &batch, NULL) == TFN_OK);
 }
 
-/* The fingerprint of the weights after two updates; 0: an error. */
+/* The hash of the weights after two updates; 0: an error. */
 static uint64_t own_hash(const tfn_model_desc *d)
 {
     tfn_model m;
@@ -72,7 +72,7 @@ TEST(own_norms_same_bits)
         CASE("%s", row.name);
         d.norm = row.name;
         wanted = own_hash(&d);
-        d.norm_rule = tfn_norm_at(i);           /* the library's: by pointer and by name */
+        d.norm_rule = tfn_norm_at(i);           /* the library's own: by pointer and by name */
         CHECK(own_hash(&d) == wanted);
         d.norm = NULL;
         row.name = "mine";
@@ -99,7 +99,7 @@ TEST(own_inits_same_bits)
     }
 }
 
-/* Each stack has its own, and the decoder's follows the encoder's only where none is given. */
+/* Each stack has its own row; the decoder uses the encoder's only if none is given. */
 TEST(own_stacks)
 {
     tfn_norm_rule mine = *tfn_norm_find("rmsnorm"), other = *tfn_norm_find("scalenorm");
@@ -123,7 +123,7 @@ TEST(own_stacks)
     CHECK(own_hash(&d) == own_hash(&named));
 }
 
-/* Weights are drawn as the row says: deviation, gains, biases. */
+/* Weights are drawn by the row: deviation, gains, biases. */
 static void own_quarter(const tfn_place *place, tfn_gains *gains)
 {
     (void)place;
@@ -157,7 +157,7 @@ TEST(own_init_draws)
     tfn_model_free(&m);
 }
 
-/* -- what is wrong is said --------------------------------------------------------------------- */
+/* -- errors ------------------------------------------------------------------------------------ */
 
 static void own_refuse(const tfn_model_desc *d, const char *wanted)
 {
@@ -224,12 +224,12 @@ TEST(own_norms_refused)
     own_refuse(&d, "norm_rule: it is another row than the one named beside it, rmsnorm: one of the "
                "two must be NULL");
     d.norm_rule = NULL;
-    d.norm = "mine";                            /* without its row it is no name */
+    d.norm = "mine";                            /* unknown without its row */
     CHECK(!tfn_model_resolve(&d, &d, NULL));
 }
 
-/* Every row of the library's is legal as one's own, and every legal row trains: all kinds with any
- * two flags, with statistics of all channels or of a part. */
+/* Every library row is legal as a user's row, and every legal row trains: all kinds with any two
+ * flags, with statistics over all channels or a part. */
 static bool own_trains(const tfn_norm_rule *row)
 {
     static const int32_t ids[OWN_B * OWN_T] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 3 };
@@ -296,7 +296,7 @@ TEST(own_inits_refused)
                "two must be NULL");
 }
 
-/* What was resolved says the rows' names, and resolves to itself. */
+/* Resolved options have the rows' names, and resolve to themselves. */
 TEST(own_resolved)
 {
     tfn_norm_rule norm = *tfn_norm_find("rmsnorm");
@@ -311,7 +311,7 @@ TEST(own_resolved)
     CHECK(!strcmp(once.decoder_norm, "mine") && once.decoder_norm_rule == &norm);
     CHECK(tfn_model_resolve(&twice, &once, NULL));
     CHECK(!memcmp(&once, &twice, sizeof once));
-    d = own_desc(TFN_ARCH_DECODER);             /* by name as ever: no pointer appears */
+    d = own_desc(TFN_ARCH_DECODER);             /* by name as usual: no pointer appears */
     CHECK(tfn_model_resolve(&once, &d, NULL));
     CHECK(!once.norm_rule && !once.decoder_norm_rule && !once.init_rule);
 }
@@ -331,7 +331,8 @@ static tfn_file own_save(const tfn_model *m)
     return f;
 }
 
-/* The options of a file, and a model of them, into which the file is loaded; the error, or "". */
+/* Reads the options of a file, makes a model of them and loads the file; returns the error, or
+ * "". */
 static void own_reload(tfn_file file, const tfn_norm_rule *norm, const tfn_norm_rule *decoder,
                        const tfn_init_rule *init, tfn_model *m, char *text, size_t size)
 {
@@ -347,7 +348,7 @@ static void own_reload(tfn_file file, const tfn_norm_rule *norm, const tfn_norm_
     if (tfn_model_load(m, &file) != TFN_OK) tfn_error_text(&file.error, text, size);
 }
 
-/* A run that is resumed has the bits of one that never stopped, and no other rows are taken. */
+/* A resumed run has the bits of one without interruption; other rows are refused. */
 TEST(own_checkpoint)
 {
     tfn_norm_rule norm = *tfn_norm_find("rmsnorm"), decoder = *tfn_norm_find("scalenorm");
@@ -386,7 +387,7 @@ TEST(own_checkpoint)
     }
 }
 
-/* Rows of one name that are not the same function. */
+/* Rows with one name but different functions. */
 TEST(own_folds)
 {
     tfn_norm_rule norm = *tfn_norm_find("rmsnorm"), other;

@@ -1,7 +1,6 @@
-/* Padding changes nothing, not a last bit: every recipe trains on the same sentences with `time` as
- * short as it can be, and longer with garbage behind the ends of the sentences. Widths are no
- * multiple of 16, so that a sum by lanes that counts padded rows does not come out right by
- * chance. */
+/* Padding changes nothing, to the last bit. Every recipe trains on the same sentences with the
+ * shortest possible `time`, and with a longer one and garbage after the sentences. Widths are not
+ * multiples of 16, so that a lane sum that includes padded rows cannot be right by chance. */
 #include <math.h>
 #include <stdint.h>
 #include "../lib.h"
@@ -13,9 +12,9 @@ enum { PADDING_B = 4, PADDING_T = 26, PADDING_TS = 9, PADDING_MORE = 64, PADDING
        PADDING_TOKENS = PADDING_B * PADDING_MOST_T,
        PADDING_FRAMES = PADDING_B * (4 * PADDING_MOST_T + 3) * PADDING_BANDS };
 
-/* Lengths, of which the longest is the shortest `time`. An empty sentence is padding alone; a class
- * of it, which its first row gives, there is not. Where all are full, the shorter of the two
- * batches has no padding at all. */
+/* Lengths; the longest is the shortest possible `time`. An empty sentence is only padding; the head
+ * of classes, which reads a sentence's first row, cannot have one. If all are full, the shorter of
+ * the two batches has no padding at all. */
 static const int32_t padding_some_empty[PADDING_B] = { 7, PADDING_T, 0, 17 };
 static const int32_t padding_none_empty[PADDING_B] = { 7, PADDING_T, 1, 17 };
 static const int32_t padding_all_full[PADDING_B] = { PADDING_T, PADDING_T, PADDING_T, PADDING_T };
@@ -24,7 +23,7 @@ static const int32_t padding_source_full[PADDING_B] = { PADDING_TS, PADDING_TS, 
                                                         PADDING_TS };
 static bool padding_full;
 
-/* A row of logits, and targets, for each sentence. */
+/* True if there is a row of logits, and a target, for each sentence. */
 static bool padding_by_sentences(const tfn_model_desc *d)
 {
     return d->head == TFN_HEAD_SEQUENCE || d->head == TFN_HEAD_NUMBERS;
@@ -49,8 +48,8 @@ static int padding_recipes(void)
     return n;
 }
 
-/* What the cases take in turn, besides recipe, stack and width; what a stack or a recipe does not
- * have is left out. */
+/* Options for the cases, in turn, besides recipe, stack and width. Options that a stack or a recipe
+ * lacks are left out. */
 static const tfn_model_desc padding_turns[] = {
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .cutoffs = { 9 },
       .head = TFN_HEAD_SEQUENCE, .classes = PADDING_V, .micro_batches = 1 },
@@ -78,7 +77,8 @@ static const tfn_model_desc padding_turns[] = {
 };
 enum { PADDING_TURNS = sizeof padding_turns / sizeof *padding_turns };
 
-/* Case i: recipe i mod their number, on a stack and of a width that change from round to round. */
+/* Case i: recipe i mod their number, on a stack and with a width that change from round to
+ * round. */
 static tfn_model_desc padding_desc(int i)
 {
     static const int32_t widths[] = { 20, 36, 48 };
@@ -97,7 +97,7 @@ static tfn_model_desc padding_desc(int i)
     d.layers = d.decoder_layers = 2;
     d.heads = 2;
     d.ffn = 28;
-    /* no norm: else it bursts */
+    /* has no norm, so it would diverge */
     if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_ACTIVATION_GELU;
     d.attention_dropout = d.dropout;
     d.activation_dropout = d.dropout;
@@ -140,14 +140,14 @@ typedef struct padding_case {
     float   frames[PADDING_FRAMES], numbers[PADDING_B * PADDING_V];
 } padding_case;
 
-/* A number below n of place (b, t) in array `which`; garbage > 0: of what nobody may look at. */
+/* A number below n for place (b, t) in array `which`; garbage > 0: for places not to be read. */
 static int32_t padding_draw(int which, uint64_t seed, int32_t b, int32_t t, int garbage, int32_t n)
 {
     const tfn_key key = tfn_key_fold(tfn_key_make(seed), (uint64_t)(10 * garbage + which));
     return (int32_t)(tfn_random_bits(key, (uint64_t)(b * 4096 + t)) % (uint64_t)n);
 }
 
-/* What no vocabulary has. */
+/* An id that no vocabulary has. */
 static int32_t padding_garbage_id(int32_t draw)
 {
     return draw % 5 == 0 ? INT32_MIN : draw % 5 == 1 ? INT32_MAX : draw - 2;
@@ -165,14 +165,14 @@ static float padding_garbage_frame(int32_t draw)
     }
 }
 
-/* Frames of so many positions; none: too few for one. */
+/* The number of frames that give `positions` positions; for none, too few for one. */
 static int32_t padding_frames(const tfn_model_desc *d, int32_t positions)
 {
     if (d->frame_map == TFN_FRAME_MAP_LINEAR) return positions;
     return positions ? 4*positions + 3 : 2;
 }
 
-/* Of a source, or of an encoder alone. */
+/* Frames of a source, or of an encoder by itself. */
 static void padding_fill_frames(padding_case *c, uint64_t seed, const int32_t *lengths,
                                 int32_t positions, int garbage)
 {
@@ -199,8 +199,8 @@ static void padding_fill_frames(padding_case *c, uint64_t seed, const int32_t *l
     }
 }
 
-/* The sentences of `seed`, `more` positions longer than they must be. The garbage in the padding: 1
- * tokens without targets, 2 targets and frames that are no numbers, too, 3 ids that are none. */
+/* The sentences of `seed`, `more` positions longer than necessary. Garbage in the padding: 1 tokens
+ * without targets; 2 also targets, and frames that are NaN; 3 illegal ids. */
 static void padding_fill(padding_case *c, uint64_t seed, int32_t more, int garbage)
 {
     const tfn_model_desc *d = &c->m.desc;
@@ -268,8 +268,8 @@ static bool padding_same(const void *a, const void *b, size_t bytes)
     return memcmp(a, b, bytes) == 0;
 }
 
-/* Half precision has overflowed: the update will be dropped, and its gradients are no result. Where
- * they are infinite those of padding, infinity times 0, are NaN. */
+/* True if half precision has overflowed: the update will be skipped, and its gradients are not a
+ * result. Where they are infinite, those of padding, infinity times 0, are NaN. */
 static bool padding_overflowed(const padding_case *c)
 {
     for (int64_t i = 0; c->m.desc.half && i < c->m.param_floats; i++)
@@ -292,7 +292,7 @@ static void padding_compare_models(const padding_case *a, const padding_case *b,
         FAIL("%s: moments %s", text, when);
 }
 
-/* Rows of logits of a sentence. */
+/* The number of rows of logits in a sentence. */
 static int32_t padding_rows(const padding_case *c)
 {
     const tfn_model_desc *d = &c->m.desc;
@@ -327,7 +327,7 @@ static void padding_compare_eval(padding_case *a, padding_case *b, const char *t
     if (!padding_same(&one, &two, sizeof one)) FAIL("%s: eval", text);
 }
 
-/* Train both from the start; the profile comes first, or with the first step. */
+/* Trains both from the start; the profile comes before, or in the first step. */
 static void padding_check(const tfn_model_desc *d, int32_t more, bool profile)
 {
     static padding_case a, b;
@@ -363,8 +363,9 @@ static void padding_check(const tfn_model_desc *d, int32_t more, bool profile)
     tfn_model_free(&b.m);
 }
 
-/* All recipes; by default on one stack at one width, in the full tier on each at each. Sentences of
- * different length, with as much padding or more; and full ones, with padding or none. */
+/* All recipes: by default on one stack with one width, in the full tier on each with each.
+ * Sentences of different lengths, with the same padding or more; and full ones, with and without
+ * padding. */
 TEST(padding_changes_nothing)
 {
     static const int32_t more[] = { 0, 1, 7, PADDING_MORE };
@@ -382,11 +383,11 @@ TEST(padding_changes_nothing)
     if (check_tier() < 2) printf("  left out: eight of nine stacks and widths of each recipe\n");
 }
 
-/* -- what padding becomes -------------------------------------------------------------------- */
+/* -- values in the padding ------------------------------------------------------------------- */
 
-/* Padding that grows from layer to layer, or that is normalized with the statistics of others, must
- * not overflow and spoil a sum. Sentences of one or two tokens, in a batch of two positions and in
- * one of six with garbage behind the ends. */
+/* Values in the padding that grow from layer to layer, or are normalized with the statistics of
+ * other rows, must not overflow and spoil a sum. Sentences of one or two tokens, in a batch of two
+ * positions and in one of six with garbage after the sentences. */
 enum { PADDING_LEAST = 2, PADDING_WIDE = 6 };
 static void padding_fill_short(padding_case *c, int32_t time, int step, int garbage)
 {
@@ -413,7 +414,7 @@ static void padding_fill_short(padding_case *c, int32_t time, int step, int garb
     c->batch.source_time = time;
 }
 
-/* Rows that count of two arrays of logits. */
+/* Compares the rows of two arrays of logits that are not padding. */
 static void padding_compare_short(padding_case *a, padding_case *b, const char *text)
 {
     static float first[2 * PADDING_LEAST * PADDING_V];
@@ -435,7 +436,7 @@ static void padding_compare_short(padding_case *a, padding_case *b, const char *
         }
 }
 
-/* Train both for some steps; true: some update was made. */
+/* Trains both for some steps; true: some update was made. */
 static bool padding_grow(const tfn_model_desc *d, const char *text)
 {
     static padding_case a, b;
@@ -485,8 +486,8 @@ static tfn_model_desc padding_short_desc(int recipe, const char *norm, int arch,
     return d;
 }
 
-/* Every recipe with every norm on every stack: twelve layers deep in single precision, three in
- * half precision. */
+/* Every recipe with every norm on every stack: twelve layers in single precision, three in half
+ * precision. */
 TEST(padding_does_not_grow)
 {
     const int recipes = padding_recipes(), part = check_tier() >= 2 ? 1 : 37;

@@ -1,5 +1,5 @@
-/* What papers and their code say, for every row of the tables: which norms are causal, which
- * options a recipe takes, which parameters decay. */
+/* Statements of papers and their code, for every row of the tables: which norms are causal, which
+ * options a recipe accepts, which parameters decay. */
 #include "../lib.h"
 #include "../check.h"
 
@@ -39,7 +39,7 @@ static void papers_batch(papers_data *x, tfn_arch arch)
 {
     memset(x, 0, sizeof *x);
     for (int32_t i = 0; i < PAPERS_B * PAPERS_T; i++) {
-        x->tokens[i] = (i*5 + i/3) % (PAPERS_V - 1);        /* the last word is kept back */
+        x->tokens[i] = (i*5 + i/3) % (PAPERS_V - 1);        /* the last word is reserved */
         x->targets[i] = (i*7 + 3) % PAPERS_V;
         x->source[i] = (i*3 + i/4 + 2) % PAPERS_V;
     }
@@ -54,7 +54,7 @@ static void papers_batch(papers_data *x, tfn_arch arch)
 
 /* -- causality --------------------------------------------------------------------------------- */
 
-/* The logits of the first positions of the first sentence stay as they are, whatever word stands at
+/* True if the logits of the first positions of the first sentence do not change with the word at
  * place `changed`. */
 static bool papers_stays(tfn_model *m, papers_data *x, int32_t changed)
 {
@@ -92,8 +92,8 @@ static bool papers_decodes(tfn_model *m, papers_data *x)
     return same;
 }
 
-/* The flag TFN_FLAG_WHOLE says it of each norm in the table: what stands at a position depends on
- * later ones, on other sentences, and is not what a decoder computes. */
+/* TFN_FLAG_WHOLE marks exactly the norms whose output at a position depends on later ones or on
+ * other sentences, so that a decoder computes something else. */
 TEST(papers_whole_norms)
 {
     int whole = 0;
@@ -105,11 +105,11 @@ TEST(papers_whole_norms)
         tfn_model m;
         tfn_param_info info;
         d.norm = norm->name;
-        d.norm_eps = 0.125f;                            /* so that a maximum shows */
+        d.norm_eps = 0.125f;                            /* so that the maximum has an effect */
         if (!papers_new(&m, &d, norm->name)) continue;
         for (int32_t j = 0; tfn_model_param(&m, j, &info); j++)
             if (!strcmp(info.name, "embedding.weight"))
-                for (int32_t c = 0; c < info.cols; c++)       /* a word with a maximum of its own */
+                for (int32_t c = 0; c < info.cols; c++)       /* a word with its own maximum */
                     info.data[(PAPERS_V - 1) * info.cols + c] *= 8;
         papers_batch(&x, d.arch);
         if (papers_stays(&m, &x, PAPERS_T - 1) != wanted)
@@ -124,10 +124,10 @@ TEST(papers_whole_norms)
     CHECK_INT(whole, 1);
 }
 
-/* -- options that a recipe takes --------------------------------------------------------------- */
+/* -- options that a recipe accepts ------------------------------------------------------------- */
 
-/* Fewer key/value heads: what the resolver accepts can be made, what it refuses has its reason, and
- * that is the case for nGPT's form alone. */
+/* Fewer key/value heads: a model that the resolver accepts can be made, and a refusal has a reason.
+ * Only nGPT's form is refused. */
 TEST(papers_kv_heads)
 {
     static const int32_t kv[] = { 1, 2, 4 };
@@ -143,7 +143,7 @@ TEST(papers_kv_heads)
                 char text[200];
                 d.arch = (tfn_arch)((i + form + k) % 3);
                 d.layers = 1;
-                d.width = 32;                       /* groups of a head's channels, too */
+                d.width = 32;                       /* also for groups of a head's channels */
                 d.heads = 4;
                 d.kv_heads = kv[k];
                 d.qk_norm = (tfn_qk_norm)form;
@@ -180,8 +180,8 @@ static void papers_step(tfn_model *m, float *p, const tfn_model_desc *d, const c
     }
 }
 
-/* AdamW without, with decay, with decay of all: the first less lr*decay*p, of matrices or of every
- * parameter, in every recipe; tfn_model_param says which. */
+/* AdamW without decay, with decay, and with decay of all: the difference is lr*decay*p, for
+ * matrices or for every parameter, in every recipe; tfn_model_param says which. */
 TEST(papers_decay_all)
 {
     static float start[1 << 16], plain[1 << 16], part[1 << 16], all[1 << 16];

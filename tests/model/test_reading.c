@@ -1,7 +1,7 @@
-/* Reading and watching. For every recipe, on each architecture and under options in turn: what a
- * probe sees in training without dropout is what it sees in an evaluation, in a model made for
- * inference and in decoding, to the bit; hidden states are what a probe sees; weights of attention
- * sum to 1, give the attention's output with its values, and are the decoder's. */
+/* Reading and watching, for every recipe on each architecture with options in turn. A probe sees
+ * the same values in training without dropout, in an evaluation, in a model for inference and in
+ * decoding, to the bit. Hidden states equal what a probe sees. Weights of attention sum to 1, give
+ * the attention's output with its values, and equal the decoder's. */
 #include <stdint.h>
 #include "../lib.h"
 #include "../check.h"
@@ -29,7 +29,7 @@ static const tfn_model_desc reading_turns[] = {
 };
 enum { READING_TURNS = sizeof reading_turns / sizeof *reading_turns };
 
-/* Wide enough for a norm of a sixteenth of the channels; frames and clusters where they may be. */
+/* Wide enough for a norm of a sixteenth of the channels; frames and clusters where possible. */
 static tfn_model_desc reading_desc(int recipe, int round)
 {
     tfn_model_desc d = reading_turns[(recipe + round) % READING_TURNS];
@@ -62,12 +62,12 @@ static tfn_model_desc reading_desc(int recipe, int round)
     }
     if (d.arch != TFN_ARCH_DECODER) memset(d.cutoffs, 0, sizeof d.cutoffs);
     if (d.cutoffs[0]) d.untied = false;
-    if (!tfn_model_resolve(&resolved, &d, NULL))        /* some recipes have no clusters */
+    if (!tfn_model_resolve(&resolved, &d, NULL))        /* some recipes allow no clusters */
         memset(d.cutoffs, 0, sizeof d.cutoffs);
     return d;
 }
 
-/* padded: the second sentences end before the others do. */
+/* padded: every second sentence ends before the others. */
 static void reading_fill(batch_room *b, const tfn_model_desc *d, bool padded)
 {
     static int32_t lengths[2], source_lengths[2];
@@ -82,7 +82,7 @@ static void reading_fill(batch_room *b, const tfn_model_desc *d, bool padded)
     if (d->arch == TFN_ARCH_ENCODER_DECODER) b->batch.source_lengths = source_lengths;
 }
 
-/* -- what a probe sees ------------------------------------------------------------------------ */
+/* -- values that a probe sees ----------------------------------------------------------------- */
 
 typedef struct reading_point {
     int32_t   id;
@@ -114,7 +114,7 @@ static void reading_see(void *user, int32_t id, const float *data, ptrdiff_t row
     l->count++;
 }
 
-/* A row of padding is 0 where the tape trains. */
+/* True for a row of padding, which is 0 where the tape trains. */
 static bool reading_is_padding(const float *x, ptrdiff_t cols)
 {
     for (ptrdiff_t c = 0; c < cols; c++)
@@ -154,7 +154,8 @@ static const reading_point *reading_find(const reading_list *l, tfn_watched poin
 
 /* -- watching: training, evaluation, inference, decoding -------------------------------------- */
 
-/* Statistics of a batch are those of training there, and running ones elsewhere. */
+/* True for norms over a batch: training uses the batch's statistics, everything else running
+ * ones. */
 static bool reading_of_batches(const tfn_model *m)
 {
     return tfn_norm_find(m->desc.norm)->kind >= TFN_NORM_BATCH
@@ -209,7 +210,7 @@ static void reading_decode(tfn_model *m, const batch_room *b, const reading_list
     free(scratch);
 }
 
-/* Weights that have moved, on batches with padding and without. */
+/* Weights that have moved, on batches with and without padding. */
 static void reading_watch_model(const tfn_model_desc *d)
 {
     static reading_list trained, evaluated, logits, inferred;
@@ -262,7 +263,7 @@ TEST(reading_watched)
     }
 }
 
-/* A profile that the user asks for is watched, its last forward; one within a step is not. */
+/* The last forward of a profile on request is watched; a profile within a step is not. */
 TEST(reading_profile)
 {
     static reading_list seen, step;
@@ -306,7 +307,7 @@ static bool reading_has(const tfn_model *m, bool decoder)
     return m->desc.arch != (decoder ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER);
 }
 
-/* Of a model without probes, what a probe of one with them sees. */
+/* A model without probes returns what a probe sees in one with them. */
 static void reading_check_hidden(tfn_model *m, const tfn_batch *batch, const reading_list *seen,
                                  bool decoder)
 {
@@ -331,7 +332,7 @@ static void reading_check_hidden(tfn_model *m, const tfn_batch *batch, const rea
     }
 }
 
-/* The logits are h E^T of the stack's output, where nothing is between them. */
+/* The logits are h E^T of the stack's output if nothing is between them. */
 static void reading_check_logits(tfn_model *m, const tfn_batch *batch)
 {
     static float kept[READING_FLOATS];
@@ -358,8 +359,8 @@ static void reading_check_logits(tfn_model *m, const tfn_batch *batch)
         }
 }
 
-/* Behind all layers a lens shows the logits; behind fewer it shows something else, unless the output
- * is made of several layers'. */
+/* After all layers a lens shows the logits. After fewer it shows something else, unless the output
+ * combines several layers. */
 static void reading_check_lens(tfn_model *m, const tfn_batch *batch)
 {
     static float wanted[READING_ROWS * READING_V];
@@ -369,7 +370,7 @@ static void reading_check_lens(tfn_model *m, const tfn_batch *batch)
     const tfn_topology *row = m->desc.arch == TFN_ARCH_ENCODER ? m->desc.topology
                                                                : m->desc.decoder_topology;
     const bool several = row->aggregate || (row->flags & TFN_TOPOLOGY_SIDE_STREAM);
-    const bool zero = !strncmp(m->desc.init, "fixup", 5);       /* branches still add nothing */
+    const bool zero = !strncmp(m->desc.init, "fixup", 5);       /* branches are still 0 */
     char text[200];
     memcpy(wanted, tfn_model_logits(m, batch), bytes);
     for (int32_t l = TFN_LAYERS_ALL; l <= depth; l++) {
@@ -384,8 +385,8 @@ static void reading_check_lens(tfn_model *m, const tfn_batch *batch)
     CHECK_BITS(tfn_model_logits(m, batch), wanted, bytes);
 }
 
-/* Of layers whose branches are silent, the logits of all layers are those that a lens shows behind
- * the layers in front of them: whatever norm, head, caps and biases there are. */
+/* If branches of the last layers are 0, the logits equal those that a lens shows before these
+ * layers, with any norm, head, caps and biases. */
 static void reading_silence(tfn_model *m, int32_t from)
 {
     tfn_param_info p;
@@ -437,7 +438,7 @@ TEST(reading_lens)
 
 /* -- attention -------------------------------------------------------------------------------- */
 
-/* Rows sum to 1 over the keys that are seen, with the values they are the output. */
+/* Rows sum to 1 over the visible keys, and with the values they give the output. */
 static void reading_check_weights(const tfn_model *m, const float *w, const tfn_attention_args *p)
 {
     const double tolerance = m->desc.half ? 2e-3 : 1e-5;
@@ -467,7 +468,7 @@ static void reading_check_weights(const tfn_model *m, const float *w, const tfn_
 
 enum { READING_WEIGHTS = READING_B * READING_HEADS * READING_T * READING_T };
 
-/* Each head alone is its part of all. */
+/* Each head by itself is its part of all heads. */
 static void reading_check_head(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                int32_t layer, tfn_sublayer kind, const float *all,
                                const tfn_attention_args *p)
@@ -480,7 +481,7 @@ static void reading_check_head(tfn_model *m, const tfn_batch *batch, tfn_stack s
         CHECK_BITS(one + b*size, all + (b*p->heads + head) * size, (size_t)size * sizeof *one);
 }
 
-/* In the order of the tape: the encoder's, the decoder's to itself and to the memory. */
+/* In the order of the tape: the encoder's, the decoder's self- and cross-attention. */
 static void reading_check_attention(tfn_model *m, const tfn_batch *batch)
 {
     float w[READING_WEIGHTS];
@@ -502,7 +503,7 @@ static void reading_check_attention(tfn_model *m, const tfn_batch *batch)
     CHECK(!lib_attention(m, batch, nth, &p));
 }
 
-/* A decoder's weights are rows of the full forward's, and asking for them changes nothing. */
+/* A decoder's weights are rows of the full forward's; reading them changes nothing. */
 static void reading_check_decoder(tfn_model *m, const batch_room *b)
 {
     const int32_t chunks[] = { 2, 1, 2 };
@@ -576,7 +577,7 @@ static void reading_read_model(const tfn_model_desc *d)
             reading_check_hidden(&other, &b.batch, &seen, decoder);
             CHECK(tfn_model_hidden(&m, &b.batch, reading_stack(decoder), 1) != NULL);
         }
-        CHECK_INT(seen.count, count);                   /* who reads is not watched */
+        CHECK_INT(seen.count, count);                   /* reading does not call probes */
         reading_check_logits(&other, &b.batch);
         reading_check_lens(&other, &b.batch);
         reading_check_attention(&other, &b.batch);
@@ -601,7 +602,7 @@ TEST(reading_recipes)
 
 /* -- pooling ---------------------------------------------------------------------------------- */
 
-/* One sentence with all positions, one with three, and then one with none. */
+/* One sentence with all positions, one with three, and one with none. */
 TEST(reading_pooled)
 {
     static batch_room b;
@@ -655,7 +656,7 @@ TEST(reading_pooled)
     tfn_model_free(&m);
 }
 
-/* Padding changes nothing, whatever stands in it, and of frames the positions count. */
+/* Padding changes nothing, whatever it contains; with frames, positions count. */
 TEST(reading_padding)
 {
     static batch_room b;
@@ -679,7 +680,7 @@ TEST(reading_padding)
 
 /* -- errors ----------------------------------------------------------------------------------- */
 
-/* What is wrong with a call concerns that call; the text says what there is. */
+/* A bad argument is an error of that call only; the message says what was found. */
 #define READING_REFUSED(call, words)                                                               \
     do {                                                                                           \
         char text_[200];                                                                           \

@@ -1,11 +1,11 @@
-/* Rows that no paper has, and recipes under random options: what rows.h says of each. The fixed
- * ones were found at random and shrunk; they were wrong once. test_rows_double.c holds the folds to
- * nine digits. */
+/* Rows that are in no paper, and recipes with random options, checked by rows.h. The fixed ones
+ * were found at random and shrunk; they failed once. test_rows_double.c checks the folds to nine
+ * digits. */
 #include "../lib.h"
 #include "../check.h"
 #include "../rows.h"
 
-/* One is wrong: say how, and how to repeat it. */
+/* For a wrong case: prints what is wrong, and how to repeat it. */
 static rows_verdict rows_judge(const rows_case *c)
 {
     const rows_result r = rows_check(c);
@@ -23,7 +23,7 @@ static rows_verdict rows_judge(const rows_case *c)
                              "row.ffn.skip.kind=5 row.ffn.skip.value=1 "
 #define ROWS_BOTH  ROWS_SMALL "desc.arch=2 row.own=1 decoder_row.own=1 "
 
-/* The table that two stacks share has rows of length 1 in all forwards, if one stack says so. */
+/* A table that two stacks share has rows of length 1 in all forwards if one stack requires it. */
 static const char *const rows_shared[] = {
     ROWS_BOTH "row.flags=4",
     ROWS_BOTH "decoder_row.flags=4",
@@ -36,7 +36,7 @@ static const char *const rows_shared[] = {
     ROWS_SMALL "desc.arch=2 desc.recipe=post decoder_row.own=1 decoder_row.flags=4 desc.bands=5"
 };
 
-/* Admin's scale of a skip moves only if nothing but its sub-layer reads the stream there. */
+/* Admin's scale of a skip is folded only if just its sub-layer reads the stream there. */
 static const char *const rows_profiled[] = {
     ROWS_ADMIN,
     ROWS_ADMIN "row.ffn.extra.kind=1 row.ffn.extra.value=0.5",
@@ -77,7 +77,7 @@ static const char *const rows_profiled[] = {
     ROWS_ADMIN "desc.recipe=admin desc.arch=2 desc.norm=batchnorm"
 };
 
-/* N(a x + p) = N(x + p/a) for a > 0, and no other reader of p. */
+/* N(a x + p) = N(x + p/a) for a > 0, if nothing else reads p. */
 static const char *const rows_constant[] = {
     ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=2",
     ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=-0.5",
@@ -89,10 +89,10 @@ static const char *const rows_constant[] = {
     ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=2 row.attention.gate=1"
 };
 
-/* What F reads and gives: norms, scales, shifts, heads. */
+/* Before and after F: norms, scales, shifts, heads. */
 static const char *const rows_branch[] = {
-    ROWS_POST "row.attention.shifts=1",                          /* the bias of W_O stays */
-    ROWS_POST "row.attention.shifts=1 desc.arch=2",              /* and of the memory's maps */
+    ROWS_POST "row.attention.shifts=1",                          /* W_O keeps its bias */
+    ROWS_POST "row.attention.shifts=1 desc.arch=2",              /* also in the memory's maps */
     ROWS_POST "row.attention.shifts=1 row.attention.norm_inner=1 desc.no_bias=1",
     ROWS_POST "row.ffn.shifts=1 desc.no_bias=1 desc.arch=1 desc.head=1 desc.classes=5",
     ROWS_POST "row.ffn.shifts=1 row.ffn.scales=1",
@@ -115,7 +115,7 @@ static const char *const rows_branch[] = {
     ROWS_PRE "row.attention.skip_from=1 row.attention.in.kind=2 row.attention.in.value=0.5"
 };
 
-/* An encoder that nothing reads has running statistics all the same, recomputed or not. */
+/* An encoder that nothing reads still has running statistics, recomputed or not. */
 static const char *const rows_unread[] = {
     ROWS_SMALL "twins=1 decoder_row.own=1 decoder_row.ffn.source=2 decoder_row.ffn.skip_from=1 "
     "desc.recipe=batchnorm desc.arch=2"
@@ -135,7 +135,7 @@ static void rows_fixed(const char *const *lines, size_t count)
 }
 
 TEST(rows_shared_table) { rows_fixed(rows_shared, sizeof rows_shared / sizeof *rows_shared); }
-/* Either stack's word is enough: the length of a row does not matter. */
+/* One stack is enough to require it: the length of a row does not matter. */
 TEST(rows_unit_table)
 {
     static rows_data data;
@@ -174,7 +174,7 @@ TEST(rows_skips_constant)
 TEST(rows_branches) { rows_fixed(rows_branch, sizeof rows_branch / sizeof *rows_branch); }
 TEST(rows_unread_stack) { rows_fixed(rows_unread, sizeof rows_unread / sizeof *rows_unread); }
 
-/* What cannot be folded is refused with its name, and nothing was changed. */
+/* A model that cannot be folded is refused by name, and nothing changes. */
 static void rows_refusal(tfn_model *to, const tfn_model *from, const char *want)
 {
     const size_t floats = (size_t)to->param_floats;
@@ -246,8 +246,8 @@ TEST(rows_refusals)
     }
 }
 
-/* So many at random; what is wrong is shrunk. Left out of the default tier: all but 500 of 10,000,
- * which fuzz/rows.c goes beyond. */
+/* Random cases; a wrong one is shrunk. The default tier runs only 500 of 10,000; fuzz/rows.c runs
+ * more. */
 TEST(rows_random)
 {
     const int counts[] = { 50, 500, 10000, 40000 };
@@ -270,7 +270,7 @@ TEST(rows_random)
            100.0 * found[ROWS_REFUSED] / count, 100.0 * found[ROWS_NO_FOLD] / count,
            found[ROWS_WILD], worst);
     CHECK(found[ROWS_GOOD] > 0.8 * count);
-    CHECK_INT(found[ROWS_NO_FOLD], 0);          /* no weights are such that it must */
+    CHECK_INT(found[ROWS_NO_FOLD], 0);          /* random weights never prevent folding */
 }
 
 int main(void)

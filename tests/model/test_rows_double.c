@@ -1,3 +1,3 @@
-/* The rows of test_rows.c in double, where a fold that is almost right does not pass. */
+/* The rows of test_rows.c in double, where an inexact fold fails. */
 #define TFN__DOUBLE
 #include "test_rows.c"

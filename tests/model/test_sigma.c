@@ -1,6 +1,6 @@
-/* sigmaReparam: what golden values (test_variants_golden.c) and the ways of a model (test_state.c)
- * do not show. Where sigma begins, that its state moves once an update and only then, the same bits
- * however the work is cut, and matrices of zeros. */
+/* sigmaReparam, beyond golden values (test_variants_golden.c) and the ways of a model
+ * (test_state.c): the initial sigma; its state moves exactly once an update; the same bits however
+ * the work is divided; and matrices of zeros. */
 #include "../lib.h"
 #include "../check.h"
 
@@ -99,7 +99,7 @@ static double sigma_largest(const tfn_param_info *w)
         }
         for (int r = 0; r < w->rows; r++) u[r] /= sqrt(size);
     }
-    return sqrt(sqrt(size));                        /* u was of length 1, size is |W W^T u|^2 */
+    return sqrt(sqrt(size));                        /* u has length 1, size is |W W^T u|^2 */
 }
 
 /* -- the start --------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ TEST(sigma_start)
         }
 }
 
-/* Where gamma starts at sigma the function at the start is that of the plain matrices. */
+/* If gamma starts at sigma, the initial function is that of the plain matrices. */
 TEST(sigma_plain_at_start)
 {
     tfn_model_desc d = sigma_desc(2, TFN_ARCH_DECODER);
@@ -164,7 +164,7 @@ TEST(sigma_plain_at_start)
     tfn_model_free(&two);
 }
 
-/* -- the state moves once an update, and only then --------------------------------------------- */
+/* -- the state moves exactly once an update ---------------------------------------------------- */
 
 static uint64_t sigma_state(const tfn_model *m)
 {
@@ -209,7 +209,7 @@ TEST(sigma_once_an_update)
     }
 }
 
-/* After updates the estimate is still near: the rates are small against the gaps. */
+/* After updates the estimate is still close: the rates are small compared with the gaps. */
 TEST(sigma_follows)
 {
     for (int recipe = 0; recipe < 3; recipe++) {
@@ -241,7 +241,7 @@ TEST(sigma_follows)
     }
 }
 
-/* -- the same bits however the work is cut ----------------------------------------------------- */
+/* -- the same bits however the work is divided ------------------------------------------------- */
 
 TEST(sigma_bits)
 {
@@ -280,7 +280,7 @@ TEST(sigma_of_zeros)
             CHECK(p.data[j] - p.data[j] == 0);
             if (strstr(p.name, "w2.weight")) most = fmax(most, fabs((double)p.data[j]));
         }
-    CHECK(most > 1e-3);                             /* zeros no more */
+    CHECK(most > 1e-3);                             /* no longer zeros */
     tfn_model_free(&m);
 }
 

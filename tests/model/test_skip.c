@@ -1,7 +1,7 @@
-/* A skipped update changes nothing. For every recipe a number that is not finite enters at each
+/* A skipped update changes nothing. For every recipe a number that is not finite appears at each
  * place, in each of three micro-batches, in the first update (which profiles, or was profiled
  * before) and in a later one. Then parameters, running statistics, moments, profile and step are as
- * before the first micro-batch, and training goes on as if the update had not been tried. */
+ * before the first micro-batch, and training continues as if the update had not been tried. */
 #include <stdint.h>
 #include "../lib.h"
 #include "../check.h"
@@ -18,7 +18,7 @@ static int skip_recipes(void)
     return n;
 }
 
-/* What the recipes take in turn. */
+/* Options for the recipes, in turn. */
 static const tfn_model_desc skip_turns[] = {
     { .optimizer = TFN_OPTIMIZER_ADAMW, .activation = TFN_ACTIVATION_GELU, .untied = true },
     { .optimizer = TFN_OPTIMIZER_SGD, .activation = TFN_ACTIVATION_SWIGLU, .dropout = 0.125f,
@@ -36,7 +36,7 @@ static const tfn_model_desc skip_turns[] = {
 };
 enum { SKIP_TURNS = sizeof skip_turns / sizeof *skip_turns };
 
-/* Each recipe on another stack from round to round. */
+/* Each recipe with another stack in every round. */
 static tfn_model_desc skip_desc(int recipe, int round)
 {
     tfn_model_desc d = skip_turns[recipe % SKIP_TURNS];
@@ -57,7 +57,7 @@ static tfn_model_desc skip_desc(int recipe, int round)
     d.layers = d.decoder_layers = 2;
     d.heads = 2;
     d.ffn = 16;
-    /* no norm: else it bursts, and its own updates are skipped */
+    /* has no norm, so it would diverge and its own updates be skipped */
     if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_ACTIVATION_GELU;
     d.beta1 = recipe % 8 == 1 ? (float)0.9 : 0;             /* SGD with and without momentum */
     d.micro_batches = SKIP_MICRO;
@@ -68,13 +68,13 @@ static tfn_model_desc skip_desc(int recipe, int round)
     return d;
 }
 
-/* -- all that an update can change --------------------------------------------------------- */
+/* -- everything that an update can change -------------------------------------------------- */
 
 typedef struct skip_state {
-    float  *params, *moments;            /* the buffers lie behind the parameters */
+    float  *params, *moments;            /* the buffers follow the parameters */
     float  *averages;                    /* made by the first update */
     size_t  param_bytes, moment_bytes, average_bytes;
-    double  rate_squares;                /* of schedule-free AdamW */
+    double  rate_squares;                /* for schedule-free AdamW */
     int64_t step;
     bool    profiled;
 } skip_state;
@@ -106,7 +106,7 @@ static void skip_free(skip_state *s)
     free(s->moments);
     free(s->averages);
 }
-/* What differs, or NULL. */
+/* The name of a difference, or NULL. */
 static const char *skip_differs(const tfn_model *m, const skip_state *s)
 {
     if (memcmp(m->params, s->params, (size_t)m->param_floats * sizeof(float))) return "parameters";
@@ -131,7 +131,7 @@ static void skip_restore(tfn_model *m, const skip_state *s)
     memset(&m->sums, 0, sizeof m->sums);
 }
 
-/* -- places where it enters ---------------------------------------------------------------- */
+/* -- places of the bad number -------------------------------------------------------------- */
 
 enum { SKIP_PARAM_NAN, SKIP_PARAM_INF, SKIP_PARAM_HUGE, SKIP_LAST_NAN, SKIP_ACTIVATION,
        SKIP_GRADIENT, SKIP_STATISTIC, SKIP_NO_TARGET, SKIP_FRAME_NAN, SKIP_FRAME_INF,
@@ -143,7 +143,7 @@ static const char *const skip_places[SKIP_PLACES] = {
     "NaN in a frame", "infinity in a frame", "a huge frame"
 };
 
-/* The probes of a step let a test write where the library only reads. */
+/* A probe that writes into the values that it should only read. */
 static void skip_spoil(void *user, int32_t id, const float *data, ptrdiff_t rows, ptrdiff_t cols,
                        bool backward)
 {
@@ -154,7 +154,7 @@ static void skip_spoil(void *user, int32_t id, const float *data, ptrdiff_t rows
     if (backward == (*(int *)user == SKIP_GRADIENT)) u.out[0] = (float)NAN;
 }
 
-/* A parameter that every batch uses, or the last one; a running statistic; NULL: there is none. */
+/* A parameter that every batch uses, or the last one; or a running statistic; NULL: none. */
 static float *skip_number(const tfn_model *m, int place)
 {
     float *found = NULL;
@@ -179,8 +179,8 @@ static float skip_value(int place)
 
 static bool skip_is_stored(int place) { return place <= SKIP_LAST_NAN || place == SKIP_STATISTIC; }
 
-/* One micro-batch with the spoilt number at `place`; a stored one is put back afterwards if it is
- * still there. That of the first micro-batch was there before, and stays. */
+/* One micro-batch with a bad number at `place`. A stored one is restored afterwards if it is still
+ * there; one before the first micro-batch stays. */
 static void skip_spoilt_step(tfn_model *m, batch_room *b, int place, tfn_report *report)
 {
     const float bad = skip_value(place);
@@ -195,7 +195,7 @@ static void skip_spoilt_step(tfn_model *m, batch_room *b, int place, tfn_report 
     if (x && !memcmp(x, &bad, sizeof bad)) *x = old;
 }
 
-/* An update of which micro-batch `at` is spoilt at `place`, or none. */
+/* An update whose micro-batch `at` has a bad number at `place`, or none. */
 static void skip_update(tfn_model *m, uint64_t seed, int place, int at, tfn_report *report)
 {
     for (int i = 0; i < m->desc.micro_batches; i++) {
@@ -216,14 +216,14 @@ static bool skip_has_place(const tfn_model *m, int place, int at)
     return place < SKIP_FRAME_NAN || m->desc.bands;
 }
 
-/* A large number may do no harm; a statistic of a middle micro-batch is put back. */
+/* True if the number may have no effect: it is only large, or a statistic that is restored. */
 static bool skip_may_pass(int place, int at)
 {
     return place == SKIP_PARAM_HUGE || place == SKIP_FRAME_HUGE
         || (place == SKIP_STATISTIC && at == 1);
 }
 
-/* -- every recipe, place, micro-batch, and moment ------------------------------------------ */
+/* -- every recipe, place, micro-batch, and time -------------------------------------------- */
 
 enum { SKIP_FIRST, SKIP_PROFILED, SKIP_TRAINED, SKIP_WHENS };
 static const char *const skip_whens[] = { "first update", "profiled before", "later update" };
@@ -289,7 +289,7 @@ static void skip_recipe(const tfn_model_desc *d, int when, skip_count *count)
     tfn_model_free(&twin);
 }
 
-/* In the full tier on all architectures, with frames and without. */
+/* In the full tier on all architectures, with and without frames. */
 TEST(skip_changes_nothing)
 {
     const int rounds = check_tier() >= 2 ? 6 : 1;
@@ -305,9 +305,9 @@ TEST(skip_changes_nothing)
     CHECK(count.skipped > count.tried * 2 / 3);
 }
 
-/* -- a profile by itself --------------------------------------------------------------------- */
+/* -- a profile on request -------------------------------------------------------------------- */
 
-/* Refused, with nothing changed, or without effect; a good one afterwards is as the first. */
+/* Refused without a change, or without effect; a good profile afterwards equals the first. */
 static void skip_check_refusal(tfn_model *m, batch_room *b, int place, int *refused)
 {
     static const int32_t empty[SKIP_B] = { 0, 0 };
@@ -318,7 +318,7 @@ static void skip_check_refusal(tfn_model *m, batch_room *b, int place, int *refu
     tfn_status status;
     if (x) *x = skip_value(place);
     if (place >= SKIP_FRAME_NAN) b->frames[7] = skip_value(place);
-    if (place == SKIP_NO_TARGET) b->batch.lengths = empty;           /* here: and no rows */
+    if (place == SKIP_NO_TARGET) b->batch.lengths = empty;           /* here: no rows either */
     before = skip_save(m);
     status = tfn_model_profile(m, &b->batch);
     differs = skip_differs(m, &before);
@@ -355,7 +355,7 @@ TEST(skip_refused_profiles)
             tfn_model_free(&twin);
         }
     printf("  %d profiles were refused\n", refused);
-    CHECK(refused >= 3 * 6 * 4);                /* of three recipes */
+    CHECK(refused >= 3 * 6 * 4);                /* for three recipes */
 }
 
 /* -- saved and loaded between two micro-batches ----------------------------------------------- */
@@ -386,7 +386,7 @@ static void skip_through_file(tfn_model *to, const tfn_model *from)
         FAIL("%s: %s", from->desc.recipe, tfn_error_text(&f.error, text, sizeof text));
 }
 
-/* The micro-batches from `first` to the last; the last is spoilt, or not. */
+/* The micro-batches from `first` to the last, which may have a bad number. */
 static void skip_rest(tfn_model *m, int first, int last, bool spoilt, tfn_report *report)
 {
     static batch_room b;
@@ -397,8 +397,8 @@ static void skip_rest(tfn_model *m, int first, int last, bool spoilt, tfn_report
     }
 }
 
-/* A run that was resumed between micro-batches gives back what a skipped update changed, and goes
- * on as one that was not interrupted. The model that goes on has a past of its own. */
+/* A run that was resumed between micro-batches undoes a skipped update and continues like one
+ * without interruption. The model that resumes it has its own past. */
 static void skip_resumed(const tfn_model_desc *d, int when, int cut, bool spoilt)
 {
     tfn_model m, other;
@@ -437,8 +437,8 @@ TEST(skip_after_resuming)
     if (check_tier() < 2) printf("  left out: three quarters of the cases\n");
 }
 
-/* A file of version 0.1, saved between two micro-batches, has no copies: what is there counts as
- * what was. Not so parameters of an open profile, which 0.1 did not know. */
+/* A file of version 0.1, saved between two micro-batches, has no copies: the current values count
+ * as the old ones. Parameters of an open profile do not, because 0.1 had no such profile. */
 TEST(skip_old_file)
 {
     static const char *const recipes[] = { "batchnorm", "admin" };
@@ -467,10 +467,10 @@ TEST(skip_old_file)
     }
 }
 
-/* -- what it costs ---------------------------------------------------------------------------- */
+/* -- memory ----------------------------------------------------------------------------------- */
 
-/* A copy of the buffers, and of the parameters where a profile changes them and no moments lend
- * their place. */
+/* A copy of the buffers, and of the parameters if a profile changes them and the moments have no
+ * room for it. */
 TEST(skip_memory)
 {
     for (int recipe = 0; recipe < skip_recipes(); recipe++)

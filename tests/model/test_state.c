@@ -1,6 +1,6 @@
-/* What a model is, on every way: saved and loaded, averaged, exported, folded; read by a decoder
- * after each call that changes weights; and without the batch that it was given. All recipes, all
- * architectures, and rows of our own that recipes do not have. */
+/* The state of a model in every way: saved and loaded, averaged, exported, folded; read by a
+ * decoder after each call that changes weights; and without the batch that it was given. All
+ * recipes, all architectures, and user's rows that no recipe has. */
 #include "../lib.h"
 #include "../check.h"
 
@@ -19,9 +19,8 @@ typedef struct state_case {
 static tfn_topology state_rows[7];
 enum { STATE_TOPOLOGIES = sizeof state_rows / sizeof *state_rows, STATE_SCHEDULED = 4 };
 
-/* Norms and initializations of our own: the statistics of half the channels, with a bias, in both
- * stacks; a squash in the encoder and LayerNorm's with another eps in the decoder; gains by layer.
- */
+/* A user's norms and initializations: the statistics of half the channels, with a bias, in both
+ * stacks; a squash in the encoder and LayerNorm with another eps in the decoder; gains by layer. */
 static const tfn_norm_rule state_half = {
     "own-half", "g x/sqrt(mean of the first half (x^2) + e) + b", "none", 2026, TFN_NORM_RMS,
     TFN_FLAG_GAIN | TFN_FLAG_BIAS, (float)1e-3, (float)0.5, TFN_SQUASH_TANH
@@ -73,7 +72,7 @@ static void state_make_rows(void)
             tfn_join *j = k ? &row->ffn : &row->attention;
             tfn_scale_rule *at[] = { &j->in, &j->out, &j->skip, &j->extra };
             at[i]->kind = TFN_SCALE_SCHEDULED;
-            at[i]->value = (float)(4 + 90*k);    /* one is over when the model is saved */
+            at[i]->value = (float)(4 + 90*k);    /* one is finished when the model is saved */
         }
     }
 }
@@ -86,7 +85,7 @@ static int32_t state_recipes(void)
 }
 static int32_t state_count(void) { return (state_recipes() + STATE_ROWS) * 3; }
 
-/* Case i; two of each: half as well. */
+/* Case i; with half, the same in half precision. */
 static state_case state_at(int32_t i, bool half)
 {
     const int32_t recipe = i / 3, recipes = state_recipes();
@@ -108,7 +107,7 @@ static state_case state_at(int32_t i, bool half)
     d->schedule.lr = (float)0.01;
     d->recipe = recipe < recipes ? tfn_recipe_at(recipe)->name : "post";
     name = d->recipe;
-    if (!strcmp(d->recipe, "prmsnorm")) d->width = 64;      /* the root of four features, not one */
+    if (!strcmp(d->recipe, "prmsnorm")) d->width = 64;      /* four features, not one */
     own = recipe - recipes - STATE_TOPOLOGIES;
     if (own >= 0) {
         d->norm_rule = state_own[own].norm;
@@ -124,7 +123,7 @@ static state_case state_at(int32_t i, bool half)
     return c;
 }
 
-/* A batch in memory of its own, so that it can be freed and overwritten. */
+/* A batch in separate memory, so that it can be overwritten and freed. */
 typedef struct state_batch {
     tfn_batch batch;
     int32_t  *ids;
@@ -145,7 +144,7 @@ static state_batch state_make_batch(tfn_arch arch, int32_t first, bool lengths)
     b.batch.batch = STATE_B;
     b.batch.time = STATE_T;
     for (int32_t i = 0; i < STATE_B; i++) {
-        b.ids[2*n + s + (size_t)i] = STATE_T - i;                          /* of targets */
+        b.ids[2*n + s + (size_t)i] = STATE_T - i;                          /* lengths of targets */
         b.ids[2*n + s + STATE_B + (size_t)i] = STATE_S - 2*i;
     }
     if (lengths) b.batch.lengths = b.ids + 2*n + s;
@@ -222,7 +221,7 @@ static void state_close(const char *name, const char *way, const state_out *a, c
              a->loss);
 }
 
-/* -- ways back --------------------------------------------------------------------------------- */
+/* -- saving and loading ------------------------------------------------------------------------ */
 
 static tfn_file state_save(const tfn_model *m, bool weights_only)
 {
@@ -241,7 +240,7 @@ static tfn_file state_save(const tfn_model *m, bool weights_only)
 }
 static void state_free_file(tfn_file *f) { free(f->to); }
 
-/* bit 0: the file has weights alone; bit 1: the model is for inference; by: 0 load, 1 load_weights,
+/* bit 0: the file has only weights; bit 1: the model is for inference; by: 0 load, 1 load_weights,
  * 2 the mean of two files. */
 static void state_load(const state_case *c, tfn_file *files, int kind, int by,
                        const state_out *before)
@@ -271,7 +270,7 @@ static void state_load(const state_case *c, tfn_file *files, int kind, int by,
     tfn_model_free(&m);
 }
 
-/* Constant weights, as tfn export writes them. */
+/* Constant weights, as from tfn export. */
 static void state_export(const state_case *c, const tfn_model *from, const state_out *before)
 {
     tfn_model_desc d = c->desc;
@@ -342,7 +341,7 @@ static void state_ways(const state_case *c)
     tfn_model_free(&m);
 }
 
-/* All cases; below the full tier half precision takes turns. */
+/* All cases; below the full tier, half precision only in some. */
 static void state_all(void (*check)(const state_case *c))
 {
     for (int32_t i = 0; i < state_count(); i++)
@@ -355,8 +354,8 @@ static void state_all(void (*check)(const state_case *c))
 }
 TEST(state_ways_back) { state_all(state_ways); }
 
-/* A model that begins anew from weights goes on with what is scheduled, as one that never stopped.
- * */
+/* A model that starts from loaded weights continues a scheduled scale like a run without
+ * interruption. */
 TEST(state_ramp_goes_on)
 {
     state_case c;
@@ -384,8 +383,8 @@ TEST(state_ramp_goes_on)
     tfn_model_free(&two);
 }
 
-/* A file of version 0.1: the count is missing; it is the step of the checkpoint, else all is over.
- * */
+/* A file of version 0.1 lacks the count of updates: it is the checkpoint's step; without a step the
+ * schedule is finished. */
 TEST(state_old_file)
 {
     for (int weights = 0; weights < 2; weights++) {
@@ -415,7 +414,7 @@ TEST(state_old_file)
     }
 }
 
-/* -- a decoder gives what the model gives, whatever changed the weights ------------------------ */
+/* -- a decoder equals the model after every change of weights ---------------------------------- */
 
 typedef struct state_reader {
     tfn_decoder decoder;
@@ -432,7 +431,7 @@ static bool state_reader_new(state_reader *r, const tfn_model *m)
     return tfn_decoder_init(&r->decoder, m, STATE_B, 1, r->block, size) == TFN_OK;
 }
 
-/* All positions one after the other; the batch is overwritten and freed before the first token. */
+/* All positions one by one; the batch is overwritten and freed before the first token. */
 static void state_decode(state_reader *r, const state_case *c, int32_t first, bool lengths,
                          bool start, state_out *o)
 {
@@ -475,8 +474,8 @@ static void state_changes(const state_case *c)
     tfn_param_info p;
     state_batch b;
     const tfn_norm_rule *norm = tfn_norm_find(tfn_recipe_find(c->desc.recipe)->norm);
-    if (c->desc.arch == TFN_ARCH_ENCODER) return;                       /* nothing to decode */
-    if (norm->kind == TFN_NORM_ABSMAX) return;                     /* by nature not the same */
+    if (c->desc.arch == TFN_ARCH_ENCODER) return;                       /* cannot decode */
+    if (norm->kind == TFN_NORM_ABSMAX) return;                     /* decoding must differ */
     d.inference = d.folded = true;
     if (!state_new(&m, &c->desc, c->name) || !state_new(&other, &c->desc, c->name)) return;
     if (!state_new(&folded, &d, c->name)) return;
@@ -518,7 +517,7 @@ TEST(state_decoders) { state_all(state_changes); }
 
 /* -- no object keeps a pointer into a batch ---------------------------------------------------- */
 
-/* A word of the object that is an address in the batch. */
+/* True if a word of the object is an address in the batch. */
 static bool state_keeps(const void *object, size_t size, const state_batch *b)
 {
     const uintptr_t low = (uintptr_t)b->ids, high = low + b->count * sizeof *b->ids;
@@ -553,7 +552,7 @@ static void state_lets_go(const state_case *c)
         if (state_keeps(&r.decoder, sizeof r.decoder, &b)) FAIL("%s: kept after next", c->name);
         memset(&with, 0, sizeof with);
         without = with;
-        state_decode(&r, c, 2, true, true, &with);    /* lengths of the targets: no matter */
+        state_decode(&r, c, 2, true, true, &with);    /* lengths of the targets have no effect */
         state_decode(&r, c, 2, false, true, &without);
         state_same(c->name, "with lengths of targets", &without, &with);
         free(r.block);

@@ -1,6 +1,6 @@
-/* The step in parts: tfn_model_step is the sum of gradients and an update, to the bit, for every
- * recipe; shards draw dropout of their own and depend on nothing else; what the user does with
- * gradients and sums between the parts; and updates that are dropped leave all as it was. */
+/* The step in parts: tfn_model_step equals gradients plus an update, to the bit, for every recipe.
+ * Shards have their own dropout and are independent. Users may change gradients and sums between
+ * the parts. Skipped updates leave everything unchanged. */
 #include <math.h>
 #include "../lib.h"
 #include "../check.h"
@@ -29,7 +29,7 @@ static tfn_model_desc step_desc(const char *recipe)
     return d;
 }
 
-/* Batch i: sentences of different lengths, and a target here and there that is ignored. */
+/* Batch i: sentences of different lengths, with some ignored targets. */
 static const tfn_batch *step_fill(batch_room *b, const tfn_model_desc *d, int i)
 {
     batch_fill(b, d, (uint64_t)i);
@@ -50,8 +50,8 @@ static void step_same_report(const tfn_report *a, const tfn_report *b)
 
 /* -- the sum of the parts -------------------------------------------------------------------- */
 
-/* One model by steps, one by parts with its own sums or with the model's: the same reports and the
- * same bits, moments included. */
+/* One model by steps, one by parts with separate sums or with the model's: the same reports and the
+ * same bits, including moments. */
 static void step_compare(tfn_model_desc d, bool own_sums)
 {
     tfn_model whole;
@@ -115,8 +115,8 @@ TEST(step_options)
 
 /* -- shards ---------------------------------------------------------------------------------- */
 
-/* The gradient of each shard alone, taken in the order first, first + 1 ... modulo SHARDS, into
- * `to` (SHARDS, floats). */
+/* The gradient of each shard by itself, in the order first, first + 1 ... modulo SHARDS, to `to`
+ * (SHARDS, floats). */
 enum { STEP_SHARDS = 3 };
 static void step_take_shards(tfn_model *m, float *to, tfn_sums *sums, int first)
 {
@@ -131,8 +131,8 @@ static void step_take_shards(tfn_model *m, float *to, tfn_sums *sums, int first)
     }
 }
 
-/* What a shard gives depends on its number alone, not on what was computed before it; another
- * number draws another dropout, and without dropout the number changes nothing. */
+/* A shard's result depends only on its number, not on what was computed before it. Another number
+ * gives another dropout; without dropout the number has no effect. */
 TEST(step_shards)
 {
     tfn_model_desc d = step_desc("pre");
@@ -161,10 +161,10 @@ TEST(step_shards)
     }
 }
 
-/* -- what a user does in between ------------------------------------------------------------- */
+/* -- a user's changes between the parts ------------------------------------------------------ */
 
-/* A vector of gradients that comes from elsewhere, without a gradient of this model: the update
- * of the model it came from. The rate is the argument's. */
+/* Gradients from elsewhere, without a gradient of this model, give the update of the model that
+ * they came from. The rate is the argument's. */
 TEST(step_elsewhere)
 {
     const tfn_model_desc d = step_desc("pre");
@@ -190,7 +190,7 @@ TEST(step_elsewhere)
     tfn_model_free(&to);
 }
 
-/* The update by hand, with the public constants and the table's kernel, is the model's. */
+/* An update by hand, with the public constants and the table's kernel, equals the model's. */
 TEST(step_by_hand)
 {
     tfn_model_desc d = step_desc("pre");
@@ -215,7 +215,7 @@ TEST(step_by_hand)
         u.beta2 = m.desc.beta2;
         u.eps = m.desc.eps;
         CHECK(tfn_model_step(&m, batch, NULL) == TFN_OK);
-        hand.step = i;                                  /* the key of dropout */
+        hand.step = i;                                  /* for the key of dropout */
         tfn_model_gradient(&hand, batch, 0, false, &sums);
         u.grad_scale = (float)(1.0 / (double)sums.targets);
         tfn_update_at(&u, i + 1);
@@ -227,8 +227,8 @@ TEST(step_by_hand)
     tfn_model_free(&hand);
 }
 
-/* PyTorch's clip_grad_norm_: the gradient times clip/(norm + 1e-6) where that is below 1. The norms
- * here are so small that the constant is a quarter or more of the sum. */
+/* PyTorch's clip_grad_norm_: the gradient times clip/(norm + 1e-6) if that is below 1. The norms
+ * here are so small that the constant is at least a quarter of the sum. */
 TEST(step_clipping_constant)
 {
     static const double norms[] = { 3e-6, 5e-7, 1e-8 };
@@ -249,7 +249,7 @@ TEST(step_clipping_constant)
         tfn_report report;
         double before;
         memset(g, 0, (size_t)floats * sizeof *g);
-        g[at] = (float)(4 * norms[i]);                      /* of 4 targets */
+        g[at] = (float)(4 * norms[i]);                      /* 4 targets */
         m.params[at] = 0;
         before = (double)m.params[at];
         CHECK(tfn_model_update(&m, &sums, (float)1e6, &report) == TFN_OK && report.updated);
@@ -260,7 +260,7 @@ TEST(step_clipping_constant)
     tfn_model_free(&m);
 }
 
-/* Nothing that a call was given is kept when it returns. */
+/* No call keeps a pointer to its arguments. */
 TEST(step_keeps_nothing)
 {
     const tfn_model_desc d = step_desc("pre");
@@ -282,10 +282,10 @@ TEST(step_keeps_nothing)
     tfn_model_free(&m);
 }
 
-/* -- a loss of one's own --------------------------------------------------------------------- */
+/* -- a user's loss --------------------------------------------------------------------------- */
 
-/* What stands behind the logits: the cross-entropy itself, or twice that by an operation of one's
- * own, which reads padding and ignored targets like everything else. */
+/* Added after the logits: the cross-entropy itself, or twice that by a custom operation, which also
+ * reads padding and ignored targets. */
 typedef struct step_loss { bool doubled; int calls; } step_loss;
 
 static void step_double_forward(const tfn_custom_args *a)
@@ -314,8 +314,8 @@ static tfn_var step_own_loss(void *user, tfn_tape *t, tfn_var logits)
     return tfn_custom(t, 0, &x, 1, TFN_ROWS_TARGET, 0, 1);
 }
 
-/* The cross-entropy given as a loss of one's own has the bits of the built-in one; twice that has
- * twice the loss and, to the bit, twice the gradient, in training and in evaluation. */
+/* Cross-entropy as a user's loss has the bits of the built-in one. Twice that gives twice the loss
+ * and, to the bit, twice the gradient, in training and in evaluation. */
 TEST(step_losses)
 {
     static const struct { const char *recipe; bool half, doubled; int32_t threads; } cases[] = {
@@ -374,7 +374,7 @@ static tfn_var step_bad_loss(void *user, tfn_tape *t, tfn_var logits)
     return none;
 }
 
-/* What is no loss is refused when the model is made, and the text says why. */
+/* An invalid loss is refused when the model is made, and the message says why. */
 TEST(step_bad_losses)
 {
     static const struct { const char *what, *text; } cases[] = {
@@ -396,10 +396,10 @@ TEST(step_bad_losses)
     }
 }
 
-/* -- updates that are dropped ---------------------------------------------------------------- */
+/* -- skipped updates ------------------------------------------------------------------------- */
 
-/* Sums without a target, or of a loss that is not finite, and a gradient that the user spoilt: the
- * model, its running statistics too, is as before the first gradient, and goes on. */
+/* Sums without a target, a loss that is not finite, or a gradient that the user spoilt: the model
+ * with its running statistics is as before the first gradient, and continues. */
 TEST(step_dropped)
 {
     static const char *const names[] = {
@@ -409,7 +409,7 @@ TEST(step_dropped)
         const char *what;
         double      loss;
         int64_t     targets;
-        float       number;             /* what the user writes into the gradient; 0: nothing */
+        float       number;             /* written into the gradient; 0: nothing */
     } cases[] = {
         { "no target", 1, 0, 0 },
         { "a loss that is NaN", NAN, 5, 0 },
@@ -439,7 +439,7 @@ TEST(step_dropped)
         }
 }
 
-/* A new model that wants a profile has none before its first gradient. */
+/* A new model that needs a profile has none before its first gradient. */
 TEST(step_profiles)
 {
     const tfn_model_desc d = step_desc("admin");
@@ -454,7 +454,7 @@ TEST(step_profiles)
     tfn_model_free(&m);
 }
 
-/* Arguments that mean nothing concern their call alone. */
+/* A bad argument is an error of that call only. */
 TEST(step_refused)
 {
     static const float rates[] = { -1, (float)NAN, (float)INFINITY };

@@ -1,6 +1,6 @@
-/* Every recipe against an implementation of its own in PyTorch (golden/make_variants.py): logits,
+/* Every recipe against a separate implementation in PyTorch (golden/make_variants.py): logits,
  * loss, two projections of every parameter's gradient, running statistics after an update, within
- * 1e-5; and the scales that Admin's profile finds. A parameter that only one side has fails. */
+ * 1e-5; and the scales of Admin's profile. A parameter that only one side has is a failure. */
 #include "../lib.h"
 #include "../check.h"
 #include "../golden/golden.h"
@@ -17,7 +17,7 @@ static const double variants_tolerance = 1e-5;
 
 static const int32_t variants_lengths[] = { 5, 3 }, variants_source_lengths[] = { 4, 6 };
 
-/* What differs from the common model, as the class of that name in make_variants.py says. */
+/* Differences from the common model, like the class of that name in make_variants.py. */
 typedef struct variants_case {
     const char *name, *recipe, *decoder;    /* recipe NULL: name; decoder: its own topology */
     const char *norm;                       /* NULL: the recipe's */
@@ -27,11 +27,11 @@ typedef struct variants_case {
     float       attention_cap, logit_cap, norm_factor;
     bool        both_only, unit, learned;   /* unit: nGPT's model; learned: positions */
     bool        rates;      /* every other learned rate of nGPT is negative */
-    tfn_mix_rule mix;       /* where not all is 0: a row of one's own, the recipe's with these */
+    tfn_mix_rule mix;       /* unless all 0: a user's row, the recipe's with these */
     float       side_scale, side_weight;
-    bool        sigma;      /* sigmaReparam: its numbers are drawn otherwise, SGD at rate 0.01 */
-    bool        sensitive;  /* statistics of two features: both stacks agree in double only */
-    struct { const char *name, *value; } options[8];    /* of tfn_desc_set, over all above */
+    bool        sigma;      /* sigmaReparam: other random numbers, SGD with rate 0.01 */
+    bool        sensitive;  /* statistics of two features: the sides agree only in double */
+    struct { const char *name, *value; } options[8];    /* for tfn_desc_set, after all above */
 } variants_case;
 
 static const variants_case variants_cases[] = {
@@ -106,7 +106,7 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "alibi", .recipe = "pre", .options = { { "position", "alibi" } })
     VARIANT(.name = "relative", .recipe = "pre", .options = { { "position", "relative" },
             { "relative_buckets", "9" }, { "relative_distance", "6" }, { "scale_output", "true" } })
-    /* these differ from "post" in their first values alone: test_inits */
+    /* these differ from "post" only in their initial values: test_inits */
     VARIANT(.name = "he") VARIANT(.name = "orthogonal") VARIANT(.name = "lsuv")
     VARIANT(.name = "admin-direct")
 #undef VARIANT
@@ -118,7 +118,7 @@ static const struct { const char *name; tfn_arch arch; } variants_archs[] = {
         { "both", TFN_ARCH_ENCODER_DECODER }
 };
 
-/* The numbers of a named parameter, as parameter() in make_variants.py draws them. */
+/* Fills a named parameter with the numbers that parameter() in make_variants.py draws. */
 static void variants_fill(float *p, const char *name, int32_t rows, int32_t cols, bool sigma)
 {
     static const char *const zeros[] = { ".bias", ".shift", ".direction", ".running_mean" };
@@ -129,7 +129,7 @@ static void variants_fill(float *p, const char *name, int32_t rows, int32_t cols
         centre = 0;
     for (int i = 0; dot && i < 4; i++)
         if (!strcmp(dot, zeros[i])) centre = 0;
-    if (!strcmp(name, "schedule.updates")) return;          /* a count, not a number to draw */
+    if (!strcmp(name, "schedule.updates")) return;          /* a count, not drawn */
     for (int32_t i = 0; i < rows * cols; i++)
         p[i] = rows > 1 ? 0.5f * golden_draw(key, (uint64_t)i)
                         : centre + 0.25f * golden_draw(key, (uint64_t)i);
@@ -220,7 +220,7 @@ static const golden_variant *variants_find(const char *name)
     return row->name ? row : NULL;
 }
 
-/* The place of a tensor in a model's list, or -1. */
+/* The index of a tensor in a model's list, or -1. */
 static int variants_place(const golden_variant *row, const char *name)
 {
     const short *list = golden_variants_lists + row->list;
@@ -229,7 +229,7 @@ static int variants_place(const golden_variant *row, const char *name)
     return -1;
 }
 
-/* size: what the sum that gave `found` is made of */
+/* size: the magnitude of the terms whose sum gave `found` */
 static void variants_compare(const char *of, const char *what, double found, int wanted,
                              double size)
 {
@@ -238,7 +238,7 @@ static void variants_compare(const char *of, const char *what, double found, int
         FAIL("%s %s is %.7g, not %.7g", of, what, found, value);
 }
 
-/* sum(w x) with w of the two streams of the name */
+/* sum(w x), with w from the name's two streams */
 static void variants_project(const char *of, const char *name, const float *x, ptrdiff_t count,
                              const int *wanted)
 {
@@ -255,7 +255,7 @@ static void variants_project(const char *of, const char *name, const float *x, p
     }
 }
 
-/* Every parameter is on the list, and the list has no other. */
+/* The list has every parameter and no other. */
 static void variants_names(const tfn_model *m, const golden_variant *row)
 {
     const short *list = golden_variants_lists + row->list;
@@ -343,7 +343,7 @@ static void variants_check(const variants_case *c, int arch, bool recompute)
     wanted = golden_variants_values + row->first;
     variants_names(&m, row);
     variants_check_logits(&m, &data, row, wanted + 1);
-    m.profiled = true;                          /* the weights stay as they are filled */
+    m.profiled = true;                          /* keeps the weights */
     if (tfn_model_step(&m, &data.batch, &report) != TFN_OK || !report.updated)
         FAIL("%s: no step", name);
     else {
@@ -410,7 +410,7 @@ TEST(variants_admin_profile)
     variants_profile(2);
 }
 
-/* The script has no variant that is not on the list above. */
+/* The script has no variant that the list above lacks. */
 TEST(variants_all_known)
 {
     int count = 2, rows = 0;                    /* the profiles */
@@ -420,7 +420,7 @@ TEST(variants_all_known)
     CHECK_INT(rows, count);
 }
 
-/* Recipes that have no golden values, each with its reason: none at present. */
+/* Recipes without golden values, each with its reason: none at present. */
 static const struct { const char *recipe, *reason; } variants_without[] = { { NULL, NULL } };
 
 static bool variants_has(const char *recipe)
@@ -440,7 +440,7 @@ static bool variants_excused(const char *recipe)
     return false;
 }
 
-/* Every recipe of the header has golden values, or a reason why not; not both. */
+/* Every recipe of the header has either golden values or a reason. */
 TEST(variants_all_recipes)
 {
     int count = 0;

@@ -1,3 +1,3 @@
-/* The same in double, where only the rounding of the stored values is left. */
+/* The same in double, where only the rounding of the stored values remains. */
 #define TFN__DOUBLE
 #include "test_variants_golden.c"

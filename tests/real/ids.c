@@ -1,6 +1,6 @@
-/* ids TOKENIZER STRINGS: the ids of strings by a tokenizer.json, for tokenizers.mjs. STRINGS holds
- * each string behind its number of bytes, four bytes, lowest first. A line per string: its ids
- * where special tokens may stand, then a tab and the text of these ids in hexadecimal digits. The
+/* ids TOKENIZER STRINGS: encodes strings with a tokenizer.json, for tokenizers.mjs. STRINGS has
+ * each string after its number of bytes, four bytes, lowest first. Prints a line per string: its
+ * ids with special tokens allowed, then a tab and the decoded text in hexadecimal digits. The
  * tokenizer is saved as a blob and read again before the second half, and written as tokenizer.json
  * and read again before the last quarter. */
 #ifndef TEST_LINKED
@@ -34,7 +34,8 @@ static void make(tfn_tokenizer *k, const tfn_tokenizer_source *source)
     exit(1);
 }
 
-/* The same tokenizer from its blob, or with `json` from its tokenizer.json if it can be said. */
+/* The same tokenizer from its blob, or with `json` from its tokenizer.json if that can express
+ * it. */
 static void make_again(tfn_tokenizer *k, int json)
 {
     tfn_tokenizer_source source;
@@ -84,7 +85,7 @@ int main(int count, char **args)
         const size_t n = s[at] | (size_t)s[at + 1] << 8 | (size_t)s[at + 2] << 16
                          | (size_t)s[at + 3] << 24;
         const char *text = (const char *)s + at + 4;
-        ptrdiff_t room = line % 3 ? (ptrdiff_t)n * 3 : 0;      /* too little is asked for again */
+        ptrdiff_t room = line % 3 ? (ptrdiff_t)n * 3 : 0;      /* without room it is called again */
         int32_t *ids = (int32_t *)malloc((size_t)(room + 1) * sizeof *ids);
         ptrdiff_t ids_count = tfn_tokenizer_encode_specials(&k, ids, room, text, n);
         char *back;

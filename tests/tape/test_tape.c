@@ -1,9 +1,9 @@
-/* The tape and its operations. Each operation is declared once, in a row of tape_rows: a
- * function that records it on inputs it asks for. The row gives: golden values from PyTorch;
- * gradients against central differences in double (test_tape_double.c compiles this file so);
- * equal bits for every instruction set, 1, 2 and 3 threads, memory used again or kept,
- * recomputation, larger capacities and inference; dead buffers full of NaN change nothing
- * (test_tape_poison.c); a timing line. */
+/* The tape and its operations. Each operation is declared once, in a row of tape_rows: a function
+ * that records it on inputs that it asks for. Every row is tested with golden values from PyTorch;
+ * with central differences in double (test_tape_double.c compiles this file so); for equal bits
+ * with every instruction set, 1, 2 and 3 threads, reused or kept memory, recomputation, larger
+ * capacities and inference; with dead buffers full of NaN (test_tape_poison.c); and it has a timing
+ * line. */
 #include "../hook.h"
 #include <stdint.h>
 #ifdef TFN__DOUBLE
@@ -24,7 +24,7 @@ static int tape_wrote_beside;
 #include "../golden/golden_ops.h"
 
 #define TAPE_PARAMS 8
-#define TAPE_EXTRA  3              /* positions a table has beyond the longest sentence */
+#define TAPE_EXTRA  3              /* positions of a table after the longest sentence */
 
 enum { TAPE_KEEP_Y = 1, TAPE_KEEP_ALL = 2, TAPE_RECOMPUTE = 4, TAPE_LARGER = 8, TAPE_INFER = 16 };
 
@@ -32,7 +32,7 @@ typedef struct tape_dims {
     int32_t batch, source, target, width, out, deep, heads, vocab;
 } tape_dims;
 static const tape_dims tape_small = { 2, 5, 4, 8, 7, 8, 4, 11 };
-/* rows beyond a block of rows, depth beyond two blocks, times no multiple of 16 */
+/* more rows than a block, depth beyond two blocks, times not a multiple of 16 */
 static const tape_dims tape_large = { 3, 37, 131, 72, 45, 784, 4, 50 };
 
 struct tape_case;
@@ -67,9 +67,9 @@ static void *tape_alloc(size_t n)
     return p;
 }
 
-/* -- what builders ask for ----------------------------------------------------------------- */
+/* -- inputs for builders ------------------------------------------------------------------- */
 
-/* A parameter of drawn numbers. */
+/* A parameter with random numbers. */
 static tfn_var tape_p(tape_case *c, int32_t rows, int32_t cols)
 {
     int32_t i = c->count++;
@@ -101,7 +101,7 @@ static tfn_var tape_x(tape_case *c, tfn_rows rows, int32_t cols)
 }
 static tfn_var tape_target(tape_case *c) { return tape_x(c, TFN_ROWS_TARGET, c->d.width); }
 
-/* From here on another segment, where the case recomputes. */
+/* Begins another segment, if the case recomputes. */
 static void tape_segment(tape_case *c)
 {
     if (c->mode & TAPE_RECOMPUTE) tfn_recompute(&c->t, ++c->segment);
@@ -109,7 +109,7 @@ static void tape_segment(tape_case *c)
 
 static const tfn_var tape_none = { 0 };
 
-/* y = weights * x, with a gradient; and y = x without one: two operations of the user's own */
+/* y = weights * x, with a gradient; and y = x without one: two custom operations */
 static void tape_weigh(const tfn_custom_args *a)
 {
     const float *w = (const float *)a->user;
@@ -184,7 +184,7 @@ static tfn_var tape_linear_made(tape_case *c)       /* its weight is a value */
     return tfn_linear(&c->t, x, tfn_scale(&c->t, w, tape_p(c, 1, c->d.out)), tape_none,
                       TFN_ACTIVATION_IDENTITY);
 }
-static tfn_var tape_linear_frozen(tape_case *c)     /* no gradient by its input */
+static tfn_var tape_linear_frozen(tape_case *c)     /* no gradient for its input */
 {
     tfn_var x = tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width);
     return tfn_linear(&c->t, x, tape_p(c, c->d.width, c->d.out), tape_none, TFN_ACTIVATION_SILU);
@@ -198,14 +198,14 @@ static tfn_var tape_conv(tape_case *c)
     w = tape_p(c, 3 * width, c->d.out);
     return tfn_convolution(&c->t, x, w, tape_p(c, 1, c->d.out));
 }
-static tfn_var tape_conv_target(tape_case *c)       /* of an encoder alone */
+static tfn_var tape_conv_target(tape_case *c)       /* an encoder without decoder */
 {
     int32_t width = c->d.width;
     tfn_var x = tape_x(c, TFN_ROWS_TARGET_FRAMES, width), w = tape_p(c, 3 * width, width);
     x = tfn_convolution(&c->t, x, w, tape_none);
     return tfn_convolution(&c->t, x, tape_p(c, 3 * width, c->d.out), tape_none);
 }
-static tfn_var tape_conv_twice(tape_case *c)        /* of one value, without a bias */
+static tfn_var tape_conv_twice(tape_case *c)        /* one value twice, without a bias */
 {
     tfn_var x = tape_x(c, TFN_ROWS_HALF, c->d.width), w = tape_p(c, 3 * c->d.width, c->d.out), y;
     y = tfn_convolution(&c->t, x, w, tape_none);
@@ -257,7 +257,7 @@ static tfn_var tape_softmax(tape_case *c)
     c->next_scale = 4;
     return tfn_softmax(&c->t, tape_target(c));
 }
-static tfn_var tape_gated_frozen(tape_case *c)      /* half a gradient at a time */
+static tfn_var tape_gated_frozen(tape_case *c)      /* a gradient for one half at a time */
 {
     tfn_var gate = tape_target(c), up = tape_target(c);
     tfn_var gate1 = tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width);
@@ -291,12 +291,12 @@ static tfn_var tape_scale_made(tape_case *c)
     tfn_var x = tape_target(c), v = tape_p(c, 1, c->d.width);
     return tfn_scale(&c->t, x, tfn_scale(&c->t, v, tape_p(c, 1, 1)));
 }
-static tfn_var tape_scale_groups(tape_case *c)      /* a number a head */
+static tfn_var tape_scale_groups(tape_case *c)      /* one number per head */
 {
     tfn_var x = tape_target(c);
     return tfn_scale(&c->t, x, tape_p(c, 1, c->d.heads));
 }
-static tfn_var tape_ramp(tape_case *c)              /* buffers hold 1: one of 4 updates */
+static tfn_var tape_ramp(tape_case *c)              /* buffers hold 1: update 1 of 4 */
 {
     tfn_var x = tape_target(c);
     return tfn__ramp(&c->t, x, tfn__buffer_at(&c->t, 1, 1, 0), 4);
@@ -343,7 +343,7 @@ static tfn_var tape_exp_capped(tape_case *c)
     return tfn__exp_capped_of(&c->t, tape_target(c));
 }
 
-/* A norm of every kind's form: rows of heads, in groups, of a part. */
+/* Arguments for a norm of any kind: rows of heads, in groups, of a part. */
 static tfn_norm_args tape_like(tfn_norm_kind kind, ptrdiff_t groups, ptrdiff_t part)
 {
     tfn_norm_args like;
@@ -367,7 +367,7 @@ static tfn_var tape_norm_groups(tape_case *c)
     tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width);
     return tfn_norm(&c->t, x, gain, tape_p(c, 1, c->d.width), c->d.width, &like);
 }
-/* Half of the features of each of two groups; gain + 1. (Of one feature it has a kink at 0.) */
+/* Half of the features of each of two groups; gain + 1. (With one feature it has a kink at 0.) */
 static tfn_var tape_norm_part(tape_case *c)
 {
     tfn_norm_args like = tape_like(TFN_NORM_RMS_OUTSIDE, 2, c->d.width / 4);
@@ -393,7 +393,7 @@ static tfn_var tape_seednorm(tape_case *c)
     c->next_scale = (float)0.25;                    /* tanh unsaturated */
     return tfn_seednorm(&c->t, x, gain, alpha, tape_p(c, 1, c->d.width), (float)0.125);
 }
-/* Running statistics that nobody changes between two runs. */
+/* Running statistics that do not change between two runs. */
 static tfn_var tape_batchnorm(tape_case *c)
 {
     tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width), bias = tape_p(c, 1, c->d.width);
@@ -423,7 +423,7 @@ static tfn_var tape_embed_batch(tape_case *c)
     return tfn_embedding(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_TOKENS, TFN_ROWS_BATCH,
                          1);
 }
-static tfn_var tape_embed_absent(tape_case *c)      /* no array is bound: token 0 everywhere */
+static tfn_var tape_embed_absent(tape_case *c)      /* no array bound: token 0 everywhere */
 {
     return tfn_embedding(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_SEGMENTS,
                          TFN_ROWS_TARGET,
@@ -497,7 +497,7 @@ static tfn_var tape_attention_dropout(tape_case *c)
 {
     return tape_attend(c, false, 2, false, true, (float)0.25);
 }
-static tfn_var tape_attention_frozen(tape_case *c)  /* no gradient by keys, then by queries */
+static tfn_var tape_attention_frozen(tape_case *c)  /* no gradient for keys, then for queries */
 {
     tfn_var q = tape_target(c), k = tape_target(c), v = tape_target(c), a, b;
     tfn_var x = tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width);
@@ -517,7 +517,7 @@ static tfn_var tape_cross_entropy(tape_case *c) { return tape_loss(c, 0, 0); }
 static tfn_var tape_cross_entropy_uniform(tape_case *c) { return tape_loss(c, (float)0.125, 0); }
 static tfn_var tape_cross_entropy_fairseq(tape_case *c) { return tape_loss(c, (float)0.125, 1); }
 
-/* Of numbers and an input, some further away than delta. */
+/* Numbers and an input, some further apart than delta. */
 static tfn_var tape_numbers(tape_case *c, tfn_number_loss_kind kind)
 {
     c->next_scale = 3;
@@ -526,7 +526,7 @@ static tfn_var tape_numbers(tape_case *c, tfn_number_loss_kind kind)
 static tfn_var tape_number_squared(tape_case *c) { return tape_numbers(c, TFN_NUMBER_LOSS_SQUARED); }
 static tfn_var tape_number_huber(tape_case *c) { return tape_numbers(c, TFN_NUMBER_LOSS_HUBER); }
 
-static tfn_var tape_diamond(tape_case *c)           /* values and a weight that are used twice */
+static tfn_var tape_diamond(tape_case *c)           /* values and a weight used twice */
 {
     tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.width), g = tape_p(c, 1, c->d.width);
     tfn_var u = tfn_linear(&c->t, x, w, tape_none, TFN_ACTIVATION_IDENTITY), n, m;
@@ -539,7 +539,7 @@ static tfn_var tape_diamond(tape_case *c)           /* values and a weight that 
     return tfn_add(&c->t, m, tfn_scale(&c->t, n, g), 1, (float)0.5);
 }
 
-/* Two layers with everything in them: segments, dropout, cross-attention, a shared norm. */
+/* Two layers with everything: segments, dropout, cross-attention, a shared norm. */
 static tfn_var tape_stack(tape_case *c)
 {
     tfn_tape *t = &c->t;
@@ -722,7 +722,7 @@ static void tape_fill_ints(tape_case *c)
     c->r.ints[7] = c->ids;
 }
 
-/* cos and sin of t * 10000^(-2j/D), as rotary tables hold them */
+/* cos and sin of t * 10000^(-2j/D), in the order of rotary tables */
 static void tape_fill_tables(tape_case *c)
 {
     for (int32_t i = 1; i < c->t.count; i++) {
@@ -739,8 +739,8 @@ static void tape_fill_tables(tape_case *c)
     }
 }
 
-/* Numbers for the parameters in order, then the weights; the inputs without gradient take those
- * of the first two. */
+/* Numbers for the parameters in order, then for the weights. Inputs without gradient get those of
+ * the first two. */
 static void tape_fill(tape_case *c)
 {
     tfn_key key = golden_key(c->row->name);
@@ -802,7 +802,7 @@ static void tape_end(tape_case *c)
     free(c->floats);
 }
 
-/* Forward: the loss is copied out before the backward uses its place again. */
+/* Runs the forward and copies the loss before the backward reuses its memory. */
 static void tape_run(tape_case *c, float *loss)
 {
     CHECK(tfn_tape_forward(&c->t, &c->r) == TFN_OK);
@@ -885,7 +885,7 @@ static double tape_difference(tape_case *c, double *p)
     return (4*d[1] - d[0]) / 3;
 }
 
-/* Where the sizes of two steps disagree the function has a kink (ReLU) between them. */
+/* True if two step sizes disagree, because the function has a kink (ReLU) between them. */
 static bool tape_kink(tape_case *c, double *p, double found)
 {
     const double h = 1e-6, x = *p;
@@ -898,7 +898,7 @@ static bool tape_kink(tape_case *c, double *p, double found)
     return fabs((up + down) / 2 - found) <= 1e-5 * (1 + fabs(found));
 }
 
-/* The gate's input has the gradient dy, not dy (1 - SiLU(q)): the second x is a constant. */
+/* The gate's input gets the gradient dy, not dy (1 - SiLU(q)): the second x is constant. */
 static double tape_gate_share(const tape_case *c)
 {
     double q = *tfn_value(&c->t, &c->r, c->params[1]);
@@ -997,7 +997,7 @@ static void tape_check_bits(const tape_dims *d)
 }
 
 #ifndef TFN__DOUBLE
-/* The second of two backward passes that accumulate doubles the gradients. */
+/* The second of two accumulating backward passes doubles the gradients. */
 static void tape_check_accumulate(void)
 {
     tape_result a = tape_results(tape_now, &tape_small, 0, tfn_kernels_for(TFN_ISA_BEST), 1);
@@ -1086,14 +1086,14 @@ static tfn_var tape_parts_smooth(tape_case *c)      /* smoothing 0 is none */
 {
     return tape_loss(c, 0, 1);
 }
-static tfn_var tape_parts_lengths(tape_case *c)     /* a slot that no run binds masks nothing */
+static tfn_var tape_parts_lengths(tape_case *c)     /* a slot without an array masks nothing */
 {
     tfn_var y = tape_attend(c, true, c->d.heads, false, false, 0);
     c->t.nodes[y.id].arg[3] = TFN_INT_SEGMENTS;     /* bound to no array */
     return y;
 }
 
-/* The same parameters, the same bits: `name` seeds both. */
+/* The same parameters give the same bits; `name` seeds both. */
 static void tape_equal_parts(const char *name, tape_builder *one, tape_builder *two)
 {
     tape_row rows[2];
@@ -1136,8 +1136,8 @@ static void tape_probe(void *user, int32_t id, const float *data, ptrdiff_t rows
     p->rows = rows;
     p->cols = cols;
 }
-/* Probe 7 on a value that is used before and after it: its gradient is whole. 8: on the output of a
- * fused linear. */
+/* Probe 7 on a value that is used before and after it: it must see the whole gradient. Probe 8 on
+ * the output of a fused linear map. */
 static tfn_var tape_probe_build(tape_case *c)
 {
     tfn_var x = tape_target(c), y;
@@ -1181,7 +1181,7 @@ TEST(tape_probes)
     tape_end(&c);
 }
 
-/* A kept value and gradient are those of the moment they were made. */
+/* A kept value or gradient is that of the time when it was made. */
 TEST(tape_kept)
 {
     static const tape_row row = { "keep", tape_keep_build, false };
@@ -1212,7 +1212,7 @@ TEST(tape_kept)
     tape_end(&c);
 }
 
-/* -- the user's own operation, six inputs -------------------------------------------------- */
+/* -- a custom operation with six inputs ---------------------------------------------------- */
 
 /* y = x_0 x_2 + sum of (i+1) x_i^2: six inputs, the third without gradient */
 static void tape_six(const tfn_custom_args *a)
@@ -1268,7 +1268,7 @@ TEST(tape_custom)
     tape_end(&c);
 }
 
-/* A table of angles has no gradient, even where it is a parameter and nothing else wants one. */
+/* A table of angles gets no gradient, even if it is a parameter and nothing else needs one. */
 TEST(tape_rotary_table)
 {
     size_t size = tfn_tape_bytes(10);
@@ -1332,7 +1332,7 @@ TEST(tape_recomputed)
     tape_check_bits(&tape_large);
 }
 
-/* The workspace of attention grows with T, not with its square. */
+/* The workspace of attention grows linearly with T. */
 TEST(tape_linear_in_time)
 {
     static const tape_row row = { "attention-full", tape_attention_full, true };
@@ -1350,7 +1350,7 @@ TEST(tape_linear_in_time)
     CHECK(work[2] <= 4.1 * work[0]);
 }
 
-/* -- errors: the first sticks, with what was found and what was wanted --------------------- */
+/* -- errors: the first one stays, with the found and the expected value -------------------- */
 
 typedef tfn_var tape_mistake(tfn_tape *t, tfn_var x, tfn_var w);   /* x (B*T, 8), w (8, 8) */
 #define TAPE_MISTAKE(name, call)                                                               \
@@ -1453,7 +1453,7 @@ typedef struct tape_wrong {
     const char   *name;
     tape_mistake *make;
     tfn_status    status;
-    const char   *words[3];            /* that its text must hold */
+    const char   *words[3];            /* that its message must contain */
 } tape_wrong;
 #define TAPE_WRONG(name, status, a, b, c) { #name, tape_bad_##name, status, { a, b, c } },
 static const tape_wrong tape_wrongs[] = {
@@ -1576,7 +1576,7 @@ TEST(tape_mistakes)
     free(mem);
 }
 
-/* A gradient that reaches an operation without a backward; one that no gradient reaches is fine. */
+/* A gradient that reaches an operation without a backward is an error; otherwise it is fine. */
 TEST(tape_no_gradient)
 {
     static const tfn_custom_op ops[2] = { { "weigh", tape_weigh, tape_weigh_back, NULL },
@@ -1602,10 +1602,10 @@ TEST(tape_no_gradient)
     free(mem);
 }
 
-/* A tape in every block up to the needed one: TFN_NO_MEMORY and a text, nothing else. */
+/* A tape in every block up to the needed size: only TFN_NO_MEMORY, with a message. */
 TEST(tape_full)
 {
-    size_t full = tfn_tape_bytes(11);                   /* "none" and ten more */
+    size_t full = tfn_tape_bytes(11);                   /* node 0 and ten more */
     unsigned char *mem = (unsigned char *)tape_alloc(full + 64);
     bool fits = false;
     char text[200];
@@ -1630,8 +1630,7 @@ TEST(tape_full)
     free(mem);
 }
 
-/* What is out of order: runs before the plan, recording after it, runs beyond the capacities. */
-/* A tape for training that has no parameter: its backward has nothing to give, and says nothing. */
+/* A tape for training without parameters: its backward has no result, and no error. */
 TEST(tape_without_parameters)
 {
     enum { ROWS = 2, COLS = 3 };

@@ -1,4 +1,4 @@
-/* Every operation as a debug build looks at it, with all kernels: what the planner gives away,
- * which is NaN from then on, nobody reads, and nobody writes beside what is his. */
+/* Every operation with all kernels in a debug build: no operation reads memory that the planner has
+ * released, which is NaN from then on, and none writes outside its own. */
 #define TFN__CHECKED
 #include "test_tape.c"

@@ -1,4 +1,4 @@
-/* tokenizer.json: ids against golden ones, specials in texts, what is refused, saving, hostile
+/* tokenizer.json: ids against golden ones, special tokens in texts, refused files, saving, hostile
  * files. */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE                 /* MAP_ANONYMOUS, with -std=c99 too */
@@ -29,7 +29,7 @@ static const char *const hub_names[] = { "gpt2", "opt", "llama3", "qwen2", "bloo
 
 typedef struct hub_box { tfn_tokenizer k; tfn_status status; char *mem; size_t size; } hub_box;
 
-/* A block of exactly the bytes that are named, at an odd address, so that ASan sees its end. */
+/* A block of exactly the reported size, at an odd address, so that ASan checks its end. */
 static hub_box hub_make(const tfn_tokenizer_source *s)
 {
     hub_box b;
@@ -167,7 +167,7 @@ TEST(hub_golden)
     }
 }
 
-/* What a file says besides the ids of texts. */
+/* The content of a file besides the ids of texts. */
 TEST(hub_fields)
 {
     hub_box b = hub_file(HUB_LLAMA3);
@@ -204,8 +204,7 @@ TEST(hub_fields)
     free(b.mem);
 }
 
-/* vocab.txt says the same as tokenizer.json where that says what BERT's does; lines may end as on
- * Windows. */
+/* vocab.txt gives the same as a tokenizer.json with BERT's rules; lines may end as on Windows. */
 TEST(hub_lines_of_bert)
 {
     for (int cased = 0; cased < 2; cased++) {
@@ -237,7 +236,7 @@ TEST(hub_lines_of_bert)
             char *json = hub_written(&b.k, &size);
             const tfn_tokenizer_source again = hub_json(json, size);
             hub_rows(&b.k, HUB_BERT);
-            c = hub_make(&again);                   /* and so does what is written of it */
+            c = hub_make(&again);                   /* and so does its written form */
             if (c.status == TFN_OK) hub_rows(&c.k, HUB_BERT);
             else FAIL("status %d", (int)c.status);
             free(json), free(c.mem);
@@ -251,7 +250,7 @@ TEST(hub_lines_of_bert)
     }
 }
 
-/* Bytes that are no UTF-8 count as marks; a word may be longer than any buffer. */
+/* Invalid UTF-8 counts as marks; a word may be longer than any buffer. */
 TEST(hub_long_and_broken)
 {
     static char text[5000], back[5000];
@@ -273,7 +272,7 @@ TEST(hub_long_and_broken)
                 n += strlen(piece);
             }
             count = tfn_tokenizer_encode(&b.k, ids, 100000, text, n);
-            if (file >= HUB_LLAMA) {            /* what a call returns is enough for the next */
+            if (file >= HUB_LLAMA) {            /* the returned count is enough for the next call */
                 const ptrdiff_t half = count / 2;
                 const ptrdiff_t more = tfn_tokenizer_encode(&b.k, fewer, half, text, n);
                 CHECK(count <= (ptrdiff_t)(3*n + 3) && more >= count && more < 100000);
@@ -283,7 +282,7 @@ TEST(hub_long_and_broken)
             }
             CHECK(count >= exact && count <= (ptrdiff_t)n + b.k.prefix_space);
             CHECK(tfn_tokenizer_encode(&b.k, fewer, 5000, text, n) == count);
-            CHECK_BITS(ids, fewer, (size_t)count * sizeof *ids);    /* merged in another way */
+            CHECK_BITS(ids, fewer, (size_t)count * sizeof *ids);    /* merged in a different way */
             if (!exact) continue;
             n = b.k.prefix_space && text[0] != ' ' ? n + 1 : n;
             CHECK_INT(tfn_tokenizer_decode(&b.k, back, sizeof back, ids, count), n);
@@ -293,7 +292,7 @@ TEST(hub_long_and_broken)
     }
 }
 
-/* Specials of other sources are known by their names. */
+/* Special tokens of other sources are known by their names. */
 TEST(hub_specials_by_name)
 {
     const char *const vocab = "{\"a\":0,\"<s>\":1,\"</s>\":2,\"s\":3,\"<\":4,\">\":5,"
@@ -329,10 +328,10 @@ static void hub_field(size_t *n, int field, int type, unsigned long long x)
     hub_number(n, x);
 }
 
-/* A model with the tokens of k: a message of them, of the training and of the normalizer. The last
- * token may be one of a user, another unused, and no space in front. */
+/* A model with the tokens of k: a message with them, the training and the normalizer. The last
+ * token may be a user's, another may be unused, and the space in front may be off. */
 static bool hub_user, hub_no_prefix;
-static const char *hub_user_text;               /* NULL: as that token is */
+static const char *hub_user_text;               /* NULL: unchanged */
 static int32_t hub_unused;
 static size_t hub_write_model(const tfn_tokenizer *k, int kind, bool fallback, bool spaces)
 {
@@ -386,7 +385,7 @@ static tfn_tokenizer_source hub_of_model(size_t size)
     return s;
 }
 
-/* The same tokens give the same ids as tokenizer.json, but where that prefers other forms. */
+/* The same tokens give the same ids as tokenizer.json, except where that prefers other forms. */
 TEST(hub_models)
 {
     for (int file = HUB_LLAMA; file <= HUB_T5; file += HUB_T5 - HUB_LLAMA) {
@@ -410,7 +409,7 @@ TEST(hub_models)
             CHECK_INT(tfn_tokenizer_encode(&b.k, y, 2000, row->text, n), count);
             CHECK_BITS(x, y, (size_t)count * sizeof *x);
         }
-        /* in front and behind spaces go, in between one stays; the unknown is one */
+        /* spaces at both ends are removed, one stays inside; unknown text is one id */
         CASE("%s, spaces", hub_names[file]);
         if (t5) {
             const ptrdiff_t count = tfn_tokenizer_encode(&b.k, x, 2000, "the a", 5);
@@ -426,7 +425,7 @@ TEST(hub_models)
     }
 }
 
-/* A piece that is not used is found in no text, but decodes; BPE has none. */
+/* An unused piece is found in no text, but decodes; BPE has none. */
 TEST(hub_unused_piece)
 {
     hub_box a = hub_file(HUB_T5), b;
@@ -451,7 +450,7 @@ TEST(hub_unused_piece)
     free(a.mem), free(b.mem);
 }
 
-/* Three bytes of ASCII that are replaced where they stand together. */
+/* Three ASCII bytes that are replaced together. */
 TEST(hub_replaced)
 {
     hub_box a = hub_file(HUB_T5), b;
@@ -466,7 +465,7 @@ TEST(hub_replaced)
     free(a.mem), free(b.mem);
 }
 
-/* What a user defined stays as it is in a text, which would replace its second letter. */
+/* A user's token stays unchanged in a text, although its second letter would be replaced. */
 TEST(hub_kept)
 {
     static const char text[] = "the ae\xcc\x81 e\xcc\x81";
@@ -488,7 +487,7 @@ TEST(hub_kept)
     free(a.mem), free(b.mem);
 }
 
-/* -- Marian's: source.spm and vocab.json ------------------------------------------------------- */
+/* -- Marian: source.spm and vocab.json --------------------------------------------------------- */
 
 static char hub_vocab[1 << 15];
 
@@ -504,8 +503,8 @@ static void hub_entry(const char *s, size_t bytes, int32_t id)
     sprintf(at, "\": %d", (int)id);
 }
 
-/* The tokens of a model but one, from the last to the first, between those of another language.
- * ids: what has become of them, 1: <unk>. Returns how many there are. */
+/* Writes the tokens of a model except one, in reverse, between tokens of another language. ids:
+ * their new ids, 1 for <unk>. Returns the number of tokens. */
 static int32_t hub_write_vocab(const tfn_tokenizer *k, int32_t lacking, int32_t *ids)
 {
     int32_t count = 0;
@@ -535,7 +534,7 @@ static void hub_marian_ids(const tfn_tokenizer *k, const char *text, int32_t a, 
     CHECK(n >= 2 && ids[n - 2] == a && ids[n - 1] == b);
 }
 
-/* The ids are those of the model, but others; two snowmen together are a word that only the other
+/* The ids are the model's, mapped to others. Two snowmen together are a word that only the other
  * language has. */
 static void hub_marian(const tfn_tokenizer *plain, const tfn_tokenizer *k, const int32_t *map,
                        int32_t lacking)
@@ -601,7 +600,7 @@ TEST(hub_marian_models)
     }
 }
 
-/* What is wrong in vocab.json, or beside it. */
+/* Errors in vocab.json, or in options next to it. */
 TEST(hub_marian_refused)
 {
     static const struct { const char *from, *to, *says; } rows[] = {
@@ -655,7 +654,7 @@ TEST(hub_marian_refused)
     free(b.mem), free(a.mem);
 }
 
-/* -- what is refused ------------------------------------------------------------------------- */
+/* -- refused files --------------------------------------------------------------------------- */
 
 typedef struct hub_change { int file; const char *from, *to, *says; } hub_change;
 static const hub_change hub_changes[] = {
@@ -735,7 +734,7 @@ static const hub_change hub_changes[] = {
     { HUB_OPT, ",{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}]",
       ",{\"Sequence\":{\"id\":\"A\"}},{\"Sequence\":{\"id\":\"A\"}}]", "one text, A" },
 };
-/* Changes that change nothing. */
+/* Changes without effect. */
 static const hub_change hub_same[] = {
     { HUB_GPT2, "\"type\": \"BPE\",", "", NULL },
     { HUB_GPT2, "\"padding\": null", "\"padding\": {\"strategy\": [1e3, {\"x\": \"\\u0020\"}]}",
@@ -772,7 +771,7 @@ static char *hub_changed(const hub_change *c)
     return out;
 }
 
-/* A file after up to three changes. */
+/* A file with up to three changes. */
 static char *hub_changed_more(const golden_tokenizer_row *row)
 {
     char *text = hub_text(row->file);
@@ -793,7 +792,7 @@ static char *hub_changed_more(const golden_tokenizer_row *row)
     return text;
 }
 
-/* The ids of all texts by one tokenizer; returns what follows them. */
+/* Checks the ids of all texts with one tokenizer; returns the position after them. */
 static const short *hub_golden_ids(const tfn_tokenizer *k, const short *wanted)
 {
     enum { TEXTS = sizeof golden_tokenizer_texts / sizeof *golden_tokenizer_texts };
@@ -812,8 +811,8 @@ static const short *hub_golden_ids(const tfn_tokenizer *k, const short *wanted)
     return wanted;
 }
 
-/* Parts in any order, as the library has them: from the file, from a blob, and from what is written
- * as tokenizer.json again. One byte less of memory is an error. */
+/* Parts in any order give the library's ids: from the file, from a blob, and after writing
+ * tokenizer.json again. One byte less of memory is an error. */
 TEST(hub_any_parts)
 {
     const short *wanted = golden_tokenizer_ids;
@@ -876,7 +875,7 @@ TEST(hub_refused)
         char message[300];
         if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
         else hub_rows(&b.k, hub_same[i].file);
-        if (hub_same[i].file == HUB_BERT)           /* [CLS] in front, [SEP] behind */
+        if (hub_same[i].file == HUB_BERT)           /* [CLS] before, [SEP] after */
             CHECK(b.k.begins == 1 && b.k.frame[0] == 2 && b.k.ends == 1 && b.k.frame[1] == 3);
         free(b.mem);
         free(text);
@@ -1067,9 +1066,9 @@ TEST(hub_saved)
     }
 }
 
-/* -- tokenizer.json that is written ---------------------------------------------------------- */
+/* -- writing tokenizer.json ------------------------------------------------------------------ */
 
-/* The same texts, broken UTF-8 and marks among them, and the same ids make the same. */
+/* Both give the same ids for texts and the same texts for ids, also with broken UTF-8 and marks. */
 static void hub_alike(const tfn_tokenizer *a, const tfn_tokenizer *b)
 {
     static const char *const pieces[] = { "a", "the", " ", "  ", "\n", "\xe2\x96\x81", "\xff", "e",
@@ -1102,7 +1101,7 @@ static void hub_alike(const tfn_tokenizer *a, const tfn_tokenizer *b)
     }
 }
 
-/* The text that is written of a tokenizer makes one that is like it, and gives the same text. */
+/* The written file gives a tokenizer that behaves alike and writes the same text. */
 static void hub_again(const tfn_tokenizer *k)
 {
     size_t size, more;
@@ -1120,7 +1119,7 @@ static void hub_again(const tfn_tokenizer *k)
     free(text), free(b.mem);
 }
 
-/* Written, read and written again it is the same text, and its tokenizer has the golden ids. */
+/* Written, read and written again, the text is the same, and its tokenizer has the golden ids. */
 TEST(hub_json_text)
 {
     for (int file = 0; file < HUB_FILES; file++) {
@@ -1150,7 +1149,7 @@ TEST(hub_json_text)
     }
 }
 
-/* Models of SentencePiece, as far as tokenizer.json can say what they do. */
+/* Models of SentencePiece, if tokenizer.json can express them. */
 TEST(hub_json_text_models)
 {
     static const struct { const char *name; int file, kind; bool fallback, spaces, no_prefix, user;
@@ -1178,7 +1177,7 @@ TEST(hub_json_text_models)
         tfn_tokenizer_source s;
         CASE("%s", rows[i].name);
         CHECK(a.k.vocab < 1000);
-        for (int32_t id = 0; id < a.k.vocab; id++) {        /* floats whose sums are exact */
+        for (int32_t id = 0; id < a.k.vocab; id++) {        /* scores whose sums are exact */
             if (rows[i].kind == 2) score[id] = -id;
             else score[id] = floor(a.k.score[id] * 64) / 64;
         }
@@ -1204,7 +1203,8 @@ TEST(hub_json_text_models)
     hub_user = hub_no_prefix = false;
 }
 
-/* An added token of the vocabulary, which shows its space there, is what it is where it is added. */
+/* An added token that is also in the vocabulary, where its space is shown, is written as plain text
+ * in added_tokens. */
 TEST(hub_json_text_added)
 {
     static const hub_change change = { HUB_GPT2, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": "
@@ -1226,8 +1226,7 @@ TEST(hub_json_text_added)
     free(a.mem), free(b.mem), free(text), free(json);
 }
 
-/* A tokenizer that was trained here, its special tokens too; of the other kinds there is no such
- * text. */
+/* A tokenizer that was trained here, with its special tokens; other kinds have no such file. */
 TEST(hub_json_text_trained)
 {
     static const char text[] = "the thin thing, the \"thick\" \\ one: 42 caf\xc3\xa9 <s> it's\n";
@@ -1277,7 +1276,7 @@ TEST(hub_json_text_trained)
 
 /* -- hostile files --------------------------------------------------------------------------- */
 
-/* What is written of any tokenizer can be read, and makes the same ids. */
+/* Every written tokenizer can be read, and gives the same ids. */
 static void hub_said(const tfn_tokenizer *k)
 {
     static const char text[] = "unthe \xe6\x97\xa5 E\xcc\x81 THE\xff \xe2\x96\x81 aaab  1";
@@ -1314,8 +1313,8 @@ static bool hub_accepted(const tfn_tokenizer_source *s)
     return accepted;
 }
 
-/* Files that are cut and files of which a byte is changed: each is in a block of its own size.
- * TEST_EVERY: at every place, as in readers.sh. */
+/* Files that are cut, or have a byte changed, each in a block of exactly its size. TEST_EVERY: at
+ * every place, as in readers.sh. */
 TEST(hub_bad_files)
 {
     const size_t step = getenv("TEST_EVERY") ? 1 : 37;
@@ -1343,7 +1342,7 @@ TEST(hub_bad_files)
     CHECK(accepted > 0);
 }
 
-/* Models that are cut, and of which a byte is changed. */
+/* Models that are cut, or have a byte changed. */
 TEST(hub_bad_models)
 {
     hub_box a = hub_file(HUB_T5);
@@ -1367,7 +1366,7 @@ TEST(hub_bad_models)
     free(a.mem);
 }
 
-/* vocab.json that is cut, or of which a byte is changed, and a model beside it. */
+/* A vocab.json that is cut or has a byte changed, with a model. */
 TEST(hub_bad_marian)
 {
     hub_box a = hub_file(HUB_T5);

@@ -1,13 +1,13 @@
-/* Metrics: the vectors of the definitions, properties, and random texts against golden/
- * make_metrics.py, which counts slowly. */
+/* Metrics: vectors from the definitions, properties, and random texts against golden/
+ * make_metrics.py, which counts in a simple, slow way. */
 #include "../lib.h"
 #include "../check.h"
 #include "../golden/golden_metrics.h"
 
 enum { METRICS_GOLDEN = sizeof golden_metrics / sizeof *golden_metrics };
 
-/* Exactly the memory that is asked for, so that a sanitizer sees one byte more; and one byte less
- * is refused, which changes nothing. */
+/* Exactly the required memory, so that a sanitizer sees an access past it. One byte less is refused
+ * and changes nothing. */
 static void *metrics_work(size_t *size, const char *hyp, const char *const *refs, int32_t count)
 {
     size_t bytes = strlen(hyp);
@@ -139,7 +139,7 @@ TEST(metrics_bleu_vectors)
     CHECK_CLOSE(metrics_sentence("the cat", "the cat sat on the mat", true), 13.533528, 1e-7);
 }
 
-/* Of one pair in both directions, an empty text, texts with nothing in common. */
+/* One pair in both directions, an empty text, texts with nothing in common. */
 TEST(metrics_bleu_properties)
 {
     const char *text = "Four tokens are enough.";

@@ -17,7 +17,7 @@ static tfn_tokenizer_desc tokenize_desc(tfn_tokenizer_kind kind, int32_t vocab)
     return d;
 }
 
-/* A block of exactly the bytes that are named, at an odd address, so that ASan sees its end. */
+/* A block of exactly the reported size, at an odd address, so that ASan checks its end. */
 static void *tokenize_block(size_t size) { return (char *)malloc(size + 1) + 1; }
 static void tokenize_free(void *p) { if (p) free((char *)p - 1); }
 
@@ -63,7 +63,7 @@ static bool tokenize_equal(const tfn_tokenizer *a, const tfn_tokenizer *b)
     return !memcmp(a->text, b->text, (size_t)a->start[a->vocab]);
 }
 
-/* Encode with exactly the room needed and with one less, decode, compare. */
+/* Encodes with exactly the room needed and with one less, decodes, compares. */
 static void tokenize_round_trip(const tfn_tokenizer *k, const char *text, size_t bytes)
 {
     ptrdiff_t n = tfn_tokenizer_encode(k, NULL, 0, text, bytes), m, room = (ptrdiff_t)bytes;
@@ -119,7 +119,7 @@ static const char tokenize_corpus[] =
 
 /* -- pieces ---------------------------------------------------------------------------------- */
 
-/* The pieces of a text, each once: the tokens of a vocabulary of words trained on it. */
+/* The different pieces of a text: the tokens of a vocabulary of words trained on it. */
 static void tokenize_pieces(const char *text, const char *const *wanted)
 {
     tfn_tokenizer_desc d = tokenize_desc(TFN_TOKENIZER_WORDS, 0);
@@ -189,7 +189,7 @@ static int tokenize_class(int c)
     return c == ' ' || (c >= 9 && c <= 13) ? 3 : 0;
 }
 
-/* Words of ASCII text: the rules once more, written from the list of formats.md. */
+/* Splits ASCII text into words by a second implementation of the rules in formats.md. */
 static void tokenize_split(const char *s, int n)
 {
     static const char *const tails[] = { "'s", "'t", "'re", "'ve", "'m", "'ll", "'d" };
@@ -224,7 +224,7 @@ static int tokenize_merge(int n, int32_t left, int32_t right, int32_t id)
     return out;
 }
 
-/* All merges until no pair comes twice; returns how many ids there are. */
+/* Does all merges until no pair occurs twice; returns the number of ids. */
 static int32_t tokenize_reference(const char *text, int n, int32_t first, int32_t vocab, int *left)
 {
     int32_t id = first + 256;
@@ -283,7 +283,7 @@ TEST(tokenize_training)
     }
 }
 
-/* Encoding what was not trained on, and words longer than the stack's buffer, the slow way. */
+/* Encodes new texts, and words longer than the stack's buffer, in the slow way. */
 TEST(tokenize_encoding)
 {
     tfn_tokenizer_desc d = tokenize_desc(TFN_TOKENIZER_BPE, 600);
@@ -409,7 +409,7 @@ TEST(tokenize_memory)
     CHECK_INT(tfn_trainer_init(&t, &d, NULL, 0), TFN_NO_MEMORY);
     CHECK_INT(tfn_trainer_init(&t, &d, mem, size), TFN_OK);
     s.trainer = &t;
-    CHECK_INT(tfn_tokenizer_size(&s), 0);            /* it did not run yet */
+    CHECK_INT(tfn_tokenizer_size(&s), 0);            /* the trainer did not run yet */
     CHECK_INT(tfn_tokenizer_init(&k, &s, mem, size), TFN_NOT_READY);
     CHECK_INT(tfn_trainer_add(&t, tokenize_corpus, strlen(tokenize_corpus)), TFN_OK);
     CHECK_INT(tfn_trainer_run(&t), TFN_OK);
@@ -422,7 +422,7 @@ TEST(tokenize_memory)
     CHECK_INT(tfn_tokenizer_init(&k, &s, block, own), TFN_OK);
     free(block);
 
-    d.words = 3;                                     /* a fourth word has no room */
+    d.words = 3;                                     /* no room for a fourth word */
     CHECK_INT(tfn_trainer_init(&t, &d, mem, size), TFN_OK);
     CHECK_INT(tfn_trainer_add(&t, "a b c a b c", 5), TFN_OK);
     CHECK_INT(tfn_trainer_add(&t, "a b d", 5), TFN_NO_MEMORY);
@@ -632,8 +632,8 @@ static uint32_t tokenize_sum(const char *s, size_t n)
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* Every truncation is an error, every changed byte too; with a right sum it must not crash.
- * Readers.sh tries all changes. */
+/* Every truncation is an error, and so is every changed byte; with a corrected hash it must not
+ * crash. readers.sh tries all changes. */
 TEST(tokenize_bad_blob)
 {
     tfn_tokenizer_desc d = tokenize_desc(TFN_TOKENIZER_BPE, 300);
@@ -647,7 +647,7 @@ TEST(tokenize_bad_blob)
         memcpy(copy, blob, n);
         s.blob_size = n;
         if (tokenize_try(&s) != TFN_BAD_FORMAT) FAIL("cut at %d", (int)n);
-        if (n > 12) {                                /* cut, but with a right sum */
+        if (n > 12) {                                /* cut, but with a corrected hash */
             uint32_t sum = tokenize_sum(copy, n - 4);
             for (int i = 0; i < 4; i++) copy[n - 4 + (size_t)i] = (char)(sum >> 8*i);
             if (tokenize_try(&s) != TFN_BAD_FORMAT) FAIL("cut at %d, summed", (int)n);
@@ -673,7 +673,7 @@ TEST(tokenize_bad_blob)
     tokenize_free(b.mem);
 }
 
-/* Truncations and changes of the two texts: an error or a tokenizer that works. */
+/* Truncations and changes of the two texts: an error, or a tokenizer that works. */
 TEST(tokenize_bad_files)
 {
     tfn_tokenizer_desc d = tokenize_desc(TFN_TOKENIZER_BPE, 280);

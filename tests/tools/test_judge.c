@@ -1,5 +1,5 @@
-/* Verdicts of normlab: intervals against scipy (golden/make_judge.py), criteria on hand-made values,
- * rows of several criteria, and what is printed. */
+/* Verdicts of normlab: intervals against scipy (golden/make_judge.py), criteria on made-up values,
+ * rows with several criteria, and the printed text. */
 #include "../check.h"
 #include "../../tools/normlab/judge.c"
 #include "../golden/golden_judge.h"
@@ -34,7 +34,7 @@ TEST(judge_intervals)
     }
     const double one[2] = { 3, NAN };
     CHECK(interval_of(one, 1).low == -ENDLESS && interval_of(one, 1).high == ENDLESS);
-    CHECK(interval_of(one, 2).low == -ENDLESS);          /* what is no number decides nothing */
+    CHECK(interval_of(one, 2).low == -ENDLESS);          /* NaN decides nothing */
 }
 
 TEST(judge_jackknife)
@@ -59,7 +59,7 @@ TEST(judge_seeds)
     }
 }
 
-/* Three values d apart around a mean have an interval of the mean +- 5.73 d: t(2) is 9.925. */
+/* Three values at distance d around a mean have the interval mean +- 5.73 d: t(2) is 9.925. */
 static verdict judge_three(criterion c, double mean, double d)
 {
     const double v[3] = { mean - d, mean, mean + d };
@@ -99,12 +99,12 @@ TEST(judge_numbers)
     CHECK_INT(judge_three(falls, -2, 0.1), SHOWN);
     CHECK_INT(judge_three(falls, -0.5, 0.05), NOT_SHOWN);
     CHECK_INT(judge_three(falls, 1, 0.1), OPPOSITE);
-    CHECK_INT(judge_three(falls, 0.1, 0.1), NOT_SHOWN);  /* not shown is sure, opposite is not */
+    CHECK_INT(judge_three(falls, 0.1, 0.1), NOT_SHOWN);  /* certainly not shown; opposite is open */
     CHECK_INT(judge_three(rises, -1, 0.1), OPPOSITE);
     CHECK_INT(judge_three((criterion){ .what = "", ALIKE(1) }, 0, 0.1), SHOWN);
     CHECK_INT(judge_three((criterion){ .what = "", ALIKE(1) }, 3, 0.1), NOT_SHOWN);
     const double one[1] = { 5 };
-    CHECK_INT(judge_values(&below, one, 1).verdict, UNDECIDED);  /* a seed alone decides nothing */
+    CHECK_INT(judge_values(&below, one, 1).verdict, UNDECIDED);  /* one seed decides nothing */
 }
 
 TEST(judge_needed)
@@ -114,7 +114,7 @@ TEST(judge_needed)
     CHECK_INT(judge_values(&less, v, 3).seeds, seeds_for(1, 2));
     const double decided[3] = { -20, -21, -20 };
     CHECK_INT(judge_values(&less, decided, 3).seeds, 0);
-    const double at[3] = { -0.9, -1, -1.1 };            /* the mean on the margin: no number does */
+    const double at[3] = { -0.9, -1, -1.1 };            /* mean at the margin: never decided */
     CHECK_INT(judge_values(&less, at, 3).seeds, JUDGE_SEEDS + 1);
 }
 

@@ -1,5 +1,5 @@
-/* The laboratory's own arithmetic: when a loss has settled, statistics over seeds, and that every
- * row of claims is in order. */
+/* The laboratory's own arithmetic: when a loss has settled, statistics over seeds, and the form of
+ * every row of claims. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -31,7 +31,7 @@ TEST(lab_settling)
     CHECK(lab_has_settled(longer, 7));
 }
 
-/* A small run that goes on: its lists say where it ended, and the same spec the same bits. */
+/* A small run until it settles: its lists report its end, and the same spec gives the same bits. */
 static lab_record lab_small(int64_t most)
 {
     lab_record r;
@@ -70,15 +70,15 @@ TEST(lab_courses)
     CHECK(updates > 0 && updates <= 80);
     CHECK(curve && curve->n >= 2 && curve->v[curve->n - 1] == lab_first(&a, "nll"));
     CHECK(curve && curve->v[0] > curve->v[curve->n - 1]);
-    CHECK(lab_first(&a, "settled") == 0);       /* it learns all the time */
-    CHECK(updates == 80);                       /* 64 at a constant rate, a quarter of them more */
+    CHECK(lab_first(&a, "settled") == 0);       /* it keeps learning */
+    CHECK(updates == 80);                       /* 64 at a constant rate, plus a quarter */
     CHECK(lab_first(&a, "nll") == lab_first(&b, "nll"));
     lab_drop(&a);
     lab_drop(&b);
 }
 
-/* Products with a matrix whose eigenvalues are 9, 2, 1, 0 and -20 in a turned basis: A = D - 2 v(Dv)'
- * - 2 (Dv)v' + 4 (v'Dv) vv', a reflection's. */
+/* Products with a matrix whose eigenvalues are 9, 2, 1, 0 and -20 in a reflected basis:
+ * A = D - 2 v(Dv)' - 2 (Dv)v' + 4 (v'Dv) vv'. */
 enum { LAB_SQUARE = 5 };
 static bool lab_times(void *user, double *y, const double *x)
 {
@@ -103,7 +103,7 @@ TEST(lab_largest_eigenvalue)
     CHECK(products == LAB_SQUARE);
     CHECK(lanczos_top(lab_times, &products, start, LAB_SQUARE, 2) < 9);     /* from below */
     const double side = 1 / sqrt(LAB_SQUARE);
-    double vector[LAB_SQUARE];                  /* of 2: one product is enough, and more are none */
+    double vector[LAB_SQUARE];                  /* an eigenvector for 2: one product is enough */
     for (int i = 0; i < LAB_SQUARE; i++) vector[i] = (i == 1) - 2 * side * side;
     products = 0;
     CHECK(fabs(lanczos_top(lab_times, &products, vector, LAB_SQUARE, 4) - 2) < 1e-9);
@@ -112,7 +112,7 @@ TEST(lab_largest_eigenvalue)
     CHECK(x != x);
 }
 
-/* With P = 1 a product with the Hessian is a second difference of the loss. */
+/* With P = 1, a product with the Hessian is a second difference of the loss. */
 TEST(lab_curvature)
 {
     lab_record r = lab_small(4);
@@ -130,7 +130,7 @@ TEST(lab_curvature)
     double xHx = 0;
     tfn_model_param(&m, 0, &p);
     memcpy(t.weights, p.data, t.n * sizeof *t.weights);
-    CHECK(lab_slope(&t, t.scale));              /* along the gradient there is curvature */
+    CHECK(lab_slope(&t, t.scale));              /* there is curvature along the gradient */
     for (size_t i = 0; i < t.n; i++) x[i] = t.scale[i];
     for (size_t i = 0; i < t.n; i++) t.scale[i] = 1;
     CHECK(lab_hessian(&t, x + t.n, x));
@@ -151,7 +151,7 @@ TEST(lab_curvature)
     lab_drop(&r);
 }
 
-/* Looking changes no number of the run; what is seen is there at updates 1, 2, 4, 8, 16. */
+/* Observing changes no number of the run; observations exist at updates 1, 2, 4, 8, 16. */
 TEST(lab_traces)
 {
     lab_record a, b;
@@ -174,7 +174,7 @@ TEST(lab_traces)
         for (int i = 0; i < 5; i++)
             if (list) CHECK(list->v[i] > 0 && list->v[i] < 1e6);
     }
-    /* Adam's first update moves each weight by the rate: of 0.25 a weight, about 1 degree */
+    /* Adam's first update moves each weight by the rate: about 1 degree for weights of 0.25 */
     CHECK(lab_first(&b, "turn") > 0.3 && lab_first(&b, "turn") < 3);
     CHECK(lab_first(&b, "enc_without") != lab_first(&b, "nll"));
     CHECK(lab_first(&b, "dec_without") > lab_first(&b, "nll"));
@@ -185,7 +185,7 @@ TEST(lab_traces)
     CHECK(fabs(lab_angle(east, back, 2) - 179.9427) < 1e-3);
 }
 
-/* Toy languages: training and test share no meaning; a word belongs to its tongue; pairs. */
+/* Toy languages: training and test share no meaning; a word belongs to one language; pairs. */
 TEST(lab_tongues_apart)
 {
     int seen[TONGUES][TONGUES] = { { 0 } }, hidden[TONGUES][TONGUES] = { { 0 } };
@@ -248,7 +248,7 @@ TEST(lab_best_rates)
     CHECK(tfn_model_resolve(&d, &asked, &e) && d.mup_base_width == 16);
 }
 
-/* The rate is that of the warm-up, constant, then a line to 0. */
+/* The rate rises in the warm-up, is constant, then falls linearly to 0. */
 TEST(lab_rates)
 {
     lab_course c;
@@ -289,7 +289,7 @@ TEST(lab_statistics)
     CHECK(fabs(r.v[1] - log(4)) < 1e-15);
     CHECK(extreme(rows, 3, true).v[1] == 32 && extreme(rows, 3, false).v[1] == 2);
     CHECK(mean_of(rows, 3).v[1] == 14);
-    /* of a statistic that is linear in the means the jackknife gives back each seed's own */
+    /* for a statistic that is linear in the means, the jackknife returns each seed's own */
     const lab_sample slope = jackknifed(rows, 3, x, linear_slope);
     for (int k = 0; k < 3; k++) {
         const double y[3] = { rows[0].v[k], rows[1].v[k], rows[2].v[k] };
@@ -308,7 +308,7 @@ TEST(lab_crossings)
     CHECK(first_below(&curve, 0.05, 400) == 400);
 }
 
-/* Of every row: an id of its own, words for what it needs, criteria that can be met. */
+/* Every row has its own id, texts for all that it needs, and criteria that can be met. */
 TEST(lab_rows_in_order)
 {
     for (int i = 0; claim_at(i); i++) {
@@ -331,7 +331,7 @@ TEST(lab_rows_in_order)
     CHECK(claims_count() <= CLAIMS_MOST);
 }
 
-/* Whether "a, b" has an init that belongs to no method, and is not `one`. */
+/* True if "a, b" has an init that belongs to no method and is not `one`. */
 static bool lab_has_another(const char *inits, const char *one)
 {
     char list[SIDES_TEXT];
@@ -344,7 +344,7 @@ static bool lab_has_another(const char *inits, const char *one)
     return false;
 }
 
-/* Rows of the three papers compare placements with one initialization, or say that they compare
+/* Rows of the three papers compare placements with one initialization, or state that they compare
  * methods as a whole. */
 TEST(lab_one_initialization)
 {
@@ -367,7 +367,7 @@ TEST(lab_one_initialization)
     }
 }
 
-/* What a row asks for: the keys with "init=" are those of recipes whose own is another. */
+/* The keys of a row's records: "init=" appears only for recipes with another init of their own. */
 static void lab_check_keys(const char *id, const char *own, const char *other, const char *init)
 {
     static outcome o;
@@ -393,7 +393,7 @@ static void lab_check_keys(const char *id, const char *own, const char *other, c
 
 TEST(lab_keys_of_one_initialization)
 {
-    lab_check_keys("X14a", " p", NULL, NULL);           /* post and pre: as ever */
+    lab_check_keys("X14a", " p", NULL, NULL);           /* post and pre: unchanged */
     lab_check_keys("A1c", " p", NULL, NULL);
     lab_check_keys("A12a", " admin ", " pre ", " init=fused ");
     lab_check_keys("A20", " rezero-post ", " rezero ", " init=fused ");
@@ -422,7 +422,7 @@ TEST(lab_sides)
     sides_add(&x, &s);
     CHECK(!strcmp(sides_differ(&x),
                   "placement; norm: layernorm, rmsnorm; initialization: xavier, fairseq"));
-    s.recipe = "t-fixup";                               /* its own, whatever is wanted */
+    s.recipe = "t-fixup";                               /* keeps its own */
     CHECK(!side_init_wanted(&s, "fused") && !strcmp(side_init(&s), "t-fixup"));
     s.recipe = "b2t";
     CHECK(!side_init_wanted(&s, "fairseq") && !side_init_wanted(&s, NULL));

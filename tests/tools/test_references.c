@@ -1,6 +1,6 @@
-/* The BibTeX of tools/normlab/papers.c beside the rows of the header: every row has references, which say
- * what the row says of its paper and year, and nothing is there that no row asks for. A new method
- * fails here until its paper has an entry. */
+/* The BibTeX of tools/normlab/papers.c against the rows of the header. Every row has references
+ * that agree with its paper and year, and no entry is unused. A new method fails here until its
+ * paper has an entry. */
 #define _XOPEN_SOURCE 600          /* the tools' readlink */
 #include "../lib.h"
 #include "../check.h"
@@ -9,7 +9,7 @@
 enum { REFERENCES_NOTES = sizeof notes / sizeof *notes,
        REFERENCES_COUNT = sizeof references / sizeof *references };
 
-/* The keys of a name's references; NULL: it has none. */
+/* The keys of a name's references; NULL: none. */
 static const char *references_keys(const char *name)
 {
     for (int i = 0; i < REFERENCES_NOTES; i++)
@@ -17,9 +17,9 @@ static const char *references_keys(const char *name)
     return NULL;
 }
 
-/* A reference is a row's if the year is the same, or the next, in which a preprint was published,
- * and if the row names its first author, or its title, by a word of four letters at least. Code
- * may be later than the paper, and has names of its own. */
+/* A reference fits a row if the year is the same, or the next one, when the preprint was published,
+ * and if the row contains a word of at least four letters from its first author or title. Code may
+ * be later than the paper, and has other names. */
 static bool references_fit(const reference *r, const char *paper, int32_t year)
 {
     char author[80];

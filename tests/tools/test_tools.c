@@ -1,4 +1,5 @@
-/* The tools' headers: generated tasks against rules written anew here, data, batches, pictures. */
+/* Parts of the tools: generated tasks against a second implementation of the rules, data, batches,
+ * pictures. */
 #include "../../tfnorm.h"
 #include "../../tools/common/data.h"
 #include "../../tools/common/svg.h"
@@ -35,7 +36,7 @@ static bool tools_in(const char *word, const char *list)      /* a list of words
     snprintf(spaced, sizeof spaced, " %s ", word);
     return strstr(list, spaced) != NULL;
 }
-/* Cut a sentence into words, commas and the full stop apart; how many. */
+/* Cuts a sentence into words, with commas and the full stop as words; returns how many. */
 enum { TOOLS_WORDS = 160, TOOLS_WORD = 32 };
 static int tools_words(const char *text, char (*words)[TOOLS_WORD])
 {
@@ -131,7 +132,7 @@ TEST(tools_grammar_by_hand)
                    "a fast teacher says that thirty women want to sleep.");
 }
 
-/* Words that mean the same, in both languages; the place in the list is the meaning. */
+/* Words with the same meaning in both languages; the index in the list is the meaning. */
 static const char *const tools_meanings[][2] = {
     { " Hund Hunde Hunden ", " dog dogs " }, { " Mann Männer Männern ", " man men " },
     { " Lehrer Lehrern ", " teacher teachers " }, { " Katze Katzen ", " cat cats " },
@@ -163,7 +164,7 @@ enum { TOOLS_MEANINGS = sizeof tools_meanings / sizeof *tools_meanings };
 #define TOOLS_PLURALS " dogs men teachers cats women mice children girls "
 #define TOOLS_NUMBERS " zwei drei vier fünf sechs sieben acht neun zwanzig dreißig vierzig fünfzig "
 
-/* The determiners a noun form may have: by gender in the singular, and in the plural. */
+/* Determiners that a noun form may have: by gender in the singular, and in the plural. */
 static bool tools_agrees(const char *determiner, const char *noun)
 {
     static const struct { const char *nouns, *determiners; } rules[] = {
@@ -198,7 +199,7 @@ static void tools_check_german(const char *text)
         }
         if ((comma || i == n - 1) && inside && !tools_in(w[i - 1], TOOLS_FINITE))
             FAIL("%s: a relative clause ends in %s", text, w[i - 1]);
-        if (comma)          /* behind a noun one opens, unless one ends here */
+        if (comma)          /* after a noun a clause opens, unless one ends here */
             inside = before && !inside && tools_in(w[i + 1], " der die das den dem denen ");
     }
     if (joined && !tools_in(w[n - 2], TOOLS_FINITE)) FAIL("%s: ends in %s", text, w[n - 2]);
@@ -223,7 +224,7 @@ TEST(tools_grammar_rules)
     }
 }
 
-/* The first noun is the subject of the main verb, unless a clause stands before it. */
+/* The first noun is the subject of the main verb, unless a clause comes before it. */
 TEST(tools_agreement)
 {
     static char w[TOOLS_WORDS][TOOLS_WORD];
@@ -244,7 +245,7 @@ TEST(tools_agreement)
     CHECK(all > 1000 && plural > 900 && plural < 1100);
 }
 
-/* agent, verb, patient; tense and denial: what a fact says but for its adjectives */
+/* agent, verb, patient, tense, denial: the content of a fact without its adjectives */
 static void tools_fact(int *fact, const char *text)
 {
     static char w[TOOLS_WORDS][TOOLS_WORD];
@@ -285,7 +286,7 @@ TEST(tools_entailment)
     for (int k = 0; k < 3; k++) CHECK(labels[k] > 900);
 }
 
-TEST(tools_headlines)           /* seen to be right */
+TEST(tools_headlines)           /* checked by eye */
 {
     static const char *const wanted[] = {
         "old teacher helps teacher", "young child thanks young cats", "mouse thanks girl",
@@ -297,7 +298,7 @@ TEST(tools_headlines)           /* seen to be right */
     }
 }
 
-TEST(tools_markov)              /* four words behind each pair; 1.75 bits a word */
+TEST(tools_markov)              /* four words after each pair; 1.75 bits a word */
 {
     enum { LINES = 20000 };
     static int seen[16][16][16];
@@ -368,7 +369,7 @@ TEST(tools_digits)
 
 /* -- tasks: splits and sizes ------------------------------------------------------------------- */
 
-TEST(tools_same_everywhere)     /* and in any order */
+TEST(tools_same_everywhere)     /* in any order */
 {
     uint64_t h = 1;
     for (int i = 0; i < 40; i++)
@@ -391,7 +392,7 @@ static int tools_by_value(const void *a, const void *b)
     uint64_t x = *(const uint64_t *)a / 3, y = *(const uint64_t *)b / 3;
     return (x > y) - (x < y);
 }
-TEST(tools_splits)              /* no source is in two of them, whatever the seeds */
+TEST(tools_splits)              /* no source is in two splits, with any seeds */
 {
     enum { N = 700 };
     static uint64_t told[3*N];
@@ -417,7 +418,7 @@ TEST(tools_sizes)
     int failures = 0;
     for (int t = 0; task_at(t); t++) {
         memset(&o, 0, sizeof o);
-        o.min = o.max = o.symbols = 1 << 30;            /* cut to the most */
+        o.min = o.max = o.symbols = 1 << 30;            /* limited to the most */
         for (int i = 0; i < 300; i++) {
             task_item *x = &tools_item;
             CHECK(task_make(x, task_at(t), &o, TASK_TRAIN, (uint64_t)i));
@@ -428,7 +429,7 @@ TEST(tools_sizes)
         o.min = o.max = o.symbols = -5;
         CHECK(task_make(&tools_item, task_at(t), &o, TASK_TRAIN, 0) || task_at(t)->min > 1);
     }
-    o.min = o.max = 1, o.symbols = 4;                   /* four sources: a split has none of them */
+    o.min = o.max = 1, o.symbols = 4;                   /* four sources: one split has none */
     for (int split = 0; split < 3; split++)
         failures += !task_make(&tools_item, task_find("copy"), &o, (task_split)split, 0);
     CHECK(failures > 0);
@@ -451,7 +452,7 @@ TEST(tools_cosine)
 {
     static const float x[] = { 1, 0, 2, 2, 0, 0 }, y[] = { 0, 1, 1, 1, 3, 4 };
     CHECK(isnan(data_cosine(x, y, 0, 2)));
-    CHECK_CLOSE(data_cosine(x, y, 3, 2), 0.5, 1e-15);      /* a right angle, none, a zero */
+    CHECK_CLOSE(data_cosine(x, y, 3, 2), 0.5, 1e-15);      /* cosines 0 and 1, and a row of zeros */
 }
 
 TEST(tools_lines)
@@ -504,7 +505,7 @@ TEST(tools_files)
 {
     const char *path = "build/tools-file.tmp";
     FILE *out = fopen(path, "wb");
-    static char longest[4096];      /* as long as a path of Linux can be */
+    static char longest[4096];      /* the longest path of Linux */
     data_file f;
     size_t n = 200001;
     if (!out) SKIP("no folder build");
@@ -536,7 +537,7 @@ typedef struct tools_box {
 } tools_box;
 static tools_box tools_b;
 
-/* n items of a generated task, with a tokenizer of its own kind on each side. */
+/* n items of a generated task, with a tokenizer of its kind on each side. */
 static tools_box *tools_begin(const char *name, data_kind kind, int64_t n, int32_t most,
                               int32_t batch, int32_t tokens, bool in_order)
 {
@@ -585,7 +586,7 @@ static uint64_t tools_batch_hash(const tfn_batch *b)
     return h;
 }
 
-/* The text of ids up to END, in `text`. */
+/* Decodes ids up to END into `text`. */
 static const char *tools_text(const tfn_tokenizer *k, const int32_t *ids, char *text)
 {
     ptrdiff_t n = 0;
@@ -628,7 +629,7 @@ static void tools_pairs(const char *name, int32_t batch, int32_t tokens)
         for (int i = 0; i < N && (p + 1) % b->count == 0; i++) CHECK_INT(seen[i], 1);
     }
     CHECK(first != other);
-    CHECK(tools_batch_hash(data_batch(b, b->count)) == other);         /* whatever was before */
+    CHECK(tools_batch_hash(data_batch(b, b->count)) == other);         /* whatever came before */
     CHECK(tools_batch_hash(data_batch(b, 0)) == first);
     tools_end(x);
 }
@@ -639,7 +640,7 @@ TEST(tools_pairs_by_tokens)
     tools_pairs("add", 16, 100);
 }
 
-TEST(tools_token_batches_are_full)      /* of like length: little padding */
+TEST(tools_token_batches_are_full)      /* similar lengths: little padding */
 {
     tools_box *x = tools_begin("translate", DATA_PAIRS, 2000, 200, 0, 2048, false);
     int64_t cells = 0, used = 0;
@@ -731,7 +732,7 @@ static void tools_windows(int64_t items, int32_t time, int32_t batch)
         for (int64_t i = 1; i < n && (p + 1) % b->count == 0; i++)
             CHECK_INT(seen[i], (p + 1) / b->count);
     }
-    CHECK(same < 3 || n <= time + 1);           /* the cuts move */
+    CHECK(same < 3 || n <= time + 1);           /* the cuts change */
     free(seen);
     tools_end(x);
 }
@@ -774,7 +775,7 @@ TEST(tools_masked)
         if (!p) first = tools_batch_hash(y);
         else CHECK(tools_batch_hash(y) != first);
     }
-    CHECK(chosen / all > 0.145 && chosen / all < 0.17);     /* one at least: a little over 15 % */
+    CHECK(chosen / all > 0.145 && chosen / all < 0.17);     /* at least one: a little over 15 % */
     CHECK_CLOSE(masked / chosen, 0.8, 0.01);
     CHECK_CLOSE(other / chosen, 0.1, 0.01);
     CHECK(tools_batch_hash(data_batch(&x->batches, 0)) == first);
@@ -813,7 +814,7 @@ TEST(tools_set_errors)
     tools_end(x);
 }
 
-TEST(tools_sounds)                  /* each once an epoch, as it sounds, then silence */
+TEST(tools_sounds)                  /* each once an epoch, its sound, then silence */
 {
     enum { N = 30 };
     static float sound[TASK_FRAMES * TASK_BANDS];
@@ -843,7 +844,7 @@ TEST(tools_sounds)                  /* each once an epoch, as it sounds, then si
     tools_end(x);
 }
 
-TEST(tools_batches_train)           /* a model takes what data_batch gives, of every kind */
+TEST(tools_batches_train)           /* a model accepts every kind of data_batch */
 {
     static const struct { const char *task; data_kind kind; } rows[] = {
         { "sentences", DATA_TEXT }, { "translate", DATA_PAIRS }, { "reverse", DATA_JOINED },
@@ -877,7 +878,7 @@ TEST(tools_batches_train)           /* a model takes what data_batch gives, of e
     }
 }
 
-TEST(tools_keep)            /* splits of a file: all lines once, equal lines together */
+TEST(tools_keep)            /* splits of a file: every line once, equal lines together */
 {
     char text[4000] = "";
     int64_t sum = 0;
@@ -897,7 +898,8 @@ TEST(tools_keep)            /* splits of a file: all lines once, equal lines tog
 
 /* -- pictures ---------------------------------------------------------------------------------- */
 
-/* Tags close in order, attributes stand in quotes, no bare & or <; what is wrong, or NULL. */
+/* Checks that tags close in order, attributes are in quotes, no bare & or <. Returns an error, or
+ * NULL. */
 static const char *tools_xml(const char *s)
 {
     char open[32][16];

@@ -1,4 +1,4 @@
-// A headless Chromium, driven over its debugging protocol through two pipes: no package is wanted.
+// A headless Chromium, driven over its debugging protocol through two pipes, without any package.
 //     const page = await open(file, { width, dark });   await page.run("1 + 1");   page.close();
 const { spawn } = require("child_process"), fs = require("fs"), os = require("os"), path = require("path");
 
@@ -45,7 +45,7 @@ async function launch() {
     return { send, listeners, close };
 }
 
-// A page of a file, with all that it said and asked for: problems, requests.
+// A page of a file, with all its messages and requests: problems, requests.
 async function open(browser, url, { width = 1280, height = 900, dark = false, scale = 1, before = "" } = {}) {
     const { targetId } = await browser.send("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await browser.send("Target.attachToTarget", { targetId, flatten: true });
@@ -82,9 +82,9 @@ async function open(browser, url, { width = 1280, height = 900, dark = false, sc
     }
     return { run, until, picture, send, problems, requests };
 }
-// What the page's own thread did in what `during` does, in milliseconds of processor time: the
-// longest tasks first. A clock on the wall would count what other programs do meanwhile. The page
-// sets the mark "here", which tells its thread from those of the browser's own pages.
+// The work of the page's own thread during `during`, in milliseconds of processor time, the longest
+// tasks first. A wall clock would include other programs. The page sets the mark "here", which tells
+// its thread from those of the browser's own pages.
 async function tasks(browser, during) {
     const events = [], begin = { includedCategories: ["toplevel", "blink.user_timing"], excludedCategories: ["*"] };
     let completed;
@@ -99,7 +99,7 @@ async function tasks(browser, during) {
     await complete;
     browser.listeners.pop();
     const { pid, tid } = events.find(e => e.name === "here");
-    // Promises go on behind a task, in an event of their own.
+    // Promises continue after a task, in a separate event.
     return events.filter(e => e.tdur && e.pid === pid && e.tid === tid && /RunTask|MicrotaskCheckpoint/.test(e.name))
         .map(e => e.tdur / 1000).sort((a, b) => b - a);
 }

@@ -1,4 +1,4 @@
-// node engine.js FOLDER TEST ...: the engine that build.sh made in FOLDER; an exception is a failure.
+// node engine.js FOLDER TEST ...: tests the engine that build.sh made in FOLDER; an exception fails.
 const assert = require("assert"), fs = require("fs"), path = require("path");
 const Tfnorm = require(path.resolve(process.argv[2], "tfnorm.js"));
 const [test, ...rest] = process.argv.slice(3);
@@ -9,7 +9,7 @@ async function started(kind, ...args) {
     return engine;
 }
 function train(engine, steps) {
-    for (let i = 0; i < steps; i++) engine.step(i % 7 === 0);       // looking changes nothing
+    for (let i = 0; i < steps; i++) engine.step(i % 7 === 0);       // observing changes nothing
 }
 
 const tests = {
@@ -18,7 +18,7 @@ const tests = {
         train(engine, +steps);
         console.log(engine.hash());
     },
-    // Milliseconds that an update of both sides takes on one thread, the median of five turns.
+    // Milliseconds of an update of both sides on one thread, the median of five turns.
     async speed(kind, steps, ...args) {
         const left = await started(kind, "post", ...args), right = await started(kind, "pre", ...args), turns = [];
         for (let turn = 0; turn < 6; turn++) {
@@ -36,8 +36,8 @@ const tests = {
         assert.equal(engine.bits(), kind === "relaxed" ? "canonical" : "differ: no FMA");
         assert.equal(engine.selfcheck(), hash);
     },
-    // A run that was saved and loaded elsewhere goes on with the same bits; what is no checkpoint, or
-    // one of another model, is an error with a text.
+    // A run that was saved and loaded elsewhere continues with the same bits. A file that is not a
+    // checkpoint, or of another model, is an error with a message.
     async files(file) {
         const args = ["post", "--layers", "2", "--dropout", "0.1"];
         const one = await started(undefined, ...args), two = await started(undefined, ...args);
@@ -58,10 +58,10 @@ const tests = {
             assert.throws(() => engine.load(wrong), /^Error: file: /);
         }
     },
-    // Models of each task in FOLDER, and what they read and write, a line each.
+    // Models of each task in FOLDER, with their input and output, a line each.
     async answers(folder) {
         const put = (name, data) => fs.writeFileSync(path.join(folder, name), data);
-        const typed = text => text.replace(/ ([.,])/g, "$1");       // as one writes it: no space in front
+        const typed = text => text.replace(/ ([.,])/g, "$1");       // as people write: no space in front
         for (const [task, updates] of [["reverse", 250], ["grammar", 60], ["headline", 60], ["text", 60], ["markov", 5]]) {
             const engine = await started(undefined, "pre", "--layers", "1", "--lr", "0.008", "--task", task);
             train(engine, updates);
@@ -104,7 +104,7 @@ const tests = {
         const wrong = await Tfnorm.engine(await Tfnorm.module());
         assert.throws(() => wrong.start(["rezro"]), /^Error: no recipe is called "rezro"; close: rezero/);
     },
-    // The page's own model of English by letters goes on with a text.
+    // The page's own model of English by letters continues a text.
     async writes() {
         const engine = await started(undefined, "pre", "--layers", "1", "--task", "text");
         train(engine, 60);
@@ -116,7 +116,7 @@ const tests = {
         assert.equal(scores.length, about.vocab);
         const sum = reader.attends(5, 0).reduce((x, y) => x + y);
         assert(Math.abs(sum - 1) < 1e-5);
-        // the lens behind all layers is the model; a file is read in pieces, and one that is cut is said
+        // the lens after all layers equals the model; a file is read in pieces, and a cut one is an error
         const whole = reader.lens(1, about.vocab);
         whole.forEach((x, i) => assert(Math.abs(x - scores[i]) < 1e-4));
         assert.notDeepEqual(reader.lens(0, about.vocab), whole);
@@ -127,7 +127,7 @@ const tests = {
         const cut = await Tfnorm.engine(await Tfnorm.module());
         assert.throws(() => cut.open({ size: bytes.length, read: (at, n) => bytes.slice(at, Math.min(at + n, 5000)) }), /^Error: /);
         for (let i = 0; i < 3 * about.context; i++) assert(reader.read(5, about.vocab).every(Number.isFinite));
-        // of words, which have a space in front
+        // by words, which have a space in front
         const words = await started(undefined, "pre", "--layers", "1", "--task", "markov");
         const third = await Tfnorm.engine(await Tfnorm.module());
         third.begin("ba me fe", third.open(words.save("playground task=markov")).vocab);
@@ -136,7 +136,7 @@ const tests = {
         const pairs = await started(undefined, "pre", "--layers", "1");
         assert.throws(() => other.open(pairs.save("")), /^Error: it is no decoder/);
     },
-    // A text of one's own, by bytes: what is written is of the text, a checkpoint keeps the bytes' ids.
+    // A user's text, by bytes: the output resembles the text, and a checkpoint keeps the bytes' ids.
     async text() {
         const words = "Zwölf Boxkämpfer\tjagen\nVictor 'quer' über den \"Sylter\" Deich \\ 0123.";
         const bytes = new TextEncoder().encode(words.repeat(20)), args = ["pre", "--layers", "1", "--task", "file"];
@@ -162,7 +162,7 @@ const tests = {
         const none = await Tfnorm.engine(await Tfnorm.module());
         assert.throws(() => none.start(args), /^Error: --task file wants --text FILE$/);
     },
-    // A model of one's own: own.c has the same run.
+    // A user's model: own.c does the same run.
     async own(kind) {
         const engine = await Tfnorm.engine(await Tfnorm.module(kind)), rows = 4, time = 12, vocab = 29;
         engine.model({ vocab, context: time, batch: rows, recipe: "deepnorm", "schedule.lr": 0.003, dropout: 0.1 });

@@ -1,6 +1,6 @@
-// node firefox.js FOLDER [there]: the page in a headless Firefox, over Marionette, which it has built
-// in: messages "LENGTH:[...]" on a socket. Loads from file://, trains both sides; prints the hashes
-// after 200 updates and the command that the page shows for them.
+// node firefox.js FOLDER [there]: the page in a headless Firefox, over its built-in Marionette protocol:
+// messages "LENGTH:[...]" on a socket. Loads from file://, trains both sides; prints the hashes after
+// 200 updates and the command that the page shows for them.
 const assert = require("assert"), { spawn } = require("child_process"), fs = require("fs"), net = require("net"), os = require("os"), path = require("path");
 const { pathToFileURL } = require("url");
 
@@ -15,7 +15,7 @@ async function freePort() {
     await new Promise(done => server.close(done));
     return port;
 }
-// A socket once there is one who listens.
+// A socket, as soon as the port accepts one.
 async function connected(port) {
     for (let i = 0; i < 300; i++, await pause(200)) {
         const socket = net.connect(port, "127.0.0.1");

@@ -1,4 +1,4 @@
-// node page.js FOLDER TEST ...: the page that build.sh made in FOLDER, in a real browser, from file://.
+// node page.js FOLDER TEST ...: tests the page that build.sh made in FOLDER, in a browser, from file://.
 const assert = require("assert"), fs = require("fs"), path = require("path"), { pathToFileURL } = require("url");
 const { command, launch, open, tasks } = require("./chromium.js");
 const file = pathToFileURL(path.resolve(process.argv[2], "playground.html")).href;
@@ -11,7 +11,7 @@ async function begun(browser, hash = "", options = {}) {
     await page.until(ready, 120);
     return page;
 }
-// Plays; the frames that the browser shows in so many seconds, and the drawings among them.
+// Plays for some seconds; returns the frames that the browser shows, and the drawings among them.
 const playing = (page, seconds) => page.run(`new Promise(done => {
     let frames = 0, drawings = 0, known = drawn;
     const begin = performance.now(), next = now => {
@@ -24,14 +24,14 @@ const playing = (page, seconds) => page.run(`new Promise(done => {
     play();
     requestAnimationFrame(next);
 })`);
-// Nothing was wrong, and nothing was asked for but the file and the workers, which are its own text.
+// There was no problem, and no request except for the file and the workers, which are its own text.
 function clean(page, own = file) {
     assert.deepEqual(page.problems, []);
     assert.deepEqual(page.requests.filter(url => url.split("#")[0] !== own && !/^(blob|data):/.test(url)), []);
 }
 
 const tests = {
-    // Both sides train; prints the hashes that the page shows, then the command that it shows.
+    // Both sides train; prints the hashes on the page, then its command.
     async hash(browser, hash, bits) {
         const page = await begun(browser, "#" + hash);
         await page.run("$('play').click()");
@@ -51,7 +51,7 @@ const tests = {
         assert.equal(await page.run("argumentsOf(1).join(' ')"),
             "rezero --layers 3 --optimizer lion --steps 500 --task grammar --seed 5");     // 0.002 is normlab's own
         assert.match(await page.run("$('difference').textContent"), /^3 Unterschiede: Rezept, Optimierer, Lernrate$/);
-        // what is changed by hand stands in the address, and a new page of it is the same
+        // manual changes appear in the address, and a new page with that address is the same
         await page.run(`{ const e = document.querySelector('[data-option=layers][data-side="1"]'); e.value = "2"; e.onchange(); }`);
         await page.until(ready);
         const changed = await page.run("location.hash");
@@ -61,25 +61,25 @@ const tests = {
         await again.run("$('equal').click()");
         await again.until(ready);
         assert.equal(await again.run("document.querySelectorAll('tr.differs').length"), 0);
-        await again.run("look(), restart(), 0");            // what was asked of the old run is not waited for
+        await again.run("look(), restart(), 0");            // does not wait for questions to the old run
         await again.until("runs.every(r => r.look)", 20);
         await again.run("oneStep()");
         await again.until("runs.every(r => r.step === 1)");
         assert.equal(await again.run("runs[0].losses[0] === runs[1].losses[0]"), true);
-        // the first update is seen, however many the first turn has
+        // the first update is observed, however many the first turn has
         const first = await again.run("JSON.stringify(runs[0].seen)");
         await again.run("restart().then(() => advance(turn, 20))");
         assert.equal(await again.run("JSON.stringify(runs[0].firstSeen)"), first);
         assert.notEqual(await again.run("JSON.stringify(runs[0].seen)"), first);
         clean(again);
-        // an address that changes while the engine is unpacked counts
+        // a change of the address while the engine is unpacked counts
         const early = await open(browser, file, { before: `addEventListener("DOMContentLoaded", () => { location.hash = "layers=3&lang=de"; })` });
         await early.until(ready);
         assert.equal(await early.run("state.sides[0].layers + document.documentElement.lang"), "3de");
         clean(early);
     },
-    // A text that is dropped is learned, and has the hashes of the command that the page shows; what
-    // cannot be learned is said, and nothing is lost.
+    // A dropped text is learned, with the hashes of the command that the page shows. A file that cannot
+    // be learned gives a message, and nothing is lost.
     async text(browser, text, saved) {
         const page = await begun(browser, "#layers=1&lang=en&steps=200&task=file");
         assert.match(await page.run("$('problem').textContent"), /^Right: This needs a text of your own/);
@@ -114,7 +114,7 @@ const tests = {
         assert.equal(await page.run("$('problem').textContent"), "one was trained on another text than the one that is open here.");
         clean(page);
     },
-    // A side goes on from a checkpoint with the same bits while the other one catches up.
+    // A side continues from a checkpoint with the same bits while the other one catches up.
     async files(browser) {
         const page = await begun(browser, "#layers=1&steps=60");
         await page.run("advance(turn, 20)");
@@ -141,7 +141,7 @@ const tests = {
         assert.equal(await page.run("runs[0].step"), 30);               // nothing was lost
         clean(page);
     },
-    // The first lesson: a guess, what was trained, what is to be seen, and so to its end.
+    // The first lesson: a guess, what was trained, the observations, up to its end.
     async lesson(browser) {
         const page = await begun(browser, "#lang=en&layers=2");
         const press = text => page.run(`[...$('tour').querySelectorAll('button')].find(b => b.textContent === ${JSON.stringify(text)}).click()`);
@@ -151,7 +151,7 @@ const tests = {
         await page.run("$('tours').querySelector('button').click()");
         await page.until(ready);
         assert.equal(await page.run("state.sides.map(s => s.recipe + s.layers).join()"), "post4,pre4");
-        assert.equal(await page.run("document.activeElement.textContent"), "Both");     // not what closes it
+        assert.equal(await page.run("document.activeElement.textContent"), "Both");     // not the closing button
         await press("Both");
         await page.until("tour.done", 180);
         assert.match(await page.run("$('tour').textContent"), /Only the right one, other than you said\. Post-LN stays/);
@@ -166,8 +166,8 @@ const tests = {
         assert(await page.run("$('tour').hidden"));
         clean(page);
     },
-    // Every lesson from its button to its end, in both languages, of few updates; whole: of all, and
-    // then what it says of losses is so.
+    // Every lesson from its button to its end, in both languages, with few updates; whole: with all
+    // updates, and then its statements about losses are checked.
     async lessons(browser, whole) {
         const page = await begun(browser, "#lang=en&layers=1");
         const press = text => page.run(`[...$('tour').querySelectorAll('button')].find(b => b.textContent === ${JSON.stringify(text)}).click()`);
@@ -198,7 +198,7 @@ const tests = {
         }
         clean(page);
     },
-    // The second page: a model of tfn, given as a file, writes what tfn generate writes; printed.
+    // The second page: a model file of tfn writes what tfn generate writes; printed.
     async write(browser, model, prompt, tokens, weights) {
         const page = await open(browser, second + "#lang=en");
         await page.until("module && $('choose').onclick");
@@ -223,7 +223,7 @@ const tests = {
         assert.deepEqual(await page.run("[lens.error, lens.layers.length, $('lens').rows.length]"), [undefined, 3, 3]);
         assert.equal(await page.run("lens.layers.at(-1)[0].text"), await page.run("$('next').children[0].textContent.replace('␣', ' ')"));
         assert(await page.run("lens.layers[0][0].p !== lens.layers[2][0].p && lens.layers.every(r => r[0].p >= r[1].p && r[1].p >= r[2].p)"));
-        // an attention's mean is that of its heads
+        // a mean over attention is the mean of its heads
         const heads = await page.run(`(async () => {
             const found = [];
             for (const head of [-1, 0, 1]) {
@@ -258,8 +258,8 @@ const tests = {
         await page.until("runs[0].step > 5");
         clean(page);
     },
-    // No task of the page's own thread takes `most` ms of the processor; frames a second are said, since
-    // a busy machine has fewer.
+    // No task of the page's own thread takes `most` ms of the processor. Frames a second are printed only,
+    // because a busy machine has fewer.
     async tasks(browser, seconds, most) {
         let page;
         const hundredth = x => Math.round(10 * x) / 10;
@@ -282,7 +282,7 @@ const tests = {
         });
         clean(page);
     },
-    // No test: seconds from the double-click to the first update; updates and drawings while it plays.
+    // Not a test: seconds from the double-click to the first update; updates and drawings in play.
     async speed(browser, seconds, address) {
         const page = await open(browser, file + address, { before:
             `const looks = setInterval(() => { if (${ready}) clearInterval(looks), advance(turn, 1).then(() => firstUpdate = performance.now()) }, 5)` });
@@ -293,8 +293,8 @@ const tests = {
         console.log(`first update after ${(first / 1000).toFixed(2)} s; ${(1000 * seconds / updates).toFixed(1)} ms an update of both, ` +
             `${(drawings / seconds).toFixed(1)} drawings of ${(frames / seconds).toFixed(1)} frames a second`);
     },
-    // Memory is at the end what it was at the first look: the engines' to the byte, that of JavaScript
-    // but for the curves.
+    // Memory at the end is the same as at the first look: the engines' to the byte, JavaScript's except
+    // for the curves.
     async memory(browser, first, last) {
         const page = await open(browser, file, {}), sessions = [];
         browser.listeners.push(({ method, params }) => { if (method === "Target.attachedToTarget") sessions.push(params.sessionId); });
@@ -321,7 +321,7 @@ const tests = {
         after.workers.forEach((bytes, i) => assert(bytes - before.workers[i] < 5e5));
         clean(page);
     },
-    // Every recipe's row is named by its line of the header, under the picture and on it.
+    // Every recipe's row is named by its line of the header, below the picture and on it.
     async header(browser, header) {
         const page = await begun(browser, "#lang=en&layers=1&recipe=sandwich~b2t"), lines = fs.readFileSync(header, "utf8").split("\n");
         const rows = await page.run("rows.recipe.map(r => [r.name, r.formula, ...HEADER.rows[HEADER.recipes[r.name]]])");
@@ -336,7 +336,7 @@ const tests = {
         assert.equal(await page.run("$('tip').textContent"), `tfnorm.h, line ${wanted[2]}\n${wanted[3]}`);
         clean(page);
     },
-    // What axe-core finds on both pages, light and dark, with a lesson open and a model that wrote.
+    // The findings of axe-core on both pages, light and dark, with a lesson open and a model that wrote.
     async axe(browser, axe, model) {
         const found = [];
         const look = async (page, name, url) => {
@@ -387,7 +387,7 @@ const tests = {
     },
 };
 
-// Texts whose contrast against what is behind them is below 4.5 (WCAG 2.1, 1.4.3).
+// Texts whose contrast with their background is below 4.5 (WCAG 2.1, 1.4.3).
 function contrasts() {
     const parse = color => (color.match(/[\d.]+/g) || []).map(Number);
     const light = ([r, g, b]) => [r, g, b].map(x => x / 255)
