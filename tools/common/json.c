@@ -1,36 +1,18 @@
 /* Strings first, then members. */
 #include "json.h"
+#include "svg.h"
 #include <math.h>
 #include <stddef.h>
-
-/* Bytes of the character of UTF-8 at s; 0: there is none. */
-static int json_utf8(const unsigned char *s)
-{
-    static const struct { unsigned char least, most, low, high; int bytes; } forms[] = {
-        { 0x01, 0x7f, 0, 0, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-        { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-        { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 }
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (*s < forms[i].least || *s > forms[i].most) continue;
-        if (forms[i].bytes == 1) return 1;
-        if (s[1] < forms[i].low || s[1] > forms[i].high) return 0;
-        for (int k = 2; k < forms[i].bytes; k++)
-            if (s[k] < 0x80 || s[k] > 0xbf) return 0;
-        return forms[i].bytes;
-    }
-    return 0;
-}
 
 void json_put_text(FILE *f, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     fputc('"', f);
     while (*s) {
-        const int bytes = json_utf8(s);
-        if (bytes == 0) fputs("\\ufffd", f);
-        else if (*s == '"' || *s == '\\') fprintf(f, "\\%c", *s);
+        const int bytes = svg_character(s);
+        if (*s == '"' || *s == '\\') fprintf(f, "\\%c", *s);
         else if (*s < ' ') fprintf(f, "\\u%04x", (unsigned)*s);
+        else if (bytes == 0) fputs("\\ufffd", f);
         else fwrite(s, 1, (size_t)bytes, f);
         s += bytes ? bytes : 1;
     }

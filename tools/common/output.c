@@ -44,8 +44,8 @@ static void output_unlock(void)
 }
 
 #if !defined _WIN32 && !defined __wasm__
-/* Opens and locks output_lock_path. Returns the file; -1: another process has the lock (*holder); -2:
- * this file system has no locks. */
+/* Opens and locks output_lock_path. Returns the file; -1: another process has the lock (*holder);
+ * -2: this file system has no locks. */
 static int output_try_lock(long *holder)
 {
     struct flock lock;

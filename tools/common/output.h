@@ -54,10 +54,11 @@ bool output_is_same(const char *a, const char *b);
  * more readable than the file that it will replace. The tools create temporary files only here.
  * part: OUTPUT_PART bytes for its path. NULL on failure, see errno. */
 FILE *output_create(const char *target, char *part);
-/* Locks a path that this program will write to again and again, by the file PATH.lock beside it. The
- * lock ends with the process, even a killed one, whose file may stay but locks nothing. False:
- * another process has it; *holder: its number, or 0. Windows opens the file for one process only,
- * and removes it itself. Where a file system has no locks, and in a web page, nothing is locked. */
+/* Locks a path that this program will write to repeatedly, by the file PATH.lock beside it. The
+ * lock ends with the process. A killed process may leave the file, which then locks nothing. False:
+ * another process has the lock; *holder is its number, or 0 if unknown. On Windows only one process
+ * can open the file, and the system removes it. On file systems without locks, and in a web page,
+ * nothing is locked. */
 bool output_lock(const char *path, long *holder);
 
 /* Removes temporary files that programs which no longer run have left in this path's folder: those

@@ -684,9 +684,16 @@ void svg_heat(FILE *f, const svg_heat_map *h)
 
 /* -- text plots ------------------------------------------------------------------------------ */
 
-enum { PLOT_COLUMNS = 80, PLOT_LEFT = 10, PLOT_ROWS = 18 };
+enum { PLOT_COLUMNS = 80, PLOT_LEAST = 32, PLOT_LEFT = 10, PLOT_ROWS = 18 };
 
 typedef struct plot_grid { char row[PLOT_ROWS][PLOT_COLUMNS + 1]; } plot_grid;
+
+/* Columns of a plot: a narrow terminal's, or 80. */
+static int plot_columns(const svg_plot *p)
+{
+    if (p->columns <= 0 || p->columns > PLOT_COLUMNS) return PLOT_COLUMNS;
+    return p->columns < PLOT_LEAST ? PLOT_LEAST : p->columns;
+}
 
 static int plot_round(double v) { return (int)floor(v + 0.5); }
 
@@ -724,11 +731,13 @@ static void plot_curve(plot_grid *g, const svg_axis *x, const svg_axis *y,
 
 static void plot_legend(FILE *f, const svg_plot *p)
 {
+    const int room = plot_columns(p) - PLOT_LEFT - 2;
     for (int k = 0; k < p->count; k++) {
         const svg_curve *c = &p->curves[k];
         double slope, b;
         if (!c->name) continue;
-        fprintf(f, "%*c %.60s", PLOT_LEFT + 1, svg_styles[k % SVG_STYLES].symbol, c->name);
+        fprintf(f, "%*c %.*s", PLOT_LEFT + 1, svg_styles[k % SVG_STYLES].symbol,
+                room < 60 ? room : 60, c->name);
         if (c->fit && svg_fit(c, p->log_x, p->log_y, &slope, &b)) fprintf(f, " (%.3g)", slope);
         fprintf(f, "\n");
     }
@@ -748,9 +757,8 @@ static void plot_y_ticks(plot_grid *g, const svg_axis *y)
     }
 }
 
-/* Draws the line below the grid, PLOT_COLUMNS characters. A number that would extend past its end
- * moves to the left. */
-static void plot_x_ticks(char *under, const svg_axis *x)
+/* Draws the line below the grid. A number that would extend past its end moves to the left. */
+static void plot_x_ticks(char *under, const svg_axis *x, int columns)
 {
     char text[32];
     memset(under, ' ', PLOT_COLUMNS);
@@ -758,23 +766,29 @@ static void plot_x_ticks(char *under, const svg_axis *x)
         int at = plot_round(svg_place(x, x->tick[i]));
         svg_number(text, x->tick[i]);
         const int n = (int)strlen(text);
-        if (at < PLOT_LEFT || at >= PLOT_COLUMNS) continue;
-        if (at + n > PLOT_COLUMNS) at = PLOT_COLUMNS - n;
+        if (at < PLOT_LEFT || at >= columns) continue;
+        if (at + n > columns) at = columns - n;
         memcpy(under + at, text, (size_t)n);
     }
 }
 
-static void plot_rows_of(FILE *f, plot_grid *g)
+static void plot_rows_of(FILE *f, plot_grid *g, int columns)
 {
     for (int row = 0; row < PLOT_ROWS; row++) {
         char *line = g->row[row];
-        int n = PLOT_COLUMNS;
+        int n = columns;
         if (line[PLOT_LEFT - 1] == ' ') line[PLOT_LEFT - 1] = '|';
         while (line[n - 1] == ' ') n--;
         fprintf(f, "%.*s\n", n, line);
     }
     fprintf(f, "%*s+", PLOT_LEFT - 1, "");
-    for (int i = PLOT_LEFT; i < PLOT_COLUMNS; i++) fputc('-', f);
+    for (int i = PLOT_LEFT; i < columns; i++) fputc('-', f);
+}
+
+/* A line of text above or below the grid. */
+static void plot_words(FILE *f, const char *words, int columns)
+{
+    if (words) fprintf(f, "%*s%.*s\n", PLOT_LEFT, "", columns - PLOT_LEFT, words);
 }
 
 void plot_curves(FILE *f, const svg_plot *p)
@@ -782,22 +796,23 @@ void plot_curves(FILE *f, const svg_plot *p)
     plot_grid g;
     char under[PLOT_COLUMNS];
     svg_axis x, y;
-    svg_axis_x(&x, p, 6);
+    const int columns = plot_columns(p);
+    svg_axis_x(&x, p, columns < 60 ? 3 : 6);
     svg_axis_y(&y, p, false, 5);
     x.from = PLOT_LEFT;
-    x.to = PLOT_COLUMNS - 1;
+    x.to = columns - 1;
     y.from = PLOT_ROWS - 1;
     y.to = 0;
     memset(&g, ' ', sizeof g);
     for (int k = 0; k < p->count; k++)
         plot_curve(&g, &x, &y, &p->curves[k], svg_styles[k % SVG_STYLES].symbol);
     plot_y_ticks(&g, &y);
-    plot_x_ticks(under, &x);
-    if (p->title) fprintf(f, "%*s%.70s\n", PLOT_LEFT, "", p->title);
-    if (p->y_label) fprintf(f, "%*s%.70s\n", PLOT_LEFT, "", p->y_label);
-    plot_rows_of(f, &g);
-    fprintf(f, "\n%.*s\n", PLOT_COLUMNS, under);
-    if (p->x_label) fprintf(f, "%*s%.70s\n", PLOT_LEFT, "", p->x_label);
+    plot_x_ticks(under, &x, columns);
+    plot_words(f, p->title, columns);
+    plot_words(f, p->y_label, columns);
+    plot_rows_of(f, &g, columns);
+    fprintf(f, "\n%.*s\n", columns, under);
+    plot_words(f, p->x_label, columns);
     plot_legend(f, p);
 }
 
@@ -840,7 +855,7 @@ void plot_bars(FILE *f, const svg_plot *p)
     const int groups = svg_groups(p);
     const int wide = plot_label_width(p);
     const double most = plot_most(p);
-    if (p->title) fprintf(f, "%.79s\n", p->title);
+    if (p->title) fprintf(f, "%.*s\n", plot_columns(p) - 1, p->title);
     for (int i = 0; i < groups; i++)
         for (int k = 0; k < p->count; k++) {
             const svg_curve *c = &p->curves[k];
@@ -850,7 +865,7 @@ void plot_bars(FILE *f, const svg_plot *p)
             if (i >= c->count) continue;
             if (k == 0) label = svg_group(p->labels, i, text);
             fprintf(f, "%*.*s |", wide, wide, label);
-            plot_bar(f, c->y[i], most, PLOT_COLUMNS - wide - 16, symbol);
+            plot_bar(f, c->y[i], most, plot_columns(p) - wide - 16, symbol);
         }
     if (p->count > 1) plot_legend(f, p);
 }

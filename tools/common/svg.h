@@ -1,4 +1,4 @@
-/* Pictures of the tools, as SVG without a dependency or as text of 80 columns.
+/* Pictures of the tools, as SVG without a dependency or as text of up to 80 columns.
  *
  *     svg_curve curves[2] = { { "post", x, y, low, high, n }, { "pre", x, z, NULL, NULL, n } };
  *     svg_plot plot = { "Loss", "step", "nats", NULL, curves, 2 };
@@ -32,6 +32,7 @@ typedef struct svg_plot {
     int    count;                   /* only eight look different */
     bool   log_x, log_y;            /* values <= 0 are gaps */
     double x_min, x_max, y_min, y_max;      /* min = max: from the data */
+    int    columns;                 /* of a plot as text, 32 to 80; 0: 80 */
 } svg_plot;
 
 typedef struct svg_heat_map {

@@ -107,11 +107,13 @@ static void compare_plots(const comparison *x, compare_pictures *p)
     p->gradient.count = x->count;
 }
 
-/* Prints both plots as text; `again`: replaces the previous ones. */
+/* Prints both plots as text, as wide as the terminal, which may have been resized; `again`: replaces
+ * the previous ones. */
 static void compare_draw(const comparison *x, bool again)
 {
     compare_pictures p;
     compare_plots(x, &p);
+    if (again) p.loss.columns = p.gradient.columns = output_columns(stdout);
     if (again) fputs("\033[H\033[J", stdout);
     plot_curves(stdout, &p.loss);
     plot_bars(stdout, &p.gradient);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* The length of a sentence in a stack, in tokens. */
@@ -54,14 +55,32 @@ static int lab_costlier(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* A line of progress. On a terminal it is cut at the width, which is asked for each time because the
+ * window may have been resized: the record's name goes first, then the time spent. */
+static void lab_say_progress(double percent, double spent, double left, const char *key)
+{
+    char begin[64], middle[64], end[64];
+    int columns = 10000;
+    if (output_is_terminal(stderr)) columns = output_columns(stderr) - 1;
+    snprintf(begin, sizeof begin, "normlab: %3.0f %%", percent);
+    snprintf(middle, sizeof middle, ", %.0f s", spent);
+    snprintf(end, sizeof end, ", about %.0f s left", left);
+    const int needed = (int)(strlen(begin) + strlen(end));
+    const int used = needed + (int)strlen(middle);
+    if (used > columns) middle[0] = 0;
+    if (needed > columns) end[0] = 0;
+    fprintf(stderr, "%s%s%s", begin, middle, end);
+    if (used + 8 <= columns) fprintf(stderr, ": %.*s", columns - used - 2, key);
+    fputc('\n', stderr);
+}
+
 static void lab_progress(lab *l, const lab_record *r)
 {
     const double spent = difftime(time(NULL), l->start);
     double left = 0;
     l->cost_done += lab_cost(&r->spec);
     if (l->cost_done > 0) left = spent * (l->cost - l->cost_done) / l->cost_done;
-    fprintf(stderr, "normlab: %3.0f %%, %.0f s, about %.0f s left: %s\n",
-            100 * l->cost_done / l->cost, spent, left, r->key);
+    lab_say_progress(100 * l->cost_done / l->cost, spent, left, r->key);
 }
 
 void lab_keep(lab *l, const char *line)
@@ -136,8 +155,13 @@ bool lab_work(lab *l)
     lab_take_part(&w, l->part, l->parts);
     for (int32_t i = 0; i < w.count; i++) l->cost += lab_cost(&w.wanted[i]->spec);
     if (w.count) {
-        fprintf(stderr, "normlab: %d measurements, %.3g operations, about %.0f s on Zen 4\n",
-                (int)w.count, l->cost, l->cost * LAB_SECONDS / l->jobs);
+        const double foretold = l->cost * LAB_SECONDS / l->jobs;
+        if (output_is_terminal(stderr) && output_columns(stderr) < 80)
+            fprintf(stderr, "normlab: %d measurements\nabout %.0f s on Zen 4\n", (int)w.count,
+                    foretold);
+        else
+            fprintf(stderr, "normlab: %d measurements, %.3g operations, about %.0f s on Zen 4\n",
+                    (int)w.count, l->cost, foretold);
         if (l->file) l->out = lab_append(l->file);
         if (l->file && !l->out) l->lost = output_lost(l->file);
         tfn_threads_run(l->jobs, lab_job, &w);
