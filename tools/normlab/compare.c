@@ -107,8 +107,8 @@ static void compare_plots(const comparison *x, compare_pictures *p)
     p->gradient.count = x->count;
 }
 
-/* Prints both plots as text, as wide as the terminal, which may have been resized; `again`: replaces
- * the previous ones. */
+/* Prints both plots as text; `again`: replaces the previous ones. The terminal's width is asked for
+ * each time because a window may be resized. */
 static void compare_draw(const comparison *x, bool again)
 {
     compare_pictures p;

@@ -55,8 +55,8 @@ static int lab_costlier(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* A line of progress. On a terminal it is cut at the width, which is asked for each time because the
- * window may have been resized: the record's name goes first, then the time spent. */
+/* Prints a line of progress. A narrow terminal gets less: without the record's name, then without
+ * the time spent. The width is asked for each time because a window may be resized. */
 static void lab_say_progress(double percent, double spent, double left, const char *key)
 {
     char begin[64], middle[64], end[64];
