@@ -1,16 +1,16 @@
-# tools/bench: its rows are JSON with what a script needs, and what is no model is refused. Speed
-# itself is no test.
+# tools/bench: rows are JSON with the fields that a script needs, and a wrong model is refused. Speed
+# itself is not tested.
 . ./check.sh
 bench=$work/bin/bench
 mkdir -p "$work/bin"
-cp -r ../tools/peers "$work/"           # it looks for them there
+cp -r ../tools/peers "$work/"           # bench looks for them there
 keys() { # keys BENCH ...: at least one object, each with a name, ms, a rate, peer, ratio
     "$bench" "$@" --quick --no-peers --json > "$work/rows" || return 1
     awk '!/^\{"bench":.*"name":".*"ms":[0-9]/ || !/,"(gflops|gbytes|mbytes|sentences)":[0-9]/ ||
          !/,"peer":.*,"ratio":.*\}$/ { bad = 1 }
          END { exit bad || !NR }' "$work/rows" || { cat "$work/rows"; return 1; }
 }
-# A job of 2 us is called so often that a sample takes 10 ms: one call would be the clock's own time.
+# A job of 2 us is repeated until a sample takes 10 ms: one call would only measure the clock.
 repeats() {
     ("$bench" kernels --no-peers --rounds 31 --only "adamw 64x64" > "$work/rows" || exit 1; times) |
         awk -F '[ms ]' 'NR == 2 { spent = $1 * 60 + $2; print spent " s of processor time" }
@@ -18,13 +18,13 @@ repeats() {
 }
 refused() { "$bench" train L=2,q=3 2> "$work/said"; [ $? = 2 ] && grep -q 'L=2,q=3' "$work/said"; }
 by_value() { "$bench" memory L=1,d=32,h=2,ff=64,T=8,B=2,V=16 | grep -q '^L=1.*working set [1-9]'; }
-data() { # a row for each; those that are derived have what is theirs
+data() { # a row for each; derived rows have fields of their own
     keys data && [ "$(wc -l < "$work/rows")" = 4 ] &&
         grep -q '"BPE training.*"mbytes":.*"minutes_of_100_mb":[0-9]' "$work/rows" &&
         grep -q '"batches.*"sentences":.*"batches":[0-9]' "$work/rows" &&
         grep -q '"beam.*"sentences":.*"tokens":[0-9]' "$work/rows"
 }
-own_text() {            # a file of one's own; a model by value; no file
+own_text() {            # a given file; a model by value; a missing file
     for i in 1 2 3 4 5 6 7 8; do cat bench.sh tfn.sh; done > "$work/text"
     "$bench" data "$work/text" L=1,d=32,h=2,ff=64,B=2,V=300 --quick --no-peers > "$work/rows" &&
         [ "$(grep -c '[1-9].* \(MB\|sentences\)/s' "$work/rows")" = 4 ] &&
@@ -32,14 +32,14 @@ own_text() {            # a file of one's own; a model by value; no file
     "$bench" data "$work/none" --quick > "$work/rows" 2> "$work/said"
     [ $? = 1 ] && [ ! -s "$work/rows" ] && grep -q "$work/none.* cannot be opened" "$work/said"
 }
-denormals() {           # none, counted and timed; --counts times nothing
+denormals() {           # there are none, counted and timed; --counts times nothing
     "$bench" denormals --quick --rounds 1 --only olmo2 --json > "$work/rows" &&
         grep -q '"name":"olmo2","operands":0,"of":[1-9].*"underflows":0,.*"ratio":[0-9.]*}$' \
             "$work/rows" || { cat "$work/rows"; return 1; }
     "$bench" denormals --quick --counts --only olmo2 --json > "$work/rows" &&
         grep -q '"calls":[1-9][0-9]*}$' "$work/rows"
 }
-learns() {              # a row of one seed; no file, a file that is none: said
+learns() {              # a row for one seed; errors for no file and a wrong file
     get_tool tfn "$work/bin/tfn" || return 1
     for i in 1 2 3 4; do cat bench.sh tfn.sh; done > "$work/text"
     "$bench" learn "$work/text" --minutes 0.02 --quick --no-peers --json > "$work/rows" &&
@@ -51,8 +51,8 @@ learns() {              # a row of one seed; no file, a file that is none: said
     "$bench" learn "$work/none" --quick --no-peers 2> "$work/said"
     [ $? = 1 ] && grep -q "$work/none.* cannot be opened" "$work/said"
 }
-# weights of few bits: a row for each type with its bytes, and for training; programs of others get
-# models of their form, and what they print counts; who is not there is said
+# weights of few bits: a row for each type with its bytes, and for training; other programs get
+# models in their formats and their output is read; a missing one is reported
 quant() {
     keys quant L=1,d=64,h=2,ff=128,V=256,T=8,B=2 &&
         grep -q '"name":"q8, cache 64, 0.1 MB".*"gbytes":.*"percent":[0-9]' "$work/rows" &&
@@ -79,7 +79,7 @@ END
     TFN_PYTHON=false "$bench" quant --quick --only none > "$work/rows" &&
         [ "$(grep -c '^skipped: \(PyTorch\|ggml\|llama2.c\): ' "$work/rows")" = 3 ]
 }
-# the sentences that PyTorch finds are ours: of the two programs neither checks itself
+# PyTorch finds the same sentences; neither of the two programs checks itself
 torch() {
     "$bench" data --quick --rounds 1 --json --only beam > "$work/rows" &&
         grep -q '"equal":4,"of":4}' "$work/rows" || { cat "$work/rows"; return 1; }
@@ -101,8 +101,8 @@ check "bench quant: programs of others" others
 check "bench data FILE" own_text
 check "bench learn FILE" learns
 python=${TFN_PYTHON:-/usr/bin/python3}
-if "$python" -c 'import torch' 2> "$work/said"; then check "bench data: beams as PyTorch's" torch
-else skip "bench data: beams as PyTorch's" "no PyTorch"
+if "$python" -c 'import torch' 2> "$work/said"; then check "bench data: beams equal PyTorch's" torch
+else skip "bench data: beams equal PyTorch's" "no PyTorch"
 fi
-check "bench names what is no model" refused
+check "bench names a wrong model" refused
 finish

@@ -1,4 +1,4 @@
-# Bits do not depend on how products are cut: kernels/test_dense.c, which knows the definition alone, with
+# Bits do not depend on how products are divided: kernels/test_dense.c, which knows only the definition, with
 # other blocks than the header's.
 . ./check.sh
 mkdir -p "$work/tests"

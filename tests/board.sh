@@ -1,6 +1,6 @@
 # Boards under qemu-system: the self-check, decoders from flash, with weights of 32, 8 and 4 bits,
 # training in a static block and a head for a new user have the bits of this computer, with an FPU or
-# without. Prints what each takes, and last README's table. By hand:
+# without. Prints the cost of each, and README's table at the end. By hand:
 #     BOARDS="m4f m33" PROGRAMS="decode train" sh board.sh
 . ./check.sh
 here=board
@@ -24,7 +24,7 @@ ROWS
 }
 column() { rows | awk -F '|' -v name="$1" -v n="$2" '$1 == name { print $n }'; }      # BOARD NUMBER
 
-tokens=100                      # of quantized.sh's 1,000
+tokens=100                      # quantized.sh has 1,000
 full && tokens=1000
 same="-std=gnu99 -DTFNORM_EXACT -DQUANTIZED_TOKENS=$tokens -I$work"     # on this computer, too
 flags="$strict $same -Os -ffunction-sections -fdata-sections"
@@ -38,7 +38,7 @@ image() {
         -Wl,--defsym=flash_at="$flash",--defsym=ram_at="$ram" \
         $here/"$program".c $here/print.c $here/memory.c $here/"$family".c -o "$work/$board-$program.elf" -lm
 }
-# runs BOARD PROGRAM: it ends well, and its hash is that of this computer
+# runs BOARD PROGRAM: it succeeds, and its hash equals this computer's
 runs() {
     out=$work/$1-$2
     # shellcheck disable=SC2086
@@ -49,7 +49,7 @@ runs() {
     hash=$(value host "$2" hash)
     [ "$status" = 0 ] && [ -n "$hash" ] && [ "$(value "$1" "$2" hash)" = "$hash" ]
 }
-# value BOARD PROGRAM KEY: what it printed
+# value BOARD PROGRAM KEY: the printed value
 value() { awk -v key="$3" '$1 == key { print $2 }' "$work/$1-$2.out"; }
 # the models of the programs float32, q8, q4 and gesture, as C
 models() {
@@ -95,7 +95,7 @@ packed_table() {
         done
     done
 }
-# accuracy in per cent, before and after a board has learned a head of its own; instructions
+# accuracy in per cent, before and after a board has trained its own head; instructions
 gesture_table() {
     echo "| board | encoder | people like those heard | a new one | after 48 gestures | a gesture | learning |"
     echo "|---|---|---|---|---|---|---|"
@@ -130,7 +130,7 @@ readme_table() {
     done
 }
 
-check "boards: models as C" models
+check "boards: models in C" models
 check "boards: the programs on this computer" host
 rm -f "$work"/*.elf "$work"/[mr]*.out
 for board in $boards; do
@@ -142,7 +142,7 @@ for board in $boards; do
     for program in ${PROGRAMS:-$(column "$board" 8)}; do
         # shellcheck disable=SC2086
         check "$board: $program builds" image "$board" "$program" $command
-        check "$board: $program, this computer's bits" runs "$board" "$program"
+        check "$board: $program, the same bits as here" runs "$board" "$program"
     done
 done
 table

@@ -19,7 +19,7 @@ for t in bench layout normlab tfn; do
         CFLAGS="-O0 -std=c99 -DTFNORM_NO_SIMD" "$PWD/$work/tools/$t"
 done
 
-# What the promise excludes has other bits, and tfn_bits sees why.
+# A build that the promise excludes has other bits, and tfn_bits gives the reason.
 for build in "gcc -Ofast" "gcc -O2 -ffast-math" "clang -O2 -ffast-math -DTFNORM_NO_SIMD" \
              "clang -O2 -ffp-contract=fast -mfma -DTFNORM_NO_SIMD"; do
     have "${build%% *}" || { skip "excluded: $build" "no ${build%% *}"; continue; }

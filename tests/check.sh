@@ -1,12 +1,12 @@
 # Sourced by the test scripts, the shell's twin of check.h:
 #   check NAME COMMAND ...   a test: passes if the command succeeds; a failure shows its output;
-#                            after TEST_DEADLINE (seconds of `date +%s`) it is left out
-#   skip NAME REASON         what the machine lacks
+#                            after TEST_DEADLINE (a time of `date +%s`) it is left out
+#   skip NAME REASON         the machine lacks something
 #   have TOOL ...            true if all are installed
-#   well_formed FILE         true if an XML reader takes it
+#   well_formed FILE         true if an XML reader accepts it
 #   get_tool NAME [FILE]     a program of ../tools, which the Makefile compiles once: as $work/NAME
-#   finish                   the tally, at the end; a script that ran no test has failed
-#   test_file NAME         where FLOOR/test_NAME.c is
+#   finish                   prints the tally; a script that ran no test has failed
+#   test_file NAME         prints the path FLOOR/test_NAME.c
 # Scripts run in tests/ and keep their files in $work.
 work=build/work-$(basename "$0" .sh)
 mkdir -p "$work"
@@ -15,7 +15,7 @@ passed=0 failed=0 lacking=0
 
 have() { for tool; do command -v "$tool" > /dev/null 2>&1 || return 1; done; }
 skip() { echo "skipped: $1: $2"; lacking=1; }
-# the lines of a test program that say what is wrong
+# the lines of a test program about failures
 complaints() { grep -a -v -e '^ok ' -e ': forward ' -e '^skipped' "$1"; }
 check() {
     check_name=$1 check_begin=$(date +%s)
@@ -34,11 +34,11 @@ check() {
 }
 test_file() { ls ./*/"test_$1.c"; }
 get_tool() { MAKEFLAGS= make -s "build/bin/$1" && cp "build/bin/$1" "${2:-$work/$1}"; }
-# what the header compiles with
+# flags that the header compiles with
 strict='-Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wundef
         -Wcast-qual -Wvla -Werror'
 strict_c='-Wstrict-prototypes -Wmissing-prototypes'
-# Without a reader at hand: tags close in order, each attribute stands in quotes.
+# Without an XML reader: tags must close in order, and attributes be in quotes.
 well_formed() {
     if have xmllint; then xmllint --nonet --noout "$1"; return; fi
     if have python3; then

@@ -1,11 +1,11 @@
-# Fast rows of normlab: claims on models as they start, one of training, and their verdicts; the
-# same numbers with one and two jobs and from the file of an earlier run.
+# Fast rows of normlab: claims about models at the start, one about training, and their verdicts; the
+# same numbers with one and two jobs, and from the file of an earlier run.
 . ./check.sh
 normlab=$work/normlab
 check "normlab compiles" get_tool normlab
 
 wrong() { "$normlab" "$@" > /dev/null 2> "$work/message"; [ $? = 2 ] && grep -q "$wanted" "$work/message"; }
-# verdict WANTED ID ...: all of them, a line for each of their rows
+# verdict WANTED ID ...: checks their verdict, a line for each row
 verdict() {
     wanted=$1
     shift
@@ -16,16 +16,16 @@ verdict() {
 }
 rm -f "$work"/*.jsonl
 check "rows that hold by construction" verdict holds X2 X6 X7 X23 A10 B2 B14 B16
-check "rows of models as they start" verdict shown X9 X14a A2b A4 B3b B3c
+check "rows about models at the start" verdict shown X9 X14a A2b A4 B3b B3c
 check "rows that are not testable here" verdict "not testable here" X21 A21 B17
-check "one seed alone decides nothing" verdict undecided X16a
-smoke() {           # small forms of rows whose own takes minutes: each finds its numbers
+check "a single seed decides nothing" verdict undecided X16a
+smoke() {           # small forms of rows that take minutes: each finds its numbers
     "$normlab" run N4a N4b N6 N7 N8 --depth 2 --width 8 --seeds 2 --file "$work/smoke.jsonl" > "$work/found" \
         2> "$work/progress" || { cat "$work/progress"; return 1; }
     [ "$(grep -c '^N[4678][abc] .*: -\{0,1\}[0-9.e-]* \[' "$work/found")" = 9 ] && ! grep -q broken "$work/found"
 }
 check "curse of depth, warm-up, sharpness and muP, small" smoke
-parts() {           # X8 is X8a and X8b; each says how it is judged, by what judged it
+parts() {           # X8 is X8a and X8b; each prints the criteria that judge it
     "$normlab" run X8 --start-seeds 2 --file "$work/two.jsonl" > "$work/found" 2> /dev/null &&
         [ "$(cut -c 1-4 "$work/found" | tr -d '\n')" = "X8a X8b " ] || return 1
     grep -q '^X8a .*L = 2 to 18: -\{0,1\}[0-9.]* \[-[0-9.]*, [0-9.]*\], undecided ([0-9]* seeds)' "$work/found" ||
@@ -34,7 +34,7 @@ parts() {           # X8 is X8a and X8b; each says how it is judged, by what jud
     tr -s '\n ' ' ' < "$work/shown" | grep 'between -0.2 and 0.2' | grep -q 'between -0.7 and -0.3'
 }
 check "a row of two statements is two rows" parts
-disjoint() {        # other seeds are other measurements
+disjoint() {        # other seeds give other measurements
     for first in 1 101; do
         "$normlab" run A5a --start-seeds 2 --first-seed $first --file "$work/seeds.jsonl" 2> /dev/null || return 1
     done | sort -u | wc -l > "$work/lines"
@@ -42,7 +42,7 @@ disjoint() {        # other seeds are other measurements
 }
 check "seeds begin where --first-seed says" disjoint
 
-# Two of models as they start, one of training: with one job, then with two.
+# Two rows about models at the start, one about training: with one job, then with two.
 some="A4 A9a A24 --start-seeds 1 --seeds 1 --depth 6 --width 16"
 numbers() { sed 's/"seconds":[0-9.]*,//' "$1" | sort; }
 jobs() {
@@ -60,7 +60,7 @@ kept() {
     cmp "$work/said1" "$work/again" && ! grep -q measurements "$work/progress"
 }
 check "nothing is measured twice" kept
-short() {           # a line that an interruption cut is measured again
+short() {           # a record that an interruption cut is measured again
     size=$(wc -c < "$work/jobs1.jsonl")
     head -c $((size - 200)) "$work/jobs1.jsonl" > "$work/short.jsonl"
     "$normlab" run $some --file "$work/short.jsonl" > "$work/again" 2> "$work/progress"
@@ -68,7 +68,7 @@ short() {           # a line that an interruption cut is measured again
 }
 check "a line cut short is measured again" short
 
-# A claim that asks for a list of a name that there is not, or finds NaN, has no verdict.
+# A claim that asks for an unknown list, or finds NaN, has no verdict.
 broken() {          # broken SED MESSAGE
     sed "$1" "$work/jobs1.jsonl" > "$work/broken.jsonl"
     "$normlab" run $some --file "$work/broken.jsonl" > "$work/again" 2> "$work/message"
@@ -77,7 +77,7 @@ broken() {          # broken SED MESSAGE
 check "a list of an unknown name is an error" broken 's/_gradient"/_gradeint"/g' 'no list is called'
 check "NaN is an error" broken 's/\(_gradient":\[\)[^],]*/\1null/g' 'holds NaN'
 
-machines() {        # two machines' parts, merged, are what one measures; other numbers are refused
+machines() {        # the parts of two machines, merged, equal one machine's; different numbers are refused
     rm -f "$work"/part*.jsonl "$work/merged.jsonl"
     for part in 1 2; do
         "$normlab" run $some --part $part/2 --file "$work/part$part.jsonl" > /dev/null 2>&1 || return 1
@@ -91,7 +91,7 @@ machines() {        # two machines' parts, merged, are what one measures; other 
         grep -q 'has other numbers of' "$work/message" && numbers "$work/merged.jsonl" | cmp - "$work/numbers1"
 }
 check "the work of several machines is merged" machines
-refused() {         # what would have no effect, or be taken for something else
+refused() {         # options without effect, or with another meaning than expected
     wanted='is no file of measurements' && echo text > "$work/text" &&
         ! "$normlab" run X2 --file "$work/text" 2> "$work/message" && grep -q "$wanted" "$work/message" &&
         [ "$(cat "$work/text")" = text ] || return 1
@@ -106,23 +106,23 @@ refused() {         # what would have no effect, or be taken for something else
         ! "$normlab" merge "$work/jobs1.jsonl" --file "$work/none/x" > "$work/found" 2> "$work/message" &&
         [ ! -s "$work/found" ]
 }
-check "what would have no effect is refused" refused
-cut_records() {     # one whose list is not closed is none; lines of Windows are lines
+check "options without effect are refused" refused
+cut_records() {     # a record with an open list is ignored; Windows line ends are accepted
     sed 's/$/\r/' "$work/jobs1.jsonl" > "$work/crlf.jsonl" && tr -d ']' < "$work/jobs1.jsonl" > "$work/open.jsonl" &&
         "$normlab" merge "$work/crlf.jsonl" --file "$work/of_crlf.jsonl" > "$work/found" &&
         numbers "$work/of_crlf.jsonl" | cmp - "$work/numbers1" &&
         ! "$normlab" merge "$work/open.jsonl" --file "$work/of_open.jsonl" 2> "$work/message" > "$work/found" &&
         grep -q 'no measurement in' "$work/message" && [ ! -s "$work/of_open.jsonl" ]
 }
-check "a record that was cut is none" cut_records
-renamed() {         # another recipe in a recipe's place: figures and tables are named after it
+check "a record that was cut is ignored" cut_records
+renamed() {         # figures and tables have the name of a replacement recipe
     "$normlab" run A6a --topology peri --start-seeds 1 --depth 4 --width 16 --draw --file - > "$work/found" \
         2> /dev/null && grep -q 'Peri-LN' "$work/found" && ! grep -q 'o Post-LN' "$work/found" &&
         "$normlab" placements pre --layers 1 --topology pre=post --file - > "$work/found" 2> /dev/null &&
         grep -q '^post ' "$work/found" && ! grep -q '^pre ' "$work/found"
 }
-check "--topology: the names of what is measured" renamed
-reported() {        # checks that are not measured are no measurements; a row says how it is measured again
+check "--topology: names of the measured recipes" renamed
+reported() {        # checks are not counted as measurements; a row says how to measure it again
     "$normlab" report X2 X4 X5 --markdown --file "$work/none.jsonl" 2> "$work/message" | head -n 1 > "$work/found"
     grep -q 'Measurements: 1\. 1 not measured yet\. .* 1 hold, 0 do not, 1 not measured yet\.' "$work/found" &&
         grep -q 'no measurement in ".*none.jsonl"' "$work/message" &&
@@ -131,12 +131,12 @@ reported() {        # checks that are not measured are no measurements; a row sa
         grep -q 'normlab run X2 --seeds 2 --first-seed 7 --topology post=pre<' "$work/page"
 }
 check "report: its tally, and the command of a row" reported
-settled() {         # the project's records of runs that settle are read by this build
+settled() {         # this build reads the project's records of runs that settle
     "$normlab" merge ../tools/settled.jsonl --file "$work/settled.jsonl" > "$work/said" &&
         grep -q "^$(wc -l < ../tools/settled.jsonl) measurements added" "$work/said"
 }
 check "records of runs that settle" settled
-steady() {          # where one run of eight ends earlier than others their mean stays, up to two points of 324
+steady() {          # when one run of eight ends early their mean does not jump, up to two points of 324
     "$normlab" report B15 --full --file "$work/settled.jsonl" 2> /dev/null |
         sed -n 's/.*<path class="l[01]" fill="none".* d="M\([^"]*\)".*/\1/p' > "$work/found"
     [ "$(wc -l < "$work/found")" = 2 ] && tr 'L ' '\n,' < "$work/found" | awk -F , '
@@ -146,7 +146,7 @@ steady() {          # where one run of eight ends earlier than others their mean
 }
 check "curves of runs that settle do not jump" steady
 if [ "$tier" != default ]; then
-    again() {       # and are what it measures: merge refuses other numbers
+    again() {       # they equal new measurements: merge refuses other numbers
         "$normlab" run N12 --full --seeds 1 --file "$work/again.jsonl" > /dev/null 2>&1 &&
             [ "$(grep -c settle "$work/again.jsonl")" = 2 ] &&
             "$normlab" merge ../tools/settled.jsonl --file "$work/again.jsonl" > "$work/said" &&
@@ -154,14 +154,14 @@ if [ "$tier" != default ]; then
     }
     check "two of them measured again" again
 fi
-fits() {            # the cheap rows fit into a minute, the costly are left out
+fits() {            # cheap rows fit into a minute, expensive ones are left out
     "$normlab" run A4 B12 --minutes 1 --start-seeds 2 --seeds 3 --file "$work/fits.jsonl" > "$work/found" \
         2> "$work/progress" && grep -q '^A4 ' "$work/found" &&
         grep -q '^B12 *not measured yet *about [1-9][0-9]* s of CPU time on Zen 4$' "$work/found" &&
         grep -q 'do not fit into 60 s: 1;' "$work/progress" && ! grep -q headline "$work/fits.jsonl"
 }
-check "what does not fit into --minutes is left out" fits
-placements() {      # a row each, six cells; the same from the file, which is not measured again
+check "rows that do not fit into --minutes are left out" fits
+placements() {      # a row for each with six cells; the same from the file, without measuring again
     for again in 1 2; do
         "$normlab" placements post pre --layers 1 --file "$work/placed.jsonl" --svg "$work/placed.svg" \
             > "$work/placed$again" 2> "$work/progress" || return 1
@@ -171,7 +171,7 @@ placements() {      # a row each, six cells; the same from the file, which is no
     well_formed "$work/placed.svg" && [ "$(grep -c '<rect x=.*height="16"' "$work/placed.svg")" = 12 ]
 }
 check "which placement trains when" placements
-tallied() {         # what RESULTS.md and the README say in numbers, their tables' rows counted
+tallied() {         # numbers in RESULTS.md and the README equal the counted rows of the tables
     awk -F ' [|] ' '/^## The rows/ { rows = 1; next } /^## / { rows = 0 } rows && /^\| [XABN][0-9]/ { n[$4]++ }
         END { all = n["shown"] + n["partly"] + n["tie"] + n["undecided"] + n["not shown"] + n["opposite"]
               printf "Measurements: %d. %d shown, %d partly, %d ties, %d undecided, %d not shown, %d opposite.\n",
@@ -189,15 +189,15 @@ tallied() {         # what RESULTS.md and the README say in numbers, their table
         grep -q -F "$said" "$work/said" || { echo "not there: $said"; return 1; }
     done < "$work/tally"
 }
-check "tallies of RESULTS.md and the README are those of the rows" tallied
-text() {            # rows on real text want one; the same text is the same measurement
+check "tallies of RESULTS.md and the README match the rows" tallied
+text() {            # rows on real text need one; the same text gives the same measurement
     "$normlab" run N11 --file "$work/text.jsonl" | grep -q 'not testable here.*--text FILE' || return 1
     head -c 40000 ../examples/language_model.txt > "$work/text"
     "$normlab" compare pre --layers 1 --steps 60 --lr 4e-3 --task file --text "$work/text" > "$work/drawn" || return 1
     awk '/guessing/ { sub(/.*: /, ""); guess = $0 + 0 } { last = $2 }
          END { exit !(last < guess && last > 0) }' "$work/drawn"
 }
-check "a text of one's own" text
+check "a user's text" text
 wanted='it cannot be read' check "no such text" wrong compare pre --task file --text /nowhere
 wanted='less than 1000 bytes' check "a text too short" wrong compare pre --task file --text readers.sh
 page() {
@@ -213,7 +213,7 @@ page() {
     [ "$(grep -c '</svg>$' "$work/page.html")" -gt 8 ] && ! grep -qi '<script\|src=\|href="http' "$work/page.html"
 }
 check "the report has all claims and fetches nothing" page
-set_formulas() {    # indices, exponents, Greek letters and signs are set, words that contain them are not
+set_formulas() {    # indices, exponents, Greek letters and signs are formatted, but not inside words
     sed -n 's/.*<h2>\(.*\)<\/h2>.*/\1/p; s/.*<dd>\(.*\)<\/dd>.*/\1/p' "$work/page.html" > "$work/said" || return 1
     for wanted in '&#946;<sub>ii</sub><sup>2</sup>' 'W<sub>Q</sub> = W<sub>K</sub>' 'd<sub>ff</sub>' 'L<sup>&#8722;0.5</sup>' \
         '1/&#8730;(L)' '&#963;<sup>2</sup> d/2'; do
@@ -221,8 +221,8 @@ set_formulas() {    # indices, exponents, Greek letters and signs are set, words
     done
     ! grep '[A-Za-z]_[A-Za-z]\|\^[-0-9A-Za-z(]' "$work/said"
 }
-check "the report's formulas are set" set_formulas
-read_aloud() {      # a title, one main part, headings in order, a text for each picture, heads of columns
+check "the report's formulas are formatted" set_formulas
+read_aloud() {      # a title, one main element, headings in order, a text for each picture, column headers
     [ "$(grep -c '<main>' "$work/page.html")" = 1 ] && [ "$(grep -c '<h1>' "$work/page.html")" = 1 ] &&
         ! grep -q '<h[3-6]' "$work/page.html" && ! grep -q '<th>' "$work/page.html" || return 1
     [ "$(grep -c '<figure role="img" aria-label="[^"]\{20,\}">' "$work/page.html")" = \
@@ -230,13 +230,13 @@ read_aloud() {      # a title, one main part, headings in order, a text for each
 }
 check "the report reads without its pictures" read_aloud
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
-boxes() {           # boxes PAGE WIDTH: what boxes.js finds there
+boxes() {           # boxes PAGE WIDTH: prints what boxes.js finds
     { sed 's,</body></html>,,' "$1"; echo '<script>'; cat boxes.js; echo '</script></body></html>'; } > "$work/boxed.html"
     timeout 120 "$browser" --headless --no-sandbox --disable-gpu --window-size="$2,1000" --dump-dom \
         "file://$PWD/$work/boxed.html" 2> /dev/null | sed -n '/<pre id="boxes">/,$p' |
         sed 's/.*<pre id="boxes">//' | sed '/<\/pre>/q'
 }
-labels() {          # no label hides another or leaves its picture, at three widths
+labels() {          # at three widths no label covers another or leaves its picture
     pictures=$(grep -c '^<title>' "$work/page.html")
     for width in 400 800 1400; do
         boxes "$work/page.html" $width > "$work/boxes"
@@ -256,7 +256,7 @@ compare() {
     grep -q '</svg>' "$work/pair-loss.svg" && grep -q '</svg>' "$work/pair-gradients.svg"
 }
 check "normlab compare" compare
-differ() {          # what the sides differ in is said, of runs and of rows; --init makes one of several
+differ() {          # differences between sides are printed, for runs and rows; --init makes them equal
     for options in "" "--init xavier" "--init fused --norm rmsnorm"; do
         # shellcheck disable=SC2086
         "$normlab" compare post b2t --layers 1 --steps 2 $options | grep '^differ' || return 1
@@ -269,8 +269,8 @@ differ() {          # what the sides differ in is said, of runs and of rows; --i
         "$normlab" show B12 | tr -s '\n ' ' ' | grep -q 'as a whole, initialization: fairseq, t-fixup, deepnorm' &&
         "$normlab" report A12a --markdown --file "$work/two.jsonl" | grep -q 'initialization: fused |'
 }
-check "what the sides of a comparison differ in" differ
-tasks() {           # each learns something in 30 updates; the last lines are the losses
+check "differences between the sides of a comparison" differ
+tasks() {           # each learns something in 30 updates; the last lines are losses
     for task in grammar translate headline speech tongues text markov; do
         "$normlab" compare pre --layers 1 --steps 30 --lr 4e-3 --task $task --corpus 64 --dropout 0.1 \
             > "$work/drawn" || return 1
@@ -280,7 +280,7 @@ tasks() {           # each learns something in 30 updates; the last lines are th
     done
 }
 check "normlab compare: tasks" tasks
-mup() {             # at width 32 the rates of width 16 are others; an optimizer without such rates is told
+mup() {             # at width 32 rates differ from those at width 16; other optimizers are refused
     for options in "" "--mup 32" "--mup 16"; do
         # shellcheck disable=SC2086
         "$normlab" compare pre --layers 1 $options --hash 20 | head -n 1 || return 1
@@ -291,7 +291,7 @@ mup() {             # at width 32 the rates of width 16 are others; an optimizer
 check "normlab compare: muP" mup
 wanted='file, not "chess"' check "an unknown task is named" wrong compare pre --task chess
 wanted='preln' check "an unknown recipe is named" wrong compare preln
-other() {           # what is said of the numbers, which are those of any number of jobs
+other() {           # the printed numbers are the same for any number of jobs
     for jobs in 1 2; do
         "$normlab" run B3a X14a --depth 4 --width 16 --topology peri --start-seeds 2 --file - \
             --jobs $jobs > "$work/jobs$jobs" 2> /dev/null || return 1
@@ -307,14 +307,14 @@ lesson() {
     [ "$(grep -c '^? ' "$work/drawn")" = 3 ] && [ "$(awk 'length > 80' "$work/drawn" | wc -l)" = 0 ]
 }
 check "normlab lesson" lesson
-once() {            # Post-LN, beside which Pre-LN and Admin stand, is drawn and said once; squares are raised
+once() {            # Post-LN, which is compared with Pre-LN and with Admin, appears once; squares are raised
     set -- A7a --depth 2 --width 8 --start-seeds 2 --file "$work/once.jsonl"
     "$normlab" run "$@" > "$work/found" 2> /dev/null && "$normlab" report "$@" > "$work/drawn" 2> /dev/null &&
         [ "$(grep -o 'Exponent of N of Post-LN' "$work/found" | wc -l)" = 1 ] &&
         [ "$(grep -c '<text.*>Post-LN</text>' "$work/drawn")" = 1 ] && grep -q '<text.*|F - F\*|&#178; a token' "$work/drawn"
 }
-check "a figure has one line of a name" once
-failing() {         # a run that is said to fail and its control are two lines, and two scores with their names
+check "a figure has one line for a name" once
+failing() {         # a failing run and its control are two lines, and two named scores
     set -- B8c --depth 1 --width 8 --seeds 1 --file "$work/failing.jsonl"
     "$normlab" run "$@" > "$work/found" 2> /dev/null && "$normlab" report "$@" > "$work/drawn" 2> /dev/null &&
         grep -q ' Post-LN [0-9.]*+-[0-9.]*; a third of the rate [0-9.]*+-[0-9.]*$' "$work/found" &&
@@ -328,7 +328,7 @@ predicts() {        # in a terminal a lesson asks before it measures, until it i
 }
 if have script; then check "a lesson asks for a prediction" predicts
 else skip "a lesson asks for a prediction" "no script"; fi
-budget() {          # a lesson of training, as a student goes through it; in the full tier all three of them
+budget() {          # a lesson with training, as a student does it; the full tier does all three
     numbers="6"
     if full; then numbers="6 7 8"; fi
     for n in $numbers; do
@@ -338,7 +338,7 @@ budget() {          # a lesson of training, as a student goes through it; in the
     done
 }
 check "lessons of training" budget
-others() {          # the rows that need runs of minutes stand in test_lab.c; here that lessons are told apart
+others() {          # rows that take minutes are in test_lab.c; this checks that lessons are distinguished
     for n in 1 2 3 4 5 6 7 8; do grep -q "^## $n\. " ../tools/LESSONS.md || return 1; done
     [ "$(sed -n '/^## Solutions/,$p' ../tools/LESSONS.md | grep -c '^[1-8]\. ')" = 8 ]
 }

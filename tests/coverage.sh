@@ -1,6 +1,6 @@
 # make coverage: the lines and branches of each part that the test programs of the default tier run,
-# by gcov, in a build without optimization. COVERAGE="step metrics": only by these programs. It is no
-# part of a tier. Programs that compile the header for themselves are left out, and said.
+# by gcov, in a build without optimization. COVERAGE="step metrics": only by these programs. It is not
+# part of a tier. Programs that compile the whole header are left out and named.
 . ./check.sh
 have gcc gcov || { skip coverage "no gcc or gcov"; finish; exit; }
 programs=${COVERAGE:-$(ls ./*/test_*.c | sed 's|.*/test_||; s|\.c$||' | grep -v -e '_double$' -e '_poison$')}
@@ -18,7 +18,7 @@ for name in $programs; do
     else check "coverage: $name" runs "$name"
     fi
 done
-# File 'x.c', then lines, branches and calls of it; a file of several objects is taken where most ran
+# File 'x.c', then lines, branches and calls of it; for a file in several objects, the one where most ran counts
 find build/coverage -name '*.gcno' | while read -r notes; do
     gcov -n -b "$notes" 2> /dev/null
 done | tr -d "'" | awk '

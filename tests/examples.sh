@@ -1,24 +1,24 @@
-# Every example is built by the command on its first line, without a warning, and runs. The default
-# tier compiles the implementation once, without any warning, for all but 07; it leaves those that
-# train for longer to the extra tier, and quickstart to readme.sh.
+# Every example compiles without a warning by the command on its first line, and runs. The default
+# tier compiles the implementation once, without any warning, for all except 07, and leaves those that
+# train longer to the extra tier and quickstart to readme.sh.
 . ./check.sh
 here=$PWD
 
-# build FILE: the command on its first line, from the top level, with the program put aside
+# build FILE: the command on its first line, run at the top level, with the program in $work
 build() {
     command=$(sed -n '1s,^/\* *\(cc .*-lm\).*,\1,p; 1s,^/\* *\(cc .* -c .*\.o\)$,\1,p' "$1")
     [ -n "$command" ] || { echo "no command on line 1"; return 1; }
     command=$(printf '%s\n' "$command" | sed "s,-o [^ ]*,-Wall -Wextra -Werror -o $here/$work/example,")
     (cd .. && sh -c "$command")
 }
-# an implementation alone, which another example names, is no program
+# a file with only the implementation, for another example, is not a program
 example() { build "$1" && case $command in *" -c "*) return ;; esac && (cd .. && "$here/$work/example" < /dev/null); }
 
 implementation() {
     head -n 1 ../examples/tfnorm.c | grep -q '^/\* cc -O2 -c examples/tfnorm.c ' &&
         ${CC:-cc} -O2 -c $strict $strict_c ../examples/tfnorm.c -o "$work/tfnorm.o"
 }
-# linked FILE: with it
+# linked FILE: compiles FILE with that implementation
 linked() {
     grep -v '^#define TFNORM_' "$1" > "$work/linked.c" &&
         ${CC:-cc} -O2 -Wall -Wextra -Werror -I../examples "$work/linked.c" "$work/tfnorm.o" \
@@ -26,7 +26,7 @@ linked() {
 }
 
 if [ "$tier" = default ]; then
-    echo "left out: the examples' own commands, but that of 07 (tier extra)"
+    echo "left out: the examples' own commands except that of 07 (tier extra)"
     check "example tfnorm" implementation
 fi
 for f in ../examples/*.c; do

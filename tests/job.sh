@@ -1,5 +1,5 @@
 # job.sh NAME: run one test program or script and print its lines together when it ends. A program that
-# crashes, runs no test or does not end with its tally has failed; after TEST_DEADLINE none begins. What each took is said.
+# crashes, runs no test or does not end with its tally has failed. None starts after TEST_DEADLINE. Prints its time.
 name=$1
 if [ "$(date +%s)" -ge "${TEST_DEADLINE:-9999999999}" ]; then
     echo "left out: $name: no time"

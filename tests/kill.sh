@@ -1,5 +1,5 @@
-# Killed at 100 random moments while it trains and saves, a program goes on from its checkpoint and
-# ends with the bits of one that was never stopped. So does one whose disk was full.
+# A program that is killed at 100 random moments while it trains and saves resumes from its checkpoint and
+# ends with the bits of one without interruption. So does one whose disk was full.
 . ./check.sh
 steps=2000 wanted=${KILLS:-100}
 path=$work/run.safetensors
@@ -22,7 +22,7 @@ killed() {
         wait $child 2> /dev/null
         status=$?
         [ $status = 137 ] || [ $status = 0 ] || { echo "round $round: status $status"; cat "$work/hash"; return 1; }
-        if [ $status = 0 ]; then            # at its end: from the beginning again
+        if [ $status = 0 ]; then            # it finished: start again
             [ "$(cat "$work/hash")" = "$whole" ] || { echo "$(cat "$work/hash"), not $whole"; return 1; }
             rm -f "$path"
         fi
@@ -33,8 +33,8 @@ killed() {
 }
 check "killed $wanted times" killed
 
-# overflows PATH COMMAND ...: a save that COMMAND leaves no room for fails, and the old file stands;
-# without it the run goes on to the same hash
+# overflows PATH COMMAND ...: if COMMAND leaves no room for a save, the save fails and the old file stays;
+# without COMMAND the run continues to the same hash
 overflows() {
     path=$1
     shift
@@ -48,7 +48,7 @@ rm -f "$work"/*2.safetensors "$work/limited.safetensors"
 "$program" "$work/size2.safetensors" 1 > "$work/hash"
 bytes=$(wc -c < "$work/size2.safetensors")
 limited() { (trap '' XFSZ; ulimit -f $((bytes / 1024)) && exec "$@"); }      # half of it
-check "a file that may not grow" overflows "$work/limited.safetensors" limited
+check "a limited file size" overflows "$work/limited.safetensors" limited
 disk=$PWD/$work/disk
 mkdir -p "$disk"
 filled() { head -c "$bytes" /dev/zero > "$disk/filler"; "$@"; code=$?; rm "$disk/filler"; return $code; }

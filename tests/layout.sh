@@ -1,11 +1,11 @@
-# The form of the header: tools/layout; and the sources' form in short.
+# Checks the form of the header with tools/layout, and a few rules for other sources.
 . ./check.sh
 get_tool layout || exit 1
-# a model that tfn export wrote is no source
+# models written by tfn export are not sources
 sources() { find ../tools ../examples -name '*.[ch]' ! -name 07_model.h ! -path '*/source/*/*'; }
 # shellcheck disable=SC2046
 check "layout of the header, the tools, the examples" "$work/layout" ../tfnorm.h $(sources)
-# each rule sees what breaks it: a call downwards, a long function, a wide line, a section twice
+# each rule must find what violates it: a call downwards, a long function, a wide line, a double section
 sees() {                # sees MESSAGE SED-COMMAND
     sed "$2" ../tfnorm.h > "$work/broken.h"
     ! "$work/layout" "$work/broken.h" > "$work/said" && grep -q "$1" "$work/said"
@@ -17,25 +17,25 @@ check "layout sees a condition in a loop" sees 'too dense: conditions in loops' 
     's/\(for (int[0-9a-z_]* [a-z] = [^;]*;\) \([^;&]*\);/\1 \2 \&\& true;/'
 check "layout sees two values in a declaration" sees 'too dense: double initializers' \
     's/^\( *\)\(int\|int32_t\|int64_t\|float\|double\|size_t\) \([a-z]*\) = \([^,;]*\);/\1\2 \3 = \4, u = 0;/'
-check "layout sees a choice in an expression" sees 'too dense: lines with ?:' \
+check "layout sees ?: in an expression" sees 'too dense: lines with ?:' \
     's/^    return \([^;?]*\);$/    return true ? \1 : \1;/'
-check "layout sees that comments are missing" sees 'too few comments' '/>>/!{/^ *\/\*.*\*\/$/d;}'
-dense_tool() {          # a choice wherever a function returns a value
+check "layout sees missing comments" sees 'too few comments' '/>>/!{/^ *\/\*.*\*\/$/d;}'
+dense_tool() {          # adds ?: wherever a function returns a value
     sed 's/^\( *\)return \([^;?]*\);$/\1return true ? \2 : \2;/' ../tools/common/data.c > "$work/dense.h"
     ! "$work/layout" ../tfnorm.h "$work/dense.h" > "$work/said" &&
         grep -q 'dense.h:1: too dense: lines with ?:' "$work/said" &&
         grep -q "$work:1: too dense: lines with ?:" "$work/said"
 }
-check "layout sees choices in the expressions of a tool" dense_tool
-# Names of the library in comments, messages and documents: those of rules.h are of a walkthrough's
-# new operation, those of history.h are old.
+check "layout sees ?: in the expressions of a tool" dense_tool
+# Names of the library in comments, messages and documents: those of rules.h belong to a walkthrough's
+# new operation, those of history.h are historical.
 told() {
     find ../tools ../examples ../README.md \( -name '*.[ch]' -o -name '*.md' -o -name tfnorm.py \) \
         ! -path '*/end/rules.h' ! -path '*/end/history.h' ! -path '*/bin/*'
 }
 # shellcheck disable=SC2046
 check "layout: names in comments are declared" "$work/layout" names ../tfnorm.h $(told)
-no_name() {             # no_name NAME: planted in a comment, a message and a document
+no_name() {             # no_name NAME: the name, planted in a comment, a message and a document, is found
     printf '/* See %s. */\nint one;\n' "$1" > "$work/told.h"
     printf 'const char *text = "call %s first";\n' "$1" > "$work/told.c"
     printf 'Call `%s`.\n' "$1" > "$work/told.md"
@@ -58,18 +58,18 @@ top_level() { # shellcheck disable=SC2012
 check "layout of the top level" top_level
 ascii() { ! LC_ALL=C grep -n '[^ -~]' ../tfnorm.h; }
 check "layout: ASCII only" ascii
-# tfnorm.h is what its parts in tools/source make.
+# tfnorm.h must be current: generated from its parts in tools/source.
 current() {
     ${CC:-cc} -std=c99 -O1 -Wall -Wextra ../tools/source/join.c -o "$work/join" &&
         "$work/join" ../tools/source > "$work/joined.h" && cmp "$work/joined.h" ../tfnorm.h
 }
-check "layout: tfnorm.h is made from tools/source" current
+check "layout: tfnorm.h is generated from tools/source" current
 lines_of_parts() {      # lines_of_parts FOLDER
     find "$1" -name '*.[ch]' -exec wc -l {} + | awk '$2 != "total" && $1 > 1200 { print; bad = 1 } END { exit bad }'
 }
 check "layout: parts have at most 1,200 lines" lines_of_parts ../tools/source
-# Each part opens with what it is for, in its .h or its .c, and says on which parts it builds. The
-# bodies of the kernels are read together, and the public parts have the manual.
+# Each part opens, in its .h or its .c, with its purpose and the parts that it builds on. The
+# bodies of the kernels are included together, and public parts have the manual.
 openings() {            # openings FOLDER
     bad=
     sed -n 's|^\([a-z_]*/[a-z_]*\).*|\1|p' "$1/parts.txt" | grep -v -e '^api/' -e '^end/[elhr]' > "$work/parts"
@@ -92,17 +92,17 @@ openings() {            # openings FOLDER
     done < "$work/parts"
     [ -z "$bad" ] && [ "$(wc -l < "$work/parts")" -gt 60 ]
 }
-check "layout: each part says what it is for, and on what it builds" openings ../tools/source
-mute_part() {           # a part whose opening is gone, and one that does not say on what it builds
+check "layout: each part states its purpose and what it builds on" openings ../tools/source
+mute_part() {           # a part without an opening, and one that does not say what it builds on
     rm -rf "$work/mute" && cp -r ../tools/source "$work/mute" &&
         sed 's|^/\* Plans a tape|/* -- plan|' ../tools/source/tape/plan.h > "$work/mute/tape/plan.h" &&
         sed 's|Builds on|Uses|' ../tools/source/tape/run.h > "$work/mute/tape/run.h" &&
         ! openings "$work/mute" > "$work/said" && grep -q '^tape/plan' "$work/said" &&
         grep -q '^tape/run' "$work/said" && [ "$(wc -l < "$work/said")" = 2 ]
 }
-check "layout sees a part that does not say what it is for" mute_part
-# Six lines that are equal but for white space in two parts belong in one function. Includes and
-# comments do not count, and at least three of the six have a word.
+check "layout sees a part without a stated purpose" mute_part
+# Six lines that are equal except for white space in two parts belong in one function. Includes and
+# comments do not count, and at least three of the six must contain a word.
 repeats() {             # repeats FOLDER
     find "$1" -name '*.c' ! -path '*/end/*' | sort | xargs awk '
         FNR == 1 { n = 0 }

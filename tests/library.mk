@@ -1,6 +1,6 @@
-# The library as the tests link it: each part of ../tools/source is an object, and one object joins
-# them. make -f library.mk NAME=lib FLAGS=... makes build/lib.o. A part named like a file of inside/ is
-# compiled within that file, which shows the tests what is private to the part. The kernels are an
+# The library for tests: each part of ../tools/source is an object, and one object joins
+# them. make -f library.mk NAME=lib FLAGS=... makes build/lib.o. A part with the name of a file in inside/ is
+# compiled inside that file, which gives tests access to the part's private functions. The kernels are an
 # object per instruction set, the slowest first, so that all cores share them.
 source  = ../tools/source
 floors  = ground kernels tape model text files hub end

@@ -1,5 +1,5 @@
-# The manual's recipes work as they stand: CMake's lines build a program, the loop of one's own and
-# the weights from numpy compile and do what is said of them.
+# The manual's recipes work unchanged: CMake's lines build a program, and the user's loop and
+# the weights from numpy compile and work as described.
 . ./check.sh
 # clang takes a second at -O0, gcc optimizes the kernels whatever the options are
 cc=${CC:-cc}
@@ -36,7 +36,7 @@ compiles() {            # compiles NAME: $work/NAME.c
     $cc -O0 -std=c99 -Wall -Wextra -Werror -DTFNORM_NO_SIMD -I.. "$work/$1.c" \
         -o "$work/$1" -lm
 }
-# A model is saved, another of another seed takes its weights by the manual's loop.
+# Saves a model; another with another seed takes its weights by the manual's loop.
 weights() {
     {
         cat <<'END'
@@ -71,7 +71,7 @@ END
     grep -q tfn_file_read "$work/weights.c" && compiles weights && "$work/weights"
 }
 check "manual: weights from numpy" weights
-loop() {                # the same lines as the example, but for what it prints and checks
+loop() {                # the same lines as the example, except its output and checks
     lines "A LOOP OF YOUR OWN" | sed '1,/worse = 0;$/d' | sed '/^}/q; s, *//.*,,' | grep -o 'tfn_model_[a-z]*\|memcpy\|worse = 0\|best = ' \
         > "$work/loop"
     sed -n '/All parameters are one/,/^    }$/p' ../examples/14_two_files.c |
@@ -79,9 +79,9 @@ loop() {                # the same lines as the example, but for what it prints 
         > "$work/example"
     diff "$work/loop" "$work/example" && [ "$(wc -l < "$work/loop")" = 6 ]
 }
-check "manual: a loop of one's own" loop
-# Each section is a function of its C code, in the order of the manual. A name is declared in its
-# section or in STEP BY STEP; what is the reader's own is declared here.
+check "manual: a user's loop" loop
+# Each section's C code becomes a function, in the order of the manual. A name is declared in its
+# section or in STEP BY STEP; names that the reader supplies are declared here.
 snippets() {
     {
         cat <<'END'
@@ -113,12 +113,12 @@ END
         $cc -O0 -std=c99 -Wall -Wextra -Werror -Wno-unused-but-set-variable -Wno-unused-variable \
             -DTFNORM_NO_SIMD -I.. -fsyntax-only "$work/snippets.c"
 }
-check "manual: every snippet compiles as it is" snippets
-version() {             # of a header and of another implementation
+check "manual: every snippet compiles unchanged" snippets
+version() {             # a header, with an implementation of another version
     $cc -std=c99 -Wall -Wextra -Werror -pedantic compile/version.c -o "$work/version" && "$work/version"
 }
 check "the header knows an implementation of another version" version
-# The reference is what its program writes today, and lists all that is declared.
+# API.md must equal the output of its program, and list everything that is declared.
 reference() {
     MAKEFLAGS= make -s -C ../tools reference reference="$PWD/$work/API.md" || return 1
     cmp "$work/API.md" ../tools/API.md || { echo 'make -C tools reference writes it anew'; return 1; }

@@ -1,6 +1,6 @@
-# The example of many machines on this one: the same hash with 1, 2, 3 and 4 ranks, with dropout,
+# The example for many machines, run on this one: the same hash with 1, 2, 3 and 4 ranks, with dropout,
 # clipping, shards of different sizes and one without targets; a rank that dies ends the others, and
-# the run that goes on from the checkpoint has the bits of one that was never broken. In the default
+# the run that resumes from the checkpoint has the bits of one without interruption. In the default
 # tier it is linked with the implementation of the tests and has one recipe; the extra tier has the
 # others.
 . ./check.sh
@@ -35,15 +35,15 @@ same() {                # same RECIPE: one hash for any number of ranks
     run 1 12 "$1" > "$work/one" || return 1
     for n in 2 3 4; do run "$n" 12 "$1" | cmp "$work/one" - || { echo "$n ranks"; return 1; }; done
 }
-for recipe in $recipes; do check "mpi: ranks have one hash, $recipe" same "$recipe"; done
-if [ "$tier" = extra ]; then finish; exit; fi       # the default tier has what follows
+for recipe in $recipes; do check "mpi: one hash for any number of ranks, $recipe" same "$recipe"; done
+if [ "$tier" = extra ]; then finish; exit; fi       # the rest is in the default tier
 differs() { run 1 12 pre > "$work/one" && run 1 13 pre > "$work/two" && ! cmp -s "$work/one" "$work/two"; }
-check "mpi: the hash tells runs apart" differs
+check "mpi: other runs have other hashes" differs
 resumes() {
     rm -f "$work/m.safetensors"
     run 1 24 pre > "$work/one" || return 1
     if run 2 24 pre "$work/m.safetensors" 14; then echo "a dead rank is not noticed"; return 1; fi
     [ -f "$work/m.safetensors" ] && run 4 24 pre "$work/m.safetensors" | cmp "$work/one" -
 }
-check "mpi: a rank dies, the next run goes on" resumes
+check "mpi: a rank dies, the next run resumes" resumes
 finish

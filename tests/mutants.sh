@@ -2,7 +2,7 @@
 # of the header, and the tests named there must then fail. Only those are built and run, with one
 # instance of the kernels; clang -O0 first, which takes half a second where gcc takes four, because
 # gcc optimizes the kernels whatever the options are.
-# mutants.sh random N SEED: N faults by chance instead, see random_mutants.py.
+# mutants.sh random N SEED: N random faults instead, see random_mutants.py.
 if [ "${1:-}" = random ]; then exec python3 random_mutants.py "$2" "$3"; fi
 . ./check.sh
 flags="-std=c99 -O1 -DTFNORM_NO_SIMD" cc=${CC:-cc}
@@ -11,7 +11,7 @@ if grep -qw fma /proc/cpuinfo 2> /dev/null; then flags="$flags -mfma"; fi
 
 field() { printf '%s\n' "$1" | awk -F ' +[|] +' -v n="$2" '{ print $n }'; }
 
-# the tests beside a header of their own
+# the tests with a separate copy of the header
 copy=$work/copy
 mkdir -p "$copy/tests"
 cp ../tfnorm.h "$copy/"
@@ -19,20 +19,20 @@ cp -r ../tools "$copy/"
 cp ./*.c ./*.h "$copy/tests/"
 for folder in golden inside $(ls ./*/test_*.c | xargs dirname | sort -u); do cp -r "$folder" "$copy/tests/"; done
 
-program() {             # program NAME PART: build a test with the copy's header, run its tests so named
+program() {             # program NAME PART: builds a test with the copied header, runs tests with PART in their names
     more=
     if [ "$1" = padding ]; then more=-O1; fi    # trains 91 models: 85 s without, 20 with
     # shellcheck disable=SC2086
     (cd "$copy/tests" && $cc $flags $more "$(ls ./*/"test_$1.c")" -o "test_$1" -lm &&
         TEST_TIER=quick TEST_ONLY=$2 timeout 300 "./test_$1") > "$copy/log" 2>&1
 }
-passes() {              # at least one test, and none fails
+passes() {              # at least one test runs, and none fails
     program "$1" "$2" && grep -q '^ok' "$copy/log" || { cat "$copy/log"; return 1; }
 }
-# a space of a pattern is any white space of the line, or none, so that rows survive how a line is set
+# a space in a pattern matches any white space or none, so that rows survive reformatting
 flexible() { printf '%s\n' "$1" | awk '{ d = substr($0, 2, 1); n = split($0, part, d); gsub(/ +/, " *", part[2])
     for (i = 1; i <= n; i++) printf "%s%s", part[i], i < n ? d : "\n" }'; }
-mutate() {              # mutate FUNCTION COMMAND: into the copy; one line must change
+mutate() {              # mutate FUNCTION COMMAND: applies it to the copy; exactly one line must change
     sed "/^\(static\|SHARED\|TFNORM_API\) .*$1.*[^;]\$/,/^}/$(flexible "$2")" ../tfnorm.h > "$copy/tfnorm.h"
     changed=$(diff ../tfnorm.h "$copy/tfnorm.h" | grep -c '^>')
     [ "$changed" = 1 ] || { echo "changes $changed lines"; return 1; }
@@ -44,9 +44,9 @@ killed() {              # killed FUNCTION COMMAND TEST PART: the mutant compiles
     if ! grep -q '^FAILED' "$copy/log"; then cat "$copy/log"; return 1; fi
 }
 
-# MUTANTS=REGEX: only the rows that it matches; else the default tier sees whether they all fit
+# MUTANTS=REGEX: only matching rows; without it the default tier only checks that all rows apply
 grep ' | ' mutants.txt | grep -v '^#' | grep -e "${MUTANTS:-.}" > "$work/rows"
-if [ "$tier" = default ] && [ -z "${MUTANTS:-}" ]; then         # rows that the header has outgrown
+if [ "$tier" = default ] && [ -z "${MUTANTS:-}" ]; then         # rows that no longer apply
     while IFS= read -r row; do
         mutate "$(field "$row" 2)" "$(field "$row" 3)" > "$work/said" ||
             printf '%s: %s\n' "$(field "$row" 1)" "$(cat "$work/said")"
@@ -60,7 +60,7 @@ fi
 while IFS= read -r row; do
     printf '%s|%s\n' "$(field "$row" 4)" "$(field "$row" 5)"
 done < "$work/rows" | sort -u > "$work/tests"
-while IFS='|' read -r test part; do     # must pass unchanged
+while IFS='|' read -r test part; do     # tests must pass without a mutant
     check "mutants: none in $test${part:+, $part}" passes "$test" "$part"
 done < "$work/tests"
 [ "$failed" = 0 ] || { finish; exit 1; }

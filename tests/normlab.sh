@@ -78,7 +78,7 @@ shapes() {
 }
 check "normlab show: depths" shapes
 
-# wrong TEXT ARGUMENTS: code 2, nothing printed, and the text among what is said
+# wrong TEXT ARGUMENTS: code 2, nothing printed, and the message contains the text
 wrong() {
     text=$1
     shift

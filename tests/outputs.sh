@@ -1,6 +1,6 @@
-# What the tools write: every picture and page passes an XML reader; every command whose output is
-# lost (a full disk, a closed output) says so, ends with code 1 and leaves no half file. A command
-# or a tool that this script does not know fails it.
+# The output of the tools: every picture and page passes an XML reader; every command whose output is
+# lost (a full disk, a closed output) reports it, ends with code 1 and leaves no partial file. A command
+# or a tool that this script does not know is a failure.
 . ./check.sh
 tools="bench layout normlab tfn"
 tool() { echo "$work/$1"; }
@@ -11,11 +11,11 @@ files=$work/files m=$work/m.safetensors l=$work/labels.safetensors
 b=$work/bert.safetensors
 mkdir -p "$files"
 
-# -- one run of every command that writes, with arguments that take no time
+# -- one run of every command that writes, with arguments that are fast
 tiny="--layers 1 --width 8 --steps 3 --items 60 --held 4 --min 2 --max 3 --threads 1 --quiet --force"
 shape=L=1,d=32,h=2,ff=64,T=8,B=2,V=16
 printf 'ab\n' > "$work/lines"
-# rows: TOOL COMMAND ARGUMENTS. What they print is the least that they do.
+# rows: TOOL COMMAND ARGUMENTS. Each prints at least something.
 all_rows() {
     cat <<END
 tfn train --task copy $tiny --out $work/t.safetensors
@@ -69,7 +69,7 @@ prepare() {
     "$(tool normlab)" run X2 --seeds 1 --start-seeds 1 --file "$work/x2.jsonl" > "$work/page" 2>&1 || return 1
     for i in 1 2 3 4 5 6 7 8; do cat bench.sh tfn.sh; done > "$work/text"
 }
-check "models for the rest" prepare
+check "models for later tests" prepare
 
 mains() { (cd ../tools && grep -l '^int main(' */*.c | grep -v '^source/' | tr '\n' ' '); }
 commands() {            # every command of --help has a row
@@ -85,7 +85,7 @@ commands() {            # every command of --help has a row
         [ "$(mains)" = "bench/bench.c layout/layout.c normlab/normlab.c tfn/tfn.c " ] &&
         [ -z "$(cd ../tools && grep -L 'return output_end(' $(mains))" ]
 }
-check "every command is here" commands
+check "every command has a row" commands
 
 # The ways in which an output is lost; each leaves the exit code in $code.
 on_full_disk() { "$@" > /dev/full 2> "$work/error"; code=$?; }
@@ -94,7 +94,7 @@ without_reader() {
     { sleep 0.1; "$@" 2> "$work/error"; echo $? > "$work/code"; } | :
     code=$(cat "$work/code")
 }
-each() {                # each WAY: all rows; a reader that has gone away has read what it needed
+each() {                # each WAY: runs all rows; in without_reader, code 0 is legal if the reader had read enough
     way=$1
     rows > "$work/rows"
     while read -r name command arguments; do
@@ -116,7 +116,7 @@ if ! full; then rows() { all_rows | grep -v '^bench [gkatdq]'; }; fi
 if [ -c /dev/full ]; then check "lost output: a full disk" each on_full_disk
 else skip "lost output: a full disk" "no /dev/full"
 fi
-# the other ways end in the same function: a few rows will do
+# the other ways end in the same function, so a few rows are enough
 if ! full; then rows() { all_rows | grep '^tfn [geiq]\|^normlab l'; }; fi
 check "lost output: closed" each when_closed
 check "lost output: a pipe without a reader" each without_reader
@@ -135,7 +135,7 @@ new.safetensors tfn train --task copy $tiny --out
 b2t.svg normlab show b2t --svg
 END
 }
-cut_short() {           # half of it fits: what was there stays, and nothing else
+cut_short() {           # half of it fits: the old file stays, and no other is left
     rm -rf "$files"
     mkdir -p "$files"
     file_rows > "$work/rows"
@@ -155,8 +155,8 @@ cut_short() {           # half of it fits: what was there stays, and nothing els
         [ $code = 1 ] || { echo "$file: code $code"; return 1; }
     done < "$work/rows"
 }
-check "no half file" cut_short
-unlogged() {            # a log that is lost costs no training, but the run has failed
+check "no partial file" cut_short
+unlogged() {            # a lost log does not stop training, but the run fails
     "$(tool tfn)" train --task copy $tiny --log /dev/full --out "$files/u.safetensors" \
         > "$work/page" 2> "$work/error"
     code=$?
@@ -170,7 +170,7 @@ unlogged() {            # a log that is lost costs no training, but the run has 
     [ $? = 1 ] && grep -q 'none/x cannot be written: ' "$work/error" && grep -q '^A4 ' "$work/page"
 }
 if [ -c /dev/full ]; then check "a log that is lost" unlogged; fi
-continued() {           # records after a line that was cut are read again
+continued() {           # records after a cut line are read again
     rm -f "$work/cut.jsonl"
     for i in 1 2 3; do
         "$(tool normlab)" run A4 $few --file "$work/cut.jsonl" > "$work/run$i" 2> "$work/said$i" ||
@@ -183,11 +183,11 @@ continued() {           # records after a line that was cut are read again
     cmp "$work/run1" "$work/run3" && grep -q measurements "$work/said2" &&
         ! grep measurements "$work/said3"
 }
-check "a line cut short spoils no other" continued
-devices() {             # what is no file is written as it stands, or refused: it is not replaced
+check "a cut line does not affect others" continued
+devices() {             # a device or pipe is written directly or refused, never replaced
     "$(tool normlab)" show b2t --svg /dev/stdout | cat > "$work/piped.svg" &&
         well_formed "$work/piped.svg" || return 1
-    rm -f "$work/fifo"              # a pipe for a device: no test may name one of the machine
+    rm -f "$work/fifo"              # a pipe instead of a device, because no test may write to a real one
     mkfifo "$work/fifo" || return 1
     for arguments in "train --task copy $tiny" "average $m --force" "fold $m --force" \
         "quantize $m --to q8 --force"; do
@@ -203,7 +203,7 @@ formed() {
         well_formed "$f" || { echo "$f"; return 1; }
     done
 }
-pictures() {            # of a training: layers' names, one step, a log of either form
+pictures() {            # of a training: names of layers, one step, a log of either form
     rm -f "$work"/*.svg
     for how in "--steps 1 --plot $work/one.svg" "--steps 300 --plot $work/many.svg" \
         "--steps 30 --plot $work/json.svg --log $work/p.jsonl" \
@@ -218,7 +218,7 @@ pictures() {            # of a training: layers' names, one step, a log of eithe
         formed "$work"/*.svg
 }
 check "every SVG passes an XML reader" pictures
-pages() {               # of nothing, and of claims with curves, bars and a heat map
+pages() {               # without results, and with claims that have curves, bars and a heat map
     "$(tool normlab)" report --file "$work/none" > "$work/empty.html" 2> "$work/error" &&
         "$(tool normlab)" run X2 B2 A4 $few --file "$work/few.jsonl" \
             > "$work/page" 2> "$work/error" && "$(tool normlab)" report X2 B2 A4 $few \
@@ -227,7 +227,7 @@ pages() {               # of nothing, and of claims with curves, bars and a heat
     grep -q '<svg' "$work/few.html" && formed "$work/empty.html" "$work/few.html" "$work/sentence.html"
 }
 check "every page passes an XML reader" pages
-# who draws (placements.c in claims.sh): a new caller of svg.h or a new page has its test here
+# files that draw (placements.c in claims.sh): a new caller of svg.h or a new page needs a test here
 drawing="common/svg.c normlab/compare.c normlab/drawing.c normlab/placements.c normlab/report.c tfn/inspect.c tfn/page.c tfn/trainer.c "
 drawers() {
     (cd ../tools && grep -l 'svg_begin\|svg_curves\|svg_bars\|svg_heat\|<html' */*.c) |
@@ -235,8 +235,8 @@ drawers() {
     cat "$work/drawers"
     [ "$(cat "$work/drawers")" = "$drawing" ]
 }
-check "who draws" drawers
-roughly() {             # the reader without a reader agrees
+check "all files that draw are tested" drawers
+roughly() {             # the check without an XML reader agrees
     for f in "$work"/*.svg "$work"/*.html; do
         well_formed_roughly "$f" || { echo "$f"; return 1; }
     done

@@ -1,10 +1,10 @@
-# What make install places: programs that are built with it by pkg-config and by CMake, a manual page
-# and completions that lack nothing of the help. Then the folder for Arduino and PlatformIO: its manifests, its layout compiled as both build it, sources
-# as C, the sketch as C++ behind Arduino.h, and the example run under qemu.
+# The files of make install: programs are built with them by pkg-config and by CMake; a manual page
+# and completions cover the whole help. Then the folder for Arduino and PlatformIO: its manifests, its layout compiled like both do, sources
+# as C, the sketch as C++ after Arduino.h, and the example run under qemu.
 . ./check.sh
 root=$PWD/$work/root prefix=/opt/tfnorm
 rm -rf "$root"
-# no vector code: it compiles in a second
+# without vector code it compiles in a second
 install() {
     get_tool tfn && get_tool normlab && MAKEFLAGS= make -s -C ../tools install out="$PWD/build/bin" \
         CFLAGS="-O0 -std=c99 -DTFNORM_NO_SIMD" PREFIX=$prefix DESTDIR="$root" || return 1
@@ -64,7 +64,7 @@ if have cmake; then check "packaging: CMake" by_cmake
 else skip "packaging: CMake" "no cmake"
 fi
 share=$root$prefix/share
-# COMMAND, then each of its options, as the help has them
+# COMMAND, then each of its options, from the help
 helped() {
     "$work/tfn" --help | awk '/For example/ { exit } /^  tfn [a-z]+ / { print $2 }' |
         while read -r command; do
@@ -74,7 +74,7 @@ helped() {
     [ "$(wc -l < "$work/helped")" -gt 150 ]
 }
 check "packaging: commands and options of the help" helped
-manual_page() {         # all of them; the formatter has nothing to say
+manual_page() {         # it has all of them; the formatter prints no message
     sed 's/\\fB//g; s/\\fR//g; s/\\-/-/g' "$share/man/man1/tfn.1" > "$work/page"
     while read -r command option; do
         if [ "$option" ]; then grep -qE "^$option( |$)" "$work/page"
@@ -110,7 +110,7 @@ in_bash() {
 if have bash; then check "packaging: completion for bash" in_bash
 else skip "packaging: completion for bash" "no bash"
 fi
-# zsh: _arguments is replaced by a function that prints what it is given
+# zsh: _arguments is replaced by a function that prints its arguments
 in_zsh() {
     cat > "$work/answers.zsh" << 'ZSH'
 compdef() { }
@@ -193,7 +193,7 @@ runs() {
 }
 
 check "packaging: the folder" sh ../tools/packaging/arduino.sh "$folder"
-check "packaging: no folder is written over" refuses
+check "packaging: no folder is overwritten" refuses
 if have python3; then check "packaging: manifests" manifests
 else skip "packaging: manifests" "no python3"
 fi

@@ -1,5 +1,5 @@
-# tfn quantize and what else meets weights of fewer bits: inspect, use, train --from, import, export
-# as C, whose program says what tfn generate says.
+# tfn quantize and other commands on packed weights: inspect, use, train --from, import, export
+# to C, whose program prints what tfn generate prints.
 . ./check.sh
 tfn=$work/tfn
 check "tfn compiles" get_tool tfn
@@ -14,7 +14,7 @@ check "tfn train: a model to quantize" trains
 hash_of() { sed -n 's/^hash //p' "$1"; }
 bytes_of() { wc -c < "$work/$1.safetensors"; }
 
-# sizes and losses are those of the files: what is said is what tfn eval finds
+# printed sizes and losses are those of the files: tfn eval finds the same
 quantizes() {
     printf 'a b\ta b\na c d\ta c d\n' > "$work/text"
     for type in $types; do
@@ -33,8 +33,8 @@ quantizes() {
         [ $((4 * $(bytes_of m.q8))) -lt $((3 * $(bytes_of m.f16))) ]
 }
 moves() { case $1 in q8) echo 0.01 ;; q4) echo 0.12 ;; bf16) echo 0.003 ;; f16) echo 0.0004 ;; esac; }
-# said_bytes TYPE MOST: the kinds sum up to all, which is what the tensors of the file have, and numbers
-# moved by less than that beside their size
+# said_bytes TYPE MOST: the kinds sum to the total, which equals the tensors of the file, and numbers
+# moved by less than MOST, relative to their size
 said_bytes() {
     awk '$1 == "all" { exit !(was == $3 && is == $4) } NF > 4 { was += $(NF-2); is += $(NF-1) }' \
         "$work/said.$1" && awk -v most="$2" '
@@ -44,7 +44,7 @@ said_bytes() {
           "$(awk '/bytes/ && $1 != "tokenizer" { n += $NF } END { print n }' "$work/seen.$1")" ]
 }
 check "tfn quantize --on" quantizes
-# numbers move by at most half a step of their type, and one of 16 bits goes back as it is
+# numbers move by at most half a step of their type; 16-bit ones convert back unchanged
 inspects() {
     "$tfn" quantize "$work/m.bf16.safetensors" --to float32 -o "$work/back.safetensors" \
         > "$work/page" || return 1
@@ -57,7 +57,7 @@ inspects() {
         awk '{ print $1, $(NF-4), $(NF-2) }' "$work/m.bf16.seen" > "$work/one" &&
         awk '{ print $1, $(NF-4), $(NF-2) }' "$work/back.seen" | cmp - "$work/one" &&
         close_norms "$work/m.q8.seen" && close_norms "$work/m.bf16.seen" || return 1
-    for type in q8 q4; do       # as far as inputs that are not rounded change it
+    for type in q8 q4; do       # within the effect of unrounded inputs
         "$tfn" quantize "$work/m.$type.safetensors" --to float32 --on "$work/text" --force \
             -o "$work/near.safetensors" > "$work/page" &&
             awk '$1 == "loss" { n++; d = $NF == "%" ? $(NF-1) : 99; if (d*d > 4) exit bad = 1 }
@@ -70,13 +70,13 @@ inspects() {
         "$tfn" logits "$work/m.safetensors" --ids "1 3 2" > "$work/page" &&
         ! cmp -s "$work/page" "$work/back.logits"
 }
-close_norms() {         # of each tensor of the file and of the floats, within a hundredth
+close_norms() {         # norms of each tensor agree with those of the floats within a hundredth
     awk 'NR == FNR { norm[$1] = $(NF-4); next }
          $1 != "tokenizer" { n++; d = $(NF-4) - norm[$1]; if (d*d > 1e-4 * norm[$1]^2) exit bad = 1 }
          END { exit bad || n < 20 }' "$work/m.seen" "$1"
 }
 check "tfn inspect; tfn quantize --to float32" inspects
-uses() {                # what a model of floats can do
+uses() {                # everything that a model of floats can do
     printf 'a b\nc d e\n' > "$work/lines"
     for type in $types; do
         file=$work/m.$type.safetensors
@@ -91,8 +91,8 @@ uses() {                # what a model of floats can do
         "$tfn" eval "$work/m.q8.safetensors" | sed -n 's/^accuracy *//p' > "$work/two"
     awk 'NR == 1 { a = $1 } END { exit !(NR == 2 && a > 0.5 && (a - $1)^2 < 1e-4) }' "$work/one" "$work/two"
 }
-check "tfn: a model of fewer bits in use" uses
-# LoRA beside packed weights: from a file of them, or of floats that are packed as they come
+check "tfn: a packed model in use" uses
+# LoRA on packed weights: from a packed file, or from floats that are packed on loading
 tunes() {
     lora="train --task copy --arch decoder --steps 3 --items 300 --held 20 --threads 1 --quiet --force"
     lora="$lora --lora *.self.[qv].weight:2 --from"
@@ -103,8 +103,8 @@ tunes() {
             "$tfn" inspect "$work/$file.safetensors" | grep ' Q8 ' > "$work/$file.seen" || return 1
         done && cmp "$work/a.seen" "$work/b.seen" && cmp "$work/a.seen" "$work/m.q8.seen"
 }
-check "tfn train --from: LoRA beside packed weights" tunes
-imports() {             # quantized as it is imported: the same as in two steps
+check "tfn train --from: LoRA on packed weights" tunes
+imports() {             # quantized during the import: the same as in two steps
     "$tfn" import golden/hub/gpt2 --weights q8 --out "$work/i.safetensors" > "$work/one" &&
         "$tfn" import golden/hub/gpt2 --out "$work/f.safetensors" > "$work/page" &&
         "$tfn" quantize "$work/f.safetensors" --to q8 > "$work/two" &&
@@ -113,7 +113,7 @@ imports() {             # quantized as it is imported: the same as in two steps
 }
 check "tfn import --weights" imports
 
-# says CODE TEXT ARGUMENTS: nothing is written, and the text is among what is said
+# says CODE TEXT ARGUMENTS: nothing is written, and the message contains TEXT
 says() {
     wanted=$1 text=$2
     shift 2
@@ -144,8 +144,8 @@ refuses() {
         says 2 'wants float32' import golden/hub/gpt2 --weights x -o "$work/x" || return 1
     [ ! -e "$work/x" ] && cmp "$work/was" "$work/m.q8.safetensors"
 }
-check "tfn quantize: what is wrong" refuses
-replaces() {            # a model in its own place; of one that is folded the scales are gone
+check "tfn quantize: errors" refuses
+replaces() {            # replaces a model by itself; in a folded one the scales are gone
     cp "$work/m.safetensors" "$work/same.safetensors"
     "$tfn" quantize "$work/same.safetensors" --to q8 -o "$work/same.safetensors" --force > "$work/page" &&
         cmp "$work/same.safetensors" "$work/m.q8.safetensors" &&
@@ -155,7 +155,7 @@ replaces() {            # a model in its own place; of one that is folded the sc
 }
 check "tfn quantize: in place, and folded" replaces
 
-# -- as C
+# -- in C
 
 cat > "$work/exported.c" << 'END_OF_C'
 /* The text that follows the ids of the arguments, which end with -1, and the model's hash, in memory of
@@ -224,7 +224,7 @@ int main(void)
     return 0;
 }
 END_OF_C
-# exported TYPE NAME COMMAND ...: built with a compiler's flags, run, it says what tfn generate says
+# exported TYPE NAME COMMAND ...: built with these flags, it prints what tfn generate prints
 exported() {
     type=$1 name=$2 run=$3
     shift 3
@@ -236,7 +236,7 @@ exported() {
         grep -q "Hash $(tail -n 1 "$work/page")" "$work/model.h"
 }
 prompt=5,7,6,2
-both() {                # in two blocks of exactly these sizes, and in one
+both() {                # in two blocks of exactly the needed sizes, and in one
     MAKEFLAGS= make -s build/lib.o && exported "$1" two "" "${CC:-cc}" -O1 -std=c99 -DEXACT=1 build/lib.o &&
         exported "$1" one "" "${CC:-cc}" -O1 -std=c99 -DEXACT=0 -DONE_BLOCK build/lib.o
 }

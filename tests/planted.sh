@@ -1,6 +1,6 @@
-# TFNORM_DEBUG finds mistakes that are planted into a copy of the header: a backward that reads what
-# its row of operations does not name, a kernel that writes one value too many; without them nothing
-# is found. The program is compiled at -O0, as one would who looks for a mistake.
+# TFNORM_DEBUG finds mistakes that are planted into a copy of the header: a backward that reads an array that
+# its row of operations does not name, and a kernel that writes one value too many. Without them nothing
+# is found. The program is compiled at -O0, as for debugging.
 . ./check.sh
 cat > "$work/train.c" <<'END'
 #define TFNORM_IMPLEMENTATION
@@ -30,7 +30,7 @@ int main(void)
 }
 END
 
-# ends CODE FLAGS: the program in the header that stands in $work, compiled so, ends with this code
+# ends CODE FLAGS: the program, compiled with the header in $work, ends with this code
 ends() {
     wanted=$1
     shift
@@ -49,12 +49,12 @@ plant() {
 sound() { cp ../tfnorm.h "$work/tfnorm.h" && ends 0 -DTFNORM_DEBUG; }
 check "a debug build finds nothing" sound
 
-# the backward of a gated unit reads both of its inputs, and its row names one
+# the backward of a gated unit reads both of its inputs, but its row names one
 reads='/^    X(GATED,/,/TFN__IN0 | TFN__IN1)/s/TFN__IN0 | TFN__IN1)/TFN__IN0)           /'
 reads_dead() { plant "$work/tfnorm.h" "$reads" && ends 2 -DTFNORM_DEBUG; }
 check "a debug build: dead memory is read" reads_dead
 
-# the product of a gated unit, one value further
+# the product of a gated unit continues one value too far
 writes='/^static TFN__APART void TFN__N(tfn__multiply)/,/^}/s/TFN__EACH(i, k, n)/TFN__EACH(i, k, n + 1)/'
 writes_beside() {
     plant "$work/tfnorm.h" "$writes" && ends 134 -DTFNORM_DEBUG &&

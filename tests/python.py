@@ -1,5 +1,5 @@
 """python.py NAME TWIN: one test of tools/tfnorm.py, see python.sh. The twin is a C program that
-does the same training and prints what came of it."""
+does the same training and prints the results."""
 import gc
 import json
 import os
@@ -20,7 +20,7 @@ OPTIONS = dict(vocab=V, context=T, batch=B, width=24, heads=3, layers=2, recipe=
 
 
 def batch(step):
-    """Tokens and targets of a step, as the twin has them; the last sentence is shorter."""
+    """Tokens and targets of a step, as in the twin; the last sentence is shorter."""
     i = np.arange(B * T)
     tokens = ((i * i * 7 + step * 13 + i // T) % V).reshape(B, T)
     targets = ((i * 5 + step) % V).reshape(B, T)
@@ -39,7 +39,7 @@ def refused(wanted, call, *arguments, kind=tfnorm.Error, **named):
 
 
 def bits():
-    """The same training has the bits of C, with two threads, too."""
+    """The same training has the bits of C, also with two threads."""
     said = subprocess.run([sys.argv[2], "train"], capture_output=True, text=True, check=True)
     model = tfnorm.Model(**OPTIONS)
     for step in range(20):
@@ -115,7 +115,7 @@ def errors():
     refused("shape", model.step, b["tokens"], b["targets"][:, 1:], kind=ValueError)
     refused("32 bits", model.step, b["tokens"] + 2**32, b["targets"], kind=ValueError)
     refused("whole", model.step, b["tokens"] * 0.5, b["targets"], kind=TypeError)
-    assert model.update().skipped                   # of no gradient at all
+    assert model.update().skipped                   # without any gradient
     assert model.hash() == before
     model.step(**b)
     refused("none/such.safetensors", tfnorm.Model.load, "none/such.safetensors")
@@ -127,7 +127,7 @@ def errors():
 
 
 def parts():
-    """gradient and update are step; what stands between them is one's own."""
+    """gradient and update equal a step; users may act in between."""
     a, b, c = (tfnorm.Model(**OPTIONS) for _ in range(3))
     for step in range(5):
         whole = a.step(**batch(step))
@@ -141,7 +141,7 @@ def parts():
         c.gradients()["embedding.weight"][:] = 0
         c.update()
     assert c.step_count == 5 and c.hash() != a.hash()
-    d = tfnorm.Model(**OPTIONS)             # a rule of one's own, by numpy
+    d = tfnorm.Model(**OPTIONS)             # a user's rule, in numpy
     before = d.eval(**batch(0)).loss
     for step in range(20):
         sums = d.gradient(**batch(0))
@@ -150,7 +150,7 @@ def parts():
 
 
 def files():
-    """Resumed is unbroken; the twin's file is read with its tokenizer."""
+    """A resumed run equals an uninterrupted one; the twin's file is read with its tokenizer."""
     with tempfile.TemporaryDirectory() as place:
         path = os.path.join(place, "m.safetensors")
         model = tfnorm.Model(**OPTIONS)
@@ -177,7 +177,7 @@ def files():
 
 
 def tokenizers():
-    """All ids of a text, also where they are more than its bytes: spaces become U+2581, which this
+    """All ids of a text, even if they are more than its bytes: spaces become U+2581, which this
     vocabulary has as three bytes."""
     tokens = ["<unk>"] + ["<0x%02X>" % b for b in range(256)] + ["b", "c", "bc"]
     vocab = {token: i for i, token in enumerate(tokens)}
@@ -197,7 +197,7 @@ def tokenizers():
 
 
 def generation():
-    """Greedy text is the argmax of the logits, and so is the decoder's; drawn texts have a seed."""
+    """Greedy text is the argmax of the logits, and so is the decoder's; drawn texts depend on the seed."""
     model = tfnorm.Model(**OPTIONS)
     for step in range(30):
         model.step(**batch(step % 3))
@@ -246,7 +246,7 @@ def reading():
 
 
 def probes():
-    """Values and gradients of the points of sub-layers; an exception in a probe is raised."""
+    """Values and gradients at the points of sub-layers; an exception in a probe is raised again."""
     model = tfnorm.Model(probes=True, **OPTIONS)
     plain = tfnorm.Model(**OPTIONS)
     seen = []
@@ -274,7 +274,7 @@ def probes():
 
 
 def losses():
-    """A loss of one's own. Cross-entropy by numpy trains like the library's; a row whose target is
+    """A user's loss. Cross-entropy in numpy trains like the library's; a row whose target is
     below 0, or padding, does not count."""
     def cross_entropy(logits, targets):
         assert logits.shape == (len(targets), V)
@@ -308,7 +308,7 @@ def losses():
 
 
 def groups():
-    """What is frozen has no gradient and does not move."""
+    """A frozen weight has no gradient and does not move."""
     model = tfnorm.Model(groups=["*.ffn.* frozen", "embedding.* rate=0.5"], **OPTIONS)
     before = model.parameters()["decoder.0.ffn.w1.weight"].copy()
     report = model.step(**batch(0))
@@ -319,7 +319,7 @@ def groups():
 
 
 def lora():
-    """LoRA of a base begins as the base, trains alone, is saved alone and merged by fold."""
+    """LoRA starts as the base, only LoRA trains and is saved, and fold merges it."""
     with tempfile.TemporaryDirectory() as place:
         path, small = (os.path.join(place, name) for name in ("base", "lora"))
         base = tfnorm.Model(**OPTIONS)
@@ -355,8 +355,8 @@ def lora():
 
 
 def packed():
-    """Weights of fewer bits: what they are, what numbers they stand for, and the same from a file."""
-    base = tfnorm.Model(**dict(OPTIONS, untied=False, width=72))      # not of whole blocks
+    """Packed weights: their type, their values, and the same from a file."""
+    base = tfnorm.Model(**dict(OPTIONS, untied=False, width=72))      # not whole blocks
     for step in range(5):
         base.step(**batch(step))
     tokens, floats = batch(9)["tokens"], base.parameters()
@@ -421,7 +421,7 @@ def heads(frames):
 
 
 def library():
-    """The library is built once, which is said with its time; without a compiler it is said."""
+    """The library is built once, with a message and the time; a missing compiler is reported."""
     begin = "import tfnorm; tfnorm.bits()"
     ran = subprocess.run([sys.executable, "-c", begin], capture_output=True, text=True, check=True,
                          env=dict(os.environ, PYTHONPATH=os.path.dirname(tfnorm.__file__)))
@@ -448,7 +448,7 @@ def library():
 
 
 def lines():
-    """The loop in the module's head works as it stands, and draws its curve. README's is its first
+    """The loop in the module's docstring works unchanged and draws its curve. README's is its first
     part; the manual's lines work, too."""
     code = [line[4:] for line in tfnorm.__doc__.split("\n") if line.startswith("    ")]
     assert len(code) == 10
@@ -475,10 +475,10 @@ def lines():
 
 
 def documented():
-    """Every public name has a docstring, and __all__ names what there is."""
+    """Every public name has a docstring, and __all__ lists them."""
     def undocumented(place, name):
         for key, value in vars(place).items():
-            value = getattr(value, "__func__", value)           # of a class method
+            value = getattr(value, "__func__", value)           # for a class method
             mine = getattr(value, "__module__", None) == "tfnorm" or isinstance(value, property)
             if key.startswith("_") or not mine:
                 continue
@@ -492,7 +492,7 @@ def documented():
 
 
 def notebook():
-    """A notebook draws a model and its losses: well-formed pictures with a point for each update."""
+    """A notebook draws a model and its losses as well-formed pictures with a point for each update."""
     model = tfnorm.Model(**OPTIONS)
     assert "0 updates" in repr(model) and "<svg" not in model._repr_html_()
     for step in range(3):

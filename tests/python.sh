@@ -1,5 +1,5 @@
-# tools/tfnorm.py, where a python3 has numpy: the bits of the same training in C, views, errors, the
-# step in parts, files, generation, and the loop in its head as it stands.
+# tools/tfnorm.py, if a python3 has numpy: the bits of the same training in C, views, errors, the
+# step in parts, files, generation, and the loop in its docstring, unchanged.
 . ./check.sh
 python=
 for p in python3 /usr/bin/python3; do
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     return tfn_model_save(&file, &m, &with) != TFN_OK;
 }
 END
-MAKEFLAGS= make -s build/lib.o || exit 1                # the tests' own, as new as the header
+MAKEFLAGS= make -s build/lib.o || exit 1                # the tests' library, up to date
 twin() { ${CC:-cc} -O1 -Wall -Wextra -Werror "$work/twin.c" build/lib.o -o "$work/twin" -lm; }
 check "python: the twin in C compiles" twin
 for name in library bits options views errors parts files tokenizers generation reading \

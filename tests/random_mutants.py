@@ -1,4 +1,4 @@
-"""sh mutants.sh random N SEED: N seeded faults in the parts, and which the tests notice.
+"""sh mutants.sh random N SEED: N seeded faults in the parts, and whether the tests notice them.
 
 Each fault is one line of a copy of the parts, compiled beside the line itself: fault k computes if
 tests_fault(k) says so. One library has all of them, so that a fault costs runs, not a build. A run
@@ -19,7 +19,7 @@ FLOORS = "ground kernels tape model text files hub".split()
 
 
 def changed(text, draw):
-    """The text with one thing in it changed, or None."""
+    """The text with one change, or None."""
     sites = [(m.start(), m.end(), SWAPS[m[0]]) for m in
              re.finditer("|".join(r"\b%s\b" % s if s.isalpha() else re.escape(s) for s in SWAPS), text)]
     sites += [(m.start(), m.end(), str(int(m[0]) + 1)) for m in re.finditer(r"(?<![\w.])\d{1,5}(?![\w.])", text)]
@@ -35,7 +35,7 @@ def balanced(text):
 
 
 def fault_of(line, draw):
-    """(the line with a fault alone, the line with both, its kind), the number of the fault being @, or None."""
+    """(the line with only the fault, the line with both, its kind), where @ is the fault's number; or None."""
     if any(c in line for c in "\"'\\#") or "/*" in line or "TFN__" in line and "(" not in line:
         return None
     m = re.match(r"^(\s+(?:\} else )?if )\((.*)\)( \{| return\b[^;]*;| continue;| break;|)$", line)
@@ -72,7 +72,7 @@ def sites():
 
 
 def plant(faults):
-    """The parts of the copy with all faults in them, and what they call."""
+    """The parts of the copy with all faults in them, and the function that they call."""
     for path in {f[0] for f in faults}:
         lines = open("../tools/source/" + path).read().split("\n")
         for k, f in enumerate(faults):
@@ -106,7 +106,7 @@ def run(name, fault, limit):
 
 
 def equivalent(f):
-    """Whether the part with this fault alone compiles to the bytes of the part."""
+    """True if the part with only this fault compiles to the same bytes as the part."""
     folder = os.path.dirname("../tools/source/" + f[0])
     texts = open("../tools/source/" + f[0]).read().split("\n")
     objects = []
@@ -153,7 +153,7 @@ int tests_fault(int k)
         line = open("../tools/source/" + path).read().split("\n")[n]
         alone, both, kind = next(f for f in iter(lambda: fault_of(line, draw), 0) if f)
         faults.append([path, n, alone, both, True, kind])
-    while True:                         # what does not compile is no fault
+    while True:                         # a change that does not compile is not a fault
         plant(faults)
         said = build()
         bad = {(m[1], int(m[2]) - 1) for m in re.finditer(r"tools/source/(\S+?):(\d+):\d+: error", said.stderr)}

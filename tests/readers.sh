@@ -1,9 +1,9 @@
-# The readers under the address and undefined-behaviour sanitizers: every truncation and every change
-# of one byte of small valid files, of each format.
+# All readers under the address and undefined-behaviour sanitizers: every truncation and every change
+# of one byte, in small valid files of each format.
 . ./check.sh
 export TEST_EVERY=1 UBSAN_OPTIONS=print_stacktrace=1
 have gcc || { skip readers "no gcc"; finish; exit; }
-tries() {               # PROGRAM NAMES: the tests with these in their names
+tries() {               # PROGRAM NAMES: runs the tests with NAMES in their names
     gcc -O2 -fsanitize=address,undefined -fno-sanitize-recover=all "$(test_file "$1")" -o "$work/$1" -lm &&
         TEST_ONLY=$2 "$work/$1" > "$work/log" 2>&1 && grep -q '^[1-9].* passed, 0 failed' "$work/log" ||
         { complaints "$work/log"; return 1; }

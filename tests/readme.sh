@@ -1,5 +1,5 @@
-# Every C block of the README compiles and links; a block that names its example is equal to it; the
-# shell commands name files that exist.
+# Every C block of the README compiles and links; a block that names its example must equal it; the
+# files in shell commands must exist.
 . ./check.sh
 [ -f ../README.md ] || { skip README "none"; finish; exit; }
 MAKEFLAGS= make -s build/lib.o || exit 1
@@ -11,8 +11,8 @@ linked() {
         ${CC:-cc} -Wall -Werror "$@" -I../examples -I.. -include stdlib.h -include string.h \
             "$work/linked.c" build/lib.o -o "$to" -lm           # the implementation includes them
 }
-# The block under the quickstart's command is what the program prints, without the lines that
-# "..." replaces. TFN_UPDATE=1 sh readme.sh prints the whole output, and does nothing else.
+# The block below the quickstart's command equals the program's output, without the lines that
+# "..." replaces. TFN_UPDATE=1 sh readme.sh only prints the whole output.
 shown() {
     awk '/quickstart 4207 1999$/ { n = 1; next } n == 1 && /^```$/ { n = 2; next }
          n == 2 && /^```$/ { n = 3; next } n == 3 && /^```$/ { exit } n == 3 { print }' ../README.md
@@ -51,7 +51,7 @@ block() {       # a block without main is linked with an empty one
     grep -q 'main(' "$1" || echo 'int main(void) { return 0; }' >> "$1"
     linked "$1" "$work/block" -std=c99
 }
-example() {     # its first line is the command that compiles the example
+example() {     # the block's first line is the command that compiles the example
     file=$(sed -n '1s,^/\* cc .*\(examples/[^ ]*\.c\).*,\1,p' "$1")
     [ -z "$file" ] || cmp "$1" "../$file"
 }
@@ -60,7 +60,7 @@ for f in "$work"/block*.c; do
     check "README $name is its example" example "$f"
     check "README $name compiles" block "$f"
 done
-# the text of language_model.c: ASCII, at most 200 KB; any other text as argument, none is an error
+# the text of language_model.c: ASCII, at most 200 KB; it accepts another text as argument, and a missing one is an error
 frozen() {
     linked ../examples/language_model.c "$work/lm" -O2 -Wextra &&
         [ "$(wc -c < ../examples/language_model.txt)" -le 200000 ] &&
@@ -79,7 +79,7 @@ files() {
         done
 }
 check "README names files that exist" files
-links() {               # every link of a document to a file leads to one
+links() {               # every link to a file leads to one
     (cd .. && git ls-files -co --exclude-standard '*.md' 2> /dev/null || find . -name '*.md') > "$work/documents"
     [ "$(wc -l < "$work/documents")" -ge 5 ] || return 1
     while read -r document; do

@@ -1,8 +1,8 @@
-# The house rules, followed to the letter: the code of their walk-throughs is put into a copy of the
-# parts where they say, and the toy topology, norm, operation and optimizer are trained.
+# The house rules, followed to the letter: the code of their walk-throughs is inserted in a copy of the
+# parts at the places that they name, and the toy topology, norm, operation and optimizer are trained.
 . ./check.sh
 
-# rules FIRST-LINE: the code that begins so, without its margin
+# rules FIRST-LINE: prints the code that begins with this line, without its margin
 rules() {
     awk -v first="$1" '
         /^\/\* >> rules/ { inside = 1 }
@@ -10,7 +10,7 @@ rules() {
         found && substr($0, 1, 10) != " *        " { exit }
         found { print substr($0, 11) }' ../tfnorm.h
 }
-# before PART LINE: the standard input is put before the first line of the part that begins so
+# before PART LINE: inserts the standard input before the part's first line that begins with LINE
 before() {
     cat > "$work/part"
     [ -s "$work/part" ] || { echo "the rules have no code for $1"; return 1; }
@@ -23,7 +23,7 @@ before() {
         END { exit !done }' "$work/source/$1" > "$work/next" || { echo "no line $2"; return 1; }
     mv "$work/next" "$work/source/$1"
 }
-append() {              # append PART: the standard input is put at its end
+append() {              # append PART: appends the standard input
     cat > "$work/part"
     [ -s "$work/part" ] || { echo "the rules have no code for $1"; return 1; }
     cat "$work/part" >> "$work/source/$1"
@@ -31,7 +31,7 @@ append() {              # append PART: the standard input is put at its end
 change() {              # change PART SED-COMMAND
     sed "$2" "$work/source/$1" > "$work/next" && mv "$work/next" "$work/source/$1"
 }
-macro() { sed 's/$/ \\/'; }         # lines within one
+macro() { sed 's/$/ \\/'; }         # lines of a macro
 
 method() { rules '#ifdef TFN__RULES' | before model/methods.h '#endif /* TFN__EXTRA_NORMS */'; }
 operation() {
@@ -70,7 +70,7 @@ joined() {
         "$work/join" "$work/source" > "$work/tfnorm.h"
 }
 check "walk-through: the parts are joined" joined
-# a method is one place of at most 12 lines
+# a method changes one place, with at most 12 lines
 lines() { [ "$(rules '#ifdef TFN__RULES' | wc -l)" -le 12 ]; }
 check "walk-through: 12 lines are enough" lines
 # clang takes half a second at -O0, gcc optimizes the kernels whatever the options are

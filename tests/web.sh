@@ -1,19 +1,19 @@
-# The page: the three modules of WebAssembly have the bits of the native programs, train, save and
-# load in node; and the page itself in a real browser, from file://. Skipped where a tool is missing.
+# Tests the page. The three modules of WebAssembly have the bits of the native programs, train, save and
+# load in node. The page itself runs in a real browser, from file://. Skipped where a tool is missing.
 . ./check.sh
 have node || { skip web "no node"; finish; exit; }
 sh ../tools/web/build.sh "$PWD/$work" > "$work/build" 2>&1 || {
     grep -q 'is wanted\|are wanted' "$work/build" && { skip web "$(cat "$work/build")"; finish; exit; }
 }
 built() { cat "$work/build"; [ ! -s "$work/build" ]; }
-check "web: builds without a word" built
+check "web: builds without a message" built
 check "web: normlab compiles" get_tool normlab
 check "web: tfn compiles" get_tool tfn
 relaxed=                # node 20 hides relaxed SIMD behind a flag, which later ones do not know
 if node --experimental-wasm-relaxed-simd -e 0 2> /dev/null; then relaxed=--experimental-wasm-relaxed-simd; fi
 engine() { node $relaxed web/engine.js "$work" "$@"; }
 
-# What normlab prints of a run: the page's command line. Without FMA the second set of bits.
+# The page's command line in normlab gives the same hash; without FMA, that of the second set of bits.
 hashes() {              # hashes MODULE ISA UPDATES BITS
     for options in "post --layers 2 --lr 0.008" "pre --layers 2 --optimizer muon --norm rmsnorm" \
         "admin --layers 1 --width 48 --heads 3 --task grammar" "deepnorm --layers 3 --schedule inverse-sqrt --warmup 20" \
@@ -31,10 +31,10 @@ check "web: relaxed SIMD has normlab's bits" hashes relaxed best 40 canonical
 check "web: SIMD has normlab's second bits" hashes simd sse2 40 "differ: no FMA"
 check "web: plain C has normlab's second bits" hashes plain sse2 10 "differ: no FMA"
 for module in relaxed simd plain; do check "web: selfcheck, $module" engine selfcheck $module; done
-check "web: saving, loading, going on" engine files "$work/page.safetensors"
+check "web: saving, loading, resuming" engine files "$work/page.safetensors"
 inspects() { "$work/tfn" inspect "$work/page.safetensors" | grep -q 'decoder.1.ffn.w2.weight'; }
 check "web: tfn reads the page's checkpoint" inspects
-answers() {             # tfn translates and generates with what the page saved: the same answers
+answers() {             # tfn translates and generates with the page's checkpoint: the same answers
     engine answers "$work" > "$work/output" || { cat "$work/output"; return 1; }
     for task in reverse grammar headline text; do
         verb=translate
@@ -42,7 +42,7 @@ answers() {             # tfn translates and generates with what the page saved:
         "$work/tfn" $verb "$work/$task.safetensors" "$work/$task.read" --max-tokens 24 > "$work/found" &&
             diff "$work/found" "$work/$task.wrote" || return 1
     done
-    # of all but a text of one's own there are data to try it on; the page alone goes on with the training
+    # for all tasks except a user's text there is test data; only the page continues the training
     for task in reverse grammar headline markov; do
         "$work/tfn" eval "$work/$task.safetensors" > "$work/found" && grep -q '^accuracy' "$work/found" || return 1
     done
@@ -51,16 +51,16 @@ answers() {             # tfn translates and generates with what the page saved:
         ! "$work/tfn" train --resume "$work/grammar.safetensors" > "$work/found" 2>&1 && grep -q 'was saved by the page' "$work/found"
 }
 check "web: tfn answers with the page's checkpoints" answers
-check "web: what it sees, writes, says" engine looks
+check "web: observations, output, messages" engine looks
 check "web: memory stays as it is" engine memory
 check "web: its own model writes" engine writes
-check "web: a text of one's own" engine text
+check "web: a user's text" engine text
 own() {                 # own MODULE ISA
     "$work/own" "$2" > "$work/wanted" && engine own "$1" > "$work/found" && diff "$work/found" "$work/wanted"
 }
-check "web: the twin of a model of one's own" ${CC:-cc} -O2 -std=c99 web/own.c -o "$work/own" -lm
-check "web: a model of one's own, relaxed SIMD" own relaxed best
-check "web: a model of one's own, SIMD" own simd sse2
+check "web: the native twin of a user's model" ${CC:-cc} -O2 -std=c99 web/own.c -o "$work/own" -lm
+check "web: a user's model, relaxed SIMD" own relaxed best
+check "web: a user's model, SIMD" own simd sse2
 numbers() {             # JavaScript's numbers in C's formats
     for x in 0 1 -2.5 0.00012345 0.000099999 123456 1234567 1e21 3.14159265 -1e-7 0.5; do
         for form in .4g g .3f .2e .10g; do
@@ -71,8 +71,8 @@ numbers() {             # JavaScript's numbers in C's formats
 }
 check "web: numbers as printf writes them" numbers
 
-# The hashes that a page shows after 200 updates or more are those of the command that it shows.
-same() {                # same COMMAND ..., which prints them
+# The hashes that a page shows after at least 200 updates equal those of the command that it shows.
+same() {                # COMMAND prints the hashes, then the page's command
     "$@" > "$work/shown" || { cat "$work/shown"; return 1; }
     sed -n '3,$s/^normlab //p' "$work/shown" > "$work/commands"
     while read -r arguments; do
@@ -91,7 +91,7 @@ for address in "recipe=post~pre&layers=2&base=0~16" "recipe=admin~deepnorm&layer
     "recipe=b2t~rezero&optimizer=muon&norm=rmsnorm&layers=1&lang=en&steps=300"; do
     check "web: the page's hashes are normlab's, $(echo "$address" | cut -d'&' -f1)" same page hash "$address" canonical
 done
-text() {                # a text of one's own
+text() {                # a user's text
     cp ../examples/language_model.txt "$work/my text.txt"
     page text "$work/my text.txt" "$work/text.safetensors" > "$work/shown" || { cat "$work/shown"; return 1; }
     command=$(sed -n '3s/^normlab //p' "$work/shown")
@@ -109,7 +109,7 @@ check "web: the header's line of each recipe" page header ../tfnorm.h
 check "web: a lesson" page lesson
 check "web: all lessons, of few updates" page lessons
 check "web: 390, 1024, 1600 pixels, light and dark" page looks
-trained() {             # a small model, and it with weights of 8 and of 4 bits
+trained() {             # a small model, also with 8-bit and 4-bit weights
     rm -f "$work"/m.*safetensors*
     "$work/tfn" train ../examples/language_model.txt --tokenizer chars --context 48 --width 48 --heads 2 --layers 2 --steps 100 \
         --lr 0.004 --out "$work/m.safetensors" > "$work/log" 2>&1 || { tail -n 3 "$work/log"; return 1; }
@@ -128,7 +128,7 @@ check "web: the second page writes as tfn generate" writes m.safetensors float32
 for weights in q8 q4; do
     check "web: the second page, weights of $weights" writes m.$weights.safetensors $weights
 done
-axe() {                 # of npm's registry, for this test alone
+axe() {                 # from npm's registry, only for this test
     page axe "$work/npm/node_modules/axe-core/axe.min.js" "$work/m.safetensors"
 }
 if have npm && timeout 120 npm install --silent --no-audit --no-fund --no-save --ignore-scripts \
@@ -137,8 +137,8 @@ if have npm && timeout 120 npm install --silent --no-audit --no-fund --no-save -
 else skip "web: axe-core" "npm does not get it"
 fi
 said() { page "$@" > "$work/said" 2>&1; status=$?; sed 's/^/  /' "$work/said" >&3; return $status; }
-exec 3>&1               # what is measured is shown, for the reader
-# The aim is 50 ms, which the night asks for; elsewhere machines may be slower, and what it took is said
+exec 3>&1               # shows measured values
+# The aim is 50 ms, which the night tier requires. In other tiers machines may be slower; the time is printed
 most=$([ "$tier" = night ] && echo 50 || echo 200)
 check "web: no task of the page takes $most ms" said tasks 3 $most
 check "web: memory after 200 and 1,000 updates" said memory 200 1000

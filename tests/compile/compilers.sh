@@ -1,4 +1,4 @@
-# The core tests built by gcc and clang, from no optimization to all of it, and by a small compiler.
+# The core tests built by gcc and clang, from no to full optimization, and by a small compiler.
 . ./check.sh
 core() {
     "$@" -o "$work/all" all.c -lm || return 1

@@ -1,10 +1,10 @@
-# Where a processor has a fused multiply-add, both compilers use its instruction, with and without
-# optimization, also on bare metal and where errno is kept; where it has none, nobody multiplies by a
-# call of fmaf, because some libm get halfway cases wrong. Read from the assembly: no emulator.
+# If a processor has a fused multiply-add, both compilers use its instruction, with and without
+# optimization, on bare metal, and where errno is kept. If it has none, no code may
+# call fmaf, because some libm get halfway cases wrong. Reads the assembly, without an emulator.
 . ./check.sh
 
 kernels="-ffreestanding -Icompile/bare -DTFNORM_IMPLEMENTATION -DTFNORM_ONLY_KERNELS -DTFNORM_NO_MALLOC"
-compiled() {            # compiled INSTRUCTION COMPILER FLAG ...: it occurs ("none": no such thing) and no fmaf
+compiled() {            # compiled INSTRUCTION COMPILER FLAG ...: INSTRUCTION occurs ("none": not checked), fmaf does not
     instruction=$1
     shift
     "$@" $kernels -S -x c ../tfnorm.h -o "$work/kernels.s" || return 1

@@ -1,15 +1,15 @@
-# The header as an object: included twice, in two units, static twice in one program, as C++; what
-# its symbols and macros may be. No abort, exit or print and no writable data is the promise.
-# The default tier compiles by clang without optimization, which takes a tenth of the time, and of
-# gcc's programs only the one in C++; the extra tier has the rest.
+# The header as an object: included twice, in two units, static twice in one program, as C++; which
+# symbols and macros it may have. The promise: no abort, exit or print, and no writable data.
+# The default tier compiles with clang without optimization, in a tenth of the time, and of
+# gcc's programs only the one in C++. The extra tier has the rest.
 . ./check.sh
 printf '#define TFNORM_IMPLEMENTATION\n#include "../../../tfnorm.h"\n' > "$work/tfnorm.c"
 
 # link NAME COMPILER ARGUMENT ...: builds and runs
 link() { "$@" -o "$work/program" -lm && "$work/program"; }
 
-# symbols FILE COMPILER FLAG ...: what nm says of the object. Position-dependent code, because else
-# tables of pointers stand in .data.rel.ro, which looks writable.
+# symbols FILE COMPILER FLAG ...: nm's list of the object. Position-dependent code, because otherwise
+# tables of pointers are in .data.rel.ro, which looks writable.
 symbols() {
     file=$work/$1
     shift
@@ -17,13 +17,13 @@ symbols() {
 }
 lacks() { ! grep -E "$2" "$work/$1"; }        # lacks FILE PATTERN
 private_macros() {
-    # but for the api's lists, which an implementation in the same file reads later
+    # except the api's lists, which an implementation in the same file reads later
     "$1" -dM -E "$work/tfnorm.c" |
         awk '$2 ~ /^TFN__/ && $2 !~ /^TFN__(IMPLEMENTED$|[A-Z_]*_LIST|[A-Z]*_ENUM)/' \
         > "$work/macros"
     [ ! -s "$work/macros" ] || { cat "$work/macros"; return 1; }
 }
-# names that <windows.h> has for itself: the implementation includes it there
+# names that <windows.h> defines: the implementation includes it there
 names_of_windows() {
     "$1" -std=c99 -fsyntax-only -Dnear= -Dfar= -Dsmall=char -Dhyper=long -Dinterface=struct \
         "$work/tfnorm.c"

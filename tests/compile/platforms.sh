@@ -1,6 +1,6 @@
 # Other machines: MinGW under wine, seven processors under qemu, WebAssembly in node. Core tests run
-# there, and the bits must be canonical, or on processors without FMA the second set. Files go from
-# each to this machine and back.
+# there. The bits must be canonical, or on processors without FMA the second set. Files are exchanged between
+# each and this machine.
 . ./check.sh
 export WINEDEBUG=-all TEST_TIER=quick
 
@@ -20,7 +20,7 @@ if have $mingw-gcc $mingw-objdump; then
 else skip MinGW "no $mingw-gcc"
 fi
 
-# Where no FMA is, both machines must do without.
+# If one machine lacks FMA, both must do without.
 cc=${CC:-cc}
 check "files: this machine's program" $cc -O1 -std=c99 compile/exchange.c -o "$work/exchange" -lm
 exchanged() {           # exchanged NAME ISA RUNNER: the same bytes from both; each reads the other's
@@ -28,7 +28,7 @@ exchanged() {           # exchanged NAME ISA RUNNER: the same bytes from both; e
         cmp "$work/here" "$work/there" && cmp "$work/here.types" "$work/there.types" &&
         "$3" "$work/exchange-$1" read "$work/here" "$2" && "$work/exchange" read "$work/there" "$2"
 }
-emulated() {            # emulated NAME RUNNER TESTS: not all of the tests, because it takes minutes
+emulated() {            # emulated NAME RUNNER TESTS: only some tests, because it takes minutes
     # shellcheck disable=SC2086
     run "$2" "$work/all-$1" $3
 }
@@ -53,7 +53,7 @@ while IFS='|' read -r name command qemu isa more; do
     runner=
     for q in "qemu-$qemu-static" "qemu-$qemu"; do if have "$q"; then runner=$q; fi; done
     [ -n "$runner" ] || { skip "$name" "no qemu-$qemu"; continue; }
-    atomic=                 # 8-byte atomics are a library's there
+    atomic=                 # 8-byte atomics need a library there
     [ "$name" = mips ] && atomic=-latomic
     # shellcheck disable=SC2086
     check "$name: files' program" $command -O1 -std=c99 -static compile/exchange.c -o "$work/exchange-$name" -lm $atomic
@@ -63,20 +63,20 @@ while IFS='|' read -r name command qemu isa more; do
     check "$name under $runner" emulated "$name" "$runner" "$plain $more"
 done < "$work/rows"
 
-# Under -std=c99 gcc holds float expressions in double on s390x: the header's must not be, the tests'
-# own comparisons may, hence -fexcess-precision above.
+# Under -std=c99 gcc evaluates float expressions in double on s390x. The header's must not be; the tests'
+# own may, hence -fexcess-precision above.
 doubled() { s390x-linux-gnu-gcc -O1 -std=c99 -static kernels/test_bits.c -o "$work/doubled" -lm && qemu-s390x-static "$work/doubled"; }
 if have s390x-linux-gnu-gcc qemu-s390x-static; then check "s390x -std=c99: no float in double" doubled
 else skip "s390x -std=c99" "no s390x-linux-gnu-gcc or qemu-s390x-static"
 fi
 
-# what the promise excludes: x87
+# the promise excludes x87
 x87() { i686-linux-gnu-gcc -O1 -static -DBITS_EXCLUDED kernels/test_bits.c -o "$work/x87" -lm && qemu-i386-static "$work/x87"; }
 if have i686-linux-gnu-gcc qemu-i386-static; then check "x87 is seen" x87
 else skip x87 "no i686-linux-gnu-gcc or qemu-i386-static"
 fi
 
-wasm() {                # wasm CLANG LINKER FLAGS BITS: clang 14 once never ended, hence the limit
+wasm() {                # wasm CLANG LINKER FLAGS BITS: with a time limit, because clang 14 once hung
     # shellcheck disable=SC2086
     timeout 300 $1 --target=wasm32 -O2 $3 -std=c99 -ffreestanding -Icompile/bare -c compile/bare/wasm.c -o "$work/wasm.o" &&
         $2 --no-entry -z stack-size=1048576 "$work/wasm.o" -o "$work/wasm.wasm" &&

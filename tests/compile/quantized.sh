@@ -1,20 +1,20 @@
 # Weights of 8 and of 4 bits: 1,000 tokens of a decoder have one hash, with every instruction set of this
-# processor, with a fused multiply-add or without; in the extra tier also on emulated processors and in
-# WebAssembly without relaxed SIMD. See quantized.h; board.sh has boards.
+# processor, with and without a fused multiply-add. The extra tier adds emulated processors and
+# WebAssembly without relaxed SIMD. See quantized.h; board.sh tests boards.
 . ./check.sh
 build() {               # build NAME COMPILER FLAG ...
     out=$work/quantized-$1
     shift
     "$@" -O2 -std=c99 compile/quantized.c -o "$out" -lm
 }
-equal() {               # equal COMMAND ...: what it prints is what this computer's best prints
+equal() {               # equal COMMAND ...: its output equals that of this computer's best
     "$@" > "$work/quantized.out" && cat "$work/quantized.out" && cmp "$work/quantized.out" "$work/quantized.best"
 }
 native=$work/quantized-native
 check "quantized: the program" build native "${CC:-cc}"
 "$native" > "$work/quantized.best"
 no_zero() { cat "$work/quantized.best" && ! grep -q ' 0*$' "$work/quantized.best"; }
-check "quantized: two hashes" no_zero
+check "quantized: two different hashes" no_zero
 for isa in plain sse2 fma128 avx2 avx512 neon; do
     "$native" $isa > /dev/null
     if [ $? = 3 ]; then skip "quantized: $isa" "not on this machine"

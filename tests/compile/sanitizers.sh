@@ -1,13 +1,13 @@
-# The core tests and the recipes' under the address, undefined-behaviour and thread sanitizers (with
-# the hook and with OpenMP), and the core under valgrind, which takes 20 times as long: there without
-# the tests that are long but run no code of their own (products of many sizes, activations after a
+# The core tests and those of recipes under the address, undefined-behaviour and thread sanitizers (with
+# the hook and with OpenMP), and the core under valgrind, which takes 20 times as long. Valgrind skips
+# long tests that run no code of their own (products of many sizes, activations after a
 # linear one, whole models trained, options and kernels that guard pages and ASan see already).
 . ./check.sh
 core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
 recipes() { "$@" -o "$work/variants" model/test_variants.c -lm && run "$work/variants"; }
-sizes=default           # of the kernels beside guard pages; all of them in the night
+sizes=default           # of kernels next to guard pages; all sizes in the night tier
 [ "$tier" = night ] && sizes=full
-beside_pages() {        # by clang -O0, as an optimizer takes minutes over the kernels
+beside_pages() {        # with clang -O0, because optimizing the kernels takes minutes
     "$@" -O0 -o "$work/guard" kernels/test_guard.c -lm && TEST_TIER=$sizes "$work/guard" > "$work/log" 2>&1 ||
         { complaints "$work/log"; return 1; }
 }
@@ -16,7 +16,7 @@ export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktra
 
 for cc in gcc clang; do
     have "$cc" || { skip "sanitizers $cc" "no $cc"; continue; }
-    kinds="address,undefined thread"        # races: one runtime serves both, clang's code is faster
+    kinds="address,undefined thread"        # races only here: both use one runtime, and clang's code is faster
     if [ $cc = gcc ] && [ "$tier" != night ]; then kinds=address,undefined; fi
     for kind in $kinds; do
         echo 'int main(void){return 0;}' | "$cc" -fsanitize=$kind -x c - -o "$work/probe" 2> /dev/null ||
@@ -26,11 +26,11 @@ for cc in gcc clang; do
         check "sanitizer $cc $kind" core "$@"
         check "sanitizer $cc $kind, recipes" recipes "$@"
         [ $cc-$kind = clang-thread ] || [ $cc = gcc ] ||
-            check "sanitizer $cc $kind, kernels beside guard pages" beside_pages "$@"
+            check "sanitizer $cc $kind, kernels next to guard pages" beside_pages "$@"
     done
 done
-# Threads of OpenMP: clang, whose runtime tells the sanitizer what it does (gcc's does not, and every
-# region would look like a race). A race on purpose must be found, or the sanitizer sees nothing.
+# OpenMP needs clang, whose runtime tells the sanitizer about its threads (gcc's does not, so every
+# region would look like a race). A race on purpose must be found, to show that the sanitizer works.
 threads() { "$@" compile/threads.c -o "$work/threads" -lm && run "$work/threads"; }
 races() {
     if threads "$@" -DTHREADS_RACE > /dev/null 2>&1; then echo "a race on purpose was not found"; return 1; fi

@@ -1,16 +1,16 @@
-# What the header costs: time to compile, bytes of code, and what a Cortex-M4F needs of it.
+# The cost of the header: time to compile, bytes of code, and its parts for a Cortex-M4F.
 . ./check.sh
 printf '#define TFNORM_IMPLEMENTATION\n#include "../../../tfnorm.h"\n' > "$work/tfnorm.c"
 
 text() { "$1" "$2" | awk 'NR == 2 { print $1 }'; }         # bytes of code and constants
 
-# Where perf counts, instructions are judged, which are the same on a busy machine; seconds are said.
+# If perf works, instructions are compared, which are the same on a busy machine; seconds are only printed.
 counter=
 if have perf && perf stat -x, -e instructions:u true 2>&1 | grep -q '^[0-9]'; then
     counter="perf stat -x, -e instructions:u -o $work/count"
 fi
 
-# once: COMMAND's cost of compiling the reference, measured anew only where medians are wanted
+# once: the cost of compiling the reference with COMMAND, measured again only for medians
 rm -f "$work"/cost-*
 reference() {
     kept=$work/cost-$(echo "$1" | tr ' ' _)
@@ -35,8 +35,8 @@ awk 'BEGIN { for (i = 1; i <= 400; i++) {
     print "switch (n & 7) { case 0: return s * 2; case 1: return a[n / 2];"
     print "case 5: return s - a[0]; } return s; }" } }' > "$work/reference.c"
 
-# ratio MOST COMMAND-OF-REFERENCE COMMAND-OF-HEADER: compiling the header takes at most MOST times the
-# instructions of compiling the reference. Seconds are said beside it; PAIRS=9 takes their median.
+# ratio MOST COMMAND-OF-REFERENCE COMMAND-OF-HEADER: compiling the header must take at most MOST times the
+# instructions of compiling the reference. Seconds are printed, too; PAIRS=9 takes their median.
 ratio() {
     : > "$work/pairs"
     for pair in $(seq "${PAIRS:-1}"); do
@@ -55,7 +55,7 @@ ratio() {
     cat "$work/ratio"
     return $status
 }
-# The limits are a little above what these take; other versions have numbers of their own.
+# The limits are slightly above the current cost of these versions; others differ.
 known() { case "$1 $("$1" -dumpversion)" in "gcc 12"* | "clang 14"*) ;; *) return 1 ;; esac; }
 # compiles NAME MOST COMMAND-OF-REFERENCE COMMAND-OF-HEADER
 compiles() {
@@ -69,15 +69,15 @@ compiles() {
 for cc in gcc clang; do
     have "$cc" size || { skip "size $cc" "no $cc or size"; continue; }
     most=$([ $cc = gcc ] && echo 5.4 || echo 8)
-    compiles "$cc -O2" "$most" "$cc -O2" "$cc -O2 -Werror"       # as of loops not unrolled
+    compiles "$cc -O2" "$most" "$cc -O2" "$cc -O2 -Werror"       # warnings only at -O2, such as loops not unrolled
     echo "  $cc -O2: $(text size "$work/tfnorm.o") bytes .text"
     most=$([ $cc = gcc ] && echo 1.05 || echo 0.57)
     compiles "$cc, TFNORM_DEBUG -O0" "$most" "$cc -O2" "$cc -O0 -std=c99 -DTFNORM_DEBUG"
 done
 
-# Programs for a Cortex-M4F, without newlib's start-up and exit, which boards have of their own.
+# Programs for a Cortex-M4F, without newlib's start-up and exit, because boards have their own.
 arm=arm-none-eabi
-# links MOST SOURCE FLAG ...: at most so many bytes of code and constants, the number in $work/bytes
+# links MOST SOURCE FLAG ...: at most MOST bytes of code and constants; stores the number in $work/bytes
 links() {
     most=$1 source=$2
     shift 2

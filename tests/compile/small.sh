@@ -1,5 +1,5 @@
-# Macros that keep little of the header: what is kept has the bits of a build that keeps all, what is
-# left out is refused, by an error that names the macro.
+# Macros that leave out most of the header: the rest has the bits of a full build, and features
+# that are left out are refused with an error that names the macro.
 . ./check.sh
 sets="-DTFNORM_PLAIN -DTFNORM_NO_QUANT -DTFNORM_NO_SCALES -DTFNORM_NO_FILES -DTFNORM_NO_METRICS -DTFNORM_NO_TOKENIZERS
       -DTFNORM_ARCHS=TFN_SET(TFN_ARCH_DECODER) -DTFNORM_NORMS=TFN_SET(TFN_NORM_LAYER)
@@ -17,8 +17,8 @@ build() {
 hashes() { grep -E '^(trained|decoded)' "$work/$1.out"; }
 same() { hashes whole > "$work/a" && hashes "$1" > "$work/b" && cmp "$work/a" "$work/b" && [ -s "$work/a" ]; }
 alike() { [ "$(grep -c . "$work/a")" = 3 ] && [ "$(grep decoded "$work/a" | sort -u | wc -l)" = 1 ]; }
-# The status is TFN_UNSUPPORTED or, of rows, TFN_NOT_FOUND, and each error names a macro that this
-# build was given. The last of each kind is there in both.
+# The status is TFN_UNSUPPORTED, or TFN_NOT_FOUND for rows, and each error names a macro that this
+# build defines. The last of each kind exists in both builds.
 refuses() {
     grep -E ': (12|4), ' "$work/kept.out" > "$work/refused"
     cat "$work/refused"
@@ -44,21 +44,21 @@ same_lean() { [ "$(grep '^lean' "$work/whole.out")" = "$(grep . "$work/lean.out"
 unscaled() { grep -q 'scales: 12, model: scales are left out by TFNORM_NO_SCALES' "$work/unscaled.out"; }
 silent() { ! grep -q TFNORM "$work/silent.out" && [ "$(grep -cE ': (12|4), ' "$work/silent.out")" = 22 ]; }
 
-check "small: all is kept" build whole
+check "small: the full build" build whole
 # shellcheck disable=SC2086
-check "small: little is kept" build kept $sets
+check "small: a small build" build kept $sets
 check "small: the same bits" same kept
 check "small: the same bits of only_decoders" alike
-check "small: what was left out is refused, by the macro's name" refuses
+check "small: missing features are refused, with the macro's name" refuses
 # shellcheck disable=SC2086
 check "small: without messages" build silent $sets -DTFNORM_NO_MESSAGES
 check "small: errors without a sentence" silent
 check "small: the same bits without messages" same silent
 # shellcheck disable=SC2086
 check "small: without decoders, dropout and groups" build lean $sets $lean
-check "small: what that has left out is refused" refuses_lean
+check "small: its missing features are refused" refuses_lean
 check "small: the same bits without decoders, dropout and groups" same_lean
 check "small: all but scales, files and texts" build unscaled -DTFNORM_NO_SCALES -DTFNORM_NO_FILES \
     -DTFNORM_NO_METRICS -DTFNORM_NO_TOKENIZERS
-check "small: rows with scales are refused where all else is kept" unscaled
+check "small: only rows with scales are refused" unscaled
 finish

@@ -1,7 +1,7 @@
-# No warning: gcc and clang, as C99, C11, C++11 and C++17, each configuration macro alone and all
-# together; and with the optimizer on, which finds more. The default tier looks at each one once, by
-# clang, which is faster, and at a few in the other ways; the extra tier at all others. What clang
-# says at -O2 without being asked, as of loops not unrolled, size.sh sees.
+# No warning: gcc and clang, as C99, C11, C++11 and C++17, each configuration macro by itself and all
+# together, and with the optimizer, which finds more. The default tier compiles each one once, with
+# clang, which is faster, and a few in the other ways; the extra tier compiles all others. Warnings that clang
+# gives at -O2 by default, such as loops not unrolled, are checked by size.sh.
 . ./check.sh
 configs='NONE STATIC API ASSERT NO_STDIO NO_MALLOC NO_TRAINING ALL_NORMS ONLY_KERNELS NO_SIMD EXACT
          REFERENCE NO_TOKENIZERS NO_METRICS NO_FILES NO_IMPORT NO_QUANT PARALLEL_FOR MEM SQRTF FILE SMALL
@@ -27,7 +27,7 @@ all_of() {              # all_of COMPILER STANDARD CONFIG ...
 few='NONE NO_STDIO NO_TRAINING ONLY_KERNELS NO_SIMD ALL'
 fewer='NONE NO_SIMD ALL'
 without() { echo $(printf '%s\n' $configs | grep -v -x -F "$(printf '%s\n' "$@")"); }
-chosen() {              # chosen COMPILER STANDARD: the configurations that the tier looks at
+chosen() {              # chosen COMPILER STANDARD: the configurations of this tier
     case $tier:$1:$2 in
     quick:*:c99) echo NONE ALL ;;
     default:clang:c99) echo $configs ;;
