@@ -1,5 +1,5 @@
-# tools/tfn compiles without a warning; a tiny model trains, resumes to the same bits, writes,
-# scores, is averaged, folded, exported; wrong arguments end with code 2 and a message.
+# tools/tfn compiles without a warning. A tiny model trains, resumes to the same bits, generates,
+# is scored, averaged, folded, exported. Wrong arguments end with code 2 and a message.
 . ./check.sh
 tfn=$work/tfn
 check "tfn compiles" get_tool tfn
@@ -20,7 +20,7 @@ refuses() {
     ! small copy a --steps 300 --min 2 --max 5 2> "$work/error" && grep -q -- --force "$work/error"
 }
 check "tfn train: an existing file" refuses
-resumes() {             # a signal in the midst; what it says goes on, whatever a name has in it
+resumes() {             # after a signal, the printed command resumes the run, with any characters in names
     rm -f "$work/b.safetensors" "$work/b.best.safetensors" "$work/b's log.csv"
     log="$work/b's log.csv"
     "$tfn" train --task copy --layers 2 --width 32 --items 3000 --held 60 --threads 1 --quiet \
@@ -40,8 +40,8 @@ resumes() {             # a signal in the midst; what it says goes on, whatever 
 check "tfn train: Ctrl-C, resumed: the same bits" resumes INT
 check "tfn train: SIGTERM saves, too" resumes TERM
 check "tfn train: SIGHUP saves, too" resumes HUP
-# One --out, two processes: the second is refused, also by another name and with --force; a killed
-# one locks nothing.
+# One --out, two processes: the second is refused, even with another name or --force. A killed
+# one leaves no lock.
 locks() {
     out=$work/lock.safetensors
     set -- train --task copy --layers 1 --width 8 --items 400 --held 40 --threads 1 --quiet --force
@@ -59,7 +59,7 @@ locks() {
     [ $good = 0 ] && "$tfn" "$@" --steps 2 --out "$out" > "$work/page" && [ -s "$out" ] && [ ! -e "$out.lock" ]
 }
 check "tfn train: two processes, one --out" locks
-fits() {                # on terminals of 80 to 30 columns no line of progress wraps
+fits() {                # no progress line wraps on terminals of 80 to 30 columns
     for columns in 80 60 40 30; do
         script -qec "stty cols $columns; \"$tfn\" train --task copy --layers 2 --width 32 --items 3000 \
             --held 60 --threads 1 --steps 60 --min 2 --max 5 --out $work/fits.safetensors --force" \
@@ -73,7 +73,7 @@ fits() {                # on terminals of 80 to 30 columns no line of progress w
 if have script stty; then check "tfn train: progress fits the terminal" fits
 else skip "tfn train: progress fits the terminal" "no script or stty"
 fi
-prompts() {             # a prompt is --text, --prompt or words; what looks like a path is one
+prompts() {             # a prompt is --text, --prompt or words; an argument that looks like a path is one
     "$tfn" train ../examples/language_model.txt --layers 1 --width 16 --steps 3 --threads 1 --quiet \
         --tokenizer bytes --out "$work/prompt.safetensors" > "$work/prompt" || return 1
     printf 'two words\n' | "$tfn" generate "$work/prompt.safetensors" > "$work/wanted" &&
@@ -87,7 +87,7 @@ prompts() {             # a prompt is --text, --prompt or words; what looks like
 }
 check "tfn generate: a prompt" prompts
 
-pipes() {               # a text, pairs, labels and validation that can be read once only
+pipes() {               # a text, pairs, labels and validation that can be read only once
     text=../examples/language_model.txt
     awk 'BEGIN { for (i = 0; i < 80; i++) print i % 7 "a" i "\t" i "b" }' > "$work/pairs"
     awk 'BEGIN { for (i = 0; i < 80; i++) print i % 2 "\ta" i }' > "$work/labels"
@@ -113,7 +113,7 @@ pipes() {               # a text, pairs, labels and validation that can be read 
 }
 check "tfn train: pipes" pipes
 
-# frozen weights stay, and have no moments; a name that is none is refused
+# frozen weights do not change and have no moments; an unknown name is refused
 froze() {
     small copy f --steps 20 --min 2 --max 5 --from "$work/a.safetensors" --freeze '*' \
         --group 'decoder.final_norm.* rate=0.5 decay=0' --group '*.ffn.w?.bias' > "$work/f" &&
@@ -125,7 +125,7 @@ froze() {
         ! grep -q 'training.moment1.*[ovw12].weight' "$work/x2"
 }
 check "tfn train --freeze --group" froze
-lora() {                # A and B alone train; folded, the model says the same
+lora() {                # only A and B train; the folded model gives the same
     small copy l --steps 20 --min 2 --max 5 --from "$work/a.safetensors" \
         --lora '*.self.[qv].weight:4:8' --lora '*.w1.weight:2' > "$work/l" &&
         "$tfn" inspect "$work/a.safetensors" | grep '^decoder' > "$work/x1" &&
@@ -143,8 +143,8 @@ misnamed() {
         ! small copy n --steps 20 --group '*.bias rate=x' 2> "$work/error" &&
         grep -q -- '--group' "$work/error"
 }
-check "tfn train --freeze: a name that is none" misnamed
-# options that tfn has no name for: kept in the model; what tfn sets itself is refused
+check "tfn train --freeze: an unknown name" misnamed
+# library options that tfn itself lacks are kept in the model; those that tfn sets are refused
 any_option() {
     small copy any --steps 20 --optimizer muon --set qk_norm=head,muon_rate=8 --set no_bias=true \
         > "$work/x1" && "$tfn" inspect "$work/any.safetensors" > "$work/x2" || return 1
@@ -164,9 +164,9 @@ no_such_option() {
         unset_for width=48 'width is ' && ! small copy no --steps 20 --set qk_norm 2> "$work/error" &&
         grep -q 'wants NAME=VALUE, not "qk_norm"' "$work/error"
 }
-check "tfn train --set: what is none" no_such_option
+check "tfn train --set: errors" no_such_option
 
-averages() {            # the same weights; validation and use are of the averages
+averages() {            # the same weights; validation and use take the averages
     small copy ema --steps 300 --min 2 --max 5 --ema 0.99 > "$work/page" &&
         [ "$(hash_of "$work/a")" = "$(hash_of "$work/page")" ] &&
         [ "$(head -n 1 "$work/a")" != "$(head -n 1 "$work/page")" ] &&
@@ -177,7 +177,7 @@ averages() {            # the same weights; validation and use are of the averag
 }
 check "tfn train --ema" averages
 
-keeps_best() {          # of the least validation loss, as if a run had not been stopped; no state
+keeps_best() {          # the model of the lowest validation loss, also after an interruption; without state
     small copy a2 --steps 300 --min 2 --max 5 > "$work/page" || return 1
     best=$(sed -n 's/^best \([0-9]*\)  valid .*/\1/p' "$work/page")
     [ "$best" -lt 300 ] && [ "$(sed -n 's/^best.*valid //p' "$work/page")" != \
@@ -191,15 +191,15 @@ keeps_best() {          # of the least validation loss, as if a run had not been
 }
 check "tfn train: the best is kept" keeps_best
 
-# the example's model: letters backwards. eval, generate, and what comes of a model
+# the example's model: letters backwards, for eval, generate and later commands
 reverse() {
     "$tfn" train --task reverse --arch decoder --layers 2 --width 16 --ffn 32 --heads 2 --min 1 \
         --max 4 --context 12 --steps 2000 --lr 0.005 --batch-tokens 256 --threads 1 --quiet \
         --save-every 500 --keep 2 --out "$work/m.safetensors" --log "$work/m.jsonl" \
         --plot "$work/m.svg" > "$work/page"
 }
-check "tfn train: a model for the rest" reverse
-drawn() {               # a run that was stopped has the picture of one that was not
+check "tfn train: a model for later tests" reverse
+drawn() {               # an interrupted run has the picture of one without interruption
     "$tfn" train --task copy --arch decoder --layers 1 --width 8 --steps 900 --threads 1 --quiet \
         --out "$work/g.safetensors" --plot "$work/g.svg" > "$work/page" &&
         [ "$(sed -n 2p "$work/g.svg.csv")" = "$columns" ] || return 1
@@ -229,7 +229,7 @@ scores() {
         grep -q '^items *2' "$work/page" && grep -q '^equal *1.0000' "$work/page"
 }
 check "tfn eval" scores
-generates() {           # a line each, also of an empty one, whatever the batch
+generates() {           # a line for each, even an empty one, with any batch
     printf 'ab\n\nbead\r\nhgf' > "$work/input"
     "$tfn" generate "$work/m.safetensors" "$work/input" > "$work/page" &&
         [ "$(sed -n '1p;3p;4p' "$work/page" | tr '\n' ' ')" = 'ba daeb fgh ' ] &&
@@ -243,7 +243,7 @@ generates() {           # a line each, also of an empty one, whatever the batch
     [ "$(cut -f 1 "$work/page" | tr '\n' ' ')" = '1 1 2 2 3 3 4 4 ' ]
 }
 check "tfn generate" generates
-lines() {               # an answer comes while the input is still open
+lines() {               # an answer comes before the input ends
     rm -f "$work/fifo" "$work/answer"
     mkfifo "$work/fifo" || return 0
     (echo ab; exec sleep 60) > "$work/fifo" &
@@ -253,7 +253,7 @@ lines() {               # an answer comes while the input is still open
     kill $job && [ "$(cat "$work/answer")" = ba ]
 }
 check "tfn generate: line by line" lines
-averages() {            # of a file with itself: the same weights
+averages() {            # the average of a file with itself: the same weights
     "$tfn" average "$work/m.safetensors" "$work/m.safetensors" -o "$work/mean.safetensors" \
         > "$work/page" && "$tfn" inspect "$work/m.safetensors" > "$work/one" &&
         grep -q "step 2000, hash $(hash_of "$work/page")" "$work/one" &&
@@ -268,7 +268,7 @@ folds() {
     grep -q '^equal *1.0000' "$work/page"
 }
 check "tfn fold" folds
-# The example's model is this one, and gives the same text and score; TFN_UPDATE=1 writes it.
+# The example's model must be this one, with the same text and score; TFN_UPDATE=1 writes it.
 exports() {
     "$tfn" export "$work/m.safetensors" -o "$work/m.h" || return 1
     if [ "$TFN_UPDATE" ]; then cp "$work/m.h" ../examples/07_model.h; fi
@@ -282,7 +282,7 @@ exports() {
         "$work/exported" $text | diff - "$work/page" || return 1
     done
 }
-# a model of a program, without a tokenizer: an encoder of frames
+# a model made by a program, without a tokenizer: an encoder of frames
 exports_frames() {
     cat > "$work/frames.c" <<'END'
 #include "../../../tfnorm.h"
@@ -339,7 +339,7 @@ check "tfn export of a model without tokenizer" exports_frames
 if "$tfn" bits > "$work/page"; then check "tfn export" exports
 else skip "tfn export" "bits differ here"
 fi
-hears() {               # sound through convolutions; a text is not heard
+hears() {               # sound through convolutions; text input is refused
     "$tfn" train --task digits --items 60 --held 20 --layers 1 --width 16 --steps 30 --threads 1 \
         --quiet --out "$work/s.safetensors" > "$work/page" &&
         "$tfn" inspect "$work/s.safetensors" | grep -q '^encoder.conv_2.weight' &&
@@ -351,7 +351,7 @@ hears() {               # sound through convolutions; a text is not heard
     [ $? = 1 ] && grep -q 'sound wants --arch encdec' "$work/error"
 }
 check "tfn train --task digits: sound" hears
-parts() {               # words in clusters: the file knows, and so does what reads it
+parts() {               # words in clusters: the file stores them, and all commands use them
     "$tfn" train --task markov --items 300 --held 20 --layers 1 --width 16 --steps 30 --threads 1 \
         --cutoffs 8,12 --quiet --out "$work/w.safetensors" > "$work/page" &&
         "$tfn" inspect "$work/w.safetensors" | grep -q '^project_2.weight' &&
@@ -373,7 +373,7 @@ classifies() {
     [ $? = 1 ] && grep -q 'standard input:1: label "other"' "$work/error"
 }
 check "tfn classify" classifies
-ordered() {             # lines of many lengths, the longest above the batches of training
+ordered() {             # lines of many lengths, the longest larger than a training batch
     awk 'BEGIN { for (i = 0; i < 60; i++) {
         printf "%s", i % 3 ? "bad" : "good"; for (k = i * 7 % 31; k > 0; k--) printf " %d", k
         print "" } for (i = 0; i < 600; i++) printf "good "; print "" }' > "$work/input"
@@ -386,7 +386,7 @@ ordered() {             # lines of many lengths, the longest above the batches o
         < "$work/input" | diff - "$work/one"
 }
 check "tfn classify: in order" ordered
-embeds() {              # a vector a line, whatever the batch; in both forms; of each architecture
+embeds() {              # a vector for each line, with any batch; in both forms; for each architecture
     printf 'ab\n\nbead hgf abcdefgh\nhgf' > "$work/input"
     rm -f "$work"/*.npy "$work/v.tsv"
     "$tfn" embed "$work/m.safetensors" "$work/input" > "$work/one" 2> "$work/error" &&
@@ -420,11 +420,11 @@ sys.exit(a.dtype != n.float32 or a.tobytes() != b.tobytes())' "$work/v.npy" "$wo
 for python in python3 /usr/bin/python3 none; do
     if [ $python = none ] || "$python" -c 'import numpy' 2> "$work/error"; then break; fi
 done
-if [ $python = none ]; then skip "tfn embed: as numpy reads it" "no python3 with numpy"
-else check "tfn embed: as numpy reads it" reads_both
+if [ $python = none ]; then skip "tfn embed: readable by numpy" "no python3 with numpy"
+else check "tfn embed: readable by numpy" reads_both
 fi
 limited() { (ulimit -v 300000 && "$tfn" "$@"); }
-roomy() {               # eval takes the batches of training: not 1.6 GB for rows that may be long
+roomy() {               # eval uses the batches of training, not 1.6 GB for the longest possible rows
     awk 'BEGIN { for (i = 0; i < 9000; i++) print (i % 3 ? "yes\ta" : "no\tb") i }' > "$work/short"
     limited train --labels "$work/short" --tokenizer bytes --context 4000 --batch 4000 \
         --batch-tokens 4000 --layers 1 --width 32 --steps 3 --threads 1 --quiet \
@@ -433,7 +433,7 @@ roomy() {               # eval takes the batches of training: not 1.6 GB for row
         { cat "$work/error"; return 1; }
 }
 check "tfn eval: memory of the batches" roomy
-tunes() {               # a pre-trained encoder classifies; its first seed is the model's own run
+tunes() {               # a pre-trained encoder classifies; its first seed gives the model's own run
     "$tfn" train --task sentences --arch encoder --layers 1 --width 16 --steps 60 --threads 1 --quiet \
         --out "$work/p.safetensors" > "$work/page" &&
         "$tfn" train --task agreement --from "$work/p.safetensors" --items 300 --held 100 \
@@ -446,14 +446,14 @@ tunes() {               # a pre-trained encoder classifies; its first seed is th
           "$(awk '/^accuracy/ { print $2 }' "$work/one")" ]
 }
 check "tfn train --from, classify --seeds" tunes
-texts() {               # a text of one's own; prompts of any bytes
+texts() {               # a user's text; prompts of any bytes
     "$tfn" train check.sh --tokenizer bytes --layers 1 --width 16 --steps 20 --threads 1 --quiet \
         --out "$work/t.safetensors" > "$work/page" && "$tfn" eval "$work/t.safetensors" |
         grep -q bits/byte && printf 'if\n\377\\' | "$tfn" generate "$work/t.safetensors" \
         --max-tokens 9 --lines > "$work/page" && [ "$(wc -l < "$work/page")" = 2 ]
 }
 check "tfn: a text in bytes" texts
-slides() {              # past the context, as many tokens as wanted; whatever the batch
+slides() {              # past the context, any number of tokens; with any batch
     printf 'if\nthen some more words than half of the context has room for, or so\n' > "$work/input"
     "$tfn" train tfn.sh --tokenizer bytes --layers 1 --width 16 --context 16 --steps 60 --threads 1 \
         --quiet --out "$work/slide.safetensors" > "$work/page" 2>&1 || return 1
@@ -476,7 +476,7 @@ slides() {              # past the context, as many tokens as wanted; whatever t
     done
 }
 check "tfn generate: longer than the context" slides
-newlines() {            # as they are; as \n where one text a line is promised
+newlines() {            # unchanged; as \n where the output has one text a line
     awk 'BEGIN { for (i = 0; i < 2000; i++) print "a\\" }' > "$work/slashes"
     "$tfn" train "$work/slashes" --tokenizer bytes --layers 1 --width 8 --steps 100 --lr 0.02 \
         --threads 1 --quiet --out "$work/n.safetensors" > "$work/page" &&
@@ -491,7 +491,7 @@ newlines() {            # as they are; as \n where one text a line is promised
     "$tfn" generate --help | grep -q 'newline as'
 }
 check "tfn generate: newlines" newlines
-zeros() {               # a text that has zero bytes is written whole
+zeros() {               # a text with zero bytes is written completely
     printf 'a\0b%.0s' $(seq 700) > "$work/zeros"
     "$tfn" train "$work/zeros" --tokenizer bytes --layers 1 --width 8 --steps 100 --lr 0.02 \
         --threads 1 --quiet --out "$work/n.safetensors" --force > "$work/page" &&
@@ -499,7 +499,7 @@ zeros() {               # a text that has zero bytes is written whole
         printf 'a\0ba\0b\n' | cmp - "$work/page"
 }
 check "tfn generate: zero bytes" zeros
-oneline() {             # a tenth is held out all the same, between characters
+oneline() {             # a tenth is still held out, cut between characters
     awk 'BEGIN { for (i = 0; i < 900; i++) printf "\303\244%d ", i % 7 }' > "$work/oneline"
     "$tfn" train "$work/oneline" --tokenizer chars --layers 1 --width 16 --steps 20 --threads 1 \
         --quiet --out "$work/oneline.safetensors" > "$work/page" &&
@@ -507,7 +507,7 @@ oneline() {             # a tenth is held out all the same, between characters
         awk '/^targets/ { exit !($2 > 250 && $2 < 280) }' "$work/page"
 }
 check "tfn train: a text of one line" oneline
-marked() {              # a byte-order mark is no text: not of a class, a word, a prompt
+marked() {              # a byte-order mark is never part of a class, a word or a prompt
     mark=$(printf '\357\273\277')
     { printf '%s' "$mark"; cat "$work/labels.tsv"; } > "$work/marked.tsv"
     "$tfn" train --labels "$work/marked.tsv" --layers 1 --width 16 --tokenizer words --steps 100 \
@@ -524,7 +524,7 @@ marked() {              # a byte-order mark is no text: not of a class, a word, 
     "$tfn" score "$work/marked" "$work/plain" | grep -q '^equal *1.0000'
 }
 check "tfn: byte-order marks" marked
-elsewhere() {           # what is resumed is written, whatever its name was and wherever it lies
+elsewhere() {           # the resumed file is written, with any name, in any folder
     mkdir -p "$work/other" && rm -f "$work/other"/* &&
         small copy first --steps 20 --save-every 10 --keep 2 --force > "$work/page" &&
         mv "$work/first.10.safetensors" "$work/other/second.safetensors" || return 1
@@ -532,11 +532,11 @@ elsewhere() {           # what is resumed is written, whatever its name was and 
     (cd "$work/other" && "$there" train --resume second.safetensors --quiet --log new.csv) \
         > "$work/one" && [ "$(hash_of "$work/one")" = "$(hash_of "$work/page")" ] &&
         [ "$(ls "$work/other")" = "$(printf '%s\n' new.csv second.best.safetensors second.safetensors)" ] &&
-        head -n 1 "$work/other/new.csv" | grep -q '^# {"tfnorm"' &&      # a log that begins here has a head
+        head -n 1 "$work/other/new.csv" | grep -q '^# {"tfnorm"' &&      # a new log begins with a head
         [ "$(sed -n 3p "$work/other/new.csv" | cut -d , -f 1)" = 11 ]
 }
 check "tfn train --resume: a file of another name" elsewhere
-shares() {              # no file is two things, and none is lost without --force
+shares() {              # no file has two roles, and none is lost without --force
     for i in 1 2 3 4 5 6 7 8; do echo "abba baab $i"; done > "$work/lines.txt"
     cp "$work/lines.txt" "$work/lines.kept"
     tiny() { "$tfn" train "$work/lines.txt" --layers 1 --width 8 --steps 3 --threads 1 --quiet "$@"; }
@@ -565,8 +565,8 @@ shares() {              # no file is two things, and none is lost without --forc
         refused 'one of them' --resume "$out" --from "$out" && refused 'is no log' --resume "$out" \
             --log "$work/lines.kept" && cmp "$work/lines.txt" "$work/lines.kept"
 }
-check "tfn train: files that are shared, or would be lost" shares
-refusals() {            # what would have no effect, or do something else, is said
+check "tfn train: files with two roles, or that would be lost" shares
+refusals() {            # options without effect, or with another effect, are refused
     said() {            # said MESSAGE ARGUMENTS
         wanted=$1
         shift
@@ -593,14 +593,14 @@ refusals() {            # what would have no effect, or do something else, is sa
         said 'no room for a turn' chat "$work/full.safetensors" - \
             --system "$(cat "$work/lines.kept" "$work/lines.kept")"
 }
-check "tfn: what would have no effect is refused" refusals
-json_log() {            # numbers are JSON's, however they are given
+check "tfn: options without effect are refused" refusals
+json_log() {            # numbers have JSON's form, however they are given
     small copy j --steps 3 --dropout .1 --decay 0x1p-3 --seed 007 --force --log "$work/j.jsonl" > "$work/page" &&
         head -n 1 "$work/j.jsonl" > "$work/one" && grep -q '"dropout": 0.1,' "$work/one" &&
         grep -q '"decay": 0.125,' "$work/one" && grep -q '"seed": 7,' "$work/one"
 }
 check "tfn train --log: numbers of JSON" json_log
-changes() {             # a resumed run wants the data that it had
+changes() {             # a resumed run needs the same data
     head -c 9000 tfn.sh > "$work/text"
     "$tfn" train "$work/text" --layers 1 --width 16 --steps 5 --threads 1 --quiet \
         --out "$work/e.safetensors" > "$work/page" 2>&1 && head -c 9000 check.sh > "$work/text" &&
@@ -614,8 +614,8 @@ diagnoses() {
         grep -q 'post, 6 layers, no warm-up: try --warmup 400' "$work/error" &&
         [ "$(grep -c warning "$work/error")" = 1 ] && grep -q 'decoder.5' "$work/error"
 }
-check "tfn train: says what is wrong" diagnoses
-progress() {            # before the first validation there is none to tell
+check "tfn train: diagnoses errors" diagnoses
+progress() {            # before the first validation no loss is shown
     script -qec "$tfn train --task copy --layers 1 --width 8 --steps 300 --eval-every 200 \
         --threads 1 --out $work/progress.safetensors" "$work/typed" < /dev/null > "$work/page"
     tr '\r' '\n' < "$work/typed" | grep '^.*step [0-9]*/300' > "$work/lines"
@@ -633,7 +633,7 @@ timed() {
         --out "$work/h.safetensors" > "$work/page" && cmp "$work/one" "$work/page"
 }
 check "tfn train --minutes: repeats by --steps" timed
-# On a text the minutes choose all that is not given, and the line that says so repeats the run.
+# With a text, --minutes chooses all missing options, and prints a command that repeats the run.
 planned() {
     cat ./*.sh > "$work/book.txt"
     "$tfn" train "$work/book.txt" --minutes 0.01 --layers 1 --threads 1 --quiet \
@@ -643,7 +643,7 @@ planned() {
     # shellcheck disable=SC2086
     "$tfn" train "$work/book.txt" --layers 1 $line --threads 1 --quiet --force \
         --out "$work/h2.safetensors" > "$work/page" && cmp "$work/one" "$work/page" || return 1
-    # what is given has what goes with it: heads of a width, norms of a recipe, pieces of --vocab
+    # given options decide others: heads of a width, norms of a recipe, pieces of --vocab
     "$tfn" train "$work/book.txt" --minutes 0.01 --width 80 --recipe ngpt --vocab 300 --threads 1 \
         --quiet --force --out "$work/h2.safetensors" > "$work/page" 2> "$work/error" || return 1
     grep -q -e '--set muon_rate=[0-9]' "$work/error" || return 1
@@ -654,8 +654,8 @@ planned() {
     ! grep -q ' a step:.* --\(set\|lr\|decay\) ' "$work/error"
 }
 check "tfn train TEXT --minutes: its choices repeat the run" planned
-# Batches of one row, of 2 letters or 40: whichever come first, the steps take what was wanted, by a
-# clock that counts positions, since a machine's speed is not the same from second to second.
+# Batches of one row, of 2 letters or 40: whichever come first, the steps take the requested time by a
+# clock that counts positions, because a machine's speed varies from second to second.
 estimated() {
     MAKEFLAGS= make -s -C ../tools out="$PWD/$work/counted" \
         CFLAGS="-O0 -std=c99 -DTFNORM_NO_SIMD -DTFN_TEST_CLOCK" "$PWD/$work/counted/tfn" || return 1
@@ -669,7 +669,7 @@ estimated() {
         sed -n 's/.*--steps //p' "$work/said"
     done > "$work/steps"
     cat "$work/steps"
-    # the clock on the wall of this build goes three times as fast: said, and --wall counts it
+    # this build's wall clock runs three times as fast: this is reported, and --wall counts it
     grep -q '0.03 minutes of the processor will take about 0.09[0-9]* on the clock.* --wall makes it 0.03' \
         "$work/said" && "$work/counted/tfn" train --pairs "$work/uneven.tsv" --tokenizer chars \
         --context 256 --batch 1 --layers 1 --width 16 --minutes 0.03 --wall --threads 1 --quiet \
@@ -679,17 +679,17 @@ estimated() {
         'BEGIN { exit !(few > all / 4 && few < all / 2) }' || { cat "$work/said"; return 1; }
     sort -n "$work/steps" | awk '{ n[NR] = $1 } END { exit !(n[1] > 100 && n[3] < 1.5 * n[1]) }'
 }
-check "tfn train --minutes: whatever comes first" estimated
-diverges() {            # said, and not code 0; the model is there to look at
+check "tfn train --minutes: any order of batches" estimated
+diverges() {            # reported, with a code other than 0; the model is kept for inspection
     "$tfn" train --task copy --layers 1 --width 16 --steps 50 --lr 100 --threads 1 --quiet \
         --out "$work/v.safetensors" > "$work/page" 2> "$work/error"
     [ $? = 1 ] && grep -q '^tfn: training diverged: the validation loss is ' "$work/error" &&
         grep -q '^hash' "$work/page" && [ -s "$work/v.safetensors" ] || return 1
     "$tfn" train --task copy --layers 1 --width 16 --steps 1 --threads 1 --quiet --force \
-        --out "$work/v.safetensors" > "$work/page" 2> "$work/error"       # too short is no fault
+        --out "$work/v.safetensors" > "$work/page" 2> "$work/error"       # a short run is no error
 }
-check "tfn train: says that it diverged" diverges
-killed() {              # in the midst of saving: the next run finds and removes what is left
+check "tfn train: reports divergence" diverges
+killed() {              # during a save: the next run removes the remains
     rm -rf "$work/kill"
     mkdir -p "$work/kill"
     kept="--task copy --layers 2 --width 64 --steps 60 --save-every 1 --keep 2 --threads 1 --quiet"
@@ -703,9 +703,9 @@ killed() {              # in the midst of saving: the next run finds and removes
         wait $job 2> "$work/error"
         if [ -n "$(find "$work/kill" -name '*.tmp' -o -name '*.keep')" ]; then stale=$((stale + 1)); fi
     done
-    : > "$work/kill/m.safetensors.keep"                 # these at least
+    : > "$work/kill/m.safetensors.keep"                 # these must remain
     : > "$work/kill/m.safetensors.keep.tmp"
-    (exit) & wait $!                                    # a process that is no more, and one that is
+    (exit) & wait $!                                    # a process that has ended, and one that runs
     for name in m.safetensors m.safetensors.keep m.best.safetensors; do
         : > "$work/kill/$name.$!-abc234.tmp"
     done
@@ -720,7 +720,7 @@ killed() {              # in the midst of saving: the next run finds and removes
     ! grep -v -x '\(m\|whole\)\([.][0-9]*\|[.]best\)\{0,1\}[.]safetensors' "$work/list"
 }
 check "tfn train: killed while it saves" killed
-planted() {             # no tool writes through a link at the name of a temporary file of old
+planted() {             # no tool writes through a link at a temporary file's former name
     rm -rf "$work/planted"
     mkdir -p "$work/planted"
     train="train --task copy --layers 1 --width 8 --steps 2 --threads 1 --quiet --force"
@@ -746,7 +746,7 @@ planted() {             # no tool writes through a link at the name of a tempora
     done
 }
 check "tfn: links at temporary names, modes, pipes" planted
-linked() {              # a symbolic link stays one, and the file it leads to is replaced
+linked() {              # a symbolic link stays a link, and its target is replaced
     rm -rf "$work/link"
     mkdir -p "$work/link/far"
     ln -s far/real "$work/link/near" && ln -s "$PWD/$work/link/near" "$work/link/whole" &&
@@ -756,7 +756,7 @@ linked() {              # a symbolic link stays one, and the file it leads to is
         "fold $work/m.safetensors --force" "export $work/m.safetensors --force" \
         "quantize $work/m.safetensors --to q8 --force"; do
         for name in near whole; do
-            rm -f "$work/link/far/real"         # the first time the link leads to nothing
+            rm -f "$work/link/far/real"         # the first time the link is dangling
             for again in 1 2; do
                 "$tfn" $arguments --out "$work/link/$name" > "$work/page" 2>&1 &&
                     [ -L "$work/link/$name" ] && [ -L "$work/link/near" ] &&
@@ -775,7 +775,7 @@ linked() {              # a symbolic link stays one, and the file it leads to is
     return $code
 }
 check "tfn: symbolic links stay" linked
-named() {               # what is no model is called what it is
+named() {               # a file that is not a model is named for what it is
     printf 'PK\3\4abcdefgh' > "$work/is.zip"
     printf '\200\2abcdefgh' > "$work/is.pickle"
     : > "$work/is.empty"
@@ -791,12 +791,12 @@ named() {               # what is no model is called what it is
             says "$work/is.folder is a folder, $wanted" $command "$work/is.folder" || return 1
     done
     [ ! -e "$work/y" ] || return 1
-    # more than any machine has: the sizes are told
+    # more than any machine has: the message has the sizes
     "$tfn" train --task copy --steps 1 --ffn 1000000 --width 65536 --layers 1 --threads 1 --quiet \
         --out "$work/y" > "$work/page" 2> "$work/error"
     [ $? = 1 ] && grep -q 'width 65536, hidden width 1000000, ' "$work/error" && [ ! -e "$work/y" ]
 }
-# says TEXT ARGUMENTS: code 1, nothing printed, and the text as all that is said
+# says TEXT ARGUMENTS: code 1, nothing printed, and TEXT as the whole message
 says() {
     text=$1
     shift
@@ -805,8 +805,8 @@ says() {
     [ $code = 1 ] && [ ! -s "$work/page" ] && [ "$(cat "$work/error")" = "tfn: $text" ] ||
         { echo "$*: code $code"; cat "$work/error"; return 1; }
 }
-check "tfn: what is no model is named" named
-broken() {              # no file of ours: code 1 and a message
+check "tfn: files that are not models are identified" named
+broken() {              # a damaged file: code 1 and a message
     head -c 5000 "$work/m.safetensors" > "$work/cut.safetensors"
     for command in eval generate inspect export fold "quantize --to q8"; do
         for file in cut.safetensors a.csv nothing; do
@@ -819,9 +819,9 @@ broken() {              # no file of ours: code 1 and a message
         done
     done
 }
-check "tfn: files that are none" broken
+check "tfn: damaged files" broken
 
-manners() {             # a file that cannot be written is named before the work, a text by its name
+manners() {             # a file that cannot be written is reported before the work, a text by its name
     mkdir -p "$work/folder"
     : > "$work/empty"
     few="too few lines to hold some out; give --valid" anew="--from begins anew with its weights"
@@ -838,9 +838,9 @@ manners() {             # a file that cannot be written is named before the work
             train --resume "$work/m.safetensors" --lr 0.01 && [ ! -e "$work/x" ] &&
         "$tfn" train --resume "$work/m.safetensors" --lr 5e-3 --steps 2000 --quiet > "$work/page"
 }
-check "tfn: what it says of files" manners
+check "tfn: messages about files" manners
 longest=$work/$(awk 'BEGIN { for (i = 0; i < 1500; i++) printf i % 20 == 19 ? "d/" : "a"; print "e" }')
-whole() {               # paths are said whole, however long they are
+whole() {               # messages have the whole path, however long
     missing="$longest: cannot be opened: No such file or directory"
     says "$missing" train "$longest" --out "$work/x" &&
         says "$missing" score "$longest" "$work/text" &&
@@ -850,7 +850,7 @@ whole() {               # paths are said whole, however long they are
 }
 check "tfn: long paths" whole
 
-# wrong TEXT ARGUMENTS: code 2, nothing printed, and the text among what is said
+# wrong TEXT ARGUMENTS: code 2, nothing printed, and the message contains TEXT
 wrong() {
     text=$1
     shift
@@ -859,7 +859,7 @@ wrong() {
     [ $code = 2 ] && [ ! -s "$work/page" ] && grep -q -- "$text" "$work/error" ||
         { echo "$*: code $code"; cat "$work/error"; return 1; }
 }
-scored() {              # lines against lines; as many are wanted
+scored() {              # lines against lines, the same number
     printf 'The dog bit the man.\nthe cat is on mat\n' > "$work/found"
     printf 'The dog bit the man.\nthe cat sat on the mat\n' > "$work/wanted"
     "$tfn" score "$work/found" "$work/wanted" > "$work/page" &&
@@ -877,15 +877,15 @@ agrees() {
 for python in python3 /usr/bin/python3 none; do
     "$python" -c 'import nltk' 2> "$work/error" && break
 done
-if [ $python = none ]; then skip "tfn score: as Python's nltk" "no python3 with nltk"
-else check "tfn score: as Python's nltk" agrees
+if [ $python = none ]; then skip "tfn score: equals Python's nltk" "no python3 with nltk"
+else check "tfn score: equals Python's nltk" agrees
 fi
-parted() {              # parted CUTOFFS: no clusters, and nothing is trained
+parted() {              # parted CUTOFFS: invalid clusters, so nothing is trained
     ! "$tfn" train --task copy --arch decoder --steps 1 --cutoffs "$1" --out "$work/x.safetensors" \
         --force 2> "$work/error" && grep -q "cutoffs $1 is no number" "$work/error"
 }
-check "tfn train --cutoffs: no numbers" eval 'parted 8x && parted 8, && parted 8,9,10 && parted x'
-# what every model of a file must have the same, tfn export knows
+check "tfn train --cutoffs: not numbers" eval 'parted 8x && parted 8, && parted 8,9,10 && parted x'
+# tfn export knows every option that a file's models must share
 exports_all() {
     sed -n '/shape_names\[\] = {/,/};/p' ../tools/tfn/models.c > "$work/names"
     options=$(sed -n 's/^ *TFN__\(FIELD\|LATER\)([A-Z]*, SAME_ALWAYS, \([^)]*\)),*$/\2/p' ../tfnorm.h)
@@ -895,7 +895,7 @@ exports_all() {
     done
 }
 check "tfn export: all options of a model" exports_all
-# a folder of the hub: its logits to nine digits, ids by its tokenizer, text that goes on
+# a folder of the hub: its logits to nine digits, ids by its tokenizer, generated text
 imports() {
     rm -rf "$work/hub" && mkdir "$work/hub" && cp golden/hub/gpt2/* "$work/hub" || return 1
     echo '{"a": 0, "b": 1, "ab": 2, "\u0120": 3}' > "$work/hub/vocab.json"
@@ -911,8 +911,8 @@ imports() {
         echo ab | "$tfn" generate "$work/hub.safetensors" --max-tokens 3 > "$work/said"
 }
 check "tfn import, logits, tokens" imports
-# The page of a sentence has the numbers that other commands print: weights that sum to 1, the
-# logits behind the last layer, the length of the vector that the stack gives.
+# The page of a sentence has the same numbers as other commands: weights that sum to 1, the
+# logits after the last layer, the length of the stack's output vector.
 inspects() {
     ids=$(head -n 1 golden/hub/gpt2/ids.txt)
     "$tfn" inspect "$work/hub.safetensors" --ids "$ids" > "$work/page" &&
@@ -934,7 +934,7 @@ inspects() {
         sed 's/.*>\([0-9.]*\)<\/td><\/tr>/\1/' | diff - "$work/one"
 }
 check "tfn inspect --text: the page's numbers" inspects
-# of every architecture, of a stack whose output is of several layers; what is not to be had is said
+# every architecture, and a stack whose output combines several layers; missing parts are reported
 inspects_all() {
     "$tfn" train --task copy --arch decoder --layers 1 --width 8 --steps 1 --recipe dlcl --threads 1 \
         --quiet --force --out "$work/y.safetensors" > "$work/page" 2> "$work/error"
@@ -956,7 +956,7 @@ inspects_all() {
             inspect "$work/m.safetensors" --text ab --out "$work/m.html"
 }
 check "tfn inspect --text: all models" inspects_all
-# masked words, by the logits of an import; text and ids of a model trained here are the same
+# masked words, by an import's logits; in a model trained here, text and ids give the same
 fills() {
     "$tfn" import golden/hub/bert --out "$work/bert.safetensors" --force > "$work/page" &&
         ids=$(head -n 1 golden/hub/bert/ids.txt) && mask=$(echo "$ids" | cut -d ' ' -f 4) || return 1
@@ -982,7 +982,7 @@ fills() {
             fill "$work/c.safetensors" --text the
 }
 check "tfn fill" fills
-classifies_one() {      # the likeliest first, as the lines say; their probabilities sum to 1
+classifies_one() {      # the most likely first, as in the lines; the probabilities sum to 1
     "$tfn" classify "$work/c.safetensors" --text 'good 28' > "$work/one" &&
         echo 'good 28' | "$tfn" classify "$work/c.safetensors" > "$work/page" &&
         [ "$(head -n 1 "$work/one" | cut -f 2)" = "$(cat "$work/page")" ] &&
@@ -994,10 +994,10 @@ classifies_one() {      # the likeliest first, as the lines say; their probabili
         classify "$work/m.safetensors" --text a
 }
 check "tfn classify --text" classifies_one
-# where a folder has both, tokenizer.json counts
+# if a folder has both, tokenizer.json counts
 prefers() {
     awk 'BEGIN { for (i = 0; i < 256; i++) printf "%d\n", i }' | awk '
-        { b = $1; c = b                             # GPT-2 shows a byte as a character
+        { b = $1; c = b                             # GPT-2 shows each byte as a character
           if (b <= 32) c = 256 + b; else if (b >= 127 && b <= 160) c = 289 + b - 127
           else if (b == 173) c = 323
           printf "%s\"\\u%04x\": %d", (b ? ", " : "{"), c, b } END { print "}" }' > "$work/vocab"
@@ -1015,8 +1015,8 @@ prefers() {
         grep -q 'taking vocab.json and merges.txt instead' "$work/error" &&
         grep -q '^tokens *4$' "$work/page"
 }
-check "tfn import: tokenizer.json goes before vocab.json" prefers
-# One invalid tokenizer loses no weights: an older file is taken, or none.
+check "tfn import: tokenizer.json has priority over vocab.json" prefers
+# An invalid tokenizer does not lose the weights: an older file is taken, or none.
 falls_back() {
     rm -rf "$work/fall" && mkdir "$work/fall" && cp golden/hub/gpt2/* "$work/fall" || return 1
     fall() { "$tfn" import "$work/fall" --out "$work/fall.safetensors" --force > "$work/page" \
@@ -1037,7 +1037,7 @@ falls_back() {
     done
 }
 check "tfn import: a tokenizer that is invalid" falls_back
-names_family() {        # without model_type: a family by name; what is left aside is printed
+names_family() {        # without model_type: a family by name; skipped keys are printed
     rm -rf "$work/fam" && mkdir "$work/fam" && cp golden/hub/gpt2/model.safetensors "$work/fam" || return 1
     sed '/"model_type"/d' golden/hub/gpt2/config.json > "$work/fam/config.json"
     says "$work/fam/config.json has no model_type: give --family NAME, one of $families" \
@@ -1056,7 +1056,7 @@ names_family() {        # without model_type: a family by name; what is left asi
 }
 families='gpt2, llama, mistral, qwen2, qwen3, olmo2, gemma, gemma2, gemma3_text, gpt_neox, phi, opt, bert, distilbert, bloom, marian, t5, mt5'
 check "tfn import --family, --lenient" names_family
-# Marian's source.spm, of the pieces "_a", "b" and "c", beside vocab.json, which lacks the last
+# Marian's source.spm, with the pieces "_a", "b" and "c", and a vocab.json that lacks the last
 marian_piece() { printf '\012%b\012%b%b\025\000\000\200\277\030%b' "$1" "$2" "$3" "$4"; }
 marian() {
     rm -rf "$work/mt" && cp -r golden/hub/marian "$work/mt" || return 1
@@ -1109,7 +1109,7 @@ tiny_hub() {
       awk 'BEGIN { x = 13; for (i = 0; i < 3496; i++) { x = (x * 421 + 1663) % 7875
           printf "%c%c", 33 + x % 94, 40 + int(x / 94) % 8 } }'; } > "$1/model.safetensors"
 }
-templates() {           # prompts begin as the template says, in tokens and in generation
+templates() {           # prompts begin with the template's tokens, in tokens and in generate
     tiny_hub "$work/tiny" && "$tfn" import "$work/tiny" --out "$work/tiny.safetensors" --force \
         > "$work/page" && [ "$(echo abc | "$tfn" tokens "$work/tiny.safetensors")" = '257 256 99' ] ||
         return 1
@@ -1122,9 +1122,9 @@ templates() {           # prompts begin as the template says, in tokens and in g
     [ "$(cat "$work/page")" = "abc$(head -n 1 "$work/one")" ] &&
         [ "$(head -n 1 "$work/one")" != "$(tail -n 1 "$work/one")" ]
 }
-check "tfn tokens, generate: what a template begins with" templates
-# An import is used and trained on as a model of one's own: measured on a file, with its own shape and
-# all its weights, by LoRA that is saved alone; it keeps no data of its training.
+check "tfn tokens, generate: the beginning of a template" templates
+# An import is used and trained further like any model: measured on a file, with its own shape and
+# all its weights, and by LoRA that is saved separately; it keeps no data of its training.
 tuned() {
     awk 'BEGIN { for (i = 0; i < 900; i++) printf "%c%d ", 97 + i % 7, i % 5 }' > "$work/abc"
     "$tfn" eval "$work/tiny.safetensors" "$work/abc" > "$work/short" && grep -q bits/byte "$work/short" &&
@@ -1156,8 +1156,8 @@ tuned() {
     [ $? = 1 ] && grep -q ' is .*, the model has ' "$work/error" &&
         wrong 'adapter wants --lora' train "$work/abc" --adapter "$work/x" --out "$work/y"
 }
-# Words whose ids are those of the golden sentence: their vector is the golden one. A classifier and
-# masked words are trained on, with the segments and the constants of BERT.
+# Words with the ids of the golden sentence give the golden vector. A classifier and
+# masked words are trained further, with the segments and the constants of BERT.
 tuned_bert() {
     rm -rf "$work/mini" && cp -r golden/hub/minilm "$work/mini" && awk 'BEGIN {
         for (i = 0; i < 31; i++) w[i] = sprintf("%c%c", 97 + i % 26, 97 + i / 26)
@@ -1194,7 +1194,7 @@ tuned_bert() {
 }
 check "tfn eval, train --from, --adapter: an import" tuned
 check "tfn embed, train --from: an import of BERT" tuned_bert
-# A classifier goes out and comes back with the names that id2label gives its classes, or numbers.
+# A classifier is exported and imported with the class names of id2label, or with numbers.
 classifies_hub() {
     awk 'BEGIN { split("va ua ja aa ca cb pa na la", w, " "); split("yes no maybe", l, " ")
         for (i = 0; i < 300; i++) print l[1 + i % 3] "\t" w[1 + i % 9] " " w[1 + i % 3] }' > "$work/short" &&
@@ -1225,15 +1225,15 @@ classifies_hub() {
     says "import: config.json: id2label is 3; an object is wanted" \
         import "$work/out" --force --out "$work/cl2.safetensors"
 }
-hub_classes() {         # hub_classes NAMES: import with them, and classify
+hub_classes() {         # hub_classes NAMES: imports with NAMES, and classifies
     { printf '{"id2label": {%s},' "$1"; sed 1d "$work/config"; } > "$work/out/config.json"
     "$tfn" import "$work/out" --out "$work/cl2.safetensors" --force > "$work/page" 2> "$work/error" &&
         "$tfn" classify "$work/cl2.safetensors" --text 'va ja' > "$work/page"
 }
 check "tfn import, classify: names of classes" classifies_hub
 # Encoder-decoders of the hub write PyTorch's greedy texts: they start with the token that config.json
-# names, also when they went through other commands, and in a batch of lines of all lengths.
-greedy() {              # greedy MODEL NAME: is each text that of golden/hub/NAME/greedy.txt?
+# names, also after other commands, and in a batch of lines of all lengths.
+greedy() {              # greedy MODEL NAME: each text must equal that of golden/hub/NAME/greedy.txt
     while read -r source && read -r wanted; do
         found=$("$tfn" translate "$1" --ids "$source" --max-tokens 12) || return 1
         [ "$found" = "$wanted" ] || { echo "$found, not $wanted"; return 1; }
@@ -1250,7 +1250,7 @@ translates_hub() {
         sed '/decoder_start_token_id/d' golden/hub/$name/config.json > "$work/tr/config.json" &&
             "$tfn" import "$work/tr" --out "$model" --force > "$work/page" && greedy "$model" $name ||
             return 1
-        # what generation_config.json says counts before it: another start, another word less
+        # generation_config.json has priority: another start, a forbidden word
         echo '{"decoder_start_token_id": 2}' > "$work/tr/generation_config.json" &&
             "$tfn" import "$work/tr" --out "$model" --force > "$work/page" &&
             ! greedy "$model" $name > "$work/page" || return 1
@@ -1309,7 +1309,7 @@ translates_texts() {
         "$tfn" embed "$model" "$work/input" > "$work/page" && [ "$(wc -l < "$work/page")" = 4 ] &&
         "$tfn" inspect "$model" --text abc --target cab | grep -q '"keys":\["[^"]*pad[^"]*","c","a","b"\]' ||
         return 1
-    # the loss of what was written is its score; a model that is trained on starts as before
+    # the loss of a written text is its score; further training starts from the same loss
     echo '{"bad_words_ids": [[2], [29], [30]]}' > "$work/tr/generation_config.json" &&
         "$tfn" import "$work/tr" --out "$model" --force > "$work/page" &&
         "$tfn" translate "$model" "$work/input" --max-tokens 6 --beam 1 --n-best 1 \
@@ -1328,7 +1328,7 @@ translates_texts() {
         says "--ids: 513 ids, the limit is 512" translate "$model" --ids "$(yes 5 | head -n 513)"
 }
 check "tfn translate, eval, train --from: T5 of the hub, by texts" translates_texts
-mistranslates() {       # ids that config.json has and the model has not
+mistranslates() {       # ids in config.json that the model lacks
     model=$work/tr3.safetensors
     rm -rf "$model" "$work/tr" && cp -r golden/hub/marian "$work/tr" || return 1
     for words in 'decoder_start_token_id is 31,|s/"decoder_start_token_id": 30/"decoder_start_token_id": 31/' \
@@ -1349,9 +1349,9 @@ mistranslates() {       # ids that config.json has and the model has not
         says "$model does not say with which token its decoder starts: its config.json had no decoder_start_token_id" \
             translate "$model" --ids 5
 }
-check "tfn translate: ids that are none" mistranslates
-# A kept cache gives the answers of a fresh decoder that reads the whole conversation, also behind
-# turns that were left out.
+check "tfn translate: invalid ids" mistranslates
+# A kept cache gives the answers of a new decoder that reads the whole conversation, even after
+# old turns were dropped.
 chats() {
     awk 'BEGIN { for (i = 0; i < 900; i++) printf "%c%d ", 97 + i % 7, i % 5 }' > "$work/abc"
     "$tfn" train "$work/abc" --tokenizer bytes --layers 1 --width 16 --context 64 --steps 60 \
@@ -1372,12 +1372,12 @@ chats() {
         [ "$(wc -l < "$work/error")" = 1 ] &&
         echo "$long>$(sed -n 2p "$work/page");$long" | talk --max-tokens 5 > "$work/one" &&
         sed -n 3p "$work/page" | diff "$work/one" - || return 1
-    # drawn, from the likeliest it is what is greedy; others differ by the seed
+    # drawn from only the most likely token, the text is greedy; others depend on the seed
     echo a1 | talk --max-tokens 9 --temperature 1 --top-k 1 > "$work/one" &&
         echo a1 | talk --max-tokens 9 | cmp "$work/one" - &&
         echo a1 | talk --max-tokens 40 --temperature 2 > "$work/one" &&
         ! echo a1 | talk --max-tokens 40 --temperature 2 --seed 2 | cmp -s "$work/one" - || return 1
-    # a text ends an answer, before it; an answer longer than the context is cut, and said to be
+    # a stop text ends an answer before it; an answer longer than the context is cut, with a message
     answer=$(echo a1 | talk --max-tokens 20) && word=$(echo "$answer" | cut -c 4-5) &&
         [ "$(echo a1 | talk --max-tokens 20 --stop "zz,$word")" = "${answer%%"$word"*}" ] &&
         echo a1 | talk --max-tokens 99 2> "$work/error" > "$work/page" &&
@@ -1391,7 +1391,7 @@ chats() {
 }
 talk() { "$tfn" chat "$work/talk.safetensors" --user '' --assistant '>' --end ';' "$@"; }
 check "tfn chat" chats
-chats_by() {            # marks are special tokens, what is typed is not
+chats_by() {            # marks are special tokens, typed ones are not
     mark='<|im_start|>' end='<|im_end|>'
     printf 'ab%s\n' "$end" | "$tfn" chat "$work/tiny.safetensors" --template chatml --max-tokens 1 \
         --counts > "$work/page" 2> "$work/error" || return 1
@@ -1401,7 +1401,7 @@ chats_by() {            # marks are special tokens, what is typed is not
         --counts > "$work/page" 2> "$work/error" && grep -q ' 38 tokens' "$work/error"
 }
 check "tfn chat --template" chats_by
-misimports() {          # what is not there is named, and nothing is written
+misimports() {          # a missing file is named, and nothing is written
     for words in "config.json: cannot be opened|import $work/none --out $work/x" \
         "wanted one folder|import --out $work/x" "wanted --ids|logits $work/hub.safetensors" \
         "at most 16|import golden/hub/gpt2 --context 17 --out $work/x" \
@@ -1412,8 +1412,8 @@ misimports() {          # what is not there is named, and nothing is written
     done
     [ ! -e "$work/x" ]
 }
-check "tfn import: what is wrong" misimports
-# and out again: the same file of weights, in its own type; a tokenizer that encodes alike
+check "tfn import: errors" misimports
+# exported again: the same file of weights, in its own type, and an equivalent tokenizer
 exports_hub() {
     for name in llama-bf16 mistral; do
         rm -rf "$work/out" && "$tfn" import golden/hub/$name --out "$work/hub2.safetensors" --force \
@@ -1434,7 +1434,7 @@ exports_hub() {
     cmp "$work/gpt.ids" "$work/gpt2.ids"
 }
 check "tfn export --hf" exports_hub
-# LoRA goes into the matrices: what comes in again says the same, and has none
+# LoRA is merged into the matrices: imported again, the model is the same without LoRA
 exports_lora() {
     for _ in 1 2 3 4 5 6 7 8; do echo "abba baab aab"; done > "$work/abba"
     "$tfn" train "$work/abba" --from "$work/hub.safetensors" --lora '*.[qv].weight:2:8' --steps 4 \
@@ -1469,8 +1469,8 @@ misexports() {
     done
     [ ! -e "$work/out2/config.json" ] && [ ! -e "$work/out2/model.safetensors" ]
 }
-check "tfn export --hf: what is wrong" misexports
-# a text: bits a byte are nats of all tokens over bytes, guessing is worse, and a sample follows
+check "tfn export --hf: errors" misexports
+# a text: bits a byte are the nats of all tokens over bytes; guessing is worse; a sample follows
 learns() {
     text=../examples/language_model.txt
     "$tfn" train "$text" --tokenizer bytes --layers 1 --width 32 --steps 200 --threads 1 --force \
@@ -1482,8 +1482,8 @@ learns() {
         --threads 1 --force --out "$work/learns.safetensors" > "$work/page" 2> "$work/error" &&
         [ ! -s "$work/error" ]
 }
-check "tfn train: what was learned" learns
-# words of other programs lead to ours; a name that is far from all is not guessed
+check "tfn train: the summary of a text" learns
+# words of other programs suggest ours; a name unlike any gives no suggestion
 known_words() {
     "$tfn" train --help > "$work/help" && "$tfn" --version > "$work/version" || return 1
     for words in '--epochs|--steps' '--learning-rate|--lr' '--batch-size|--batch N' \
@@ -1500,7 +1500,7 @@ known_words() {
             tr a-f A-F)$" "$work/version"
 }
 check "tfn: words that people know" known_words
-names_binary() {        # what is no text is named; bytes take anything
+names_binary() {        # binary data are reported; a model of bytes takes anything
     printf 'a\0b\n' > "$work/binary"
     for _ in 1 2 3 4 5 6 7 8; do cat "$work/binary" "$work/binary" "$work/binary"; done > "$work/binary2"
     printf '\037\213\010abc' > "$work/packed.gz"
@@ -1514,7 +1514,7 @@ names_binary() {        # what is no text is named; bytes take anything
             --quiet --force --out "$work/binary.safetensors" > "$work/page"
 }
 check "tfn train: binary data" names_binary
-# --json: each line is an object that another program's parser reads
+# --json: each line is an object that another JSON parser reads
 json_lines() {          # json_lines FILE KEY ...: valid, and all keys occur
     file=$1
     shift
@@ -1552,7 +1552,7 @@ speaks_json() {
 if have python3 || have node; then check "tfn train, eval, inspect: --json" speaks_json
 else skip "tfn train, eval, inspect: --json" "no python3 or node"
 fi
-summarizes() {          # inspect: the summary is first; a reader of one line is no error
+summarizes() {          # inspect: the summary is first; a reader that stops after one line is no error
     "$tfn" inspect "$work/a.safetensors" > "$work/page" && sed -n 1p "$work/page" | grep -q ' tensors, .* hash ' &&
         sed -n 2p "$work/page" | grep -q '^model: ' || return 1
     { sleep 0.1; "$tfn" inspect "$work/a.safetensors" 2> "$work/error"; echo $? > "$work/code"; } | : &&
