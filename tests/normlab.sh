@@ -97,7 +97,7 @@ check "normlab --help" help
 fits() {                # on terminals of 80 to 40 columns progress and curves do not wrap
     for columns in 80 60 40; do
         rm -f "$work/fits.jsonl"
-        script -qec "stty cols $columns; \"$normlab\" compare pre post --steps 20 --layers 2;
+        script -qec "stty cols $columns; \"$normlab\" compare pre post --steps 1 --layers 1 --width 8;
             \"$normlab\" run A4 --start-seeds 1 --file $work/fits.jsonl" /dev/null < /dev/null > "$work/typed" 2>&1
         tr '\r' '\n' < "$work/typed" | sed 's/\x1b\[[0-9;]*[a-zA-Z]//g' > "$work/lines"
         grep -q '^normlab: 100 %.* left' "$work/lines" && grep -q '^ *|#* *o' "$work/lines" || return 1

@@ -1483,6 +1483,18 @@ learns() {
         [ ! -s "$work/error" ]
 }
 check "tfn train: the summary of a text" learns
+# validations during training use a sample, and say so; the last line uses all held-out text
+validates_all() {
+    "$tfn" train ../examples/language_model.txt --tokenizer bytes --layers 1 --width 16 --context 32 --batch-tokens 256 \
+        --steps 20 --eval-every 10 --threads 1 --force --out "$work/all.safetensors" > "$work/page" 2> "$work/error" &&
+        "$tfn" eval "$work/all.safetensors" > "$work/one" &&
+        [ "$(sed -n 's/^step.*valid //p' "$work/page")" = "$(sed -n 's/^loss *//p' "$work/one")" ] &&
+        [ "$(sed -n 's/^best.*valid \(.*\) (sample)$/\1/p' "$work/page")" != "$(sed -n 's/^loss *//p' "$work/one")" ] &&
+        grep -q 'a sample of 50 of [0-9]* batches held out' "$work/error" &&
+        grep -q 'step 20/20 .* valid [0-9.]* (sample)  lr' "$work/error" &&
+        grep -q 'valid at the end: all [0-9]* batches held out' "$work/error"
+}
+check "tfn train: the last line uses all held-out text" validates_all
 # words of other programs suggest ours; a name unlike any gives no suggestion
 known_words() {
     "$tfn" train --help > "$work/help" && "$tfn" --version > "$work/version" || return 1

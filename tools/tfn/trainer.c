@@ -435,6 +435,10 @@ static bool plot_write(const trainer *t)
 
 /* -- what is said meanwhile -------------------------------------------------------------------- */
 
+/* Validations on the way take a sample of what is held out, the first batches. */
+enum { SAMPLE_BATCHES = 50, FINAL_BATCHES = 1000 };
+static bool samples(const trainer *t) { return t->valid.batches.count > SAMPLE_BATCHES; }
+
 /* A line of progress: fields by falling importance. On a terminal those that do not fit are left
  * out, and a bar is drawn where there is room for it. */
 enum { P_STEP, P_LOSS, P_LEFT, P_VALID, P_SPEED, P_RATE, P_GRADIENT, P_FIELDS, P_BAR = 20 };
@@ -493,7 +497,7 @@ static void json_progress(trainer *t, const tfn_report *r, double elapsed)
     json_whole(&x, "step", t->position);
     json_whole(&x, "steps", t->steps);
     json_real(&x, "loss", t->loss_sum / (double)t->loss_count);
-    if (t->validated) json_real(&x, "valid", t->last_valid);
+    if (t->validated) json_real(&x, samples(t) ? "valid_sample" : "valid", t->last_valid);
     json_real(&x, "lr", (double)r->lr);
     json_real(&x, "gradient", (double)r->grad_norm);
     json_whole(&x, "tokens", t->tokens);
@@ -525,11 +529,12 @@ static void say_progress(trainer *t, const tfn_report *r, bool now)
     memset(&p, 0, sizeof p);
     const double each = (at - t->began) / (double)done;
     const double left = each * (double)(t->steps - t->position);
+    const char *sample = samples(t) ? " (sample)" : "";
 #define PROGRESS(field, ...) snprintf(p.text[field], sizeof p.text[field], __VA_ARGS__)
     PROGRESS(P_STEP, "step %lld/%lld", (long long)t->position, (long long)t->steps);
     PROGRESS(P_LOSS, "loss %.3f", t->loss_sum / (double)t->loss_count);
     PROGRESS(P_VALID, "valid -");
-    if (t->validated) PROGRESS(P_VALID, "valid %.3f", t->last_valid);
+    if (t->validated) PROGRESS(P_VALID, "valid %.3f%s", t->last_valid, sample);
     PROGRESS(P_RATE, "lr %.2e", (double)r->lr);
     PROGRESS(P_GRADIENT, "gradient %.2f", (double)r->grad_norm);
     PROGRESS(P_SPEED, "%.0f tokens/s", (double)t->tokens / (at - t->began));
@@ -546,14 +551,40 @@ static void swap_averages(trainer *t)
     if (t->b.model.memory.averages) tfn_model_swap_ema(&t->b.model);
 }
 
-/* The loss of a token of the first 50 batches held out. */
-static double validate(trainer *t)
+/* The loss of a token of the first batches held out. */
+static double loss_of_valid(trainer *t, int64_t batches)
 {
     double loss;
     swap_averages(t);
-    loss = loss_of_batches(&t->b.model, &t->valid, 50);
+    loss = loss_of_batches(&t->b.model, &t->valid, batches);
     swap_averages(t);
     return loss;
+}
+
+/* A validation on the way. */
+static double validate(trainer *t) { return loss_of_valid(t, SAMPLE_BATCHES); }
+
+/* Batches of the evaluation at the end: all that are held out, but if these are over 1,000, no more
+ * than a third of the steps, so that a large text costs at most a tenth of the training. */
+static int64_t final_batches(const trainer *t)
+{
+    int64_t most = t->steps / 3;
+    if (most < FINAL_BATCHES) most = FINAL_BATCHES;
+    return most < t->valid.batches.count ? most : t->valid.batches.count;
+}
+
+/* Evaluates all that is held out, where validations were of a sample, and says so. */
+static void validate_all(trainer *t)
+{
+    const int64_t batches = final_batches(t);
+    if (!samples(t)) return;
+    t->last_valid = loss_of_valid(t, batches);
+    if (given(t->s, O_QUIET)) return;
+    if (batches == t->valid.batches.count)
+        fprintf(stderr, "valid at the end: all %lld batches held out\n", (long long)batches);
+    else
+        fprintf(stderr, "valid at the end: %lld of %lld batches held out; tfn eval takes all\n",
+                (long long)batches, (long long)t->valid.batches.count);
 }
 
 /* -- saving ------------------------------------------------------------------------------------ */
@@ -783,12 +814,15 @@ static void choose_steps(trainer *t)
     static char steps[32], eval[32];
     const double minutes = real_of(t->s, O_MINUTES);
     const double every = (double)whole_of(t->s, O_EVAL_EVERY);
-    double all, count;
+    double all, count, last;
     trial x;
     if (!given(t->s, O_MINUTES) || given(t->s, O_STEPS)) return;
     t->s->text[O_STEPS] = "1000000";
     try_steps(t, &x);
-    all = fmax(60 * minutes - spent_since(t, t->opened), 30 * minutes);
+    last = 0;
+    if (samples(t)) last = x.valid * fmin((double)t->valid.batches.count, FINAL_BATCHES)
+                         / SAMPLE_BATCHES;
+    all = fmax(60 * minutes - last - spent_since(t, t->opened), 30 * minutes);
     if (every > 0) count = all / (x.each + x.valid / every);
     else {
         const double validations = fmax(fmin(floor(all / 20 / x.valid), 20), 1);
@@ -1031,6 +1065,9 @@ static void say_beginning(const trainer *t)
     if (x->dropped || x->cut)
         fprintf(stderr, "; %lld items over %d tokens are %s", (long long)(x->dropped + x->cut),
                 (int)x->options.most, x->dropped ? "left out" : "cut");
+    if (samples(t))
+        fprintf(stderr, "; valid on the way: a sample of %d of %lld batches held out",
+                SAMPLE_BATCHES, (long long)t->valid.batches.count);
     if (t->position) fprintf(stderr, "; resumed at step %lld", (long long)t->position);
     fprintf(stderr, "\n");
 }
@@ -1112,7 +1149,8 @@ static void put_result(const trainer *t)
 {
     printf("step %lld  valid %.4f\n", (long long)t->position, t->last_valid);
     if (isfinite(t->best_valid)) {
-        printf("best %lld  valid %.4f\n", (long long)t->best_step, t->best_valid);
+        printf("best %lld  valid %.4f%s\n", (long long)t->best_step, t->best_valid,
+               samples(t) ? " (sample)" : "");
         if (!given(t->s, O_QUIET)) fprintf(stderr, "the best weights are in %s\n", t->best);
     }
     printf("hash %016llX\nbits %s\n", (unsigned long long)tfn_model_hash(&t->b.model),
@@ -1130,7 +1168,7 @@ static void json_result(const trainer *t)
     json_real(&x, "valid", t->last_valid);
     if (isfinite(t->best_valid)) {
         json_whole(&x, "best_step", t->best_step);
-        json_real(&x, "best_valid", t->best_valid);
+        json_real(&x, samples(t) ? "best_valid_sample" : "best_valid", t->best_valid);
         json_text(&x, "best", t->best);
     }
     json_text(&x, "hash", hash);
@@ -1175,6 +1213,7 @@ int run(trainer *t)
     if (t->position == t->steps && !isfinite(t->last_valid)) t->last_valid = validate(t);
     save(t, false);
     if (t->position == t->steps) save_adapter(t);
+    if (t->position == t->steps) validate_all(t);
     drawn = log_close(t) && plot_write(t);
     if (t->position < t->steps) {
         say_resume(t);
