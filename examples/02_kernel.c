@@ -1,6 +1,6 @@
 /* cc -O2 examples/02_kernel.c -o kernel -lm && ./kernel
- * A kernel alone: LayerNorm forward and backward on plain arrays, on every instruction set of this
- * machine. Those with a fused multiply-add agree to the last bit. */
+ * Kernels without a model: LayerNorm forward and backward on plain arrays, on every instruction set
+ * of this machine. Those with a fused multiply-add agree to the last bit. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
@@ -9,7 +9,7 @@ enum { ROWS = 33, COLS = 100, N = ROWS * COLS };
 static float x[N], y[N], dx[N], dy[N], gain[COLS], bias[COLS], dgain[COLS], dbias[COLS];
 static float mean[ROWS], rstd[ROWS];
 
-/* A kernel with many arguments takes them in a struct; what is zero or NULL is left out. */
+/* A kernel with many arguments takes them in a struct; members that are 0 or NULL are not used. */
 static tfn_norm_args layernorm_call(void)
 {
     tfn_norm_args p = { 0 };
@@ -30,7 +30,7 @@ static void layernorm(const tfn_kernels *k)
     k->norm_params_backward(&p, 0, COLS);      /* all columns; threads would share them */
 }
 
-/* sum(dy * y), the loss of which dy is the gradient */
+/* sum(dy * y), the loss whose gradient is dy */
 static double loss(const tfn_kernels *k)
 {
     double sum = 0;

@@ -1,6 +1,6 @@
 /* cc -O2 examples/04_own_topology.c -o own_topology -lm && ./own_topology
- * A topology of one's own is a row of data. This one is KEEL (2026): a norm before F and one after
- * the sum, whose skip is scaled by the number of sub-layers, 2 N for N layers. */
+ * Your own topology is a row of data. This one is KEEL (2026): a norm before F and one after the
+ * sum, whose skip is scaled by the number of sub-layers, 2 N for N layers. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* cc -O2 examples/05_own_op.c -o own_op -lm && ./own_op
- * The tape alone, with an operation of one's own: the squared ReLU (So et al. 2021),
- * y = max(x, 0)^2, dy/dx = 2 max(x, 0), which the library has as TFN_ACTIVATION_RELU2, too. A
- * network of two layers learns which of two spirals a point lies on. */
+ * The tape without a model, with your own operation: the squared ReLU (So et al. 2021),
+ * y = max(x, 0)^2, dy/dx = 2 max(x, 0). (The library has it, too: TFN_ACTIVATION_RELU2.) A network
+ * of two layers learns which of two spirals a point is on. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>
@@ -20,7 +20,7 @@ static void relu2_backward(const tfn_custom_args *a)
 {
     for (ptrdiff_t i = 0; i < a->rows * a->cols; i++) {
         float x = a->x[0][i] > 0 ? a->x[0][i] : 0, dx = 2 * x * a->dy[i];
-        a->dx[0][i] = a->add[0] ? a->dx[0][i] + dx : dx;      /* store, or add to what is there */
+        a->dx[0][i] = a->add[0] ? a->dx[0][i] + dx : dx;      /* add to dx, or store */
     }
 }
 
@@ -54,7 +54,7 @@ int main(void)
     tfn_var loss = tfn_cross_entropy(&tape, logits, TFN_INT_TARGETS, 0, 0);
     tfn_keep(&tape, loss);
 
-    /* Plan: every buffer gets its place, and the tape says how many floats a run wants. */
+    /* Plan: every buffer gets its place, and the tape knows how many floats a run needs. */
     if (tfn_tape_plan(&tape, tfn_kernels_for(TFN_ISA_BEST), 1) != TFN_OK) {
         char text[160];
         printf("%s\n", tfn_error_text(&tape.error, text, sizeof text));

@@ -1,6 +1,6 @@
 /* cc -O2 examples/08_characters.c -o characters -lm && ./characters [text file]
- * A character language model: the alphabet is that of the text (by default tfnorm.h), a token a
- * character. It trains for some seconds, then writes three lines that begin alike. */
+ * A character language model: each character of the text (by default tfnorm.h) is a token. It
+ * trains for a few seconds, then writes three lines with the same beginning. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
@@ -21,7 +21,7 @@ static size_t read_text(const char *path)
     return size;
 }
 
-/* The characters of the text become a tokenizer; this is how BPE and words are made, too. */
+/* Make a tokenizer from the characters of the text; BPE and words work the same way. */
 static bool learn_alphabet(tfn_tokenizer *k, size_t size)
 {
     /* rarer: <unk> */
@@ -36,7 +36,7 @@ static bool learn_alphabet(tfn_tokenizer *k, size_t size)
     return tfn_tokenizer_init(k, &source, malloc(bytes), bytes) == TFN_OK;
 }
 
-/* Windows of the text, drawn anew for each step; targets are the next characters. */
+/* Train on windows of the text, drawn anew for each step; targets are the next characters. */
 static void train(tfn_model *m, ptrdiff_t count)
 {
     static int32_t tokens[BATCH * CONTEXT], targets[BATCH * CONTEXT];

@@ -1,6 +1,7 @@
 /* cc -O2 examples/09_translate.c -o translate -lm && ./translate
- * An encoder-decoder translates German numbers, whose units stand before the tens. Every seventh
- * number is held out; beam search writes these, and BLEU is that of sacrebleu. */
+ * An encoder-decoder translates German numbers, in which the units come before the tens. Every
+ * seventh number is held out; beam search translates these, and BLEU is computed as in
+ * sacrebleu. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
@@ -19,14 +20,14 @@ static const char *const words[2] = {           /* 0 to 27: 1 to 19, 20, 30 to 9
 static char text[2][BATCH][200];
 static int32_t source[BATCH * T], source_lengths[BATCH], tokens[BATCH * T], targets[BATCH * T];
 
-/* Each word has a space before it: so it is the same token at the beginning and elsewhere. */
+/* Each word follows a space, so that it is the same token at the beginning and elsewhere. */
 static void say(char *to, int english, int word)
 {
     const char *s = words[english];
     while (word--) s = strchr(s, ' ') + 1;
     if (*s != '-') strncat(strcat(to, " "), s, strcspn(s, " "));
 }
-static void number(char *to, int english, int n)                /* 0 to 999,999; 0 is nothing */
+static void number(char *to, int english, int n)                /* 0 to 999,999; 0: empty */
 {
     int tens = n % 100 < 20 ? 0 : 18 + n % 100 / 10, unit = tens ? n % 10 : n % 100;
     if (n >= 1000) number(to, english, n / 1000), say(to, english, THOUSAND), n %= 1000;
@@ -87,13 +88,13 @@ int main(void)
     draw(0, true);
     tfn_batch batch = make_batch(&k);
     tfn_generate_desc how = { .sentences = BATCH, .beam = 4, .end = k.special[TFN_SPECIAL_EOS] };
-    batch.tokens = NULL;                                    /* each begins with END alone */
+    batch.tokens = NULL;                                    /* each begins with only END */
     if (tfn_generator_init(&g, &m, &how, writer, sizeof writer) != TFN_OK
         || tfn_generator_run(&g, &batch, NULL) != TFN_OK) return 1;
     for (int b = 0; b < BATCH; b++) {
         char found[400] = "";
         const char *wanted = text[1][b];
-        const int32_t *ids = g.tokens + b * g.width * g.most;               /* the best one's */
+        const int32_t *ids = g.tokens + b * g.width * g.most;               /* the best text */
         tfn_tokenizer_decode(&k, found, sizeof found - 1, ids, g.lengths[b * g.width]);
         tfn_bleu_add(&bleu, found, &wanted, 1, work, sizeof work);
         if (b < 3) printf("%s =%s\n", text[0][b] + 1, found);

@@ -1,8 +1,8 @@
 /* cc -O2 -pthread examples/10_pretrain.c tools/common/[a-z]*.c -o pretrain -lm && ./pretrain
- * Pre-training, then fine-tuning. An encoder reads many sentences without labels and guesses the
- * words that are hidden (BERT's masks). Its weights begin a classifier that sees few labels: is the
- * verb of "the dogs that see a cat _ old." singular or plural? A classifier from scratch has the
- * same few. Sentences, tokens and batches are those of tools/common/data.h. */
+ * Pre-training, then fine-tuning. An encoder reads many sentences without labels and predicts
+ * hidden words (BERT's masks). A classifier starts with its weights and sees few labels: is the
+ * verb of "the dogs that see a cat _ old." singular or plural? A classifier from scratch sees the
+ * same few. Sentences, tokens and batches come from tools/common/data.h. */
 #include "../tfnorm.h"
 #include "../tools/common/data.h"
 #include <stdio.h>
@@ -36,7 +36,7 @@ static tfn_model_desc shape(tfn_head head, int64_t steps)
                       .steps = steps } };
 }
 
-/* All tensors of the same name and shape: the encoder, but not what stands on it. */
+/* Copy all tensors of the same name and shape: the encoder, but not its head. */
 static void take_weights(tfn_model *to, const tfn_model *from)
 {
     tfn_param_info a, b;

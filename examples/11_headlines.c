@@ -1,7 +1,7 @@
 /* cc -O2 -pthread examples/11_headlines.c tools/common/[a-z]*.c -o headlines -lm && ./headlines
- * Headlines: an encoder-decoder reads two sentences and writes who does what, in the plain present.
- * ROUGE compares its headlines of unseen sentences with the right ones, and those of a guess that
- * news is hard to beat with: the first words. Sentences and batches are those of
+ * Headlines: an encoder-decoder reads two sentences and writes who does what, in the simple
+ * present. ROUGE compares its headlines for unseen sentences with the correct ones, and also a
+ * simple guess that is hard to beat for news: the first words. Sentences and batches come from
  * tools/common/data.h. */
 #include "../tfnorm.h"
 #include "../tools/common/data.h"

@@ -1,11 +1,11 @@
 /* cc -O2 -pthread examples/12_words.c tools/common/[a-z]*.c -o words -lm && ./words
- * A word-level language model of a language whose entropy is known: behind each pair of its 8 words
- * stand four, with probabilities 1/2, 1/4, 1/8, 1/8, which is 1.75 bits. The first two words of a
- * line are free, and it has 16 to 32; so no model has a perplexity below
+ * A word-level model of a language with known entropy. Each pair of its 8 words is followed by one
+ * of four words, with probabilities 1/2, 1/4, 1/8, 1/8, which is 1.75 bits. A line has 16 to 32
+ * words, of which the first two are arbitrary, so no model has a perplexity below
  *     exp((2 ln 8 + 22 * 1.75 ln 2 + ln 17) / 25) = 3.85
- * Its words are in two clusters (Baevski & Auli 2018): those that are not among the commonest have
- * a quarter of the numbers each, at the input and in the softmax; in a real language they are most
- * of the words. Text and batches are those of tools/common/data.h. */
+ * The words are in two clusters (Baevski & Auli 2018): less common words, which are most words of a
+ * real language, have a quarter of the numbers each, at the input and in the softmax. Text and
+ * batches come from tools/common/data.h. */
 #include "../tfnorm.h"
 #include "../tools/common/data.h"
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { LINES = 20000, HELD = 500, T = 64, STEPS = 800, EVERY = 200 };
 
 typedef struct part { data_task task; data_set set; data_batches batches; } part;
 
-/* Lines, joined by their ends, as windows of T words. */
+/* Cut lines, joined by their ends, into windows of T words. */
 static bool cut(part *p, data_tokenizer *words, task_split split, int64_t lines)
 {
     data_set_options o = { .kind = DATA_TEXT, .most = T, .space = true };

@@ -1,9 +1,9 @@
 /* cc -O2 -pthread examples/13_speech.c tools/common/[a-z]*.c -o speech -lm && ./speech
- * Speech recognition: 2 to 5 spoken digits as 24 bands of a spectrum, 100 frames a second, to
- * words. Two convolutions of stride 2 make a position of four frames; an encoder-decoder does the
- * rest. The sounds are those of tools/common/tasks.h: two tones a digit that glide as vowels do,
- * at a drawn pitch and pace, in noise; batches are those of tools/common/data.h. Words that were
- * never heard together are written down, and the word error rate is counted. */
+ * Speech recognition: 2 to 5 spoken digits, as 24 bands of a spectrum, 100 frames a second, become
+ * words. Two convolutions of stride 2 make a position from four frames; an encoder-decoder does the
+ * rest. The sounds come from tools/common/tasks.h: for each digit two tones that glide like vowels,
+ * with random pitch and pace, in noise. Batches come from tools/common/data.h. The test has new
+ * combinations of words and counts the word error rate. */
 #include "../tfnorm.h"
 #include "../tools/common/data.h"
 #include <stdio.h>
@@ -27,7 +27,7 @@ static bool hear(part *p, data_tokenizer *words, task_split split, int64_t items
         && data_batches_init(&p->batches, &p->set, &b);
 }
 
-/* Text of ids, with the space before its first word. */
+/* The text of ids, without the space before its first word. */
 static const char *text(char *to, size_t size, const tfn_tokenizer *k, const int32_t *ids,
                         ptrdiff_t count)
 {
@@ -47,7 +47,7 @@ static double word_errors(tfn_model *m, part *p, const tfn_tokenizer *k)
     if (tfn_generator_init(&g, m, &how, mem, size) != TFN_OK) return -1;
     for (int64_t i = 0; i < p->batches.count; i++) {
         tfn_batch batch = *data_batch(&p->batches, i);
-        batch.tokens = NULL;                            /* each begins with the end token alone */
+        batch.tokens = NULL;                            /* each begins with only the end token */
         if (tfn_generator_run(&g, &batch, NULL) != TFN_OK) return -1;
         for (int32_t r = 0; r < batch.batch; r++) {
             char found[200], said[200];

@@ -1,7 +1,7 @@
 /* cc -O2 examples/14_two_files.c examples/tfnorm.c -o two_files -lm && ./two_files
- * A program of more than one file: tfnorm.c has the implementation, this one only includes the
- * header. Keep tfnorm.o (cc -O2 -c examples/tfnorm.c), and a change here compiles in a blink. It
- * trains in a loop of its own: losses on held-out data, the best weights kept, an early end. */
+ * A program of several files: tfnorm.c has the implementation, this one only includes the header.
+ * Keep tfnorm.o (cc -O2 -c examples/tfnorm.c), and changes here compile in no time. It trains in
+ * its own loop: losses on held-out data, the best weights kept, an early end. */
 #include "../tfnorm.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ int main(void)
         if (tfn_model_eval(&model, &test, &loss) != TFN_OK) return 1;
         printf("step %3d: loss %.3f, held out %.3f\n", step, train.loss, loss.loss);
         worse++;
-        if (!(loss.loss < best)) continue;              /* NaN, without targets, is no better */
+        if (!(loss.loss < best)) continue;              /* also if NaN, the loss without targets */
         best = loss.loss;
         worse = 0;
         memcpy(kept, all.data, bytes);

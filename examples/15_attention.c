@@ -1,11 +1,11 @@
 /* cc -O2 examples/15_attention.c -o attention -lm && ./attention
- * Where a decoder looks: it learns to write six letters backwards, then each head's weights are
- * drawn, a row for each letter that is written, a column for each position that it may read. */
+ * Where a decoder looks: it learns to write six letters backwards. Then the weights of each head
+ * are drawn, a row for each letter that it writes, a column for each position that it may read. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
 
-/* A row is the letters, BAR, and the letters backwards: the last one is written, but never read. */
+/* A row is the letters, BAR, and the letters backwards; the last one is written but never read. */
 enum { LETTERS = 6, TIME = 2 * LETTERS, ALPHABET = 8, BAR = ALPHABET, VOCAB = ALPHABET + 1,
        BATCH = 32, STEPS = 300, LAYERS = 2, HEADS = 2 };
 
@@ -18,7 +18,7 @@ static void draw(tfn_key key)
         int32_t *y = targets + b * TIME;
         for (int i = 0; i < LETTERS; i++) {
             x[i] = (int32_t)(tfn_random_bits(key, (uint64_t)(b * LETTERS + i)) % ALPHABET);
-            y[i] = -1;                                      /* nothing is asked before BAR */
+            y[i] = -1;                                      /* no targets before BAR */
         }
         x[LETTERS] = BAR;
         y[LETTERS] = x[LETTERS - 1];
@@ -31,7 +31,7 @@ static void draw(tfn_key key)
 
 static char letter(int32_t token) { return token == BAR ? '|' : (char)('a' + token); }
 
-/* Weights from 0 to 1 as ten shades. */
+/* Print weights from 0 to 1 as ten shades. */
 static void print_row(const float *weights, int32_t written)
 {
     static const char shades[] = " .:-=+*#%@";
@@ -39,7 +39,7 @@ static void print_row(const float *weights, int32_t written)
     for (int j = 0; j < TIME; j++) putchar(shades[(int)(weights[j] * 9.99f)]);
 }
 
-/* The heads of a layer side by side: rows are the positions from BAR on. */
+/* Print the heads of a layer side by side; rows are the positions from BAR on. */
 static void print_layer(const float *weights, int layer)
 {
     printf("\nlayer %d\n", layer);
@@ -69,7 +69,7 @@ int main(void)
         if (tfn_model_step(&m, &batch, &report) != TFN_OK) return 1;
         if (step % 100 == 0) printf("step %d: loss %.4f\n", (int)step, report.loss);
     }
-    draw(tfn_key_make(3));                                  /* letters that it has not seen */
+    draw(tfn_key_make(3));                                  /* new letters */
     batch.batch = 1;
     for (int layer = 0; layer < LAYERS; layer++) {
         if (tfn_model_attention(&m, &batch, TFN_STACK_LAST, layer, TFN_SUBLAYER_SELF_ATTENTION, -1,

@@ -1,6 +1,6 @@
 /* cc -O2 examples/16_lora.c -o lora -lm && ./lora
- * LoRA (Hu et al. 2021): a model learns one rule, then, with all its weights frozen, another one
- * beside it, in a few small matrices. These are saved alone, loaded onto the base by a second
+ * LoRA (Hu et al. 2021): a model learns one rule, then, with all its weights frozen, another one in
+ * a few small additional matrices. These are saved separately, loaded onto the base by a second
  * model, and merged into its weights by a third, which is as small and as fast as the base. */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { VOCAB = 11, T = 16, B = 32, STEPS = 150 };
 
-/* Each number is the one before it and `more`, modulo 11. */
+/* Each number is the previous one plus `more`, modulo 11. */
 static void fill(int32_t *tokens, int32_t *targets, int32_t more, int step)
 {
     for (int i = 0; i < B * T; i++) {
@@ -31,7 +31,7 @@ static void train(tfn_model *m, int32_t more)
     }
 }
 
-/* The loss of each rule. */
+/* Print the loss for each rule. */
 static bool show(const char *name, tfn_model *m)
 {
     int32_t tokens[B * T], targets[B * T];
@@ -67,7 +67,7 @@ int main(void)
     if (!good(&base.error) || !show("the base", &base)) return 1;
     if (tfn_model_save(&whole, &base, NULL) != TFN_OK) return !good(&whole.error);
 
-    /* Two matrices beside each query, value and feed-forward map; all else is frozen. */
+    /* Add two matrices to each query, value and feed-forward map; all other weights are frozen. */
     if (!tfn_group_add(&desc, "decoder.*.self.[qv].weight rank=4 alpha=8", NULL)) return 1;
     if (!tfn_group_add(&desc, "decoder.*.ffn.w?.weight rank=4 alpha=8", NULL)) return 1;
     tfn_model_new(&tuned, &desc, NULL);
@@ -78,7 +78,7 @@ int main(void)
     if (tfn_model_save_adapter(&adapter, &tuned, NULL) != TFN_OK) return !good(&adapter.error);
     printf("%s has %.1f kB\n", adapter.path, (double)adapter.used / 1e3);
 
-    /* The base, and what it has learned since. */
+    /* The base, then what it has learned since. */
     tfn_model_peek(&adapter, &desc, NULL);
     desc.inference = true;
     tfn_model_new(&loaded, &desc, NULL);

@@ -1,8 +1,8 @@
 /* cc -O2 examples/17_own_loop.c -o own_loop -lm && ./own_loop
- * The step in parts. Two tasks share one model: copy a row of digits, or reverse it. Where their
- * gradients point against each other, each loses its part along the other (gradient surgery: Yu et
- * al. 2020, algorithm 1). The loss is one's own, too: cross-entropy and 1e-4 (log Z)^2, which holds
- * the logits in place (z-loss: Chowdhery et al. 2022, section 5). */
+ * The step in parts. Two tasks share one model: copy a row of digits, or reverse it. If their
+ * gradients conflict, each loses its component along the other (gradient surgery: Yu et al. 2020,
+ * algorithm 1). The loss is your own, too: cross-entropy plus 1e-4 (log Z)^2, which keeps the
+ * logits from drifting (z-loss: Chowdhery et al. 2022, section 5). */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>
@@ -47,7 +47,7 @@ static tfn_var own_loss(void *user, tfn_tape *t, tfn_var logits)
     return tfn_add(t, nll, tfn_custom(t, 0, &logits, 1, TFN_ROWS_TARGET, 0, 1), 1, 1e-4f);
 }
 
-/* The tasks: N - 1 digits, the task's sign, the digits as they were or reversed. */
+/* The tasks: N - 1 digits, the task's sign, then the digits copied or reversed. */
 static tfn_batch fill(int32_t *tokens, int32_t *targets, tfn_key key, int task)
 {
     for (uint64_t b = 0; b < B; b++, tokens += T, targets += T) {
@@ -71,7 +71,7 @@ static double dot(const float *a, const float *b, int64_t n)
     return sum;
 }
 
-/* a - (ab/bb) b and b - (ab/aa) a where ab < 0, added into g */
+/* a - (ab/bb) b and b - (ab/aa) a if ab < 0, added to g */
 static bool surgery(float *g, const float *a, const float *b, int64_t n)
 {
     const double ab = dot(a, b, n);
@@ -100,7 +100,7 @@ int main(void)
         conflicts += surgery(g, each, each + n, n);
         tfn_sums both = { sums[0].loss + sums[1].loss, sums[0].nll + sums[1].nll,
                           sums[0].targets + sums[1].targets };
-        float rate = 3e-3f * fminf(1, (step + 1) / 40.0f);      /* a schedule of one's own */
+        float rate = 3e-3f * fminf(1, (step + 1) / 40.0f);      /* your own schedule */
         if (tfn_model_update(&model, &both, rate, NULL) != TFN_OK) return 1;
         if (step % 20 == 0 || step == UPDATES - 1)
             printf("update %3d  copy %.3f  reverse %.3f\n", step + 1,

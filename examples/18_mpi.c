@@ -1,10 +1,10 @@
 /* mpicc -O2 examples/18_mpi.c -o mpi -lm && mpirun -np 2 ./mpi
  * Data-parallel training with the same bits on 1, 2, 4 ... machines. The work of an update is cut
- * into 8 shards, whoever computes them. Their gradients are summed in the order of the shards, each
- * rank its slice of the flat vector, and gathered; then every rank makes the same update. Norms
- * over a batch keep statistics of a rank's own shards, so that their bits do depend on the ranks.
- * Arguments: updates, recipe, checkpoint (gone on from if it is there, written every 10 updates),
- * and an update in which the last rank dies: the others end, and the next run goes on. */
+ * into 8 shards, on any number of ranks. Their gradients are summed in the order of the shards,
+ * each rank a slice of the flat vector, and gathered; then every rank makes the same update. Norms
+ * over a batch keep statistics of only their rank's shards, so their bits depend on the number of
+ * ranks. Arguments: updates, recipe, checkpoint (resumed if it exists, written every 10 updates),
+ * and an update in which the last rank dies: the others end, and the next run resumes. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <mpi.h>
@@ -13,7 +13,7 @@
 enum { SHARDS = 8, B = 4, T = 24, VOCAB = 16 };
 static int rank, ranks;
 
-/* Shard s of an update: rows to reverse, of another number in each; the last has no targets. */
+/* Shard s of an update: rows to reverse, a different number each; the last has no targets. */
 static tfn_batch fill(int32_t *tokens, int32_t *targets, int64_t update, int s)
 {
     const tfn_key key = tfn_key_fold(tfn_key_make((uint64_t)update), (uint64_t)s);
@@ -26,8 +26,8 @@ static tfn_batch fill(int32_t *tokens, int32_t *targets, int64_t update, int s)
     return (tfn_batch){ .tokens = tokens, .targets = targets, .batch = 1 + s % B, .time = T };
 }
 
-/* The gradients of all shards into every rank's vector, and their sums. Each round computes a
- * shard a rank, and its slices go to the ranks that sum them, this one's into `slice`. */
+/* Sum the gradients of all shards into every rank's vector, and their sums. Each round computes one
+ * shard per rank; its slices go to the ranks that sum them, this rank's to `slice`. */
 static tfn_status sum_gradients(tfn_model *m, float *slice, float *received, tfn_sums *sums)
 {
     static int32_t tokens[B*T], targets[B*T];
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     if (from.path && tfn_file_open(&from) == TFN_OK && tfn_model_load(&model, &from) != TFN_OK)
         MPI_Abort(MPI_COMM_WORLD, 1);
     tfn_batch first = fill(tokens, targets, 0, 0);
-    tfn_model_profile(&model, &first);          /* all ranks by one shard; most recipes: nothing */
+    tfn_model_profile(&model, &first);          /* from one shard; no effect in most recipes */
 
     const double begin = MPI_Wtime();
     for (const int64_t start = model.step; model.step < updates;) {

@@ -1,6 +1,6 @@
 /* cc -O2 examples/19_gpt2.c -o gpt2 -lm && ./gpt2 FOLDER "Once upon a time"
- * GPT-2 as the hub has it: a folder with config.json, model.safetensors and tokenizer.json. Llama,
- * Qwen, Gemma's text, Pythia and others are read by the same lines: see tfn_import_new. */
+ * GPT-2 in the hub's form: a folder with config.json, model.safetensors and tokenizer.json. The
+ * same lines read Llama, Qwen, Gemma's text, Pythia and others: see tfn_import_new. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { LENGTH = 100 };
 
-static char text[1 << 26];              /* tokenizer.json, then what is written */
+static char text[1 << 26];              /* tokenizer.json, then the generated text */
 
 static size_t read_text(const char *folder, const char *name)
 {

@@ -1,10 +1,10 @@
 /* cc -O2 examples/20_gesture.c -o gesture -lm && ./gesture
- * Sensors in, class out: six gestures of a hand that holds an accelerometer, three axes, 25 times
- * a second. An encoder reads a frame as a position, through a linear map, and learns from many
- * people; a new one, whose device is turned by a quarter, is quick and gentle, and hardly
- * understood. From 48 labelled gestures of this person a new head learns, while the encoder is
- * frozen: a few hundred numbers, which a microcontroller has room for. The gestures are whole
- * numbers, so that all machines draw the same. */
+ * Sensors in, class out: six gestures of a hand that holds an accelerometer, three axes, 25 times a
+ * second. An encoder reads each frame as a position, through a linear map, and learns from many
+ * people. It hardly recognizes a new person, who holds the device at a right angle and moves
+ * quickly and gently. From 48 labelled gestures of this person a new head learns while the encoder
+ * is frozen: a few hundred numbers, for which a microcontroller has room. The gestures are whole
+ * numbers, so that all machines draw the same ones. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
@@ -16,7 +16,7 @@ static int32_t gesture[BATCH], lengths[BATCH];
 static const tfn_batch batch = { .frames = frames, .targets = gesture, .lengths = lengths,
                                  .batch = BATCH, .time = T };
 
-/* How a person moves: 256 is 1 g, and a turn. */
+/* How a person moves: 256 is 1 g, and a full turn. */
 typedef struct person { int gain, tempo, turn; } person;
 
 static uint64_t drawn;
@@ -29,13 +29,13 @@ static int wave(int t)
     return t & 128 ? -arc : arc;
 }
 
-/* What the hand does at time t of 256, along x (to the right), y (up) and z. */
+/* The movement of the hand at time t of 256, along x (to the right), y (up) and z. */
 static void move(int which, int t, int *a)
 {
     const int x[GESTURES] = { wave(t + 64), wave(t + 64), wave(2*t), wave(t), 0, wave(3*t) };
     const int y[GESTURES] = { wave(t), -wave(t), 0, wave(2*t), wave(2*t), 0 };
     a[0] = x[which];                    /* circle, and back; wave; eight; nod; and a shake that */
-    a[1] = y[which];                    /* comes near */
+    a[1] = y[which];                    /* looks similar */
     a[2] = which == 5 ? wave(t / 2) : 0;
 }
 
@@ -56,7 +56,7 @@ static int32_t record(float *to, int which, const person *p)
     return frame_count;
 }
 
-/* A batch of one person's gestures, or (NULL) of as many people's. */
+/* Record a batch of one person's gestures, or (NULL) of a different person's each. */
 static void record_batch(const person *one)
 {
     for (int b = 0; b < BATCH; b++) {

@@ -60,7 +60,7 @@ static double evaluate(tfn_model *m, tfn_batch batch)
     return nats / bytes / 0.69314718;
 }
 
-/* Continue the middle of the text byte by byte; a full context goes on with its later half. */
+/* Continue the middle of the text byte by byte; when the context is full, keep its later half. */
 static void write_text(tfn_decoder *d)
 {
     int32_t past[SAMPLE] = { 0 };

@@ -28,8 +28,8 @@ static int write_line(char *line, int n)
 
 static bool held_out(int n) { return n * 7919 % 10007 % 10 == 1; }      /* 0, "zero", is not */
 
-/* Sentences of numbers that are not held out. The target of a character is the next one; -1: the
- * digits and what follows the end of the line are not scored. */
+/* Sentences of numbers that are not held out. The target of a character is the next one, or -1 for
+ * digits and characters after the line's end, which are not scored. */
 static void fill_batch(tfn_key key)
 {
     for (int b = 0, i = 0; b < BATCH; i++) {

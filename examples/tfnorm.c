@@ -1,5 +1,5 @@
 /* cc -O2 -c examples/tfnorm.c -o tfnorm.o
- * The implementation in a file of its own, compiled once: other files only include the header and
- * compile in no time. Macros such as TFNORM_NO_SIMD that change the code are defined here. */
+ * The implementation in a separate file, compiled once: other files only include the header and
+ * compile in no time. Define macros that change the code here, such as TFNORM_NO_SIMD. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
