@@ -28323,7 +28323,6 @@ static int32_t tfn__regex_step(tfn__regex_maker *m)
 {
     const int32_t c = m->next;
     if (c >= 0) m->next = tfn__json_char(&m->r);
-    if (m->r.wanted) tfn__regex_refuse(m, "a string");
     return c;
 }
 static bool tfn__regex_accept(tfn__regex_maker *m, int32_t c)
@@ -28365,7 +28364,7 @@ static void tfn__regex_insert(tfn__regex_maker *m, int32_t at, int32_t op, int32
 
 static void tfn__set_range(tfn__regex_maker *m, tfn__regex_set *set, int32_t first, int32_t last)
 {
-    if (set->ranges == TFN__SET_RANGES || first > last) {
+    if (set->ranges == TFN__SET_RANGES) {
         tfn__regex_refuse(m, "a smaller set");
         return;
     }
@@ -28596,8 +28595,9 @@ static void tfn__regex_class(tfn__regex_maker *m, tfn__regex_set *set, int depth
         if (m->next == '-' && tfn__regex_second(m) != ']') {
             tfn__regex_step(m);
             to = tfn__regex_step(m);
-            if (to == '\\') to = tfn__regex_escape(m, set);
-            if (to < 0 || to == '[') tfn__regex_refuse(m, "the end of a range");
+            if (to == '[') to = -1;                             /* a set */
+            else if (to == '\\') to = tfn__regex_escape(m, set);
+            if (to < from) tfn__regex_refuse(m, "the end of a range");
         }
         if (!m->wanted) tfn__set_range(m, set, from, to);
     }
@@ -30068,7 +30068,7 @@ static bool tfn__find_pattern(const int32_t *pattern, const uint8_t *s, size_t n
     size_t bytes;
     if (pattern[0]) return tfn__regex_find(pattern + 1, s, n, shown, from, begin, end);
     bytes = tfn__step_text(pattern + 1, &text);
-    if (!bytes || shown) return false;
+    if (!bytes) return false;
     for (; from + bytes <= n; from++) {
         if (s[from] != text[0] || !tfn__same(s + from, text, bytes)) continue;
         *begin = from;
@@ -30082,7 +30082,7 @@ static bool tfn__find_pattern(const int32_t *pattern, const uint8_t *s, size_t n
 static bool tfn__next_match(const int32_t *pattern, const uint8_t *s, size_t n, bool shown,
                             size_t *from, size_t *last, size_t *begin, size_t *end)
 {
-    while (*from <= n) {
+    for (;;) {
         int32_t c;
         if (!tfn__find_pattern(pattern, s, n, shown, *from, begin, end)) return false;
         if (*begin != *end || *end != *last) {
@@ -30092,7 +30092,6 @@ static bool tfn__next_match(const int32_t *pattern, const uint8_t *s, size_t n, 
         if (*from == n) return false;
         *from += tfn__char_of(s + *from, n - *from, shown, &c);
     }
-    return false;
 }
 
 static void tfn__put_replaced(tfn__text *t, const int32_t *step, const uint8_t *s, size_t n)
@@ -30256,6 +30255,15 @@ static int32_t tfn__added_id(const tfn_tokenizer *k, int32_t found)
     return found;
 }
 
+/* The order of added tokens: by their bytes, equal ones as they were added. */
+static bool tfn__added_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_tokenizer *k = (const tfn_tokenizer *)x;
+    if (tfn__token_before(k, i, j)) return true;
+    if (tfn__token_before(k, j, i)) return false;
+    return tfn__added_id(k, i) < tfn__added_id(k, j);
+}
+
 /* Sort the added tokens and collect their first bytes, so that most bytes of a text need one test.
  * If two are the same in a normalized text, the first one wins, as in the library. */
 static bool tfn__index_added(tfn_tokenizer *k)
@@ -30271,7 +30279,7 @@ static bool tfn__index_added(tfn_tokenizer *k)
         tfn__set_byte(k->heads[late], k->text[k->start[found]]);
         if (!(k->flags[id] & TFN__SPECIAL)) k->cuts[late] = true;
     }
-    tfn__sort(k->added_ids, k->added, tfn__token_before, k);
+    tfn__sort(k->added_ids, k->added, tfn__added_before, k);
     for (int32_t i = 0; i < k->added; i++) {
         const int32_t id = k->added_ids[i];
         if (i && !tfn__token_before(k, k->added_ids[stay - 1], id)) {
@@ -32192,7 +32200,7 @@ static void tfn__put_pattern(tfn__steps *x, tfn__reader pattern)
     tfn__json_members(&pattern, value, "String\"Regex\"");
     if (value[1].s) tfn__put_regex(x, value[1]);
     else {
-        if (!value[0].s) tfn__refuse(x->e, "pattern %s is not supported", pattern);
+        if (!value[0].s || x->shown) tfn__refuse(x->e, "pattern %s is not supported here", pattern);
         tfn__put_word(x, 0);
         tfn__put_text_words(x, value[0]);
     }
@@ -32371,7 +32379,7 @@ static void tfn__pre_tokenizer_step(tfn__steps *x, tfn__reader part)
         tfn__refuse(x->e, "pre_tokenizer %s behind add_prefix_space is not supported", value[0]);
     if (tfn__json_says(value[0], "Split\"")) tfn__split_step(x, value);
     else if (tfn__json_says(value[0], "ByteLevel\"")) tfn__byte_level_step(x, value);
-    else if (tfn__json_says(value[0], "Metaspace\"")) tfn__metaspace_step(x, whole);
+    else if (tfn__json_says(value[0], "Metaspace\"") && !x->shown) tfn__metaspace_step(x, whole);
     else if (tfn__json_says(value[0], "Digits\"")) {
         const int32_t behavior = TFN__CUT_CONTIGUOUS - tfn__json_true(value[6], false);
         tfn__put_cut(x, behavior, "\"\\\\p{N}\"");
@@ -32385,13 +32393,13 @@ static void tfn__pre_tokenizer_step(tfn__steps *x, tfn__reader part)
     else if (tfn__json_says(value[0], "BertPreTokenizer\"")) {
         tfn__put_cut(x, TFN__CUT_REMOVED, "\"\\\\s\"");
         tfn__put_cut(x, TFN__CUT_ISOLATED, punctuation);
-    } else if (tfn__json_says(value[0], "CharDelimiterSplit\"")) {
+    } else if (tfn__json_says(value[0], "CharDelimiterSplit\"") && !x->shown) {
         const int32_t begin = tfn__begin_step(x, TFN__STEP_CUT);
         tfn__put_word(x, TFN__CUT_REMOVED);
         tfn__put_word(x, 0);
         tfn__put_text_words(x, value[7]);
         tfn__end_step(x, begin);
-    } else tfn__refuse(x->e, "pre_tokenizer %s is not supported", value[0]);
+    } else tfn__refuse(x->e, "pre_tokenizer %s is not supported here", value[0]);
 }
 
 /* Compile both into `to` (NULL: only count). Returns the number of words. */

@@ -1042,6 +1042,253 @@ TEST(hub_block_end)
     free(b.mem);
 }
 
+/* -- normalizers, pre-tokenizers and expressions, by hand -------------------------------------- */
+
+/* Append a text as a string of JSON. */
+static void hub_put_string(char *to, const char *text, size_t bytes)
+{
+    to += strlen(to);
+    *to++ = '"';
+    for (size_t i = 0; i < bytes; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') *to++ = '\\';
+        if (c < ' ') to += sprintf(to, "\\u%04x", c);
+        else *to++ = (char)c;
+    }
+    strcpy(to, "\"");
+}
+
+/* Write " for '. */
+static void hub_quote(char *json)
+{
+    for (; *json; json++) if (*json == '\'') *json = '"';
+}
+
+/* A tokenizer whose tokens are words: [UNK] and the pieces of `pieces`, between bars. */
+static char hub_words_text[40000];
+static hub_box hub_words(const char *normalizer, const char *cutter, const char *pieces)
+{
+    tfn_tokenizer_source s;
+    int id = 1;
+    sprintf(hub_words_text, "{'normalizer':%s,'pre_tokenizer':%s,'model':{'type':'WordLevel',"
+            "'unk_token':'[UNK]','vocab':{'[UNK]':0", normalizer, cutter);
+    hub_quote(hub_words_text);
+    for (const char *from = pieces; *from; id++) {
+        const size_t n = strcspn(from, "|");
+        char before[100];
+        memset(before, 0, sizeof before);
+        hub_put_string(before, from, n);
+        strcat(before, ":");
+        if (strstr(hub_words_text, before)) id--;
+        else sprintf(hub_words_text + strlen(hub_words_text), ",%s%d", before, id);
+        from += n + (from[n] == '|');
+    }
+    strcat(hub_words_text, "}}}");
+    s = hub_json(hub_words_text, strlen(hub_words_text));
+    return hub_make(&s);
+}
+
+/* The pieces of a text, or without a text what the message says. */
+static void hub_cut(const char *normalizer, const char *cutter, const char *text,
+                    const char *pieces)
+{
+    hub_box b = hub_words(normalizer, cutter, text ? pieces : "a");
+    int32_t ids[100];
+    char got[400];
+    ptrdiff_t n = 0;
+    got[0] = 0;
+    if (!text) {
+        char message[300];
+        tfn_error_text(&b.k.error, message, sizeof message);
+        if (b.status == TFN_OK || !strstr(message, pieces))
+            FAIL("says %s, not %s", message, pieces);
+    } else if (b.status != TFN_OK)
+        FAIL("%s", tfn_error_text(&b.k.error, got, sizeof got));
+    else {
+        n = tfn_tokenizer_encode(&b.k, ids, 100, text, strlen(text));
+        for (ptrdiff_t i = 0; i < n && i < 100; i++) {
+            size_t bytes;
+            const char *piece = tfn_tokenizer_token(&b.k, ids[i], &bytes);
+            sprintf(got + strlen(got), "%s%.*s", i ? "|" : "", (int)bytes, piece);
+        }
+        if (strcmp(got, pieces)) FAIL("'%s' is cut into '%s', not '%s'", text, got, pieces);
+    }
+    free(b.mem);
+}
+
+/* Expressions, a text, and its pieces: the matches and what lies between; or no text, and what
+ * would have to be in the expression. */
+static const char *const hub_expressions[][3] = {
+    { "\\x61|\\x{62}", "xaby", "x|a|b|y" }, { "\\u0061", "xay", "x|a|y" },
+    { "\\xg", NULL, "digits of a character" }, { "\\x{110000}", NULL, "digits of a character" },
+    { "\\x{61", NULL, "digits of a character" }, { "\\x{}", NULL, "digits of a character" },
+    { "\\pL", "1a2", "1|a|2" }, { "\\p{^L}", "a12", "a|1|2" }, { "\\P{^L}", "1a2", "1|a|2" },
+    { "\\p{L", NULL, "the end of a property's name" }, { "\\p{\xc3\xa9}", NULL, "property's name" },
+    { "\\p{ABCDEFGHIJKLMNOP}", NULL, "the end of a property's name" },
+    { "\\p", NULL, "a category of Unicode, or Han" }, { "\\p{^Han}", NULL, "a category" },
+    { "\\p{Lul}", NULL, "a category" }, { "\\p{LX}", NULL, "a category" },
+    { "\\p{Han}+", "a\xe6\x97\xa5\xe6\x9c\xac" "b", "a|\xe6\x97\xa5\xe6\x9c\xac|b" },
+    { "\\p{Cc}", "a\tb\x01", "a|\t|b|\x01" },
+    { "\\p{So}", "a\xc2\xa9\xe2\x93\x90", "a|\xc2\xa9|\xe2\x93\x90" },
+    { "[b-a]", NULL, "the end of a range" },
+    { "(?i)[a-c]k", "xBKc\xe2\x84\xaa", "x|BK|c\xe2\x84\xaa" },
+    { "(?i)S5", "xs5\xc5\xbf" "5", "x|s5|\xc5\xbf" "5" }, { "(?i)[Y-\\[]", "az[]", "a|z|[|]" },
+    { "(?i)[z-{]", "aZ{}", "a|Z|{|}" }, { "(?i)[\\p{Lu}]", NULL, "no category of one case" },
+    { "(?i)[\\p{L}]", "1a2", "1|a|2" }, { "(?i)[\xc3\xa9]", NULL, "only ASCII" },
+    { "(?i)\xc3\xa9", NULL, "only ASCII" }, { "(?i)a(?-i)b", "ABAb", "AB|Ab" },
+    { "(?i)a(?-i:b)c", "xABCAbC", "xABC|AbC" }, { "(?m)a.", "xa\n", "x|a\n" },
+    { "a.", "a\nab", "a\n|ab" }, { "(?x)a", NULL, "a group that is known" },
+    { "(?", NULL, "a group that is known" }, { "(?<n>a)b", "xab", "x|ab" },
+    { "(?<n", NULL, "the end of a group" }, { "(*a)", NULL, "no verb" },
+    { "xa{0}y", "xyaxay", "xy|axay" }, { "a{,2}b", "aaab", "a|aab" }, { "a{2}", "aaa", "aa|a" },
+    { "a{2,}", "baaa", "b|aaa" }, { "a{1,2}?", "aa", "a|a" }, { "a{2,1}", NULL, "bounds in order" },
+    { "a{}", "ba{}", "b|a{}" }, { "a{x}", "ba{x}", "b|a{x}" }, { "a{,}", "ba{,}", "b|a{,}" },
+    { "a{,,}", "ba{,,}", "b|a{,,}" }, { "a{1", "ba{1", "b|a{1" },
+    { "(ab)++", NULL, "a possessive quantifier" }, { "^++", NULL, "a possessive quantifier" },
+    { "a++b", "xaab", "x|aab" }, { "[ab]*+b", "1ab", "1ab" }, { "xa?+a", "xaxaa", "xa|xaa" },
+    { "*a", NULL, "something to repeat" }, { "+a", NULL, "something to repeat" },
+    { "?a", NULL, "something to repeat" }, { "\\Aa", "aba", "a|ba" }, { "a\\z", "aba", "ab|a" },
+    { "a\\Z", "aba\n", "ab|a|\n" }, { "a\\Z", "aba", "ab|a" }, { "a$", "a\nba", "a|\nb|a" },
+    { "^a", "a\nba", "a|\nba" }, { "^a", "b\na", "b\n|a" }, { "\\ba", "aaa a", "a|aa |a" },
+    { "\\Ba", "aaa a", "a|a|a| a" }, { "(?<=a)b", "abbb", "a|b|bb" },
+    { "(?<!a)b", "abbb", "ab|b|b" }, { "a(?=b)", "aaab", "aa|a|b" }, { "a(?!b)", "aaab", "a|a|ab" },
+    { "(?=a|b)", NULL, "a look at one character" }, { "(?=)", NULL, "a look at one character" },
+    { "(?=^)", NULL, "a look at one character" }, { "(?=[a)", NULL, "the end of a set" },
+    { "(?<a", NULL, "the end of a group" }, { "(?=b)", "abab", "a|ba|b" },
+    { "a)b", NULL, "no bracket that closes nothing" }, { "[[:alpha:]]", NULL, "no [:name:]" },
+    { "[a&&b]", NULL, "no intersection of sets" }, { "[a&b]", "x&y", "x|&|y" },
+    { "[a", NULL, "the end of a set" }, { "[]a]", "x]a", "x|]|a" },
+    { "[a-\\d]", NULL, "the end of a range" }, { "[a-[b]]", NULL, "the end of a range" },
+    { "[a-", NULL, "the end of a range" }, { "[a-\\x63]", "xbd", "x|b|d" },
+    { "[a-]", "x-a", "x|-|a" }, { "[[[[[[[[[[[[[a]]]]]]]]]]]]]", NULL, "fewer sets inside sets" },
+    { "[1[^a]]", NULL, "no negative set inside a set" }, { "[1[^\\d]]", "213x", "2|1|3|x" },
+    { "[1[2-3]]+", "01234", "0|123|4" }, { "\\\xc2\xb2", NULL, "an escape that is known" },
+    { "\\q", NULL, "an escape that is known" }, { "\\", NULL, "an escape that is known" },
+    { "\\\xc3\xa9", "x\xc3\xa9y", "x|\xc3\xa9|y" }, { "\\w+", "ab 1", "ab| |1" },
+    { "\\W", "a b", "a| |b" }, { "\\D+", "12ab3", "12|ab|3" }, { "\\S+", "a b", "a| |b" },
+    { "x*", "axb", "a|x|b" }, { "(?i)[5a]", "A56", "A|5|6" }, { "\\n\\t", "a\n\tb", "a|\n\t|b" },
+    { "a$", "aba", "ab|a" }, { "\\p{L}1|\\p{L}", "\xc3\xa9" "2", "\xc3\xa9|2" },
+    { "(?<=\xc3\xa9)b", "b\xc3\xa9" "bb", "b\xc3\xa9|b|b" },
+    { "(?<!a)b", "\xc3\xa9\xa9" "b", "[UNK]|b" }, { "(?<!a)b", "\xa9\xa9\xa9\xa9" "b", "[UNK]|b" },
+    { "a|bc|", "abcd", "a|bc|d" },
+};
+
+static void hub_expression(const char *regex, const char *text, const char *pieces)
+{
+    static char cutter[12000];
+    sprintf(cutter, "{'type':'Split','behavior':'Isolated','pattern':{'Regex':");
+    hub_put_string(cutter, regex, strlen(regex));
+    strcat(cutter, "}}");
+    CASE("%.40s", regex);
+    hub_cut("null", cutter, text, pieces);
+}
+
+TEST(hub_regular_expressions)
+{
+    static char much[10000];
+    for (size_t i = 0; i < sizeof hub_expressions / sizeof *hub_expressions; i++)
+        hub_expression(hub_expressions[i][0], hub_expressions[i][1], hub_expressions[i][2]);
+    /* limits: of ranges, of sets, of instructions, of work */
+    strcpy(much, "[");
+    for (int i = 0; i < 65; i++) strcat(much, "a");
+    hub_expression(strcat(much, "]"), NULL, "a smaller set");
+    for (int i = *much = 0; i < 97; i++) strcat(much, "[a]");
+    hub_expression(much, NULL, "fewer sets");
+    for (int i = *much = 0; i < 384; i++) strcat(much, "a");
+    hub_expression(much, NULL, "a shorter expression");
+    hub_expression(strcat(much, "*"), NULL, "a shorter expression");
+    much[383] = 0;
+    hub_expression(much, "x", "x");
+    for (int i = *much = 0; i < 4097; i++) strcat(much, "()");
+    hub_expression(much, NULL, "a shorter expression");
+    /* a match that begins late, after a long attempt in vain */
+    for (int i = *much = 0; i < 80; i++) strcat(much, "a");
+    hub_expression("a+c", much, "[UNK]");
+    hub_expression("a+c|b", strcat(much, "xb"), "[UNK]|b");
+    CASE("no string");
+    hub_cut("null", "{'type':'Split','pattern':{'Regex':5}}", NULL, "a string is wanted");
+}
+
+/* Parts, with ' for ", a text and its pieces; or no text, and what is wrong with the parts. */
+TEST(hub_parts_by_hand)
+{
+#define HUB_BOTH(kind, parts) "{'type':'Sequence','" kind "':[" parts "]}"
+#define HUB_STRIP "{'type':'Strip','strip_left':true}"
+#define HUB_PREPEND "{'type':'Prepend','prepend':'_'}"
+#define HUB_WHITE "{'type':'WhitespaceSplit'}"
+#define HUB_META "{'type':'Metaspace','replacement':'\xe2\x96\x81'"
+    static const char *const rows[][4] = {
+        { "{'type':'Nmt'}", HUB_WHITE,
+          "a\x01\x08\x0b\x0e\x1f\x7f\xc2\x8f\xc2\x9f" "b\tc\xe2\x80\x8b" "d\xc2\xa0", "ab|c|d" },
+        { HUB_STRIP, "null", " a ", "a " },
+        { "{'type':'Strip','strip_right':true}", "null", " a ", " a" },
+        { "{'type':'Strip','strip_right':true}", "null", "  ", "" },
+        { HUB_BOTH("normalizers", HUB_STRIP "," HUB_PREPEND), "null", "  ", "" },
+        { HUB_BOTH("normalizers", HUB_STRIP "," HUB_PREPEND), "null", " a", "_a" },
+        { "{'type':'Replace','pattern':{'Regex':'x*'},'content':'-'}", "null", "axb", "-a-b-" },
+        { "{'type':'Replace','pattern':{'String':''},'content':'-'}", "null", "ab", "ab" },
+        { "{'type':'Replace','pattern':{'String':'ab'},'content':'-'}", "null", "aabab", "a--" },
+        { "{'type':'Lowercase'}", HUB_WHITE, "A \xff \xc3\x89", "a|[UNK]|\xc3\xa9" },
+        { "{'type':'StripAccents'}", HUB_WHITE, "e\xcc\x81x \xff \xc3\xa9", "ex|[UNK]|\xc3\xa9" },
+        { "{'type':'BertNormalizer','clean_text':false,'handle_chinese_chars':false,"
+          "'lowercase':true}", "null", "A\t\xe6\x97\xa5", "a\t\xe6\x97\xa5" },
+        { "{'type':'BertNormalizer','lowercase':false}", HUB_WHITE, "A\tb\xe6\x97\xa5" "c",
+          "A|b|\xe6\x97\xa5|c" },
+        { "{'type':'Precompiled','precompiled_charsmap':null}", HUB_WHITE, "A b", "A|b" },
+        { "{'type':'Precompiled'}", HUB_WHITE, NULL, "normalizer Precompiled, as it stands" },
+        { HUB_BOTH("normalizers", "{'type':'ByteLevel'},{'type':'Lowercase'}"), "null", NULL,
+          "behind ByteLevel is not supported" },
+        { "null", HUB_BOTH("pretokenizers", HUB_BOTH("pretokenizers", HUB_BOTH("pretokenizers",
+          HUB_BOTH("pretokenizers", HUB_BOTH("pretokenizers", HUB_WHITE))))), NULL, "this deep" },
+        { "null", HUB_BOTH("pretokenizers", HUB_BOTH("pretokenizers", HUB_WHITE)), "a b", "a|b" },
+        { "null", "{'type':'Punctuation'}", "a.,b", "a|.|,|b" },
+        { "null", "{'type':'Punctuation','behavior':'Contiguous'}", "a.,b", "a|.,|b" },
+        { "null", "{'type':'Punctuation','behavior':'MergedWithNext'}", "a.b.", "a|.b|." },
+        { "null", "{'type':'Punctuation','behavior':'X'}", NULL, "behavior X is not supported" },
+        { "null", "{'type':'Digits'}", "a12b", "a|12|b" },
+        { "null", "{'type':'Digits','individual_digits':true}", "a12b", "a|1|2|b" },
+        { "null", "{'type':'CharDelimiterSplit','delimiter':'-'}", "a-b--c", "a|b|c" },
+        { "null", "{'type':'Whitespace'}", "ab, c", "ab|,|c" },
+        { "null", "{'type':'BertPreTokenizer'}", "ab, c", "ab|,|c" },
+        { "null", "{'type':'Split','behavior':'Isolated','pattern':5}", NULL, "pattern  is not" },
+        { "null", "{'type':'Split','pattern':{'String':'b'}}", "abc", "a|c" },
+        { "null", "{'type':'Split','invert':true,'pattern':{'String':'b'}}", "abc", "b" },
+        { "null", "{'type':'Split','behavior':'MergedWithPrevious','pattern':{'String':'b'}}",
+          "abcb", "ab|cb" },
+        { "null", HUB_META "}", "a b", "\xe2\x96\x81" "a|\xe2\x96\x81" "b" },
+        { "null", HUB_META "}", "\xe2\x96\x81" "a b", "\xe2\x96\x81" "a|\xe2\x96\x81" "b" },
+        { "null", HUB_META "}", " a", "\xe2\x96\x81" "a" },
+        { "null", HUB_META ",'prepend_scheme':'never'}", "a b", "a|\xe2\x96\x81" "b" },
+        { "null", HUB_META ",'add_prefix_space':false}", "a b\xe6", "a|[UNK]" },
+        { "null", HUB_META ",'split':false}", "a b", "\xe2\x96\x81" "a\xe2\x96\x81" "b" },
+        { "null", HUB_BOTH("pretokenizers", HUB_WHITE "," HUB_META ",'prepend_scheme':'first'}"),
+          "a b", "\xe2\x96\x81" "a|b" },
+        { "null", HUB_BOTH("pretokenizers", HUB_WHITE "," HUB_META "}"), "a b",
+          "\xe2\x96\x81" "a|\xe2\x96\x81" "b" },
+        { "null", "{'type':'Metaspace','replacement':''}", "a b", "ab" },
+        { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel'},{'type':'ByteLevel'}"), NULL,
+          "pre_tokenizer ByteLevel behind another" },
+        { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel','add_prefix_space':true},"
+          "{'type':'Digits'}"), NULL, "pre_tokenizer Digits behind add_prefix_space" },
+        { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel'}," HUB_META "}"), NULL,
+          "pre_tokenizer Metaspace is not supported here" },
+        { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel'},"
+          "{'type':'CharDelimiterSplit','delimiter':'-'}"), NULL, "CharDelimiterSplit is not" },
+        { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel'},"
+          "{'type':'Split','pattern':{'String':'a'}}"), NULL, "pattern  is not" },
+        { "{'type':'Strip','strip_right':true}", "null", "a\xff ", "[UNK]" },
+    };
+    char many[1000];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CASE("row %d: %.60s", (int)i, rows[i][rows[i][1][0] == '{']);
+        hub_cut(rows[i][0], rows[i][1], rows[i][2], rows[i][3]);
+    }
+    strcpy(many, "{'type':'Sequence','normalizers':[{'type':'NFC'}");
+    for (int i = 0; i < 24; i++) strcat(many, ",{'type':'NFC'}");
+    CASE("25 steps");
+    hub_cut(strcat(many, "]}"), "null", NULL, "more than 24 steps");
+}
+
 /* -- saving ---------------------------------------------------------------------------------- */
 
 TEST(hub_saved)
@@ -1274,6 +1521,147 @@ TEST(hub_json_text_trained)
     }
 }
 
+/* Encode a text, special tokens too, with room and with as much as a call without room asks for. */
+static ptrdiff_t hub_encoded(const tfn_tokenizer *k, const char *text, int32_t *ids, ptrdiff_t room)
+{
+    const ptrdiff_t n = tfn_tokenizer_encode_specials(k, ids, room, text, strlen(text));
+    const ptrdiff_t need = tfn_tokenizer_encode_specials(k, NULL, 0, text, strlen(text));
+    int32_t *again = (int32_t *)malloc((size_t)(need + 1) * sizeof *again);
+    CHECK(n <= room && need >= n);
+    CHECK_INT(tfn_tokenizer_encode_specials(k, again, need, text, strlen(text)), n);
+    CHECK_BITS(again, ids, (size_t)n * sizeof *ids);
+    for (ptrdiff_t less = need / 2; less > 0; less /= 2)        /* too little asks for enough */
+        CHECK(tfn_tokenizer_encode_specials(k, again, less, text, strlen(text)) >= n);
+    free(again);
+    return n;
+}
+
+/* A tokenizer in short: "id id ...", what the text becomes. */
+static void hub_is(const tfn_tokenizer *k, const char *text, const char *wanted)
+{
+    int32_t ids[1000];
+    char got[4000];
+    const ptrdiff_t n = hub_encoded(k, text, ids, 1000);
+    got[0] = 0;
+    for (ptrdiff_t i = 0; i < n; i++) sprintf(got + strlen(got), "%s%d", i ? " " : "", (int)ids[i]);
+    if (strcmp(got, wanted)) FAIL("'%s' is %s, not %s", text, got, wanted);
+}
+
+static hub_box hub_quoted(const char *json)
+{
+    static char text[4000];
+    tfn_tokenizer_source s;
+    strcpy(text, json);
+    hub_quote(text);
+    s = hub_json(text, strlen(text));
+    return hub_make(&s);
+}
+
+/* Tokens that say that a word ends, as CLIP's. */
+TEST(hub_ends_of_words)
+{
+    hub_box b = hub_quoted("{'normalizer':{'type':'Lowercase'},'pre_tokenizer':"
+        "{'type':'WhitespaceSplit'},'decoder':{'type':'BPEDecoder','suffix':'</w>'},'model':{"
+        "'type':'BPE','unk_token':'<unk>','end_of_word_suffix':'</w>','fuse_unk':true,'vocab':{"
+        "'<unk>':0,'a':1,'b':2,'a</w>':3,'b</w>':4,'ab</w>':5,'ba':6,'baab</w>':7},"
+        "'merges':['a b</w>','b a','ba ab</w>']}}");
+    static const int32_t ids[] = { 5, 7, 1, 4 };
+    char text[200];
+    char wanted[800] = "1";
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "AB b", "5 4");
+    hub_is(&b.k, "bab baab", "2 5 7");
+    hub_is(&b.k, "azzb zz z", "1 0 4 0 0");
+    for (int i = 0; i < 150; i++) strcat(wanted, " 1");
+    memset(text, 'a', 152);
+    text[152] = 0;
+    hub_is(&b.k, text, strcat(wanted, " 3"));               /* longer than what is merged at once */
+    text[tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 4)] = 0;
+    CHECK(!strcmp(text, "ab baab ab"));
+    hub_again(&b.k);
+    free(b.mem);
+    b = hub_quoted("{'pre_tokenizer':{'type':'WhitespaceSplit'},'decoder':{'type':'BPEDecoder',"
+        "'suffix':'-'},'model':{'type':'BPE','end_of_word_suffix':'</w>','vocab':{},'merges':[]}}");
+    CHECK_INT(b.status, TFN_UNSUPPORTED);
+    free(b.mem);
+}
+
+/* Added tokens: of single words, with white space around, normalized. */
+TEST(hub_added_tokens)
+{
+    hub_box b = hub_quoted("{'added_tokens':[{'id':1,'content':'ab','single_word':true},"
+        "{'id':2,'content':'<m>','lstrip':true,'rstrip':true}],'pre_tokenizer':"
+        "{'type':'WhitespaceSplit'},'model':{'type':'WordLevel','unk_token':'[UNK]',"
+        "'vocab':{'[UNK]':0,'x':3}}}");
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "ab xab abx ab", "1 0 0 1");
+    hub_is(&b.k, "ab,ab", "1 0 1");
+    hub_is(&b.k, "x\xe3\x80\x80 <m> x", "3 2 3");
+    hub_is(&b.k, "x\xa9\xa9<m>", "0 2");
+    hub_is(&b.k, "\xe3\x80\x80<m>", "2");
+    free(b.mem);
+    b = hub_quoted("{'added_tokens':[{'id':1,'content':'A','normalized':true},{'id':2,'content':"
+        "'a','normalized':true},{'id':3,'content':' ','normalized':true}],'normalizer':{"
+        "'type':'Sequence','normalizers':[{'type':'Lowercase'},{'type':'Strip','strip_left':true,"
+        "'strip_right':true}]},'pre_tokenizer':{'type':'WhitespaceSplit'},'model':{"
+        "'type':'WordLevel','unk_token':'[UNK]','vocab':{'[UNK]':0,'x':4}}}");
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "xax A", "4 1 4 1");               /* the first of two that are the same */
+    free(b.mem);
+    for (int i = 0; i < 2; i++) {
+        char json[800];
+        char message[300];
+        sprintf(json, "{'added_tokens':[{'id':1,'content':'aa%0*d','normalized':true}],'normalizer':"
+            "{'type':'Replace','pattern':{'String':'a'},'content':'%0100d'},'pre_tokenizer':"
+            "{'type':'WhitespaceSplit'},'model':{'type':'WordLevel','unk_token':'[UNK]','vocab':"
+            "{'[UNK]':0}}}", i ? 129 : 2, 7, 7);
+        b = hub_quoted(json);
+        tfn_error_text(&b.k.error, message, sizeof message);
+        CHECK(strstr(message, "added token 1 has more than 128 bytes when it is normalized"));
+        free(b.mem);
+    }
+}
+
+/* A tokenizer by steps has the ids of the one by flags where a step changes nothing; longer texts
+ * than the stack has room for are changed in the room for the ids. */
+TEST(hub_steps_as_flags)
+{
+    static const hub_change change = { HUB_T5, "{\"type\":\"Strip\"", "{\"type\":\"Lowercase\"},"
+                                       "{\"type\":\"Strip\"", NULL };
+    char *json = hub_changed(&change);
+    const tfn_tokenizer_source s = hub_json(json, strlen(json));
+    hub_box a = hub_file(HUB_T5);
+    hub_box b = hub_make(&s);
+    static const char *const texts[] = { "the king ", "it  is\ta ", "the\xef\xac\x81nger " };
+    CHECK(b.status == TFN_OK && b.k.split == TFN_SPLIT_STEPS);
+    for (int i = 0; i < 3; i++)
+        for (int times = 1; times < 200; times *= 5) {
+            static int32_t ids[2][20000];
+            char text[4000];
+            ptrdiff_t n;
+            text[0] = 0;
+            for (int j = 0; j < times; j++) strcat(text, texts[i]);
+            n = hub_encoded(&a.k, text, ids[0], 20000);
+            CHECK_INT(hub_encoded(&b.k, text, ids[1], 20000), n);
+            CHECK_BITS(ids[0], ids[1], (size_t)n * sizeof **ids);
+        }
+    hub_again(&b.k);
+    free(json), free(a.mem), free(b.mem);
+}
+
+/* ByteLevel as a normalizer: expressions see the characters that show bytes. */
+TEST(hub_bytes_shown)
+{
+    hub_box b = hub_quoted("{'normalizer':{'type':'ByteLevel'},'pre_tokenizer':{'type':'Split',"
+        "'behavior':'MergedWithNext','pattern':{'Regex':'\xc4\xa0'}},'decoder':{"
+        "'type':'ByteLevel'},'model':{'type':'BPE','vocab':{'a':0,'\xc4\xa0':1,'aa':2,'\xc4\xa0" "a':3,'a\xc4\xa0':4,"
+        "'\xc3\x83':5,'\xc2\xa9':6},'merges':['a \xc4\xa0','a a','\xc4\xa0 a']}}");
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "a aa\xc3\xa9", "0 1 2 5 6");      /* "a " would be the first merge, but is cut */
+    hub_again(&b.k);
+    free(b.mem);
+}
+
 /* -- hostile files --------------------------------------------------------------------------- */
 
 /* Every written tokenizer can be read, and gives the same ids. */
@@ -1489,11 +1877,17 @@ int main(void)
     RUN(hub_single_word);
     RUN(hub_long_word);
     RUN(hub_block_end);
+    RUN(hub_regular_expressions);
+    RUN(hub_parts_by_hand);
     RUN(hub_saved);
     RUN(hub_json_text);
     RUN(hub_json_text_models);
     RUN(hub_json_text_added);
     RUN(hub_json_text_trained);
+    RUN(hub_ends_of_words);
+    RUN(hub_added_tokens);
+    RUN(hub_steps_as_flags);
+    RUN(hub_bytes_shown);
     RUN(hub_bad_files);
     RUN(hub_bad_blobs);
     RUN(hub_cut_blobs);

@@ -159,7 +159,7 @@ static void tfn__put_pattern(tfn__steps *x, tfn__reader pattern)
     tfn__json_members(&pattern, value, "String\"Regex\"");
     if (value[1].s) tfn__put_regex(x, value[1]);
     else {
-        if (!value[0].s) tfn__refuse(x->e, "pattern %s is not supported", pattern);
+        if (!value[0].s || x->shown) tfn__refuse(x->e, "pattern %s is not supported here", pattern);
         tfn__put_word(x, 0);
         tfn__put_text_words(x, value[0]);
     }
@@ -338,7 +338,7 @@ static void tfn__pre_tokenizer_step(tfn__steps *x, tfn__reader part)
         tfn__refuse(x->e, "pre_tokenizer %s behind add_prefix_space is not supported", value[0]);
     if (tfn__json_says(value[0], "Split\"")) tfn__split_step(x, value);
     else if (tfn__json_says(value[0], "ByteLevel\"")) tfn__byte_level_step(x, value);
-    else if (tfn__json_says(value[0], "Metaspace\"")) tfn__metaspace_step(x, whole);
+    else if (tfn__json_says(value[0], "Metaspace\"") && !x->shown) tfn__metaspace_step(x, whole);
     else if (tfn__json_says(value[0], "Digits\"")) {
         const int32_t behavior = TFN__CUT_CONTIGUOUS - tfn__json_true(value[6], false);
         tfn__put_cut(x, behavior, "\"\\\\p{N}\"");
@@ -352,13 +352,13 @@ static void tfn__pre_tokenizer_step(tfn__steps *x, tfn__reader part)
     else if (tfn__json_says(value[0], "BertPreTokenizer\"")) {
         tfn__put_cut(x, TFN__CUT_REMOVED, "\"\\\\s\"");
         tfn__put_cut(x, TFN__CUT_ISOLATED, punctuation);
-    } else if (tfn__json_says(value[0], "CharDelimiterSplit\"")) {
+    } else if (tfn__json_says(value[0], "CharDelimiterSplit\"") && !x->shown) {
         const int32_t begin = tfn__begin_step(x, TFN__STEP_CUT);
         tfn__put_word(x, TFN__CUT_REMOVED);
         tfn__put_word(x, 0);
         tfn__put_text_words(x, value[7]);
         tfn__end_step(x, begin);
-    } else tfn__refuse(x->e, "pre_tokenizer %s is not supported", value[0]);
+    } else tfn__refuse(x->e, "pre_tokenizer %s is not supported here", value[0]);
 }
 
 /* Compile both into `to` (NULL: only count). Returns the number of words. */

@@ -67,7 +67,6 @@ static int32_t tfn__regex_step(tfn__regex_maker *m)
 {
     const int32_t c = m->next;
     if (c >= 0) m->next = tfn__json_char(&m->r);
-    if (m->r.wanted) tfn__regex_refuse(m, "a string");
     return c;
 }
 static bool tfn__regex_accept(tfn__regex_maker *m, int32_t c)
@@ -109,7 +108,7 @@ static void tfn__regex_insert(tfn__regex_maker *m, int32_t at, int32_t op, int32
 
 static void tfn__set_range(tfn__regex_maker *m, tfn__regex_set *set, int32_t first, int32_t last)
 {
-    if (set->ranges == TFN__SET_RANGES || first > last) {
+    if (set->ranges == TFN__SET_RANGES) {
         tfn__regex_refuse(m, "a smaller set");
         return;
     }
@@ -340,8 +339,9 @@ static void tfn__regex_class(tfn__regex_maker *m, tfn__regex_set *set, int depth
         if (m->next == '-' && tfn__regex_second(m) != ']') {
             tfn__regex_step(m);
             to = tfn__regex_step(m);
-            if (to == '\\') to = tfn__regex_escape(m, set);
-            if (to < 0 || to == '[') tfn__regex_refuse(m, "the end of a range");
+            if (to == '[') to = -1;                             /* a set */
+            else if (to == '\\') to = tfn__regex_escape(m, set);
+            if (to < from) tfn__regex_refuse(m, "the end of a range");
         }
         if (!m->wanted) tfn__set_range(m, set, from, to);
     }

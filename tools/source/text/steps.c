@@ -29,7 +29,7 @@ static bool tfn__find_pattern(const int32_t *pattern, const uint8_t *s, size_t n
     size_t bytes;
     if (pattern[0]) return tfn__regex_find(pattern + 1, s, n, shown, from, begin, end);
     bytes = tfn__step_text(pattern + 1, &text);
-    if (!bytes || shown) return false;
+    if (!bytes) return false;
     for (; from + bytes <= n; from++) {
         if (s[from] != text[0] || !tfn__same(s + from, text, bytes)) continue;
         *begin = from;
@@ -43,7 +43,7 @@ static bool tfn__find_pattern(const int32_t *pattern, const uint8_t *s, size_t n
 static bool tfn__next_match(const int32_t *pattern, const uint8_t *s, size_t n, bool shown,
                             size_t *from, size_t *last, size_t *begin, size_t *end)
 {
-    while (*from <= n) {
+    for (;;) {
         int32_t c;
         if (!tfn__find_pattern(pattern, s, n, shown, *from, begin, end)) return false;
         if (*begin != *end || *end != *last) {
@@ -53,7 +53,6 @@ static bool tfn__next_match(const int32_t *pattern, const uint8_t *s, size_t n, 
         if (*from == n) return false;
         *from += tfn__char_of(s + *from, n - *from, shown, &c);
     }
-    return false;
 }
 
 static void tfn__put_replaced(tfn__text *t, const int32_t *step, const uint8_t *s, size_t n)
@@ -217,6 +216,15 @@ SHARED int32_t tfn__added_id(const tfn_tokenizer *k, int32_t found)
     return found;
 }
 
+/* The order of added tokens: by their bytes, equal ones as they were added. */
+static bool tfn__added_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_tokenizer *k = (const tfn_tokenizer *)x;
+    if (tfn__token_before(k, i, j)) return true;
+    if (tfn__token_before(k, j, i)) return false;
+    return tfn__added_id(k, i) < tfn__added_id(k, j);
+}
+
 /* Sort the added tokens and collect their first bytes, so that most bytes of a text need one test.
  * If two are the same in a normalized text, the first one wins, as in the library. */
 SHARED bool tfn__index_added(tfn_tokenizer *k)
@@ -232,7 +240,7 @@ SHARED bool tfn__index_added(tfn_tokenizer *k)
         tfn__set_byte(k->heads[late], k->text[k->start[found]]);
         if (!(k->flags[id] & TFN__SPECIAL)) k->cuts[late] = true;
     }
-    tfn__sort(k->added_ids, k->added, tfn__token_before, k);
+    tfn__sort(k->added_ids, k->added, tfn__added_before, k);
     for (int32_t i = 0; i < k->added; i++) {
         const int32_t id = k->added_ids[i];
         if (i && !tfn__token_before(k, k->added_ids[stay - 1], id)) {
