@@ -1,12 +1,12 @@
 /* >> manual */
 /* tfnorm.h - train and run small Transformers, with the normalization wherever a paper put it.
- * Version 0.2.0.  One C99 header, no dependencies.  MIT or public domain, your choice (at the end).
+ * Version 0.3.0.  One C99 header, no dependencies.  MIT or public domain, your choice (at the end).
  * Generated from the parts in tools/source by `make -C tools header`: edit those, not this file.
  *
  * In ONE source file, preferably a separate tfnorm.c that you compile once:
  *     #define TFNORM_IMPLEMENTATION
  *     #include "tfnorm.h"
- * In all others only the include, which compiles in no time (examples/14_two_files.c):
+ * In all others only the include, which compiles in no time (examples/02_two_files.c):
  *     cc -O2 -c tfnorm.c && cc -O2 program.c tfnorm.o -o program -lm
  * No other flag is needed for full speed: the program chooses the best kernels for the processor
  * when it runs. To see a model learn to spell numbers, in a hundred lines:
@@ -37,7 +37,7 @@
  *   - download data: it works on arrays, and reads local files;
  *   - differentiate C code: each operation has a backward written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
- *   - communicate: to train on several machines, write the loop (examples/18_mpi.c).
+ *   - communicate: to train on several machines, write the loop (examples/22_mpi.c).
  *
  * There are three levels, and you can use each by itself. Kernels: plain functions on plain
  * pointers (tfn_kernels_for). Tape: record operations once, plan their memory once, run many times
@@ -177,7 +177,7 @@
  *
  *    tfn_model_resolve shows the defaults that replace zeros. A recipe sets three things;
  *    .topology, .norm and .init override them one by one. .topology, .norm_rule and .init_rule take
- *    rows of your own (see examples/04_own_topology.c). With .decoder_topology, .decoder_norm and
+ *    rows of your own (see examples/17_own_topology.c). With .decoder_topology, .decoder_norm and
  *    .decoder_norm_rule the two stacks of an encoder-decoder may differ.
  *    Recipes that need data for their initialization ("admin", "lsuv") use the first step's, or the
  *    data that you pass to tfn_model_profile.
@@ -270,7 +270,7 @@
  *    tfn_model_load_weights starts a new run from the weights, or from the mean of several
  *    checkpoints. Python reads the file with the package safetensors.
  *
- * To load a published model from a folder of the hub (with its tokenizer: examples/19_gpt2.c):
+ * To load a published model from a folder of the hub (with its tokenizer: examples/06_gpt2.c):
  *
  *        tfn_import_new(&model, "gpt2", NULL);     // or peek, size and init: see tfn_import_peek
  *
@@ -288,15 +288,15 @@
  * desc.number_loss is the squared error or Huber's loss. An encoder can read frames of numbers
  * instead of tokens (desc.bands): spectra, from which two convolutions make a quarter as many
  * positions; or sensors and patches of pictures (desc.frame_map = TFN_FRAME_MAP_LINEAR).
- * examples/20_gesture.c classifies sensor data, and then trains a new head for a new user.
+ * examples/11_gesture.c classifies sensor data, and then trains a new head for a new user.
  *
- * Only the tape: examples/05_own_op.c. Only a kernel: examples/02_kernel.c.
+ * Only the tape: examples/16_own_op.c. Only a kernel: examples/18_kernel.c.
  *
  * A LOOP OF YOUR OWN
  *
  * Training is a loop in your program, where you can do anything between two updates. The parameters
  * are one vector that begins at tensor 0, so one memcpy keeps the weights that did best on held-out
- * data (the whole program is examples/14_two_files.c).
+ * data (the whole program is examples/02_two_files.c).
  *
  *        tfn_param_info all;
  *        tfn_report loss;                                     // of held_out, another tfn_batch
@@ -327,7 +327,7 @@
  *        for (int64_t i = 0; i < floats; i++) g[i] += penalty(i);      // say
  *        tfn_model_update(&model, &sums, tfn_model_rate(&model), &report);
  *
- * tfn_model_step is exactly these two calls. examples/17_own_loop.c uses them, with a custom loss
+ * tfn_model_step is exactly these two calls. examples/15_own_loop.c uses them, with a custom loss
  * (desc.loss). Afterwards info.grad of each tensor is its part of the vector, before clipping. You
  * may write to info.data at any time between two calls, because no other state depends on it. (The
  * only exception is the optimizer schedule-free: each update computes the parameters from two other
@@ -834,10 +834,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version as a text, and as numbers that a program can compare: "0.2.0" is 0, 2, 0. */
-#define TFNORM_VERSION "0.2.0"
+/* The version as a text, and as numbers that a program can compare: "0.3.0" is 0, 3, 0. */
+#define TFNORM_VERSION "0.3.0"
 #define TFNORM_VERSION_MAJOR 0
-#define TFNORM_VERSION_MINOR 2
+#define TFNORM_VERSION_MINOR 3
 #define TFNORM_VERSION_PATCH 0
 
 /* The version of the library's arithmetic, which only changes on purpose, and the two hashes that
@@ -907,7 +907,7 @@ typedef struct tfn_error {
  * layer 2)"), always terminated. Returns buf, for use in a printf. buf may be NULL. */
 TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t size);
 TFNORM_API const char *tfn_status_text(tfn_status status);
-/* Returns the version that the implementation was compiled with, such as "0.2.0". */
+/* Returns the version that the implementation was compiled with, such as "0.3.0". */
 TFNORM_API const char *tfn_version(void);
 /* True if the header that this file includes has the version of the implementation. If not, structs
  * may differ in size: compile both anew. It is compiled into the caller, not into the library. */
@@ -42992,7 +42992,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *    values come from tests/golden/make_variants.py, written from the paper. Add the paper's BibTeX
  *    to tools/normlab/papers.c; tests/tools/test_references.c fails until every row has an entry
  *    that agrees with it.
- * To add one without changing this file, see examples/04_own_topology.c.
+ * To add one without changing this file, see examples/17_own_topology.c.
  *
  *
  * Adding an operation
@@ -43053,7 +43053,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * 4. Its tests: a reference in double, sizes 0, 1 and odd, equal bits on all instruction sets, the
  *    gradient by finite differences, and a mutant per sign.
  * If anything else must change, the design is wrong: change the design first.
- * To add one without changing this file, see examples/05_own_op.c.
+ * To add one without changing this file, see examples/16_own_op.c.
  *
  *
  * Adding an optimizer, a schedule, an activation
@@ -43094,7 +43094,42 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *    tests find the new table automatically, and require the same bits as from all the others.
  */
 /* >> history */
-/* 0.2.0 (unreleased)  Names are the field's words, and every enumerator carries its type. Old names
+/* 0.3.0 (2026-11-27)  Models that others trained, weights of fewer bits, boards, and a command that
+ *     behaves. No function of 0.2 has changed its arguments.
+ *     What a program of 0.2 may notice:
+ *       0.2                         0.3
+ *       structs set by position     have new members: tfn_batch, tfn_param_info, tfn_generator,
+ *                                   tfn_attention_args, tfn_attention_cached_args, tfn_file,
+ *                                   tfn_tokenizer_source, tfn_import, tfn_memory, tfn_model_desc.
+ *                                   Set members by name, and compile every file anew
+ *       TFN_KEY_MOST                gone: windows are options (desc.window)
+ *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
+ *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)
+ *       a norm of a row whose       is right, computed in double, or NaN
+ *       squares overflow: 0
+ *       every kernel table in an    plain C and FMA128 only where nothing wider is, unless
+ *       x86 build                   TFNORM_ALL_ISA is defined; tfn_kernels_for then gives NULL
+ *       a save follows a link at    temporary files are created exclusively; only a regular file is
+ *       its temporary name          replaced, and it keeps its mode and owner
+ *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
+ *     Models of the hub: tfn_import_new knows BERT, BLOOM, DistilBERT, Gemma 1 to 3, GPT-2,
+ *     GPT-NeoX, Llama, Marian, Mistral, OLMo 2, OPT, Phi, Qwen 2 and 3, T5; tfn_export_write writes
+ *     such a folder; tfn_pickle_open reads pytorch_model.bin; tfn_import_text reads the rest of
+ *     config.json.
+ *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
+ *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
+ *     Options: positions alibi and relative, windows by layer (window_from, window_period,
+ *     window_base), embedding_size, scale_output, attention biases of the output, pooler, heads of
+ *     positions and of numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS, number_loss), frames through
+ *     one linear map (frame_map).
+ *     Fewer bits: weights (desc.weights, tfn_model_quantize, tfn_quant_pack), moments
+ *     (moment_type), caches (cache_type); LoRA on top of packed weights.
+ *     Boards: only_decoders, tfn_memory.kept, checkpoints in flash (tfn_flash_save), and macros
+ *     that keep only what a program needs (TFNORM_PLAIN, TFNORM_NORMS, TFNORM_NO_MESSAGES ...).
+ *     More: tfn_model_lens, tfn_generator.stops, TFNORM_VERSION_MAJOR, _MINOR and _PATCH,
+ *     tfn_version_agrees; tools/API.md; make install; pip install ./tools.
+ *     TFN_BITS_VERSION and the hashes are those of 0.2. Checkpoints of 0.2 load.
+ * 0.2.0 (2026-11-23)  Names are the field's words, and every enumerator carries its type. Old names
  *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:
  *     tfn_tokenizer, TFNORM_NO_TOKENISERS: TFNORM_NO_TOKENIZERS, tfn --tokeniser: --tokenizer).
  *     calls of a tape             are nouns of the field, or verbs

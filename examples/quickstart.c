@@ -1,7 +1,14 @@
 /* cc -O2 examples/quickstart.c -o quickstart -lm && ./quickstart [number ...]
- * A Transformer learns to spell numbers, character by character: 4207 is "four thousand two hundred
- * seven". One number in ten is held out; at the end the model spells these, and the numbers that
- * you give it. TFNORM_ISA=avx2 or, with -fopenmp or -pthread, TFNORM_THREADS=2 change no bit. */
+ * Learns to spell numbers, character by character: 4207 is "four thousand two hundred seven".
+ * One number in ten is held out. At the end the model spells these, and the numbers that you
+ * give it. TFNORM_ISA=avx2 or, with -fopenmp or -pthread, TFNORM_THREADS=2 change no bit.
+ * Prints:
+ *     step 100 of 600: loss 0.0919
+ *     ...
+ *     9595= nine thousand five hundred ninety five
+ *     994 of 1000 numbers that it has never seen are right
+ *     hash D9BACC5186AA5DE3
+ *     bits canonical */
 #ifdef _REENTRANT
 #include "../tools/common/threads.h"
 #endif

@@ -5,6 +5,9 @@
 #   have TOOL ...            true if all are installed
 #   well_formed FILE         true if an XML reader accepts it
 #   get_tool NAME [FILE]     a program of ../tools, which the Makefile compiles once: as $work/NAME
+#   shown_by FILE            true if FILE has the lines of the standard input; "..." skips some; blanks at
+#                            their ends do not count
+#   canonical                true if the bits of this machine are canonical
 #   finish                   prints the tally; a script that ran no test has failed
 #   test_file NAME         prints the path FLOOR/test_NAME.c
 # Scripts run in tests/ and keep their files in $work.
@@ -31,6 +34,20 @@ check() {
         complaints "$work/output" | head -n 20 | cut -c 1-200 | sed 's/^/  /'
     fi
     printf '%s %-44s %6d s\n' "$word" "$check_name" $(($(date +%s) - check_begin))
+}
+# shown_by FILE: every line of the standard input is in the file, in this order; "..." skips lines
+shown_by() {
+    awk '{ sub(/[ \t]+$/, "") }
+         NR == FNR { said[NR] = $0; count = NR; next }
+         $0 == "..." { skip = 1; next }
+         { at++; if (skip) while (at <= count && said[at] != $0) at++
+           skip = 0; lines++
+           if (at > count || said[at] != $0) { print "not printed: " $0; exit bad = 1 } }
+         END { exit bad || (!skip && at != count) || lines < 1 }' "$1" -
+}
+canonical() {
+    printf '#include "../../../tfnorm.h"\nint main(void) { return tfn_bits(TFN_ISA_BEST)[0] != 99; }\n' > "$work/bits.c"
+    MAKEFLAGS= make -s build/lib.o && ${CC:-cc} "$work/bits.c" build/lib.o -o "$work/bits" -lm && "$work/bits"
 }
 test_file() { ls ./*/"test_$1.c"; }
 get_tool() { MAKEFLAGS= make -s "build/bin/$1" && cp "build/bin/$1" "${2:-$work/$1}"; }

@@ -176,13 +176,13 @@ tallied() {         # numbers in RESULTS.md and the README equal the counted row
         END { all = n["shown"] + n["partly"] + n["tie"] + n["undecided"] + n["not shown"] + n["opposite"]
               printf "Measurements: %d. %d shown, %d partly, %d ties, %d undecided, %d not shown, %d opposite.\n",
                   all, n["shown"], n["partly"], n["tie"], n["undecided"], n["not shown"], n["opposite"]
-              printf "Of %d measurements %d are shown, %d partly, %d ties, %d not shown, %d opposite; " \
+              printf "%d measurements: %d are shown, %d partly, %d ties, %d not shown, %d opposite; " \
                   "eight seeds leave %d undecided\n", all, n["shown"], n["partly"], n["tie"], n["not shown"],
                   n["opposite"], n["undecided"] }' ../tools/RESULTS.md > "$work/tally"
     awk '/^    [a-z]/ && $2 == 12 && NF == 14 { n++; marks = $4 $6 $8 $10 $12 $14
              if (marks ~ /[+]/) learn++; else if (marks !~ /[.]/) fail++ }
-        END { printf "Of the %d recipes at 12 + 12 layers %d learn in at least one setting and %d fail in all six\n",
-                  n, learn, fail }' ../tools/RESULTS.md >> "$work/tally"
+        END { printf "At 12 + 12 layers %d of the %d recipes learn in at least one setting and %d fail in all six\n",
+                  learn, n, fail }' ../tools/RESULTS.md >> "$work/tally"
     cat ../README.md ../tools/RESULTS.md | tr '\n' ' ' > "$work/said"
     [ "$(wc -l < "$work/tally")" = 3 ] || return 1
     while read -r said; do
@@ -192,7 +192,7 @@ tallied() {         # numbers in RESULTS.md and the README equal the counted row
 check "tallies of RESULTS.md and the README match the rows" tallied
 text() {            # rows on real text need one; the same text gives the same measurement
     "$normlab" run N11 --file "$work/text.jsonl" | grep -q 'not testable here.*--text FILE' || return 1
-    head -c 40000 ../examples/language_model.txt > "$work/text"
+    head -c 40000 ../examples/04_language_model.txt > "$work/text"
     "$normlab" compare pre --layers 1 --steps 60 --lr 4e-3 --task file --text "$work/text" > "$work/drawn" || return 1
     awk '/guessing/ { sub(/.*: /, ""); guess = $0 + 0 } { last = $2 }
          END { exit !(last < guess && last > 0) }' "$work/drawn"

@@ -2,7 +2,7 @@
 . ./check.sh
 get_tool layout || exit 1
 # models written by tfn export are not sources
-sources() { find ../tools ../examples -name '*.[ch]' ! -name 07_model.h ! -path '*/source/*/*'; }
+sources() { find ../tools ../examples -name '*.[ch]' ! -name 20_model.h ! -path '*/source/*/*'; }
 # shellcheck disable=SC2046
 check "layout of the header, the tools, the examples" "$work/layout" ../tfnorm.h $(sources)
 # each rule must find what violates it: a call downwards, a long function, a wide line, a double section
@@ -132,7 +132,8 @@ check "layout sees a long part" long_part
 examples() {
     for f in ../examples/*.c; do
         [ -f "$f" ] || continue
-        [ "$(grep -c . "$f")" -le 100 ] || { echo "$f has over 100 lines"; return 1; }
+        # without what it prints
+        [ "$(sed '/^ [*] Prints/,/[*][/]$/d' "$f" | grep -c .)" -le 100 ] || { echo "$f has over 100 lines"; return 1; }
         head -n 1 "$f" | grep -q '^/\* \(mpi\)\{0,1\}cc ' || { echo "$f does not start with its command"; return 1; }
     done
 }

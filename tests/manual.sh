@@ -74,7 +74,7 @@ check "manual: weights from numpy" weights
 loop() {                # the same lines as the example, except its output and checks
     lines "A LOOP OF YOUR OWN" | sed '1,/worse = 0;$/d' | sed '/^}/q; s, *//.*,,' | grep -o 'tfn_model_[a-z]*\|memcpy\|worse = 0\|best = ' \
         > "$work/loop"
-    sed -n '/All parameters are one/,/^    }$/p' ../examples/14_two_files.c |
+    sed -n '/All parameters are one/,/^    }$/p' ../examples/02_two_files.c |
         grep -o 'tfn_model_param\|tfn_model_step\|tfn_model_eval\|memcpy\|worse = 0\|best = ' \
         > "$work/example"
     diff "$work/loop" "$work/example" && [ "$(wc -l < "$work/loop")" = 6 ]

@@ -9,11 +9,11 @@ mpi=$work/mpi
 recipes='pre admin sigma-reparam'
 compiles() {
     if [ "$tier" != default ]; then
-        mpicc -O1 -Wall -Wextra -Werror -DTFNORM_NO_SIMD ../examples/18_mpi.c -o "$mpi" -lm
+        mpicc -O1 -Wall -Wextra -Werror -DTFNORM_NO_SIMD ../examples/22_mpi.c -o "$mpi" -lm
         return
     fi
     MAKEFLAGS= make -s build/lib.o &&
-        sed '/^#define TFNORM_IMPLEMENTATION/d' ../examples/18_mpi.c > "$work/linked.c" &&
+        sed '/^#define TFNORM_IMPLEMENTATION/d' ../examples/22_mpi.c > "$work/linked.c" &&
         mpicc -O1 -Wall -Wextra -Werror -I../examples -include stdlib.h -include string.h \
             "$work/linked.c" build/lib.o -o "$mpi" -lm          # the implementation includes them
 }
@@ -37,6 +37,11 @@ same() {                # same RECIPE: one hash for any number of ranks
 }
 for recipe in $recipes; do check "mpi: one hash for any number of ranks, $recipe" same "$recipe"; done
 if [ "$tier" = extra ]; then finish; exit; fi       # the rest is in the default tier
+says() {                # the opening comment has the hash of these 12 updates
+    run 1 12 pre > "$work/one" && { ! canonical || grep -q "^ \*     $(cat "$work/one") \*/$" ../examples/22_mpi.c; } ||
+        { cat "$work/one"; return 1; }
+}
+check "mpi: the hash of the opening comment" says
 differs() { run 1 12 pre > "$work/one" && run 1 13 pre > "$work/two" && ! cmp -s "$work/one" "$work/two"; }
 check "mpi: other runs have other hashes" differs
 resumes() {

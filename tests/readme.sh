@@ -21,20 +21,11 @@ quickstart() {
     linked ../examples/quickstart.c "$work/quickstart" -O2 -Wextra &&
         "$work/quickstart" 4207 1999 > "$work/said"
 }
-# shown_by FILE: every line of the standard input is in the file, in this order; "..." skips lines
-shown_by() {
-    awk 'NR == FNR { said[NR] = $0; count = NR; next }
-         $0 == "..." { skip = 1; next }
-         { at++; if (skip) while (at <= count && said[at] != $0) at++
-           skip = 0; lines++
-           if (at > count || said[at] != $0) { print "not printed: " $0; exit bad = 1 } }
-         END { exit bad || at != count || lines < 8 }' "$1" -
-}
 equal() {
     quickstart || return 1
     if [ "$TFN_UPDATE" ]; then cat "$work/said"; return 1; fi
     tail -n 1 "$work/said" | grep -q '^bits canonical$' || { echo "bits differ here"; return 0; }
-    shown | shown_by "$work/said"
+    [ "$(shown | wc -l)" -ge 10 ] && shown | shown_by "$work/said"
 }
 check "README's quickstart: losses, numbers, hash" equal
 if [ "$TFN_UPDATE" ]; then
@@ -53,24 +44,26 @@ block() {       # a block without main is linked with an empty one
 }
 example() {     # the block's first line is the command that compiles the example
     file=$(sed -n '1s,^/\* cc .*\(examples/[^ ]*\.c\).*,\1,p' "$1")
-    [ -z "$file" ] || cmp "$1" "../$file"
+    # its opening comment also says what it prints
+    [ -z "$file" ] || awk 'NR == 1 && !/[*][\/]$/ { print $0 " */"; skip = 1; next }
+        skip { skip = !/[*][\/]$/; next } { print }' "../$file" | cmp "$1" -
 }
 for f in "$work"/block*.c; do
     name=$(basename "$f" .c)
     check "README $name is its example" example "$f"
     check "README $name compiles" block "$f"
 done
-# the text of language_model.c: ASCII, at most 200 KB; it accepts another text as argument, and a missing one is an error
+# the text of 04_language_model.c: ASCII, at most 200 KB; it accepts another text as argument, and a missing one is an error
 frozen() {
-    linked ../examples/language_model.c "$work/lm" -O2 -Wextra &&
-        [ "$(wc -c < ../examples/language_model.txt)" -le 200000 ] &&
-        ! LC_ALL=C grep -n '[^ -~]' ../examples/language_model.txt &&
+    linked ../examples/04_language_model.c "$work/lm" -O2 -Wextra &&
+        [ "$(wc -c < ../examples/04_language_model.txt)" -le 200000 ] &&
+        ! LC_ALL=C grep -n '[^ -~]' ../examples/04_language_model.txt &&
         ! "$work/lm" > "$work/page" 2>&1 && grep -q 'is wanted' "$work/page" &&
         ! "$work/lm" none > "$work/page" 2>&1 || return 1
     timeout -s INT 1 "$work/lm" ../tfnorm.h > "$work/page" 2>&1         # ended early
     grep -q '^hash [0-9A-F]*$' "$work/page"
 }
-check "README: the text of language_model.c" frozen
+check "README: the text of 04_language_model.c" frozen
 files() {
     awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' ../README.md |
         grep -oE '(examples|tests|tools)/[a-z0-9_/.]+' | sort -u | while read -r f; do

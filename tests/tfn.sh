@@ -74,7 +74,7 @@ if have script stty; then check "tfn train: progress fits the terminal" fits
 else skip "tfn train: progress fits the terminal" "no script or stty"
 fi
 prompts() {             # a prompt is --text, --prompt or words; an argument that looks like a path is one
-    "$tfn" train ../examples/language_model.txt --layers 1 --width 16 --steps 3 --threads 1 --quiet \
+    "$tfn" train ../examples/04_language_model.txt --layers 1 --width 16 --steps 3 --threads 1 --quiet \
         --tokenizer bytes --out "$work/prompt.safetensors" > "$work/prompt" || return 1
     printf 'two words\n' | "$tfn" generate "$work/prompt.safetensors" > "$work/wanted" &&
         "$tfn" generate "$work/prompt.safetensors" two words | cmp - "$work/wanted" &&
@@ -88,7 +88,7 @@ prompts() {             # a prompt is --text, --prompt or words; an argument tha
 check "tfn generate: a prompt" prompts
 
 pipes() {               # a text, pairs, labels and validation that can be read only once
-    text=../examples/language_model.txt
+    text=../examples/04_language_model.txt
     awk 'BEGIN { for (i = 0; i < 80; i++) print i % 7 "a" i "\t" i "b" }' > "$work/pairs"
     awk 'BEGIN { for (i = 0; i < 80; i++) print i % 2 "\ta" i }' > "$work/labels"
     once() { "$tfn" train "$@" --layers 1 --width 16 --steps 3 --threads 1 --quiet --force \
@@ -271,9 +271,9 @@ check "tfn fold" folds
 # The example's model must be this one, with the same text and score; TFN_UPDATE=1 writes it.
 exports() {
     "$tfn" export "$work/m.safetensors" -o "$work/m.h" || return 1
-    if [ "$TFN_UPDATE" ]; then cp "$work/m.h" ../examples/07_model.h; fi
-    cmp "$work/m.h" ../examples/07_model.h && MAKEFLAGS= make -s build/lib.o &&
-        sed '/^#define TFNORM_/d' ../examples/07_exported.c > "$work/exported.c" &&
+    if [ "$TFN_UPDATE" ]; then cp "$work/m.h" ../examples/20_model.h; fi
+    cmp "$work/m.h" ../examples/20_model.h && MAKEFLAGS= make -s build/lib.o &&
+        sed '/^#define TFNORM_/d' ../examples/20_exported.c > "$work/exported.c" &&
         ${CC:-cc} -O1 -I../examples "$work/exported.c" build/lib.o -o "$work/exported" -lm ||
         return 1
     for text in a bead hgfh; do
@@ -1472,7 +1472,7 @@ misexports() {
 check "tfn export --hf: errors" misexports
 # a text: bits a byte are the nats of all tokens over bytes; guessing is worse; a sample follows
 learns() {
-    text=../examples/language_model.txt
+    text=../examples/04_language_model.txt
     "$tfn" train "$text" --tokenizer bytes --layers 1 --width 32 --steps 200 --threads 1 --force \
         --out "$work/learns.safetensors" > "$work/page" 2> "$work/error" || return 1
     awk '/^validation: / { n++; x = $2; bits = $6; guess = $(NF - 2)
@@ -1485,7 +1485,7 @@ learns() {
 check "tfn train: the summary of a text" learns
 # validations during training use a sample, and say so; the last line uses all held-out text
 validates_all() {
-    "$tfn" train ../examples/language_model.txt --tokenizer bytes --layers 1 --width 16 --context 32 --batch-tokens 256 \
+    "$tfn" train ../examples/04_language_model.txt --tokenizer bytes --layers 1 --width 16 --context 32 --batch-tokens 256 \
         --steps 20 --eval-every 10 --threads 1 --force --out "$work/all.safetensors" > "$work/page" 2> "$work/error" &&
         "$tfn" eval "$work/all.safetensors" > "$work/one" &&
         [ "$(sed -n 's/^step.*valid //p' "$work/page")" = "$(sed -n 's/^loss *//p' "$work/one")" ] &&

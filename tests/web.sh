@@ -92,7 +92,7 @@ for address in "recipe=post~pre&layers=2&base=0~16" "recipe=admin~deepnorm&layer
     check "web: the page's hashes are normlab's, $(echo "$address" | cut -d'&' -f1)" same page hash "$address" canonical
 done
 text() {                # a user's text
-    cp ../examples/language_model.txt "$work/my text.txt"
+    cp ../examples/04_language_model.txt "$work/my text.txt"
     page text "$work/my text.txt" "$work/text.safetensors" > "$work/shown" || { cat "$work/shown"; return 1; }
     command=$(sed -n '3s/^normlab //p' "$work/shown")
     (cd "$work" && eval "./normlab $command" < /dev/null) | sed -n 's/^[a-z0-9-]*  *\([0-9a-f]*\)$/\1/p' > "$work/native"
@@ -111,7 +111,7 @@ check "web: all lessons, of few updates" page lessons
 check "web: 390, 1024, 1600 pixels, light and dark" page looks
 trained() {             # a small model, also with 8-bit and 4-bit weights
     rm -f "$work"/m.*safetensors*
-    "$work/tfn" train ../examples/language_model.txt --tokenizer chars --context 48 --width 48 --heads 2 --layers 2 --steps 100 \
+    "$work/tfn" train ../examples/04_language_model.txt --tokenizer chars --context 48 --width 48 --heads 2 --layers 2 --steps 100 \
         --lr 0.004 --out "$work/m.safetensors" > "$work/log" 2>&1 || { tail -n 3 "$work/log"; return 1; }
     echo "the model" > "$work/prompt"
     for weights in q8 q4; do

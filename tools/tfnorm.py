@@ -39,7 +39,7 @@ try:
 except ImportError:
     raise ImportError("tfnorm needs numpy: pip install numpy") from None
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = ["Error", "Model", "Decoder", "Tokenizer", "Point", "Picture", "bits", "build",
            "open_library", "option_names", "padded", "plot", "version"]
 

@@ -1,4 +1,4 @@
-/* Decodes with a model in flash, BOARD_MODEL or examples/07_model.h: logits for the whole context,
+/* Decodes with a model in flash, BOARD_MODEL or examples/20_model.h: logits for the whole context,
  * repeatedly, each time fed with the most likely token. */
 #define TFNORM_NO_TRAINING
 #include "config.h"
@@ -8,7 +8,7 @@
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #ifndef BOARD_MODEL
-#define BOARD_MODEL "../../examples/07_model.h"
+#define BOARD_MODEL "../../examples/20_model.h"
 #endif
 #include BOARD_MODEL
 #include "board.h"

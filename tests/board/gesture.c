@@ -1,4 +1,4 @@
-/* examples/20_gesture.c on a board. Flash contains an encoder that gesture_train.c has trained on
+/* examples/11_gesture.c on a board. Flash contains an encoder that gesture_train.c has trained on
  * many people and quantized. A new person, whose gestures it hardly recognizes, makes 48 of them,
  * and the board trains a new head: the frozen encoder reads each gesture once, and the head learns
  * from its output. Prints accuracy before and after, with 8-bit weights and with floats. */

@@ -1,6 +1,6 @@
-/* The gestures of examples/20_gesture.c and its model, for gesture_train.c and gesture.c. */
+/* The gestures of examples/11_gesture.c and its model, for gesture_train.c and gesture.c. */
 #define main example_main
-#include "../../examples/20_gesture.c"
+#include "../../examples/11_gesture.c"
 #undef main
 
 enum { WIDTH = 24 };

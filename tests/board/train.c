@@ -1,6 +1,6 @@
 /* Training on a board, in one static block: sentences one by one, four to an update, with the
  * activations inside each layer recomputed in the backward, and embedding and lowest layer frozen.
- * The task is the one of examples/07_model.h: write letters backwards. */
+ * The task is the one of examples/20_model.h: write letters backwards. */
 #include "config.h"
 #ifdef BOARD_SMALL
 #define TFNORM_PLAIN

@@ -1,7 +1,7 @@
 /* npm install @huggingface/tokenizers @anush008/tokenizers tiktoken
  * node make_hub_tokenizers.mjs > golden_hub.h
  * Small tokenizer.json files in the forms of GPT-2, OPT, Llama 3, Qwen 2 and BLOOM, whose merges
- * are learned here from examples/language_model.txt, and the ids of strings from
+ * are learned here from examples/04_language_model.txt, and the ids of strings from
  * @huggingface/tokenizers: `plain` with special tokens removed from added_tokens, `marked` with
  * all. If no added token and no ignore_merges matters, tiktoken with the same ranks and expression
  * must give the same. BLOOM's expression has nested sets, which JavaScript lacks, so it uses
@@ -55,7 +55,7 @@ function learn(text, regex, count, symbols = (w) => Array.from(show(Buffer.from(
 }
 
 /* -- the files -- */
-const text = readFileSync(new URL("../../examples/language_model.txt", import.meta.url), "utf8")
+const text = readFileSync(new URL("../../examples/04_language_model.txt", import.meta.url), "utf8")
     .slice(0, 60000) +
     "\n日本語 日本 日本語 été Été naïve 123 1234 12345 we'll they're it's don't ".repeat(40);
 const added = (id, content, more) => Object.assign(

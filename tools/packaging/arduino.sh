@@ -16,7 +16,7 @@ mkdir -p "$out/src" "$out/examples/Reverse"
 cp "$root/tfnorm.h" "$here/arduino/tfnorm_board.h" "$here/arduino/tfnorm_board.c" "$out/src"
 cp "$root/LICENSE" "$out"
 cp "$here/arduino/Reverse.ino" "$here/arduino/reverse.c" "$out/examples/Reverse"
-cp "$root/examples/07_model.h" "$out/examples/Reverse/model.h"
+cp "$root/examples/20_model.h" "$out/examples/Reverse/model.h"
 
 sentence="Runs and trains small Transformers, with the same bits as on a computer."
 cat > "$out/library.properties" << PROPERTIES

@@ -37,7 +37,7 @@ typedef struct tfn_error {
  * layer 2)"), always terminated. Returns buf, for use in a printf. buf may be NULL. */
 TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t size);
 TFNORM_API const char *tfn_status_text(tfn_status status);
-/* Returns the version that the implementation was compiled with, such as "0.2.0". */
+/* Returns the version that the implementation was compiled with, such as "0.3.0". */
 TFNORM_API const char *tfn_version(void);
 /* True if the header that this file includes has the version of the implementation. If not, structs
  * may differ in size: compile both anew. It is compiled into the caller, not into the library. */

@@ -1,11 +1,11 @@
 /* tfnorm.h - train and run small Transformers, with the normalization wherever a paper put it.
- * Version 0.2.0.  One C99 header, no dependencies.  MIT or public domain, your choice (at the end).
+ * Version 0.3.0.  One C99 header, no dependencies.  MIT or public domain, your choice (at the end).
  * Generated from the parts in tools/source by `make -C tools header`: edit those, not this file.
  *
  * In ONE source file, preferably a separate tfnorm.c that you compile once:
  *     #define TFNORM_IMPLEMENTATION
  *     #include "tfnorm.h"
- * In all others only the include, which compiles in no time (examples/14_two_files.c):
+ * In all others only the include, which compiles in no time (examples/02_two_files.c):
  *     cc -O2 -c tfnorm.c && cc -O2 program.c tfnorm.o -o program -lm
  * No other flag is needed for full speed: the program chooses the best kernels for the processor
  * when it runs. To see a model learn to spell numbers, in a hundred lines:
@@ -36,7 +36,7 @@
  *   - download data: it works on arrays, and reads local files;
  *   - differentiate C code: each operation has a backward written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
- *   - communicate: to train on several machines, write the loop (examples/18_mpi.c).
+ *   - communicate: to train on several machines, write the loop (examples/22_mpi.c).
  *
  * There are three levels, and you can use each by itself. Kernels: plain functions on plain
  * pointers (tfn_kernels_for). Tape: record operations once, plan their memory once, run many times
@@ -80,7 +80,7 @@
  *
  *    tfn_model_resolve shows the defaults that replace zeros. A recipe sets three things;
  *    .topology, .norm and .init override them one by one. .topology, .norm_rule and .init_rule take
- *    rows of your own (see examples/04_own_topology.c). With .decoder_topology, .decoder_norm and
+ *    rows of your own (see examples/17_own_topology.c). With .decoder_topology, .decoder_norm and
  *    .decoder_norm_rule the two stacks of an encoder-decoder may differ.
  *    Recipes that need data for their initialization ("admin", "lsuv") use the first step's, or the
  *    data that you pass to tfn_model_profile.
@@ -173,7 +173,7 @@
  *    tfn_model_load_weights starts a new run from the weights, or from the mean of several
  *    checkpoints. Python reads the file with the package safetensors.
  *
- * To load a published model from a folder of the hub (with its tokenizer: examples/19_gpt2.c):
+ * To load a published model from a folder of the hub (with its tokenizer: examples/06_gpt2.c):
  *
  *        tfn_import_new(&model, "gpt2", NULL);     // or peek, size and init: see tfn_import_peek
  *
@@ -191,15 +191,15 @@
  * desc.number_loss is the squared error or Huber's loss. An encoder can read frames of numbers
  * instead of tokens (desc.bands): spectra, from which two convolutions make a quarter as many
  * positions; or sensors and patches of pictures (desc.frame_map = TFN_FRAME_MAP_LINEAR).
- * examples/20_gesture.c classifies sensor data, and then trains a new head for a new user.
+ * examples/11_gesture.c classifies sensor data, and then trains a new head for a new user.
  *
- * Only the tape: examples/05_own_op.c. Only a kernel: examples/02_kernel.c.
+ * Only the tape: examples/16_own_op.c. Only a kernel: examples/18_kernel.c.
  *
  * A LOOP OF YOUR OWN
  *
  * Training is a loop in your program, where you can do anything between two updates. The parameters
  * are one vector that begins at tensor 0, so one memcpy keeps the weights that did best on held-out
- * data (the whole program is examples/14_two_files.c).
+ * data (the whole program is examples/02_two_files.c).
  *
  *        tfn_param_info all;
  *        tfn_report loss;                                     // of held_out, another tfn_batch
@@ -230,7 +230,7 @@
  *        for (int64_t i = 0; i < floats; i++) g[i] += penalty(i);      // say
  *        tfn_model_update(&model, &sums, tfn_model_rate(&model), &report);
  *
- * tfn_model_step is exactly these two calls. examples/17_own_loop.c uses them, with a custom loss
+ * tfn_model_step is exactly these two calls. examples/15_own_loop.c uses them, with a custom loss
  * (desc.loss). Afterwards info.grad of each tensor is its part of the vector, before clipping. You
  * may write to info.data at any time between two calls, because no other state depends on it. (The
  * only exception is the optimizer schedule-free: each update computes the parameters from two other

@@ -2,10 +2,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version as a text, and as numbers that a program can compare: "0.2.0" is 0, 2, 0. */
-#define TFNORM_VERSION "0.2.0"
+/* The version as a text, and as numbers that a program can compare: "0.3.0" is 0, 3, 0. */
+#define TFNORM_VERSION "0.3.0"
 #define TFNORM_VERSION_MAJOR 0
-#define TFNORM_VERSION_MINOR 2
+#define TFNORM_VERSION_MINOR 3
 #define TFNORM_VERSION_PATCH 0
 
 /* The version of the library's arithmetic, which only changes on purpose, and the two hashes that

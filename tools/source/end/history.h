@@ -1,4 +1,39 @@
-/* 0.2.0 (unreleased)  Names are the field's words, and every enumerator carries its type. Old names
+/* 0.3.0 (2026-11-27)  Models that others trained, weights of fewer bits, boards, and a command that
+ *     behaves. No function of 0.2 has changed its arguments.
+ *     What a program of 0.2 may notice:
+ *       0.2                         0.3
+ *       structs set by position     have new members: tfn_batch, tfn_param_info, tfn_generator,
+ *                                   tfn_attention_args, tfn_attention_cached_args, tfn_file,
+ *                                   tfn_tokenizer_source, tfn_import, tfn_memory, tfn_model_desc.
+ *                                   Set members by name, and compile every file anew
+ *       TFN_KEY_MOST                gone: windows are options (desc.window)
+ *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
+ *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)
+ *       a norm of a row whose       is right, computed in double, or NaN
+ *       squares overflow: 0
+ *       every kernel table in an    plain C and FMA128 only where nothing wider is, unless
+ *       x86 build                   TFNORM_ALL_ISA is defined; tfn_kernels_for then gives NULL
+ *       a save follows a link at    temporary files are created exclusively; only a regular file is
+ *       its temporary name          replaced, and it keeps its mode and owner
+ *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
+ *     Models of the hub: tfn_import_new knows BERT, BLOOM, DistilBERT, Gemma 1 to 3, GPT-2,
+ *     GPT-NeoX, Llama, Marian, Mistral, OLMo 2, OPT, Phi, Qwen 2 and 3, T5; tfn_export_write writes
+ *     such a folder; tfn_pickle_open reads pytorch_model.bin; tfn_import_text reads the rest of
+ *     config.json.
+ *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
+ *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
+ *     Options: positions alibi and relative, windows by layer (window_from, window_period,
+ *     window_base), embedding_size, scale_output, attention biases of the output, pooler, heads of
+ *     positions and of numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS, number_loss), frames through
+ *     one linear map (frame_map).
+ *     Fewer bits: weights (desc.weights, tfn_model_quantize, tfn_quant_pack), moments
+ *     (moment_type), caches (cache_type); LoRA on top of packed weights.
+ *     Boards: only_decoders, tfn_memory.kept, checkpoints in flash (tfn_flash_save), and macros
+ *     that keep only what a program needs (TFNORM_PLAIN, TFNORM_NORMS, TFNORM_NO_MESSAGES ...).
+ *     More: tfn_model_lens, tfn_generator.stops, TFNORM_VERSION_MAJOR, _MINOR and _PATCH,
+ *     tfn_version_agrees; tools/API.md; make install; pip install ./tools.
+ *     TFN_BITS_VERSION and the hashes are those of 0.2. Checkpoints of 0.2 load.
+ * 0.2.0 (2026-11-23)  Names are the field's words, and every enumerator carries its type. Old names
  *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:
  *     tfn_tokenizer, TFNORM_NO_TOKENISERS: TFNORM_NO_TOKENIZERS, tfn --tokeniser: --tokenizer).
  *     calls of a tape             are nouns of the field, or verbs

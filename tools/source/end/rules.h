@@ -71,7 +71,7 @@
  *    values come from tests/golden/make_variants.py, written from the paper. Add the paper's BibTeX
  *    to tools/normlab/papers.c; tests/tools/test_references.c fails until every row has an entry
  *    that agrees with it.
- * To add one without changing this file, see examples/04_own_topology.c.
+ * To add one without changing this file, see examples/17_own_topology.c.
  *
  *
  * Adding an operation
@@ -132,7 +132,7 @@
  * 4. Its tests: a reference in double, sizes 0, 1 and odd, equal bits on all instruction sets, the
  *    gradient by finite differences, and a mutant per sign.
  * If anything else must change, the design is wrong: change the design first.
- * To add one without changing this file, see examples/05_own_op.c.
+ * To add one without changing this file, see examples/16_own_op.c.
  *
  *
  * Adding an optimizer, a schedule, an activation

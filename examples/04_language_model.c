@@ -1,6 +1,8 @@
-/* cc -O2 examples/language_model.c -o language_model -lm && ./language_model [text file]
- * A byte-level language model of a text, by default language_model.txt. Ctrl-C ends it early.
- * TFNORM_ISA=avx2 and, with -fopenmp or -pthread, TFNORM_THREADS=2 do not change a bit. */
+/* cc -O2 examples/04_language_model.c -o language_model -lm && ./language_model [text file]
+ * A language model of bytes of a text, by default 04_language_model.txt. Ctrl-C ends it early.
+ * Prints:
+ *     held-out 2.2118 bits per byte
+ *     ... */
 #ifdef _REENTRANT
 #include "../tools/common/threads.h"
 #endif
@@ -8,6 +10,7 @@
 #include "../tfnorm.h"
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { BATCH = 8, CONTEXT = 64, STEPS = 1200, BLOCK = 1024, SAMPLE = 300 };
@@ -87,8 +90,8 @@ int main(int argc, char **argv)
     tfn_decoder d;
     tfn_report r;
     time_t start = time(NULL);
-    if (argc > 1 ? !read_text(argv[1]) : !read_text("examples/language_model.txt")
-                                         && !read_text("language_model.txt"))
+    if (argc > 1 ? !read_text(argv[1]) : !read_text("examples/04_language_model.txt")
+                                         && !read_text("04_language_model.txt"))
         return fprintf(stderr, "a text of at least 10 KB is wanted\n"), 1;
     tfn_model_new(&m, &desc, NULL);
     signal(SIGINT, stop);

@@ -1,7 +1,14 @@
-/* cc -O2 examples/16_lora.c -o lora -lm && ./lora
- * LoRA (Hu et al. 2021): a model learns one rule, then, with all its weights frozen, another one in
- * a few small additional matrices. These are saved separately, loaded onto the base by a second
- * model, and merged into its weights by a third, which is as small and as fast as the base. */
+/* cc -O2 examples/12_lora.c -o lora -lm && ./lora
+ * Fine-tunes with LoRA (Hu et al. 2021). A model learns one rule. Then its weights are frozen,
+ * and a few small matrices learn another rule. These are saved by themselves, a second model
+ * loads them on top of the base, and a third merges them into its weights, so that it is as
+ * small and as fast as the base.
+ * Prints:
+ *     the base   loss of x + 1  0.001, of x + 3 10.336; 7.2 MB, 1.2 for gradients and moments
+ *     with LoRA  loss of x + 1  7.376, of x + 3  0.011; 6.4 MB, 0.1 for gradients and moments
+ *     lora_adapter.safetensors has 31.6 kB
+ *     loaded     loss of x + 1  7.376, of x + 3  0.011; 2.6 MB, 0.0 for gradients and moments
+ *     merged     loss of x + 1  7.376, of x + 3  0.011; 1.6 MB, 0.0 for gradients and moments */
 #include <stdio.h>
 #include <string.h>
 #define TFNORM_IMPLEMENTATION
@@ -41,9 +48,9 @@ static bool show(const char *name, tfn_model *m)
     if (tfn_model_eval(m, &batch, &one) != TFN_OK) return false;
     fill(tokens, targets, 3, STEPS);
     if (tfn_model_eval(m, &batch, &two) != TFN_OK) return false;
-    printf("%-20s loss of x + 1 %6.3f, of x + 3 %6.3f; %7.1f kB, of which gradients and moments "
-           "%6.1f\n", name, one.loss, two.loss, (double)m->memory.total / 1e3,
-           (double)(m->memory.gradients + m->memory.moments) / 1e3);
+    printf("%-10s loss of x + 1 %6.3f, of x + 3 %6.3f; %3.1f MB, %3.1f for gradients and moments\n",
+           name, one.loss, two.loss, (double)m->memory.total / 1e6,
+           (double)(m->memory.gradients + m->memory.moments) / 1e6);
     return true;
 }
 

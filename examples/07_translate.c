@@ -1,7 +1,13 @@
-/* cc -O2 examples/09_translate.c -o translate -lm && ./translate
- * An encoder-decoder translates German numbers, in which the units come before the tens. Every
- * seventh number is held out; beam search translates these, and BLEU is computed as in
- * sacrebleu. */
+/* cc -O2 examples/07_translate.c -o translate -lm && ./translate
+ * Translates German numbers, in which the units come before the tens, with an encoder-decoder.
+ * Every seventh number is held out; beam search translates these, and BLEU is computed as
+ * sacrebleu does.
+ * Prints:
+ *     step 100: loss 0.7983
+ *     ...
+ *     fünf hundert sechs und neunzig tausend vier hundert sieben
+ *       = five hundred ninety six thousand four hundred seven
+ *     BLEU 97.5 */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
@@ -97,7 +103,7 @@ int main(void)
         const int32_t *ids = g.tokens + b * g.width * g.most;               /* the best text */
         tfn_tokenizer_decode(&k, found, sizeof found - 1, ids, g.lengths[b * g.width]);
         tfn_bleu_add(&bleu, found, &wanted, 1, work, sizeof work);
-        if (b < 3) printf("%s =%s\n", text[0][b] + 1, found);
+        if (b < 3) printf("%s\n  =%s\n", text[0][b] + 1, found);
     }
     printf("BLEU %.1f\n", tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false));
 }

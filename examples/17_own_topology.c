@@ -1,6 +1,11 @@
-/* cc -O2 examples/04_own_topology.c -o own_topology -lm && ./own_topology
- * Your own topology is a row of data. This one is KEEL (2026): a norm before F and one after the
- * sum, whose skip is scaled by the number of sub-layers, 2 N for N layers. */
+/* cc -O2 examples/17_own_topology.c -o own_topology -lm && ./own_topology
+ * A topology of your own is a row of data. This one is KEEL (2026): a norm before F and one
+ * after the sum, with a skip that is scaled by the number of sub-layers, 2 N for N layers.
+ * Prints:
+ *     loss of 8 layers after 100, 200 ... steps, no warm-up
+ *     post    2.3367  2.2980  2.3048  2.3114   x = N(x + F(x))
+ *     pre     0.0032  0.0011  0.0004  0.0002   x = x + F(N(x)); final norm
+ *     keel    2.2859  2.2321  0.0026  0.0008   x = N(2 N x + F(N(x))) */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>

@@ -1,9 +1,14 @@
-/* cc -O2 -pthread examples/13_speech.c tools/common/[a-z]*.c -o speech -lm && ./speech
- * Speech recognition: 2 to 5 spoken digits, as 24 bands of a spectrum, 100 frames a second, become
- * words. Two convolutions of stride 2 make a position from four frames; an encoder-decoder does the
- * rest. The sounds come from tools/common/tasks.h: for each digit two tones that glide like vowels,
- * with random pitch and pace, in noise. Batches come from tools/common/data.h. The test has new
- * combinations of words and counts the word error rate. */
+/* cc -O2 -pthread examples/10_speech.c tools/common/[a-z]*.c -o speech -lm && ./speech
+ * Recognizes speech: 2 to 5 spoken digits, as 24 bands of a spectrum, 100 frames a second,
+ * become words. Two convolutions with stride 2 make one position of four frames; an encoder-
+ * decoder does the rest. A digit is two tones that glide as vowels do, at a random pitch and
+ * pace, in noise (tools/common/tasks.h). It is tested on digits that it never heard in this
+ * combination, and the word error rate counts its errors. Batches come from tools/common/data.h.
+ * Prints:
+ *     step 100: loss 0.8380
+ *     ...
+ *      90 frames: heard six nine nine zero one, was six nine nine zero one
+ *     word error rate 3.8 % */
 #include "../tfnorm.h"
 #include "../tools/common/data.h"
 #include <stdio.h>

@@ -1,6 +1,9 @@
-/* cc -O2 examples/19_gpt2.c -o gpt2 -lm && ./gpt2 FOLDER "Once upon a time"
- * GPT-2 in the hub's form: a folder with config.json, model.safetensors and tokenizer.json. The
- * same lines read Llama, Qwen, Gemma's text, Pythia and others: see tfn_import_new. */
+/* cc -O2 examples/06_gpt2.c -o gpt2 -lm && ./gpt2 FOLDER "Once upon a time"
+ * Runs GPT-2 from a folder of Hugging Face with config.json, model.safetensors and
+ * tokenizer.json. The same lines read Llama, Qwen, Gemma's text, Pythia and others: see
+ * tfn_import_new.
+ * Prints the prompt and its continuation. Without arguments it prints:
+ *     usage: gpt2 FOLDER PROMPT */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>

@@ -1,6 +1,13 @@
-/* cc -O2 examples/08_characters.c -o characters -lm && ./characters [text file]
- * A character language model: each character of the text (by default tfnorm.h) is a token. It
- * trains for a few seconds, then writes three lines with the same beginning. */
+/* cc -O2 examples/03_characters.c -o characters -lm && ./characters [text file]
+ * A language model of characters. The alphabet is the set of characters of the text, by default
+ * 04_language_model.txt. It trains for some seconds, then writes three lines with the same
+ * beginning.
+ * Prints:
+ *     199836 characters, 97 different
+ *     step 100: 4.50 bits per character
+ *     ...
+ *     step 600: 2.57 bits per character
+ *     ... */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
@@ -82,7 +89,7 @@ static void write_lines(const tfn_model *m, const tfn_tokenizer *k)
 
 int main(int argc, char **argv)
 {
-    size_t size = argc > 1 ? read_text(argv[1]) : read_text("tfnorm.h");
+    size_t size = argc > 1 ? read_text(argv[1]) : read_text("examples/04_language_model.txt");
     tfn_tokenizer k;
     tfn_model m;
     if (!size || !learn_alphabet(&k, size)) return fprintf(stderr, "a text is wanted\n"), 1;

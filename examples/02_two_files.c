@@ -1,7 +1,17 @@
-/* cc -O2 examples/14_two_files.c examples/tfnorm.c -o two_files -lm && ./two_files
- * A program of several files: tfnorm.c has the implementation, this one only includes the header.
- * Keep tfnorm.o (cc -O2 -c examples/tfnorm.c), and changes here compile in no time. It trains in
- * its own loop: losses on held-out data, the best weights kept, an early end. */
+/* cc -O2 examples/02_two_files.c examples/tfnorm.c -o two_files -lm && ./two_files
+ * A program of two files: tfnorm.c has the implementation, and this file only includes the
+ * header. Keep tfnorm.o (cc -O2 -c examples/tfnorm.c), and a change here compiles at once. The
+ * training loop measures on held-out data, keeps the best weights, and stops early.
+ * Prints:
+ *     step  20: loss 1.887, held out 1.915
+ *     step  40: loss 1.723, held out 1.816
+ *     step  60: loss 1.303, held out 1.480
+ *     step  80: loss 0.716, held out 0.937
+ *     step 100: loss 0.489, held out 0.857
+ *     step 120: loss 0.382, held out 0.939
+ *     step 140: loss 0.322, held out 1.021
+ *     step 160: loss 0.285, held out 1.124
+ *     kept: held out 0.857 */
 #include "../tfnorm.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,15 @@
-/* cc -O2 examples/20_gesture.c -o gesture -lm && ./gesture
- * Sensors in, class out: six gestures of a hand that holds an accelerometer, three axes, 25 times a
- * second. An encoder reads each frame as a position, through a linear map, and learns from many
- * people. It hardly recognizes a new person, who holds the device at a right angle and moves
- * quickly and gently. From 48 labelled gestures of this person a new head learns while the encoder
- * is frozen: a few hundred numbers, for which a microcontroller has room. The gestures are whole
- * numbers, so that all machines draw the same ones. */
+/* cc -O2 examples/11_gesture.c -o gesture -lm && ./gesture
+ * Classifies sensor data: six gestures of a hand that holds an accelerometer, three axes, 25
+ * times a second. An encoder reads each frame as a position, through a linear map, and learns
+ * from many people. It mostly misclassifies a new person, whose device is turned by a quarter
+ * and whose gestures are quick and gentle. A new head learns from 48 labelled gestures of this
+ * person while the encoder is frozen: a few hundred numbers, which fit into a microcontroller.
+ * The gestures are whole numbers, so that all machines draw the same ones.
+ * Prints:
+ *     ...
+ *     people like those heard: 99.9 %
+ *     the new one, before:     33.9 %
+ *     after 48 gestures:       92.4 %, by 768 of 11792 numbers */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>

@@ -1,8 +1,13 @@
-/* cc -O2 examples/17_own_loop.c -o own_loop -lm && ./own_loop
- * The step in parts. Two tasks share one model: copy a row of digits, or reverse it. If their
- * gradients conflict, each loses its component along the other (gradient surgery: Yu et al. 2020,
- * algorithm 1). The loss is your own, too: cross-entropy plus 1e-4 (log Z)^2, which keeps the
- * logits from drifting (z-loss: Chowdhery et al. 2022, section 5). */
+/* cc -O2 examples/15_own_loop.c -o own_loop -lm && ./own_loop
+ * A training loop of your own, made of the parts of a step. Two tasks share one model: copy a row
+ * of digits, or reverse it. Where their gradients conflict, each loses its part along the other
+ * (gradient surgery: Yu et al. 2020, algorithm 1). The loss is your own, too: cross-entropy and
+ * 1e-4 (log Z)^2 (z-loss: Chowdhery et al. 2022, section 5).
+ * Prints:
+ *     update   1  copy 3.042  reverse 3.248
+ *     ...
+ *     update 160  copy 0.009  reverse 0.013
+ *     30 of 160 updates had gradients against each other */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>

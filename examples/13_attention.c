@@ -1,6 +1,18 @@
-/* cc -O2 examples/15_attention.c -o attention -lm && ./attention
- * Where a decoder looks: it learns to write six letters backwards. Then the weights of each head
- * are drawn, a row for each letter that it writes, a column for each position that it may read. */
+/* cc -O2 examples/13_attention.c -o attention -lm && ./attention
+ * Draws attention. A decoder learns to write six letters backwards. Then the weights of each
+ * head are drawn, with a row for each letter that is written and a column for each position that
+ * it may read.
+ * Prints:
+ *     ...
+ *     layer 0
+ *          hcaged|degac     hcaged|degac
+ *       d       @        d     ...=
+ *       e      @         e   . . - .
+ *       g     @          g   -:   :
+ *       a    @           a    - :    .
+ *       c   @            c     .  -   .
+ *       h  %             h    : .     .:
+ *     ... */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>

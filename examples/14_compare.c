@@ -1,7 +1,14 @@
-/* cc -O2 examples/06_compare.c -o compare -lm && ./compare
- * A first lesson: why does Post-LN need warm-up? Near the output its gradients are large at the
- * start, so that full-sized first steps spoil it; Pre-LN's are well-behaved (Xiong et al. 2020).
- * Three models learn to reverse a string; one table shows their losses. */
+/* cc -O2 examples/14_compare.c -o compare -lm && ./compare
+ * Compares placements of the norm: why does Post-LN need a warm-up? At the start its gradients
+ * are large near the output, so that full-sized first steps spoil it; Pre-LN's gradients are
+ * well-behaved (Xiong et al. 2020). Three models learn to reverse a string, and a table shows
+ * their losses.
+ * Prints:
+ *     mean loss up to step       100     200     300     400
+ *     Post-LN, no warm-up      2.411   2.325   2.318   2.314
+ *     Post-LN, warm-up         1.582   0.107   0.128   0.142
+ *     Pre-LN, no warm-up       0.762   0.002   0.001   0.000
+ *     guessing gives 2.303 */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>

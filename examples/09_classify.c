@@ -1,8 +1,17 @@
-/* cc -O2 -pthread examples/10_pretrain.c tools/common/[a-z]*.c -o pretrain -lm && ./pretrain
- * Pre-training, then fine-tuning. An encoder reads many sentences without labels and predicts
- * hidden words (BERT's masks). A classifier starts with its weights and sees few labels: is the
- * verb of "the dogs that see a cat _ old." singular or plural? A classifier from scratch sees the
- * same few. Sentences, tokens and batches come from tools/common/data.h. */
+/* cc -O2 -pthread examples/09_classify.c tools/common/[a-z]*.c -o classify -lm && ./classify
+ * Classifies sentences, with pre-training and fine-tuning. An encoder reads many sentences
+ * without labels and guesses the hidden words (BERT's masks). A classifier starts from its
+ * weights and sees few labels: is the verb of "the dogs that see a cat _ old." singular or
+ * plural? A classifier from scratch sees the same labels. Sentences, tokens and batches come
+ * from tools/common/data.h.
+ * Prints:
+ *     ...
+ *     300 labels, from scratch
+ *     ...
+ *       accuracy 87.4 %
+ *     300 labels, pre-trained
+ *     ...
+ *       accuracy 94.8 % */
 #include "../tfnorm.h"
 #include "../tools/common/data.h"
 #include <stdio.h>
