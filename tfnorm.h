@@ -14128,9 +14128,9 @@ static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t coun
     else if (t->planned)
         tfn__tape_error(t, TFN_NOT_READY, name, "the tape is already planned", 0, 0);
     else if (cols < 0)
-        tfn__bad_shape(t, name, "a size is %d, at least %d is wanted", cols, 0);
+        tfn__bad_shape(t, name, "a size is %d, at least %d is expected", cols, 0);
     else if (rows == TFN_ROWS_FIXED && count < 0)
-        tfn__bad_shape(t, name, "a size is %d, at least %d is wanted", count, 0);
+        tfn__bad_shape(t, name, "a size is %d, at least %d is expected", count, 0);
     return tfn__has_room(t, name, sizeof *t->nodes);
 }
 
@@ -14170,7 +14170,7 @@ static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
     if (!TFN__PACKS || t->counts || t->nodes[x.id].op != TFN__OP_PARAM) return true;
     if (!t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] || reader) return true;
     tfn__tape_error(t, TFN_BAD_OPTION, tfn__ops[op].name,
-                    "weights of fewer bits are read by linear maps and embeddings alone", 0, 0);
+                    "only linear maps and embeddings read weights of fewer bits", 0, 0);
     return false;
 }
 
@@ -14250,11 +14250,11 @@ static bool tfn__check_param(tfn_tape *t, const char *op, tfn_var x, int32_t row
     const tfn_node *n = tfn__need(t, op, x);
     if (t->error.status != TFN_OK) return false;
     if (n->rows != TFN_ROWS_FIXED)
-        tfn__bad_shape(t, op, "a parameter is wanted, not value %d", x.id, 0);
+        tfn__bad_shape(t, op, "a parameter is expected, not value %d", x.id, 0);
     else if (n->cols != cols)
-        tfn__bad_shape(t, op, "a parameter has %d columns, %d are wanted", n->cols, cols);
+        tfn__bad_shape(t, op, "a parameter has %d columns, %d are expected", n->cols, cols);
     else if (n->count != rows)
-        tfn__bad_shape(t, op, "a parameter has %d rows, %d are wanted", n->count, rows);
+        tfn__bad_shape(t, op, "a parameter has %d rows, %d are expected", n->count, rows);
     return t->error.status == TFN_OK;
 }
 /* The same for an optional x. */
@@ -14280,7 +14280,7 @@ static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
 {
     if (t->error.status != TFN_OK) return false;
     if (x->rows != TFN_ROWS_SOURCE && x->rows != TFN_ROWS_TARGET)
-        tfn__bad_shape(t, op, "rows of kind %d are no positions in time", x->rows, 0);
+        tfn__bad_shape(t, op, "rows of kind %d are not positions in time", x->rows, 0);
     return t->error.status == TFN_OK;
 }
 
@@ -14413,7 +14413,7 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
     if (!known || tfn__gate_of(act) != act)
-        tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is no function of one value; %d is",
+        tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is not elementwise; %d is",
                         (int64_t)act, TFN_ACTIVATION_GELU_TANH);
     else if (TFN__FUNCTIONS != UINT32_MAX && !(TFN__FUNCTIONS >> tfn__act_of(act) & 1))
         tfn__tape_error(t, TFN_UNSUPPORTED, op, "activation %d is left out by TFNORM_ACTIVATIONS",
@@ -14429,7 +14429,7 @@ static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool
     const tfn__packed packed = tfn__packed_node(wn);
     if (t->error.status != TFN_OK) return false;
     if (wn->rows != TFN_ROWS_FIXED)
-        tfn__bad_shape(t, "linear", "the weight is no parameter (value %d)", w.id, 0);
+        tfn__bad_shape(t, "linear", "the weight is not a parameter (value %d)", w.id, 0);
     else if (xn->cols != in)
         tfn__bad_shape(t, "linear", "input has %d channels, weight needs %d", xn->cols, in);
     else if (x.id == w.id)
@@ -14517,12 +14517,12 @@ static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_
     ptrdiff_t groups = tfn__max(like->groups, 1);
     const bool asks = (TFN__ALL || TFN__TRAINS) && t->error.status == TFN_OK;
     if (asks && (cols < 1 || xn->cols % cols))
-        tfn__bad_shape(t, "norm", "norms of %d channels do not divide %d", cols, xn->cols);
+        tfn__bad_shape(t, "norm", "norms of %d channels do not divide %d channels", cols, xn->cols);
     else if (asks && cols % groups)
         tfn__bad_shape(t, "norm", "a norm of %d channels has no %d groups of equal size", cols,
                        groups);
     else if (like->kind > TFN_NORM_ABSMAX)
-        tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is no norm of rows", like->kind, 0);
+        tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is not a norm of rows", like->kind, 0);
     else if (like->kind > TFN_NORM_RMS && !TFN__ALL)
         tfn__tape_error(t, TFN_UNSUPPORTED, "norm", tfn__plain_only, 0, 0);
     else if ((TFNORM_NORMS) != UINT32_MAX && !((TFNORM_NORMS) >> like->kind & 1))
@@ -14604,9 +14604,9 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     const int rows = tfn__rows_behind(xn->rows);
     if (t->error.status != TFN_OK) return tfn__none;
     if (rows == TFN_ROWS_FIXED)
-        tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
+        tfn__bad_shape(t, "convolution", "rows of kind %d are not frames", xn->rows, 0);
     else if (wn->count != window)
-        tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count, window);
+        tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are expected", wn->count, window);
     if (!tfn__check_param(t, "convolution", w, wn->count, wn->cols)) return tfn__none;
     if (!tfn__check_optional(t, "convolution", b, 1, wn->cols)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
@@ -14853,7 +14853,7 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     int32_t positions = tfn__capacity_of(t, xn->rows);
     if (!tfn__has_time(t, name, xn)) return tfn__none;
     if (w->count < positions)
-        tfn__bad_shape(t, name, "the table has %d positions, %d are wanted", w->count, positions);
+        tfn__bad_shape(t, name, "the table has %d positions, %d are expected", w->count, positions);
     if (!tfn__check_param(t, name, table, w->count, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
@@ -14907,7 +14907,7 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
     else if (cols % heads)
         tfn__bad_shape(t, "attention", "%d channels do not split into %d heads", cols, heads);
     else if (kv_cols != cols / heads * kv)
-        tfn__bad_shape(t, "attention", "keys have %d channels, %d are wanted", kv_cols,
+        tfn__bad_shape(t, "attention", "keys have %d channels, %d are expected", kv_cols,
                        cols / heads * kv);
     return t->error.status == TFN_OK;
 }
@@ -14919,7 +14919,7 @@ static bool tfn__three_values(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v)
     if (q.id == v.id || k.id == v.id) twice = v.id;
     if (q.id == k.id) twice = q.id;
     if (twice < 0) return true;
-    tfn__bad_shape(t, "attention", "q, k and v must be three values (%d is there twice)", twice, 0);
+    tfn__bad_shape(t, "attention", "q, k and v must be three values (%d appears twice)", twice, 0);
     return false;
 }
 
@@ -15052,7 +15052,7 @@ TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
     tfn_node *n;
     if (!tfn__slot_ok(t, "targets", slot)) return tfn__none;
     if (in->cols != 1)
-        return tfn__bad_shape(t, "targets", "a loss has %d columns, %d is wanted", in->cols, 1);
+        return tfn__bad_shape(t, "targets", "a loss has %d columns, %d is expected", in->cols, 1);
     t->targets_read |= UINT32_C(1) << slot;
     n = tfn__record(t, TFN__OP_TARGETS, in->rows, in->count, 1, x, tfn__none, tfn__none);
     if (!n) return tfn__none;
@@ -16155,7 +16155,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         if (TFN__ALL && t->half) tfn__round_entry(&c, kind);
 #ifdef TFN__CHECKED
         const bool kept = tfn__edges_kept(&edges);
-        TFNORM_ASSERT(kept && "an operation wrote beside its arrays");
+        TFNORM_ASSERT(kept && "an operation wrote outside its arrays");
         (void)kept;
 #ifndef TFN__POISONED
         if (t->training)
@@ -26264,8 +26264,8 @@ enum { TFN__JSON_DEPTH = 16 };
  *
  * The reader is a cursor over a text in memory. It allocates nothing and builds no tree: the caller
  * walks the document and reads the value that should come next into its own variable. The first
- * error sets `wanted`, a part of the message ("x is wanted"). From then on the reader sees only the
- * end of the text, so that callers need one check after they have read everything. Files are
+ * error sets `wanted`, a part of the message ("x is expected"). From then on the reader sees only
+ * the end of the text, so that callers need one check after they have read everything. Files are
  * hostile: every byte is read through tfn__peek, which knows where the text ends. */
 
 /* -- UTF-8 ----------------------------------------------------------------------------------- */
@@ -31370,7 +31370,7 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     if (v->form >= 2) tfn__blob_scores(&r, v, k);
     if (v->form == 3) tfn__blob_rules(&r, v);
     if (!r.wanted && v->stepped != (v->split == TFN_SPLIT_STEPS)) tfn__want(&r, "rules");
-    tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
+    tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is expected");
 }
 #endif
 #endif
@@ -31602,14 +31602,14 @@ static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int s
     if (tfn__json_empty(r)) return;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
         tfn__added_entry(e, &r, v, k, step);
-    tfn__check_reader(e, &r, "added_tokens are wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r, "added_tokens are wrong at byte %d: %s is expected");
 }
 TFN__RARE_END
 
 /* Read all entries once, including added tokens. */
 static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
-    static const char text[] = "the vocabulary is wrong at byte %d: %s is wanted";
+    static const char text[] = "the vocabulary is wrong at byte %d: %s is expected";
     const bool list = v->kind == TFN_TOKENIZER_UNIGRAM && !v->apart;
     const char open = "{["[list];
     const char close = "}]"[list];
@@ -31925,7 +31925,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     if (type > TFN__PIECE_BYTE) tfn__want(&r, "a type from 1 to 6");
     if (type == TFN__PIECE_USER && v->apart) tfn__want(&r, "a type but that of users");
     if (r.wanted)
-        tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "piece %d: %s is wanted", r.wanted);
+        tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "piece %d: %s is expected", r.wanted);
     if (r.wanted) e->found = (int64_t)v->count;
     if (r.wanted) return;
     flags = tfn__piece_flags(v, type);
@@ -32001,7 +32001,7 @@ static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
         if (f.number == 2) trained = f.bytes;
         if (f.number == 3) rules = f.bytes;
     }
-    tfn__check_reader(e, &r, "the model is wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r, "the model is wrong at byte %d: %s is expected");
     tfn__model_rules(e, v, trained, rules);
     if (s->vocab) {
         v->apart = v->plain = true;
@@ -32173,7 +32173,7 @@ static void tfn__refuse_regex(tfn_error *e, tfn__reader regex, const char *wante
     char said[sizeof e->name];
     tfn__text t = tfn__text_in(said, sizeof said);
     tfn__put(&t, wanted);
-    tfn__put(&t, " is wanted in ");
+    tfn__put(&t, " is expected in ");
     if (tfn__accept(&regex, '"')) for (int i = 0; i < 60; i++) {
         const int32_t c = tfn__json_char(&regex);
         if (c < 0) break;
@@ -32545,7 +32545,7 @@ static void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
             tfn__fail_merge(e, v->merges);
         v->merges++;
     }
-    tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is expected");
 }
 
 /* Reads one part of a member. A member is a single part or a Sequence, whose list is the second of
@@ -32914,7 +32914,7 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else if (tfn__json_says(*type, "WordLevel\"")) words = true;
     else if (!type->s) kind = tfn__untyped_model(value, &words);
     else if (!tfn__json_says(*type, "BPE\"")) {
-        tfn__refuse(e, "the model is %s; BPE, Unigram, WordPiece or WordLevel is wanted", *type);
+        tfn__refuse(e, "the model is %s; BPE, Unigram, WordPiece or WordLevel is expected", *type);
         return;
     }
     if (words) tfn__word_level_model(e, v, value);
@@ -33044,7 +33044,7 @@ static void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_so
     tfn__vocab before;
     tfn__json_members(&r, value, "added_tokens\"normalizer\"pre_tokenizer\"post_processor\""
                       "decoder\"model\"");
-    tfn__end_vocab(e, &r, "tokenizer.json is wrong at byte %d: %s is wanted");
+    tfn__end_vocab(e, &r, "tokenizer.json is wrong at byte %d: %s is expected");
     if (e->status != TFN_OK) return;
     v->marked = true;
     v->added_list = value[0];
@@ -33148,7 +33148,8 @@ static void tfn__named_id(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__re
     if (k && !r.wanted && (id >= k->vocab || !tfn__is_token(k, id, name)))
         tfn__want(&r, "the id of that token");
     if (!r.wanted) tfn__frame_id(v, k, id, end);
-    tfn__check_reader(e, &r, "cls or sep of the post_processor is wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r,
+                      "cls or sep of the post_processor is wrong at byte %d: %s is expected");
 }
 
 /* A template for one text: [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }]. */
@@ -33171,7 +33172,7 @@ static void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
         else text = true;
     }
     if (!text) tfn__want(&r, "a text, A");
-    tfn__check_reader(e, &r, "the template is wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r, "the template is wrong at byte %d: %s is expected");
 }
 TFN__RARE_END
 #endif
@@ -36072,7 +36073,7 @@ static tfn_status tfn__finish_writing(tfn_file *f)
     if (f->path && f->stream) tfn__commit_path(f);
 #endif
     if (!f->path && !f->io && f->to && f->used > f->to_size)
-        tfn__file_fail(f, TFN_NO_MEMORY, "the memory has %d bytes, %d are wanted", NULL,
+        tfn__file_fail(f, TFN_NO_MEMORY, "the memory has %d bytes, %d are needed", NULL,
                        (int64_t)f->to_size, (int64_t)f->used);
     tfn_file_close(f);
     return f->error.status;
@@ -36106,7 +36107,7 @@ static tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
     if (f->owned) size = bytes;
 #endif
     if (!mem || size < bytes)
-        tfn__file_fail(f, TFN_NO_MEMORY, "work has %d bytes, %d are wanted", NULL, (int64_t)size,
+        tfn__file_fail(f, TFN_NO_MEMORY, "work has %d bytes, %d are needed", NULL, (int64_t)size,
                        (int64_t)bytes);
     return tfn__arena_in(mem, size);
 }
@@ -36380,7 +36381,8 @@ static void tfn__read_entries(tfn_file *f)
         f->count++;
     }
     if (r.at < r.size) tfn__want(&r, "the header's end");
-    if (r.wanted) tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
+    if (r.wanted)
+        tfn__bad(f, "%s is expected at byte %d of the header", r.wanted, (int64_t)r.at, 0);
 }
 
 /* Fail if two names are equal. Leaves the tensors in the order of their names. */
@@ -36400,7 +36402,7 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
 {
     const int64_t bits = tfn__volume(t->count, tfn__dtypes[t->dtype].bits);
     if (t->at != last)
-        tfn__bad(f, "%s begins at %d, %d is wanted", t->name, (int64_t)t->at, (int64_t)last);
+        tfn__bad(f, "%s begins at %d, %d is expected", t->name, (int64_t)t->at, (int64_t)last);
     if ((int64_t)t->bytes < 0) tfn__bad(f, "%s ends before it begins", t->name, 0, 0);
     if (bits < 0)
         tfn__file_fail(f, TFN_TOO_LARGE, "%s: too many values", t->name, 0, 0);
@@ -36450,7 +36452,7 @@ static size_t tfn__header_size(tfn_file *f)
 {
     uint8_t s[8];
     uint64_t n;
-    if (f->used < 8) tfn__bad(f, "it has %d bytes, %d are wanted", NULL, (int64_t)f->used, 8);
+    if (f->used < 8) tfn__bad(f, "it has %d bytes, %d are expected", NULL, (int64_t)f->used, 8);
     if (!tfn__file_get(f, 0, s, 8)) return 0;
     n = tfn__from_bytes(s, 8);
     if (n > TFN__HEADER_MOST)
@@ -36910,7 +36912,7 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     }
     if (!f->metadata) tfn__want(&r, "a weight_map");
     if (r.at < r.size) tfn__want(&r, "its end");
-    if (r.wanted) tfn__bad(f, "%s is wanted at byte %d", r.wanted, (int64_t)r.at, 0);
+    if (r.wanted) tfn__bad(f, "%s is expected at byte %d", r.wanted, (int64_t)r.at, 0);
     if (!tfn__fine(f)) tfn_file_close(f);               /* count is 0: it has no tensors */
     return f->error.status;
 }
@@ -37879,8 +37881,8 @@ static bool tfn__read_state(tfn_file *f, double *state)
 /* Fail unless the file's tensor has the shape of the model's. Its dtype may differ. */
 static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tensor *t)
 {
-    static const char *const texts[] = { "%s has %d rows, %d are wanted",
-                                         "%s has %d columns, %d are wanted" };
+    static const char *const texts[] = { "%s has %d rows, %d are expected",
+                                         "%s has %d columns, %d are expected" };
     if (t->rank != own->rank)
         tfn__file_fail(f, TFN_BAD_SHAPE, "%s has rank %d, not %d", own->name, t->rank, own->rank);
     else if (!tfn__has_values(t->dtype))
@@ -38335,7 +38337,7 @@ static const tfn__field *tfn__find_field(const char *name)
     return NULL;
 }
 
-/* "layers is two; a whole number is wanted", also for a number that does not fit the type. */
+/* "layers is two; a whole number is expected", also for a number that does not fit the type. */
 static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
 {
     const char *wanted = NULL;
@@ -38352,7 +38354,7 @@ static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
     }
     tfn__fail(e, TFN_BAD_OPTION, "model", "%s", 0, 0);
     tfn__put_texts(&t, tfn__field_name(x), " is ", value);
-    tfn__put_texts(&t, "; ", wanted, " is wanted");
+    tfn__put_texts(&t, "; ", wanted, " is expected");
     tfn__end(&t);
 }
 
@@ -39584,7 +39586,7 @@ static bool tfn__config_value(const tfn_import *x, const char *path, char *value
     return true;
 }
 
-/* "config.json: use_sliding_window is true; false is wanted" */
+/* "config.json: use_sliding_window is true; false is expected" */
 static void tfn__bad_key(tfn_import *x, const char *key, const char *value, const char *wanted)
 {
     tfn__text t = tfn__text_in(x->error.name, sizeof x->error.name);
@@ -39592,7 +39594,7 @@ static void tfn__bad_key(tfn_import *x, const char *key, const char *value, cons
     tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "%s", 0, 0);
     tfn__put_texts(&t, "config.json: ", key, " is ");
     tfn__put_texts(&t, value, "; ", wanted);
-    tfn__put(&t, " is wanted");
+    tfn__put(&t, " is expected");
     tfn__end(&t);
 }
 
@@ -39912,7 +39914,7 @@ static void tfn__check_config(tfn_import *x)
     tfn__json_space(&r);
     if (r.at < r.size) tfn__want(&r, "its end");
     if (!r.wanted) return;
-    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", "config.json: %s is wanted at byte %d",
+    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", "config.json: %s is expected at byte %d",
                    r.wanted);
     x->error.found = (int64_t)r.at;
 }
@@ -41142,7 +41144,7 @@ static void tfn__check_match(tfn_import *x, const tfn__match *c)
     for (int k = 0; k < t->rank; k++) {
         if (x->error.status != TFN_OK) return;
         if (t->shape[k] == shape[k] || (table && k == 0 && t->shape[k] > shape[k])) continue;
-        tfn__bad_tensor(x, "%s has a side of %d, %d is wanted", t->name, t->shape[k], shape[k]);
+        tfn__bad_tensor(x, "%s has a side of %d, %d is expected", t->name, t->shape[k], shape[k]);
     }
 }
 
@@ -42082,7 +42084,7 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
                   "beside its maps; fold it into a model without", 0, 0);
     else if (x->dtype && x->dtype != TFN_DTYPE_F32 && x->dtype != TFN_DTYPE_F16
              && x->dtype != TFN_DTYPE_BF16)
-        tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is wanted",
+        tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is expected",
                   (int64_t)x->dtype, 0);
 }
 /* -- tensors --------------------------------------------------------------------------------- */

@@ -92,7 +92,7 @@ int main(int argc, char **argv)
     size_t size = argc > 1 ? read_text(argv[1]) : read_text("examples/04_language_model.txt");
     tfn_tokenizer k;
     tfn_model m;
-    if (!size || !learn_alphabet(&k, size)) return fprintf(stderr, "a text is wanted\n"), 1;
+    if (!size || !learn_alphabet(&k, size)) return fprintf(stderr, "a text is needed\n"), 1;
     ptrdiff_t count = tfn_tokenizer_encode(&k, ids, sizeof ids / sizeof *ids, text, size);
     tfn_model_desc desc = { .vocab = k.vocab, .context = CONTEXT, .batch = BATCH, .heads = 4,
         .position = TFN_POSITION_ROTARY, .clip = 1,

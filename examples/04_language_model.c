@@ -92,7 +92,7 @@ int main(int argc, char **argv)
     time_t start = time(NULL);
     if (argc > 1 ? !read_text(argv[1]) : !read_text("examples/04_language_model.txt")
                                          && !read_text("04_language_model.txt"))
-        return fprintf(stderr, "a text of at least 10 KB is wanted\n"), 1;
+        return fprintf(stderr, "a text of at least 10 KB is expected\n"), 1;
     tfn_model_new(&m, &desc, NULL);
     signal(SIGINT, stop);
     for (int i = 1; i <= STEPS && !stopped && m.error.status == TFN_OK; i++) {

@@ -139,7 +139,7 @@ refuses() {
         says 1 'the model q8' export "$work/m.q8.safetensors" --hf "$work/hub" &&
         says 1 'no mean is made' average "$work/m.q8.safetensors" "$work/m.q8.safetensors" -o "$work/x" &&
         says 1 'do not train' train --task copy --from "$work/m.q8.safetensors" -o "$work/x" --quiet &&
-        says 1 'and others are wanted' train --task copy --arch decoder --from "$work/m.q8.safetensors" \
+        says 1 'but floats are needed' train --task copy --arch decoder --from "$work/m.q8.safetensors" \
             --set weights=float32 -o "$work/x" --quiet &&
         says 2 'wants float32' import golden/hub/gpt2 --weights x -o "$work/x" || return 1
     [ ! -e "$work/x" ] && cmp "$work/was" "$work/m.q8.safetensors"

@@ -58,7 +58,7 @@ check "a debug build: dead memory is read" reads_dead
 writes='/^static TFN__APART void TFN__N(tfn__multiply)/,/^}/s/TFN__EACH(i, k, n)/TFN__EACH(i, k, n + 1)/'
 writes_beside() {
     plant "$work/tfnorm.h" "$writes" && ends 134 -DTFNORM_DEBUG &&
-        grep -q 'an operation wrote beside its arrays' "$work/page"
+        grep -q 'an operation wrote outside its arrays' "$work/page"
 }
 check "a debug build: one value too many is written" writes_beside
 finish

@@ -104,7 +104,7 @@ def errors():
     refused("layers is -1; it must be at least 1", make, layers=-1)
     refused("recipe is pre-ln, which is not known here; did you mean pre?", make, recipe="pre-ln")
     refused("width is 8.5; a whole number", make, width=8.5)
-    refused("dropout is nan; a number is wanted", make, dropout=float("nan"))
+    refused("dropout is nan; a number is expected", make, dropout=float("nan"))
     refused("vocab is 0; it must be at least 1", make, context=8)
     refused("width is 64; it must be a multiple of heads, 3", make, vocab=8, context=8, heads=3)
     model = make(**OPTIONS)

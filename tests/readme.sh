@@ -58,7 +58,7 @@ frozen() {
     linked ../examples/04_language_model.c "$work/lm" -O2 -Wextra &&
         [ "$(wc -c < ../examples/04_language_model.txt)" -le 200000 ] &&
         ! LC_ALL=C grep -n '[^ -~]' ../examples/04_language_model.txt &&
-        ! "$work/lm" > "$work/page" 2>&1 && grep -q 'is wanted' "$work/page" &&
+        ! "$work/lm" > "$work/page" 2>&1 && grep -q 'is expected' "$work/page" &&
         ! "$work/lm" none > "$work/page" 2>&1 || return 1
     timeout -s INT 1 "$work/lm" ../tfnorm.h > "$work/page" 2>&1         # ended early
     grep -q '^hash [0-9A-F]*$' "$work/page"

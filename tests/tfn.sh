@@ -1021,7 +1021,7 @@ falls_back() {
     rm -rf "$work/fall" && mkdir "$work/fall" && cp golden/hub/gpt2/* "$work/fall" || return 1
     fall() { "$tfn" import "$work/fall" --out "$work/fall.safetensors" --force > "$work/page" \
         2> "$work/error" && grep -q "^tokens *$1" "$work/page" && grep -q -- "$2" "$work/error"; }
-    for words in '{"model": {"type": "BPE", "vocab": {"a": 0|byte 4[0-9]*: , or } is wanted' \
+    for words in '{"model": {"type": "BPE", "vocab": {"a": 0|byte 4[0-9]*: , or } is expected' \
         '{"model": {"type": "Magic", "vocab": {"a": 0}}}|the model is Magic' \
         '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 9000000}, "merges": []}}|id 9000000' \
         '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": ["a b"]}}|merge 0'; do
@@ -1222,7 +1222,7 @@ classifies_hub() {
             { echo "$third"; return 1; }
     done
     { echo '{"id2label": 3,'; sed 1d "$work/config"; } > "$work/out/config.json"
-    says "import: config.json: id2label is 3; an object is wanted" \
+    says "import: config.json: id2label is 3; an object is expected" \
         import "$work/out" --force --out "$work/cl2.safetensors"
 }
 hub_classes() {         # hub_classes NAMES: imports with NAMES, and classifies

@@ -3,7 +3,7 @@
 . ./check.sh
 have node || { skip web "no node"; finish; exit; }
 sh ../tools/web/build.sh "$PWD/$work" > "$work/build" 2>&1 || {
-    grep -q 'is wanted\|are wanted' "$work/build" && { skip web "$(cat "$work/build")"; finish; exit; }
+    grep -q 'is needed\|are needed' "$work/build" && { skip web "$(cat "$work/build")"; finish; exit; }
 }
 built() { cat "$work/build"; [ ! -s "$work/build" ]; }
 check "web: builds without a message" built

@@ -129,13 +129,13 @@ TEST(files_rules)
 #define FILES_T(name, dtype, shape, begin, end) \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
     static const files_bad_case bad[] = {
-        { "{", 0, "a string is wanted at byte 1" }, { "\xff", 0, "not UTF-8" },
-            { "", 0, "{ is wanted" },
+        { "{", 0, "a string is expected at byte 1" }, { "\xff", 0, "not UTF-8" },
+            { "", 0, "{ is expected" },
         { "{\"\xc0\x80\":0}", 0, "not UTF-8" }, { "{\"\xed\xa0\x80\":0}", 0, "not UTF-8" },
         { "{\"\xf4\x90\x80\x80\":0}", 0, "not UTF-8" }, { "{}x", 0,
-            "header's end is wanted at byte 2" },
-        { "[]", 0, "{ is wanted" }, { "{} {}", 0, "header's end" }, { "{\"a\":1}", 0,
-            "{ is wanted" },
+            "header's end is expected at byte 2" },
+        { "[]", 0, "{ is expected" }, { "{} {}", 0, "header's end" }, { "{\"a\":1}", 0,
+            "{ is expected" },
         { "{" FILES_T("a", "I32", "[2,2]", "0", "4") "}", 4, "a has 4 bytes, its shape wants 16" },
         { "{" FILES_T("a", "I32", "[2,18446744073709551614]", "0", "16") "}", 16,
           "a smaller number" },
@@ -148,9 +148,9 @@ TEST(files_rules)
         { "{" FILES_T("a", "F32", "[4611686018427387904]", "0", "0") "}", 0, "a smaller number" },
         { "{" FILES_T("a", "F32", "[65536,281474976710655]", "0", "0") "}", 0, "too many values" },
         { "{" FILES_T("a", "U8", "[4]", "0", "4") "," FILES_T("b", "U8", "[4]", "0", "4") "}", 4,
-          " begins at 0, 4 is wanted" },
+          " begins at 0, 4 is expected" },
         { "{" FILES_T("a", "U8", "[4]", "0", "4") "," FILES_T("b", "U8", "[4]", "5", "9") "}", 9,
-          "b begins at 5, 4 is wanted" },
+          "b begins at 5, 4 is expected" },
         { "{" FILES_T("a", "U8", "[4]", "0", "4") "}", 5,
           "the tensors have 4 bytes, the file has 5" },
         { "{" FILES_T("a", "U8", "[4]", "0", "4") "}", 3,
@@ -161,16 +161,16 @@ TEST(files_rules)
           4,
           "a comes twice" },
         { "{" FILES_T("a", "U8", "[-1]", "0", "0") "}", 0, "a whole number" },
-        { "{" FILES_T("a", "U8", "[1.0]", "0", "1") "}", 1, ", or ] is wanted" },
-        { "{" FILES_T("a", "U8", "[1e0]", "0", "1") "}", 1, ", or ] is wanted" },
-        { "{" FILES_T("a", "U8", "[1e30]", "0", "1") "}", 1, ", or ] is wanted" },
+        { "{" FILES_T("a", "U8", "[1.0]", "0", "1") "}", 1, ", or ] is expected" },
+        { "{" FILES_T("a", "U8", "[1e0]", "0", "1") "}", 1, ", or ] is expected" },
+        { "{" FILES_T("a", "U8", "[1e30]", "0", "1") "}", 1, ", or ] is expected" },
         { "{" FILES_T("a", "U8", "[01]", "0", "1") "}", 1, "a whole number" },
         { "{" FILES_T("a", "U8", "[+1]", "0", "1") "}", 1, "a whole number" },
         { "{" FILES_T("a", "U8", "[-0]", "0", "0") "}", 0, "a whole number" },
         { "{" FILES_T("a", "U8", "[1,]", "0", "1") "}", 1, "a whole number" },
         { "{" FILES_T("a", "U8", "[NaN]", "0", "1") "}", 1, "a whole number" },
         { "{" FILES_T("a", "F33", "[1]", "0", "4") "}", 4, "a known dtype" },
-        { "{" FILES_T("a", "U8", "[1]", "4", "3") "}", 4, "a begins at 4, 0 is wanted" },
+        { "{" FILES_T("a", "U8", "[1]", "4", "3") "}", 4, "a begins at 4, 0 is expected" },
         { "{" FILES_T("a", "U8", "[0]", "0", "0") "," FILES_T("b", "U8", "[1]", "0", "1") ","
           FILES_T("c", "U8", "[1]", "1", "0") "}", 1, "c ends before it begins" },
         { "{" FILES_T("a", "U8", "[1]", "0", "18446744073709551615") "}", 1, "a smaller number" },
@@ -181,10 +181,10 @@ TEST(files_rules)
           "once" },
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1,2]}}", 1, "two offsets" },
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", 1, "two offsets" },
-        { "{\"__metadata__\":{\"a\":{}}}", 0, "a string is wanted" },
+        { "{\"__metadata__\":{\"a\":{}}}", 0, "a string is expected" },
             { "{\"__metadata__\":{\"a\":1}}", 0, "a string" },
         { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "one of it" },
-        { "{\"__metadata__\":nul}", 0, "null" }, { "{\"a\" {}}", 0, ": is wanted" },
+        { "{\"__metadata__\":nul}", 0, "null" }, { "{\"a\" {}}", 0, ": is expected" },
         { "{\"a\":{\"x\":[[[[[[[[[0]]]]]]]]],\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "less depth" },
         { "{\"a\":{\"x\":01,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
           "a number" },
@@ -215,7 +215,7 @@ TEST(files_rules)
         if (files_header(good[i].header, good[i].data, text, sizeof text) != TFN_OK)
             FAIL("%s: %s", good[i].header, text);
     files_try(n, 0, text, sizeof text);
-    CHECK(strstr(text, "it has 0 bytes, 8 are wanted"));
+    CHECK(strstr(text, "it has 0 bytes, 8 are expected"));
     CHECK_INT(files_try(n, 7, NULL, 0), TFN_BAD_FORMAT);
     n[0] = 9;
     files_try(n, 16, text, sizeof text);
@@ -268,7 +268,7 @@ TEST(files_many)
                          i * 7919 % count, same ? 16 : 0, 0, same ? 16 : 0);
         strcpy(p, "}");
         files_header(header, same ? 16 : 0, text, sizeof text);
-        if (same) CHECK(strstr(text, " begins at 0, 16 is wanted"));
+        if (same) CHECK(strstr(text, " begins at 0, 16 is expected"));
         else CHECK(!strcmp(text, "no error"));
     }
     free(header);
@@ -639,7 +639,7 @@ TEST(files_shapes)
     static const struct { const char *name, *now, *says; } other[] = {
         { "\"encoder.0.self.norm.weight\":", "[1,12]", "encoder.0.self.norm.weight has rank 2, not 1" },
         { "\"encoder.0.self.norm.weight\":", "[12,1]", "encoder.0.self.norm.weight has rank 2, not 1" },
-        { "\"classifier.weight\":", "[1,12]", "classifier.weight has 1 rows, 12 are wanted" },
+        { "\"classifier.weight\":", "[1,12]", "classifier.weight has 1 rows, 12 are expected" },
         { "\"classifier.weight\":", "[12]", "classifier.weight has rank 1, not 2" },
         { "\"training.moment2.encoder.0.ffn.w1.weight\":", "[4,8]", "w1.weight has rank 2, not 1" }
     };

@@ -217,16 +217,16 @@ TEST(foreign_refused)
         { "", "8", TFN_NOT_FOUND, "model: no option is called " },
         { "parameters", "8", TFN_NOT_FOUND, "" },
         { "layers", "two", TFN_BAD_OPTION, "model: layers is two; a whole number of 32 bits "
-          "is wanted" },
+          "is expected" },
         { "layers", "2 ", TFN_BAD_OPTION, "" }, { "layers", "", TFN_BAD_OPTION, "" },
         { "layers", "2.5", TFN_BAD_OPTION, "" }, { "layers", "99999999999", TFN_BAD_OPTION, "" },
         { "layers", "-1", TFN_BAD_OPTION, "model: layers is -1; it must be at least 1" },
         { "schedule.steps", "x", TFN_BAD_OPTION, "model: schedule.steps is x; a whole number of "
-          "64 bits is wanted" },
+          "64 bits is expected" },
         { "dropout", "1", TFN_BAD_OPTION, "model: dropout is 1; it must be below 1" },
-        { "dropout", "nan", TFN_BAD_OPTION, "model: dropout is nan; a number is wanted" },
+        { "dropout", "nan", TFN_BAD_OPTION, "model: dropout is nan; a number is expected" },
         { "dropout", "1e99", TFN_BAD_OPTION, "" },
-        { "untied", "yes", TFN_BAD_OPTION, "model: untied is yes; true or false is wanted" },
+        { "untied", "yes", TFN_BAD_OPTION, "model: untied is yes; true or false is expected" },
         { "untied", "1", TFN_BAD_OPTION, "" },
         { "recipe", "pre-ln", TFN_NOT_FOUND, "model: recipe is pre-ln, which is not known here; "
           "did you mean pre?" },

@@ -762,7 +762,7 @@ TEST(import_labels)
     CHECK_INT(import_classes(head, "\"id2label\": {}"), 0);         /* no model has 0 classes */
     CHECK_INT(import_classes("BertForMaskedLM", three), 0);
     import_refuses("bert", "\"use_cache\": true", "\"id2label\": [\"a\"]",
-                   "id2label is [\"a\"]; an object is wanted");
+                   "id2label is [\"a\"]; an object is expected");
 }
 
 TEST(import_keys_refused)
@@ -776,17 +776,17 @@ TEST(import_keys_refused)
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": 12.5", "width is 12.5; a whole");
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": -12", "width is -12; it must be");
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": \"default\"",
-                   "hidden_size is default; a value is wanted");
+                   "hidden_size is default; a value is expected");
     import_refuses("llama", "\"silu\"", "\"mish\"", "hidden_act is mish; a gate");
     import_refuses("llama", "\"rope_scaling\": null",
                    "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 2}",
                    "rotary_scaling is yarn");
     import_refuses("llama", "\"attention_bias\": false", "\"attention_bias\": 3",
-                   "attention_bias is 3; false is wanted");
+                   "attention_bias is 3; false is expected");
     import_refuses("qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": 3",
-                   "use_sliding_window is 3; false is wanted");
+                   "use_sliding_window is 3; false is expected");
     import_refuses("qwen2-types", "\"full_attention\"", "\"chunked_attention\"",
-                   "layer_types is chunked_attention; sliding_attention is wanted");
+                   "layer_types is chunked_attention; sliding_attention is expected");
     import_refuses("qwen2-types", "\"full_attention\"", "\"full_attention\", \"full_attention\"",
                    "layer_types has 3 layers, there are 2");
     import_refuses("gemma3_text-new", "\"sliding_attention\",",
@@ -797,14 +797,14 @@ TEST(import_keys_refused)
                    "\"sliding_attention\",\n    \"full_attention\",\n    \"full_attention\"",
                    "layer_types is mixed");
     import_refuses("gpt2", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false",
-                   "scale_attn_weights is false; true is wanted");
+                   "scale_attn_weights is false; true is expected");
     import_refuses("bloom", "post_layernorm\": false", "post_layernorm\": true",
-                   "post_layernorm is true; false is wanted");
+                   "post_layernorm is true; false is expected");
     import_refuses("marian", "\"decoder_ffn_dim\": 40", "\"decoder_ffn_dim\": 48",
-                   "decoder_ffn_dim is 48; 40 is wanted");
-    import_refuses("bert", "\"absolute\"", "\"relative_key\"", "absolute is wanted");
-    import_refuses("gpt2", "{", "[", "{ is wanted at byte");
-    import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is wanted at byte");
+                   "decoder_ffn_dim is 48; 40 is expected");
+    import_refuses("bert", "\"absolute\"", "\"relative_key\"", "absolute is expected");
+    import_refuses("gpt2", "{", "[", "{ is expected at byte");
+    import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is expected at byte");
 }
 
 /* A lenient import skips unknown keys; null counts as a missing key. */
@@ -946,7 +946,7 @@ TEST(import_scaling_objects)
                    "a rope_type beside it");
     import_refuses("llama", none, "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2, \"mscale\": 1}",
                    "the key rope_scaling.mscale, which may change");
-    import_refuses("llama", none, "\"rope_scaling\": 2", "rope_scaling is 2; an object is wanted");
+    import_refuses("llama", none, "\"rope_scaling\": 2", "rope_scaling is 2; an object is expected");
     import_refuses("gemma3_text-new", "\"rope_type\": \"linear\"",
                    "\"rope_type\": \"linear\", \"beta\": 1", "rope_parameters.full_attention.beta");
     import_insists("llama", "\"rope_parameters\": {\"rope_type\": \"default\", \"x\": 1}",
@@ -1098,7 +1098,7 @@ TEST(import_weights_wrong)
     of = d;
     import_weights_refused(&of, "no-such-folder", "cannot be opened");
     of.ffn++;
-    import_weights_refused(&of, "llama", "mlp.gate_proj.weight has a side of 16, 17 is wanted");
+    import_weights_refused(&of, "llama", "mlp.gate_proj.weight has a side of 16, 17 is expected");
     of = d;
     of.layers++;
     import_weights_refused(&of, "llama", "no tensor layers.2.input_layernorm.weight");
@@ -1119,7 +1119,7 @@ TEST(import_weights_wrong)
     import_weights_refused(&of, "llama", "no tensor layers.2.input_layernorm.weight");
     of.layers--;
     of.ffn++;
-    import_weights_refused(&of, "llama", "mlp.gate_proj.weight has a side of 16, 17 is wanted");
+    import_weights_refused(&of, "llama", "mlp.gate_proj.weight has a side of 16, 17 is expected");
     d.weights = TFN_WEIGHTS_Q8;
     CHECK_INT(tfn_import_new(&m, folder, &d), TFN_BAD_OPTION);
     CHECK_INT(tfn_import_new(&m, "no-such-folder", NULL), TFN_BAD_FILE);

@@ -906,7 +906,7 @@ TEST(quant_model_errors)
     quant_error(tfn_model_new(&q, &d, NULL), &q.error, "weights of fewer bits do not train");
     d.inference = true;
     d.recipe = "sigma-reparam";
-    quant_error(tfn_model_new(&q, &d, NULL), &q.error, "read by linear maps and embeddings alone");
+    quant_error(tfn_model_new(&q, &d, NULL), &q.error, "only linear maps and embeddings read");
     d.recipe = "pre";
     d.ffn = 90;
     if (!quant_new(&q, &d)) return;

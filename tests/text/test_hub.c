@@ -444,7 +444,7 @@ TEST(hub_unused_piece)
     free(b.mem);
     s = hub_of_model(hub_write_model(&a.k, 2, false, true));
     b = hub_make(&s);
-    if (!strstr(tfn_error_text(&b.k.error, text, sizeof text), "a type in use is wanted"))
+    if (!strstr(tfn_error_text(&b.k.error, text, sizeof text), "a type in use is expected"))
         FAIL("says '%s'", text);
     hub_unused = 0;
     free(a.mem), free(b.mem);
@@ -607,7 +607,7 @@ TEST(hub_marian_refused)
         { "\"<unk>\"", "\"<unc>\"", "vocab.json has no <unk>" },
         { "\"</s>\"", "\"</t>\"", "vocab.json has no </s>" },
         { "\"<pad>\"", "\"<unk>\"", "of vocab.json is the same as token 1" },
-        { "{\"", "[\"", "{ is wanted" }, { "}", "},", "its end is wanted" },
+        { "{\"", "[\"", "{ is expected" }, { "}", "},", "its end is expected" },
         { "\"<unk>\": 1", "\"<unk>\": 0", "an id that comes once" },
         { "\"<pad>\": ", "\"<pad>\": 99999", "which is above the limit" },
     };
@@ -650,7 +650,7 @@ TEST(hub_marian_refused)
     hub_user = false;
     b = hub_make(&s);
     tfn_error_text(&b.k.error, message, sizeof message);
-    CHECK(strstr(message, "a type but that of users is wanted") != NULL);
+    CHECK(strstr(message, "a type but that of users is expected") != NULL);
     free(b.mem), free(a.mem);
 }
 
@@ -661,7 +661,7 @@ static const hub_change hub_changes[] = {
     { HUB_GPT2, "\"type\": \"BPE\"", "\"type\": \"WordLevel\"",
       "model WordLevel is not supported with these parts" },
     { HUB_GPT2, "\"type\": \"BPE\"", "\"type\": \"Words\"",
-      "the model is Words; BPE, Unigram, WordPiece or WordLevel is wanted" },
+      "the model is Words; BPE, Unigram, WordPiece or WordLevel is expected" },
     { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"Lower\"}",
       "normalizer Lower, as it stands" },
     { HUB_GPT2, "\"dropout\": null", "\"dropout\": 0.1", "dropout 0.1" },
@@ -680,8 +680,8 @@ static const hub_change hub_changes[] = {
     { HUB_T5, "precompiled_charsmap\":\"", "precompiled_charsmap\":\"%", "is no base64" },
     { HUB_T5, "precompiled_charsmap\":\"", "precompiled_charsmap\":\"AAAA", "is none" },
     { HUB_T5, "\"precompiled_charsmap\"", "\"x\"", "normalizer Precompiled, as it stands" },
-    { HUB_T5, "[\"<s>\",0]", "[\"<s>\",\"0\"]", "a number is wanted" },
-    { HUB_T5, "[\"<s>\",0]", "[\"<s>\",1e300]", "a score is wanted" },
+    { HUB_T5, "[\"<s>\",0]", "[\"<s>\",\"0\"]", "a number is expected" },
+    { HUB_T5, "[\"<s>\",0]", "[\"<s>\",1e300]", "a score is expected" },
     { HUB_GPT2, "\"decoder\": {", "\"decoder\": null, \"x\": {", "decoder null" },
     { HUB_GPT2, "\"decoder\": {", "\"decoder\": {\"type\": \"WordPiece\"}, \"x\": {",
       "is not supported for this model" },
@@ -703,34 +703,34 @@ static const hub_change hub_changes[] = {
       "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",30000]",
       "the id of that token" },
     { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
-      "{\"type\":\"BertProcessing\",\"sep\":[3],\"cls\":[\"[CLS]\",2]", "a string is wanted" },
+      "{\"type\":\"BertProcessing\",\"sep\":[3],\"cls\":[\"[CLS]\",2]", "a string is expected" },
     { HUB_GPT2, "\"merges\": [", "\"x\": [", "the merges are wrong at byte 0" },
     { HUB_GPT2, "\"vocab\": {", "\"x\": {", "the vocabulary is wrong at byte 0" },
     { HUB_GPT2, "\"merges\": [", "\"merges\": [\"a \", ", "merge 0 is not" },
     { HUB_GPT2, "\"merges\": [", "\"merges\": [\"ab\", ", "merge 0 is not" },
-    { HUB_GPT2, "\"merges\": [", "\"merges\": [[\"a\", \"b\", \"c\"], ", "] is wanted" },
-    { HUB_GPT2, "\"merges\": [", "\"merges\": [5, ", "a merge is wanted" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [[\"a\", \"b\", \"c\"], ", "] is expected" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [5, ", "a merge is expected" },
     { HUB_GPT2, "\"id\": 406,", "\"id\": 407,", "an id that comes once" },
     { HUB_GPT2, "\"id\": 406,", "\"id\": 0,", "the token that the vocabulary has" },
     { HUB_GPT2, "\"id\": 406,", "\"id\": 100000000,", "the id 100000000, which is above the limit" },
     { HUB_OPT, "\"id\":1,", "\"id\":3,", "the token that the vocabulary has" },
     { HUB_GPT2, "\"id\": 406,", "\"x\": 406,", "an id and a content" },
     { HUB_GPT2, "\"content\": \"<|endoftext|>\"", "\"content\": \"  \"", "is the same as token" },
-    { HUB_LLAMA3, "(?i:'s|'t", "(?>'s|'t", "no atomic group is wanted in (?>'s|'t" },
-    { HUB_LLAMA3, "(?!\\\\S)", "(?!\\\\S\\\\S)", "a look at one character is wanted in" },
-    { HUB_LLAMA3, "(?i:'s|'t", "(?i:\\\\1|'t", "an escape that is known is wanted in" },
-    { HUB_LLAMA3, "(?i:'s|'t", "(?i:\\\\p{Thai}|'t", "a category of Unicode, or Han is wanted" },
-    { HUB_LLAMA3, "(?i:'s|'t", "((?i:'s|'t", "the end of a group is wanted in" },
-    { HUB_LLAMA3, "(?i:'s|'t", "(?i:'s{999}|'t", "fewer repetitions is wanted in" },
-    { HUB_LLAMA3, "(?i:'s|'t", "(?i:((('s{9}){9}){9}){9}|'t", "a shorter expression is wanted" },
+    { HUB_LLAMA3, "(?i:'s|'t", "(?>'s|'t", "no atomic group is expected in (?>'s|'t" },
+    { HUB_LLAMA3, "(?!\\\\S)", "(?!\\\\S\\\\S)", "a look at one character is expected in" },
+    { HUB_LLAMA3, "(?i:'s|'t", "(?i:\\\\1|'t", "an escape that is known is expected in" },
+    { HUB_LLAMA3, "(?i:'s|'t", "(?i:\\\\p{Thai}|'t", "a category of Unicode, or Han is expected" },
+    { HUB_LLAMA3, "(?i:'s|'t", "((?i:'s|'t", "the end of a group is expected in" },
+    { HUB_LLAMA3, "(?i:'s|'t", "(?i:'s{999}|'t", "fewer repetitions is expected in" },
+    { HUB_LLAMA3, "(?i:'s|'t", "(?i:((('s{9}){9}){9}){9}|'t", "a shorter expression is expected" },
     { HUB_LLAMA3, "(?i:'s|'t", "(?i:((((()*)*)*)*)*|((((((((((((s))))))))))))|'t",
-      "fewer groups inside groups is wanted" },
+      "fewer groups inside groups is expected" },
     { HUB_GPT2, "\"version\"", "version", "tokenizer.json is wrong at byte" },
-    { HUB_OPT, "\"ids\":[2]", "\"ids\":[4000]", "an id is wanted" },
-    { HUB_OPT, "\"ids\":[2]", "\"x\":[2]", "[ is wanted" },
+    { HUB_OPT, "\"ids\":[2]", "\"ids\":[4000]", "an id is expected" },
+    { HUB_OPT, "\"ids\":[2]", "\"x\":[2]", "[ is expected" },
     { HUB_OPT, "\"id\":\"</s>\",\"type_id\"", "\"id\":\"<X>\",\"type_id\"", "a name with its ids" },
     { HUB_OPT, "\"id\":\"A\"", "\"id\":\"B\"", "one text, A" },
-    { HUB_OPT, ",{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}]", "]", "a text, A is wanted" },
+    { HUB_OPT, ",{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}]", "]", "a text, A is expected" },
     { HUB_OPT, ",{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}]",
       ",{\"Sequence\":{\"id\":\"A\"}},{\"Sequence\":{\"id\":\"A\"}}]", "one text, A" },
 };

@@ -155,7 +155,7 @@ const tests = {
         assert.equal(about.vocab, new Set(bytes).size);
         reader.begin(words, about.vocab);
         assert.equal(Buffer.concat(reader.ids().map(id => Buffer.from(reader.token(id)))).toString(), words.slice(-reader.ids().length));
-        for (const [text, wrong] of [[bytes.slice(0, 999), /^Error: the text has 999 bytes; at least 1000 are wanted$/]]) {
+        for (const [text, wrong] of [[bytes.slice(0, 999), /^Error: the text has 999 bytes; at least 1000 are needed$/]]) {
             const other = await Tfnorm.engine(await Tfnorm.module());
             assert.throws(() => other.text(text), wrong);
         }
@@ -171,7 +171,7 @@ const tests = {
             engine.train(at.map(i => (i * i + step) % vocab), at.map(i => (7 * i + step) % vocab), rows, time);
         }
         console.log(engine.ownHash());
-        assert.throws(() => engine.train([1, 2], [1, 2], 1, 3), /1 rows of 3 tokens are wanted/);
+        assert.throws(() => engine.train([1, 2], [1, 2], 1, 3), /1 rows of 3 tokens are needed/);
         assert.equal(engine.logits([1, 2, 3], 1, 3).length, 3 * vocab);
         const wrong = await Tfnorm.engine(await Tfnorm.module(kind));
         assert.throws(() => wrong.model({ vocab: 5, contxt: 3 }), /contxt/);

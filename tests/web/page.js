@@ -91,7 +91,7 @@ const tests = {
         await page.run("advance(turn, 20).then(look)");
         const drop = parts => page.run(`{ const to = new DataTransfer(); to.items.add(new File(${parts}));
             $("problem").hidden = true; dispatchEvent(new DragEvent("drop", { dataTransfer: to })); }`);
-        for (const [parts, said] of [["['a'.repeat(999)], 'a.txt'", "a.txt is too small to learn from: 999 bytes, at least 1000 are wanted."],
+        for (const [parts, said] of [["['a'.repeat(999)], 'a.txt'", "a.txt is too small to learn from: 999 bytes, at least 1000 are needed."],
             ["[new Uint8Array(2 ** 23 + 1)], 'b'", "b is too large: 8388609 bytes, at most 8388608 are learned here."],
             ["['a'.repeat(5000), new Uint8Array(1)], 'c.png'", "c.png is no text: byte 5001 has the value 0."]]) {
             await drop(parts);

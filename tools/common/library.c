@@ -117,7 +117,7 @@ tfn_status library_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype as, 
     r = tfn__read_from(head, (size_t)n);
     library_npy_dict(&r, t);
     if (r.wanted)
-        tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
+        tfn__bad(f, "%s is expected at byte %d of the header", r.wanted, (int64_t)r.at, 0);
     t->at = 10 + n;
     tfn__measure_tensor(t);
     if (t->count < 0 || t->bytes != f->used - t->at)

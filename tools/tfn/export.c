@@ -202,7 +202,7 @@ static size_t export_sizes(const tfn_model_desc *d, size_t *decoder, size_t *one
     return size;
 }
 
-/* Sizes, so that a board finds none: with them no scratch is wanted there. */
+/* Writes the sizes of model and decoder, so that a board needs no scratch to find them. */
 static void export_memory(FILE *f, tfn_file *from, const tfn_model *m, const char *prefix)
 {
     tfn_model_desc d;

@@ -80,7 +80,7 @@ int bits(settings *s, cli *c)
         of = ", that of processors without FMA";
     }
     bool good = hash == wanted;
-    if (s->files) cli_fail(c, "nothing is wanted behind bits");
+    if (s->files) cli_fail(c, "nothing may follow bits");
     printf("tfnorm %s, bits version %d, kernels %s\nbits %s\nself-check %016llX, %s %016llX%s\n",
            tfn_version(), TFN_BITS_VERSION, tfn_kernels_for(TFN_ISA_BEST)->name,
            tfn_bits(TFN_ISA_BEST), (unsigned long long)hash, good ? "which is" : "WANTED",

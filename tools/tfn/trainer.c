@@ -968,7 +968,7 @@ static bool take_weight(tfn_file *f, const tfn_model *m, int32_t i)
     if (!tfn_file_find(f, p.name, &x)) return false;
     if (p.weights && take_packed(f, &x, &p)) return true;
     if (x.dtype == TFN_DTYPE_U8)
-        die("%s has weights of fewer bits, and others are wanted: tfn quantize --to float32 first",
+        die("%s has weights of fewer bits, but floats are needed: tfn quantize --to float32 first",
             f->path);
     const int64_t cols = p.cols;
     const int64_t count = p.rows * cols;

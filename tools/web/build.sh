@@ -13,7 +13,7 @@ for version in "" -21 -20 -19 -18 -17 -16; do
     command -v "wasm-ld$version" > /dev/null && knows "clang$version" || continue
     CLANG=clang$version WASM_LD=${WASM_LD:-wasm-ld$version}
 done
-[ "$CLANG" ] || { echo "build.sh: clang 16 or later and wasm-ld are wanted (clang-19, lld-19)" >&2; exit 1; }
+[ "$CLANG" ] || { echo "build.sh: clang 16 and wasm-ld are needed, or later (clang-19, lld-19)" >&2; exit 1; }
 mkdir -p "$out/include/sys"
 for name in errno fcntl math sched signal stdio stdlib string sys/stat time unistd; do
     echo '#include "libc.h"' > "$out/include/$name.h"

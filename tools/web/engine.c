@@ -273,7 +273,7 @@ EXPORT(void, engine_take_text)(unsigned char *text, size_t bytes)
 {
     struct lab_corpus *c = &lab_corpus;
     if (bytes < LAB_LEAST_TEXT) {
-        fprintf(stderr, "the text has %ld bytes; at least %d are wanted", (long)bytes,
+        fprintf(stderr, "the text has %ld bytes; at least %d are needed", (long)bytes,
                 LAB_LEAST_TEXT);
         exit(1);
     }
@@ -297,7 +297,7 @@ EXPORT(void, engine_start)(int count)
     compare_arguments(&c, &engine, &w);
     compared *run = &engine.run[0];
     run->probes = true;
-    if (engine.count != 1) cli_fail(&c, "one recipe is wanted, not %d", engine.count);
+    if (engine.count != 1) cli_fail(&c, "one recipe is needed, not %d", engine.count);
     if (!compare_start(&engine)) exit(1);
     tfn_model *m = &run->model;
     engine_before = (float *)malloc((size_t)m->param_floats * sizeof *engine_before);

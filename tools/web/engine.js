@@ -190,7 +190,7 @@ var Tfnorm = (() => {
         #fill(tokens, targets, rows, time) {
             const room = this.#call("own_rows") * this.#call("own_context");
             if (tokens.length !== rows * time || rows * time > room || targets.length !== rows * time)
-                throw new Error(`${rows} rows of ${time} tokens are wanted, and as many targets; the model has room for ${room}`);
+                throw new Error(`${rows} rows of ${time} tokens are needed, and as many targets; the model takes ${room}`);
             const all = new Int32Array(this.#wasm.memory.buffer, this.#own, 2 * room);
             all.set(tokens);
             all.set(targets, room);

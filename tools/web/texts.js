@@ -43,7 +43,7 @@ const TEXTS = {
     textOpen: ["Learn a text of your own", "Einen eigenen Text lernen"],
     textMissing: ["This needs a text of your own: drop a .txt file here, or open one under Files.",
         "Dafür braucht es einen eigenen Text: .txt-Datei hierher ziehen oder unter Dateien öffnen."],
-    textSmall: ["{file} is too small to learn from: {bytes} bytes, at least {least} are wanted.",
+    textSmall: ["{file} is too small to learn from: {bytes} bytes, at least {least} are needed.",
         "{file} ist zu klein, um daran zu lernen: {bytes} Bytes, mindestens {least} müssen es sein."],
     textLarge: ["{file} is too large: {bytes} bytes, at most {most} are learned here.",
         "{file} ist zu groß: {bytes} Bytes, höchstens {most} werden hier gelernt."],

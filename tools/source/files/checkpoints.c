@@ -472,8 +472,8 @@ static bool tfn__read_state(tfn_file *f, double *state)
 /* Fail unless the file's tensor has the shape of the model's. Its dtype may differ. */
 static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tensor *t)
 {
-    static const char *const texts[] = { "%s has %d rows, %d are wanted",
-                                         "%s has %d columns, %d are wanted" };
+    static const char *const texts[] = { "%s has %d rows, %d are expected",
+                                         "%s has %d columns, %d are expected" };
     if (t->rank != own->rank)
         tfn__file_fail(f, TFN_BAD_SHAPE, "%s has rank %d, not %d", own->name, t->rank, own->rank);
     else if (!tfn__has_values(t->dtype))

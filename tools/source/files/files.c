@@ -457,7 +457,7 @@ SHARED tfn_status tfn__finish_writing(tfn_file *f)
     if (f->path && f->stream) tfn__commit_path(f);
 #endif
     if (!f->path && !f->io && f->to && f->used > f->to_size)
-        tfn__file_fail(f, TFN_NO_MEMORY, "the memory has %d bytes, %d are wanted", NULL,
+        tfn__file_fail(f, TFN_NO_MEMORY, "the memory has %d bytes, %d are needed", NULL,
                        (int64_t)f->to_size, (int64_t)f->used);
     tfn_file_close(f);
     return f->error.status;
@@ -491,7 +491,7 @@ SHARED tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
     if (f->owned) size = bytes;
 #endif
     if (!mem || size < bytes)
-        tfn__file_fail(f, TFN_NO_MEMORY, "work has %d bytes, %d are wanted", NULL, (int64_t)size,
+        tfn__file_fail(f, TFN_NO_MEMORY, "work has %d bytes, %d are needed", NULL, (int64_t)size,
                        (int64_t)bytes);
     return tfn__arena_in(mem, size);
 }

@@ -38,7 +38,7 @@ SHARED const tfn__field *tfn__find_field(const char *name)
     return NULL;
 }
 
-/* "layers is two; a whole number is wanted", also for a number that does not fit the type. */
+/* "layers is two; a whole number is expected", also for a number that does not fit the type. */
 static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
 {
     const char *wanted = NULL;
@@ -55,7 +55,7 @@ static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
     }
     tfn__fail(e, TFN_BAD_OPTION, "model", "%s", 0, 0);
     tfn__put_texts(&t, tfn__field_name(x), " is ", value);
-    tfn__put_texts(&t, "; ", wanted, " is wanted");
+    tfn__put_texts(&t, "; ", wanted, " is expected");
     tfn__end(&t);
 }
 

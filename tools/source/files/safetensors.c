@@ -211,7 +211,8 @@ static void tfn__read_entries(tfn_file *f)
         f->count++;
     }
     if (r.at < r.size) tfn__want(&r, "the header's end");
-    if (r.wanted) tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
+    if (r.wanted)
+        tfn__bad(f, "%s is expected at byte %d of the header", r.wanted, (int64_t)r.at, 0);
 }
 
 /* Fail if two names are equal. Leaves the tensors in the order of their names. */
@@ -231,7 +232,7 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
 {
     const int64_t bits = tfn__volume(t->count, tfn__dtypes[t->dtype].bits);
     if (t->at != last)
-        tfn__bad(f, "%s begins at %d, %d is wanted", t->name, (int64_t)t->at, (int64_t)last);
+        tfn__bad(f, "%s begins at %d, %d is expected", t->name, (int64_t)t->at, (int64_t)last);
     if ((int64_t)t->bytes < 0) tfn__bad(f, "%s ends before it begins", t->name, 0, 0);
     if (bits < 0)
         tfn__file_fail(f, TFN_TOO_LARGE, "%s: too many values", t->name, 0, 0);
@@ -281,7 +282,7 @@ static size_t tfn__header_size(tfn_file *f)
 {
     uint8_t s[8];
     uint64_t n;
-    if (f->used < 8) tfn__bad(f, "it has %d bytes, %d are wanted", NULL, (int64_t)f->used, 8);
+    if (f->used < 8) tfn__bad(f, "it has %d bytes, %d are expected", NULL, (int64_t)f->used, 8);
     if (!tfn__file_get(f, 0, s, 8)) return 0;
     n = tfn__from_bytes(s, 8);
     if (n > TFN__HEADER_MOST)
@@ -741,7 +742,7 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     }
     if (!f->metadata) tfn__want(&r, "a weight_map");
     if (r.at < r.size) tfn__want(&r, "its end");
-    if (r.wanted) tfn__bad(f, "%s is wanted at byte %d", r.wanted, (int64_t)r.at, 0);
+    if (r.wanted) tfn__bad(f, "%s is expected at byte %d", r.wanted, (int64_t)r.at, 0);
     if (!tfn__fine(f)) tfn_file_close(f);               /* count is 0: it has no tensors */
     return f->error.status;
 }

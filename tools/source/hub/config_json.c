@@ -69,7 +69,7 @@ static bool tfn__config_value(const tfn_import *x, const char *path, char *value
     return true;
 }
 
-/* "config.json: use_sliding_window is true; false is wanted" */
+/* "config.json: use_sliding_window is true; false is expected" */
 static void tfn__bad_key(tfn_import *x, const char *key, const char *value, const char *wanted)
 {
     tfn__text t = tfn__text_in(x->error.name, sizeof x->error.name);
@@ -77,7 +77,7 @@ static void tfn__bad_key(tfn_import *x, const char *key, const char *value, cons
     tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "%s", 0, 0);
     tfn__put_texts(&t, "config.json: ", key, " is ");
     tfn__put_texts(&t, value, "; ", wanted);
-    tfn__put(&t, " is wanted");
+    tfn__put(&t, " is expected");
     tfn__end(&t);
 }
 
@@ -397,7 +397,7 @@ SHARED void tfn__check_config(tfn_import *x)
     tfn__json_space(&r);
     if (r.at < r.size) tfn__want(&r, "its end");
     if (!r.wanted) return;
-    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", "config.json: %s is wanted at byte %d",
+    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", "config.json: %s is expected at byte %d",
                    r.wanted);
     x->error.found = (int64_t)r.at;
 }

@@ -575,7 +575,7 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
                   "beside its maps; fold it into a model without", 0, 0);
     else if (x->dtype && x->dtype != TFN_DTYPE_F32 && x->dtype != TFN_DTYPE_F16
              && x->dtype != TFN_DTYPE_BF16)
-        tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is wanted",
+        tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is expected",
                   (int64_t)x->dtype, 0);
 }
 /* -- tensors --------------------------------------------------------------------------------- */

@@ -281,7 +281,7 @@ static void tfn__check_match(tfn_import *x, const tfn__match *c)
     for (int k = 0; k < t->rank; k++) {
         if (x->error.status != TFN_OK) return;
         if (t->shape[k] == shape[k] || (table && k == 0 && t->shape[k] > shape[k])) continue;
-        tfn__bad_tensor(x, "%s has a side of %d, %d is wanted", t->name, t->shape[k], shape[k]);
+        tfn__bad_tensor(x, "%s has a side of %d, %d is expected", t->name, t->shape[k], shape[k]);
     }
 }
 

@@ -152,9 +152,9 @@ static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t coun
     else if (t->planned)
         tfn__tape_error(t, TFN_NOT_READY, name, "the tape is already planned", 0, 0);
     else if (cols < 0)
-        tfn__bad_shape(t, name, "a size is %d, at least %d is wanted", cols, 0);
+        tfn__bad_shape(t, name, "a size is %d, at least %d is expected", cols, 0);
     else if (rows == TFN_ROWS_FIXED && count < 0)
-        tfn__bad_shape(t, name, "a size is %d, at least %d is wanted", count, 0);
+        tfn__bad_shape(t, name, "a size is %d, at least %d is expected", count, 0);
     return tfn__has_room(t, name, sizeof *t->nodes);
 }
 
@@ -194,7 +194,7 @@ static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
     if (!TFN__PACKS || t->counts || t->nodes[x.id].op != TFN__OP_PARAM) return true;
     if (!t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] || reader) return true;
     tfn__tape_error(t, TFN_BAD_OPTION, tfn__ops[op].name,
-                    "weights of fewer bits are read by linear maps and embeddings alone", 0, 0);
+                    "only linear maps and embeddings read weights of fewer bits", 0, 0);
     return false;
 }
 
@@ -274,11 +274,11 @@ SHARED bool tfn__check_param(tfn_tape *t, const char *op, tfn_var x, int32_t row
     const tfn_node *n = tfn__need(t, op, x);
     if (t->error.status != TFN_OK) return false;
     if (n->rows != TFN_ROWS_FIXED)
-        tfn__bad_shape(t, op, "a parameter is wanted, not value %d", x.id, 0);
+        tfn__bad_shape(t, op, "a parameter is expected, not value %d", x.id, 0);
     else if (n->cols != cols)
-        tfn__bad_shape(t, op, "a parameter has %d columns, %d are wanted", n->cols, cols);
+        tfn__bad_shape(t, op, "a parameter has %d columns, %d are expected", n->cols, cols);
     else if (n->count != rows)
-        tfn__bad_shape(t, op, "a parameter has %d rows, %d are wanted", n->count, rows);
+        tfn__bad_shape(t, op, "a parameter has %d rows, %d are expected", n->count, rows);
     return t->error.status == TFN_OK;
 }
 /* The same for an optional x. */
@@ -304,7 +304,7 @@ SHARED bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
 {
     if (t->error.status != TFN_OK) return false;
     if (x->rows != TFN_ROWS_SOURCE && x->rows != TFN_ROWS_TARGET)
-        tfn__bad_shape(t, op, "rows of kind %d are no positions in time", x->rows, 0);
+        tfn__bad_shape(t, op, "rows of kind %d are not positions in time", x->rows, 0);
     return t->error.status == TFN_OK;
 }
 

@@ -42,7 +42,7 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
     if (!known || tfn__gate_of(act) != act)
-        tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is no function of one value; %d is",
+        tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is not elementwise; %d is",
                         (int64_t)act, TFN_ACTIVATION_GELU_TANH);
     else if (TFN__FUNCTIONS != UINT32_MAX && !(TFN__FUNCTIONS >> tfn__act_of(act) & 1))
         tfn__tape_error(t, TFN_UNSUPPORTED, op, "activation %d is left out by TFNORM_ACTIVATIONS",
@@ -58,7 +58,7 @@ static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool
     const tfn__packed packed = tfn__packed_node(wn);
     if (t->error.status != TFN_OK) return false;
     if (wn->rows != TFN_ROWS_FIXED)
-        tfn__bad_shape(t, "linear", "the weight is no parameter (value %d)", w.id, 0);
+        tfn__bad_shape(t, "linear", "the weight is not a parameter (value %d)", w.id, 0);
     else if (xn->cols != in)
         tfn__bad_shape(t, "linear", "input has %d channels, weight needs %d", xn->cols, in);
     else if (x.id == w.id)
@@ -146,12 +146,12 @@ static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_
     ptrdiff_t groups = tfn__max(like->groups, 1);
     const bool asks = (TFN__ALL || TFN__TRAINS) && t->error.status == TFN_OK;
     if (asks && (cols < 1 || xn->cols % cols))
-        tfn__bad_shape(t, "norm", "norms of %d channels do not divide %d", cols, xn->cols);
+        tfn__bad_shape(t, "norm", "norms of %d channels do not divide %d channels", cols, xn->cols);
     else if (asks && cols % groups)
         tfn__bad_shape(t, "norm", "a norm of %d channels has no %d groups of equal size", cols,
                        groups);
     else if (like->kind > TFN_NORM_ABSMAX)
-        tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is no norm of rows", like->kind, 0);
+        tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is not a norm of rows", like->kind, 0);
     else if (like->kind > TFN_NORM_RMS && !TFN__ALL)
         tfn__tape_error(t, TFN_UNSUPPORTED, "norm", tfn__plain_only, 0, 0);
     else if ((TFNORM_NORMS) != UINT32_MAX && !((TFNORM_NORMS) >> like->kind & 1))
@@ -233,9 +233,9 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     const int rows = tfn__rows_behind(xn->rows);
     if (t->error.status != TFN_OK) return tfn__none;
     if (rows == TFN_ROWS_FIXED)
-        tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
+        tfn__bad_shape(t, "convolution", "rows of kind %d are not frames", xn->rows, 0);
     else if (wn->count != window)
-        tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count, window);
+        tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are expected", wn->count, window);
     if (!tfn__check_param(t, "convolution", w, wn->count, wn->cols)) return tfn__none;
     if (!tfn__check_optional(t, "convolution", b, 1, wn->cols)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
@@ -482,7 +482,7 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     int32_t positions = tfn__capacity_of(t, xn->rows);
     if (!tfn__has_time(t, name, xn)) return tfn__none;
     if (w->count < positions)
-        tfn__bad_shape(t, name, "the table has %d positions, %d are wanted", w->count, positions);
+        tfn__bad_shape(t, name, "the table has %d positions, %d are expected", w->count, positions);
     if (!tfn__check_param(t, name, table, w->count, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
@@ -536,7 +536,7 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
     else if (cols % heads)
         tfn__bad_shape(t, "attention", "%d channels do not split into %d heads", cols, heads);
     else if (kv_cols != cols / heads * kv)
-        tfn__bad_shape(t, "attention", "keys have %d channels, %d are wanted", kv_cols,
+        tfn__bad_shape(t, "attention", "keys have %d channels, %d are expected", kv_cols,
                        cols / heads * kv);
     return t->error.status == TFN_OK;
 }
@@ -548,7 +548,7 @@ static bool tfn__three_values(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v)
     if (q.id == v.id || k.id == v.id) twice = v.id;
     if (q.id == k.id) twice = q.id;
     if (twice < 0) return true;
-    tfn__bad_shape(t, "attention", "q, k and v must be three values (%d is there twice)", twice, 0);
+    tfn__bad_shape(t, "attention", "q, k and v must be three values (%d appears twice)", twice, 0);
     return false;
 }
 
@@ -681,7 +681,7 @@ TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
     tfn_node *n;
     if (!tfn__slot_ok(t, "targets", slot)) return tfn__none;
     if (in->cols != 1)
-        return tfn__bad_shape(t, "targets", "a loss has %d columns, %d is wanted", in->cols, 1);
+        return tfn__bad_shape(t, "targets", "a loss has %d columns, %d is expected", in->cols, 1);
     t->targets_read |= UINT32_C(1) << slot;
     n = tfn__record(t, TFN__OP_TARGETS, in->rows, in->count, 1, x, tfn__none, tfn__none);
     if (!n) return tfn__none;

@@ -426,7 +426,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         if (TFN__ALL && t->half) tfn__round_entry(&c, kind);
 #ifdef TFN__CHECKED
         const bool kept = tfn__edges_kept(&edges);
-        TFNORM_ASSERT(kept && "an operation wrote beside its arrays");
+        TFNORM_ASSERT(kept && "an operation wrote outside its arrays");
         (void)kept;
 #ifndef TFN__POISONED
         if (t->training)

@@ -132,7 +132,7 @@ static void tfn__refuse_regex(tfn_error *e, tfn__reader regex, const char *wante
     char said[sizeof e->name];
     tfn__text t = tfn__text_in(said, sizeof said);
     tfn__put(&t, wanted);
-    tfn__put(&t, " is wanted in ");
+    tfn__put(&t, " is expected in ");
     if (tfn__accept(&regex, '"')) for (int i = 0; i < 60; i++) {
         const int32_t c = tfn__json_char(&regex);
         if (c < 0) break;

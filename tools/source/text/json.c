@@ -7,8 +7,8 @@
  *
  * The reader is a cursor over a text in memory. It allocates nothing and builds no tree: the caller
  * walks the document and reads the value that should come next into its own variable. The first
- * error sets `wanted`, a part of the message ("x is wanted"). From then on the reader sees only the
- * end of the text, so that callers need one check after they have read everything. Files are
+ * error sets `wanted`, a part of the message ("x is expected"). From then on the reader sees only
+ * the end of the text, so that callers need one check after they have read everything. Files are
  * hostile: every byte is read through tfn__peek, which knows where the text ends. */
 
 /* -- UTF-8 ----------------------------------------------------------------------------------- */

@@ -949,6 +949,6 @@ SHARED void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     if (v->form >= 2) tfn__blob_scores(&r, v, k);
     if (v->form == 3) tfn__blob_rules(&r, v);
     if (!r.wanted && v->stepped != (v->split == TFN_SPLIT_STEPS)) tfn__want(&r, "rules");
-    tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
+    tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is expected");
 }
 #endif

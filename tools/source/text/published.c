@@ -231,14 +231,14 @@ static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int s
     if (tfn__json_empty(r)) return;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
         tfn__added_entry(e, &r, v, k, step);
-    tfn__check_reader(e, &r, "added_tokens are wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r, "added_tokens are wrong at byte %d: %s is expected");
 }
 TFN__RARE_END
 
 /* Read all entries once, including added tokens. */
 static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
-    static const char text[] = "the vocabulary is wrong at byte %d: %s is wanted";
+    static const char text[] = "the vocabulary is wrong at byte %d: %s is expected";
     const bool list = v->kind == TFN_TOKENIZER_UNIGRAM && !v->apart;
     const char open = "{["[list];
     const char close = "}]"[list];
@@ -554,7 +554,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     if (type > TFN__PIECE_BYTE) tfn__want(&r, "a type from 1 to 6");
     if (type == TFN__PIECE_USER && v->apart) tfn__want(&r, "a type but that of users");
     if (r.wanted)
-        tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "piece %d: %s is wanted", r.wanted);
+        tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "piece %d: %s is expected", r.wanted);
     if (r.wanted) e->found = (int64_t)v->count;
     if (r.wanted) return;
     flags = tfn__piece_flags(v, type);
@@ -630,7 +630,7 @@ SHARED void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
         if (f.number == 2) trained = f.bytes;
         if (f.number == 3) rules = f.bytes;
     }
-    tfn__check_reader(e, &r, "the model is wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r, "the model is wrong at byte %d: %s is expected");
     tfn__model_rules(e, v, trained, rules);
     if (s->vocab) {
         v->apart = v->plain = true;

@@ -99,7 +99,7 @@ SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
             tfn__fail_merge(e, v->merges);
         v->merges++;
     }
-    tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is expected");
 }
 
 /* Reads one part of a member. A member is a single part or a Sequence, whose list is the second of
@@ -468,7 +468,7 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else if (tfn__json_says(*type, "WordLevel\"")) words = true;
     else if (!type->s) kind = tfn__untyped_model(value, &words);
     else if (!tfn__json_says(*type, "BPE\"")) {
-        tfn__refuse(e, "the model is %s; BPE, Unigram, WordPiece or WordLevel is wanted", *type);
+        tfn__refuse(e, "the model is %s; BPE, Unigram, WordPiece or WordLevel is expected", *type);
         return;
     }
     if (words) tfn__word_level_model(e, v, value);
@@ -598,7 +598,7 @@ SHARED void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_so
     tfn__vocab before;
     tfn__json_members(&r, value, "added_tokens\"normalizer\"pre_tokenizer\"post_processor\""
                       "decoder\"model\"");
-    tfn__end_vocab(e, &r, "tokenizer.json is wrong at byte %d: %s is wanted");
+    tfn__end_vocab(e, &r, "tokenizer.json is wrong at byte %d: %s is expected");
     if (e->status != TFN_OK) return;
     v->marked = true;
     v->added_list = value[0];
@@ -702,7 +702,8 @@ static void tfn__named_id(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__re
     if (k && !r.wanted && (id >= k->vocab || !tfn__is_token(k, id, name)))
         tfn__want(&r, "the id of that token");
     if (!r.wanted) tfn__frame_id(v, k, id, end);
-    tfn__check_reader(e, &r, "cls or sep of the post_processor is wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r,
+                      "cls or sep of the post_processor is wrong at byte %d: %s is expected");
 }
 
 /* A template for one text: [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }]. */
@@ -725,7 +726,7 @@ SHARED void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
         else text = true;
     }
     if (!text) tfn__want(&r, "a text, A");
-    tfn__check_reader(e, &r, "the template is wrong at byte %d: %s is wanted");
+    tfn__check_reader(e, &r, "the template is wrong at byte %d: %s is expected");
 }
 TFN__RARE_END
 #endif
