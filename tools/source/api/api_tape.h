@@ -31,8 +31,8 @@ typedef enum tfn_number_loss_kind {
 
 /* One operation and its value: indices and offsets, no pointers. */
 typedef struct tfn_node {
-    uint8_t  op, rows, reads, grad_add;  /* reads: what the backward reads; grad_add: a bit for each
-                                          * input */
+    uint8_t  op, rows, reads, grad_add;  /* reads: mask of arrays for the backward; grad_add: a bit
+                                          * for each input */
     uint8_t  grad_need, flags;           /* grad_need: a bit for each input that needs a gradient */
     int16_t  layer;
     int32_t  segment;                    /* recomputed together; 0: kept */
@@ -134,8 +134,9 @@ TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_
 TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);
 TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps);
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps);
-/* Norm of rows as `like` says (kind, groups, part, eps, slope, factor (0: 1), offset, detached
- * parts), of each `cols` columns of x, such as those of a head. gain, bias: (1, cols) or none. */
+/* Norm of rows. `like` sets kind, groups, part, eps, slope, factor (0: 1), offset and the detached
+ * parts. It normalizes every `cols` columns of x, for example each head. gain, bias: (1, cols) or
+ * none. */
 TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
                                  const tfn_norm_args *like);
 /* gain * f(alpha x + shift) + bias; alpha, shift (1, 1) or none */
@@ -172,7 +173,7 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
 TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_number_loss_kind kind,
                                    float delta);
 /* x (rows, 1), but 0 and without a gradient in rows whose target in the slot is below 0 or padding.
- * A loss of your own needs it to ignore what a cross-entropy ignores. */
+ * Use it in your own loss, to ignore the same rows as a cross-entropy. */
 TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot);
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols);
@@ -262,12 +263,12 @@ typedef enum tfn_qk_norm {
     TFN__QK_NORM_LIST(TFN__CHOICE_ENUM) TFN_QK_NORM_COUNT
 } tfn_qk_norm;
 
-/* What a sub-layer reads, or what its skip carries. */
+/* The source of a sub-layer's input, or of its skip. */
 typedef enum tfn_source {
     TFN_SOURCE_STREAM = 0,        /* x */
     TFN_SOURCE_NORMED,            /* N_in(x); only for skips */
     TFN_SOURCE_LAYER,             /* x_0 */
-    TFN_SOURCE_FIRST              /* what the layer's first sub-layer read; not for skips */
+    TFN_SOURCE_FIRST              /* the input of the layer's first sub-layer; not for skips */
 } tfn_source;
 
 /* A learned number for each head (NormFormer). */
@@ -309,8 +310,8 @@ typedef struct tfn_place {              /* the place of a sub-layer, for rules *
 enum {
     TFN_TOPOLOGY_FINAL_NORM      = 1,     /* after the last layer */
     TFN_TOPOLOGY_EMBEDDING_NORM  = 2,     /* x_0 is normalized */
-    TFN_TOPOLOGY_FIXNORM         = 4,     /* rows of the embedding have length 1 wherever it is
-                                           * used; a table of two stacks, if either has the flag */
+    TFN_TOPOLOGY_FIXNORM         = 4,     /* rows of the embedding always have length 1; two stacks
+                                           * that share a table: if either has the flag */
     TFN_TOPOLOGY_MACARON         = 8,     /* half a feed-forward before the attention */
     TFN_TOPOLOGY_SIDE_STREAM     = 16,    /* ResiDual: y = x_0 + sum of all p, output x + N(y): see
                                            * side_scale */

@@ -291,7 +291,7 @@
  * with or without a fused multiply-add. The rest of the model (norms, attention, activations) has
  * the canonical bits on a processor with a fused multiply-add, or with TFNORM_EXACT.
  * This works with any recipe and architecture. Norms, biases, scales and positions stay floats, and
- * so do relative positions, convolutions, and the maps between clusters of words. Such models are
+ * so do relative positions, convolutions, and the maps between clusters of words. These models are
  * saved and loaded like others.
  * A model must be trained before it is quantized. Only a model with LoRA can train afterwards: its
  * matrices stay frozen in few bits, and take an eighth of the memory of floats with their moments.

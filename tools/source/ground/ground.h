@@ -149,8 +149,8 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #endif
 
-/* Which instances of the kernels are built. All of them with TFNORM_ALL_ISA, which tests and tools
- * define. Otherwise x86 omits what no usual program chooses:
+/* The instances of the kernels to build. TFNORM_ALL_ISA, which tests and tools define, builds all
+ * of them. Otherwise builds for x86 omit those that a usual program never chooses:
  *
  *   plain C          slower than SSE2, which every x86-64 has, and with the same bits
  *   FMA128           only processors with FMA3 and without AVX2 need it (AMD, 2012 to 2014), and
@@ -158,8 +158,9 @@ ssize_t readlink(const char *, char *, size_t);
  *   narrower sets    if the compiler may use wider instructions everywhere (-march=native), because
  *                    the program does not run where a narrower set would be chosen
  *
- * An integer set goes with the float set of its width: SSSE3 with FMA128, both of VNNI with the
- * wide ones. Of the parts, each object has the one set that its Makefile names: TFN__ONE_SET. */
+ * An integer set is built with the float set of its width: SSSE3 with FMA128, the two VNNI sets
+ * with the wide ones. If the parts are compiled as objects, each object has one set, which the
+ * Makefile names (TFN__ONE_SET). */
 #ifdef TFN__ONE_SET
 #elif defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA
 #if defined __FMA__ && !defined __AVX2__
