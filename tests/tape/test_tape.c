@@ -1457,7 +1457,7 @@ typedef struct tape_wrong {
 } tape_wrong;
 #define TAPE_WRONG(name, status, a, b, c) { #name, tape_bad_##name, status, { a, b, c } },
 static const tape_wrong tape_wrongs[] = {
-    TAPE_WRONG(linear_in, TFN_BAD_SHAPE, "linear: ", "8 channels", "wants 48")
+    TAPE_WRONG(linear_in, TFN_BAD_SHAPE, "linear: ", "8 channels", "needs 48")
     TAPE_WRONG(linear_bias, TFN_BAD_SHAPE, "linear: ", "5 columns", "8 are expected")
     TAPE_WRONG(linear_bias_rows, TFN_BAD_SHAPE, "linear: ", "3 rows", "1 are expected")
     TAPE_WRONG(linear_weight, TFN_BAD_SHAPE, "linear: ", "weight", "parameter")
@@ -1468,7 +1468,7 @@ static const tape_wrong tape_wrongs[] = {
     TAPE_WRONG(linear_unit, TFN_BAD_OPTION, "linear: ", "activation", "")
     TAPE_WRONG(linear_gemma, TFN_BAD_OPTION, "linear: ", "activation", "")
     TAPE_WRONG(linear_kind, TFN_BAD_OPTION, "linear: ", "activation", "55")
-    TAPE_WRONG(transposed_in, TFN_BAD_SHAPE, "linear: ", "8 channels", "wants 9")
+    TAPE_WRONG(transposed_in, TFN_BAD_SHAPE, "linear: ", "8 channels", "needs 9")
     TAPE_WRONG(norm_gain, TFN_BAD_SHAPE, "norm: ", "7 columns", "8 are expected")
     TAPE_WRONG(norm_bias, TFN_BAD_SHAPE, "norm: ", "2 rows", "1 are expected")
     TAPE_WRONG(norm_value, TFN_BAD_SHAPE, "norm: ", "parameter is expected", "")

@@ -1206,7 +1206,7 @@ TEST(hub_regular_expressions)
     hub_expression("a+c", much, "[UNK]");
     hub_expression("a+c|b", strcat(much, "xb"), "[UNK]|b");
     CASE("no string");
-    hub_cut("null", "{'type':'Split','pattern':{'Regex':5}}", NULL, "a string is wanted");
+    hub_cut("null", "{'type':'Split','pattern':{'Regex':5}}", NULL, "a string is expected");
 }
 
 /* Parts, with ' for ", a text and its pieces; or no text, and what is wrong with the parts. */
