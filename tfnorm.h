@@ -388,7 +388,7 @@
  * with or without a fused multiply-add. The rest of the model (norms, attention, activations) has
  * the canonical bits on a processor with a fused multiply-add, or with TFNORM_EXACT.
  * This works with any recipe and architecture. Norms, biases, scales and positions stay floats, and
- * so do relative positions, convolutions, and the maps between clusters of words. Such models are
+ * so do relative positions, convolutions, and the maps between clusters of words. These models are
  * saved and loaded like others.
  * A model must be trained before it is quantized. Only a model with LoRA can train afterwards: its
  * matrices stay frozen in few bits, and take an eighth of the memory of floats with their moments.
@@ -1509,8 +1509,8 @@ typedef enum tfn_number_loss_kind {
 
 /* One operation and its value: indices and offsets, no pointers. */
 typedef struct tfn_node {
-    uint8_t  op, rows, reads, grad_add;  /* reads: what the backward reads; grad_add: a bit for each
-                                          * input */
+    uint8_t  op, rows, reads, grad_add;  /* reads: mask of arrays for the backward; grad_add: a bit
+                                          * for each input */
     uint8_t  grad_need, flags;           /* grad_need: a bit for each input that needs a gradient */
     int16_t  layer;
     int32_t  segment;                    /* recomputed together; 0: kept */
@@ -1612,8 +1612,9 @@ TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_
 TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);
 TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps);
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps);
-/* Norm of rows as `like` says (kind, groups, part, eps, slope, factor (0: 1), offset, detached
- * parts), of each `cols` columns of x, such as those of a head. gain, bias: (1, cols) or none. */
+/* Norm of rows. `like` sets kind, groups, part, eps, slope, factor (0: 1), offset and the detached
+ * parts. It normalizes every `cols` columns of x, for example each head. gain, bias: (1, cols) or
+ * none. */
 TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
                                  const tfn_norm_args *like);
 /* gain * f(alpha x + shift) + bias; alpha, shift (1, 1) or none */
@@ -1650,7 +1651,7 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
 TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_number_loss_kind kind,
                                    float delta);
 /* x (rows, 1), but 0 and without a gradient in rows whose target in the slot is below 0 or padding.
- * A loss of your own needs it to ignore what a cross-entropy ignores. */
+ * Use it in your own loss, to ignore the same rows as a cross-entropy. */
 TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot);
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols);
@@ -1740,12 +1741,12 @@ typedef enum tfn_qk_norm {
     TFN__QK_NORM_LIST(TFN__CHOICE_ENUM) TFN_QK_NORM_COUNT
 } tfn_qk_norm;
 
-/* What a sub-layer reads, or what its skip carries. */
+/* The source of a sub-layer's input, or of its skip. */
 typedef enum tfn_source {
     TFN_SOURCE_STREAM = 0,        /* x */
     TFN_SOURCE_NORMED,            /* N_in(x); only for skips */
     TFN_SOURCE_LAYER,             /* x_0 */
-    TFN_SOURCE_FIRST              /* what the layer's first sub-layer read; not for skips */
+    TFN_SOURCE_FIRST              /* the input of the layer's first sub-layer; not for skips */
 } tfn_source;
 
 /* A learned number for each head (NormFormer). */
@@ -1787,8 +1788,8 @@ typedef struct tfn_place {              /* the place of a sub-layer, for rules *
 enum {
     TFN_TOPOLOGY_FINAL_NORM      = 1,     /* after the last layer */
     TFN_TOPOLOGY_EMBEDDING_NORM  = 2,     /* x_0 is normalized */
-    TFN_TOPOLOGY_FIXNORM         = 4,     /* rows of the embedding have length 1 wherever it is
-                                           * used; a table of two stacks, if either has the flag */
+    TFN_TOPOLOGY_FIXNORM         = 4,     /* rows of the embedding always have length 1; two stacks
+                                           * that share a table: if either has the flag */
     TFN_TOPOLOGY_MACARON         = 8,     /* half a feed-forward before the attention */
     TFN_TOPOLOGY_SIDE_STREAM     = 16,    /* ResiDual: y = x_0 + sum of all p, output x + N(y): see
                                            * side_scale */
@@ -3503,8 +3504,8 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #endif
 
-/* Which instances of the kernels are built. All of them with TFNORM_ALL_ISA, which tests and tools
- * define. Otherwise x86 omits what no usual program chooses:
+/* The instances of the kernels to build. TFNORM_ALL_ISA, which tests and tools define, builds all
+ * of them. Otherwise builds for x86 omit those that a usual program never chooses:
  *
  *   plain C          slower than SSE2, which every x86-64 has, and with the same bits
  *   FMA128           only processors with FMA3 and without AVX2 need it (AMD, 2012 to 2014), and
@@ -3512,8 +3513,9 @@ ssize_t readlink(const char *, char *, size_t);
  *   narrower sets    if the compiler may use wider instructions everywhere (-march=native), because
  *                    the program does not run where a narrower set would be chosen
  *
- * An integer set goes with the float set of its width: SSSE3 with FMA128, both of VNNI with the
- * wide ones. Of the parts, each object has the one set that its Makefile names: TFN__ONE_SET. */
+ * An integer set is built with the float set of its width: SSSE3 with FMA128, the two VNNI sets
+ * with the wide ones. If the parts are compiled as objects, each object has one set, which the
+ * Makefile names (TFN__ONE_SET). */
 #ifdef TFN__ONE_SET
 #elif defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA
 #if defined __FMA__ && !defined __AVX2__
