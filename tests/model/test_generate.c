@@ -752,11 +752,32 @@ TEST(generate_options_refused)
     }
 }
 
+/* The message of each batch below, in its order. */
+static const char *const generate_refusals[] = {
+    "generator: 5 sentences, the limit is 4",
+    "generator: 0 sentences, the limit is 4",
+    "generator: prompt 1 is empty",
+    "batch: a length is 15, the batch has 14 positions",
+    "batch: a token is 11, the vocabulary has 11",
+    "batch: an encoder-decoder needs source tokens",
+    "batch: a source token is -1, the vocabulary has 11",
+    "generator: neither prompts nor an end token",
+    "generator: the logits are not finite",
+    "batch: time is 0, the limit is 14",
+    "batch: time is 15, the limit is 14",
+    "batch: a length is -1, the batch has 14 positions",
+    "batch: source time is 10, the limit is 9",
+    "batch: source time is 0, the limit is 9",
+    "batch: a length is 10, the batch has 9 positions",
+    "batch: a source token is 11, the vocabulary has 11"
+};
+enum { GENERATE_REFUSALS = sizeof generate_refusals / sizeof *generate_refusals };
+
 /* A bad batch is an error of that call only; so are logits that are not finite. */
 TEST(generate_batches_refused)
 {
     static generate_case c;
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < GENERATE_REFUSALS; i++) {
         tfn_model_desc d = generate_desc("pre", TFN_ARCH_ENCODER_DECODER);
         tfn_generate_desc o = generate_options(i % 2 ? 2 : 0);
         tfn_status wanted = TFN_BAD_BATCH;
@@ -784,8 +805,17 @@ TEST(generate_batches_refused)
             wanted = TFN_NOT_FINITE;
             for (int32_t j = 0; j < p.rows * p.cols; j++) spoiled[j] = NAN;
         }
+        if (i == 9) c.batch.time = 0;
+        if (i == 10) c.batch.time = GENERATE_T + 1;
+        if (i == 11) c.lengths[2] = -1;
+        if (i == 12) c.batch.source_time = GENERATE_TS + 1;
+        if (i == 13) c.batch.source_time = 0;
+        if (i == 14) c.source_lengths[3] = GENERATE_TS + 1;
+        if (i == 15) c.source[3] = GENERATE_V;
         if (tfn_generator_run(&x.g, &c.batch, NULL) != wanted || x.g.error.status != wanted)
             FAIL("%d: %s", i, tfn_error_text(&x.g.error, text, sizeof text));
+        if (strcmp(tfn_error_text(&x.g.error, text, sizeof text), generate_refusals[i]) != 0)
+            FAIL("%d: \"%s\", not \"%s\"", i, text, generate_refusals[i]);
         if (spoiled) for (int32_t j = 0; j < p.rows * p.cols; j++) spoiled[j] = 1 / (float)(j + 3);
         generate_fill(&c, 2, true);
         c.batch = good;
