@@ -1007,8 +1007,8 @@ TEST(hub_long_word)
 }
 
 /* The z after a block changes the tokens in front of the last one, of 31 letters: with it x y and the
- * letters become one token, and without it they are two. */
-TEST(hub_block_end)
+ * letters become one token, and without it they are two. suffix: z is the last symbol of a word. */
+static void hub_block_end_with(const char *suffix)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZefghi";
     char json[6000], text[400];
@@ -1019,26 +1019,145 @@ TEST(hub_block_end)
     int id = 4;
     n += sprintf(json, "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
                  "\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
-                 "\"vocab\":{\"c\":0,\"x\":1,\"y\":2,\"z\":3");
+                 "\"end_of_word_suffix\":\"%s\",\"vocab\":{\"c\":0,\"x\":1,\"y\":2,\"z%s\":3", suffix, suffix);
     for (int k = 0; k < 31; k++) n += sprintf(json + n, ",\"%c\":%d", letters[k], id++);
     for (int k = 2; k <= 31; k++) n += sprintf(json + n, ",\"%.*s\":%d", k, letters, id++);
-    n += sprintf(json + n, ",\"xy\":%d,\"%sz\":%d,\"xy%sz\":%d},\"merges\":[", id, letters, id + 1,
-                 letters, id + 2);
+    n += sprintf(json + n, ",\"xy\":%d,\"%sz%s\":%d,\"xy%sz%s\":%d},\"merges\":[", id, letters,
+                 suffix, id + 1, letters, suffix, id + 2);
     for (int k = 1; k < 31; k++)
         n += sprintf(json + n, "\"%.*s %c\",", k, letters, letters[k]);
-    n += sprintf(json + n, "\"x y\",\"%s z\",\"xy %sz\"]}}", letters, letters);
+    n += sprintf(json + n, "\"x y\",\"%s z%s\",\"xy %sz%s\"]}}", letters, suffix, letters, suffix);
     s = hub_json(json, (size_t)n);
     b = hub_make(&s);
     CHECK_INT(b.status, TFN_OK);
     for (int before = 180; before < 262; before++)
-        for (int z = 0; z < 2; z++) {
+        for (int z = suffix[0] != 0; z < 2; z++) {
             const int bytes = before + sprintf(text + before, "xy%s%s", letters, z ? "z" : "");
             memset(text, 'c', (size_t)before);
-            CASE("%d c, z: %d", before, z);
+            CASE("%d c, z%s: %d", before, suffix, z);
             CHECK_INT(tfn_tokenizer_encode(&b.k, ids, bytes, text, (size_t)bytes), before + 2 - z);
             CHECK_INT(ids[before], z ? id + 2 : id);
             CHECK_INT(ids[before - 1], 0);
         }
+    free(b.mem);
+}
+
+TEST(hub_block_end)
+{
+    hub_block_end_with("");
+    hub_block_end_with("</w>");
+}
+
+/* A token that the suffix makes at once, and that merges of its bytes would make late: z</w>. Early, it
+ * takes y from x y, which are one token without it. */
+TEST(hub_block_end_late)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZefghi";
+    static const char *const literal[] = { "z", "<", "/", "w", ">", "z<", "z</", "z</w" };
+    char json[6000], text[400];
+    int32_t ids[400];
+    hub_box b;
+    tfn_tokenizer_source s;
+    int n = 0;
+    int id = 4;
+    n += sprintf(json, "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
+                 "\"pattern\":{\"Regex\":\".+\"},\"behavior\":\"Isolated\",\"invert\":false},{\"type\":"
+                 "\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},\"decoder\":{\"type\":"
+                 "\"ByteLevel\"},\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"</w>\",\"vocab\":{\"c\":0,"
+                 "\"x\":1,\"y\":2,\"z</w>\":3");
+    for (int k = 0; k < 31; k++) n += sprintf(json + n, ",\"%c\":%d", letters[k], id++);
+    for (int k = 2; k <= 31; k++) n += sprintf(json + n, ",\"%.*s\":%d", k, letters, id++);
+    for (int k = 0; k < 8; k++) n += sprintf(json + n, ",\"%s\":%d", literal[k], id++);
+    n += sprintf(json + n, ",\"xy\":%d,\"%sz</w>\":%d,\"y%sz</w>\":%d},\"merges\":[", id, letters, id + 1,
+                 letters, id + 2);
+    for (int k = 1; k < 31; k++) n += sprintf(json + n, "\"%.*s %c\",", k, letters, letters[k]);
+    n += sprintf(json + n, "\"%s z</w>\",\"y %sz</w>\",\"x y\",\"z <\",\"z< /\",\"z</ w\",\"z</w >\"]}}",
+                 letters, letters);
+    s = hub_json(json, (size_t)n);
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    for (int before = 200; before < 262; before++) {
+        const int bytes = before + sprintf(text + before, "xy%sz", letters);
+        memset(text, 'c', (size_t)before);
+        CASE("%d c", before);
+        CHECK_INT(tfn_tokenizer_encode(&b.k, ids, bytes, text, (size_t)bytes), before + 2);
+        CHECK(ids[before - 1] == 0 && ids[before] == 1 && ids[before + 1] == id + 2);
+    }
+    free(b.mem);
+}
+
+/* Merges in the order of their ranks, the plain way. Returns how many symbols are left. */
+enum { HUB_MERGES = 60, HUB_TOKENS = HUB_MERGES + 4 };
+static int hub_merged(int32_t *symbol, int n, int (*rank)[HUB_TOKENS])
+{
+    for (;;) {
+        int best = HUB_MERGES;
+        int out = 0;
+        for (int i = 1; i < n; i++)
+            if (rank[symbol[i - 1]][symbol[i]] < best) best = rank[symbol[i - 1]][symbol[i]];
+        if (best == HUB_MERGES) return n;
+        for (int i = 0; i < n; i++) {
+            const bool merge = i + 1 < n && rank[symbol[i]][symbol[i + 1]] == best;
+            symbol[out++] = merge ? 4 + best : symbol[i];
+            i += merge;
+        }
+        n = out;
+    }
+}
+
+/* With a suffix, too, a long word has the tokens of merging all of it, at every length. */
+TEST(hub_long_suffix)
+{
+    enum { MOST = 1200 };
+    static char json[20000], token[HUB_TOKENS][40];
+    static int32_t ids[MOST], wanted[MOST];
+    static int rank[HUB_TOKENS][HUB_TOKENS];
+    static const char *const first[] = { "a", "b", "a</w>", "b</w>" };
+    char text[MOST];
+    hub_box b;
+    tfn_tokenizer_source s;
+    const tfn_key key = tfn_key_make(8);
+    uint64_t draw = 0;
+    int tokens = 0;
+    int merges = 0;
+    char pair[HUB_MERGES][90];
+    int n = sprintf(json, "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+                    "\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
+                    "\"end_of_word_suffix\":\"</w>\",\"vocab\":{");
+    for (; tokens < 4; tokens++) strcpy(token[tokens], first[tokens]);
+    for (int i = 0; i < HUB_TOKENS; i++)
+        for (int j = 0; j < HUB_TOKENS; j++) rank[i][j] = HUB_MERGES;
+    while (merges < HUB_MERGES) {                       /* two tokens of which only the second ends */
+        const int a = (int)(tfn_random_bits(key, draw++) % (uint64_t)tokens);
+        const int c = (int)(tfn_random_bits(key, draw++) % (uint64_t)tokens);
+        const char *left = token[a];
+        const char *right = token[c];
+        bool known = false;
+        char both[80];
+        snprintf(both, sizeof both, "%s%s", left, right);
+        for (int i = 0; i < tokens; i++) known |= !strcmp(token[i], both);
+        if (known || strchr(left, '<') || strlen(both) > 30) continue;
+        snprintf(pair[merges], sizeof *pair, "\"%s %s\"", left, right);
+        rank[a][c] = merges++;
+        strcpy(token[tokens++], both);
+    }
+    for (int i = 0; i < tokens; i++) n += sprintf(json + n, "%s\"%s\":%d", i ? "," : "", token[i], i);
+    n += sprintf(json + n, "},\"merges\":[");
+    for (int i = 0; i < merges; i++) n += sprintf(json + n, "%s%s", i ? "," : "", pair[i]);
+    n += sprintf(json + n, "]}}");
+    s = hub_json(json, (size_t)n);
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    for (int i = 0; i < MOST; i++) text[i] = "ab"[tfn_random_bits(key, 1000000 + (uint64_t)i) % 2];
+    for (int bytes = 200; bytes < MOST; bytes += bytes < 600 ? 1 : 29) {
+        int count;
+        for (int i = 0; i < bytes; i++) wanted[i] = text[i] == 'b';
+        wanted[bytes - 1] += 2;
+        count = hub_merged(wanted, bytes, rank);
+        CASE("%d bytes", bytes);
+        CHECK_INT(tfn_tokenizer_encode(&b.k, ids, bytes, text, (size_t)bytes), count);
+        CHECK(!memcmp(ids, wanted, (size_t)count * sizeof *ids));
+    }
     free(b.mem);
 }
 
@@ -1877,6 +1996,8 @@ int main(void)
     RUN(hub_single_word);
     RUN(hub_long_word);
     RUN(hub_block_end);
+    RUN(hub_block_end_late);
+    RUN(hub_long_suffix);
     RUN(hub_regular_expressions);
     RUN(hub_parts_by_hand);
     RUN(hub_saved);

@@ -108,10 +108,10 @@ static int32_t tfn__symbol(const tfn_tokenizer *k, const uint8_t *s, bool last)
     return id;
 }
 
-/* Write the bytes of a word as symbols, after a space if `space`. Bytes that the vocabulary lacks
- * become unknown tokens (several in a row may become one) or are dropped. */
+/* Write bytes as symbols, after a space if `space`; last: they end a word. Bytes that the vocabulary
+ * lacks become unknown tokens (several in a row may become one) or are dropped. */
 SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n,
-                              bool space)
+                              bool space, bool last)
 {
     static const uint8_t blank = ' ';
     ptrdiff_t count = 0;
@@ -120,7 +120,7 @@ SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uin
         if (id >= 0) symbol[count++] = id;
     }
     for (size_t i = 0; i < n; i++) {
-        const int32_t id = tfn__symbol(k, s + i, i + 1 == n);
+        const int32_t id = tfn__symbol(k, s + i, last && i + 1 == n);
         const bool again = k->fuse && count && id == k->unknown_byte && symbol[count - 1] == id;
         if (id >= 0 && !again) symbol[count++] = id;
     }
@@ -263,7 +263,8 @@ static int32_t tfn__merge_symbols(const tfn_tokenizer *k, int32_t *work, int32_t
  * BLOCK: symbols merged at once; BACK: how many of these are old ones, at first. */
 enum { TFN__MERGE_BLOCK = 256, TFN__MERGE_BACK = 32 };
 
-/* Split a token into symbols. Returns their number and stores those that fit. */
+/* Split a token into symbols that do not end a word. Returns their number and stores those that fit.
+ */
 static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room, int32_t id)
 {
     const int32_t n = (int32_t)tfn__token_bytes(k, id);
@@ -271,7 +272,7 @@ static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room,
         if (room > 0) *symbol = id;
         return 1;
     }
-    if (n <= room) tfn__symbols(k, symbol, k->text + k->start[id], (size_t)n, false);
+    if (n <= room) tfn__symbols(k, symbol, k->text + k->start[id], (size_t)n, false, false);
     return n;
 }
 
@@ -304,7 +305,8 @@ static int32_t tfn__take_back(const tfn_tokenizer *k, int32_t *symbol, int32_t m
 }
 
 /* Merge one block after `done` tokens; *used: how many of the n symbols at `next` it took. Returns
- * the number of tokens, or -1 if a change would reach too far back. */
+ * the number of tokens, or -1 if a change would reach too far back, or if the first token of the
+ * block is the last one of the word and has a suffix, which tfn__are_two cannot split. */
 static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t done,
                                   const int32_t *next, ptrdiff_t n, ptrdiff_t *used)
 {
@@ -315,6 +317,7 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
         *used = tfn__min(n, TFN__MERGE_BLOCK - count);
         for (ptrdiff_t i = 0; i < *used; i++) work[count++] = next[i];
         count = tfn__merge_symbols(k, work, count);
+        if (tokens < done && *k->suffix && count == 1 && *used == n) continue;
         if (tokens < done && !tfn__are_two(k, ids[done - 1 - tokens], work[0])) continue;
         done -= tokens;
         for (int32_t i = 0; i < count; i++) ids[done++] = work[i];
@@ -324,14 +327,15 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
 }
 
 /* Merge n symbols in place; room: how many numbers may be used. This takes about as many steps as
- * merges, except with a vocabulary in which the end of a word changes tokens far in front of it:
- * then up to n times as many, unless there is room to merge everything at once. */
+ * merges. The exception is a vocabulary in which a symbol can change tokens that begin more than 100
+ * symbols before it: then it takes up to n times as many, unless there is room to merge everything
+ * at once. */
 SHARED ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
 {
     ptrdiff_t done = 0;
     ptrdiff_t at = 0;
     ptrdiff_t used;
-    while (at < n && !*k->suffix) {                     /* tfn__are_two ignores suffixes */
+    while (at < n) {
         const ptrdiff_t more = tfn__merge_block(k, ids, done, ids + at, n - at, &used);
         if (more < 0) break;
         done = more;
@@ -560,7 +564,7 @@ static void tfn__mark_entire(tfn_tokenizer *k)
         if (*k->suffix) continue;                           /* the word itself has no suffix */
         if (k->whole) k->flags[id] |= TFN__ENTIRE;          /* a piece is a token without merging */
         if (n > TFN__SHORT_WORD) continue;
-        count = tfn__symbols(k, symbol, k->text + k->start[id], n, false);
+        count = tfn__symbols(k, symbol, k->text + k->start[id], n, false, true);
         if (tfn__merge_all(k, symbol, count) == 1 && symbol[0] == id) k->flags[id] |= TFN__ENTIRE;
     }
 }

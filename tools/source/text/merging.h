@@ -67,7 +67,7 @@ SHARED void tfn__index_characters(tfn_tokenizer *k);
 #define TFN__USER_SCORE 1e29
 SHARED void tfn__index_unigrams(tfn_tokenizer *k);
 SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n,
-                              bool space);
+                              bool space, bool last);
 SHARED bool tfn__index_merges(tfn_tokenizer *k);
 SHARED void tfn__add_token(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n,
                            uint8_t flags);

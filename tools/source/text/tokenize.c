@@ -189,10 +189,10 @@ static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     ptrdiff_t count;
     if (n + space > TFN__SHORT_WORD) {
         if ((size_t)room < n + space) return (ptrdiff_t)(n + space);
-        count = tfn__symbols(k, ids, s, n, space);
+        count = tfn__symbols(k, ids, s, n, space, true);
         return tfn__merge_long(k, ids, count, work);
     }
-    count = tfn__symbols(k, symbol, s, n, space);
+    count = tfn__symbols(k, symbol, s, n, space, true);
     count = tfn__merge_all(k, symbol, count);
     room = tfn__min(room, count);
     for (ptrdiff_t i = 0; i < room; i++) ids[i] = symbol[i];
