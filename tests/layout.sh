@@ -27,11 +27,13 @@ dense_tool() {          # adds ?: wherever a function returns a value
         grep -q "$work:1: too dense: lines with ?:" "$work/said"
 }
 check "layout sees ?: in the expressions of a tool" dense_tool
-# Names of the library in comments, messages and documents: those of rules.h belong to a walkthrough's
-# new operation, those of history.h are historical.
+# Names of the library in comments, messages and documents. The code of the walk-throughs in
+# tools/source/README.md has new names, and those in history.h are historical.
 told() {
+    sed '/^```/,/^```/d; s/TFN__BUILD_X//' ../tools/source/README.md > "$work/parts.md"
+    echo "$work/parts.md"
     find ../tools ../examples ../README.md \( -name '*.[ch]' -o -name '*.md' -o -name tfnorm.py \) \
-        ! -path '*/end/rules.h' ! -path '*/end/history.h' ! -path '*/bin/*'
+        ! -path '*/source/README.md' ! -path '*/end/history.h' ! -path '*/bin/*'
 }
 # shellcheck disable=SC2046
 check "layout: names in comments are declared" "$work/layout" names ../tfnorm.h $(told)
@@ -101,6 +103,26 @@ mute_part() {           # a part without an opening, and one that does not say w
         grep -q '^tape/run' "$work/said" && [ "$(wc -l < "$work/said")" = 2 ]
 }
 check "layout sees a part without a stated purpose" mute_part
+# tools/source/README.md is the map of the parts: it must name all of them, and only existing files.
+map() {                 # map README
+    sed -n 's|^[a-z]*/\([a-z_0-9]*\).*|\1|p' ../tools/source/parts.txt > "$work/parts"
+    bad=
+    while read -r part; do
+        grep -q "\`$part\`" "$1" || { echo "$1 has no part $part"; bad=1; }
+    done < "$work/parts"
+    grep -oE '[a-z]+/[a-z_0-9]+\.[ch]' "$1" | sort -u > "$work/named"
+    while read -r name; do
+        [ -f "../tools/source/$name" ] || [ -f "../tools/$name" ] || [ -f "../$name" ] ||
+            [ -f "../tests/$name" ] || { echo "$1: no $name"; bad=1; }
+    done < "$work/named"
+    [ -z "$bad" ] && [ "$(wc -l < "$work/named")" -gt 20 ]
+}
+check "layout: the map names all parts, and only existing ones" map ../tools/source/README.md
+stale_map() {
+    sed 's|`bodies/simd.c`|`bodies/sims.c`|; s/`stacks`//' ../tools/source/README.md > "$work/stale.md" &&
+        ! map "$work/stale.md" > "$work/said" && [ "$(wc -l < "$work/said")" = 2 ]
+}
+check "layout sees a map that is out of date" stale_map
 # Six lines that are equal except for white space in two parts belong in one function. Includes and
 # comments do not count, and at least three of the six must contain a word.
 repeats() {             # repeats FOLDER

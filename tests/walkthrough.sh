@@ -1,19 +1,20 @@
-# The house rules, followed to the letter: the code of their walk-throughs is inserted in a copy of the
-# parts at the places that they name, and the toy topology, norm, operation and optimizer are trained.
+# The walk-throughs of tools/source/README.md, followed to the letter: their code is inserted in a copy
+# of the parts at the places that they name, and the toy topology, norm, operation and optimizer are
+# trained.
 . ./check.sh
 
-# rules FIRST-LINE: prints the code that begins with this line, without its margin
-rules() {
+# walk FIRST-LINE: prints the block of code that begins with this line
+walk() {
     awk -v first="$1" '
-        /^\/\* >> rules/ { inside = 1 }
-        inside && index($0, " *        " first) == 1 { found = 1 }
-        found && substr($0, 1, 10) != " *        " { exit }
-        found { print substr($0, 11) }' ../tfnorm.h
+        before == "```c" && index($0, first) == 1 { found = 1 }
+        found && $0 == "```" { exit }
+        found { print }
+        { before = $0 }' ../tools/source/README.md
 }
 # before PART LINE: inserts the standard input before the part's first line that begins with LINE
 before() {
     cat > "$work/part"
-    [ -s "$work/part" ] || { echo "the rules have no code for $1"; return 1; }
+    [ -s "$work/part" ] || { echo "README.md has no code for $1"; return 1; }
     awk -v line="$2" -v part="$work/part" '
         !done && index($0, line) == 1 {
             while ((getline text < part) > 0) print text
@@ -25,7 +26,7 @@ before() {
 }
 append() {              # append PART: appends the standard input
     cat > "$work/part"
-    [ -s "$work/part" ] || { echo "the rules have no code for $1"; return 1; }
+    [ -s "$work/part" ] || { echo "README.md has no code for $1"; return 1; }
     cat "$work/part" >> "$work/source/$1"
 }
 change() {              # change PART SED-COMMAND
@@ -33,27 +34,27 @@ change() {              # change PART SED-COMMAND
 }
 macro() { sed 's/$/ \\/'; }         # lines of a macro
 
-method() { rules '#ifdef TFN__RULES' | before model/methods.h '#endif /* TFN__EXTRA_NORMS */'; }
+method() { walk '#ifdef TFN__RULES' | before model/methods.h '#endif /* TFN__EXTRA_NORMS */'; }
 operation() {
-    rules 'static void TFN__N(tfn__relu3_forward)' | append bodies/ffn.c &&
-        rules 'void (*relu3_forward)' | before api/api_kernels.h '} tfn_kernels;' &&
-        rules 'TFNORM_API tfn_var tfn_relu3(' | sed '1!d; s/$/;/' |
+    walk 'static void TFN__N(tfn__relu3_forward)' | append bodies/ffn.c &&
+        walk 'void (*relu3_forward)' | before api/api_kernels.h '} tfn_kernels;' &&
+        walk 'TFNORM_API tfn_var tfn_relu3(' | sed '1!d; s/$/;/' |
             before api/api_tape.h 'TFNORM_API tfn_var tfn_activation(' &&
         change bodies/table.c 's/TFN__N(tfn__erf))$/&,/' &&
-        rules 'TFN__N(tfn__relu3_forward)' | before bodies/table.c '};' &&
-        rules 'SHARED void tfn__relu3_op' | append tape/op_values.c &&
-        rules 'X(RELU3' | macro | before tape/tape.h '    TFN__MORE_OPS(X)' &&
-        rules 'TFNORM_API tfn_var tfn_relu3(' |
+        walk 'TFN__N(tfn__relu3_forward)' | before bodies/table.c '};' &&
+        walk 'SHARED void tfn__relu3_op' | append tape/op_values.c &&
+        walk 'X(RELU3' | macro | before tape/tape.h '    TFN__MORE_OPS(X)' &&
+        walk 'TFNORM_API tfn_var tfn_relu3(' |
             before tape/record_ops.c 'TFNORM_API tfn_var tfn_glu('
 }
 optimizer() {
-    rules 'X(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM' | sed '$!s/$/ \\/' |
+    walk 'X(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM' | sed '$!s/$/ \\/' |
         before api/api_kernels.h '#define TFN__OPTIMIZER_ENUM' &&
         awk '/X\(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM/ { $0 = $0; sub(/$/, " \\", last) }
              NR > 1 { print last } { last = $0 } END { print last }' \
             "$work/source/api/api_kernels.h" > "$work/list" &&
         mv "$work/list" "$work/source/api/api_kernels.h" &&
-        rules 'static TFN__INLINE TFN__V TFN__N(tfn__signum_step)' |
+        walk 'static TFN__INLINE TFN__V TFN__N(tfn__signum_step)' |
             before bodies/optimizers.c 'static void TFN__N(tfn__update)' &&
         printf '%s\n' '        if (tfn__is_optimizer(u, TFN_OPTIMIZER_SIGNUM))' \
             '            d = TFN__N(tfn__signum_step)(m, d, i, k, u);' '        else' |
@@ -71,7 +72,7 @@ joined() {
 }
 check "walk-through: the parts are joined" joined
 # a method changes one place, with at most 12 lines
-lines() { [ "$(rules '#ifdef TFN__RULES' | wc -l)" -le 12 ]; }
+lines() { [ "$(walk '#ifdef TFN__RULES' | wc -l)" -le 12 ]; }
 check "walk-through: 12 lines are enough" lines
 # clang takes half a second at -O0, gcc optimizes the kernels whatever the options are
 cc=${CC:-cc}
