@@ -41166,14 +41166,38 @@ static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, co
     return c->file != NULL;
 }
 
-/* Find the values of parameter i. False: an error because it has no tensor, or no such parameter.
- * Files of a model with a head have the family's prefix in front of all tensors except the head's;
- * files of only the body lack it. So both names are tried. */
+/* Find the tensor of c->rule. Files of a model with a head have the family's prefix in front of all
+ * tensors except the head's; files of only the body lack it. So both names are tried. */
+static bool tfn__find_by_rule(tfn_import *x, tfn__match *c, const tfn__blanks *blanks)
+{
+    tfn__blanks old = *blanks;
+    old.last = "beta";
+    if (tfn__equal(blanks->last, "weight")) old.last = "gamma";
+    return tfn__find_named(x, c, x->family->prefix, blanks) || tfn__find_named(x, c, NULL, blanks)
+        || tfn__find_named(x, c, x->family->prefix, &old) || tfn__find_named(x, c, NULL, &old);
+}
+
+/* Find the tensor by c->rule, or by a later rule for the same parameter: a head of positions is
+ * "classifier" or "qa_outputs". */
+static bool tfn__find_by_rules(tfn_import *x, const tfn_model_desc *d, tfn__match *c)
+{
+    const tfn_tensor_rule *first = c->rule;
+    for (; c->rule->theirs; c->rule++) {
+        tfn__blanks blanks;
+        if (!c->rule->ours || !tfn__rule_holds(c->rule, d)) continue;
+        if (!tfn__has_form(c->rule->ours, c->info.name, &blanks)) continue;
+        if (tfn__find_by_rule(x, c, &blanks)) return true;
+    }
+    c->rule = first;
+    return false;
+}
+
+/* Find the values of parameter i. False: an error because it has no tensor, or because there is no
+ * such parameter. */
 static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__match *c)
 {
     char name[sizeof c->tensor.name];
     tfn__blanks blanks;
-    tfn__blanks old;
     if (x->error.status != TFN_OK || !tfn_model_param(m, i, &c->info)) return false;
     c->rule = tfn__tensor_rule(x->family, &m->desc, c->info.name, &blanks);
     if (!c->rule) {
@@ -41181,11 +41205,7 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
                        c->info.name);
         return false;
     }
-    old = blanks;
-    old.last = "beta";
-    if (tfn__equal(blanks.last, "weight")) old.last = "gamma";
-    if (!tfn__find_named(x, c, x->family->prefix, &blanks) && !tfn__find_named(x, c, NULL, &blanks)
-        && !tfn__find_named(x, c, x->family->prefix, &old) && !tfn__find_named(x, c, NULL, &old)) {
+    if (!tfn__find_by_rules(x, &m->desc, c)) {
         const char *text = "the files have no tensor %s";
         const char *strides = "the values of %s do not follow each other: save it contiguous";
         tfn__put_form(name, sizeof name, x->family->prefix, c->rule->theirs, &blanks);

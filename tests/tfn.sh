@@ -1179,8 +1179,9 @@ tuned_bert() {
     cut -f 2 "$work/short" > "$work/masked" && "$tfn" train "$work/masked" $bert --dropout 0.1 \
         > "$work/page" 2> "$work/error" && grep -q '^37 of 37 tensors' "$work/error" &&
         "$tfn" fill "$work/cl.safetensors" --text 'va [MASK] ja' --top 3 > "$work/page" &&
-        [ "$(wc -l < "$work/page")" = 3 ] && "$tfn" eval "$work/mini.safetensors" "$work/masked" |
-        grep -q '^perplexity' || { cat "$work/error"; return 1; }
+        [ "$(wc -l < "$work/page")" = 3 ] && "$tfn" eval "$work/cl.safetensors" "$work/masked" |
+        grep -q '^perplexity' &&
+        ! "$tfn" eval "$work/mini.safetensors" "$work/masked" 2> "$work/error" && grep -q 'has no head' "$work/error" || { cat "$work/error"; return 1; }
     "$tfn" train "$work/masked" $bert --lr 0.05 --lora '*.self.[qv].weight:2' \
         --adapter "$work/adapter2.safetensors" --quiet > "$work/page" 2> "$work/error" &&
         "$tfn" fill "$work/cl.safetensors" --text 'va [MASK] ja' > "$work/one" &&
@@ -1401,6 +1402,82 @@ chats_by() {            # marks are special tokens, typed ones are not
         --counts > "$work/page" 2> "$work/error" && grep -q ' 38 tokens' "$work/error"
 }
 check "tfn chat --template" chats_by
+# heads of positions: classes of tokens by name, answers in the second part of a pair
+tells_tokens() {
+    rm -rf "$work/ner" && cp -r golden/hub/bert-classes "$work/ner" || return 1
+    sed 's/ForSequenceClass/ForTokenClass/' golden/hub/bert-classes/config.json > "$work/ner/config.json"
+    "$tfn" import "$work/ner" --out "$work/ner.safetensors" --force > "$work/page" || return 1
+    for segments in '0 0 0 0' '0 0 1 1'; do
+        "$tfn" logits "$work/ner.safetensors" --ids '3 9 20 7' --segments "$segments" | awk '
+            BEGIN { split("bad neither good", name, " "); split("3 9 20 7", id, " ") }
+            { best = 1; sum = 0
+              for (i = 1; i <= NF; i++) { if ($i > $best) best = i; sum += exp($i) }
+              printf "1\t%s\t%.4f\t%s\n", id[NR], exp($best) / sum, name[best] }' > "$work/$segments" &&
+            "$tfn" classify "$work/ner.safetensors" --ids '3 9 20 7' --segments "$segments" |
+            diff "$work/$segments" - && [ "$(wc -l < "$work/$segments")" = 4 ] || return 1
+    done
+    ! cmp -s "$work/0 0 0 0" "$work/0 0 1 1" &&
+        [ "$("$tfn" classify "$work/ner.safetensors" --ids 3 --n-best 9 | wc -l)" = 3 ] &&
+        "$tfn" inspect "$work/ner.safetensors" --ids '3 9' | grep -q 'Classes by layer' &&
+        says "--segments: 2 numbers for 1 tokens" classify "$work/ner.safetensors" --ids 3 --segments '0 1' &&
+        says "--segments: 2 is too large, the model has 2" \
+            logits "$work/ner.safetensors" --ids 3 --segments 2
+}
+check "tfn classify, logits: classes of tokens" tells_tokens
+# BERT with a head whose start and end are channels 0 and 1 of the last hidden states
+answers() {
+    rm -rf "$work/qa" && mkdir "$work/qa" && cp golden/hub/bert/model.safetensors "$work/qa/one.safetensors" || return 1
+    sed 's/ForMaskedLM/ForQuestionAnswering/' golden/hub/bert/config.json > "$work/qa/config.json"
+    { printf '\240\0\0\0\0\0\0\0%-160s' '{"qa_outputs.bias":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"qa_outputs.weight":{"dtype":"F32","shape":[2,24],"data_offsets":[8,200]}}'
+      head -c 8 /dev/zero; printf '\0\0\200\077'; head -c 96 /dev/zero; printf '\0\0\200\077'; head -c 88 /dev/zero
+    } > "$work/qa/two.safetensors"
+    { printf '{"weight_map": {"qa_outputs.bias": "two.safetensors", "qa_outputs.weight": "two.safetensors"'
+      head -c 9000 golden/hub/bert/model.safetensors | grep -a -o '"[^"]*": *{"dtype"' |
+        sed 's/^\("[^"]*"\).*/, \1: "one.safetensors"/'
+      echo '}}'; } > "$work/qa/model.safetensors.index.json"
+    printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' a b c d e f g h i j k l m n o p q r s t u v w x y z '[MASK]' > "$work/qa/vocab.txt"
+    "$tfn" import "$work/qa" --out "$work/qa.safetensors" --force > "$work/page" &&
+        ids='2 4 5 3 6 7 8 9 3' segments='0 0 0 0 1 1 1 1 1' &&
+        "$tfn" logits "$work/qa.safetensors" --ids "$ids" --segments "$segments" > "$work/two" &&
+        "$tfn" logits "$work/qa.safetensors" --ids "$ids" --segments "$segments" --hidden > "$work/one" &&
+        cut -d ' ' -f 1,2 "$work/one" | cmp - "$work/two" && awk '
+            BEGIN { split("c d e f", name, " ") }
+            { s[NR] = exp($1); e[NR] = exp($2); S += s[NR]; E += e[NR] }
+            END { for (i = 5; i <= 8; i++) for (j = i; j <= 8; j++) {
+                t = name[i - 4]
+                for (k = i + 1; k <= j; k++) t = t " " name[k - 4]
+                printf "1\t%.4f\t%d\t%d\t%s\n", s[i] / S * e[j] / E, i - 1, j - 1, t
+            } }' "$work/two" | sort -t "$tab" -k 2 -r > "$work/wanted" &&
+        "$tfn" classify "$work/qa.safetensors" --text "a b${tab}c d e f" --n-best 99 | sort -t "$tab" -k 2 -r |
+        diff "$work/wanted" - && printf 'a b\tc d e f\n' | "$tfn" classify "$work/qa.safetensors" > "$work/page" &&
+        [ "$(cut -f 2 "$work/page")" = "$(sed -n 1p "$work/wanted" | cut -f 2)" ] && [ "$(wc -l < "$work/page")" = 1 ] &&
+        says "$work/qa.safetensors tells classes of tokens, which no file of lines has: tfn classify" \
+            eval "$work/qa.safetensors" "$work/page"
+}
+tab=$(printf '\t')
+check "tfn classify, logits: answers" answers
+# an encoder-decoder by ids; a body without a head has hidden states only
+heads() {
+    "$tfn" import golden/hub/marian --out "$work/ed.safetensors" --force > "$work/page" &&
+        "$tfn" logits "$work/ed.safetensors" --source-ids "$(sed -n 1p golden/hub/marian/ids.txt)" \
+            --ids "$(sed -n 2p golden/hub/marian/ids.txt)" | paste -d ' ' - golden/hub/marian/logits.txt |
+        head -n 11 | awk '{ for (i = 1; i <= NF / 2; i++) { d = $i - $(i + NF / 2); if (d * d > 1e-9) exit 1; n++ } }
+            END { exit n != 11 * 31 }' || return 1
+    says "$work/ed.safetensors also reads a source: --source-ids \"ID ID ...\"" logits "$work/ed.safetensors" --ids 1 &&
+        "$tfn" import golden/hub/minilm --out "$work/body.safetensors" --force > "$work/page" || return 1
+    for words in 'logits --ids 3' 'fill --mask 3 --ids 3' 'eval /dev/null'; do
+        # shellcheck disable=SC2086
+        set -- $words
+        command=$1
+        shift
+        case $command in eval) says "$work/body.safetensors has no tokenizer" eval "$work/body.safetensors" ;;
+        *) says "$work/body.safetensors has no head, only the body of an encoder: tfn logits --hidden and tfn embed print its hidden states, tfn train --from gives it a head" \
+            "$command" "$work/body.safetensors" "$@" ;; esac || return 1
+    done
+    [ "$("$tfn" logits "$work/body.safetensors" --ids '3 4' --hidden | wc -w)" = 48 ] &&
+        "$tfn" inspect "$work/body.safetensors" --ids '3 4' > "$work/page" && ! grep -q 'by layer</h2>' "$work/page"
+}
+check "tfn logits: a source; a body without a head" heads
 misimports() {          # a missing file is named, and nothing is written
     for words in "config.json: cannot be opened|import $work/none --out $work/x" \
         "wanted one folder|import --out $work/x" "wanted --ids|logits $work/hub.safetensors" \

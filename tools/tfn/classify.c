@@ -4,6 +4,7 @@
 #include "../common/data.h"
 #include "../common/output.h"
 #include "fill.h"
+#include "heads.h"
 #include "models.h"
 #include "prompt.h"
 #include "trainer.h"
@@ -142,11 +143,14 @@ int classify(settings *s, cli *c)
         if (given(s, O_SEEDS)) cli_fail(c, "--seeds is of a file, not of --text or --ids");
         bundle_look(&b, s->file[0]);
         b.adapter = text_of(s, O_ADAPTER);
+        if (b.desc.head == TFN_HEAD_POSITIONS) return classify_positions(&b, s, c, NULL);
         if (b.desc.head != TFN_HEAD_SEQUENCE)
             die("%s has no head of classes: wanted a model trained on labels", b.path);
         return classify_sentence(&b, s, c);
     }
+    if (given(s, O_SEGMENTS)) cli_fail(c, "--segments is of --text or --ids");
     path = open_use(&b, s, c);
+    if (b.desc.head == TFN_HEAD_POSITIONS) return classify_positions(&b, s, c, path);
     if (b.kind != DATA_LABELS) die("%s was not trained on labels", b.path);
     if (given(s, O_SEEDS) && !keeps_data(&b.from)) die("%s keeps no data to train with", b.path);
     if (given(s, O_SEEDS)) return classify_seeds(&b, s);

@@ -1,6 +1,7 @@
 /* The loss, then the texts. */
 #include "eval.h"
 #include "../common/json.h"
+#include "heads.h"
 #include "prompt.h"
 #include "speaker.h"
 #include "use.h"
@@ -201,6 +202,9 @@ int eval(settings *s, cli *c)
     json_line line;
     json_line *json = NULL;
     open_use(&b, s, c);
+    must_have_head(&b);
+    if (b.desc.head == TFN_HEAD_POSITIONS)
+        die("%s tells classes of tokens, which no file of lines has: tfn classify", b.path);
     open_corpus(&b, &x, s, second_file(s));
     rows = x.batches.most_rows;
     if (rows < 32) rows = 32;

@@ -1,6 +1,7 @@
 /* Masks and classes of one sentence. */
 #include "fill.h"
 #include "../../tfnorm.h"
+#include "heads.h"
 #include "prompt.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +62,7 @@ static void fill_check(const bundle *b)
     if (b->desc.head != TFN_HEAD_TOKENS)
         die("%s tells %d classes, wanted an encoder that knows masked words; tfn classify", b->path,
             (int)b->desc.classes);
+    must_have_head(b);
 }
 
 /* A line for each of the likeliest at a mask: its number, the probability, the id, the token. */
@@ -115,9 +117,12 @@ int classify_sentence(bundle *b, const settings *s, cli *c)
     int32_t *id = (int32_t *)reserve((size_t)classes, sizeof *id);
     double *p = (double *)reserve((size_t)classes, sizeof *p);
     tfn_batch batch = { 0 };
-    int32_t *ids;
+    encoder_row x;
     char text[FILL_SHOWN];
-    batch.tokens = ids = prompt_ids(b, s, c, false, b->desc.context, &batch.time);
+    encoder_row_given(&x, b, s, c);
+    batch.tokens = x.tokens;
+    batch.segments = x.segments;
+    batch.time = x.count;
     batch.batch = 1;
     bundle_load(b, 1, threads_of(s));
     const float *z = tfn_model_logits(&b->model, &batch);
@@ -127,7 +132,7 @@ int classify_sentence(bundle *b, const settings *s, cli *c)
         if (id[k] >= 0) printf("%.4f\t%s\n", p[k], class_shown(b, id[k], text, sizeof text));
     free(id);
     free(p);
-    free(ids);
+    encoder_row_free(&x);
     bundle_free(b);
     return 0;
 }

@@ -17,7 +17,7 @@ static void generate_ids(bundle *b, const settings *s)
 {
     speaker x;
     int32_t count;
-    int32_t *ids = prompt_numbers(text_of(s, O_IDS), &count);
+    int32_t *ids = prompt_numbers("--ids", text_of(s, O_IDS), &count);
     int32_t best = (int32_t)whole_of(s, O_N_BEST);
     bundle_load(b, 1, threads_of(s));
     speaker_open(&x, b, s);

@@ -202,6 +202,15 @@ static bool hub_is_name(const data_classes *x, const char *name, size_t bytes)
     return true;
 }
 
+/* True if the model answers questions: its two classes are the start and the end of an answer. */
+static bool hub_answers(tfn_import *x)
+{
+    char names[256];
+    tfn_import_text(x, "architectures", names, sizeof names);
+    must_be_ok(&x->error);
+    return strstr(names, "ForQuestionAnswering") != NULL;
+}
+
 void hub_keep_classes(bundle *b, tfn_import *x)
 {
     static char names[DATA_CLASSES * DATA_NAME];
@@ -209,8 +218,13 @@ void hub_keep_classes(bundle *b, tfn_import *x)
     const int32_t count = b->desc.classes;
     const bool named = tfn_import_text(x, "id2label", NULL, 0) > 0;
     char key[32], name[DATA_NAME];
-    if (b->desc.head != TFN_HEAD_SEQUENCE || count > DATA_CLASSES) return;
-    b->from.text[O_KIND] = "labels";
+    if (count < 1 || count > DATA_CLASSES) return;
+    if (b->desc.head == TFN_HEAD_POSITIONS && hub_answers(x)) {
+        b->from.text[O_CLASSES] = "start\tend";
+        return;
+    }
+    if (b->desc.head == TFN_HEAD_SEQUENCE) b->from.text[O_KIND] = "labels";
+    else if (b->desc.head != TFN_HEAD_POSITIONS) return;
     for (int32_t i = 0; named && i < count; i++) {
         snprintf(key, sizeof key, "id2label.%d", (int)i);
         const size_t bytes = tfn_import_text(x, key, name, sizeof name);
@@ -299,9 +313,9 @@ int hub_export(settings *s, cli *c)
         hub_specials(&b, specials);
         x.specials = specials;
     }
-    if (b.kind == DATA_LABELS) {
+    if (b.kind == DATA_LABELS || b.desc.head == TFN_HEAD_POSITIONS) {
         for (int32_t i = 0; i < b.classes.count; i++) labels[i] = b.classes.name[i];
-        x.labels = labels;
+        if (b.classes.count == b.desc.classes) x.labels = labels;
     }
     hub_make_folder(folder);
     tfn_export_write(&x, hub_merged(&plain, &b.model));

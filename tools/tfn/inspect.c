@@ -1,8 +1,10 @@
 /* The sections of the page, one after the other. */
 #include "inspect.h"
 #include "../../tfnorm.h"
+#include "../common/library.h"
 #include "../common/output.h"
 #include "../common/svg.h"
+#include "heads.h"
 #include "models.h"
 #include "page.h"
 #include "prompt.h"
@@ -499,7 +501,7 @@ static inspect_guess *inspect_guesses(inspection *x, int32_t depth, int32_t rows
     const tfn_model_desc *d = &x->b.model.desc;
     int32_t cols = d->vocab;
     inspect_guess *g = (inspect_guess *)reserve((size_t)(depth + 1) * (size_t)rows, sizeof *g);
-    if (d->head == TFN_HEAD_SEQUENCE) cols = d->classes;
+    if (d->head != TFN_HEAD_TOKENS) cols = library_logit_cols(d);
     for (int32_t l = 0; l <= depth; l++) {
         const float *z = tfn_model_lens(&x->b.model, &x->batch, l);
         char text[300];
@@ -525,10 +527,9 @@ static void inspect_lens(inspection *x)
     const char *where = "next";
     int32_t rows = 1;
     inspect_guess *g;
-    if (tokens) {
-        what = "Words";
-        rows = x->batch.time;
-    }
+    if (is_headless(&x->b)) return;                     /* its logits would mean nothing */
+    if (tokens) what = "Words";
+    if (!library_by_sentences(&x->b.model.desc)) rows = x->batch.time;
     if (x->b.desc.arch == TFN_ARCH_ENCODER) where = "there";
     fprintf(x->f, "<section><h2>%s by layer</h2>\n"
             "<p>What the model would say if it ended there: the vectors behind each layer through "
@@ -544,7 +545,7 @@ static void inspect_lens(inspection *x)
         fprintf(x->f, "</tr></thead><tbody>\n");
         for (int32_t r = 0; r < rows; r++) {
             fprintf(x->f, "<tr><th scope=\"row\">");
-            if (tokens) inspect_token(x, x->batch.tokens[r]);
+            if (rows > 1 || tokens) inspect_token(x, x->batch.tokens[r]);
             else fprintf(x->f, "sentence");
             fprintf(x->f, "</th>");
             for (int32_t l = 0; l <= depth; l++)

@@ -2,6 +2,7 @@
 #include "logits.h"
 #include "../../tfnorm.h"
 #include "../common/library.h"
+#include "heads.h"
 #include "models.h"
 #include "prompt.h"
 #include "use.h"
@@ -10,37 +11,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The ids, segments and source that the options give. They stay until the program ends. */
+static void logits_batch(const bundle *b, const settings *s, tfn_batch *batch)
+{
+    const bool pair = b->desc.arch == TFN_ARCH_ENCODER_DECODER;
+    batch->batch = 1;
+    batch->tokens = prompt_numbers("--ids", text_of(s, O_IDS), &batch->time);
+    batch->segments = segments_given(b, s, batch->time);
+    if (pair && !given(s, O_SOURCE_IDS))
+        die("%s also reads a source: --source-ids \"ID ID ...\"", b->path);
+    if (!pair && given(s, O_SOURCE_IDS)) die("%s reads no source", b->path);
+    if (!pair) return;
+    batch->source = prompt_numbers("--source-ids", text_of(s, O_SOURCE_IDS), &batch->source_time);
+}
+
 int logits(settings *s, cli *c)
 {
-    static tfn_model m;
-    static tfn_model_desc d;
+    static bundle b;
     tfn_batch batch = { 0 };
-    int32_t *ids;
     const float *z;
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (!given(s, O_IDS)) cli_fail(c, "wanted --ids \"ID ID ...\"");
-    tfn_file f = file_at(s->file[0]);
-    tfn_model_peek(&f, &d, NULL);
-    must_be_file(&f.error, s->file[0]);
-    if (d.arch == TFN_ARCH_ENCODER_DECODER) die("%s also reads a source", s->file[0]);
-    if (d.bands) die("%s reads frames, not tokens", s->file[0]);
-    d.inference = d.blank = true;
-    d.batch = 1;
-    tfn_model_new(&m, &d, NULL);
-    must_be_model(&m, &d);
-    tfn_model_load_weights(&m, &f, 1);
-    must_be_ok(&f.error);
-    batch.tokens = ids = prompt_numbers(text_of(s, O_IDS), &batch.time);
-    batch.batch = 1;
-    z = tfn_model_logits(&m, &batch);
-    must_be_ok(&m.error);
-    const bool one = library_by_sentences(&m.desc);
-    const int32_t cols = library_logit_cols(&m.desc);
-    for (int32_t t = 0; t < (one ? 1 : batch.time); t++)
+    bundle_look(&b, s->file[0]);
+    if (b.desc.bands) die("%s reads frames, not tokens", b.path);
+    logits_batch(&b, s, &batch);
+    if (!given(s, O_HIDDEN)) must_have_head(&b);
+    bundle_load(&b, 1, 1);
+    int32_t rows = batch.time;
+    int32_t cols = tfn_model_channels(&b.model);
+    if (given(s, O_HIDDEN)) {
+        tfn_stack stack = TFN_STACK_DECODER;
+        if (b.desc.arch == TFN_ARCH_ENCODER) stack = TFN_STACK_ENCODER;
+        z = tfn_model_hidden(&b.model, &batch, stack, TFN_LAYERS_ALL);
+    } else {
+        if (library_by_sentences(&b.model.desc)) rows = 1;
+        cols = library_logit_cols(&b.model.desc);
+        z = tfn_model_logits(&b.model, &batch);
+    }
+    must_be_ok(&b.model.error);
+    for (int32_t t = 0; t < rows; t++)
         for (int32_t v = 0; v < cols; v++)
             printf("%.9g%c", (double)z[t * cols + v], v + 1 < cols ? ' ' : '\n');
-    tfn_model_free(&m);
-    free(ids);
+    bundle_free(&b);
     return 0;
 }
 

@@ -103,6 +103,12 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "leave aside and print unknown keys of config.json") \
     X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, SENTENCE | LOGITS | GENERATE | TRANSLATE, \
       "tokens of a sentence") \
+    X(SOURCE_IDS, 's', "source-ids", "\"N N ..\"", NULL, 0, 0, LOGITS, \
+      "tokens that an encoder-decoder reads; --ids are what its decoder has written") \
+    X(SEGMENTS, 's', "segments", "\"N N ..\"", NULL, 0, 0, LOGITS | CLASSIFY, \
+      "the segment of each token, 0 or 1; else a text before and after its tab") \
+    X(HIDDEN, 'f', "hidden", "", NULL, 0, 0, LOGITS, \
+      "hidden states of the last layer, before the head") \
     X(SAID, 's', "text", "TEXT", NULL, 0, 0, SENTENCE | GENERATE | TRANSLATE, "the sentence") \
     X(PROMPT, 's', "prompt", "TEXT", NULL, 0, 0, GENERATE | TRANSLATE, "the same as --text") \
     X(MASK, 'i', "mask", "ID", NULL, 0, 1e9, FILL, "of the mask; else the tokenizer's") \

@@ -106,18 +106,18 @@ int32_t prompt_row(const bundle *b, const char *text, size_t bytes, bool trusted
     return n;
 }
 
-int32_t *prompt_numbers(const char *text, int32_t *count)
+int32_t *prompt_numbers(const char *option, const char *text, int32_t *count)
 {
     int32_t *ids = (int32_t *)reserve(strlen(text) / 2 + 2, sizeof *ids);
     char *end;
     for (*count = 0;; text = end) {
         const long id = strtol(text, &end, 10);
         if (end == text) break;
-        if (id < 0 || id > INT32_MAX) die("--ids: %ld is no id", id);
+        if (id < 0 || id > INT32_MAX) die("%s: %ld is no id", option, id);
         ids[(*count)++] = (int32_t)id;
     }
-    if (end[strspn(end, " \t\n")]) die("--ids: \"%s\" is no number", end);
-    if (!*count) die("--ids: no number");
+    if (end[strspn(end, " \t\n")]) die("%s: \"%s\" is no number", option, end);
+    if (!*count) die("%s: no number", option);
     return ids;
 }
 
@@ -129,7 +129,7 @@ int32_t *prompt_ids(const bundle *b, const settings *s, cli *c, bool trusted,
     if (given(s, O_SAID) == given(s, O_IDS))
         cli_fail(c, "wanted either --text \"...\" or --ids \"N N ..\"");
     if (given(s, O_IDS)) {
-        ids = prompt_numbers(text_of(s, O_IDS), count);
+        ids = prompt_numbers("--ids", text_of(s, O_IDS), count);
         if (*count > room) die("--ids: %d ids, the limit is %d", (int)*count, (int)room);
         return ids;
     }

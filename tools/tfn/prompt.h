@@ -35,8 +35,8 @@ int64_t cut_ids(int64_t count, int64_t most, int64_t number);
 int32_t prompt_row(const bundle *b, const char *text, size_t bytes, bool trusted,
                    int32_t room, int64_t number, int32_t *row);
 
-/* Whole numbers with white space between them. */
-int32_t *prompt_numbers(const char *text, int32_t *count);
+/* Whole numbers with white space between them, the value of `option`, for the caller to free. */
+int32_t *prompt_numbers(const char *option, const char *text, int32_t *count);
 
 /* The ids of --text or --ids, at most `room` of them. A model without tokenizer takes ids alone. */
 int32_t *prompt_ids(const bundle *b, const settings *s, cli *c, bool trusted,
