@@ -2791,9 +2791,9 @@ TFNORM_API double tfn_edits_score(const tfn_edits *e);
  *     ptrdiff_t count = tfn_tokenizer_encode(&tokenizer, ids, capacity, text, bytes);
  *
  * Using a tokenizer does not change it, so threads may share one. Encoding takes a few steps per
- * byte; a long word takes n log n. The exception is BPE with a vocabulary in which a byte can change
- * tokens that begin more than 100 bytes before it: there a word of n bytes can take n^2 steps,
- * unless its place in `ids` has room for 6 * n. */
+ * byte; a long word takes n log n. The exception is BPE with a vocabulary in which a byte can
+ * change tokens that begin more than 100 bytes before it: there a word of n bytes can take n^2
+ * steps, unless its place in `ids` has room for 6 * n. */
 typedef enum tfn_tokenizer_kind {
     TFN_TOKENIZER_BPE = 0,  /* words, then merges of pairs of bytes: Sennrich 2016, Radford 2019 */
     TFN_TOKENIZER_BYTES,             /* no training needed */
@@ -3991,8 +3991,8 @@ static bool tfn__given(tfn_error *e, const char *op, const char *name, const voi
     return p != NULL;
 }
 
-/* Stores an error if an object was never initialized. Such an object is all zero, so `part`, a
- * pointer in it that every init sets, is NULL. */
+/* Stores an error if an object was never initialized. It is then all zero, so `part`, a pointer in
+ * it that every init sets, is NULL. */
 static void tfn__made(tfn_error *e, const char *op, const void *part)
 {
     if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialized", 0, 0);
@@ -4820,9 +4820,9 @@ static bool tfn__norm_centered(const tfn_norm_args *p)
 }
 
 /* -- rows far from 1 ---------------------------------------------------------------------------
- * Squares of numbers above about 1e19 overflow a float, and below 1e-19 they lose bits. Such rows
- * are rare, so one plain loop serves all instruction sets. It multiplies the row by a power of two,
- * which is exact. Ordinary rows never come here. */
+ * Squares of numbers above about 1e19 overflow a float, and below 1e-19 they lose bits. Rows with
+ * such numbers are rare, so one plain loop serves all instruction sets. It multiplies the row by a
+ * power of two, which is exact. Ordinary rows never come here. */
 
 /* Returns the scale of a row: 2^-80 if it has large numbers, else 2^60. Then the squares are in
  * range. So is the scaled eps: a row of small numbers is only far from 1 if eps is below 2^-100. */
@@ -9139,7 +9139,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #define TFN__TUNED            /* the pragmas below apply */
 #endif
 #define TFN__BODY
-/* plain C next to vectors: what the tests compare the other sets with */
+/* plain C next to vector sets: the tests compare the others with it */
 #if defined TFN__X86 && defined TFN__BUILD_PLAIN
 #ifdef TFN__TUNED
 #pragma GCC push_options
@@ -9755,7 +9755,7 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
 /* Products of quantized weights: the body is section integer, compiled once per instruction set.
  * Offers a table of kernels for each set. Builds on packing. */
 
-/* Which sets exist depends on the compiler and the build: see TFN__BUILD_PLAIN in ground. */
+/* The compiler and the build decide which sets exist: see TFN__BUILD_PLAIN in ground. */
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
 #ifdef TFN__QUANT
@@ -30533,8 +30533,8 @@ static int32_t tfn__symbol(const tfn_tokenizer *k, const uint8_t *s, bool last)
     return id;
 }
 
-/* Write bytes as symbols, after a space if `space`; last: they end a word. Bytes that the vocabulary
- * lacks become unknown tokens (several in a row may become one) or are dropped. */
+/* Write bytes as symbols, after a space if `space`; last: they end a word. Bytes that the
+ * vocabulary lacks become unknown tokens (several in a row may become one) or are dropped. */
 static ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n,
                               bool space, bool last)
 {
@@ -30688,7 +30688,8 @@ static int32_t tfn__merge_symbols(const tfn_tokenizer *k, int32_t *work, int32_t
  * BLOCK: symbols merged at once; BACK: how many of these are old ones, at first. */
 enum { TFN__MERGE_BLOCK = 256, TFN__MERGE_BACK = 32 };
 
-/* Split a token into symbols that do not end a word. Returns their number and stores those that fit.
+/* Split a token into symbols that do not end a word. Returns their number and stores those that
+ * fit.
  */
 static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room, int32_t id)
 {
@@ -30752,9 +30753,9 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
 }
 
 /* Merge n symbols in place; room: how many numbers may be used. This takes about as many steps as
- * merges. The exception is a vocabulary in which a symbol can change tokens that begin more than 100
- * symbols before it: then it takes up to n times as many, unless there is room to merge everything
- * at once. */
+ * merges. The exception is a vocabulary in which a symbol can change tokens that begin more than
+ * 100 symbols before it: then it takes up to n times as many, unless there is room to merge
+ * everything at once. */
 static ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
 {
     ptrdiff_t done = 0;
@@ -31710,7 +31711,7 @@ static void tfn__vocab_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_s
     v->kind = s->kind;
     if (s->merges) v->kind = TFN_TOKENIZER_BPE;
     else if (s->kind == TFN_TOKENIZER_BPE || (unsigned)s->kind > TFN_TOKENIZER_WORDS)
-        tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges needs a kind", 0, 0);
 }
 
 /* Store merge i of A and B, where A has `left` bytes. False if the vocabulary lacks one of them or
@@ -36415,7 +36416,7 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
     if (bits < 0)
         tfn__file_fail(f, TFN_TOO_LARGE, "%s: too many values", t->name, 0, 0);
     else if (bits % 8 || (uint64_t)bits / 8 != t->bytes)
-        tfn__bad(f, "%s has %d bytes, its shape wants %d", t->name, (int64_t)t->bytes, bits / 8);
+        tfn__bad(f, "%s has %d bytes, its shape needs %d", t->name, (int64_t)t->bytes, bits / 8);
 }
 
 /* Leave out tensors whose name or rank does not fit into tfn_tensor. Such a file is legal, and its
@@ -42162,7 +42163,7 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
         if (tfn__named_param(m, name, &other->info) && other->info.rows == c->info.rows
             && other->info.cols == c->info.cols) continue;
         tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no equal beside it, as the family's "
-                       "tensor wants", c->info.name);
+                       "tensor needs", c->info.name);
         return false;
     }
     return true;

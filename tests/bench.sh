@@ -47,7 +47,7 @@ learns() {              # a row for one seed; errors for no file and a wrong fil
         grep -q '"bench":"learn","name":"tfn, seed 1","seconds":[0-9.]*,"nats":[0-9.]*,"bits":[1-5]' \
             "$work/rows" || { cat "$work/rows"; return 1; }
     "$bench" learn --quick --no-peers 2> "$work/said"
-    [ $? = 1 ] && grep -q 'wants a file' "$work/said" || return 1
+    [ $? = 1 ] && grep -q 'needs a file' "$work/said" || return 1
     "$bench" learn "$work/none" --quick --no-peers 2> "$work/said"
     [ $? = 1 ] && grep -q "$work/none.* cannot be opened" "$work/said"
 }

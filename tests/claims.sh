@@ -99,7 +99,7 @@ refused() {         # options without effect, or with another meaning than expec
         wanted='not the standard output' && wrong merge "$work/text" --file - &&
         wanted='no instruction set is called "avx3"' && wrong run X2 --isa avx3 && wrong compare pre --isa avx3 &&
         wanted='placements have one seed' && wrong placements pre --first-seed 7 --file - &&
-        wanted='wants --task file' && wrong compare pre --text check.sh &&
+        wanted='needs --task file' && wrong compare pre --text check.sh &&
         wanted='multiple of 8, not 20' && wrong compare pre --width 20 &&
         wanted='is a claim' && wrong show X8 --svg "$work/x.svg" &&
         wanted='one of --svg' && wrong show b2t --svg "$work/x.svg" --block "$work/y.svg" &&

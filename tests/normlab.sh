@@ -86,9 +86,9 @@ wrong() {
     [ $? = 2 ] && [ ! -s "$work/page" ] && grep -q -- "$text" "$work/error"
 }
 wrongs() {
-    wrong deepnorm show deepnrm && wrong '"nothing"' list nothing && wrong 'wants a name' show &&
+    wrong deepnorm show deepnrm && wrong '"nothing"' list nothing && wrong 'needs a name' show &&
         wrong 'from 1 to 1000, not "x"' show b2t --layers x && wrong 'no layer 7' show b2t --layer 7 &&
-        wrong 'wants a value' show b2t --svg && wrong 'olmo2' smoke olmo && wrong 'no command' b2t &&
+        wrong 'needs a value' show b2t --svg && wrong 'olmo2' smoke olmo && wrong 'no command' b2t &&
         wrong 'normlab list'
 }
 check "normlab: wrong arguments" wrongs

@@ -126,7 +126,7 @@ refuses() {
     m=$work/m.safetensors
     "$tfn" train --task copy --recipe sigma-reparam --layers 1 --width 16 --steps 2 --items 300 --held 20 \
         --threads 1 --quiet --out "$work/s.safetensors" > "$work/page" && cp "$work/m.q8.safetensors" "$work/was" &&
-        says 2 'wants float32|q8|q4|bf16|f16, not "q9"' quantize "$m" --to q9 &&
+        says 2 'needs float32|q8|q4|bf16|f16, not "q9"' quantize "$m" --to q9 &&
         says 2 'wanted --to q8' quantize "$m" && says 2 'wanted one model' quantize --to q8 &&
         says 1 'm.q8.safetensors is there already' quantize "$m" --to q8 &&
         says 1 'has weights of float32 already' quantize "$m" --to float32 &&
@@ -141,7 +141,7 @@ refuses() {
         says 1 'do not train' train --task copy --from "$work/m.q8.safetensors" -o "$work/x" --quiet &&
         says 1 'but floats are needed' train --task copy --arch decoder --from "$work/m.q8.safetensors" \
             --set weights=float32 -o "$work/x" --quiet &&
-        says 2 'wants float32' import golden/hub/gpt2 --weights x -o "$work/x" || return 1
+        says 2 'needs float32' import golden/hub/gpt2 --weights x -o "$work/x" || return 1
     [ ! -e "$work/x" ] && cmp "$work/was" "$work/m.q8.safetensors"
 }
 check "tfn quantize: errors" refuses

@@ -162,7 +162,7 @@ unset_for() {           # unset_for ENTRY WORDS: refused, with the entry and the
 no_such_option() {
     unset_for qk_nrom=head 'did you mean qk_norm' && unset_for qk_norm=heed 'did you mean head' &&
         unset_for width=48 'width is ' && ! small copy no --steps 20 --set qk_norm 2> "$work/error" &&
-        grep -q 'wants NAME=VALUE, not "qk_norm"' "$work/error"
+        grep -q 'needs NAME=VALUE, not "qk_norm"' "$work/error"
 }
 check "tfn train --set: errors" no_such_option
 
@@ -348,7 +348,7 @@ hears() {               # sound through convolutions; text input is refused
     echo one | "$tfn" translate "$work/s.safetensors" 2> "$work/error"
     [ $? = 1 ] && grep -q 'hears sound' "$work/error" || return 1
     "$tfn" train --task digits --arch decoder --out "$work/x.safetensors" 2> "$work/error"
-    [ $? = 1 ] && grep -q 'sound wants --arch encdec' "$work/error"
+    [ $? = 1 ] && grep -q 'sound needs --arch encdec' "$work/error"
 }
 check "tfn train --task digits: sound" hears
 parts() {               # words in clusters: the file stores them, and all commands use them
@@ -405,7 +405,7 @@ embeds() {              # a vector for each line, with any batch; in both forms;
     "$tfn" embed "$work/m.safetensors" "$work/input" -o "$work/v.npy" 2> "$work/error"
     [ $? = 1 ] && grep -q -- --force "$work/error" || return 1
     "$tfn" embed "$work/m.safetensors" "$work/input" --format npy 2> "$work/error"
-    [ $? = 2 ] && grep -q 'wants --out' "$work/error" || return 1
+    [ $? = 2 ] && grep -q 'needs --out' "$work/error" || return 1
     "$tfn" embed "$work/m.safetensors" "$work/input" --layer 3 2> "$work/error"
     [ $? = 1 ] && grep -q 'after 3 layers, the stack has 2' "$work/error" || return 1
     "$tfn" embed "$work/s.safetensors" "$work/input" 2> "$work/error"
@@ -583,7 +583,7 @@ refusals() {            # options without effect, or with another effect, are re
     said 'is no adapter' generate "$work/full.safetensors" - --adapter "$work/low.safetensors" &&
         said 'tfn fold merges it' train "$work/lines.txt" --from "$work/low.safetensors" --out "$out" --force &&
         said 'all labels are "yes"' train --labels "$work/lines.labels" --layers 1 --out "$out" --force &&
-        said 'wants NAMES:N,.., not ""' train "$work/lines.txt" --lora '' --out "$out" --force &&
+        said 'needs NAMES:N,.., not ""' train "$work/lines.txt" --lora '' --out "$out" --force &&
         said 'one file, wanted two' score - - && said 'are of a sentence' inspect "$work/full.safetensors" \
             --out "$work/x.html" && said 'are of --hf' export "$work/full.safetensors" --out "$work/x.h" --round &&
         said 'is for C' export "$work/full.safetensors" --hf "$work/x.hf" --prefix a &&
@@ -1154,7 +1154,7 @@ tuned() {
     "$tfn" generate "$work/m.safetensors" --adapter "$work/adapter.safetensors" < /dev/null \
         2> "$work/error"
     [ $? = 1 ] && grep -q ' is .*, the model has ' "$work/error" &&
-        wrong 'adapter wants --lora' train "$work/abc" --adapter "$work/x" --out "$work/y"
+        wrong 'adapter needs --lora' train "$work/abc" --adapter "$work/x" --out "$work/y"
 }
 # Words with the ids of the golden sentence give the golden vector. A classifier and
 # masked words are trained further, with the segments and the constants of BERT.
@@ -1537,7 +1537,7 @@ misexports() {
     for words in "no family is called lama; the nearest is llama|--family lama" \
         "gpt2 has .*, the model|--family gpt2" \
         "opt has .*, the model|--family opt" "bert has .*, the model|--family bert" \
-        "wants f32|f16|bf16|--dtype f64" \
+        "needs f32|f16|bf16|--dtype f64" \
         "cannot be opened|--hf $work/none/none"; do
         # shellcheck disable=SC2086
         ! "$tfn" export "$work/hub2.safetensors" --hf "$work/out2" ${words##*|} > "$work/page" \
@@ -1650,7 +1650,7 @@ summarizes() {          # inspect: the summary is first; a reader that stops aft
 check "tfn inspect: the summary first, into a closed pipe" summarizes
 wrongs() {
     wrong 'there are none here' bits --x && wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
-        wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&
+        wrong 'from 1 to' train --task copy --steps x && wrong 'needs N after' train --steps &&
         wrong 'nearest is "translate"' train --task translat && wrong 'one of' train &&
         wrong 'topology is b2, .*; did you mean b2t?' train --task copy --topology b2 &&
         wrong 'either --text' inspect "$work/m.safetensors" --text a --ids 1 &&

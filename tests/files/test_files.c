@@ -136,7 +136,7 @@ TEST(files_rules)
             "header's end is expected at byte 2" },
         { "[]", 0, "{ is expected" }, { "{} {}", 0, "header's end" }, { "{\"a\":1}", 0,
             "{ is expected" },
-        { "{" FILES_T("a", "I32", "[2,2]", "0", "4") "}", 4, "a has 4 bytes, its shape wants 16" },
+        { "{" FILES_T("a", "I32", "[2,2]", "0", "4") "}", 4, "a has 4 bytes, its shape needs 16" },
         { "{" FILES_T("a", "I32", "[2,18446744073709551614]", "0", "16") "}", 16,
           "a smaller number" },
         { "{" FILES_T("a", "I32", "[2,9223372036854775807]", "0", "16") "}", 16,
@@ -174,7 +174,7 @@ TEST(files_rules)
         { "{" FILES_T("a", "U8", "[0]", "0", "0") "," FILES_T("b", "U8", "[1]", "0", "1") ","
           FILES_T("c", "U8", "[1]", "1", "0") "}", 1, "c ends before it begins" },
         { "{" FILES_T("a", "U8", "[1]", "0", "18446744073709551615") "}", 1, "a smaller number" },
-        { "{" FILES_T("a", "F4", "[1]", "0", "0") "}", 0, "a has 0 bytes, its shape wants 0" },
+        { "{" FILES_T("a", "F4", "[1]", "0", "0") "}", 0, "a has 0 bytes, its shape needs 0" },
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1,
           "a tensor with dtype, shape and data_offsets" },
         { "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,

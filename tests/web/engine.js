@@ -160,7 +160,7 @@ const tests = {
             assert.throws(() => other.text(text), wrong);
         }
         const none = await Tfnorm.engine(await Tfnorm.module());
-        assert.throws(() => none.start(args), /^Error: --task file wants --text FILE$/);
+        assert.throws(() => none.start(args), /^Error: --task file needs --text FILE$/);
     },
     // A user's model: own.c does the same run.
     async own(kind) {

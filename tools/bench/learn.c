@@ -145,7 +145,7 @@ void bench_learn(const char *path)
     double minutes = option.minutes;
     learn_files files;
     data_file text;
-    if (!path) fail("learn", "wants a file of text");
+    if (!path) fail("learn", "needs a file of text");
     if (!data_read(&text, path)) fail("text", text.error);
     if (!learn_split(&files, &text)) {
         learn_remove(&files);
@@ -165,6 +165,6 @@ void bench_learn(const char *path)
     data_file_free(&text);
 #else
     (void)path;
-    fail("learn", "wants a system with processes");
+    fail("learn", "needs a system with processes");
 #endif
 }

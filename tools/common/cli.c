@@ -26,7 +26,7 @@ bool cli_text(cli *c, const char *name, const char **value)
 {
     if (!cli_is(c, name)) return false;
     *value = cli_next(c);
-    if (!*value) cli_fail(c, "%s wants a value behind it", name);
+    if (!*value) cli_fail(c, "%s needs a value after it", name);
     return true;
 }
 bool cli_number(cli *c, const char *name, long least, long most, long *value)
@@ -36,7 +36,7 @@ bool cli_number(cli *c, const char *name, long least, long most, long *value)
     if (!cli_text(c, name, &text)) return false;
     *value = strtol(text, &end, 10);
     if (end == text || *end || *value < least || *value > most)
-        cli_fail(c, "%s wants a number from %ld to %ld, not \"%s\"", name, least, most, text);
+        cli_fail(c, "%s needs a number from %ld to %ld, not \"%s\"", name, least, most, text);
     return true;
 }
 bool cli_real(cli *c, const char *name, double least, double most, double *value)
@@ -46,7 +46,7 @@ bool cli_real(cli *c, const char *name, double least, double most, double *value
     if (!cli_text(c, name, &text)) return false;
     *value = strtod(text, &end);
     if (end == text || *end || !(*value >= least && *value <= most))
-        cli_fail(c, "%s wants a number from %g to %g, not \"%s\"", name, least, most, text);
+        cli_fail(c, "%s needs a number from %g to %g, not \"%s\"", name, least, most, text);
     return true;
 }
 

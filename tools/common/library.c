@@ -121,7 +121,7 @@ tfn_status library_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype as, 
     t->at = 10 + n;
     tfn__measure_tensor(t);
     if (t->count < 0 || t->bytes != f->used - t->at)
-        tfn__bad(f, "it has %d bytes of data, its shape wants %d", NULL,
+        tfn__bad(f, "it has %d bytes of data, its shape needs %d", NULL,
                        (int64_t)(f->used - t->at), (int64_t)t->bytes);
     if (to && room < t->count)
         tfn__file_fail(f, TFN_NO_MEMORY, "it has %d values, there is room for %d", NULL, t->count,

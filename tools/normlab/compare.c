@@ -212,7 +212,7 @@ static bool compare_task(cli *c, lab_spec *s)
         s->task = (lab_task)i;
         return true;
     }
-    cli_fail(c, "--task wants reverse, grammar, translate, headline, speech, tongues, text, markov "
+    cli_fail(c, "--task needs reverse, grammar, translate, headline, speech, tongues, text, markov "
              "or file, not \"%s\"", name);
     return false;
 }
@@ -233,7 +233,7 @@ static bool compare_schedule(cli *c, lab_spec *s)
     if (!schedule) cli_fail(c, "no schedule is called \"%s\"", name);
     s->schedule = (tfn_schedule_kind)schedule->value;
     if (s->schedule == TFN_SCHEDULE_STEP)
-        cli_fail(c, "the schedule step wants to know where it falls, which is no option here");
+        cli_fail(c, "the schedule step falls at an update that no option here sets");
     return true;
 }
 
@@ -271,7 +271,7 @@ static bool compare_size(cli *c, lab_spec *s)
         return true;
     }
     if (!cli_number(c, "--width", 8, 1024, &n)) return false;
-    if (n % 8) cli_fail(c, "--width wants a multiple of 8, not %ld", n);
+    if (n % 8) cli_fail(c, "--width needs a multiple of 8, not %ld", n);
     s->width = (int32_t)n;
     s->ffn = 2 * s->width;
     return true;
@@ -328,9 +328,9 @@ void compare_arguments(cli *c, comparison *x, compare_wishes *w)
         if (!tfn_recipe_find(c->argv[c->at])) unknown(c, c->argv[c->at], RECIPE);
         names[x->count++] = c->argv[c->at];
     }
-    if (!x->count) cli_fail(c, "compare wants recipes; normlab list recipes lists them");
-    if (s.task == LAB_FILE && !lab_corpus.bytes) cli_fail(c, "--task file wants --text FILE");
-    if (s.task != LAB_FILE && lab_corpus.bytes) cli_fail(c, "--text wants --task file");
+    if (!x->count) cli_fail(c, "compare needs recipes; normlab list recipes lists them");
+    if (s.task == LAB_FILE && !lab_corpus.bytes) cli_fail(c, "--task file needs --text FILE");
+    if (s.task != LAB_FILE && lab_corpus.bytes) cli_fail(c, "--text needs --task file");
     if (w->svg && w->hash >= 0) cli_fail(c, "--hash draws nothing: not with --svg");
     for (int k = 0; k < x->count; k++) {
         x->run[k].spec = s;

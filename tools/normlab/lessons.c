@@ -209,8 +209,8 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
       { "A Pre-LN language model of 2 layers at widths 16, 32, 64 and 128, each at six rates: the "
         "loss after 200 updates.", n8a,
         "Where is the lowest point of each curve, and how does it move with the width?",
-        { "the best rate is the same at all widths", "wide models want a smaller rate",
-          "wide models want a larger rate" } },
+        { "the best rate is the same at all widths", "wide models need a smaller rate",
+          "wide models need a larger rate" } },
       { "The same in muP: matrices of the layers get the rate divided by width/16, logits are "
         "divided by it, embeddings stay.", n8b,
         "Does the rate that was best at width 16 serve at width 128 now? What would a search at "
@@ -313,7 +313,7 @@ int lesson_command(cli *c)
         if (!number && strlen(c->argv[c->at]) == 1) number = c->argv[c->at][0] - '0';
         else number = -1;
     }
-    if (number < 1 || number > LESSONS) cli_fail(c, "lesson wants a number from 1 to %d", LESSONS);
+    if (number < 1 || number > LESSONS) cli_fail(c, "lesson needs a number from 1 to %d", LESSONS);
     options.seeds = 1;
     options.starts = 2;
     l.init = "xavier";                          /* lessons compare placements only */

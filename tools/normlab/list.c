@@ -170,7 +170,7 @@ static int kind_wanted(const cli *c)
 {
     for (int kind = 0; kind < KINDS; kind++)
         if (cli_is(c, plurals[kind])) return kind;
-    cli_fail(c, "list wants topologies, norms, inits or recipes, not \"%s\"", c->argv[c->at]);
+    cli_fail(c, "list needs topologies, norms, inits or recipes, not \"%s\"", c->argv[c->at]);
     return KINDS;
 }
 

@@ -358,7 +358,7 @@ static bool lab_part(cli *c, lab *l)
     if (!cli_text(c, "--part", &text)) return false;
     const int got = sscanf(text, "%ld/%ld%c", &l->part, &l->parts, &end);
     if (got != 2 || l->part < 1 || l->part > l->parts || l->parts > 1000)
-        cli_fail(c, "--part wants something like 2/3, not \"%s\"", text);
+        cli_fail(c, "--part needs something like 2/3, not \"%s\"", text);
     return true;
 }
 
@@ -506,7 +506,7 @@ int run_command(cli *c, bool all)
         else claim_named(c, &wanted);
     }
     if (all) all_claims(&wanted);
-    if (!wanted.count) cli_fail(c, "run wants the ids of claims; normlab claims lists them");
+    if (!wanted.count) cli_fail(c, "run needs the ids of claims; normlab claims lists them");
     lab_begin(&l, &options);
     double seconds = 60.0 * (double)options.minutes * l.jobs;
     if (all && !options.minutes && !l.full) seconds = QUICK_SECONDS;
@@ -586,8 +586,8 @@ int merge_command(cli *c)
         if (count == 64) cli_fail(c, "merge takes 64 files, not \"%s\"", c->argv[c->at]);
         files[count++] = c->argv[c->at];
     }
-    if (!count) cli_fail(c, "merge wants files of measurements");
-    if (!strcmp(l.file, "-")) cli_fail(c, "merge wants --file FILE, not the standard output");
+    if (!count) cli_fail(c, "merge needs files of measurements");
+    if (!strcmp(l.file, "-")) cli_fail(c, "merge needs --file FILE, not the standard output");
     lab_read(&l);
     l.out = lab_append(l.file);
     if (!l.out) {

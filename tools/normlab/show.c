@@ -360,7 +360,7 @@ static show_options show_arguments(cli *c)
             cli_fail(c, "show does not know \"%s\"", c->argv[c->at]);
         o.name = c->argv[c->at];
     }
-    if (!o.name) cli_fail(c, "show wants a name");
+    if (!o.name) cli_fail(c, "show needs a name");
     if (o.layer > o.layers) cli_fail(c, "there is no layer %ld of %ld", o.layer, o.layers);
     if (!o.layer) o.layer = o.layers / 2 + 1;
     if (o.layer > o.layers) o.layer = o.layers;

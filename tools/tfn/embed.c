@@ -147,7 +147,7 @@ static bool wants_npy(const settings *s, cli *c)
     const char *out = text_of(s, O_OUT);
     size_t n = 0;
     if (out) n = strlen(out);
-    if (choice_of(s, O_FORMAT) == NPY && !out) cli_fail(c, "--format npy wants --out FILE");
+    if (choice_of(s, O_FORMAT) == NPY && !out) cli_fail(c, "--format npy needs --out FILE");
     if (choice_of(s, O_FORMAT) != AUTO) return choice_of(s, O_FORMAT) == NPY;
     return n >= 4 && !strcmp(out + n - 4, ".npy");
 }

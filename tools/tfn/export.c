@@ -211,7 +211,7 @@ static void export_memory(FILE *f, tfn_file *from, const tfn_model *m, const cha
     const size_t size = export_sizes(&d, &decoder, &one);
     fprintf(f, "\n/* Bytes for tfn_model_init of %s_desc() and for tfn_decoder_init of one "
                "sentence, token by\n * token, with TFN_ISA_PLAIN, which is what boards have: "
-               "nothing is sized there. They are of\n * processors of 64 bits; those of 32 want "
+               "nothing is sized there. They are of\n * processors of 64 bits; those of 32 need "
                "no more. */\n", prefix);
     fprintf(f, "enum { %s_memory = %zu };\n", prefix, size);
     if (d.arch == TFN_ARCH_ENCODER) return;
@@ -242,7 +242,7 @@ int export(settings *s, cli *c)
         cli_fail(c, "--family, --dtype and --round are of --hf");
     out = out_of(s, c, false);
     if (s->files != 1) cli_fail(c, "wanted one model");
-    if (!is_c_name(prefix)) cli_fail(c, "--prefix wants a name of C, not \"%s\"", prefix);
+    if (!is_c_name(prefix)) cli_fail(c, "--prefix needs a name of C, not \"%s\"", prefix);
     bundle_look(&b, s->file[0]);
     bundle_load(&b, 1, 1);
     f = output_open(&o, out);

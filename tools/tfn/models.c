@@ -117,11 +117,11 @@ data_kind kind_of(const settings *s)
     const int arch = choice_of(s, O_ARCH);
     bool labels = given(s, O_LABELS) || (t && t->kind == TASK_LABEL);
     bool pairs = given(s, O_PAIRS) || (t && t->kind == TASK_PAIR) || is_speech(s);
-    if (labels && arch != AUTO && arch != ENCODER) die("labels want --arch encoder");
-    if (is_speech(s) && arch != AUTO && arch != ENCODER_DECODER) die("sound wants --arch encdec");
-    if (pairs && arch == ENCODER) die("pairs want --arch encdec or decoder");
+    if (labels && arch != AUTO && arch != ENCODER) die("labels need --arch encoder");
+    if (is_speech(s) && arch != AUTO && arch != ENCODER_DECODER) die("sound needs --arch encdec");
+    if (pairs && arch == ENCODER) die("pairs need --arch encdec or decoder");
     if (!labels && !pairs && arch == ENCODER_DECODER)
-        die("--arch encdec wants --pairs, or a task of pairs");
+        die("--arch encdec needs --pairs, or a task of pairs");
     if (labels) return DATA_LABELS;
     if (pairs) return arch == DECODER ? DATA_JOINED : DATA_PAIRS;
     return arch == ENCODER ? DATA_MASKED : DATA_TEXT;
@@ -385,7 +385,7 @@ static void describe_lora(tfn_model_desc *d, option_id option, const char *entry
 {
     char pattern[64], rank[16] = "", alpha[24] = "", group[160];
     const int found = sscanf(entry, "%63[^:]:%15[^:]:%23[^:]", pattern, rank, alpha);
-    if (found < 2) die("--lora wants NAMES:N or NAMES:N:ALPHA, not \"%s\"", entry);
+    if (found < 2) die("--lora needs NAMES:N or NAMES:N:ALPHA, not \"%s\"", entry);
     snprintf(group, sizeof group, "%s rank=%s", pattern, rank);
     if (found > 2) snprintf(group, sizeof group, "%s rank=%s alpha=%s", pattern, rank, alpha);
     describe_group(d, option, group);
@@ -421,7 +421,7 @@ static void describe_field(tfn_model_desc *d, option_id option, const char *entr
     const char *equals = strchr(entry, '=');
     char name[64], text[300];
     tfn_error e;
-    if (!equals) die("--%s wants NAME=VALUE, not \"%s\"", option_rows[option].name, entry);
+    if (!equals) die("--%s needs NAME=VALUE, not \"%s\"", option_rows[option].name, entry);
     field_name(name, entry);
     if (tfn_desc_set(d, name, equals + 1, &e) != TFN_OK)
         die("--%s %s: %s", option_rows[option].name, entry, tfn_error_text(&e, text, sizeof text));

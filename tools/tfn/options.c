@@ -67,7 +67,7 @@ const char *option_values(const option_row *r)
 static void option_check_name(const cli *c, const option_row *r, const char *text)
 {
     if (option_name(option_values(r), text) < 0)
-        cli_fail(c, "--%s wants %s, not \"%s\"", r->name, option_values(r), text);
+        cli_fail(c, "--%s needs %s, not \"%s\"", r->name, option_values(r), text);
 }
 
 static void option_check_number(const cli *c, const option_row *r, const char *text)
@@ -79,7 +79,7 @@ static void option_check_number(const cli *c, const option_row *r, const char *t
     bool good = end != text && !*end && v >= r->least && v <= r->most;
     if (whole && strspn(text, "-0123456789") != strlen(text)) good = false;
     if (!good)
-        cli_fail(c, "--%s wants a %s from %.10g to %.10g, not \"%s\"", r->name, number, r->least,
+        cli_fail(c, "--%s needs a %s from %.10g to %.10g, not \"%s\"", r->name, number, r->least,
                  r->most, text);
 }
 
@@ -211,9 +211,9 @@ static void option_take(settings *s, cli *c, int command, const char *a)
     if (r->kind == 'f' && equals) cli_fail(c, "--%s has no value, not \"%s\"", r->name, equals + 1);
     if (r->kind != 'f' && equals) value = equals + 1;
     else if (r->kind != 'f') value = cli_next(c);
-    if (!value) cli_fail(c, "%s wants %s behind it", a, option_values(r));
+    if (!value) cli_fail(c, "%s needs %s after it", a, option_values(r));
     option_check(c, r, value);
-    if (r->kind == 'l' && !*value) cli_fail(c, "--%s wants %s, not \"\"", r->name, r->value);
+    if (r->kind == 'l' && !*value) cli_fail(c, "--%s needs %s, not \"\"", r->name, r->value);
     if (r->kind == 'l') value = option_longer(s->text[i], value);
     s->text[i] = value;
 }

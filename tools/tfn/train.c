@@ -83,7 +83,7 @@ static bool train_source(trainer *t, cli *c)
     if (s->files > 1) cli_fail(c, "one text, not \"%s\" too", s->file[1]);
     if (s->files) s->text[O_TEXT] = s->file[0];
     if (from && !strcmp(from, "auto")) {
-        if (!given(s, O_OUT)) cli_fail(c, "--resume auto wants --out");
+        if (!given(s, O_OUT)) cli_fail(c, "--resume auto needs --out");
         from = text_of(s, O_OUT);
         if (!exists(from)) from = NULL;
     }
@@ -114,7 +114,7 @@ static bool train_source(trainer *t, cli *c)
     must_write(t->best, true);
     refuse_shared(t);
     if (given(s, O_ADAPTER)) {
-        if (!given(s, O_LORA)) cli_fail(c, "--adapter wants --lora");
+        if (!given(s, O_LORA)) cli_fail(c, "--adapter needs --lora");
         must_write(text_of(s, O_ADAPTER), true);
         refuse_existing(s, text_of(s, O_ADAPTER));
     }

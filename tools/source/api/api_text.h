@@ -85,9 +85,9 @@ TFNORM_API double tfn_edits_score(const tfn_edits *e);
  *     ptrdiff_t count = tfn_tokenizer_encode(&tokenizer, ids, capacity, text, bytes);
  *
  * Using a tokenizer does not change it, so threads may share one. Encoding takes a few steps per
- * byte; a long word takes n log n. The exception is BPE with a vocabulary in which a byte can change
- * tokens that begin more than 100 bytes before it: there a word of n bytes can take n^2 steps,
- * unless its place in `ids` has room for 6 * n. */
+ * byte; a long word takes n log n. The exception is BPE with a vocabulary in which a byte can
+ * change tokens that begin more than 100 bytes before it: there a word of n bytes can take n^2
+ * steps, unless its place in `ids` has room for 6 * n. */
 typedef enum tfn_tokenizer_kind {
     TFN_TOKENIZER_BPE = 0,  /* words, then merges of pairs of bytes: Sennrich 2016, Radford 2019 */
     TFN_TOKENIZER_BYTES,             /* no training needed */

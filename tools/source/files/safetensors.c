@@ -237,7 +237,7 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
     if (bits < 0)
         tfn__file_fail(f, TFN_TOO_LARGE, "%s: too many values", t->name, 0, 0);
     else if (bits % 8 || (uint64_t)bits / 8 != t->bytes)
-        tfn__bad(f, "%s has %d bytes, its shape wants %d", t->name, (int64_t)t->bytes, bits / 8);
+        tfn__bad(f, "%s has %d bytes, its shape needs %d", t->name, (int64_t)t->bytes, bits / 8);
 }
 
 /* Leave out tensors whose name or rank does not fit into tfn_tensor. Such a file is legal, and its

@@ -185,8 +185,8 @@ SHARED bool tfn__given(tfn_error *e, const char *op, const char *name, const voi
     return p != NULL;
 }
 
-/* Stores an error if an object was never initialized. Such an object is all zero, so `part`, a
- * pointer in it that every init sets, is NULL. */
+/* Stores an error if an object was never initialized. It is then all zero, so `part`, a pointer in
+ * it that every init sets, is NULL. */
 SHARED void tfn__made(tfn_error *e, const char *op, const void *part)
 {
     if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialized", 0, 0);

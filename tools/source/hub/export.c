@@ -625,7 +625,7 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
         if (tfn__named_param(m, name, &other->info) && other->info.rows == c->info.rows
             && other->info.cols == c->info.cols) continue;
         tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no equal beside it, as the family's "
-                       "tensor wants", c->info.name);
+                       "tensor needs", c->info.name);
         return false;
     }
     return true;

@@ -33,9 +33,9 @@ static bool tfn__norm_centered(const tfn_norm_args *p)
 }
 
 /* -- rows far from 1 ---------------------------------------------------------------------------
- * Squares of numbers above about 1e19 overflow a float, and below 1e-19 they lose bits. Such rows
- * are rare, so one plain loop serves all instruction sets. It multiplies the row by a power of two,
- * which is exact. Ordinary rows never come here. */
+ * Squares of numbers above about 1e19 overflow a float, and below 1e-19 they lose bits. Rows with
+ * such numbers are rare, so one plain loop serves all instruction sets. It multiplies the row by a
+ * power of two, which is exact. Ordinary rows never come here. */
 
 /* Returns the scale of a row: 2^-80 if it has large numbers, else 2^60. Then the squares are in
  * range. So is the scaled eps: a row of small numbers is only far from 1 if eps is below 2^-100. */

@@ -24,7 +24,7 @@
 #define TFN__TUNED            /* the pragmas below apply */
 #endif
 #define TFN__BODY
-/* plain C next to vectors: what the tests compare the other sets with */
+/* plain C next to vector sets: the tests compare the others with it */
 #if defined TFN__X86 && defined TFN__BUILD_PLAIN
 #ifdef TFN__TUNED
 #pragma GCC push_options

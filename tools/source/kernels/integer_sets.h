@@ -5,7 +5,7 @@
 /* Products of quantized weights: the body is section integer, compiled once per instruction set.
  * Offers a table of kernels for each set. Builds on packing. */
 
-/* Which sets exist depends on the compiler and the build: see TFN__BUILD_PLAIN in ground. */
+/* The compiler and the build decide which sets exist: see TFN__BUILD_PLAIN in ground. */
 extern SHARED const tfn_quant_kernels tfn__quant_kernels_plain;
 extern SHARED const tfn_quant_kernels tfn__quant_kernels_sse2;
 extern SHARED const tfn_quant_kernels tfn__quant_kernels_ssse3;

@@ -108,8 +108,8 @@ static int32_t tfn__symbol(const tfn_tokenizer *k, const uint8_t *s, bool last)
     return id;
 }
 
-/* Write bytes as symbols, after a space if `space`; last: they end a word. Bytes that the vocabulary
- * lacks become unknown tokens (several in a row may become one) or are dropped. */
+/* Write bytes as symbols, after a space if `space`; last: they end a word. Bytes that the
+ * vocabulary lacks become unknown tokens (several in a row may become one) or are dropped. */
 SHARED ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n,
                               bool space, bool last)
 {
@@ -263,7 +263,8 @@ static int32_t tfn__merge_symbols(const tfn_tokenizer *k, int32_t *work, int32_t
  * BLOCK: symbols merged at once; BACK: how many of these are old ones, at first. */
 enum { TFN__MERGE_BLOCK = 256, TFN__MERGE_BACK = 32 };
 
-/* Split a token into symbols that do not end a word. Returns their number and stores those that fit.
+/* Split a token into symbols that do not end a word. Returns their number and stores those that
+ * fit.
  */
 static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room, int32_t id)
 {
@@ -327,9 +328,9 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
 }
 
 /* Merge n symbols in place; room: how many numbers may be used. This takes about as many steps as
- * merges. The exception is a vocabulary in which a symbol can change tokens that begin more than 100
- * symbols before it: then it takes up to n times as many, unless there is room to merge everything
- * at once. */
+ * merges. The exception is a vocabulary in which a symbol can change tokens that begin more than
+ * 100 symbols before it: then it takes up to n times as many, unless there is room to merge
+ * everything at once. */
 SHARED ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
 {
     ptrdiff_t done = 0;

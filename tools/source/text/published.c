@@ -331,7 +331,7 @@ SHARED void tfn__vocab_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_s
     v->kind = s->kind;
     if (s->merges) v->kind = TFN_TOKENIZER_BPE;
     else if (s->kind == TFN_TOKENIZER_BPE || (unsigned)s->kind > TFN_TOKENIZER_WORDS)
-        tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind", 0, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges needs a kind", 0, 0);
 }
 
 /* Store merge i of A and B, where A has `left` bytes. False if the vocabulary lacks one of them or
