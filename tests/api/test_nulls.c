@@ -397,6 +397,7 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(1, nulls_tensor()), 1))                                                                    \
     X(tfn_index_open, "e", "q", nulls_index(P(0, &nulls.to)))                                      \
     X(tfn_pickle_open, "e", "q", nulls_pickle(P(0, &nulls.to)))                                    \
+    X(tfn_gguf_open, "e", "q", nulls_gguf(P(0, &nulls.to)))                                        \
     X(tfn_model_save_work, "eo", "q.", nulls_found(tfn_model_save_work(P(0, &nulls.m),             \
       P(1, &nulls.with)) > 0))                                                                     \
     X(tfn_model_save, "eeo", ".z.", tfn_model_save(P(0, &nulls.to), P(1, &nulls.m),                \
@@ -501,6 +502,14 @@ static tfn_status nulls_pickle(tfn_file *f)
     tfn_status status;
     if (f && nulls_zero < 0) f->path = "golden/hub/llama-bin/pytorch_model.bin";
     status = tfn_pickle_open(f);
+    tfn_file_close(f);
+    return status;
+}
+static tfn_status nulls_gguf(tfn_file *f)
+{
+    tfn_status status;
+    if (f && nulls_zero < 0) f->path = "golden/gguf/llama.gguf";
+    status = tfn_gguf_open(f);
     tfn_file_close(f);
     return status;
 }

@@ -10,6 +10,8 @@
 #define WITH_ONLY_KERNELS
 #define WITH_NO_METRICS
 #define WITH_NO_IMPORT
+#define WITH_NO_PICKLE
+#define WITH_NO_GGUF
 #define WITH_NO_FILES
 #define WITH_NO_QUANT
 #define WITH_NO_SIMD
@@ -51,6 +53,12 @@
 #endif
 #ifdef WITH_NO_IMPORT
 #define TFNORM_NO_IMPORT
+#endif
+#ifdef WITH_NO_PICKLE
+#define TFNORM_NO_PICKLE
+#endif
+#ifdef WITH_NO_GGUF
+#define TFNORM_NO_GGUF
 #endif
 #ifdef WITH_NO_QUANT
 #define TFNORM_NO_QUANT

@@ -69,7 +69,7 @@ static tensor_line inspect_tensor(tfn_file *f, const tfn_tensor *t, const tfn_mo
     static const char *const names[TFN_DTYPE_COUNT] = {
         "", "U64", "I64", "F64", "C64", "F32", "U32", "I32", "BF16", "F16", "U16", "I16",
         "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0", "F8_E4M3", "F8_E5M2", "I8", "U8", "F6_E3M2",
-        "F6_E2M3", "F4", "BOOL"
+        "F6_E2M3", "F4", "BOOL", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"
     };
     float part[1024];
     tensor_line x;

@@ -56,6 +56,8 @@ typedef enum tfn_dtype {
     TFN_DTYPE_I16, TFN_DTYPE_F8_E5M2FNUZ, TFN_DTYPE_F8_E4M3FNUZ, TFN_DTYPE_F8_E8M0,
         TFN_DTYPE_F8_E4M3, TFN_DTYPE_F8_E5M2, TFN_DTYPE_I8,
     TFN_DTYPE_U8, TFN_DTYPE_F6_E3M2, TFN_DTYPE_F6_E2M3, TFN_DTYPE_F4, TFN_DTYPE_BOOL,
+    TFN_DTYPE_Q4_0, TFN_DTYPE_Q4_1, TFN_DTYPE_Q5_0, TFN_DTYPE_Q5_1, TFN_DTYPE_Q8_0,
+        TFN_DTYPE_Q4_K, TFN_DTYPE_Q5_K, TFN_DTYPE_Q6_K,                 /* blocks, only in GGUF */
         TFN_DTYPE_COUNT
 } tfn_dtype;
 
@@ -190,7 +192,8 @@ enum {
     TFN_FORM_HEAD = 16,       /* belongs to the head: its name lacks the family's prefix */
     TFN_FORM_GATED = 32,      /* only in models whose activation is a gate */
     TFN_FORM_APART = 64,      /* only in models with separate_source */
-    TFN_FORM_ROW = 128        /* a vector is stored as a matrix of one row */
+    TFN_FORM_ROW = 128,       /* a vector is stored as a matrix of one row */
+    TFN_FORM_PAIRS = 256      /* channels of a head that rotate together are neighbours: GGUF */
 };
 typedef struct tfn_tensor_rule {
     const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias" */
@@ -218,10 +221,16 @@ TFNORM_API const tfn_family *tfn_family_find(const char *name);         /* NULL:
  * malloc. TFNORM_NO_PICKLE leaves it out. */
 TFNORM_API tfn_status tfn_pickle_open(tfn_file *f);
 
+/* Opens a GGUF file, version 2 or 3, the format of llama.cpp. The open file is used like a
+ * safetensors file; its tensors keep the names of GGUF, with (out, in) for matrices. F32, F16, BF16
+ * and the blocks Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K are read as floats with the bits
+ * of ggml's reference. Needs malloc. TFNORM_NO_GGUF leaves it out. */
+TFNORM_API tfn_status tfn_gguf_open(tfn_file *f);
+
 /* Start with { 0 }. Set the folder, or the text of config.json and the open files. */
 typedef struct tfn_import {
     tfn_error         error;
-    const char       *folder;                /* needs paths and malloc */
+    const char       *folder;                /* or a .gguf file; needs paths and malloc */
     const char       *config;                /* without a folder: the text of config.json */
     size_t            config_size;
     tfn_file         *files;                 /* without a folder: open files with all tensors */

@@ -503,5 +503,23 @@ SHARED uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes)
     while (bytes-- > 0) v = v << 8 | s[bytes];
     return v;
 }
+
+/* Decode an IEEE 754 number of any format: sign, biased exponent, fraction. Normal numbers have a
+ * leading 1 before the fraction; denormal ones (exponent 0) do not. */
+SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
+{
+    const int most = (1 << exponent_bits) - 1;          /* the exponent of infinity and NaN */
+    const int unit = most / 2 + fraction_bits;          /* bias plus the fraction's bits */
+    const int exponent = (int)(u >> fraction_bits) & most;
+    const uint64_t one = UINT64_C(1) << fraction_bits;
+    const uint64_t fraction = u & (one - 1);
+    double v;
+    if (exponent == most && fraction) v = (double)NAN;
+    else if (exponent == most) v = (double)INFINITY;
+    else if (exponent == 0) v = ldexp((double)fraction, 1 - unit);
+    else v = ldexp((double)(fraction | one), exponent - unit);
+    if (u >> (exponent_bits + fraction_bits) & 1) v = -v;
+    return v;
+}
 TFN__SMALL_END
 #endif

@@ -17,5 +17,6 @@ SHARED void tfn__file_put(tfn_file *f, const void *from, size_t bytes);
 SHARED tfn_status tfn__finish_writing(tfn_file *f);
 SHARED tfn__arena tfn__work_of(tfn_file *f, size_t bytes);
 SHARED uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes);
+SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits);
 #endif
 #endif /* TFN__FILES_H */

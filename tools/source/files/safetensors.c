@@ -1,5 +1,6 @@
 #include "safetensors.h"
 #include "files.h"
+#include "ggml.h"
 
 #if !defined TFNORM_NO_FILES
 TFN__SMALL
@@ -14,7 +15,7 @@ typedef struct tfn__entry {
 
 /* How the values of a dtype are coded. Only the bytes of OPAQUE ones are known. Same order as
  * tfn_dtype. Sizes below a byte are legal if all values together fill whole bytes. */
-enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE };
+enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE, TFN__BLOCKS };
 SHARED const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
     { "",            0,  TFN__OPAQUE,   0 },
     { "U64",         64, TFN__UNSIGNED, 0 },
@@ -38,7 +39,15 @@ SHARED const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
     { "F6_E3M2",     6,  TFN__OPAQUE,   0 },
     { "F6_E2M3",     6,  TFN__OPAQUE,   0 },
     { "F4",          4,  TFN__OPAQUE,   0 },
-    { "BOOL",        8,  TFN__UNSIGNED, 0 }
+    { "BOOL",        8,  TFN__UNSIGNED, 0 },
+    { "GGUF Q4_0",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q4_1",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q5_0",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q5_1",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q8_0",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q4_K",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q5_K",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q6_K",   0,  TFN__BLOCKS,   0 }
 };
 
 /* True if the values can be read as numbers. */
@@ -451,24 +460,6 @@ TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t
     return t.used;
 }
 
-/* Decode an IEEE 754 number of any format: sign, biased exponent, fraction. Normal numbers have a
- * leading 1 before the fraction; denormal ones (exponent 0) do not. */
-SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
-{
-    const int most = (1 << exponent_bits) - 1;          /* the exponent of infinity and NaN */
-    const int unit = most / 2 + fraction_bits;          /* bias plus the fraction's bits */
-    const int exponent = (int)(u >> fraction_bits) & most;
-    const uint64_t one = UINT64_C(1) << fraction_bits;
-    const uint64_t fraction = u & (one - 1);
-    double v;
-    if (exponent == most && fraction) v = (double)NAN;
-    else if (exponent == most) v = (double)INFINITY;
-    else if (exponent == 0) v = ldexp((double)fraction, 1 - unit);
-    else v = ldexp((double)(fraction | one), exponent - unit);
-    if (u >> (exponent_bits + fraction_bits) & 1) v = -v;
-    return v;
-}
-
 /* Decode one value as a double. Exact, except for 64-bit integers above 2^53. */
 static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
@@ -490,6 +481,28 @@ static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
     else ((float *)to)[i] = (float)v;
 }
 
+#ifndef TFNORM_NO_GGUF
+/* Read values of a dtype of blocks, a block at a time. */
+static void tfn__read_blocks(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as,
+                             int64_t first, int64_t count)
+{
+    const tfn__block *b = tfn__block_of(t->dtype);
+    float values[TFN__BLOCK_MOST];
+    uint8_t s[TFN__BLOCK_BYTES];
+    int64_t block = -1;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = first + i;
+        if (at / b->values != block) {
+            block = at / b->values;
+            if (!tfn__file_get(f, t->at + (uint64_t)(block * b->bytes), s, (uint64_t)b->bytes))
+                return;
+            tfn__decode_block(t->dtype, s, values);
+        }
+        tfn__store(to, i, (double)values[at % b->values], as);
+    }
+}
+#endif
+
 /* Read values first, first + 1 ... of a tensor as I32, F64 or float. If the file stores this type
  * they are copied, else converted a chunk at a time. */
 SHARED void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
@@ -498,6 +511,12 @@ SHARED void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype a
     const uint64_t each = tfn__dtypes[t->dtype].bits / 8;
     const uint64_t at = t->at + (uint64_t)first * each;
     uint8_t s[8 * TFN__CHUNK];
+#ifndef TFNORM_NO_GGUF
+    if (tfn__block_of(t->dtype)) {
+        tfn__read_blocks(f, t, to, as, first, count);
+        return;
+    }
+#endif
     if (t->dtype == as && tfn__little()) {
         tfn__file_get(f, at, to, (uint64_t)count * each);
         return;
@@ -536,6 +555,7 @@ static void tfn__measure_tensor(tfn_tensor *t)
     t->count = -1;
     t->bytes = 0;
     if (t->rank < 0 || t->rank > TFN__RANK || !tfn__has_values(t->dtype)) return;
+    if (!tfn__dtypes[t->dtype].bits) return;            /* blocks are not written */
     t->count = 1;
     for (int32_t k = 0; k < t->rank; k++) t->count = tfn__volume(t->count, t->shape[k]);
     if (t->count > INT64_MAX / 64) t->count = -1;       /* its bits must fit, too */

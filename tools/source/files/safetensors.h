@@ -46,7 +46,6 @@ enum { TFN__NAME_ROOM = sizeof(((tfn_error *)0)->name) };
 SHARED bool tfn__texts_open(const tfn_file *f, tfn__reader *r);
 SHARED tfn__reader tfn__next_text(tfn__reader *r, char *name);
 SHARED void tfn__copy_string(tfn__text *t, tfn__reader r);
-SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits);
 SHARED void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
                          int64_t count);
 

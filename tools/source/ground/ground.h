@@ -347,7 +347,7 @@ ssize_t readlink(const char *, char *, size_t);
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
         || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT || defined TFNORM_NO_STDIO \
-        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE)
+        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE || defined TFNORM_NO_GGUF)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif

@@ -15,6 +15,7 @@
 #include "../files/checkpoints.h"
 #include "config_json.h"
 #include "families.h"
+#include "gguf.h"
 #include "pickle.h"
 
 /* Reads folders of the hub: finds the family by config.json, resolves names of tensors, and
@@ -164,7 +165,12 @@ static bool tfn__read_config(tfn_import *x)
     x->text = (const uint8_t *)x->config;
     x->text_size = x->config_size;
     if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return false;
-    if (x->folder && tfn__begin(tfn__import_file(x, f, "config.json"), false)) {
+    if (tfn__is_gguf(x)) {
+        tfn_file_close(f);
+        TFNORM_MEMSET(f, 0, sizeof *f);
+        f->path = x->folder;
+        tfn__open_gguf(x);
+    } else if (x->folder && tfn__begin(tfn__import_file(x, f, "config.json"), false)) {
         if (f->used > TFN__HEADER_MOST)
             tfn__file_fail(f, TFN_TOO_LARGE, "it has %d bytes, the limit is %d", NULL,
                            (int64_t)f->used, TFN__HEADER_MOST);
@@ -209,7 +215,7 @@ static void tfn__open_weights(tfn_import *x)
 {
     static const char *const names[] = { "model.safetensors", "model.safetensors.index.json",
                                          "pytorch_model.bin", "pytorch_model.bin.index.json" };
-    if (!x->folder || x->error.status != TFN_OK) return;
+    if (!x->folder || tfn__is_gguf(x) || x->error.status != TFN_OK) return;
     x->part[0] = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (tfn__open_named(x, names[i])) return;
@@ -372,8 +378,8 @@ SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int6
     const int64_t head = i / size;
     const uint32_t form = c->rule->form;
     int64_t channel = i % size;
-    if (!(form & (TFN_FORM_BY_HEAD | TFN_FORM_TURNING)))
-        return (int64_t)c->rule->part * c->info.cols + i;
+    if (!(form & TFN__FORM_ORDERED)) return (int64_t)c->rule->part * c->info.cols + i;
+    if (form & TFN_FORM_PAIRS) channel = channel % (size / 2) * 2 + channel / (size / 2);
     if (form & TFN_FORM_TURNING) channel = tfn__turning_at(channel, size, d->rotary_size);
     if (form & TFN_FORM_BY_HEAD)
         return (head * c->rule->parts + c->rule->part) * size + channel;
@@ -411,7 +417,7 @@ static bool tfn__is_turned(const tfn__match *c)
 static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const tfn__tile *t,
                            float *to)
 {
-    const bool ordered = c->rule->form & (TFN_FORM_BY_HEAD | TFN_FORM_TURNING);
+    const bool ordered = c->rule->form & TFN__FORM_ORDERED;
     const int64_t rows = c->info.rows;
     const int64_t line = tfn__outputs(c);
     const int64_t part = (int64_t)c->rule->part * c->info.cols;

@@ -83,7 +83,12 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "bloom", NULL, "n_inner offset_alibi pretraining_tp slow_but_exact skip_bias_add "
                      "skip_bias_add_qkv bias_dropout_fusion attention_softmax_in_fp32 "
                      "masked_softmax_fusion" },
-    { "t5", NULL, "dense_act_fn is_gated_act" }
+    { "t5", NULL, "dense_act_fn is_gated_act" },
+    /* GGUF */
+    { "gguf", "0", "expert_count expert_used_count rope/scaling/finetuned" },
+    { "gguf", "false", "rope/scaling/finetuned" },
+    { "gguf", NULL, "tensor_data_layout attention/sliding_window_pattern attn_output/bias "
+                    "ffn_down/bias" }
 };
 
 /* Keys of these forms change the model: even a lenient import refuses them. */
