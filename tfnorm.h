@@ -128,6 +128,7 @@
  *   tokenizer_save  saving tokenizers
  *   metrics         perplexity, accuracy, BLEU, ROUGE, error rates
  *   files           bytes and paths
+ *   ggml            the block formats of GGUF
  *   safetensors     safetensors, and the index of several
  *   fields          options as texts
  *   checkpoints     saving, loading, means of several
@@ -136,6 +137,7 @@
  *   keys            keys of config.json that change nothing
  *   config_json     config.json: which key sets which option, and which are refused
  *   pickle          pytorch_model.bin: a zip reader, and tensors of a pickle
+ *   gguf            GGUF, the files of llama.cpp
  *   import          reading a folder of the hub
  *   export          models as folders of the hub
  *   diagnostics     the self-check
@@ -536,6 +538,7 @@
  *   TFNORM_NO_FILES         Omit files, options by name (tfn_desc_set) and tfn_layout.
  *   TFNORM_NO_IMPORT        Omit checkpoints of the hub (tfn_import_new). They are folders, so
  *                           TFNORM_NO_STDIO omits them, too.
+ *   TFNORM_NO_GGUF          Omit .gguf files (tfn_gguf_open).
  *   TFNORM_NO_PICKLE        Omit pytorch_model.bin (tfn_pickle_open).
  *   TFNORM_NO_MALLOC        Omit <stdlib.h>, tfn_model_new and tfn_model_free. Files then need a
  *                           block of yours (tfn_file.work).
@@ -3081,6 +3084,8 @@ typedef enum tfn_dtype {
     TFN_DTYPE_I16, TFN_DTYPE_F8_E5M2FNUZ, TFN_DTYPE_F8_E4M3FNUZ, TFN_DTYPE_F8_E8M0,
         TFN_DTYPE_F8_E4M3, TFN_DTYPE_F8_E5M2, TFN_DTYPE_I8,
     TFN_DTYPE_U8, TFN_DTYPE_F6_E3M2, TFN_DTYPE_F6_E2M3, TFN_DTYPE_F4, TFN_DTYPE_BOOL,
+    TFN_DTYPE_Q4_0, TFN_DTYPE_Q4_1, TFN_DTYPE_Q5_0, TFN_DTYPE_Q5_1, TFN_DTYPE_Q8_0,
+        TFN_DTYPE_Q4_K, TFN_DTYPE_Q5_K, TFN_DTYPE_Q6_K,                 /* blocks, only in GGUF */
         TFN_DTYPE_COUNT
 } tfn_dtype;
 
@@ -3215,7 +3220,8 @@ enum {
     TFN_FORM_HEAD = 16,       /* belongs to the head: its name lacks the family's prefix */
     TFN_FORM_GATED = 32,      /* only in models whose activation is a gate */
     TFN_FORM_APART = 64,      /* only in models with separate_source */
-    TFN_FORM_ROW = 128        /* a vector is stored as a matrix of one row */
+    TFN_FORM_ROW = 128,       /* a vector is stored as a matrix of one row */
+    TFN_FORM_PAIRS = 256      /* channels of a head that rotate together are neighbours: GGUF */
 };
 typedef struct tfn_tensor_rule {
     const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias" */
@@ -3243,10 +3249,16 @@ TFNORM_API const tfn_family *tfn_family_find(const char *name);         /* NULL:
  * malloc. TFNORM_NO_PICKLE leaves it out. */
 TFNORM_API tfn_status tfn_pickle_open(tfn_file *f);
 
+/* Opens a GGUF file, version 2 or 3, the format of llama.cpp. The open file is used like a
+ * safetensors file; its tensors keep the names of GGUF, with (out, in) for matrices. F32, F16, BF16
+ * and the blocks Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K are read as floats with the bits
+ * of ggml's reference. Needs malloc. TFNORM_NO_GGUF leaves it out. */
+TFNORM_API tfn_status tfn_gguf_open(tfn_file *f);
+
 /* Start with { 0 }. Set the folder, or the text of config.json and the open files. */
 typedef struct tfn_import {
     tfn_error         error;
-    const char       *folder;                /* needs paths and malloc */
+    const char       *folder;                /* or a .gguf file; needs paths and malloc */
     const char       *config;                /* without a folder: the text of config.json */
     size_t            config_size;
     tfn_file         *files;                 /* without a folder: open files with all tensors */
@@ -3519,6 +3531,14 @@ ssize_t readlink(const char *, char *, size_t);
  * with the wide ones. If the parts are compiled as objects, each object has one set, which the
  * Makefile names (TFN__ONE_SET). */
 #ifdef TFN__ONE_SET
+#ifndef TFN__X86_WIDE
+#undef TFN__BUILD_AVX2
+#undef TFN__BUILD_AVX512
+#endif
+#ifndef TFN__X86
+#undef TFN__BUILD_SSE2
+#undef TFN__BUILD_FMA128
+#endif
 #elif defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA
 #if defined __FMA__ && !defined __AVX2__
 #define TFN__BUILD_FMA128
@@ -3704,7 +3724,7 @@ ssize_t readlink(const char *, char *, size_t);
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
         || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT || defined TFNORM_NO_STDIO \
-        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE)
+        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE || defined TFNORM_NO_GGUF)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
@@ -36128,6 +36148,141 @@ static uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes)
     while (bytes-- > 0) v = v << 8 | s[bytes];
     return v;
 }
+
+/* Decode an IEEE 754 number of any format: sign, biased exponent, fraction. Normal numbers have a
+ * leading 1 before the fraction; denormal ones (exponent 0) do not. */
+static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
+{
+    const int most = (1 << exponent_bits) - 1;          /* the exponent of infinity and NaN */
+    const int unit = most / 2 + fraction_bits;          /* bias plus the fraction's bits */
+    const int exponent = (int)(u >> fraction_bits) & most;
+    const uint64_t one = UINT64_C(1) << fraction_bits;
+    const uint64_t fraction = u & (one - 1);
+    double v;
+    if (exponent == most && fraction) v = (double)NAN;
+    else if (exponent == most) v = (double)INFINITY;
+    else if (exponent == 0) v = ldexp((double)fraction, 1 - unit);
+    else v = ldexp((double)(fraction | one), exponent - unit);
+    if (u >> (exponent_bits + fraction_bits) & 1) v = -v;
+    return v;
+}
+TFN__SMALL_END
+#endif
+#endif
+/* >> ggml */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* The block formats of GGUF: 32 or 256 values share a scale. Decodes a block to floats, in the
+ * arithmetic of ggml's reference, so that the values have its bits. Builds on ground. */
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_GGUF
+enum { TFN__BLOCK_MOST = 256, TFN__BLOCK_BYTES = 210 };         /* the largest block */
+typedef struct tfn__block {
+    int32_t dtype, values, bytes;
+} tfn__block;
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_GGUF
+TFN__SMALL
+
+static const tfn__block *tfn__block_of(tfn_dtype dtype)
+{
+    static const tfn__block blocks[] = {
+        { TFN_DTYPE_Q4_0, 32, 18 },  { TFN_DTYPE_Q4_1, 32, 20 },  { TFN_DTYPE_Q5_0, 32, 22 },
+        { TFN_DTYPE_Q5_1, 32, 24 },  { TFN_DTYPE_Q8_0, 32, 34 },  { TFN_DTYPE_Q4_K, 256, 144 },
+        { TFN_DTYPE_Q5_K, 256, 176 }, { TFN_DTYPE_Q6_K, 256, 210 }
+    };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (blocks[i].dtype == (int32_t)dtype) return blocks + i;
+    return NULL;
+}
+
+/* A little-endian half. */
+static float tfn__half_at(const uint8_t *s)
+{
+    return (float)tfn__ieee((uint64_t)s[0] | (uint64_t)s[1] << 8, 5, 10);
+}
+
+/* A number from 0 to 255 in two's complement. */
+static int tfn__signed_byte(uint8_t u)
+{
+    return u < 128 ? u : (int)u - 256;
+}
+
+/* 32 values of 4 or 5 bits: nibbles of values i and i + 16 share a byte, and bit i of `high`, if
+ * any, is the fifth. y = d q + m. */
+static void tfn__decode_nibbles(const uint8_t *s, const uint8_t *high, float d, float m, int zero,
+                                float *to)
+{
+    for (int i = 0; i < 32; i++) {
+        int q = s[i & 15] >> (i < 16 ? 0 : 4) & 15;
+        if (high) q |= (high[i >> 3] >> (i & 7) & 1) << 4;
+        to[i] = (float)(q - zero) * d + m;
+    }
+}
+
+/* Scale and minimum j of 8, 6 bits each, in the 12 bytes of a super-block. */
+static void tfn__super_scale(const uint8_t *s, int j, int *scale, int *least)
+{
+    if (j < 4) {
+        *scale = s[j] & 63;
+        *least = s[j + 4] & 63;
+    } else {
+        *scale = (s[j + 4] & 15) | s[j - 4] >> 6 << 4;
+        *least = s[j + 4] >> 4 | s[j] >> 6 << 4;
+    }
+}
+
+/* 256 values of 4 or 5 bits in 8 groups of 32 with scales and minimums: y = d q - m. Groups 2k and
+ * 2k + 1 share 32 bytes; the fifth bits of group j are bits j of `high`. */
+static void tfn__decode_super(const uint8_t *s, const uint8_t *high, const uint8_t *low, float *to)
+{
+    const float d = tfn__half_at(s);
+    const float least = tfn__half_at(s + 2);
+    for (int j = 0; j < 8; j++) {
+        int scale, minimum;
+        float by, less;
+        tfn__super_scale(s + 4, j, &scale, &minimum);
+        by = d * (float)scale;
+        less = least * (float)minimum;
+        for (int i = 0; i < 32; i++) {
+            int q = low[j / 2 * 32 + i] >> 4 * (j & 1) & 15;
+            if (high) q |= (high[i] >> j & 1) << 4;
+            to[32*j + i] = by * (float)q - less;
+        }
+    }
+}
+
+/* 256 values of 6 bits in 16 groups of 16 with scales of 8 bits: y = d s (q - 32). */
+static void tfn__decode_6(const uint8_t *s, float *to)
+{
+    const uint8_t *high = s + 128;
+    const uint8_t *scales = s + 192;
+    const float d = tfn__half_at(s + 208);
+    for (int i = 0; i < 256; i++) {
+        const int half = i / 128;               /* of the block; `part` is the quarter of that */
+        const int part = i % 128 / 32;
+        const int at = i % 32;
+        const int low = s[64*half + 32*(part & 1) + at] >> (part < 2 ? 0 : 4) & 15;
+        const int q = low | (high[32*half + at] >> 2*part & 3) << 4;
+        to[i] = d * (float)tfn__signed_byte(scales[i / 16]) * (float)(q - 32);
+    }
+}
+
+static void tfn__decode_block(tfn_dtype dtype, const uint8_t *s, float *to)
+{
+    const float d = tfn__half_at(s);
+    switch (dtype) {
+    case TFN_DTYPE_Q4_0: tfn__decode_nibbles(s + 2, NULL, d, 0, 8, to); break;
+    case TFN_DTYPE_Q4_1: tfn__decode_nibbles(s + 4, NULL, d, tfn__half_at(s + 2), 0, to); break;
+    case TFN_DTYPE_Q5_0: tfn__decode_nibbles(s + 6, s + 2, d, 0, 16, to); break;
+    case TFN_DTYPE_Q5_1: tfn__decode_nibbles(s + 8, s + 4, d, tfn__half_at(s + 2), 0, to); break;
+    case TFN_DTYPE_Q8_0:
+        for (int i = 0; i < 32; i++) to[i] = (float)tfn__signed_byte(s[2 + i]) * d;
+        break;
+    case TFN_DTYPE_Q4_K: tfn__decode_super(s, NULL, s + 16, to); break;
+    case TFN_DTYPE_Q5_K: tfn__decode_super(s, s + 16, s + 48, to); break;
+    default: tfn__decode_6(s, to); break;
+    }
+}
 TFN__SMALL_END
 #endif
 #endif
@@ -36193,7 +36348,7 @@ typedef struct tfn__entry {
 
 /* How the values of a dtype are coded. Only the bytes of OPAQUE ones are known. Same order as
  * tfn_dtype. Sizes below a byte are legal if all values together fill whole bytes. */
-enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE };
+enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE, TFN__BLOCKS };
 static const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
     { "",            0,  TFN__OPAQUE,   0 },
     { "U64",         64, TFN__UNSIGNED, 0 },
@@ -36217,7 +36372,15 @@ static const tfn__dtype tfn__dtypes[TFN_DTYPE_COUNT] = {
     { "F6_E3M2",     6,  TFN__OPAQUE,   0 },
     { "F6_E2M3",     6,  TFN__OPAQUE,   0 },
     { "F4",          4,  TFN__OPAQUE,   0 },
-    { "BOOL",        8,  TFN__UNSIGNED, 0 }
+    { "BOOL",        8,  TFN__UNSIGNED, 0 },
+    { "GGUF Q4_0",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q4_1",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q5_0",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q5_1",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q8_0",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q4_K",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q5_K",   0,  TFN__BLOCKS,   0 },
+    { "GGUF Q6_K",   0,  TFN__BLOCKS,   0 }
 };
 
 /* True if the values can be read as numbers. */
@@ -36630,24 +36793,6 @@ TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t
     return t.used;
 }
 
-/* Decode an IEEE 754 number of any format: sign, biased exponent, fraction. Normal numbers have a
- * leading 1 before the fraction; denormal ones (exponent 0) do not. */
-static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
-{
-    const int most = (1 << exponent_bits) - 1;          /* the exponent of infinity and NaN */
-    const int unit = most / 2 + fraction_bits;          /* bias plus the fraction's bits */
-    const int exponent = (int)(u >> fraction_bits) & most;
-    const uint64_t one = UINT64_C(1) << fraction_bits;
-    const uint64_t fraction = u & (one - 1);
-    double v;
-    if (exponent == most && fraction) v = (double)NAN;
-    else if (exponent == most) v = (double)INFINITY;
-    else if (exponent == 0) v = ldexp((double)fraction, 1 - unit);
-    else v = ldexp((double)(fraction | one), exponent - unit);
-    if (u >> (exponent_bits + fraction_bits) & 1) v = -v;
-    return v;
-}
-
 /* Decode one value as a double. Exact, except for 64-bit integers above 2^53. */
 static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
@@ -36669,6 +36814,28 @@ static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
     else ((float *)to)[i] = (float)v;
 }
 
+#ifndef TFNORM_NO_GGUF
+/* Read values of a dtype of blocks, a block at a time. */
+static void tfn__read_blocks(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as,
+                             int64_t first, int64_t count)
+{
+    const tfn__block *b = tfn__block_of(t->dtype);
+    float values[TFN__BLOCK_MOST];
+    uint8_t s[TFN__BLOCK_BYTES];
+    int64_t block = -1;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = first + i;
+        if (at / b->values != block) {
+            block = at / b->values;
+            if (!tfn__file_get(f, t->at + (uint64_t)(block * b->bytes), s, (uint64_t)b->bytes))
+                return;
+            tfn__decode_block(t->dtype, s, values);
+        }
+        tfn__store(to, i, (double)values[at % b->values], as);
+    }
+}
+#endif
+
 /* Read values first, first + 1 ... of a tensor as I32, F64 or float. If the file stores this type
  * they are copied, else converted a chunk at a time. */
 static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
@@ -36677,6 +36844,12 @@ static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype a
     const uint64_t each = tfn__dtypes[t->dtype].bits / 8;
     const uint64_t at = t->at + (uint64_t)first * each;
     uint8_t s[8 * TFN__CHUNK];
+#ifndef TFNORM_NO_GGUF
+    if (tfn__block_of(t->dtype)) {
+        tfn__read_blocks(f, t, to, as, first, count);
+        return;
+    }
+#endif
     if (t->dtype == as && tfn__little()) {
         tfn__file_get(f, at, to, (uint64_t)count * each);
         return;
@@ -36715,6 +36888,7 @@ static void tfn__measure_tensor(tfn_tensor *t)
     t->count = -1;
     t->bytes = 0;
     if (t->rank < 0 || t->rank > TFN__RANK || !tfn__has_values(t->dtype)) return;
+    if (!tfn__dtypes[t->dtype].bits) return;            /* blocks are not written */
     t->count = 1;
     for (int32_t k = 0; k < t->rank; k++) t->count = tfn__volume(t->count, t->shape[k]);
     if (t->count > INT64_MAX / 64) t->count = -1;       /* its bits must fit, too */
@@ -39404,7 +39578,12 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "bloom", NULL, "n_inner offset_alibi pretraining_tp slow_but_exact skip_bias_add "
                      "skip_bias_add_qkv bias_dropout_fusion attention_softmax_in_fp32 "
                      "masked_softmax_fusion" },
-    { "t5", NULL, "dense_act_fn is_gated_act" }
+    { "t5", NULL, "dense_act_fn is_gated_act" },
+    /* GGUF */
+    { "gguf", "0", "expert_count expert_used_count rope/scaling/finetuned" },
+    { "gguf", "false", "rope/scaling/finetuned" },
+    { "gguf", NULL, "tensor_data_layout attention/sliding_window_pattern attn_output/bias "
+                    "ffn_down/bias" }
 };
 
 /* Keys of these forms change the model: even a lenient import refuses them. */
@@ -40870,6 +41049,570 @@ static bool tfn__has_strides(tfn_file *f, const char *name)
 TFN__SMALL_END
 #endif
 #endif
+/* >> gguf */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* GGUF, the files of llama.cpp, read like a folder of the hub: the scalars of the metadata become a
+ * config.json, and rows of data say which key is which option, as for every family. Builds on
+ * files, safetensors, blocks, and the rules of part families. */
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#if defined TFNORM_NO_MALLOC && !defined TFNORM_NO_GGUF
+#define TFNORM_NO_GGUF
+#endif
+#ifndef TFNORM_NO_GGUF
+TFN__SMALL
+
+/* -- families: rows of GGUF ------------------------------------------------------------------ */
+
+/* Keys have their architecture's name in front, which is dropped here, and a slash for each other
+ * dot: llama.attention.head_count is attention/head_count. Other keys come from the list of
+ * tensors: vocab_size from the embedding's shape; output/weight, attn_q/bias and others are true if
+ * there is such a tensor. All matrices are (out, in). */
+static const tfn_key_rule tfn__gguf_keys[] = {
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "context_length", "context", NULL, TFN_KEY_IS },
+    { "embedding_length", "width", NULL, TFN_KEY_IS },
+    { "block_count", "layers", NULL, TFN_KEY_IS },
+    { "attention/head_count", "heads", NULL, TFN_KEY_IS },
+    { "feed_forward_length", "ffn", NULL, TFN_KEY_IS },
+    { "output/weight", "untied", "false", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__AS_IS(theirs, ours)      { theirs, ours, 0, 0, 0, 0 },
+#define TFN__TRANSPOSED(theirs, ours) { theirs, ours, TFN_FORM_TRANSPOSED, 0, 0, 0 },
+#define TFN__NEIGHBOURS(theirs, ours) \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_PAIRS, 0, 0, 0 },
+static const tfn_tensor_rule tfn__gguf_tensors[] = {
+    TFN__AS_IS("token_embd.weight", "embedding.weight")
+    TFN__AS_IS("blk.#.attn_norm.*", "decoder.#.self.norm_in.*")
+    TFN__TRANSPOSED("blk.#.attn_q.*", "decoder.#.self.q.*")
+    TFN__TRANSPOSED("blk.#.attn_k.*", "decoder.#.self.k.*")
+    TFN__TRANSPOSED("blk.#.attn_v.*", "decoder.#.self.v.*")
+    TFN__TRANSPOSED("blk.#.attn_output.*", "decoder.#.self.o.*")
+    TFN__AS_IS("blk.#.ffn_norm.*", "decoder.#.ffn.norm_in.*")
+    TFN__TRANSPOSED("blk.#.ffn_gate.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w3.*")
+    TFN__TRANSPOSED("blk.#.ffn_down.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("blk.#.attn_q_norm.*", "decoder.#.self.q_norm.*")
+    TFN__AS_IS("blk.#.attn_k_norm.*", "decoder.#.self.k_norm.*")
+    TFN__AS_IS("blk.#.post_attention_norm.*", "decoder.#.self.norm_branch.*")
+    TFN__AS_IS("blk.#.post_ffw_norm.*", "decoder.#.ffn.norm_branch.*")
+    TFN__AS_IS("output_norm.*", "decoder.final_norm.*")
+    { "output.weight", "output.weight", TFN_FORM_TRANSPOSED | TFN_FORM_HEAD, 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+static const tfn_family tfn__gguf_base = { "gguf", NULL, NULL, tfn__gguf_keys, tfn__gguf_tensors };
+
+/* What Llama and all that follow share: RMSNorm, rotation of whole heads, gates, no biases except
+ * perhaps those of queries, keys and values. */
+static const tfn_key_rule tfn__gguf_rotary_keys[] = {
+    { NULL, "recipe", "pre-rms", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { NULL, "position", "rotary", TFN_KEY_IS },
+    { NULL, "activation", "swiglu", TFN_KEY_IS },
+    { "ffn_down/bias", "attention_bias", "off", TFN_KEY_IF },
+    { "attn_q/bias", "attention_bias", "qkv", TFN_KEY_IF },
+    { "attn_output/bias", "attention_bias", "all", TFN_KEY_IF },
+    { "ffn_down/bias", "no_bias", "false", TFN_KEY_IF },
+    { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },
+    { "rope/dimension_count", "head_size", "", TFN_KEY_IS },
+    { "attention/key_length", "head_size", "", TFN_KEY_IS },
+    { "attention/value_length", "head_size", "", TFN_KEY_SAME },
+    { "rope/dimension_count", "head_size", "", TFN_KEY_SAME },
+    { "attention/layer_norm_rms_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { "rope/freq_base", "rotary_base", "10000", TFN_KEY_IS },
+    { "rope/scaling/type", "rotary_scaling", "", TFN_KEY_IS },
+    { "rope/scaling/factor", "rotary_factor", "", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_family tfn__gguf_rotary = { "gguf-rotary", NULL, &tfn__gguf_base,
+                                             tfn__gguf_rotary_keys, NULL };
+
+/* Llama's converter puts channels that rotate together side by side. */
+static const tfn_tensor_rule tfn__gguf_llama_tensors[] = {
+    TFN__NEIGHBOURS("blk.#.attn_q.*", "decoder.#.self.q.*")
+    TFN__NEIGHBOURS("blk.#.attn_k.*", "decoder.#.self.k.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+static const tfn_key_rule tfn__gguf_qwen3_keys[] = {
+    { NULL, "qk_norm", "head", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_key_rule tfn__gguf_olmo2_keys[] = {
+    { NULL, "recipe", "olmo2", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Gains of Gemma's norms are stored with their 1. */
+static const tfn_key_rule tfn__gguf_gemma_keys[] = {
+    { NULL, "norm", "rmsnorm", TFN_KEY_IS },
+    { NULL, "scale_embedding", "true", TFN_KEY_IS },
+    { NULL, "activation", "geglu-tanh", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_family tfn__gguf_gemma = { "gguf-gemma", NULL, &tfn__gguf_rotary,
+                                            tfn__gguf_gemma_keys, NULL };
+static const tfn_key_rule tfn__gguf_gemma2_keys[] = {
+    { NULL, "recipe", "gemma", TFN_KEY_IS },
+    { "attention/key_length", "score_scale", "256", TFN_KEY_INVERSE_ROOT },
+    { "attn_logit_softcapping", "attention_cap", "50", TFN_KEY_IS },
+    { "final_logit_softcapping", "logit_cap", "30", TFN_KEY_IS },
+    { "attention/sliding_window", "window", "4096", TFN_KEY_IS },
+    { NULL, "window_period", "2", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_family tfn__gguf_gemma2 = { "gguf-gemma2", NULL, &tfn__gguf_gemma,
+                                             tfn__gguf_gemma2_keys, NULL };
+static const tfn_key_rule tfn__gguf_gemma3_keys[] = {
+    { NULL, "qk_norm", "head", TFN_KEY_IS },
+    { "attn_logit_softcapping", "attention_cap", "0", TFN_KEY_IS },
+    { "final_logit_softcapping", "logit_cap", "0", TFN_KEY_IS },
+    { "rope/freq_base", "rotary_base", "1000000", TFN_KEY_IS },
+    { "rope/freq_base_swa", "window_base", "10000", TFN_KEY_IS },
+    { NULL, "window_period", "6", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+static const tfn_key_rule tfn__gguf_gpt2_keys[] = {
+    { NULL, "recipe", "gpt2", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { NULL, "activation", "gelu-tanh", TFN_KEY_IS },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_gpt2_tensors[] = {
+    TFN__AS_IS("position_embd.weight", "decoder.position.weight")
+    { "blk.#.attn_qkv.*", "decoder.#.self.q.*", TFN_FORM_TRANSPOSED, 0, 3, 0 },
+    { "blk.#.attn_qkv.*", "decoder.#.self.k.*", TFN_FORM_TRANSPOSED, 1, 3, 0 },
+    { "blk.#.attn_qkv.*", "decoder.#.self.v.*", TFN_FORM_TRANSPOSED, 2, 3, 0 },
+    TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w1.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__AS_IS
+#undef TFN__TRANSPOSED
+#undef TFN__NEIGHBOURS
+
+/* Named by general.architecture. */
+static const tfn_family tfn__gguf_families[] = {
+    { "llama", NULL, &tfn__gguf_rotary, NULL, tfn__gguf_llama_tensors },
+    { "qwen2", NULL, &tfn__gguf_rotary, NULL, NULL },
+    { "qwen3", NULL, &tfn__gguf_rotary, tfn__gguf_qwen3_keys, NULL },
+    { "olmo2", NULL, &tfn__gguf_rotary, tfn__gguf_olmo2_keys, NULL },
+    { "gemma", NULL, &tfn__gguf_rotary, tfn__gguf_gemma_keys, NULL },
+    { "gemma2", NULL, &tfn__gguf_gemma, tfn__gguf_gemma2_keys, NULL },
+    { "gemma3", NULL, &tfn__gguf_gemma2, tfn__gguf_gemma3_keys, NULL },
+    { "gpt2", NULL, &tfn__gguf_base, tfn__gguf_gpt2_keys, tfn__gguf_gpt2_tensors }
+};
+
+/* -- GGUF: reading in order ------------------------------------------------------------------ */
+
+/* Numbers of the format: types of metadata and of tensors. */
+enum {
+    TFN__GGUF_U8, TFN__GGUF_I8, TFN__GGUF_U16, TFN__GGUF_I16, TFN__GGUF_U32, TFN__GGUF_I32,
+    TFN__GGUF_F32, TFN__GGUF_BOOL, TFN__GGUF_STRING, TFN__GGUF_ARRAY, TFN__GGUF_U64,
+    TFN__GGUF_I64, TFN__GGUF_F64, TFN__GGUF_TYPES
+};
+static const uint8_t tfn__gguf_sizes[TFN__GGUF_TYPES] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8 };
+
+/* Tensors whose presence is an option, and their keys. */
+static const char *const tfn__gguf_present[][2] = {
+    { "output.weight", "output/weight" },
+    { "blk.0.attn_q.bias", "attn_q/bias" },
+    { "blk.0.attn_output.bias", "attn_output/bias" },
+    { "blk.0.ffn_down.bias", "ffn_down/bias" }
+};
+enum { TFN__GGUF_PRESENT = sizeof tfn__gguf_present / sizeof *tfn__gguf_present };
+
+typedef struct tfn__gguf {
+    tfn_file *f;
+    uint64_t  at;                       /* the next byte */
+    uint64_t  keys, tensors;            /* their numbers, */
+    uint64_t  first_key, first_tensor;  /* and where they begin */
+    uint64_t  data, alignment;
+    uint32_t  present;                  /* which of tfn__gguf_present the file has */
+    int64_t   vocab;
+    char      arch[64];
+    tfn__text text;
+    uint64_t  window;                   /* bytes of the file from `window` on are in memory */
+    size_t    window_size;
+    uint8_t   bytes[4096];
+} tfn__gguf;
+
+static void tfn__gguf_bad(tfn__gguf *g)
+{
+    tfn__bad(g->f, "it is no valid GGUF at byte %d", NULL, (int64_t)g->at, 0);
+}
+
+/* Step over bytes, which must be in the file. */
+static void tfn__gguf_step(tfn__gguf *g, uint64_t bytes)
+{
+    if (g->at > g->f->used || bytes > g->f->used - g->at) tfn__gguf_bad(g);
+    else g->at += bytes;
+}
+
+/* Read up to 4,096 bytes, from memory where they are near the last ones. NULL: an error. */
+static const uint8_t *tfn__gguf_bytes(tfn__gguf *g, size_t n)
+{
+    const uint64_t from = g->at;
+    tfn__gguf_step(g, n);
+    if (!tfn__fine(g->f)) return NULL;
+    if (from < g->window || from + n > g->window + g->window_size) {
+        const uint64_t rest = g->f->used - from;
+        g->window = from;
+        g->window_size = sizeof g->bytes;
+        if (rest < g->window_size) g->window_size = (size_t)rest;
+        if (!tfn__file_get(g->f, from, g->bytes, g->window_size)) return NULL;
+    }
+    return g->bytes + (from - g->window);
+}
+
+/* Read an unsigned little-endian number; 0 after an error. */
+static uint64_t tfn__gguf_number(tfn__gguf *g, size_t bytes)
+{
+    const uint8_t *s = tfn__gguf_bytes(g, bytes);
+    if (!s) return 0;
+    return tfn__from_bytes(s, bytes);
+}
+
+/* Read a string; one that is too long for the room is stepped over and "". */
+static void tfn__gguf_string(tfn__gguf *g, char *to, size_t size)
+{
+    const uint64_t n = tfn__gguf_number(g, 8);
+    const uint8_t *s = NULL;
+    if (n < size) s = tfn__gguf_bytes(g, (size_t)n);
+    else tfn__gguf_step(g, n);
+    if (!size) return;
+    to[0] = 0;
+    if (!s) return;
+    for (size_t i = 0; i < (size_t)n; i++) to[i] = (char)s[i];
+    to[n] = 0;
+}
+
+/* Step over the value of a type. Each string of an array takes eight bytes of the file or more, so
+ * that the file bounds the loop. */
+static void tfn__gguf_skip(tfn__gguf *g, uint64_t type)
+{
+    uint64_t count = 1;
+    if (type == TFN__GGUF_ARRAY) {
+        type = tfn__gguf_number(g, 4);
+        count = tfn__gguf_number(g, 8);
+        if (count > g->f->used) tfn__gguf_bad(g);
+    }
+    if (type >= TFN__GGUF_TYPES || type == TFN__GGUF_ARRAY) tfn__gguf_bad(g);
+    if (!tfn__fine(g->f)) return;
+    if (type != TFN__GGUF_STRING) tfn__gguf_step(g, count * tfn__gguf_sizes[type]);
+    else for (uint64_t i = 0; i < count; i++) {
+        if (!tfn__fine(g->f)) return;
+        tfn__gguf_string(g, NULL, 0);
+    }
+}
+
+/* -- GGUF: metadata as config.json ----------------------------------------------------------- */
+
+/* Put a word between quotes. Words of the format need no escapes; others are refused. */
+static void tfn__gguf_word(tfn__gguf *g, const char *s)
+{
+    for (const char *c = s; *c; c++)
+        if (*c <= ' ' || *c > '~' || *c == '"' || *c == '\\') tfn__gguf_bad(g);
+    tfn__put_texts(&g->text, "\"", s, "\"");
+}
+
+/* Put the value of a scalar; other values as null, which is as if the key were missing, except
+ * arrays, which no rule accepts. */
+static void tfn__gguf_value(tfn__gguf *g, uint64_t type)
+{
+    char word[64];
+    uint64_t u;
+    if (type == TFN__GGUF_ARRAY) {
+        tfn__put(&g->text, "[]");
+        tfn__gguf_skip(g, type);
+        return;
+    }
+    if (type == TFN__GGUF_STRING) {
+        tfn__gguf_string(g, word, sizeof word);
+        tfn__gguf_word(g, word);
+        return;
+    }
+    if (type >= TFN__GGUF_TYPES) tfn__gguf_bad(g);
+    if (!tfn__fine(g->f)) return;
+    u = tfn__gguf_number(g, tfn__gguf_sizes[type]);
+    if (type == TFN__GGUF_F32) {
+        tfn__put_float(&g->text, (float)tfn__ieee(u, 8, 23));
+    } else if (type == TFN__GGUF_F64) {
+        tfn__put_float(&g->text, (float)tfn__ieee(u, 11, 52));
+    } else if (type == TFN__GGUF_BOOL && u) {
+        tfn__put(&g->text, "true");
+    } else if (type == TFN__GGUF_BOOL) {
+        tfn__put(&g->text, "false");
+    } else {
+        const int unused = 64 - 8 * tfn__gguf_sizes[type];
+        const bool negative = (type & 1) && u >> (63 - unused) & 1;     /* I8, I16, I32, I64 */
+        if (negative || u > INT64_MAX) tfn__put(&g->text, "-1");
+        else tfn__put_int(&g->text, NULL, (int64_t)u, NULL);
+    }
+}
+
+/* The name of a key in config.json; NULL: none. Ids of tokens keep the words of the hub. */
+static const char *tfn__gguf_name(const tfn__gguf *g, char *key)
+{
+    static const char *const ids[][2] = {
+        { "tokenizer.ggml.bos_token_id", "bos_token_id" },
+        { "tokenizer.ggml.eos_token_id", "eos_token_id" },
+        { "tokenizer.ggml.padding_token_id", "pad_token_id" }
+    };
+    const size_t n = tfn__length(g->arch);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (tfn__equal(key, ids[i][0])) return ids[i][1];
+    for (size_t i = 0; i < n; i++)
+        if (key[i] != g->arch[i]) return NULL;
+    if (key[n] != '.' || tfn__equal(key + n + 1, "vocab_size")) return NULL;
+    for (char *c = key + n + 1; *c; c++)
+        if (*c == '.') *c = '/';
+    return key + n + 1;
+}
+
+/* Build the config.json. */
+static void tfn__gguf_config(tfn__gguf *g)
+{
+    char key[128];
+    g->at = g->first_key;
+    tfn__put_int(&g->text, "{\"vocab_size\":", g->vocab, NULL);
+    for (int i = 0; i < TFN__GGUF_PRESENT; i++)
+        if (g->present >> i & 1)
+            tfn__put_texts(&g->text, ",\"", tfn__gguf_present[i][1], "\":true");
+    for (uint64_t i = 0; i < g->keys; i++) {
+        const char *name;
+        uint64_t type;
+        if (!tfn__fine(g->f)) return;
+        tfn__gguf_string(g, key, sizeof key);
+        type = tfn__gguf_number(g, 4);
+        name = tfn__gguf_name(g, key);
+        if (!name) {
+            tfn__gguf_skip(g, type);
+            continue;
+        }
+        tfn__put(&g->text, ",");
+        tfn__gguf_word(g, name);
+        tfn__put(&g->text, ":");
+        tfn__gguf_value(g, type);
+    }
+    tfn__put(&g->text, "}");
+}
+
+/* -- GGUF: tensors --------------------------------------------------------------------------- */
+
+/* The dtype of a tensor's type; DEFAULT: one that is not read. */
+static tfn_dtype tfn__gguf_dtype(uint64_t type)
+{
+    static const uint8_t types[][2] = {
+        { 0, TFN_DTYPE_F32 },   { 1, TFN_DTYPE_F16 },   { 2, TFN_DTYPE_Q4_0 },
+        { 3, TFN_DTYPE_Q4_1 },  { 6, TFN_DTYPE_Q5_0 },  { 7, TFN_DTYPE_Q5_1 },
+        { 8, TFN_DTYPE_Q8_0 },  { 12, TFN_DTYPE_Q4_K }, { 13, TFN_DTYPE_Q5_K },
+        { 14, TFN_DTYPE_Q6_K }, { 24, TFN_DTYPE_I8 },   { 25, TFN_DTYPE_I16 },
+        { 26, TFN_DTYPE_I32 },  { 27, TFN_DTYPE_I64 },  { 28, TFN_DTYPE_F64 },
+        { 30, TFN_DTYPE_BF16 }
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i][0] == type) return (tfn_dtype)types[i][1];
+    return TFN_DTYPE_DEFAULT;
+}
+
+/* Bytes of a tensor; -1: its rows do not fill whole blocks, or it is too large. */
+static int64_t tfn__gguf_size(const tfn_tensor *t)
+{
+    const tfn__block *b = tfn__block_of(t->dtype);
+    int64_t count = 1;
+    for (int32_t k = 0; k < t->rank; k++) count = tfn__volume(count, t->shape[k]);
+    if (!b) return tfn__volume(count, tfn__dtypes[t->dtype].bits / 8);
+    if (t->shape[t->rank - 1] % b->values) return -1;
+    return tfn__volume(count / b->values, b->bytes);
+}
+
+/* Read the entry of a tensor. Sides are stored from the last to the first. */
+static void tfn__gguf_tensor(tfn__gguf *g, tfn_tensor *t)
+{
+    uint64_t type;
+    int64_t size;
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    tfn__gguf_string(g, t->name, sizeof t->name);
+    t->rank = (int32_t)tfn__gguf_number(g, 4);
+    if (!t->name[0] || t->rank < 1 || t->rank > 4) tfn__gguf_bad(g);
+    if (!tfn__fine(g->f)) return;
+    for (int32_t k = t->rank - 1; k >= 0; k--) {
+        const uint64_t side = tfn__gguf_number(g, 8);
+        if (side > UINT64_C(0xffffffffff)) tfn__gguf_bad(g);
+        t->shape[k] = (int64_t)(side & UINT64_C(0xffffffffff));
+    }
+    type = tfn__gguf_number(g, 4);
+    t->dtype = tfn__gguf_dtype(type);
+    t->at = tfn__gguf_number(g, 8);
+    if (!tfn__fine(g->f)) return;
+    if (t->dtype == TFN_DTYPE_DEFAULT) {
+        tfn__file_fail(g->f, TFN_UNSUPPORTED, "%s has the type %d of ggml, which is not read",
+                       t->name, (int64_t)type, 0);
+        return;
+    }
+    size = tfn__gguf_size(t);
+    if (size < 0) tfn__bad(g->f, "%s has rows that do not fill blocks", t->name, 0, 0);
+    t->bytes = (uint64_t)size;
+}
+
+/* Walk over all tensors: what the list has, and with `put` their entries in the header. */
+static void tfn__gguf_list(tfn__gguf *g, bool put)
+{
+    tfn_tensor t;
+    g->at = g->first_tensor;
+    for (uint64_t i = 0; i < g->tensors; i++) {
+        tfn__gguf_tensor(g, &t);
+        if (!tfn__fine(g->f)) return;
+        for (int k = 0; k < TFN__GGUF_PRESENT; k++)
+            if (tfn__equal(t.name, tfn__gguf_present[k][0])) g->present |= UINT32_C(1) << k;
+        if (tfn__equal(t.name, "token_embd.weight")) g->vocab = t.shape[0];
+        if (!put) continue;
+        if (t.at > g->f->used - g->data || t.bytes > g->f->used - g->data - t.at) {
+            tfn__bad(g->f, "%s is behind the end of the file", t.name, 0, 0);
+            return;
+        }
+        if (i) tfn__put(&g->text, ",");
+        tfn__gguf_word(g, t.name);
+        tfn__put_texts(&g->text, ":{\"dtype\":\"", tfn__dtypes[t.dtype].name, "\",\"shape\":[");
+        for (int32_t k = 0; k < t.rank; k++) {
+            if (k) tfn__put(&g->text, ",");
+            tfn__put_int(&g->text, NULL, t.shape[k], NULL);
+        }
+        tfn__put_int(&g->text, "],\"data_offsets\":[", (int64_t)(g->data + t.at), ",");
+        tfn__put_int(&g->text, NULL, (int64_t)(g->data + t.at + t.bytes), "]}");
+    }
+}
+
+/* -- GGUF: the file -------------------------------------------------------------------------- */
+
+/* Read the numbers at the beginning, the architecture, and where tensors begin. */
+static void tfn__gguf_begin(tfn__gguf *g)
+{
+    char key[128];
+    const uint64_t magic = tfn__gguf_number(g, 4);
+    const uint64_t version = tfn__gguf_number(g, 4);
+    if (magic != UINT64_C(0x46554747)) tfn__bad(g->f, "it does not begin with GGUF", NULL, 0, 0);
+    else if (version != 2 && version != 3)
+        tfn__file_fail(g->f, TFN_UNSUPPORTED, "its version is %d; 2 and 3 are read", NULL,
+                       (int64_t)version, 0);
+    g->tensors = tfn__gguf_number(g, 8);
+    g->keys = tfn__gguf_number(g, 8);
+    g->first_key = g->at;
+    for (uint64_t i = 0; i < g->keys; i++) {
+        uint64_t type;
+        if (!tfn__fine(g->f)) return;
+        tfn__gguf_string(g, key, sizeof key);
+        type = tfn__gguf_number(g, 4);
+        if (tfn__equal(key, "general.architecture") && type == TFN__GGUF_STRING)
+            tfn__gguf_string(g, g->arch, sizeof g->arch);
+        else if (tfn__equal(key, "general.alignment") && type == TFN__GGUF_U32)
+            g->alignment = tfn__gguf_number(g, 4);
+        else tfn__gguf_skip(g, type);
+    }
+    g->first_tensor = g->at;
+    if (!g->alignment) tfn__gguf_bad(g);
+}
+
+/* Find the tensors, then build header and config: once to count their bytes, once to store them. */
+static void tfn__gguf_read(tfn__gguf *g)
+{
+    uint8_t *header = NULL;
+    size_t bytes = 0;
+    size_t all = 0;
+    tfn__gguf_begin(g);
+    tfn__gguf_list(g, false);
+    if (!tfn__fine(g->f)) return;
+    g->data = (g->at + g->alignment - 1) / g->alignment * g->alignment;
+    if (g->data > g->f->used) g->data = g->f->used;
+    for (int pass = 0; pass < 2; pass++) {
+        g->text = tfn__text_in(header, all);
+        tfn__put(&g->text, "{");
+        tfn__gguf_list(g, true);
+        tfn__put(&g->text, "}");
+        bytes = g->text.used;
+        tfn__gguf_config(g);
+        if (!tfn__fine(g->f)) return;
+        all = g->text.used + 1;
+        if (!header) header = tfn__room_for_header(g->f, all);
+        if (!tfn__fine(g->f)) return;
+    }
+    tfn__end(&g->text);
+    g->f->header_size = bytes;
+    tfn__list_entries(g->f);
+}
+
+/* Open the file. The text of its config.json follows the header in memory. */
+static void tfn__gguf_start(tfn__gguf *g, tfn_file *f)
+{
+    TFNORM_MEMSET(g, 0, sizeof *g);
+    g->f = f;
+    g->alignment = 32;
+    tfn_file_close(f);
+    if (tfn__begin(f, false)) tfn__gguf_read(g);
+    if (!tfn__fine(f)) tfn_file_close(f);
+}
+
+TFNORM_API tfn_status tfn_gguf_open(tfn_file *f)
+{
+    tfn__gguf g;
+    if (!f) return TFN_NULL;
+    tfn__gguf_start(&g, f);
+    return f->error.status;
+}
+
+/* Refuse Gemma 2 and 3 of 27 B, which scale scores otherwise than all smaller ones. Their files do
+ * not say so; llama.cpp knows these models by their number of layers. */
+static void tfn__gguf_check_scale(tfn_import *x)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    int64_t layers = 0;
+    if (!tfn__equal(x->family->name, "gemma2") && !tfn__equal(x->family->name, "gemma3")) return;
+    if (tfn__config_find(&r, "block_count")) layers = tfn__json_count(&r, 4096);
+    if (layers == 46 || layers == 62)
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "Gemma 2 and 3 of 27 B scale scores by a "
+                  "number that GGUF does not store", 0, 0);
+}
+
+/* Open the file of an import, and find the rows of its architecture. */
+static void tfn__open_gguf(tfn_import *x)
+{
+    tfn__gguf g;
+    tfn__gguf_start(&g, &x->file);
+    if (!tfn__fine(&x->file)) return;
+    x->text = x->file.header + x->file.header_size;
+    x->text_size = g.text.used - x->file.header_size;
+    for (size_t i = 0; i < sizeof tfn__gguf_families / sizeof *tfn__gguf_families; i++)
+        if (!x->family && tfn__equal(g.arch, tfn__gguf_families[i].name))
+            x->family = tfn__gguf_families + i;
+    if (x->family) tfn__gguf_check_scale(x);
+    else
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the architecture is %s; llama, "
+                       "qwen2, qwen3, olmo2, gemma, gemma2, gemma3 and gpt2 are read", g.arch);
+}
+TFN__SMALL_END
+#else
+TFNORM_API tfn_status tfn_gguf_open(tfn_file *f)
+{
+    if (!f) return TFN_NULL;
+    tfn_file_close(f);
+    return tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
+}
+
+static void tfn__open_gguf(tfn_import *x)
+{
+    tfn_gguf_open(&x->file);
+}
+#endif
+
+/* True if the import reads one file of llama.cpp. */
+static bool tfn__is_gguf(const tfn_import *x)
+{
+    return x->folder && tfn__name_matches("*.gguf", x->folder);
+}
+#endif
+#endif
 /* >> import */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
@@ -40887,6 +41630,8 @@ typedef struct tfn__match {
     tfn_tensor tensor;
     bool       table;           /* of packed weights: see tfn__packed */
 } tfn__match;
+/* Forms whose outputs have another order in the file. */
+enum { TFN__FORM_ORDERED = TFN_FORM_BY_HEAD | TFN_FORM_TURNING | TFN_FORM_PAIRS };
 #endif
 
 /* Reads folders of the hub: finds the family by config.json, resolves names of tensors, and
@@ -41036,7 +41781,12 @@ static bool tfn__read_config(tfn_import *x)
     x->text = (const uint8_t *)x->config;
     x->text_size = x->config_size;
     if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return false;
-    if (x->folder && tfn__begin(tfn__import_file(x, f, "config.json"), false)) {
+    if (tfn__is_gguf(x)) {
+        tfn_file_close(f);
+        TFNORM_MEMSET(f, 0, sizeof *f);
+        f->path = x->folder;
+        tfn__open_gguf(x);
+    } else if (x->folder && tfn__begin(tfn__import_file(x, f, "config.json"), false)) {
         if (f->used > TFN__HEADER_MOST)
             tfn__file_fail(f, TFN_TOO_LARGE, "it has %d bytes, the limit is %d", NULL,
                            (int64_t)f->used, TFN__HEADER_MOST);
@@ -41081,7 +41831,7 @@ static void tfn__open_weights(tfn_import *x)
 {
     static const char *const names[] = { "model.safetensors", "model.safetensors.index.json",
                                          "pytorch_model.bin", "pytorch_model.bin.index.json" };
-    if (!x->folder || x->error.status != TFN_OK) return;
+    if (!x->folder || tfn__is_gguf(x) || x->error.status != TFN_OK) return;
     x->part[0] = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (tfn__open_named(x, names[i])) return;
@@ -41244,8 +41994,8 @@ static int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int6
     const int64_t head = i / size;
     const uint32_t form = c->rule->form;
     int64_t channel = i % size;
-    if (!(form & (TFN_FORM_BY_HEAD | TFN_FORM_TURNING)))
-        return (int64_t)c->rule->part * c->info.cols + i;
+    if (!(form & TFN__FORM_ORDERED)) return (int64_t)c->rule->part * c->info.cols + i;
+    if (form & TFN_FORM_PAIRS) channel = channel % (size / 2) * 2 + channel / (size / 2);
     if (form & TFN_FORM_TURNING) channel = tfn__turning_at(channel, size, d->rotary_size);
     if (form & TFN_FORM_BY_HEAD)
         return (head * c->rule->parts + c->rule->part) * size + channel;
@@ -41283,7 +42033,7 @@ static bool tfn__is_turned(const tfn__match *c)
 static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const tfn__tile *t,
                            float *to)
 {
-    const bool ordered = c->rule->form & (TFN_FORM_BY_HEAD | TFN_FORM_TURNING);
+    const bool ordered = c->rule->form & TFN__FORM_ORDERED;
     const int64_t rows = c->info.rows;
     const int64_t line = tfn__outputs(c);
     const int64_t part = (int64_t)c->rule->part * c->info.cols;
@@ -42828,7 +43578,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
     && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
         || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT || defined TFNORM_NO_STDIO \
-        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE)
+        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE || defined TFNORM_NO_GGUF)
 #pragma GCC diagnostic pop
 #endif
 #if defined __clang__

@@ -162,6 +162,14 @@ ssize_t readlink(const char *, char *, size_t);
  * with the wide ones. If the parts are compiled as objects, each object has one set, which the
  * Makefile names (TFN__ONE_SET). */
 #ifdef TFN__ONE_SET
+#ifndef TFN__X86_WIDE
+#undef TFN__BUILD_AVX2
+#undef TFN__BUILD_AVX512
+#endif
+#ifndef TFN__X86
+#undef TFN__BUILD_SSE2
+#undef TFN__BUILD_FMA128
+#endif
 #elif defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA
 #if defined __FMA__ && !defined __AVX2__
 #define TFN__BUILD_FMA128

@@ -540,8 +540,8 @@ SHARED void tfn__open_gguf(tfn_import *x)
             x->family = tfn__gguf_families + i;
     if (x->family) tfn__gguf_check_scale(x);
     else
-        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the architecture is %s; llama, qwen2, "
-                       "qwen3, olmo2, gemma, gemma2, gemma3 and gpt2 are read", g.arch);
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the architecture is %s; llama, "
+                       "qwen2, qwen3, olmo2, gemma, gemma2, gemma3 and gpt2 are read", g.arch);
 }
 TFN__SMALL_END
 #else
