@@ -4869,10 +4869,15 @@ static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, 
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
     float sum = 0;
+    float rest = 0;                     /* of the mean that sum has lost by rounding */
     float square = 0;
     for (ptrdiff_t i = 0; i < n; i++) sum += x[i] * scale;
     *mean = 0;
-    if (tfn__norm_centered(p)) *mean = sum / (float)n;
+    if (tfn__norm_centered(p)) {
+        *mean = sum / (float)n;
+        for (ptrdiff_t i = 0; i < n; i++) rest += x[i]*scale - *mean;
+        *mean += rest / (float)n;
+    }
     for (ptrdiff_t i = 0; i < count; i++)
         square += (x[i]*scale - *mean) * (x[i]*scale - *mean);
     switch (p->kind) {

@@ -887,6 +887,36 @@ TEST(norms_far)
         }
 }
 
+/* All values near 1e30, or near 1e-30, with small differences: y is as good as for values near 1, where
+ * half an ulp of the mean is 0.002 of the deviation. */
+TEST(norms_far_means)
+{
+    enum { COLS = 4096 };
+    static const double factors[] = { 1, 1267650600228229401496703205376.0, 7.888609052210118e-31 };
+    static const tfn_norm_kind kinds[] = { TFN_NORM_LAYER, TFN_NORM_ADA, TFN_NORM_ABSMAX };
+    static float x[COLS], y[COLS];
+    for (int i = 0; i < 3; i++)
+        for (int f = 0; f < 3; f++) {
+            const tfn_key key = tfn_key_make(3);
+            double mean = 0;
+            double square = 0;
+            tfn_norm_args p;
+            for (int c = 0; c < COLS; c++) {
+                x[c] = 1 + (tfn_random_uniform(key, (uint64_t)c) - (float)0.5) / 8192;
+                mean += (double)x[c] / COLS;
+            }
+            for (int c = 0; c < COLS; c++) square += ((double)x[c] - mean) * ((double)x[c] - mean);
+            memset(&p, 0, sizeof p);
+            p.kind = kinds[i];
+            p.y = y, p.x = x, p.rows = 1, p.cols = COLS, p.factor = 1;
+            for (int c = 0; c < COLS; c++) x[c] *= (float)factors[f];
+            tfn_kernels_for(TFN_ISA_BEST)->norm_forward(&p);
+            CASE("kind %d by %g", (int)kinds[i], factors[f]);
+            for (int c = 0; c < COLS; c++)
+                CHECK_CLOSE((double)y[c], ((double)x[c] / factors[f] - mean) / sqrt(square / COLS), 0.004);
+        }
+}
+
 /* SeeDNorm is correct in the forward. Norms of columns give NaN, because no running statistic could
  * hold such squares. */
 TEST(norms_far_others)
@@ -956,6 +986,7 @@ int main(void)
     RUN(norms_columns_running);
     RUN(norms_columns_skip);
     RUN(norms_far);
+    RUN(norms_far_means);
     RUN(norms_far_others);
     return DONE();
 }
