@@ -40901,7 +40901,7 @@ static void tfn__pickle_run(tfn__pickle *p, bool strided)
     TFNORM_MEMSET(p->memo, 0, p->room * sizeof *p->memo);
     while (tfn__fine(p->f)) {
         o = tfn__pickle_next(p);
-        if (tfn__fine(p->f)) tfn__pickle_do(p, &o);
+        tfn__pickle_do(p, &o);          /* tfn__pickle_operations has read it before */
         if (o.code == '.') break;
     }
     if (p->depth != 1 || p->stack[0].kind != TFN__PK_DICT) tfn__pickle_bad(p);
@@ -40979,7 +40979,7 @@ static void tfn__pickle_read(tfn__pickle *p)
     if (!tfn__fine(p->f)) return;
     tfn__pickle_header(p, header, bytes + 1);
     header[bytes] = ' ';
-    if (tfn__fine(p->f)) tfn__list_entries(p->f);
+    tfn__list_entries(p->f);
 }
 
 static void tfn__pickle_entries(tfn_file *f, tfn__zip *z)

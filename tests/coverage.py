@@ -31,6 +31,8 @@ def text_of(path):
 
 
 def add(path, number, function, count, branches):
+    if number > len(text_of(path)):     # of an older text
+        return
     function_at[path, number] = function
     lengths = hits.setdefault((path, number), {})
     old = lengths.setdefault(len(branches), [0, [0] * len(branches)])

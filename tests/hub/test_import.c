@@ -1221,6 +1221,301 @@ TEST(import_pickles_broken)
     CHECK(tfn_pickle_open(NULL) == TFN_NULL);
 }
 
+/* An archive with a/data.pkl and a/data/0, which has 8 floats or `wide` bytes, in import_zip. `far`:
+ * sizes and places are those of zip64, after a field of another kind. */
+static unsigned char import_zip[90000];
+static size_t import_zipped;
+static void import_put(const void *s, size_t bytes)
+{
+    memcpy(import_zip + import_zipped, s, bytes);
+    import_zipped += bytes;
+}
+static void import_put_number(uint64_t x, int bytes)
+{
+    for (int i = 0; i < bytes; i++, x >>= 8) import_zip[import_zipped++] = (unsigned char)x;
+}
+
+/* Returns where the entry of data.pkl is in the directory. */
+static size_t import_archive(const char *ops, size_t bytes, size_t wide, bool far)
+{
+    static const char *const names[] = { "a/data.pkl", "a/data/0" };
+    const size_t sizes[] = { bytes, wide ? wide : 32 };
+    size_t at[2], begin, end;
+    import_zipped = 0;
+    for (int i = 0; i < 2; i++) {
+        at[i] = import_zipped;
+        import_put("PK\3\4", 4);
+        for (int j = 0; j < 22; j++) import_zip[import_zipped++] = 0;
+        import_put_number(strlen(names[i]), 4);
+        import_put(names[i], strlen(names[i]));
+        if (!i) import_put(ops, bytes);
+        else for (size_t j = 0; j < sizes[1]; j += 4) import_put_number(0x3f800000, 4);
+    }
+    begin = import_zipped;
+    for (int i = 0; i < 2; i++) {
+        import_put("PK\1\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+        import_put_number(far ? UINT32_MAX : sizes[i], 4);
+        import_put_number(far ? UINT32_MAX : sizes[i], 4);
+        import_put_number(strlen(names[i]), 2);
+        import_put_number(far ? 34 : 0, 2);
+        import_put_number(0, 10);
+        import_put_number(far ? UINT32_MAX : at[i], 4);
+        import_put(names[i], strlen(names[i]));
+        if (!far) continue;
+        import_put("\2\0\2\0xy\1\0\x18\0", 10);
+        import_put_number(sizes[i], 8);
+        import_put_number(sizes[i], 8);
+        import_put_number(at[i], 8);
+    }
+    end = import_zipped;
+    if (far) {
+        import_put("PK\6\6", 4);
+        for (int j = 0; j < 36; j++) import_zip[import_zipped++] = 0;
+        import_put_number(end - begin, 8);
+        import_put_number(begin, 8);
+        import_put("PK\6\7\0\0\0\0", 8);
+        import_put_number(end, 8);
+        import_put_number(1, 4);
+    }
+    import_put("PK\5\6\0\0\0\0\0\0\0\0", 12);
+    import_put_number(far ? UINT32_MAX : end - begin, 4);
+    import_put_number(far ? UINT32_MAX : begin, 4);
+    import_put_number(0, 2);
+    return begin;
+}
+
+/* Whether the archive is read: its tensors are counted; or what the message says. */
+static void import_opens(int tensors, const char *says)
+{
+    tfn_file f;
+    tfn_tensor t;
+    char text[300];
+    float v[8];
+    memset(&f, 0, sizeof f);
+    f.from = import_zip;
+    f.from_size = import_zipped;
+    tfn_pickle_open(&f);
+    tfn_error_text(&f.error, text, sizeof text);
+    if (says) CHECK(f.error.status != TFN_OK && !f.header);
+    if (says && !strstr(text, says)) FAIL("says '%s'", text);
+    if (!says && f.error.status != TFN_OK) FAIL("%s", text);
+    for (int i = 0; !says && f.header && i < tensors; i++) {
+        CHECK(tfn_file_tensor(&f, i, &t) && t.count == 6);
+        CHECK(tfn_file_read(&f, &t, v, 0, 6) == TFN_OK && v[0] == 1 && v[5] == 1);
+    }
+    if (!says) CHECK(!tfn_file_tensor(&f, tensors, &t));
+    tfn_file_close(&f);
+}
+
+#define IMPORT_KEY "X\1\0\0\0a"
+#define IMPORT_STORE(type, key) \
+    "(X\7\0\0\0storage" type key "X\3\0\0\0cpuK\10tQ"
+#define IMPORT_FLOATS IMPORT_STORE("ctorch\nFloatStorage\n", "X\1\0\0\0" "0")
+#define IMPORT_OF(store, offset, shape, strides) \
+    "ctorch._utils\n_rebuild_tensor_v2\n(" store offset shape strides "\x89}tR"
+#define IMPORT_TENSOR IMPORT_OF(IMPORT_FLOATS, "K\0", "K\2K\3\x86", "K\3K\1\x86")
+#define IMPORT_WIDE "\x8a\6\0\0\0\0\0\x80"
+#define IMPORT_OPS(ops) ops, sizeof ops - 1
+
+/* Pickles by hand: each operation that tensors need, and each way to be none of theirs. */
+TEST(import_pickle_operations)
+{
+    static const char none[] = "is no pickle of tensors";
+    static const struct { const char *ops; size_t bytes; int tensors; const char *says; } rows[] = {
+        { IMPORT_OPS("\x80\2}" IMPORT_KEY IMPORT_TENSOR "s."), 1, NULL },
+        { IMPORT_OPS("ccollections\nOrderedDict\n)R(" IMPORT_KEY "ctorch._utils\n_rebuild_parameter\n("
+          IMPORT_TENSOR "\x89}tRu."), 1, NULL },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "\x8a\1\1", "\x8a\1\2J\3\0\0\0\x86",
+          "M\3\0\x8a\10\1\0\0\0\0\0\0\0\x86") "s."), 1, NULL },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "\x8a\0", "K\6\x85", "K\1\x85") "s."), 1, NULL },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\0", "K\2K\3\x86", "K\1\x85") "s."), 0, NULL },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\0", "K\1K\6\x86", "K\0K\1\x86") "s."), 1, NULL },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\0", "K\2K\3\x86", "K\1K\2\x86") "s."), 0, NULL },
+        { IMPORT_OPS("]K\1a](K\1K\2e00U\1a0T\1\0\0\0a0G\0\0\0\0\0\0\0\0" "0ctorch\nSize\n(K\1tR0N0}."), 0, NULL },
+        { IMPORT_OPS("}" IMPORT_KEY "}(" IMPORT_KEY IMPORT_TENSOR "us."), 0, NULL },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_KEY "s(K\1" IMPORT_TENSOR "u."), 0, NULL },
+        { IMPORT_OPS("}q\0r\1\0\0\0" "0j\1\0\0\0h\0" "0."), 0, NULL },
+        { IMPORT_OPS("\x80\4}."), 0, none }, { IMPORT_OPS("}"), 0, none }, { IMPORT_OPS("K\1."), 0, none },
+        { IMPORT_OPS("}K\1."), 0, none }, { IMPORT_OPS("}R."), 0, none }, { IMPORT_OPS("t."), 0, none },
+        { IMPORT_OPS("K\1t."), 0, none }, { IMPORT_OPS("\x85."), 0, none }, { IMPORT_OPS("q\0."), 0, none },
+        { IMPORT_OPS("h\0."), 0, none }, { IMPORT_OPS("}j\xff\0\0\0."), 0, none },
+        { IMPORT_OPS("s."), 0, none }, { IMPORT_OPS("}(K\1u."), 0, none }, { IMPORT_OPS("K\1(u."), 0, none },
+        { IMPORT_OPS("}K\1K\1u."), 0, none }, { IMPORT_OPS("}e."), 0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "", "", "") "s."), 0, none },
+        { IMPORT_OPS("}(" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\3", "K\6\x85", "K\1\x85")
+          "X\1\0\0\0b" IMPORT_TENSOR "u."), 0, "ends behind its storage" },
+        { IMPORT_OPS("(u."), 0, none }, { IMPORT_OPS("a."), 0, none }, { IMPORT_OPS("(e."), 0, none },
+        { IMPORT_OPS("0."), 0, none }, { IMPORT_OPS("\x8a\x09ttttttttt."), 0, none },
+        { IMPORT_OPS("\x8a\2a"), 0, none }, { IMPORT_OPS("X\xff\0\0\0ab."), 0, none },
+        { IMPORT_OPS("X\1\0"), 0, none }, { IMPORT_OPS("K"), 0, none }, { IMPORT_OPS("J\1"), 0, none },
+        { IMPORT_OPS("ctorch\nFloat"), 0, none }, { IMPORT_OPS("\x95."), 0, "has the operation 149" },
+        { IMPORT_OPS("cposix\n\x01x\x7f\n."), 0, "calls posix.?x?" }, { IMPORT_OPS("K\1)R."), 0, none },
+        { IMPORT_OPS("ctorch\nSize\nK\1R."), 0, none }, { IMPORT_OPS("K\1Q."), 0, none },
+        { IMPORT_OPS(IMPORT_KEY "\x85Q."), 0, none }, { IMPORT_OPS("(K\1K\1K\1K\1K\1tQ."), 0, none },
+        { IMPORT_OPS("(" IMPORT_KEY "K\1K\1K\1K\1tQ."), 0, none },
+        { IMPORT_OPS("(X\7\0\0\0stora?eK\1K\1K\1K\1tQ."), 0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF("K\1", "K\0", "K\6\x85", "K\1\x85") "s."), 0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_STORE("K\1", IMPORT_KEY), "K\0", "K\6\x85", "K\1\x85")
+          "s."), 0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_STORE("ctorch\nFloatStorage\n", "K\1"), "K\0",
+          "K\6\x85", "K\1\x85") "s."), 0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_STORE("ctorch\nFloatStorage\n", IMPORT_KEY), "K\0",
+          "K\6\x85", "K\1\x85") "s."), 0, "lacks a/data/a" },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\3", "K\6\x85", "K\1\x85") "s."), 0,
+          "ends behind its storage" },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\11", "K\6\x85", "K\1\x85") "s."), 0,
+          "ends behind its storage" },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "J\xff\xff\xff\xff", "K\6\x85", "K\1\x85") "s."),
+          0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, IMPORT_KEY, "K\6\x85", "K\1\x85") "s."), 0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\0", "K\6", "K\1\x85") "s."), 0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\0", "K\6\x85", "K\1") "s."), 0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\0", IMPORT_KEY "\x85", "K\1\x85") "s."), 0,
+          none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\0", "J\xff\xff\xff\xff\x85", "K\1\x85") "s."),
+          0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\0", "\x8a\7\0\0\0\0\0\0\1\x85", "K\1\x85")
+          "s."), 0, none },
+        { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\0", IMPORT_WIDE "q\0h\0h\0\x87",
+          "K\1K\1K\1\x87") "s."), 0, none },
+        { IMPORT_OPS("}X\1\0\0\0\xff" IMPORT_TENSOR "s."), 0, none },
+    };
+    static const char head[] = "}" IMPORT_KEY "ctorch._utils\n_rebuild_tensor_v2\n(";
+    static const char storage[] = "(X\7\0\0\0storagectorch\nFloatStorage\n";
+    static const char tail[] = "X\3\0\0\0cpuK\10tQK\0K\6\x85K\1\x85\x89}tRs.";
+    static const char tensor[] = IMPORT_TENSOR "s.";
+    static char deep[8000];
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CASE("row %d", (int)i);
+        import_archive(rows[i].ops, rows[i].bytes, 0, false);
+        import_opens(rows[i].tensors, rows[i].says);
+    }
+    for (int bytes = 1024; bytes < 1026; bytes++) {
+        CASE("a name of %d bytes: too long for the list, or for a pickle", bytes);
+        n = (size_t)sprintf(deep, "}X%c%c%c%c%0*d", bytes & 255, bytes >> 8, 0, 0, bytes, 7);
+        memcpy(deep + n, tensor, sizeof tensor);
+        import_archive(deep, n + sizeof tensor - 1, 0, false);
+        import_opens(0, bytes > 1024 ? none : NULL);
+    }
+    CASE("a key longer than any name of the archive");
+    memcpy(deep, head, n = sizeof head - 1);
+    memcpy(deep + n, storage, sizeof storage);
+    n += sizeof storage - 1;
+    n += (size_t)sprintf(deep + n, "X%c%c%c%c%0600d", 600 & 255, 600 >> 8, 0, 0, 7);
+    memcpy(deep + n, tail, sizeof tail);
+    import_archive(deep, n + sizeof tail - 1, 0, false);
+    import_opens(0, "the archive lacks");
+    CASE("65 sides");
+    memcpy(deep, head, n = sizeof head - 1);
+    memcpy(deep + n, IMPORT_FLOATS "K\1(", sizeof IMPORT_FLOATS "K\1(");
+    n += sizeof IMPORT_FLOATS "K\1(" - 1;
+    for (int i = 0; i < 65; i++, n += 2) memcpy(deep + n, "K\1", 2);
+    memcpy(deep + n, "tK\1\x85\x89}tRs.", 10);
+    import_archive(deep, n + 10, 0, false);
+    import_opens(0, none);
+}
+
+/* Each read that fails is an error, and so is too little room. */
+TEST(import_archives_fail)
+{
+    static const char ops[] = "}" IMPORT_KEY IMPORT_TENSOR "s.";
+    static char room[4000];
+    int fails = 0, small = 0;
+    import_archive(ops, sizeof ops - 1, 0, true);
+    for (bool opened = false; !opened && fails < 20; fails += !opened) {
+        tfn_file f;
+        import_disk disk = { import_zip, 0, fails };
+        tfn_io io = { import_get, NULL, &disk, import_zipped };
+        memset(&f, 0, sizeof f);
+        f.io = &io;
+        opened = tfn_pickle_open(&f) == TFN_OK;
+        if (!opened) CHECK_INT(f.error.status, TFN_BAD_FILE);
+        tfn_file_close(&f);
+    }
+    CHECK(fails > 5 && fails < 20);
+    for (bool opened = false; !opened && small < (int)sizeof room; small += 8) {
+        tfn_file f;
+        memset(&f, 0, sizeof f);
+        f.from = import_zip;
+        f.from_size = import_zipped;
+        f.work = room;
+        f.work_size = (size_t)small;
+        opened = tfn_pickle_open(&f) == TFN_OK;
+        if (!opened && small) CHECK_INT(f.error.status, TFN_NO_MEMORY);
+        tfn_file_close(&f);
+    }
+    CHECK(small > 100 && small < 4000);
+    {
+        tfn_file f;
+        memset(&f, 0, sizeof f);
+        f.path = "no such file.bin";
+        CHECK_INT(tfn_pickle_open(&f), TFN_BAD_FILE);
+    }
+}
+
+/* What the archive itself says wrong: bytes of the entry of data.pkl in the directory. */
+TEST(import_archives)
+{
+    static const char ops[] = "}" IMPORT_KEY IMPORT_TENSOR "s.";
+    static const struct { bool far; int at, value; const char *says; } rows[] = {
+        { false, 10, 8, "or has it compressed" }, { false, 8, 1, "or has it compressed" },
+        { false, 20, 7, "or has it compressed" }, { false, 43, 255, "or has it compressed" },
+        { false, 42, 4, "or has it compressed" }, { false, 28, 255, "it is no zip archive" },
+        { false, 0, 0, "it is no zip archive" }, { false, 46, 'b', "lacks b/data/0" },
+        { false, 24, 5, "or has it compressed" }, { false, 30, 255, "it is no zip archive" },
+        { false, 50, 'x', "lacks data.pkl" }, { false, 47, '_', "lacks data.pkl" },
+        { true, 56, 3, NULL }, { true, 60, 9, NULL }, { true, 62, 3, "or has it compressed" },
+        { true, 64, 23, "or has it compressed" }, { true, 73, 1, "or has it compressed" },
+        { true, 58, 31, "or has it compressed" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t at = import_archive(ops, sizeof ops - 1, 0, rows[i].far);
+        CASE("row %d", (int)i);
+        import_zip[at + (size_t)rows[i].at] = (unsigned char)rows[i].value;
+        import_opens(1, rows[i].says);
+    }
+    CASE("the directory");
+    for (int at = 10; at > 2; at -= 4) {                    /* its size, and where it begins */
+        import_archive(ops, sizeof ops - 1, 0, false);
+        import_zip[import_zipped - (size_t)at + 3] = 1;
+        import_opens(0, "it is no zip archive");
+        import_zip[import_zipped - (size_t)at + 3] = 9;
+        import_opens(0, "it is no zip archive");
+    }
+    CASE("one byte of it is missing, and all");
+    import_archive(ops, sizeof ops - 1, 0, false);
+    import_zip[import_zipped - 10]--;
+    import_opens(0, "it is no zip archive");
+    memmove(import_zip, import_zip + import_zipped - 22, 22);
+    memset(import_zip + 12, 0, 8);
+    import_zipped = 22;
+    import_opens(0, "lacks data.pkl");
+    CASE("the name of the local header ends behind the file");
+    import_archive(ops, sizeof ops - 1, 0, false);
+    import_zip[27] = 255;
+    import_opens(0, "or has it compressed");
+    CASE("zip64");
+    import_archive(ops, sizeof ops - 1, 0, true);
+    import_opens(1, NULL);
+    import_zip[import_zipped - 22 - 20 - 56] = 0;           /* not its record */
+    import_opens(0, "it is no zip archive");
+    import_zip[import_zipped - 22 - 8] = 1;                 /* its record is behind the end */
+    import_opens(0, "");
+    CASE("larger than what is searched for the end");
+    import_archive(ops, sizeof ops - 1, 70000, false);
+    import_opens(1, NULL);
+    import_zip[0] = 0;
+    import_opens(0, "or has it compressed");
+    import_zip[import_zipped - 22] = 0;
+    import_opens(0, "it is no zip archive");
+    import_zipped = 20;
+    import_opens(0, "it is no file of torch.save");
+    import_archive(ops, sizeof ops - 1, 0, false);
+    import_zip[0] = 0x80;
+    import_opens(0, "before 1.6");
+}
+
 /* -- a user's family --------------------------------------------------------------------------- */
 
 TEST(import_own_family)
@@ -1282,6 +1577,9 @@ int main(void)
     RUN(import_weights_wrong);
     RUN(import_pickles);
     RUN(import_pickles_broken);
+    RUN(import_pickle_operations);
+    RUN(import_archives_fail);
+    RUN(import_archives);
     RUN(import_own_family);
     return DONE();
 }
