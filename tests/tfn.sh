@@ -471,11 +471,23 @@ slides() {              # past the context, any number of tokens; with any batch
     [ "$(wc -c < "$work/one")" = 203 ] || return 1
     for how in '--beam 2' '--n-best 1'; do
         echo if | "$tfn" generate "$work/slide.safetensors" $how > "$work/page" 2> "$work/error" &&
-            grep -q '^tfn: 1 text is as long as the context of 16 tokens allows' "$work/error" ||
+            grep -q '^tfn: 1 text stopped because no room was left in the context of 16 tokens' "$work/error" ||
             return 1
     done
 }
 check "tfn generate: longer than the context" slides
+# why each text stops: its end, --max-tokens, no room
+stops() {
+    printf 'ab\nhgf\n' | "$tfn" generate "$work/m.safetensors" --counts > "$work/page" 2> "$work/error" &&
+        [ "$(cat "$work/error")" = "$(printf 'tfn: text 1: 3 tokens, stopped at its end\ntfn: text 2: 4 tokens, stopped at its end')" ] &&
+        echo hgfe | "$tfn" generate "$work/m.safetensors" --counts --max-tokens 2 > "$work/page" 2> "$work/error" &&
+        [ "$(cat "$work/error")" = "tfn: text 1: 2 tokens, stopped at --max-tokens 2" ] &&
+        "$tfn" generate "$work/slide.safetensors" if --counts --max-tokens 40 > "$work/page" 2> "$work/error" &&
+        [ "$(cat "$work/error")" = "tfn: text 1: 40 tokens, stopped at --max-tokens 40" ] &&
+        "$tfn" generate "$work/slide.safetensors" if --counts --n-best 1 > "$work/page" 2> "$work/error" &&
+        grep -q '^tfn: text 1: [0-9]* tokens, stopped at the context of 16 tokens$' "$work/error"
+}
+check "tfn generate --counts: why a text stops" stops
 newlines() {            # unchanged; as \n where the output has one text a line
     awk 'BEGIN { for (i = 0; i < 2000; i++) print "a\\" }' > "$work/slashes"
     "$tfn" train "$work/slashes" --tokenizer bytes --layers 1 --width 8 --steps 100 --lr 0.02 \
@@ -589,7 +601,7 @@ refusals() {            # options without effect, or with another effect, are re
         said 'is for C' export "$work/full.safetensors" --hf "$work/x.hf" --prefix a &&
         "$tfn" generate "$work/full.safetensors" --max-tokens 30 2> "$work/error" > "$work/page" \
             --ids "$(for _ in 1 2 3 4 5 6; do printf '4 4 4 4 4 4 4 4 4 4 '; done)" &&
-        grep -q 'as long as the context of 64' "$work/error" &&
+        grep -q 'no room was left in the context of 64' "$work/error" &&
         said 'no room for a turn' chat "$work/full.safetensors" - \
             --system "$(cat "$work/lines.kept" "$work/lines.kept")"
 }

@@ -29,8 +29,8 @@ static void generate_ids(bundle *b, const settings *s)
         for (int32_t i = 0; i < x.g.lengths[k]; i++)
             printf("%d%c", (int)found[i], i + 1 < x.g.lengths[k] ? ' ' : '\n');
     }
-    x.full += speaker_is_full(&x, 0);
-    say_full(&x);
+    speaker_count(&x, 0, 0, false);
+    say_stops(&x);
     free(ids);
     speaker_free(&x);
     bundle_free(b);
@@ -116,7 +116,7 @@ int generate(settings *s, cli *c)
     if (prompt) speaker_add(&x, prompt, strlen(prompt), 0);
     else generate_lines(&x, path, typed);
     if (x.used) speaker_print(&x);
-    say_full(&x);
+    say_stops(&x);
     speaker_free(&x);
     bundle_free(&b);
     free(prompt);

@@ -132,7 +132,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(ASSISTANT, 's', "assistant", "TEXT", NULL, 0, 0, CHAT, "mark between that and the answer") \
     X(END, 's', "end", "TEXT", NULL, 0, 0, CHAT, "mark behind the answer, which ends it") \
     X(STOP, 'l', "stop", "TEXT,..", NULL, 0, 0, CHAT, "other texts that end an answer") \
-    X(COUNTS, 'f', "counts", "", NULL, 0, 0, CHAT, "tokens of each turn, and of the cache") \
+    X(COUNTS, 'f', "counts", "", NULL, 0, 0, CHAT | GENERATE | TRANSLATE, \
+      "on stderr: tokens of each text or turn, and why it stopped or what the cache kept") \
     X(LINES, 'f', "lines", "", NULL, 0, 0, GENERATE, \
       "a text a line: newline as \\n, backslash as \\\\; --n-best does so too") \
     X(N_BEST, 'i', "n-best", "N", "0", 0, 1000, GENERATE | TRANSLATE | CLASSIFY, \

@@ -267,11 +267,25 @@ static void speaker_slide(speaker *x)
     free(list);
 }
 
-bool speaker_is_full(const speaker *x, int32_t r)
+/* Why row r stopped. A text that slides stops only at its end or at --max-tokens. */
+static tfn_stop speaker_stop(const speaker *x, int32_t r, bool slides)
 {
-    const int32_t begin = x->b->kind == DATA_PAIRS ? 1 : x->lengths[r];
-    int32_t n = x->g.lengths[r * x->g.width];
-    return n > x->b->desc.context - begin && n < whole_of(x->s, O_MAX_TOKENS);
+    if (!slides) return (tfn_stop)x->g.stops[r * x->g.width];
+    if (x->written[r] < whole_of(x->s, O_MAX_TOKENS)) return TFN_STOP_END;
+    return TFN_STOP_LENGTH;
+}
+
+void speaker_count(speaker *x, int32_t r, int64_t number, bool slides)
+{
+    const tfn_stop stop = speaker_stop(x, r, slides);
+    const int32_t tokens = slides ? x->written[r] : x->g.lengths[r * x->g.width];
+    x->stopped[stop]++;
+    if (!given(x->s, O_COUNTS)) return;
+    fprintf(stderr, "tfn: text %lld: %d tokens, stopped at ", (long long)number + 1, (int)tokens);
+    if (stop == TFN_STOP_END) fprintf(stderr, "its end\n");
+    if (stop == TFN_STOP_LENGTH) fprintf(stderr, "--max-tokens %s\n", text_of(x->s, O_MAX_TOKENS));
+    if (stop == TFN_STOP_CONTEXT)
+        fprintf(stderr, "the context of %d tokens\n", (int)x->b->desc.context);
 }
 
 /* On one line, if so: a newline as "\n", a backslash as "\\". */
@@ -293,7 +307,7 @@ void speaker_print(speaker *x)
     if (slides) speaker_slide(x);
     else speaker_run(x);
     for (int32_t r = 0; r < x->used; r++) {
-        if (!slides) x->full += speaker_is_full(x, r);
+        speaker_count(x, r, x->number[r], slides);
         for (int32_t k = 0; k < texts; k++) {
             const char *text;
             size_t bytes;
@@ -314,10 +328,16 @@ void speaker_print(speaker *x)
     x->used = 0;
 }
 
-void say_full(const speaker *x)
+void say_stops(const speaker *x)
 {
-    if (x->full)
-        fprintf(stderr, "tfn: %lld text%s as long as the context of %d tokens allows: with --ids, "
-                "--beam, --n-best or a source it does not move on\n", (long long)x->full,
-                x->full > 1 ? "s are" : " is", (int)x->b->desc.context);
+    const int64_t full = x->stopped[TFN_STOP_CONTEXT];
+    const int64_t cut = x->stopped[TFN_STOP_LENGTH];
+    const bool ends = x->g.desc.end >= 0;
+    if (full)
+        fprintf(stderr, "tfn: %lld text%s stopped because no room was left in the context of %d "
+                "tokens: with --ids, --beam, --n-best or a source it does not move on\n",
+                (long long)full, full > 1 ? "s" : "", (int)x->b->desc.context);
+    if (cut && ends && output_is_terminal(stderr) && !given(x->s, O_COUNTS))
+        fprintf(stderr, "tfn: %lld text%s stopped at --max-tokens %s, before the end\n",
+                (long long)cut, cut > 1 ? "s" : "", text_of(x->s, O_MAX_TOKENS));
 }

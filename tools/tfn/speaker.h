@@ -28,7 +28,7 @@ typedef struct speaker {
     size_t        text_room;
     int32_t     **past;                 /* of texts that slide: the prompt, then what was written */
     int32_t      *prompt_ids, *written;
-    int64_t       full;                 /* texts that ended because the context did */
+    int64_t       stopped[TFN_STOP_COUNT];      /* texts, by why they stopped */
 } speaker;
 
 void speaker_open(speaker *x, bundle *b, const settings *s);
@@ -48,10 +48,12 @@ const char *speaker_text(speaker *x, int32_t r, int32_t k, size_t *bytes);
 
 /* -- texts longer than the context */
 
-/* Of texts that cannot slide: did row r end because the context did? */
-bool speaker_is_full(const speaker *x, int32_t r);
+/* Counts why row r stopped; with --counts prints it. number: of its text, from 0; slides: the text
+ * may be longer than the context. */
+void speaker_count(speaker *x, int32_t r, int64_t number, bool slides);
 
 void speaker_print(speaker *x);
 
-void say_full(const speaker *x);
+/* Says how many texts stopped because no room was left and, on a terminal, at --max-tokens. */
+void say_stops(const speaker *x);
 #endif
