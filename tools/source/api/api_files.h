@@ -135,7 +135,7 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 TFNORM_API tfn_status tfn_model_save_adapter(tfn_file *f, const tfn_model *m,
                                              const tfn_checkpoint *with);
 
-/* Appends a group to those of desc, from its text in a checkpoint: its pattern, then "rate=0.1",
+/* Appends a group to desc, from its text in a checkpoint: its pattern, then "rate=0.1",
  * "decay=0" (none), "rank=8", "alpha=16" or "frozen", separated by spaces. False, with an error in
  * e (unless NULL), if the text is no group or if there are TFN_MOST_GROUPS already. */
 TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error *e);
@@ -182,8 +182,8 @@ typedef struct tfn_key_rule {
     tfn_key_form form;
 } tfn_key_rule;
 
-/* How a file stores a tensor. Linear maps of PyTorch are (out, in). Those of this library and of
- * GPT-2's files are (in, out). */
+/* How a file stores a tensor. Linear maps are (out, in) in PyTorch, and (in, out) in this library
+ * and in GPT-2's files. */
 enum {
     TFN_FORM_TRANSPOSED = 1,  /* a matrix is (out, in) */
     TFN_FORM_BY_HEAD = 2,     /* parts alternate head by head: NeoX, BLOOM */
@@ -254,8 +254,8 @@ typedef struct tfn_import {
 TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc);
 /* Loads the weights into a model of these options. All tensors are checked before the first is
  * read, so faulty files leave the model unchanged. If a read fails half-way, the model has an
- * error. Packed weights (desc.weights) equal those of tfn_model_quantize, but the model is never in
- * memory as floats. */
+ * error. Packed weights (desc.weights) are the same as after tfn_model_quantize, but the model is
+ * never in memory as floats. */
 TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m);
 /* Stores another value of config.json, cut to fit and with a final zero: the characters of a
  * string, or any other value as it is written, "[[30]]". Returns the bytes of the whole text; 0: no
@@ -295,8 +295,8 @@ typedef struct tfn_export {
                                               * true: they are rounded */
     const struct tfn_tokenizer *tokenizer;   /* NULL: none */
     const int32_t    *specials;              /* pad_token_id, bos_token_id, eos_token_id and
-                                              * decoder_start_token_id; below 0: null. NULL: those
-                                              * of the tokenizer, with the end as the start, as in
+                                              * decoder_start_token_id; below 0: null. NULL: from
+                                              * the tokenizer, with the end as the start, as in
                                               * tfn_generator_run */
     const char *const *labels;               /* the names of the classes of a sequence head, for
                                               * id2label; NULL: none */
@@ -312,8 +312,8 @@ TFNORM_API size_t tfn_export_work(const tfn_model *m);
 
 /* -- for other languages --------------------------------------------------------------------- */
 
-/* Sets an option of a model by its name and a text. Names are those of tfn_model_desc: "width",
- * "schedule.lr", "cutoffs[0]". Texts are those of checkpoints: numbers in JSON's form (the seed as
+/* Sets an option of a model by its name and a text. Names are as in tfn_model_desc: "width",
+ * "schedule.lr", "cutoffs[0]". Texts are as in checkpoints: numbers in JSON's form (the seed as
  * a signed integer), "true" or "false", or the name of an enumerator, recipe, norm, initialization,
  * topology or instruction set. "default" is 0 or NULL and always legal. Checks only the range of
  * this option; tfn_model_resolve checks options together. An error (in e unless NULL) suggests the

@@ -55,7 +55,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
                                        int32_t chunk, void *mem, size_t size);
 /* Does for a decoder what tfn_model_watch does for a model with desc.probes. tfn_decoder_next shows
  * values of the positions it feeds, (B*time, C), with the bits of the full forward;
- * tfn_decoder_start shows those of the source. */
+ * tfn_decoder_start shows the values of the source. */
 TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, void *user);
 /* Starts new sentences. source: the batch for the encoder of an encoder-decoder, otherwise NULL. */
 TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source);

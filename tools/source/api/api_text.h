@@ -19,7 +19,7 @@ typedef struct tfn_accuracy { int64_t right, tokens, right_rows, rows; } tfn_acc
  * of its other positions are. */
 TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const int32_t *wanted,
                                  ptrdiff_t rows, ptrdiff_t cols);
-/* The same for logits (rows, cols, V): the largest one is what was found. */
+/* The same for logits (rows, cols, V): the largest logit gives the token found. */
 TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
                                         const int32_t *wanted, ptrdiff_t rows, ptrdiff_t cols,
                                         int32_t vocab);
@@ -284,8 +284,8 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
 TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes);
 /* The same for trusted text: where it contains the text of a special token, such as "<s>" or
- * "<|im_start|>", it becomes that token. Use it for chat templates, never for what a user typed,
- * who could otherwise write as another speaker. */
+ * "<|im_start|>", it becomes that token. Use it for chat templates, never for text that a user
+ * typed, because the user could write as another speaker. */
 TFNORM_API ptrdiff_t tfn_tokenizer_encode_specials(const tfn_tokenizer *k, int32_t *ids,
                                                    ptrdiff_t capacity, const char *text,
                                                    size_t bytes);
