@@ -9,8 +9,8 @@
  *       TFN_KEY_MOST                gone: windows are options (desc.window)
  *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
  *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)
- *       a norm of a row whose       is right, computed in double, or NaN
- *       squares overflow: 0
+ *       the norm of a row whose     is right, computed in double, or NaN
+ *       squares overflow is 0
  *       every kernel table in an    plain C and FMA128 only where nothing wider is, unless
  *       x86 build                   TFNORM_ALL_ISA is defined; tfn_kernels_for then gives NULL
  *       a save follows a link at    temporary files are created exclusively; only a regular file is
@@ -18,8 +18,8 @@
  *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
  *     Models of the hub: tfn_import_new knows BERT, BLOOM, DistilBERT, Gemma 1 to 3, GPT-2,
  *     GPT-NeoX, Llama, Marian, Mistral, OLMo 2, OPT, Phi, Qwen 2 and 3, T5; tfn_export_write writes
- *     such a folder; tfn_pickle_open reads pytorch_model.bin; tfn_import_text reads the rest of
- *     config.json.
+ *     such a folder; tfn_pickle_open reads pytorch_model.bin, tfn_gguf_open a .gguf file, and
+ *     tfn_import_text the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
  *     Options: positions alibi and relative, windows by layer (window_from, window_period,
@@ -30,6 +30,8 @@
  *     (moment_type), caches (cache_type); LoRA on top of packed weights.
  *     Boards: only_decoders, tfn_memory.kept, checkpoints in flash (tfn_flash_save), and macros
  *     that keep only what a program needs (TFNORM_PLAIN, TFNORM_NORMS, TFNORM_NO_MESSAGES ...).
+ *     tfn: fits its lines to the terminal, reads pipes, saves on SIGTERM and SIGHUP, takes prompts,
+ *     shows what was learned, and has a manual page and completions (tfn help --man).
  *     More: tfn_model_lens, tfn_generator.stops, TFNORM_VERSION_MAJOR, _MINOR and _PATCH,
  *     tfn_version_agrees; tools/API.md; make install; pip install ./tools.
  *     TFN_BITS_VERSION and the hashes are those of 0.2. Checkpoints of 0.2 load.
