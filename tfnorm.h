@@ -33052,6 +33052,22 @@ static void tfn__compile_rules(tfn_error *e, tfn__vocab *v, int32_t *to)
     v->charsmap = x.charsmap;
 }
 
+/* Check that the decoder of a blob is the one that its rules name. */
+static void tfn__check_decoder(tfn_error *e, const tfn__vocab *v)
+{
+    tfn__vocab said = *v;
+    bool fits;
+    said.decoder = 0;
+    said.decodes = TFN__DECODES_NOTHING;
+    tfn__each_part(e, &said, v->rules[2], "type\"decoders\"", tfn__decoder_part);
+    if (said.decodes == TFN__DECODES_NOTHING) said.decoder = TFN_DECODER_SPACES;
+    fits = said.decoder == v->decoder;
+    if (said.decodes == TFN__DECODES_SUFFIX)
+        fits = fits && tfn__json_says_text(said.said_suffix, v->suffix);
+    if (!fits)
+        tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the decoder differs from the rules", 0, 0);
+}
+
 /* Read all members except tokens and merges, as flags or as steps. */
 static void tfn__read_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *value, bool steps)
 {
@@ -33246,7 +33262,10 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     else tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "the source is empty", 0, 0);
     if (files && e->status == TFN_OK) tfn__vocab_pass(e, v, k);
     if (files && e->status == TFN_OK) tfn__frame_pass(e, v, k);
-    if (s->blob && v->stepped && e->status == TFN_OK) tfn__compile_rules(e, v, NULL);
+    if (s->blob && v->stepped && e->status == TFN_OK) {
+        tfn__compile_rules(e, v, NULL);
+        tfn__check_decoder(e, v);
+    }
 
     /* Files name the parts of a merge by their bytes, so the table of strings must exist first. */
     if (k && e->status == TFN_OK) tfn__index_tokens(k);

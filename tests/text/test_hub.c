@@ -1967,6 +1967,98 @@ TEST(hub_cut_blobs)
     if (!place) SKIP("no memory that ends before such a page");
 }
 
+/* Small files, with ' for ": every kind of model, and the members that each has. */
+static const char *const hub_small_files[] = {
+    "{\r\n\t'added_tokens':[{'id':7,'content':'<m>','special':true,'lstrip':true},{'id':6,'content':"
+    "'ba','single_word':true}],'normalizer':{'type':'Lowercase'},'pre_tokenizer':{'type':"
+    "'WhitespaceSplit'},'post_processor':{'type':'BertProcessing','sep':['<m>',7],'cls':['a',1]},"
+    "'decoder':{'type':'BPEDecoder','suffix':'</w>'},'model':{'type':'BPE','dropout':-0.0,"
+    "'unk_token':'<u>','end_of_word_suffix':'</w>','fuse_unk':true,'vocab':{'<u>':0,'a':1,'b':2,"
+    "'a</w>':3,'b</w>':4,'ab</w>':5},'merges':['a b</w>']}}",
+    "{'added_tokens':[{'id':0,'content':'<s>','special':true,'normalized':false}],'normalizer':null,"
+    "'pre_tokenizer':{'type':'Sequence','pretokenizers':[{'type':'ByteLevel','add_prefix_space':true,"
+    "'use_regex':true}]},'post_processor':{'type':'TemplateProcessing','single':[{'SpecialToken':{"
+    "'id':'<s>'}},{'Sequence':{'id':'A'}}],'special_tokens':{'<s>':{'ids':[0]}}},'decoder':{'type':"
+    "'ByteLevel'},'model':{'vocab':{'<s>':0,'a':1,'\\u0120':2,'\\u0120a':3,'\\ud83d\\ude00':5},"
+    "'merges':[['\\u0120','a']]}}",
+    "{'normalizer':{'type':'Sequence','normalizers':[{'type':'Prepend','prepend':'\xe2\x96\x81'},"
+    "{'type':'Replace','pattern':{'String':' '},'content':'\xe2\x96\x81'}]},'decoder':{'type':"
+    "'Sequence','decoders':[{'type':'Replace','pattern':{'String':'\xe2\x96\x81'},'content':' '},"
+    "{'type':'ByteFallback'},{'type':'Fuse'},{'type':'Strip','content':' ','start':1,'stop':0}]},"
+    "'model':{'type':'BPE','unk_token':'<u>','byte_fallback':true,'fuse_unk':true,'vocab':{'<u>':0,"
+    "'<0x61>':1,'b':2,'\xe2\x96\x81':3,'\xe2\x96\x81" "b':4},'merges':['\xe2\x96\x81 b']}}",
+    "{'pre_tokenizer':{'type':'Metaspace','replacement':'\xe2\x96\x81','prepend_scheme':'always'},"
+    "'decoder':{'type':'Metaspace','replacement':'\xe2\x96\x81','add_prefix_space':true},'model':{"
+    "'type':'Unigram','unk_id':0,'vocab':[['<u>',0],['\xe2\x96\x81',-1.5E0],['a',-2],"
+    "['\xe2\x96\x81" "a',-3e-1]]}}",
+    "{'normalizer':{'type':'BertNormalizer','clean_text':true,'handle_chinese_chars':true,"
+    "'strip_accents':null,'lowercase':true},'pre_tokenizer':{'type':'BertPreTokenizer'},'decoder':{"
+    "'type':'WordPiece','prefix':'##','cleanup':true},'model':{'type':'WordPiece','unk_token':'[U]',"
+    "'continuing_subword_prefix':'##','max_input_chars_per_word':100,'vocab':{'[U]':0,'a':1,'##b':2,"
+    "'b':3}}}",
+    "{'pre_tokenizer':{'type':'Split','pattern':{'Regex':'a+|\\\\s'},'behavior':'Isolated'},'model':{"
+    "'type':'WordLevel','unk_token':'[U]','vocab':{'[U]':0,'aa':1,'b':2}}}",
+};
+enum { HUB_SMALL_FILES = sizeof hub_small_files / sizeof *hub_small_files };
+
+/* Blobs with a right sum and a byte that is another. */
+static size_t hub_other_sum(unsigned char *copy, size_t size)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    const tfn_tokenizer_source s = hub_of_blob(copy, size);
+    for (size_t i = 0; i + 4 < size; i++) h = (h ^ copy[i]) * UINT64_C(0x100000001b3);
+    h ^= h >> 32;
+    for (size_t i = 0; i < 4; i++) copy[size - 4 + i] = (unsigned char)(h >> 8*i);
+    return hub_accepted(&s);
+}
+
+/* Every byte of the small files, and of their blobs, is another: read or refused. */
+TEST(hub_small_bad_files)
+{
+    static const unsigned char others[] = { '"', '\\', '{', '}', '[', ']', '0', '-', 'e', ' ', ',',
+                                            1, 0xff, '9', 'u', 't' };
+    static const unsigned char bits[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255 };
+    const size_t step = getenv("TEST_EVERY") ? 1 : 8;
+    for (int i = 0; i < HUB_SMALL_FILES; i++) {
+        hub_box b = hub_quoted(hub_small_files[i]);
+        size_t size;
+        size_t accepted = 0;
+        char text[4000];
+        unsigned char *blob;
+        CASE("small file %d", i);
+        if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, text, sizeof text));
+        strcpy(text, hub_small_files[i]);
+        hub_quote(text);
+        for (size_t n = 0; n < strlen(hub_small_files[i]); n++)
+            for (size_t j = n % step; j < sizeof others; j += step) {
+                char *copy = (char *)malloc(strlen(text));
+                const tfn_tokenizer_source s = hub_json(copy, strlen(text));
+                memcpy(copy, text, strlen(text));
+                copy[n] = (char)others[j];
+                accepted += hub_accepted(&s);
+                free(copy);
+            }
+        CHECK(accepted > 0);
+        blob = hub_blob(&b.k, &size);
+        accepted = 0;
+        for (size_t n = 0; n + 4 < size; n++)
+            for (size_t j = n % 3; j < sizeof bits; j += step / 4 + 1) {
+                unsigned char *copy = (unsigned char *)malloc(size);
+                memcpy(copy, blob, size);
+                copy[n] ^= bits[j];
+                accepted += hub_other_sum(copy, size);
+                free(copy);
+            }
+        CHECK(accepted > 0);
+        for (int more = 7; more < 9; more++) {      /* the last that an int32_t has, and one more */
+            unsigned char copy[] = "tfntok1\n\0\xff\xff\xff\xff\7\0\0\0\0";
+            copy[13] = (unsigned char)more;
+            CHECK(!hub_other_sum(copy, sizeof copy - 1));
+        }
+        free(blob), free(b.mem);
+    }
+}
+
 TEST(hub_bad_blobs)
 {
     hub_bad_blob(HUB_OPT);
@@ -2011,6 +2103,7 @@ int main(void)
     RUN(hub_bytes_shown);
     RUN(hub_bad_files);
     RUN(hub_bad_blobs);
+    RUN(hub_small_bad_files);
     RUN(hub_cut_blobs);
     return DONE();
 }

@@ -43,7 +43,10 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     else tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "the source is empty", 0, 0);
     if (files && e->status == TFN_OK) tfn__vocab_pass(e, v, k);
     if (files && e->status == TFN_OK) tfn__frame_pass(e, v, k);
-    if (s->blob && v->stepped && e->status == TFN_OK) tfn__compile_rules(e, v, NULL);
+    if (s->blob && v->stepped && e->status == TFN_OK) {
+        tfn__compile_rules(e, v, NULL);
+        tfn__check_decoder(e, v);
+    }
 
     /* Files name the parts of a merge by their bytes, so the table of strings must exist first. */
     if (k && e->status == TFN_OK) tfn__index_tokens(k);
