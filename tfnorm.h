@@ -43775,14 +43775,14 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * this file.
  */
 /* >> history */
-/* 0.3.0 (2026-11-27)  Models that others trained, weights of fewer bits, boards, and a command that
- *     behaves. No function of 0.2 has changed its arguments.
- *     What a program of 0.2 may notice:
+/* 0.3.0 (2026-11-27)  Published models, weights of fewer bits, boards, and a command with stable
+ *     exit codes and messages. No function of 0.2 has changed its arguments.
+ *     Changes that a program of 0.2 may notice:
  *       0.2                         0.3
  *       structs set by position     have new members: tfn_batch, tfn_param_info, tfn_generator,
  *                                   tfn_attention_args, tfn_attention_cached_args, tfn_file,
  *                                   tfn_tokenizer_source, tfn_import, tfn_memory, tfn_model_desc.
- *                                   Set members by name, and compile every file anew
+ *                                   Set members by name, and recompile every file
  *       TFN_KEY_MOST                gone: windows are options (desc.window)
  *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
  *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)
@@ -43846,47 +43846,47 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       TFN_SELF_ATTENTION ...      TFN_SUBLAYER_SELF_ATTENTION ...
  *       TFN_BPE, TFN_BYTES ...      TFN_TOKENIZER_BPE ...
  *       TFN_FINAL_NORM, TFN_MACARON ... (flags)            TFN_TOPOLOGY_FINAL_NORM ...
- *     A status (TFN_OK, TFN_BAD_SHAPE ...) keeps its name: it is what every call returns.
+ *     A status (TFN_OK, TFN_BAD_SHAPE ...) keeps its name, because every call returns one.
  *     New: options that are enumerations have rows with a name, a formula and a paper
  *     (tfn_choice_at, tfn_choice_find, tfn_choice_name); an error of a file has its whole path
  *     (tfn_error.path) and the system's reason; TFNORM_DEBUG; the section `reference`;
  *     options by name and the layout of structs, for other languages (tfn_desc_set, tfn_desc_get,
  *     tfn_desc_name, tfn_layout); norms and initializations by pointer, as topologies are
  *     (norm_rule, decoder_norm_rule, init_rule).
- *     New too: the step in parts (tfn_model_gradient, tfn_model_gradients, tfn_model_rate,
- *     tfn_model_update), losses of one's own (desc.loss, tfn_mask_targets) and the constants of an
- *     update (tfn_update_at); Lion, Muon, Adafactor, schedule-free AdamW, clipping by value. A row
- *     of TFN__OPTIMIZER_LIST says what it keeps of each tensor.
- *     New too: groups of parameters by name (desc.groups) with a rate, a decay, frozen, or with
- *     LoRA, which is saved alone (tfn_model_save_adapter) and merged by tfn_model_fold.
- *     New too: squared ReLU, GEGLU by GELU's tanh form; averages of the weights (desc.ema,
+ *     Also new: the step in parts (tfn_model_gradient, tfn_model_gradients, tfn_model_rate,
+ *     tfn_model_update), custom losses (desc.loss, tfn_mask_targets) and the constants of an update
+ *     (tfn_update_at); Lion, Muon, Adafactor, schedule-free AdamW, clipping by value. A row of
+ *     TFN__OPTIMIZER_LIST tells which moments the optimizer keeps.
+ *     Also new: groups of parameters, selected by name (desc.groups), with their own rate or decay,
+ *     frozen, or with LoRA, which tfn_model_save_adapter saves and tfn_model_fold merges.
+ *     Also new: squared ReLU, GEGLU with GELU's tanh form; averages of the weights (desc.ema,
  *     tfn_model_swap_ema); muP (desc.mup_base_width); tfn train keeps the best, too (OUT.best).
- *     New too: a probe sees evaluations, logits, profiles and decoders, not training alone; hidden
+ *     Also new: a probe sees evaluations, logits, profiles and decoders, not only training; hidden
  *     states, attention weights and pooled vectors (section `reading`).
- *     New too: heads of any size (desc.head_size), as Gemma, Qwen 3 and T5 have them; what else
- *     published models have: rotary positions of a part of each head, with rates for longer texts
- *     (rotary_size, rotary_scaling), biases of queries, keys and values or of the output alone
- *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer), BERT's
- *     head of masked words (head_transform) and DistilBERT's of classes (pooler), windows of the
- *     self-attention by layer, with caches as long as they are (window, window_from, window_period,
- *     window_base), positions that are added to scores, ALiBi's and T5's (position alibi,
- *     relative), an output that reads x/sqrt(C) (scale_output), embeddings of another size than the
- *     stream's (embedding_size).
- *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`); a
- *     model without first values, to be loaded in no time (desc.blank).
- *     New too: tokenizer.json of byte-level BPE (tfn_tokenizer_source.json), and texts in which
- *     special tokens may stand (tfn_tokenizer_encode_specials).
- *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
+ *     Also new: heads of any size (desc.head_size), as in Gemma, Qwen 3 and T5, and more features
+ *     of published models: rotary positions in a part of each head, with rates for longer texts
+ *     (rotary_size, rotary_scaling); biases only for queries, keys and values, or only for the
+ *     output (attention_bias, output_bias); other scales of scores (score_scale, scale_by_layer);
+ *     BERT's head for masked words (head_transform) and DistilBERT's for classes (pooler); windows
+ *     of the self-attention by layer, with caches of the window's length (window, window_from,
+ *     window_period, window_base); positions that are added to scores, ALiBi's and T5's (position
+ *     alibi, relative); an output that reads x/sqrt(C) (scale_output); embeddings of another size
+ *     than the stream (embedding_size).
+ *     Also new: checkpoints of the hub by family (tfn_import_new, section `import`), and models
+ *     without initial values, which load in no time (desc.blank).
+ *     Also new: tokenizer.json of byte-level BPE (tfn_tokenizer_source.json), and texts that may
+ *     contain special tokens (tfn_tokenizer_encode_specials).
+ *     Fixed: every defect that an audit of 0.1 found. TFN_BITS_VERSION is 2, with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
- *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals
- *       made training up to 3 times slower on some processors;
- *     - scalar gradients, the reported loss, profiles and PowerNorm's nu leave out padding;
- *     - schedules count updates from 1: the warm-up ends at lr, and the last update moves;
+ *     - functions that decay to 0 are exactly 0 below 2^-60, and an optimizer's moments below
+ *       2^-100, since denormals made training up to 3 times slower on some processors;
+ *     - scalar gradients, the reported loss, profiles and PowerNorm's nu omit padding;
+ *     - schedules count updates from 1: the warm-up ends at lr, and the last update still moves;
  *     - nGPT takes the absolute value of its rates, and some initializations follow their papers;
- *     - the self-check itself has a learned scalar, a rate and a clipping that reach all of this.
- *     TFN_BITS_HASH_NO_FMA is new: processors without a fused multiply-add agree, too. Checkpoints
- *     of 0.1 load. Its runs go on with the new rules, so with other bits. New ones have format 2:
- *     options that are enumerations stand in them by name, not by number.
+ *     - the self-check uses a learned scalar, a rate and a clipping that exercise all of this.
+ *     TFN_BITS_HASH_NO_FMA is new: processors without a fused multiply-add agree with each other,
+ *     too. Checkpoints of 0.1 load; their runs continue with the new rules, and so with other bits.
+ *     New checkpoints have format 2, in which enumerations are names, not numbers.
  * 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and custom rows.
  */
 /* >> licence */
