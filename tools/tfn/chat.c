@@ -1,11 +1,13 @@
-/* tfn chat: turns of a user, a line each, and a decoder's answers. What was said stays in the
- * decoder's cache, so that a turn costs its own tokens and those of the answer.
+/* tfn chat: a user's turns, one a line, and a decoder's answers. The conversation stays in the
+ * decoder's cache, so a turn costs only its own tokens and the answer.
  *
- * A conversation is one row of ids: what the tokenizer's template begins with, the system's text if
+ * A conversation is one row of ids: the begin of the tokenizer's template, the system's text if
  * there is one, then for each turn
+ *
  *     user TEXT assistant ANSWER end
- * where user, assistant and end are the marks of the model's training. Marks are read with special
- * tokens; what the user types never is. */
+ *
+ * with the marks user, assistant and end from the model's training. Special tokens count in marks
+ * and never in typed text. */
 #include "chat.h"
 #include "../../tfnorm.h"
 #include "../common/output.h"
@@ -24,7 +26,7 @@ typedef struct chat_template {
     const char *name, *system, *system_end, *user, *assistant, *end;
 } chat_template;
 
-/* In the order of --template. Llama 2's system text stands within its first turn. */
+/* In the order of --template. Llama 2 has the system's text within its first turn. */
 static const chat_template chat_templates[] = {
     { "plain", "", "\n", "", "\n", "\n" },
     { "chatml", "<|im_start|>system\n", "<|im_end|>\n", "<|im_start|>user\n",
@@ -44,20 +46,20 @@ typedef struct chat {
     void          *mem;
     chat_template  marks;
     int32_t       *ids, count, room;    /* the conversation, which may be longer than the context */
-    int32_t        fed, prefix;         /* ids in the cache; ids that stand before the turns */
+    int32_t        fed, prefix;         /* ids in the cache; ids before the first turn */
     int32_t       *turn, turns;         /* where each turn begins */
     char          *stop[CHAT_STOPS];    /* texts that end an answer */
     int            stops;
-    int32_t        stop_id;             /* the special token that the end begins with, or -1 */
-    bool           in_system;           /* Llama 2: the first turn has its mark already */
+    int32_t        stop_id;             /* the special token that `end` begins with */
+    bool           in_system;           /* Llama 2: the first turn already has its mark */
     chat_choice   *choice;
     char          *text;                /* of the answer */
-    int64_t        answers, read, kept; /* kept: ids of all turns that were in the cache */
+    int64_t        answers, read, kept; /* kept: ids of turns that were in the cache */
 } chat;
 
 /* -- marks ------------------------------------------------------------------------------------- */
 
-/* A mark as it is typed: \n is a newline, \\ a backslash. */
+/* A mark from the command line: \n is a newline, \\ a backslash. */
 static const char *chat_mark(const char *typed)
 {
     char *to = (char *)reserve(strlen(typed) + 1, 1);
@@ -82,7 +84,7 @@ static void chat_take_marks(chat *x)
     if (given(s, O_END)) x->marks.end = chat_mark(text_of(s, O_END));
 }
 
-/* Ids behind the conversation. */
+/* Appends ids to the conversation. */
 static void chat_append(chat *x, const int32_t *ids, int64_t n)
 {
     if (x->count + n > x->room) {
@@ -98,7 +100,7 @@ static void chat_append(chat *x, const int32_t *ids, int64_t n)
     x->count += (int32_t)n;
 }
 
-/* A text behind the conversation. trusted: a mark, whose special tokens count. */
+/* Appends a text to the conversation. trusted: a mark, whose special tokens count. */
 static void chat_say(chat *x, const char *text, size_t bytes, bool trusted)
 {
     const tfn_tokenizer *k = &x->b.tokenizer.tokenizer;
@@ -108,7 +110,8 @@ static void chat_say(chat *x, const char *text, size_t bytes, bool trusted)
     free(ids);
 }
 
-/* A mark and the text behind it. Words begin with their space: a mark's last one is the text's. */
+/* Appends a mark and its text. Words begin with their space, so the last space of a mark belongs to
+ * the text. */
 static void chat_say_behind(chat *x, const char *mark, const char *text, size_t bytes)
 {
     char *spaced = (char *)reserve(bytes + 2, 1);
@@ -121,8 +124,9 @@ static void chat_say_behind(chat *x, const char *mark, const char *text, size_t 
     free(spaced);
 }
 
-/* What ends an answer: the end's mark, without white space around it unless it is nothing else, and
- * --stop; as a token where it begins with a special one, which has no text. */
+/* Sets the texts that end an answer: the end mark, without surrounding white space unless it has
+ * nothing else, and --stop. An end mark that begins with a special token is found as that token,
+ * because it has no text. */
 static void chat_take_stops(chat *x)
 {
     const tfn_tokenizer *k = &x->b.tokenizer.tokenizer;
@@ -156,7 +160,7 @@ static void chat_take_stops(chat *x)
 
 /* -- the context ------------------------------------------------------------------------------- */
 
-/* Leave out the oldest turn, and begin the cache anew. False: there is but one. */
+/* Removes the oldest turn and restarts the cache. False: there is only one turn. */
 static bool chat_forget(chat *x)
 {
     int32_t gone;
@@ -175,8 +179,8 @@ static bool chat_forget(chat *x)
     return true;
 }
 
-/* Feed what is not in the cache yet: the logits behind it, or NULL, where one turn alone is longer
- * than the context. */
+/* Feeds the ids that are not in the cache yet. Returns the logits after the last one, or NULL if a
+ * single turn exceeds the context. */
 static const float *chat_feed(chat *x)
 {
     const float *z = NULL;
@@ -195,7 +199,7 @@ static const float *chat_feed(chat *x)
 
 /* -- choosing a token -------------------------------------------------------------------------- */
 
-/* Padding and the like are no answer, nor is what a text begins with. */
+/* False for ids that no answer contains: padding and the ids that texts begin with. */
 static bool chat_forbids(const chat *x, int32_t id)
 {
     const int32_t *special = x->b.tokenizer.tokenizer.special;
@@ -204,7 +208,7 @@ static bool chat_forbids(const chat *x, int32_t id)
     return id >= x->b.tokenizer.tokenizer.vocab;
 }
 
-/* The likeliest first, of equal ones that with the smaller id. */
+/* Order: the likeliest first, and among equals the smaller id. */
 static int chat_order(const void *a, const void *b)
 {
     const chat_choice *p = (const chat_choice *)a;
@@ -224,7 +228,8 @@ static int32_t chat_likeliest(const chat *x, const float *z)
     return best;
 }
 
-/* By temperature, of the --top-k likeliest, of these of those that hold --top-p; u in [0, 1). */
+/* Draws an id by temperature, among the --top-k likeliest, and among those the ones that hold
+ * --top-p; u in [0, 1). */
 static int32_t chat_draw(chat *x, const float *z, double u)
 {
     const double temperature = real_of(x->s, O_TEMPERATURE);
@@ -267,7 +272,7 @@ static int32_t chat_choose(chat *x, const float *z, int32_t step)
 
 /* -- an answer --------------------------------------------------------------------------------- */
 
-/* Bytes of the answer's text, from id `from` on, into x->text, which is as long as wanted. */
+/* Decodes the answer from id `from` on into x->text, which grows as needed. Returns the bytes. */
 static size_t chat_decode(chat *x, int32_t from)
 {
     const tfn_tokenizer *k = &x->b.tokenizer.tokenizer;
@@ -278,7 +283,7 @@ static size_t chat_decode(chat *x, int32_t from)
     return n;
 }
 
-/* Where a text of x->stop begins in the answer; `n`, its length: nowhere. */
+/* The place in the answer where a text of x->stop begins; `n`, its length, if there is none. */
 static size_t chat_stopped(const chat *x, size_t n, int *which)
 {
     size_t at = n;
@@ -291,7 +296,7 @@ static size_t chat_stopped(const chat *x, size_t n, int *which)
     return at;
 }
 
-/* Bytes at the end that a stop may begin with: they wait until that is known. */
+/* Bytes at the end that may begin a stop. They are held until that is known. */
 static size_t chat_waits(const chat *x, size_t n)
 {
     size_t most = 0;
@@ -304,8 +309,8 @@ static size_t chat_waits(const chat *x, size_t n)
     return most;
 }
 
-/* Answer the conversation, and print what is said as it is said. The end's mark follows, if the
- * model has not written it. */
+/* Answers the conversation and prints the answer as it is generated. Appends the end mark if the
+ * model did not write it. */
 static void chat_answer(chat *x)
 {
     const int64_t most = whole_of(x->s, O_MAX_TOKENS);
@@ -345,7 +350,7 @@ static void chat_answer(chat *x)
     x->answers++;
 }
 
-/* One turn: what the user said, and the answer. What is too long for the context is not kept. */
+/* Runs a turn: the user's text and the answer. A turn that exceeds the context is not kept. */
 static void chat_turn(chat *x, const char *text, size_t bytes, int64_t number)
 {
     const int32_t begin = x->count;

@@ -1,4 +1,4 @@
-/* tfn chat: turns of a user, a line each, and the answers of a decoder. */
+/* tfn chat: reads a user's turns, one a line, and prints a decoder's answers. */
 #ifndef CHAT_H
 #define CHAT_H
 

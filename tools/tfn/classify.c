@@ -1,4 +1,4 @@
-/* The classes, and the accuracy where a file gives labels. */
+/* Classes, then accuracy where a file has labels. */
 #include "classify.h"
 #include "../../tfnorm.h"
 #include "../common/data.h"
@@ -46,7 +46,7 @@ static void put_classes(const bundle *b, const float *logits, int64_t number, in
     }
 }
 
-/* Accuracy on the test split, or on all lines of a file, of the experiment with another seed. */
+/* Trains the experiment with another seed. Returns the accuracy on its test split or on a file. */
 static double accuracy_of(const settings *experiment, const settings *s, int64_t seed)
 {
     static trainer t;
@@ -70,7 +70,7 @@ static double accuracy_of(const settings *experiment, const settings *s, int64_t
         step(&t, &r);
     }
     corpus_open(&x, &e, DATA_LABELS, TASK_TEST, second_file(s), &t.b.classes);
-    snprintf(rows, sizeof rows, "%d", (int)t.b.model.desc.batch);       /* as many as it holds */
+    snprintf(rows, sizeof rows, "%d", (int)t.b.model.desc.batch);       /* as the model holds */
     e.text[O_BATCH] = rows;
     corpus_cut(&x, &e, &t.b.tokenizer.tokenizer, true);
     for (int64_t k = 0; k < x.batches.count; k++) {
@@ -87,7 +87,7 @@ static double accuracy_of(const settings *experiment, const settings *s, int64_t
     return (double)right.right / (double)right.tokens;
 }
 
-/* The mean over seeds, the model's own and the next ones, and where it lies by Student's t. */
+/* Prints the mean accuracy over seeds, from the model's own on, with an interval by Student's t. */
 static int classify_seeds(const bundle *b, const settings *s)
 {
     static const double t95[] = { 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
@@ -113,7 +113,7 @@ static int classify_seeds(const bundle *b, const settings *s)
     return 0;
 }
 
-/* A line "A" or "A tab B"; what is empty is read as a space. */
+/* Cuts a line "A" or "A tab B". An empty part is read as a space. */
 static void cut_input(data_item *item, const char *line, const char *end)
 {
     const char *tab = (const char *)memchr(line, '\t', (size_t)(end - line));
@@ -174,7 +174,7 @@ int classify(settings *s, cli *c)
     x.space = b.tokenizer.tokenizer.kind == TFN_TOKENIZER_WORDS
         || b.tokenizer.tokenizer.kind == TFN_TOKENIZER_BPE;
     b.from.text[O_BATCH] = text_of(s, O_BATCH);
-    b.from.text[O_BATCH_TOKENS] = "0";                  /* else they would stand by length */
+    b.from.text[O_BATCH_TOKENS] = "0";                  /* else they are ordered by length */
     corpus_cut(&x, &b.from, &b.tokenizer.tokenizer, true);
     bundle_load(&b, x.batches.most_rows, threads_of(s));
     for (int64_t k = 0; k < x.batches.count; k++) {

@@ -1,4 +1,4 @@
-/* Lines to vectors, then the file. */
+/* Vectors of lines, then the file. */
 #include "embed.h"
 #include "../../tfnorm.h"
 #include "../common/library.h"
@@ -13,14 +13,14 @@
 #include <string.h>
 #include <time.h>
 
-/* A vector of each line, in their order. An encoder-decoder's are those of its encoder, whose
- * decoder is given one token, which nobody reads. */
+/* Collects a vector for each line, in order. For an encoder-decoder it is the encoder's; the
+ * decoder gets one unused token. */
 typedef struct embedder {
     bundle   *b;
     tfn_stack stack;
     tfn_pool  pool;
     bool      unit;
-    int32_t   layers, room, used;       /* room: tokens of a row; used: rows that wait */
+    int32_t   layers, room, used;       /* room: tokens of a row; used: waiting rows */
     int32_t  *ids, *tokens, *lengths, *starts;
     float    *vectors;
     int64_t   count, most;
@@ -34,7 +34,7 @@ static void embedder_open(embedder *x, bundle *b, const settings *s)
     x->room = b->desc.context;
     x->layers = TFN_LAYERS_ALL;
     if (given(s, O_LAYER)) x->layers = (int32_t)whole_of(s, O_LAYER);
-    x->pool = (tfn_pool)choice_of(s, O_POOL);           /* the names stand in its order */
+    x->pool = (tfn_pool)choice_of(s, O_POOL);           /* the names have its order */
     x->unit = given(s, O_UNIT);
     if (b->desc.arch == TFN_ARCH_ENCODER_DECODER) {
         x->stack = TFN_STACK_ENCODER;
@@ -55,7 +55,7 @@ static void embedder_free(embedder *x)
     free(x->vectors);
 }
 
-/* One more row: the line with the special tokens that rows had in training. */
+/* Adds a row: the line with the special tokens of training. */
 static void embedder_add(embedder *x, const char *text, size_t bytes, int64_t number)
 {
     int32_t *row = x->ids + (int64_t)x->used * x->room;
@@ -63,7 +63,7 @@ static void embedder_add(embedder *x, const char *text, size_t bytes, int64_t nu
                                         row);
 }
 
-/* Room for so many vectors more. */
+/* Makes room for more vectors. */
 static void embedder_grow(embedder *x, int32_t rows, int32_t cols)
 {
     float *more;
@@ -75,7 +75,7 @@ static void embedder_grow(embedder *x, int32_t rows, int32_t cols)
     x->vectors = more;
 }
 
-/* The rows that wait, side by side: as long as the longest, and in no other batch otherwise. */
+/* Runs the waiting rows as one batch, padded to the longest. */
 static void embedder_run(embedder *x)
 {
     const int32_t cols = tfn_model_channels(&x->b->model);
@@ -107,7 +107,7 @@ static void embedder_run(embedder *x)
     x->used = 0;
 }
 
-/* A line for each vector, with digits enough to read the same floats again. */
+/* Prints a line for each vector, with enough digits to read the same floats again. */
 static void put_vectors(FILE *f, const embedder *x, int32_t cols)
 {
     for (int64_t i = 0; i < x->count; i++)
@@ -140,10 +140,10 @@ static bool write_vectors(const embedder *x, const char *out, bool npy)
     return output_close(&o);
 }
 
-/* The form that is meant: by --format, else by the end of the name. */
+/* The file format: by --format, else by the extension. */
 static bool wants_npy(const settings *s, cli *c)
 {
-    enum { AUTO, NPY };                                 /* as --format lists them */
+    enum { AUTO, NPY };                                 /* in the order of --format */
     const char *out = text_of(s, O_OUT);
     size_t n = 0;
     if (out) n = strlen(out);

@@ -1,4 +1,4 @@
-/* Loads the saved model again to sample from it, so that the sample is what a user will get. */
+/* Loads the saved model again, so that the sample comes from the file that a user will use. */
 #include "ending.h"
 #include "../../tfnorm.h"
 #include "speaker.h"
@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bits per byte of the validation text, of a loss in nats per token. */
+/* Bits per byte of the validation text for a loss in nats per token. */
 static double bits_per_byte(const trainer *t, double loss)
 {
     const double tokens = (double)t->valid.set.at[2 * t->valid.set.count];
     return loss * tokens / (double)t->valid.text.bytes[0] / log(2.0);
 }
 
-/* The first bytes of the validation text, up to the end of a word: what the sample goes on from. */
+/* The prompt of the sample: the first bytes of the validation text, up to the end of a word. */
 static size_t sample_prompt(const trainer *t, const char **prompt)
 {
     const char *s = t->valid.text.text[0];
@@ -30,7 +30,7 @@ static size_t sample_prompt(const trainer *t, const char **prompt)
     return n ? n : 1;
 }
 
-/* Characters that a terminal would obey, or of half a letter, are shown as spaces. */
+/* Prints a sample. Control characters are shown as spaces. */
 static void put_sample(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Bytes that the targets stand for; an end counts as the newline it is. */
+/* Bytes of the targets' text. An end counts as the newline that it replaces. */
 static int64_t target_bytes(const bundle *b, const tfn_batch *x)
 {
     int64_t bytes = 0;
@@ -29,8 +29,8 @@ static int64_t target_bytes(const bundle *b, const tfn_batch *x)
     return bytes;
 }
 
-/* A number of the result: a line for people, "loss  1.2345", or a member of an object. json: NULL
- * for people. */
+/* Prints a number of the result: a line for people, "loss  1.2345", or a member of an object. json:
+ * NULL for people. */
 static void put_real(json_line *json, const char *name, const char *key, double value)
 {
     if (json) json_real(json, key, value);
@@ -45,7 +45,7 @@ static void put_whole(json_line *json, const char *name, int64_t value)
 
 static void eval_loss(bundle *b, corpus *x, json_line *json)
 {
-    const bool labels = b->kind == DATA_LABELS;         /* a class of a row, not of a token */
+    const bool labels = b->kind == DATA_LABELS;         /* a class for a row, not a token */
     const int32_t cols = labels ? b->classes.count : b->desc.vocab;
     int64_t tokens = 0;
     int64_t bytes = 0;
@@ -98,7 +98,7 @@ static bool same_text(const char *a, size_t a_bytes, const char *b, size_t b_byt
     return a_bytes == b_bytes && !memcmp(a, b, a_bytes);
 }
 
-/* Write every item's target and compare: how many are equal, BLEU, ROUGE. */
+/* Generates every item's target and compares: how many are equal, BLEU, ROUGE. */
 static void eval_texts(bundle *b, corpus *x, const settings *s, json_line *json)
 {
     enum { LONG = 1 << 16 };
@@ -138,7 +138,7 @@ static void eval_texts(bundle *b, corpus *x, const settings *s, json_line *json)
     free(wanted);
 }
 
-/* Write down what every item says, and compare: word errors. */
+/* Transcribes every item and compares the words. */
 static void eval_speech(bundle *b, corpus *x, const settings *s, json_line *json)
 {
     enum { LONG = 1024 };
@@ -174,7 +174,7 @@ static void eval_speech(bundle *b, corpus *x, const settings *s, json_line *json
     free(work);
 }
 
-/* In batches of as many tokens as in training, or as the longest row has. */
+/* Sets batches of as many tokens as in training, or as the longest row has. */
 static void eval_batch_tokens(bundle *b)
 {
     static char tokens[32];

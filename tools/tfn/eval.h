@@ -9,8 +9,8 @@
 
 void put_rouge(const tfn_rouge *r);
 
-/* A file's batches. Without one: the test split of a task or of lines; of a text, what was held
- * out. */
+/* Opens a file in batches. Without a file: the test split of a task or of lines, or the held-out
+ * part of a text. */
 void open_corpus(bundle *b, corpus *x, const settings *s, const char *path);
 
 int eval(settings *s, cli *c);

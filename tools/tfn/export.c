@@ -13,7 +13,7 @@
 
 /* -- export ------------------------------------------------------------------------------------ */
 
-/* An option as C: rows by name, enumerations by number, 0 not at all. */
+/* Writes an option as C: rows by name, enumerations by number, and nothing for 0. */
 static void export_option(FILE *f, const char *name, const char *value)
 {
     static const char *const texts[] = { "recipe", "norm", "decoder_norm" };
@@ -33,7 +33,7 @@ static void export_option(FILE *f, const char *name, const char *value)
     else if (!choice) fprintf(f, "    d.%s = %s;\n", name, value);
 }
 
-/* The options of a checkpoint that make its model, as C. */
+/* Writes the options of a checkpoint that define its model, as C. */
 static void export_options(FILE *f, tfn_file *from, const char *prefix, bool packed)
 {
     char key[64], value[128];
@@ -69,7 +69,7 @@ static void export_tokenizer(FILE *f, const bundle *b, const char *prefix)
     free(blob);
 }
 
-/* What stands between the values of an initializer. */
+/* The separator between the values of an initializer. */
 static void export_comma(FILE *f, int64_t i, int line)
 {
     if (i) fprintf(f, ",");
@@ -83,12 +83,13 @@ static void export_floats(FILE *f, const float *x, int64_t n)
         snprintf(text, sizeof text, "%.9g", (double)x[i]);
         export_comma(f, i, 8);
         fprintf(f, "%s", text);
-        if (!strpbrk(text, ".e")) fprintf(f, ".");      /* 1f is no number of C, 1.f is */
+        if (!strpbrk(text, ".e")) fprintf(f, ".");      /* in C, 1f is not a number but 1.f is */
         fprintf(f, "f");
     }
 }
 
-/* Of Q8 and Q4 bytes, of the others numbers of 16 bits: so they are right on any machine. */
+/* Writes Q8 and Q4 as bytes and other types as 16-bit numbers, which are right at either byte
+ * order. */
 static void export_packed(FILE *f, const tfn_param_info *p)
 {
     const unsigned char *bytes = (const unsigned char *)p->packed;
@@ -105,7 +106,7 @@ static void export_packed(FILE *f, const tfn_param_info *p)
         }
 }
 
-/* A packed parameter as a member: its type, its name, how many it has. */
+/* Writes a packed parameter as a member: its type, name and count. */
 static void export_member(FILE *f, const tfn_param_info *p)
 {
     char name[sizeof p->name];
@@ -117,8 +118,8 @@ static void export_member(FILE *f, const tfn_param_info *p)
             bytes ? p->bytes : p->bytes / 2);
 }
 
-/* The flat vector piece by piece, each packed parameter and the floats between them: as members of
- * a struct, or as their values. */
+/* Writes the flat vector in pieces, each packed parameter and the floats between them, as members
+ * of a struct or as their values. */
 static void export_pieces(FILE *f, const tfn_model *m, bool values)
 {
     const int64_t all = m->param_floats + m->buffer_floats;
@@ -147,7 +148,7 @@ static void export_pieces(FILE *f, const tfn_model *m, bool values)
     }
 }
 
-/* Parameters in the order of the flat vector, which the model reads where they stand. */
+/* Writes the parameters in the order of the flat vector. The model reads them in place. */
 static void export_weights(FILE *f, const bundle *b, const char *prefix)
 {
     const tfn_model *m = &b->model;
@@ -167,7 +168,7 @@ static void export_weights(FILE *f, const bundle *b, const char *prefix)
 
 /* -- and what it wants of a board */
 
-/* As the C has it: of the file the options that make a model, else none. */
+/* Takes only the options of the file that define a model, as the C file does. */
 static void export_describe(tfn_model_desc *d, tfn_file *from, const tfn_model *m)
 {
     char key[64], value[128];
@@ -183,8 +184,8 @@ static void export_describe(tfn_model_desc *d, tfn_file *from, const tfn_model *
     d->isa = TFN_ISA_PLAIN;
 }
 
-/* Bytes of a model and of a decoder of one sentence, token by token; *one: of a block that has room
- * for both, one after the other. 0: there is no such decoder. */
+/* Computes the bytes of a model and of a decoder of one sentence, token by token; *one: of a block
+ * with room for both. 0: there is no such decoder. */
 static size_t export_sizes(const tfn_model_desc *d, size_t *decoder, size_t *one)
 {
     const size_t room = tfn_model_scratch(d);

@@ -14,7 +14,7 @@ enum { FILL_SHOWN = 256 };
 
 /* -- masks ------------------------------------------------------------------------------------- */
 
-/* The id of the mask: --mask, or what the tokenizer has for it. */
+/* The id of the mask: --mask, else the tokenizer's. */
 static int32_t fill_mask(const bundle *b, const settings *s)
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
@@ -31,8 +31,8 @@ static int32_t fill_mask(const bundle *b, const settings *s)
     return id;
 }
 
-/* The sentence with "[MASK]" and "<mask>" as the tokenizer writes its mask; where words begin with
- * their space, a mask takes that in front of it, too. The caller's to free. */
+/* The sentence with "[MASK]" and "<mask>" replaced by the tokenizer's mask. Where words begin with
+ * their space, a mask includes the space in front of it. The caller frees it. */
 static char *fill_text(const bundle *b, const char *text, int32_t mask)
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
@@ -53,7 +53,7 @@ static char *fill_text(const bundle *b, const char *text, int32_t mask)
     return to;
 }
 
-/* What can be filled in; else what it is that was found. */
+/* Ends the program unless the model can fill masks, and names its kind. */
 static void fill_check(const bundle *b)
 {
     if (b->desc.arch != TFN_ARCH_ENCODER)
@@ -65,7 +65,8 @@ static void fill_check(const bundle *b)
     must_have_head(b);
 }
 
-/* A line for each of the likeliest at a mask: its number, the probability, the id, the token. */
+/* Prints a line for each of the likeliest tokens at a mask: the mask's number, the probability, the
+ * id, the token. */
 static void fill_print(const bundle *b, const float *z, int32_t number, int32_t count)
 {
     int32_t *id = (int32_t *)reserve((size_t)count, sizeof *id);

@@ -1,5 +1,5 @@
-/* tfn fill: the likeliest tokens for each mask of a sentence; and tfn classify of a sentence, given
- * as --text or --ids: the probability of each class. */
+/* tfn fill prints the likeliest tokens for each mask of a sentence. tfn classify of one sentence,
+ * --text or --ids, prints the probability of each class. */
 #ifndef FILL_H
 #define FILL_H
 
@@ -13,6 +13,6 @@ int fill(settings *s, cli *c);
 
 /* -- classes ----------------------------------------------------------------------------------- */
 
-/* A line for each class, the likeliest first: its probability and its name, or its number. */
+/* Prints a line for each class, likeliest first: its probability, and its name or number. */
 int classify_sentence(bundle *b, const settings *s, cli *c);
 #endif

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows --ids, or translates them: a line of ids, the end included; the best first. */
+/* Prints the ids that follow --ids, or their translation, best first: a line of ids with the
+ * end. */
 static void generate_ids(bundle *b, const settings *s)
 {
     speaker x;
@@ -36,7 +37,7 @@ static void generate_ids(bundle *b, const settings *s)
     bundle_free(b);
 }
 
-/* Of any model, one without a tokenizer too. */
+/* Runs --ids with any model, even without a tokenizer. */
 static int generate_sentence(settings *s, cli *c)
 {
     static bundle b;
@@ -49,8 +50,8 @@ static int generate_sentence(settings *s, cli *c)
     return 0;
 }
 
-/* The words after MODEL, joined by spaces; NULL: there is none, or one that names a file. A single
- * word with a dot or a slash is a name, too, so that a mistyped path is an error and no prompt. */
+/* The words after MODEL, joined by spaces. NULL: there is none, or it names a file. A single word
+ * with a dot or a slash is a name, too, so that a mistyped path is an error. */
 static char *prompt_words(const settings *s)
 {
     size_t room = 1;
@@ -68,7 +69,7 @@ static char *prompt_words(const settings *s)
     return text;
 }
 
-/* The prompt of the command line: --text, --prompt or words; NULL: lines of a file are read. */
+/* The prompt from --text, --prompt or words; NULL: prompts are lines of a file. */
 static char *given_prompt(const settings *s, cli *c)
 {
     const char *text = NULL;

@@ -5,6 +5,6 @@
 #include "../common/cli.h"
 #include "options.h"
 
-/* A batch of lines at a time; what is typed, line by line. */
+/* Reads and answers lines in batches, and typed lines one by one. */
 int generate(settings *s, cli *c);
 #endif

@@ -23,7 +23,7 @@ void must_have_head(const bundle *b)
 
 /* -- rows -------------------------------------------------------------------------------------- */
 
-/* Appends the second part of a pair: its tokens, then what a text of the model ends with. */
+/* Appends the second part of a pair: its tokens, then the ids that texts end with. */
 static void row_add(encoder_row *x, const bundle *b, const char *text, size_t bytes, int32_t room,
                     int64_t number)
 {

@@ -1,4 +1,4 @@
-/* What tfn import found and keeps, and the folder that tfn export writes. */
+/* First what tfn import keeps, then the folder that tfn export writes. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #endif
 
-/* The folder is there already, or what is written into it will say why it is not. */
+/* Makes a folder. An error shows when a file is written into it. */
 static void hub_make_folder(const char *path)
 {
 #ifdef _WIN32
@@ -34,7 +34,7 @@ char *hub_path(const char *folder, const char *name)
     return path;
 }
 
-/* DIR/config.json is there: another model's, unless --force. */
+/* Refuses to overwrite DIR/config.json without --force. */
 static void hub_refuse_existing(const settings *s, const char *folder)
 {
     char *path = hub_path(folder, "config.json");
@@ -42,7 +42,8 @@ static void hub_refuse_existing(const settings *s, const char *folder)
     free(path);
 }
 
-/* What stays where no tokenizer is written would be read beside a model that it is not of. */
+/* Refuses a tokenizer that is already in the folder if the model writes none: readers would combine
+ * the two. */
 static void hub_refuse_tokenizer(const char *folder)
 {
     static const char *const names[] = { "tokenizer.json", "vocab.json", "vocab.txt",
@@ -55,7 +56,7 @@ static void hub_refuse_tokenizer(const char *folder)
     }
 }
 
-/* An option of the command line, else of the model; NULL: neither. */
+/* An option of the command line, else of the model; NULL: neither has it. */
 static const char *hub_text(const settings *s, const bundle *b, option_id i)
 {
     if (given(s, i)) return s->text[i];
@@ -98,15 +99,15 @@ const tfn_family *hub_family(const char *name)
 
 /* -- what tfn import keeps of config.json ------------------------------------------------------ */
 
-/* What an encoder-decoder starts with, ends with, pads with, and may not write. */
+/* The special ids of an encoder-decoder: start, end, padding. */
 static const struct { option_id id; const char *key; } hub_ids[] = {
     { O_START_TOKEN, "decoder_start_token_id" }, { O_END_TOKEN, "eos_token_id" },
     { O_PAD_TOKEN, "pad_token_id" }
 };
 enum { HUB_IDS = sizeof hub_ids / sizeof *hub_ids };
 
-/* The value of a key, which stays: of generation_config.json, if there is such a file that has it,
- * for programs in Python read that first; else of config.json. NULL: neither has it. */
+/* The value of a key in generation_config.json, which programs in Python read first, else in
+ * config.json. The text is never freed. NULL: neither has it. */
 static const char *hub_value(tfn_import *x, const data_file *generation, const char *key)
 {
     tfn_import first;
@@ -127,7 +128,8 @@ static const char *hub_value(tfn_import *x, const data_file *generation, const c
     return text;
 }
 
-/* The id at *at, and step over it; what is no id of the vocabulary ends the program. */
+/* Reads the id at *at and moves past it. A value that is no id of the vocabulary ends the
+ * program. */
 static int32_t hub_id(const bundle *b, const char *key, const char *value, const char **at)
 {
     char *end;
@@ -139,7 +141,7 @@ static int32_t hub_id(const bundle *b, const char *key, const char *value, const
     return (int32_t)id;
 }
 
-/* An id, or the first of a list of them. */
+/* Keeps an id, or the first one of a list. */
 static void hub_keep_id(bundle *b, option_id i, const char *key, const char *value)
 {
     static char texts[HUB_IDS][16];
@@ -152,8 +154,8 @@ static void hub_keep_id(bundle *b, option_id i, const char *key, const char *val
         fprintf(stderr, "tfn: %s is %.80s: the first one counts\n", key, value);
 }
 
-/* bad_words_ids is a list of lists: those of one id are kept, "58100 7"; several ids in a row are
- * nothing that the generator forbids. */
+/* Keeps bad_words_ids, a list of lists, as "58100 7". Lists of several ids are left out, because
+ * the generator forbids only single ids. */
 static void hub_keep_bad(bundle *b, const char *value)
 {
     const char *at = value;
@@ -191,7 +193,7 @@ void hub_keep_ids(bundle *b, tfn_import *x, const data_file *generation)
         fprintf(stderr, "tfn: forced_bos_token_id is %.80s, which is left aside\n", forced);
 }
 
-/* Whether the name of a class is one: of a line, and not that of another. */
+/* True if a class name is valid: one line, and different from the other names. */
 static bool hub_is_name(const data_classes *x, const char *name, size_t bytes)
 {
     if (!bytes || bytes >= DATA_NAME || strlen(name) != bytes) return false;
@@ -262,7 +264,8 @@ static void hub_report(const tfn_export *x, const bundle *b, const char *dtype)
                 "characters and Unigram, and cannot say all that this tokenizer does\n");
 }
 
-/* The model, or what it is when LoRA is in the matrices that it adds to: then `plain` is made. */
+/* Returns the model, or, if it has LoRA, a new model in `plain` with LoRA merged into the
+ * matrices. */
 static const tfn_model *hub_merged(tfn_model *plain, const tfn_model *m)
 {
     tfn_model_desc d = m->desc;

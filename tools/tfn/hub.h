@@ -1,6 +1,6 @@
-/* tfn export --hf DIR: a model as a folder of the hub. What tfn import found, family and type, is
- * kept with the model, and is what goes out; --family and --dtype say otherwise. Kept are also the
- * special tokens of an encoder-decoder and the names of classes. */
+/* tfn export --hf DIR writes a model as a folder of the hub. Family and type are those that tfn
+ * import found and kept with the model, unless --family and --dtype say otherwise. The special
+ * tokens of an encoder-decoder and the names of classes are kept, too. */
 #ifndef HUB_H
 #define HUB_H
 
@@ -10,7 +10,7 @@
 #include "models.h"
 #include "options.h"
 
-/* FOLDER/NAME, for the caller to free. */
+/* FOLDER/NAME. The caller frees it. */
 char *hub_path(const char *folder, const char *name);
 
 /* The names of all families, for messages. */
@@ -19,16 +19,16 @@ const char *hub_families(void);
 /* The family of that name, NULL for no name; an unknown name ends the program. */
 const tfn_family *hub_family(const char *name);
 
-/* What tfn import keeps of it. */
+/* The name that tfn import keeps; NULL for F32. */
 const char *hub_dtype_name(tfn_dtype dtype);
 
 /* -- what tfn import keeps of config.json ------------------------------------------------------ */
 
-/* With the model: where nothing else is said its decoder starts with the padding, as the published
- * ones of both families do. */
+/* Stores the special ids with the model. Without decoder_start_token_id the decoder starts with the
+ * padding, as in the published models of both families. */
 void hub_keep_ids(bundle *b, tfn_import *x, const data_file *generation);
 
-/* The names that id2label has; numbers, if it is not there or one of them is no name. */
+/* Stores the class names of id2label, or numbers if names are missing or invalid. */
 void hub_keep_classes(bundle *b, tfn_import *x);
 
 /* -- tfn export --hf --------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* The tokenizer, the options of generation, the weights. */
+/* Tokenizers, then options, then the command. */
 #include "import.h"
 #include "../../tfnorm.h"
 #include "../common/data.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FOLDER/NAME, whole; false: there is none. */
+/* Reads FOLDER/NAME. False: there is none. */
 static bool import_read(data_file *f, const char *folder, const char *name)
 {
     char *path = hub_path(folder, name);
@@ -22,8 +22,8 @@ static bool import_read(data_file *f, const char *folder, const char *name)
     return there;
 }
 
-/* Whether do_lower_case of tokenizer_config.json is false. It is a search of its text: white space
- * may stand around the colon. */
+/* True if do_lower_case of tokenizer_config.json is false. Searches the text; white space may
+ * surround the colon. */
 static bool import_is_cased(const char *folder)
 {
     static const char key[] = "\"do_lower_case\"";
@@ -43,15 +43,15 @@ static bool import_is_cased(const char *folder)
 
 /* -- tokenizers -------------------------------------------------------------------------------- */
 
-/* The files of one tokenizer: its name for messages, and whether the folder has it. */
+/* The files of one tokenizer, and their names for messages. */
 typedef struct import_source {
     tfn_tokenizer_source source;
     data_file            file[2];
     char                 name[64];
 } import_source;
 
-/* FOLDER/NAME as a file of a tokenizer. False: there is none, or it cannot be read, which stderr
- * says. */
+/* Reads FOLDER/NAME as a file of a tokenizer. False: there is none, or it cannot be read and stderr
+ * says so. */
 static bool import_take(import_source *x, int i, const char *folder, const char *name)
 {
     char *path = hub_path(folder, name);
@@ -73,8 +73,9 @@ static bool import_json(import_source *x, const char *folder, tfn_arch arch)
     return true;
 }
 
-/* Marian's source.spm, and vocab.json with the ids of its pieces and of target.spm's. Where the
- * target has a vocabulary of its own, one tokenizer is not enough. */
+/* Reads Marian's source.spm, and vocab.json with the ids of the pieces of source.spm and
+ * target.spm. A target with its own vocabulary needs a second tokenizer, which a model here cannot
+ * have. */
 static bool import_marian(import_source *x, const char *folder, tfn_arch arch)
 {
     char *target = hub_path(folder, "target_vocab.json");
@@ -106,7 +107,7 @@ static bool import_bpe(import_source *x, const char *folder, tfn_arch arch)
 static bool import_pieces(import_source *x, const char *folder, tfn_arch arch, const char *name)
 {
     if (!import_take(x, 0, folder, name)) return false;
-    x->source.begin = arch == TFN_ARCH_DECODER;         /* Llama's; texts of others end */
+    x->source.begin = arch == TFN_ARCH_DECODER;         /* Llama's begin; others end */
     x->source.end = !x->source.begin;
     x->source.model = x->file[0].bytes;
     x->source.model_size = x->file[0].size;
@@ -134,7 +135,7 @@ static bool import_lines(import_source *x, const char *folder, tfn_arch arch)
     return true;
 }
 
-/* Makes the tokenizer. False: its files are invalid, or have more tokens than the model, and stderr
+/* Makes the tokenizer. False: its files are invalid or have more tokens than the model, and stderr
  * says which. */
 static bool import_make(bundle *b, const import_source *x, const char *folder)
 {
@@ -155,8 +156,8 @@ static bool import_make(bundle *b, const import_source *x, const char *folder)
     return false;
 }
 
-/* The tokenizer of the folder: the first that is there and valid. One that is invalid is named, and
- * the next one is tried; without any, the model takes ids only. */
+/* Makes the first tokenizer of the folder that is valid, and names invalid ones. Without any, the
+ * model takes only ids. */
 static void import_tokenizer(bundle *b, const char *folder)
 {
     static bool (*const ways[])(import_source *, const char *, tfn_arch) = {
@@ -198,7 +199,7 @@ static void import_want_family(tfn_import *x)
         "one of %s", x->folder, name, hub_families());
 }
 
-/* The family and options. Keys that --lenient leaves aside are printed. */
+/* Finds the family and options. Prints the keys that --lenient leaves aside. */
 static void import_peek(tfn_import *x, bundle *b, const settings *s)
 {
     x->folder = s->file[0];
@@ -213,7 +214,7 @@ static void import_peek(tfn_import *x, bundle *b, const settings *s)
     if (!given(s, O_LONGEST) && b->desc.context > 1024) b->desc.context = 1024;
 }
 
-/* What a training of it would have been started with, as far as its use asks for that. */
+/* Sets the parts of an experiment that later commands need. */
 static void import_experiment(bundle *b)
 {
     static char context[16];
@@ -225,7 +226,7 @@ static void import_experiment(bundle *b)
     b->from.text[O_CONTEXT] = context;
 }
 
-/* Bytes of packed weights, and of the floats that were never in memory. */
+/* Prints the bytes of packed weights, and of the floats, which were never in memory. */
 static void import_say_weights(const tfn_model *m)
 {
     tfn_param_info p;

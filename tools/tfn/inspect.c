@@ -1,4 +1,4 @@
-/* The sections of the page, one after the other. */
+/* The sections of the page, in order. */
 #include "inspect.h"
 #include "../../tfnorm.h"
 #include "../common/library.h"
@@ -19,7 +19,7 @@
 
 enum { INSPECT_TOKENS = 128, INSPECT_TOP = 5, INSPECT_LABEL = 64 };
 
-/* A column of a table: a point of a stack that was watched, its length at each position. */
+/* A column of a table: a watched point of a stack and its norm at each position. */
 typedef struct inspect_point {
     tfn_probe_info at;
     double        *norm;                /* (rows) */
@@ -40,7 +40,7 @@ static bool inspect_has_source(const inspection *x)
     return x->b.desc.arch == TFN_ARCH_ENCODER_DECODER;
 }
 
-/* The ids of a stack's positions, and how many. */
+/* The ids of a stack's positions, and their number. */
 static const int32_t *inspect_ids(const inspection *x, bool decoder, int32_t *count)
 {
     *count = x->batch.time;
@@ -56,7 +56,8 @@ static int32_t inspect_most(int32_t context)
     return context < INSPECT_TOKENS ? context : INSPECT_TOKENS;
 }
 
-/* What an encoder-decoder says of the source, greedily, behind the token that it starts with. */
+/* Generates what an encoder-decoder says for the source, greedily, after the token that it starts
+ * with. */
 static int32_t inspect_speak(inspection *x, int32_t *tokens, int32_t most)
 {
     const tfn_model *m = &x->b.model;
@@ -90,7 +91,7 @@ static int32_t inspect_speak(inspection *x, int32_t *tokens, int32_t most)
     return n;
 }
 
-/* Of --target, behind the token that the decoder starts with. */
+/* The ids of --target, after the token that the decoder starts with. */
 static int32_t inspect_target(const inspection *x, const char *text, int32_t *tokens,
                               int32_t most)
 {
@@ -103,7 +104,7 @@ static int32_t inspect_target(const inspection *x, const char *text, int32_t *to
     return (int32_t)count + 1;
 }
 
-/* The batch of one sentence that --text or --ids are; the model is loaded in between. */
+/* Makes the batch of the sentence in --text or --ids, and loads the model. */
 static void inspect_read(inspection *x, const settings *s, cli *c)
 {
     const int32_t most = inspect_most(x->b.desc.context);
@@ -133,7 +134,7 @@ static double inspect_length(const float *x, ptrdiff_t n)
     return sqrt(sum);
 }
 
-/* A tfn_probe_fn: keeps the lengths of the vectors that a page shows. */
+/* A tfn_probe_fn: keeps the norms of the vectors that the page shows. */
 static void inspect_see(void *user, int32_t id, const float *data, ptrdiff_t rows,
                         ptrdiff_t cols, bool backward)
 {
@@ -173,7 +174,7 @@ static void inspect_token(const inspection *x, int32_t id)
     svg_text(x->f, token_shown(&x->b, id, text, sizeof text));
 }
 
-/* A text of JSON that stands in a page: nothing in it ends the script or is markup. */
+/* Writes a string of JSON that neither ends the script nor contains markup. */
 static void inspect_string(FILE *f, const char *s)
 {
     fputc('"', f);
@@ -247,7 +248,7 @@ static void inspect_facts(const inspection *x)
 
 /* -- attention --------------------------------------------------------------------------------- */
 
-/* What stands between elements. */
+/* The separator between elements. */
 static void inspect_comma(FILE *f, int32_t i)
 {
     if (i) fputs(",\n", f);
@@ -263,7 +264,7 @@ static void inspect_row(FILE *f, const float *w, int32_t n)
     fputc(']', f);
 }
 
-/* An element of the page's data: all maps of one kind of attention of a stack. */
+/* An element of the page's data: all maps of one kind of attention in a stack. */
 static void inspect_maps(inspection *x, const char *name, bool decoder, tfn_sublayer kind)
 {
     const bool crosses = kind == TFN_SUBLAYER_CROSS_ATTENTION;
@@ -325,13 +326,13 @@ static void inspect_attention(inspection *x)
 
 /* -- norms ------------------------------------------------------------------------------------- */
 
-/* Whether a point is a column of the table of the stream or of that of the branches. */
+/* True if a point is a column of the table of the stream, or of the table of the branches. */
 static bool inspect_in(const inspect_point *p, bool branches, bool decoder)
 {
     return p->at.decoder == decoder && (p->at.point == TFN_WATCH_BRANCH) == branches;
 }
 
-/* The layer, and below it the sub-layer. */
+/* The layer, with the sub-layer below it. */
 static void inspect_head(const inspection *x, const inspect_point *p)
 {
     static const char *const kinds[] = { "att", "cross", "ffn", "ffn 1" };
@@ -342,7 +343,7 @@ static void inspect_head(const inspection *x, const inspect_point *p)
     fprintf(x->f, "</th>");
 }
 
-/* The least and the largest length of a table. */
+/* The smallest and the largest norm in a table. */
 static void inspect_range(const inspection *x, bool branches, bool decoder, double *least,
                           double *most)
 {
@@ -358,14 +359,14 @@ static void inspect_range(const inspection *x, bool branches, bool decoder, doub
     }
 }
 
-/* A cell whose shade is a share from 0 to 1. */
+/* A cell with a shade from 0 to 1. */
 static void inspect_cell(FILE *f, double share)
 {
     if (!(share >= 0)) share = 0;
     fprintf(f, "<td style=\"--v:%.2f\"", fmin(share, 1));
 }
 
-/* A row for each token, a column for each point; shades follow the logarithm. */
+/* A row for each token and a column for each point. Shades follow the logarithm. */
 static void inspect_norms(const inspection *x, const char *name, bool branches, bool decoder)
 {
     double least, most;
@@ -400,7 +401,7 @@ static double inspect_mean(const inspect_point *p)
     return sum / (double)p->rows;
 }
 
-/* Means over the tokens, from sub-layer to sub-layer: the stream and what is added to it. */
+/* Means over the tokens at each sub-layer: of the stream and of the branch added to it. */
 static void inspect_curves(const inspection *x, bool decoder)
 {
     svg_curve curves[2] = { { 0 } };
@@ -461,14 +462,14 @@ static void inspect_stream(const inspection *x, bool decoder)
 
 typedef struct inspect_guess { int32_t id[INSPECT_TOP]; double p[INSPECT_TOP]; } inspect_guess;
 
-/* What a guess stands for: a token, or a class. */
+/* The name of a guess: a token or a class. */
 static const char *inspect_named(const inspection *x, int32_t id, char *to, size_t room)
 {
     if (x->b.model.desc.head == TFN_HEAD_TOKENS) return token_shown(&x->b, id, to, room);
     return class_shown(&x->b, id, to, room);
 }
 
-/* The word, with those behind it as a title; wanted: the id that stands there, -1: nobody knows. */
+/* The likeliest word, with the next ones as its title. wanted: the actual id; -1: unknown. */
 static void inspect_word(const inspection *x, const inspect_guess *g, int32_t wanted)
 {
     char text[INSPECT_LABEL];
@@ -486,7 +487,7 @@ static void inspect_word(const inspection *x, const inspect_guess *g, int32_t wa
     fprintf(x->f, " <small>%.2f</small></td>", g->p[0]);
 }
 
-/* What the model should say at position t, if the sentence tells. */
+/* The id that the model should predict at position t; -1: the sentence does not tell. */
 static int32_t inspect_wanted(const inspection *x, int32_t t)
 {
     if (x->b.model.desc.head != TFN_HEAD_TOKENS) return -1;
@@ -495,7 +496,7 @@ static int32_t inspect_wanted(const inspection *x, int32_t t)
     return -1;
 }
 
-/* (depth + 1, rows) of guesses, or NULL and a sentence on the page: this model has no lens. */
+/* Returns guesses (depth + 1, rows). NULL if the model has no lens, and the page says so. */
 static inspect_guess *inspect_guesses(inspection *x, int32_t depth, int32_t rows)
 {
     const tfn_model_desc *d = &x->b.model.desc;
@@ -527,7 +528,7 @@ static void inspect_lens(inspection *x)
     const char *where = "next";
     int32_t rows = 1;
     inspect_guess *g;
-    if (is_headless(&x->b)) return;                     /* its logits would mean nothing */
+    if (is_headless(&x->b)) return;                     /* its logits mean nothing */
     if (tokens) what = "Words";
     if (!library_by_sentences(&x->b.model.desc)) rows = x->batch.time;
     if (x->b.desc.arch == TFN_ARCH_ENCODER) where = "there";

@@ -5,10 +5,11 @@
 #include "../common/cli.h"
 #include "options.h"
 
-/* A line for each position, its logits with nine digits: for comparisons with other programs. */
+/* Prints the logits of each position on a line, with nine digits, for comparisons with other
+ * programs. */
 int logits(settings *s, cli *c);
 
-/* The ids of each line, with those that a text of the model begins and ends with. */
+/* Prints the ids of each line, with those that texts of the model begin and end with. */
 int tokens(settings *s, cli *c);
 
 /* -- bits, inspect ----------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ void must_be_ok(const tfn_error *e)
     if (e->status != TFN_OK) die("%s", tfn_error_text(e, text, sizeof text));
 }
 
-/* What a file is that is no model, by its first bytes; NULL: nobody knows. */
+/* The kind of a file that is no model, from its first bytes; NULL: unknown. */
 static const char *kind_of_file(const char *path)
 {
     static const struct { const char *begin, *kind; } kinds[] = {
@@ -88,7 +88,7 @@ const task *task_of(const settings *s)
     const char *name = text_of(s, O_TASK);
     const char *best = NULL;
     if (!name) return NULL;
-    if (!strcmp(name, "grammar")) return task_find("translate");        /* its older name */
+    if (!strcmp(name, "grammar")) return task_find("translate");        /* its former name */
     if (task_find(name)) return task_find(name);
     for (int i = 0; task_at(i); i++) option_nearer(&best, name, task_at(i)->name);
     fprintf(stderr, "tfn: no task is called \"%s\"; the nearest is \"%s\"\n", name, best);
@@ -112,7 +112,7 @@ static tfn_tokenizer_kind tokenizer_kind(const settings *s)
 
 data_kind kind_of(const settings *s)
 {
-    enum { AUTO, DECODER, ENCODER, ENCODER_DECODER };   /* as --arch lists them */
+    enum { AUTO, DECODER, ENCODER, ENCODER_DECODER };   /* in the order of --arch */
     const task *t = task_of(s);
     const int arch = choice_of(s, O_ARCH);
     bool labels = given(s, O_LABELS) || (t && t->kind == TASK_LABEL);
@@ -134,7 +134,8 @@ static const char *path_of(const settings *s)
     return text_of(s, O_TEXT);
 }
 
-/* Data that is no text is named: what a program compressed, wide characters, a zero byte. */
+/* Ends the program if data is no text, and names the kind: compressed, wide characters, a zero
+ * byte. */
 static void refuse_binary(const corpus *c)
 {
     static const struct { const char *begin, *kind; size_t size; } kinds[] = {
@@ -316,8 +317,8 @@ bool sets_field(const settings *s, const char *name)
     return false;
 }
 
-/* Set the option of models that has this name to what --ID says, if it says anything. What is no
- * such value, a name that there is not, ends the program: the nearest is told. */
+/* Sets the model option of this name to the value of --ID, if it is given. An invalid value ends
+ * the program and suggests the nearest name. */
 static void describe_option(tfn_model_desc *d, const char *name, const settings *s,
                             option_id id)
 {
@@ -371,7 +372,7 @@ static void describe_group(tfn_model_desc *d, option_id option, const char *grou
         die("--%s: %s", option_rows[option].name, tfn_error_text(&e, text, sizeof text));
 }
 
-/* An entry of --freeze or --group is a group but for its end. */
+/* Adds a group for an entry of --freeze or --group. */
 static void describe_set(tfn_model_desc *d, option_id option, const char *entry)
 {
     const char *more = option == O_FREEZE ? " frozen" : "";
@@ -380,7 +381,7 @@ static void describe_set(tfn_model_desc *d, option_id option, const char *entry)
     describe_group(d, option, group);
 }
 
-/* One of --lora is NAMES:RANK or NAMES:RANK:ALPHA. */
+/* Adds a group for an entry of --lora: NAMES:RANK or NAMES:RANK:ALPHA. */
 static void describe_lora(tfn_model_desc *d, option_id option, const char *entry)
 {
     char pattern[64], rank[16] = "", alpha[24] = "", group[160];
@@ -391,7 +392,7 @@ static void describe_lora(tfn_model_desc *d, option_id option, const char *entry
     describe_group(d, option, group);
 }
 
-/* An option that is a list with commas, entry by entry. */
+/* Calls `each` for each entry of a list with commas. */
 static void describe_list(tfn_model_desc *d, const settings *s, option_id option,
                           void (*each)(tfn_model_desc *d, option_id option,
                                            const char *entry))
@@ -409,13 +410,13 @@ static void describe_list(tfn_model_desc *d, const settings *s, option_id option
     }
 }
 
-/* The name of an entry NAME=VALUE of --set. */
+/* The name in an entry NAME=VALUE of --set. */
 static void field_name(char name[64], const char *entry)
 {
     snprintf(name, 64, "%.*s", (int)strcspn(entry, "="), entry);
 }
 
-/* An entry of --set, NAME=VALUE as tfn_desc_set takes them. */
+/* Sets the option of an entry NAME=VALUE of --set, with tfn_desc_set. */
 static void describe_field(tfn_model_desc *d, option_id option, const char *entry)
 {
     const char *equals = strchr(entry, '=');
@@ -427,7 +428,7 @@ static void describe_field(tfn_model_desc *d, option_id option, const char *entr
         die("--%s %s: %s", option_rows[option].name, entry, tfn_error_text(&e, text, sizeof text));
 }
 
-/* Such an entry is still what it was set to: no option of tfn has the same meaning. */
+/* Ends the program if another option of tfn overrides an entry of --set. */
 static void check_field(tfn_model_desc *d, option_id option, const char *entry)
 {
     char name[64], was[128], is[128];
@@ -449,7 +450,7 @@ void describe(tfn_model_desc *d, const settings *s, const corpus *c,
     memset(d, 0, sizeof *d);
     describe_list(d, s, O_SET, describe_field);
     describe_shape(d, s, c);
-    if (d->vocab < k->vocab) d->vocab = k->vocab;      /* some have more than their tokenizer */
+    if (d->vocab < k->vocab) d->vocab = k->vocab;      /* some have more ids than their tokenizer */
     d->classes = classes;
     d->head = c->kind == DATA_LABELS ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     describe_option(d, "schedule.kind", s, O_SCHEDULE);
@@ -559,8 +560,8 @@ void must_write(const char *path, bool whole)
     remove(part);
 }
 
-/* What the page of tools/web saved, by its settings, "recipe=post&task=text": data of normlab's,
- * whose ids of <pad>, <s> and </s> are 0, 1 and 2. */
+/* Reads the experiment of a model saved by the page of tools/web from its settings,
+ * "recipe=post&task=text". Its data is normlab's, with <pad>, <s> and </s> as ids 0, 1 and 2. */
 static void playground_experiment(settings *s, const tfn_model_desc *d)
 {
     static char context[12];
@@ -656,7 +657,7 @@ int64_t param_count(const tfn_model *m)
     return count;
 }
 
-/* The groups of an adapter, without which the model has no place for it. */
+/* Takes the groups of an adapter into the options, so that the model has tensors for it. */
 static void bundle_adapt(bundle *b)
 {
     tfn_file f = file_at(b->adapter);

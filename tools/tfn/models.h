@@ -1,6 +1,6 @@
-/* Models of tfn: what they are trained on, the options they are made of, and the files they are in.
- * A checkpoint carries its tokenizer and, as its extra text, the experiment: every option, the kind
- * of data, the classes, how many batches were seen. That is all that a resumed run needs. */
+/* Models of tfn: their training data, the options that make them, and their files. A checkpoint
+ * contains its tokenizer and, as its extra text, the experiment: every option, the kind of data,
+ * the classes, and the number of batches seen. A resumed run needs nothing else. */
 #ifndef MODELS_H
 #define MODELS_H
 
@@ -11,16 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What cannot go on: one line on stderr and code 1. */
+/* Prints one line on stderr and ends the program with code 1. */
 void die(const char *format, ...);
 
 void must(bool good, const char *error);
 void must_be_ok(const tfn_error *e);
 
-/* As must_be_ok, of a file that should be one of safetensors. */
+/* Like must_be_ok, for a file that should be in the format of safetensors. */
 void must_be_file(const tfn_error *e, const char *path);
 
-/* As must_be_ok, of a new model: too large a one is told by its sizes. */
+/* Like must_be_ok, for a new model. If it is too large, the message has its sizes. */
 void must_be_model(const tfn_model *m, const tfn_model_desc *d);
 
 void *reserve(size_t count, size_t size);
@@ -46,36 +46,36 @@ const task *task_of(const settings *s);
 
 bool is_speech(const settings *s);
 
-/* What the data is for the wanted architecture. */
+/* The kind of data for the architecture that is asked for. */
 data_kind kind_of(const settings *s);
 
-/* The items of a split, or of all of `path`. A text has its last tenth for validation and test,
- * lines are told apart by their hash; with --valid all of the file is for training. */
+/* Opens the items of a split, or all items of `path`. A text has its last tenth for validation and
+ * test, and lines are assigned by their hash. With --valid all of the file is for training. */
 void corpus_open(corpus *c, const settings *s, data_kind kind, task_split split,
                  const char *path, data_classes *classes);
 
-/* Whether a model's texts are cut as those who published it did: no space is put in front. */
+/* True if texts are tokenized as by the model's publishers: without a space in front. */
 bool keeps_texts(const settings *s);
 
-/* As tokens, in batches of the experiment's size. */
+/* Makes tokens of the items, in batches of the experiment's size. */
 void corpus_cut(corpus *c, const settings *s, const tfn_tokenizer *k, bool in_order);
 
 void corpus_free(corpus *c);
 
-/* The loss of a token of the first batches, at most so many, in nats. */
+/* The mean loss of a token in nats, over the first batches, at most `most`. */
 double loss_of_batches(tfn_model *m, corpus *c, int64_t most);
 
 void train_tokenizer(data_tokenizer *k, const settings *s, const corpus *c);
 
 /* -- options of a model ------------------------------------------------------------------------ */
 
-/* Those that make it: what a file's weights are for. */
+/* The options that define the model. Weights are valid only for the same values. */
 extern const char *const shape_names[];
 
-/* Whether an option is among those that --set has. */
+/* True if --set has this option. */
 bool sets_field(const settings *s, const char *name);
 
-/* The architecture that learns such data. */
+/* The architecture for this kind of data. */
 tfn_arch arch_of(data_kind kind);
 
 void describe(tfn_model_desc *d, const settings *s, const corpus *c,
@@ -83,7 +83,7 @@ void describe(tfn_model_desc *d, const settings *s, const corpus *c,
 
 /* -- files ------------------------------------------------------------------------------------- */
 
-typedef struct bundle {         /* a checkpoint and what goes along */
+typedef struct bundle {         /* a checkpoint with its tokenizer and experiment */
     const char    *path;
     tfn_model_desc desc;
     tfn_model      model;
@@ -91,43 +91,44 @@ typedef struct bundle {         /* a checkpoint and what goes along */
     data_classes   classes;
     data_kind      kind;
     settings       from;        /* the experiment */
-    const char    *adapter;     /* NULL, or the file of a LoRA that was saved alone */
+    const char    *adapter;     /* NULL, or the file of a LoRA that was saved separately */
     char          *extra;
 } bundle;
 
-/* The id that an import keeps of config.json, which hub_keep_ids stores; -1: none. */
+/* An id of config.json that hub_keep_ids stored; -1: none. */
 int32_t kept_id(const bundle *b, option_id i);
 
-/* The id that ends a text: what config.json said, else the tokenizer's; -1: none. */
+/* The id that ends a text: from config.json, else the tokenizer's; -1: none. */
 int32_t end_of(const bundle *b);
 
-/* The id that the decoder behind an encoder starts with: of a model trained here the end. */
+/* The first id of the decoder after an encoder. For a model trained here it is the end. */
 int32_t start_of(const bundle *b);
 
 tfn_file file_at(const char *path);
 
-/* Whether an experiment says what it was trained on: an import does not. */
+/* True if the experiment names its training data. An import has none. */
 bool keeps_data(const settings *s);
 
 bool exists(const char *path);
 
-/* Says before the work, not behind it, that a file cannot be written. whole: it is a model, which
- * takes the place of a file; else - is the standard output. */
+/* Ends the program early if a file cannot be written. whole: a model, which replaces a file; else
+ * "-" is the standard output. */
 void must_write(const char *path, bool whole);
 
-/* All but the weights, of any checkpoint: it may have no tokenizer, and be no model of tfn's. */
+/* Reads everything except the weights, of any checkpoint. It may lack a tokenizer and need not be a
+ * model of tfn. */
 void bundle_look(bundle *b, const char *path);
 
-/* The same of a model that tfn trained or imported, with its tokenizer. */
+/* The same for a model that tfn trained or imported. It must have a tokenizer. */
 void bundle_open(bundle *b, const char *path);
 
-/* The model that LoRA is merged into: of a tied output it goes into a matrix of its own. */
+/* Prepares a model for merging LoRA: a LoRA of the tied output needs an output matrix. */
 void untie_lora(tfn_model_desc *d, const tfn_model *m);
 
-/* Numbers of a model, however few bits they are stored in. */
+/* The number of values in a model's parameters, at any number of bits. */
 int64_t param_count(const tfn_model *m);
 
-/* The model, to be used for so many rows. */
+/* Loads the model for batches of this many rows. */
 void bundle_load(bundle *b, int32_t batch, int32_t threads);
 
 void bundle_save(const bundle *b, const settings *s, const char *path, bool weights);

@@ -63,7 +63,7 @@ const char *option_values(const option_row *r)
     return names;
 }
 
-/* The option's value is one of its names, or a number within its bounds, or the program ends. */
+/* Ends the program if the value is none of the option's names. */
 static void option_check_name(const cli *c, const option_row *r, const char *text)
 {
     if (option_name(option_values(r), text) < 0)
@@ -89,7 +89,7 @@ static void option_check(const cli *c, const option_row *r, const char *text)
     if (r->kind == 'i' || r->kind == 'r') option_check_number(c, r, text);
 }
 
-/* The option of a command whose name are these n characters; O_COUNT: none. */
+/* The option of a command with this name of n characters; O_COUNT: there is none. */
 static int option_find(int command, const char *name, size_t n)
 {
     for (int i = 0; i < O_COUNT; i++) {
@@ -192,7 +192,7 @@ const char *option_longer(const char *list, const char *text)
     return longer;
 }
 
-/* The option that stands at `a`, and its value, "yes" of a flag. */
+/* Reads the option at `a` and its value, which is "yes" for a flag. */
 static void option_take(settings *s, cli *c, int command, const char *a)
 {
     const char *name = a + 2;
@@ -231,7 +231,8 @@ void options_read(settings *s, cli *c, int command)
     }
 }
 
-/* A line: the option, its value, the help; names that would be too long stand behind the help. */
+/* Prints a line of help: the option, its value, and the help. A long list of names follows the
+ * help. */
 static void option_help(FILE *f, const option_row *r)
 {
     const char *values = option_values(r);
@@ -271,7 +272,7 @@ size_t options_write(char *to, size_t room, const settings *s)
     return n;
 }
 
-/* The line "name value", cut apart: what is given already stays. */
+/* Reads a line "name value" by cutting it into pieces. Options that are given stay. */
 static void option_line(settings *s, char *line)
 {
     char *value = strchr(line, ' ');

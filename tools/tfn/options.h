@@ -1,12 +1,13 @@
-/* The options of tfn. A table has a row for every option of every command; this file reads the
- * command line into `settings`, answers what an option is, prints the help, and writes the settings
- * as lines of text, which checkpoints keep, and reads them again.
+/* The options of tfn. A table has a row for every option of every command. This part reads the
+ * command line into `settings`, answers what an option is, prints the help, and writes and reads
+ * the settings as lines of text for checkpoints.
  *
- * A row of OPTIONS is: number, kind, name, what the value is called, default or NULL, least, most,
- * commands, help. Kinds are f flag, i whole number, r real, s text, l texts separated by commas,
- * which may also be given one by one, c one of the names between bars, e one of the names that the
- * header has for an option of models, which is named instead: tfn_choice.
- * Values are kept as texts; options_read has checked them. */
+ * A row of OPTIONS is: number, kind, name, name of the value, default or NULL, least, most,
+ * commands, help. Kinds: f flag, i whole number, r real, s text, l texts between commas, which may
+ * also be given one by one, c one of the names between bars, e one of the header's names for the
+ * model option that the row names (tfn_choice).
+ *
+ * Values are kept as texts that options_read has checked. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -19,8 +20,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
        EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024, EMBED = 2048,
        IMPORT = 4096, LOGITS = 8192, ENCODE = 16384, FILL = 32768, CHAT = 65536,
        QUANTIZE = 131072 };
-#define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
-#define SENTENCE (INSPECT | FILL | CLASSIFY)            /* those that take --text or --ids */
+#define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that write text */
+#define SENTENCE (INSPECT | FILL | CLASSIFY)            /* commands with --text or --ids */
 #define OVERWRITES (AVERAGE | FOLD | EXPORT | EMBED | IMPORT | INSPECT | QUANTIZE)
 #define DRAW  (WRITE | CHAT)
 #define USE   (WRITE | CLASSIFY | EMBED)
@@ -156,7 +157,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "print one object of JSON a line, for programs") \
     X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE | FILL | CHAT, \
       "as is faster; bits are equal") \
-    /* of the experiment, but no options; the ids are what tfn import keeps of config.json */ \
+    /* parts of the experiment without an option; the ids are from an import's config.json */ \
     X(START_TOKEN, 'i', "start-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
     X(END_TOKEN, 'i', "end-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
     X(PAD_TOKEN, 'i', "pad-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
@@ -174,7 +175,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
 typedef enum option_id { OPTIONS(OPTION_ENUM) O_COUNT } option_id;
 #undef OPTION_ENUM
 
-enum { OPTION_KEPT = 1 << 30, OPTION_FILES = 64 };  /* KEPT, a command: part of the experiment */
+enum { OPTION_KEPT = 1 << 30, OPTION_FILES = 64 };  /* KEPT for a command: of the experiment */
 typedef struct option_row {
     const char *name, *value, *normal, *help;
     double      least, most;
@@ -185,7 +186,7 @@ extern const option_row option_rows[];
 
 typedef struct settings {
     const char *text[O_COUNT];          /* as given; NULL: the default */
-    const char *file[OPTION_FILES];     /* what is no option */
+    const char *file[OPTION_FILES];     /* arguments without an option */
     int         files;
 } settings;
 
@@ -197,32 +198,36 @@ double real_of(const settings *s, option_id i);
 
 int64_t whole_of(const settings *s, option_id i);
 
-/* Which of the names between bars, from 0; -1: none of them. */
+/* The number of a name in a list between bars, from 0; -1: it is not there. */
 int option_name(const char *names, const char *text);
 
 int choice_of(const settings *s, option_id i);
 
-/* What the value of an option may be, names with bars between them or a word such as FILE; valid
- * until the next call. */
+/* The values of an option: names between bars, or a word such as FILE. Valid until the next
+ * call. */
 const char *option_values(const option_row *r);
 
-/* Keep in *best, NULL at first, the name nearest to `text`; one that begins so is nearer. */
+/* Keeps in *best, first NULL, the name nearest to `text`. Names that begin with `text` are
+ * nearer. */
 void option_nearer(const char **best, const char *text, const char *name);
 
-/* Whether a name is near enough to be what was meant: a third of the letters differ, or less. */
+/* True if a name is near enough to suggest it: at most a third of the letters differ. */
 bool option_is_near(const char *text, const char *name);
 
-/* A list with one text more behind a comma; the program's lists are few and stay. */
+/* A list with another text after a comma. The result is never freed, because lists are few. */
 const char *option_longer(const char *list, const char *text);
 
-/* All arguments of a command: "--name value", "--name=value", files. -o is --out, - a file. */
+/* Reads all arguments of a command: "--name value", "--name=value", files. -o is --out, - is a
+ * file. */
 void options_read(settings *s, cli *c, int command);
 
 void options_help(FILE *f, int command);
 
-/* The experiment as lines "name value"; returns the bytes without the final zero, as snprintf. */
+/* Writes the experiment as lines "name value". Returns the bytes without the final zero, like
+ * snprintf. */
 size_t options_write(char *to, size_t room, const settings *s);
 
-/* Take what is not given yet from such lines, which must stay and are cut apart. */
+/* Takes options that are not given yet from such lines. The lines are cut into pieces and must
+ * remain valid. */
 void options_take(settings *s, char *lines);
 #endif

@@ -1,5 +1,5 @@
-/* The form of the pages of tfn inspect: style and script. A page loads nothing, is light or dark as
- * its reader likes, and is well-formed XML: the script has no angle bracket and no ampersand. */
+/* Style and script of the pages of tfn inspect. A page loads nothing, follows the reader's light or
+ * dark mode, and is well-formed XML, so the script has no angle bracket and no ampersand. */
 #ifndef PAGE_H
 #define PAGE_H
 
@@ -7,8 +7,8 @@
 
 extern const char *const page_attention[];
 
-/* state: the map that is shown and the row that is chosen. A map is drawn once into an image of a
- * pixel a weight, which is then stretched. */
+/* state: the displayed map and the selected row. A map is drawn once into an image with one pixel a
+ * weight, which is then stretched. */
 extern const char *const page_script[];
 
 void page_lines(FILE *f, const char *const *lines);

@@ -1,4 +1,4 @@
-/* Lines and numbers to ids, and ids to text. */
+/* Ids from lines and numbers, then text from ids. */
 #include "prompt.h"
 #include "../common/svg.h"
 #include <errno.h>
@@ -18,7 +18,7 @@ bool reads_lines(const bundle *b)
     return b->kind == DATA_TEXT && given(&b->from, O_TASK);
 }
 
-/* Whether its texts go on without an end: a line is a piece of them. */
+/* True if the texts have no end, so that a line is only a piece of one. */
 static bool reads_stream(const bundle *b)
 {
     return b->kind == DATA_TEXT && !reads_lines(b);
@@ -30,7 +30,7 @@ bool spaces_texts(const bundle *b)
         && (kind == TFN_TOKENIZER_WORDS || kind == TFN_TOKENIZER_BPE);
 }
 
-/* Of so many bytes; three of one that normalizing takes apart. */
+/* Room for the ids of a text: normalizing may decompose a byte into three. */
 static size_t most_ids(size_t bytes) { return 3 * bytes + 2; }
 
 int32_t *ids_of(const tfn_tokenizer *k, int32_t before, const char *text,
@@ -207,7 +207,7 @@ const char *token_shown(const bundle *b, int32_t id, char *to, size_t room)
     if (!text) return to;
     to[0] = 0;
     for (size_t i = 0; i < bytes;) {
-        char character[5] = "";         /* ended by a zero: no byte behind the text is read */
+        char character[5] = "";         /* ends with a zero, so no byte after the text is read */
         for (size_t k = 0; k < 4; k++)
             if (i + k < bytes) character[k] = text[i + k];
         const int n = svg_character((const unsigned char *)character);

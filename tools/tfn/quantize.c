@@ -24,13 +24,14 @@ size_t param_bytes(const tfn_param_info *p)
     return (size_t)p->rows * (size_t)p->cols * sizeof(float);
 }
 
-/* Bytes of blocks, whose inputs are a table's columns; numbers of 16 bits stand row by row. */
+/* True if the rows of a table are stored as columns: Q8 and Q4 have blocks along the inputs, which
+ * are a table's columns. */
 static bool param_is_turned(const tfn_model *m, int32_t i, const tfn_param_info *p)
 {
     return m->weights[i].table && (p->weights == TFN_WEIGHTS_Q8 || p->weights == TFN_WEIGHTS_Q4);
 }
 
-/* Rows of a table are its outputs. They come as columns, sixteen at a time. */
+/* Reads a table, whose rows are its outputs, as columns, sixteen at a time. */
 static void param_read_turned(const tfn_param_info *p, float *to)
 {
     float *some = (float *)reserve(16 * (size_t)p->cols, sizeof *some);
@@ -68,8 +69,8 @@ void param_store(const tfn_model *m, int32_t i, const float *from)
 
 /* -- models ------------------------------------------------------------------------------------ */
 
-/* The model with weights of another type; `from` becomes the one that was, for the caller to free.
- * One of the two types is float32. */
+/* Returns the model with weights of another type. `from` becomes the original, which the caller
+ * frees. One of the two types is float32. */
 static void bundle_repack(bundle *b, tfn_model *from, tfn_weights type)
 {
     char text[DATA_ERROR];
@@ -99,12 +100,12 @@ static void bundle_repack(bundle *b, tfn_model *from, tfn_weights type)
 enum { QUANT_EMBEDDINGS, QUANT_ATTENTION, QUANT_FFN, QUANT_OUTPUT, QUANT_OTHERS, QUANT_KEPT,
        QUANT_KINDS };
 typedef struct quant_kind {
-    int64_t count;              /* numbers */
+    int64_t count;              /* count of values */
     size_t  was, is;            /* bytes */
-    double  off, all;           /* sums of squares: of the differences, of the numbers themselves */
+    double  off, all;           /* sums of squares: of the differences, of the values */
 } quant_kind;
 
-/* Of a matrix that has, or had, fewer bits. */
+/* True for a matrix that has, or had, fewer bits. */
 static int quant_kind_of(const char *name)
 {
     static const struct { const char *part; int kind; } parts[] = {
@@ -144,8 +145,8 @@ static void quant_line(const char *name, const quant_kind *k)
     else printf("0\n");
 }
 
-/* A line for each kind of tensor: numbers, bytes before and after, how far the numbers moved beside
- * how large they are (the root of the ratio of squares). */
+/* Prints a line for each kind of tensor: values, bytes before and after, and the relative error
+ * (the root of the ratio of the sums of squares). */
 static void quant_say(const tfn_model *was, const tfn_model *is)
 {
     static const char *const names[QUANT_KINDS] = { "embeddings", "attention", "feed-forward",
@@ -188,7 +189,7 @@ static void must_repack(const bundle *b, tfn_weights type)
             b->path, is);
 }
 
-/* MODEL.q8.safetensors of MODEL.safetensors, if nothing else is said. */
+/* The default output: MODEL.q8.safetensors for MODEL.safetensors. */
 static const char *quantized_name(settings *s, cli *c)
 {
     static char name[OUTPUT_PATH];
@@ -199,8 +200,8 @@ static const char *quantized_name(settings *s, cli *c)
     return out_of(s, c, true);
 }
 
-/* The loss of a file on the batches of --on, whose bundle is another one than that which is saved:
- * batches of a size for this are none of the model's. */
+/* The loss of a file on the batches of --on. This bundle is separate from the saved one, because
+ * its batch size must not be stored. */
 static double quantize_loss(bundle *on, corpus *x, const char *path, tfn_weights type)
 {
     on->path = path;

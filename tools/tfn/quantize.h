@@ -15,10 +15,10 @@ const char *weights_name(tfn_weights type);
 
 size_t param_bytes(const tfn_param_info *p);
 
-/* The numbers of parameter i, (rows, cols), for the caller to free. */
+/* The numbers of parameter i, (rows, cols). The caller frees them. */
 float *param_floats(const tfn_model *m, int32_t i);
 
-/* Give parameter i these numbers, rounded to what it is of. */
+/* Stores numbers in parameter i, rounded to its type. */
 void param_store(const tfn_model *m, int32_t i, const float *from);
 
 /* -- quantize ---------------------------------------------------------------------------------- */

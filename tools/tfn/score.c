@@ -1,4 +1,4 @@
-/* Lines side by side. */
+/* Pairs of lines, then their scores. */
 #include "score.h"
 #include "../../tfnorm.h"
 #include "eval.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of a file that is scored, which metrics read up to its first zero byte. */
+/* A line of a file to score. Metrics read it up to its first zero byte. */
 static bool scored_line(line_file *x)
 {
     const bool there = next_line(x);

@@ -5,6 +5,6 @@
 #include "../common/cli.h"
 #include "options.h"
 
-/* Lines that were written against lines that were wanted. */
+/* Scores generated lines against reference lines. */
 int score(settings *s, cli *c);
 #endif

@@ -1,4 +1,4 @@
-/* Rows of prompts; texts longer than the context; what is printed. */
+/* Rows of prompts, then texts longer than the context, then printing. */
 #include "speaker.h"
 #include "../common/output.h"
 #include "prompt.h"
@@ -9,22 +9,23 @@
 
 /* -- generate, translate ----------------------------------------------------------------------- */
 
-/* Texts slide where tokens are written one after the other and the prompt is no source that must
- * stay in sight. */
+/* True if texts may be longer than the context: tokens are written in order, and the prompt is no
+ * source that must stay visible. */
 static bool speaker_slides(const speaker *x)
 {
     return x->b->kind == DATA_TEXT && !whole_of(x->s, O_BEAM) && !given(x->s, O_N_BEST);
 }
 
-/* One text a line is promised where lines were learned or asked for; else it stands as it is. */
+/* True if each text is one line, because lines were learned or asked for. Else texts are printed
+ * unchanged. */
 static bool speaker_in_lines(const speaker *x)
 {
     return x->b->kind != DATA_TEXT || given(&x->b->from, O_TASK) || given(x->s, O_LINES)
         || given(x->s, O_N_BEST);
 }
 
-/* Ids that no text has, for the caller to free: of a model trained here what is special but the
- * end; an import may write all that its files do not forbid, but no padding. */
+/* Ids that no text may contain. For a model trained here: special tokens except the end. For an
+ * import: those its files forbid, and padding. The caller frees them. */
 static int32_t *speaker_forbids(const bundle *b, int32_t *count)
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
@@ -177,7 +178,7 @@ void speaker_run(speaker *x)
     must_be_ok(&x->g.error);
 }
 
-/* Tokens as text, without the space in front; some bytes of it may be zero. */
+/* Tokens as text, without the space in front. The text may contain zero bytes. */
 static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count, size_t *bytes)
 {
     const tfn_tokenizer *t = &x->b->tokenizer.tokenizer;
@@ -201,8 +202,8 @@ const char *speaker_text(speaker *x, int32_t r, int32_t k, size_t *bytes)
 
 /* -- texts longer than the context */
 
-/* The text of row r up to here, after a run that wrote row `at` of the generator: true, if more is
- * wanted than what the context had room for. */
+/* Adds to row r what row `at` of the generator wrote. True: the context was too short and more text
+ * is needed. */
 static bool speaker_take(speaker *x, int32_t r, int32_t at)
 {
     const int32_t most = (int32_t)whole_of(x->s, O_MAX_TOKENS);
@@ -217,8 +218,8 @@ static bool speaker_take(speaker *x, int32_t r, int32_t at)
     return x->written[r] < most && n > 0 && ids[n - 1] != x->g.desc.end;
 }
 
-/* One more run over rows list[0 .. n-1], which go on from the later half of a context. It has draws
- * of its own by `round`. */
+/* Continues rows list[0 .. n-1] from the later half of their context, with random draws of their
+ * own for each `round`. */
 static void speaker_go_on(speaker *x, const int32_t *list, int32_t n, int64_t round)
 {
     const int32_t half = x->room > 1 ? x->room / 2 : 1;
@@ -243,7 +244,7 @@ static void speaker_go_on(speaker *x, const int32_t *list, int32_t n, int64_t ro
     free(ids);
 }
 
-/* Run, and go on until every text has all that it may have. */
+/* Runs until every text has ended or has --max-tokens. */
 static void speaker_slide(speaker *x)
 {
     const size_t most = (size_t)whole_of(x->s, O_MAX_TOKENS);
@@ -288,7 +289,7 @@ void speaker_count(speaker *x, int32_t r, int64_t number, bool slides)
         fprintf(stderr, "the context of %d tokens\n", (int)x->b->desc.context);
 }
 
-/* On one line, if so: a newline as "\n", a backslash as "\\". */
+/* Prints a text; line: on one line, with a newline as "\n" and a backslash as "\\". */
 static void put_text(const char *s, size_t n, bool line)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* Statistics of tensors, and the command. */
+/* Statistics of tensors, then the command. */
 #include "tensors.h"
 #include "../../tfnorm.h"
 #include "../common/json.h"
@@ -22,7 +22,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *from, size_t n)         /*
 
 enum { RANK = 8 };
 
-/* What inspect tells of a tensor. */
+/* The printed facts about a tensor. */
 typedef struct tensor_line {
     char        name[128];
     const char *type;
@@ -41,7 +41,7 @@ static void inspect_values(tensor_line *x, const float *v, int64_t n)
     }
 }
 
-/* Bytes of a packed matrix are no numbers: what they stand for is, as the model has it. */
+/* Measures a packed matrix by the numbers that its bytes represent. False: it is not packed. */
 static bool inspect_packed(tensor_line *x, const tfn_model *m, const tfn_tensor *t)
 {
     static const char *const types[TFN_WEIGHTS_COUNT] = { "", "Q8", "Q4", "", "" };
@@ -121,7 +121,8 @@ static void print_tensor(const tensor_line *x, bool json)
            sqrt(x->sum), x->most, (long long)x->bytes);
 }
 
-/* The model of a checkpoint; false: the file is of another program, or no such model is made. */
+/* Loads the model of a checkpoint. False: the file is of another program, or the model cannot be
+ * made. */
 static bool inspect_load(tfn_model *m, const char *path, tfn_model_desc *d, int64_t *step)
 {
     tfn_file f = file_at(path);
@@ -133,12 +134,12 @@ static bool inspect_load(tfn_model *m, const char *path, tfn_model_desc *d, int6
     return tfn_model_new(m, d, NULL) == TFN_OK && tfn_model_load_weights(m, &f, 1) == TFN_OK;
 }
 
-/* What inspect tells of a file, before its tensors. */
+/* The printed facts about a file, before its tensors. */
 typedef struct file_line {
     const char    *path;
     int64_t        tensors, values, step;
     uint64_t       hash;
-    bool           made;                /* it is a model of this program: */
+    bool           made;                /* a model of this program, with: */
     tfn_model_desc desc;
     tfn_model      model;
 } file_line;

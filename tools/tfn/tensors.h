@@ -1,5 +1,4 @@
-/* tfn inspect: the tensors of a file, a line each; what a model does with a sentence is in
- * inspect.h. */
+/* tfn inspect: prints the tensors of a file, a line each. For a sentence see inspect.h. */
 #ifndef TENSORS_H
 #define TENSORS_H
 

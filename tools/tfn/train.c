@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No two of the files that training reads and writes are one. */
+/* Ends the program if two of the files that training reads and writes are the same. */
 static void refuse_shared(const trainer *t)
 {
     const settings *s = t->s;
@@ -31,7 +31,7 @@ static void refuse_shared(const trainer *t)
         }
 }
 
-/* Whether an option's value is what it was. */
+/* True if an option has its old value. */
 static bool is_same(const option_row *r, const char *was, const char *is)
 {
     if (!was) return false;
@@ -39,7 +39,7 @@ static bool is_same(const option_row *r, const char *was, const char *is)
     return !strcmp(was, is);
 }
 
-/* What makes the model and its updates stays as it was when a run goes on. */
+/* Ends the program if a resumed run is given other options of the model or the updates. */
 static void refuse_changed(const settings *s, const bundle *b)
 {
     for (int i = O_TOKENIZER; i <= O_SEED; i++) {
@@ -54,7 +54,7 @@ static void refuse_changed(const settings *s, const bundle *b)
     }
 }
 
-/* Weights alone, such as the best, are nothing to go on from. */
+/* Ends the program if a file has only weights, such as the best: a run cannot go on from them. */
 static void refuse_weights(const char *path)
 {
     tfn_file f = file_at(path);
@@ -74,7 +74,7 @@ static void lock_out(const char *out)
     die("%s is the --out of %s, which still trains; wait for it, or give another --out", out, who);
 }
 
-/* From the arguments: one source of data; what --resume names. */
+/* Reads the arguments: one source of data, or the run that --resume names. */
 static bool train_source(trainer *t, cli *c)
 {
     settings *s = t->s;
@@ -96,7 +96,7 @@ static bool train_source(trainer *t, cli *c)
                 "its weights", from);
         refuse_weights(from);
         refuse_changed(s, &t->b);
-        if (!given(s, O_OUT)) s->text[O_OUT] = from;        /* whatever its name was */
+        if (!given(s, O_OUT)) s->text[O_OUT] = from;        /* even if the file was renamed */
         for (int i = 0; i < O_COUNT; i++)
             if (!s->text[i]) s->text[i] = t->b.from.text[i];
     }

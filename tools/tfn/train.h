@@ -1,4 +1,4 @@
-/* tfn train: checks what is to be trained on what, and starts the training. */
+/* tfn train: checks the arguments and starts the training. */
 #ifndef TRAIN_H
 #define TRAIN_H
 

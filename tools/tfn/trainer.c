@@ -39,7 +39,7 @@ static int processors(void)
 
 /* -- what the gradients are, layer by layer ---------------------------------------------------- */
 
-/* The group of a tensor, its layer, which is added if it is new; GROUPS: there are too many. */
+/* The group of a tensor, which is its layer. A new layer is added. GROUPS: there are too many. */
 static int group_of(trainer *t, const tfn_param_info *p)
 {
     char name[24];
@@ -52,7 +52,7 @@ static int group_of(trainer *t, const tfn_param_info *p)
     return t->groups++;
 }
 
-/* Norms of the gradients of the last batch, of the mean loss. */
+/* Norms of the gradients of the mean loss of the last batch, layer by layer. */
 static void layer_gradients(trainer *t, double *norm, int64_t tokens)
 {
     tfn_param_info p;
@@ -67,7 +67,7 @@ static void layer_gradients(trainer *t, double *norm, int64_t tokens)
     for (int i = 0; i < t->groups; i++) norm[i] = sqrt(norm[i]) / (double)tokens;
 }
 
-/* Entropy of the targets, in nats: the loss of one who knows how frequent they are. */
+/* Entropy of the targets in nats: the loss of guessing by frequency. */
 static double unigram_entropy(corpus *c, int32_t vocab)
 {
     double *count = (double *)reserve((size_t)vocab, sizeof *count);
@@ -90,7 +90,7 @@ static double unigram_entropy(corpus *c, int32_t vocab)
     return h;
 }
 
-/* What is most often the reason, by placement, rate and clipping. */
+/* Prints the most frequent reason, by placement, rate and clipping. */
 static void say_cause(const trainer *t)
 {
     const tfn_model_desc *d = &t->b.model.desc;
@@ -110,7 +110,7 @@ static void say_cause(const trainer *t)
                 (double)d->schedule.lr);
 }
 
-/* Six to a line. */
+/* Prints gradient norms, six a line. */
 static void say_gradients(trainer *t, int64_t tokens)
 {
     double norm[GROUPS];
@@ -124,8 +124,8 @@ static void say_gradients(trainer *t, int64_t tokens)
     fprintf(stderr, "\n");
 }
 
-/* Said once, when after the warm-up a fifth of the steps went by without a validation that is
- * clearly better than guessing, and the last one is worse than that. */
+/* Warns once if, after the warm-up, a fifth of the steps passed without a validation clearly better
+ * than guessing, and the last one is worse than guessing. */
 static void diagnose(trainer *t, int64_t tokens)
 {
     if (t->warned) return;
@@ -146,7 +146,7 @@ static void diagnose(trainer *t, int64_t tokens)
 
 /* -- the log ----------------------------------------------------------------------------------- */
 
-/* A log that goes on: a killed run may have written steps that are done again. A record a line. */
+/* Cuts a log to this many lines, because a killed run may have written steps that are repeated. */
 static void log_cut(const char *path, int64_t lines)
 {
     data_file x;
@@ -165,7 +165,8 @@ static void log_cut(const char *path, int64_t lines)
     data_file_free(&x);
 }
 
-/* The first line: version, bits, kernels and all options of the experiment; a comment of a CSV. */
+/* Writes the first line: version, bits, kernels and all options of the experiment; in a CSV as a
+ * comment. */
 static void log_head(const trainer *t)
 {
     if (t->csv) fprintf(t->log, "# ");
@@ -184,7 +185,7 @@ static void log_head(const trainer *t)
             (long long)t->b.model.param_floats);
 }
 
-/* The name of field i of a record: the log's own, then the groups. */
+/* The name of field i of a record: a field of the log, then the groups. */
 static const char *log_name(const trainer *t, int i)
 {
     return i < FIELDS ? field_names[i] : t->group[i - FIELDS];
@@ -199,7 +200,7 @@ static void log_columns(const trainer *t)
     fprintf(t->log, "\n");
 }
 
-/* How a file begins; "": it is empty, a device, or not there. */
+/* The first bytes of a file; "": it is empty, a device, or not there. */
 static const char *file_head(const char *path)
 {
     static char head[32];
@@ -218,15 +219,15 @@ static bool is_log(const char *path)
 }
 static bool is_picture(const char *path) { return !strncmp(file_head(path), "<svg", 4); }
 
-/* A file that is there and is of another kind stays, unless --force is given. */
+/* Refuses to overwrite a file of another kind without --force. */
 static void refuse_kind(const trainer *t, const char *path, bool is, const char *kind)
 {
     if (is || given(t->s, O_FORCE) || !*file_head(path)) return;
     die("%s is there already and is no %s; --force overwrites it", path, kind);
 }
 
-/* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms
- * of the layers too. What is there already and is something else stays. */
+/* Opens the log: --log, or a file beside the picture. With --plot each record also has the gradient
+ * norms of the layers. Existing files of another kind stay. */
 static void log_open(trainer *t)
 {
     const bool plotted = given(t->s, O_PLOT);
@@ -255,7 +256,7 @@ static void log_open(trainer *t)
     if (t->csv) log_columns(t);
 }
 
-/* What a full disk took of a log costs no training: the run goes on, and fails at its end. */
+/* A full disk loses the log but not the training: the run goes on and fails at its end. */
 static void log_lost(trainer *t)
 {
     t->log_lost = output_lost(t->log_path);
@@ -301,7 +302,7 @@ static bool log_close(trainer *t)
 
 /* -- the picture of a log ---------------------------------------------------------------------- */
 
-/* Where field i of a record, called so, begins; NULL: it is not there. */
+/* The place of field i, called `name`, in a record; NULL: it is not there. */
 static const char *log_find(const char *line, bool csv, int i, const char *name)
 {
     char key[32];
@@ -318,7 +319,7 @@ static const char *log_find(const char *line, bool csv, int i, const char *name)
     return line;
 }
 
-/* Its number; NaN: it has none. */
+/* The value of a field; NaN: it has none. */
 static double log_field(const char *line, bool csv, int i, const char *name)
 {
     char *end;
@@ -328,7 +329,7 @@ static double log_field(const char *line, bool csv, int i, const char *name)
     return end == line ? (double)NAN : v;
 }
 
-/* Means over PARTS parts of the steps, field by field, and the validations. */
+/* Reads the log: means of each field over PARTS parts of the steps, and the validations. */
 typedef struct plot_rows {
     int    points, valids;
     double row[FIELDS + GROUPS][PARTS + 1], valid_at[VALIDS], valid[VALIDS];
@@ -366,7 +367,7 @@ static void plot_read(plot_rows *p, const trainer *t)
     data_file_free(&x);
 }
 
-/* A picture of svg.h inside another one, `down` its top. */
+/* Draws a picture of svg.h inside another one; `down`: its top. */
 static void plot_panel(FILE *f, const svg_plot *plot, int down)
 {
     FILE *part = tmpfile();
@@ -405,7 +406,7 @@ static bool plot_write(const trainer *t)
     loss[1].count = p->valids;
     rate.y = p->row[RATE];
     for (int i = 0; i < shown; i++) {
-        int g = 0;                              /* the first, the last, others evenly between */
+        int g = 0;                              /* the first, the last, and others evenly between */
         if (shown > 1) g = i * (t->groups - 1) / (shown - 1);
         layers[i].name = t->group[g];
         layers[i].y = p->row[FIELDS + g];
@@ -435,12 +436,12 @@ static bool plot_write(const trainer *t)
 
 /* -- what is said meanwhile -------------------------------------------------------------------- */
 
-/* Validations on the way take a sample of what is held out, the first batches. */
+/* Validations during training use a sample of the held-out text: its first batches. */
 enum { SAMPLE_BATCHES = 50, FINAL_BATCHES = 1000 };
 static bool samples(const trainer *t) { return t->valid.batches.count > SAMPLE_BATCHES; }
 
-/* A line of progress: fields by falling importance. On a terminal those that do not fit are left
- * out, and a bar is drawn where there is room for it. */
+/* A line of progress, with fields in order of importance. On a terminal, fields that do not fit are
+ * left out, and a bar is drawn if there is room. */
 enum { P_STEP, P_LOSS, P_LEFT, P_VALID, P_SPEED, P_RATE, P_GRADIENT, P_FIELDS, P_BAR = 20 };
 typedef struct progress {
     char text[P_FIELDS][48];
@@ -490,7 +491,7 @@ static void put_progress(const trainer *t, progress *p)
     fflush(stderr);
 }
 
-/* The same for programs, on the standard output. */
+/* Prints progress for programs, on the standard output. */
 static void json_progress(trainer *t, const tfn_report *r, double elapsed)
 {
     json_line x = json_begin(stdout);
@@ -507,8 +508,8 @@ static void json_progress(trainer *t, const tfn_report *r, double elapsed)
     t->loss_count = 0;
 }
 
-/* One line that replaces itself five times a second on a terminal, else a line every 5 s; now: at
- * once. */
+/* Prints progress: on a terminal one line that is replaced five times a second, else a line every 5
+ * s. now: at once. */
 static void say_progress(trainer *t, const tfn_report *r, bool now)
 {
     const double at = seconds();
@@ -545,13 +546,13 @@ static void say_progress(trainer *t, const tfn_report *r, bool now)
     t->loss_count = 0;
 }
 
-/* Averages, if a run makes some, take the place of the weights, and give it back. */
+/* Exchanges the weights with their averages, if there are any; a second call changes them back. */
 static void swap_averages(trainer *t)
 {
     if (t->b.model.memory.averages) tfn_model_swap_ema(&t->b.model);
 }
 
-/* The loss of a token of the first batches held out. */
+/* The loss of a token of the first held-out batches. */
 static double loss_of_valid(trainer *t, int64_t batches)
 {
     double loss;
@@ -561,11 +562,11 @@ static double loss_of_valid(trainer *t, int64_t batches)
     return loss;
 }
 
-/* A validation on the way. */
+/* The loss of a validation during training. */
 static double validate(trainer *t) { return loss_of_valid(t, SAMPLE_BATCHES); }
 
-/* Batches of the evaluation at the end: all that are held out, but if these are over 1,000, no more
- * than a third of the steps, so that a large text costs at most a tenth of the training. */
+/* Batches of the evaluation at the end: all held-out batches; but if there are over 1,000, at most
+ * a third of the steps, so that a large text adds about a tenth to the training. */
 static int64_t final_batches(const trainer *t)
 {
     int64_t most = t->steps / 3;
@@ -573,7 +574,7 @@ static int64_t final_batches(const trainer *t)
     return most < t->valid.batches.count ? most : t->valid.batches.count;
 }
 
-/* Evaluates all that is held out, where validations were of a sample, and says so. */
+/* Evaluates all held-out text if validations used a sample, and says so. */
 static void validate_all(trainer *t)
 {
     const int64_t batches = final_batches(t);
@@ -602,7 +603,7 @@ static void step_name(char *to, size_t room, const char *out, int64_t step)
     kept_name(to, room, out, word);
 }
 
-/* Removes what killed runs left: temporary files beside OUT, OUT.best and the kept steps, and the
+/* Removes the remains of killed runs: temporary files beside OUT, OUT.best and the kept steps, and
  * OUT.keep and OUT.tmp of earlier versions. */
 void remove_stale(const char *out)
 {
@@ -615,9 +616,9 @@ void remove_stale(const char *out)
     }
 }
 
-/* A validation that is the best so far: its weights, or with --ema their averages, alone, for use.
- * The file belongs to OUT, and is replaced with it. A run goes on from OUT, which remembers the
- * loss, so that one that was stopped has the same best. */
+/* Saves the weights, or with --ema their averages, after the best validation so far. The file has
+ * no state of training. It belongs to OUT and is replaced with it. OUT stores the best loss, so
+ * that a stopped run finds the same best. */
 static void keep_best(trainer *t)
 {
     static char valid[40];
@@ -630,7 +631,7 @@ static void keep_best(trainer *t)
     snprintf(at, sizeof at, "%lld", (long long)t->best_step);
     t->s->text[O_BEST_VALID] = valid;
     t->s->text[O_BEST_STEP] = at;
-    t->s->text[O_POSITION_SEEN] = NULL;         /* nobody goes on from here */
+    t->s->text[O_POSITION_SEEN] = NULL;         /* no run goes on from this file */
     swap_averages(t);
     bundle_save(&t->b, t->s, t->best, true);
     swap_averages(t);
@@ -653,7 +654,8 @@ static void save(trainer *t, bool keep)
     if (t->position > many * every) remove(name);
 }
 
-/* --adapter: what trains, alone, kilobytes beside the model that it was trained from. */
+/* Saves only the trained tensors as --adapter: kilobytes, to be used with the model that it was
+ * trained from. */
 static void save_adapter(trainer *t)
 {
     const char *path = text_of(t->s, O_ADAPTER);
@@ -689,7 +691,7 @@ static void new_model(trainer *t)
     must_be_model(&t->b.model, &t->b.desc);
 }
 
-/* Seconds a step takes, over so many; the first two do not count, and nothing is kept. */
+/* Seconds a step, over `count` steps after two that do not count. Keeps no results. */
 static double time_steps(trainer *t, int threads, int count)
 {
     double began = 0;
@@ -708,7 +710,7 @@ static double time_steps(trainer *t, int threads, int count)
     return (seconds() - began) / count;
 }
 
-/* Whether this program was compiled with threads: else a model refuses them. */
+/* True if this program was compiled with threads; else models refuse them. */
 static bool has_threads(void)
 {
     tfn_model_desc d, out;
@@ -718,8 +720,8 @@ static bool has_threads(void)
     return tfn_model_resolve(&out, &d, NULL);
 }
 
-/* Threads, if they are not given: one, or all processors if these are faster now; the bits are the
- * same. */
+/* Chooses the threads if they are not given: one, or all processors if that is faster now. The bits
+ * are the same. */
 static void choose_threads(trainer *t)
 {
     static char threads[32];
@@ -733,8 +735,8 @@ static void choose_threads(trainer *t)
     t->s->text[O_THREADS] = threads;
 }
 
-/* Seconds of processor time since at[] was set: those of this thread, or the mean of all threads if
- * that is more. */
+/* Seconds of processor time since at[] was set: the time of this thread, or the mean of all threads
+ * if that is more. */
 static double processor_since(const trainer *t, const double at[CLOCKS])
 {
     double now[CLOCKS];
@@ -761,14 +763,14 @@ static double spent_since(const trainer *t, const double at[CLOCKS])
     return processor_since(t, at);
 }
 
-/* What a trial of the first steps found, by the clock of --minutes. */
+/* Results of a trial of the first steps, in seconds of the clock of --minutes. */
 typedef struct trial {
     double each, valid;                 /* seconds of a step, of a validation */
-    double wall;                        /* seconds on the wall clock during one of that clock */
+    double wall;                        /* seconds of the wall clock for each of these */
 } trial;
 
-/* Trains for a twentieth of the minutes, at most 10 s and at least 20 steps. Its batches are spread
- * over all of the data, because they take different times. Keeps nothing of it. */
+/* Trains for a twentieth of the minutes, at most 10 s and at least 20 steps. The batches are spread
+ * over all of the data, because they take different times. Keeps no results. */
 static void try_steps(trainer *t, trial *x)
 {
     const double most = fmin(60 * real_of(t->s, O_MINUTES) / 20, 10);
@@ -796,7 +798,7 @@ static void try_steps(trainer *t, trial *x)
     tfn_model_free(&t->b.model);
 }
 
-/* Processor time is what other programs do not change, but people have a clock on the wall. */
+/* Warns if the wall clock will need more than --minutes, which counts processor time. */
 static void say_wall(const trainer *t, const trial *x, double all)
 {
     const double minutes = (wall_since(t->opened) + all * x->wall) / 60;
@@ -806,9 +808,9 @@ static void say_wall(const trainer *t, const trial *x, double all)
             t->minutes);
 }
 
-/* --minutes becomes --steps, which repeats the run. The time counts from the program's beginning;
- * at least half of it is for training. Validations are at most 20, no more than fit into a
- * twentieth of the time, and one at the end. */
+/* Turns --minutes into --steps, which repeats the run. Time counts from the start of the program,
+ * and at least half of it is for training. There are at most 20 validations, in at most a twentieth
+ * of the time, and one at the end. */
 static void choose_steps(trainer *t)
 {
     static char steps[32], eval[32];
@@ -846,7 +848,7 @@ static void load_state(trainer *t)
     must_be_ok(&f.error);
     t->position = t->first = whole_of(t->s, O_POSITION_SEEN);
     t->good = t->position;
-    if (!given(t->s, O_BEST_VALID)) return;             /* by a tfn before it kept the best */
+    if (!given(t->s, O_BEST_VALID)) return;             /* by a tfn that did not keep the best */
     t->best_valid = real_of(t->s, O_BEST_VALID);
     t->best_step = whole_of(t->s, O_BEST_STEP);
 }
@@ -862,7 +864,7 @@ void take_arch(settings *s)
     bundle_free(&from);
 }
 
-/* Options of models that tfn has under a name of its own. */
+/* Model options that have an option of tfn. */
 static const struct { option_id id; const char *name; } shape_options[] = {
     { O_LAYERS, "layers" }, { O_WIDTH, "width" }, { O_HEADS, "heads" }, { O_FFN, "ffn" },
     { O_CONTEXT, "context" }, { O_POSITION, "position" }, { O_RECIPE, "recipe" },
@@ -870,7 +872,7 @@ static const struct { option_id id; const char *name; } shape_options[] = {
 };
 enum { SHAPE_OPTIONS = sizeof shape_options / sizeof *shape_options };
 
-/* A copy that stays. */
+/* A copy that is never freed. */
 static const char *shape_entry(const char *text)
 {
     char *kept = (char *)reserve(strlen(text) + 1, 1);
@@ -878,7 +880,7 @@ static const char *shape_entry(const char *text)
     return kept;
 }
 
-/* The text of an option of models, which stays; NULL: it is the default. */
+/* The text of a model option, never freed; NULL: it has the default. */
 static const char *shape_text(const tfn_model_desc *d, const char *name)
 {
     char text[128];
@@ -886,8 +888,8 @@ static const char *shape_text(const tfn_model_desc *d, const char *name)
     return strcmp(text, "default") ? shape_entry(text) : NULL;
 }
 
-/* What --set must say so that a model with the options of shape_options is `from`: a model that was
- * imported has options of which tfn knows nothing. Not those of the data and of the head. */
+/* Extends --set so that a model with the options of shape_options equals `from`. An imported model
+ * has options that tfn has no names for. Leaves out options of the data and of the head. */
 static void take_fields(trainer *t, const tfn_model_desc *from)
 {
     static const char *const passed[] = { "arch", "vocab", "head", "classes", "cutoffs[0]",
@@ -921,7 +923,7 @@ static void take_fields(trainer *t, const tfn_model_desc *from)
     }
 }
 
-/* --from: the tokenizer of another model, and its shape where the arguments say nothing. */
+/* Takes the tokenizer of --from, and its shape where the arguments leave it open. */
 static void take_tokenizer(trainer *t)
 {
     static bundle from;
@@ -945,7 +947,7 @@ static void take_tokenizer(trainer *t)
     t->s->text[O_SET] = option_longer(text_of(t->s, O_SET), shape_entry(vocab));
 }
 
-/* Parameter i of the model from packed bytes of its own form; false: the file has others. */
+/* Reads a parameter from packed bytes of its own type. False: the file has another type. */
 static bool take_packed(tfn_file *f, const tfn_tensor *x, const tfn_param_info *p)
 {
     unsigned char *to = (unsigned char *)p->packed;
@@ -959,7 +961,8 @@ static bool take_packed(tfn_file *f, const tfn_tensor *x, const tfn_param_info *
     return true;
 }
 
-/* Parameter i from the file, rounded to what it is of; false: the file has none of this shape. */
+/* Reads parameter i from the file, rounded to its type. False: the file has no tensor of this
+ * shape. */
 static bool take_weight(tfn_file *f, const tfn_model *m, int32_t i)
 {
     tfn_param_info p;
@@ -980,7 +983,7 @@ static bool take_weight(tfn_file *f, const tfn_model *m, int32_t i)
     return true;
 }
 
-/* All tensors of its file that have the name and the shape of one of the model's. */
+/* Reads all tensors of --from that have the name and shape of a parameter. */
 static void take_weights(trainer *t)
 {
     tfn_file f = file_at(text_of(t->s, O_FROM));
@@ -1000,7 +1003,7 @@ static void take_weights(trainer *t)
         fprintf(stderr, "%d of %d tensors are those of %s\n", taken, all, f.path);
 }
 
-/* Every class by name, for the checkpoint. */
+/* Stores the class names for the checkpoint. */
 static void keep_classes(trainer *t)
 {
     static char names[DATA_CLASSES * DATA_NAME];
@@ -1011,7 +1014,7 @@ static void keep_classes(trainer *t)
     if (names[0]) t->s->text[O_CLASSES] = names;
 }
 
-/* A resumed run must have the data that it had. */
+/* Ends the program if a resumed run has other data. */
 static void check_data(trainer *t)
 {
     static char text[20];
@@ -1050,7 +1053,7 @@ void prepare(trainer *t, bool resumed)
     if (t->b.kind == DATA_LABELS) targets = DATA_CLASSES;
     t->unigram = unigram_entropy(&t->data, targets);
     t->last_valid = (double)NAN;
-    if (!resumed) t->good = t->b.model.desc.schedule.warmup;            /* it counts from there */
+    if (!resumed) t->good = t->b.model.desc.schedule.warmup;            /* counts from there */
     t->terminal = output_is_terminal(stderr);
     t->colored = t->terminal && !getenv("NO_COLOR");
 }
@@ -1072,7 +1075,7 @@ static void say_beginning(const trainer *t)
     fprintf(stderr, "\n");
 }
 
-/* At the end of a run by --minutes: was the trial right? */
+/* After a run with --minutes: reports if the time was far off. */
 static void say_minutes(const trainer *t)
 {
     const char *clock = "of the processor";
@@ -1084,7 +1087,8 @@ static void say_minutes(const trainer *t)
             (long long)t->steps, spent, clock, t->minutes);
 }
 
-/* A training that made things worse: its model is saved, for one who looks for the reason. */
+/* True if training made the model worse. It is saved all the same, so that the reason can be
+ * found. */
 static bool diverged(const trainer *t)
 {
     const int32_t choices = t->b.kind == DATA_LABELS ? t->b.classes.count : t->b.desc.vocab;
@@ -1096,7 +1100,7 @@ static bool diverged(const trainer *t)
     return true;
 }
 
-/* A word of a shell's command line, in quotes where it wants them. */
+/* Prints a word of a shell's command line, quoted if needed. */
 static void put_word(FILE *f, const char *word)
 {
     const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/";
@@ -1112,7 +1116,7 @@ static void put_word(FILE *f, const char *word)
     fputc('\'', f);
 }
 
-/* The command that goes on, with the options that the file does not keep. */
+/* Prints the command that resumes the run, with the options that the file does not keep. */
 static void say_resume(const trainer *t)
 {
     static const option_id ids[] = { O_LOG, O_PLOT, O_ADAPTER, O_THREADS };
@@ -1127,7 +1131,7 @@ static void say_resume(const trainer *t)
     fputc('\n', stderr);
 }
 
-/* The command to type next, ready to copy. */
+/* Prints the next command, ready to copy. */
 static void say_next(const trainer *t)
 {
     const char *verb = "generate";
@@ -1157,7 +1161,7 @@ static void put_result(const trainer *t)
            tfn_bits(t->b.desc.isa));
 }
 
-/* The same as an object: the one with "hash" is the last. */
+/* Prints the result as an object. It is the last one, and the only one with "hash". */
 static void json_result(const trainer *t)
 {
     char hash[20];
@@ -1184,13 +1188,13 @@ int run(trainer *t)
     bool drawn;
     if (!eval) eval = (t->steps + 19) / 20;
     signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);         /* docker stop, the limit of a queue */
+    signal(SIGTERM, interrupt);         /* docker stop, a queue's limit */
 #ifdef SIGHUP
-    signal(SIGHUP, interrupt);          /* a terminal that was closed */
+    signal(SIGHUP, interrupt);          /* a closed terminal */
 #endif
     log_open(t);
     say_beginning(t);
-    t->began = seconds();             /* shown = 0: the first step is told at once */
+    t->began = seconds();             /* shown = 0: the first step is printed at once */
     while (t->position < t->steps) {
         tfn_report r;
         bool last, validated;

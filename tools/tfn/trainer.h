@@ -1,4 +1,4 @@
-/* Training: the loop, what it prints, draws and saves, and the mistakes it finds. */
+/* Training: the loop; its messages, plots and files; and its checks for mistakes. */
 #ifndef TRAINER_H
 #define TRAINER_H
 
@@ -17,9 +17,9 @@ typedef struct trainer {
     corpus      data, valid;
     const char *out;
     char        best[1024];             /* OUT.best: the weights with the least validation loss */
-    double      best_valid;             /* that loss */
+    double      best_valid;             /* the least validation loss */
     int64_t     best_step;
-    int64_t     position, steps, first; /* batches seen, in all, seen when the program began */
+    int64_t     position, steps, first; /* batches seen; in all; seen when the program began */
     bool        terminal, colored, warned, validated;
     double      began, shown;           /* seconds */
     double      opened[CLOCKS];         /* the clocks when the program began */
@@ -37,7 +37,7 @@ typedef struct trainer {
 
 /* -- saving ------------------------------------------------------------------------------------ */
 
-/* OUT with a word before its last dot: "m.1000.safetensors", "m.best.safetensors" */
+/* OUT with a word before its last dot: "m.1000.safetensors", "m.best.safetensors". */
 void kept_name(char *to, size_t room, const char *out, const char *word);
 
 void remove_stale(const char *out);
@@ -46,11 +46,11 @@ void remove_stale(const char *out);
 
 void step(trainer *t, tfn_report *r);
 
-/* --from: the architecture of another model, where the arguments leave it open. */
+/* Takes the architecture of --from where the arguments leave it open. */
 void take_arch(settings *s);
 
 void prepare(trainer *t, bool resumed);
 
-/* Trains to the end or to Ctrl-C: the program's exit code. */
+/* Trains to the end or to Ctrl-C. Returns the program's exit code. */
 int run(trainer *t);
 #endif

@@ -1,5 +1,5 @@
-/* What the commands that use a model share: the model and the input of the command line, and the
- * file that they write. */
+/* Shared by the commands that use a model: the model and the input on the command line, and the
+ * output file. */
 #ifndef USE_H
 #define USE_H
 
@@ -10,13 +10,13 @@
 
 void refuse_existing(const settings *s, const char *path);
 
-/* The model and the input of a command that uses one. */
+/* Opens the model of a command. Returns the path of its input. */
 const char *open_use(bundle *b, const settings *s, cli *c);
 
-/* The second file of a command whose first is a model, or NULL. */
+/* The second file on the command line, after the model, or NULL. */
 const char *second_file(const settings *s);
 
-/* A model that writes of what it reads. */
+/* Ends the program if the model does not write text for text. */
 void must_write_text(const bundle *b);
 
 const char *out_of(const settings *s, cli *c, bool whole);
