@@ -203,6 +203,8 @@ TEST(files_rules)
           2, NULL },
         { "{" FILES_T("a", "F4", "[4]", "0", "2") "}", 2, NULL },
         { "{" FILES_T("a", "U8", "[1,1,1,1,1,1,1,1,1]", "0", "1") "}", 1, NULL },
+        { "{\"a\":{\"x\":[[[[[[[[0]]]]]]]],\"dtype\":\"U8\",\"shape\":[1],"
+          "\"data_offsets\":[0,1]}}", 1, NULL },
         { "{\"__metadata__\":{\"k\":\"\\ud83d\\ude00\"},\"a\":{\"x\":[1,-2.5e+3,{\"y\":null}],\"dtype\":\"U8\","
           "\"shape\":[1],\"data_offsets\":[0,1]}}", 1, NULL } };
     unsigned char n[16] = { 0 };
@@ -231,23 +233,28 @@ TEST(files_rules)
 /* Tensors whose names or ranks do not fit into tfn_tensor are left out; the others are read. */
 TEST(files_without_room)
 {
-#define FILES_LONG "0123456789012345678901234567890123456789012345678901234567890123"
+#define FILES_LESS "012345678901234567890123456789012345678901234567890123456789012"
+#define FILES_LONG FILES_LESS "3"
     static const char header[] =
         "{" FILES_T(FILES_LONG FILES_LONG, "U8", "[1]", "0", "1") ","
         FILES_T("deep", "U8", "[1,1,1,1,1,1,1,1,1]", "1", "2") ","
-        FILES_T("kept", "U8", "[1]", "2", "3") "," FILES_T("", "U8", "[1]", "3", "4") "}";
-    unsigned char bytes[8 + sizeof header + 3] = { (unsigned char)(sizeof header - 1),
+        FILES_T("kept", "U8", "[1]", "2", "3") "," FILES_T("", "U8", "[1]", "3", "4") ","
+        FILES_T(FILES_LONG FILES_LESS, "U8", "[1]", "4", "5") ","
+        FILES_T("last", "U8", "[1,1,1,1,1,1,1,1]", "5", "6") "}";
+    unsigned char bytes[8 + sizeof header + 5] = { (unsigned char)(sizeof header - 1),
                                                    (unsigned char)((sizeof header - 1) >> 8) };
     tfn_file f;
     tfn_tensor t;
     memcpy(bytes + 8, header, sizeof header - 1);
     memset(&f, 0, sizeof f);
     f.from = bytes;
-    f.from_size = 8 + sizeof header - 1 + 4;
+    f.from_size = 8 + sizeof header - 1 + 6;
     CHECK(tfn_file_open(&f) == TFN_OK);
     CHECK(tfn_file_tensor(&f, 0, &t) && !strcmp(t.name, ""));
-    CHECK(tfn_file_tensor(&f, 1, &t) && !strcmp(t.name, "kept") && t.bytes == 1);
-    CHECK(!tfn_file_tensor(&f, 2, &t));
+    CHECK(tfn_file_tensor(&f, 1, &t) && !strcmp(t.name, FILES_LONG FILES_LESS));
+    CHECK(tfn_file_tensor(&f, 2, &t) && !strcmp(t.name, "kept") && t.bytes == 1);
+    CHECK(tfn_file_tensor(&f, 3, &t) && !strcmp(t.name, "last") && t.rank == 8);
+    CHECK(!tfn_file_tensor(&f, 4, &t));
     CHECK(tfn_file_find(&f, "kept", &t) && !tfn_file_find(&f, "deep", &t));
     CHECK(!tfn_file_find(&f, FILES_LONG, &t) && !tfn_file_find(&f, FILES_LONG FILES_LONG, &t));
     CHECK(f.error.status == TFN_OK);
