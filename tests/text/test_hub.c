@@ -934,6 +934,27 @@ TEST(hub_possessive)
     }
 }
 
+/* Bytes after the end of a text change nothing, wherever it ends inside a character or a token. */
+TEST(hub_text_ends)
+{
+    static const char text[] = "na\xc3\xafve \xe2\x82\xac\xe4\xbd\xa0\xf0\x9f\x98\x80 I'll <s></s>12 e\xcc\x81";
+    for (int file = 0; file < HUB_FILES; file++) {
+        hub_box b = hub_file(file);
+        for (size_t n = 0; n < sizeof text && b.status == TFN_OK; n++) {
+            int32_t ids[2][8 * sizeof text];
+            char alone[sizeof text + 8] = "";
+            ptrdiff_t count[2];
+            memcpy(alone, text, n);
+            for (int i = 0; i < 2; i++)
+                count[i] = tfn_tokenizer_encode(&b.k, ids[i], 8 * sizeof text, i ? alone : text, n);
+            CASE("%s, %d bytes", hub_names[file], (int)n);
+            CHECK_INT(count[0], count[1]);
+            if (count[0] > 0) CHECK_BITS(ids[0], ids[1], (size_t)count[0] * sizeof **ids);
+        }
+        free(b.mem);
+    }
+}
+
 /* An added token that is a single word is one only where no letter stands at its sides. */
 TEST(hub_single_word)
 {
@@ -2085,6 +2106,7 @@ int main(void)
     RUN(hub_any_parts);
     RUN(hub_refused);
     RUN(hub_possessive);
+    RUN(hub_text_ends);
     RUN(hub_single_word);
     RUN(hub_long_word);
     RUN(hub_block_end);
