@@ -758,6 +758,67 @@ TEST(export_folder)
     CHECK(access("build/export-hub/tokenizer.json", F_OK) != 0);
     tfn_model_free(&m);
 }
+/* A tokenizer beside the model: its two files, or none where tokenizer.json cannot say it. */
+TEST(export_tokenizer)
+{
+    static const char text[] = "the king, the king and the thing";
+    static const char *const paths[] = { "build/export-hub/tokenizer.json",
+                                         "build/export-hub/tokenizer_config.json" };
+    static unsigned char json[1 << 16];
+    tfn_model m;
+    tfn_export x;
+    char wanted[60];
+    if (mkdir("build/export-hub", 0777) && access("build/export-hub", W_OK)) SKIP("no folder build");
+    if (!export_model(&m, "recipe=gpt2 inference=true")) return;
+    memset(&x, 0, sizeof x);
+    x.folder = "build/export-hub";
+    for (int words = 0; words < 2; words++) {
+        tfn_tokenizer_desc d;
+        tfn_tokenizer_source s;
+        tfn_trainer t;
+        tfn_tokenizer k, again;
+        void *room, *mem, *other;
+        size_t size;
+        memset(&d, 0, sizeof d);
+        memset(&s, 0, sizeof s);
+        d.kind = words ? TFN_TOKENIZER_WORDS : TFN_TOKENIZER_BPE;
+        d.vocab = 270;
+        d.words = 32;
+        size = tfn_trainer_size(&d);
+        room = malloc(size);
+        tfn_trainer_init(&t, &d, room, size);
+        tfn_trainer_add(&t, text, sizeof text - 1);
+        CHECK_INT(tfn_trainer_run(&t), TFN_OK);
+        s.trainer = &t;
+        size = tfn_tokenizer_size(&s);
+        mem = malloc(size);
+        CHECK_INT(tfn_tokenizer_init(&k, &s, mem, size), TFN_OK);
+        for (int i = 0; i < 2; i++) remove(paths[i]);
+        x.tokenizer = &k;
+        CHECK_INT(tfn_export_write(&x, &m), TFN_OK);
+        CHECK((access(paths[0], F_OK) == 0) == !words && (access(paths[1], F_OK) == 0) == !words);
+        if (!words) {
+            int32_t ids[2][64];
+            ptrdiff_t n;
+            memset(&s, 0, sizeof s);
+            s.json = (const char *)json;
+            s.json_size = export_read(paths[0], json, sizeof json);
+            size = tfn_tokenizer_size(&s);
+            other = malloc(size);
+            CHECK_INT(tfn_tokenizer_init(&again, &s, other, size), TFN_OK);
+            n = tfn_tokenizer_encode(&k, ids[0], 64, text, sizeof text - 1);
+            CHECK_INT(tfn_tokenizer_encode(&again, ids[1], 64, text, sizeof text - 1), n);
+            CHECK_BITS(ids[0], ids[1], (size_t)n * sizeof **ids);
+            free(other);
+            json[export_read(paths[1], json, sizeof json - 1)] = 0;
+            snprintf(wanted, sizeof wanted, "\"model_max_length\": %d,", (int)m.desc.context);
+            CHECK(strstr((char *)json, wanted) && strstr((char *)json, "\"eos_token\": \"</s>\""));
+            CHECK(!strstr((char *)json, "mask_token"));
+        }
+        free(mem), free(room);
+    }
+    tfn_model_free(&m);
+}
 #endif
 
 /* -- a user's family --------------------------------------------------------------------------- */
@@ -805,6 +866,7 @@ int main(void)
     RUN(export_refused_weights);
 #ifdef __unix__
     RUN(export_folder);
+    RUN(export_tokenizer);
 #endif
     RUN(export_own_family);
     return DONE();
