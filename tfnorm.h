@@ -43786,7 +43786,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       TFN_KEY_MOST                gone: windows are options (desc.window)
  *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
  *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)
- *       the norm of a row whose     is right, computed in double, or NaN
+ *       the norm of a row whose     is right, or NaN if a float cannot hold it
  *       squares overflow is 0
  *       every kernel table in an    plain C and FMA128 only where nothing wider is, unless
  *       x86 build                   TFNORM_ALL_ISA is defined; tfn_kernels_for then gives NULL
