@@ -106,6 +106,30 @@ TEST(metrics_13a)
     metrics_tokens("a\302\240b\343\200\200c\342\200\251d", "a b c d");
 }
 
+/* White space as Python knows it, and what is next to it in Unicode. */
+TEST(metrics_white_space)
+{
+    static const char *const white[] = { "\t", "\n", "\v", "\f", "\r", "\x1c", "\x1d", "\x1e", "\x1f",
+        "\xc2\x85", "\xc2\xa0", "\xe1\x9a\x80", "\xe2\x80\x80", "\xe2\x80\x8a", "\xe2\x80\xa8",
+        "\xe2\x80\xa9", "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80" };
+    static const char *const others[] = { "\x08", "\x0e", "\x1b", "\x7f", "\xc2\x84", "\xc2\xa1",
+        "\xe1\x9a\x81", "\xe2\x80\x8b", "\xe2\x80\xa7", "\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa0",
+        "\xe3\x80\x81" };
+    char text[20];
+    for (size_t i = 0; i < sizeof white / sizeof *white; i++) {
+        CASE("white space %d", (int)i);
+        snprintf(text, sizeof text, "a%sb%s", white[i], white[i]);
+        metrics_tokens(text, "a b");
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        CASE("none, %d", (int)i);
+        snprintf(text, sizeof text, "a%sb", others[i]);
+        metrics_tokens(text, text);
+    }
+    metrics_tokens("a\xe2\x80", "a\xe2\x80");       /* the text ends within a character */
+    metrics_tokens("a\xc2", "a\xc2");
+}
+
 TEST(metrics_bleu_vectors)
 {
     static const char *const hyps[] = { "The dog bit the man.", "It wasn't surprising.",
@@ -262,6 +286,7 @@ TEST(metrics_numbers)
 int main(void)
 {
     RUN(metrics_13a);
+    RUN(metrics_white_space);
     RUN(metrics_bleu_vectors);
     RUN(metrics_bleu_properties);
     RUN(metrics_golden);

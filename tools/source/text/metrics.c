@@ -131,7 +131,6 @@ static bool tfn__stop(char c) { return c == '.' || c == ','; }
 /* The tokenizer "13a" of mteval-v13a, as sacrebleu writes it: unescape a few entities, then four
  * substitutions over the line, one after the other, and cut at white space:
  *
- *     ([\{-\~\[-\` -\&\(-\+\:-\@\/])  ->  " \1 "      marks stand alone (tfn__mark_13a)
  *     ([\{-\~\[-\` -\&\(-\+\:-\@\/])  ->  " \1 "      separate marks (tfn__mark_13a)
  *     ([\.,])([^0-9])                 ->  " \1 \2"    pass 1
  *     ([0-9])(-)                      ->  "\1 \2 "    pass 2
