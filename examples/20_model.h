@@ -614,7 +614,7 @@ static inline tfn_model_desc model_desc(void)
     d.ffn = 32;
     d.activation = 3;
     d.position = 4;
-    d.rotary_base = 1e4f;
+    d.rotary_base = 10000;
     d.inference = true;
     d.parameters = (float *)(uintptr_t)model_weights;      /* only read */
     return d;
@@ -622,7 +622,7 @@ static inline tfn_model_desc model_desc(void)
 
 /* Bytes for tfn_model_init of model_desc() and for tfn_decoder_init of one sentence, token by
  * token, with TFN_ISA_PLAIN, which is what boards have: nothing is sized there. They are of
- * processors of 64 bits; those of 32 want no more. */
+ * processors of 64 bits; those of 32 need no more. */
 enum { model_memory = 28671 };
 enum { model_decoder_memory = 15423 };
 /* One array for both, with desc.only_decoders: see tfn_memory. */
