@@ -1,10 +1,11 @@
-# Every backward with a sign flipped must be caught: each row of mutants.txt changes one line of a copy
+# Every backward with a sign flipped must be caught: each row of mutants.txt changes one place of a copy
 # of the header, and the tests named there must then fail. Only those are built and run, with one
 # instance of the kernels; clang -O0 first, which takes half a second where gcc takes four, because
 # gcc optimizes the kernels whatever the options are.
 # mutants.sh random N SEED: N random faults instead, see random_mutants.py.
 if [ "${1:-}" = random ]; then exec python3 random_mutants.py "$2" "$3"; fi
 . ./check.sh
+. ./mutate.sh
 flags="-std=c99 -O1 -DTFNORM_NO_SIMD" cc=${CC:-cc}
 if have clang; then cc=clang flags="-std=c99 -O0 -DTFNORM_NO_SIMD"; fi
 if grep -qw fma /proc/cpuinfo 2> /dev/null; then flags="$flags -mfma"; fi
@@ -15,6 +16,7 @@ field() { printf '%s\n' "$1" | awk -F ' +[|] +' -v n="$2" '{ print $n }'; }
 copy=$work/copy
 mkdir -p "$copy/tests"
 cp ../tfnorm.h "$copy/"
+one_line_each ../tfnorm.h > "$work/lines"
 cp -r ../tools "$copy/"
 cp ./*.c ./*.h "$copy/tests/"
 for folder in golden inside $(ls ./*/test_*.c | xargs dirname | sort -u); do cp -r "$folder" "$copy/tests/"; done
@@ -29,16 +31,8 @@ program() {             # program NAME PART: builds a test with the copied heade
 passes() {              # at least one test runs, and none fails
     program "$1" "$2" && grep -q '^ok' "$copy/log" || { cat "$copy/log"; return 1; }
 }
-# a space in a pattern matches any white space or none, so that rows survive reformatting
-flexible() { printf '%s\n' "$1" | awk '{ d = substr($0, 2, 1); n = split($0, part, d); gsub(/ +/, " *", part[2])
-    for (i = 1; i <= n; i++) printf "%s%s", part[i], i < n ? d : "\n" }'; }
-mutate() {              # mutate FUNCTION COMMAND: applies it to the copy; exactly one line must change
-    sed "/^\(static\|SHARED\|TFNORM_API\) .*$1.*[^;]\$/,/^}/$(flexible "$2")" ../tfnorm.h > "$copy/tfnorm.h"
-    changed=$(diff ../tfnorm.h "$copy/tfnorm.h" | grep -c '^>')
-    [ "$changed" = 1 ] || { echo "changes $changed lines"; return 1; }
-}
 killed() {              # killed FUNCTION COMMAND TEST PART: the mutant compiles, and its test fails
-    mutate "$1" "$2" || return 1
+    mutate "$work/lines" "$1" "$2" "$copy/tfnorm.h" || return 1
     if program "$3" "$4"; then echo "test_$3 passes"; return 1; fi
     # killed by a check, not by the compiler
     if ! grep -q '^FAILED' "$copy/log"; then cat "$copy/log"; return 1; fi
@@ -48,11 +42,21 @@ killed() {              # killed FUNCTION COMMAND TEST PART: the mutant compiles
 grep ' | ' mutants.txt | grep -v '^#' | grep -e "${MUTANTS:-.}" > "$work/rows"
 if [ "$tier" = default ] && [ -z "${MUTANTS:-}" ]; then         # rows that no longer apply
     while IFS= read -r row; do
-        mutate "$(field "$row" 2)" "$(field "$row" 3)" > "$work/said" ||
+        mutate "$work/lines" "$(field "$row" 2)" "$(field "$row" 3)" - > "$work/said" ||
             printf '%s: %s\n' "$(field "$row" 1)" "$(cat "$work/said")"
     done < "$work/rows" > "$work/outgrown"
     current() { cat "$work/outgrown"; [ ! -s "$work/outgrown" ]; }
-    check "mutants: each changes one line" current
+    check "mutants: each changes one place" current
+    # Rows survive reformatting: every tenth also applies if a line ends after each comma and parenthesis.
+    sed '/^    /{/\\$/!{s/\([(,]\) *\([^ )]\)/\1\n      \2/g;};}' ../tfnorm.h > "$work/spread.h"
+    one_line_each "$work/spread.h" > "$work/spread"
+    spread() {
+        [ "$(grep -c "" "$work/spread.h")" -gt "$(($(grep -c "" ../tfnorm.h) * 3 / 2))" ] || return 1
+        awk 'NR % 10 == 5' "$work/rows" | while IFS= read -r row; do
+            mutate "$work/spread" "$(field "$row" 2)" "$(field "$row" 3)" - || { echo "$row"; exit 1; }
+        done
+    }
+    check "mutants: rows survive line breaks" spread
     echo "  left out: whether their tests notice them (tier full)"
     finish
     exit

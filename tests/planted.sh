@@ -2,6 +2,7 @@
 # its row of operations does not name, and a kernel that writes one value too many. Without them nothing
 # is found. The program is compiled at -O0, as for debugging.
 . ./check.sh
+. ./mutate.sh
 cat > "$work/train.c" <<'END'
 #define TFNORM_IMPLEMENTATION
 #include "tfnorm.h"
@@ -40,24 +41,19 @@ ends() {
     cat "$work/page"
     [ $code = "$wanted" ] || { echo "code $code, wanted $wanted"; return 1; }
 }
-# plant FILE EXPRESSION: a copy of the header that sed has changed in one line
-plant() {
-    sed "$2" ../tfnorm.h > "$1"
-    [ "$(diff ../tfnorm.h "$1" | grep -c '^>')" = 1 ]
-}
-
 sound() { cp ../tfnorm.h "$work/tfnorm.h" && ends 0 -DTFNORM_DEBUG; }
 check "a debug build finds nothing" sound
 
 # the backward of a gated unit reads both of its inputs, but its row names one
-reads='/^    X(GATED,/,/TFN__IN0 | TFN__IN1)/s/TFN__IN0 | TFN__IN1)/TFN__IN0)           /'
-reads_dead() { plant "$work/tfnorm.h" "$reads" && ends 2 -DTFNORM_DEBUG; }
+reads='s/\(X(GATED, [^|]*TFN__IN0\) | TFN__IN1)/\1)/'
+reads_dead() { plant "$reads" "$work/tfnorm.h" && ends 2 -DTFNORM_DEBUG; }
 check "a debug build: dead memory is read" reads_dead
 
 # the product of a gated unit continues one value too far
-writes='/^static TFN__APART void TFN__N(tfn__multiply)/,/^}/s/TFN__EACH(i, k, n)/TFN__EACH(i, k, n + 1)/'
+writes='s/TFN__EACH(i, k, n)/TFN__EACH(i, k, n + 1)/'
+one_line_each ../tfnorm.h > "$work/lines"
 writes_beside() {
-    plant "$work/tfnorm.h" "$writes" && ends 134 -DTFNORM_DEBUG &&
+    mutate "$work/lines" 'TFN__N(tfn__multiply)' "$writes" "$work/tfnorm.h" && ends 134 -DTFNORM_DEBUG &&
         grep -q 'an operation wrote outside its arrays' "$work/page"
 }
 check "a debug build: one value too many is written" writes_beside
