@@ -1720,6 +1720,24 @@ TEST(hub_ends_of_words)
     CHECK(!strcmp(text, "ab baab ab"));
     hub_again(&b.k);
     free(b.mem);
+    b = hub_quoted("{'normalizer':{'type':'Lowercase'},'pre_tokenizer':{'type':'Sequence',"
+        "'pretokenizers':[{'type':'Split','pattern':{'Regex':'[a-z]+'},'behavior':'Removed',"
+        "'invert':true},{'type':'ByteLevel','add_prefix_space':false,'use_regex':false}]},'decoder':"
+        "{'type':'ByteLevel'},'model':{'type':'BPE','unk_token':'<u>','end_of_word_suffix':'</w>',"
+        "'vocab':{'<u>':0,'a':1,'b':2,'a</w>':3,'b</w>':4,'ab</w>':5},'merges':['a b</w>']}}");
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "AB b, abab a", "5 4 1 2 5 3");
+    hub_is(&b.k, "ac cb", "1 0 0 4");
+    for (int n = 250; n < 262; n++) {                       /* of bytes: merged in blocks of 256 */
+        char word[300];
+        memset(word, 'a', (size_t)n);
+        strcpy(word + n, "b");
+        strcpy(wanted, "1");
+        for (int i = 2; i < n; i++) strcat(wanted, " 1");
+        hub_is(&b.k, word, strcat(wanted, " 5"));
+    }
+    hub_again(&b.k);
+    free(b.mem);
     b = hub_quoted("{'pre_tokenizer':{'type':'WhitespaceSplit'},'decoder':{'type':'BPEDecoder',"
         "'suffix':'-'},'model':{'type':'BPE','end_of_word_suffix':'</w>','vocab':{},'merges':[]}}");
     CHECK_INT(b.status, TFN_UNSUPPORTED);
