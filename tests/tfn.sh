@@ -59,6 +59,15 @@ locks() {
     [ $good = 0 ] && "$tfn" "$@" --steps 2 --out "$out" > "$work/page" && [ -s "$out" ] && [ ! -e "$out.lock" ]
 }
 check "tfn train: two processes, one --out" locks
+# A link, or a file with bytes, where the lock would be: it stays, and nothing is made at its end.
+foreign_lock() {
+    out=$work/foreign.safetensors
+    set -- train --task copy --layers 1 --width 8 --items 40 --held 4 --threads 1 --quiet --force --steps 1 --out "$out"
+    rm -f "$out.lock" "$work/victim" && ln -s victim "$out.lock" && "$tfn" "$@" > "$work/page" &&
+        [ -L "$out.lock" ] && [ ! -e "$work/victim" ] || return 1
+    rm "$out.lock" && echo precious > "$out.lock" && "$tfn" "$@" > "$work/page" && [ "$(cat "$out.lock")" = precious ]
+}
+check "tfn train: another's file in the place of the lock" foreign_lock
 fits() {                # no progress line wraps on terminals of 80 to 30 columns
     for columns in 80 60 40 30; do
         script -qec "stty cols $columns; \"$tfn\" train --task copy --layers 2 --width 32 --items 3000 \

@@ -45,12 +45,19 @@ static void output_unlock(void)
 
 #if !defined _WIN32 && !defined __wasm__
 /* Opens and locks output_lock_path. Returns the file; -1: another process has the lock (*holder);
- * -2: this file system has no locks. */
+ * -2: this file system has no locks, or the path is a link, or a file of another purpose: it has
+ * bytes or is not regular. Such a file stays as it is, and there is no lock. */
 static int output_try_lock(long *holder)
 {
     struct flock lock;
-    const int file = open(output_lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    struct stat s;
+    const int file = open(output_lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                          0666);
     if (file < 0) return -2;
+    if (fstat(file, &s) || !S_ISREG(s.st_mode) || s.st_size > 0) {
+        close(file);
+        return -2;
+    }
     memset(&lock, 0, sizeof lock);
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
