@@ -633,7 +633,12 @@ diagnoses() {
     "$tfn" train --task copy --layers 6 --width 16 --recipe post --warmup 0 --lr 0.05 --steps 60 \
         --threads 1 --quiet --out "$work/d.safetensors" > "$work/page" 2> "$work/error" &&
         grep -q 'post, 6 layers, no warm-up: try --warmup 400' "$work/error" &&
-        [ "$(grep -c warning "$work/error")" = 1 ] && grep -q 'decoder.5' "$work/error"
+        [ "$(grep -c warning "$work/error")" = 1 ] && grep -q 'decoder.5' "$work/error" || return 1
+    # Pre-LN is not told to become Pre-LN
+    seq 400 | sed 's/$/ a b/' > "$work/text"
+    "$tfn" train "$work/text" --layers 1 --width 16 --steps 80 --threads 1 --quiet --force \
+        --out "$work/d.safetensors" > "$work/page" 2> "$work/error" &&
+        grep -q 'pre, 1 layers.* try more steps, more text' "$work/error" && ! grep -q -e '--recipe pre' "$work/error"
 }
 check "tfn train: diagnoses errors" diagnoses
 progress() {            # before the first validation no loss is shown

@@ -105,6 +105,9 @@ static void say_cause(const trainer *t)
         fprintf(stderr, "--lr %g is high: try --lr 0.001 --warmup 400\n", (double)d->schedule.lr);
     else if (d->clip == 0)
         fprintf(stderr, "gradients are not clipped: try --clip 1\n");
+    else if (!strcmp(name, "pre"))
+        fprintf(stderr, "--lr %g: try more steps, more text, another --lr, or --dropout 0.1\n",
+                (double)d->schedule.lr);
     else
         fprintf(stderr, "--lr %g: try more steps, another --lr, or --recipe pre\n",
                 (double)d->schedule.lr);
