@@ -32004,12 +32004,6 @@ static void tfn__model_rules(tfn_error *e, tfn__vocab *v, tfn__reader trained, t
         v->normalizer += TFN_NORMALIZER_LEFT + TFN_NORMALIZER_RIGHT + TFN_NORMALIZER_COLLAPSE;
         v->decoder |= TFN_DECODER_STRIP + TFN_DECODER_STRIP_ALL;
     }
-    while (tfn__model_field(&rules, &f)) {
-        if (f.number != 2 || !f.bytes.size) continue;
-        v->map = f.bytes.s;
-        v->map_bytes = f.bytes.size;
-    }
-    if (v->map_bytes) v->normalizer += TFN_NORMALIZER_CHARSMAP;
     if (model != 1 && model != 2)
         tfn__fail(e, TFN_UNSUPPORTED, "tokenizer",
                   "model type %d is not supported, only Unigram (1) and BPE (2)",
@@ -32017,6 +32011,12 @@ static void tfn__model_rules(tfn_error *e, tfn__vocab *v, tfn__reader trained, t
     if (!tfn__model_value(rules, 5, 1) || tfn__model_value(trained, 24, 0))
         tfn__fail(e, TFN_UNSUPPORTED, "tokenizer",
                   "a model without escape_whitespaces or with treat_whitespace_as_suffix", 0, 0);
+    while (tfn__model_field(&rules, &f)) {
+        if (f.number != 2 || !f.bytes.size) continue;
+        v->map = f.bytes.s;
+        v->map_bytes = f.bytes.size;
+    }
+    if (v->map_bytes) v->normalizer += TFN_NORMALIZER_CHARSMAP;
 }
 
 /* Read the whole file. The fields that determine the kind of the pieces come after the pieces, so

@@ -425,6 +425,33 @@ TEST(hub_models)
     }
 }
 
+/* What is wrong in a model of SentencePiece: a byte of its first piece, or of what follows them. */
+TEST(hub_models_refused)
+{
+    static const struct { int kind, at, value; const char *says; } rows[] = {
+        { 3, 0, 10, "model type 3 is not supported" }, { 1, 15, 7, "a type from 1 to 6" },
+        { 2, 15, 5, "a type in use" }, { 1, 4, 255, "a text in UTF-8" },
+        { 1, 3, 0, "piece 0" }, { 1, 13, 0x7f, "a score" }, { 1, 13, 0xff, "a score" },
+        { 1, -2, 5*8, "without escape_whitespaces" }, { 2, -2, 5*8, "without escape_whitespaces" },
+        { 2, -8, 1, "with treat_whitespace_as_suffix" },        /* field 24 instead of 40, and 1 */
+    };
+    hub_box a = hub_file(HUB_GEMMA);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t size = hub_write_model(&a.k, rows[i].kind, false, false);
+        const tfn_tokenizer_source s = hub_of_model(size);
+        char message[300];
+        hub_box b;
+        CASE("row %d", (int)i);
+        hub_model[(rows[i].at < 0 ? (int)size : 0) + rows[i].at] = (unsigned char)rows[i].value;
+        if (rows[i].at == -8) hub_model[size - 7] = 1;
+        b = hub_make(&s);
+        tfn_error_text(&b.k.error, message, sizeof message);
+        if (b.status == TFN_OK || !strstr(message, rows[i].says)) FAIL("says '%s'", message);
+        free(b.mem);
+    }
+    free(a.mem);
+}
+
 /* An unused piece is found in no text, but decodes; BPE has none. */
 TEST(hub_unused_piece)
 {
@@ -2114,6 +2141,7 @@ int main(void)
     RUN(hub_lines_of_bert);
     RUN(hub_specials_by_name);
     RUN(hub_models);
+    RUN(hub_models_refused);
     RUN(hub_bad_models);
     RUN(hub_unused_piece);
     RUN(hub_replaced);
