@@ -127,8 +127,8 @@ refuses() {
     "$tfn" train --task copy --recipe sigma-reparam --layers 1 --width 16 --steps 2 --items 300 --held 20 \
         --threads 1 --quiet --out "$work/s.safetensors" > "$work/page" && cp "$work/m.q8.safetensors" "$work/was" &&
         says 2 'needs float32|q8|q4|bf16|f16, not "q9"' quantize "$m" --to q9 &&
-        says 2 'wanted --to q8' quantize "$m" && says 2 'wanted one model' quantize --to q8 &&
-        says 1 'm.q8.safetensors is there already' quantize "$m" --to q8 &&
+        says 2 'expected --to q8' quantize "$m" && says 2 'expected one model' quantize --to q8 &&
+        says 1 'm.q8.safetensors already exists' quantize "$m" --to q8 &&
         says 1 'has weights of float32 already' quantize "$m" --to float32 &&
         says 1 'weights of q8 already' quantize "$work/m.q8.safetensors" --to q8 &&
         says 1 'has weights of q8: quantize the model' quantize "$work/m.q8.safetensors" --to q4 &&

@@ -196,7 +196,7 @@ keeps_best() {          # the model of the lowest validation loss, also after an
     "$tfn" eval "$work/a2.safetensors" > "$work/one"
     cmp "$work/of.a2" "$work/of.b" && ! cmp -s "$work/of.a2" "$work/one" &&
         ! "$tfn" train --resume "$work/a2.best.safetensors" 2> "$work/error" &&
-        grep -q 'weights alone: train --from' "$work/error"
+        grep -q 'only weights: train --from' "$work/error"
 }
 check "tfn train: the best is kept" keeps_best
 
@@ -355,7 +355,7 @@ hears() {               # sound through convolutions; text input is refused
         "$tfn" eval "$work/s.safetensors" > "$work/page" && grep -q '^items *20' "$work/page" &&
         grep -q '^WER *[0-9.]*$' "$work/page" || return 1
     echo one | "$tfn" translate "$work/s.safetensors" 2> "$work/error"
-    [ $? = 1 ] && grep -q 'hears sound' "$work/error" || return 1
+    [ $? = 1 ] && grep -q 'is a model of sound' "$work/error" || return 1
     "$tfn" train --task digits --arch decoder --out "$work/x.safetensors" 2> "$work/error"
     [ $? = 1 ] && grep -q 'sound needs --arch encdec' "$work/error"
 }
@@ -418,7 +418,7 @@ embeds() {              # a vector for each line, with any batch; in both forms;
     "$tfn" embed "$work/m.safetensors" "$work/input" --layer 3 2> "$work/error"
     [ $? = 1 ] && grep -q 'after 3 layers, the stack has 2' "$work/error" || return 1
     "$tfn" embed "$work/s.safetensors" "$work/input" 2> "$work/error"
-    [ $? = 1 ] && grep -q 'hears sound' "$work/error"
+    [ $? = 1 ] && grep -q 'is a model of sound' "$work/error"
 }
 check "tfn embed" embeds
 reads_both() {
@@ -447,7 +447,7 @@ tunes() {               # a pre-trained encoder classifies; its first seed gives
         --out "$work/p.safetensors" > "$work/page" &&
         "$tfn" train --task agreement --from "$work/p.safetensors" --items 300 --held 100 \
             --steps 60 --threads 1 --out "$work/q.safetensors" > "$work/page" 2> "$work/error" &&
-        grep -q '^[0-9]* of [0-9]* tensors are those of' "$work/error" &&
+        grep -q '^[0-9]* of [0-9]* tensors come from' "$work/error" &&
         "$tfn" classify "$work/q.safetensors" --seeds 2 > "$work/page" &&
         grep -q '^mean .*, 95 % interval .* to ' "$work/page" &&
         "$tfn" eval "$work/q.safetensors" > "$work/one" &&
@@ -582,7 +582,7 @@ shares() {              # no file has two roles, and none is lost without --forc
         refused 'shared.best.safetensors, an earlier' --out "$out" && tiny --out "$out" --force > "$work/page" &&
         refused 'has no value' --out "$out" --force=no &&
         refused 'one of them' --out "$out" --force --minutes 1 &&
-        refused '--wall is of --minutes' --out "$out" --force --wall &&
+        refused '--wall needs --minutes' --out "$out" --force --wall &&
         refused 'one of them' --resume "$out" --from "$out" && refused 'is no log' --resume "$out" \
             --log "$work/lines.kept" && cmp "$work/lines.txt" "$work/lines.kept"
 }
@@ -605,8 +605,8 @@ refusals() {            # options without effect, or with another effect, are re
         said 'tfn fold merges it' train "$work/lines.txt" --from "$work/low.safetensors" --out "$out" --force &&
         said 'all labels are "yes"' train --labels "$work/lines.labels" --layers 1 --out "$out" --force &&
         said 'needs NAMES:N,.., not ""' train "$work/lines.txt" --lora '' --out "$out" --force &&
-        said 'one file, wanted two' score - - && said 'are of a sentence' inspect "$work/full.safetensors" \
-            --out "$work/x.html" && said 'are of --hf' export "$work/full.safetensors" --out "$work/x.h" --round &&
+        said 'one file, expected two' score - - && said 'need a sentence' inspect "$work/full.safetensors" \
+            --out "$work/x.html" && said 'need --hf' export "$work/full.safetensors" --out "$work/x.h" --round &&
         said 'is for C' export "$work/full.safetensors" --hf "$work/x.hf" --prefix a &&
         "$tfn" generate "$work/full.safetensors" --max-tokens 30 2> "$work/error" > "$work/page" \
             --ids "$(for _ in 1 2 3 4 5 6; do printf '4 4 4 4 4 4 4 4 4 4 '; done)" &&
@@ -626,7 +626,7 @@ changes() {             # a resumed run needs the same data
     "$tfn" train "$work/text" --layers 1 --width 16 --steps 5 --threads 1 --quiet \
         --out "$work/e.safetensors" > "$work/page" 2>&1 && head -c 9000 check.sh > "$work/text" &&
         ! "$tfn" train --resume "$work/e.safetensors" > "$work/page" 2> "$work/error" &&
-        grep -q 'data is not that of' "$work/error"
+        grep -q 'is not the data of' "$work/error"
 }
 check "tfn train --resume: changed data" changes
 diagnoses() {
@@ -806,7 +806,7 @@ named() {               # a file that is not a model is named for what it is
     printf '\200\2abcdefgh' > "$work/is.pickle"
     : > "$work/is.empty"
     mkdir -p "$work/is.folder"
-    wanted="wanted a model that tfn train saved"
+    wanted="expected a model that tfn train saved"
     for command in generate translate classify eval inspect "average --out $work/y" \
         "fold --out $work/y" "export --out $work/y" "quantize --to q8 --out $work/y" \
         "train --task copy --out $work/y --from" "train --out $work/y --resume"; do
@@ -858,7 +858,7 @@ manners() {             # a file that cannot be written is reported before the w
         says "$work/folder is a folder" average "$work/m.safetensors" -o "$work/folder" &&
         says "$work/none/x cannot be written" fold "$work/m.safetensors" -o "$work/none/x" &&
         says "$work/empty: $few" train "$work/empty" --out "$work/x" &&
-        says "$work/empty: 0 tokens, wanted 2" eval "$work/t.safetensors" "$work/empty" &&
+        says "$work/empty: 0 tokens, expected 2" eval "$work/t.safetensors" "$work/empty" &&
         says "$work/empty has no line" score "$work/empty" "$work/empty" &&
         says "--lr is 0.005 in $work/m.safetensors and stays so; $anew" \
             train --resume "$work/m.safetensors" --lr 0.01 && [ ! -e "$work/x" ] &&
@@ -893,7 +893,7 @@ scored() {              # lines against lines, the same number
         ! "$tfn" score "$work/found" /dev/null 2> "$work/error" && grep -q more "$work/error" &&
         printf 'a\na\0b\n' > "$work/zero" &&
         ! "$tfn" score "$work/zero" "$work/wanted" 2> "$work/error" &&
-        grep -q "zero, line 2: byte 2 is 0, wanted a text" "$work/error"
+        grep -q "zero, line 2: byte 2 is 0, expected a text" "$work/error"
 }
 check "tfn score" scored
 agrees() {
@@ -974,11 +974,11 @@ inspects_all() {
         grep -q 'None here.*several layers' "$work/y.html" && grep -q 'title="\(yes\|no\) 0' "$work/c.html" &&
         "$tfn" inspect "$work/a.safetensors" --text ab --target ba |
         grep -q '"keys":\["[^"]*","b","a"\]' || return 1
-    says "$work/s.safetensors hears sound, which no line is" inspect "$work/s.safetensors" --text one &&
+    says "$work/s.safetensors is a model of sound, not of lines" inspect "$work/s.safetensors" --text one &&
         says "--ids: 99 ids, the limit is 12" inspect "$work/m.safetensors" --ids "$(seq 99)" &&
         says "--target is for an encoder-decoder, $work/m.safetensors is none" \
             inspect "$work/m.safetensors" --text ab --target ba &&
-        says "$work/m.html is there already; --force overwrites it" \
+        says "$work/m.html already exists; --force overwrites it" \
             inspect "$work/m.safetensors" --text ab --out "$work/m.html"
 }
 check "tfn inspect --text: all models" inspects_all
@@ -996,7 +996,7 @@ fills() {
         [ "$(cut -f 1 "$work/one" | tr '\n' ' ')" = '1 1 2 2 ' ] &&
         the=$(echo the | "$tfn" tokens "$work/p.safetensors") &&
         "$tfn" fill "$work/p.safetensors" --ids "1 $the 4 4 2" --top 2 | cmp - "$work/one" || return 1
-    says "$work/m.safetensors is of the architecture decoder, wanted an encoder that knows masked words" \
+    says "$work/m.safetensors is of the architecture decoder, expected an encoder that knows masked words" \
         fill "$work/m.safetensors" --text a &&
         says "$work/bert.safetensors has no token that is a mask: give --mask ID" \
             fill "$work/bert.safetensors" --ids 1 &&
@@ -1004,7 +1004,7 @@ fills() {
             fill "$work/bert.safetensors" --mask 1 --text '[MASK]' &&
         says "--mask is 99, the vocabulary has 31" fill "$work/bert.safetensors" --ids 1 --mask 99 &&
         says 'no token is the mask, 4' fill "$work/p.safetensors" --text the &&
-        says "$work/c.safetensors tells 2 classes, wanted an encoder that knows masked words; tfn classify" \
+        says "$work/c.safetensors predicts 2 classes, expected an encoder that knows masked words; try tfn classify" \
             fill "$work/c.safetensors" --text the
 }
 check "tfn fill" fills
@@ -1016,7 +1016,7 @@ classifies_one() {      # the most likely first, as in the lines; the probabilit
         echo 'good 28' | "$tfn" classify "$work/c.safetensors" --n-best 1 |
         awk -F '\t' '{ printf "%.4f\n", exp($2) }' > "$work/page" &&
         [ "$(cut -f 1 "$work/one" | head -n 1 | cut -c 1-5)" = "$(cut -c 1-5 "$work/page")" ] || return 1
-    says "$work/m.safetensors has no head of classes: wanted a model trained on labels" \
+    says "$work/m.safetensors has no head of classes: expected a model trained on labels" \
         classify "$work/m.safetensors" --text a
 }
 check "tfn classify --text" classifies_one
@@ -1154,7 +1154,7 @@ check "tfn tokens, generate: the beginning of a template" templates
 tuned() {
     awk 'BEGIN { for (i = 0; i < 900; i++) printf "%c%d ", 97 + i % 7, i % 5 }' > "$work/abc"
     "$tfn" eval "$work/tiny.safetensors" "$work/abc" > "$work/short" && grep -q bits/byte "$work/short" &&
-        says "$work/tiny.safetensors keeps no data: wanted a file" eval "$work/tiny.safetensors" ||
+        says "$work/tiny.safetensors keeps no data: expected a file" eval "$work/tiny.safetensors" ||
         return 1
     from="train $work/abc --from $work/tiny.safetensors --steps 5 --lr 0.01 --threads 1 --force"
     "$tfn" $from --out "$work/ft.safetensors" > "$work/page" 2> "$work/error" &&
@@ -1348,9 +1348,9 @@ translates_texts() {
             --quiet --force --out "$work/tr2.safetensors" > "$work/page" 2> "$work/error" &&
         "$tfn" translate "$work/tr2.safetensors" "$work/input" --max-tokens 6 --beam 1 --n-best 1 \
             --length-penalty 0 | cmp - "$work/one" || { cat "$work/page" "$work/one"; return 1; }
-    says "$model is of the architecture encoder-decoder, wanted an encoder that knows masked words" \
+    says "$model is of the architecture encoder-decoder, expected an encoder that knows masked words" \
         fill "$model" --text a &&
-        says "$model has no head of classes: wanted a model trained on labels" \
+        says "$model has no head of classes: expected a model trained on labels" \
             classify "$model" --text a &&
         says "--ids: 513 ids, the limit is 512" translate "$model" --ids "$(yes 5 | head -n 513)"
 }
@@ -1365,7 +1365,7 @@ mistranslates() {       # ids in config.json that the model lacks
         'bad_words_ids is {},|s/"bad_words_ids": \[/"bad_words_ids": {}, "x": [/'; do
         sed "${words#*|}" golden/hub/marian/config.json > "$work/tr/config.json"
         ! "$tfn" import "$work/tr" --lenient --out "$model" > "$work/page" 2> "$work/error" &&
-            grep -q "config.json: ${words%%|*} wanted ids from 0 to 30" "$work/error" ||
+            grep -q "config.json: ${words%%|*} expected ids from 0 to 30" "$work/error" ||
             { cat "$work/error"; return 1; }
     done
     cp golden/hub/marian/config.json "$work/tr" && echo '[1]' > "$work/tr/generation_config.json"
@@ -1413,7 +1413,7 @@ chats() {
     printf '%s\na1\n' "$long $long $long $long" | talk --max-tokens 9 2> "$work/error" |
         sed 1q | grep -q . && grep -q 'line 1 has 84 tokens with its marks, .* room for 63' "$work/error" &&
         talk < /dev/null > "$work/page" && [ ! -s "$work/page" ] &&
-        says "$work/a.safetensors is of the architecture encoder-decoder, wanted a decoder" \
+        says "$work/a.safetensors is of the architecture encoder-decoder, expected a decoder" \
             chat "$work/a.safetensors"
 }
 talk() { "$tfn" chat "$work/talk.safetensors" --user '' --assistant '>' --end ';' "$@"; }
@@ -1477,7 +1477,7 @@ answers() {
         "$tfn" classify "$work/qa.safetensors" --text "a b${tab}c d e f" --n-best 99 | sort -t "$tab" -k 2 -r |
         diff "$work/wanted" - && printf 'a b\tc d e f\n' | "$tfn" classify "$work/qa.safetensors" > "$work/page" &&
         [ "$(cut -f 2 "$work/page")" = "$(sed -n 1p "$work/wanted" | cut -f 2)" ] && [ "$(wc -l < "$work/page")" = 1 ] &&
-        says "$work/qa.safetensors tells classes of tokens, which no file of lines has: tfn classify" \
+        says "$work/qa.safetensors predicts classes of tokens, which tfn eval cannot measure: try tfn classify" \
             eval "$work/qa.safetensors" "$work/page"
 }
 tab=$(printf '\t')
@@ -1506,7 +1506,7 @@ heads() {
 check "tfn logits: a source; a body without a head" heads
 misimports() {          # a missing file is named, and nothing is written
     for words in "config.json: cannot be opened|import $work/none --out $work/x" \
-        "wanted one folder|import --out $work/x" "wanted --ids|logits $work/hub.safetensors" \
+        "expected one folder|import --out $work/x" "expected --ids|logits $work/hub.safetensors" \
         "at most 16|import golden/hub/gpt2 --context 17 --out $work/x" \
         "is no number|logits $work/hub.safetensors --ids x"; do
         # shellcheck disable=SC2086
@@ -1543,7 +1543,7 @@ exports_lora() {
     "$tfn" train "$work/abba" --from "$work/hub.safetensors" --lora '*.[qv].weight:2:8' --steps 4 \
         --lr 0.1 --quiet --out "$work/lora.safetensors" --force > "$work/said" &&
         ! "$tfn" export "$work/lora.safetensors" --hf "$work/out" --force 2> "$work/error" &&
-        grep -q "tokenizer.json is another model's" "$work/error" && rm -rf "$work/out" &&
+        grep -q "tokenizer.json belongs to another model" "$work/error" && rm -rf "$work/out" &&
         "$tfn" export "$work/lora.safetensors" --hf "$work/out" --force > "$work/said" &&
         "$tfn" import "$work/out" --out "$work/merged.safetensors" --force > "$work/said" || return 1
     for model in hub lora merged; do
@@ -1593,9 +1593,9 @@ validates_all() {
         "$tfn" eval "$work/all.safetensors" > "$work/one" &&
         [ "$(sed -n 's/^step.*valid //p' "$work/page")" = "$(sed -n 's/^loss *//p' "$work/one")" ] &&
         [ "$(sed -n 's/^best.*valid \(.*\) (sample)$/\1/p' "$work/page")" != "$(sed -n 's/^loss *//p' "$work/one")" ] &&
-        grep -q 'a sample of 50 of [0-9]* batches held out' "$work/error" &&
+        grep -q 'a sample of 50 of [0-9]* held-out batches' "$work/error" &&
         grep -q 'step 20/20 .* valid [0-9.]* (sample)  lr' "$work/error" &&
-        grep -q 'valid at the end: all [0-9]* batches held out' "$work/error"
+        grep -q 'valid at the end: all [0-9]* held-out batches' "$work/error"
 }
 check "tfn train: the last line uses all held-out text" validates_all
 # words of other programs suggest ours; a name unlike any gives no suggestion
@@ -1680,7 +1680,7 @@ wrongs() {
         wrong 'nearest is "translate"' train --task translat && wrong 'one of' train &&
         wrong 'topology is b2, .*; did you mean b2t?' train --task copy --topology b2 &&
         wrong 'either --text' inspect "$work/m.safetensors" --text a --ids 1 &&
-        wrong 'wanted one model' fill && wrong 'from 1 to' fill "$work/m.safetensors" --top 0 &&
+        wrong 'expected one model' fill && wrong 'from 1 to' fill "$work/m.safetensors" --top 0 &&
         wrong 'MODEL and --text' classify --text a &&
         wrong 'adam|adamw' train --task copy --optimizer adamm && wrong 'a command' &&
         wrong 'a name of C' export "$work/m.safetensors" --prefix 1a --out "$work/x"

@@ -193,7 +193,7 @@ static bool data_split(char *why, data_fields *x, const char *line, const char *
             x->bytes[x->count] = (size_t)(tab - s);
         }
         x->count++;
-        if (tab == s) return data_fail(why, "field %d is empty, wanted %s", x->count, form);
+        if (tab == s) return data_fail(why, "field %d is empty, expected %s", x->count, form);
         s = tab;
     }
     return true;
@@ -204,11 +204,11 @@ static bool data_label(char *why, int32_t *label, const char *name, size_t bytes
                        data_classes *classes)
 {
     if (bytes >= DATA_NAME)
-        return data_fail(why, "a label of %u bytes, wanted at most %d", (unsigned)bytes,
+        return data_fail(why, "a label of %u bytes, expected at most %d", (unsigned)bytes,
                          DATA_NAME - 1);
     *label = data_class(classes, name, bytes);
     if (*label >= 0) return true;
-    return data_fail(why, "label \"%.*s\", wanted one of the %d before it", (int)bytes, name,
+    return data_fail(why, "label \"%.*s\", expected one of the %d before it", (int)bytes, name,
                      (int)classes->count);
 }
 
@@ -221,8 +221,8 @@ static bool data_parse(char *why, data_item *item, const char *line, size_t byte
     data_fields x;
     if (!data_split(why, &x, line, line + bytes, form)) return false;
     if (x.count < data_forms[kind].least || x.count > data_forms[kind].most)
-        return data_fail(why, "%d field%s, wanted %s", x.count, x.count > 1 ? "s" : "", form);
-    if (memchr(line, 0, bytes)) return data_fail(why, "a zero byte, wanted text");
+        return data_fail(why, "%d field%s, expected %s", x.count, x.count > 1 ? "s" : "", form);
+    if (memchr(line, 0, bytes)) return data_fail(why, "a zero byte, expected text");
     memset(item, 0, sizeof *item);
     for (int k = labeled; k < x.count; k++) {
         item->text[k - labeled] = x.text[k];
@@ -256,7 +256,7 @@ static bool data_lines_pass(data_lines *x, const data_file *file, data_kind kind
         x->count++;
     }
     if (x->count) return true;
-    return data_fail(x->error, "%s: no line, wanted %s", file->name, data_forms[kind].form);
+    return data_fail(x->error, "%s: no line, expected %s", file->name, data_forms[kind].form);
 }
 
 bool data_lines_init(data_lines *x, const data_file *file, data_kind kind, data_classes *classes)
@@ -552,7 +552,7 @@ bool data_set_init(data_set *x, const data_set_options *options, data_get *get,
     x->options = *options;
     if (!x->options.most_source) x->options.most_source = options->most;
     if (options->most < 4)
-        return data_fail(x->error, "rows of %d tokens, wanted at least 4", (int)options->most);
+        return data_fail(x->error, "rows of %d tokens, expected at least 4", (int)options->most);
     if (!data_specials(x, count)) return false;
     if (!data_encode(x, get, user, count, &total)) return false;
     x->at = (int64_t *)data_alloc(x->error, 2*count + 1, sizeof *x->at);
@@ -565,7 +565,7 @@ bool data_set_init(data_set *x, const data_set_options *options, data_get *get,
     if (!x->at || !x->label || !x->ids || x->error[0]) return false;
     if (!data_encode(x, get, user, count, &total)) return false;
     if (options->kind == DATA_TEXT && total < 2)
-        return data_fail(x->error, "%lld tokens, wanted 2", (long long)total);
+        return data_fail(x->error, "%lld tokens, expected 2", (long long)total);
     if (!x->count) return data_fail(x->error, "no item of at most %d tokens among %lld",
                                     (int)options->most, (long long)count);
     if (x->count > INT32_MAX) return data_fail(x->error, "%lld items, the limit is 2147483647",

@@ -11,7 +11,7 @@ int average(settings *s, cli *c)
     static bundle b;
     tfn_file files[OPTION_FILES];
     const char *out = out_of(s, c, true);
-    if (s->files < 1) cli_fail(c, "wanted models");
+    if (s->files < 1) cli_fail(c, "expected models");
     for (int i = 0; i < s->files; i++) files[i] = file_at(s->file[i]);
     bundle_open(&b, s->file[0]);
     bundle_load(&b, 1, 1);
@@ -28,7 +28,7 @@ int fold(settings *s, cli *c)
     static bundle b;
     tfn_model from;
     const char *out = out_of(s, c, true);
-    if (s->files != 1) cli_fail(c, "wanted one model");
+    if (s->files != 1) cli_fail(c, "expected one model");
     bundle_open(&b, s->file[0]);
     bundle_load(&b, 1, 1);
     from = b.model;

@@ -392,7 +392,7 @@ static void chat_open(chat *x, const settings *s, const char *path)
     x->b.adapter = text_of(s, O_ADAPTER);
     x->s = s;
     if (x->b.desc.arch != TFN_ARCH_DECODER)
-        die("%s is of the architecture %s, wanted a decoder", path,
+        die("%s is of the architecture %s, expected a decoder", path,
             tfn_choice_name("arch", (int32_t)x->b.desc.arch));
     bundle_load(&x->b, 1, threads_of(s));
     if (chunk > x->b.desc.context) chunk = x->b.desc.context;
@@ -436,7 +436,7 @@ int chat_run(settings *s, cli *c)
     static chat x;
     line_file input;
     const char *turns = "-";
-    if (s->files < 1 || s->files > 2) cli_fail(c, "wanted MODEL and a file, or - for the input");
+    if (s->files < 1 || s->files > 2) cli_fail(c, "expected MODEL and a file, or - for the input");
     if (s->files > 1) turns = s->file[1];
     chat_open(&x, s, s->file[0]);
     lines_open(&input, turns);

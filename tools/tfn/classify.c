@@ -139,16 +139,16 @@ int classify(settings *s, cli *c)
     corpus x;
     const char *path, *line, *next, *end;
     if (given(s, O_SAID) || given(s, O_IDS)) {
-        if (s->files != 1) cli_fail(c, "wanted MODEL and a file, or MODEL and --text or --ids");
-        if (given(s, O_SEEDS)) cli_fail(c, "--seeds is of a file, not of --text or --ids");
+        if (s->files != 1) cli_fail(c, "expected MODEL and a file, or MODEL and --text or --ids");
+        if (given(s, O_SEEDS)) cli_fail(c, "--seeds needs a file, not --text or --ids");
         bundle_look(&b, s->file[0]);
         b.adapter = text_of(s, O_ADAPTER);
         if (b.desc.head == TFN_HEAD_POSITIONS) return classify_positions(&b, s, c, NULL);
         if (b.desc.head != TFN_HEAD_SEQUENCE)
-            die("%s has no head of classes: wanted a model trained on labels", b.path);
+            die("%s has no head of classes: expected a model trained on labels", b.path);
         return classify_sentence(&b, s, c);
     }
-    if (given(s, O_SEGMENTS)) cli_fail(c, "--segments is of --text or --ids");
+    if (given(s, O_SEGMENTS)) cli_fail(c, "--segments needs --text or --ids");
     path = open_use(&b, s, c);
     if (b.desc.head == TFN_HEAD_POSITIONS) return classify_positions(&b, s, c, path);
     if (b.kind != DATA_LABELS) die("%s was not trained on labels", b.path);

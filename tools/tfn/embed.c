@@ -163,7 +163,7 @@ int embed(settings *s, cli *c)
     bool written;
     if (given(s, O_OUT)) out = out_of(s, c, npy);
     path = open_use(&b, s, c);
-    if (b.desc.bands) die("%s hears sound, which no line is", b.path);
+    if (b.desc.bands) die("%s is a model of sound, not of lines", b.path);
     lines_open(&input, path);
     b.desc.batch_tokens = 0;                            /* any */
     bundle_load(&b, (int32_t)whole_of(s, O_BATCH), threads_of(s));

@@ -187,7 +187,7 @@ static void eval_batch_tokens(bundle *b)
 
 void open_corpus(bundle *b, corpus *x, const settings *s, const char *path)
 {
-    if (!path && !keeps_data(&b->from)) die("%s keeps no data: wanted a file", b->path);
+    if (!path && !keeps_data(&b->from)) die("%s keeps no data: expected a file", b->path);
     corpus_open(x, &b->from, b->kind, TASK_TEST, path, &b->classes);
     if (given(s, O_BATCH)) b->from.text[O_BATCH] = text_of(s, O_BATCH);
     eval_batch_tokens(b);
@@ -204,7 +204,8 @@ int eval(settings *s, cli *c)
     open_use(&b, s, c);
     must_have_head(&b);
     if (b.desc.head == TFN_HEAD_POSITIONS)
-        die("%s tells classes of tokens, which no file of lines has: tfn classify", b.path);
+        die("%s predicts classes of tokens, which tfn eval cannot measure: try tfn classify",
+            b.path);
     open_corpus(&b, &x, s, second_file(s));
     rows = x.batches.most_rows;
     if (rows < 32) rows = 32;

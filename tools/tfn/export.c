@@ -240,9 +240,9 @@ int export(settings *s, cli *c)
     FILE *f;
     if (given(s, O_HF)) return hub_export(s, c);
     if (given(s, O_FAMILY) || given(s, O_DTYPE) || given(s, O_ROUND))
-        cli_fail(c, "--family, --dtype and --round are of --hf");
+        cli_fail(c, "--family, --dtype and --round need --hf");
     out = out_of(s, c, false);
-    if (s->files != 1) cli_fail(c, "wanted one model");
+    if (s->files != 1) cli_fail(c, "expected one model");
     if (!is_c_name(prefix)) cli_fail(c, "--prefix needs a name of C, not \"%s\"", prefix);
     bundle_look(&b, s->file[0]);
     bundle_load(&b, 1, 1);

@@ -57,11 +57,11 @@ static char *fill_text(const bundle *b, const char *text, int32_t mask)
 static void fill_check(const bundle *b)
 {
     if (b->desc.arch != TFN_ARCH_ENCODER)
-        die("%s is of the architecture %s, wanted an encoder that knows masked words", b->path,
+        die("%s is of the architecture %s, expected an encoder that knows masked words", b->path,
             tfn_choice_name("arch", (int32_t)b->desc.arch));
     if (b->desc.head != TFN_HEAD_TOKENS)
-        die("%s tells %d classes, wanted an encoder that knows masked words; tfn classify", b->path,
-            (int)b->desc.classes);
+        die("%s predicts %d classes, expected an encoder that knows masked words; try tfn classify",
+            b->path, (int)b->desc.classes);
     must_have_head(b);
 }
 
@@ -89,7 +89,7 @@ int fill(settings *s, cli *c)
     tfn_batch batch = { 0 };
     int32_t found = 0;
     int32_t *ids;
-    if (s->files != 1) cli_fail(c, "wanted one model");
+    if (s->files != 1) cli_fail(c, "expected one model");
     bundle_look(&b, s->file[0]);
     b.adapter = text_of(s, O_ADAPTER);
     fill_check(&b);

@@ -41,7 +41,7 @@ static void generate_ids(bundle *b, const settings *s)
 static int generate_sentence(settings *s, cli *c)
 {
     static bundle b;
-    if (s->files != 1) cli_fail(c, "wanted MODEL and a file, or MODEL and --ids");
+    if (s->files != 1) cli_fail(c, "expected MODEL and a file, or MODEL and --ids");
     bundle_look(&b, s->file[0]);
     b.adapter = text_of(s, O_ADAPTER);
     must_write_text(&b);

@@ -67,7 +67,7 @@ int32_t *segments_given(const bundle *b, const settings *s, int32_t count)
     int32_t n;
     int32_t *segments;
     if (!text) return NULL;
-    if (b->desc.segments < 1) die("%s has no segments: --segments is for others", b->path);
+    if (b->desc.segments < 1) die("%s has no segments, so --segments has no effect", b->path);
     segments = prompt_numbers("--segments", text, &n);
     if (n != count) die("--segments: %d numbers for %d tokens", (int)n, (int)count);
     for (int32_t i = 0; i < n; i++)
@@ -247,7 +247,8 @@ int classify_positions(bundle *b, const settings *s, cli *c, const char *path)
         return 0;
     }
     if (!b->tokenizer.mem) die("%s has no tokenizer: it takes --ids", b->path);
-    if (given(s, O_SEGMENTS)) cli_fail(c, "--segments is of --ids or --text, a line has its tab");
+    if (given(s, O_SEGMENTS))
+        cli_fail(c, "--segments needs --ids or --text; in a line a tab separates them");
     bundle_load(b, 1, threads_of(s));
     lines_open(&input, path);
     while (next_line(&input)) {

@@ -51,7 +51,7 @@ static void hub_refuse_tokenizer(const char *folder)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = hub_path(folder, names[i]);
         if (exists(path))
-            die("%s is another model's, and this one writes none: take it away", path);
+            die("%s belongs to another model, and this one writes no tokenizer: remove it", path);
         free(path);
     }
 }
@@ -135,7 +135,7 @@ static int32_t hub_id(const bundle *b, const char *key, const char *value, const
     char *end;
     const long id = strtol(*at, &end, 10);
     if (end == *at || !strchr(",] \t\r\n", *end) || id < 0 || id >= b->desc.vocab)
-        die("config.json: %s is %.80s, wanted ids from 0 to %d", key, value,
+        die("config.json: %s is %.80s, expected ids from 0 to %d", key, value,
             (int)b->desc.vocab - 1);
     *at = end;
     return (int32_t)id;
@@ -298,7 +298,7 @@ int hub_export(settings *s, cli *c)
     int32_t specials[4];
     const char *labels[DATA_CLASSES];
     const char *folder = text_of(s, O_HF);
-    if (s->files != 1) cli_fail(c, "wanted one model");
+    if (s->files != 1) cli_fail(c, "expected one model");
     if (given(s, O_OUT)) cli_fail(c, "--out is for C, --hf for a folder of the hub");
     if (given(s, O_PREFIX)) cli_fail(c, "--prefix is for C, --hf for a folder of the hub");
     bundle_look(&b, s->file[0]);

@@ -243,7 +243,7 @@ int import(settings *s, cli *c)
     static tfn_import x;
     data_file generation = { 0 };
     const char *out = out_of(s, c, true);
-    if (s->files != 1) cli_fail(c, "wanted one folder");
+    if (s->files != 1) cli_fail(c, "expected one folder");
     import_peek(&x, &b, s);
     import_tokenizer(&b, x.folder);
     b.desc.inference = b.desc.blank = true;

@@ -576,9 +576,9 @@ int inspect_sentence(const settings *s, cli *c, const char *out)
 {
     static inspection x;
     output_file o;
-    if (s->files != 1) cli_fail(c, "wanted one model");
+    if (s->files != 1) cli_fail(c, "expected one model");
     bundle_look(&x.b, s->file[0]);
-    if (x.b.desc.bands) die("%s hears sound, which no line is", x.b.path);
+    if (x.b.desc.bands) die("%s is a model of sound, not of lines", x.b.path);
     if (given(s, O_TARGET) && !inspect_has_source(&x))
         die("--target is for an encoder-decoder, %s is none", x.b.path);
     x.b.desc.probes = true;

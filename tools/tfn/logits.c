@@ -30,8 +30,8 @@ int logits(settings *s, cli *c)
     static bundle b;
     tfn_batch batch = { 0 };
     const float *z;
-    if (s->files != 1) cli_fail(c, "wanted one model");
-    if (!given(s, O_IDS)) cli_fail(c, "wanted --ids \"ID ID ...\"");
+    if (s->files != 1) cli_fail(c, "expected one model");
+    if (!given(s, O_IDS)) cli_fail(c, "expected --ids \"ID ID ...\"");
     bundle_look(&b, s->file[0]);
     if (b.desc.bands) die("%s reads frames, not tokens", b.path);
     logits_batch(&b, s, &batch);

@@ -56,7 +56,7 @@ void must_be_file(const tfn_error *e, const char *path)
 {
     const char *kind = NULL;
     if (e->status != TFN_OK) kind = kind_of_file(path);
-    if (kind) die("%s is %s, wanted a model that tfn train saved", path, kind);
+    if (kind) die("%s is %s, expected a model that tfn train saved", path, kind);
     must_be_ok(e);
 }
 
@@ -546,8 +546,8 @@ void must_write(const char *path, bool whole)
     FILE *f;
     if (!*path) die("the name of a file to write is empty");
     if (!strcmp(path, "-") && !whole) return;
-    if (!strcmp(path, "-")) die("this cannot go to the standard output, wanted a file");
-    if (whole && output_is_device(path)) die("%s is a device, wanted a file", path);
+    if (!strcmp(path, "-")) die("this cannot go to the standard output, expected a file");
+    if (whole && output_is_device(path)) die("%s is a device, expected a file", path);
     if (output_is_device(path)) return;
     f = fopen(path, "rb");
     folder = f && getc(f) == EOF && ferror(f);
@@ -668,7 +668,7 @@ static void bundle_adapt(bundle *b)
     must_be_file(&f.error, b->adapter);
     tfn_file_open(&f);
     if (!tfn_file_text(&f, "tfn_adapter", text, sizeof text))
-        die("%s is no adapter: wanted what tfn train --lora --adapter wrote", b->adapter);
+        die("%s is no adapter: expected what tfn train --lora --adapter wrote", b->adapter);
     tfn_file_close(&f);
     memcpy(b->desc.groups, d.groups, sizeof d.groups);
 }

@@ -28,110 +28,137 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
 #define KEPT  (TRAIN | OPTION_KEPT)
 
 #define OPTIONS(X) \
-    X(TASK, 's', "task", "NAME", NULL, 0, 0, KEPT, "generated data: translate, digits ...") \
-    X(PAIRS, 's', "pairs", "FILE", NULL, 0, 0, KEPT, "lines SOURCE tab TARGET") \
-    X(LABELS, 's', "labels", "FILE", NULL, 0, 0, KEPT, "lines LABEL tab A, or with tab B") \
-    X(VALID, 's', "valid", "FILE", NULL, 0, 0, KEPT, "validation data; else a part is held out") \
-    X(ITEMS, 'i', "items", "N", "50000", 1, 1e8, KEPT, "generated items to train on") \
-    X(HELD, 'i', "held", "N", "500", 1, 1e7, KEPT, "generated items of validation and test") \
-    X(MIN, 'i', "min", "N", "0", 0, 1000, KEPT, "smallest size of a task; 0: its own") \
-    X(MAX, 'i', "max", "N", "0", 0, 1000, KEPT, "largest size of a task; 0: its own") \
-    X(TOKENIZER, 'c', "tokenizer", "auto|bpe|bytes|chars|words", "auto", 0, 0, KEPT, "pieces") \
-    X(VOCAB, 'i', "vocab", "N", "4096", 8, 1e6, KEPT, "most pieces of bpe and words") \
+    X(TASK, 's', "task", "NAME", NULL, 0, 0, KEPT, \
+      "task whose data is generated: translate, digits ...") \
+    X(PAIRS, 's', "pairs", "FILE", NULL, 0, 0, KEPT, "training data: lines SOURCE tab TARGET") \
+    X(LABELS, 's', "labels", "FILE", NULL, 0, 0, KEPT, \
+      "training data: lines LABEL tab A, or LABEL tab A tab B") \
+    X(VALID, 's', "valid", "FILE", NULL, 0, 0, KEPT, \
+      "validation data; default a held-out part of the training data") \
+    X(ITEMS, 'i', "items", "N", "50000", 1, 1e8, KEPT, "generated items for training") \
+    X(HELD, 'i', "held", "N", "500", 1, 1e7, KEPT, \
+      "generated items for validation, and for test") \
+    X(MIN, 'i', "min", "N", "0", 0, 1000, KEPT, \
+      "smallest size of a task's items; 0: the task's own") \
+    X(MAX, 'i', "max", "N", "0", 0, 1000, KEPT, \
+      "largest size of a task's items; 0: the task's own") \
+    X(TOKENIZER, 'c', "tokenizer", "auto|bpe|bytes|chars|words", "auto", 0, 0, KEPT, \
+      "kind of tokens") \
+    X(VOCAB, 'i', "vocab", "N", "4096", 8, 1e6, KEPT, "largest vocabulary of bpe and words") \
     X(ARCH, 'c', "arch", "auto|decoder|encoder|encdec", "auto", 0, 0, KEPT, "architecture") \
     X(LAYERS, 'i', "layers", "N", "4", 1, 1000, KEPT, "layers of each stack") \
     X(WIDTH, 'i', "width", "N", "64", 1, 65536, KEPT, "channels") \
-    X(MUP, 'i', "mup", "N", "0", 0, 65536, KEPT, "rates and scales as of width N (muP); 0: not") \
+    X(MUP, 'i', "mup", "N", "0", 0, 65536, KEPT, \
+      "scale rates and weights from width N (muP); 0: off") \
     X(HEADS, 'i', "heads", "N", "0", 0, 1024, KEPT, "attention heads; 0: width/32") \
     X(FFN, 'i', "ffn", "N", "0", 0, 1e6, KEPT, "hidden width; 0: 4 width") \
-    X(CONTEXT, 'i', "context", "N", "64", 4, 1e6, KEPT, "most tokens of a row") \
-    X(CUTOFFS, 's', "cutoffs", "N[,M]", NULL, 0, 0, KEPT, "clusters of words begin at N, M") \
-    X(POSITION, 'e', "position", "position", "rotary", 0, 0, KEPT, "positions") \
+    X(CONTEXT, 'i', "context", "N", "64", 4, 1e6, KEPT, "most tokens of a text or row") \
+    X(CUTOFFS, 's', "cutoffs", "N[,M]", NULL, 0, 0, KEPT, \
+      "clusters of the vocabulary begin at N and M") \
+    X(POSITION, 'e', "position", "position", "rotary", 0, 0, KEPT, "position encoding") \
     X(RECIPE, 's', "recipe", "NAME", "pre", 0, 0, KEPT, "topology, norm, init (normlab list)") \
     X(TOPOLOGY, 's', "topology", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
     X(NORM, 's', "norm", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
     X(INIT, 's', "init", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
-    X(DROPOUT, 'r', "dropout", "P", "0", 0, 0.99, KEPT, "of branches and embeddings") \
-    X(SMOOTHING, 'r', "smoothing", "P", "0", 0, 0.99, KEPT, "of labels") \
-    X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, KEPT, "updates in all") \
+    X(DROPOUT, 'r', "dropout", "P", "0", 0, 0.99, KEPT, "dropout of branches and embeddings") \
+    X(SMOOTHING, 'r', "smoothing", "P", "0", 0, 0.99, KEPT, "label smoothing") \
+    X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, KEPT, "number of updates") \
     X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, \
       "train for about M minutes of processor time: a trial chooses --steps and, for a text, " \
       "model, batch and rate") \
     X(WALL, 'f', "wall", "", NULL, 0, 0, TRAIN, \
-      "count --minutes on the clock, which goes on while other programs run") \
+      "count --minutes on the wall clock, which goes on while other programs run") \
     X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
-    X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
-    X(OPTIMIZER, 'e', "optimizer", "optimizer", "adamw", 0, 0, KEPT, "update") \
-    X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak, of lion 0.0002; 0: nothing moves") \
-    X(WARMUP, 'i', "warmup", "N", NULL, 0, 1e9, KEPT, "steps; else 200, or a tenth of all") \
+    X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, \
+      "most tokens of a batch; 0: no limit") \
+    X(OPTIMIZER, 'e', "optimizer", "optimizer", "adamw", 0, 0, KEPT, "optimizer") \
+    X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak learning rate; lion: 0.0002") \
+    X(WARMUP, 'i', "warmup", "N", NULL, 0, 1e9, KEPT, \
+      "warm-up steps; default 200, or a tenth of all steps") \
     X(SCHEDULE, 'e', "schedule", "schedule.kind", "cosine", 0, 0, KEPT, \
-      "of the rate; step falls to a tenth half-way") \
-    X(POWER, 'r', "power", "R", "1", 0.01, 100, KEPT, "of the schedule polynomial") \
+      "schedule of the learning rate; step falls to a tenth half-way") \
+    X(POWER, 'r', "power", "R", "1", 0.01, 100, KEPT, "exponent of the schedule polynomial") \
     X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment; adafactor: 0") \
     X(BETA2, 'r', "beta2", "R", "0", 0, 0.99999, KEPT, \
       "decay of the second moment; 0: 0.98, lion 0.99, adafactor growing") \
     X(DECAY, 'r', "decay", "R", "0", 0, 1e3, KEPT, "weight decay") \
-    X(DECAY_OF, 'c', "decay-of", "matrices|all", "matrices", 0, 0, KEPT, "parameters") \
+    X(DECAY_OF, 'c', "decay-of", "matrices|all", "matrices", 0, 0, KEPT, \
+      "parameters with weight decay") \
     X(FREEZE, 'l', "freeze", "NAMES,..", NULL, 0, 0, KEPT, \
-      "parameters that do not train: * ? [ab] stand for characters (tfn inspect has the names)") \
+      "parameters that do not train, with wildcards * ? [ab] (tfn inspect lists the names)") \
     X(GROUP, 'l', "group", "GROUP,..", NULL, 0, 0, KEPT, \
-      "rates of their own: 'NAMES rate=0.1 decay=0'; the last that matches counts") \
+      "other rates for parameters: 'NAMES rate=0.1 decay=0'; the last match counts") \
     X(LORA, 'l', "lora", "NAMES:N,..", NULL, 0, 0, KEPT, \
-      "train A and B of rank N beside these maps, else nothing: 'decoder.*.self.[qv].weight:8'; " \
-      "NAMES:N:ALPHA scales them by ALPHA/N; tfn fold merges them") \
+      "train LoRA matrices of rank N for these weights, and nothing else: " \
+      "'decoder.*.self.[qv].weight:8'; NAMES:N:ALPHA scales them by ALPHA/N; tfn fold " \
+      "merges them") \
     X(SET, 'l', "set", "NAME=VALUE,..", NULL, 0, 0, KEPT, \
-      "other options of tfn_model_desc: 'qk_norm=head,muon_rate=10'") \
-    X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
-    X(EMA, 'r', "ema", "R", "0", 0, 0.99999, KEPT, "use averages of the weights of this decay") \
-    X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
-    X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | DRAW, "of weights, data, dropout, draws") \
+      "any other options of tfn_model_desc: 'qk_norm=head,muon_rate=10'") \
+    X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: no limit") \
+    X(EMA, 'r', "ema", "R", "0", 0, 0.99999, KEPT, \
+      "validate and use averages of the weights with this decay") \
+    X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, \
+      "largest gradient value; 0: no limit") \
+    X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | DRAW, \
+      "seed of weights, data, dropout and sampling") \
     X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, \
-      "steps; 0: 20 times, of --minutes fewer; the best goes to OUT.best") \
-    X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
-    X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
+      "steps between validations; 0: 20 validations, fewer with --minutes; the best model " \
+      "goes to OUT.best") \
+    X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, \
+      "steps between checkpoints; 0: only at the end") \
+    X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also keep the last N checkpoints, as OUT.STEP") \
     X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | OVERWRITES, \
-      "file to write, also -o; of train model.safetensors, of quantize MODEL.TYPE.safetensors") \
-    X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokenizer, shape, weights") \
+      "file to write, also -o; default for train model.safetensors, for quantize " \
+      "MODEL.TYPE.safetensors") \
+    X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, \
+      "start from the tokenizer, shape and weights of a model") \
     X(ADAPTER, 's', "adapter", "FILE", NULL, 0, 0, TRAIN | USE | FILL | CHAT, \
-      "what --lora trains, alone: written at the end, and read beside its model") \
-    X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
+      "file for only what --lora trains: written at the end, read together with its model") \
+    X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "continue a run; auto: OUT if it exists") \
     X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
-      "most tokens of a text; else 1024, or what the model has if that is less") \
-    X(WEIGHTS, 'e', "weights", "weights", "float32", 0, 0, IMPORT, "quantize what is imported") \
-    X(TO, 'e', "to", "weights", NULL, 0, 0, QUANTIZE, "what matrices are made of") \
-    X(ON, 's', "on", "FILE", NULL, 0, 0, QUANTIZE, "the loss on it, before and after") \
+      "most tokens of a text; default 1024, or less if the model has less") \
+    X(WEIGHTS, 'e', "weights", "weights", "float32", 0, 0, IMPORT, \
+      "type of the imported matrices") \
+    X(TO, 'e', "to", "weights", NULL, 0, 0, QUANTIZE, "type of the matrices") \
+    X(ON, 's', "on", "FILE", NULL, 0, 0, QUANTIZE, "print the loss on FILE before and after") \
     X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, \
-      "leave aside and print unknown keys of config.json") \
+      "ignore unknown keys of config.json, and print them") \
     X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, SENTENCE | LOGITS | GENERATE | TRANSLATE, \
-      "tokens of a sentence") \
+      "tokens of the text") \
     X(SOURCE_IDS, 's', "source-ids", "\"N N ..\"", NULL, 0, 0, LOGITS, \
       "tokens that an encoder-decoder reads; --ids are what its decoder has written") \
     X(SEGMENTS, 's', "segments", "\"N N ..\"", NULL, 0, 0, LOGITS | CLASSIFY, \
       "the segment of each token, 0 or 1; else a text before and after its tab") \
     X(HIDDEN, 'f', "hidden", "", NULL, 0, 0, LOGITS, \
       "hidden states of the last layer, before the head") \
-    X(SAID, 's', "text", "TEXT", NULL, 0, 0, SENTENCE | GENERATE | TRANSLATE, "the sentence") \
+    X(SAID, 's', "text", "TEXT", NULL, 0, 0, SENTENCE | GENERATE | TRANSLATE, "the text") \
     X(PROMPT, 's', "prompt", "TEXT", NULL, 0, 0, GENERATE | TRANSLATE, "the same as --text") \
-    X(MASK, 'i', "mask", "ID", NULL, 0, 1e9, FILL, "of the mask; else the tokenizer's") \
-    X(TOP, 'i', "top", "N", "5", 1, 1e6, FILL, "so many of the likeliest tokens") \
+    X(MASK, 'i', "mask", "ID", NULL, 0, 1e9, FILL, "id of the mask; default the tokenizer's") \
+    X(TOP, 'i', "top", "N", "5", 1, 1e6, FILL, "number of likeliest tokens") \
     X(TARGET, 's', "target", "TEXT", NULL, 0, 0, INSPECT, \
-      "of an encoder-decoder, what it writes; else its own words") \
-    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | OVERWRITES, "overwrite OUT") \
-    X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, "every step: .csv, else JSON lines (PLOT.csv)") \
-    X(PLOT, 's', "plot", "FILE.svg", NULL, 0, 0, TRAIN, "the log: loss, rate, layers' gradients") \
+      "text for the decoder of an encoder-decoder; default what it generates") \
+    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | OVERWRITES, "overwrite existing files") \
+    X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, \
+      "log of every step: .csv, else JSON lines; default PLOT.csv with --plot") \
+    X(PLOT, 's', "plot", "FILE.svg", NULL, 0, 0, TRAIN, \
+      "picture of the log: loss, learning rate, gradient norms of layers") \
     X(QUIET, 'f', "quiet", "", NULL, 0, 0, TRAIN, "no progress") \
-    X(BEAM, 'i', "beam", "N", "0", 0, 1000, WRITE, "beams; 0: greedy or drawn") \
+    X(BEAM, 'i', "beam", "N", "0", 0, 1000, WRITE, "beams of beam search; 0: no search") \
     X(LENGTH_PENALTY, 'r', "length-penalty", "R", "1", 0, 100, WRITE, "score: sum / length^R") \
-    X(TEMPERATURE, 'r', "temperature", "R", "0", 0, 1e6, DRAW, "> 0: draw tokens") \
-    X(TOP_K, 'i', "top-k", "N", "0", 0, 1e6, DRAW, "draw from the N likeliest; 0: all") \
-    X(TOP_P, 'r', "top-p", "P", "1", 0, 1, DRAW, "draw from those that hold P") \
+    X(TEMPERATURE, 'r', "temperature", "R", "0", 0, 1e6, DRAW, \
+      "temperature of sampling; 0: take the likeliest") \
+    X(TOP_K, 'i', "top-k", "N", "0", 0, 1e6, DRAW, "sample from the N likeliest tokens; 0: all") \
+    X(TOP_P, 'r', "top-p", "P", "1", 0, 1, DRAW, \
+      "sample from the likeliest tokens that hold probability P") \
     X(MAX_TOKENS, 'i', "max-tokens", "N", "200", 1, 1e6, DRAW, \
-      "most tokens of a text; a full context goes on with its later half") \
-    X(TEMPLATE, 'c', "template", "plain|chatml|llama2|llama3", "plain", 0, 0, CHAT, "turns") \
-    X(SYSTEM, 's', "system", "TEXT", NULL, 0, 0, CHAT, "what stands before the first turn") \
-    X(USER, 's', "user", "TEXT", NULL, 0, 0, CHAT, "mark before the user's text; \\n a newline") \
-    X(ASSISTANT, 's', "assistant", "TEXT", NULL, 0, 0, CHAT, "mark between that and the answer") \
-    X(END, 's', "end", "TEXT", NULL, 0, 0, CHAT, "mark behind the answer, which ends it") \
+      "most tokens of a generated text; a full context continues with its later half") \
+    X(TEMPLATE, 'c', "template", "plain|chatml|llama2|llama3", "plain", 0, 0, CHAT, \
+      "format of turns") \
+    X(SYSTEM, 's', "system", "TEXT", NULL, 0, 0, CHAT, "text before the first turn") \
+    X(USER, 's', "user", "TEXT", NULL, 0, 0, CHAT, \
+      "mark before the user's text; \\n is a newline") \
+    X(ASSISTANT, 's', "assistant", "TEXT", NULL, 0, 0, CHAT, "mark before the answer") \
+    X(END, 's', "end", "TEXT", NULL, 0, 0, CHAT, "mark after the answer") \
     X(STOP, 'l', "stop", "TEXT,..", NULL, 0, 0, CHAT, "other texts that end an answer") \
     X(COUNTS, 'f', "counts", "", NULL, 0, 0, CHAT | GENERATE | TRANSLATE, \
       "on stderr: tokens of each text or turn, and why it stopped or what the cache kept") \
@@ -139,24 +166,29 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "a text a line: newline as \\n, backslash as \\\\; --n-best does so too") \
     X(N_BEST, 'i', "n-best", "N", "0", 0, 1000, GENERATE | TRANSLATE | CLASSIFY, \
       "lines NUMBER tab SCORE tab TEXT") \
-    X(SEEDS, 'i', "seeds", "N", "0", 2, 1000, CLASSIFY, "train again with N seeds: accuracies") \
+    X(SEEDS, 'i', "seeds", "N", "0", 2, 1000, CLASSIFY, \
+      "train again with N seeds and print accuracies") \
     X(LAYER, 'i', "layer", "N", NULL, 0, 1000, EMBED, \
-      "hidden states behind N layers, 0: the embedding; else the stack's output") \
-    X(POOL, 'c', "pool", "mean|first|last", "mean", 0, 0, EMBED, "of a line's positions") \
+      "hidden states after N layers, 0: the embedding; default the output of the stack") \
+    X(POOL, 'c', "pool", "mean|first|last", "mean", 0, 0, EMBED, \
+      "pooling over the positions of a line") \
     X(UNIT, 'f', "unit", "", NULL, 0, 0, EMBED, "vectors of length 1, whose products are cosines") \
-    X(FORMAT, 'c', "format", "auto|npy|tsv", "auto", 0, 0, EMBED, "by the name of OUT, else tsv") \
-    X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "of the names in the C file") \
+    X(FORMAT, 'c', "format", "auto|npy|tsv", "auto", 0, 0, EMBED, \
+      "file format; auto: by the extension of OUT, else tsv") \
+    X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "prefix of the names in the C file") \
     X(HF, 's', "hf", "DIR", NULL, 0, 0, EXPORT, \
-      "instead of C a folder of the hub: config.json, model.safetensors, tokenizer.json") \
+      "write a folder of the hub instead of C: config.json, model.safetensors, " \
+      "tokenizer.json") \
     X(FAMILY, 's', "family", "NAME", NULL, 0, 0, EXPORT | IMPORT | OPTION_KEPT, \
-      "read or write it as this family (tfn import has a list); else as the files say") \
+      "family to read or write the model as; default as the files say (tfn import lists " \
+      "families)") \
     X(DTYPE, 'c', "dtype", "f32|f16|bf16", NULL, 0, 0, EXPORT | OPTION_KEPT, \
-      "of --hf; else the imported one, or f32") \
-    X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "to --dtype what it does not hold") \
+      "number type of --hf; default the imported one, or f32") \
+    X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "round numbers that --dtype cannot hold") \
     X(JSON, 'f', "json", "", NULL, 0, 0, TRAIN | EVAL | INSPECT, \
       "print one object of JSON a line, for programs") \
     X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE | FILL | CHAT, \
-      "as is faster; bits are equal") \
+      "threads; default the faster of one and all; results are the same bits") \
     /* parts of the experiment without an option; the ids are from an import's config.json */ \
     X(START_TOKEN, 'i', "start-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
     X(END_TOKEN, 'i', "end-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \

@@ -127,7 +127,7 @@ int32_t *prompt_ids(const bundle *b, const settings *s, cli *c, bool trusted,
     const char *text = text_of(s, O_SAID);
     int32_t *ids;
     if (given(s, O_SAID) == given(s, O_IDS))
-        cli_fail(c, "wanted either --text \"...\" or --ids \"N N ..\"");
+        cli_fail(c, "expected either --text \"...\" or --ids \"N N ..\"");
     if (given(s, O_IDS)) {
         ids = prompt_numbers("--ids", text_of(s, O_IDS), count);
         if (*count > room) die("--ids: %d ids, the limit is %d", (int)*count, (int)room);

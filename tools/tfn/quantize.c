@@ -219,8 +219,8 @@ int quantize(settings *s, cli *c)
     corpus x;
     const char *out;
     double loss = 0;
-    if (s->files != 1) cli_fail(c, "wanted one model");
-    if (!given(s, O_TO)) cli_fail(c, "wanted --to q8, q4, bf16, f16 or float32");
+    if (s->files != 1) cli_fail(c, "expected one model");
+    if (!given(s, O_TO)) cli_fail(c, "expected --to q8, q4, bf16, f16 or float32");
     const tfn_weights type = (tfn_weights)tfn_choice_find("weights", text_of(s, O_TO))->value;
     out = quantized_name(s, c);
     bundle_look(&b, s->file[0]);

@@ -15,7 +15,7 @@ static bool scored_line(line_file *x)
 {
     const bool there = next_line(x);
     if (there && strlen(x->line) < x->bytes)
-        die("%s, line %lld: byte %lld is 0, wanted a text", x->name, (long long)x->number,
+        die("%s, line %lld: byte %lld is 0, expected a text", x->name, (long long)x->number,
             (long long)strlen(x->line) + 1);
     return there;
 }
@@ -28,9 +28,9 @@ int score(settings *s, cli *c)
     tfn_rouge rouge = { { 0 }, 0 };
     tfn_edits words = { 0 }, characters = { 0 };
     char text[200];
-    if (s->files != 2) cli_fail(c, "wanted FOUND and WANTED, files of as many lines");
+    if (s->files != 2) cli_fail(c, "expected FOUND and WANTED, files of as many lines");
     if (!strcmp(s->file[0], "-") && !strcmp(s->file[1], "-"))
-        cli_fail(c, "the standard input is one file, wanted two");
+        cli_fail(c, "the standard input is one file, expected two");
     lines_open(&found, s->file[0]);
     lines_open(&wanted, s->file[1]);
     while (scored_line(&wanted)) {

@@ -216,13 +216,13 @@ int inspect(settings *s, cli *c)
 {
     if (given(s, O_SAID) || given(s, O_IDS)) {
         const char *out = "-";
-        if (given(s, O_JSON)) cli_fail(c, "--json is of tensors, a sentence has a page");
+        if (given(s, O_JSON)) cli_fail(c, "--json is for tensors, a sentence gives a page");
         if (given(s, O_OUT)) out = out_of(s, c, false);
         return inspect_sentence(s, c, out);
     }
-    if (s->files < 1) cli_fail(c, "wanted FILE.safetensors");
+    if (s->files < 1) cli_fail(c, "expected FILE.safetensors");
     if (given(s, O_OUT) || given(s, O_TARGET))
-        cli_fail(c, "--out and --target are of a sentence: wanted --text or --ids");
+        cli_fail(c, "--out and --target need a sentence: --text or --ids");
     for (int k = 0; k < s->files; k++) inspect_file(s->file[k], given(s, O_JSON));
     return 0;
 }

@@ -130,7 +130,7 @@ static int run_tool(int argc, char **argv)
     cli c = { "tfn", argv, argc, 0 };
     const char *name = cli_next(&c);
     static settings s;
-    if (!name) cli_fail(&c, "wanted a command");
+    if (!name) cli_fail(&c, "expected a command");
     if (!strcmp(name, "--version") || !strcmp(name, "version")) return say_version();
     const bool help = !strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help");
     if (help) name = cli_next(&c);

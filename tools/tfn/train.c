@@ -61,7 +61,7 @@ static void refuse_weights(const char *path)
     tfn_model_desc unread;
     int64_t step = -1;
     tfn_model_peek(&f, &unread, &step);
-    if (step < 0) die("%s holds weights alone: train --from begins anew with them", path);
+    if (step < 0) die("%s has only weights: train --from begins anew with them", path);
 }
 
 /* Ends the program if another one trains into the same --out: both would replace its files. */
@@ -89,7 +89,8 @@ static bool train_source(trainer *t, cli *c)
     }
     if (from) {
         if (given(s, O_FROM)) cli_fail(c, "--resume goes on, --from begins anew: one of them");
-        if (given(s, O_MINUTES)) cli_fail(c, "--minutes is of a new run, --resume has its --steps");
+        if (given(s, O_MINUTES))
+            cli_fail(c, "--minutes is for a new run, --resume keeps its --steps");
         bundle_open(&t->b, from);
         if (given(&t->b.from, O_PLAYGROUND))
             die("%s was saved by the page, which goes on with it; train --from begins anew with "
@@ -101,11 +102,11 @@ static bool train_source(trainer *t, cli *c)
             if (!s->text[i]) s->text[i] = t->b.from.text[i];
     }
     sources = given(s, O_TEXT) + given(s, O_TASK) + given(s, O_PAIRS) + given(s, O_LABELS);
-    if (sources != 1) cli_fail(c, "wanted one of FILE, --task, --pairs, --labels");
+    if (sources != 1) cli_fail(c, "expected one of FILE, --task, --pairs, --labels");
     if (!given(s, O_OUT)) s->text[O_OUT] = "model.safetensors";
     if (given(s, O_MINUTES) && given(s, O_STEPS))
         cli_fail(c, "--minutes chooses --steps: one of them");
-    if (given(s, O_WALL) && !given(s, O_MINUTES)) cli_fail(c, "--wall is of --minutes");
+    if (given(s, O_WALL) && !given(s, O_MINUTES)) cli_fail(c, "--wall needs --minutes");
     t->out = text_of(s, O_OUT);
     must_write(t->out, true);
     lock_out(t->out);
@@ -121,7 +122,7 @@ static bool train_source(trainer *t, cli *c)
     if (from && output_is_same(from, t->out)) return true;
     refuse_existing(s, t->out);
     if (!given(s, O_FORCE) && exists(t->best))
-        die("%s, an earlier run's best, is there already; --force overwrites it", t->best);
+        die("%s, an earlier run's best, already exists; --force overwrites it", t->best);
     return from != NULL;
 }
 

@@ -138,8 +138,8 @@ static void diagnose(trainer *t, int64_t tokens)
     if (t->position * 10 < t->steps || t->last_valid < t->unigram) return;
     t->warned = true;
     if (t->terminal) fprintf(stderr, "\r\033[K");
-    fprintf(stderr, "warning: step %lld: the validation loss is %.3f, that of guessing by "
-            "frequency %.3f\n", (long long)t->position, t->last_valid, t->unigram);
+    fprintf(stderr, "warning: step %lld: the validation loss is %.3f, guessing by "
+            "frequency has %.3f\n", (long long)t->position, t->last_valid, t->unigram);
     if (t->skipped)
         fprintf(stderr, "  %lld updates were skipped, with a number that is not finite: a loss, "
                 "gradient, profile or running statistic\n", (long long)t->skipped);
@@ -226,7 +226,7 @@ static bool is_picture(const char *path) { return !strncmp(file_head(path), "<sv
 static void refuse_kind(const trainer *t, const char *path, bool is, const char *kind)
 {
     if (is || given(t->s, O_FORCE) || !*file_head(path)) return;
-    die("%s is there already and is no %s; --force overwrites it", path, kind);
+    die("%s already exists and is no %s; --force overwrites it", path, kind);
 }
 
 /* Opens the log: --log, or a file beside the picture. With --plot each record also has the gradient
@@ -376,7 +376,7 @@ static void plot_panel(FILE *f, const svg_plot *plot, int down)
     FILE *part = tmpfile();
     char line[4096];
     bool first = true;
-    if (!part) die("a temporary file cannot be had");
+    if (!part) die("a temporary file cannot be created");
     svg_curves(part, plot);
     rewind(part);
     for (; fgets(line, sizeof line, part); first = false)
@@ -585,9 +585,9 @@ static void validate_all(trainer *t)
     t->last_valid = loss_of_valid(t, batches);
     if (given(t->s, O_QUIET)) return;
     if (batches == t->valid.batches.count)
-        fprintf(stderr, "valid at the end: all %lld batches held out\n", (long long)batches);
+        fprintf(stderr, "valid at the end: all %lld held-out batches\n", (long long)batches);
     else
-        fprintf(stderr, "valid at the end: %lld of %lld batches held out; tfn eval takes all\n",
+        fprintf(stderr, "valid at the end: %lld of %lld held-out batches; tfn eval takes all\n",
                 (long long)batches, (long long)t->valid.batches.count);
 }
 
@@ -1003,7 +1003,7 @@ static void take_weights(trainer *t)
     tfn_file_close(&f);
     if (!taken) die("%s has no tensor of this model", f.path);
     if (!given(t->s, O_QUIET))
-        fprintf(stderr, "%d of %d tensors are those of %s\n", taken, all, f.path);
+        fprintf(stderr, "%d of %d tensors come from %s\n", taken, all, f.path);
 }
 
 /* Stores the class names for the checkpoint. */
@@ -1027,7 +1027,7 @@ static void check_data(trainer *t)
         key = tfn_key_fold(key, (uint64_t)x->ids[i]);
     snprintf(text, sizeof text, "%016llX", (unsigned long long)key.bits);
     if (given(t->s, O_DATA) && strcmp(text_of(t->s, O_DATA), text))
-        die("the training data is not that of %s", t->b.path);
+        die("the training data is not the data of %s", t->b.path);
     t->s->text[O_DATA] = text;
 }
 
@@ -1035,7 +1035,7 @@ void prepare(trainer *t, bool resumed)
 {
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
     if (t->b.kind == DATA_LABELS && t->b.classes.count < 2)
-        die("all labels are \"%s\": wanted two classes or more", t->b.classes.name[0]);
+        die("all labels are \"%s\": expected two classes or more", t->b.classes.name[0]);
     keep_classes(t);
     if (!resumed) budget_plan(t->s, &t->data);
     if (!resumed && given(t->s, O_FROM)) take_tokenizer(t);
@@ -1072,7 +1072,7 @@ static void say_beginning(const trainer *t)
         fprintf(stderr, "; %lld items over %d tokens are %s", (long long)(x->dropped + x->cut),
                 (int)x->options.most, x->dropped ? "left out" : "cut");
     if (samples(t))
-        fprintf(stderr, "; valid on the way: a sample of %d of %lld batches held out",
+        fprintf(stderr, "; valid during training: a sample of %d of %lld held-out batches",
                 SAMPLE_BATCHES, (long long)t->valid.batches.count);
     if (t->position) fprintf(stderr, "; resumed at step %lld", (long long)t->position);
     fprintf(stderr, "\n");
@@ -1097,8 +1097,8 @@ static bool diverged(const trainer *t)
     const int32_t choices = t->b.kind == DATA_LABELS ? t->b.classes.count : t->b.desc.vocab;
     const double first = fmax(t->first_loss, log((double)choices));
     if (t->position < t->steps || t->last_valid < 1.2 * first) return false;
-    fprintf(stderr, "tfn: training diverged: the validation loss is %.4g, a model that knows "
-            "nothing has %.4g; what is saved is of no use\n", t->last_valid, first);
+    fprintf(stderr, "tfn: training diverged: the validation loss is %.4g, an untrained "
+            "model has %.4g; the saved model is useless\n", t->last_valid, first);
     say_cause(t);
     return true;
 }
