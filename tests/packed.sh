@@ -132,7 +132,7 @@ refuses() {
         says 1 'has weights of float32 already' quantize "$m" --to float32 &&
         says 1 'weights of q8 already' quantize "$work/m.q8.safetensors" --to q8 &&
         says 1 'has weights of q8: quantize the model' quantize "$work/m.q8.safetensors" --to q4 &&
-        says 1 'read by linear maps .*tfn fold makes one' quantize "$work/s.safetensors" --to q8 &&
+        says 1 'only linear maps .*tfn fold makes one' quantize "$work/s.safetensors" --to q8 &&
         says 1 'none/x cannot be written' quantize "$m" --to q8 -o "$work/none/x" &&
         says 1 'nothing: cannot be opened' quantize "$m" --to q8 --on "$work/nothing" -o "$work/x" &&
         says 1 'fold, then quantize' fold "$work/m.q8.safetensors" -o "$work/x" &&
