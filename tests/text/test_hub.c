@@ -1832,6 +1832,48 @@ TEST(hub_added_tokens)
     }
 }
 
+/* What decoders make of the marks of three tokens; NULL: what the message says. */
+TEST(hub_decoders)
+{
+#define HUB_TO_SPACES "{'type':'Replace','pattern':{'String':'\xe2\x96\x81'},'content':' '}"
+#define HUB_STRIPPED(start, stop) HUB_BOTH("decoders", HUB_TO_SPACES \
+    ",{'type':'Strip','content':' ','start':" start ",'stop':" stop "}")
+    static const char *const rows[][3] = {
+        { HUB_META "}", "aa a", NULL }, { HUB_META ",'prepend_scheme':'first'}", "aa a", NULL },
+        { HUB_META ",'prepend_scheme':'never'}", " aa a", NULL },
+        { HUB_META ",'add_prefix_space':false}", " aa a", NULL },
+        { HUB_META ",'add_prefix_space':true}", "aa a", NULL },
+        { HUB_TO_SPACES, " aa a", NULL }, { HUB_STRIPPED("1", "0"), "aa a", NULL },
+        { HUB_STRIPPED("2147483647", "0"), "aa a", NULL },
+        { HUB_STRIPPED("2", "0"), NULL, "decoder Strip" }, { HUB_STRIPPED("1", "1"), NULL, "decoder Strip" },
+        { "{'type':'Replace','pattern':{'String':'x'},'content':' '}", NULL, "decoder Replace" },
+        { "{'type':'Replace','pattern':{'Regex':'\xe2\x96\x81'},'content':' '}", NULL, "decoder Replace" },
+        { "{'type':'Replace','pattern':{'String':'\xe2\x96\x81'},'content':'_'}", NULL, "decoder Replace" },
+        { "{'type':'Strip','content':'_','start':1,'stop':0}", NULL, "decoder Strip" },
+        { "{'type':'CTC'}", NULL, "decoder CTC" },
+    };
+    static const int32_t ids[] = { 3, 2, 3 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char json[1500];
+        char text[300];
+        hub_box b;
+        sprintf(json, "{'pre_tokenizer':" HUB_META "},'decoder':%s,'model':{'type':'Unigram','unk_id':0,"
+                "'vocab':[['<u>',0],['\xe2\x96\x81',-1],['a',-2],['\xe2\x96\x81" "a',-3]]}}", rows[i][0]);
+        CASE("row %d", (int)i);
+        b = hub_quoted(json);
+        if (rows[i][1]) {
+            CHECK_INT(b.status, TFN_OK);
+            text[tfn_tokenizer_decode(&b.k, text, sizeof text - 1, ids, 3)] = 0;
+            if (strcmp(text, rows[i][1])) FAIL("'%s', not '%s'", text, rows[i][1]);
+            hub_again(&b.k);
+        } else {
+            tfn_error_text(&b.k.error, text, sizeof text);
+            if (b.status == TFN_OK || !strstr(text, rows[i][2])) FAIL("says '%s'", text);
+        }
+        free(b.mem);
+    }
+}
+
 /* More marks in a row than are put in order at once. */
 TEST(hub_many_marks)
 {
@@ -2210,6 +2252,7 @@ int main(void)
     RUN(hub_steps_as_flags);
     RUN(hub_bytes_shown);
     RUN(hub_many_marks);
+    RUN(hub_decoders);
     RUN(hub_bad_files);
     RUN(hub_bad_blobs);
     RUN(hub_small_bad_files);
