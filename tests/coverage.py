@@ -3,7 +3,7 @@
 python3 coverage.py FOLDER TABLE MISSING [whole]: writes a row per part to TABLE, and to MISSING each
 line that did not run and each branch that was not taken. A branch is one outcome of one operand of a
 condition (each part of && and || has two, a switch one per case) as gcc makes them at -O0. A part that is
-compiled more than once counts what any copy ran. Programs with tfnorm.h in one piece count by function
+compiled more than once, or a function that is inlined, counts once: what any copy ran. Programs with tfnorm.h in one piece count by function
 and the line's distance from its start. unreached.txt lists what no test can reach:
     part | function | what | the line | why
 where `what` is "line", or the number of its branches that are not taken. These are left out of the
@@ -82,13 +82,24 @@ for row in open("unreached.txt", encoding="utf-8"):
             continue
         listed[cells[0], cells[1], " ".join(cells[3].split())] = [cells[2], 0, False]
 
+def folded(lengths):
+    """The branches of a line over all copies: a function that is inlined n times has n times as many."""
+    base = min((n for n in lengths if n), default=0)
+    out = [0] * base
+    for n, (_, branches) in lengths.items():
+        for i, b in enumerate(branches):
+            if n % base == 0:
+                out[i % base] += b
+    return out
+
+
 counts = collections.defaultdict(lambda: [0, 0, 0, 0])
 gaps = []
 for (path, n), lengths in sorted(hits.items()):
     part = os.path.splitext(os.path.relpath(path, source))[0]
     text, g = " ".join(text_of(path)[n - 1].split()), function_at[path, n]
     count = sum(v[0] for v in lengths.values())
-    branches = max((v[1] for v in lengths.values()), key=lambda b: (sum(map(bool, b)), -len(b)))
+    branches = folded(lengths)
     gone = sum(not b for b in branches)
     row = listed.get((part, g, text))
     if row:
