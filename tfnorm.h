@@ -18417,8 +18417,8 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
     tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
     if (e->status != TFN_OK) return;
     if (!d->head_size && TFN__ALL && !heads_given && d->width % d->heads)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it is no multiple of width/32, %d: set "
-                  "heads", d->width, d->heads);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it is not a multiple of width/32, %d: "
+                  "set heads", d->width, d->heads);
     if (!d->head_size && d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it must be a multiple of heads, %d",
                   d->width, d->heads);
@@ -27811,8 +27811,8 @@ static size_t tfn__put_bert(uint8_t *to, size_t room, const uint8_t *s, size_t n
  *
  * The table is a size in bytes, a trie of that size, then the replacements, each with a final zero.
  * The trie is a "double array" of 4-byte numbers, lowest byte first. From the number u of a node,
- * the next byte c leads to the number at offset(u) ^ c, if that number's label is c. Its bit 8
- * means that the bytes so far are replaced, and the number at the next offset says by which
+ * the next byte c leads to the number at offset(u) ^ c, if that number's label is c. Bit 8 of a
+ * number means that the bytes so far are replaced, and the number at the next offset says by which
  * text. */
 static const uint8_t tfn__mark[3] = { 0xe2, 0x96, 0x81 };
 
@@ -27841,8 +27841,8 @@ static uint32_t tfn__map_offset(uint32_t unit)
  * that is replaced. Files are hostile: a number at or beyond `units` ends the search.
  *
  * For example, if the offset of unit 0, the root, is 256, "e" (0x65) leads to unit 256 ^ 0x65,
- * whose label must be 0x65. If its bit 8 is set, "e" is replaced. Its own offset leads on to "e"
- * with an accent, which has two bytes, and so to one character for both. */
+ * whose label must be 0x65. If its bit 8 is set, "e" is replaced. The offset of that unit leads on
+ * to "e" with an accent, which has two bytes, and so to one character for both. */
 static size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s, size_t n,
                              size_t *value, size_t *read)
 {
@@ -28807,7 +28807,7 @@ static void tfn__regex_possess(tfn__regex_maker *m, int32_t at, int32_t min, int
     int32_t set = -1;
     if (m->count == at + 1) set = tfn__one_set(m, at);
     if (set < 0) {
-        tfn__regex_refuse(m, "a possessive quantifier behind one character or set");
+        tfn__regex_refuse(m, "a possessive quantifier after one character or set");
         return;
     }
     if (max == 1) {
@@ -30440,7 +30440,7 @@ enum { TFN__SHORT_PIECE = 128, TFN__WORK = 6 };
  *
  *     up to      a: -3 (a)    ab: -5 (ab), for a b has -7    abc: -10 (ab c), for a bc has -11
  *
- * Of two ways with the same sum, the one whose last token begins first is kept. The time is
+ * Between two ways with the same sum, the one whose last token begins first is kept. The time is
  * proportional to the bytes times the length of the longest token that begins at each. */
 typedef struct tfn__lattice {
     const tfn_tokenizer *k;
@@ -31870,9 +31870,10 @@ static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
 
 /* Marian's tokenizers (Junczys-Dowmunt et al. 2018) have a model for each language, source.spm and
  * target.spm, and one vocab.json for both. source.spm cuts a text into pieces, and vocab.json has
- * their ids: { "</s>": 0, "<unk>": 1, ..., "<pad>": 58100 }. Its other tokens are pieces of
- * target.spm. They are not found in a text but must decode, so target.spm itself is not needed. A
- * piece without an id becomes a token after those with one, and is encoded as "<unk>".
+ * their ids: { "</s>": 0, "<unk>": 1, ..., "<pad>": 58100 }. The other tokens of vocab.json
+ * are pieces of target.spm. They are not found in a text but must decode, so target.spm itself is
+ * not needed. A piece without an id becomes a token after those with one, and is encoded as
+ * "<unk>".
  *
  * While pieces are read, all tokens of vocab.json are in the table of strings. Special tokens are
  * recognized by their names, and target languages by the form ">>fra<<". */
@@ -31957,7 +31958,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     if (type == TFN__PIECE_UNUSED && v->kind != TFN_TOKENIZER_UNIGRAM)
         tfn__want(&r, "a type in use");
     if (type > TFN__PIECE_BYTE) tfn__want(&r, "a type from 1 to 6");
-    if (type == TFN__PIECE_USER && v->apart) tfn__want(&r, "a type but that of users");
+    if (type == TFN__PIECE_USER && v->apart) tfn__want(&r, "a type other than a user's");
     if (r.wanted)
         tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "piece %d: %s is expected", r.wanted);
     if (r.wanted) e->found = (int64_t)v->count;
@@ -32281,7 +32282,7 @@ static void tfn__normalizer_step(tfn__steps *x, tfn__reader part)
     int32_t begin;
     int32_t ends = 0;
     if (x->shown)
-        tfn__refuse(x->e, "normalizer %s behind ByteLevel is not supported", part);
+        tfn__refuse(x->e, "normalizer %s after ByteLevel is not supported", part);
     tfn__json_members(&part, value, "type\"pattern\"content\"strip_left\"strip_right\"prepend\""
                       "precompiled_charsmap\"");
     for (int32_t i = 0; i < 4; i++)
@@ -32313,7 +32314,7 @@ static void tfn__normalizer_step(tfn__steps *x, tfn__reader part)
     else if (tfn__json_says(value[0], "Precompiled\"") && value[6].s && !x->charsmap.s) {
         x->charsmap = value[6];
         if (!tfn__json_empty(value[6])) tfn__put_step(x, TFN__STEP_MAP, 0);
-    } else tfn__refuse(x->e, "normalizer %s, as it stands here, is not supported", value[0]);
+    } else tfn__refuse(x->e, "normalizer %s with these values is not supported", value[0]);
 }
 
 /* -- pre-tokenizers -- */
@@ -32394,7 +32395,7 @@ static void tfn__byte_level_step(tfn__steps *x, const tfn__reader *value)
     int32_t flags = tfn__json_true(value[5], false);
     if (tfn__json_true(value[4], true)) flags += 2;
     if (x->shown) {                             /* showing bytes twice would give other text */
-        tfn__refuse(x->e, "pre_tokenizer %s behind another is not supported", value[0]);
+        tfn__refuse(x->e, "pre_tokenizer %s after another is not supported", value[0]);
         return;
     }
     x->shown = true;
@@ -32410,7 +32411,7 @@ static void tfn__pre_tokenizer_step(tfn__steps *x, tfn__reader part)
     tfn__json_members(&part, value, "type\"pattern\"behavior\"invert\"use_regex\""
                       "add_prefix_space\"individual_digits\"delimiter\"");
     if (x->prefix)
-        tfn__refuse(x->e, "pre_tokenizer %s behind add_prefix_space is not supported", value[0]);
+        tfn__refuse(x->e, "pre_tokenizer %s after add_prefix_space is not supported", value[0]);
     if (tfn__json_says(value[0], "Split\"")) tfn__split_step(x, value);
     else if (tfn__json_says(value[0], "ByteLevel\"")) tfn__byte_level_step(x, value);
     else if (tfn__json_says(value[0], "Metaspace\"") && !x->shown) tfn__metaspace_step(x, whole);
@@ -32492,8 +32493,8 @@ TFN__RARE_END
 #if !defined TFNORM_NO_TOKENIZERS
 /* -- from tokenizer.json --------------------------------------------------------------------- */
 
-/* The file of the library "tokenizers" (Hugging Face) is one object. Its members are the stages of
- * encoding, here those of GPT-2:
+/* The file of the library "tokenizers" (Hugging Face) is one object. The members are the stages
+ * of encoding, here those of GPT-2:
  *
  *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
  *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
@@ -32658,10 +32659,10 @@ static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else if (tfn__json_says(type, "BertNormalizer\"")) steps = tfn__bert_steps(part);
     else {
         steps = tfn__piece_steps(v, part);
-        if (!steps) tfn__refuse(e, "normalizer %s, as it stands here, is not supported", type);
+        if (!steps) tfn__refuse(e, "normalizer %s with these values is not supported", type);
     }
     if (steps && steps <= v->normalizer)
-        tfn__refuse(e, "normalizer %s behind another is not supported", type);
+        tfn__refuse(e, "normalizer %s after another is not supported", type);
     v->normalizer += steps;
 }
 
@@ -32731,9 +32732,9 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
                          + TFN_NORMALIZER_COLLAPSE;
     else if (tfn__json_says(value[0], "Split\"") && tfn__splits_nothing(v, value[3])) return;
     else if (v->shown)
-        tfn__refuse(e, "pre_tokenizer %s behind ByteLevel is not supported", value[0]);
+        tfn__refuse(e, "pre_tokenizer %s after ByteLevel is not supported", value[0]);
     else if (tfn__json_says(value[0], "BertPreTokenizer\"")) {
-        if (v->cut) tfn__refuse(e, "pre_tokenizer %s behind another is not supported", value[0]);
+        if (v->cut) tfn__refuse(e, "pre_tokenizer %s after another is not supported", value[0]);
         v->cut = true;
         v->split = TFN_SPLIT_BERT;
     } else if (tfn__json_says(value[0], "Split\""))
@@ -32831,7 +32832,7 @@ static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     } else if (!tfn__json_says(value[0], "ByteFallback\"")
                && !tfn__json_says(value[0], "Fuse\"")) {
         const int32_t steps = tfn__mark_decoder(value);
-        if (!steps) tfn__refuse(e, "decoder %s, as it stands here, is not supported", value[0]);
+        if (!steps) tfn__refuse(e, "decoder %s with these values is not supported", value[0]);
         v->decoder |= steps;
         v->decodes = TFN__DECODES_MARKS;
     }
@@ -32893,7 +32894,7 @@ static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader 
         tfn__refuse(e, "continuing_subword_prefix %s is not the decoder's",
                     value[TFN__MODEL_PREFIX]);
     if ((v->split != TFN_SPLIT_BERT && !v->stepped) || v->shown)
-        tfn__refuse(e, "model %s without BertPreTokenizer alone is not supported",
+        tfn__refuse(e, "model %s is only supported with BertPreTokenizer",
                     value[TFN__MODEL_TYPE]);
 }
 
@@ -32933,7 +32934,7 @@ static void tfn__unigram_model(tfn_error *e, tfn__vocab *v, const tfn__reader *v
     if (id.wanted) tfn__refuse(e, "unk_id %s is not supported", value[TFN__MODEL_UNKNOWN_ID]);
 }
 
-/* Read the model. Its vocabulary and merges are read later. */
+/* Read the model, except the vocabulary and merges, which are read later. */
 static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[TFN__MODEL_COUNT];
@@ -33035,7 +33036,7 @@ static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *val
     if (!v->charsmap.s) return;
     v->map_bytes = tfn__base64(NULL, v->charsmap);
     if (v->map_bytes > v->charsmap.size)
-        tfn__refuse(e, "precompiled_charsmap %s is no base64", v->charsmap);
+        tfn__refuse(e, "precompiled_charsmap %s is not base64", v->charsmap);
 }
 
 /* Compile normalizer and pre-tokenizer to a program. First its words are counted; they are stored
@@ -33114,7 +33115,7 @@ static void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
     else tfn__base64(k->map, v->charsmap);
     if (!tfn__is_map(k->map, v->map_bytes)) {
         tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
-                  "the table of replacements, of %d bytes, is none", (int64_t)v->map_bytes, 0);
+                  "the table of replacements, %d bytes, is invalid", (int64_t)v->map_bytes, 0);
         return;
     }
     k->map_units = (int32_t)(tfn__map_unit(k->map, 0) / 4);
@@ -34492,8 +34493,8 @@ static bool tfn__has_metaspace(const tfn_tokenizer *k)
     return k->normalizer & TFN_NORMALIZER_NEEDED || k->split == TFN_SPLIT_MARKS;
 }
 
-/* Put the normalizing steps of characters in their order. Those of WORDS become WhitespaceSplit and
- * Metaspace. For T5's spiece.model, with marks shown as "_":
+/* Put the normalizing steps of characters in their order. The steps of WORDS become
+ * WhitespaceSplit and Metaspace. For T5's spiece.model, with marks shown as "_":
  *
  *     Replace     U+FFFD by U+FFFD     for invalid UTF-8
  *     Precompiled                      the table of replacements
@@ -35225,8 +35226,8 @@ static int32_t tfn__replace(char *s, int32_t n, const char *from, const char *to
     return out;
 }
 
-/* Bytes of s without the white space at its end. Such a character has one to three bytes, and no
- * shorter one is the tail of a longer one. */
+/* Bytes of s without the white space at its end. A white-space character has one to
+ * three bytes, and no shorter one is the tail of a longer one. */
 static int32_t tfn__strip_end(const char *s, int32_t n)
 {
     for (int32_t k = 1; k <= 3; k++) {
@@ -35852,7 +35853,7 @@ static bool tfn__target(tfn_file *f, char *target)
     if (bytes <= TFN__PATH_MOST) {
         TFNORM_MEMCPY(target, f->path, bytes + 1);
         if (!tfn__follow(target)) {
-            tfn__file_fail(f, TFN_BAD_FILE, "its symbolic links lead nowhere", NULL, 0, 0);
+            tfn__file_fail(f, TFN_BAD_FILE, "it has too many symbolic links", NULL, 0, 0);
             return false;
         }
         bytes = tfn__length(target);
@@ -35871,7 +35872,7 @@ static int tfn__replaced_mode(tfn_file *f)
     struct _stat64 s;
     if (_stat64(f->path, &s)) return -1;
     if ((s.st_mode & _S_IFMT) != _S_IFREG)
-        tfn__file_fail(f, TFN_BAD_FILE, "it is no regular file", NULL, 0, 0);
+        tfn__file_fail(f, TFN_BAD_FILE, "it is not a regular file", NULL, 0, 0);
     return s.st_mode & 0777;
 #elif defined TFN__POSIX
     struct stat s;
@@ -36112,7 +36113,7 @@ static void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
     if (!tfn__fine(f)) return;
     tfn__clear_reason();
     if (bytes && !f->counts && !tfn__put_bytes_to(f, from, bytes))
-        tfn__system_fail(f, "%d bytes cannot be written behind %d%s", (int64_t)bytes,
+        tfn__system_fail(f, "%d bytes cannot be written after %d%s", (int64_t)bytes,
                          (int64_t)f->used);
     f->used += bytes;
 }
@@ -36412,7 +36413,7 @@ static bool tfn__has_values(tfn_dtype d)
     return d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT && tfn__dtypes[d].code != TFN__OPAQUE;
 }
 
-/* Parse any dtype of the format. Those whose values cannot be read can still be listed. */
+/* Parse any dtype of the format. A tensor whose values cannot be read can still be listed. */
 static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
 {
     char name[16];
@@ -36605,7 +36606,7 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
         tfn__bad(f, "%s has %d bytes, its shape needs %d", t->name, (int64_t)t->bytes, bits / 8);
 }
 
-/* Leave out tensors whose name or rank does not fit into tfn_tensor. Such a file is legal, and its
+/* Leave out tensors whose name or rank does not fit into tfn_tensor. The file is legal, and the
  * other tensors are read. */
 static void tfn__keep_entries(tfn_file *f)
 {
@@ -37487,7 +37488,7 @@ static float tfn__group_number(const char **text)
     return v;
 }
 
-/* Read a rank, a whole number; 0: not a rank. Its range is checked elsewhere. */
+/* Read a rank, a whole number; 0: not a rank. The caller checks the range. */
 static int32_t tfn__group_rank(const char **text)
 {
     const float v = tfn__group_number(text);
@@ -37552,8 +37553,8 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
             tfn__fail(e, TFN_BAD_OPTION, "group", "the pattern has %d characters, at most %d fit",
                       (int64_t)tfn__word_length(text),
                       (int64_t)sizeof desc->groups[i].pattern - 1);
-        tfn__fail_name(e, TFN_BAD_OPTION, "group", "\"%s\" is no pattern and then rate=R, decay=D, "
-                       "rank=N, alpha=A or frozen", text);
+        tfn__fail_name(e, TFN_BAD_OPTION, "group", "\"%s\" is not a pattern and then rate=R, "
+                       "decay=D, rank=N, alpha=A or frozen", text);
         return false;
     }
     tfn__fail(e, TFN_BAD_OPTION, "group", "there are %d groups already", TFN_MOST_GROUPS, 0);
@@ -37958,7 +37959,7 @@ static int tfn__read_format(tfn_file *f)
 {
     char format[8];
     if (!tfn_file_text(f, "tfn_format", format, sizeof format))
-        tfn__bad(f, "it is no checkpoint of this library", NULL, 0, 0);
+        tfn__bad(f, "it is not a checkpoint of this library", NULL, 0, 0);
     if (!tfn__fine(f)) return 0;
     if (format[0] >= '1' && format[0] <= '0' + TFN_FORMAT && !format[1]) return format[0] - '0';
     tfn__file_fail(f, TFN_UNSUPPORTED, "its format is %s, the latest known here is %d", format,
@@ -38084,7 +38085,7 @@ static bool tfn__read_state(tfn_file *f, double *state)
     return true;
 }
 
-/* Fail unless the file's tensor has the shape of the model's. Its dtype may differ. */
+/* Fail unless the file's tensor has the shape of the model's. The dtype may differ. */
 static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tensor *t)
 {
     static const char *const texts[] = { "%s has %d rows, %d are expected",
@@ -38362,7 +38363,7 @@ static bool tfn__lacks_alike(tfn_file *f, tfn_file *first, const tfn_model *m, i
     tfn_tensor own;
     if (f == first || tfn__may_lack(f, m, i) == tfn__may_lack(first, m, i)) return true;
     tfn__role_tensor(m, i, &own);
-    tfn__file_fail(f, TFN_NOT_FOUND, "%s is what one file has and another lacks: no mean is made",
+    tfn__file_fail(f, TFN_NOT_FOUND, "%s is not in all files, so they have no mean",
                    own.name, 0, 0);
     return false;
 }
@@ -38382,7 +38383,7 @@ static void tfn__check_file(tfn_file *f, tfn_file *first, int32_t files, const t
         if (tfn__may_lack(f, m, i)) continue;
         if (!tfn__find_tensor(f, m, i, &t)) return;
         if (files > 1 && tfn__role_dtype(m, i) != (tfn_dtype)TFN__FLOAT)
-            tfn__file_fail(f, TFN_UNSUPPORTED, "%s has fewer bits, and no mean is made of such",
+            tfn__file_fail(f, TFN_UNSUPPORTED, "%s is packed, and packed weights have no mean",
                            t.name, 0, 0);
     }
 }
@@ -39220,7 +39221,7 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). Its classes are
+/* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). The classes are
  * max(x_0 W + b, 0) W_c + c. */
 static const tfn_key_rule tfn__distilbert_keys[] = {
     TFN__CLASS("DistilBertModel")
@@ -39459,7 +39460,7 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 /* To add a family: add its keys and tensors above and a row here. If its forward needs something
  * that no option has, add the option first. Then write its forward once more, from the paper or the
  * published code, in tests/golden/hub_models.py, and likely mistakes of a reader in hub_traps.py.
- * Its tiny model is a folder of tests/golden/hub, which tests/hub/test_import.c reads. */
+ * A tiny model of the family goes into tests/golden/hub, where tests/hub/test_import.c reads it. */
 #define TFN__LIKE(name) (tfn__families + TFN__FAMILY_##name)
 #define TFN__FAMILY_LIST(X) \
     X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \
@@ -40283,8 +40284,8 @@ TFN__SMALL
 /* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
  * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A
  * pickle is a program for a stack machine. This machine knows the operations that build a
- * dictionary of tensors, and executes nothing else. Of the functions that a pickle may call, it
- * knows four by name and refuses all others. Builds on files and safetensors.
+ * dictionary of tensors, and executes nothing else. It also knows by name four functions that
+ * a pickle may call, and refuses all others. Builds on files and safetensors.
  *
  * The result is a header like that of safetensors with places in this file, so that the rest of the
  * library reads both kinds alike. Files are hostile: each place is checked against the size of the
@@ -40403,7 +40404,7 @@ static void tfn__zip_open(tfn__zip *z, tfn_file *f)
     z->f = f;
     if (f->used < bytes) bytes = (size_t)f->used;
     if (bytes < TFN__ZIP_END) {
-        tfn__bad(f, "it is no file of torch.save", NULL, 0, 0);
+        tfn__bad(f, "it is not a file of torch.save", NULL, 0, 0);
         return;
     }
     tail = (uint8_t *)malloc(bytes);
@@ -40423,7 +40424,7 @@ static void tfn__zip_open(tfn__zip *z, tfn_file *f)
         z->list = (uint8_t *)(z->order + room);
         fine = tfn__file_get(f, begin, z->list, size) && tfn__zip_entries(z);
     }
-    if (!fine) tfn__bad(f, "it is no zip archive of torch.save", NULL, 0, 0);
+    if (!fine) tfn__bad(f, "it is not a zip archive of torch.save", NULL, 0, 0);
 }
 
 /* The size or place of an entry, from its 4 bytes. If these are all ones, it is in the extra field
@@ -40492,7 +40493,7 @@ typedef struct tfn__pickle {
 
 static void tfn__pickle_bad(tfn__pickle *p)
 {
-    tfn__bad(p->f, "data.pkl is no pickle of tensors at byte %d", NULL, (int64_t)p->at, 0);
+    tfn__bad(p->f, "data.pkl is not a pickle of tensors at byte %d", NULL, (int64_t)p->at, 0);
 }
 
 static void tfn__pickle_push(tfn__pickle *p, int32_t kind, uint32_t n, int64_t a)
@@ -40710,7 +40711,7 @@ static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn_
     }
     plain = count == 0 || tfn__pickle_plain(p, &shape, &strides);
     if (plain && (from > size / each || (uint64_t)count > size / each - from))
-        tfn__bad(p->f, "a tensor of data.pkl ends behind its storage", NULL, 0, 0);
+        tfn__bad(p->f, "a tensor of data.pkl extends past its storage", NULL, 0, 0);
     if (plain == p->strided || !tfn__fine(p->f)) return;
     if (p->comma) tfn__put(&p->text, ",");
     p->comma = true;
@@ -42207,10 +42208,10 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
 /* Like snprintf: returns the bytes of the whole value and stores those that fit.
  *
  * Everything that a forward needs becomes an option. This function is for programs that use the
- * model: the tokens with which a decoder starts and ends, or names of classes. Such keys are many,
- * and no two programs need the same ones, so the caller asks by name. The file, a few kilobytes, is
- * read for each call, because none of it stays in memory. The model's family may be unknown:
- * generation_config.json names none. */
+ * model: the tokens with which a decoder starts and ends, or names of classes. There are many such
+ * keys, and no two programs need the same ones, so the caller asks by name. The file, a few
+ * kilobytes, is read for each call, because none of it stays in memory. The model's family may be
+ * unknown: generation_config.json names none. */
 TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, size_t size)
 {
     tfn__text t = tfn__text_in(text, size);

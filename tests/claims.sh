@@ -92,7 +92,7 @@ machines() {        # the parts of two machines, merged, equal one machine's; di
 }
 check "the work of several machines is merged" machines
 refused() {         # options without effect, or with another meaning than expected
-    wanted='is no file of measurements' && echo text > "$work/text" &&
+    wanted='is not a file of measurements' && echo text > "$work/text" &&
         ! "$normlab" run X2 --file "$work/text" 2> "$work/message" && grep -q "$wanted" "$work/message" &&
         [ "$(cat "$work/text")" = text ] || return 1
     wanted='does not know "--seeds"' && wrong merge "$work/text" --seeds 3 &&

@@ -137,7 +137,7 @@ refuses() {
         says 1 'nothing: cannot be opened' quantize "$m" --to q8 --on "$work/nothing" -o "$work/x" &&
         says 1 'fold, then quantize' fold "$work/m.q8.safetensors" -o "$work/x" &&
         says 1 'the model q8' export "$work/m.q8.safetensors" --hf "$work/hub" &&
-        says 1 'no mean is made' average "$work/m.q8.safetensors" "$work/m.q8.safetensors" -o "$work/x" &&
+        says 1 'packed weights have no mean' average "$work/m.q8.safetensors" "$work/m.q8.safetensors" -o "$work/x" &&
         says 1 'do not train' train --task copy --from "$work/m.q8.safetensors" -o "$work/x" --quiet &&
         says 1 'but floats are needed' train --task copy --arch decoder --from "$work/m.q8.safetensors" \
             --set weights=float32 -o "$work/x" --quiet &&

@@ -607,7 +607,7 @@ TEST(files_differences)
     other = files_model(&d);
     f = files_from(golden_small, sizeof golden_small);
     CHECK_INT(tfn_model_load(&other, &f), TFN_BAD_FORMAT);
-    CHECK(strstr(files_error(&f.error), "no checkpoint"));
+    CHECK(strstr(files_error(&f.error), "not a checkpoint"));
     tfn_model_free(&other), tfn_model_free(&m);
     free(bytes);
 }

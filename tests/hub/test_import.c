@@ -1320,7 +1320,7 @@ static void import_opens(int tensors, const char *says)
 /* Pickles by hand: each operation that tensors need, and each way to be none of theirs. */
 TEST(import_pickle_operations)
 {
-    static const char none[] = "is no pickle of tensors";
+    static const char none[] = "is not a pickle of tensors";
     static const struct { const char *ops; size_t bytes; int tensors; const char *says; } rows[] = {
         { IMPORT_OPS("\x80\2}" IMPORT_KEY IMPORT_TENSOR "s."), 1, NULL },
         { IMPORT_OPS("ccollections\nOrderedDict\n)R(" IMPORT_KEY "ctorch._utils\n_rebuild_parameter\n("
@@ -1343,7 +1343,7 @@ TEST(import_pickle_operations)
         { IMPORT_OPS("}K\1K\1u."), 0, none }, { IMPORT_OPS("}e."), 0, none },
         { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "", "", "") "s."), 0, none },
         { IMPORT_OPS("}(" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\3", "K\6\x85", "K\1\x85")
-          "X\1\0\0\0b" IMPORT_TENSOR "u."), 0, "ends behind its storage" },
+          "X\1\0\0\0b" IMPORT_TENSOR "u."), 0, "extends past its storage" },
         { IMPORT_OPS("(u."), 0, none }, { IMPORT_OPS("a."), 0, none }, { IMPORT_OPS("(e."), 0, none },
         { IMPORT_OPS("0."), 0, none }, { IMPORT_OPS("\x8a\x09ttttttttt."), 0, none },
         { IMPORT_OPS("\x8a\2a"), 0, none }, { IMPORT_OPS("X\xff\0\0\0ab."), 0, none },
@@ -1362,9 +1362,9 @@ TEST(import_pickle_operations)
         { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_STORE("ctorch\nFloatStorage\n", IMPORT_KEY), "K\0",
           "K\6\x85", "K\1\x85") "s."), 0, "lacks a/data/a" },
         { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\3", "K\6\x85", "K\1\x85") "s."), 0,
-          "ends behind its storage" },
+          "extends past its storage" },
         { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "K\11", "K\6\x85", "K\1\x85") "s."), 0,
-          "ends behind its storage" },
+          "extends past its storage" },
         { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "J\xff\xff\xff\xff", "K\6\x85", "K\1\x85") "s."),
           0, none },
         { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, IMPORT_KEY, "K\6\x85", "K\1\x85") "s."), 0, none },
@@ -1461,9 +1461,9 @@ TEST(import_archives)
     static const struct { bool far; int at, value; const char *says; } rows[] = {
         { false, 10, 8, "or has it compressed" }, { false, 8, 1, "or has it compressed" },
         { false, 20, 7, "or has it compressed" }, { false, 43, 255, "or has it compressed" },
-        { false, 42, 4, "or has it compressed" }, { false, 28, 255, "it is no zip archive" },
-        { false, 0, 0, "it is no zip archive" }, { false, 46, 'b', "lacks b/data/0" },
-        { false, 24, 5, "or has it compressed" }, { false, 30, 255, "it is no zip archive" },
+        { false, 42, 4, "or has it compressed" }, { false, 28, 255, "it is not a zip archive" },
+        { false, 0, 0, "it is not a zip archive" }, { false, 46, 'b', "lacks b/data/0" },
+        { false, 24, 5, "or has it compressed" }, { false, 30, 255, "it is not a zip archive" },
         { false, 50, 'x', "lacks data.pkl" }, { false, 47, '_', "lacks data.pkl" },
         { true, 56, 3, NULL }, { true, 60, 9, NULL }, { true, 62, 3, "or has it compressed" },
         { true, 64, 23, "or has it compressed" }, { true, 73, 1, "or has it compressed" },
@@ -1479,14 +1479,14 @@ TEST(import_archives)
     for (int at = 10; at > 2; at -= 4) {                    /* its size, and where it begins */
         import_archive(ops, sizeof ops - 1, 0, false);
         import_zip[import_zipped - (size_t)at + 3] = 1;
-        import_opens(0, "it is no zip archive");
+        import_opens(0, "it is not a zip archive");
         import_zip[import_zipped - (size_t)at + 3] = 9;
-        import_opens(0, "it is no zip archive");
+        import_opens(0, "it is not a zip archive");
     }
     CASE("one byte of it is missing, and all");
     import_archive(ops, sizeof ops - 1, 0, false);
     import_zip[import_zipped - 10]--;
-    import_opens(0, "it is no zip archive");
+    import_opens(0, "it is not a zip archive");
     memmove(import_zip, import_zip + import_zipped - 22, 22);
     memset(import_zip + 12, 0, 8);
     import_zipped = 22;
@@ -1499,7 +1499,7 @@ TEST(import_archives)
     import_archive(ops, sizeof ops - 1, 0, true);
     import_opens(1, NULL);
     import_zip[import_zipped - 22 - 20 - 56] = 0;           /* not its record */
-    import_opens(0, "it is no zip archive");
+    import_opens(0, "it is not a zip archive");
     import_zip[import_zipped - 22 - 8] = 1;                 /* its record is behind the end */
     import_opens(0, "");
     CASE("larger than what is searched for the end");
@@ -1508,9 +1508,9 @@ TEST(import_archives)
     import_zip[0] = 0;
     import_opens(0, "or has it compressed");
     import_zip[import_zipped - 22] = 0;
-    import_opens(0, "it is no zip archive");
+    import_opens(0, "it is not a zip archive");
     import_zipped = 20;
-    import_opens(0, "it is no file of torch.save");
+    import_opens(0, "it is not a file of torch.save");
     import_archive(ops, sizeof ops - 1, 0, false);
     import_zip[0] = 0x80;
     import_opens(0, "before 1.6");

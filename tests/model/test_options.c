@@ -444,7 +444,7 @@ TEST(options_messages)
     X(d.vocab = 0, BAD_OPTION, "model: vocab is 0; it must be at least 1")                        \
     X(d.dropout = 1, BAD_OPTION, "model: dropout is 1; it must be below 1")                       \
     X(d.clip = -1, BAD_OPTION, "model: clip is -1; it must be 0 or at least 1e-18")               \
-    X(d.width = 100, BAD_OPTION, "width is 100; it is no multiple of width/32, 3: set heads")     \
+    X(d.width = 100, BAD_OPTION, "width is 100; it is not a multiple of width/32, 3: set heads") \
     X(d.heads = 3, BAD_OPTION, "width is 64; it must be a multiple of heads, 3")                  \
     X(d.heads = 4; d.kv_heads = 3, BAD_OPTION, "kv_heads is 3; it must divide heads, 4")          \
     X(d.heads = 3; d.head_size = 1 << 19, BAD_OPTION, "heads * head_size is 1572864; it must be at most") \

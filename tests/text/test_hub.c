@@ -677,7 +677,7 @@ TEST(hub_marian_refused)
     hub_user = false;
     b = hub_make(&s);
     tfn_error_text(&b.k.error, message, sizeof message);
-    CHECK(strstr(message, "a type but that of users is expected") != NULL);
+    CHECK(strstr(message, "a type other than a user's is expected") != NULL);
     free(b.mem), free(a.mem);
 }
 
@@ -690,7 +690,7 @@ static const hub_change hub_changes[] = {
     { HUB_GPT2, "\"type\": \"BPE\"", "\"type\": \"Words\"",
       "the model is Words; BPE, Unigram, WordPiece or WordLevel is expected" },
     { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"Lower\"}",
-      "normalizer Lower, as it stands" },
+      "normalizer Lower with these values" },
     { HUB_GPT2, "\"dropout\": null", "\"dropout\": 0.1", "dropout 0.1" },
     { HUB_GPT2, "\"continuing_subword_prefix\": \"\"", "\"continuing_subword_prefix\": \"##\"",
       "continuing_subword_prefix ##" },
@@ -699,21 +699,21 @@ static const hub_change hub_changes[] = {
     { HUB_GPT2, "\"pre_tokenizer\": {", "\"pre_tokenizer\": {\"type\": \"Metaspace\"}, \"x\": {",
       "is not supported for this model" },
     { HUB_GPT2, "\"pre_tokenizer\": {", "\"pre_tokenizer\": null, \"x\": {", "for this model" },
-    { HUB_LLAMA, "\"content\":\" \"", "\"content\":\"_\"", "decoder Replace, as it stands" },
-    { HUB_LLAMA, "\"start\":1", "\"start\":2", "decoder Strip, as it stands" },
+    { HUB_LLAMA, "\"content\":\" \"", "\"content\":\"_\"", "decoder Replace with these values" },
+    { HUB_LLAMA, "\"start\":1", "\"start\":2", "decoder Strip with these values" },
     { HUB_LLAMA, "\"continuing_subword_prefix\":null", "\"continuing_subword_prefix\":\"@\"", "@" },
     { HUB_T5, "\"unk_id\":0", "\"unk_id\":100000", "unk_id 100000 is none of" },
     { HUB_T5, "\"unk_id\":0", "\"unk_id\":-1", "unk_id -1" },
-    { HUB_T5, "precompiled_charsmap\":\"", "precompiled_charsmap\":\"%", "is no base64" },
-    { HUB_T5, "precompiled_charsmap\":\"", "precompiled_charsmap\":\"AAAA", "is none" },
-    { HUB_T5, "\"precompiled_charsmap\"", "\"x\"", "normalizer Precompiled, as it stands" },
+    { HUB_T5, "precompiled_charsmap\":\"", "precompiled_charsmap\":\"%", "is not base64" },
+    { HUB_T5, "precompiled_charsmap\":\"", "precompiled_charsmap\":\"AAAA", "is invalid" },
+    { HUB_T5, "\"precompiled_charsmap\"", "\"x\"", "normalizer Precompiled with these values" },
     { HUB_T5, "[\"<s>\",0]", "[\"<s>\",\"0\"]", "a number is expected" },
     { HUB_T5, "[\"<s>\",0]", "[\"<s>\",1e300]", "a score is expected" },
     { HUB_GPT2, "\"decoder\": {", "\"decoder\": null, \"x\": {", "decoder null" },
     { HUB_GPT2, "\"decoder\": {", "\"decoder\": {\"type\": \"WordPiece\"}, \"x\": {",
       "is not supported for this model" },
     { HUB_BERT, "\"pre_tokenizer\":{", "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"x\":{",
-      "without BertPreTokenizer alone" },
+      "is only supported with BertPreTokenizer" },
     { HUB_BERT, "\"decoder\":{", "\"decoder\":{\"type\":\"ByteLevel\"},\"x\":{",
       "is not supported for this model" },
     { HUB_BERT, "\"prefix\":\"##\"", "\"prefix\":\"@@\"", "prefix ##" },
@@ -1426,9 +1426,9 @@ TEST(hub_parts_by_hand)
         { "{'type':'BertNormalizer','lowercase':false}", HUB_WHITE, "A\tb\xe6\x97\xa5" "c",
           "A|b|\xe6\x97\xa5|c" },
         { "{'type':'Precompiled','precompiled_charsmap':null}", HUB_WHITE, "A b", "A|b" },
-        { "{'type':'Precompiled'}", HUB_WHITE, NULL, "normalizer Precompiled, as it stands" },
+        { "{'type':'Precompiled'}", HUB_WHITE, NULL, "normalizer Precompiled with these values" },
         { HUB_BOTH("normalizers", "{'type':'ByteLevel'},{'type':'Lowercase'}"), "null", NULL,
-          "behind ByteLevel is not supported" },
+          "after ByteLevel is not supported" },
         { "null", HUB_BOTH("pretokenizers", HUB_BOTH("pretokenizers", HUB_BOTH("pretokenizers",
           HUB_BOTH("pretokenizers", HUB_BOTH("pretokenizers", HUB_WHITE))))), NULL, "this deep" },
         { "null", HUB_BOTH("pretokenizers", HUB_BOTH("pretokenizers", HUB_WHITE)), "a b", "a|b" },
@@ -1458,9 +1458,9 @@ TEST(hub_parts_by_hand)
           "\xe2\x96\x81" "a|\xe2\x96\x81" "b" },
         { "null", "{'type':'Metaspace','replacement':''}", "a b", "ab" },
         { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel'},{'type':'ByteLevel'}"), NULL,
-          "pre_tokenizer ByteLevel behind another" },
+          "pre_tokenizer ByteLevel after another" },
         { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel','add_prefix_space':true},"
-          "{'type':'Digits'}"), NULL, "pre_tokenizer Digits behind add_prefix_space" },
+          "{'type':'Digits'}"), NULL, "pre_tokenizer Digits after add_prefix_space" },
         { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel'}," HUB_META "}"), NULL,
           "pre_tokenizer Metaspace is not supported here" },
         { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel'},"

@@ -133,7 +133,8 @@ static void beam_write(beam_job *j)
     free(t);
 }
 
-/* Counts its sentences that equal ours, token by token. Its answer is "length token token ...". */
+/* Counts the rival's sentences that equal ours, token by token. An answer is "length
+ * token token ...". */
 static int beam_equal(const beam_job *j, peer *rival)
 {
     static char line[1 << 18];

@@ -116,7 +116,7 @@ static void read_arguments(bench_arguments *a, cli *c)
             rounds = 3;
         } else if (a->count < 16 && parse_shape(&a->list[a->count], text)) a->count++;
         else if (takes_file(a) && !a->file && text[0] != '-') a->file = text;
-        else cli_fail(c, "\"%s\" is no option and no model", text);
+        else cli_fail(c, "\"%s\" is neither an option nor a model", text);
     }
     a->given = a->count > 0;
     option.isa = tfn_isa_find(isa);

@@ -15,8 +15,8 @@ static void decoders_int(FILE *f, int64_t value)
     fwrite(&v, sizeof v, 1, f);
 }
 
-/* n bytes of floats of about +-0.05, or of 8-bit integers. Those of the last token are 0, because
- * ggml stops at that token: a logit of 0 is never among the largest. */
+/* n bytes of floats of about +-0.05, or of 8-bit integers. The values of the last token are 0,
+ * because ggml stops at that token: a logit of 0 is never among the largest. */
 static void decoders_noise(FILE *f, int64_t n, bool integers)
 {
     static float floats[DECODERS_NOISE];

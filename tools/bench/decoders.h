@@ -20,8 +20,8 @@ bool decoders_write_ggml(const char *path, const decoders_model *m);
 
 /* -- llama2.c --------------------------------------------------------------------------------- */
 
-/* Writes version 2 of llama2.c's export.py. Its feed-forward has three matrices where GPT-2 has
- * two, so they are two thirds as wide and have as many bytes. Token 1 ends a text. */
+/* Writes version 2 of llama2.c's export.py. The feed-forward has three matrices where GPT-2
+ * has two, so they are two thirds as wide and have as many bytes. Token 1 ends a text. */
 bool decoders_write_runq(const char *path, const decoders_model *m);
 bool decoders_write_words(const char *path, const decoders_model *m);
 

@@ -110,7 +110,7 @@ tfn_status library_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype as, 
     tfn_file_close(f);
     if (tfn__begin(f, false) && tfn__file_get(f, 0, head, 10)) n = tfn__from_bytes(head + 8, 2);
     if (tfn__fine(f) && (!tfn__same(head, library_npy_magic, 8) || n > LIBRARY_NPY_HEAD))
-        tfn__bad(f, "it is no array of version 1.0, or its header has over %d"
+        tfn__bad(f, "it is not an array of version 1.0, or its header has over %d"
                        " bytes", NULL, LIBRARY_NPY_HEAD, 0);
     tfn__file_get(f, 10, head, n);
     if (!tfn__fine(f)) return f->error.status;

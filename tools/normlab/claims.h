@@ -1,5 +1,5 @@
 /* Claims of papers about norms, a row each: the paper's statement, the measurement here, and the
- * criteria of its verdict (judge.h). A row states one thing. Its criteria were committed before its
+ * criteria of its verdict (judge.h). A row states one thing. The criteria were committed before the
  * results and are data, so the printed criteria are those that judge. Rows that hold by
  * construction, such as identities, one-sided bounds and tests of the library, are checks; the
  * tally leaves them out.

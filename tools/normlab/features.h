@@ -37,7 +37,7 @@ void extra_text(char *text, const tfn_topology *t);
 
 /* -- requirements and parameters -------------------------------------------------------------- */
 
-/* What topology, norm and init need besides a forward and a backward; each may be NULL. */
+/* Lists what topology, norm and init need besides a forward and a backward; each may be NULL. */
 void needs_text(char *text, const tfn_topology *t, const tfn_norm_rule *n, const tfn_init_rule *w);
 
 /* The parameters and running statistics of a norm for each channel or head. */

@@ -213,7 +213,7 @@ void lab_read(lab *l)
     while (line) {
         if (!lab_get_line(&line, &size, f)) break;
         if (first && strncmp(line, begin, sizeof begin - 1)) {
-            fprintf(stderr, "normlab: \"%s\" is no file of measurements\n", l->file);
+            fprintf(stderr, "normlab: \"%s\" is not a file of measurements\n", l->file);
             exit(1);
         }
         lab_read_line(l, line);

@@ -118,7 +118,7 @@ void lab_check_course(lab_course *c, const lab_spec *s, tfn_model *m, const lab_
     c->end = c->step + c->step / 4;
 }
 
-/* Does one update. Its rate falls from the end of the constant phase to 0 after the last update. */
+/* Does one update. The rate falls from the end of the constant phase to 0 after the last update. */
 static bool lab_course_step(lab_course *c, tfn_model *m, const lab_data *data)
 {
     tfn_report report;

@@ -17,7 +17,7 @@ void lab_sum_up(lab_sample *a)
     if (a->n > 1) a->sd = sqrt(squares / (a->n - 1));
 }
 
-/* True if a training run went to infinity. Its numbers may be NaN; claims count them as
+/* True if a training run went to infinity. The numbers may then be NaN; claims count them as
  * failures. */
 static bool lab_diverged(const lab_record *r)
 {

@@ -17,7 +17,8 @@ bool lab_score(lab_record *r, tfn_model *m, const lab_data *test, const char *of
 double lab_nll(tfn_model *m, const lab_data *test);
 
 /* Trains a classifier that starts with the weights of a model where both have the same. Returns its
- * share of correct answers in the test. Its head is new, its rate 1e-3 with a tenth of warm-up. */
+ * share of correct answers in the test. The head is new, and the rate is 1e-3 after a tenth of
+ * warm-up. */
 double lab_tuned(const lab_spec *s, const tfn_model *m, lab_data *data, lab_data *test);
 
 /* The largest difference of the folded model's logits, relative to the largest logit. */

@@ -29,7 +29,7 @@ static int lanczos_below(const double *diagonal, const double *beside, int n, do
     return below;
 }
 
-/* Its largest eigenvalue, by bisection between Gershgorin bounds. */
+/* Finds the largest eigenvalue by bisection between Gershgorin bounds. */
 static double lanczos_largest(const double *diagonal, const double *beside, int n)
 {
     double low = diagonal[0];

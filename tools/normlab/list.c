@@ -128,7 +128,8 @@ static void table_inits(table *t)
     }
 }
 
-/* Which of its three parts a recipe is known for: the one with its name, else an unusual one. */
+/* Returns which of its three parts a recipe is known for: the one with its name, else an
+ * unusual one. */
 static int origin_of(const tfn_recipe *r)
 {
     if (tfn_topology_find(r->name)) return TOPOLOGY;

@@ -54,7 +54,7 @@ typedef struct lab_claims { const claim *list[CLAIMS_MOST]; int count; } lab_cla
 
 /* -- options that run, all and report share ---------------------------------------------------- */
 
-/* What to measure, and where to keep it; 0: not given. */
+/* Says what to measure and where to keep it; 0: not given. */
 typedef struct lab_options {
     long seeds, starts, first, jobs, depth, width, minutes;
     char instead[64];

@@ -343,7 +343,7 @@ static int tfn__read_format(tfn_file *f)
 {
     char format[8];
     if (!tfn_file_text(f, "tfn_format", format, sizeof format))
-        tfn__bad(f, "it is no checkpoint of this library", NULL, 0, 0);
+        tfn__bad(f, "it is not a checkpoint of this library", NULL, 0, 0);
     if (!tfn__fine(f)) return 0;
     if (format[0] >= '1' && format[0] <= '0' + TFN_FORMAT && !format[1]) return format[0] - '0';
     tfn__file_fail(f, TFN_UNSUPPORTED, "its format is %s, the latest known here is %d", format,
@@ -469,7 +469,7 @@ static bool tfn__read_state(tfn_file *f, double *state)
     return true;
 }
 
-/* Fail unless the file's tensor has the shape of the model's. Its dtype may differ. */
+/* Fail unless the file's tensor has the shape of the model's. The dtype may differ. */
 static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tensor *t)
 {
     static const char *const texts[] = { "%s has %d rows, %d are expected",
@@ -748,7 +748,7 @@ static bool tfn__lacks_alike(tfn_file *f, tfn_file *first, const tfn_model *m, i
     tfn_tensor own;
     if (f == first || tfn__may_lack(f, m, i) == tfn__may_lack(first, m, i)) return true;
     tfn__role_tensor(m, i, &own);
-    tfn__file_fail(f, TFN_NOT_FOUND, "%s is what one file has and another lacks: no mean is made",
+    tfn__file_fail(f, TFN_NOT_FOUND, "%s is not in all files, so they have no mean",
                    own.name, 0, 0);
     return false;
 }
@@ -768,7 +768,7 @@ static void tfn__check_file(tfn_file *f, tfn_file *first, int32_t files, const t
         if (tfn__may_lack(f, m, i)) continue;
         if (!tfn__find_tensor(f, m, i, &t)) return;
         if (files > 1 && tfn__role_dtype(m, i) != (tfn_dtype)TFN__FLOAT)
-            tfn__file_fail(f, TFN_UNSUPPORTED, "%s has fewer bits, and no mean is made of such",
+            tfn__file_fail(f, TFN_UNSUPPORTED, "%s is packed, and packed weights have no mean",
                            t.name, 0, 0);
     }
 }

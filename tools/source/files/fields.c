@@ -331,7 +331,7 @@ static float tfn__group_number(const char **text)
     return v;
 }
 
-/* Read a rank, a whole number; 0: not a rank. Its range is checked elsewhere. */
+/* Read a rank, a whole number; 0: not a rank. The caller checks the range. */
 static int32_t tfn__group_rank(const char **text)
 {
     const float v = tfn__group_number(text);
@@ -396,8 +396,8 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
             tfn__fail(e, TFN_BAD_OPTION, "group", "the pattern has %d characters, at most %d fit",
                       (int64_t)tfn__word_length(text),
                       (int64_t)sizeof desc->groups[i].pattern - 1);
-        tfn__fail_name(e, TFN_BAD_OPTION, "group", "\"%s\" is no pattern and then rate=R, decay=D, "
-                       "rank=N, alpha=A or frozen", text);
+        tfn__fail_name(e, TFN_BAD_OPTION, "group", "\"%s\" is not a pattern and then rate=R, "
+                       "decay=D, rank=N, alpha=A or frozen", text);
         return false;
     }
     tfn__fail(e, TFN_BAD_OPTION, "group", "there are %d groups already", TFN_MOST_GROUPS, 0);

@@ -184,7 +184,7 @@ static bool tfn__target(tfn_file *f, char *target)
     if (bytes <= TFN__PATH_MOST) {
         TFNORM_MEMCPY(target, f->path, bytes + 1);
         if (!tfn__follow(target)) {
-            tfn__file_fail(f, TFN_BAD_FILE, "its symbolic links lead nowhere", NULL, 0, 0);
+            tfn__file_fail(f, TFN_BAD_FILE, "it has too many symbolic links", NULL, 0, 0);
             return false;
         }
         bytes = tfn__length(target);
@@ -203,7 +203,7 @@ static int tfn__replaced_mode(tfn_file *f)
     struct _stat64 s;
     if (_stat64(f->path, &s)) return -1;
     if ((s.st_mode & _S_IFMT) != _S_IFREG)
-        tfn__file_fail(f, TFN_BAD_FILE, "it is no regular file", NULL, 0, 0);
+        tfn__file_fail(f, TFN_BAD_FILE, "it is not a regular file", NULL, 0, 0);
     return s.st_mode & 0777;
 #elif defined TFN__POSIX
     struct stat s;
@@ -444,7 +444,7 @@ SHARED void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
     if (!tfn__fine(f)) return;
     tfn__clear_reason();
     if (bytes && !f->counts && !tfn__put_bytes_to(f, from, bytes))
-        tfn__system_fail(f, "%d bytes cannot be written behind %d%s", (int64_t)bytes,
+        tfn__system_fail(f, "%d bytes cannot be written after %d%s", (int64_t)bytes,
                          (int64_t)f->used);
     f->used += bytes;
 }

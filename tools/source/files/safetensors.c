@@ -56,7 +56,7 @@ SHARED bool tfn__has_values(tfn_dtype d)
     return d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT && tfn__dtypes[d].code != TFN__OPAQUE;
 }
 
-/* Parse any dtype of the format. Those whose values cannot be read can still be listed. */
+/* Parse any dtype of the format. A tensor whose values cannot be read can still be listed. */
 static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
 {
     char name[16];
@@ -249,7 +249,7 @@ static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
         tfn__bad(f, "%s has %d bytes, its shape needs %d", t->name, (int64_t)t->bytes, bits / 8);
 }
 
-/* Leave out tensors whose name or rank does not fit into tfn_tensor. Such a file is legal, and its
+/* Leave out tensors whose name or rank does not fit into tfn_tensor. The file is legal, and the
  * other tensors are read. */
 static void tfn__keep_entries(tfn_file *f)
 {

@@ -465,7 +465,7 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). Its classes are
+/* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). The classes are
  * max(x_0 W + b, 0) W_c + c. */
 static const tfn_key_rule tfn__distilbert_keys[] = {
     TFN__CLASS("DistilBertModel")
@@ -704,7 +704,7 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 /* To add a family: add its keys and tensors above and a row here. If its forward needs something
  * that no option has, add the option first. Then write its forward once more, from the paper or the
  * published code, in tests/golden/hub_models.py, and likely mistakes of a reader in hub_traps.py.
- * Its tiny model is a folder of tests/golden/hub, which tests/hub/test_import.c reads. */
+ * A tiny model of the family goes into tests/golden/hub, where tests/hub/test_import.c reads it. */
 #define TFN__LIKE(name) (tfn__families + TFN__FAMILY_##name)
 #define TFN__FAMILY_LIST(X) \
     X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \

@@ -568,10 +568,10 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
 /* Like snprintf: returns the bytes of the whole value and stores those that fit.
  *
  * Everything that a forward needs becomes an option. This function is for programs that use the
- * model: the tokens with which a decoder starts and ends, or names of classes. Such keys are many,
- * and no two programs need the same ones, so the caller asks by name. The file, a few kilobytes, is
- * read for each call, because none of it stays in memory. The model's family may be unknown:
- * generation_config.json names none. */
+ * model: the tokens with which a decoder starts and ends, or names of classes. There are many such
+ * keys, and no two programs need the same ones, so the caller asks by name. The file, a few
+ * kilobytes, is read for each call, because none of it stays in memory. The model's family may be
+ * unknown: generation_config.json names none. */
 TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, size_t size)
 {
     tfn__text t = tfn__text_in(text, size);

@@ -14,8 +14,8 @@ TFN__SMALL
 /* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
  * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A
  * pickle is a program for a stack machine. This machine knows the operations that build a
- * dictionary of tensors, and executes nothing else. Of the functions that a pickle may call, it
- * knows four by name and refuses all others. Builds on files and safetensors.
+ * dictionary of tensors, and executes nothing else. It also knows by name four functions that
+ * a pickle may call, and refuses all others. Builds on files and safetensors.
  *
  * The result is a header like that of safetensors with places in this file, so that the rest of the
  * library reads both kinds alike. Files are hostile: each place is checked against the size of the
@@ -134,7 +134,7 @@ static void tfn__zip_open(tfn__zip *z, tfn_file *f)
     z->f = f;
     if (f->used < bytes) bytes = (size_t)f->used;
     if (bytes < TFN__ZIP_END) {
-        tfn__bad(f, "it is no file of torch.save", NULL, 0, 0);
+        tfn__bad(f, "it is not a file of torch.save", NULL, 0, 0);
         return;
     }
     tail = (uint8_t *)malloc(bytes);
@@ -154,7 +154,7 @@ static void tfn__zip_open(tfn__zip *z, tfn_file *f)
         z->list = (uint8_t *)(z->order + room);
         fine = tfn__file_get(f, begin, z->list, size) && tfn__zip_entries(z);
     }
-    if (!fine) tfn__bad(f, "it is no zip archive of torch.save", NULL, 0, 0);
+    if (!fine) tfn__bad(f, "it is not a zip archive of torch.save", NULL, 0, 0);
 }
 
 /* The size or place of an entry, from its 4 bytes. If these are all ones, it is in the extra field
@@ -223,7 +223,7 @@ typedef struct tfn__pickle {
 
 static void tfn__pickle_bad(tfn__pickle *p)
 {
-    tfn__bad(p->f, "data.pkl is no pickle of tensors at byte %d", NULL, (int64_t)p->at, 0);
+    tfn__bad(p->f, "data.pkl is not a pickle of tensors at byte %d", NULL, (int64_t)p->at, 0);
 }
 
 static void tfn__pickle_push(tfn__pickle *p, int32_t kind, uint32_t n, int64_t a)
@@ -441,7 +441,7 @@ static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn_
     }
     plain = count == 0 || tfn__pickle_plain(p, &shape, &strides);
     if (plain && (from > size / each || (uint64_t)count > size / each - from))
-        tfn__bad(p->f, "a tensor of data.pkl ends behind its storage", NULL, 0, 0);
+        tfn__bad(p->f, "a tensor of data.pkl extends past its storage", NULL, 0, 0);
     if (plain == p->strided || !tfn__fine(p->f)) return;
     if (p->comma) tfn__put(&p->text, ",");
     p->comma = true;

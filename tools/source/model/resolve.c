@@ -207,8 +207,8 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
     tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
     if (e->status != TFN_OK) return;
     if (!d->head_size && TFN__ALL && !heads_given && d->width % d->heads)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it is no multiple of width/32, %d: set "
-                  "heads", d->width, d->heads);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it is not a multiple of width/32, %d: "
+                  "set heads", d->width, d->heads);
     if (!d->head_size && d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it must be a multiple of heads, %d",
                   d->width, d->heads);

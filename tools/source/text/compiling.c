@@ -206,7 +206,7 @@ static void tfn__normalizer_step(tfn__steps *x, tfn__reader part)
     int32_t begin;
     int32_t ends = 0;
     if (x->shown)
-        tfn__refuse(x->e, "normalizer %s behind ByteLevel is not supported", part);
+        tfn__refuse(x->e, "normalizer %s after ByteLevel is not supported", part);
     tfn__json_members(&part, value, "type\"pattern\"content\"strip_left\"strip_right\"prepend\""
                       "precompiled_charsmap\"");
     for (int32_t i = 0; i < 4; i++)
@@ -238,7 +238,7 @@ static void tfn__normalizer_step(tfn__steps *x, tfn__reader part)
     else if (tfn__json_says(value[0], "Precompiled\"") && value[6].s && !x->charsmap.s) {
         x->charsmap = value[6];
         if (!tfn__json_empty(value[6])) tfn__put_step(x, TFN__STEP_MAP, 0);
-    } else tfn__refuse(x->e, "normalizer %s, as it stands here, is not supported", value[0]);
+    } else tfn__refuse(x->e, "normalizer %s with these values is not supported", value[0]);
 }
 
 /* -- pre-tokenizers -- */
@@ -319,7 +319,7 @@ static void tfn__byte_level_step(tfn__steps *x, const tfn__reader *value)
     int32_t flags = tfn__json_true(value[5], false);
     if (tfn__json_true(value[4], true)) flags += 2;
     if (x->shown) {                             /* showing bytes twice would give other text */
-        tfn__refuse(x->e, "pre_tokenizer %s behind another is not supported", value[0]);
+        tfn__refuse(x->e, "pre_tokenizer %s after another is not supported", value[0]);
         return;
     }
     x->shown = true;
@@ -335,7 +335,7 @@ static void tfn__pre_tokenizer_step(tfn__steps *x, tfn__reader part)
     tfn__json_members(&part, value, "type\"pattern\"behavior\"invert\"use_regex\""
                       "add_prefix_space\"individual_digits\"delimiter\"");
     if (x->prefix)
-        tfn__refuse(x->e, "pre_tokenizer %s behind add_prefix_space is not supported", value[0]);
+        tfn__refuse(x->e, "pre_tokenizer %s after add_prefix_space is not supported", value[0]);
     if (tfn__json_says(value[0], "Split\"")) tfn__split_step(x, value);
     else if (tfn__json_says(value[0], "ByteLevel\"")) tfn__byte_level_step(x, value);
     else if (tfn__json_says(value[0], "Metaspace\"") && !x->shown) tfn__metaspace_step(x, whole);

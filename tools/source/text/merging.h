@@ -51,7 +51,7 @@ SHARED void tfn__merger_run(tfn__merger *m);
  *
  *     up to      a: -3 (a)    ab: -5 (ab), for a b has -7    abc: -10 (ab c), for a bc has -11
  *
- * Of two ways with the same sum, the one whose last token begins first is kept. The time is
+ * Between two ways with the same sum, the one whose last token begins first is kept. The time is
  * proportional to the bytes times the length of the longest token that begins at each. */
 typedef struct tfn__lattice {
     const tfn_tokenizer *k;

@@ -201,8 +201,8 @@ static int32_t tfn__replace(char *s, int32_t n, const char *from, const char *to
     return out;
 }
 
-/* Bytes of s without the white space at its end. Such a character has one to three bytes, and no
- * shorter one is the tail of a longer one. */
+/* Bytes of s without the white space at its end. A white-space character has one to
+ * three bytes, and no shorter one is the tail of a longer one. */
 static int32_t tfn__strip_end(const char *s, int32_t n)
 {
     for (int32_t k = 1; k <= 3; k++) {

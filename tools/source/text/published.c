@@ -465,9 +465,10 @@ static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
 
 /* Marian's tokenizers (Junczys-Dowmunt et al. 2018) have a model for each language, source.spm and
  * target.spm, and one vocab.json for both. source.spm cuts a text into pieces, and vocab.json has
- * their ids: { "</s>": 0, "<unk>": 1, ..., "<pad>": 58100 }. Its other tokens are pieces of
- * target.spm. They are not found in a text but must decode, so target.spm itself is not needed. A
- * piece without an id becomes a token after those with one, and is encoded as "<unk>".
+ * their ids: { "</s>": 0, "<unk>": 1, ..., "<pad>": 58100 }. The other tokens of vocab.json
+ * are pieces of target.spm. They are not found in a text but must decode, so target.spm itself is
+ * not needed. A piece without an id becomes a token after those with one, and is encoded as
+ * "<unk>".
  *
  * While pieces are read, all tokens of vocab.json are in the table of strings. Special tokens are
  * recognized by their names, and target languages by the form ">>fra<<". */
@@ -552,7 +553,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     if (type == TFN__PIECE_UNUSED && v->kind != TFN_TOKENIZER_UNIGRAM)
         tfn__want(&r, "a type in use");
     if (type > TFN__PIECE_BYTE) tfn__want(&r, "a type from 1 to 6");
-    if (type == TFN__PIECE_USER && v->apart) tfn__want(&r, "a type but that of users");
+    if (type == TFN__PIECE_USER && v->apart) tfn__want(&r, "a type other than a user's");
     if (r.wanted)
         tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "piece %d: %s is expected", r.wanted);
     if (r.wanted) e->found = (int64_t)v->count;

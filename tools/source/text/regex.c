@@ -522,7 +522,7 @@ static void tfn__regex_possess(tfn__regex_maker *m, int32_t at, int32_t min, int
     int32_t set = -1;
     if (m->count == at + 1) set = tfn__one_set(m, at);
     if (set < 0) {
-        tfn__regex_refuse(m, "a possessive quantifier behind one character or set");
+        tfn__regex_refuse(m, "a possessive quantifier after one character or set");
         return;
     }
     if (max == 1) {

@@ -12,8 +12,8 @@
 
 /* -- from tokenizer.json --------------------------------------------------------------------- */
 
-/* The file of the library "tokenizers" (Hugging Face) is one object. Its members are the stages of
- * encoding, here those of GPT-2:
+/* The file of the library "tokenizers" (Hugging Face) is one object. The members are the stages
+ * of encoding, here those of GPT-2:
  *
  *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
  *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
@@ -178,10 +178,10 @@ static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else if (tfn__json_says(type, "BertNormalizer\"")) steps = tfn__bert_steps(part);
     else {
         steps = tfn__piece_steps(v, part);
-        if (!steps) tfn__refuse(e, "normalizer %s, as it stands here, is not supported", type);
+        if (!steps) tfn__refuse(e, "normalizer %s with these values is not supported", type);
     }
     if (steps && steps <= v->normalizer)
-        tfn__refuse(e, "normalizer %s behind another is not supported", type);
+        tfn__refuse(e, "normalizer %s after another is not supported", type);
     v->normalizer += steps;
 }
 
@@ -251,9 +251,9 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
                          + TFN_NORMALIZER_COLLAPSE;
     else if (tfn__json_says(value[0], "Split\"") && tfn__splits_nothing(v, value[3])) return;
     else if (v->shown)
-        tfn__refuse(e, "pre_tokenizer %s behind ByteLevel is not supported", value[0]);
+        tfn__refuse(e, "pre_tokenizer %s after ByteLevel is not supported", value[0]);
     else if (tfn__json_says(value[0], "BertPreTokenizer\"")) {
-        if (v->cut) tfn__refuse(e, "pre_tokenizer %s behind another is not supported", value[0]);
+        if (v->cut) tfn__refuse(e, "pre_tokenizer %s after another is not supported", value[0]);
         v->cut = true;
         v->split = TFN_SPLIT_BERT;
     } else if (tfn__json_says(value[0], "Split\""))
@@ -351,7 +351,7 @@ static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     } else if (!tfn__json_says(value[0], "ByteFallback\"")
                && !tfn__json_says(value[0], "Fuse\"")) {
         const int32_t steps = tfn__mark_decoder(value);
-        if (!steps) tfn__refuse(e, "decoder %s, as it stands here, is not supported", value[0]);
+        if (!steps) tfn__refuse(e, "decoder %s with these values is not supported", value[0]);
         v->decoder |= steps;
         v->decodes = TFN__DECODES_MARKS;
     }
@@ -413,7 +413,7 @@ static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader 
         tfn__refuse(e, "continuing_subword_prefix %s is not the decoder's",
                     value[TFN__MODEL_PREFIX]);
     if ((v->split != TFN_SPLIT_BERT && !v->stepped) || v->shown)
-        tfn__refuse(e, "model %s without BertPreTokenizer alone is not supported",
+        tfn__refuse(e, "model %s is only supported with BertPreTokenizer",
                     value[TFN__MODEL_TYPE]);
 }
 
@@ -453,7 +453,7 @@ static void tfn__unigram_model(tfn_error *e, tfn__vocab *v, const tfn__reader *v
     if (id.wanted) tfn__refuse(e, "unk_id %s is not supported", value[TFN__MODEL_UNKNOWN_ID]);
 }
 
-/* Read the model. Its vocabulary and merges are read later. */
+/* Read the model, except the vocabulary and merges, which are read later. */
 static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     tfn__reader value[TFN__MODEL_COUNT];
@@ -555,7 +555,7 @@ static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *val
     if (!v->charsmap.s) return;
     v->map_bytes = tfn__base64(NULL, v->charsmap);
     if (v->map_bytes > v->charsmap.size)
-        tfn__refuse(e, "precompiled_charsmap %s is no base64", v->charsmap);
+        tfn__refuse(e, "precompiled_charsmap %s is not base64", v->charsmap);
 }
 
 /* Compile normalizer and pre-tokenizer to a program. First its words are counted; they are stored
@@ -634,7 +634,7 @@ SHARED void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
     else tfn__base64(k->map, v->charsmap);
     if (!tfn__is_map(k->map, v->map_bytes)) {
         tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
-                  "the table of replacements, of %d bytes, is none", (int64_t)v->map_bytes, 0);
+                  "the table of replacements, %d bytes, is invalid", (int64_t)v->map_bytes, 0);
         return;
     }
     k->map_units = (int32_t)(tfn__map_unit(k->map, 0) / 4);

@@ -281,8 +281,8 @@ static bool tfn__has_metaspace(const tfn_tokenizer *k)
     return k->normalizer & TFN_NORMALIZER_NEEDED || k->split == TFN_SPLIT_MARKS;
 }
 
-/* Put the normalizing steps of characters in their order. Those of WORDS become WhitespaceSplit and
- * Metaspace. For T5's spiece.model, with marks shown as "_":
+/* Put the normalizing steps of characters in their order. The steps of WORDS become
+ * WhitespaceSplit and Metaspace. For T5's spiece.model, with marks shown as "_":
  *
  *     Replace     U+FFFD by U+FFFD     for invalid UTF-8
  *     Precompiled                      the table of replacements

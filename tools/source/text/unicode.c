@@ -1025,8 +1025,8 @@ SHARED size_t tfn__put_bert(uint8_t *to, size_t room, const uint8_t *s, size_t n
  *
  * The table is a size in bytes, a trie of that size, then the replacements, each with a final zero.
  * The trie is a "double array" of 4-byte numbers, lowest byte first. From the number u of a node,
- * the next byte c leads to the number at offset(u) ^ c, if that number's label is c. Its bit 8
- * means that the bytes so far are replaced, and the number at the next offset says by which
+ * the next byte c leads to the number at offset(u) ^ c, if that number's label is c. Bit 8 of a
+ * number means that the bytes so far are replaced, and the number at the next offset says by which
  * text. */
 SHARED const uint8_t tfn__mark[3] = { 0xe2, 0x96, 0x81 };
 
@@ -1055,8 +1055,8 @@ static uint32_t tfn__map_offset(uint32_t unit)
  * that is replaced. Files are hostile: a number at or beyond `units` ends the search.
  *
  * For example, if the offset of unit 0, the root, is 256, "e" (0x65) leads to unit 256 ^ 0x65,
- * whose label must be 0x65. If its bit 8 is set, "e" is replaced. Its own offset leads on to "e"
- * with an accent, which has two bytes, and so to one character for both. */
+ * whose label must be 0x65. If its bit 8 is set, "e" is replaced. The offset of that unit leads on
+ * to "e" with an accent, which has two bytes, and so to one character for both. */
 SHARED size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s, size_t n,
                              size_t *value, size_t *read)
 {
