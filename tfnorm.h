@@ -17789,9 +17789,10 @@ static const char *tfn__name_of(const char *option, int32_t i)
  * matches any characters at no cost. */
 static int32_t tfn__name_distance(const char *a, const char *b)
 {
-    enum { MOST = 63 };                 /* longest name in the library */
-    int32_t row[MOST + 1];
-    const int32_t length = (int32_t)tfn__min((ptrdiff_t)tfn__length(b), MOST);
+    enum { TFN__MOST_LETTERS = 63 };    /* longest name in the library */
+    int32_t row[TFN__MOST_LETTERS + 1];
+    const int32_t length = (int32_t)tfn__min((ptrdiff_t)tfn__length(b),
+                                            TFN__MOST_LETTERS);
     int32_t same = 0;
     for (int32_t j = 0; j <= length; j++) row[j] = j;
     for (int32_t i = 0; a[i]; i++) {
@@ -29104,7 +29105,7 @@ static bool tfn__regex_try(tfn__regex_run *x, const uint8_t *s, bool shown, size
 static bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, bool shown,
                             size_t from, size_t *begin, size_t *end)
 {
-    enum { IN_VAIN = 64 };
+    const size_t in_vain = 64;
     tfn__regex_run x;
     bool wide = false;
     x.program = code + 2;
@@ -29117,7 +29118,7 @@ static bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, boo
         int32_t c;
         if (tfn__regex_try(&x, s, shown, from, wide, begin, end, &reach)) return true;
         if (wide || from >= n) return false;
-        wide = reach - from > IN_VAIN;
+        wide = reach - from > in_vain;
         from += tfn__char_of(s + from, n - from, shown, &c);
     }
 }
@@ -37181,10 +37182,12 @@ TFN__RARE
 /* -- options as texts ------------------------------------------------------------------------ */
 
 #define TFN__FIELD_OF(type, same, field, later) \
-    { "tfn." #field, TFN__FIELD_##type, TFN__##same, later, offsetof(tfn_model_desc, field), \
+    { "tfn." #field, type, same, later, offsetof(tfn_model_desc, field), \
       sizeof(((tfn_model_desc *)0)->field) }
-#define TFN__FIELD(type, same, field) TFN__FIELD_OF(type, same, field, false)
-#define TFN__LATER(type, same, field) TFN__FIELD_OF(type, same, field, true)
+/* Words are pasted here, not in TFN__FIELD_OF, because macros of the program, such as REAL, would
+ * change them on their way there. */
+#define TFN__FIELD(type, same, field) TFN__FIELD_OF(TFN__FIELD_##type, TFN__##same, field, false)
+#define TFN__LATER(type, same, field) TFN__FIELD_OF(TFN__FIELD_##type, TFN__##same, field, true)
 
 /* Sorted by name, so that the keys of __metadata__ are sorted too. An option that does not change
  * the model's results may differ (memory, the largest batch). An option that only a training step

@@ -108,6 +108,22 @@
 #define radians(x) ((x) * 2)
 #define degrees(x) ((x) / 2)
 #define constrain(x, low, high) ((x) < (low) ? (low) : (x))
+/* not put aside: words that the header has only as parts of names */
+#define REAL double
+#define NAME 1 +
+#define GROUP 1 +
+#define ROW 1 +
+#define CHOICE 1 +
+#define BOOL 1 +
+#define WHOLE 1 +
+#define ISA 1 +
+#define TOPOLOGY 1 +
+#define MOST 1 +
+#define LAYER 1 +
+#define RELU 1 +
+#define BIAS 1 +
+#define MEAN 1 +
+#define ADD 1 +
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "../../tfnorm.h"

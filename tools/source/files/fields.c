@@ -24,10 +24,12 @@ TFN__RARE
 /* -- options as texts ------------------------------------------------------------------------ */
 
 #define TFN__FIELD_OF(type, same, field, later) \
-    { "tfn." #field, TFN__FIELD_##type, TFN__##same, later, offsetof(tfn_model_desc, field), \
+    { "tfn." #field, type, same, later, offsetof(tfn_model_desc, field), \
       sizeof(((tfn_model_desc *)0)->field) }
-#define TFN__FIELD(type, same, field) TFN__FIELD_OF(type, same, field, false)
-#define TFN__LATER(type, same, field) TFN__FIELD_OF(type, same, field, true)
+/* Words are pasted here, not in TFN__FIELD_OF, because macros of the program, such as REAL, would
+ * change them on their way there. */
+#define TFN__FIELD(type, same, field) TFN__FIELD_OF(TFN__FIELD_##type, TFN__##same, field, false)
+#define TFN__LATER(type, same, field) TFN__FIELD_OF(TFN__FIELD_##type, TFN__##same, field, true)
 
 /* Sorted by name, so that the keys of __metadata__ are sorted too. An option that does not change
  * the model's results may differ (memory, the largest batch). An option that only a training step

@@ -155,9 +155,10 @@ SHARED const char *tfn__name_of(const char *option, int32_t i)
  * matches any characters at no cost. */
 static int32_t tfn__name_distance(const char *a, const char *b)
 {
-    enum { MOST = 63 };                 /* longest name in the library */
-    int32_t row[MOST + 1];
-    const int32_t length = (int32_t)tfn__min((ptrdiff_t)tfn__length(b), MOST);
+    enum { TFN__MOST_LETTERS = 63 };    /* longest name in the library */
+    int32_t row[TFN__MOST_LETTERS + 1];
+    const int32_t length = (int32_t)tfn__min((ptrdiff_t)tfn__length(b),
+                                            TFN__MOST_LETTERS);
     int32_t same = 0;
     for (int32_t j = 0; j <= length; j++) row[j] = j;
     for (int32_t i = 0; a[i]; i++) {

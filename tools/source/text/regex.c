@@ -819,7 +819,7 @@ static bool tfn__regex_try(tfn__regex_run *x, const uint8_t *s, bool shown, size
 SHARED bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, bool shown,
                             size_t from, size_t *begin, size_t *end)
 {
-    enum { IN_VAIN = 64 };
+    const size_t in_vain = 64;
     tfn__regex_run x;
     bool wide = false;
     x.program = code + 2;
@@ -832,7 +832,7 @@ SHARED bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, boo
         int32_t c;
         if (tfn__regex_try(&x, s, shown, from, wide, begin, end, &reach)) return true;
         if (wide || from >= n) return false;
-        wide = reach - from > IN_VAIN;
+        wide = reach - from > in_vain;
         from += tfn__char_of(s + from, n - from, shown, &c);
     }
 }
