@@ -2150,14 +2150,48 @@ static const char *const hub_small_files[] = {
 enum { HUB_SMALL_FILES = sizeof hub_small_files / sizeof *hub_small_files };
 
 /* Blobs with a right sum and a byte that is another. */
-static size_t hub_other_sum(unsigned char *copy, size_t size)
+static void hub_put_sum(unsigned char *copy, size_t size)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    const tfn_tokenizer_source s = hub_of_blob(copy, size);
     for (size_t i = 0; i + 4 < size; i++) h = (h ^ copy[i]) * UINT64_C(0x100000001b3);
     h ^= h >> 32;
     for (size_t i = 0; i < 4; i++) copy[size - 4 + i] = (unsigned char)(h >> 8*i);
+}
+static size_t hub_other_sum(unsigned char *copy, size_t size)
+{
+    const tfn_tokenizer_source s = hub_of_blob(copy, size);
+    hub_put_sum(copy, size);
     return hub_accepted(&s);
+}
+
+/* A blob whose decoder or suffix is not that of its rules, which a text that is written repeats. */
+TEST(hub_blob_decoder)
+{
+    hub_box b = hub_quoted(hub_small_files[0]);
+    size_t size;
+    size_t at = 0;
+    int differs = 0;
+    unsigned char *blob = hub_blob(&b.k, &size);
+    while (at + 5 < size && memcmp(blob + at, "</w>", 5)) at++;         /* the suffix, with its zero */
+    CHECK(at > 12 && at + 5 < size);
+    for (size_t n = at - 12; n < at + 4; n++)
+        for (int bit = 0; bit < 8; bit++) {
+            char message[300];
+            tfn_tokenizer_source s;
+            hub_box c;
+            blob[n] ^= (unsigned char)(1 << bit);
+            hub_put_sum(blob, size);
+            s = hub_of_blob(blob, size);
+            c = hub_make(&s);
+            tfn_error_text(&c.k.error, message, sizeof message);
+            if (strstr(message, "the decoder differs from the rules")) differs++;
+            else if (n >= at) CHECK(c.status != TFN_OK);
+            else if (c.status == TFN_OK) CHECK(c.k.decoder == b.k.decoder);
+            free(c.mem);
+            blob[n] ^= (unsigned char)(1 << bit);
+        }
+    CHECK(differs > 20);
+    free(blob), free(b.mem);
 }
 
 /* Every byte of the small files, and of their blobs, is another: read or refused. */
@@ -2255,6 +2289,7 @@ int main(void)
     RUN(hub_decoders);
     RUN(hub_bad_files);
     RUN(hub_bad_blobs);
+    RUN(hub_blob_decoder);
     RUN(hub_small_bad_files);
     RUN(hub_cut_blobs);
     return DONE();
