@@ -11,6 +11,11 @@ bodies  = instances integer_sets
 kernels = $(filter-out build/$(NAME)/kernels/instances-PLAIN.o,$(foreach set,$(sets),$(bodies:%=build/$(NAME)/kernels/%-$(set).o)))
 closed  = $(filter-out $(opened:%=\%/%) $(bodies:%=\%/%.c),$(wildcard $(floors:%=$(source)/%/*.c)))
 objects = $(kernels) $(inside:%.c=build/$(NAME)/%.o) $(closed:$(source)/%.c=build/$(NAME)/%.o)
+# BASE=lib: only objects that TFNORM_EXACT changes are compiled anew, the others are those of build/lib.
+changed = math.o shared.o instances.o instances-SSE2.o
+ifdef BASE
+objects := $(foreach o,$(objects),$(if $(filter $(changed),$(notdir $o)),$o,$(o:build/$(NAME)/%=build/$(BASE)/%)))
+endif
 compile = $(CC) $(patsubst -O2,-O1,$(CFLAGS)) $(FLAGS) -include lib_config.h -I. -MMD -MP -c $< -o $@
 one_set = -DTFN__ONE_SET -DTFN__BUILD_
 

@@ -41,7 +41,6 @@ static FILE *files_fopen(const char *path, const char *mode);
 #define fflush(f) files_fflush(f)
 #define fclose(f) files_fclose(f)
 #endif
-#define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #ifdef FILES_HOOKS

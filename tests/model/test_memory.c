@@ -26,7 +26,6 @@ static void memory_free(void *p)
 }
 #define malloc memory_malloc
 #define free memory_free
-#define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #undef malloc

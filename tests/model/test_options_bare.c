@@ -4,7 +4,6 @@
 #define TFNORM_NO_TOKENIZERS
 #define TFNORM_NO_METRICS
 #define TFNORM_NO_FILES
-#define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "../check.h"

@@ -15,8 +15,9 @@
 #ifdef TFN__CHECKED
 static int tape_wrote_beside;
 #define TFNORM_ASSERT(x) do { if (!(x)) tape_wrote_beside++; } while (0)
-#endif
+#else
 #define TFNORM_ALL_ISA
+#endif
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "../check.h"
