@@ -857,7 +857,7 @@
 #ifndef TFNORM_API
 #ifdef TFNORM_STATIC
 #if defined __GNUC__ || defined __clang__
-#define TFNORM_API static __attribute__((unused))
+#define TFNORM_API static __attribute__((__unused__))
 #else
 #define TFNORM_API static
 #endif
@@ -3473,15 +3473,15 @@ ssize_t readlink(const char *, char *, size_t);
 #if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
 #define TFN__INLINE inline
 #else
-#define TFN__INLINE inline __attribute__((always_inline))
+#define TFN__INLINE inline __attribute__((__always_inline__))
 #endif
-#define TFN__FOLD inline __attribute__((always_inline))
+#define TFN__FOLD inline __attribute__((__always_inline__))
 #ifdef __clang__
-#define TFN__APART  __attribute__((noinline))
+#define TFN__APART  __attribute__((__noinline__))
 #else
-#define TFN__APART  __attribute__((noinline, noclone))
+#define TFN__APART  __attribute__((__noinline__, __noclone__))
 #endif
-#define TFN__NOINLINE __attribute__((noinline))
+#define TFN__NOINLINE __attribute__((__noinline__))
 #define TFN__RESTRICT __restrict
 #elif defined _MSC_VER
 #define TFN__INLINE __forceinline
@@ -16215,7 +16215,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 
 /* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
  * 4 bytes, and clang would then call a library for atomics. */
-typedef __attribute__((aligned(8))) uint64_t tfn__atomic;
+typedef __attribute__((__aligned__(8))) uint64_t tfn__atomic;
 
 typedef struct tfn__team {
     const tfn_tape *t;

@@ -124,6 +124,7 @@
 #define BIAS 1 +
 #define MEAN 1 +
 #define ADD 1 +
+#define noinline __attribute__((noinline))
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "../../tfnorm.h"

@@ -22,7 +22,7 @@
 #ifndef TFNORM_API
 #ifdef TFNORM_STATIC
 #if defined __GNUC__ || defined __clang__
-#define TFNORM_API static __attribute__((unused))
+#define TFNORM_API static __attribute__((__unused__))
 #else
 #define TFNORM_API static
 #endif

@@ -104,15 +104,15 @@ ssize_t readlink(const char *, char *, size_t);
 #if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
 #define TFN__INLINE inline
 #else
-#define TFN__INLINE inline __attribute__((always_inline))
+#define TFN__INLINE inline __attribute__((__always_inline__))
 #endif
-#define TFN__FOLD inline __attribute__((always_inline))
+#define TFN__FOLD inline __attribute__((__always_inline__))
 #ifdef __clang__
-#define TFN__APART  __attribute__((noinline))
+#define TFN__APART  __attribute__((__noinline__))
 #else
-#define TFN__APART  __attribute__((noinline, noclone))
+#define TFN__APART  __attribute__((__noinline__, __noclone__))
 #endif
-#define TFN__NOINLINE __attribute__((noinline))
+#define TFN__NOINLINE __attribute__((__noinline__))
 #define TFN__RESTRICT __restrict
 #elif defined _MSC_VER
 #define TFN__INLINE __forceinline

@@ -457,7 +457,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 
 /* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
  * 4 bytes, and clang would then call a library for atomics. */
-typedef __attribute__((aligned(8))) uint64_t tfn__atomic;
+typedef __attribute__((__aligned__(8))) uint64_t tfn__atomic;
 
 typedef struct tfn__team {
     const tfn_tape *t;
