@@ -1617,6 +1617,7 @@ TEST(hub_json_text_models)
         CHECK(a.k.vocab < 1000);
         for (int32_t id = 0; id < a.k.vocab; id++) {        /* scores whose sums are exact */
             if (rows[i].kind == 2) score[id] = -id;
+            else if (id % 4 == 1) score[id] = id % 3 / 4.0;     /* 0, 0.25, 0.5 */
             else score[id] = floor(a.k.score[id] * 64) / 64;
         }
         a.k.score = score;
