@@ -182,7 +182,8 @@ class Fault:
         was = " ".join(self.old.split())
         if self.kind in ("deleted", "skipped"):
             return "%s | without: %s" % (self.path, was)
-        return "%s | %s%s" % (self.path, "" if self.how in ("statement", "value") else self.how + " ", self.new)
+        name = re.search(r"(\w+ = )?$", source(self.path)[:self.a])[1] or ""
+        return "%s | %s%s" % (self.path, {"statement": "", "value": name}.get(self.how, self.how + " "), self.new)
 
 
 def source(path):
