@@ -76,9 +76,14 @@ bool output_lock(const char *path, long *holder)
     if (output_is_device(path) || !output_target(target, path)) return true;
     snprintf(output_lock_path, sizeof output_lock_path, "%s.lock", target);
 #if defined _WIN32
-    output_lock_file = _sopen(output_lock_path, _O_RDWR | _O_CREAT | _O_TEMPORARY, _SH_DENYRW,
-                              _S_IREAD | _S_IWRITE);
-    return output_lock_file >= 0 || errno != EACCES;
+    /* Only a new file is opened as temporary, because the system removes it at the end. One that is
+     * there is another process's lock, which cannot be opened, or has another purpose. */
+    output_lock_file = _sopen(output_lock_path, _O_RDWR | _O_CREAT | _O_EXCL | _O_TEMPORARY,
+                              _SH_DENYRW, _S_IREAD | _S_IWRITE);
+    if (output_lock_file >= 0 || errno != EEXIST) return true;
+    const int file = _sopen(output_lock_path, _O_RDONLY, _SH_DENYNO);
+    if (file >= 0) _close(file);
+    return file >= 0 || errno != EACCES;
 #elif !defined __wasm__
     for (int tries = 0; tries < 10; tries++) {
         struct stat ours, there;
@@ -175,7 +180,8 @@ int output_columns(FILE *f)
 #else
     (void)f;
 #endif
-    if (said && atoi(said) > 0) return atoi(said);
+    const long columns = said ? strtol(said, NULL, 10) : 0;
+    if (columns > 0 && columns < 10000) return (int)columns;
     return 80;
 }
 

@@ -98,6 +98,7 @@ int puts(const char *text);
 
 #define errno web_errno
 extern int web_errno;
+#define EEXIST 17
 #define stdin ((FILE *)NULL)
 #define SEEK_SET 0
 #define SEEK_END 2
