@@ -1892,11 +1892,13 @@ TEST(hub_many_marks)
 
 /* A tokenizer by steps has the ids of the one by flags where a step changes nothing; longer texts
  * than the stack has room for are changed in the room for the ids. */
-TEST(hub_steps_as_flags)
+static void hub_steps_at(int where)
 {
-    static const hub_change change = { HUB_T5, "{\"type\":\"Strip\"", "{\"type\":\"Lowercase\"},"
-                                       "{\"type\":\"Strip\"", NULL };
-    char *json = hub_changed(&change);
+    static const hub_change changes[] = {
+        { HUB_T5, "{\"type\":\"Strip\"", "{\"type\":\"Lowercase\"},{\"type\":\"Strip\"", NULL },
+        { HUB_T5, "{\"type\":\"Precompiled\"", "{\"type\":\"Lowercase\"},{\"type\":\"Precompiled\"", NULL }
+    };
+    char *json = hub_changed(&changes[where]);
     const tfn_tokenizer_source s = hub_json(json, strlen(json));
     hub_box a = hub_file(HUB_T5);
     hub_box b = hub_make(&s);
@@ -1915,6 +1917,10 @@ TEST(hub_steps_as_flags)
         }
     hub_again(&b.k);
     free(json), free(a.mem), free(b.mem);
+}
+TEST(hub_steps_as_flags)
+{
+    for (int where = 0; where < 2; where++) hub_steps_at(where);
 }
 
 /* ByteLevel as a normalizer: expressions see the characters that show bytes. */
