@@ -2762,7 +2762,7 @@ TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const 
 TFNORM_API double tfn_rouge_score(const tfn_rouge *r, int32_t i);
 
 /* Word and character error rates: substitutions, deletions and insertions per unit of the
- * reference, over the corpus. */
+ * reference, over the corpus. NaN if the references are empty. */
 typedef struct tfn_edits { int64_t edits, length; } tfn_edits;
 TFNORM_API tfn_status tfn_edits_add_words(tfn_edits *e, const char *hypothesis,
                                           const char *reference, void *work, size_t size);
@@ -35658,13 +35658,11 @@ TFNORM_API tfn_status tfn_edits_add_characters(tfn_edits *e, const char *hypothe
     return tfn__add_edits(e, hypothesis, reference, tfn__split_characters, work, size);
 }
 
-/* Edits per token of the references. Without tokens: 0 if there are no edits, else NaN. */
+/* Edits per token of the references. A mean over no tokens is NaN. */
 TFNORM_API double tfn_edits_score(const tfn_edits *e)
 {
-    if (!e) return (double)NAN;
-    if (e->length > 0) return (double)e->edits / (double)e->length;
-    if (e->edits > 0) return (double)NAN;
-    return 0;
+    if (!e || e->length <= 0) return (double)NAN;
+    return (double)e->edits / (double)e->length;
 }
 TFN__SMALL_END
 #endif

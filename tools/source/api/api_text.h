@@ -53,7 +53,7 @@ TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const 
 TFNORM_API double tfn_rouge_score(const tfn_rouge *r, int32_t i);
 
 /* Word and character error rates: substitutions, deletions and insertions per unit of the
- * reference, over the corpus. */
+ * reference, over the corpus. NaN if the references are empty. */
 typedef struct tfn_edits { int64_t edits, length; } tfn_edits;
 TFNORM_API tfn_status tfn_edits_add_words(tfn_edits *e, const char *hypothesis,
                                           const char *reference, void *work, size_t size);
