@@ -752,6 +752,36 @@ TEST(generate_options_refused)
     }
 }
 
+/* What options of 0 become: chunks of prompts of at most 16 tokens and never beyond the context, for
+ * a decoder; of one token for an encoder-decoder. */
+TEST(generate_defaults)
+{
+    static const int contexts[] = { 1, 14, 15, 16, 17, 40 };
+    for (int i = 0; i < 12; i++) {
+        const bool pair = i % 2;
+        const int32_t context = contexts[i / 2];
+        tfn_model_desc d = generate_desc("pre", pair ? TFN_ARCH_ENCODER_DECODER : TFN_ARCH_DECODER);
+        tfn_generate_desc o;
+        tfn_model m;
+        tfn_generator g;
+        void *mem;
+        size_t size;
+        memset(&o, 0, sizeof o);
+        o.end = GENERATE_END;
+        d.context = context;
+        generate_model(&m, &d, 1);
+        size = generate_size(&m, &o);
+        mem = malloc(size);
+        CASE("context %d, %s", (int)context, pair ? "pair" : "decoder");
+        CHECK(tfn_generator_init(&g, &m, &o, mem, size) == TFN_OK);
+        CHECK_INT(g.desc.chunk, pair ? 1 : context < 16 ? context : 16);
+        CHECK(g.desc.sentences == 1 && g.desc.max_tokens == 200 && g.desc.min_tokens == 1);
+        CHECK(g.desc.length_penalty == 1 && g.desc.top_p == 1);
+        free(mem);
+        tfn_model_free(&m);
+    }
+}
+
 /* The message of each batch below, in its order. */
 static const char *const generate_refusals[] = {
     "generator: 5 sentences, the limit is 4",
@@ -837,6 +867,7 @@ int main(void)
     RUN(generate_same_text);
     RUN(generate_memory);
     RUN(generate_options_refused);
+    RUN(generate_defaults);
     RUN(generate_batches_refused);
     return DONE();
 }
