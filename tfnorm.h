@@ -3539,7 +3539,7 @@ ssize_t readlink(const char *, char *, size_t);
 #undef TFN__BUILD_SSE2
 #undef TFN__BUILD_FMA128
 #endif
-#elif defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA
+#elif defined TFN__X86_WIDE && !defined TFNORM_ALL_ISA && !defined TFN__REFERENCE
 #if defined __FMA__ && !defined __AVX2__
 #define TFN__BUILD_FMA128
 #endif

@@ -287,7 +287,7 @@ exports() {
         return 1
     for text in a bead hgfh; do
         echo $text | "$tfn" generate "$work/m.safetensors" --n-best 1 |
-            awk -F '\t' '{ print $3 "\t" $2 }' > "$work/page"
+            awk -F '\t' '{ print $3 " " $2 }' > "$work/page"
         "$work/exported" $text | diff - "$work/page" || return 1
     done
 }

@@ -489,16 +489,16 @@ static void tools_bad(const char *text, size_t bytes, data_kind kind, const char
 }
 TEST(tools_bad_lines)
 {
-    tools_bad("a\tb\nc\n", 6, DATA_PAIRS, "x.tsv:2: 1 field, wanted SOURCE tab TARGET");
-    tools_bad("a\tb\tc\n", 6, DATA_PAIRS, "x.tsv:1: 3 fields, wanted SOURCE tab TARGET");
-    tools_bad("a\tb\n\nc\td", 8, DATA_PAIRS, "x.tsv:2: field 1 is empty, wanted SOURCE tab TARGET");
-    tools_bad("a\t\n", 3, DATA_PAIRS, "x.tsv:1: field 2 is empty, wanted SOURCE tab TARGET");
-    tools_bad("a\tb\0\n", 5, DATA_PAIRS, "x.tsv:1: a zero byte, wanted text");
-    tools_bad("", 0, DATA_PAIRS, "x.tsv: no line, wanted SOURCE tab TARGET");
+    tools_bad("a\tb\nc\n", 6, DATA_PAIRS, "x.tsv:2: 1 field, expected SOURCE tab TARGET");
+    tools_bad("a\tb\tc\n", 6, DATA_PAIRS, "x.tsv:1: 3 fields, expected SOURCE tab TARGET");
+    tools_bad("a\tb\n\nc\td", 8, DATA_PAIRS, "x.tsv:2: field 1 is empty, expected SOURCE tab TARGET");
+    tools_bad("a\t\n", 3, DATA_PAIRS, "x.tsv:1: field 2 is empty, expected SOURCE tab TARGET");
+    tools_bad("a\tb\0\n", 5, DATA_PAIRS, "x.tsv:1: a zero byte, expected text");
+    tools_bad("", 0, DATA_PAIRS, "x.tsv: no line, expected SOURCE tab TARGET");
     tools_bad("yes\ta\nno\tb\n", 11, DATA_LABELS,
-              "x.tsv:2: label \"no\", wanted one of the 1 before it");
+              "x.tsv:2: label \"no\", expected one of the 1 before it");
     tools_bad("a\tb\tc\td\te\tf", 11, DATA_LABELS,
-              "x.tsv:1: 6 fields, wanted LABEL tab A or LABEL tab A tab B");
+              "x.tsv:1: 6 fields, expected LABEL tab A or LABEL tab A tab B");
 }
 
 TEST(tools_files)
