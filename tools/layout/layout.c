@@ -484,7 +484,8 @@ static const char *next_name(const char *s, const char *end)
     for (; s < end; s++) {
         if (!in_name(*s)) continue;
         if (!strncmp(s, "tfn_", 4) || !strncmp(s, "TFN_", 4) || !strncmp(s, "TFNORM_", 7)) return s;
-        while (s + 1 < end && in_name(s[1])) s++;
+        for (; s + 1 < end; s++)
+            if (!in_name(s[1])) break;
     }
     return NULL;
 }

@@ -303,7 +303,8 @@ static size_t chat_waits(const chat *x, size_t n)
     for (int i = 0; i < x->stops; i++) {
         size_t k = strlen(x->stop[i]) - 1;
         if (k > n) k = n;
-        while (k > most && strncmp(x->text + n - k, x->stop[i], k)) k--;
+        for (; k > most; k--)
+            if (!strncmp(x->text + n - k, x->stop[i], k)) break;
         if (k > most) most = k;
     }
     return most;

@@ -258,7 +258,8 @@ static void inspect_row(FILE *f, const float *w, int32_t n)
 {
     int weight[INSPECT_TOKENS];
     for (int32_t i = 0; i < n; i++) weight[i] = (int)floor(1e4 * (double)w[i] + 0.5);
-    while (n > 1 && !weight[n - 1]) n--;
+    for (; n > 1; n--)
+        if (weight[n - 1]) break;
     fprintf(f, "[%d", weight[0]);
     for (int32_t i = 1; i < n; i++) fprintf(f, ",%d", weight[i]);
     fputc(']', f);

@@ -248,7 +248,8 @@ void likeliest(const float *z, int32_t n, int32_t *id, double *p, int32_t count)
     for (int32_t v = 0; v < n; v++) {
         const double share = exp((double)z[v] - most) / sum;
         int32_t at = count;
-        while (at > 0 && share > p[at - 1]) at--;
+        for (; at > 0; at--)
+            if (!(share > p[at - 1])) break;
         if (at == count) continue;
         memmove(id + at + 1, id + at, (size_t)(count - 1 - at) * sizeof *id);
         memmove(p + at + 1, p + at, (size_t)(count - 1 - at) * sizeof *p);

@@ -48,7 +48,8 @@ static bool inspect_packed(tensor_line *x, const tfn_model *m, const tfn_tensor 
     tfn_param_info p;
     int32_t i = 0;
     if (t->dtype != TFN_DTYPE_U8) return false;
-    while (tfn_model_param(m, i, &p) && strcmp(p.name, t->name)) i++;
+    for (; tfn_model_param(m, i, &p); i++)
+        if (!strcmp(p.name, t->name)) break;
     if (!tfn_model_param(m, i, &p) || p.bytes != t->bytes) return false;
     float *numbers = param_floats(m, i);
     x->type = types[p.weights];

@@ -366,7 +366,8 @@ static const char *engine_byte(int32_t id, bool alone)
 {
     static char text[8];
     int byte = 0;
-    while (byte < 255 && lab_corpus.number[byte] != id) byte++;
+    for (; byte < 255; byte++)
+        if (lab_corpus.number[byte] == id) break;
     if (byte == '\n') return "\xe2\x86\xb5";                   /* arrows */
     if (byte == '\t') return "\xe2\x87\xa5";
     if (byte < ' ' || (alone && byte > '~')) snprintf(text, sizeof text, "%x", byte);
