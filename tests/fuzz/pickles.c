@@ -3,6 +3,7 @@
  * the file, and can be read. */
 #include "input.h"
 #include "../lib.h"
+#include "tensors.h"
 
 enum { MOST_TENSORS = 5, STORAGE_BYTES = 64 };
 static input pickle, whole;
@@ -168,20 +169,6 @@ static void put_archive(int wide)
 
 /* -- a case ---------------------------------------------------------------------------------- */
 
-static void check_tensors(tfn_file *f)
-{
-    tfn_tensor t, found;
-    for (int32_t i = 0; tfn_file_tensor(f, i, &t); i++) {
-        FUZZ_CHECK(t.at <= whole.n && t.bytes <= whole.n - t.at);
-        FUZZ_CHECK(tfn_file_find(f, t.name, &found) && found.at == t.at);
-        if (t.count > 0 && (size_t)t.count <= value_room.size / sizeof(float))
-            FUZZ_CHECK(tfn_file_read(f, &t, (float *)input_last(value_room, sizeof(float)
-                                                                * (size_t)t.count), 0, t.count)
-                       == TFN_OK);
-    }
-    FUZZ_CHECK(f->error.status == TFN_OK);
-}
-
 static void fuzz_case(void)
 {
     tfn_file f;
@@ -201,7 +188,7 @@ static void fuzz_case(void)
     fuzz_executions++;
     if (tfn_pickle_open(&f) == TFN_OK) {
         fuzz_accepted++;
-        check_tensors(&f);
+        check_tensors(&f, whole.n, value_room);
     } else FUZZ_CHECK(!f.header);
     tfn_file_close(&f);
 }

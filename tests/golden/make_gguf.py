@@ -118,25 +118,33 @@ def metadata(arch, c):
              ("attention.value_length", U32, size)]
     if arch in ("gemma2", "gemma3"):
         rows.append(("attention.sliding_window", U32, c["sliding_window"]))
+    if arch == "gemma3":
+        rows.append(("attention.sliding_window_pattern", U32, c["sliding_window_pattern"]))
     if arch == "gemma2":
         rows += [("attn_logit_softcapping", F32, c["attn_logit_softcapping"]),
                  ("final_logit_softcapping", F32, c["final_logit_softcapping"])]
     return rows
 
 
+def vocabulary(n):
+    """n tokens of byte-level BPE that llama.cpp accepts: a line feed, a ... z, aa ... zz."""
+    return ["\u010a"] + [chr(97 + i % 26) * (1 + i // 26) for i in range(n - 1)]
+
+
 def model(name, arch):
     c = json.load(open(f"{HUB}/{name}/config.json"))
     if arch in ("gemma2", "gemma3"):
         c["query_pre_attn_scalar"] = c["head_dim"]
-        for key in ("layer_types", "sliding_window_pattern", "rope_scaling"):
+        for key in ("layer_types", "rope_scaling"):
             c.pop(key, None)
     with open(f"{OUT}/{name}.json", "w") as f:
         json.dump(c, f, indent=1)
         f.write("\n")
     heads = c.get("num_attention_heads", c.get("n_head"))
     rows = [("general.architecture", STRING, arch), ("general.name", STRING, "a \"tiny\" model"),
-            ("tokenizer.ggml.tokens", ARRAY, ["<s>", "a", "b\n"]),
-            ("tokenizer.ggml.eos_token_id", U32, 2)]
+            ("tokenizer.ggml.model", STRING, "gpt2"), ("tokenizer.ggml.pre", STRING, "gpt-2"),
+            ("tokenizer.ggml.tokens", ARRAY, vocabulary(c["vocab_size"])),
+            ("tokenizer.ggml.merges", ARRAY, ["a a"]), ("tokenizer.ggml.eos_token_id", U32, 2)]
     rows += [(f"{arch}.{key}", kind, v) for key, kind, v in metadata(arch, c)]
     tensors = []
     for theirs, w in read(f"{HUB}/{name}").items():

@@ -1,0 +1,117 @@
+/* Fuzz: GGUF files, put together from metadata and tensors of all types, then changed a little. The
+ * tensors of an accepted file must be found by their names, lie in the file, and be readable. */
+#include "input.h"
+#include "../lib.h"
+#include "tensors.h"
+
+enum { MOST_KEYS = 5, MOST_TENSORS = 4 };
+static input file;
+static input_room file_room, value_room;
+
+static void put_number(unsigned long long v, int bytes)
+{
+    for (int i = 0; i < bytes; i++) input_byte(&file, (int)(v >> 8*i & 255));
+}
+static void put_string(const char *s)
+{
+    put_number(strlen(s), 8);
+    input_put(&file, s);
+}
+
+/* -- metadata -------------------------------------------------------------------------------- */
+
+/* Types of the format: 8 is a string and 9 an array; 13 does not exist. */
+static void put_value(int type)
+{
+    static const int sizes[] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8, 4 };
+    if (type == 8) put_string(fuzz_one_in(2) ? "llama" : "a \"word\"");
+    else put_number(fuzz_one_in(3) ? fuzz_bits() : (unsigned long long)fuzz_below(70), sizes[type]);
+}
+static void put_key(void)
+{
+    static const char *const names[] = {
+        "general.architecture", "general.alignment", "llama.block_count", "llama.rope.freq_base",
+        "tokenizer.ggml.tokens", "tokenizer.ggml.eos_token_id", "x", ""
+    };
+    const char *name = INPUT_ONE_OF(names);
+    int type = fuzz_one_in(30) ? 13 : fuzz_below(13);
+    if (!strcmp(name, "general.architecture") && !fuzz_one_in(4)) type = 8;
+    if (!strcmp(name, "general.alignment")) type = fuzz_one_in(4) ? 6 : 4;
+    put_string(name);
+    put_number((unsigned long long)type, 4);
+    if (type == 9) {
+        const int count = fuzz_below(4);
+        type = fuzz_one_in(10) ? 9 : fuzz_below(9);
+        put_number((unsigned long long)type, 4);
+        put_number(fuzz_one_in(20) ? fuzz_bits() : (unsigned long long)count, 8);
+        for (int i = 0; i < count; i++) put_value(type);
+    } else put_value(type);
+}
+
+/* -- tensors --------------------------------------------------------------------------------- */
+
+/* ggml's types with values and bytes of a block; the last one is not read. */
+static const int types[][3] = {
+    { 0, 1, 4 }, { 1, 1, 2 }, { 2, 32, 18 }, { 3, 32, 20 }, { 6, 32, 22 }, { 7, 32, 24 },
+    { 8, 32, 34 }, { 12, 256, 144 }, { 13, 256, 176 }, { 14, 256, 210 }, { 24, 1, 1 }, { 26, 1, 4 },
+    { 28, 1, 8 }, { 30, 1, 2 }, { 10, 256, 84 }
+};
+/* Puts the entry of a tensor whose data begin at `at`; returns where the next one may begin. */
+static unsigned long long put_tensor(int number, unsigned long long at)
+{
+    const int *type = types[fuzz_below(fuzz_one_in(20) ? 15 : 14)];
+    const int rank = fuzz_one_in(20) ? fuzz_below(6) : 1 + fuzz_below(3);
+    char name[8] = "t0";
+    unsigned long long count = 1;
+    name[1] = (char)('0' + (fuzz_one_in(10) ? 0 : number));
+    put_string(name);
+    put_number((unsigned long long)rank, 4);
+    for (int k = 0; k < rank; k++) {
+        unsigned long long side = (unsigned long long)fuzz_below(4);
+        if (!k) side *= (unsigned long long)type[1];
+        if (fuzz_one_in(40)) side = fuzz_bits();
+        count *= side;
+        put_number(side, 8);
+    }
+    put_number((unsigned long long)type[0], 4);
+    put_number(fuzz_one_in(20) ? fuzz_bits() : at, 8);
+    count = count / (unsigned long long)type[1] * (unsigned long long)type[2];
+    return at + (count + 31) / 32 * 32;
+}
+
+/* -- a case ---------------------------------------------------------------------------------- */
+
+static void fuzz_case(void)
+{
+    const int keys = fuzz_below(MOST_KEYS + 1);
+    const int tensors = fuzz_below(MOST_TENSORS + 1);
+    unsigned long long end = 0;
+    tfn_file f;
+    if (!file_room.size) {
+        file_room = input_room_new(INPUT_MOST);
+        value_room = input_room_new(INPUT_MOST);
+    }
+    file.n = 0;
+    input_put(&file, "GGUF");
+    put_number((unsigned long long)(fuzz_one_in(30) ? fuzz_below(5) : 2 + fuzz_below(2)), 4);
+    put_number(fuzz_one_in(40) ? fuzz_bits() : (unsigned long long)tensors, 8);
+    put_number(fuzz_one_in(40) ? fuzz_bits() : (unsigned long long)keys, 8);
+    for (int i = 0; i < keys; i++) put_key();
+    for (int i = 0; i < tensors; i++) end = put_tensor(i, end);
+    input_mutate(&file, 0);
+    for (unsigned long long i = 0; i < end + 64; i++) {         /* padding and data */
+        if (file.n == INPUT_MOST) break;
+        input_byte(&file, fuzz_below(256));
+    }
+    memset(&f, 0, sizeof f);
+    f.from = input_place(file_room, file.s, file.n);
+    f.from_size = file.n;
+    fuzz_executions++;
+    if (tfn_gguf_open(&f) == TFN_OK) {
+        fuzz_accepted++;
+        check_tensors(&f, file.n, value_room);
+    } else FUZZ_CHECK(!f.header);
+    tfn_file_close(&f);
+}
+
+int main(int argc, char **argv) { return fuzz_main("gguf", argc, argv); }
