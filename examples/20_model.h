@@ -1,6 +1,6 @@
-/* Written by tfn export. Include it behind tfnorm.h: model_desc() has the options
- * of the model, whose weights stay where they are; a tokenizer is made of
- * model_tokenizer in model_tokenizer_memory bytes. Hash 283BE3D774E6F088. */
+/* Written by tfn export. Include it after tfnorm.h. model_desc() returns the options
+ * of the model and uses the weights in place. model_tokenizer makes a tokenizer
+ * in model_tokenizer_memory bytes. Hash 283BE3D774E6F088. */
 static const float model_weights[4672] = {
     0.243909046f,-0.812726438f,0.129118934f,0.0426238924f,0.906773627f,-0.00996336155f,-0.223754853f,0.645232081f,
     0.701326489f,0.106351785f,-0.151938066f,0.341100037f,-1.04434872f,-0.370404661f,0.288171738f,-0.489233911f,

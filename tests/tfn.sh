@@ -937,6 +937,17 @@ imports() {
         echo ab | "$tfn" generate "$work/hub.safetensors" --max-tokens 3 > "$work/said"
 }
 check "tfn import, logits, tokens" imports
+imports_gguf() {        # the hash of the folder that the file was made from; a tokenizer beside it is taken
+    rm -rf "$work/gguf" && mkdir "$work/gguf" && cp golden/gguf/llama.gguf "$work/gguf" || return 1
+    for from in golden/hub/llama "$work/gguf/llama.gguf"; do
+        "$tfn" import "$from" --out "$work/hub2.safetensors" --force | grep hash || return 1
+    done > "$work/said"
+    [ "$(sort -u "$work/said" | wc -l)" = 1 ] && [ "$(wc -l < "$work/said")" = 2 ] || return 1
+    echo '{"a": 0, "b": 1, "ab": 2}' > "$work/gguf/vocab.json"
+    printf '#version: 0.2\na b\n' > "$work/gguf/merges.txt"
+    (top=$PWD; cd "$work/gguf" && "$top/$tfn" import llama.gguf --out x.safetensors) | grep -q '^tokens *3$'
+}
+check "tfn import of a .gguf file" imports_gguf
 # The page of a sentence has the same numbers as other commands: weights that sum to 1, the
 # logits after the last layer, the length of the stack's output vector.
 inspects() {
@@ -1506,7 +1517,7 @@ heads() {
 check "tfn logits: a source; a body without a head" heads
 misimports() {          # a missing file is named, and nothing is written
     for words in "config.json: cannot be opened|import $work/none --out $work/x" \
-        "expected one folder|import --out $work/x" "expected --ids|logits $work/hub.safetensors" \
+        "expected one folder or .gguf file|import --out $work/x" "expected --ids|logits $work/hub.safetensors" \
         "at most 16|import golden/hub/gpt2 --context 17 --out $work/x" \
         "is no number|logits $work/hub.safetensors --ids x"; do
         # shellcheck disable=SC2086

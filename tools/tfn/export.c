@@ -248,12 +248,12 @@ int export(settings *s, cli *c)
     bundle_load(&b, 1, 1);
     f = output_open(&o, out);
     if (!f) return 1;
-    fprintf(f, "/* Written by tfn export. Include it behind tfnorm.h: %s_desc() has the options\n"
-               " * of the model, whose weights stay where they are", prefix);
+    fprintf(f, "/* Written by tfn export. Include it after tfnorm.h. %s_desc() returns the "
+               "options\n * of the model and uses the weights in place.", prefix);
     if (b.tokenizer.mem)                    /* a model of frames has none */
-        fprintf(f, "; a tokenizer is made of\n * %s_tokenizer in %s_tokenizer_memory bytes",
+        fprintf(f, " %s_tokenizer makes a tokenizer\n * in %s_tokenizer_memory bytes.",
                 prefix, prefix);
-    fprintf(f, ". Hash %016llX. */\n", (unsigned long long)tfn_model_hash(&b.model));
+    fprintf(f, " Hash %016llX. */\n", (unsigned long long)tfn_model_hash(&b.model));
     export_weights(f, &b, prefix);
     if (b.tokenizer.mem) export_tokenizer(f, &b, prefix);
     from = file_at(b.path);

@@ -186,6 +186,24 @@ static void import_tokenizer(bundle *b, const char *folder)
 
 /* -- options ----------------------------------------------------------------------------------- */
 
+/* True for a file of llama.cpp, which has its configuration inside. */
+static bool import_is_gguf(const char *path)
+{
+    const char *end = strrchr(path, '.');
+    return end && !strcmp(end, ".gguf");
+}
+
+/* The folder in which to look for a tokenizer: the folder itself, or the one of the .gguf file. */
+static const char *import_folder(const char *path)
+{
+    static char folder[1024];
+    const char *slash = strrchr(path, '/');
+    if (!import_is_gguf(path)) return path;
+    if (!slash) return ".";
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    return folder;
+}
+
 /* Ends the program if config.json does not name a family that is known here. */
 static void import_want_family(tfn_import *x)
 {
@@ -205,7 +223,7 @@ static void import_peek(tfn_import *x, bundle *b, const settings *s)
     x->folder = s->file[0];
     x->lenient = given(s, O_LENIENT);
     if (given(s, O_FAMILY)) x->family = hub_family(text_of(s, O_FAMILY));
-    else import_want_family(x);
+    else if (!import_is_gguf(x->folder)) import_want_family(x);
     if (given(s, O_LONGEST)) b->desc.context = (int32_t)whole_of(s, O_LONGEST);
     tfn_import_peek(x, &b->desc);
     must_be_ok(&x->error);
@@ -243,9 +261,11 @@ int import(settings *s, cli *c)
     static tfn_import x;
     data_file generation = { 0 };
     const char *out = out_of(s, c, true);
-    if (s->files != 1) cli_fail(c, "expected one folder");
+    const char *folder;
+    if (s->files != 1) cli_fail(c, "expected one folder or .gguf file");
     import_peek(&x, &b, s);
-    import_tokenizer(&b, x.folder);
+    folder = import_folder(x.folder);
+    import_tokenizer(&b, folder);
     b.desc.inference = b.desc.blank = true;
     b.desc.threads = 1;
     b.desc.weights = (tfn_weights)tfn_choice_find("weights", text_of(s, O_WEIGHTS))->value;
@@ -255,7 +275,7 @@ int import(settings *s, cli *c)
     must_be_ok(&x.error);
     import_experiment(&b);
     hub_keep_classes(&b, &x);
-    import_read(&generation, x.folder, "generation_config.json");
+    import_read(&generation, folder, "generation_config.json");
     hub_keep_ids(&b, &x, &generation);
     b.from.text[O_FAMILY] = x.family->name;
     b.from.text[O_DTYPE] = hub_dtype_name(x.dtype);

@@ -54,7 +54,7 @@ static const command commands[] = {
       quantize },
     { "export", "MODEL --out FILE.h | --hf DIR", "model and tokenizer as C, or for the hub", EXPORT,
       export },
-    { "import", "FOLDER --out FILE", "a checkpoint of the hub, by its config.json", IMPORT,
+    { "import", "FOLDER|FILE.gguf --out FILE", "a checkpoint of the hub or of llama.cpp", IMPORT,
       import },
     { "logits", "MODEL --ids \"N N ..\"", "of each position, nine digits", LOGITS, logits },
     { "tokens", "MODEL [FILE | -]", "the ids of each line", ENCODE, tokens },
