@@ -1,8 +1,8 @@
 /* cc -O2 examples/12_lora.c -o lora -lm && ./lora
  * Fine-tunes with LoRA (Hu et al. 2021). A model learns one rule. Then its weights are frozen,
- * and a few small matrices learn another rule. These are saved by themselves, a second model
- * loads them on top of the base, and a third merges them into its weights, so that it is as
- * small and as fast as the base.
+ * and a few small matrices learn another rule. The program saves only these matrices. A second
+ * model loads them on top of the base. A third merges them into its weights and is then as small
+ * and as fast as the base.
  * Prints:
  *     the base   loss of x + 1  0.001, of x + 3 10.336; 7.2 MB, 1.2 for gradients and moments
  *     with LoRA  loss of x + 1  7.376, of x + 3  0.011; 6.4 MB, 0.1 for gradients and moments

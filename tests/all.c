@@ -1,6 +1,6 @@
 /* cc -O2 tests/all.c -o all -lm && ./all [NAME ...]
- * The core tests as one program, or only those of the named files: every file of all_list.h with
- * its main renamed (the rule is in check.h). A name that is not in the list is an error. */
+ * Runs the core tests as one program: all files of all_list.h, or only the named ones. check.h
+ * renames the main of each file. A name that is not in the list is an error. */
 #define TESTS_ALL
 #include "lib.h"
 #include "check.h"
