@@ -39607,8 +39607,7 @@ static const tfn__idle_row tfn__idle_rows[] = {
     /* GGUF */
     { "gguf", "0", "expert_count expert_used_count rope/scaling/finetuned" },
     { "gguf", "false", "rope/scaling/finetuned" },
-    { "gguf", NULL, "tensor_data_layout attention/sliding_window_pattern attn_output/bias "
-                    "ffn_down/bias" }
+    { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias" }
 };
 
 /* Keys of these forms change the model: even a lenient import refuses them. */
@@ -41194,7 +41193,7 @@ static const tfn_key_rule tfn__gguf_gemma3_keys[] = {
     { "final_logit_softcapping", "logit_cap", "0", TFN_KEY_IS },
     { "rope/freq_base", "rotary_base", "1000000", TFN_KEY_IS },
     { "rope/freq_base_swa", "window_base", "10000", TFN_KEY_IS },
-    { NULL, "window_period", "6", TFN_KEY_IS },
+    { "attention/sliding_window_pattern", "window_period", "6", TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
@@ -41299,7 +41298,7 @@ static uint64_t tfn__gguf_number(tfn__gguf *g, size_t bytes)
     return tfn__from_bytes(s, bytes);
 }
 
-/* Read a string; one that is too long for the room is stepped over and "". */
+/* Read a string. If it does not fit into the room, it is skipped and the result is "". */
 static void tfn__gguf_string(tfn__gguf *g, char *to, size_t size)
 {
     const uint64_t n = tfn__gguf_number(g, 8);
@@ -41325,8 +41324,11 @@ static void tfn__gguf_skip(tfn__gguf *g, uint64_t type)
     }
     if (type >= TFN__GGUF_TYPES || type == TFN__GGUF_ARRAY) tfn__gguf_bad(g);
     if (!tfn__fine(g->f)) return;
-    if (type != TFN__GGUF_STRING) tfn__gguf_step(g, count * tfn__gguf_sizes[type]);
-    else for (uint64_t i = 0; i < count; i++) {
+    if (type != TFN__GGUF_STRING) {
+        tfn__gguf_step(g, count * tfn__gguf_sizes[type]);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
         if (!tfn__fine(g->f)) return;
         tfn__gguf_string(g, NULL, 0);
     }
@@ -41342,8 +41344,8 @@ static void tfn__gguf_word(tfn__gguf *g, const char *s)
     tfn__put_texts(&g->text, "\"", s, "\"");
 }
 
-/* Put the value of a scalar; other values as null, which is as if the key were missing, except
- * arrays, which no rule accepts. */
+/* Put the value of a scalar. An array becomes [] and a number above 2^63 - 1 becomes -1: no rule
+ * accepts either. */
 static void tfn__gguf_value(tfn__gguf *g, uint64_t type)
 {
     char word[64];
@@ -41495,7 +41497,7 @@ static void tfn__gguf_list(tfn__gguf *g, bool put)
         if (tfn__equal(t.name, "token_embd.weight")) g->vocab = t.shape[0];
         if (!put) continue;
         if (t.at > g->f->used - g->data || t.bytes > g->f->used - g->data - t.at) {
-            tfn__bad(g->f, "%s is behind the end of the file", t.name, 0, 0);
+            tfn__bad(g->f, "%s ends after the end of the file", t.name, 0, 0);
             return;
         }
         if (i) tfn__put(&g->text, ",");
@@ -41568,7 +41570,7 @@ static void tfn__gguf_read(tfn__gguf *g)
     tfn__list_entries(g->f);
 }
 
-/* Open the file. The text of its config.json follows the header in memory. */
+/* Open the file. Afterwards the text of its config.json follows the header in memory. */
 static void tfn__gguf_start(tfn__gguf *g, tfn_file *f)
 {
     TFNORM_MEMSET(g, 0, sizeof *g);

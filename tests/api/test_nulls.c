@@ -124,6 +124,7 @@ static void nulls_make(void)
 {
     tfn_model_desc folded;
     memset(&nulls, 0, sizeof nulls);
+    nulls.edits.length = 1;             /* a score of no references is NaN */
     nulls.desc.vocab = NULLS_V;
     nulls.desc.context = 8;
     nulls.desc.width = 8;
