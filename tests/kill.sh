@@ -41,7 +41,7 @@ overflows() {
     whole=$("$program" "$work/whole2.safetensors" 20) && "$program" "$path" 10 > "$work/hash" &&
         cp "$path" "$work/old" || return 1
     "$@" "$program" "$path" 20 > "$work/hash"
-    [ $? = 1 ] && grep '^save: ' "$work/hash" && cmp "$path" "$work/old" && [ -z "$(find "$(dirname "$path")" -name "*.tmp")" ] &&
+    [ $? = 1 ] && grep '^save: ' "$work/hash" && cmp "$path" "$work/old" && [ -z "$(find "$(dirname "$path")" -name "${path##*/}*.tmp")" ] &&
         [ "$("$program" "$path" 20)" = "$whole" ]
 }
 rm -f "$work"/*2.safetensors "$work/limited.safetensors"
