@@ -68,4 +68,6 @@ for cc in gcc clang; do
     check "macros of the program, $cc c++11" \
         "$cc" -x c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only compile/hosts.c
 done
+check "the tests with the macros near and far of windows.h" \
+    "${CC:-cc}" -std=c99 -fsyntax-only -Dnear= -Dfar= all.c
 finish

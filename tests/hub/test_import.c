@@ -1236,7 +1236,7 @@ static void import_put_number(uint64_t x, int bytes)
 }
 
 /* Returns where the entry of data.pkl is in the directory. */
-static size_t import_archive(const char *ops, size_t bytes, size_t wide, bool far)
+static size_t import_archive(const char *ops, size_t bytes, size_t wide, bool zip64)
 {
     static const char *const names[] = { "a/data.pkl", "a/data/0" };
     const size_t sizes[] = { bytes, wide ? wide : 32 };
@@ -1254,21 +1254,21 @@ static size_t import_archive(const char *ops, size_t bytes, size_t wide, bool fa
     begin = import_zipped;
     for (int i = 0; i < 2; i++) {
         import_put("PK\1\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
-        import_put_number(far ? UINT32_MAX : sizes[i], 4);
-        import_put_number(far ? UINT32_MAX : sizes[i], 4);
+        import_put_number(zip64 ? UINT32_MAX : sizes[i], 4);
+        import_put_number(zip64 ? UINT32_MAX : sizes[i], 4);
         import_put_number(strlen(names[i]), 2);
-        import_put_number(far ? 34 : 0, 2);
+        import_put_number(zip64 ? 34 : 0, 2);
         import_put_number(0, 10);
-        import_put_number(far ? UINT32_MAX : at[i], 4);
+        import_put_number(zip64 ? UINT32_MAX : at[i], 4);
         import_put(names[i], strlen(names[i]));
-        if (!far) continue;
+        if (!zip64) continue;
         import_put("\2\0\2\0xy\1\0\x18\0", 10);
         import_put_number(sizes[i], 8);
         import_put_number(sizes[i], 8);
         import_put_number(at[i], 8);
     }
     end = import_zipped;
-    if (far) {
+    if (zip64) {
         import_put("PK\6\6", 4);
         for (int j = 0; j < 36; j++) import_zip[import_zipped++] = 0;
         import_put_number(end - begin, 8);
@@ -1278,8 +1278,8 @@ static size_t import_archive(const char *ops, size_t bytes, size_t wide, bool fa
         import_put_number(1, 4);
     }
     import_put("PK\5\6\0\0\0\0\0\0\0\0", 12);
-    import_put_number(far ? UINT32_MAX : end - begin, 4);
-    import_put_number(far ? UINT32_MAX : begin, 4);
+    import_put_number(zip64 ? UINT32_MAX : end - begin, 4);
+    import_put_number(zip64 ? UINT32_MAX : begin, 4);
     import_put_number(0, 2);
     return begin;
 }
@@ -1458,7 +1458,7 @@ TEST(import_archives_fail)
 TEST(import_archives)
 {
     static const char ops[] = "}" IMPORT_KEY IMPORT_TENSOR "s.";
-    static const struct { bool far; int at, value; const char *says; } rows[] = {
+    static const struct { bool zip64; int at, value; const char *says; } rows[] = {
         { false, 10, 8, "or has it compressed" }, { false, 8, 1, "or has it compressed" },
         { false, 20, 7, "or has it compressed" }, { false, 43, 255, "or has it compressed" },
         { false, 42, 4, "or has it compressed" }, { false, 28, 255, "it is not a zip archive" },
@@ -1470,7 +1470,7 @@ TEST(import_archives)
         { true, 58, 31, "or has it compressed" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const size_t at = import_archive(ops, sizeof ops - 1, 0, rows[i].far);
+        const size_t at = import_archive(ops, sizeof ops - 1, 0, rows[i].zip64);
         CASE("row %d", (int)i);
         import_zip[at + (size_t)rows[i].at] = (unsigned char)rows[i].value;
         import_opens(1, rows[i].says);

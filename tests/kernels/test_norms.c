@@ -848,18 +848,18 @@ static void norms_far_run(const tfn_kernels *k, int kind, norms_far_row *r, doub
     k->norm_backward(&p);
 }
 
-static void norms_far_check(const norms_far_row *near, const norms_far_row *far, int kind, double by)
+static void norms_far_check(const norms_far_row *usual, const norms_far_row *scaled, int kind, double by)
 {
     int nans = 0;
     for (int i = 0; i < NORMS_FAR; i++) {
-        const double y = (double)far->y[i] / (kind == TFN_NORM_CENTER ? by : 1);
-        const double dx = (double)far->dx[i] * (kind == TFN_NORM_CENTER ? 1 : by);
-        if (far->y[i] != far->y[i]) {
+        const double y = (double)scaled->y[i] / (kind == TFN_NORM_CENTER ? by : 1);
+        const double dx = (double)scaled->dx[i] * (kind == TFN_NORM_CENTER ? 1 : by);
+        if (scaled->y[i] != scaled->y[i]) {
             nans++;
             continue;
         }
-        CHECK_CLOSE(y, (double)near->y[i], 1e-5);
-        if (by < 1e36) CHECK_CLOSE(dx, (double)near->dx[i], 1e-4);
+        CHECK_CLOSE(y, (double)usual->y[i], 1e-5);
+        if (by < 1e36) CHECK_CLOSE(dx, (double)usual->dx[i], 1e-4);
     }
     CHECK(nans == 0 || nans == NORMS_FAR);
     if (by < 1e36) CHECK_INT(nans, 0);
@@ -868,7 +868,7 @@ static void norms_far_check(const norms_far_row *near, const norms_far_row *far,
 TEST(norms_far)
 {
     static const double factors[] = { 1e17, 1e19, 1e25, 1e30, 3e36, 1e-17, 1e-21, 1e-25 };
-    static norms_far_row near, first, far;
+    static norms_far_row usual, first, scaled;
     for (int kind = 0; kind <= TFN_NORM_ABSMAX; kind++)
         for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
             bool seen = false;
@@ -876,12 +876,12 @@ TEST(norms_far)
                 const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
                 if (!k) continue;
                 CASE("kind %d by %g, %s", kind, factors[f], k->name);
-                norms_far_run(k, kind, &near, 1);
-                norms_far_run(k, kind, &far, factors[f]);
-                norms_far_check(&near, &far, kind, factors[f]);
-                if (seen) CHECK_BITS(far.y, first.y, sizeof far.y);
-                if (seen) CHECK_BITS(&far.rstd, &first.rstd, sizeof far.rstd);
-                first = far;
+                norms_far_run(k, kind, &usual, 1);
+                norms_far_run(k, kind, &scaled, factors[f]);
+                norms_far_check(&usual, &scaled, kind, factors[f]);
+                if (seen) CHECK_BITS(scaled.y, first.y, sizeof scaled.y);
+                if (seen) CHECK_BITS(&scaled.rstd, &first.rstd, sizeof scaled.rstd);
+                first = scaled;
                 seen = true;
             }
         }

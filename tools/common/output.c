@@ -17,9 +17,9 @@
 #else
 #ifndef __wasm__
 #include <dirent.h>
+#include <sys/ioctl.h>
 #endif
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
