@@ -12352,25 +12352,19 @@ static tfn__range tfn__sentence_rows(const tfn__call *c, ptrdiff_t b)
     return s;
 }
 
-/* -- frames: a copy of the caller's array, with its padding set to 0 -------------------------- */
+/* -- frames: a copy of the caller's array, whose padding the tape can set to 0 ----------------- */
 
 /* Chunks of operations that work sentence by sentence. */
 static ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
 
-/* Copies one sentence, and sets its padding to 0. A linear map cannot read the caller's array
- * directly, because its gradient sums over all rows, and the padding may hold NaN. Convolutions
- * skip padding themselves, so they read the caller's array. */
+/* Copies one sentence. A linear map cannot read the caller's array directly, because its gradient
+ * sums over all rows, and the padding may hold NaN; the copy's is cleared by the rule in run.c.
+ * Convolutions skip padding themselves, so they read the caller's array. */
 static void tfn__frames_op(const tfn__call *c)
 {
-    /* the values of a sentence, and of its rows that count */
-    const ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1) * c->cols;
-    const ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk) * c->cols;
-    const float *x = c->r->inputs[c->n->arg[TFN__INPUT_SLOT]] + c->chunk*time;
-    float *y = c->y + c->chunk*time;
-    for (ptrdiff_t i = 0; i < time; i++) {
-        y[i] = 0;
-        if (i < counted) y[i] = x[i];
-    }
+    const ptrdiff_t n = c->rows / tfn__max(c->r->batch, 1) * c->cols;
+    TFNORM_MEMCPY(c->y + c->chunk*n, c->r->inputs[c->n->arg[TFN__INPUT_SLOT]] + c->chunk*n,
+                  (size_t)n * sizeof *c->y);
 }
 #endif
 /* >> op_norms */
@@ -13777,7 +13771,7 @@ static void tfn__loss_forward(const tfn__call *c)
         }
     }
 }
-/* dlogits = dy (softmax - target), from the saved statistics, and 0 for padding. */
+/* dlogits = dy (softmax - target), from the saved statistics. Padding is left to the rule in run.c. */
 static void tfn__loss_backward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -13786,13 +13780,11 @@ static void tfn__loss_backward(const tfn__call *c)
     const int32_t *targets = c->r->ints[c->n->arg[TFN__LOSS_SLOT]];
     bool counts;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r += n) {
-        float *dx = c->dx[0] + r*cols;
         n = tfn__rows_alike(c, r, s.first + s.count, &counts);
         if (counts)
-            c->k->cross_entropy_backward(dx, c->dy + r, c->saved + 2*r, c->x[0] + r*cols,
+            c->k->cross_entropy_backward(c->dx[0] + r*cols, c->dy + r, c->saved + 2*r, c->x[0] + r*cols,
                                          targets + r, n, cols, c->n->number[0],
                                          c->n->arg[TFN__LOSS_KIND], c->add[0]);
-        else if (!c->add[0]) TFNORM_MEMSET(dx, 0, (size_t)(n * cols) * sizeof *dx);
     }
 }
 #endif
@@ -14399,7 +14391,7 @@ TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t c
     return tfn__var_with(t, tfn__record_leaf(t, TFN__OP_INPUT, (int)rows, 1, cols), slot, 0);
 }
 
-/* The same with padding set to 0, for operations that would read NaN there. The value is in the
+/* A copy, whose padding can be 0, for operations that would read NaN there. The value is in the
  * workspace, so it is not a leaf. It has no gradient either. */
 static tfn_var tfn__frames(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {
@@ -33886,10 +33878,10 @@ static const uint8_t *tfn__normalize_steps(tfn__encoder *o, uint8_t few[2][TFN__
         const ptrdiff_t taken = (ptrdiff_t)(n / sizeof *o->ids + 1);
         const size_t most = tfn__steps_growth(k, i + 1, n);
         uint8_t *to = tfn__tail(o, few[i & 1], n, most);
-        uint8_t *end = (uint8_t *)(o->ids + top);
         if (!to) return NULL;
         tfn__step_apply(k, step, to, n, s, *bytes);
         if (to != few[i & 1] && o->work + taken < top) {
+            uint8_t *end = (uint8_t *)(o->ids + top);
             for (size_t at = n; at-- > 0;) *--end = to[at];
             to = end;
         }

@@ -297,23 +297,17 @@ SHARED tfn__range tfn__sentence_rows(const tfn__call *c, ptrdiff_t b)
     return s;
 }
 
-/* -- frames: a copy of the caller's array, with its padding set to 0 -------------------------- */
+/* -- frames: a copy of the caller's array, whose padding the tape can set to 0 ----------------- */
 
 /* Chunks of operations that work sentence by sentence. */
 SHARED ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
 
-/* Copies one sentence, and sets its padding to 0. A linear map cannot read the caller's array
- * directly, because its gradient sums over all rows, and the padding may hold NaN. Convolutions
- * skip padding themselves, so they read the caller's array. */
+/* Copies one sentence. A linear map cannot read the caller's array directly, because its gradient
+ * sums over all rows, and the padding may hold NaN; the copy's is cleared by the rule in run.c.
+ * Convolutions skip padding themselves, so they read the caller's array. */
 SHARED void tfn__frames_op(const tfn__call *c)
 {
-    /* the values of a sentence, and of its rows that count */
-    const ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1) * c->cols;
-    const ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk) * c->cols;
-    const float *x = c->r->inputs[c->n->arg[TFN__INPUT_SLOT]] + c->chunk*time;
-    float *y = c->y + c->chunk*time;
-    for (ptrdiff_t i = 0; i < time; i++) {
-        y[i] = 0;
-        if (i < counted) y[i] = x[i];
-    }
+    const ptrdiff_t n = c->rows / tfn__max(c->r->batch, 1) * c->cols;
+    TFNORM_MEMCPY(c->y + c->chunk*n, c->r->inputs[c->n->arg[TFN__INPUT_SLOT]] + c->chunk*n,
+                  (size_t)n * sizeof *c->y);
 }

@@ -59,7 +59,7 @@ SHARED void tfn__loss_forward(const tfn__call *c)
         }
     }
 }
-/* dlogits = dy (softmax - target), from the saved statistics, and 0 for padding. */
+/* dlogits = dy (softmax - target), from the saved statistics. Padding is left to the rule in run.c. */
 SHARED void tfn__loss_backward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -68,13 +68,11 @@ SHARED void tfn__loss_backward(const tfn__call *c)
     const int32_t *targets = c->r->ints[c->n->arg[TFN__LOSS_SLOT]];
     bool counts;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r += n) {
-        float *dx = c->dx[0] + r*cols;
         n = tfn__rows_alike(c, r, s.first + s.count, &counts);
         if (counts)
-            c->k->cross_entropy_backward(dx, c->dy + r, c->saved + 2*r, c->x[0] + r*cols,
+            c->k->cross_entropy_backward(c->dx[0] + r*cols, c->dy + r, c->saved + 2*r, c->x[0] + r*cols,
                                          targets + r, n, cols, c->n->number[0],
                                          c->n->arg[TFN__LOSS_KIND], c->add[0]);
-        else if (!c->add[0]) TFNORM_MEMSET(dx, 0, (size_t)(n * cols) * sizeof *dx);
     }
 }
 #endif

@@ -394,7 +394,7 @@ TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t c
     return tfn__var_with(t, tfn__record_leaf(t, TFN__OP_INPUT, (int)rows, 1, cols), slot, 0);
 }
 
-/* The same with padding set to 0, for operations that would read NaN there. The value is in the
+/* A copy, whose padding can be 0, for operations that would read NaN there. The value is in the
  * workspace, so it is not a leaf. It has no gradient either. */
 SHARED tfn_var tfn__frames(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {

@@ -665,10 +665,10 @@ static const uint8_t *tfn__normalize_steps(tfn__encoder *o, uint8_t few[2][TFN__
         const ptrdiff_t taken = (ptrdiff_t)(n / sizeof *o->ids + 1);
         const size_t most = tfn__steps_growth(k, i + 1, n);
         uint8_t *to = tfn__tail(o, few[i & 1], n, most);
-        uint8_t *end = (uint8_t *)(o->ids + top);
         if (!to) return NULL;
         tfn__step_apply(k, step, to, n, s, *bytes);
         if (to != few[i & 1] && o->work + taken < top) {
+            uint8_t *end = (uint8_t *)(o->ids + top);
             for (size_t at = n; at-- > 0;) *--end = to[at];
             to = end;
         }
