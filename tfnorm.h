@@ -3198,6 +3198,8 @@ typedef enum tfn_key_form {
     TFN_KEY_INVERSE_ROOT,     /* the option is value^(-1/2) */
     TFN_KEY_SHARE,            /* the option is the value times the size of a head */
     TFN_KEY_ENTRIES,          /* the option is the number of entries of the object */
+    TFN_KEY_LESS,             /* the option is the value less the number `text`; the key is
+                               * required */
     TFN_KEY_SAME,             /* an error unless the value equals the option */
     TFN_KEY_WANT              /* an error unless the value, or each value of a list, is `text`. A
                                * missing key is no error. Sets no option */
@@ -3221,7 +3223,8 @@ enum {
     TFN_FORM_GATED = 32,      /* only in models whose activation is a gate */
     TFN_FORM_APART = 64,      /* only in models with separate_source */
     TFN_FORM_ROW = 128,       /* a vector is stored as a matrix of one row */
-    TFN_FORM_PAIRS = 256      /* channels of a head that rotate together are neighbours: GGUF */
+    TFN_FORM_PAIRS = 256,     /* channels of a head that rotate together are neighbours: GGUF */
+    TFN_FORM_SEQUENCE = 512   /* only in models with a head for sequences */
 };
 typedef struct tfn_tensor_rule {
     const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias" */
@@ -39214,6 +39217,42 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
+/* RoBERTa: BERT trained longer (Liu et al. 2019), with other heads. Its positions begin after the
+ * padding's id, which is 1: the first token has row 2 of the table, and max_position_embeddings
+ * counts the two rows that no token uses. Tokens have one type. The head of masked words always has
+ * GELU. XLM-RoBERTa and CamemBERT differ only in their words. */
+static const tfn_key_rule tfn__roberta_keys[] = {
+    TFN__CLASS("RobertaModel")
+    { "max_position_embeddings", "context", "2", TFN_KEY_LESS },
+    { "pad_token_id", NULL, "1", TFN_KEY_WANT },
+    { "hidden_act", NULL, "gelu", TFN_KEY_WANT },
+    { "hidden_act", "activation", "gelu", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_key_rule tfn__xlm_roberta_keys[] = {
+    TFN__CLASS("XLMRobertaModel")
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_key_rule tfn__camembert_keys[] = {
+    TFN__CLASS("CamembertModel")
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__SEQUENCE_HEAD(theirs, ours) \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SEQUENCE, 0, 0, 0 },
+static const tfn_tensor_rule tfn__roberta_tensors[] = {
+    { "embeddings.position_embeddings.weight", "encoder.position.weight", 0, 0, 0, 2 },
+    TFN__SEQUENCE_HEAD("classifier.dense.*", "pooler.*")
+    TFN__SEQUENCE_HEAD("classifier.out_proj.*", "classifier.*")
+    TFN__HEAD("classifier.*", "classifier.*")
+    TFN__HEAD("qa_outputs.*", "classifier.*")
+    TFN__HEAD("lm_head.dense.*", "transform.*")
+    TFN__HEAD("lm_head.layer_norm.*", "encoder.transform_norm.*")
+    TFN__HEAD("lm_head.bias", "output.bias")
+    TFN__OUTPUT("lm_head.decoder.weight", "output.weight")
+    TFN__NO_WEIGHT("lm_head.decoder.bias")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
 /* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). The classes are
  * max(x_0 W + b, 0) W_c + c. */
 static const tfn_key_rule tfn__distilbert_keys[] = {
@@ -39444,6 +39483,7 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 #undef TFN__AS_IS
 #undef TFN__TRANSPOSED
 #undef TFN__HEAD
+#undef TFN__SEQUENCE_HEAD
 #undef TFN__OUTPUT
 #undef TFN__CLASS
 #undef TFN__NO_WEIGHT
@@ -39471,6 +39511,9 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
     X(BERT, "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors) \
     X(DISTILBERT, "distilbert", "distilbert.", NULL, \
       tfn__distilbert_keys, tfn__distilbert_tensors) \
+    X(ROBERTA, "roberta", "roberta.", TFN__LIKE(BERT), tfn__roberta_keys, tfn__roberta_tensors) \
+    X(XLM_ROBERTA, "xlm-roberta", "roberta.", TFN__LIKE(ROBERTA), tfn__xlm_roberta_keys, NULL) \
+    X(CAMEMBERT, "camembert", "roberta.", TFN__LIKE(ROBERTA), tfn__camembert_keys, NULL) \
     X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors) \
     X(MARIAN, "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors) \
     X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors) \
@@ -39866,6 +39909,13 @@ static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     else tfn_desc_set(d, k->option, value, &x->error);
 }
 
+/* Read the whole number that a rule gives as its text. */
+static int64_t tfn__whole_text(const char *text)
+{
+    tfn__reader r = tfn__read_from(text, tfn__length(text));
+    return (int64_t)tfn__json_number(&r);
+}
+
 /* Set an option that is computed from a number in the file. The result goes through a text with the
  * shortest digits that read as the same float, so that every option is set and checked in one
  * place. */
@@ -39876,11 +39926,15 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     tfn__text t = tfn__text_in(text, sizeof text);
     tfn__reader r = tfn__read_from(value, tfn__length(value));
     const double v = tfn__json_number(&r);
-    if (r.wanted || !(v > 0) || v > TFN__ANY) {
-        tfn__bad_key(x, k->key, value, "a number above 0");
+    int64_t less = 0;
+    if (k->form == TFN_KEY_LESS) less = tfn__whole_text(k->text);
+    if (r.wanted || !(v > (double)less) || v > TFN__ANY) {
+        tfn__bad_key(x, k->key, value, "a larger number");
         return;
     }
-    if (k->form == TFN_KEY_INVERSE_ROOT) {
+    if (k->form == TFN_KEY_LESS) {
+        tfn__put_int(&t, NULL, (int64_t)v - less, NULL);
+    } else if (k->form == TFN_KEY_INVERSE_ROOT) {
         tfn__put_float(&t, 1 / TFN__SQRT((float)v));
     } else {                                            /* TFN_KEY_SHARE */
         if (d->heads > 0) tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
@@ -40048,6 +40102,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     const char *found = k->text;
     if (!k->option && !k->text) return;
     if (off && k->form == TFN_KEY_IS_OR_OFF) return;
+    if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
     else if (condition) return;
     if (!found) {
@@ -40083,6 +40138,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         break;
     case TFN_KEY_INVERSE_ROOT:
     case TFN_KEY_SHARE:
+    case TFN_KEY_LESS:
         tfn__set_computed(x, d, k, found);
         break;
     case TFN_KEY_SAME:
@@ -41723,6 +41779,7 @@ static void tfn__put_form(char *to, size_t size, const char *prefix, const char 
 static bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
 {
     if ((r->form & TFN_FORM_GATED) && tfn__gate_of(d->activation) == d->activation) return false;
+    if ((r->form & TFN_FORM_SEQUENCE) && d->head != TFN_HEAD_SEQUENCE) return false;
     return !(r->form & TFN_FORM_APART) || d->separate_source;
 }
 
@@ -42636,6 +42693,9 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     case TFN_KEY_SHARE:
         tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
         return true;
+    case TFN_KEY_LESS:
+        tfn__put_int(t, NULL, d->context + tfn__whole_text(k->text), NULL);
+        return true;
     case TFN_KEY_NOT:
         truth = tfn__equal(own, "false");
         break;
@@ -42711,6 +42771,7 @@ static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc 
     const char *name = NULL;
     *pattern = NULL;
     *heads = false;
+    if (family->like) name = tfn__class_of(family->like, d, pattern, heads);
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
         const char *found = tfn__class_in(k);
         if (!found) continue;
@@ -42718,8 +42779,7 @@ static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc 
         else if (!*pattern && tfn__class_holds(family, d, k->key)) *pattern = found;
         if (k->option) *heads = true;
     }
-    if (name || !family->like) return name;
-    return tfn__class_of(family->like, d, pattern, heads);
+    return name;
 }
 
 /* Put the class: "BertModel" and "*ForMaskedLM" give "BertForMaskedLM". */
@@ -42746,8 +42806,8 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
     return "float32";
 }
 
-/* Special ids in this order: the caller's, else the tokenizer's. A missing one is written as null,
- * because the family's default would belong to another tokenizer. */
+/* Special ids in this order: the caller's, else the tokenizer's. A missing one is the id that the
+ * family requires, or null, because the family's default would belong to another tokenizer. */
 enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
 static int32_t tfn__special_id(const tfn_export *x, int i)
 {
@@ -42757,6 +42817,14 @@ static int32_t tfn__special_id(const tfn_export *x, int i)
     if (tfn__usable(x->tokenizer)) return x->tokenizer->special[i];
 #endif
     return -1;
+}
+
+/* The only value that the family allows for a key, or null. */
+static const char *tfn__required(const tfn_family *family, const char *key)
+{
+    const tfn_key_rule *k = tfn__rule_of_key(family, key);
+    if (k && k->form == TFN_KEY_WANT) return k->text;
+    return "null";
 }
 
 /* A decoder without a source has no start token: it continues its text. */
@@ -42769,7 +42837,7 @@ static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
         if (i == TFN__ID_START && c->d->arch != TFN_ARCH_ENCODER_DECODER) break;
         tfn__put_key(c, names[i]);
         if (id >= 0) tfn__put_int(&c->text, NULL, id, NULL);
-        else tfn__put(&c->text, "null");
+        else tfn__put(&c->text, tfn__required(c->family, names[i]));
     }
 }
 
@@ -43788,10 +43856,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       a save follows a link at    temporary files are created exclusively; only a regular file is
  *       its temporary name          replaced, and it keeps its mode and owner
  *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
- *     Models of the hub: tfn_import_new knows BERT, BLOOM, DistilBERT, Gemma 1 to 3, GPT-2,
- *     GPT-NeoX, Llama, Marian, Mistral, OLMo 2, OPT, Phi, Qwen 2 and 3, T5; tfn_export_write writes
- *     such a folder; tfn_pickle_open reads pytorch_model.bin, tfn_gguf_open a .gguf file, and
- *     tfn_import_text the rest of config.json.
+ *     Models of the hub: tfn_import_new knows BERT, BLOOM, CamemBERT, DistilBERT, Gemma 1 to 3,
+ *     GPT-2, GPT-NeoX, Llama, Marian, Mistral, OLMo 2, OPT, Phi, Qwen 2 and 3, RoBERTa, T5,
+ *     XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open reads pytorch_model.bin,
+ *     tfn_gguf_open a .gguf file, and tfn_import_text the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
  *     Options: positions alibi and relative, windows by layer (window_from, window_period,

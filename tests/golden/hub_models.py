@@ -72,6 +72,7 @@ class Model:
     table_scale, deviation = 0.15, 1.5
     rotated = True                     # without rotation a bias of the keys moves nothing
     pairs = False                      # lines are in turn sources and what the decoder reads
+    never = None                       # an id that is in no line
 
     def __init__(self, config, dtype="F32", tensors=None):
         self.config, self.dtype = config, dtype

@@ -22,7 +22,8 @@ A folder holds
 Every case exists in half precision, too: NAME-f16, and NAME-bf16, where norms stay F32. The logits
 are those of the rounded weights.
 
-hub_models.py has the forwards, hub_traps.py the wrong readings.
+hub_models.py and hub_encoders.py have the forwards, hub_traps.py and hub_encoder_traps.py the wrong
+readings.
 """
 import json
 import math
@@ -30,6 +31,9 @@ import os
 import sys
 from typing import NamedTuple, Optional
 import torch
+from hub_encoders import (
+    Bart, M2M100, MBart, Roberta, RobertaClasses, RobertaCopies, RobertaQuestions, RobertaTokens)
+from hub_encoder_traps import ENCODER_FAMILY_TRAPS
 from hub_models import (
     Bert, BertClasses, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, DistilBertClasses,
     Gemma, Gemma2, Gemma3, Gemma3Multimodal, GPT2, GPT2Scaled, GPT2Short, Llama, Marian,
@@ -201,6 +205,20 @@ DISTILBERT_CONFIG = {
     "sinusoidal_pos_embds": False, "tie_weights_": True,
 }
 
+# config.json of roberta-base, with the numbers of a small model
+ROBERTA_CONFIG = changed(
+    BERT_CONFIG, "gradient_checkpointing", "classifier_dropout", "position_embedding_type",
+    model_type="roberta", architectures=["RobertaForMaskedLM"], bos_token_id=0, eos_token_id=2,
+    layer_norm_eps=1e-5, max_position_embeddings=18, pad_token_id=1, type_vocab_size=1)
+
+XLM_ROBERTA_CONFIG = changed(
+    ROBERTA_CONFIG, model_type="xlm-roberta", architectures=["XLMRobertaForMaskedLM"],
+    output_past=True, position_embedding_type="absolute")
+
+CAMEMBERT_CONFIG = changed(
+    ROBERTA_CONFIG, model_type="camembert", architectures=["CamembertForMaskedLM"],
+    bos_token_id=5, eos_token_id=6, output_past=True)
+
 LABELS = {"0": "bad", "1": "neither", "2": "good"}
 
 MARIAN_CONFIG = {
@@ -281,6 +299,15 @@ CASES = {
     "distilbert-classes": Case(DistilBertClasses, changed(
         DISTILBERT_CONFIG, architectures=["DistilBertForSequenceClassification"],
         id2label=LABELS), gradients=True),
+    "roberta": Case(Roberta, ROBERTA_CONFIG),
+    "roberta-classes": Case(RobertaClasses, changed(
+        ROBERTA_CONFIG, architectures=["RobertaForSequenceClassification"], id2label=LABELS)),
+    "roberta-tokens": Case(RobertaTokens, changed(
+        ROBERTA_CONFIG, architectures=["RobertaForTokenClassification"], id2label=LABELS)),
+    "roberta-questions": Case(RobertaQuestions, changed(
+        ROBERTA_CONFIG, architectures=["RobertaForQuestionAnswering"])),
+    "xlm-roberta": Case(RobertaCopies, XLM_ROBERTA_CONFIG),
+    "camembert": Case(Roberta, CAMEMBERT_CONFIG),
     "marian": Case(Marian, MARIAN_CONFIG, gradients=True, ends=0),
     "marian-separate": Case(MarianSeparate, changed(
         MARIAN_CONFIG, scale_embedding=False, share_encoder_decoder_embeddings=False)),
@@ -296,7 +323,8 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "gpt2-scaled", "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial",
         "gpt_neox-new-f16", "phi", "phi-qk", "opt", "opt-350m-form", "bert",
         "bert-old-names", "bert-classes", "minilm", "distilbert", "distilbert-classes", "bloom",
-        "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled"]
+        "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
+        "camembert-bf16", "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled"]
 
 
 def in_half(case, dtype):
@@ -317,7 +345,8 @@ INTEGER = {"BF16": torch.int16}                    # numpy has no bfloat16
 def sentences(case):
     """Two lines; of encoder-decoders four, where the second of a pair begins with the start id."""
     def draw(n):
-        return ((stream.draw(n) + 1) / 2 * VOCAB).long().tolist()
+        ids = ((stream.draw(n) + 1) / 2 * VOCAB).long().tolist()
+        return [VOCAB - 2 if id == case.model.never else id for id in ids]
     stream = Stream("ids")
     if not case.model.pairs:
         return [draw(TIME) for _ in range(SENTENCES)]
@@ -451,7 +480,8 @@ def try_traps(name):
     lines = sentences(case)
     model = case.model(case.config, case.dtype)
     rows, good = model.outputs(lines), True
-    for t in TRAPS[name.removesuffix("-f16").removesuffix("-bf16")]:
+    for t in {**TRAPS, **ENCODER_FAMILY_TRAPS}[
+            name.removesuffix("-f16").removesuffix("-bf16")]:
         wrong = type("Wrong", (case.model,), t.methods)
         wrong = wrong(changed(case.config, *t.without, **t.config), case.dtype, model.tensors)
         moved = distance(rows, wrong.outputs(lines))

@@ -61,7 +61,12 @@ static const struct export_folder {
     { "marian-separate", "marian", "marian", false, 2 },
     { "t5", "t5", "t5", false, 3 },
     { "t5-v1.1", "t5", "t5", true, 0 },
-    { "t5-unscaled", "t5", "t5", false, 3 }
+    { "t5-unscaled", "t5", "t5", false, 3 },
+    { "roberta", "roberta", "bert", false, 0 },
+    { "roberta-classes", "roberta", "bert", false, 0 },
+    { "roberta-tokens", "roberta", "bert", false, 0 },
+    { "xlm-roberta-f16", "xlm-roberta", "bert", false, 5 },
+    { "camembert-bf16", "camembert", "bert", false, 0 }
 };
 enum { EXPORT_FOLDERS = sizeof export_folders / sizeof *export_folders };
 
@@ -154,11 +159,13 @@ static void export_says(tfn_model *a, tfn_model *b)
     static float kept[1 << 14];
     int32_t tokens[2 * EXPORT_TIME];
     const bool one = a->desc.head == TFN_HEAD_SEQUENCE;
+    const bool classes = a->desc.head == TFN_HEAD_POSITIONS;
     tfn_batch batch;
     const float *logits;
     size_t count;
     export_batch(&batch, tokens, a);
-    count = (size_t)(2 * (one ? a->desc.classes : batch.time * a->desc.vocab));
+    count = (size_t)(2 * batch.time * (classes ? a->desc.classes : a->desc.vocab));
+    if (one) count = (size_t)(2 * a->desc.classes);
     CHECK(count <= sizeof kept / sizeof *kept);
     logits = tfn_model_logits(a, &batch);
     CHECK(logits != NULL);
@@ -229,12 +236,21 @@ static bool export_find(tfn_file *f, const tfn_family *family, const char *name,
     return false;
 }
 
-/* The exported bytes of a tensor equal the source's; of OPT's positions only the rows in use. */
+/* The rows at the start of a tensor that no text reads: of tables of positions. */
+static size_t export_unread(const tfn_family *family, const char *name)
+{
+    for (; family; family = family->like)
+        for (const tfn_tensor_rule *r = family->tensors; r && r->theirs; r++)
+            if (strstr(name, r->theirs)) return (size_t)r->first;
+    return 0;
+}
+
+/* The exported bytes of a tensor equal the source's, except in rows that no text reads. */
 static void export_same_tensor(const export_box *b, const tfn_tensor *t, const unsigned char *from,
                                const tfn_tensor *s)
 {
-    const bool opt = strstr(t->name, "embed_positions") != NULL;
-    const size_t skipped = opt ? 2 * (size_t)(t->bytes / (uint64_t)t->shape[0]) : 0;
+    const size_t skipped = export_unread(b->x.family, t->name)
+                         * (size_t)(t->bytes / (uint64_t)t->shape[0]);
     CASE("%s %s", check_case, t->name);
     CHECK(s->dtype == t->dtype && s->rank == t->rank && s->bytes == t->bytes);
     CHECK(!memcmp(s->shape, t->shape, (size_t)t->rank * sizeof *t->shape));
@@ -322,6 +338,7 @@ static void export_returns(const struct export_folder *folder)
     if (export_goes(&b, &m, folder->family, dtype)) {
         export_same_file(&b, folder);
         CHECK(!strstr(b.text, "rope_parameters"));      /* other keys have the same content */
+        if (strstr(folder->family, "roberta")) CHECK(strstr(b.text, "\"pad_token_id\": 1,") != NULL);
         CASE("%s", folder->name);
         if (export_back(&b, &again)) {
             export_params(&m, &again);

@@ -15,7 +15,8 @@ static const char *const import_names[] = {
     "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "phi-qk",
     "opt", "opt-350m-form", "bert", "bert-old-names", "bert-classes",
     "distilbert", "distilbert-classes", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
-    "t5-unscaled"
+    "t5-unscaled", "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
+    "camembert-bf16"
 };
 enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
 
@@ -192,6 +193,7 @@ static void import_logits(const char *name)
     if (!import_load(&c, name) || !import_model(&m, name, true)) return;
     n = c.count * m.desc.vocab;
     if (m.desc.head == TFN_HEAD_SEQUENCE) n = IMPORT_SENTENCES * m.desc.classes;
+    if (m.desc.head == TFN_HEAD_POSITIONS) n = c.count * m.desc.classes;
     CHECK_INT(import_numbers(name, "logits.txt", c.logits, IMPORT_LOGITS), n);
     found = tfn_model_logits(&m, &c.batch);
     CHECK(found != NULL);
@@ -803,6 +805,11 @@ TEST(import_keys_refused)
     import_refuses("marian", "\"decoder_ffn_dim\": 40", "\"decoder_ffn_dim\": 48",
                    "decoder_ffn_dim is 48; 40 is expected");
     import_refuses("bert", "\"absolute\"", "\"relative_key\"", "absolute is expected");
+    import_refuses("roberta", "\"pad_token_id\": 1", "\"pad_token_id\": 0", "pad_token_id is 0; 1 is");
+    import_refuses("roberta", "\"gelu\"", "\"gelu_new\"", "hidden_act is gelu_new; gelu is");
+    import_refuses("roberta", "embeddings\": 18", "embeddings\": 2", "is 2; a larger number is");
+    import_refuses("roberta", "\"max_position_embeddings\"", "\"_max\"",
+                   "has no max_position_embeddings");
     import_refuses("gpt2", "{", "[", "{ is expected at byte");
     import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is expected at byte");
 }

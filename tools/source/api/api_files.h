@@ -170,6 +170,8 @@ typedef enum tfn_key_form {
     TFN_KEY_INVERSE_ROOT,     /* the option is value^(-1/2) */
     TFN_KEY_SHARE,            /* the option is the value times the size of a head */
     TFN_KEY_ENTRIES,          /* the option is the number of entries of the object */
+    TFN_KEY_LESS,             /* the option is the value less the number `text`; the key is
+                               * required */
     TFN_KEY_SAME,             /* an error unless the value equals the option */
     TFN_KEY_WANT              /* an error unless the value, or each value of a list, is `text`. A
                                * missing key is no error. Sets no option */
@@ -193,7 +195,8 @@ enum {
     TFN_FORM_GATED = 32,      /* only in models whose activation is a gate */
     TFN_FORM_APART = 64,      /* only in models with separate_source */
     TFN_FORM_ROW = 128,       /* a vector is stored as a matrix of one row */
-    TFN_FORM_PAIRS = 256      /* channels of a head that rotate together are neighbours: GGUF */
+    TFN_FORM_PAIRS = 256,     /* channels of a head that rotate together are neighbours: GGUF */
+    TFN_FORM_SEQUENCE = 512   /* only in models with a head for sequences */
 };
 typedef struct tfn_tensor_rule {
     const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias" */

@@ -145,6 +145,13 @@ static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     else tfn_desc_set(d, k->option, value, &x->error);
 }
 
+/* Read the whole number that a rule gives as its text. */
+SHARED int64_t tfn__whole_text(const char *text)
+{
+    tfn__reader r = tfn__read_from(text, tfn__length(text));
+    return (int64_t)tfn__json_number(&r);
+}
+
 /* Set an option that is computed from a number in the file. The result goes through a text with the
  * shortest digits that read as the same float, so that every option is set and checked in one
  * place. */
@@ -155,11 +162,15 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     tfn__text t = tfn__text_in(text, sizeof text);
     tfn__reader r = tfn__read_from(value, tfn__length(value));
     const double v = tfn__json_number(&r);
-    if (r.wanted || !(v > 0) || v > TFN__ANY) {
-        tfn__bad_key(x, k->key, value, "a number above 0");
+    int64_t less = 0;
+    if (k->form == TFN_KEY_LESS) less = tfn__whole_text(k->text);
+    if (r.wanted || !(v > (double)less) || v > TFN__ANY) {
+        tfn__bad_key(x, k->key, value, "a larger number");
         return;
     }
-    if (k->form == TFN_KEY_INVERSE_ROOT) {
+    if (k->form == TFN_KEY_LESS) {
+        tfn__put_int(&t, NULL, (int64_t)v - less, NULL);
+    } else if (k->form == TFN_KEY_INVERSE_ROOT) {
         tfn__put_float(&t, 1 / TFN__SQRT((float)v));
     } else {                                            /* TFN_KEY_SHARE */
         if (d->heads > 0) tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
@@ -327,6 +338,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     const char *found = k->text;
     if (!k->option && !k->text) return;
     if (off && k->form == TFN_KEY_IS_OR_OFF) return;
+    if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
     else if (condition) return;
     if (!found) {
@@ -362,6 +374,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         break;
     case TFN_KEY_INVERSE_ROOT:
     case TFN_KEY_SHARE:
+    case TFN_KEY_LESS:
         tfn__set_computed(x, d, k, found);
         break;
     case TFN_KEY_SAME:

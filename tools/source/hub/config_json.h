@@ -21,6 +21,7 @@ extern SHARED const char *const tfn__hub_activations[TFN__HUB_ACTIVATIONS][3];
 SHARED bool tfn__config_find(tfn__reader *r, const char *path);
 SHARED void tfn__put_config_value(tfn__text *t, tfn__reader r);
 SHARED const char *tfn__hub_activation(const char *name, tfn_key_form form);
+SHARED int64_t tfn__whole_text(const char *text);
 SHARED bool tfn__key_takes(const tfn_key_rule *k, const char *name);
 SHARED void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window);
 SHARED bool tfn__is_rule(const tfn_key_rule *k);

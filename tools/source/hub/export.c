@@ -329,6 +329,9 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     case TFN_KEY_SHARE:
         tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
         return true;
+    case TFN_KEY_LESS:
+        tfn__put_int(t, NULL, d->context + tfn__whole_text(k->text), NULL);
+        return true;
     case TFN_KEY_NOT:
         truth = tfn__equal(own, "false");
         break;
@@ -404,6 +407,7 @@ static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc 
     const char *name = NULL;
     *pattern = NULL;
     *heads = false;
+    if (family->like) name = tfn__class_of(family->like, d, pattern, heads);
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
         const char *found = tfn__class_in(k);
         if (!found) continue;
@@ -411,8 +415,7 @@ static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc 
         else if (!*pattern && tfn__class_holds(family, d, k->key)) *pattern = found;
         if (k->option) *heads = true;
     }
-    if (name || !family->like) return name;
-    return tfn__class_of(family->like, d, pattern, heads);
+    return name;
 }
 
 /* Put the class: "BertModel" and "*ForMaskedLM" give "BertForMaskedLM". */
@@ -439,8 +442,8 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
     return "float32";
 }
 
-/* Special ids in this order: the caller's, else the tokenizer's. A missing one is written as null,
- * because the family's default would belong to another tokenizer. */
+/* Special ids in this order: the caller's, else the tokenizer's. A missing one is the id that the
+ * family requires, or null, because the family's default would belong to another tokenizer. */
 enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
 static int32_t tfn__special_id(const tfn_export *x, int i)
 {
@@ -450,6 +453,14 @@ static int32_t tfn__special_id(const tfn_export *x, int i)
     if (tfn__usable(x->tokenizer)) return x->tokenizer->special[i];
 #endif
     return -1;
+}
+
+/* The only value that the family allows for a key, or null. */
+static const char *tfn__required(const tfn_family *family, const char *key)
+{
+    const tfn_key_rule *k = tfn__rule_of_key(family, key);
+    if (k && k->form == TFN_KEY_WANT) return k->text;
+    return "null";
 }
 
 /* A decoder without a source has no start token: it continues its text. */
@@ -462,7 +473,7 @@ static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
         if (i == TFN__ID_START && c->d->arch != TFN_ARCH_ENCODER_DECODER) break;
         tfn__put_key(c, names[i]);
         if (id >= 0) tfn__put_int(&c->text, NULL, id, NULL);
-        else tfn__put(&c->text, "null");
+        else tfn__put(&c->text, tfn__required(c->family, names[i]));
     }
 }
 

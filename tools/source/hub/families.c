@@ -465,6 +465,42 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
+/* RoBERTa: BERT trained longer (Liu et al. 2019), with other heads. Its positions begin after the
+ * padding's id, which is 1: the first token has row 2 of the table, and max_position_embeddings
+ * counts the two rows that no token uses. Tokens have one type. The head of masked words always has
+ * GELU. XLM-RoBERTa and CamemBERT differ only in their words. */
+static const tfn_key_rule tfn__roberta_keys[] = {
+    TFN__CLASS("RobertaModel")
+    { "max_position_embeddings", "context", "2", TFN_KEY_LESS },
+    { "pad_token_id", NULL, "1", TFN_KEY_WANT },
+    { "hidden_act", NULL, "gelu", TFN_KEY_WANT },
+    { "hidden_act", "activation", "gelu", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_key_rule tfn__xlm_roberta_keys[] = {
+    TFN__CLASS("XLMRobertaModel")
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_key_rule tfn__camembert_keys[] = {
+    TFN__CLASS("CamembertModel")
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__SEQUENCE_HEAD(theirs, ours) \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SEQUENCE, 0, 0, 0 },
+static const tfn_tensor_rule tfn__roberta_tensors[] = {
+    { "embeddings.position_embeddings.weight", "encoder.position.weight", 0, 0, 0, 2 },
+    TFN__SEQUENCE_HEAD("classifier.dense.*", "pooler.*")
+    TFN__SEQUENCE_HEAD("classifier.out_proj.*", "classifier.*")
+    TFN__HEAD("classifier.*", "classifier.*")
+    TFN__HEAD("qa_outputs.*", "classifier.*")
+    TFN__HEAD("lm_head.dense.*", "transform.*")
+    TFN__HEAD("lm_head.layer_norm.*", "encoder.transform_norm.*")
+    TFN__HEAD("lm_head.bias", "output.bias")
+    TFN__OUTPUT("lm_head.decoder.weight", "output.weight")
+    TFN__NO_WEIGHT("lm_head.decoder.bias")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
 /* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). The classes are
  * max(x_0 W + b, 0) W_c + c. */
 static const tfn_key_rule tfn__distilbert_keys[] = {
@@ -695,6 +731,7 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 #undef TFN__AS_IS
 #undef TFN__TRANSPOSED
 #undef TFN__HEAD
+#undef TFN__SEQUENCE_HEAD
 #undef TFN__OUTPUT
 #undef TFN__CLASS
 #undef TFN__NO_WEIGHT
@@ -722,6 +759,9 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
     X(BERT, "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors) \
     X(DISTILBERT, "distilbert", "distilbert.", NULL, \
       tfn__distilbert_keys, tfn__distilbert_tensors) \
+    X(ROBERTA, "roberta", "roberta.", TFN__LIKE(BERT), tfn__roberta_keys, tfn__roberta_tensors) \
+    X(XLM_ROBERTA, "xlm-roberta", "roberta.", TFN__LIKE(ROBERTA), tfn__xlm_roberta_keys, NULL) \
+    X(CAMEMBERT, "camembert", "roberta.", TFN__LIKE(ROBERTA), tfn__camembert_keys, NULL) \
     X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors) \
     X(MARIAN, "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors) \
     X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors) \

@@ -88,6 +88,7 @@ SHARED void tfn__put_form(char *to, size_t size, const char *prefix, const char 
 static bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
 {
     if ((r->form & TFN_FORM_GATED) && tfn__gate_of(d->activation) == d->activation) return false;
+    if ((r->form & TFN_FORM_SEQUENCE) && d->head != TFN_HEAD_SEQUENCE) return false;
     return !(r->form & TFN_FORM_APART) || d->separate_source;
 }
 
