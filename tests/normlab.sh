@@ -111,6 +111,12 @@ fi
 unwritable() { "$normlab" show b2t --svg /nowhere/x.svg; [ $? = 1 ]; }
 check "normlab: a file that cannot be written" unwritable
 
+robust() {
+    "$normlab" robust A4 --start-seeds 2 --file "$work/robust.jsonl" > "$work/page" 2> "$work/error" || return 1
+    grep -q '^A4    undecided *xavier .*, fused .*, fairseq ' "$work/page" && grep -c 'init=' "$work/robust.jsonl" |
+        grep -qx 4 && [ "$(grep -o '[0-9.]* \[' "$work/page" | sort -u | wc -l)" -ge 3 ]
+}
+check "normlab robust: three initializations" robust
 learns() { "$normlab" smoke pre rezero --steps 300 --jobs 2; }
 check "normlab smoke: pre and rezero learn" learns
 repeats() {

@@ -31,6 +31,7 @@ typedef struct lab {
                                        * the claim's own */
     const char  *recipe, *instead;    /* use recipe in place of `instead`; NULL: none */
     const char  *init;                /* for all sides of the claim that asks; NULL: their own */
+    const char  *every_init;          /* for all claims, in place of that; NULL: none */
     sides        asked_for;           /* the sides that this claim compares; reset it */
     tfn_isa      isa;                 /* does not change results */
     int32_t      deepest, widest;     /* sizes of a claim, found by asking it */

@@ -91,6 +91,15 @@ static verdict judge_claim(const claim *c, outcome *o)
     return judge_row(c->criteria, o->finding, n);
 }
 
+/* The initialization of a row's sides: the requested one, unless the row compares methods as a
+ * whole. */
+static const char *init_for(const lab *l, const claim *c)
+{
+    const char *own = init_of(c);
+    if (own && l->every_init) return l->every_init;
+    return own;
+}
+
 bool decide(const claim *c, lab *l, outcome *o)
 {
     const bool resized = l->depth || l->width;
@@ -98,7 +107,7 @@ bool decide(const claim *c, lab *l, outcome *o)
     l->missing = 0;
     l->spent = 0;
     l->user = number_of(c);
-    l->init = init_of(c);
+    l->init = init_for(l, c);
     memset(&l->asked_for, 0, sizeof l->asked_for);
     if (c->kind == NO_ROW) {
         o->verdict = NOT_TESTABLE;
@@ -130,7 +139,7 @@ static sides sides_of(const lab *l, const claim *c)
     if (c->kind != MEASUREMENT || (c->own_text && !lab_corpus.bytes)) return asked.asked_for;
     if (asked.seeds < 1) asked.seeds = 1;
     if (asked.init_seeds < 1) asked.init_seeds = 1;
-    asked.init = init_of(c);
+    asked.init = init_for(l, c);
     find_size(c, &asked, &o);
     return asked.asked_for;
 }

@@ -10,6 +10,7 @@
  *     normlab run ID [ID ...] | all [--quick | --full] [--seeds N] [--depth N] [--width C]
  *         [--topology NAME] [--jobs N] [--file F]
  *                                  measures claims: do they show at this scale, and at others?
+ *     normlab robust [ID ...]      the headline claims under three initializations
  *     normlab merge FILE ...       joins measurements of several machines (--part 2/3) in one file
  *     normlab placements [RECIPE ...]
  *                                  which placement trains when: depths, rates, warm-up
@@ -32,6 +33,7 @@
 #include "measure.h"
 #include "placements.h"
 #include "report.h"
+#include "robust.h"
 #include "show.h"
 #include "smoke.h"
 #include <stdbool.h>
@@ -67,6 +69,10 @@ static const char usage[] =
     "    --width are those of a claim's deepest stack and widest model, the others in proportion;\n"
     "    --topology puts a recipe in the place of OLD (post): a claim's criterion was not made\n"
     "    for these. --text FILE: what rows on real text learn. --isa NAME: the instruction set\n"
+    "normlab robust [ID ...] [--markdown] [the same options]\n"
+    "    the headline claims, or those named, each with three initializations for all sides\n"
+    "    (xavier, fused, fairseq): robust, depends on the init, or undecided. --markdown: a\n"
+    "    table of what is in F\n"
     "normlab merge FILE ... [--file F]\n"
     "    adds to F what it lacks; a measurement that two files have must be the same in both\n"
     "normlab placements [RECIPE ...] [--layers N] [--svg FILE] [--jobs N] [--file F]\n"
@@ -116,7 +122,8 @@ static int run_all(cli *c) { return run_command(c, true); }
 static const struct { const char *name; int (*run)(cli *c); } commands[] = {
     { "list", list_command },       { "show", show_command },   { "claims", claims_command },
     { "run", run_named },           { "all", run_all },         { "report", report_command },
-    { "merge", merge_command },     { "placements", placements_command },
+    { "merge", merge_command },     { "robust", robust_command },
+    { "placements", placements_command },
     { "compare", compare_command }, { "lesson", lesson_command }, { "smoke", smoke_command },
     { "--help", help_command },     { "-h", help_command }
 };

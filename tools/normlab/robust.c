@@ -1,0 +1,115 @@
+/* The headline rows and initializations, the verdict over them, then the command. */
+#include "robust.h"
+#include "judge.h"
+#include "lab.h"
+#include "lab_work.h"
+#include "measure.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const headlines[] = {
+    "X8a", "X8b", "X12a", "X14a", "X14b", "A1a", "A1b", "A3a", "A3b", "A5a", "A5b", "A16b",
+    "B3a", "B3b", "B3c", "B4", "B6a", "B6b", "B7b", "B8b", "B10b"
+};
+enum { ROBUST_ROWS = sizeof headlines / sizeof *headlines };
+
+/* Xavier's is the one of Xiong 2020; `fused` is that of Transformer-Clinic, the code of Liu 2020;
+ * Takase 2022 used fairseq. */
+static const char *const inits[] = { "xavier", "fused", "fairseq" };
+enum { ROBUST_INITS = sizeof inits / sizeof *inits };
+
+typedef struct robustness {
+    bool    measured;                   /* under all initializations */
+    verdict verdict[ROBUST_INITS];
+    char    found[ROBUST_INITS][1024];         /* the numbers of each */
+} robustness;
+
+/* Decides a row under each initialization, from existing records. */
+static void decide_each(const claim *c, lab *l, outcome *o, robustness *r)
+{
+    r->measured = true;
+    for (int i = 0; i < ROBUST_INITS; i++) {
+        l->every_init = inits[i];
+        if (!decide(c, l, o)) r->measured = false;
+        r->verdict[i] = o->verdict;
+        snprintf(r->found[i], sizeof r->found[i], "%s", found_text(c, o));
+    }
+    l->every_init = NULL;
+}
+
+/* The rule was committed before the results. Two different verdicts of which both are decided: the
+ * initialization decides. One verdict under all: it does not. Else it is open. */
+static const char *robust_text(const robustness *r)
+{
+    verdict decided = UNDECIDED;
+    bool open = false;
+    if (!r->measured) return "not measured yet";
+    for (int i = 0; i < ROBUST_INITS; i++) {
+        const verdict v = r->verdict[i];
+        if (v == UNDECIDED) open = true;
+        else if (decided != UNDECIDED && v != decided) return "depends on the init";
+        else decided = v;
+    }
+    return open ? "undecided" : "robust";
+}
+
+static void print_row(const claim *c, const robustness *r)
+{
+    printf("%-5s %-20s", c->id, robust_text(r));
+    for (int i = 0; i < ROBUST_INITS && r->measured; i++)
+        printf("%s%s %s", i ? ", " : "", inits[i], verdicts[r->verdict[i]]);
+    printf("\n");
+    for (int i = 0; i < ROBUST_INITS && r->measured; i++)
+        printf("      %-8s %s\n", inits[i], r->found[i]);
+}
+
+static void print_markdown(const claim *c, const robustness *r)
+{
+    printf("| %s | %s | %s |", c->id, c->title, robust_text(r));
+    for (int i = 0; i < ROBUST_INITS; i++)
+        printf(" %s: %s |", r->measured ? verdicts[r->verdict[i]] : "-", r->measured ? r->found[i] : "-");
+    printf("\n");
+}
+
+static void named_headlines(lab_claims *wanted)
+{
+    wanted->count = ROBUST_ROWS;
+    for (int i = 0; i < ROBUST_ROWS; i++) wanted->list[i] = find_claim(headlines[i]);
+}
+
+int robust_command(cli *c)
+{
+    static outcome o;
+    static robustness r;
+    lab_options options;
+    lab_claims wanted;
+    bool markdown = false;
+    lab l;
+    lab_clear(&l, &options);
+    wanted.count = 0;
+    while (cli_next(c)) {
+        if (lab_option(c, &l, &options)) continue;
+        if (cli_is(c, "--markdown")) markdown = true;
+        else claim_named(c, &wanted);
+    }
+    if (!wanted.count) named_headlines(&wanted);
+    lab_begin(&l, &options);
+    lab_read(&l);
+    for (int i = 0; i < wanted.count; i++) decide_each(wanted.list[i], &l, &o, &r);
+    if (!markdown && !lab_work(&l)) {
+        fprintf(stderr, "normlab: out of memory\n");
+        return 1;
+    }
+    if (markdown)
+        printf("| row | what | over three initializations | xavier | fused | fairseq |\n"
+               "|---|---|---|---|---|---|\n");
+    for (int i = 0; i < wanted.count; i++) {
+        decide_each(wanted.list[i], &l, &o, &r);
+        if (markdown) print_markdown(wanted.list[i], &r);
+        else print_row(wanted.list[i], &r);
+    }
+    const bool ok = !l.lost && claims_right(&l);
+    lab_free(&l);
+    return ok ? 0 : 1;
+}
