@@ -138,6 +138,7 @@
  *   config_json     config.json: which key sets which option, and which are refused
  *   pickle          pytorch_model.bin: a zip reader, and tensors of a pickle
  *   gguf            GGUF, the files of llama.cpp
+ *   gguf_tokens     tokenizers in the metadata of GGUF
  *   import          reading a folder of the hub
  *   export          models as folders of the hub
  *   diagnostics     the self-check
@@ -3257,6 +3258,22 @@ TFNORM_API tfn_status tfn_pickle_open(tfn_file *f);
  * and the blocks Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K are read as floats with the bits
  * of ggml's reference. Needs malloc. TFNORM_NO_GGUF leaves it out. */
 TFNORM_API tfn_status tfn_gguf_open(tfn_file *f);
+#ifndef TFNORM_NO_TOKENIZERS
+/* Writes the tokenizer in an open GGUF file as a text that a source can name: tokenizer.json, or
+ * SentencePiece's model. Returns the bytes of the text, 0 if there is no tokenizer or on an error
+ * (f->error), for example if tokenizer.ggml.pre names rules that the library does not know. If they
+ * are at most `size`, stores the text and sets *source to it; otherwise clears *source. So call
+ * once with size 0, then with a block of that size:
+ *
+ *     size_t bytes = tfn_gguf_tokenizer(&f, &source, NULL, 0);
+ *     char *text = (char *)malloc(bytes);
+ *     tfn_gguf_tokenizer(&f, &source, text, bytes);
+ *     tfn_tokenizer_size(&source) ...
+ *
+ * llama.cpp does not compose characters; this reads qwen2 with NFC, as it was published. */
+TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, void *text,
+                                     size_t size);
+#endif
 
 /* Start with { 0 }. Set the folder, or the text of config.json and the open files. */
 typedef struct tfn_import {
@@ -34601,22 +34618,14 @@ static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}");
 }
 
-/* Put the pre-tokenizer. GPT-2's rules are part of ByteLevel; others are an expression before
- * it. */
-static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
+/* Put a pre-tokenizer of bytes. GPT-2's rules are part of ByteLevel; others are an expression
+ * before it. */
+static void tfn__put_split(tfn__text *t, tfn_split split, bool prefix_space)
 {
-    const bool own = k->split == TFN_SPLIT_GPT2;
+    const bool own = split == TFN_SPLIT_GPT2;
     const char *regex = "";
-    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
-        tfn__put_metaspace(t, k);
-        return;
-    }
-    if (k->split == TFN_SPLIT_BERT) {
-        tfn__put(t, "{\"type\":\"BertPreTokenizer\"}");
-        return;
-    }
     for (size_t i = TFN__REGEXES; i-- > 0;)
-        if (tfn__regexes[i].split == k->split) regex = tfn__regexes[i].regex;
+        if (tfn__regexes[i].split == split) regex = tfn__regexes[i].regex;
     if (!own) {
         tfn__put(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
                     "{\"Regex\":\"");
@@ -34627,10 +34636,18 @@ static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
         tfn__put(t, "\"},\"behavior\":\"Isolated\",\"invert\":false},");
     }
     tfn__put(t, "{\"type\":\"ByteLevel\",\"trim_offsets\":true");
-    tfn__put_truth(t, ",\"add_prefix_space\":", k->prefix_space);
+    tfn__put_truth(t, ",\"add_prefix_space\":", prefix_space);
     tfn__put_truth(t, ",\"use_regex\":", own);
     tfn__put(t, "}");
     if (!own) tfn__put(t, "]}");
+}
+
+/* Put the pre-tokenizer. */
+static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
+{
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) tfn__put_metaspace(t, k);
+    else if (k->split == TFN_SPLIT_BERT) tfn__put(t, "{\"type\":\"BertPreTokenizer\"}");
+    else tfn__put_split(t, k->split, k->prefix_space);
 }
 
 /* Put {"SpecialToken":{"id":"<s>","type_id":0}} for each token that begins or ends a text, with a
@@ -39642,7 +39659,7 @@ static const tfn__idle_row tfn__idle_rows[] = {
     /* GGUF */
     { "gguf", "0", "expert_count expert_used_count rope/scaling/finetuned" },
     { "gguf", "false", "rope/scaling/finetuned" },
-    { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias" }
+    { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias chat_template" }
 };
 
 /* Keys of these forms change the model: even a lenient import refuses them. */
@@ -41123,9 +41140,37 @@ TFN__SMALL_END
 #endif
 /* >> gguf */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* GGUF, the files of llama.cpp, read like a folder of the hub: the scalars of the metadata become a
- * config.json, and rows of data say which key is which option, as for every family. Builds on
+/* Reads GGUF, the files of llama.cpp, like a folder of the hub: the scalars of the metadata become
+ * a config.json, and rows of data say which key is which option, as for every family. Builds on
  * files, safetensors, blocks, and the rules of part families. */
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#if !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC
+/* Numbers of the format: types of metadata and of tensors. */
+enum {
+    TFN__GGUF_U8, TFN__GGUF_I8, TFN__GGUF_U16, TFN__GGUF_I16, TFN__GGUF_U32, TFN__GGUF_I32,
+    TFN__GGUF_F32, TFN__GGUF_BOOL, TFN__GGUF_STRING, TFN__GGUF_ARRAY, TFN__GGUF_U64,
+    TFN__GGUF_I64, TFN__GGUF_F64, TFN__GGUF_TYPES
+};
+
+/* A file that is read in order. Functions after an error do nothing. */
+typedef struct tfn__gguf {
+    tfn_file *f;
+    uint64_t  at;                       /* the next byte */
+    uint64_t  keys, tensors;            /* their numbers, */
+    uint64_t  first_key, first_tensor;  /* and where they begin */
+    uint64_t  data, alignment;
+    uint32_t  present;                  /* which of tfn__gguf_present the file has */
+    int64_t   vocab;
+    char      arch[64];
+    tfn__text text;
+    uint64_t  window;                   /* bytes of the file from `window` on are in memory */
+    size_t    window_size;
+    uint8_t   bytes[4096];
+} tfn__gguf;
+
+typedef enum tfn__gguf_form { TFN__GGUF_PLAIN, TFN__GGUF_MARKED, TFN__GGUF_QUOTED } tfn__gguf_form;
+#endif
+#endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 #if defined TFNORM_NO_MALLOC && !defined TFNORM_NO_GGUF
@@ -41278,12 +41323,6 @@ static const tfn_family tfn__gguf_families[] = {
 
 /* -- GGUF: reading in order ------------------------------------------------------------------ */
 
-/* Numbers of the format: types of metadata and of tensors. */
-enum {
-    TFN__GGUF_U8, TFN__GGUF_I8, TFN__GGUF_U16, TFN__GGUF_I16, TFN__GGUF_U32, TFN__GGUF_I32,
-    TFN__GGUF_F32, TFN__GGUF_BOOL, TFN__GGUF_STRING, TFN__GGUF_ARRAY, TFN__GGUF_U64,
-    TFN__GGUF_I64, TFN__GGUF_F64, TFN__GGUF_TYPES
-};
 static const uint8_t tfn__gguf_sizes[TFN__GGUF_TYPES] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8 };
 
 /* Tensors whose presence is an option, and their keys. */
@@ -41294,21 +41333,6 @@ static const char *const tfn__gguf_present[][2] = {
     { "blk.0.ffn_down.bias", "ffn_down/bias" }
 };
 enum { TFN__GGUF_PRESENT = sizeof tfn__gguf_present / sizeof *tfn__gguf_present };
-
-typedef struct tfn__gguf {
-    tfn_file *f;
-    uint64_t  at;                       /* the next byte */
-    uint64_t  keys, tensors;            /* their numbers, */
-    uint64_t  first_key, first_tensor;  /* and where they begin */
-    uint64_t  data, alignment;
-    uint32_t  present;                  /* which of tfn__gguf_present the file has */
-    int64_t   vocab;
-    char      arch[64];
-    tfn__text text;
-    uint64_t  window;                   /* bytes of the file from `window` on are in memory */
-    size_t    window_size;
-    uint8_t   bytes[4096];
-} tfn__gguf;
 
 static void tfn__gguf_bad(tfn__gguf *g)
 {
@@ -41360,6 +41384,28 @@ static void tfn__gguf_string(tfn__gguf *g, char *to, size_t size)
     to[n] = 0;
 }
 
+/* Put the next string of the file in one of these forms: without quotes as it is or with U+2581 for
+ * each space, or as a string of JSON. Bytes beyond ASCII are copied. */
+static void tfn__gguf_put(tfn__gguf *g, tfn__text *t, tfn__gguf_form form)
+{
+    uint64_t bytes = tfn__gguf_number(g, 8);
+    if (form == TFN__GGUF_QUOTED) tfn__put(t, "\"");
+    while (bytes) {
+        size_t n = 256;
+        const uint8_t *s;
+        if (bytes < n) n = (size_t)bytes;
+        s = tfn__gguf_bytes(g, n);
+        if (!s) return;
+        for (size_t i = 0; i < n; i++) {
+            if (form == TFN__GGUF_MARKED && s[i] == ' ') tfn__put(t, "\xe2\x96\x81");
+            else if (form == TFN__GGUF_QUOTED && s[i] < 0x80) tfn__put_json(t, s[i]);
+            else tfn__put_bytes(t, s + i, 1);
+        }
+        bytes -= n;
+    }
+    if (form == TFN__GGUF_QUOTED) tfn__put(t, "\"");
+}
+
 /* Step over the value of a type. Each string of an array takes eight bytes of the file or more, so
  * that the file bounds the loop. */
 static void tfn__gguf_skip(tfn__gguf *g, uint64_t type)
@@ -41396,7 +41442,6 @@ static void tfn__gguf_word(tfn__gguf *g, const char *s)
  * accepts either. */
 static void tfn__gguf_value(tfn__gguf *g, uint64_t type)
 {
-    char word[64];
     uint64_t u;
     if (type == TFN__GGUF_ARRAY) {
         tfn__put(&g->text, "[]");
@@ -41404,8 +41449,7 @@ static void tfn__gguf_value(tfn__gguf *g, uint64_t type)
         return;
     }
     if (type == TFN__GGUF_STRING) {
-        tfn__gguf_string(g, word, sizeof word);
-        tfn__gguf_word(g, word);
+        tfn__gguf_put(g, &g->text, TFN__GGUF_QUOTED);
         return;
     }
     if (type >= TFN__GGUF_TYPES) tfn__gguf_bad(g);
@@ -41427,13 +41471,15 @@ static void tfn__gguf_value(tfn__gguf *g, uint64_t type)
     }
 }
 
-/* The name of a key in config.json; NULL: none. Ids of tokens keep the words of the hub. */
+/* The name of a key in config.json; NULL: none. Ids of tokens and the template of a chat have the
+ * hub's names. */
 static const char *tfn__gguf_name(const tfn__gguf *g, char *key)
 {
     static const char *const ids[][2] = {
         { "tokenizer.ggml.bos_token_id", "bos_token_id" },
         { "tokenizer.ggml.eos_token_id", "eos_token_id" },
-        { "tokenizer.ggml.padding_token_id", "pad_token_id" }
+        { "tokenizer.ggml.padding_token_id", "pad_token_id" },
+        { "tokenizer.chat_template", "chat_template" }
     };
     const size_t n = tfn__length(g->arch);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -41686,6 +41732,430 @@ static bool tfn__is_gguf(const tfn_import *x)
 {
     return x->folder && tfn__name_matches("*.gguf", x->folder);
 }
+#endif
+#endif
+/* >> gguf_tokens */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO              \
+    && !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC && !defined TFNORM_NO_TOKENIZERS
+/* Tokenizers in the metadata of GGUF. Reads them as tokenizer.json or as SentencePiece's model,
+ * which the library knows. Offers the names of pre-tokenizers and the numbers of token types to the
+ * part that writes GGUF. Builds on gguf and tokenizer_save. */
+
+/* The rules by which llama.cpp splits a text, and the names (tokenizer.ggml.pre) that mean them,
+ * the first for files that we write. */
+typedef struct tfn__gguf_split {
+    const char *names;
+    const char *steps;                  /* pre_tokenizer of tokenizer.json; NULL: by `split` */
+    int32_t split;                      /* a tfn_split */
+    bool whole;                         /* a piece that is a token is not merged */
+    bool begins;                        /* texts begin with a token unless a key says otherwise */
+    bool composed;                      /* the published tokenizers compose characters (NFC) */
+} tfn__gguf_split;
+
+/* Types of tokens, those of SentencePiece. */
+enum { TFN__GGUF_NORMAL = 1, TFN__GGUF_UNKNOWN, TFN__GGUF_CONTROL, TFN__GGUF_USER,
+       TFN__GGUF_UNUSED, TFN__GGUF_BYTE };
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO              \
+    && !defined TFNORM_NO_TOKENIZERS
+#if !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC
+TFN__RARE
+
+/* -- GGUF: how a text is split --------------------------------------------------------------- */
+
+#define TFN__GGUF_REGEX(regex)                                                                     \
+    "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\""      \
+    regex "\"},\"behavior\":\"Isolated\",\"invert\":false},{\"type\":\"ByteLevel\","               \
+    "\"add_prefix_space\":false,\"use_regex\":false}]}"
+#define TFN__GGUF_UPPER "[\\\\p{Lu}\\\\p{Lt}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]"
+#define TFN__GGUF_LOWER "[\\\\p{Ll}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]"
+#define TFN__GGUF_WORDS(end)                                                                       \
+    "[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?" TFN__GGUF_UPPER "*" TFN__GGUF_LOWER "+" end                   \
+    "|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?" TFN__GGUF_UPPER "+" TFN__GGUF_LOWER "*" end
+#define TFN__GGUF_REST                                                                             \
+    "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n/]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
+#define TFN__GGUF_SHORT "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+
+static const tfn__gguf_split tfn__gguf_splits[] = {
+    { "gpt-2 phi-2 mpt olmo jais trillion gigachat a.x-4.0 mellum modern-bert exaone4 "
+      "granite-docling", NULL, TFN_SPLIT_GPT2, false, false, false },
+    { "llama-bpe llama3 llama-v3 falcon3 pixtral lfm2", NULL, TFN_SPLIT_LLAMA3, true, true, false },
+    { "dbrx smaug-bpe chatglm-bpe glm4", NULL, TFN_SPLIT_LLAMA3, false, false, false },
+    { "qwen2 deepseek-r1-qwen megrez kormo", NULL, TFN_SPLIT_QWEN2, false, false, true },
+    { "stablelm2", NULL, TFN_SPLIT_QWEN2, false, false, false },
+    { "bloom gpt3-finnish poro-chat", NULL, TFN_SPLIT_BLOOM, false, false, false },
+    { "smollm starcoder refact command-r codeshell exaone minerva-7b",
+      "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\",\"individual_digits\":true},"
+      "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}]}",
+      TFN_SPLIT_STEPS, false, false, false },
+    { "gpt-4o llama4", TFN__GGUF_REGEX(TFN__GGUF_WORDS(TFN__GGUF_SHORT) "|\\\\p{N}{1,3}"
+                                       TFN__GGUF_REST), TFN_SPLIT_STEPS, false, false, false },
+    { "tekken", TFN__GGUF_REGEX(TFN__GGUF_WORDS("") "|\\\\p{N}" TFN__GGUF_REST), TFN_SPLIT_STEPS,
+      true, true, false }
+};
+
+static const tfn__gguf_split *tfn__gguf_split_at(int32_t i)
+{
+    if (i < 0 || i >= (int32_t)(sizeof tfn__gguf_splits / sizeof *tfn__gguf_splits)) return NULL;
+    return tfn__gguf_splits + i;
+}
+
+/* True if the list, whose words are separated by spaces, has this word. */
+static bool tfn__gguf_lists(const char *list, const char *word)
+{
+    const size_t n = tfn__length(word);
+    while (*list) {
+        size_t same = 0;
+        while (same < n && list[same] == word[same]) same++;
+        if (same == n && (!list[n] || list[n] == ' ')) return n > 0;
+        while (*list && *list != ' ') list++;
+        while (*list == ' ') list++;
+    }
+    return false;
+}
+
+/* -- GGUF: what the metadata say ------------------------------------------------------------- */
+
+/* Keys of the metadata after "tokenizer.ggml.". */
+enum { TFN__SAID_MODEL, TFN__SAID_PRE, TFN__SAID_TOKENS, TFN__SAID_TYPES, TFN__SAID_SCORES,
+       TFN__SAID_MERGES, TFN__SAID_BEGIN, TFN__SAID_END, TFN__SAID_UNKNOWN, TFN__SAID_BEGINS,
+       TFN__SAID_ENDS, TFN__SAID_SPACE, TFN__SAID_KEYS };
+static const struct { char name[20]; uint8_t type, each; } tfn__said_keys[TFN__SAID_KEYS] = {
+    { "model", TFN__GGUF_STRING, 0 },            { "pre", TFN__GGUF_STRING, 0 },
+    { "tokens", TFN__GGUF_ARRAY, TFN__GGUF_STRING },
+    { "token_type", TFN__GGUF_ARRAY, TFN__GGUF_I32 },
+    { "scores", TFN__GGUF_ARRAY, TFN__GGUF_F32 }, { "merges", TFN__GGUF_ARRAY, TFN__GGUF_STRING },
+    { "bos_token_id", TFN__GGUF_U32, 0 },        { "eos_token_id", TFN__GGUF_U32, 0 },
+    { "unknown_token_id", TFN__GGUF_U32, 0 },    { "add_bos_token", TFN__GGUF_BOOL, 0 },
+    { "add_eos_token", TFN__GGUF_BOOL, 0 },      { "add_space_prefix", TFN__GGUF_BOOL, 0 }
+};
+
+/* A value is the number of a list's elements, or a number itself; -1: the key is missing. `at` is
+ * where a list's elements begin. */
+typedef struct tfn__said {
+    tfn__gguf tokens, types, scores;    /* read the lists next to each other */
+    int64_t  value[TFN__SAID_KEYS];
+    uint64_t at[TFN__SAID_KEYS];
+    char     model[16], pre[32];
+    const tfn__gguf_split *split;
+} tfn__said;
+
+/* Read the value of a key, or step over it. */
+static void tfn__said_value(tfn__said *x, int key, uint64_t type)
+{
+    tfn__gguf *g = &x->tokens;
+    const uint64_t begin = g->at;
+    if (type != tfn__said_keys[key].type) {
+        tfn__gguf_bad(g);
+    } else if (type == TFN__GGUF_ARRAY) {
+        const uint64_t each = tfn__gguf_number(g, 4);
+        const uint64_t count = tfn__gguf_number(g, 8);
+        if (each != tfn__said_keys[key].each || count > INT32_MAX) tfn__gguf_bad(g);
+        x->value[key] = (int64_t)(count & INT32_MAX);
+        x->at[key] = g->at;
+        g->at = begin;
+        tfn__gguf_skip(g, type);
+    } else if (key == TFN__SAID_MODEL) {
+        tfn__gguf_string(g, x->model, sizeof x->model);
+    } else if (key == TFN__SAID_PRE) {
+        tfn__gguf_string(g, x->pre, sizeof x->pre);
+    } else if (type == TFN__GGUF_BOOL) {
+        x->value[key] = tfn__gguf_number(g, 1) != 0;
+    } else {
+        x->value[key] = (int64_t)tfn__gguf_number(g, 4);
+        if (x->value[key] > INT32_MAX) x->value[key] = -1;
+    }
+}
+
+/* The number of a key; -1: it is no key of a tokenizer that counts here. */
+static int tfn__said_key(const char *key)
+{
+    if (!tfn__begins(&key, "tokenizer.ggml.")) return -1;
+    for (int i = 0; i < TFN__SAID_KEYS; i++)
+        if (tfn__equal(key, tfn__said_keys[i].name)) return i;
+    return -1;
+}
+
+/* Find the rules of the split. Files without a name for them have others, which only llama.cpp
+ * uses. */
+static void tfn__said_split(tfn__said *x, tfn_file *f)
+{
+    const tfn__gguf_split *s;
+    for (int32_t i = 0; (s = tfn__gguf_split_at(i)) != NULL; i++)
+        if (tfn__gguf_lists(s->names, x->pre)) x->split = s;
+    if (!x->split)
+        tfn__file_fail(f, TFN_UNSUPPORTED, "the tokenizer's pre-tokenizer \"%s\" is not read",
+                       x->pre, 0, 0);
+}
+
+/* True if a list is missing or has as many elements as there are tokens. */
+static bool tfn__said_fits(const tfn__said *x, int key)
+{
+    return x->value[key] < 0 || x->value[key] == x->value[TFN__SAID_TOKENS];
+}
+
+/* Read all keys. False: there is no tokenizer, or an error. */
+static bool tfn__said_read(tfn__said *x, tfn_file *f)
+{
+    char key[64];
+    uint64_t keys;
+    TFNORM_MEMSET(x, 0, sizeof *x);
+    x->tokens.f = f;
+    for (int i = 0; i < TFN__SAID_KEYS; i++) x->value[i] = -1;
+    x->tokens.at = 16;                          /* after magic, version and number of tensors */
+    keys = tfn__gguf_number(&x->tokens, 8);
+    for (uint64_t i = 0; i < keys; i++) {
+        uint64_t type;
+        int found;
+        if (!tfn__fine(f)) return false;
+        tfn__gguf_string(&x->tokens, key, sizeof key);
+        type = tfn__gguf_number(&x->tokens, 4);
+        found = tfn__said_key(key);
+        if (found < 0) tfn__gguf_skip(&x->tokens, type);
+        else tfn__said_value(x, found, type);
+    }
+    if (!tfn__fine(f) || x->value[TFN__SAID_TOKENS] < 1) return false;
+    if (!tfn__said_fits(x, TFN__SAID_TYPES) || !tfn__said_fits(x, TFN__SAID_SCORES))
+        tfn__bad(f, "the tokenizer has not a type and a score for each token", NULL, 0, 0);
+    if (tfn__equal(x->model, "gpt2")) tfn__said_split(x, f);
+    else if (!tfn__equal(x->model, "llama"))
+        tfn__file_fail(f, TFN_UNSUPPORTED, "the tokenizer's model is \"%s\"; gpt2 and llama are "
+                       "read", x->model, 0, 0);
+    return tfn__fine(f);
+}
+
+/* Go back to the first token. */
+static void tfn__said_rewind(tfn__said *x)
+{
+    x->types.f = x->scores.f = x->tokens.f;
+    x->tokens.at = x->at[TFN__SAID_TOKENS];
+    x->types.at = x->at[TFN__SAID_TYPES];
+    x->scores.at = x->at[TFN__SAID_SCORES];
+}
+
+/* The type of the next token. */
+static uint64_t tfn__said_type(tfn__said *x)
+{
+    if (x->value[TFN__SAID_TYPES] < 0) return TFN__GGUF_NORMAL;
+    return tfn__gguf_number(&x->types, 4);
+}
+
+/* -- GGUF: byte-level BPE as tokenizer.json -------------------------------------------------- */
+
+/* "added_tokens": control tokens are special, and those of a user are not. */
+static void tfn__said_added(tfn__said *x, tfn__text *t)
+{
+    const char *between = "";
+    tfn__said_rewind(x);
+    for (int64_t id = 0; id < x->value[TFN__SAID_TOKENS]; id++) {
+        const uint64_t type = tfn__said_type(x);
+        if (!tfn__fine(x->tokens.f)) return;
+        if (type != TFN__GGUF_CONTROL && type != TFN__GGUF_USER) {
+            tfn__gguf_string(&x->tokens, NULL, 0);
+            continue;
+        }
+        tfn__put(t, between);
+        tfn__put_int(t, "{\"id\":", id, ",\"single_word\":false,\"content\":");
+        tfn__gguf_put(&x->tokens, t, TFN__GGUF_QUOTED);
+        tfn__put(t, ",\"lstrip\":false,\"rstrip\":false,\"normalized\":false,\"special\":");
+        if (type == TFN__GGUF_CONTROL) tfn__put(t, "true}");
+        else                           tfn__put(t, "false}");
+        between = ",";
+    }
+}
+
+/* "vocab": all tokens except unused ones. */
+static void tfn__said_vocab(tfn__said *x, tfn__text *t)
+{
+    const char *between = "";
+    tfn__said_rewind(x);
+    for (int64_t id = 0; id < x->value[TFN__SAID_TOKENS]; id++) {
+        if (!tfn__fine(x->tokens.f)) return;
+        if (tfn__said_type(x) == TFN__GGUF_UNUSED) {
+            tfn__gguf_string(&x->tokens, NULL, 0);
+            continue;
+        }
+        tfn__put(t, between);
+        tfn__gguf_put(&x->tokens, t, TFN__GGUF_QUOTED);
+        tfn__put_int(t, ":", id, NULL);
+        between = ",";
+    }
+}
+
+static void tfn__said_merges(tfn__said *x, tfn__text *t)
+{
+    x->tokens.at = x->at[TFN__SAID_MERGES];
+    for (int64_t i = 0; i < x->value[TFN__SAID_MERGES]; i++) {
+        if (!tfn__fine(x->tokens.f)) return;
+        if (i) tfn__put(t, ",");
+        tfn__gguf_put(&x->tokens, t, TFN__GGUF_QUOTED);
+    }
+}
+
+/* True if texts have this token in front or at the end. */
+static bool tfn__said_frames(const tfn__said *x, int key, int id, bool usual)
+{
+    if (x->value[id] < 0 || x->value[id] >= x->value[TFN__SAID_TOKENS]) return false;
+    return x->value[key] > 0 || (x->value[key] < 0 && usual);
+}
+
+/* A template around the text A. Names in a template are free, so b and e are enough. */
+static void tfn__said_template(const tfn__said *x, tfn__text *t)
+{
+    const bool begins = tfn__said_frames(x, TFN__SAID_BEGINS, TFN__SAID_BEGIN, x->split->begins);
+    const bool ends = tfn__said_frames(x, TFN__SAID_ENDS, TFN__SAID_END, false);
+    if (!begins && !ends) {
+        tfn__put(t, "null");
+        return;
+    }
+    tfn__put(t, "{\"type\":\"TemplateProcessing\",\"single\":[");
+    if (begins) tfn__put(t, "{\"SpecialToken\":{\"id\":\"b\",\"type_id\":0}},");
+    tfn__put(t, "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}");
+    if (ends) tfn__put(t, ",{\"SpecialToken\":{\"id\":\"e\",\"type_id\":0}}");
+    tfn__put(t, "],\"special_tokens\":{");
+    if (begins) tfn__put_int(t, "\"b\":{\"ids\":[", x->value[TFN__SAID_BEGIN], "]}");
+    if (begins && ends) tfn__put(t, ",");
+    if (ends) tfn__put_int(t, "\"e\":{\"ids\":[", x->value[TFN__SAID_END], "]}");
+    tfn__put(t, "}}");
+}
+
+static void tfn__said_json(tfn__said *x, tfn__text *t)
+{
+    tfn__put(t, "{\"added_tokens\":[");
+    tfn__said_added(x, t);
+    tfn__put(t, "],\"normalizer\":");
+    if (x->split->composed) tfn__put(t, "{\"type\":\"NFC\"}");
+    else                    tfn__put(t, "null");
+    tfn__put(t, ",\"pre_tokenizer\":");
+    if (x->split->steps) tfn__put(t, x->split->steps);
+    else tfn__put_split(t, (tfn_split)x->split->split, false);
+    tfn__put(t, ",\"post_processor\":");
+    tfn__said_template(x, t);
+    tfn__put(t, ",\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
+                "\"ignore_merges\":");
+    if (x->split->whole) tfn__put(t, "true");
+    else                 tfn__put(t, "false");
+    tfn__put(t, ",\"vocab\":{");
+    tfn__said_vocab(x, t);
+    tfn__put(t, "},\"merges\":[");
+    tfn__said_merges(x, t);
+    tfn__put(t, "]}}");
+}
+
+/* -- GGUF: SentencePiece's model ------------------------------------------------------------- */
+
+/* Put a number of a message: seven bits a byte, the highest bit means that more follow. */
+static void tfn__put_varint(tfn__text *t, uint64_t n)
+{
+    for (; n > 127; n >>= 7) tfn__put_byte(t, (size_t)(n & 127) | 128);
+    tfn__put_byte(t, (size_t)n);
+}
+
+/* Put a field that is a number: its key, then the number. */
+static void tfn__put_field(tfn__text *t, uint64_t field, uint64_t value)
+{
+    tfn__put_varint(t, field << 3);
+    tfn__put_varint(t, value);
+}
+
+/* Put one piece: field 1 of the model with the text, the score and the type. An unused piece
+ * becomes a control piece, because BPE would merge it. */
+static void tfn__said_piece(tfn__said *x, tfn__text *t, uint64_t type, uint64_t score)
+{
+    const uint64_t begin = x->tokens.at;
+    const tfn__gguf_form form = type == TFN__GGUF_USER ? TFN__GGUF_MARKED : TFN__GGUF_PLAIN;
+    tfn__text text = tfn__text_in(NULL, 0);
+    tfn__text all = tfn__text_in(NULL, 0);
+    if (type == TFN__GGUF_UNUSED) type = TFN__GGUF_CONTROL;
+    tfn__gguf_put(&x->tokens, &text, form);
+    x->tokens.at = begin;
+    if (!tfn__fine(x->tokens.f)) return;
+    tfn__put_varint(&all, text.used);
+    tfn__put_varint(&all, type);
+    tfn__put_varint(t, 1 << 3 | 2);
+    tfn__put_varint(t, all.used + text.used + 7);
+    tfn__put_varint(t, 1 << 3 | 2);
+    tfn__put_varint(t, text.used);
+    tfn__gguf_put(&x->tokens, t, form);
+    tfn__put_varint(t, 2 << 3 | 5);
+    for (int i = 0; i < 4; i++) tfn__put_byte(t, (size_t)(score >> 8*i & 255));
+    tfn__put_field(t, 3, type);
+}
+
+/* Put a message in a field: its bytes come from another text. */
+static void tfn__put_nested(tfn__text *t, uint64_t field, tfn__text *message)
+{
+    tfn__put_varint(t, field << 3 | 2);
+    tfn__put_varint(t, message->used);
+    tfn__put_bytes(t, message->buf, message->used);
+}
+
+/* Put all pieces, then what SentencePiece's trainer and normalizer would say: BPE, whether pieces
+ * of bytes replace unknown characters, the ids of special pieces, and the space in front. */
+static void tfn__said_model(tfn__said *x, tfn__text *t)
+{
+    char room[64];
+    tfn__text said = tfn__text_in(room, sizeof room);
+    bool bytes = false;
+    tfn__said_rewind(x);
+    for (int64_t id = 0; id < x->value[TFN__SAID_TOKENS]; id++) {
+        const uint64_t type = tfn__said_type(x);
+        uint64_t score = 0;
+        if (x->value[TFN__SAID_SCORES] >= 0) score = tfn__gguf_number(&x->scores, 4);
+        if (!tfn__fine(x->tokens.f)) return;
+        tfn__said_piece(x, t, type, score);
+        if (type == TFN__GGUF_BYTE) bytes = true;
+    }
+    tfn__put_field(&said, 3, 2);
+    tfn__put_field(&said, 35, bytes);
+    tfn__put_field(&said, 40, (uint64_t)tfn__max((ptrdiff_t)x->value[TFN__SAID_UNKNOWN], 0));
+    tfn__put_field(&said, 41, (uint64_t)x->value[TFN__SAID_BEGIN]);
+    tfn__put_field(&said, 42, (uint64_t)x->value[TFN__SAID_END]);
+    tfn__put_nested(t, 2, &said);
+    said = tfn__text_in(room, sizeof room);
+    tfn__put_field(&said, 3, x->value[TFN__SAID_SPACE] != 0);
+    tfn__put_field(&said, 4, 0);
+    tfn__put_field(&said, 5, 1);
+    tfn__put_nested(t, 3, &said);
+}
+
+TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, void *text,
+                                     size_t size)
+{
+    tfn__said x;
+    tfn__text t = tfn__text_in(text, size);
+    if (source) TFNORM_MEMSET(source, 0, sizeof *source);
+    if (!tfn__file_open(f) || !tfn__file_given(f, "source", source)) return 0;
+    if (!tfn__said_read(&x, f)) return 0;
+    if (x.split) tfn__said_json(&x, &t);
+    else tfn__said_model(&x, &t);
+    if (!tfn__fine(f)) return 0;
+    if (!text || t.used > size) return t.used;
+    if (x.split) {
+        source->json = (const char *)text;
+        source->json_size = t.used;
+        return t.used;
+    }
+    source->model = text;
+    source->model_size = t.used;
+    source->begin = tfn__said_frames(&x, TFN__SAID_BEGINS, TFN__SAID_BEGIN, true);
+    source->end = tfn__said_frames(&x, TFN__SAID_ENDS, TFN__SAID_END, false);
+    return t.used;
+}
+TFN__RARE_END
+#else
+TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, void *text,
+                                     size_t size)
+{
+    (void)text;
+    (void)size;
+    if (source) TFNORM_MEMSET(source, 0, sizeof *source);
+    if (f) tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
+    return 0;
+}
+#endif
 #endif
 #endif
 /* >> import */
@@ -43556,6 +44026,12 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__GATES
 #undef TFN__GCC_FMA
 #undef TFN__GENERATE
+#undef TFN__GGUF_LOWER
+#undef TFN__GGUF_REGEX
+#undef TFN__GGUF_REST
+#undef TFN__GGUF_SHORT
+#undef TFN__GGUF_UPPER
+#undef TFN__GGUF_WORDS
 #undef TFN__GOLDEN
 #undef TFN__GROUPS
 #undef TFN__HIDDEN

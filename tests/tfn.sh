@@ -937,7 +937,7 @@ imports() {
         echo ab | "$tfn" generate "$work/hub.safetensors" --max-tokens 3 > "$work/said"
 }
 check "tfn import, logits, tokens" imports
-imports_gguf() {        # the hash of the folder that the file was made from; a tokenizer beside it is taken
+imports_gguf() {        # the hash of the folder that the file was made from; its tokenizer, or one beside it
     rm -rf "$work/gguf" && mkdir "$work/gguf" && cp golden/gguf/llama.gguf "$work/gguf" || return 1
     for from in golden/hub/llama "$work/gguf/llama.gguf"; do
         "$tfn" import "$from" --out "$work/hub2.safetensors" --force | grep hash || return 1
@@ -945,7 +945,10 @@ imports_gguf() {        # the hash of the folder that the file was made from; a 
     [ "$(sort -u "$work/said" | wc -l)" = 1 ] && [ "$(wc -l < "$work/said")" = 2 ] || return 1
     echo '{"a": 0, "b": 1, "ab": 2}' > "$work/gguf/vocab.json"
     printf '#version: 0.2\na b\n' > "$work/gguf/merges.txt"
-    (top=$PWD; cd "$work/gguf" && "$top/$tfn" import llama.gguf --out x.safetensors) | grep -q '^tokens *3$'
+    (top=$PWD; cd "$work/gguf" && "$top/$tfn" import llama.gguf --out x.safetensors) | grep -q '^tokens *31$' &&
+        LC_ALL=C sed 's/gpt-2/gpt-3/' golden/gguf/llama.gguf > "$work/gguf/other.gguf" &&
+        (top=$PWD; cd "$work/gguf" && "$top/$tfn" import other.gguf --out y.safetensors) > "$work/said" 2>&1 &&
+        grep -q 'pre-tokenizer "gpt-3" is not read' "$work/said" && grep -q '^tokens *3$' "$work/said"
 }
 check "tfn import of a .gguf file" imports_gguf
 # The page of a sentence has the same numbers as other commands: weights that sum to 1, the

@@ -399,6 +399,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_index_open, "e", "q", nulls_index(P(0, &nulls.to)))                                      \
     X(tfn_pickle_open, "e", "q", nulls_pickle(P(0, &nulls.to)))                                    \
     X(tfn_gguf_open, "e", "q", nulls_gguf(P(0, &nulls.to)))                                        \
+    X(tfn_gguf_tokenizer, "eeo", "q..", nulls_gguf_tokenizer(P(0, &nulls.to),           \
+      P(1, &nulls.source), P(2, nulls.text)))                                                      \
     X(tfn_model_save_work, "eo", "q.", nulls_found(tfn_model_save_work(P(0, &nulls.m),             \
       P(1, &nulls.with)) > 0))                                                                     \
     X(tfn_model_save, "eeo", ".z.", tfn_model_save(P(0, &nulls.to), P(1, &nulls.m),                \
@@ -513,6 +515,17 @@ static tfn_status nulls_gguf(tfn_file *f)
     status = tfn_gguf_open(f);
     tfn_file_close(f);
     return status;
+}
+static tfn_status nulls_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, char *text)
+{
+    size_t bytes;
+    if (f && nulls_zero) {
+        f->path = "golden/gguf/llama.gguf";
+        tfn_gguf_open(f);
+    }
+    bytes = tfn_gguf_tokenizer(f, source, text, 9);
+    tfn_file_close(f);
+    return nulls_found(bytes > 0);
 }
 static tfn_status nulls_index(tfn_file *f)
 {

@@ -13,38 +13,12 @@ import sys
 
 import numpy as np
 
+from gguf_file import F32, STRING, U32, ARRAY, write
+
 HUB, OUT = "golden/hub", "golden/gguf"
 ARCHITECTURES = {"llama": "llama", "llama-tied": "llama", "qwen2": "qwen2", "qwen3": "qwen3",
                  "olmo2": "olmo2", "gemma": "gemma", "gemma2": "gemma2", "gemma3_text": "gemma3",
                  "gpt2": "gpt2"}
-U32, F32, STRING, ARRAY = 4, 6, 8, 9
-
-
-def text(s):
-    return struct.pack("<Q", len(s.encode())) + s.encode()
-
-
-def value(kind, v):
-    if kind == STRING:
-        return text(v)
-    if kind == ARRAY:
-        return struct.pack("<IQ", STRING, len(v)) + b"".join(map(text, v))
-    return struct.pack("<I" if kind == U32 else "<f", v)
-
-
-def write(path, metadata, tensors):
-    """metadata: (key, type, value); tensors: (name, ggml type, sides from the last, bytes)."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
-    for key, kind, v in metadata:
-        head += text(key) + struct.pack("<I", kind) + value(kind, v)
-    data = b""
-    for name, kind, sides, raw in tensors:
-        head += text(name) + struct.pack("<I", len(sides)) + struct.pack(f"<{len(sides)}Q", *sides)
-        head += struct.pack("<IQ", kind, len(data))
-        data += raw + bytes(-len(raw) % 32)
-    with open(path, "wb") as f:
-        f.write(head + bytes(-len(head) % 32) + data)
-
 
 # -- models ---------------------------------------------------------------------------------------
 

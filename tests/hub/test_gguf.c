@@ -1,5 +1,6 @@
 /* GGUF: the models of golden/gguf have the bits of the folders from which golden/make_gguf.py made
- * them, blocks have the values of a second decoder, and errors say what is wrong with a file. */
+ * them, tokenizers give llama.cpp's ids, blocks have the values of a second decoder, and errors say
+ * what is wrong with a file. */
 #include "../lib.h"
 #include "../check.h"
 #include "../header.h"
@@ -99,6 +100,64 @@ TEST(gguf_texts)
     CHECK_INT(tfn_import_text(&x, "eos_token_id", text, sizeof text), 1);
     CHECK(!strcmp(text, "2"));
     CHECK_INT(tfn_import_text(&x, "bos_token_id", text, sizeof text), 0);
+    snprintf(path, sizeof path, "%s", gguf_path("tokens-bpe", ".gguf"));
+    CHECK_INT(tfn_import_text(&x, "chat_template", text, sizeof text), 11);
+    CHECK(!strcmp(text, "{{ \"\xc3\xa4\" }}\n"));
+}
+
+/* -- tokenizers ------------------------------------------------------------------------------ */
+
+/* Make the tokenizer of an open file. False: it has none. */
+static bool gguf_tokenizer(tfn_file *f, tfn_tokenizer *k, void **mem)
+{
+    tfn_tokenizer_source source;
+    const size_t bytes = tfn_gguf_tokenizer(f, &source, NULL, 0);
+    char *text = (char *)malloc(bytes ? bytes : 1);
+    size_t size;
+    CHECK(!source.json && !source.model);
+    CHECK_INT(tfn_gguf_tokenizer(f, &source, text, bytes), bytes);
+    size = tfn_tokenizer_size(&source);
+    *mem = malloc(size ? size : 1);
+    if (bytes) tfn_tokenizer_init(k, &source, *mem, size);
+    free(text);
+    return bytes > 0;
+}
+
+/* The ids of llama.cpp, after as many at the beginning of a text as the first number says. */
+TEST(gguf_tokens)
+{
+    static const struct { const char *file, *text; int32_t first, count, ids[20]; } rows[] = {
+        { "llama", "aab aaa b", -1, 5, { 27, 2, 27, 1, 2 } },
+        { "tokens-bpe", "the thing in 1234 \xc3\xa4", 267, 10,
+          { 257, 32, 256, 265, 262, 32, 264, 52, 32, 266 } },
+        { "tokens-bpe", "the<tool>  x", 267, 5, { 257, 269, 32, 32, 120 } },
+        { "tokens-digits", "the thing in 1234 \xc3\xa4", -1, 12,
+          { 257, 32, 256, 265, 262, 32, 49, 50, 51, 52, 32, 266 } },
+        { "tokens-llama", "the thing in 1234 \xc3\xa4", 1, 11,
+          { 264, 261, 263, 265, 266, 52, 53, 54, 55, 266, 274 } },
+        { "tokens-llama", " the  in", 1, 4, { 266, 264, 266, 265 } },
+        { "tokens-gemma", "a  a <unused> Z", 1, 14,
+          { 273, 275, 273, 266, 63, 120, 271, 120, 118, 269, 103, 65, 266, 93 } }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int32_t ids[40];
+        const int32_t count = rows[i].count;
+        void *mem = NULL;
+        tfn_tokenizer k;
+        tfn_file f;
+        CASE("%s: %s", rows[i].file, rows[i].text);
+        memset(&f, 0, sizeof f);
+        f.path = gguf_path(rows[i].file, ".gguf");
+        CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+        CHECK(gguf_tokenizer(&f, &k, &mem));
+        if (check_errors) return;
+        CHECK_INT(k.error.status, TFN_OK);
+        CHECK_INT(k.begins ? k.frame[0] : -1, rows[i].first);
+        CHECK_INT(tfn_tokenizer_encode(&k, ids, 40, rows[i].text, strlen(rows[i].text)), count);
+        for (int32_t n = 0; n < count; n++) CHECK_INT(ids[n], rows[i].ids[n]);
+        tfn_file_close(&f);
+        free(mem);
+    }
 }
 
 TEST(gguf_blocks)
@@ -133,8 +192,10 @@ TEST(gguf_blocks)
 static void gguf_try(const unsigned char *bytes, size_t size)
 {
     static float value[256];
+    tfn_tokenizer k;
     tfn_tensor t;
     tfn_file f;
+    void *mem = NULL;
     memset(&f, 0, sizeof f);
     f.from = bytes;
     f.from_size = size;
@@ -147,12 +208,13 @@ static void gguf_try(const unsigned char *bytes, size_t size)
         if (t.count > 0) CHECK_INT(tfn_file_read(&f, &t, value, t.count - 1, 1), TFN_OK);
         f.error.status = TFN_OK;
     }
+    gguf_tokenizer(&f, &k, &mem);
+    free(mem);
     tfn_file_close(&f);
 }
-TEST(gguf_hostile)
+static void gguf_hostile_file(const char *name, size_t head)
 {
-    const size_t size = gguf_read(gguf_path("llama", ".gguf"), gguf_bytes);
-    const size_t head = 2400;
+    const size_t size = gguf_read(gguf_path(name, ".gguf"), gguf_bytes);
     CHECK(size > head);
     if (!(size > head)) return;
     for (size_t n = 0; n < size; n += n < head ? 1 : 997) {
@@ -170,6 +232,11 @@ TEST(gguf_hostile)
         }
     }
 }
+TEST(gguf_hostile)
+{
+    gguf_hostile_file("llama", 2400);
+    gguf_hostile_file("tokens-gemma", 420);
+}
 
 static void gguf_wrong(size_t at, const char *bytes, size_t n, tfn_status status, const char *says)
 {
@@ -185,6 +252,25 @@ static void gguf_wrong(size_t at, const char *bytes, size_t n, tfn_status status
     CHECK(strstr(tfn_error_text(&f.error, text, sizeof text), says) != NULL);
     tfn_file_close(&f);
 }
+static void gguf_no_tokenizer(const char *word, const char *other, const char *says)
+{
+    char text[400];
+    tfn_tokenizer_source source;
+    tfn_file f;
+    const size_t size = gguf_read(gguf_path("llama", ".gguf"), gguf_bytes);
+    const size_t n = strlen(word);
+    for (size_t i = 0; i + n <= size; i++)
+        if (!memcmp(gguf_bytes + i, word, n)) memcpy(gguf_bytes + i, other, n);
+    memset(&f, 0, sizeof f);
+    f.from = gguf_bytes;
+    f.from_size = size;
+    CASE("%s", says);
+    CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+    CHECK_INT(tfn_gguf_tokenizer(&f, &source, NULL, 0), 0);
+    CHECK_INT(f.error.status, TFN_UNSUPPORTED);
+    CHECK(strstr(tfn_error_text(&f.error, text, sizeof text), says) != NULL);
+    tfn_file_close(&f);
+}
 TEST(gguf_errors)
 {
     tfn_model m;
@@ -194,6 +280,10 @@ TEST(gguf_errors)
     gguf_wrong(0, "GGML", 4, TFN_BAD_FORMAT, "does not begin with GGUF");
     gguf_wrong(4, "\1", 1, TFN_UNSUPPORTED, "its version is 1; 2 and 3 are read");
     CHECK_INT(tfn_gguf_open(NULL), TFN_NULL);
+
+    /* rules of a split that are not known, and another kind of tokenizer */
+    gguf_no_tokenizer("gpt-2", "gpt-3", "pre-tokenizer \"gpt-3\" is not read");
+    gguf_no_tokenizer("gpt2", "gpt3", "model is \"gpt3\"; gpt2 and llama are read");
 
     /* an architecture that nothing is known of, by the path of an import */
     size = gguf_read(gguf_path("llama", ".gguf"), gguf_bytes);
@@ -213,6 +303,7 @@ int main(void)
 {
     RUN(gguf_models);
     RUN(gguf_texts);
+    RUN(gguf_tokens);
     RUN(gguf_blocks);
     RUN(gguf_hostile);
     RUN(gguf_errors);

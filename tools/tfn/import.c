@@ -135,6 +135,26 @@ static bool import_lines(import_source *x, const char *folder, tfn_arch arch)
     return true;
 }
 
+/* Reads the tokenizer in the metadata of a .gguf file. False: there is none, or it is not read and
+ * stderr says why. */
+static bool import_metadata(import_source *x, const char *path)
+{
+    tfn_file f = file_at(path);
+    char text[DATA_ERROR];
+    size_t bytes;
+    strcpy(x->name, "its metadata");
+    if (tfn_gguf_open(&f) != TFN_OK) return false;      /* which has been opened before */
+    bytes = tfn_gguf_tokenizer(&f, &x->source, NULL, 0);
+    x->file[0].bytes = (char *)reserve(bytes ? bytes : 1, 1);
+    tfn_gguf_tokenizer(&f, &x->source, x->file[0].bytes, bytes);
+    if (f.error.status != TFN_OK) {
+        snprintf(x->file[0].error, sizeof x->file[0].error, "%s", "not read");
+        fprintf(stderr, "tfn: %s\n", tfn_error_text(&f.error, text, sizeof text));
+    }
+    tfn_file_close(&f);
+    return bytes > 0;
+}
+
 /* Makes the tokenizer. False: its files are invalid or have more tokens than the model, and stderr
  * says which. */
 static bool import_make(bundle *b, const import_source *x, const char *folder)
@@ -156,19 +176,20 @@ static bool import_make(bundle *b, const import_source *x, const char *folder)
     return false;
 }
 
-/* Makes the first tokenizer of the folder that is valid, and names invalid ones. Without any, the
- * model takes only ids. */
-static void import_tokenizer(bundle *b, const char *folder)
+/* Makes the first tokenizer that is valid, of the file's metadata or of the folder, and names
+ * invalid ones. Without any, the model takes only ids. gguf: the path of a .gguf file, or NULL. */
+static void import_tokenizer(bundle *b, const char *folder, const char *gguf)
 {
     static bool (*const ways[])(import_source *, const char *, tfn_arch) = {
         import_json, import_marian, import_bpe, import_model, import_spiece, import_lines
     };
     bool failed = false;
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    enum { WAYS = sizeof ways / sizeof *ways };
+    for (int i = gguf ? -1 : 0; i < WAYS; i++) {
         import_source x;
         memset(&x, 0, sizeof x);
-        const bool there = ways[i](&x, folder, b->desc.arch);
-        const bool good = there && import_make(b, &x, folder);
+        const bool there = i < 0 ? import_metadata(&x, gguf) : ways[i](&x, folder, b->desc.arch);
+        const bool good = there && import_make(b, &x, i < 0 ? gguf : folder);
         if (x.file[0].error[0] || x.file[1].error[0] || (there && !good)) failed = true;
         data_file_free(&x.file[0]);
         data_file_free(&x.file[1]);
@@ -265,7 +286,7 @@ int import(settings *s, cli *c)
     if (s->files != 1) cli_fail(c, "expected one folder or .gguf file");
     import_peek(&x, &b, s);
     folder = import_folder(x.folder);
-    import_tokenizer(&b, folder);
+    import_tokenizer(&b, folder, import_is_gguf(x.folder) ? x.folder : NULL);
     b.desc.inference = b.desc.blank = true;
     b.desc.threads = 1;
     b.desc.weights = (tfn_weights)tfn_choice_find("weights", text_of(s, O_WEIGHTS))->value;

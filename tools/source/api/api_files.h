@@ -229,6 +229,22 @@ TFNORM_API tfn_status tfn_pickle_open(tfn_file *f);
  * and the blocks Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K are read as floats with the bits
  * of ggml's reference. Needs malloc. TFNORM_NO_GGUF leaves it out. */
 TFNORM_API tfn_status tfn_gguf_open(tfn_file *f);
+#ifndef TFNORM_NO_TOKENIZERS
+/* Writes the tokenizer in an open GGUF file as a text that a source can name: tokenizer.json, or
+ * SentencePiece's model. Returns the bytes of the text, 0 if there is no tokenizer or on an error
+ * (f->error), for example if tokenizer.ggml.pre names rules that the library does not know. If they
+ * are at most `size`, stores the text and sets *source to it; otherwise clears *source. So call
+ * once with size 0, then with a block of that size:
+ *
+ *     size_t bytes = tfn_gguf_tokenizer(&f, &source, NULL, 0);
+ *     char *text = (char *)malloc(bytes);
+ *     tfn_gguf_tokenizer(&f, &source, text, bytes);
+ *     tfn_tokenizer_size(&source) ...
+ *
+ * llama.cpp does not compose characters; this reads qwen2 with NFC, as it was published. */
+TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, void *text,
+                                     size_t size);
+#endif
 
 /* Start with { 0 }. Set the folder, or the text of config.json and the open files. */
 typedef struct tfn_import {

@@ -370,7 +370,7 @@ TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 /* -- safetensors: reading -------------------------------------------------------------------- */
 
 /* True if the file is open; else an error. */
-static bool tfn__file_open(tfn_file *f)
+SHARED bool tfn__file_open(tfn_file *f)
 {
     if (!f) return false;
     if (!f->header) tfn__file_fail(f, TFN_NOT_READY, "the file is not open", NULL, 0, 0);

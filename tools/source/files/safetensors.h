@@ -36,6 +36,7 @@ enum { TFN__FLOAT = TFN_DTYPE_F32 };
 SHARED int64_t tfn__volume(int64_t count, int64_t size);
 SHARED uint8_t *tfn__room_for_header(tfn_file *f, size_t n);
 SHARED void tfn__list_entries(tfn_file *f);
+SHARED bool tfn__file_open(tfn_file *f);
 SHARED bool tfn__file_given(tfn_file *f, const char *name, const void *p);
 
 /* Loop over the texts of __metadata__ or of an index. Opening the file has checked them:

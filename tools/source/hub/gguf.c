@@ -158,12 +158,6 @@ static const tfn_family tfn__gguf_families[] = {
 
 /* -- GGUF: reading in order ------------------------------------------------------------------ */
 
-/* Numbers of the format: types of metadata and of tensors. */
-enum {
-    TFN__GGUF_U8, TFN__GGUF_I8, TFN__GGUF_U16, TFN__GGUF_I16, TFN__GGUF_U32, TFN__GGUF_I32,
-    TFN__GGUF_F32, TFN__GGUF_BOOL, TFN__GGUF_STRING, TFN__GGUF_ARRAY, TFN__GGUF_U64,
-    TFN__GGUF_I64, TFN__GGUF_F64, TFN__GGUF_TYPES
-};
 static const uint8_t tfn__gguf_sizes[TFN__GGUF_TYPES] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8 };
 
 /* Tensors whose presence is an option, and their keys. */
@@ -175,28 +169,13 @@ static const char *const tfn__gguf_present[][2] = {
 };
 enum { TFN__GGUF_PRESENT = sizeof tfn__gguf_present / sizeof *tfn__gguf_present };
 
-typedef struct tfn__gguf {
-    tfn_file *f;
-    uint64_t  at;                       /* the next byte */
-    uint64_t  keys, tensors;            /* their numbers, */
-    uint64_t  first_key, first_tensor;  /* and where they begin */
-    uint64_t  data, alignment;
-    uint32_t  present;                  /* which of tfn__gguf_present the file has */
-    int64_t   vocab;
-    char      arch[64];
-    tfn__text text;
-    uint64_t  window;                   /* bytes of the file from `window` on are in memory */
-    size_t    window_size;
-    uint8_t   bytes[4096];
-} tfn__gguf;
-
-static void tfn__gguf_bad(tfn__gguf *g)
+SHARED void tfn__gguf_bad(tfn__gguf *g)
 {
     tfn__bad(g->f, "it is no valid GGUF at byte %d", NULL, (int64_t)g->at, 0);
 }
 
 /* Step over bytes, which must be in the file. */
-static void tfn__gguf_step(tfn__gguf *g, uint64_t bytes)
+SHARED void tfn__gguf_step(tfn__gguf *g, uint64_t bytes)
 {
     if (g->at > g->f->used || bytes > g->f->used - g->at) tfn__gguf_bad(g);
     else g->at += bytes;
@@ -219,7 +198,7 @@ static const uint8_t *tfn__gguf_bytes(tfn__gguf *g, size_t n)
 }
 
 /* Read an unsigned little-endian number; 0 after an error. */
-static uint64_t tfn__gguf_number(tfn__gguf *g, size_t bytes)
+SHARED uint64_t tfn__gguf_number(tfn__gguf *g, size_t bytes)
 {
     const uint8_t *s = tfn__gguf_bytes(g, bytes);
     if (!s) return 0;
@@ -227,7 +206,7 @@ static uint64_t tfn__gguf_number(tfn__gguf *g, size_t bytes)
 }
 
 /* Read a string. If it does not fit into the room, it is skipped and the result is "". */
-static void tfn__gguf_string(tfn__gguf *g, char *to, size_t size)
+SHARED void tfn__gguf_string(tfn__gguf *g, char *to, size_t size)
 {
     const uint64_t n = tfn__gguf_number(g, 8);
     const uint8_t *s = NULL;
@@ -240,9 +219,31 @@ static void tfn__gguf_string(tfn__gguf *g, char *to, size_t size)
     to[n] = 0;
 }
 
+/* Put the next string of the file in one of these forms: without quotes as it is or with U+2581 for
+ * each space, or as a string of JSON. Bytes beyond ASCII are copied. */
+SHARED void tfn__gguf_put(tfn__gguf *g, tfn__text *t, tfn__gguf_form form)
+{
+    uint64_t bytes = tfn__gguf_number(g, 8);
+    if (form == TFN__GGUF_QUOTED) tfn__put(t, "\"");
+    while (bytes) {
+        size_t n = 256;
+        const uint8_t *s;
+        if (bytes < n) n = (size_t)bytes;
+        s = tfn__gguf_bytes(g, n);
+        if (!s) return;
+        for (size_t i = 0; i < n; i++) {
+            if (form == TFN__GGUF_MARKED && s[i] == ' ') tfn__put(t, "\xe2\x96\x81");
+            else if (form == TFN__GGUF_QUOTED && s[i] < 0x80) tfn__put_json(t, s[i]);
+            else tfn__put_bytes(t, s + i, 1);
+        }
+        bytes -= n;
+    }
+    if (form == TFN__GGUF_QUOTED) tfn__put(t, "\"");
+}
+
 /* Step over the value of a type. Each string of an array takes eight bytes of the file or more, so
  * that the file bounds the loop. */
-static void tfn__gguf_skip(tfn__gguf *g, uint64_t type)
+SHARED void tfn__gguf_skip(tfn__gguf *g, uint64_t type)
 {
     uint64_t count = 1;
     if (type == TFN__GGUF_ARRAY) {
@@ -276,7 +277,6 @@ static void tfn__gguf_word(tfn__gguf *g, const char *s)
  * accepts either. */
 static void tfn__gguf_value(tfn__gguf *g, uint64_t type)
 {
-    char word[64];
     uint64_t u;
     if (type == TFN__GGUF_ARRAY) {
         tfn__put(&g->text, "[]");
@@ -284,8 +284,7 @@ static void tfn__gguf_value(tfn__gguf *g, uint64_t type)
         return;
     }
     if (type == TFN__GGUF_STRING) {
-        tfn__gguf_string(g, word, sizeof word);
-        tfn__gguf_word(g, word);
+        tfn__gguf_put(g, &g->text, TFN__GGUF_QUOTED);
         return;
     }
     if (type >= TFN__GGUF_TYPES) tfn__gguf_bad(g);
@@ -307,13 +306,15 @@ static void tfn__gguf_value(tfn__gguf *g, uint64_t type)
     }
 }
 
-/* The name of a key in config.json; NULL: none. Ids of tokens keep the words of the hub. */
+/* The name of a key in config.json; NULL: none. Ids of tokens and the template of a chat have the
+ * hub's names. */
 static const char *tfn__gguf_name(const tfn__gguf *g, char *key)
 {
     static const char *const ids[][2] = {
         { "tokenizer.ggml.bos_token_id", "bos_token_id" },
         { "tokenizer.ggml.eos_token_id", "eos_token_id" },
-        { "tokenizer.ggml.padding_token_id", "pad_token_id" }
+        { "tokenizer.ggml.padding_token_id", "pad_token_id" },
+        { "tokenizer.chat_template", "chat_template" }
     };
     const size_t n = tfn__length(g->arch);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)

@@ -87,7 +87,7 @@ static const tfn__idle_row tfn__idle_rows[] = {
     /* GGUF */
     { "gguf", "0", "expert_count expert_used_count rope/scaling/finetuned" },
     { "gguf", "false", "rope/scaling/finetuned" },
-    { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias" }
+    { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias chat_template" }
 };
 
 /* Keys of these forms change the model: even a lenient import refuses them. */

@@ -393,22 +393,14 @@ static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}");
 }
 
-/* Put the pre-tokenizer. GPT-2's rules are part of ByteLevel; others are an expression before
- * it. */
-static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
+/* Put a pre-tokenizer of bytes. GPT-2's rules are part of ByteLevel; others are an expression
+ * before it. */
+SHARED void tfn__put_split(tfn__text *t, tfn_split split, bool prefix_space)
 {
-    const bool own = k->split == TFN_SPLIT_GPT2;
+    const bool own = split == TFN_SPLIT_GPT2;
     const char *regex = "";
-    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
-        tfn__put_metaspace(t, k);
-        return;
-    }
-    if (k->split == TFN_SPLIT_BERT) {
-        tfn__put(t, "{\"type\":\"BertPreTokenizer\"}");
-        return;
-    }
     for (size_t i = TFN__REGEXES; i-- > 0;)
-        if (tfn__regexes[i].split == k->split) regex = tfn__regexes[i].regex;
+        if (tfn__regexes[i].split == split) regex = tfn__regexes[i].regex;
     if (!own) {
         tfn__put(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
                     "{\"Regex\":\"");
@@ -419,10 +411,18 @@ static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
         tfn__put(t, "\"},\"behavior\":\"Isolated\",\"invert\":false},");
     }
     tfn__put(t, "{\"type\":\"ByteLevel\",\"trim_offsets\":true");
-    tfn__put_truth(t, ",\"add_prefix_space\":", k->prefix_space);
+    tfn__put_truth(t, ",\"add_prefix_space\":", prefix_space);
     tfn__put_truth(t, ",\"use_regex\":", own);
     tfn__put(t, "}");
     if (!own) tfn__put(t, "]}");
+}
+
+/* Put the pre-tokenizer. */
+static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
+{
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) tfn__put_metaspace(t, k);
+    else if (k->split == TFN_SPLIT_BERT) tfn__put(t, "{\"type\":\"BertPreTokenizer\"}");
+    else tfn__put_split(t, k->split, k->prefix_space);
 }
 
 /* Put {"SpecialToken":{"id":"<s>","type_id":0}} for each token that begins or ends a text, with a

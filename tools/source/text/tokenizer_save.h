@@ -5,6 +5,7 @@
 
 #if !defined TFNORM_NO_TOKENIZERS
 
+SHARED void tfn__put_split(tfn__text *t, tfn_split split, bool prefix_space);
 SHARED void tfn__put_content(tfn__text *t, const tfn_tokenizer *k, int32_t id);
 #endif
 #endif /* TFN__TOKENIZER_SAVE_H */
