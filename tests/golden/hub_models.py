@@ -578,6 +578,111 @@ class Phi(Model):
         return self.linear("lm_head", self.layer_norm("model.final_layernorm", x), c["vocab_size"])
 
 
+class Phi3(Llama):
+    """Queries, keys and values in one matrix, gate and up in another."""
+
+    eps_default = 1e-5
+
+    def window(self, i):
+        return self.config.get("sliding_window")
+
+    def position(self, i, q, k):
+        theta, scaling = self.rope_settings()
+        part = scaling.get("partial_rotary_factor", self.config.get("partial_rotary_factor", 1.0))
+        return (self.rope(x, theta, scaling, int(x.shape[-1] * part)) for x in (q, k))
+
+    def split(self, qkv):
+        heads, kv_heads, size = self.sizes()
+        return qkv.split([heads * size, kv_heads * size, kv_heads * size], -1)
+
+    def attention(self, i, at, h):
+        heads, kv_heads, size = self.sizes()
+        qkv = self.linear(at + "qkv_proj", h, (heads + 2 * kv_heads) * size, False)
+        q, k, v = self.split(qkv)
+        q, k = self.queries_keys(i, at, q, k)
+        y = self.attend(q, k, split_heads(v, kv_heads), self.sees(len(h), self.window(i)),
+                        self.scale())
+        return self.linear(at + "o_proj", y, self.config["hidden_size"], False)
+
+    def halves(self, both):
+        return both.chunk(2, -1)
+
+    def ffn(self, at, h):
+        both = self.linear(at + "gate_up_proj", h, 2 * self.config["intermediate_size"], False)
+        gate, up = self.halves(both)
+        return self.linear(at + "down_proj", self.act(self.activation(), gate) * up,
+                           self.config["hidden_size"], False)
+
+
+class StableLM(Llama):
+    """Layer norms; a part of a head rotates; one norm for both sub-layers if they are parallel."""
+
+    eps_key, eps_default = "layer_norm_eps", 1e-5
+
+    def biases(self):
+        return self.config.get("use_qkv_bias", False), False
+
+    def norm(self, name, x):
+        return self.layer_norm(name, x)
+
+    def position(self, i, q, k):
+        theta, scaling = self.rope_settings()
+        part = self.config.get("partial_rotary_factor", 0.25)
+        return (self.rope(x, theta, scaling, int(x.shape[-1] * part)) for x in (q, k))
+
+    def block(self, i, at, x):
+        if not self.config.get("use_parallel_residual", False):
+            return super().block(i, at, x)
+        h = self.norm(at + "input_layernorm", x)
+        return x + self.attention(i, at + "self_attn.", h) + self.ffn(at + "mlp.", h)
+
+
+class GPTJ(Model):
+    """One norm a layer; neighbours of the first rotary_dim features turn together."""
+
+    eps_key, eps_default = "layer_norm_epsilon", 1e-5
+
+    def rotate_half(self, x, angles):
+        r = 2 * angles.shape[-1]
+        a, b, rest = x[..., 0:r:2], x[..., 1:r:2], x[..., r:]
+        cos, sin = angles.cos(), angles.sin()
+        pairs = torch.stack([a * cos - b * sin, b * cos + a * sin], -1)
+        return torch.cat([pairs.flatten(-2), rest], -1)
+
+    def position(self, x):
+        return self.rope(x, 10000.0, {}, self.config.get("rotary_dim", 64))
+
+    def attention(self, at, h):
+        width, heads = self.config["n_embd"], self.config["n_head"]
+        q, k, v = (split_heads(self.linear(at + part, h, width, False), heads)
+                   for part in ("q_proj", "k_proj", "v_proj"))
+        y = self.attend(self.position(q), self.position(k), v, self.sees(len(h), None),
+                        q.shape[-1] ** -0.5)
+        return self.linear(at + "out_proj", y, width, False)
+
+    def ffn(self, at, h):
+        width = self.config["n_embd"]
+        a = self.linear(at + "fc_in", h, self.get("n_inner", 4 * width))
+        return self.linear(at + "fc_out", self.act(self.config["activation_function"], a), width)
+
+    def block(self, at, x):
+        h = self.layer_norm(at + "ln_1", x)
+        return x + self.attention(at + "attn.", h) + self.ffn(at + "mlp.", h)
+
+    def logits(self, ids):
+        c = self.config
+        x = self.table("transformer.wte", c["vocab_size"], c["n_embd"])[ids]
+        for i in range(c["n_layer"]):
+            x = self.block(f"transformer.h.{i}.", x)
+        return self.linear("lm_head", self.layer_norm("transformer.ln_f", x), c["vocab_size"])
+
+    def buffers(self):
+        n = self.config["n_positions"]
+        mask = torch.ones(1, 1, n, n).tril()
+        return {"transformer.h.0.attn.bias": ("U8", mask),
+                "transformer.h.0.attn.masked_bias": ("F32", torch.tensor(-1e9))}
+
+
 class Attention(Model):
     """Separate maps with biases, no rotation; names differ: OPT, encoders, Marian."""
 

@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F
 from hub_models import (
     alibi_slopes, Bert, BertModel, DistilBertClasses, everywhere, gelu, gelu_tanh, Gemma, Gemma3,
-    GPT2, join_heads, Llama, llama3_frequencies, Marian, Model, root_mean, split_heads, standard,
-    T5)
+    GPT2, GPTJ, join_heads, Llama, llama3_frequencies, Marian, Model, Phi3, root_mean, split_heads,
+    StableLM, standard, T5)
 
 
 class Trap(NamedTuple):
@@ -379,6 +379,76 @@ PHI_TRAPS = [
     trap("no bias of the head", linear=linear_without("lm_head")),
     trap("no bias of dense", linear=linear_without("dense")),
 ]
+def rotary_share(part):
+    """Another part of a head rotates."""
+    def position(self, i, q, k):
+        theta, scaling = self.rope_settings()
+        return (self.rope(x, theta, scaling, int(x.shape[-1] * part)) for x in (q, k))
+    return position
+
+
+def last_features_turn(self, i, q, k):
+    rest = q.shape[-1] - int(q.shape[-1] * self.config["partial_rotary_factor"])
+    theta, scaling = self.rope_settings()
+    return (torch.cat([x[..., :rest], self.rope(
+        x[..., rest:], theta, scaling, x.shape[-1] - rest)], -1) for x in (q, k))
+
+
+def equal_thirds(self, qkv):
+    """Queries, keys and values as if each had a third of the rows, the first of each used."""
+    heads, kv_heads, size = self.sizes()
+    q, k, v = Phi3.split(self, qkv)
+    return q, v, k
+
+
+def by_groups(self, qkv):
+    """The rows of a group of queries, its key, its value, then the next group."""
+    heads, kv_heads, size = self.sizes()
+    rows = qkv.reshape(len(qkv), kv_heads, heads // kv_heads + 2, size)
+    return (x.flatten(1) for x in rows.split([heads // kv_heads, 1, 1], 2))
+
+
+def two_norms(self, i, at, x):
+    """The second sub-layer reads the output of the first, through the same norm."""
+    y = x + self.attention(i, at + "self_attn.", self.norm(at + "input_layernorm", x))
+    return y + self.ffn(at + "mlp.", self.norm(at + "input_layernorm", y))
+
+
+def gptj_serial(self, at, x):
+    y = x + self.attention(at + "attn.", self.layer_norm(at + "ln_1", x))
+    return y + self.ffn(at + "mlp.", self.layer_norm(at + "ln_1", y))
+
+
+PHI3_TRAPS = [
+    *ALL_LLAMA[:-2], EPS_1E_5,
+    trap("q, v, k", split=equal_thirds),
+    trap("q, k, v by group", split=by_groups),
+    trap("up before gate", halves=lambda self, both: both.chunk(2, -1)[::-1]),
+    trap("gate and up in turn", halves=lambda self, both: (both[:, 0::2], both[:, 1::2])),
+    trap("gelu for silu", act=other_activation(gelu)),
+]
+STABLELM_TRAPS = [
+    trap("kv heads tiled", share=tile), *ROPE_TRAPS, *GATED_TRAPS, UNTIED, THETA,
+    trap("scores not scaled", scale=lambda self, *place: 1.0),
+    trap("rms for layer norm", layer_norm=layer_norm_as_rms),
+    trap("no bias of norms", vector=vector_without("norm.bias")),
+    trap("eps 1e-5", config={"layer_norm_eps": 1e-5}),
+    trap("all features rotated", position=rotary_share(1)),
+    trap("a quarter rotated", "partial_rotary_factor"),
+    trap("last features rotated", position=last_features_turn),
+]
+GPTJ_TRAPS = [
+    GELU,
+    trap("rotation of halves", rotate_half=Model.rotate_half),
+    trap("rotation backwards", rotate_half=lambda self, x, a: GPTJ.rotate_half(self, x, -a)),
+    trap("all features rotated", position=lambda self, x: self.rope(x, 10000.0, {}, x.shape[-1])),
+    trap("rates of the whole head", position=lambda self, x: self.rope(
+        x, 10000.0 ** (self.config["rotary_dim"] / x.shape[-1]), {}, self.config["rotary_dim"])),
+    trap("eps 1e-5", config={"layer_norm_epsilon": 1e-5}),
+    trap("one sub-layer after the other", block=gptj_serial),
+    trap("no bias of the head", linear=linear_without("lm_head")),
+    trap("scores not scaled", attend=other_scale(lambda size: size**0.5)),
+]
 OPT_TRAPS = [
     trap("positions from row 0", positions=positions_from(0)),
     trap("positions from row 1", positions=positions_from(1)),
@@ -546,6 +616,23 @@ TRAPS = {
         trap("norms of q and k left out", config={"qk_layernorm": False}),
         trap("norms behind the rotation", queries_keys=layer_norm_behind_rotation),
     ],
+    "phi3": [*PHI3_TRAPS, UNTIED],
+    "phi3-window": [
+        *PHI3_TRAPS, *WINDOW,
+        trap("all features rotated", "partial_rotary_factor"),
+        trap("last features rotated", position=last_features_turn),
+    ],
+    "stablelm": [
+        *STABLELM_TRAPS,
+        trap("parallel", config={"use_parallel_residual": True}),
+    ],
+    "stablelm-parallel": [
+        *STABLELM_TRAPS,
+        trap("one sub-layer after the other", block=two_norms),
+        trap("no biases", biases=lambda self: (False, False)),
+        trap("no bias of k", linear=linear_without("k_proj")),
+    ],
+    "gptj": GPTJ_TRAPS,
     "opt": [
         *OPT_TRAPS,
         trap("norms behind", config={"do_layer_norm_before": False}),

@@ -36,8 +36,9 @@ from hub_encoders import (
 from hub_encoder_traps import ENCODER_FAMILY_TRAPS
 from hub_models import (
     Bert, BertClasses, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, DistilBertClasses,
-    Gemma, Gemma2, Gemma3, Gemma3Multimodal, GPT2, GPT2Scaled, GPT2Short, Llama, Marian,
-    MarianSeparate, MiniLM, Mistral, NeoX, Olmo2, OPT, OPT350, Phi, Qwen2, Qwen3, T5, T5v11, TORCH)
+    Gemma, Gemma2, Gemma3, Gemma3Multimodal, GPT2, GPT2Scaled, GPT2Short, GPTJ, Llama, Marian,
+    MarianSeparate, MiniLM, Mistral, NeoX, Olmo2, OPT, OPT350, Phi, Phi3, Qwen2, Qwen3, StableLM,
+    T5, T5v11, TORCH)
 from hub_traps import TRAPS
 from stream import Stream
 
@@ -169,6 +170,24 @@ PHI_CONFIG = {
     "resid_pdrop": 0.1, "rope_scaling": None, "rope_theta": 1000.0, "tie_word_embeddings": False,
 }
 
+PHI3_CONFIG = family(
+    "phi3", "Phi3", "head_dim", eos_token_id=30, embd_pdrop=0.0, hidden_size=24,
+    intermediate_size=20, original_max_position_embeddings=32, pad_token_id=30, resid_pdrop=0.0,
+    rms_norm_eps=1e-3, rope_theta=10000.0, sliding_window=None)
+
+STABLELM_CONFIG = family(
+    "stablelm", "StableLm", "attention_bias", "head_dim", "rms_norm_eps", "rope_scaling",
+    eos_token_id=0, hidden_dropout=0.0, hidden_size=32, intermediate_size=20, layer_norm_eps=1e-3,
+    partial_rotary_factor=0.8, qk_layernorm=False, rope_theta=1000.0, use_parallel_residual=False,
+    use_qkv_bias=False)
+
+GPTJ_CONFIG = {
+    **changed(GPT2_CONFIG, "n_ctx", "reorder_and_upcast_attn", "scale_attn_by_inverse_layer_idx"),
+    "model_type": "gptj", "architectures": ["GPTJForCausalLM"], "gradient_checkpointing": False,
+    "n_embd": 32, "n_inner": None, "rotary": True, "rotary_dim": 6, "layer_norm_epsilon": 1e-3,
+    "tie_word_embeddings": False, "tokenizer_class": "GPT2Tokenizer",
+}
+
 OPT_CONFIG = {
     **COMMON, "model_type": "opt", "architectures": ["OPTForCausalLM"], "activation_dropout": 0.0,
     "activation_function": "relu", "attention_dropout": 0.0, "bos_token_id": 2,
@@ -281,6 +300,13 @@ CASES = {
     "phi-qk": Case(Phi, changed(PHI_CONFIG, num_key_value_heads=2, qk_layernorm=True)),
     "phi-new": Case(Phi, new_spelling(
         PHI_CONFIG, "partial_rotary_factor", partial_rotary_factor=0.7, rope_theta=1000.0)),
+    "phi3": Case(Phi3, PHI3_CONFIG, gradients=True),
+    "phi3-window": Case(Phi3, changed(PHI3_CONFIG, partial_rotary_factor=0.7, sliding_window=5,
+                                      tie_word_embeddings=True)),
+    "stablelm": Case(StableLM, STABLELM_CONFIG),
+    "stablelm-parallel": Case(StableLM, changed(
+        STABLELM_CONFIG, use_parallel_residual=True, use_qkv_bias=True)),
+    "gptj": Case(GPTJ, GPTJ_CONFIG),
     "opt": Case(OPT, OPT_CONFIG),
     "opt-350m-form": Case(OPT350, changed(OPT_CONFIG, do_layer_norm_before=False,
                                           word_embed_proj_dim=16)),
@@ -324,7 +350,9 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "gpt_neox-new-f16", "phi", "phi-qk", "opt", "opt-350m-form", "bert",
         "bert-old-names", "bert-classes", "minilm", "distilbert", "distilbert-classes", "bloom",
         "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
-        "camembert-bf16", "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled"]
+        "camembert-bf16", "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled",
+
+        "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj"]
 
 
 def in_half(case, dtype):

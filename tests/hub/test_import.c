@@ -16,7 +16,8 @@ static const char *const import_names[] = {
     "opt", "opt-350m-form", "bert", "bert-old-names", "bert-classes",
     "distilbert", "distilbert-classes", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
     "t5-unscaled", "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
-    "camembert-bf16"
+    "camembert-bf16",
+    "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj"
 };
 enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
 
@@ -552,6 +553,7 @@ TEST(import_gradients)
     import_gradient("llama");
     import_gradient("qwen2");
     import_gradient("gemma3_text");
+    import_gradient("phi3");
     import_gradient("bloom");
     import_gradient("bert");
     import_gradient("bert-classes");
@@ -810,6 +812,10 @@ TEST(import_keys_refused)
     import_refuses("roberta", "embeddings\": 18", "embeddings\": 2", "is 2; a larger number is");
     import_refuses("roberta", "\"max_position_embeddings\"", "\"_max\"",
                    "has no max_position_embeddings");
+    import_refuses("phi3", "\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"longrope\","
+                   " \"long_factor\": [1.0], \"short_factor\": [1.0]}", "rotary_scaling is longrope");
+    import_refuses("stablelm", "\"qk_layernorm\": false", "\"qk_layernorm\": true",
+                   "qk_layernorm is true; false is expected");
     import_refuses("gpt2", "{", "[", "{ is expected at byte");
     import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is expected at byte");
 }

@@ -195,14 +195,18 @@ enum {
     TFN_FORM_GATED = 32,      /* only in models whose activation is a gate */
     TFN_FORM_APART = 64,      /* only in models with separate_source */
     TFN_FORM_ROW = 128,       /* a vector is stored as a matrix of one row */
-    TFN_FORM_PAIRS = 256,     /* channels of a head that rotate together are neighbours: GGUF */
-    TFN_FORM_SEQUENCE = 512   /* only in models with a head for sequences */
+    TFN_FORM_PAIRS = 256,     /* channels of a head that rotate together are neighbours: GGUF,
+                               * GPT-J */
+    TFN_FORM_SEQUENCE = 512,  /* only in models with a head for sequences */
+    TFN_FORM_QKV = 1024       /* the three parts are queries, keys and values of their own widths:
+                               * Phi-3 */
 };
 typedef struct tfn_tensor_rule {
     const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias" */
     const char *ours;         /* "decoder.#.self.q.*"; NULL: not a weight, such as a mask */
     uint32_t    form;         /* sum of flags */
-    int32_t     part, parts;  /* part `part`, from 0, of `parts` equal parts of the outputs; 0: 1 */
+    int32_t     part, parts;  /* part `part`, from 0, of `parts` equal parts of the outputs; 0: 1.
+                               * Parts are unequal only with TFN_FORM_QKV */
     int32_t     first;        /* rows to skip at the start of the file's tensor */
 } tfn_tensor_rule;
 

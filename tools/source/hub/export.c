@@ -634,7 +634,7 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
         name[0] = 0;
         if (other->rule) tfn__put_form(name, sizeof name, NULL, other->rule->ours, &o->blanks);
         if (tfn__named_param(m, name, &other->info) && other->info.rows == c->info.rows
-            && other->info.cols == c->info.cols) continue;
+            && (other->info.cols == c->info.cols || (c->rule->form & TFN_FORM_QKV))) continue;
         tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no equal beside it, as the family's "
                        "tensor needs", c->info.name);
         return false;
@@ -647,23 +647,20 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
 static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
 {
     const int64_t size = tfn__head_size(d);
-    const int64_t cols = o->part->info.cols;
-    const uint32_t ordered = TFN_FORM_BY_HEAD | TFN_FORM_TURNING;
-    int64_t head = *j / size;
-    int64_t part = *j / cols;
-    int64_t first = 0;
-    if (!(o->part->rule->form & ordered)) {
-        *j %= cols;
-        return (int32_t)part;
-    }
-    part = 0;
+    const int64_t place = *j;
+    int64_t head = place / size;
+    int64_t part = 0;
     if (o->part->rule->form & TFN_FORM_BY_HEAD) {
         part = head % o->parts;
         head /= o->parts;
+    } else {
+        for (; part + 1 < o->parts && *j >= o->part[part].info.cols; part++)
+            *j -= o->part[part].info.cols;
+        head = *j / size;
     }
-    first = head * size;
-    for (int64_t i = first; i < first + size; i++)
-        if (tfn__output_at(o->part + part, d, i) == *j) {
+    if (!(o->part[part].rule->form & TFN__FORM_ORDERED)) return (int32_t)part;
+    for (int64_t i = head * size; i < (head + 1) * size; i++)
+        if (tfn__output_at(o->part + part, d, i) == place) {
             *j = i;
             break;
         }
@@ -744,22 +741,22 @@ static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_mo
 {
     static const float zero = 0;
     const tfn__match *c = o->part;
+    const tfn_param_info *own;
     const int64_t rows = c->info.rows;
-    const int64_t cols = c->info.cols;
-    const int64_t line = tfn__outputs(c);
+    const int64_t line = tfn__outputs(c, d);
     const bool turned = !o->vector && (c->rule->form & TFN_FORM_TRANSPOSED);
     tfn__pack(p, &zero, c->rule->first * line, 0);
     if (turned) {
         for (int64_t j = 0; j < line; j++) {
             int64_t i = j;
-            const int32_t part = tfn__part_at(o, d, &i);
-            tfn__pack(p, o->part[part].info.data + i, rows, cols);
+            own = &o->part[tfn__part_at(o, d, &i)].info;
+            tfn__pack(p, own->data + i, rows, own->cols);
         }
     } else for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < line; j++) {
             int64_t i = j;
-            const int32_t part = tfn__part_at(o, d, &i);
-            tfn__pack(p, o->part[part].info.data + r * cols + i, 1, 1);
+            own = &o->part[tfn__part_at(o, d, &i)].info;
+            tfn__pack(p, own->data + r * own->cols + i, 1, 1);
         }
 }
 TFN__SMALL_END
@@ -820,7 +817,7 @@ static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     t->rank = 2;
     if (g->m->weights[i].kind != TFN__MATRIX && !(r->form & TFN_FORM_ROW)) t->rank = 1;
     if (t->rank == 1) turned = true;
-    t->shape[!turned] = tfn__outputs(&c);
+    t->shape[!turned] = tfn__outputs(&c, &g->m->desc);
     if (t->rank == 2) t->shape[turned] = (int64_t)info.rows + r->first;
     t->dtype = (tfn_dtype)g->dtypes[i];
     t->data = info.data;

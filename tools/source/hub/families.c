@@ -170,6 +170,10 @@ static const tfn_tensor_rule tfn__llama_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
+/* not a model's family, but others have Llama's tensors with keys of their own */
+static const tfn_family tfn__llama_names = { "", NULL, &tfn__shape, tfn__rotary_keys,
+                                             tfn__llama_tensors };
+
 /* The families that follow are like Llama except for their rows.
  *
  * Mistral: each token reads the last W tokens, itself included, in every layer. */
@@ -400,6 +404,111 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
     TFN__OUTPUT("lm_head.weight", "output.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
+
+/* -- families: Phi-3, StableLM --------------------------------------------------------------- */
+
+/* Phi-3: Llama with fused matrices. One has the rows of queries, then keys, then values; the other
+ * has those of the gate, then of the other factor. In Phi-4-mini, three quarters of a head's
+ * channels are rotated. The scaling of longer texts by a factor for each rate is refused. */
+static const tfn_key_rule tfn__phi3_keys[] = {
+    TFN__CLASS("Phi3ForCausalLM")
+    { NULL, "recipe", "pre-rms", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "silu", TFN_KEY_GATED },
+    { "rms_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "sliding_window", "window", "", TFN_KEY_IS },
+    { "partial_rotary_factor", "rotary_size", "1", TFN_KEY_SHARE },
+    { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { "rope_scaling.long_factor", NULL, NULL, TFN_KEY_WANT },
+    { "rope_scaling.short_factor", NULL, NULL, TFN_KEY_WANT },
+    { "attention_bias", NULL, "false", TFN_KEY_WANT },
+    { "mlp_bias", NULL, "false", TFN_KEY_WANT },
+    { "lm_head_bias", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__PHI3(part) { "layers.#.self_attn.qkv_proj.weight", "decoder.#.self." #part ".weight"
+static const tfn_tensor_rule tfn__phi3_tensors[] = {
+    TFN__PHI3(q), TFN_FORM_TRANSPOSED | TFN_FORM_QKV | TFN_FORM_TURNING, 0, 3, 0 },
+    TFN__PHI3(k), TFN_FORM_TRANSPOSED | TFN_FORM_QKV | TFN_FORM_TURNING, 1, 3, 0 },
+    TFN__PHI3(v), TFN_FORM_TRANSPOSED | TFN_FORM_QKV, 2, 3, 0 },
+    { "layers.#.mlp.gate_up_proj.weight", "decoder.#.ffn.w1.weight", TFN_FORM_TRANSPOSED, 0, 2, 0 },
+    { "layers.#.mlp.gate_up_proj.weight", "decoder.#.ffn.w3.weight", TFN_FORM_TRANSPOSED, 1, 2, 0 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__PHI3
+
+/* StableLM: Llama with LayerNorm and a quarter of a head's channels rotated. Some models have
+ * biases of queries, keys and values; that of 12 B adds both branches of a layer to the same x,
+ * from one norm. A norm of its own for each head (qk_layernorm) is refused. */
+static const tfn_key_rule tfn__stablelm_keys[] = {
+    TFN__CLASS("StableLmForCausalLM")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { "use_parallel_residual", "recipe", "parallel-shared", TFN_KEY_IF },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "use_qkv_bias", "attention_bias", "qkv", TFN_KEY_IF },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "silu", TFN_KEY_GATED },
+    { "layer_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "partial_rotary_factor", "rotary_size", "0.25", TFN_KEY_SHARE },
+    { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { "qk_layernorm", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__stablelm_tensors[] = {
+    TFN__AS_IS("layers.#.input_layernorm.*", "decoder.#.self.norm_in.*")
+    TFN__AS_IS("layers.#.post_attention_layernorm.*", "decoder.#.ffn.norm_in.*")
+    { "layers.#.self_attn.q_proj.*", "decoder.#.self.q.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
+      0, 0, 0 },
+    { "layers.#.self_attn.k_proj.*", "decoder.#.self.k.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
+      0, 0, 0 },
+    TFN__AS_IS("norm.*", "decoder.final_norm.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: GPT-J ------------------------------------------------------------------------- */
+
+/* GPT-J: h = LN(x), x += attention(h) + ffn(h), without biases in the attention, with one for the
+ * logits. rotary_dim channels of a head rotate, 2j with 2j + 1. */
+static const tfn_key_rule tfn__gptj_keys[] = {
+    TFN__CLASS("GPTJForCausalLM")
+    { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
+    { NULL, "position", "rotary", TFN_KEY_IS },
+    { NULL, "attention_bias", "off", TFN_KEY_IS },
+    { NULL, "output_bias", "true", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "n_positions", "context", NULL, TFN_KEY_IS },
+    { "n_embd", "width", NULL, TFN_KEY_IS },
+    { "n_layer", "layers", NULL, TFN_KEY_IS },
+    { "n_head", "heads", NULL, TFN_KEY_IS },
+    { "n_inner", "ffn", "", TFN_KEY_IS },
+    { "rotary_dim", "rotary_size", "64", TFN_KEY_IS },
+    { "rotary", NULL, "true", TFN_KEY_WANT },
+    { "activation_function", "activation", "gelu_new", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "scale_attn_weights", NULL, "true", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__GPTJ_TURNS (TFN_FORM_TRANSPOSED | TFN_FORM_TURNING | TFN_FORM_PAIRS)
+static const tfn_tensor_rule tfn__gptj_tensors[] = {
+    TFN__AS_IS("wte.weight", "embedding.weight")
+    TFN__AS_IS("h.#.ln_1.*", "decoder.#.self.norm_in.*")
+    { "h.#.attn.q_proj.weight", "decoder.#.self.q.weight", TFN__GPTJ_TURNS, 0, 0, 0 },
+    { "h.#.attn.k_proj.weight", "decoder.#.self.k.weight", TFN__GPTJ_TURNS, 0, 0, 0 },
+    TFN__TRANSPOSED("h.#.attn.v_proj.weight", "decoder.#.self.v.weight")
+    TFN__TRANSPOSED("h.#.attn.out_proj.weight", "decoder.#.self.o.weight")
+    TFN__TRANSPOSED("h.#.mlp.fc_in.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("h.#.mlp.fc_out.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
+    TFN__OUTPUT("lm_head.*", "output.*")
+    TFN__NO_WEIGHT("h.#.attn.bias")
+    TFN__NO_WEIGHT("h.#.attn.masked_bias")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__GPTJ_TURNS
 
 /* -- families: BERT -------------------------------------------------------------------------- */
 
@@ -756,6 +865,10 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
     X(NEOX, "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors) \
     X(PHI, "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors) \
     X(OPT, "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors) \
+    X(PHI3, "phi3", "model.", &tfn__llama_names, tfn__phi3_keys, tfn__phi3_tensors) \
+    X(STABLELM, "stablelm", "model.", &tfn__llama_names, tfn__stablelm_keys, \
+      tfn__stablelm_tensors) \
+    X(GPTJ, "gptj", "transformer.", NULL, tfn__gptj_keys, tfn__gptj_tensors) \
     X(BERT, "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors) \
     X(DISTILBERT, "distilbert", "distilbert.", NULL, \
       tfn__distilbert_keys, tfn__distilbert_tensors) \

@@ -252,11 +252,27 @@ static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
 
 /* -- weights --------------------------------------------------------------------------------- */
 
-/* Outputs of the tensor, those of all parts together. All parts are equally large. Fused matrices
- * with more queries than keys would need an offset instead; no family here has one. */
-SHARED int64_t tfn__outputs(const tfn__match *c)
+/* Outputs of queries, keys and values together. */
+static int64_t tfn__fused_outputs(const tfn_model_desc *d)
 {
+    return (d->heads + 2 * (int64_t)d->kv_heads) * tfn__head_size(d);
+}
+
+/* Outputs of the tensor, those of all parts together. */
+SHARED int64_t tfn__outputs(const tfn__match *c, const tfn_model_desc *d)
+{
+    if (c->rule->form & TFN_FORM_QKV) return tfn__fused_outputs(d);
     return (int64_t)c->info.cols * tfn__max(c->rule->parts, 1);
+}
+
+/* The tensor's output with which the rule's part begins, where parts follow each other. Keys and
+ * values may be narrower than queries. */
+static int64_t tfn__first_output(const tfn__match *c, const tfn_model_desc *d)
+{
+    const int64_t part = c->rule->part;
+    if ((c->rule->form & TFN_FORM_QKV) && part)
+        return tfn__fused_outputs(d) - (3 - part) * (int64_t)c->info.cols;
+    return part * c->info.cols;
 }
 
 static void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, int64_t found,
@@ -270,7 +286,7 @@ static void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, i
 
 /* Compare the shape with the rule and the parameter: (out, in) or (in, out); a vector is (out). A
  * table of positions may have more rows than the model. */
-static void tfn__check_match(tfn_import *x, const tfn__match *c)
+static void tfn__check_match(tfn_import *x, const tfn_model_desc *d, const tfn__match *c)
 {
     const tfn_tensor *t = &c->tensor;
     const bool vector = c->info.rows == 1 && t->rank == 1;
@@ -279,7 +295,7 @@ static void tfn__check_match(tfn_import *x, const tfn__match *c)
                     || tfn__equal(c->info.name, "encoder.position.weight");
     int64_t shape[2];
     shape[turned] = (int64_t)c->info.rows + c->rule->first;
-    shape[!turned] = tfn__outputs(c);
+    shape[!turned] = tfn__outputs(c, d);
     if (vector) shape[0] = shape[1];
     if (t->rank != 2 && !vector) tfn__bad_tensor(x, "%s has rank %d, not %d", t->name, t->rank, 2);
     if (!tfn__has_values(t->dtype))
@@ -350,7 +366,7 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
         if (tfn__has_strides(&x->file, name)) text = strides;
         tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", text, name);
     }
-    if (x->error.status == TFN_OK) tfn__check_match(x, c);
+    if (x->error.status == TFN_OK) tfn__check_match(x, &m->desc, c);
     c->table = TFN__PACKS && m->weights[i].table;
     if (!i) x->dtype = c->tensor.dtype;
     return x->error.status == TFN_OK;
@@ -372,19 +388,25 @@ static int64_t tfn__turning_at(int64_t i, int64_t size, int64_t turning)
     return turning + (i - pairs);
 }
 
-/* The place of output i of the parameter among the outputs of the tensor. */
+/* The place of output i of the parameter among the outputs of the tensor. In files of GPT-J,
+ * channels 2j and 2j + 1 of the rotated ones turn together. */
 SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i)
 {
     const int64_t size = tfn__head_size(d);
     const int64_t head = i / size;
     const uint32_t form = c->rule->form;
     int64_t channel = i % size;
-    if (!(form & TFN__FORM_ORDERED)) return (int64_t)c->rule->part * c->info.cols + i;
-    if (form & TFN_FORM_PAIRS) channel = channel % (size / 2) * 2 + channel / (size / 2);
-    if (form & TFN_FORM_TURNING) channel = tfn__turning_at(channel, size, d->rotary_size);
+    int64_t turning = size;
+    if (!(form & TFN__FORM_ORDERED)) return tfn__first_output(c, d) + i;
+    if (form & TFN_FORM_TURNING) {
+        channel = tfn__turning_at(channel, size, d->rotary_size);
+        turning = tfn__value_or(d->rotary_size, (int32_t)size);
+    }
+    if ((form & TFN_FORM_PAIRS) && channel < turning)
+        channel = channel % (turning / 2) * 2 + channel / (turning / 2);
     if (form & TFN_FORM_BY_HEAD)
         return (head * c->rule->parts + c->rule->part) * size + channel;
-    return head * size + channel;
+    return tfn__first_output(c, d) + head * size + channel;
 }
 
 /* Read `count` values from value `first` on to every `step`-th place. The caller checks the file's
@@ -420,8 +442,8 @@ static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const t
 {
     const bool ordered = c->rule->form & TFN__FORM_ORDERED;
     const int64_t rows = c->info.rows;
-    const int64_t line = tfn__outputs(c);
-    const int64_t part = (int64_t)c->rule->part * c->info.cols;
+    const int64_t line = tfn__outputs(c, d);
+    const int64_t part = tfn__first_output(c, d);
     if (tfn__is_turned(c)) {
         for (int64_t i = 0; i < t->cols; i++)
             tfn__read_strided(c, to + i, tfn__output_at(c, d, t->col + i) * rows + t->row, t->rows,

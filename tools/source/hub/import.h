@@ -27,7 +27,7 @@ typedef struct tfn__match {
 } tfn__match;
 /* Forms whose outputs have another order in the file. */
 enum { TFN__FORM_ORDERED = TFN_FORM_BY_HEAD | TFN_FORM_TURNING | TFN_FORM_PAIRS };
-SHARED int64_t tfn__outputs(const tfn__match *c);
+SHARED int64_t tfn__outputs(const tfn__match *c, const tfn_model_desc *d);
 SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i);
 SHARED bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_info *info);
 #endif
