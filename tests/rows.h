@@ -103,6 +103,9 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.qk_norm, 'i'),
     ROWS_FIELD(desc.rotary_size, 'i'), ROWS_FIELD(desc.rotary_scaling, 'i'),
     ROWS_FIELD(desc.score_scale, 'f'), ROWS_FIELD(desc.scale_by_layer, 'b'),
+    ROWS_FIELD(desc.embedding_factor, 'f'), ROWS_FIELD(desc.branch_factor, 'f'),
+    ROWS_FIELD(desc.logit_divisor, 'f'), ROWS_FIELD(desc.qkv_clip, 'f'),
+    ROWS_FIELD(desc.rotary_period, 'i'), ROWS_FIELD(desc.window_shift, 'i'),
     ROWS_FIELD(desc.window, 'i'), ROWS_FIELD(desc.window_period, 'i'),
     ROWS_FIELD(desc.window_base, 'f'), ROWS_FIELD(desc.relative_buckets, 'i'),
     ROWS_FIELD(desc.relative_distance, 'i'), ROWS_FIELD(desc.scale_output, 'b'),
@@ -323,9 +326,15 @@ static void rows_draw_options(tfn_model_desc *d)
     d->rotary_scaling = (tfn_rotary_scaling)rows_below(TFN_ROTARY_SCALING_COUNT);
     if (rows_one_in(8)) d->score_scale = 0.5f;
     d->scale_by_layer = rows_one_in(12);
+    if (rows_one_in(8)) d->embedding_factor = 3;
+    if (rows_one_in(8)) d->branch_factor = 0.5f;
+    if (rows_one_in(8)) d->logit_divisor = 2;
+    if (rows_one_in(8)) d->qkv_clip = 0.75f;
+    if (rows_one_in(8)) d->rotary_period = 2;
     if (d->arch != TFN_ARCH_ENCODER && rows_one_in(4)) {
         d->window = 1 + rows_below(5);
         d->window_period = rows_below(3);
+        d->window_shift = rows_below(3);
         if (rows_one_in(2)) d->window_base = 100;
     }
     d->attention_bias = (tfn_attention_bias)rows_below(TFN_ATTENTION_BIAS_COUNT);

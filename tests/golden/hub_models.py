@@ -395,6 +395,54 @@ class Olmo2(Llama):
         return x + self.norm(at + "post_feedforward_layernorm", self.ffn(at + "mlp.", x))
 
 
+class Olmo(Llama):
+    """Norms without gain and bias; queries, keys and values are clamped."""
+
+    eps_key, eps_default = None, 1e-5
+
+    def norm(self, name, x):
+        return standard(x, self.eps)
+
+    def clip(self, x):
+        limit = self.config.get("clip_qkv")
+        return x if limit is None else x.clamp(-limit, limit)
+
+    def linear(self, name, x, cols, bias=True):
+        y = super().linear(name, x, cols, bias)
+        return self.clip(y) if name.endswith(("q_proj", "k_proj", "v_proj")) else y
+
+
+class Granite(Llama):
+    """Four factors; the scores' one is in place of the root of the head's size."""
+
+    def scale(self):
+        return self.config.get("attention_multiplier", 1.0)
+
+    def embed(self, table, ids):
+        return self.config.get("embedding_multiplier", 1.0) * table[ids]
+
+    def block(self, i, at, x):
+        by = self.config.get("residual_multiplier", 1.0)
+        x = x + by * self.attention(i, at + "self_attn.", self.norm(at + "input_layernorm", x))
+        return x + by * self.ffn(at + "mlp.", self.norm(at + "post_attention_layernorm", x))
+
+    def head(self, table, x):
+        return super().head(table, x) / self.config.get("logits_scaling", 1.0)
+
+
+class SmolLM3(Llama):
+    """Some layers do not rotate."""
+
+    default_kv_heads, tied_default = 4, True
+
+    def rotates(self, i):
+        layers = self.config.get("no_rope_layers")
+        return layers[i] == 1 if layers else (i + 1) % self.config["no_rope_layer_interval"] != 0
+
+    def position(self, i, q, k):
+        return super().position(i, q, k) if self.rotates(i) else (q, k)
+
+
 class Gemma(Llama):
     """Gains are 1 + w, embeddings are scaled, hidden_act is not what counts."""
 
@@ -482,6 +530,16 @@ class Gemma3Multimodal(Gemma3):
                  "vision_tower.vision_model.embeddings.patch_embedding.weight": [8, 3, 2, 2],
                  "vision_tower.vision_model.post_layernorm.bias": [8]}
         return {n: (self.dtype, Stream(n).draw(*shape)) for n, shape in names.items()}
+
+
+class Gemma3Newer(Gemma3Multimodal):
+    """Names since version 4.52."""
+
+    def stored_name(self, name):
+        return name.replace("model.", "model.language_model.", 1)
+
+    def buffers(self):
+        return {"model." + n: x for n, x in super().buffers().items()}
 
 
 # -- decoders with layer norms --------------------------------------------------------------------
@@ -635,6 +693,52 @@ class StableLM(Llama):
             return super().block(i, at, x)
         h = self.norm(at + "input_layernorm", x)
         return x + self.attention(i, at + "self_attn.", h) + self.ffn(at + "mlp.", h)
+
+
+class GPTNeo(Model):
+    """Scores are not scaled; every second layer sees only the last tokens."""
+
+    eps_key, eps_default = "layer_norm_epsilon", 1e-5
+    deviation = 1.0
+
+    def layers(self):
+        c = self.config
+        types = [name for names, n in c["attention_types"] for _ in range(n) for name in names]
+        return c.get("attention_layers", types)
+
+    def window(self, i):
+        return self.config.get("window_size", 256) if self.layers()[i] == "local" else None
+
+    def scale(self, size):
+        return 1.0
+
+    def attention(self, i, at, h):
+        width, heads = self.config["hidden_size"], self.config["num_heads"]
+        q, k, v = (split_heads(self.linear(at + part, h, width, False), heads)
+                   for part in ("q_proj", "k_proj", "v_proj"))
+        y = self.attend(q, k, v, self.sees(len(h), self.window(i)), self.scale(q.shape[-1]))
+        return self.linear(at + "out_proj", y, width)
+
+    def ffn(self, at, h):
+        width = self.config["hidden_size"]
+        a = self.linear(at + "c_fc", h, self.get("intermediate_size", 4 * width))
+        return self.linear(at + "c_proj", self.act(self.config["activation_function"], a), width)
+
+    def logits(self, ids):
+        c, p = self.config, "transformer."
+        table = self.table(p + "wte", c["vocab_size"], c["hidden_size"])
+        places = self.table(p + "wpe", c["max_position_embeddings"], c["hidden_size"])
+        x = table[ids] + places[:len(ids)]
+        for i in range(c["num_layers"]):
+            at = f"{p}h.{i}."
+            x = x + self.attention(i, at + "attn.attention.", self.layer_norm(at + "ln_1", x))
+            x = x + self.ffn(at + "mlp.", self.layer_norm(at + "ln_2", x))
+        return self.layer_norm(p + "ln_f", x) @ table.T
+
+    def buffers(self):
+        n, at = self.config["max_position_embeddings"], "transformer.h.0.attn.attention."
+        return {at + "bias": ("U8", torch.ones(1, 1, n, n).tril()),
+                at + "masked_bias": ("F32", torch.tensor(-1e9))}
 
 
 class GPTJ(Model):

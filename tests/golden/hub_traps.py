@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from hub_models import (
     alibi_slopes, Bert, BertModel, DistilBertClasses, everywhere, gelu, gelu_tanh, Gemma, Gemma3,
-    GPT2, GPTJ, join_heads, Llama, llama3_frequencies, Marian, Model, Phi3, root_mean, split_heads,
+    GPT2, GPTJ, join_heads, Llama, llama3_frequencies, Marian, Model, Olmo, Phi3, root_mean, split_heads,
     StableLM, standard, T5)
 
 
@@ -394,13 +394,6 @@ def last_features_turn(self, i, q, k):
         x[..., rest:], theta, scaling, x.shape[-1] - rest)], -1) for x in (q, k))
 
 
-def equal_thirds(self, qkv):
-    """Queries, keys and values as if each had a third of the rows, the first of each used."""
-    heads, kv_heads, size = self.sizes()
-    q, k, v = Phi3.split(self, qkv)
-    return q, v, k
-
-
 def by_groups(self, qkv):
     """The rows of a group of queries, its key, its value, then the next group."""
     heads, kv_heads, size = self.sizes()
@@ -419,9 +412,45 @@ def gptj_serial(self, at, x):
     return y + self.ffn(at + "mlp.", self.layer_norm(at + "ln_1", y))
 
 
+def stream_scaled_too(self, i, at, x):
+    """The factor of branches on the stream, too."""
+    by = self.config["residual_multiplier"]
+    x = by * (x + self.attention(i, at + "self_attn.", self.norm(at + "input_layernorm", x)))
+    return by * (x + self.ffn(at + "mlp.", self.norm(at + "post_attention_layernorm", x)))
+
+
+GRANITE_TRAPS = [
+    trap("kv heads tiled", share=tile), *RMS_TRAPS, *ROPE_TRAPS, *GATED_TRAPS, EPS_1E_6,
+    trap("embeddings not scaled", "embedding_multiplier"),
+    trap("branches not scaled", "residual_multiplier"),
+    trap("the stream scaled, too", block=stream_scaled_too),
+    trap("scores by the root", scale=lambda self: self.sizes()[2] ** -0.5),
+    trap("scores by both", scale=lambda self: 0.3 * self.sizes()[2] ** -0.5),
+    trap("logits not scaled", "logits_scaling"),
+    trap("logits multiplied", head=lambda self, table, x: 3 * Llama.head(self, table, x)),
+]
+OLMO_TRAPS = [
+    trap("kv heads tiled", share=tile), SCALE, *ROPE_TRAPS, *GATED_TRAPS,
+    trap("rms for layer norm", norm=lambda self, name, x: root_mean(x, self.eps)),
+    trap("eps 1e-6", eps_default=1e-6),
+]
+SMOLLM3_TRAPS = [
+    *ALL_LLAMA, EPS_1E_6, THETA,
+    trap("all layers rotate", rotates=lambda self, i: True),
+    trap("no layer rotates", rotates=lambda self, i: False),
+]
+GPT_NEO_TRAPS = [
+    GELU, *WINDOW,
+    trap("scores scaled", scale=lambda self, size: size**-0.5),
+    trap("all layers local", window=lambda self, i: 5),
+    trap("even layers local", window=lambda self, i: None if i % 2 else 5),
+    trap("window of 256", "window_size"),
+    trap("no bias of out_proj", linear=linear_without("out_proj")),
+    trap("eps 1e-5", config={"layer_norm_epsilon": 1e-5}),
+]
 PHI3_TRAPS = [
     *ALL_LLAMA[:-2], EPS_1E_5,
-    trap("q, v, k", split=equal_thirds),
+    trap("q, v, k", split=lambda self, qkv: [Phi3.split(self, qkv)[s] for s in (0, 2, 1)]),
     trap("q, k, v by group", split=by_groups),
     trap("up before gate", halves=lambda self, both: both.chunk(2, -1)[::-1]),
     trap("gate and up in turn", halves=lambda self, both: (both[:, 0::2], both[:, 1::2])),
@@ -616,6 +645,32 @@ TRAPS = {
         trap("norms of q and k left out", config={"qk_layernorm": False}),
         trap("norms behind the rotation", queries_keys=layer_norm_behind_rotation),
     ],
+    "gemma3-newer": [t for t in GEMMA3_TRAPS if not t.config],
+    "olmo": [
+        *OLMO_TRAPS, UNTIED,
+        trap("not clamped", "clip_qkv"),
+        trap("clamped on one side", clip=lambda self, x: x.clamp(max=self.config["clip_qkv"])),
+        trap("values not clamped", linear=lambda self, name, x, cols, bias=True: (
+            Model if name.endswith("v_proj") else Olmo).linear(self, name, x, cols, bias)),
+    ],
+    "olmo-plain": [
+        *OLMO_TRAPS,
+        trap("no biases of attention", config={"attention_bias": False}),
+        trap("clamped to 8", config={"clip_qkv": 1.0}),
+    ],
+    "granite": GRANITE_TRAPS,
+    "smollm3": [
+        *SMOLLM3_TRAPS, UNTIED,
+        trap("no_rope_layers read as those without", rotates=lambda self, i: i == 1),
+        trap("the interval for the list", "no_rope_layers"),
+    ],
+    "smollm3-interval": [
+        *SMOLLM3_TRAPS[1:], UNTIED,
+        trap("the first layer of three", rotates=lambda self, i: i % 3 != 0),
+        trap("every fourth", config={"no_rope_layer_interval": 4}),
+    ],
+    "gpt_neo": GPT_NEO_TRAPS,
+    "gpt_neo-types": GPT_NEO_TRAPS,
     "phi3": [*PHI3_TRAPS, UNTIED],
     "phi3-window": [
         *PHI3_TRAPS, *WINDOW,

@@ -36,9 +36,9 @@ from hub_encoders import (
 from hub_encoder_traps import ENCODER_FAMILY_TRAPS
 from hub_models import (
     Bert, BertClasses, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, DistilBertClasses,
-    Gemma, Gemma2, Gemma3, Gemma3Multimodal, GPT2, GPT2Scaled, GPT2Short, GPTJ, Llama, Marian,
-    MarianSeparate, MiniLM, Mistral, NeoX, Olmo2, OPT, OPT350, Phi, Phi3, Qwen2, Qwen3, StableLM,
-    T5, T5v11, TORCH)
+    Gemma, Gemma2, Gemma3, Gemma3Multimodal, Gemma3Newer, GPT2, GPT2Scaled, GPT2Short, GPTJ,
+    GPTNeo, Granite, Llama, Marian, MarianSeparate, MiniLM, Mistral, NeoX, Olmo, Olmo2, OPT, OPT350,
+    Phi, Phi3, Qwen2, Qwen3, SmolLM3, StableLM, T5, T5v11, TORCH)
 from hub_traps import TRAPS
 from stream import Stream
 
@@ -170,6 +170,21 @@ PHI_CONFIG = {
     "resid_pdrop": 0.1, "rope_scaling": None, "rope_theta": 1000.0, "tie_word_embeddings": False,
 }
 
+OLMO_CONFIG = family(
+    "olmo", "Olmo", "head_dim", "rms_norm_eps", clip_qkv=1.5, eos_token_id=30, hidden_size=16,
+    pad_token_id=1, rope_theta=10000.0)
+
+GRANITE_CONFIG = family(
+    "granite", "Granite", "head_dim", attention_multiplier=0.3, embedding_multiplier=12.0,
+    eos_token_id=0, hidden_size=16, logits_scaling=3.0, mlp_bias=False, residual_multiplier=0.22,
+    rms_norm_eps=0.01, rope_theta=10000.0, tie_word_embeddings=True)
+
+SMOLLM3_CONFIG = family(
+    "smollm3", "SmolLM3", "head_dim", eos_token_id=30, hidden_size=16, layer_types=[
+        "full_attention"] * 3, max_window_layers=28, mlp_bias=False, no_rope_layer_interval=4,
+    no_rope_layers=[1, 0, 1], num_hidden_layers=3, pad_token_id=30, pretraining_tp=2,
+    rope_theta=5000.0, sliding_window=None, use_sliding_window=False)
+
 PHI3_CONFIG = family(
     "phi3", "Phi3", "head_dim", eos_token_id=30, embd_pdrop=0.0, hidden_size=24,
     intermediate_size=20, original_max_position_embeddings=32, pad_token_id=30, resid_pdrop=0.0,
@@ -180,6 +195,19 @@ STABLELM_CONFIG = family(
     eos_token_id=0, hidden_dropout=0.0, hidden_size=32, intermediate_size=20, layer_norm_eps=1e-3,
     partial_rotary_factor=0.8, qk_layernorm=False, rope_theta=1000.0, use_parallel_residual=False,
     use_qkv_bias=False)
+
+GPT_NEO_CONFIG = {
+    **COMMON, "model_type": "gpt_neo", "architectures": ["GPTNeoForCausalLM"],
+    "activation_function": "gelu_new", "attention_dropout": 0,
+    "attention_layers": ["global", "local", "global"],
+    "attention_types": [[["global", "local"], 1], [["global"], 1]], "bos_token_id": 30,
+    "classifier_dropout": 0.1, "embed_dropout": 0, "eos_token_id": 30,
+    "gradient_checkpointing": False, "hidden_size": 16, "intermediate_size": None,
+    "layer_norm_epsilon": 1e-3, "max_position_embeddings": 16, "num_heads": 4, "num_layers": 3,
+    "resid_dropout": 0, "summary_activation": None, "summary_first_dropout": 0.1,
+    "summary_proj_to_labels": True, "summary_type": "cls_index", "summary_use_proj": True,
+    "window_size": 5,
+}
 
 GPTJ_CONFIG = {
     **changed(GPT2_CONFIG, "n_ctx", "reorder_and_upcast_attn", "scale_attn_by_inverse_layer_idx"),
@@ -300,6 +328,18 @@ CASES = {
     "phi-qk": Case(Phi, changed(PHI_CONFIG, num_key_value_heads=2, qk_layernorm=True)),
     "phi-new": Case(Phi, new_spelling(
         PHI_CONFIG, "partial_rotary_factor", partial_rotary_factor=0.7, rope_theta=1000.0)),
+    "gemma3-newer": Case(Gemma3Newer, GEMMA3_IMAGES),
+    "olmo": Case(Olmo, OLMO_CONFIG, gradients=True),
+    "olmo-plain": Case(Olmo, changed(OLMO_CONFIG, attention_bias=True, clip_qkv=None,
+                                     tie_word_embeddings=True)),
+    "granite": Case(Granite, GRANITE_CONFIG, gradients=True),
+    "smollm3": Case(SmolLM3, SMOLLM3_CONFIG),
+    "smollm3-interval": Case(SmolLM3, changed(
+        SMOLLM3_CONFIG, "no_rope_layers", no_rope_layer_interval=3, num_key_value_heads=None)),
+    "gpt_neo": Case(GPTNeo, GPT_NEO_CONFIG, gradients=True),
+    "gpt_neo-types": Case(GPTNeo, changed(
+        GPT_NEO_CONFIG, "attention_layers", attention_types=[[["global", "local"], 3]],
+        num_layers=6)),
     "phi3": Case(Phi3, PHI3_CONFIG, gradients=True),
     "phi3-window": Case(Phi3, changed(PHI3_CONFIG, partial_rotary_factor=0.7, sliding_window=5,
                                       tie_word_embeddings=True)),
@@ -351,8 +391,9 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "bert-old-names", "bert-classes", "minilm", "distilbert", "distilbert-classes", "bloom",
         "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
         "camembert-bf16", "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled",
-
-        "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj"]
+        "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",
+        "gemma3", "gemma3-newer", "olmo", "olmo-plain", "granite", "smollm3", "smollm3-interval",
+        "gpt_neo", "gpt_neo-types"]
 
 
 def in_half(case, dtype):

@@ -50,6 +50,13 @@ static const struct export_folder {
     { "gpt_neox-new-f16", "gpt_neox", "gpt_neox", false, 3 },
     { "phi", "phi", "phi", true, 0 },
     { "phi-qk", "phi", "phi", true, 0 },
+    { "olmo", "olmo", "olmo", true, 0 },
+    { "olmo-plain", "olmo", "olmo", true, 0 },
+    { "granite", "granite", "granite", true, 0 },
+    { "smollm3", "smollm3", "smollm3", true, 0 },
+    { "smollm3-interval", "smollm3", "smollm3", true, 0 },
+    { "gpt_neo", "gpt_neo", "gpt_neo", false, 2 },
+    { "gpt_neo-types", "gpt_neo", "gpt_neo", false, 2 },
     { "phi3", "phi3", "llama", true, 0 },
     { "phi3-window", "phi3", "phi3", true, 0 },
     { "stablelm", "stablelm", "stablelm", true, 0 },
@@ -441,6 +448,16 @@ static const struct { const char *options, *family, *says; } export_own[] = {
     { "recipe=parallel position=rotary rotary_size=2 untied=true", "gpt_neox",
       "\"rotary_pct\": 0.5" },
     { "recipe=pre position=rotary", "gpt_neox", "\"use_parallel_residual\": false" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu window=4 window_period=2"
+      " window_shift=1 layers=5", "mistral",
+      "[\"full_attention\", \"sliding_attention\", \"full_attention\"" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu branch_factor=0.5", "granite",
+      "\"residual_multiplier\": 0.5" },
+    { "recipe=pre-rms position=rotary no_bias=true activation=swiglu rotary_period=9", "llama",
+      "\"LlamaForCausalLM\"" },
+    { "recipe=gpt2 score_scale=1 attention_bias=output", "gpt_neo", "[[[\"global\", \"global\"], 1]]" },
+    { "recipe=pre norm=layernorm-simple position=rotary no_bias=true activation=swiglu qkv_clip=2",
+      "olmo", "\"clip_qkv\": 2.0" },
     { "recipe=parallel-shared position=rotary output_bias=true untied=true", "phi",
       "\"partial_rotary_factor\": 1.0" },
     { "recipe=bert arch=encoder segments=2 head_transform=true output_bias=true", "bert",
@@ -846,6 +863,24 @@ TEST(export_tokenizer)
 /* -- a user's family --------------------------------------------------------------------------- */
 
 /* A rule that no writer can express gives an error, never another model. */
+/* The text model from inside a larger one is written as a family of its own. */
+TEST(export_inside)
+{
+    static export_box b;
+    tfn_model m, again;
+    tfn_dtype dtype;
+    if (!export_import(&m, "gemma3", &dtype)) return;
+    if (export_goes(&b, &m, "gemma3", dtype)) {
+        CHECK(!strcmp(b.x.family->name, "gemma3_text"));
+        CHECK(strstr(b.text, "\"model_type\": \"gemma3_text\"") != NULL);
+        if (export_back(&b, &again)) {
+            export_params(&m, &again);
+            tfn_model_free(&again);
+        }
+    }
+    tfn_model_free(&m);
+}
+
 TEST(export_own_family)
 {
     static const tfn_key_rule keys[] = {
@@ -890,6 +925,7 @@ int main(void)
     RUN(export_folder);
     RUN(export_tokenizer);
 #endif
+    RUN(export_inside);
     RUN(export_own_family);
     return DONE();
 }

@@ -17,7 +17,9 @@ static const char *const import_names[] = {
     "distilbert", "distilbert-classes", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
     "t5-unscaled", "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
     "camembert-bf16",
-    "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj"
+    "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",
+    "gemma3", "gemma3-newer", "olmo", "olmo-plain", "granite", "smollm3", "smollm3-interval",
+    "gpt_neo", "gpt_neo-types"
 };
 enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
 
@@ -554,6 +556,9 @@ TEST(import_gradients)
     import_gradient("qwen2");
     import_gradient("gemma3_text");
     import_gradient("phi3");
+    import_gradient("olmo");
+    import_gradient("granite");
+    import_gradient("gpt_neo");
     import_gradient("bloom");
     import_gradient("bert");
     import_gradient("bert-classes");
@@ -790,7 +795,7 @@ TEST(import_keys_refused)
     import_refuses("qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": 3",
                    "use_sliding_window is 3; false is expected");
     import_refuses("qwen2-types", "\"full_attention\"", "\"chunked_attention\"",
-                   "layer_types is chunked_attention; sliding_attention is expected");
+                   "layer_types is chunked_attention; sliding_attention or full_att");
     import_refuses("qwen2-types", "\"full_attention\"", "\"full_attention\", \"full_attention\"",
                    "layer_types has 3 layers, there are 2");
     import_refuses("gemma3_text-new", "\"sliding_attention\",",
@@ -816,6 +821,19 @@ TEST(import_keys_refused)
                    " \"long_factor\": [1.0], \"short_factor\": [1.0]}", "rotary_scaling is longrope");
     import_refuses("stablelm", "\"qk_layernorm\": false", "\"qk_layernorm\": true",
                    "qk_layernorm is true; false is expected");
+    import_refuses("gpt_neo-types", "\"num_layers\": 6", "\"num_layers\": 5",
+                   "attention_types has 6 layers, there are 5");
+    import_refuses("gpt_neo-types", "\"local\"\n", "\"near\"\n",
+                   "attention_types is near; local or global is expected");
+    import_refuses("gpt_neo", "\"attention_layers\"", "\"attention_layers\": 3, \"_\"",
+                   "attention_layers has 0 layers, there are 3");
+    import_refuses("smollm3", "\"no_rope_layers\": [", "\"no_rope_layers\": [1, ",
+                   "no_rope_layers has 4 layers, there are 3");
+    import_refuses("smollm3", "\"use_sliding_window\": false", "\"use_sliding_window\": true",
+                   "use_sliding_window is true; false is expected");
+    import_refuses("gemma3", "\"text_config\"", "\"_text_config\"", "config.json has no text_config");
+    import_refuses("gemma3", "\"vision_config\"", "\"audio_config\"", "the key audio_config");
+    import_refuses("gemma3", "\"head_dim\"", "\"heads_dim\"", "the key heads_dim");
     import_refuses("gpt2", "{", "[", "{ is expected at byte");
     import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is expected at byte");
 }

@@ -323,6 +323,10 @@ static tfn_var tape_magnitude(tape_case *c)
 {
     return tfn__magnitude(&c->t, tape_target(c));
 }
+static tfn_var tape_clamp(tape_case *c)
+{
+    return tfn__clamp(&c->t, tape_target(c), 0.75f);
+}
 static tfn_var tape_mix(tape_case *c)               /* w is used twice, one weight not at all */
 {
     tfn_var x = tape_target(c), z = tape_target(c), w = tape_p(c, 1, 3);
@@ -620,6 +624,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("mix", mix, false)
     TAPE_ROW("gate", gate, false)
     TAPE_ROW("magnitude", magnitude, false)
+    TAPE_ROW("clamp", clamp, false)
     TAPE_ROW("exp-capped", exp_capped, false)
     TAPE_ROW("norm-heads", norm_heads, false)
     TAPE_ROW("norm-groups", norm_groups, false)

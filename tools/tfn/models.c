@@ -299,8 +299,9 @@ const char *const shape_names[] = {
     "rotary_factor", "rotary_low", "rotary_high", "rotary_context", "untied",
     "separate_source", "scale_embedding", "no_bias", "attention_bias", "output_bias",
     "head_transform", "pooler",
-    "mup_base_width", "qk_norm", "score_scale", "scale_by_layer", "window", "window_from",
-    "window_period", "window_base", "relative_buckets",
+    "mup_base_width", "qk_norm", "score_scale", "scale_by_layer",
+    "embedding_factor", "branch_factor", "logit_divisor", "qkv_clip", "rotary_period", "window",
+    "window_from", "window_period", "window_shift", "window_base", "relative_buckets",
     "relative_distance", "scale_output", "attention_cap", "logit_cap",
     "norm_eps", "norm_factor", "folded", "weights", NULL
 };

@@ -164,8 +164,11 @@ typedef enum tfn_key_form {
     TFN_KEY_NAMES,            /* the option is `text` if the value, or one value of a list, matches
                                * the pattern after '=' in the key: "architectures=*ForMaskedLM" */
     TFN_KEY_ONLY_IF,          /* unless the value is true, the option is `text` */
-    TFN_KEY_LAYERS,           /* the value is a list of one name per layer. Sets window_from and
-                               * window_period so that layers named `text` have the window */
+    TFN_KEY_LAYERS,           /* the value is a list of one name per layer; `text` has two. The
+                               * option is "window", and layers of the first name have the window
+                               * (sets window_from, window_period and window_shift), or
+                               * "rotary_period", and layers of the first name rotate */
+    TFN_KEY_GROUPS,           /* the same for a list of groups: [[names, how often], ...] */
     TFN_KEY_GATED,            /* as IS, for an activation that is a gate */
     TFN_KEY_INVERSE_ROOT,     /* the option is value^(-1/2) */
     TFN_KEY_SHARE,            /* the option is the value times the size of a head */
@@ -173,8 +176,9 @@ typedef enum tfn_key_form {
     TFN_KEY_LESS,             /* the option is the value less the number `text`; the key is
                                * required */
     TFN_KEY_SAME,             /* an error unless the value equals the option */
-    TFN_KEY_WANT              /* an error unless the value, or each value of a list, is `text`. A
+    TFN_KEY_WANT,             /* an error unless the value, or each value of a list, is `text`. A
                                * missing key is no error. Sets no option */
+    TFN_KEY_INSIDE            /* the family's keys are inside this object. Sets no option */
 } tfn_key_form;
 typedef struct tfn_key_rule {
     const char  *key;         /* in config.json, "rope_scaling.factor" inside an object; NULL: the
@@ -202,7 +206,8 @@ enum {
                                * Phi-3 */
 };
 typedef struct tfn_tensor_rule {
-    const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias" */
+    const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias";
+                               * %: any end */
     const char *ours;         /* "decoder.#.self.q.*"; NULL: not a weight, such as a mask */
     uint32_t    form;         /* sum of flags */
     int32_t     part, parts;  /* part `part`, from 0, of `parts` equal parts of the outputs; 0: 1.
@@ -214,7 +219,8 @@ typedef struct tfn_tensor_rule {
  * and its tensors apply where the family has no row. Your own family works like the library's. */
 typedef struct tfn_family {
     const char            *name;             /* "model_type" */
-    const char            *prefix;           /* optional start of the names of tensors */
+    const char            *prefix;           /* optional starts of the names of tensors, separated
+                                              * by spaces */
     const struct tfn_family *like;           /* NULL: none */
     const tfn_key_rule    *keys;
     const tfn_tensor_rule *tensors;

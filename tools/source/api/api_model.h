@@ -165,6 +165,8 @@ typedef struct tfn_model_desc {
     float rotary_factor;          /* s, at least 1; 0: 8 */
     float rotary_low, rotary_high;       /* of LLAMA3, in waves; 0: 1 and 4 */
     int32_t rotary_context;       /* length of training texts; 0: 8192 */
+    int32_t rotary_period;        /* p > 0: layers p - 1, 2p - 1 ... do not rotate (SmolLM 3: 4); 0:
+                                   * all do */
     int32_t relative_buckets;     /* buckets of relative positions, at least 4; 0: 32. The first
                                    * half are single distances */
     int32_t relative_distance;    /* the largest distance of the other half, which shares buckets;
@@ -174,6 +176,12 @@ typedef struct tfn_model_desc {
     bool separate_source;         /* true: the encoder has its own embedding; false: it shares the
                                    * decoder's */
     bool scale_embedding;         /* true: embeddings times sqrt(C), as in papers */
+    float embedding_factor;       /* embeddings are also multiplied by this number; 0: 1. Granite:
+                                   * 12 */
+    float branch_factor;          /* x + branch_factor F(x) in place of x + F(x); 0: 1. Granite: 0.22
+                                   */
+    float logit_divisor;          /* logits are divided by this number, before a cap; 0: 1. Granite:
+                                   * 8 */
     bool scale_output;            /* true: the output matrix reads x/sqrt(C), as in T5 */
     bool no_bias;                 /* true: linear maps have no bias */
     tfn_attention_bias attention_bias;   /* maps with a bias despite no_bias; 0: none */
@@ -204,11 +212,15 @@ typedef struct tfn_model_desc {
     float score_scale;            /* factor of q . k in scores; 0: 1/sqrt(D). T5: 1 */
     bool scale_by_layer;          /* true: scores are also divided by the number of the layer, from
                                    * 1 (GPT-2's scale_attn_by_inverse_layer_idx) */
+    float qkv_clip;               /* c > 0: queries, keys and values are limited to -c ... c before
+                                   * anything else. OLMo: 8 */
     int32_t window;               /* W > 0: a position of the decoder attends to the last W
                                    * positions including itself (Mistral), and caches hold no more;
                                    * 0: no window */
     int32_t window_from;          /* the first layer with the window, from 0 */
     int32_t window_period;        /* p > 0: layers p - 1, 2p - 1 ... have no window; Gemma 3: 6 */
+    int32_t window_shift;         /* s: with a period, layers p - 1 - s, 2p - 1 - s ... have no
+                                   * window instead. GPT-Neo: p = 2, s = 1 */
     float window_base;            /* rotary base of layers with a window, whose rates are not
                                    * scaled; 0: as in other layers. Gemma 3: 10000 */
     float attention_cap;          /* > 0: scores become cap*tanh(score/cap). Gemma 2: 50 */

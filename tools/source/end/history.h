@@ -17,16 +17,17 @@
  *       its temporary name          replaced, and it keeps its mode and owner
  *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
  *     Models of the hub: tfn_import_new knows BERT, BLOOM, CamemBERT, DistilBERT, Gemma 1 to 3,
- *     GPT-2, GPT-J, GPT-NeoX, Llama, Marian, Mistral, OLMo 2, OPT, Phi 1 to 3, Qwen 2 and 3,
- *     RoBERTa, StableLM, T5, XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open
- *     reads pytorch_model.bin,
- *     tfn_gguf_open a .gguf file, and tfn_import_text the rest of config.json.
+ *     GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, Marian, Mistral, OLMo 1 and 2, OPT, Phi 1 to
+ *     3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5, XLM-RoBERTa; tfn_export_write writes such a
+ *     folder; tfn_pickle_open reads pytorch_model.bin, tfn_gguf_open a .gguf file, and
+ *     tfn_import_text the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
  *     Options: positions alibi and relative, windows by layer (window_from, window_period,
- *     window_base), embedding_size, scale_output, attention biases of the output, pooler, heads of
- *     positions and of numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS, number_loss), frames through
- *     one linear map (frame_map).
+ *     window_shift, window_base), layers without rotation (rotary_period), embedding_factor,
+ *     branch_factor, logit_divisor, qkv_clip, embedding_size, scale_output, attention biases of the
+ *     output, pooler, heads of positions and of numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS,
+ *     number_loss), frames through one linear map (frame_map).
  *     Fewer bits: weights (desc.weights, tfn_model_quantize, tfn_quant_pack), moments
  *     (moment_type), caches (cache_type); LoRA on top of packed weights.
  *     Boards: only_decoders, tfn_memory.kept, checkpoints in flash (tfn_flash_save), and macros

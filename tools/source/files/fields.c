@@ -49,6 +49,7 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta1),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta2),
     TFN__FIELD(BOOL, NOT_SAVED, blank),
+    TFN__LATER(REAL, SAME_ALWAYS, branch_factor),
     TFN__LATER(CHOICE, MAY_DIFFER, cache_type),
     TFN__FIELD(BOOL, NOT_SAVED, only_decoders),
     TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
@@ -65,6 +66,7 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__LATER(REAL, SAME_TO_TRAIN, delta),
     TFN__FIELD(REAL, SAME_TO_TRAIN, dropout),
     TFN__LATER(REAL, SAME_TO_TRAIN, ema),
+    TFN__LATER(REAL, SAME_ALWAYS, embedding_factor),
     TFN__LATER(WHOLE, SAME_ALWAYS, embedding_size),
     TFN__FIELD(REAL, SAME_TO_TRAIN, eps),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, eps_inside),
@@ -92,6 +94,7 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(WHOLE, SAME_ALWAYS, kv_heads),
     TFN__FIELD(WHOLE, SAME_ALWAYS, layers),
     TFN__FIELD(REAL, SAME_ALWAYS, logit_cap),
+    TFN__LATER(REAL, SAME_ALWAYS, logit_divisor),
     TFN__FIELD(REAL, SAME_TO_TRAIN, loss_scale),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
     TFN__LATER(CHOICE, SAME_TO_TRAIN, moment_type),
@@ -112,6 +115,7 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, position),
     TFN__FIELD(BOOL, NOT_SAVED, probes),
     TFN__FIELD(CHOICE, SAME_ALWAYS, qk_norm),
+    TFN__LATER(REAL, SAME_ALWAYS, qkv_clip),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, radam),
     TFN__FIELD(NAME, SAME_TO_TRAIN, recipe),
     TFN__FIELD(BOOL, MAY_DIFFER, recompute),
@@ -123,6 +127,7 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__LATER(REAL, SAME_ALWAYS, rotary_factor),
     TFN__LATER(REAL, SAME_ALWAYS, rotary_high),
     TFN__LATER(REAL, SAME_ALWAYS, rotary_low),
+    TFN__LATER(WHOLE, SAME_ALWAYS, rotary_period),
     TFN__LATER(CHOICE, SAME_ALWAYS, rotary_scaling),
     TFN__LATER(WHOLE, SAME_ALWAYS, rotary_size),
     TFN__LATER(BOOL, SAME_ALWAYS, scale_by_layer),
@@ -157,7 +162,8 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__LATER(WHOLE, SAME_ALWAYS, window),
     TFN__LATER(REAL, SAME_ALWAYS, window_base),
     TFN__LATER(WHOLE, SAME_ALWAYS, window_from),
-    TFN__LATER(WHOLE, SAME_ALWAYS, window_period)
+    TFN__LATER(WHOLE, SAME_ALWAYS, window_period),
+    TFN__LATER(WHOLE, SAME_ALWAYS, window_shift)
 };
 
 /* The option's name for users, without "tfn.". */

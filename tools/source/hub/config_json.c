@@ -51,6 +51,8 @@ SHARED void tfn__put_config_value(tfn__text *t, tfn__reader r)
     }
 }
 
+enum { TFN__LAYERS_MOST = 4096 };
+
 /* Copy that value, cut to the room for a rule's value. */
 static void tfn__config_copy(tfn__reader r, char *value)
 {
@@ -243,50 +245,131 @@ static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key
     tfn__want_value(x, k->key, found, own);
 }
 
-/* Read the name of a layer and step over it. True if it is the rule's text. The only other legal
- * name is "full_attention". */
-static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader *r)
+/* The name that a rule gives to layers with its feature, or without, in `word`. */
+SHARED const char *tfn__layer_name(const tfn_key_rule *k, bool has, char *word, size_t size)
+{
+    const char *list = k->text;
+    tfn__next_word(&list, word, size);
+    if (!has) tfn__next_word(&list, word, size);
+    return word;
+}
+
+/* Read the name of a layer and step over it. True if it is the first one in the rule's text. */
+static bool tfn__reads_layer(tfn_import *x, const tfn_key_rule *k, tfn__reader *r)
 {
     char value[TFN__VALUE_ROOM];
+    char names[2][32];
+    char both[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(both, sizeof both);
     tfn__config_copy(*r, value);
     tfn__json_skip(r, TFN__CONFIG_DEPTH);
-    if (tfn__equal(value, k->text)) return true;
-    if (!tfn__equal(value, "full_attention")) tfn__bad_key(x, k->key, value, k->text);
+    for (int i = 0; i < 2; i++)
+        if (tfn__equal(value, tfn__layer_name(k, !i, names[i], sizeof names[i]))) return !i;
+    tfn__put_texts(&t, names[0], " or ", names[1]);
+    tfn__bad_key(x, k->key, value, tfn__end(&t));
     return false;
 }
 
-/* Report the layers in order, each with or without a window. In published models the window begins
- * at some layer, or every n-th layer lacks it. So two layers decide: the first one with a window,
- * and the first one after it without. window_from is -1 until the first one is found. */
-SHARED void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window)
+SHARED tfn__layers tfn__no_layers(void)
 {
-    if (window && d->window_from < 0) d->window_from = l;
-    if (!window && d->window_from >= 0 && !d->window_period) d->window_period = l + 1;
+    const tfn__layers none = { 0, -1, -1, -1 };
+    return none;
+}
+
+/* Report the next layer. In published models a feature begins at some layer, or every n-th layer
+ * lacks it. So three layers decide. */
+SHARED void tfn__tell_layer(tfn__layers *s, bool has)
+{
+    const int32_t l = s->count++;
+    if (has && s->from < 0) s->from = l;
+    if (has || s->from < 0) return;
+    if (s->first < 0) s->first = l;
+    else if (s->second < 0) s->second = l;
+}
+
+/* The period of the layers without the feature; 0: none. */
+static int32_t tfn__layers_period(const tfn__layers *s)
+{
+    if (s->second >= 0) return s->second - s->first;
+    return s->first + 1;
+}
+
+/* Set the options of the window. No layer with a window: it is off. */
+SHARED void tfn__set_window_by(tfn_model_desc *d, const tfn__layers *s)
+{
+    const int32_t period = tfn__layers_period(s);
+    if (s->from < 0) d->window = 0;
+    d->window_from = (int32_t)tfn__max(s->from, 0);
+    d->window_period = period;
+    d->window_shift = 0;
+    if (s->second >= 0) d->window_shift = (period - (s->first + 1) % period) % period;
+}
+
+/* True if layer l has the feature of the rule. */
+SHARED bool tfn__layer_has(const tfn_model_desc *d, const tfn_key_rule *k, int32_t l)
+{
+    if (tfn__equal(k->option, "window")) return tfn__layer_has_window(d, l);
+    return !d->rotary_period || (l + 1) % d->rotary_period;
+}
+
+/* Report the names of a list. With d, compare each with the options instead. */
+static void tfn__read_names(tfn_import *x, const tfn_model_desc *d, const tfn_key_rule *k,
+                            tfn__reader *r, tfn__layers *s)
+{
+    for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']')) {
+        const bool has = tfn__reads_layer(x, k, r);
+        if (d && has != tfn__layer_has(d, k, s->count))
+            tfn__bad_key(x, k->key, "mixed", "a change at one layer, or in every n-th,");
+        tfn__tell_layer(s, has);
+    }
+}
+
+/* The same for groups, [[names, how often], ...]. */
+static void tfn__read_groups(tfn_import *x, const tfn_model_desc *d, const tfn_key_rule *k,
+                             tfn__reader *r, tfn__layers *s)
+{
+    for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']')) {
+        tfn__reader names;
+        int64_t often = 0;
+        if (!tfn__json_open(r, '[', ']')) continue;
+        names = *r;
+        tfn__json_skip(r, TFN__CONFIG_DEPTH);
+        if (tfn__json_more(r, ']')) {
+            tfn__json_space(r);
+            often = tfn__json_count(r, TFN__LAYERS_MOST);
+            tfn__json_mark(r, ']');
+        }
+        for (int64_t i = 0; i < often && s->count <= TFN__LAYERS_MOST; i++) {
+            tfn__reader again = names;
+            tfn__read_names(x, d, k, &again, s);
+        }
+    }
 }
 
 /* Read a list with a name for each layer. After all were reported, compare each with the options
  * that resulted. If the window is off, the list is ignored. */
 static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
-    tfn__reader r = tfn__read_from(x->text, x->text_size);
-    tfn__reader again;
-    int32_t i = 0;
-    if (!d->window || !tfn__config_find(&r, k->key)) return;
-    again = r;
-    d->window_from = -1;
-    d->window_period = 0;
-    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
-        tfn__tell_window(d, i++, tfn__names_window(x, k, &r));
-    if (x->error.status == TFN_OK && i != d->layers)
-        tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "config.json: layer_types has %d layers, "
-                  "there are %d", i, d->layers);
-    if (d->window_from < 0) d->window = 0;
-    d->window_from = (int32_t)tfn__max(d->window_from, 0);
-    i = 0;
-    for (bool more = tfn__json_open(&again, '[', ']'); more; more = tfn__json_more(&again, ']')) {
-        const bool window = tfn__names_window(x, k, &again);
-        if (window != tfn__layer_has_window(d, i++))
-            tfn__bad_key(x, k->key, "mixed", "a window from a layer on, or not in every n-th,");
+    const bool window = tfn__equal(k->option, "window");
+    tfn__layers s = tfn__no_layers();
+    if (window && !d->window) return;
+    for (int pass = 0; pass < 2; pass++) {
+        const tfn_model_desc *like = NULL;
+        tfn__reader r = tfn__read_from(x->text, x->text_size);
+        if (x->error.status != TFN_OK || !tfn__config_find(&r, k->key)) return;
+        if (pass) like = d;
+        s = tfn__no_layers();
+        if (k->form == TFN_KEY_GROUPS) tfn__read_groups(x, like, k, &r, &s);
+        else tfn__read_names(x, like, k, &r, &s);
+        if (x->error.status == TFN_OK && s.count != d->layers) {
+            tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "config.json: %s has %d layers, "
+                           "there are %d", k->key);
+            x->error.found = s.count;
+            x->error.wanted = d->layers;
+        }
+        if (window && !pass) tfn__set_window_by(d, &s);
+        if (!window && s.from < 0) d->rotary_period = 1;
+        else if (!window) d->rotary_period = tfn__layers_period(&s);
     }
 }
 
@@ -325,6 +408,20 @@ static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
     return false;
 }
 
+/* False at the last row, which is all zeros. A family may have no rules of its own: the tensors of
+ * Mistral have the same names as Llama's. */
+SHARED bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
+
+/* The last rule for a key, which overrides the others. */
+SHARED const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char *key)
+{
+    const tfn_key_rule *found = NULL;
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (k->key && tfn__equal(k->key, key)) found = k;
+    if (found || !family->like) return found;
+    return tfn__rule_of_key(family->like, key);
+}
+
 /* Apply one rule to the file. A null value counts as a missing key (n_inner, head_dim,
  * rope_scaling). In windows and caps, however, null means off, and a missing key means the default
  * of the published configuration. */
@@ -334,13 +431,14 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     const bool known = k->key && tfn__config_value(x, k->key, value);
     const bool off = known && tfn__equal(value, "null");
     const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
-                        || k->form == TFN_KEY_LAYERS;
+                        || k->form == TFN_KEY_LAYERS || k->form == TFN_KEY_GROUPS;
     const char *found = k->text;
     if (!k->option && !k->text) return;
     if (off && k->form == TFN_KEY_IS_OR_OFF) return;
     if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
     else if (condition) return;
+    if (!found && tfn__rule_of_key(x->family, k->key)->text) return;     /* it has a default */
     if (!found) {
         tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "config.json has no %s", k->key);
         return;
@@ -369,6 +467,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         if (known && !off) tfn__want_value(x, k->key, found, "false");
         break;
     case TFN_KEY_LAYERS:
+    case TFN_KEY_GROUPS:
     case TFN_KEY_ENTRIES:
         tfn__set_listed(x, d, k);
         break;
@@ -387,10 +486,6 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         tfn__set_option(x, d, k, found);
     }
 }
-
-/* False at the last row, which is all zeros. A family may have no rules of its own: the tensors of
- * Mistral have the same names as Llama's. */
-SHARED bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
 
 /* Apply the rules of a family, after those of the family that it is like. */
 SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
@@ -512,6 +607,37 @@ static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, c
     }
 }
 
+/* The rule of the object that has the family's keys; NULL: the file itself has them. */
+SHARED const tfn_key_rule *tfn__inside_rule(const tfn_family *family)
+{
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (k->form == TFN_KEY_INSIDE) return k;
+    return NULL;
+}
+
+/* From here on, read only the object that has the family's keys: a model of pictures and texts has
+ * those of its text model there. False: the file itself has them, or there is an error. */
+static bool tfn__enter_object(tfn_import *x)
+{
+    const tfn_key_rule *k = tfn__inside_rule(x->family);
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    char value[TFN__VALUE_ROOM];
+    size_t from;
+    if (!k) return false;
+    if (!tfn__config_find(&r, k->key)) {
+        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "config.json has no %s", k->key);
+        return false;
+    }
+    tfn__json_space(&r);
+    tfn__config_copy(r, value);
+    if (tfn__peek(&r) != '{') tfn__bad_key(x, k->key, value, "an object");
+    from = r.at;
+    tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    x->text += from;
+    x->text_size = r.at - from;
+    return x->error.status == TFN_OK;
+}
+
 /* Refuse keys that no rule knows and that may matter. A new release of the family may use them to
  * compute something else; the model would still write plausible text, only worse. One message names
  * all of them. A lenient import skips them, except those of scales and quantization. */
@@ -531,6 +657,8 @@ SHARED void tfn__check_keys(tfn_import *x)
     s.count = 0;
     s.grave = false;
     tfn__check_object(x, &s, tfn__read_from(x->text, x->text_size), "");
+    if (tfn__enter_object(x))
+        tfn__check_object(x, &s, tfn__read_from(x->text, x->text_size), "");
     tfn__end(&s.all);
     if (!s.count) return;
     tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", texts[s.count > 1][s.grave],

@@ -23,7 +23,17 @@ SHARED void tfn__put_config_value(tfn__text *t, tfn__reader r);
 SHARED const char *tfn__hub_activation(const char *name, tfn_key_form form);
 SHARED int64_t tfn__whole_text(const char *text);
 SHARED bool tfn__key_takes(const tfn_key_rule *k, const char *name);
-SHARED void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window);
+
+/* Layers, reported in order: the first with a feature, and the two after it without; -1: not yet
+ * found. */
+typedef struct tfn__layers { int32_t count, from, first, second; } tfn__layers;
+SHARED tfn__layers tfn__no_layers(void);
+SHARED void tfn__tell_layer(tfn__layers *s, bool has);
+SHARED void tfn__set_window_by(tfn_model_desc *d, const tfn__layers *s);
+SHARED bool tfn__layer_has(const tfn_model_desc *d, const tfn_key_rule *k, int32_t l);
+SHARED const char *tfn__layer_name(const tfn_key_rule *k, bool has, char *word, size_t size);
+SHARED const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char *key);
+SHARED const tfn_key_rule *tfn__inside_rule(const tfn_family *family);
 SHARED bool tfn__is_rule(const tfn_key_rule *k);
 SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family);
 SHARED void tfn__check_config(tfn_import *x);

@@ -11,6 +11,7 @@
 #include "../files/fields.h"
 #include "../files/foreign.h"
 #include "import.h"
+#include "keys.h"
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__RARE
@@ -64,6 +65,8 @@ static void tfn__spell_out(tfn_model_desc *d)
         d->rotary_base = 10000;
         d->rotary_size = 0;
     }
+    if (d->position != TFN_POSITION_ROTARY || d->rotary_period > tfn__depth(d, true))
+        d->rotary_period = 0;
     if (d->rotary_scaling == TFN_ROTARY_SCALING_NONE) d->rotary_factor = 0;
     if (d->rotary_scaling != TFN_ROTARY_SCALING_LLAMA3) {
         d->rotary_low = d->rotary_high = 0;
@@ -91,15 +94,11 @@ static void tfn__plain_window(tfn_model_desc *d)
 {
     const tfn_model_desc given = *d;
     const bool felt = d->window < d->context || d->window_base > 0;
-    d->window_from = -1;
-    d->window_period = 0;
+    tfn__layers s = tfn__no_layers();
     for (int32_t l = 0; l < tfn__depth(d, true); l++)
-        tfn__tell_window(d, l, felt && tfn__layer_has_window(&given, l));
-    if (d->window_from < 0) {
-        d->window = 0;
-        d->window_base = 0;
-    }
-    d->window_from = (int32_t)tfn__max(d->window_from, 0);
+        tfn__tell_layer(&s, felt && tfn__layer_has_window(&given, l));
+    tfn__set_window_by(d, &s);
+    if (!d->window) d->window_base = 0;
 }
 
 /* Count the options in which two models differ; the first one, or NULL, in *first. */
@@ -142,16 +141,6 @@ typedef struct tfn__config {
     const char           *object;           /* a key of the object that is open; NULL: none */
     bool                  said[TFN__FIELDS];
 } tfn__config;
-
-/* The last rule for a key, which overrides the others. */
-static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char *key)
-{
-    const tfn_key_rule *found = NULL;
-    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
-        if (k->key && tfn__equal(k->key, key)) found = k;
-    if (found || !family->like) return found;
-    return tfn__rule_of_key(family->like, key);
-}
 
 /* Bytes of "OBJECT." in front of the name of a key; 0: the key is not inside an object. */
 static size_t tfn__object_bytes(const char *key)
@@ -284,18 +273,23 @@ static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
     }
 }
 
-/* Put a list with a name for each layer: the rule's text for a layer with a window. */
+/* Put a list with a name for each layer, or one group of them. A name that is a number has no
+ * quotes. A window that is off is left out, except where the family has one by default. */
 static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
-    if (!d->window) return false;
+    const bool group = k->form == TFN_KEY_GROUPS;
+    char name[32];
+    if (!group && !d->window && tfn__equal(k->option, "window")) return false;
+    if (group) tfn__put(t, "[[");
     tfn__put(t, "[");
     for (int32_t l = 0; l < tfn__depth(d, true); l++) {
-        const char *name = "full_attention";
-        if (tfn__layer_has_window(d, l)) name = k->text;
+        tfn__layer_name(k, tfn__layer_has(d, k, l), name, sizeof name);
         if (l) tfn__put(t, ", ");
-        tfn__put_texts(t, "\"", name, "\"");
+        if (name[0] <= '9') tfn__put(t, name);
+        else tfn__put_texts(t, "\"", name, "\"");
     }
     tfn__put(t, "]");
+    if (group) tfn__put(t, ", 1]]");
     return true;
 }
 
@@ -313,6 +307,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     case TFN_KEY_ENTRIES:                   /* a model has no class names; another key counts */
         return false;
     case TFN_KEY_LAYERS:
+    case TFN_KEY_GROUPS:
         return tfn__put_layers(t, d, k);
     case TFN_KEY_IS_OR_OFF:
         if (d->window || !tfn__equal(k->option, "window"))
@@ -551,11 +546,12 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
 }
 
 /* Choose the caller's family, or the first that fits. If none fits, the nearest one gives the
- * error. */
+ * error. A text model from inside a larger one is written as the family that it is like. */
 static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
 {
     int32_t least = INT32_MAX;
     tfn_error why;
+    while (x->family && tfn__inside_rule(x->family)) x->family = x->family->like;
     if (x->family) {
         tfn__misfits(x, x->family, d, &x->error);
         return;
@@ -800,7 +796,8 @@ typedef struct tfn__exporting {
 static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__exporting *g = (const tfn__exporting *)s->user;
-    const char *prefix = g->x->family->prefix;
+    const char *list = g->x->family->prefix;
+    char prefix[64] = "";
     tfn_param_info info;
     tfn__blanks blanks;
     const tfn_tensor_rule *r;
@@ -809,7 +806,8 @@ static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     if (!g->dtypes[i]) return;              /* no name: not written */
     tfn_model_param(g->m, i, &info);
     r = tfn__tensor_rule(g->x->family, &g->m->desc, info.name, &blanks);
-    if (g->bare || (r->form & TFN_FORM_HEAD)) prefix = NULL;
+    if (g->bare || (r->form & TFN_FORM_HEAD)) list = NULL;
+    if (list) tfn__next_word(&list, prefix, sizeof prefix);
     tfn__put_form(t->name, sizeof t->name, prefix, r->theirs, &blanks);
     c.info = info;
     c.rule = r;

@@ -177,7 +177,8 @@ static const tfn_family tfn__llama_names = { "", NULL, &tfn__shape, tfn__rotary_
 /* The families that follow are like Llama except for their rows.
  *
  * Mistral: each token reads the last W tokens, itself included, in every layer. */
-#define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention", TFN_KEY_LAYERS }
+#define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention full_attention", \
+                           TFN_KEY_LAYERS }
 static const tfn_key_rule tfn__mistral_keys[] = {
     TFN__CLASS("MistralForCausalLM")
     { "num_key_value_heads", "kv_heads", "8", TFN_KEY_IS_OR_OFF },
@@ -229,6 +230,47 @@ static const tfn_tensor_rule tfn__olmo2_tensors[] = {
     TFN__AS_IS("layers.#.post_attention_layernorm.weight", "decoder.#.self.norm_branch.weight")
     TFN__AS_IS("layers.#.post_feedforward_layernorm.weight", "decoder.#.ffn.norm_branch.weight")
     { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* OLMo: Llama with norms that learn nothing. Some models limit queries, keys and values. */
+static const tfn_key_rule tfn__olmo_keys[] = {
+    TFN__CLASS("OlmoForCausalLM")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "norm", "layernorm-simple", TFN_KEY_IS },
+    { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "silu", TFN_KEY_GATED },
+    { "attention_bias", "attention_bias", "all", TFN_KEY_IF },
+    { "clip_qkv", "qkv_clip", "", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Granite: Llama with a factor of embeddings, of branches and of scores, and a divisor of
+ * logits. */
+static const tfn_key_rule tfn__granite_keys[] = {
+    TFN__CLASS("GraniteForCausalLM")
+    { "embedding_multiplier", "embedding_factor", "1", TFN_KEY_IS },
+    { "residual_multiplier", "branch_factor", "1", TFN_KEY_IS },
+    { "attention_multiplier", "score_scale", "1", TFN_KEY_IS },
+    { "logits_scaling", "logit_divisor", "1", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* SmolLM 3: Llama; every fourth layer does not rotate (NoPE). A window in those layers is
+ * refused. */
+static const tfn_key_rule tfn__smollm3_keys[] = {
+    TFN__CLASS("SmolLM3ForCausalLM")
+    { "num_key_value_heads", "kv_heads", "4", TFN_KEY_IS },
+    { "rope_theta", "rotary_base", "2000000", TFN_KEY_IS },
+    { "rope_parameters.rope_theta", "rotary_base", "", TFN_KEY_IS },
+    { "no_rope_layer_interval", "rotary_period", "4", TFN_KEY_IS },
+    { "no_rope_layers", "rotary_period", "1 0", TFN_KEY_LAYERS },
+    { "use_sliding_window", NULL, "false", TFN_KEY_WANT },
+    { "sliding_window", NULL, NULL, TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
 /* -- families: Gemma ------------------------------------------------------------------------- */
@@ -290,6 +332,28 @@ static const tfn_key_rule tfn__gemma3_keys[] = {
 static const tfn_tensor_rule tfn__gemma3_tensors[] = {
     TFN__AS_IS("layers.#.self_attn.q_norm.weight", "decoder.#.self.q_norm.weight")
     TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* Gemma 3 with pictures: the text model, whose keys are inside text_config. The tower that reads
+ * pictures is left out. */
+static const tfn_key_rule tfn__gemma3_images_keys[] = {
+    { "text_config", NULL, NULL, TFN_KEY_INSIDE },
+    { "vocab_size", "vocab", "262208", TFN_KEY_IS },
+    { "max_position_embeddings", "context", "131072", TFN_KEY_IS },
+    { "hidden_size", "width", "2304", TFN_KEY_IS },
+    { "intermediate_size", "ffn", "9216", TFN_KEY_IS },
+    { "num_hidden_layers", "layers", "26", TFN_KEY_IS },
+    { "num_attention_heads", "heads", "8", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "4", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gemma3_images_tensors[] = {
+    TFN__OUTPUT("language_model.lm_head.weight", "output.weight")
+    TFN__NO_WEIGHT("vision_tower.%")
+    TFN__NO_WEIGHT("multi_modal_projector.%")
+    TFN__NO_WEIGHT("model.vision_tower.%")
+    TFN__NO_WEIGHT("model.multi_modal_projector.%")
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
@@ -465,6 +529,50 @@ static const tfn_tensor_rule tfn__stablelm_tensors[] = {
     { "layers.#.self_attn.k_proj.*", "decoder.#.self.k.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
       0, 0, 0 },
     TFN__AS_IS("norm.*", "decoder.final_norm.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: GPT-Neo ----------------------------------------------------------------------- */
+
+/* GPT-Neo: GPT-2 with PyTorch's matrices, scores that are not scaled, no biases of queries, keys
+ * and values, and a window in every second layer, from the second on. */
+static const tfn_key_rule tfn__gpt_neo_keys[] = {
+    TFN__CLASS("GPTNeoForCausalLM")
+    { NULL, "recipe", "gpt2", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { NULL, "score_scale", "1", TFN_KEY_IS },
+    { NULL, "attention_bias", "output", TFN_KEY_IS },
+    { NULL, "window_period", "2", TFN_KEY_IS },
+    { NULL, "window_shift", "1", TFN_KEY_IS },
+    { "num_layers", "layers", NULL, TFN_KEY_IS },
+    { "num_heads", "heads", NULL, TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
+    { "hidden_size", "width", NULL, TFN_KEY_IS },
+    { "intermediate_size", "ffn", "", TFN_KEY_IS },
+    { "window_size", "window", "256", TFN_KEY_IS },
+    { "attention_types", "window", "local global", TFN_KEY_GROUPS },
+    { "attention_layers", "window", "local global", TFN_KEY_LAYERS },
+    { "activation_function", "activation", "gelu_new", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gpt_neo_tensors[] = {
+    TFN__AS_IS("wte.weight", "embedding.weight")
+    TFN__AS_IS("wpe.weight", "decoder.position.weight")
+    TFN__AS_IS("h.#.ln_1.*", "decoder.#.self.norm_in.*")
+    TFN__TRANSPOSED("h.#.attn.attention.q_proj.weight", "decoder.#.self.q.weight")
+    TFN__TRANSPOSED("h.#.attn.attention.k_proj.weight", "decoder.#.self.k.weight")
+    TFN__TRANSPOSED("h.#.attn.attention.v_proj.weight", "decoder.#.self.v.weight")
+    TFN__TRANSPOSED("h.#.attn.attention.out_proj.*", "decoder.#.self.o.*")
+    TFN__AS_IS("h.#.ln_2.*", "decoder.#.ffn.norm_in.*")
+    TFN__TRANSPOSED("h.#.mlp.c_fc.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("h.#.mlp.c_proj.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    TFN__NO_WEIGHT("h.#.attn.attention.bias")
+    TFN__NO_WEIGHT("h.#.attn.attention.masked_bias")
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
@@ -859,15 +967,21 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
     X(QWEN2, "qwen2", "model.", TFN__LIKE(LLAMA), tfn__qwen2_keys, NULL) \
     X(QWEN3, "qwen3", "model.", TFN__LIKE(QWEN2), tfn__qwen3_keys, tfn__qwen3_tensors) \
     X(OLMO2, "olmo2", "model.", TFN__LIKE(LLAMA), tfn__olmo2_keys, tfn__olmo2_tensors) \
+    X(OLMO, "olmo", "model.", &tfn__llama_names, tfn__olmo_keys, NULL) \
+    X(GRANITE, "granite", "model.", TFN__LIKE(LLAMA), tfn__granite_keys, NULL) \
+    X(SMOLLM3, "smollm3", "model.", TFN__LIKE(LLAMA), tfn__smollm3_keys, NULL) \
     X(GEMMA, "gemma", "model.", TFN__LIKE(LLAMA), tfn__gemma_keys, NULL) \
     X(GEMMA2, "gemma2", "model.", TFN__LIKE(GEMMA), tfn__gemma2_keys, tfn__gemma2_tensors) \
     X(GEMMA3, "gemma3_text", "model.", TFN__LIKE(GEMMA2), tfn__gemma3_keys, tfn__gemma3_tensors) \
+    X(GEMMA3_IMAGES, "gemma3", "language_model.model. model.language_model.", \
+      TFN__LIKE(GEMMA3), tfn__gemma3_images_keys, tfn__gemma3_images_tensors) \
     X(NEOX, "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors) \
     X(PHI, "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors) \
     X(OPT, "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors) \
     X(PHI3, "phi3", "model.", &tfn__llama_names, tfn__phi3_keys, tfn__phi3_tensors) \
     X(STABLELM, "stablelm", "model.", &tfn__llama_names, tfn__stablelm_keys, \
       tfn__stablelm_tensors) \
+    X(GPT_NEO, "gpt_neo", "transformer.", NULL, tfn__gpt_neo_keys, tfn__gpt_neo_tensors) \
     X(GPTJ, "gptj", "transformer.", NULL, tfn__gptj_keys, tfn__gptj_tensors) \
     X(BERT, "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors) \
     X(DISTILBERT, "distilbert", "distilbert.", NULL, \

@@ -17,6 +17,7 @@
 #include "families.h"
 #include "gguf.h"
 #include "pickle.h"
+#include "keys.h"
 
 /* Reads folders of the hub: finds the family by config.json, resolves names of tensors, and
  * loads the weights. Builds on config_json, safetensors, pickle and model. */
@@ -25,6 +26,8 @@
 TFN__SMALL
 
 /* -- names ----------------------------------------------------------------------------------- */
+
+enum { TFN__PREFIX_ROOM = 64 };
 
 /* Read the number of a layer at *s and step over it. -1: not a number, or too large: names come
  * from files, and a thousand digits are not a layer. */
@@ -56,6 +59,7 @@ static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
     b->layer = 0;
     b->last = "";
     for (; *form; form++) {
+        if (*form == '%') return true;
         if (*form == '#') {
             b->layer = tfn__layer_at(&name);
             if (b->layer < 0) return false;
@@ -308,8 +312,15 @@ static void tfn__check_match(tfn_import *x, const tfn_model_desc *d, const tfn__
     }
 }
 
-/* Find the tensor of the rule under the name with these blanks. The caller tries four names: with
- * and without the prefix, in current words and in those of 2018. */
+/* The next prefix of the family's names, "" after the last. False: that was the last. */
+static bool tfn__next_prefix(const tfn_family *family, const char **list, char *prefix, size_t size)
+{
+    if (!*list) *list = family->prefix;
+    prefix[0] = 0;
+    return *list && tfn__next_word(list, prefix, size);
+}
+
+/* Find the tensor of the rule under the name with these blanks. */
 static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, const tfn__blanks *b)
 {
     char name[sizeof c->tensor.name];
@@ -319,14 +330,39 @@ static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, co
 }
 
 /* Find the tensor of c->rule. Files of a model with a head have the family's prefix in front of all
- * tensors except the head's; files of only the body lack it. So both names are tried. */
+ * tensors except the head's; files of only the body lack it. So names are tried with each prefix
+ * and without, in current words and in those of 2018. */
 static bool tfn__find_by_rule(tfn_import *x, tfn__match *c, const tfn__blanks *blanks)
 {
+    char prefix[TFN__PREFIX_ROOM];
+    const char *list = NULL;
     tfn__blanks old = *blanks;
+    bool more;
     old.last = "beta";
     if (tfn__equal(blanks->last, "weight")) old.last = "gamma";
-    return tfn__find_named(x, c, x->family->prefix, blanks) || tfn__find_named(x, c, NULL, blanks)
-        || tfn__find_named(x, c, x->family->prefix, &old) || tfn__find_named(x, c, NULL, &old);
+    do {
+        more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
+        if (tfn__find_named(x, c, prefix, blanks) || tfn__find_named(x, c, prefix, &old))
+            return true;
+    } while (more);
+    return false;
+}
+
+/* Report a parameter without values, by the first name under which they may be stored. */
+static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *blanks)
+{
+    char name[sizeof c->tensor.name];
+    char prefix[TFN__PREFIX_ROOM];
+    const char *list = NULL;
+    const char *text = "the files have no tensor %s";
+    bool more;
+    do {
+        more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
+        tfn__put_form(name, sizeof name, prefix, c->rule->theirs, blanks);
+        if (tfn__has_strides(&x->file, name))
+            text = "the values of %s do not follow each other: save it contiguous";
+    } while (more);
+    tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", text, name);
 }
 
 /* Find the tensor by c->rule, or by a later rule for the same parameter: a head of positions is
@@ -348,7 +384,6 @@ static bool tfn__find_by_rules(tfn_import *x, const tfn_model_desc *d, tfn__matc
  * such parameter. */
 static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__match *c)
 {
-    char name[sizeof c->tensor.name];
     tfn__blanks blanks;
     if (x->error.status != TFN_OK || !tfn_model_param(m, i, &c->info)) return false;
     c->rule = tfn__tensor_rule(x->family, &m->desc, c->info.name, &blanks);
@@ -357,15 +392,7 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
                        c->info.name);
         return false;
     }
-    if (!tfn__find_by_rules(x, &m->desc, c)) {
-        const char *text = "the files have no tensor %s";
-        const char *strides = "the values of %s do not follow each other: save it contiguous";
-        tfn__put_form(name, sizeof name, x->family->prefix, c->rule->theirs, &blanks);
-        if (tfn__has_strides(&x->file, name)) text = strides;
-        tfn__put_form(name, sizeof name, NULL, c->rule->theirs, &blanks);
-        if (tfn__has_strides(&x->file, name)) text = strides;
-        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", text, name);
-    }
+    if (!tfn__find_by_rules(x, &m->desc, c)) tfn__miss(x, c, &blanks);
     if (x->error.status == TFN_OK) tfn__check_match(x, &m->desc, c);
     c->table = TFN__PACKS && m->weights[i].table;
     if (!i) x->dtype = c->tensor.dtype;
@@ -518,9 +545,14 @@ static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const c
  * many. Otherwise it would be lost silently. */
 static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *name)
 {
-    const char *bare = name;
-    if (x->family->prefix && !tfn__begins(&bare, x->family->prefix)) bare = name;
-    if (tfn__has_place(x->family, m, bare)) return;
+    char prefix[TFN__PREFIX_ROOM];
+    const char *list = NULL;
+    bool more;
+    do {
+        const char *bare = name;
+        more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
+        if (tfn__begins(&bare, prefix) && tfn__has_place(x->family, m, bare)) return;
+    } while (more);
     tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import",
                    "the files have a tensor %s, for which the model has no place", name);
 }

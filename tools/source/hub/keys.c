@@ -78,6 +78,8 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "phi3", NULL, "original_max_position_embeddings" },
     { "bert", NULL, "directionality pooler_fc_size pooler_num_attention_heads "
                     "pooler_num_fc_layers pooler_size_per_head pooler_type hidden_dropout" },
+    { "gpt_neo", NULL, "is_decoder" },
+    { "gemma3", NULL, "vision_config mm_tokens_per_image" },
     { "distilbert", NULL, "sinusoidal_pos_embds tie_weights_" },
     { "marian", NULL, "extra_pos_embeddings num_hidden_layers" },
     { "marian", "false", "do_blenderbot_90_layernorm" },
@@ -97,7 +99,7 @@ static const char *const tfn__grave_keys[] = {
 };
 
 /* Copy the next word of a list; false: no more. */
-static bool tfn__next_word(const char **list, char *word, size_t size)
+SHARED bool tfn__next_word(const char **list, char *word, size_t size)
 {
     tfn__text t = tfn__text_in(word, size);
     while (**list == ' ') ++*list;

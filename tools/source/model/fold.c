@@ -438,7 +438,10 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
         TFN__SAME(rotary_factor), TFN__SAME(rotary_low), TFN__SAME(rotary_high),
         TFN__SAME(rotary_context), TFN__SAME(score_scale), TFN__SAME(scale_by_layer),
         TFN__SAME(relative_buckets), TFN__SAME(relative_distance), TFN__SAME(scale_output),
-        TFN__SAME(window), TFN__SAME(window_from), TFN__SAME(window_period), TFN__SAME(window_base)
+        TFN__SAME(window), TFN__SAME(window_from), TFN__SAME(window_period),
+        TFN__SAME(window_shift), TFN__SAME(window_base), TFN__SAME(rotary_period),
+        TFN__SAME(embedding_factor), TFN__SAME(branch_factor), TFN__SAME(logit_divisor),
+        TFN__SAME(qkv_clip)
     };
     const char *x = (const char *)a;
     const char *y = (const char *)b;

@@ -413,6 +413,7 @@ SHARED void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
     if (tfn__in_ffn(at)) p = tfn__ffn_branch(b, at, &join, p);
     else p = tfn__attention_branch(b, at, &join, p);
     if (join.norm_branch) p = tfn__apply_norm(b, at, p, TFN__PART_NORM_BRANCH);
+    if (TFN__ALL) p = tfn__multiple(b->t, p, tfn__positive_or(b->d->branch_factor, 1));
     p = tfn_dropout(b->t, p, b->d->dropout);
     tfn__point_at(b, at, TFN_WATCH_BRANCH, p);
 
@@ -508,6 +509,20 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int 
     }
 }
 
+/* True if queries and keys of this layer rotate. */
+static bool tfn__rotates(const tfn_model_desc *d, tfn__spot at)
+{
+    if (!tfn__is_position(d, TFN_POSITION_ROTARY)) return false;
+    return !TFN__ALL || !d->rotary_period || (at.layer + 1) % d->rotary_period;
+}
+
+/* Limits queries, keys or values to -c ... c (OLMo). */
+static tfn_var tfn__clip_qkv(tfn__builder *b, tfn_var x)
+{
+    if (!TFN__ALL || !(b->d->qkv_clip > 0)) return x;
+    return tfn__clamp(b->t, x, b->d->qkv_clip);
+}
+
 /* Returns queries (B*T, D * heads) or keys (B*T, D * kv_heads): projected, normalized, rotated.
  * nGPT normalizes after the rotation. */
 SHARED tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query, bool rotate)
@@ -527,8 +542,9 @@ SHARED tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
         norm = TFN__PART_Q_NORM;
     }
     x = tfn__apply_linear(b, at, u, part, tfn__stream(d), out, TFN_ACTIVATION_IDENTITY);
+    x = tfn__clip_qkv(b, x);
     if (form != TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
-    if (rotate && tfn__is_position(d, TFN_POSITION_ROTARY)) x = tfn_rotary(b->t, x, table, size);
+    if (rotate && tfn__rotates(d, at)) x = tfn_rotary(b->t, x, table, size);
     if (form == TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
     if (query) x = tfn__multiple(b->t, x, tfn__query_scale(d, form, at.layer + 1));
     return x;
@@ -541,6 +557,7 @@ SHARED tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
     const int32_t size = tfn__head_size(d);
     tfn_var x = tfn__apply_linear(b, at, u, TFN__PART_V, tfn__stream(d), size * d->kv_heads,
                                   TFN_ACTIVATION_IDENTITY);
+    x = tfn__clip_qkv(b, x);
     if (tfn__qk_form(d, at) != TFN_QK_NORM_QKV_HEAD) return x;
     return tfn__apply_norm_of(b, at, x, TFN__PART_V_NORM, size, d->kv_heads == 1);
 }

@@ -404,13 +404,19 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(rotary_low,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_high,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_context,       WHOLE,     0, TFN__ANY)                                            \
+    X(rotary_period,        WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(relative_buckets,     WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(relative_distance,    WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(score_scale,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(window,               WHOLE,     0, TFN__ANY)                                            \
     X(window_from,          WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(window_period,        WHOLE,     0, TFN__MAX_SIDE)                                       \
+    X(window_shift,         WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(window_base,          REAL_OR_0, 1, TFN__HUGE)                                           \
+    X(embedding_factor,     REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(branch_factor,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(logit_divisor,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(qkv_clip,             REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(attention_cap,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(logit_cap,            REAL_OR_0, TFN__TINY, TFN__HUGE)
 #define TFN__TRAINING_RANGES(X)                                                                \
@@ -527,6 +533,22 @@ static void tfn__fill_rotary(tfn_model_desc *d)
     d->rotary_context = tfn__value_or(d->rotary_context, 8192);
 }
 
+/* A factor of 1 becomes 0, which means none. */
+static void tfn__fill_factor(float *factor)
+{
+    if (*factor <= 1 && *factor >= 1) *factor = 0;
+}
+
+/* Options with two values for the same model get one of them. */
+static void tfn__fill_equals(tfn_model_desc *d)
+{
+    if (d->embedding_size == d->width) d->embedding_size = 0;
+    if (d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
+    tfn__fill_factor(&d->embedding_factor);
+    tfn__fill_factor(&d->branch_factor);
+    tfn__fill_factor(&d->logit_divisor);
+}
+
 /* True for an encoder that reads frames and has no decoder. It has no words: neither an embedding
  * nor logits tied to one. */
 SHARED bool tfn__frames_alone(const tfn_model_desc *d)
@@ -548,8 +570,7 @@ SHARED void tfn__fill_defaults(tfn_model_desc *d)
     d->heads = tfn__value_or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
     d->kv_heads = tfn__value_or(d->kv_heads, d->heads);
     if ((int64_t)d->head_size * d->heads == d->width) d->head_size = 0;     /* the same model */
-    if (TFN__ALL && d->embedding_size == d->width) d->embedding_size = 0;
-    if (TFN__ALL && d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
+    if (TFN__ALL) tfn__fill_equals(d);
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
     d->ffn = tfn__value_or(d->ffn, 1);                    /* the width is invalid */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;

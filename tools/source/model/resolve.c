@@ -359,7 +359,8 @@ SHARED int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
 static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
 {
     const uint32_t words = TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE;
-    const bool plain_logits = !(d->smoothing > 0 || d->logit_cap > 0 || d->half || d->loss);
+    const bool plain_logits = !(d->smoothing > 0 || d->logit_cap > 0 || d->logit_divisor > 0
+                                || d->half || d->loss);
     if (d->cutoffs[0])
         tfn__in_range(e, "model", "cutoffs[0]", d->cutoffs[0], 0, d->vocab - 1);
     if (d->cutoffs[0] && d->cutoffs[1])
@@ -710,7 +711,8 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
 SHARED bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
 {
     if (l < d->window_from) return false;
-    if (d->window_period > 0 && (l + 1) % d->window_period == 0) return false;
+    if (d->window_period > 0 && ((int64_t)l + 1 + d->window_shift) % d->window_period == 0)
+        return false;
     return d->window > 0;
 }
 
@@ -763,6 +765,8 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     if (numbers || convolutions || d->folded || d->half) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
+    if (d->embedding_factor != 0 || d->branch_factor != 0 || d->logit_divisor != 0) return false;
+    if (d->qkv_clip != 0 || d->rotary_period || d->window_shift) return false;
     if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias) return false;
     if (d->output_bias || d->head_transform || d->scale_output || d->rotary_scaling) return false;
     if (d->position > TFN_POSITION_NONE) return false;

@@ -160,6 +160,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
     float scale = 1;
     tfn_var x;
     if (d->scale_embedding || tfn__has(d, at, TFN_TOPOLOGY_FIXNORM)) scale = root;
+    if (TFN__ALL) scale *= tfn__positive_or(d->embedding_factor, 1);
     x = tfn__embed_tokens(b, at, scale);
     x = tfn__add_positions(b, at, x);
     x = tfn__add_segments(b, at, x);
@@ -402,7 +403,7 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 
 /* Records the logits of the last stack's output x. BERT first transforms x to N(f(x W + b)), so
  * that the stream need not resemble the embedding. nGPT scales logits by a learned vector times
- * sqrt(C). A cap c turns logits into c tanh(logit/c). */
+ * sqrt(C). A cap c turns logits, after their divisor, into c tanh(logit/c). */
 SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -417,6 +418,7 @@ SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
         x = tfn__apply_norm(b, tfn__last_stack(d), x, TFN__PART_TRANSFORM_NORM);
     }
     x = tfn__word_logits(b, x);
+    if (TFN__ALL) x = tfn__multiple(b->t, x, 1 / tfn__positive_or(d->logit_divisor, 1));
     if (tfn__has(d, tfn__last_stack(d), TFN_TOPOLOGY_LOGIT_SCALE)) {
         const tfn_var s = tfn__gain_at(b, at, TFN__PART_LOGIT_SCALE, d->vocab, 1 / root);
         x = tfn_scale(b->t, x, tfn__multiple(b->t, s, root));

@@ -200,6 +200,18 @@ SHARED void tfn__magnitude_forward(const tfn__call *c)
         if (c->x[0][i] < 0) c->y[i] = -c->x[0][i];
     }
 }
+
+/* y = max(-c, min(x, c)) */
+SHARED void tfn__clamp_forward(const tfn__call *c)
+{
+    const float limit = c->n->number[0];
+    tfn__range s = tfn__chunk_values(c);
+    for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
+        c->y[i] = c->x[0][i];
+        if (c->x[0][i] > limit) c->y[i] = limit;
+        if (c->x[0][i] < -limit) c->y[i] = -limit;
+    }
+}
 #endif
 
 #ifndef TFNORM_NO_TRAINING
@@ -480,6 +492,18 @@ SHARED void tfn__magnitude_backward(const tfn__call *c)
         float d = 0;
         if (c->x[0][i] > 0) d = c->dy[i];
         if (c->x[0][i] < 0) d = -c->dy[i];
+        tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
+    }
+}
+
+/* dx = dy where x is within the limits, else 0 */
+SHARED void tfn__clamp_backward(const tfn__call *c)
+{
+    const float limit = c->n->number[0];
+    tfn__range s = tfn__chunk_values(c);
+    for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
+        float d = c->dy[i];
+        if (c->x[0][i] > limit || c->x[0][i] < -limit) d = 0;
         tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
     }
 }

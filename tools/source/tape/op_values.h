@@ -21,6 +21,7 @@ SHARED void tfn__shift_forward(const tfn__call *c);
 SHARED void tfn__mix_forward(const tfn__call *c);
 SHARED void tfn__gate_forward(const tfn__call *c);
 SHARED void tfn__magnitude_forward(const tfn__call *c);
+SHARED void tfn__clamp_forward(const tfn__call *c);
 SHARED void tfn__store_or_add_one(float *d, float value, bool add);
 SHARED void tfn__dropout_forward(const tfn__call *c);
 SHARED void tfn__dropout_backward(const tfn__call *c);
@@ -42,4 +43,5 @@ SHARED void tfn__shift_backward(const tfn__call *c);
 SHARED void tfn__mix_backward(const tfn__call *c);
 SHARED void tfn__gate_backward(const tfn__call *c);
 SHARED void tfn__magnitude_backward(const tfn__call *c);
+SHARED void tfn__clamp_backward(const tfn__call *c);
 #endif /* TFN__OP_VALUES_H */

@@ -343,6 +343,15 @@ SHARED tfn_var tfn__magnitude(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_MAGNITUDE, x));
 }
 
+/* max(-limit, min(x, limit)) */
+SHARED tfn_var tfn__clamp(tfn_tape *t, tfn_var x, float limit)
+{
+    tfn_node *n = tfn__map_one(t, TFN__OP_CLAMP, x);
+    if (!n) return tfn__none;
+    n->number[0] = limit;
+    return tfn__var_of(t, n);
+}
+
 /* gate and up must be different values, because the kernel stores a gradient for each. */
 TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation_kind act)
 {

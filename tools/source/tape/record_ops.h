@@ -11,6 +11,7 @@ SHARED tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x);
 SHARED tfn_var tfn__relative_of(tfn_tape *t, tfn_var numbers, int32_t span, int32_t distance,
                                 bool both);
 SHARED tfn_var tfn__magnitude(tfn_tape *t, tfn_var x);
+SHARED tfn_var tfn__clamp(tfn_tape *t, tfn_var x, float limit);
 SHARED tfn_var tfn__reparameterized(tfn_tape *t, tfn_var w, tfn_var gamma, tfn_var u, tfn_var v);
 SHARED tfn_var tfn__ramp(tfn_tape *t, tfn_var x, tfn_var updates, float steps);
 SHARED tfn_var tfn__last(tfn_tape *t, tfn_var x);

@@ -188,6 +188,9 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
                                      TFN__IN0 | TFN__IN1)                                        \
     X(MAGNITUDE,  "magnitude",       tfn__magnitude_forward,      tfn__by_rows,                  \
                                      tfn__magnitude_backward,     tfn__by_rows,                  \
+                                     TFN__IN0)                                                   \
+    X(CLAMP,      "clamp",           tfn__clamp_forward,          tfn__by_rows,                  \
+                                     tfn__clamp_backward,         tfn__by_rows,                  \
                                      TFN__IN0)
 #else
 /* A small build has none of these: recording one (TFN__OP_NONE) is an error. */
@@ -195,7 +198,7 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
 enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
        TFN__OP_RELATIVE = 0, TFN__OP_EXP_CAPPED = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0,
        TFN__OP_RAMP = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0,
-       TFN__OP_MAGNITUDE = 0 };
+       TFN__OP_MAGNITUDE = 0, TFN__OP_CLAMP = 0 };
 #endif
 
 #define TFN__OP_ENUM(id, name, forward, chunks, backward, backward_chunks, reads) TFN__OP_##id,
