@@ -422,6 +422,13 @@ SHARED const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char
     return tfn__rule_of_key(family->like, key);
 }
 
+/* True if the last rule for a key gives a default: it makes a required key optional. */
+static bool tfn__has_default(const tfn_family *family, const char *key)
+{
+    const tfn_key_rule *last = tfn__rule_of_key(family, key);
+    return last && last->form == TFN_KEY_IS && last->text;
+}
+
 /* Apply one rule to the file. A null value counts as a missing key (n_inner, head_dim,
  * rope_scaling). In windows and caps, however, null means off, and a missing key means the default
  * of the published configuration. */
@@ -438,7 +445,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
     else if (condition) return;
-    if (!found && tfn__rule_of_key(x->family, k->key)->text) return;     /* it has a default */
+    if (!found && tfn__has_default(x->family, k->key)) return;
     if (!found) {
         tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "config.json has no %s", k->key);
         return;
