@@ -2109,6 +2109,8 @@ typedef struct tfn_model_desc {
     float rotary_factor;          /* s, at least 1; 0: 8 */
     float rotary_low, rotary_high;       /* of LLAMA3, in waves; 0: 1 and 4 */
     int32_t rotary_context;       /* length of training texts; 0: 8192 */
+    int32_t rotary_period;        /* p > 0: layers p - 1, 2p - 1 ... do not rotate (SmolLM 3: 4); 0:
+                                   * all do */
     int32_t relative_buckets;     /* buckets of relative positions, at least 4; 0: 32. The first
                                    * half are single distances */
     int32_t relative_distance;    /* the largest distance of the other half, which shares buckets;
@@ -2118,6 +2120,12 @@ typedef struct tfn_model_desc {
     bool separate_source;         /* true: the encoder has its own embedding; false: it shares the
                                    * decoder's */
     bool scale_embedding;         /* true: embeddings times sqrt(C), as in papers */
+    float embedding_factor;       /* embeddings are also multiplied by this number; 0: 1. Granite:
+                                   * 12 */
+    float branch_factor;          /* a branch is multiplied by this number before it is added to the
+                                   * stream; 0: 1. Granite: 0.22 */
+    float logit_divisor;          /* logits are divided by this number, before a cap; 0: 1. Granite:
+                                   * 8 */
     bool scale_output;            /* true: the output matrix reads x/sqrt(C), as in T5 */
     bool no_bias;                 /* true: linear maps have no bias */
     tfn_attention_bias attention_bias;   /* maps with a bias despite no_bias; 0: none */
@@ -2148,11 +2156,15 @@ typedef struct tfn_model_desc {
     float score_scale;            /* factor of q . k in scores; 0: 1/sqrt(D). T5: 1 */
     bool scale_by_layer;          /* true: scores are also divided by the number of the layer, from
                                    * 1 (GPT-2's scale_attn_by_inverse_layer_idx) */
+    float qkv_clip;               /* c > 0: queries, keys and values are limited to -c ... c before
+                                   * anything else. OLMo: 8 */
     int32_t window;               /* W > 0: a position of the decoder attends to the last W
                                    * positions including itself (Mistral), and caches hold no more;
                                    * 0: no window */
     int32_t window_from;          /* the first layer with the window, from 0 */
     int32_t window_period;        /* p > 0: layers p - 1, 2p - 1 ... have no window; Gemma 3: 6 */
+    int32_t window_shift;         /* s: with a period, layers p - 1 - s, 2p - 1 - s ... have no
+                                   * window instead. GPT-Neo: p = 2, s = 1 */
     float window_base;            /* rotary base of layers with a window, whose rates are not
                                    * scaled; 0: as in other layers. Gemma 3: 10000 */
     float attention_cap;          /* > 0: scores become cap*tanh(score/cap). Gemma 2: 50 */
@@ -3193,8 +3205,11 @@ typedef enum tfn_key_form {
     TFN_KEY_NAMES,            /* the option is `text` if the value, or one value of a list, matches
                                * the pattern after '=' in the key: "architectures=*ForMaskedLM" */
     TFN_KEY_ONLY_IF,          /* unless the value is true, the option is `text` */
-    TFN_KEY_LAYERS,           /* the value is a list of one name per layer. Sets window_from and
-                               * window_period so that layers named `text` have the window */
+    TFN_KEY_LAYERS,           /* the value is a list of one name per layer; `text` has two. The
+                               * option is "window", and layers of the first name have the window
+                               * (sets window_from, window_period and window_shift), or
+                               * "rotary_period", and layers of the first name rotate */
+    TFN_KEY_GROUPS,           /* the same for a list of groups: [[names, how often], ...] */
     TFN_KEY_GATED,            /* as IS, for an activation that is a gate */
     TFN_KEY_INVERSE_ROOT,     /* the option is value^(-1/2) */
     TFN_KEY_SHARE,            /* the option is the value times the size of a head */
@@ -3202,8 +3217,9 @@ typedef enum tfn_key_form {
     TFN_KEY_LESS,             /* the option is the value less the number `text`; the key is
                                * required */
     TFN_KEY_SAME,             /* an error unless the value equals the option */
-    TFN_KEY_WANT              /* an error unless the value, or each value of a list, is `text`. A
+    TFN_KEY_WANT,             /* an error unless the value, or each value of a list, is `text`. A
                                * missing key is no error. Sets no option */
+    TFN_KEY_INSIDE            /* the family's keys are inside this object. Sets no option */
 } tfn_key_form;
 typedef struct tfn_key_rule {
     const char  *key;         /* in config.json, "rope_scaling.factor" inside an object; NULL: the
@@ -3224,14 +3240,19 @@ enum {
     TFN_FORM_GATED = 32,      /* only in models whose activation is a gate */
     TFN_FORM_APART = 64,      /* only in models with separate_source */
     TFN_FORM_ROW = 128,       /* a vector is stored as a matrix of one row */
-    TFN_FORM_PAIRS = 256,     /* channels of a head that rotate together are neighbours: GGUF */
-    TFN_FORM_SEQUENCE = 512   /* only in models with a head for sequences */
+    TFN_FORM_PAIRS = 256,     /* channels of a head that rotate together are neighbours: GGUF,
+                               * GPT-J */
+    TFN_FORM_SEQUENCE = 512,  /* only in models with a head for sequences */
+    TFN_FORM_QKV = 1024       /* the three parts are queries, keys and values of their own widths:
+                               * Phi-3 */
 };
 typedef struct tfn_tensor_rule {
-    const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias" */
+    const char *theirs;       /* "h.#.attn.c_attn.*"; #: the layer, from 0; *: "weight" or "bias";
+                               * %: any end */
     const char *ours;         /* "decoder.#.self.q.*"; NULL: not a weight, such as a mask */
     uint32_t    form;         /* sum of flags */
-    int32_t     part, parts;  /* part `part`, from 0, of `parts` equal parts of the outputs; 0: 1 */
+    int32_t     part, parts;  /* part `part`, from 0, of `parts` equal parts of the outputs; 0: 1.
+                               * Parts are unequal only with TFN_FORM_QKV */
     int32_t     first;        /* rows to skip at the start of the file's tensor */
 } tfn_tensor_rule;
 
@@ -3239,7 +3260,8 @@ typedef struct tfn_tensor_rule {
  * and its tensors apply where the family has no row. Your own family works like the library's. */
 typedef struct tfn_family {
     const char            *name;             /* "model_type" */
-    const char            *prefix;           /* optional start of the names of tensors */
+    const char            *prefix;           /* optional starts of the names of tensors, separated
+                                              * by spaces */
     const struct tfn_family *like;           /* NULL: none */
     const tfn_key_rule    *keys;
     const tfn_tensor_rule *tensors;
@@ -11816,6 +11838,9 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
                                      TFN__IN0 | TFN__IN1)                                        \
     X(MAGNITUDE,  "magnitude",       tfn__magnitude_forward,      tfn__by_rows,                  \
                                      tfn__magnitude_backward,     tfn__by_rows,                  \
+                                     TFN__IN0)                                                   \
+    X(CLAMP,      "clamp",           tfn__clamp_forward,          tfn__by_rows,                  \
+                                     tfn__clamp_backward,         tfn__by_rows,                  \
                                      TFN__IN0)
 #else
 /* A small build has none of these: recording one (TFN__OP_NONE) is an error. */
@@ -11823,7 +11848,7 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
 enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
        TFN__OP_RELATIVE = 0, TFN__OP_EXP_CAPPED = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0,
        TFN__OP_RAMP = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0,
-       TFN__OP_MAGNITUDE = 0 };
+       TFN__OP_MAGNITUDE = 0, TFN__OP_CLAMP = 0 };
 #endif
 
 #define TFN__OP_ENUM(id, name, forward, chunks, backward, backward_chunks, reads) TFN__OP_##id,
@@ -13001,6 +13026,18 @@ static void tfn__magnitude_forward(const tfn__call *c)
         if (c->x[0][i] < 0) c->y[i] = -c->x[0][i];
     }
 }
+
+/* y = max(-c, min(x, c)) */
+static void tfn__clamp_forward(const tfn__call *c)
+{
+    const float limit = c->n->number[0];
+    tfn__range s = tfn__chunk_values(c);
+    for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
+        c->y[i] = c->x[0][i];
+        if (c->x[0][i] > limit) c->y[i] = limit;
+        if (c->x[0][i] < -limit) c->y[i] = -limit;
+    }
+}
 #endif
 
 #ifndef TFNORM_NO_TRAINING
@@ -13281,6 +13318,18 @@ static void tfn__magnitude_backward(const tfn__call *c)
         float d = 0;
         if (c->x[0][i] > 0) d = c->dy[i];
         if (c->x[0][i] < 0) d = -c->dy[i];
+        tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
+    }
+}
+
+/* dx = dy where x is within the limits, else 0 */
+static void tfn__clamp_backward(const tfn__call *c)
+{
+    const float limit = c->n->number[0];
+    tfn__range s = tfn__chunk_values(c);
+    for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
+        float d = c->dy[i];
+        if (c->x[0][i] > limit || c->x[0][i] < -limit) d = 0;
         tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
     }
 }
@@ -14753,6 +14802,15 @@ static tfn_var tfn__relative_of(tfn_tape *t, tfn_var numbers, int32_t span, int3
 static tfn_var tfn__magnitude(tfn_tape *t, tfn_var x)
 {
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_MAGNITUDE, x));
+}
+
+/* max(-limit, min(x, limit)) */
+static tfn_var tfn__clamp(tfn_tape *t, tfn_var x, float limit)
+{
+    tfn_node *n = tfn__map_one(t, TFN__OP_CLAMP, x);
+    if (!n) return tfn__none;
+    n->number[0] = limit;
+    return tfn__var_of(t, n);
 }
 
 /* gate and up must be different values, because the kernel stores a gradient for each. */
@@ -18050,13 +18108,19 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(rotary_low,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_high,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_context,       WHOLE,     0, TFN__ANY)                                            \
+    X(rotary_period,        WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(relative_buckets,     WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(relative_distance,    WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(score_scale,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(window,               WHOLE,     0, TFN__ANY)                                            \
     X(window_from,          WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(window_period,        WHOLE,     0, TFN__MAX_SIDE)                                       \
+    X(window_shift,         WHOLE,     0, TFN__MAX_SIDE)                                       \
     X(window_base,          REAL_OR_0, 1, TFN__HUGE)                                           \
+    X(embedding_factor,     REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(branch_factor,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(logit_divisor,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(qkv_clip,             REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(attention_cap,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(logit_cap,            REAL_OR_0, TFN__TINY, TFN__HUGE)
 #define TFN__TRAINING_RANGES(X)                                                                \
@@ -18173,6 +18237,22 @@ static void tfn__fill_rotary(tfn_model_desc *d)
     d->rotary_context = tfn__value_or(d->rotary_context, 8192);
 }
 
+/* A factor of 1 becomes 0, which means none. */
+static void tfn__fill_factor(float *factor)
+{
+    if (*factor <= 1 && *factor >= 1) *factor = 0;
+}
+
+/* Options with two values for the same model get one of them. */
+static void tfn__fill_equals(tfn_model_desc *d)
+{
+    if (d->embedding_size == d->width) d->embedding_size = 0;
+    if (d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
+    tfn__fill_factor(&d->embedding_factor);
+    tfn__fill_factor(&d->branch_factor);
+    tfn__fill_factor(&d->logit_divisor);
+}
+
 /* True for an encoder that reads frames and has no decoder. It has no words: neither an embedding
  * nor logits tied to one. */
 static bool tfn__frames_alone(const tfn_model_desc *d)
@@ -18194,8 +18274,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     d->heads = tfn__value_or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
     d->kv_heads = tfn__value_or(d->kv_heads, d->heads);
     if ((int64_t)d->head_size * d->heads == d->width) d->head_size = 0;     /* the same model */
-    if (TFN__ALL && d->embedding_size == d->width) d->embedding_size = 0;
-    if (TFN__ALL && d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
+    if (TFN__ALL) tfn__fill_equals(d);
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
     d->ffn = tfn__value_or(d->ffn, 1);                    /* the width is invalid */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
@@ -18582,7 +18661,8 @@ static int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
 static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
 {
     const uint32_t words = TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE;
-    const bool plain_logits = !(d->smoothing > 0 || d->logit_cap > 0 || d->half || d->loss);
+    const bool plain_logits = !(d->smoothing > 0 || d->logit_cap > 0 || d->logit_divisor > 0
+                                || d->half || d->loss);
     if (d->cutoffs[0])
         tfn__in_range(e, "model", "cutoffs[0]", d->cutoffs[0], 0, d->vocab - 1);
     if (d->cutoffs[0] && d->cutoffs[1])
@@ -18933,7 +19013,8 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
 static bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
 {
     if (l < d->window_from) return false;
-    if (d->window_period > 0 && (l + 1) % d->window_period == 0) return false;
+    if (d->window_period > 0 && ((int64_t)l + 1 + d->window_shift) % d->window_period == 0)
+        return false;
     return d->window > 0;
 }
 
@@ -18986,6 +19067,8 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     if (numbers || convolutions || d->folded || d->half) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
+    if (d->embedding_factor != 0 || d->branch_factor != 0 || d->logit_divisor != 0) return false;
+    if (d->qkv_clip != 0 || d->rotary_period || d->window_shift) return false;
     if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias) return false;
     if (d->output_bias || d->head_transform || d->scale_output || d->rotary_scaling) return false;
     if (d->position > TFN_POSITION_NONE) return false;
@@ -20326,6 +20409,7 @@ static void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
     if (tfn__in_ffn(at)) p = tfn__ffn_branch(b, at, &join, p);
     else p = tfn__attention_branch(b, at, &join, p);
     if (join.norm_branch) p = tfn__apply_norm(b, at, p, TFN__PART_NORM_BRANCH);
+    if (TFN__ALL) p = tfn__multiple(b->t, p, tfn__positive_or(b->d->branch_factor, 1));
     p = tfn_dropout(b->t, p, b->d->dropout);
     tfn__point_at(b, at, TFN_WATCH_BRANCH, p);
 
@@ -20421,6 +20505,20 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int 
     }
 }
 
+/* True if queries and keys of this layer rotate. */
+static bool tfn__rotates(const tfn_model_desc *d, tfn__spot at)
+{
+    if (!tfn__is_position(d, TFN_POSITION_ROTARY)) return false;
+    return !TFN__ALL || !d->rotary_period || (at.layer + 1) % d->rotary_period;
+}
+
+/* Limits queries, keys or values to -c ... c (OLMo). */
+static tfn_var tfn__clip_qkv(tfn__builder *b, tfn_var x)
+{
+    if (!TFN__ALL || !(b->d->qkv_clip > 0)) return x;
+    return tfn__clamp(b->t, x, b->d->qkv_clip);
+}
+
 /* Returns queries (B*T, D * heads) or keys (B*T, D * kv_heads): projected, normalized, rotated.
  * nGPT normalizes after the rotation. */
 static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query, bool rotate)
@@ -20440,8 +20538,9 @@ static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
         norm = TFN__PART_Q_NORM;
     }
     x = tfn__apply_linear(b, at, u, part, tfn__stream(d), out, TFN_ACTIVATION_IDENTITY);
+    x = tfn__clip_qkv(b, x);
     if (form != TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
-    if (rotate && tfn__is_position(d, TFN_POSITION_ROTARY)) x = tfn_rotary(b->t, x, table, size);
+    if (rotate && tfn__rotates(d, at)) x = tfn_rotary(b->t, x, table, size);
     if (form == TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
     if (query) x = tfn__multiple(b->t, x, tfn__query_scale(d, form, at.layer + 1));
     return x;
@@ -20454,6 +20553,7 @@ static tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
     const int32_t size = tfn__head_size(d);
     tfn_var x = tfn__apply_linear(b, at, u, TFN__PART_V, tfn__stream(d), size * d->kv_heads,
                                   TFN_ACTIVATION_IDENTITY);
+    x = tfn__clip_qkv(b, x);
     if (tfn__qk_form(d, at) != TFN_QK_NORM_QKV_HEAD) return x;
     return tfn__apply_norm_of(b, at, x, TFN__PART_V_NORM, size, d->kv_heads == 1);
 }
@@ -20778,6 +20878,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
     float scale = 1;
     tfn_var x;
     if (d->scale_embedding || tfn__has(d, at, TFN_TOPOLOGY_FIXNORM)) scale = root;
+    if (TFN__ALL) scale *= tfn__positive_or(d->embedding_factor, 1);
     x = tfn__embed_tokens(b, at, scale);
     x = tfn__add_positions(b, at, x);
     x = tfn__add_segments(b, at, x);
@@ -21020,7 +21121,7 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 
 /* Records the logits of the last stack's output x. BERT first transforms x to N(f(x W + b)), so
  * that the stream need not resemble the embedding. nGPT scales logits by a learned vector times
- * sqrt(C). A cap c turns logits into c tanh(logit/c). */
+ * sqrt(C). A cap c turns logits, after their divisor, into c tanh(logit/c). */
 static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -21035,6 +21136,7 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
         x = tfn__apply_norm(b, tfn__last_stack(d), x, TFN__PART_TRANSFORM_NORM);
     }
     x = tfn__word_logits(b, x);
+    if (TFN__ALL) x = tfn__multiple(b->t, x, 1 / tfn__positive_or(d->logit_divisor, 1));
     if (tfn__has(d, tfn__last_stack(d), TFN_TOPOLOGY_LOGIT_SCALE)) {
         const tfn_var s = tfn__gain_at(b, at, TFN__PART_LOGIT_SCALE, d->vocab, 1 / root);
         x = tfn_scale(b->t, x, tfn__multiple(b->t, s, root));
@@ -21974,7 +22076,10 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
         TFN__SAME(rotary_factor), TFN__SAME(rotary_low), TFN__SAME(rotary_high),
         TFN__SAME(rotary_context), TFN__SAME(score_scale), TFN__SAME(scale_by_layer),
         TFN__SAME(relative_buckets), TFN__SAME(relative_distance), TFN__SAME(scale_output),
-        TFN__SAME(window), TFN__SAME(window_from), TFN__SAME(window_period), TFN__SAME(window_base)
+        TFN__SAME(window), TFN__SAME(window_from), TFN__SAME(window_period),
+        TFN__SAME(window_shift), TFN__SAME(window_base), TFN__SAME(rotary_period),
+        TFN__SAME(embedding_factor), TFN__SAME(branch_factor), TFN__SAME(logit_divisor),
+        TFN__SAME(qkv_clip)
     };
     const char *x = (const char *)a;
     const char *y = (const char *)b;
@@ -37167,7 +37272,7 @@ typedef struct tfn__field {
 } tfn__field;
 
 enum {
-    TFN__FIELDS = 121,
+    TFN__FIELDS = 127,
     TFN__FIELD_ROOM = 128               /* bytes of a value's text */
 };
 #endif
@@ -37217,6 +37322,7 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta1),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta2),
     TFN__FIELD(BOOL, NOT_SAVED, blank),
+    TFN__LATER(REAL, SAME_ALWAYS, branch_factor),
     TFN__LATER(CHOICE, MAY_DIFFER, cache_type),
     TFN__FIELD(BOOL, NOT_SAVED, only_decoders),
     TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
@@ -37233,6 +37339,7 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__LATER(REAL, SAME_TO_TRAIN, delta),
     TFN__FIELD(REAL, SAME_TO_TRAIN, dropout),
     TFN__LATER(REAL, SAME_TO_TRAIN, ema),
+    TFN__LATER(REAL, SAME_ALWAYS, embedding_factor),
     TFN__LATER(WHOLE, SAME_ALWAYS, embedding_size),
     TFN__FIELD(REAL, SAME_TO_TRAIN, eps),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, eps_inside),
@@ -37260,6 +37367,7 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(WHOLE, SAME_ALWAYS, kv_heads),
     TFN__FIELD(WHOLE, SAME_ALWAYS, layers),
     TFN__FIELD(REAL, SAME_ALWAYS, logit_cap),
+    TFN__LATER(REAL, SAME_ALWAYS, logit_divisor),
     TFN__FIELD(REAL, SAME_TO_TRAIN, loss_scale),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
     TFN__LATER(CHOICE, SAME_TO_TRAIN, moment_type),
@@ -37280,6 +37388,7 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, position),
     TFN__FIELD(BOOL, NOT_SAVED, probes),
     TFN__FIELD(CHOICE, SAME_ALWAYS, qk_norm),
+    TFN__LATER(REAL, SAME_ALWAYS, qkv_clip),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, radam),
     TFN__FIELD(NAME, SAME_TO_TRAIN, recipe),
     TFN__FIELD(BOOL, MAY_DIFFER, recompute),
@@ -37291,6 +37400,7 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__LATER(REAL, SAME_ALWAYS, rotary_factor),
     TFN__LATER(REAL, SAME_ALWAYS, rotary_high),
     TFN__LATER(REAL, SAME_ALWAYS, rotary_low),
+    TFN__LATER(WHOLE, SAME_ALWAYS, rotary_period),
     TFN__LATER(CHOICE, SAME_ALWAYS, rotary_scaling),
     TFN__LATER(WHOLE, SAME_ALWAYS, rotary_size),
     TFN__LATER(BOOL, SAME_ALWAYS, scale_by_layer),
@@ -37325,7 +37435,8 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__LATER(WHOLE, SAME_ALWAYS, window),
     TFN__LATER(REAL, SAME_ALWAYS, window_base),
     TFN__LATER(WHOLE, SAME_ALWAYS, window_from),
-    TFN__LATER(WHOLE, SAME_ALWAYS, window_period)
+    TFN__LATER(WHOLE, SAME_ALWAYS, window_period),
+    TFN__LATER(WHOLE, SAME_ALWAYS, window_shift)
 };
 
 /* The option's name for users, without "tfn.". */
@@ -38939,10 +39050,15 @@ static const tfn_tensor_rule tfn__llama_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
+/* not a model's family, but others have Llama's tensors with keys of their own */
+static const tfn_family tfn__llama_names = { "", NULL, &tfn__shape, tfn__rotary_keys,
+                                             tfn__llama_tensors };
+
 /* The families that follow are like Llama except for their rows.
  *
  * Mistral: each token reads the last W tokens, itself included, in every layer. */
-#define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention", TFN_KEY_LAYERS }
+#define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention full_attention", \
+                           TFN_KEY_LAYERS }
 static const tfn_key_rule tfn__mistral_keys[] = {
     TFN__CLASS("MistralForCausalLM")
     { "num_key_value_heads", "kv_heads", "8", TFN_KEY_IS_OR_OFF },
@@ -38994,6 +39110,47 @@ static const tfn_tensor_rule tfn__olmo2_tensors[] = {
     TFN__AS_IS("layers.#.post_attention_layernorm.weight", "decoder.#.self.norm_branch.weight")
     TFN__AS_IS("layers.#.post_feedforward_layernorm.weight", "decoder.#.ffn.norm_branch.weight")
     { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* OLMo: Llama with norms that learn nothing. Some models limit queries, keys and values. */
+static const tfn_key_rule tfn__olmo_keys[] = {
+    TFN__CLASS("OlmoForCausalLM")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "norm", "layernorm-simple", TFN_KEY_IS },
+    { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "silu", TFN_KEY_GATED },
+    { "attention_bias", "attention_bias", "all", TFN_KEY_IF },
+    { "clip_qkv", "qkv_clip", "", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Granite: Llama with a factor of embeddings, of branches and of scores, and a divisor of
+ * logits. */
+static const tfn_key_rule tfn__granite_keys[] = {
+    TFN__CLASS("GraniteForCausalLM")
+    { "embedding_multiplier", "embedding_factor", "1", TFN_KEY_IS },
+    { "residual_multiplier", "branch_factor", "1", TFN_KEY_IS },
+    { "attention_multiplier", "score_scale", "1", TFN_KEY_IS },
+    { "logits_scaling", "logit_divisor", "1", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* SmolLM 3: Llama; every fourth layer does not rotate (NoPE). A window in those layers is
+ * refused. */
+static const tfn_key_rule tfn__smollm3_keys[] = {
+    TFN__CLASS("SmolLM3ForCausalLM")
+    { "num_key_value_heads", "kv_heads", "4", TFN_KEY_IS },
+    { "rope_theta", "rotary_base", "2000000", TFN_KEY_IS },
+    { "rope_parameters.rope_theta", "rotary_base", "", TFN_KEY_IS },
+    { "no_rope_layer_interval", "rotary_period", "4", TFN_KEY_IS },
+    { "no_rope_layers", "rotary_period", "1 0", TFN_KEY_LAYERS },
+    { "use_sliding_window", NULL, "false", TFN_KEY_WANT },
+    { "sliding_window", NULL, NULL, TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
 /* -- families: Gemma ------------------------------------------------------------------------- */
@@ -39055,6 +39212,28 @@ static const tfn_key_rule tfn__gemma3_keys[] = {
 static const tfn_tensor_rule tfn__gemma3_tensors[] = {
     TFN__AS_IS("layers.#.self_attn.q_norm.weight", "decoder.#.self.q_norm.weight")
     TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* Gemma 3 with pictures: the text model, whose keys are inside text_config. The tower that reads
+ * pictures is left out. */
+static const tfn_key_rule tfn__gemma3_images_keys[] = {
+    { "text_config", NULL, NULL, TFN_KEY_INSIDE },
+    { "vocab_size", "vocab", "262208", TFN_KEY_IS },
+    { "max_position_embeddings", "context", "131072", TFN_KEY_IS },
+    { "hidden_size", "width", "2304", TFN_KEY_IS },
+    { "intermediate_size", "ffn", "9216", TFN_KEY_IS },
+    { "num_hidden_layers", "layers", "26", TFN_KEY_IS },
+    { "num_attention_heads", "heads", "8", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "4", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gemma3_images_tensors[] = {
+    TFN__OUTPUT("language_model.lm_head.weight", "output.weight")
+    TFN__NO_WEIGHT("vision_tower.%")
+    TFN__NO_WEIGHT("multi_modal_projector.%")
+    TFN__NO_WEIGHT("model.vision_tower.%")
+    TFN__NO_WEIGHT("model.multi_modal_projector.%")
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
@@ -39169,6 +39348,155 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
     TFN__OUTPUT("lm_head.weight", "output.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
+
+/* -- families: Phi-3, StableLM --------------------------------------------------------------- */
+
+/* Phi-3: Llama with fused matrices. One has the rows of queries, then keys, then values; the other
+ * has those of the gate, then of the other factor. In Phi-4-mini, three quarters of a head's
+ * channels are rotated. The scaling of longer texts by a factor for each rate is refused. */
+static const tfn_key_rule tfn__phi3_keys[] = {
+    TFN__CLASS("Phi3ForCausalLM")
+    { NULL, "recipe", "pre-rms", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "silu", TFN_KEY_GATED },
+    { "rms_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "sliding_window", "window", "", TFN_KEY_IS },
+    { "partial_rotary_factor", "rotary_size", "1", TFN_KEY_SHARE },
+    { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { "rope_scaling.long_factor", NULL, NULL, TFN_KEY_WANT },
+    { "rope_scaling.short_factor", NULL, NULL, TFN_KEY_WANT },
+    { "attention_bias", NULL, "false", TFN_KEY_WANT },
+    { "mlp_bias", NULL, "false", TFN_KEY_WANT },
+    { "lm_head_bias", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__PHI3(part) { "layers.#.self_attn.qkv_proj.weight", "decoder.#.self." #part ".weight"
+static const tfn_tensor_rule tfn__phi3_tensors[] = {
+    TFN__PHI3(q), TFN_FORM_TRANSPOSED | TFN_FORM_QKV | TFN_FORM_TURNING, 0, 3, 0 },
+    TFN__PHI3(k), TFN_FORM_TRANSPOSED | TFN_FORM_QKV | TFN_FORM_TURNING, 1, 3, 0 },
+    TFN__PHI3(v), TFN_FORM_TRANSPOSED | TFN_FORM_QKV, 2, 3, 0 },
+    { "layers.#.mlp.gate_up_proj.weight", "decoder.#.ffn.w1.weight", TFN_FORM_TRANSPOSED, 0, 2, 0 },
+    { "layers.#.mlp.gate_up_proj.weight", "decoder.#.ffn.w3.weight", TFN_FORM_TRANSPOSED, 1, 2, 0 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__PHI3
+
+/* StableLM: Llama with LayerNorm and a quarter of a head's channels rotated. Some models have
+ * biases of queries, keys and values; that of 12 B adds both branches of a layer to the same x,
+ * from one norm. A norm of its own for each head (qk_layernorm) is refused. */
+static const tfn_key_rule tfn__stablelm_keys[] = {
+    TFN__CLASS("StableLmForCausalLM")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { "use_parallel_residual", "recipe", "parallel-shared", TFN_KEY_IF },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "use_qkv_bias", "attention_bias", "qkv", TFN_KEY_IF },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "silu", TFN_KEY_GATED },
+    { "layer_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "partial_rotary_factor", "rotary_size", "0.25", TFN_KEY_SHARE },
+    { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { "qk_layernorm", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__stablelm_tensors[] = {
+    TFN__AS_IS("layers.#.input_layernorm.*", "decoder.#.self.norm_in.*")
+    TFN__AS_IS("layers.#.post_attention_layernorm.*", "decoder.#.ffn.norm_in.*")
+    { "layers.#.self_attn.q_proj.*", "decoder.#.self.q.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
+      0, 0, 0 },
+    { "layers.#.self_attn.k_proj.*", "decoder.#.self.k.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
+      0, 0, 0 },
+    TFN__AS_IS("norm.*", "decoder.final_norm.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: GPT-Neo ----------------------------------------------------------------------- */
+
+/* GPT-Neo: GPT-2 with PyTorch's matrices, scores that are not scaled, no biases of queries, keys
+ * and values, and a window in every second layer, from the second on. */
+static const tfn_key_rule tfn__gpt_neo_keys[] = {
+    TFN__CLASS("GPTNeoForCausalLM")
+    { NULL, "recipe", "gpt2", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { NULL, "score_scale", "1", TFN_KEY_IS },
+    { NULL, "attention_bias", "output", TFN_KEY_IS },
+    { NULL, "window_period", "2", TFN_KEY_IS },
+    { NULL, "window_shift", "1", TFN_KEY_IS },
+    { "num_layers", "layers", NULL, TFN_KEY_IS },
+    { "num_heads", "heads", NULL, TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
+    { "hidden_size", "width", NULL, TFN_KEY_IS },
+    { "intermediate_size", "ffn", "", TFN_KEY_IS },
+    { "window_size", "window", "256", TFN_KEY_IS },
+    { "attention_types", "window", "local global", TFN_KEY_GROUPS },
+    { "attention_layers", "window", "local global", TFN_KEY_LAYERS },
+    { "activation_function", "activation", "gelu_new", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gpt_neo_tensors[] = {
+    TFN__AS_IS("wte.weight", "embedding.weight")
+    TFN__AS_IS("wpe.weight", "decoder.position.weight")
+    TFN__AS_IS("h.#.ln_1.*", "decoder.#.self.norm_in.*")
+    TFN__TRANSPOSED("h.#.attn.attention.q_proj.weight", "decoder.#.self.q.weight")
+    TFN__TRANSPOSED("h.#.attn.attention.k_proj.weight", "decoder.#.self.k.weight")
+    TFN__TRANSPOSED("h.#.attn.attention.v_proj.weight", "decoder.#.self.v.weight")
+    TFN__TRANSPOSED("h.#.attn.attention.out_proj.*", "decoder.#.self.o.*")
+    TFN__AS_IS("h.#.ln_2.*", "decoder.#.ffn.norm_in.*")
+    TFN__TRANSPOSED("h.#.mlp.c_fc.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("h.#.mlp.c_proj.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    TFN__NO_WEIGHT("h.#.attn.attention.bias")
+    TFN__NO_WEIGHT("h.#.attn.attention.masked_bias")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: GPT-J ------------------------------------------------------------------------- */
+
+/* GPT-J: h = LN(x), x += attention(h) + ffn(h), without biases in the attention, with one for the
+ * logits. rotary_dim channels of a head rotate, 2j with 2j + 1. */
+static const tfn_key_rule tfn__gptj_keys[] = {
+    TFN__CLASS("GPTJForCausalLM")
+    { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
+    { NULL, "position", "rotary", TFN_KEY_IS },
+    { NULL, "attention_bias", "off", TFN_KEY_IS },
+    { NULL, "output_bias", "true", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "n_positions", "context", NULL, TFN_KEY_IS },
+    { "n_embd", "width", NULL, TFN_KEY_IS },
+    { "n_layer", "layers", NULL, TFN_KEY_IS },
+    { "n_head", "heads", NULL, TFN_KEY_IS },
+    { "n_inner", "ffn", "", TFN_KEY_IS },
+    { "rotary_dim", "rotary_size", "64", TFN_KEY_IS },
+    { "rotary", NULL, "true", TFN_KEY_WANT },
+    { "activation_function", "activation", "gelu_new", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "scale_attn_weights", NULL, "true", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__GPTJ_TURNS (TFN_FORM_TRANSPOSED | TFN_FORM_TURNING | TFN_FORM_PAIRS)
+static const tfn_tensor_rule tfn__gptj_tensors[] = {
+    TFN__AS_IS("wte.weight", "embedding.weight")
+    TFN__AS_IS("h.#.ln_1.*", "decoder.#.self.norm_in.*")
+    { "h.#.attn.q_proj.weight", "decoder.#.self.q.weight", TFN__GPTJ_TURNS, 0, 0, 0 },
+    { "h.#.attn.k_proj.weight", "decoder.#.self.k.weight", TFN__GPTJ_TURNS, 0, 0, 0 },
+    TFN__TRANSPOSED("h.#.attn.v_proj.weight", "decoder.#.self.v.weight")
+    TFN__TRANSPOSED("h.#.attn.out_proj.weight", "decoder.#.self.o.weight")
+    TFN__TRANSPOSED("h.#.mlp.fc_in.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("h.#.mlp.fc_out.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
+    TFN__OUTPUT("lm_head.*", "output.*")
+    TFN__NO_WEIGHT("h.#.attn.bias")
+    TFN__NO_WEIGHT("h.#.attn.masked_bias")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__GPTJ_TURNS
 
 /* -- families: BERT -------------------------------------------------------------------------- */
 
@@ -39519,12 +39847,22 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
     X(QWEN2, "qwen2", "model.", TFN__LIKE(LLAMA), tfn__qwen2_keys, NULL) \
     X(QWEN3, "qwen3", "model.", TFN__LIKE(QWEN2), tfn__qwen3_keys, tfn__qwen3_tensors) \
     X(OLMO2, "olmo2", "model.", TFN__LIKE(LLAMA), tfn__olmo2_keys, tfn__olmo2_tensors) \
+    X(OLMO, "olmo", "model.", &tfn__llama_names, tfn__olmo_keys, NULL) \
+    X(GRANITE, "granite", "model.", TFN__LIKE(LLAMA), tfn__granite_keys, NULL) \
+    X(SMOLLM3, "smollm3", "model.", TFN__LIKE(LLAMA), tfn__smollm3_keys, NULL) \
     X(GEMMA, "gemma", "model.", TFN__LIKE(LLAMA), tfn__gemma_keys, NULL) \
     X(GEMMA2, "gemma2", "model.", TFN__LIKE(GEMMA), tfn__gemma2_keys, tfn__gemma2_tensors) \
     X(GEMMA3, "gemma3_text", "model.", TFN__LIKE(GEMMA2), tfn__gemma3_keys, tfn__gemma3_tensors) \
+    X(GEMMA3_IMAGES, "gemma3", "language_model.model. model.language_model.", \
+      TFN__LIKE(GEMMA3), tfn__gemma3_images_keys, tfn__gemma3_images_tensors) \
     X(NEOX, "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors) \
     X(PHI, "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors) \
     X(OPT, "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors) \
+    X(PHI3, "phi3", "model.", &tfn__llama_names, tfn__phi3_keys, tfn__phi3_tensors) \
+    X(STABLELM, "stablelm", "model.", &tfn__llama_names, tfn__stablelm_keys, \
+      tfn__stablelm_tensors) \
+    X(GPT_NEO, "gpt_neo", "transformer.", NULL, tfn__gpt_neo_keys, tfn__gpt_neo_tensors) \
+    X(GPTJ, "gptj", "transformer.", NULL, tfn__gptj_keys, tfn__gptj_tensors) \
     X(BERT, "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors) \
     X(DISTILBERT, "distilbert", "distilbert.", NULL, \
       tfn__distilbert_keys, tfn__distilbert_tensors) \
@@ -39647,8 +39985,11 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "bloom", NULL, "is_decoder" },
     { "opt", NULL, "is_decoder" },
     { "phi", NULL, "is_decoder" },
+    { "phi3", NULL, "original_max_position_embeddings" },
     { "bert", NULL, "directionality pooler_fc_size pooler_num_attention_heads "
                     "pooler_num_fc_layers pooler_size_per_head pooler_type hidden_dropout" },
+    { "gpt_neo", NULL, "is_decoder" },
+    { "gemma3", NULL, "vision_config mm_tokens_per_image" },
     { "distilbert", NULL, "sinusoidal_pos_embds tie_weights_" },
     { "marian", NULL, "extra_pos_embeddings num_hidden_layers" },
     { "marian", "false", "do_blenderbot_90_layernorm" },
@@ -39789,6 +40130,10 @@ enum {
 };
 
 enum { TFN__HUB_ACTIVATIONS = 15 };
+
+/* Layers, reported in order: the first with a feature, and the two after it without; -1: not yet
+ * found. */
+typedef struct tfn__layers { int32_t count, from, first, second; } tfn__layers;
 #endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
@@ -39831,6 +40176,8 @@ static void tfn__put_config_value(tfn__text *t, tfn__reader r)
         tfn__put_bytes(t, r.s + from, r.at - from);
     }
 }
+
+enum { TFN__LAYERS_MOST = 4096 };
 
 /* Copy that value, cut to the room for a rule's value. */
 static void tfn__config_copy(tfn__reader r, char *value)
@@ -40024,50 +40371,131 @@ static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key
     tfn__want_value(x, k->key, found, own);
 }
 
-/* Read the name of a layer and step over it. True if it is the rule's text. The only other legal
- * name is "full_attention". */
-static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader *r)
+/* The name that a rule gives to layers with its feature, or without, in `word`. */
+static const char *tfn__layer_name(const tfn_key_rule *k, bool has, char *word, size_t size)
+{
+    const char *list = k->text;
+    tfn__next_word(&list, word, size);
+    if (!has) tfn__next_word(&list, word, size);
+    return word;
+}
+
+/* Read the name of a layer and step over it. True if it is the first one in the rule's text. */
+static bool tfn__reads_layer(tfn_import *x, const tfn_key_rule *k, tfn__reader *r)
 {
     char value[TFN__VALUE_ROOM];
+    char names[2][32];
+    char both[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(both, sizeof both);
     tfn__config_copy(*r, value);
     tfn__json_skip(r, TFN__CONFIG_DEPTH);
-    if (tfn__equal(value, k->text)) return true;
-    if (!tfn__equal(value, "full_attention")) tfn__bad_key(x, k->key, value, k->text);
+    for (int i = 0; i < 2; i++)
+        if (tfn__equal(value, tfn__layer_name(k, !i, names[i], sizeof names[i]))) return !i;
+    tfn__put_texts(&t, names[0], " or ", names[1]);
+    tfn__bad_key(x, k->key, value, tfn__end(&t));
     return false;
 }
 
-/* Report the layers in order, each with or without a window. In published models the window begins
- * at some layer, or every n-th layer lacks it. So two layers decide: the first one with a window,
- * and the first one after it without. window_from is -1 until the first one is found. */
-static void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window)
+static tfn__layers tfn__no_layers(void)
 {
-    if (window && d->window_from < 0) d->window_from = l;
-    if (!window && d->window_from >= 0 && !d->window_period) d->window_period = l + 1;
+    const tfn__layers none = { 0, -1, -1, -1 };
+    return none;
+}
+
+/* Report the next layer. In published models a feature begins at some layer, or every n-th layer
+ * lacks it. So three layers decide. */
+static void tfn__tell_layer(tfn__layers *s, bool has)
+{
+    const int32_t l = s->count++;
+    if (has && s->from < 0) s->from = l;
+    if (has || s->from < 0) return;
+    if (s->first < 0) s->first = l;
+    else if (s->second < 0) s->second = l;
+}
+
+/* The period of the layers without the feature; 0: none. */
+static int32_t tfn__layers_period(const tfn__layers *s)
+{
+    if (s->second >= 0) return s->second - s->first;
+    return s->first + 1;
+}
+
+/* Set the options of the window. No layer with a window: it is off. */
+static void tfn__set_window_by(tfn_model_desc *d, const tfn__layers *s)
+{
+    const int32_t period = tfn__layers_period(s);
+    if (s->from < 0) d->window = 0;
+    d->window_from = (int32_t)tfn__max(s->from, 0);
+    d->window_period = period;
+    d->window_shift = 0;
+    if (s->second >= 0) d->window_shift = (period - (s->first + 1) % period) % period;
+}
+
+/* True if layer l has the feature of the rule. */
+static bool tfn__layer_has(const tfn_model_desc *d, const tfn_key_rule *k, int32_t l)
+{
+    if (tfn__equal(k->option, "window")) return tfn__layer_has_window(d, l);
+    return !d->rotary_period || (l + 1) % d->rotary_period;
+}
+
+/* Report the names of a list. With d, compare each with the options instead. */
+static void tfn__read_names(tfn_import *x, const tfn_model_desc *d, const tfn_key_rule *k,
+                            tfn__reader *r, tfn__layers *s)
+{
+    for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']')) {
+        const bool has = tfn__reads_layer(x, k, r);
+        if (d && has != tfn__layer_has(d, k, s->count))
+            tfn__bad_key(x, k->key, "mixed", "a change at one layer, or in every n-th,");
+        tfn__tell_layer(s, has);
+    }
+}
+
+/* The same for groups, [[names, how often], ...]. */
+static void tfn__read_groups(tfn_import *x, const tfn_model_desc *d, const tfn_key_rule *k,
+                             tfn__reader *r, tfn__layers *s)
+{
+    for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']')) {
+        tfn__reader names;
+        int64_t often = 0;
+        if (!tfn__json_open(r, '[', ']')) continue;
+        names = *r;
+        tfn__json_skip(r, TFN__CONFIG_DEPTH);
+        if (tfn__json_more(r, ']')) {
+            tfn__json_space(r);
+            often = tfn__json_count(r, TFN__LAYERS_MOST);
+            tfn__json_mark(r, ']');
+        }
+        for (int64_t i = 0; i < often && s->count <= TFN__LAYERS_MOST; i++) {
+            tfn__reader again = names;
+            tfn__read_names(x, d, k, &again, s);
+        }
+    }
 }
 
 /* Read a list with a name for each layer. After all were reported, compare each with the options
  * that resulted. If the window is off, the list is ignored. */
 static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
-    tfn__reader r = tfn__read_from(x->text, x->text_size);
-    tfn__reader again;
-    int32_t i = 0;
-    if (!d->window || !tfn__config_find(&r, k->key)) return;
-    again = r;
-    d->window_from = -1;
-    d->window_period = 0;
-    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
-        tfn__tell_window(d, i++, tfn__names_window(x, k, &r));
-    if (x->error.status == TFN_OK && i != d->layers)
-        tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "config.json: layer_types has %d layers, "
-                  "there are %d", i, d->layers);
-    if (d->window_from < 0) d->window = 0;
-    d->window_from = (int32_t)tfn__max(d->window_from, 0);
-    i = 0;
-    for (bool more = tfn__json_open(&again, '[', ']'); more; more = tfn__json_more(&again, ']')) {
-        const bool window = tfn__names_window(x, k, &again);
-        if (window != tfn__layer_has_window(d, i++))
-            tfn__bad_key(x, k->key, "mixed", "a window from a layer on, or not in every n-th,");
+    const bool window = tfn__equal(k->option, "window");
+    tfn__layers s = tfn__no_layers();
+    if (window && !d->window) return;
+    for (int pass = 0; pass < 2; pass++) {
+        const tfn_model_desc *like = NULL;
+        tfn__reader r = tfn__read_from(x->text, x->text_size);
+        if (x->error.status != TFN_OK || !tfn__config_find(&r, k->key)) return;
+        if (pass) like = d;
+        s = tfn__no_layers();
+        if (k->form == TFN_KEY_GROUPS) tfn__read_groups(x, like, k, &r, &s);
+        else tfn__read_names(x, like, k, &r, &s);
+        if (x->error.status == TFN_OK && s.count != d->layers) {
+            tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "config.json: %s has %d layers, "
+                           "there are %d", k->key);
+            x->error.found = s.count;
+            x->error.wanted = d->layers;
+        }
+        if (window && !pass) tfn__set_window_by(d, &s);
+        if (!window && s.from < 0) d->rotary_period = 1;
+        else if (!window) d->rotary_period = tfn__layers_period(&s);
     }
 }
 
@@ -40106,6 +40534,27 @@ static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
     return false;
 }
 
+/* False at the last row, which is all zeros. A family may have no rules of its own: the tensors of
+ * Mistral have the same names as Llama's. */
+static bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
+
+/* The last rule for a key, which overrides the others. */
+static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char *key)
+{
+    const tfn_key_rule *found = NULL;
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (k->key && tfn__equal(k->key, key)) found = k;
+    if (found || !family->like) return found;
+    return tfn__rule_of_key(family->like, key);
+}
+
+/* True if the last rule for a key gives a default: it makes a required key optional. */
+static bool tfn__has_default(const tfn_family *family, const char *key)
+{
+    const tfn_key_rule *last = tfn__rule_of_key(family, key);
+    return last && last->form == TFN_KEY_IS && last->text;
+}
+
 /* Apply one rule to the file. A null value counts as a missing key (n_inner, head_dim,
  * rope_scaling). In windows and caps, however, null means off, and a missing key means the default
  * of the published configuration. */
@@ -40115,18 +40564,16 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     const bool known = k->key && tfn__config_value(x, k->key, value);
     const bool off = known && tfn__equal(value, "null");
     const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
-                        || k->form == TFN_KEY_LAYERS;
+                        || k->form == TFN_KEY_LAYERS || k->form == TFN_KEY_GROUPS;
     const char *found = k->text;
     if (!k->option && !k->text) return;
     if (off && k->form == TFN_KEY_IS_OR_OFF) return;
     if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
     else if (condition) return;
-    if (!found) {
+    if (!found && !tfn__has_default(x->family, k->key))
         tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "config.json has no %s", k->key);
-        return;
-    }
-    if (!found[0]) return;
+    if (!found || !found[0]) return;
     switch (k->form) {
     case TFN_KEY_NOT:
         if (tfn__equal(found, "true")) found = "false";
@@ -40150,6 +40597,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         if (known && !off) tfn__want_value(x, k->key, found, "false");
         break;
     case TFN_KEY_LAYERS:
+    case TFN_KEY_GROUPS:
     case TFN_KEY_ENTRIES:
         tfn__set_listed(x, d, k);
         break;
@@ -40168,10 +40616,6 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         tfn__set_option(x, d, k, found);
     }
 }
-
-/* False at the last row, which is all zeros. A family may have no rules of its own: the tensors of
- * Mistral have the same names as Llama's. */
-static bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
 
 /* Apply the rules of a family, after those of the family that it is like. */
 static void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
@@ -40293,6 +40737,37 @@ static void tfn__check_object(tfn_import *x, tfn__strangers *s, tfn__reader r, c
     }
 }
 
+/* The rule of the object that has the family's keys; NULL: the file itself has them. */
+static const tfn_key_rule *tfn__inside_rule(const tfn_family *family)
+{
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (k->form == TFN_KEY_INSIDE) return k;
+    return NULL;
+}
+
+/* From here on, read only the object that has the family's keys: a model of pictures and texts has
+ * those of its text model there. False: the file itself has them, or there is an error. */
+static bool tfn__enter_object(tfn_import *x)
+{
+    const tfn_key_rule *k = tfn__inside_rule(x->family);
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    char value[TFN__VALUE_ROOM];
+    size_t from;
+    if (!k) return false;
+    if (!tfn__config_find(&r, k->key)) {
+        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "config.json has no %s", k->key);
+        return false;
+    }
+    tfn__json_space(&r);
+    tfn__config_copy(r, value);
+    if (tfn__peek(&r) != '{') tfn__bad_key(x, k->key, value, "an object");
+    from = r.at;
+    tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    x->text += from;
+    x->text_size = r.at - from;
+    return x->error.status == TFN_OK;
+}
+
 /* Refuse keys that no rule knows and that may matter. A new release of the family may use them to
  * compute something else; the model would still write plausible text, only worse. One message names
  * all of them. A lenient import skips them, except those of scales and quantization. */
@@ -40312,6 +40787,8 @@ static void tfn__check_keys(tfn_import *x)
     s.count = 0;
     s.grave = false;
     tfn__check_object(x, &s, tfn__read_from(x->text, x->text_size), "");
+    if (tfn__enter_object(x))
+        tfn__check_object(x, &s, tfn__read_from(x->text, x->text_size), "");
     tfn__end(&s.all);
     if (!s.count) return;
     tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", texts[s.count > 1][s.grave],
@@ -42187,6 +42664,8 @@ TFN__SMALL
 
 /* -- names ----------------------------------------------------------------------------------- */
 
+enum { TFN__PREFIX_ROOM = 64 };
+
 /* Read the number of a layer at *s and step over it. -1: not a number, or too large: names come
  * from files, and a thousand digits are not a layer. */
 static int32_t tfn__layer_at(const char **s)
@@ -42217,6 +42696,7 @@ static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
     b->layer = 0;
     b->last = "";
     for (; *form; form++) {
+        if (*form == '%') return true;
         if (*form == '#') {
             b->layer = tfn__layer_at(&name);
             if (b->layer < 0) return false;
@@ -42413,11 +42893,27 @@ static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
 
 /* -- weights --------------------------------------------------------------------------------- */
 
-/* Outputs of the tensor, those of all parts together. All parts are equally large. Fused matrices
- * with more queries than keys would need an offset instead; no family here has one. */
-static int64_t tfn__outputs(const tfn__match *c)
+/* Outputs of queries, keys and values together. */
+static int64_t tfn__fused_outputs(const tfn_model_desc *d)
 {
+    return (d->heads + 2 * (int64_t)d->kv_heads) * tfn__head_size(d);
+}
+
+/* Outputs of the tensor, those of all parts together. */
+static int64_t tfn__outputs(const tfn__match *c, const tfn_model_desc *d)
+{
+    if (c->rule->form & TFN_FORM_QKV) return tfn__fused_outputs(d);
     return (int64_t)c->info.cols * tfn__max(c->rule->parts, 1);
+}
+
+/* The tensor's output with which the rule's part begins, where parts follow each other. Keys and
+ * values may be narrower than queries. */
+static int64_t tfn__first_output(const tfn__match *c, const tfn_model_desc *d)
+{
+    const int64_t part = c->rule->part;
+    if ((c->rule->form & TFN_FORM_QKV) && part)
+        return tfn__fused_outputs(d) - (3 - part) * (int64_t)c->info.cols;
+    return part * c->info.cols;
 }
 
 static void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, int64_t found,
@@ -42431,7 +42927,7 @@ static void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, i
 
 /* Compare the shape with the rule and the parameter: (out, in) or (in, out); a vector is (out). A
  * table of positions may have more rows than the model. */
-static void tfn__check_match(tfn_import *x, const tfn__match *c)
+static void tfn__check_match(tfn_import *x, const tfn_model_desc *d, const tfn__match *c)
 {
     const tfn_tensor *t = &c->tensor;
     const bool vector = c->info.rows == 1 && t->rank == 1;
@@ -42440,7 +42936,7 @@ static void tfn__check_match(tfn_import *x, const tfn__match *c)
                     || tfn__equal(c->info.name, "encoder.position.weight");
     int64_t shape[2];
     shape[turned] = (int64_t)c->info.rows + c->rule->first;
-    shape[!turned] = tfn__outputs(c);
+    shape[!turned] = tfn__outputs(c, d);
     if (vector) shape[0] = shape[1];
     if (t->rank != 2 && !vector) tfn__bad_tensor(x, "%s has rank %d, not %d", t->name, t->rank, 2);
     if (!tfn__has_values(t->dtype))
@@ -42453,8 +42949,15 @@ static void tfn__check_match(tfn_import *x, const tfn__match *c)
     }
 }
 
-/* Find the tensor of the rule under the name with these blanks. The caller tries four names: with
- * and without the prefix, in current words and in those of 2018. */
+/* The next prefix of the family's names, "" after the last. False: that was the last. */
+static bool tfn__next_prefix(const tfn_family *family, const char **list, char *prefix, size_t size)
+{
+    if (!*list) *list = family->prefix;
+    prefix[0] = 0;
+    return *list && tfn__next_word(list, prefix, size);
+}
+
+/* Find the tensor of the rule under the name with these blanks. */
 static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, const tfn__blanks *b)
 {
     char name[sizeof c->tensor.name];
@@ -42464,14 +42967,39 @@ static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, co
 }
 
 /* Find the tensor of c->rule. Files of a model with a head have the family's prefix in front of all
- * tensors except the head's; files of only the body lack it. So both names are tried. */
+ * tensors except the head's; files of only the body lack it. So names are tried with each prefix
+ * and without, in current words and in those of 2018. */
 static bool tfn__find_by_rule(tfn_import *x, tfn__match *c, const tfn__blanks *blanks)
 {
+    char prefix[TFN__PREFIX_ROOM];
+    const char *list = NULL;
     tfn__blanks old = *blanks;
+    bool more;
     old.last = "beta";
     if (tfn__equal(blanks->last, "weight")) old.last = "gamma";
-    return tfn__find_named(x, c, x->family->prefix, blanks) || tfn__find_named(x, c, NULL, blanks)
-        || tfn__find_named(x, c, x->family->prefix, &old) || tfn__find_named(x, c, NULL, &old);
+    do {
+        more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
+        if (tfn__find_named(x, c, prefix, blanks) || tfn__find_named(x, c, prefix, &old))
+            return true;
+    } while (more);
+    return false;
+}
+
+/* Report a parameter without values, by the first name under which they may be stored. */
+static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *blanks)
+{
+    char name[sizeof c->tensor.name];
+    char prefix[TFN__PREFIX_ROOM];
+    const char *list = NULL;
+    const char *text = "the files have no tensor %s";
+    bool more;
+    do {
+        more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
+        tfn__put_form(name, sizeof name, prefix, c->rule->theirs, blanks);
+        if (tfn__has_strides(&x->file, name))
+            text = "the values of %s do not follow each other: save it contiguous";
+    } while (more);
+    tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", text, name);
 }
 
 /* Find the tensor by c->rule, or by a later rule for the same parameter: a head of positions is
@@ -42493,7 +43021,6 @@ static bool tfn__find_by_rules(tfn_import *x, const tfn_model_desc *d, tfn__matc
  * such parameter. */
 static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__match *c)
 {
-    char name[sizeof c->tensor.name];
     tfn__blanks blanks;
     if (x->error.status != TFN_OK || !tfn_model_param(m, i, &c->info)) return false;
     c->rule = tfn__tensor_rule(x->family, &m->desc, c->info.name, &blanks);
@@ -42502,16 +43029,8 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
                        c->info.name);
         return false;
     }
-    if (!tfn__find_by_rules(x, &m->desc, c)) {
-        const char *text = "the files have no tensor %s";
-        const char *strides = "the values of %s do not follow each other: save it contiguous";
-        tfn__put_form(name, sizeof name, x->family->prefix, c->rule->theirs, &blanks);
-        if (tfn__has_strides(&x->file, name)) text = strides;
-        tfn__put_form(name, sizeof name, NULL, c->rule->theirs, &blanks);
-        if (tfn__has_strides(&x->file, name)) text = strides;
-        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", text, name);
-    }
-    if (x->error.status == TFN_OK) tfn__check_match(x, c);
+    if (!tfn__find_by_rules(x, &m->desc, c)) tfn__miss(x, c, &blanks);
+    if (x->error.status == TFN_OK) tfn__check_match(x, &m->desc, c);
     c->table = TFN__PACKS && m->weights[i].table;
     if (!i) x->dtype = c->tensor.dtype;
     return x->error.status == TFN_OK;
@@ -42533,19 +43052,25 @@ static int64_t tfn__turning_at(int64_t i, int64_t size, int64_t turning)
     return turning + (i - pairs);
 }
 
-/* The place of output i of the parameter among the outputs of the tensor. */
+/* The place of output i of the parameter among the outputs of the tensor. In files of GPT-J,
+ * channels 2j and 2j + 1 of the rotated ones turn together. */
 static int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i)
 {
     const int64_t size = tfn__head_size(d);
     const int64_t head = i / size;
     const uint32_t form = c->rule->form;
     int64_t channel = i % size;
-    if (!(form & TFN__FORM_ORDERED)) return (int64_t)c->rule->part * c->info.cols + i;
-    if (form & TFN_FORM_PAIRS) channel = channel % (size / 2) * 2 + channel / (size / 2);
-    if (form & TFN_FORM_TURNING) channel = tfn__turning_at(channel, size, d->rotary_size);
+    int64_t turning = size;
+    if (!(form & TFN__FORM_ORDERED)) return tfn__first_output(c, d) + i;
+    if (form & TFN_FORM_TURNING) {
+        channel = tfn__turning_at(channel, size, d->rotary_size);
+        turning = tfn__value_or(d->rotary_size, (int32_t)size);
+    }
+    if ((form & TFN_FORM_PAIRS) && channel < turning)
+        channel = channel % (turning / 2) * 2 + channel / (turning / 2);
     if (form & TFN_FORM_BY_HEAD)
         return (head * c->rule->parts + c->rule->part) * size + channel;
-    return head * size + channel;
+    return tfn__first_output(c, d) + head * size + channel;
 }
 
 /* Read `count` values from value `first` on to every `step`-th place. The caller checks the file's
@@ -42581,8 +43106,8 @@ static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const t
 {
     const bool ordered = c->rule->form & TFN__FORM_ORDERED;
     const int64_t rows = c->info.rows;
-    const int64_t line = tfn__outputs(c);
-    const int64_t part = (int64_t)c->rule->part * c->info.cols;
+    const int64_t line = tfn__outputs(c, d);
+    const int64_t part = tfn__first_output(c, d);
     if (tfn__is_turned(c)) {
         for (int64_t i = 0; i < t->cols; i++)
             tfn__read_strided(c, to + i, tfn__output_at(c, d, t->col + i) * rows + t->row, t->rows,
@@ -42657,9 +43182,14 @@ static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const c
  * many. Otherwise it would be lost silently. */
 static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *name)
 {
-    const char *bare = name;
-    if (x->family->prefix && !tfn__begins(&bare, x->family->prefix)) bare = name;
-    if (tfn__has_place(x->family, m, bare)) return;
+    char prefix[TFN__PREFIX_ROOM];
+    const char *list = NULL;
+    bool more;
+    do {
+        const char *bare = name;
+        more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
+        if (tfn__begins(&bare, prefix) && tfn__has_place(x->family, m, bare)) return;
+    } while (more);
     tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import",
                    "the files have a tensor %s, for which the model has no place", name);
 }
@@ -42898,6 +43428,8 @@ static void tfn__spell_out(tfn_model_desc *d)
         d->rotary_base = 10000;
         d->rotary_size = 0;
     }
+    if (d->position != TFN_POSITION_ROTARY || d->rotary_period > tfn__depth(d, true))
+        d->rotary_period = 0;
     if (d->rotary_scaling == TFN_ROTARY_SCALING_NONE) d->rotary_factor = 0;
     if (d->rotary_scaling != TFN_ROTARY_SCALING_LLAMA3) {
         d->rotary_low = d->rotary_high = 0;
@@ -42925,15 +43457,11 @@ static void tfn__plain_window(tfn_model_desc *d)
 {
     const tfn_model_desc given = *d;
     const bool felt = d->window < d->context || d->window_base > 0;
-    d->window_from = -1;
-    d->window_period = 0;
+    tfn__layers s = tfn__no_layers();
     for (int32_t l = 0; l < tfn__depth(d, true); l++)
-        tfn__tell_window(d, l, felt && tfn__layer_has_window(&given, l));
-    if (d->window_from < 0) {
-        d->window = 0;
-        d->window_base = 0;
-    }
-    d->window_from = (int32_t)tfn__max(d->window_from, 0);
+        tfn__tell_layer(&s, felt && tfn__layer_has_window(&given, l));
+    tfn__set_window_by(d, &s);
+    if (!d->window) d->window_base = 0;
 }
 
 /* Count the options in which two models differ; the first one, or NULL, in *first. */
@@ -42976,16 +43504,6 @@ typedef struct tfn__config {
     const char           *object;           /* a key of the object that is open; NULL: none */
     bool                  said[TFN__FIELDS];
 } tfn__config;
-
-/* The last rule for a key, which overrides the others. */
-static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char *key)
-{
-    const tfn_key_rule *found = NULL;
-    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
-        if (k->key && tfn__equal(k->key, key)) found = k;
-    if (found || !family->like) return found;
-    return tfn__rule_of_key(family->like, key);
-}
 
 /* Bytes of "OBJECT." in front of the name of a key; 0: the key is not inside an object. */
 static size_t tfn__object_bytes(const char *key)
@@ -43118,18 +43636,23 @@ static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
     }
 }
 
-/* Put a list with a name for each layer: the rule's text for a layer with a window. */
+/* Put a list with a name for each layer, or one group of them. A name that is a number has no
+ * quotes. A window that is off is left out, except where the family has one by default. */
 static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
-    if (!d->window) return false;
+    const bool group = k->form == TFN_KEY_GROUPS;
+    char name[32];
+    if (!group && !d->window && tfn__equal(k->option, "window")) return false;
+    if (group) tfn__put(t, "[[");
     tfn__put(t, "[");
     for (int32_t l = 0; l < tfn__depth(d, true); l++) {
-        const char *name = "full_attention";
-        if (tfn__layer_has_window(d, l)) name = k->text;
+        tfn__layer_name(k, tfn__layer_has(d, k, l), name, sizeof name);
         if (l) tfn__put(t, ", ");
-        tfn__put_texts(t, "\"", name, "\"");
+        if (name[0] <= '9') tfn__put(t, name);
+        else tfn__put_texts(t, "\"", name, "\"");
     }
     tfn__put(t, "]");
+    if (group) tfn__put(t, ", 1]]");
     return true;
 }
 
@@ -43147,6 +43670,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     case TFN_KEY_ENTRIES:                   /* a model has no class names; another key counts */
         return false;
     case TFN_KEY_LAYERS:
+    case TFN_KEY_GROUPS:
         return tfn__put_layers(t, d, k);
     case TFN_KEY_IS_OR_OFF:
         if (d->window || !tfn__equal(k->option, "window"))
@@ -43385,11 +43909,12 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
 }
 
 /* Choose the caller's family, or the first that fits. If none fits, the nearest one gives the
- * error. */
+ * error. A text model from inside a larger one is written as the family that it is like. */
 static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
 {
     int32_t least = INT32_MAX;
     tfn_error why;
+    while (x->family && tfn__inside_rule(x->family)) x->family = x->family->like;
     if (x->family) {
         tfn__misfits(x, x->family, d, &x->error);
         return;
@@ -43468,7 +43993,7 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
         name[0] = 0;
         if (other->rule) tfn__put_form(name, sizeof name, NULL, other->rule->ours, &o->blanks);
         if (tfn__named_param(m, name, &other->info) && other->info.rows == c->info.rows
-            && other->info.cols == c->info.cols) continue;
+            && (other->info.cols == c->info.cols || (c->rule->form & TFN_FORM_QKV))) continue;
         tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no equal beside it, as the family's "
                        "tensor needs", c->info.name);
         return false;
@@ -43481,23 +44006,20 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
 static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
 {
     const int64_t size = tfn__head_size(d);
-    const int64_t cols = o->part->info.cols;
-    const uint32_t ordered = TFN_FORM_BY_HEAD | TFN_FORM_TURNING;
-    int64_t head = *j / size;
-    int64_t part = *j / cols;
-    int64_t first = 0;
-    if (!(o->part->rule->form & ordered)) {
-        *j %= cols;
-        return (int32_t)part;
-    }
-    part = 0;
+    const int64_t place = *j;
+    int64_t head = place / size;
+    int64_t part = 0;
     if (o->part->rule->form & TFN_FORM_BY_HEAD) {
         part = head % o->parts;
         head /= o->parts;
+    } else {
+        for (; part + 1 < o->parts && *j >= o->part[part].info.cols; part++)
+            *j -= o->part[part].info.cols;
+        head = *j / size;
     }
-    first = head * size;
-    for (int64_t i = first; i < first + size; i++)
-        if (tfn__output_at(o->part + part, d, i) == *j) {
+    if (!(o->part[part].rule->form & TFN__FORM_ORDERED)) return (int32_t)part;
+    for (int64_t i = head * size; i < (head + 1) * size; i++)
+        if (tfn__output_at(o->part + part, d, i) == place) {
             *j = i;
             break;
         }
@@ -43578,22 +44100,22 @@ static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_mo
 {
     static const float zero = 0;
     const tfn__match *c = o->part;
+    const tfn_param_info *own;
     const int64_t rows = c->info.rows;
-    const int64_t cols = c->info.cols;
-    const int64_t line = tfn__outputs(c);
+    const int64_t line = tfn__outputs(c, d);
     const bool turned = !o->vector && (c->rule->form & TFN_FORM_TRANSPOSED);
     tfn__pack(p, &zero, c->rule->first * line, 0);
     if (turned) {
         for (int64_t j = 0; j < line; j++) {
             int64_t i = j;
-            const int32_t part = tfn__part_at(o, d, &i);
-            tfn__pack(p, o->part[part].info.data + i, rows, cols);
+            own = &o->part[tfn__part_at(o, d, &i)].info;
+            tfn__pack(p, own->data + i, rows, own->cols);
         }
     } else for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < line; j++) {
             int64_t i = j;
-            const int32_t part = tfn__part_at(o, d, &i);
-            tfn__pack(p, o->part[part].info.data + r * cols + i, 1, 1);
+            own = &o->part[tfn__part_at(o, d, &i)].info;
+            tfn__pack(p, own->data + r * own->cols + i, 1, 1);
         }
 }
 TFN__SMALL_END
@@ -43637,7 +44159,8 @@ typedef struct tfn__exporting {
 static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__exporting *g = (const tfn__exporting *)s->user;
-    const char *prefix = g->x->family->prefix;
+    const char *list = g->x->family->prefix;
+    char prefix[64] = "";
     tfn_param_info info;
     tfn__blanks blanks;
     const tfn_tensor_rule *r;
@@ -43646,7 +44169,8 @@ static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     if (!g->dtypes[i]) return;              /* no name: not written */
     tfn_model_param(g->m, i, &info);
     r = tfn__tensor_rule(g->x->family, &g->m->desc, info.name, &blanks);
-    if (g->bare || (r->form & TFN_FORM_HEAD)) prefix = NULL;
+    if (g->bare || (r->form & TFN_FORM_HEAD)) list = NULL;
+    if (list) tfn__next_word(&list, prefix, sizeof prefix);
     tfn__put_form(t->name, sizeof t->name, prefix, r->theirs, &blanks);
     c.info = info;
     c.rule = r;
@@ -43654,7 +44178,7 @@ static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     t->rank = 2;
     if (g->m->weights[i].kind != TFN__MATRIX && !(r->form & TFN_FORM_ROW)) t->rank = 1;
     if (t->rank == 1) turned = true;
-    t->shape[!turned] = tfn__outputs(&c);
+    t->shape[!turned] = tfn__outputs(&c, &g->m->desc);
     if (t->rank == 2) t->shape[turned] = (int64_t)info.rows + r->first;
     t->dtype = (tfn_dtype)g->dtypes[i];
     t->data = info.data;
@@ -44333,15 +44857,17 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       its temporary name          replaced, and it keeps its mode and owner
  *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
  *     Models of the hub: tfn_import_new knows BERT, BLOOM, CamemBERT, DistilBERT, Gemma 1 to 3,
- *     GPT-2, GPT-NeoX, Llama, Marian, Mistral, OLMo 2, OPT, Phi, Qwen 2 and 3, RoBERTa, T5,
- *     XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open reads pytorch_model.bin,
- *     tfn_gguf_open a .gguf file, and tfn_import_text the rest of config.json.
+ *     GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, Marian, Mistral, OLMo 1 and 2, OPT, Phi 1 to
+ *     3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5, XLM-RoBERTa; tfn_export_write writes such a
+ *     folder; tfn_pickle_open reads pytorch_model.bin, tfn_gguf_open a .gguf file, and
+ *     tfn_import_text the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
  *     Options: positions alibi and relative, windows by layer (window_from, window_period,
- *     window_base), embedding_size, scale_output, attention biases of the output, pooler, heads of
- *     positions and of numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS, number_loss), frames through
- *     one linear map (frame_map).
+ *     window_shift, window_base), layers without rotation (rotary_period), embedding_factor,
+ *     branch_factor, logit_divisor, qkv_clip, embedding_size, scale_output, attention biases of the
+ *     output, pooler, heads of positions and of numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS,
+ *     number_loss), frames through one linear map (frame_map).
  *     Fewer bits: weights (desc.weights, tfn_model_quantize, tfn_quant_pack), moments
  *     (moment_type), caches (cache_type); LoRA on top of packed weights.
  *     Boards: only_decoders, tfn_memory.kept, checkpoints in flash (tfn_flash_save), and macros

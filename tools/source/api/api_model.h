@@ -178,8 +178,8 @@ typedef struct tfn_model_desc {
     bool scale_embedding;         /* true: embeddings times sqrt(C), as in papers */
     float embedding_factor;       /* embeddings are also multiplied by this number; 0: 1. Granite:
                                    * 12 */
-    float branch_factor;          /* x + branch_factor F(x) in place of x + F(x); 0: 1. Granite: 0.22
-                                   */
+    float branch_factor;          /* a branch is multiplied by this number before it is added to the
+                                   * stream; 0: 1. Granite: 0.22 */
     float logit_divisor;          /* logits are divided by this number, before a cap; 0: 1. Granite:
                                    * 8 */
     bool scale_output;            /* true: the output matrix reads x/sqrt(C), as in T5 */

@@ -445,12 +445,9 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
     else if (condition) return;
-    if (!found && tfn__has_default(x->family, k->key)) return;
-    if (!found) {
+    if (!found && !tfn__has_default(x->family, k->key))
         tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "config.json has no %s", k->key);
-        return;
-    }
-    if (!found[0]) return;
+    if (!found || !found[0]) return;
     switch (k->form) {
     case TFN_KEY_NOT:
         if (tfn__equal(found, "true")) found = "false";
