@@ -651,11 +651,31 @@ TEST(nulls_closed_file)
     CHECK(!tfn_file_text(&nulls.f, "a", text, sizeof text) && !text[0]);
 }
 
+/* An allocator without one of its functions. */
+static void *nulls_allocate(size_t size, void *user) { return user ? NULL : malloc(size); }
+static void nulls_release(void *mem, size_t size, void *user) { if (size && !user) free(mem); }
+TEST(nulls_allocators)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.vocab = d.context = 5;
+    for (int i = 0; i < 3; i++) {
+        static const char *const says[] = { "no error", "allocator.allocate", "allocator.release" };
+        const tfn_allocator a = { i == 1 ? NULL : nulls_allocate, i == 2 ? NULL : nulls_release, NULL };
+        tfn_model m;
+        char text[300];
+        CHECK_INT(tfn_model_new(&m, &d, &a), i ? TFN_NULL : TFN_OK);
+        if (!strstr(tfn_error_text(&m.error, text, sizeof text), says[i])) FAIL("%s", text);
+        tfn_model_free(&m);
+    }
+}
+
 int main(void)
 {
     RUN(nulls_all_functions);
     RUN(nulls_pointers);
     RUN(nulls_zeroed_objects);
     RUN(nulls_closed_file);
+    RUN(nulls_allocators);
     return DONE();
 }

@@ -3,6 +3,7 @@
  * decoding equal to the bit, and errors that name what is wrong with a folder. */
 #include "../lib.h"
 #include "../check.h"
+#include "../digest.h"
 #include "../header.h"
 
 enum { IMPORT_SENTENCES = 2, IMPORT_TIME = 13, IMPORT_LOGITS = 4096, IMPORT_TEXT = 1 << 16 };
@@ -939,6 +940,42 @@ TEST(import_key_classes)
     import_insists("llama", "\"emb_scale\": 12", "emb_scale, which may change");
 }
 
+/* Letters and digits of the families' files are others, one at a time: what is read, and which
+ * numbers the message has. */
+TEST(import_any_config)
+{
+    static char config[IMPORT_TEXT];
+    lib_limit l;
+    size_t at;
+    uint32_t digest = DIGEST_BEGIN;
+    for (int name = 0; name < IMPORT_NAMES; name++) {
+        const size_t bytes = import_read(import_names[name], "config.json", config, sizeof config);
+        for (size_t i = (size_t)name % 7; i < bytes; i += 7) {
+            const char kept = config[i];
+            tfn_model_desc d;
+            tfn_import x;
+            if (kept >= '0' && kept <= '9') config[i] = (char)('0' + (kept - '0' + 1) % 10);
+            else if (kept >= 'a' && kept <= 'z') config[i] = (char)('a' + (kept - 'a' + 1) % 26);
+            else continue;
+            memset(&x, 0, sizeof x);
+            memset(&d, 0, sizeof d);
+            x.config = config;
+            x.config_size = bytes;
+            x.lenient = i % 2;
+            tfn_import_peek(&x, &d);
+            digest_error(&digest, &x.error);
+            digest_text(&digest, x.aside, strlen(x.aside));
+            for (int k = 0; lib_limit_at(LIB_MODEL, k, &l); k++)
+                digest_option(&digest, (const char *)&d + l.at, l.size);
+            for (int k = 0; lib_truth_at(k, &at); k++) digest_int(&digest, ((const bool *)&d)[at]);
+            if (d.recipe) digest_text(&digest, d.recipe, strlen(d.recipe));
+            if (d.norm) digest_text(&digest, d.norm, strlen(d.norm));
+            config[i] = kept;
+        }
+    }
+    CHECK_DIGEST(digest, 0x2222507bu);
+}
+
 /* All unknown keys are in one message; a lenient import lists them. */
 TEST(import_key_list)
 {
@@ -1215,6 +1252,7 @@ TEST(import_pickles_broken)
     char text[300];
     const size_t bytes = import_open_bin(&f, "kinds.bin");
     size_t at = 0, refused = 0;
+    uint32_t digest = DIGEST_BEGIN;
     tfn_file_close(&f);
     for (size_t i = 0; i < bytes; i++) {
         const unsigned char kept = import_bin[i];
@@ -1223,12 +1261,18 @@ TEST(import_pickles_broken)
         f.from = import_bin;
         f.from_size = bytes;
         if (tfn_pickle_open(&f) != TFN_OK) refused++;
-        for (int32_t k = 0; f.header && tfn_file_tensor(&f, k, &t); k++)
-            if (t.count > 0 && t.count <= 256) tfn_file_read(&f, &t, v, 0, t.count);
+        for (int32_t k = 0; f.header && tfn_file_tensor(&f, k, &t); k++) {
+            digest_text(&digest, t.name, strlen(t.name));
+            digest_int(&digest, t.rank + 64*t.count);
+            if (t.count > 0 && t.count <= 256 && tfn_file_read(&f, &t, v, 0, t.count) == TFN_OK)
+                digest_floats(&digest, v, (size_t)t.count);
+        }
+        digest_error(&digest, &f.error);
         tfn_file_close(&f);
         import_bin[i] = kept;
     }
     CHECK(refused > 300);
+    CHECK_DIGEST(digest, 0xd4869b17u);
     for (size_t n = 0; n < bytes; n++) {
         memset(&f, 0, sizeof f);
         f.from = import_bin;
@@ -1369,7 +1413,7 @@ TEST(import_pickle_operations)
         { IMPORT_OPS("\x80\4}."), 0, none }, { IMPORT_OPS("}"), 0, none }, { IMPORT_OPS("K\1."), 0, none },
         { IMPORT_OPS("}K\1."), 0, none }, { IMPORT_OPS("}R."), 0, none }, { IMPORT_OPS("t."), 0, none },
         { IMPORT_OPS("K\1t."), 0, none }, { IMPORT_OPS("\x85."), 0, none }, { IMPORT_OPS("q\0."), 0, none },
-        { IMPORT_OPS("h\0."), 0, none }, { IMPORT_OPS("}j\xff\0\0\0."), 0, none },
+        { IMPORT_OPS("h\0."), 0, none }, { IMPORT_OPS("}]h\0a0."), 0, none }, { IMPORT_OPS("}j\xff\0\0\0."), 0, none },
         { IMPORT_OPS("s."), 0, none }, { IMPORT_OPS("}(K\1u."), 0, none }, { IMPORT_OPS("K\1(u."), 0, none },
         { IMPORT_OPS("}K\1K\1u."), 0, none }, { IMPORT_OPS("}e."), 0, none },
         { IMPORT_OPS("}" IMPORT_KEY IMPORT_OF(IMPORT_FLOATS, "", "", "") "s."), 0, none },
@@ -1600,6 +1644,7 @@ int main(void)
     RUN(import_keys_refused);
     RUN(import_keys_left_aside);
     RUN(import_key_classes);
+    RUN(import_any_config);
     RUN(import_key_list);
     RUN(import_scaling_objects);
     RUN(import_words);

@@ -272,7 +272,8 @@ TEST(groups_patterns)
         { "*.bias", 17 }, { "*bia?", 17 }, { "decoder.0.*.norm_in.*s", 2 }, { "[ed]*", 36 },
         { "*.self.[a-r].*", 12 }, { "*.w[12].weight", 4 }, { "d*0*f*w*1*", 2 }, { "*[", 0 },
         { "*[q", 0 }, { "decoder.0.self.q.weigh", 0 }, { "decoder.0.self.q.weight?", 0 },
-        { "*.[]", 0 }, { "[!-~]*", 36 }, { "[z-a]*", 0 }, { "*0.*.*.*", 16 }
+        { "*.[]", 0 }, { "[!-~]*", 36 }, { "decoder.[0-0].*", 16 }, { "decoder.[2-9].*", 0 }, { "[f-z]*", 0 },
+        { "decoder.[b1-].*", 16 }, { "decoder.[-1].*", 16 }, { "decoder.[1-]*", 16 }, { "[z-a]*", 0 }, { "*0.*.*.*", 16 }
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tfn_model_desc d = groups_small();

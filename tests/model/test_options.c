@@ -3,6 +3,7 @@
  * header's structs, so that a new option cannot be forgotten. */
 #include "../lib.h"
 #include "../check.h"
+#include "../digest.h"
 #include "../header.h"
 #include <limits.h>
 
@@ -329,6 +330,83 @@ TEST(options_models)
     CHECK(options_accepted > 500);
 }
 
+/* Any four options together: what the others become, and the numbers of the message; of a small
+ * model the parameters and their initial values. */
+static int64_t options_pick(uint64_t i, int64_t n)
+{
+    return (int64_t)(tfn_random_bits(tfn_key_make(15), i) % (uint64_t)n);
+}
+
+static void options_any_model(uint32_t *digest, const tfn_model_desc *d)
+{
+    static unsigned char block[OPTIONS_ROOM];
+    tfn_model m;
+    tfn_param_info p;
+    if (tfn_model_scratch(d) >= OPTIONS_ROOM) return;
+    if (tfn_model_init(&m, d, block, OPTIONS_ROOM) != TFN_OK) {
+        if (m.error.status != TFN_NO_MEMORY) digest_error(digest, &m.error);
+        return;
+    }
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+        const size_t n = (size_t)p.rows * (size_t)p.cols;
+        digest_text(digest, p.name, strlen(p.name));
+        digest_int(digest, p.rows * 4096 + p.cols + ((int64_t)p.frozen << 40));
+        if (p.data) digest_floats(digest, p.data, n < 6 ? n : 6);
+    }
+}
+
+TEST(options_any)
+{
+    static const char *const recipes[] = { "pre", "post", "ngpt", "deepnorm", "b2t", "dlcl", "qknorm",
+                                           "transparent", "powernorm", "resi-dual", "fixup" };
+    static const char *const norms[] = { NULL, "layernorm", "rmsnorm", "batchnorm", "prmsnorm" };
+    lib_limit l;
+    size_t truth;
+    int limits = 0;
+    int truths = 0;
+    int accepted = 0;
+    uint32_t digest = DIGEST_BEGIN;
+    while (lib_limit_at(LIB_MODEL, limits, &l)) limits++;
+    while (lib_truth_at(truths, &truth)) truths++;
+    for (int i = 0; i < 4000; i++) {
+        const uint64_t draw = 64 * (uint64_t)i;
+        tfn_model_desc d = options_base((int)options_pick(draw, 4)), out;
+        tfn_error e;
+        d.inference = true;
+        for (int k = 0; k < 1 + i % 4; k++) {
+            options_value v[OPTIONS_VALUES + 4];
+            int count;
+            lib_limit_at(LIB_MODEL, (int)options_pick(draw + 8 + 4*(uint64_t)k, limits), &l);
+            if (!strcmp(l.name, "isa") || !strcmp(l.name, "threads")) continue;
+            count = options_values(&l, v);
+            for (int j = 0; j < 4; j++) {
+                v[count].name = "some";
+                v[count].real = 0.25 * (j + 1);
+                v[count++].whole = 3 + 2*j;
+            }
+            count = (int)options_pick(draw + 9 + 4*(uint64_t)k, count);
+            if (options_legal(&l, v + count) || i % 8 == 0) options_set(&d, &l, v + count);
+        }
+        if (i % 3 == 0) d.recipe = recipes[options_pick(draw + 1, 11)];
+        if (i % 5 == 0) d.norm = norms[options_pick(draw + 2, 5)];
+        lib_truth_at((int)options_pick(draw + 3, truths), &truth);
+        if (i % 2) *(bool *)((char *)&d + truth) = true;
+        memset(&out, 0, sizeof out);
+        if (tfn_model_resolve(&out, &d, &e)) {
+            for (int k = 0; lib_limit_at(LIB_MODEL, k, &l); k++)
+                if (strcmp(l.name, "isa"))
+                    digest_option(&digest, (const char *)&out + l.at, l.size);
+            for (int k = 0; lib_truth_at(k, &truth); k++)
+                digest_int(&digest, ((const bool *)&out)[truth]);
+            options_any_model(&digest, &d);
+            accepted++;
+        } else digest_error(&digest, &e);
+    }
+    printf("  %d of 4000 accepted\n", accepted);
+    CHECK(accepted > 1000 && accepted < 3900);
+    CHECK_DIGEST(digest, 0x13b2423du);
+}
+
 /* -- options of generators and tokenizers ------------------------------------------------------ */
 
 /* T5's buckets. */
@@ -444,6 +522,9 @@ TEST(options_messages)
     X(d.vocab = 0, BAD_OPTION, "model: vocab is 0; it must be at least 1")                        \
     X(d.dropout = 1, BAD_OPTION, "model: dropout is 1; it must be below 1")                       \
     X(d.clip = -1, BAD_OPTION, "model: clip is -1; it must be 0 or at least 1e-18")               \
+    X(d.clip = -(float)INFINITY, BAD_OPTION, "model: clip is minus infinity; it must be 0 or")     \
+    X(d.clip = (float)INFINITY, BAD_OPTION, "model: clip is infinite; it must be")                \
+    X(d.clip = (float)NAN, BAD_OPTION, "model: clip is not a number; it must be")                 \
     X(d.width = 100, BAD_OPTION, "width is 100; it is not a multiple of width/32, 3: set heads") \
     X(d.heads = 3, BAD_OPTION, "width is 64; it must be a multiple of heads, 3")                  \
     X(d.heads = 4; d.kv_heads = 3, BAD_OPTION, "kv_heads is 3; it must divide heads, 4")          \
@@ -728,6 +809,7 @@ int main(void)
     RUN(options_covered);
     RUN(options_in_checkpoints);
     RUN(options_models);
+    RUN(options_any);
     RUN(options_relative_defaults);
     RUN(options_generators);
     RUN(options_generator_messages);

@@ -419,6 +419,34 @@ TEST(own_folds)
     tfn_model_free(&m);
 }
 
+/* Rows of joins with one name but other numbers, of the first layer, of later ones, of a kind of
+ * sub-layer; flags; and other recipes. */
+TEST(own_folds_of_joins)
+{
+    const tfn_topology *row = tfn_topology_find("pre");
+    tfn_model_desc d = own_desc(TFN_ARCH_DECODER);
+    tfn_model m, folded;
+    d.topology = row;
+    if (!own_new(&m, &d)) return;
+    for (int i = 0; i < 5; i++) {
+        tfn_topology other = *row;
+        if (i == 1) other.flags ^= TFN_TOPOLOGY_UNIT_WEIGHTS;
+        if (i == 2) other = *tfn_topology_find("dlcl");
+        if (i == 3) other.ffn.skip.value = 0.5f;
+        if (i == 3) other.ffn.skip.kind = TFN_SCALE_CONSTANT;
+        if (i == 4) other.attention.out = row->ffn.skip, other.attention.out.kind = TFN_SCALE_CONSTANT;
+        if (i == 4) other.attention.out.value = 2;
+        other.name = row->name;
+        d.inference = d.folded = true;
+        d.topology = &other;
+        CASE("fold %d", i);
+        if (!own_new(&folded, &d)) continue;
+        CHECK((tfn_model_fold(&folded, &m) == TFN_OK) == (i == 0));
+        tfn_model_free(&folded);
+    }
+    tfn_model_free(&m);
+}
+
 int main(void)
 {
     RUN(own_norms_same_bits);
@@ -431,5 +459,6 @@ int main(void)
     RUN(own_resolved);
     RUN(own_checkpoint);
     RUN(own_folds);
+    RUN(own_folds_of_joins);
     return DONE();
 }

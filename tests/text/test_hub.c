@@ -5,6 +5,7 @@
 #endif
 #include "../lib.h"
 #include "../check.h"
+#include "../digest.h"
 #include "../golden/golden_hub.h"
 #if defined __unix__ || defined __APPLE__
 #include <sys/mman.h>
@@ -1209,6 +1210,27 @@ TEST(hub_long_suffix)
     free(b.mem);
 }
 
+static uint32_t hub_digest = DIGEST_BEGIN;
+
+/* Every test of broken files ends here: at every place (TEST_EVERY) the digest is another. */
+static void hub_digest_is(uint32_t wanted)
+{
+    if (!getenv("TEST_EVERY")) CHECK_DIGEST(hub_digest, wanted);
+}
+
+static void hub_digest_ids(const tfn_tokenizer *k, const char *text, size_t n, bool specials)
+{
+    int32_t ids[64];
+    char back[200];
+    const ptrdiff_t count = specials ? tfn_tokenizer_encode_specials(k, ids, 64, text, n)
+                                     : tfn_tokenizer_encode(k, ids, 64, text, n);
+    digest_int(&hub_digest, count);
+    for (ptrdiff_t i = 0; i < count && i < 64; i++) digest_int(&hub_digest, ids[i]);
+    if (count > 64) return;
+    n = tfn_tokenizer_decode(k, back, sizeof back, ids, count);
+    digest_text(&hub_digest, back, n < sizeof back ? n : 0);
+}
+
 /* -- normalizers, pre-tokenizers and expressions, by hand -------------------------------------- */
 
 /* Append a text as a string of JSON. */
@@ -1374,6 +1396,49 @@ TEST(hub_regular_expressions)
     hub_expression("a+c|b", strcat(much, "xb"), "[UNK]|b");
     CASE("no string");
     hub_cut("null", "{'type':'Split','pattern':{'Regex':5}}", NULL, "a string is expected");
+}
+
+/* Expressions of drawn pieces: the pieces of three texts, or the message's numbers. */
+TEST(hub_any_expressions)
+{
+    static const char *const atoms[] = { "a", "b", "[ab]", "[^a]", "\\d", "\\s", "\\S", "(a|b)", "(?:ab|a)",
+        ".", "\\w", "\\p{L}", "[a-c1]", "(?i:B)", "(?=a)", "(?!b)", "(?<=a)", "(?<!b)", "^", "$", "\\b", "\\B",
+        " ", "1", "(a*|b)", "(b?a)", "(?:a|)", "\\P{L}", "[^\\s1]", "|", "(", ")", "[", "\\z" };
+    static const char *const after[] = { "", "", "", "*", "+", "?", "*?", "+?", "??", "++", "*+", "?+", "{2}",
+        "{1,2}", "{2,}", "{0,1}?", "{,2}", "|", "|" };
+    static const char *const behaviors[] = { "Isolated", "Removed", "MergedWithPrevious", "MergedWithNext",
+                                             "Contiguous" };
+    static const char *const texts[] = { "aab1 ba", "b Aa\n1", "abaabb" };
+    static char cutter[600], pieces[2000];
+    const tfn_key key = tfn_key_make(38);
+    size_t read = 0;
+    hub_digest = DIGEST_BEGIN;
+    for (int t = 0; t < 3; t++)
+        for (size_t from = 0; texts[t][from]; from++)
+            for (size_t n = 1; from + n <= strlen(texts[t]); n++)
+                sprintf(pieces + strlen(pieces), "%.*s|", (int)n, texts[t] + from);
+    for (uint64_t i = 0; i < 1500; i++) {
+        const int count = 1 + (int)(i % 5);
+        char regex[200] = "";
+        hub_box b;
+        for (int k = 0; k < count; k++) {
+            const uint64_t bits = tfn_random_bits(key, 8*i + (uint64_t)k);
+            strcat(regex, atoms[bits % (sizeof atoms / sizeof *atoms)]);
+            strcat(regex, after[(bits >> 32) % (sizeof after / sizeof *after)]);
+        }
+        sprintf(cutter, "{'type':'Split','behavior':'%s','invert':%s,'pattern':{'Regex':",
+                behaviors[i / 5 % 5], i % 7 ? "false" : "true");
+        hub_put_string(cutter, regex, strlen(regex));
+        strcat(cutter, "}}");
+        b = hub_words("null", cutter, pieces);
+        digest_error(&hub_digest, &b.k.error);
+        read += b.status == TFN_OK;
+        for (int t = 0; b.status == TFN_OK && t < 3; t++)
+            hub_digest_ids(&b.k, texts[t], strlen(texts[t]), false);
+        free(b.mem);
+    }
+    CHECK(read > 700 && read < 1450);
+    hub_digest_is(0x983119ddu);
 }
 
 /* Parts, with ' for ", a text and its pieces; or no text, and what is wrong with the parts. */
@@ -1958,16 +2023,17 @@ static void hub_said(const tfn_tokenizer *k)
 static bool hub_accepted(const tfn_tokenizer_source *s)
 {
     hub_box b = hub_make(s);
-    int32_t ids[64];
     char text[400];
     const bool accepted = b.status == TFN_OK;
     static int turn;
+    digest_error(&hub_digest, &b.k.error);
     if (accepted) {
-        tfn_tokenizer_encode(&b.k, ids, 64, "the <s> tim's' 42 \n \xff", 20);
-        tfn_tokenizer_encode(&b.k, ids, 64, "unthe \xe6\x97\xa5 E\xcc\x81 THE", 17);
-        tfn_tokenizer_encode_specials(&b.k, ids, 64, "[R]  <mask><|eot_id|> ", 21);
-        tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 3);
-        tfn_tokenizer_vocab_text(&b.k, text, sizeof text);
+        hub_digest_ids(&b.k, "the <s> tim's' 42 \n \xff", 20, false);
+        hub_digest_ids(&b.k, "unthe \xe6\x97\xa5 E\xcc\x81 THE", 17, false);
+        hub_digest_ids(&b.k, "[R]  <mask><|eot_id|> ", 21, true);
+        for (int i = 0; i < TFN_SPECIAL_COUNT; i++) digest_int(&hub_digest, b.k.special[i]);
+        digest_int(&hub_digest, b.k.begins + 256*b.k.ends);
+        digest_int(&hub_digest, (int64_t)tfn_tokenizer_vocab_text(&b.k, text, sizeof text));
         tfn_tokenizer_write(&b.k, text, sizeof text);
         if (tfn_tokenizer_json_text(&b.k, text, sizeof text) && turn++ % 4 == 0) hub_said(&b.k);
     } else CHECK(b.k.error.status == b.status && *tfn_error_text(&b.k.error, text, sizeof text));
@@ -1981,6 +2047,7 @@ TEST(hub_bad_files)
 {
     const size_t step = getenv("TEST_EVERY") ? 1 : 37;
     size_t accepted = 0;
+    hub_digest = DIGEST_BEGIN;
     for (int file = 0; file < HUB_FILES; file++) {
         char *text = hub_text(file);
         const size_t size = strlen(text);
@@ -2002,6 +2069,7 @@ TEST(hub_bad_files)
         free(text);
     }
     CHECK(accepted > 0);
+    hub_digest_is(0x7690424du);
 }
 
 /* Models that are cut, or have a byte changed. */
@@ -2011,6 +2079,7 @@ TEST(hub_bad_models)
     const size_t size = hub_write_model(&a.k, 1, false, true);
     const size_t step = getenv("TEST_EVERY") ? 1 : 7;
     size_t accepted = 0;
+    hub_digest = DIGEST_BEGIN;
     for (size_t n = 0; n < size; n += n < 3000 ? step : 40*step)
         for (int change = 0; change < 3; change++) {
             static const unsigned char changes[] = { 1, 128, 255 };
@@ -2026,6 +2095,7 @@ TEST(hub_bad_models)
         }
     CHECK(accepted > 0);
     free(a.mem);
+    hub_digest_is(0x87370505u);
 }
 
 /* A vocab.json that is cut or has a byte changed, with a model. */
@@ -2036,6 +2106,7 @@ TEST(hub_bad_marian)
     int32_t map[2000];
     size_t accepted = 0;
     tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    hub_digest = DIGEST_BEGIN;
     s.begin = false;
     s.end = true;
     const size_t whole = s.model_size;
@@ -2057,6 +2128,7 @@ TEST(hub_bad_marian)
     }
     CHECK(accepted > 0);
     free(a.mem);
+    hub_digest_is(0x2f408399u);
 }
 
 static void hub_bad_blob(int file)
@@ -2208,6 +2280,7 @@ TEST(hub_small_bad_files)
                                             1, 0xff, '9', 'u', 't' };
     static const unsigned char bits[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255 };
     const size_t step = getenv("TEST_EVERY") ? 1 : 8;
+    hub_digest = DIGEST_BEGIN;
     for (int i = 0; i < HUB_SMALL_FILES; i++) {
         hub_box b = hub_quoted(hub_small_files[i]);
         size_t size;
@@ -2246,14 +2319,17 @@ TEST(hub_small_bad_files)
         }
         free(blob), free(b.mem);
     }
+    hub_digest_is(0x13e9bdf9u);
 }
 
 TEST(hub_bad_blobs)
 {
+    hub_digest = DIGEST_BEGIN;
     hub_bad_blob(HUB_OPT);
     hub_bad_blob(HUB_BERT);
     hub_bad_blob(HUB_GEMMA);
     hub_bad_blob(HUB_XLMR);
+    hub_digest_is(0xf1e7243bu);
 }
 
 int main(void)
@@ -2282,6 +2358,7 @@ int main(void)
     RUN(hub_block_end_late);
     RUN(hub_long_suffix);
     RUN(hub_regular_expressions);
+    RUN(hub_any_expressions);
     RUN(hub_parts_by_hand);
     RUN(hub_saved);
     RUN(hub_json_text);

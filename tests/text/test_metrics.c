@@ -2,6 +2,7 @@
  * make_metrics.py, which counts in a simple, slow way. */
 #include "../lib.h"
 #include "../check.h"
+#include "../digest.h"
 #include "../golden/golden_metrics.h"
 
 enum { METRICS_GOLDEN = sizeof golden_metrics / sizeof *golden_metrics };
@@ -283,6 +284,61 @@ TEST(metrics_numbers)
     CHECK(tfn_metric_work(SIZE_MAX, 2) == 0 && tfn_metric_work(1, 0) == 0);
 }
 
+/* Drawn texts of few words, with marks, digits and white space: counts, and scores in units of 1e-9. */
+TEST(metrics_any)
+{
+    static const char *const words[] = { "a", "b", "the", "The", "cats", "running", "1,000", "2.5", "-", "it's",
+        "\xc3\xa9t\xc3\xa9", "\xe6\x97\xa5", "<unk>", "&amp;", "\t", "\n", "\xc2\xa0", "x-y", "end.", "(q)" };
+    const tfn_key key = tfn_key_make(9);
+    uint32_t digest = DIGEST_BEGIN;
+    for (uint64_t i = 0; i < 400; i++) {
+        char text[3][200] = { "", "", "" };
+        const char *refs[2];
+        char work[4000];
+        tfn_bleu b;
+        tfn_rouge r;
+        tfn_edits e = { 0, 0 }, c = { 0, 0 };
+        memset(&b, 0, sizeof b);
+        memset(&r, 0, sizeof r);
+        for (uint64_t t = 0; t < 3; t++) {
+            const uint64_t count = tfn_random_bits(key, 64*i + 16*t) % 12;
+            for (uint64_t k = 0; k < count; k++) {
+                const uint64_t bits = tfn_random_bits(key, 64*i + 16*t + k + 1);
+                strcat(text[t], words[bits % (i % 2 ? 5 : 20)]);
+                if (bits >> 40 & 3) strcat(text[t], " ");
+            }
+        }
+        refs[0] = text[1];
+        refs[1] = text[2];
+        digest_int(&digest, tfn_bleu_add(&b, text[0], refs, 1 + (int)(i % 2), work, sizeof work));
+        for (int n = 0; n < 4; n++) digest_int(&digest, b.correct[n] + 1000*b.total[n]);
+        digest_int(&digest, b.length + 1000*b.reference_length);
+        for (int s = 0; s < 4; s++)
+            digest_int(&digest, llround(1e9 * tfn_bleu_score(&b, (tfn_smooth)s, i % 3 == 0)));
+        digest_int(&digest, tfn_rouge_add(&r, text[0], text[1], work, sizeof work));
+        for (int n = 0; n < 3; n++) digest_int(&digest, llround(1e9 * tfn_rouge_score(&r, n)));
+        digest_int(&digest, tfn_edits_add_words(&e, text[0], text[1], work, sizeof work));
+        digest_int(&digest, tfn_edits_add_characters(&c, text[0], text[1], work, sizeof work));
+        digest_int(&digest, e.edits + 100*e.length + 10000*c.edits + 10000000*c.length);
+    }
+    CHECK_DIGEST(digest, 0xb8186d43u);
+}
+
+/* The text about scores of nothing, of one reference, and of several. */
+TEST(metrics_texts)
+{
+    static const char *const references[] = { "nrefs:var|", "nrefs:0|", "nrefs:1|", "nrefs:12|" };
+    static const int32_t counts[] = { -1, 0, 1, 12 };
+    tfn_bleu b;
+    char text[100];
+    memset(&b, 0, sizeof b);
+    for (int i = 0; i < 4; i++) {
+        b.references = counts[i];
+        tfn_bleu_text(&b, TFN_SMOOTH_EXP, false, text, sizeof text);
+        if (strstr(text, references[i]) != text) FAIL("%s", text);
+    }
+}
+
 int main(void)
 {
     RUN(metrics_13a);
@@ -293,5 +349,7 @@ int main(void)
     RUN(metrics_rouge_vectors);
     RUN(metrics_error_rates);
     RUN(metrics_numbers);
+    RUN(metrics_any);
+    RUN(metrics_texts);
     return DONE();
 }

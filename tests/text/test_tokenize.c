@@ -2,6 +2,7 @@
  * hostile input. */
 #include "../lib.h"
 #include "../check.h"
+#include "../digest.h"
 
 /* -- helpers --------------------------------------------------------------------------------- */
 
@@ -503,6 +504,39 @@ TEST(tokenize_determinism)
     tokenize_free(mem);
 }
 
+/* Vocabularies of drawn texts with drawn options, as a blob, and what they make of other texts. */
+TEST(tokenize_any)
+{
+    const tfn_key key = tfn_key_make(77);
+    uint32_t digest = DIGEST_BEGIN;
+    for (uint64_t i = 0; i < 400; i++) {
+        const uint64_t bits = tfn_random_bits(key, i);
+        char text[900], other[120];
+        unsigned char blob[12000];
+        int32_t ids[120];
+        const size_t bytes = tokenize_text(text, sizeof text, i);
+        const size_t others = tokenize_text(other, sizeof other, 1000 + i);
+        ptrdiff_t n;
+        tfn_tokenizer_desc d = tokenize_desc((tfn_tokenizer_kind)(bits % 4), 0);
+        tokenize_box b;
+        d.vocab = bits >> 8 & 1 ? 264 + (int32_t)(bits >> 10 & 63) : 0;
+        d.min_count = (int64_t)(bits >> 20 & 3);
+        d.no_pad = bits >> 24 & 1;
+        d.no_bos = bits >> 25 & 1;
+        d.no_eos = bits >> 26 & 1;
+        d.mask = bits >> 27 & 1;
+        if (d.kind > TFN_TOKENIZER_BYTES && bits >> 8 & 1) d.vocab = 8 + (int32_t)(bits >> 10 & 15);
+        b = tokenize_trained(&d, text, bytes);
+        n = (ptrdiff_t)tfn_tokenizer_write(&b.k, blob, sizeof blob);
+        if (n <= (ptrdiff_t)sizeof blob) digest_text(&digest, (const char *)blob, (size_t)n);
+        n = tfn_tokenizer_encode(&b.k, ids, 120, other, others);
+        digest_int(&digest, n);
+        for (ptrdiff_t k = 0; k < n && k < 120; k++) digest_int(&digest, ids[k]);
+        tokenize_free(b.mem);
+    }
+    CHECK_DIGEST(digest, 0x5e9c3e92u);
+}
+
 /* -- saving and loading ---------------------------------------------------------------------- */
 
 static char *tokenize_saved(const tfn_tokenizer *k, int form, size_t *size)
@@ -724,6 +758,7 @@ int main(void)
     RUN(tokenize_memory);
     RUN(tokenize_many_pairs);
     RUN(tokenize_determinism);
+    RUN(tokenize_any);
     RUN(tokenize_save_load);
     RUN(tokenize_gpt2_files);
     RUN(tokenize_bad_text);
