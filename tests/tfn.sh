@@ -40,6 +40,39 @@ resumes() {             # after a signal, the printed command resumes the run, w
 check "tfn train: Ctrl-C, resumed: the same bits" resumes INT
 check "tfn train: SIGTERM saves, too" resumes TERM
 check "tfn train: SIGHUP saves, too" resumes HUP
+# Before the first step there is nothing to save: the signal ends the program, which says so and
+# leaves no file. nohup ignores SIGHUP.
+stops_early() {
+    awk 'BEGIN { for (i = 0; i < 200000; i++) print i * i % 7919, i % 31, "word" i % 997 }' > "$work/long.txt"
+    for signal in INT TERM HUP; do
+        env --default-signal=HUP "$tfn" train "$work/long.txt" --tokenizer bpe --vocab 8000 --steps 5 --threads 1 \
+            --out "$work/early.safetensors" > "$work/page" 2> "$work/error" &
+        job=$!
+        until [ -e "$work/early.safetensors.lock" ]; do kill -0 $job && sleep 0.02 || return 1; done
+        sleep 0.1
+        kill -$signal $job
+        wait $job
+        [ $? -gt 128 ] && grep -q 'stopped before the first step: nothing to save' "$work/error" || return 1
+        for left in "$work"/early.*; do [ ! -e "$left" ] || { echo "$left"; return 1; }; done
+    done
+}
+outlives_terminal() {
+    rm -f "$work/nohup.jsonl"
+    nohup "$tfn" train --task copy --layers 1 --width 8 --items 400 --held 40 --threads 1 --quiet --force \
+        --steps 100000 --out "$work/nohup.safetensors" --log "$work/nohup.jsonl" > "$work/page" 2> "$work/error" &
+    job=$!
+    while [ ! -s "$work/nohup.jsonl" ] && kill -0 $job; do sleep 0.02; done
+    kill -HUP $job
+    sleep 0.2
+    kill -0 $job && kill -TERM $job && wait $job
+    [ $? = 130 ]
+}
+if env --default-signal=HUP true 2> "$work/error"; then check "tfn train: stopped before the first step" stops_early
+else skip "tfn train: stopped before the first step" "env without --default-signal"
+fi
+if have nohup; then check "tfn train: nohup" outlives_terminal
+else skip "tfn train: nohup" "no nohup"
+fi
 # One --out, two processes: the second is refused, even with another name or --force. A killed
 # one leaves no lock.
 locks() {
@@ -68,16 +101,22 @@ foreign_lock() {
     rm "$out.lock" && echo precious > "$out.lock" && "$tfn" "$@" > "$work/page" && [ "$(cat "$out.lock")" = precious ]
 }
 check "tfn train: another's file in the place of the lock" foreign_lock
-fits() {                # no progress line wraps on terminals of 80 to 30 columns
+# No progress line wraps on terminals of 80 to 30 columns, nor with wide characters in the sample;
+# other messages have whole words. Columns of a line: characters, and one more for wide ones.
+fits() {
+    i=0
+    while [ $i -lt 200 ]; do printf '日本語の文字 テキスト 学ぶ 🙂 żółć 幅が広い\n'; i=$((i + 1)); done > "$work/wide.txt"
     for columns in 80 60 40 30; do
-        script -qec "stty cols $columns; \"$tfn\" train --task copy --layers 2 --width 32 --items 3000 \
-            --held 60 --threads 1 --steps 60 --min 2 --max 5 --out $work/fits.safetensors --force" \
-            /dev/null < /dev/null > "$work/typed" 2>&1
-        tr '\r' '\n' < "$work/typed" | sed 's/\x1b\[[0-9;]*[mK]//g' | grep 'step [0-9]*/' > "$work/lines"
-        awk -v columns=$columns 'length($0) >= columns { print; wide = 1 } END { exit wide || !NR }' \
-            "$work/lines" || return 1
+        data="--task copy --min 2 --max 5 --items 400 --held 40"
+        [ $columns != 40 ] || data="wide.txt --tokenizer chars"
+        script -qec "stty cols $columns; cd $work && ./tfn train $data --layers 1 --width 16 --threads 1 \
+            --steps 60 --out fits.safetensors --force" /dev/null < /dev/null > "$work/typed" 2>&1
+        tr '\r' '\n' < "$work/typed" | sed 's/\x1b\[[0-9;]*[mK]//g' > "$work/lines.$columns"
+        LC_ALL=C awk -v columns=$columns '/^    tfn / { next } { line = $0; gsub(/[\200-\277]/, "")
+            n = length($0) + gsub(/[\343-\364]/, "") } n > columns - (line ~ /step [0-9]*\//) { print line; wide = 1 }
+            /step [0-9]*\// { seen = 1 } END { exit wide || !seen }' "$work/lines.$columns" || return 1
     done
-    grep -q loss "$work/lines"
+    grep -q 'loss.*left' "$work/lines.60" && grep -q loss "$work/lines.30" && grep -q 'it writes' "$work/lines.40"
 }
 if have script stty; then check "tfn train: progress fits the terminal" fits
 else skip "tfn train: progress fits the terminal" "no script or stty"
@@ -92,9 +131,23 @@ prompts() {             # a prompt is --text, --prompt or words; an argument tha
         "$tfn" generate "$work/prompt.safetensors" --prompt "two words" | cmp - "$work/wanted" &&
         ! "$tfn" generate "$work/prompt.safetensors" no.txt 2> "$work/error" &&
         grep -q 'no.txt: cannot be opened' "$work/error" &&
-        ! "$tfn" generate "$work/prompt.safetensors" a --text b 2> "$work/error"
+        grep -q 'a prompt that looks like .* needs --text' "$work/error" &&
+        ! "$tfn" generate "$work/prompt.safetensors" a --text b 2> "$work/error" &&
+        ! "$tfn" generate --text b 2> "$work/error" && grep -q 'expected MODEL' "$work/error" &&
+        "$tfn" generate "$work/prompt.safetensors" -- -x > "$work/page" &&
+        "$tfn" generate "$work/prompt.safetensors" --text=-x | cmp - "$work/page"
 }
 check "tfn generate: a prompt" prompts
+# On a terminal without input, commands ask for it.
+asks() {
+    for words in "generate prompt.safetensors" "chat prompt.safetensors" "tokens prompt.safetensors" "train -"; do
+        script -qec "cd $work && ./tfn $words" /dev/null < /dev/null > "$work/typed" 2>&1
+        grep -q 'type .*; Ctrl-D ends' "$work/typed" || { cat "$work/typed"; return 1; }
+    done
+}
+if have script; then check "tfn: a terminal without input" asks
+else skip "tfn: a terminal without input" "no script"
+fi
 
 pipes() {               # a text, pairs, labels and validation that can be read only once
     text=../examples/04_language_model.txt
@@ -638,7 +691,7 @@ diagnoses() {
     seq 400 | sed 's/$/ a b/' > "$work/text"
     "$tfn" train "$work/text" --layers 1 --width 16 --steps 80 --threads 1 --quiet --force \
         --out "$work/d.safetensors" > "$work/page" 2> "$work/error" &&
-        grep -q 'pre, 1 layers.* try more steps, more text' "$work/error" && ! grep -q -e '--recipe pre' "$work/error"
+        grep -q 'pre, 1 layer, .* try more steps, more text' "$work/error" && ! grep -q -e '--recipe pre' "$work/error"
 }
 check "tfn train: diagnoses errors" diagnoses
 progress() {            # before the first validation no loss is shown
@@ -857,7 +910,14 @@ manners() {             # a file that cannot be written is reported before the w
             --log "$work/x.csv" --plot "$work/none/x" &&
         says "$work/folder is a folder" average "$work/m.safetensors" -o "$work/folder" &&
         says "$work/none/x cannot be written" fold "$work/m.safetensors" -o "$work/none/x" &&
-        says "$work/empty: $few" train "$work/empty" --out "$work/x" &&
+        says "$work/empty is empty" train "$work/empty" --out "$work/x" &&
+        says "standard input is empty" train - &&
+        says "the standard input cannot be both training and validation data" train - --valid /dev/stdin &&
+        says "the standard input cannot be both training and validation data" train --pairs - --valid - &&
+        says "--log needs a file; --json prints progress for programs" train --task copy --log - &&
+        bad=$(printf '%s/a\377.safetensors' "$work") &&
+        says "$bad is not UTF-8, so a model cannot store it: rename it" train --task copy --out "$bad" &&
+        printf a > "$work/one" && says "$work/one: $few" train "$work/one" --out "$work/x" &&
         says "$work/empty: 0 tokens, expected 2" eval "$work/t.safetensors" "$work/empty" &&
         says "$work/empty has no line" score "$work/empty" "$work/empty" &&
         says "--lr is 0.005 in $work/m.safetensors and stays so; $anew" \
@@ -1615,13 +1675,18 @@ check "tfn train: the last line uses all held-out text" validates_all
 # words of other programs suggest ours; a name unlike any gives no suggestion
 known_words() {
     "$tfn" train --help > "$work/help" && "$tfn" --version > "$work/version" || return 1
-    for words in '--epochs|--steps' '--learning-rate|--lr' '--batch-size|--batch N' \
+    for words in '--epochs|--steps' '--n_epochs|--steps' '--seqlen|--context' '--hidden|--width' '--wd|--decay' \
+        '--text|FILE without' '--overwrite|--force' '--cuda|--threads' '--gradient-accumulation-steps|--batch-tokens' '--learning-rate|--lr' '--batch-size|--batch N' \
         '--batch_size|--batch N' '--learning_rate|--lr' '--num_train_epochs|--steps' \
         '--d_model|--width' '--eval-interval|--eval-every' '--warmup_steps|--warmup' '--batch_tokens|--batch-tokens' \
         '--block-size=8|--context' '--weight-decay|--decay'; do
         wrong "no option ${words%|*}; here it is ${words#*|}" train --task copy "${words%|*}" 5 || return 1
     done
-    wrong 'here it is tfn generate' sample && wrong 'here it is tfn train --resume' resume &&
+    wrong 'nearest is --temperature' generate x --temp 1 && wrong 'here it is --max-tokens' generate x --max_length 1 &&
+        wrong 'nearest is eval' evla && wrong 'nearest is train' TRAIN && wrong 'nearest is --help' --hlep &&
+        wrong 'here it is tfn generate' sampl && wrong 'here it is tfn inspect' info && wrong 'no command ls; tfn' ls &&
+        wrong 'no option --lr_rate; tfn' train --lr_rate 1 && "$tfn" -V | cmp - "$work/version" &&
+        wrong 'here it is tfn generate' sample && wrong 'here it is tfn train --resume' resume &&
         wrong 'normlab list' list && wrong 'no command frobnicate; tfn' frobnicate &&
         wrong 'no option --frobnicate; tfn' train --frobnicate && wrong 'no command x; tfn' x &&
         "$tfn" help train | cmp - "$work/help" && "$tfn" version | cmp - "$work/version" &&

@@ -1,5 +1,6 @@
 /* The arguments of a command line, one after the other. */
 #include "cli.h"
+#include "output.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +8,11 @@
 
 void cli_fail(const cli *c, const char *format, ...)
 {
+    char whole[1024];
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "%s: ", c->program);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "; %s --help says more\n", c->program);
+    snprintf(whole, sizeof whole, "%s: %s; %s --help says more\n", c->program, format, c->program);
+    output_vsay(stderr, whole, args);
     va_end(args);
     exit(2);
 }
@@ -52,19 +53,21 @@ bool cli_real(cli *c, const char *name, double least, double most, double *value
 
 int cli_distance(const char *a, const char *b)
 {
-    int row[64], n = (int)strlen(b);
+    int before[64] = { 0 }, last[64], row[64], n = (int)strlen(b);
     if (n > 63) return n;
     for (int j = 0; j <= n; j++) row[j] = j;
     for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
+        memcpy(last, row, sizeof last);
         row[0] = i;
         for (int j = 1; j <= n; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best) best = row[j] + 1;
+            int best = last[j - 1] + (a[i - 1] != b[j - 1]);
+            if (last[j] + 1 < best) best = last[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped && before[j - 2] + 1 < best) best = before[j - 2] + 1;
             row[j] = best;
         }
+        memcpy(before, last, sizeof before);
     }
     return row[n];
 }

@@ -22,6 +22,6 @@ bool cli_text(cli *c, const char *name, const char **value);
 bool cli_number(cli *c, const char *name, long least, long most, long *value);
 bool cli_real(cli *c, const char *name, double least, double most, double *value);
 
-/* Letters to insert, delete or replace between a and b (Levenshtein 1966). */
+/* Letters to insert, delete, replace, or swap with the next one, from a to b (Damerau 1964). */
 int cli_distance(const char *a, const char *b);
 #endif

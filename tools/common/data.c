@@ -130,6 +130,7 @@ bool data_read(data_file *x, const char *path)
         if (!f)
             return data_fail(x->error, "%s: cannot be opened: %s", x->name, strerror(errno));
     }
+    if (input && output_is_terminal(stdin)) fprintf(stderr, "type the data; Ctrl-D ends it\n");
     if (!data_read_stream(x, f)) data_fail(x->error, "%s: no memory for it", x->name);
     if (ferror(f)) data_fail(x->error, "%s: cannot be read", x->name);
     if (!x->error[0] && data_has_mark(x->bytes, x->size)) {

@@ -39,8 +39,20 @@ static void output_unlock(void)
 {
     if (output_lock_file < 0) return;
 #ifndef _WIN32
-    remove(output_lock_path);
+    unlink(output_lock_path);
 #endif
+}
+
+void output_end_by(int sig, const char *text)
+{
+#if !defined _WIN32 && !defined __wasm__
+    if (write(2, text, strlen(text)) < 0) text = NULL;          /* fprintf is unsafe in a handler */
+#else
+    (void)text;
+#endif
+    output_unlock();
+    signal(sig, SIG_DFL);
+    raise(sig);
 }
 
 #if !defined _WIN32 && !defined __wasm__
@@ -183,6 +195,68 @@ int output_columns(FILE *f)
     const long columns = said ? strtol(said, NULL, 10) : 0;
     if (columns > 0 && columns < 10000) return (int)columns;
     return 80;
+}
+
+/* Columns of n bytes of UTF-8. Characters from U+3000 on count as wide ones do. */
+static int output_width(const char *text, size_t n)
+{
+    int columns = 0;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if ((c & 0xc0) != 0x80) columns += c >= 0xe3 ? 2 : 1;
+    }
+    return columns;
+}
+
+/* Prints a line in several if it is wider than `columns`; returns where the next line begins. */
+static const char *output_wrap(FILE *f, const char *line, int columns)
+{
+    const int indent = (int)strspn(line, " ");
+    const char *end = line + strcspn(line, "\n");
+    int column = 0;
+    while (line < end) {
+        const size_t spaces = strspn(line, " ");
+        const size_t n = spaces + strcspn(line + spaces, " \n");
+        const int width = output_width(line, n);
+        if (column > indent && column + width > columns) {
+            column = fprintf(f, "\n%*s", indent, "") - 1;
+            line += spaces;
+            fprintf(f, "%.*s", (int)(n - spaces), line);
+            column += width - (int)spaces;
+            line += n - spaces;
+            continue;
+        }
+        fprintf(f, "%.*s", (int)n, line);
+        column += width;
+        line += n;
+    }
+    if (*line) fputc(*line++, f);
+    return line;
+}
+
+void output_vsay(FILE *f, const char *format, va_list args)
+{
+    va_list again;
+    char *text = NULL;
+    if (output_is_terminal(f)) {
+        va_copy(again, args);
+        const int n = vsnprintf(NULL, 0, format, again);
+        va_end(again);
+        if (n >= 0) text = (char *)malloc((size_t)n + 1);
+        if (text) vsnprintf(text, (size_t)n + 1, format, args);
+    }
+    if (text) {
+        const int columns = output_columns(f);
+        for (const char *line = text; *line;) line = output_wrap(f, line, columns);
+        free(text);
+    } else vfprintf(f, format, args);
+}
+void output_say(FILE *f, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    output_vsay(f, format, args);
+    va_end(args);
 }
 
 bool output_target(char *to, const char *path)

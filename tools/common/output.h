@@ -11,6 +11,7 @@
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -41,6 +42,11 @@ bool output_is_terminal(FILE *f);
 /* Columns of a terminal, asked at each call because it may be resized; 80 if unknown. */
 int output_columns(FILE *f);
 
+/* Prints a message. A terminal gets lines of whole words that fit into its width, with the first
+ * line's indent. */
+void output_say(FILE *f, const char *format, ...);
+void output_vsay(FILE *f, const char *format, va_list args);
+
 /* The path with its symbolic links followed, so that links stay links. False: it leads nowhere. */
 bool output_target(char *to, const char *path);
 /* True for a pipe or a device, which is written to directly because no file can replace it. */
@@ -60,6 +66,9 @@ FILE *output_create(const char *target, char *part);
  * can open the file, and the system removes it. On file systems without locks, and in a web page,
  * nothing is locked. */
 bool output_lock(const char *path, long *holder);
+
+/* For a signal handler: prints the text, gives the lock up, and ends the program by the signal. */
+void output_end_by(int sig, const char *text);
 
 /* Removes temporary files that programs which no longer run have left in this path's folder: those
  * whose names begin like its name up to the last dot ("m.100.safetensors" for "m.safetensors"). */

@@ -171,7 +171,10 @@ static void compare_train(comparison *x, bool terminal)
     compare_draw(x, terminal);
     printf("\n");
     compare_differ(x);
-    printf("Final loss, nats per token (guessing by frequency: %.4f)\n", lab_unigram(&x->test));
+    char final[96];
+    snprintf(final, sizeof final, "Final loss, nats per token (guessing by frequency: %.4f)",
+             lab_unigram(&x->test));
+    print_wrapped(final, 0);
     for (int k = 0; k < x->count; k++)
         printf("  %-20s %.4f\n", x->run[k].spec.recipe, x->run[k].loss[LAB_POINTS]);
 }

@@ -1,6 +1,7 @@
 /* Names of rows, and lines of text about them. */
 #include "rows.h"
 #include "../../tfnorm.h"
+#include "../common/output.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,9 +73,12 @@ void add_text(char *text, const char *more)
 void print_wrapped(const char *text, int indent)
 {
     int column = indent;
+    int most = 78;
+    if (output_is_terminal(stdout) && output_columns(stdout) <= most)
+        most = output_columns(stdout) - 1;
     while (*text) {
         const int n = (int)strcspn(text, " ");
-        if (column > indent && column + n + 1 > 78) column = printf("\n%*s", indent, "") - 1;
+        if (column > indent && column + n + 1 > most) column = printf("\n%*s", indent, "") - 1;
         else if (column > indent) column += printf(" ");
         column += printf("%.*s", n, text);
         text += n;

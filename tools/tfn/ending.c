@@ -1,11 +1,14 @@
 /* Loads the saved model again, so that the sample comes from the file that a user will use. */
 #include "ending.h"
 #include "../../tfnorm.h"
+#include "../common/output.h"
+#include "../common/svg.h"
 #include "speaker.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Bits per byte of the validation text for a loss in nats per token. */
 static double bits_per_byte(const trainer *t, double loss)
@@ -14,30 +17,49 @@ static double bits_per_byte(const trainer *t, double loss)
     return loss * tokens / (double)t->valid.text.bytes[0] / log(2.0);
 }
 
-/* The prompt of the sample: the first bytes of the validation text, up to the end of a word. */
+/* The prompt of the sample: the first words of the validation text, at most 32 bytes; of a text
+ * without spaces, whole characters. */
 static size_t sample_prompt(const trainer *t, const char **prompt)
 {
+    enum { MOST = 32 };
     const char *s = t->valid.text.text[0];
     size_t all = t->valid.text.bytes[0];
-    size_t n = 0;
+    size_t words = 0;
+    size_t characters = 0;
     for (; all > 1; s++, all--)
         if (!isspace((unsigned char)*s)) break;
     *prompt = s;
     for (size_t i = 1; i < all; i++) {
-        if (i > 32 || s[i] == '\n') break;
-        if (s[i] == ' ') n = i;
+        if (i > MOST || s[i] == '\n') break;
+        if (s[i] == ' ') words = i;
+        if (((unsigned char)s[i] & 0xc0) != 0x80) characters = i;
     }
-    return n ? n : 1;
+    if (words) return words;
+    return characters ? characters : all;
 }
 
-/* Prints a sample. Control characters are shown as spaces. */
-static void put_sample(const char *s, size_t n)
+/* A copy for a terminal: lines are indented, control characters become spaces, and bytes that are
+ * not UTF-8 become U+FFFD. The caller frees it. */
+static char *shown(const char *text, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char c = (unsigned char)s[i];
-        if (c == '\n') fputs("\n    ", stderr);
-        else fputc(c < ' ' || c == 127 ? ' ' : c, stderr);
+    char *to = (char *)reserve(5 * n + 5, 1);
+    char *from = (char *)reserve(n + 5, 1);             /* ends with zeros */
+    size_t used = 0;
+    memcpy(from, text, n);
+    for (size_t i = 0; i < n;) {
+        const unsigned char c = (unsigned char)from[i];
+        const int bytes = svg_character((const unsigned char *)from + i);
+        const char *as = from + i;
+        size_t count = bytes ? (size_t)bytes : 3;
+        if (c == '\n') { as = "\n    "; count = 5; }
+        else if (c < ' ' || c == 127) { as = " "; count = 1; }
+        else if (!bytes) as = "\xef\xbf\xbd";
+        memcpy(to + used, as, count);
+        used += count;
+        i += bytes ? (size_t)bytes : 1;
     }
+    free(from);
+    return to;
 }
 
 static void say_sample(const trainer *t)
@@ -57,11 +79,11 @@ static void say_sample(const trainer *t)
     speaker_add(&x, prompt, n, 0);
     speaker_run(&x);
     text = speaker_text(&x, 0, 0, &bytes);
-    fprintf(stderr, "it writes, after \"");
-    put_sample(prompt, n);
-    fprintf(stderr, "\":\n    ");
-    put_sample(text, bytes);
-    fprintf(stderr, "\n");
+    char *before = shown(prompt, n);
+    char *after = shown(text, bytes);
+    output_say(stderr, "it writes, after \"%s\":\n    %s\n", before, after);
+    free(before);
+    free(after);
     free(x.prompt[0]);
     speaker_free(&x);
     bundle_free(&b);
@@ -70,8 +92,8 @@ static void say_sample(const trainer *t)
 void say_learned(const trainer *t)
 {
     if (given(t->s, O_QUIET) || t->valid.kind != DATA_TEXT || !t->valid.text.bytes[0]) return;
-    fprintf(stderr, "validation: %.3f nats a token, %.2f bits a byte; guessing by frequency has "
-            "%.3f and %.2f\n", t->last_valid, bits_per_byte(t, t->last_valid), t->unigram,
-            bits_per_byte(t, t->unigram));
+    output_say(stderr, "validation: %.3f nats a token, %.2f bits a byte; guessing by frequency has "
+               "%.3f and %.2f\n", t->last_valid, bits_per_byte(t, t->last_valid), t->unigram,
+               bits_per_byte(t, t->unigram));
     say_sample(t);
 }

@@ -6,6 +6,7 @@
 #include "prompt.h"
 #include "speaker.h"
 #include "use.h"
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -106,8 +107,12 @@ int generate(settings *s, cli *c)
     if (given(s, O_BEAM)) beam = whole_of(s, O_BEAM);
     if (whole_of(s, O_N_BEST) > beam) cli_fail(c, "--n-best needs --beam of at least as many");
     if (given(s, O_IDS)) return generate_sentence(s, c);
+    if (!s->files) cli_fail(c, "expected MODEL, then a prompt, a file, or - for the input");
     char *prompt = given_prompt(s, c);
     if (prompt) s->files = 1;
+    else if (s->files == 2 && strcmp(s->file[1], "-") && !exists(s->file[1]))
+        die("%s: cannot be opened: %s; a prompt that looks like a file's name needs --text",
+            s->file[1], strerror(errno));
     const char *path = open_use(&b, s, c);
     must_write_text(&b);
     const bool typed = !prompt && !strcmp(path, "-") && output_is_terminal(stdin);

@@ -8,11 +8,11 @@
 
 void die(const char *format, ...)
 {
+    char whole[1024];
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "tfn: ");
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
+    snprintf(whole, sizeof whole, "tfn: %s\n", format);
+    output_vsay(stderr, whole, args);
     va_end(args);
     exit(1);
 }
@@ -205,6 +205,7 @@ void corpus_open(corpus *c, const settings *s, data_kind kind, task_split split,
     } else {
         size_t cut;
         corpus_read(c, path_of(s), bytes, classes);
+        if (!c->file.size) die("%s is empty", c->file.name);
         cut = data_cut(c->file.bytes, c->file.size);
         if (given(s, O_VALID)) return;
         if (kind != DATA_TEXT) {
@@ -216,7 +217,7 @@ void corpus_open(corpus *c, const settings *s, data_kind kind, task_split split,
             c->text.bytes[0] -= cut;
         }
         if (!c->count || (kind == DATA_TEXT && !c->text.bytes[0]))
-            die("%s: too few lines to hold some out; give --valid", path_of(s));
+            die("%s: too few lines to hold some out; give --valid", c->file.name);
     }
 }
 

@@ -104,7 +104,8 @@ void option_nearer(const char **best, const char *text, const char *name)
 {
     static int least;
     const bool begins = strncmp(text, name, strlen(text)) == 0;
-    const int distance = 2 * cli_distance(text, name) - begins;
+    int distance = 2 * cli_distance(text, name) - begins;
+    if (begins && strlen(text) > 2) distance = 1;       /* "temp" means temperature, not text */
     if (*best && distance >= least) return;
     *best = name;
     least = distance;
@@ -117,38 +118,51 @@ bool option_is_near(const char *text, const char *name)
     return cli_distance(text, name) <= (n + 1) / 3;
 }
 
-/* Options that people know from other programs, and ours. A '_' in them is written '-'. */
-static const struct { const char *word, *here; } option_words[] = {
-    { "epochs", "--steps N, the updates in all" }, { "epoch", "--steps N, the updates in all" },
-    { "num-epochs", "--steps N, the updates in all" },
-    { "num-train-epochs", "--steps N, the updates in all" }, { "num-steps", "--steps N" },
-    { "iterations", "--steps N" }, { "iters", "--steps N" }, { "max-iters", "--steps N" },
-    { "max-steps", "--steps N" }, { "learning-rate", "--lr R" }, { "rate", "--lr R" },
-    { "batch-size", "--batch N, rows, and --batch-tokens N" },
-    { "block-size", "--context N" }, { "seq-len", "--context N" }, { "seq-length", "--context N" },
-    { "max-length", "--context N" }, { "context-length", "--context N" },
-    { "n-layer", "--layers N" }, { "n-layers", "--layers N" }, { "num-layers", "--layers N" },
-    { "num-hidden-layers", "--layers N" }, { "depth", "--layers N" },
-    { "n-head", "--heads N" }, { "n-heads", "--heads N" }, { "num-heads", "--heads N" },
-    { "num-attention-heads", "--heads N" },
-    { "n-embd", "--width N" }, { "d-model", "--width N" }, { "dim", "--width N" },
-    { "embed-dim", "--width N" }, { "hidden-size", "--width N" }, { "d-ff", "--ffn N" },
-    { "intermediate-size", "--ffn N" }, { "vocab-size", "--vocab N" },
-    { "weight-decay", "--decay R" }, { "grad-clip", "--clip R" }, { "max-grad-norm", "--clip R" },
-    { "warmup-steps", "--warmup N" }, { "warmup-iters", "--warmup N" },
-    { "lr-scheduler", "--schedule NAME" }, { "lr-schedule", "--schedule NAME" },
-    { "eval-interval", "--eval-every N" }, { "eval-steps", "--eval-every N" },
-    { "save-interval", "--save-every N" }, { "save-steps", "--save-every N" },
-    { "output", "--out FILE" }, { "output-dir", "--out FILE" }, { "out-dir", "--out FILE" },
-    { "model", "--from MODEL, or MODEL without an option" },
-    { "init-from", "--from MODEL" }, { "checkpoint", "--resume FILE" }, { "ckpt", "--resume FILE" },
-    { "input", "FILE without an option" }, { "data", "FILE without an option" },
-    { "dataset", "FILE without an option" }, { "val", "--valid FILE" },
-    { "num-threads", "--threads N" }, { "device", "--threads N: only the processor computes" },
-    { "gpu", "--threads N: only the processor computes" },
-    { "max-new-tokens", "--max-tokens N" }, { "num-beams", "--beam N" },
-    { "num-return-sequences", "--n-best N" }
+/* Options that people know from other programs, and ours. A '_' in them is written '-'. If a word
+ * has several rows, the first whose option the command has counts. */
+static const struct { const char *words, *here; } option_words[] = {
+    { "epochs epoch num-epochs n-epochs num-train-epochs", "--steps N, the updates in all" },
+    { "num-steps iterations iters max-iters max-steps n-steps updates", "--steps N" },
+    { "learning-rate learningrate rate", "--lr R" },
+    { "batch-size batchsize bs train-batch-size", "--batch N, rows, and --batch-tokens N" },
+    { "gradient-accumulation-steps accumulate accumulation", "--batch-tokens N" },
+    { "max-length max-len length num-tokens", "--max-tokens N" },
+    { "max-new-tokens n-predict", "--max-tokens N" },
+    { "block-size seq-len seqlen seq-length max-seq-len max-seq-length max-length max-len "
+      "context-length context-size ctx n-ctx", "--context N" },
+    { "n-layer n-layers num-layers num-hidden-layers depth", "--layers N" },
+    { "n-head n-heads num-heads nheads num-attention-heads", "--heads N" },
+    { "n-embd d-model dim embed-dim embedding-dim hidden hidden-dim hidden-size", "--width N" },
+    { "d-ff intermediate-size ffn-dim", "--ffn N" }, { "vocab-size", "--vocab N" },
+    { "weight-decay wd", "--decay R" }, { "grad-clip max-grad-norm gradient-clipping", "--clip R" },
+    { "warmup-steps warmup-iters warmup-ratio", "--warmup N" },
+    { "lr-scheduler lr-scheduler-type lr-schedule", "--schedule NAME" },
+    { "eval-interval eval-steps", "--eval-every N" },
+    { "patience early-stopping", "--eval-every N; OUT.best keeps the best model" },
+    { "save-interval save-steps", "--save-every N" },
+    { "output output-dir out-dir save", "--out FILE" },
+    { "log-file logfile logdir log-dir tensorboard wandb", "--log FILE" },
+    { "silent", "--quiet" }, { "overwrite yes", "--force" },
+    { "model model-path", "--from MODEL, or MODEL without an option" },
+    { "init-from", "--from MODEL" }, { "checkpoint ckpt", "--resume FILE" },
+    { "input data dataset file text train train-file train-data corpus",
+      "FILE without an option" },
+    { "val validation valid-file val-data", "--valid FILE" }, { "num-threads", "--threads N" },
+    { "device gpu cuda fp16 bf16 amp", "--threads N: only the processor computes, in float32" },
+    { "num-beams beam-size", "--beam N" }, { "num-return-sequences", "--n-best N" }
 };
+
+/* True if a text is one of the words between spaces. */
+static bool option_is_word(const char *words, const char *text)
+{
+    const size_t n = strlen(text);
+    for (; *words; words += strspn(words, " ")) {
+        const size_t length = strcspn(words, " ");
+        if (length == n && !strncmp(words, text, n)) return true;
+        words += length;
+    }
+    return false;
+}
 
 static const char *option_nearest(int command, const char *text)
 {
@@ -172,7 +186,7 @@ static void option_unknown(const cli *c, int command, const char *argument, cons
     for (size_t i = 0; i < sizeof option_words / sizeof *option_words; i++) {
         const char *here = option_words[i].here;
         size_t end = strcspn(here + 2, " ");
-        if (strcmp(option_words[i].word, word)) continue;
+        if (!option_is_word(option_words[i].words, word)) continue;
         if (here[0] == '-' && option_find(command, here + 2, end) == O_COUNT) continue;
         cli_fail(c, "no option %s; here it is %s", argument, here);
     }
@@ -220,9 +234,14 @@ static void option_take(settings *s, cli *c, int command, const char *a)
 
 void options_read(settings *s, cli *c, int command)
 {
+    bool any = true;                        /* false after "--" */
     memset(s, 0, sizeof *s);
     for (const char *a = cli_next(c); a; a = cli_next(c)) {
-        if (a[0] == '-' && a[1]) {
+        if (any && !strcmp(a, "--")) {
+            any = false;
+            continue;
+        }
+        if (any && a[0] == '-' && a[1]) {
             option_take(s, c, command, a);
             continue;
         }

@@ -1,5 +1,6 @@
 /* Ids from lines and numbers, then text from ids. */
 #include "prompt.h"
+#include "../common/output.h"
 #include "../common/svg.h"
 #include <errno.h>
 #include <math.h>
@@ -75,8 +76,8 @@ int32_t *encode_text(const bundle *b, const char *text, size_t bytes, int64_t *c
 int64_t cut_ids(int64_t count, int64_t most, int64_t number)
 {
     if (count <= most) return count;
-    fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
-            (long long)count, (long long)most);
+    output_say(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
+               (long long)count, (long long)most);
     return most;
 }
 
@@ -152,6 +153,8 @@ void lines_open(line_file *x, const char *path)
         x->f = stdin;
     }
     if (!x->f) die("%s: cannot be opened: %s", x->name, strerror(errno));
+    if (x->f == stdin && output_is_terminal(stdin))
+        fprintf(stderr, "tfn: type a line; Ctrl-D ends\n");
     x->room = 256;
     x->line = (char *)reserve(x->room, 1);
 }

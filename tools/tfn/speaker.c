@@ -335,10 +335,10 @@ void say_stops(const speaker *x)
     const int64_t cut = x->stopped[TFN_STOP_LENGTH];
     const bool ends = x->g.desc.end >= 0;
     if (full)
-        fprintf(stderr, "tfn: %lld text%s stopped because no room was left in the context of %d "
-                "tokens: with --ids, --beam, --n-best or a source it does not move on\n",
-                (long long)full, full > 1 ? "s" : "", (int)x->b->desc.context);
+        output_say(stderr, "tfn: %lld text%s stopped because no room was left in the context of %d "
+                   "tokens: with --ids, --beam, --n-best or a source it does not move on\n",
+                   (long long)full, full > 1 ? "s" : "", (int)x->b->desc.context);
     if (cut && ends && output_is_terminal(stderr) && !given(x->s, O_COUNTS))
-        fprintf(stderr, "tfn: %lld text%s stopped at --max-tokens %s, before the end\n",
-                (long long)cut, cut > 1 ? "s" : "", text_of(x->s, O_MAX_TOKENS));
+        output_say(stderr, "tfn: %lld text%s stopped at --max-tokens %s, before the end\n",
+                   (long long)cut, cut > 1 ? "s" : "", text_of(x->s, O_MAX_TOKENS));
 }

@@ -27,6 +27,7 @@
 #include "score.h"
 #include "tensors.h"
 #include "train.h"
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,12 +100,21 @@ static int command_help(const command *k)
 /* Words that people know from other programs, and what to type here. */
 static const struct { const char *word, *here; } words[] = {
     { "sample", "tfn generate MODEL" }, { "complete", "tfn generate MODEL" },
+    { "run", "tfn generate MODEL" }, { "infer", "tfn generate MODEL" },
+    { "inference", "tfn generate MODEL" }, { "summarize", "tfn translate MODEL" },
     { "resume", "tfn train --resume FILE" }, { "continue", "tfn train --resume FILE" },
     { "finetune", "tfn train FILE --from MODEL" }, { "fine-tune", "tfn train FILE --from MODEL" },
+    { "pretrain", "tfn train FILE" }, { "fit", "tfn train FILE" },
     { "list", "tfn --help for the commands, normlab list for the recipes" },
     { "predict", "tfn classify MODEL" }, { "tokenize", "tfn tokens MODEL" },
-    { "convert", "tfn import FOLDER or tfn export MODEL" },
-    { "evaluate", "tfn eval MODEL" }, { "test", "tfn eval MODEL" }
+    { "encode", "tfn tokens MODEL" }, { "decode", "tfn generate MODEL --ids" },
+    { "embeddings", "tfn embed MODEL" }, { "convert", "tfn import FOLDER or tfn export MODEL" },
+    { "download", "tfn import FOLDER, of a model that was downloaded" },
+    { "evaluate", "tfn eval MODEL" }, { "test", "tfn eval MODEL" },
+    { "perplexity", "tfn eval MODEL" }, { "info", "tfn inspect MODEL" },
+    { "show", "tfn inspect MODEL" }, { "describe", "tfn inspect MODEL" },
+    { "summary", "tfn inspect MODEL" }, { "bench", "tools/bin/bench" },
+    { "benchmark", "tools/bin/bench" }, { "compare", "normlab compare" }
 };
 
 static int say_version(void)
@@ -117,11 +127,23 @@ static int say_version(void)
 static void no_command(const cli *c, const char *name)
 {
     const char *best = NULL;
+    char lower[32];
+    snprintf(lower, sizeof lower, "%s", name + strspn(name, "-"));
+    for (char *s = lower; *s; s++) *s = (char)tolower((unsigned char)*s);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(words[i].word, name))
+        if (!strcmp(words[i].word, lower))
             cli_fail(c, "no command %s; here it is %s", name, words[i].here);
-    for (int i = 0; i < COMMANDS; i++) option_nearer(&best, name, commands[i].name);
-    if (option_is_near(name, best)) cli_fail(c, "no command %s; the nearest is %s", name, best);
+    if (name[0] == '-' && option_is_near(lower, "help"))
+        cli_fail(c, "no option %s; the nearest is --help", name);
+    if (name[0] == '-' && option_is_near(lower, "version"))
+        cli_fail(c, "no option %s; the nearest is --version", name);
+    for (int i = 0; i < COMMANDS; i++) option_nearer(&best, lower, commands[i].name);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const bool near_word = cli_distance(lower, words[i].word) == 1 && strlen(lower) > 3;
+        if (near_word && !option_is_near(lower, best))
+            cli_fail(c, "no command %s; here it is %s", name, words[i].here);
+    }
+    if (option_is_near(lower, best)) cli_fail(c, "no command %s; the nearest is %s", name, best);
     cli_fail(c, "no command %s", name);
 }
 
@@ -131,7 +153,8 @@ static int run_tool(int argc, char **argv)
     const char *name = cli_next(&c);
     static settings s;
     if (!name) cli_fail(&c, "expected a command");
-    if (!strcmp(name, "--version") || !strcmp(name, "version")) return say_version();
+    if (!strcmp(name, "--version") || !strcmp(name, "version")
+        || !strcmp(name, "-V")) return say_version();
     const bool help = !strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help");
     if (help) name = cli_next(&c);
     if (!name) return usage();

@@ -2,6 +2,7 @@
 #include "train.h"
 #include "../../tfnorm.h"
 #include "../common/output.h"
+#include "../common/svg.h"
 #include "models.h"
 #include "trainer.h"
 #include "use.h"
@@ -29,6 +30,38 @@ static void refuse_shared(const trainer *t)
             if (output_is_same(files[i].path, files[j].path))
                 die("%s and %s are one file, %s", files[i].name, files[j].name, files[i].path);
         }
+}
+
+/* Ends the program if a name or text that the model would store is not UTF-8: saving would fail. */
+static void refuse_bytes(const settings *s)
+{
+    for (int i = 0; i < O_COUNT; i++) {
+        const char *text = s->text[i];
+        if (!text || !(option_rows[i].commands & OPTION_KEPT)) continue;
+        for (int n; *text; text += n) {
+            n = svg_character((const unsigned char *)text);
+            if (!n) die("%s is not UTF-8, so a model cannot store it: rename it", s->text[i]);
+        }
+    }
+}
+
+static bool is_input(const char *path)
+{
+    if (!path) return false;
+    return !strcmp(path, "-") || !strcmp(path, "/dev/stdin") || !strcmp(path, "/dev/fd/0");
+}
+
+/* Ends the program if the standard input is used twice, or as a log. */
+static void refuse_streams(const settings *s)
+{
+    const char *log = text_of(s, O_LOG);
+    const char *plot = text_of(s, O_PLOT);
+    const bool data = is_input(text_of(s, O_TEXT)) || is_input(text_of(s, O_PAIRS))
+                   || is_input(text_of(s, O_LABELS));
+    if (data && is_input(text_of(s, O_VALID)))
+        die("the standard input cannot be both training and validation data");
+    if (log && !strcmp(log, "-")) die("--log needs a file; --json prints progress for programs");
+    if (plot && !strcmp(plot, "-")) die("--plot needs a file");
 }
 
 /* True if an option has its old value. */
@@ -107,6 +140,8 @@ static bool train_source(trainer *t, cli *c)
     if (given(s, O_MINUTES) && given(s, O_STEPS))
         cli_fail(c, "--minutes chooses --steps: one of them");
     if (given(s, O_WALL) && !given(s, O_MINUTES)) cli_fail(c, "--wall needs --minutes");
+    refuse_bytes(s);
+    refuse_streams(s);
     t->out = text_of(s, O_OUT);
     must_write(t->out, true);
     lock_out(t->out);

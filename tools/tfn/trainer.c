@@ -27,6 +27,22 @@ static void interrupt(int sig)
     signal(sig, SIG_DFL);               /* a second one ends at once */
 }
 
+static void interrupt_early(int sig)
+{
+    output_end_by(sig, "\ntfn: stopped before the first step: nothing to save\n");
+}
+
+/* Handles Ctrl-C, SIGTERM (docker stop, a queue's limit) and SIGHUP (a closed terminal). nohup
+ * ignores SIGHUP, and it stays ignored. */
+static void catch_signals(void (*handler)(int))
+{
+    signal(SIGINT, handler);
+    signal(SIGTERM, handler);
+#ifdef SIGHUP
+    if (signal(SIGHUP, handler) == SIG_IGN) signal(SIGHUP, SIG_IGN);
+#endif
+}
+
 static int processors(void)
 {
     long n = 1;
@@ -96,53 +112,57 @@ static void say_cause(const trainer *t)
     const tfn_model_desc *d = &t->b.model.desc;
     const char *name = "";
     const char *warmup = "no";
+    char advice[128];
     if (d->topology) name = d->topology->name;
     if (d->schedule.warmup) warmup = "short";
-    fprintf(stderr, "  %s, %d layers, ", name, (int)d->layers);
+    snprintf(advice, sizeof advice, "--lr %g: try more steps, another --lr, or --recipe pre",
+             (double)d->schedule.lr);
     if (!strncmp(name, "post", 4) && d->layers > 3 && d->schedule.warmup < 200)
-        fprintf(stderr, "%s warm-up: try --warmup 400 or --topology b2t\n", warmup);
+        snprintf(advice, sizeof advice, "%s warm-up: try --warmup 400 or --topology b2t", warmup);
     else if (d->schedule.lr > 2e-3f)
-        fprintf(stderr, "--lr %g is high: try --lr 0.001 --warmup 400\n", (double)d->schedule.lr);
+        snprintf(advice, sizeof advice, "--lr %g is high: try --lr 0.001 --warmup 400",
+                 (double)d->schedule.lr);
     else if (d->clip == 0)
-        fprintf(stderr, "gradients are not clipped: try --clip 1\n");
+        snprintf(advice, sizeof advice, "gradients are not clipped: try --clip 1");
     else if (!strcmp(name, "pre"))
-        fprintf(stderr, "--lr %g: try more steps, more text, another --lr, or --dropout 0.1\n",
-                (double)d->schedule.lr);
-    else
-        fprintf(stderr, "--lr %g: try more steps, another --lr, or --recipe pre\n",
-                (double)d->schedule.lr);
+        snprintf(advice, sizeof advice,
+                 "--lr %g: try more steps, more text, another --lr, or --dropout 0.1",
+                 (double)d->schedule.lr);
+    output_say(stderr, "  %s, %d layer%s, %s\n", name, (int)d->layers, d->layers > 1 ? "s" : "",
+               advice);
 }
 
-/* Prints gradient norms, six a line. */
+/* Prints gradient norms. */
 static void say_gradients(trainer *t, int64_t tokens)
 {
+    char text[GROUPS * 40] = "  gradient norms:";
     double norm[GROUPS];
     layer_gradients(t, norm, tokens);
-    fprintf(stderr, "  gradient norms: ");
     for (int i = 0; i < t->groups; i++) {
-        if (i % 6) fprintf(stderr, ", ");
-        else if (i) fprintf(stderr, "\n  ");
-        fprintf(stderr, "%s %.2g", t->group[i], norm[i]);
+        const size_t n = strlen(text);
+        snprintf(text + n, sizeof text - n, "%s %s %.2g", i ? "," : "", t->group[i], norm[i]);
     }
-    fprintf(stderr, "\n");
+    output_say(stderr, "%s\n", text);
 }
 
 /* Warns once if, after the warm-up, a fifth of the steps passed without a validation clearly better
- * than guessing, and the last one is worse than guessing. */
+ * than guessing, and the last one is worse than guessing and hardly better than the one before. */
 static void diagnose(trainer *t, int64_t tokens)
 {
-    if (t->warned) return;
+    const double before = t->before;
+    t->before = t->last_valid;
+    if (t->warned || t->last_valid < 0.98 * before) return;
     if (isfinite(t->last_valid) && t->last_valid < 0.95 * t->unigram) t->good = t->position;
     const int64_t since = t->position - t->good;
     if (isfinite(t->last_valid) && (since * 5 < t->steps || since < 20)) return;
     if (t->position * 10 < t->steps || t->last_valid < t->unigram) return;
     t->warned = true;
     if (t->terminal) fprintf(stderr, "\r\033[K");
-    fprintf(stderr, "warning: step %lld: the validation loss is %.3f, guessing by "
-            "frequency has %.3f\n", (long long)t->position, t->last_valid, t->unigram);
+    output_say(stderr, "warning: step %lld: the validation loss is %.3f, guessing by frequency has "
+               "%.3f\n", (long long)t->position, t->last_valid, t->unigram);
     if (t->skipped)
-        fprintf(stderr, "  %lld updates were skipped, with a number that is not finite: a loss, "
-                "gradient, profile or running statistic\n", (long long)t->skipped);
+        output_say(stderr, "  %lld updates were skipped, with a number that is not finite: a loss, "
+                   "gradient, profile or running statistic\n", (long long)t->skipped);
     say_gradients(t, tokens);
     say_cause(t);
 }
@@ -585,10 +605,10 @@ static void validate_all(trainer *t)
     t->last_valid = loss_of_valid(t, batches);
     if (given(t->s, O_QUIET)) return;
     if (batches == t->valid.batches.count)
-        fprintf(stderr, "valid at the end: all %lld held-out batches\n", (long long)batches);
+        output_say(stderr, "valid at the end: all %lld held-out batches\n", (long long)batches);
     else
-        fprintf(stderr, "valid at the end: %lld of %lld held-out batches; tfn eval takes all\n",
-                (long long)batches, (long long)t->valid.batches.count);
+        output_say(stderr, "valid at the end: %lld of %lld held-out batches; tfn eval takes all\n",
+                   (long long)batches, (long long)t->valid.batches.count);
 }
 
 /* -- saving ------------------------------------------------------------------------------------ */
@@ -806,9 +826,9 @@ static void say_wall(const trainer *t, const trial *x, double all)
 {
     const double minutes = (wall_since(t->opened) + all * x->wall) / 60;
     if (given(t->s, O_WALL) || minutes < 1.2 * t->minutes) return;
-    fprintf(stderr, "tfn: %.3g minutes of the processor will take about %.3g on the clock, because "
-            "other programs run; --wall makes it %.3g on the clock\n", t->minutes, minutes,
-            t->minutes);
+    output_say(stderr, "tfn: %.3g minutes of the processor will take about %.3g on the clock, "
+               "because other programs run; --wall makes it %.3g on the clock\n", t->minutes, minutes,
+               t->minutes);
 }
 
 /* Turns --minutes into --steps, which repeats the run. Time counts from the start of the program,
@@ -1033,6 +1053,7 @@ static void check_data(trainer *t)
 
 void prepare(trainer *t, bool resumed)
 {
+    catch_signals(interrupt_early);
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
     if (t->b.kind == DATA_LABELS && t->b.classes.count < 2)
         die("all labels are \"%s\": expected two classes or more", t->b.classes.name[0]);
@@ -1064,18 +1085,22 @@ void prepare(trainer *t, bool resumed)
 static void say_beginning(const trainer *t)
 {
     const data_set *x = &t->data.set;
+    char cut[96] = "", sampled[96] = "", resumed[48] = "";
     if (given(t->s, O_QUIET)) return;
-    fprintf(stderr, "%lld items, %lld tokens, vocabulary %d, %lld parameters, %lld steps",
-            (long long)x->count, (long long)x->at[2 * x->count], (int)t->b.desc.vocab,
-            (long long)t->b.model.param_floats, (long long)t->steps);
     if (x->dropped || x->cut)
-        fprintf(stderr, "; %lld items over %d tokens are %s", (long long)(x->dropped + x->cut),
-                (int)x->options.most, x->dropped ? "left out" : "cut");
+        snprintf(cut, sizeof cut, "; %lld items over %d tokens are %s",
+                 (long long)(x->dropped + x->cut), (int)x->options.most,
+                 x->dropped ? "left out" : "cut");
     if (samples(t))
-        fprintf(stderr, "; valid during training: a sample of %d of %lld held-out batches",
-                SAMPLE_BATCHES, (long long)t->valid.batches.count);
-    if (t->position) fprintf(stderr, "; resumed at step %lld", (long long)t->position);
-    fprintf(stderr, "\n");
+        snprintf(sampled, sizeof sampled,
+                 "; valid during training: a sample of %d of %lld held-out batches", SAMPLE_BATCHES,
+                 (long long)t->valid.batches.count);
+    if (t->position)
+        snprintf(resumed, sizeof resumed, "; resumed at step %lld", (long long)t->position);
+    output_say(stderr, "%lld item%s, %lld tokens, vocabulary %d, %lld parameters, %lld steps%s%s%s\n",
+               (long long)x->count, x->count == 1 ? "" : "s", (long long)x->at[2 * x->count],
+               (int)t->b.desc.vocab, (long long)t->b.model.param_floats, (long long)t->steps, cut,
+               sampled, resumed);
 }
 
 /* After a run with --minutes: reports if the time was far off. */
@@ -1086,8 +1111,8 @@ static void say_minutes(const trainer *t)
     if (given(t->s, O_WALL)) clock = "on the clock";
     if (t->minutes <= 0 || t->position < t->steps) return;
     if (spent < 1.25 * t->minutes && spent > 0.75 * t->minutes) return;
-    fprintf(stderr, "tfn: the %lld steps took %.3g minutes %s, not the %.3g asked for\n",
-            (long long)t->steps, spent, clock, t->minutes);
+    output_say(stderr, "tfn: the %lld steps took %.3g minutes %s, not the %.3g asked for\n",
+               (long long)t->steps, spent, clock, t->minutes);
 }
 
 /* True if training made the model worse. It is saved all the same, so that the reason can be
@@ -1097,8 +1122,8 @@ static bool diverged(const trainer *t)
     const int32_t choices = t->b.kind == DATA_LABELS ? t->b.classes.count : t->b.desc.vocab;
     const double first = fmax(t->first_loss, log((double)choices));
     if (t->position < t->steps || t->last_valid < 1.2 * first) return false;
-    fprintf(stderr, "tfn: training diverged: the validation loss is %.4g, an untrained "
-            "model has %.4g; the saved model is useless\n", t->last_valid, first);
+    output_say(stderr, "tfn: training diverged: the validation loss is %.4g, an untrained "
+               "model has %.4g; the saved model is useless\n", t->last_valid, first);
     say_cause(t);
     return true;
 }
@@ -1158,7 +1183,7 @@ static void put_result(const trainer *t)
     if (isfinite(t->best_valid)) {
         printf("best %lld  valid %.4f%s\n", (long long)t->best_step, t->best_valid,
                samples(t) ? " (sample)" : "");
-        if (!given(t->s, O_QUIET)) fprintf(stderr, "the best weights are in %s\n", t->best);
+        if (!given(t->s, O_QUIET)) output_say(stderr, "the best weights are in %s\n", t->best);
     }
     printf("hash %016llX\nbits %s\n", (unsigned long long)tfn_model_hash(&t->b.model),
            tfn_bits(t->b.desc.isa));
@@ -1190,11 +1215,7 @@ int run(trainer *t)
     int64_t every = whole_of(t->s, O_SAVE_EVERY);
     bool drawn;
     if (!eval) eval = (t->steps + 19) / 20;
-    signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);         /* docker stop, a queue's limit */
-#ifdef SIGHUP
-    signal(SIGHUP, interrupt);          /* a closed terminal */
-#endif
+    catch_signals(interrupt);
     log_open(t);
     say_beginning(t);
     t->began = seconds();             /* shown = 0: the first step is printed at once */

@@ -26,6 +26,7 @@ typedef struct trainer {
     double      minutes;                /* asked for by --minutes; 0: none */
     double      first_loss;
     double      loss_sum, unigram, last_valid;
+    double      before;                 /* the validation before the last one */
     int64_t     loss_count, tokens, skipped;
     int64_t     good;                   /* position of the last good validation */
     FILE       *log;
