@@ -38,14 +38,15 @@ static int output_lock_file = -1;
 static void output_unlock(void)
 {
     if (output_lock_file < 0) return;
-#ifndef _WIN32
+#if !defined _WIN32 && !defined __wasm__
     unlink(output_lock_path);
 #endif
 }
 
+#ifndef __wasm__                        /* a page has no signals */
 void output_end_by(int sig, const char *text)
 {
-#if !defined _WIN32 && !defined __wasm__
+#ifndef _WIN32
     if (write(2, text, strlen(text)) < 0) text = NULL;          /* fprintf is unsafe in a handler */
 #else
     (void)text;
@@ -54,6 +55,7 @@ void output_end_by(int sig, const char *text)
     signal(sig, SIG_DFL);
     raise(sig);
 }
+#endif
 
 #if !defined _WIN32 && !defined __wasm__
 /* Opens and locks output_lock_path. Returns the file; -1: another process has the lock (*holder);
