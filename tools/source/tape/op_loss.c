@@ -59,7 +59,7 @@ SHARED void tfn__loss_forward(const tfn__call *c)
         }
     }
 }
-/* dlogits = dy (softmax - target), from the saved statistics. Padding is left to the rule in run.c. */
+/* dlogits = dy (softmax - target), from the saved statistics. The rule in run.c handles padding. */
 SHARED void tfn__loss_backward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -70,8 +70,8 @@ SHARED void tfn__loss_backward(const tfn__call *c)
     for (ptrdiff_t r = s.first; r < s.first + s.count; r += n) {
         n = tfn__rows_alike(c, r, s.first + s.count, &counts);
         if (counts)
-            c->k->cross_entropy_backward(c->dx[0] + r*cols, c->dy + r, c->saved + 2*r, c->x[0] + r*cols,
-                                         targets + r, n, cols, c->n->number[0],
+            c->k->cross_entropy_backward(c->dx[0] + r*cols, c->dy + r, c->saved + 2*r,
+                                         c->x[0] + r*cols, targets + r, n, cols, c->n->number[0],
                                          c->n->arg[TFN__LOSS_KIND], c->add[0]);
     }
 }
