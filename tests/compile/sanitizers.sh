@@ -48,9 +48,9 @@ if have valgrind && have gcc; then
     TEST_WITHOUT='long_chains, large_products, tape_recomputed, tape stack, tape linear-relu,
         tape linear-tanh, tape linear-silu, tape linear-gelu, tape linear-gelu-tanh, tape linear-plain,
         tape attention-full, tape attention-grouped, tape attention-frozen, attention_some_gradients,
-        attention_sentence_alone, attention_from_cache, model_training_bits, inits_scales, inits_rules,
-        options_models, options_exponents, papers_kv_heads, kernels_dropout_random, files_many,
-        guard attention, guard cached attention'
+        attention_sentence_alone, attention_from_cache, model_training_bits, mup_coordinates,
+        quant_recipes, inits_scales, inits_rules, options_models, options_exponents, papers_kv_heads,
+        kernels_dropout_random, files_many, guard attention, guard cached attention'
     export TEST_WITHOUT
     check "valgrind (it hides AVX-512)" run valgrind --quiet --error-exitcode=9 --leak-check=full "$work/all"
 else skip valgrind "not installed"

@@ -30,12 +30,15 @@ static const char *const hub_names[] = { "gpt2", "opt", "llama3", "qwen2", "bloo
 
 typedef struct hub_box { tfn_tokenizer k; tfn_status status; char *mem; size_t size; } hub_box;
 
-/* A block of exactly the reported size, at an odd address, so that ASan checks its end. */
+/* A block of exactly the reported size, at an odd address, so that ASan checks its end. It is full
+ * of large numbers, which a tokenizer must not read before it writes there. */
+static int hub_fill = 0x7f;
 static hub_box hub_make(const tfn_tokenizer_source *s)
 {
     hub_box b;
     b.size = tfn_tokenizer_size(s);
     b.mem = (char *)malloc(b.size + 1);
+    memset(b.mem, hub_fill, b.size + 1);
     b.status = tfn_tokenizer_init(&b.k, s, b.mem + 1, b.size);
     CHECK(b.size || b.status != TFN_OK);
     return b;
@@ -2020,6 +2023,19 @@ static void hub_said(const tfn_tokenizer *k)
     free(json), free(b.mem);
 }
 
+/* What was in a tokenizer's memory before does not change it. */
+static void hub_in_other_memory(const tfn_tokenizer *k, const tfn_tokenizer_source *s)
+{
+    hub_fill = 0;
+    hub_box b = hub_make(s);
+    hub_fill = 0x7f;
+    size_t size, again;
+    unsigned char *blob = hub_blob(k, &size);
+    unsigned char *other = hub_blob(&b.k, &again);
+    CHECK(size == again && !memcmp(blob, other, size));
+    free(blob), free(other), free(b.mem);
+}
+
 static bool hub_accepted(const tfn_tokenizer_source *s)
 {
     hub_box b = hub_make(s);
@@ -2035,7 +2051,10 @@ static bool hub_accepted(const tfn_tokenizer_source *s)
         digest_int(&hub_digest, b.k.begins + 256*b.k.ends);
         digest_int(&hub_digest, (int64_t)tfn_tokenizer_vocab_text(&b.k, text, sizeof text));
         tfn_tokenizer_write(&b.k, text, sizeof text);
-        if (tfn_tokenizer_json_text(&b.k, text, sizeof text) && turn++ % 4 == 0) hub_said(&b.k);
+        const bool json = tfn_tokenizer_json_text(&b.k, text, sizeof text) > 0;
+        const bool chosen = turn++ % 4 == 0;
+        if (chosen) hub_in_other_memory(&b.k, s);
+        if (chosen && json) hub_said(&b.k);
     } else CHECK(b.k.error.status == b.status && *tfn_error_text(&b.k.error, text, sizeof text));
     free(b.mem);
     return accepted;

@@ -19,7 +19,13 @@ static tfn_tokenizer_desc tokenize_desc(tfn_tokenizer_kind kind, int32_t vocab)
 }
 
 /* A block of exactly the reported size, at an odd address, so that ASan checks its end. */
-static void *tokenize_block(size_t size) { return (char *)malloc(size + 1) + 1; }
+/* At an odd address, full of large numbers, which must not be read before they are written. */
+static void *tokenize_block(size_t size)
+{
+    char *p = (char *)malloc(size + 1);
+    memset(p, 0x7f, size + 1);
+    return p + 1;
+}
 static void tokenize_free(void *p) { if (p) free((char *)p - 1); }
 
 static tokenize_box tokenize_make(const tfn_tokenizer_source *s)

@@ -141,6 +141,7 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     *buffer = tfn__take(&a, v.longest, 1, e);
     if (e->status != TFN_OK) return 0;
     if (mem) TFNORM_MEMSET(k->flags, 0, v.count + v.shadows);
+    if (mem && v.scored) TFNORM_MEMSET(k->score, 0, v.count * sizeof *k->score);
     return a.peak + (TFN__ALIGN - 1);
 }
 
