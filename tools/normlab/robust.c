@@ -68,7 +68,8 @@ static void print_markdown(const claim *c, const robustness *r)
 {
     printf("| %s | %s | %s |", c->id, c->title, robust_text(r));
     for (int i = 0; i < ROBUST_INITS; i++)
-        printf(" %s: %s |", r->measured ? verdicts[r->verdict[i]] : "-", r->measured ? r->found[i] : "-");
+        printf(" %s: %s |", r->measured ? verdicts[r->verdict[i]] : "-",
+               r->measured ? r->found[i] : "-");
     printf("\n");
 }
 

@@ -827,8 +827,8 @@ static void say_wall(const trainer *t, const trial *x, double all)
     const double minutes = (wall_since(t->opened) + all * x->wall) / 60;
     if (given(t->s, O_WALL) || minutes < 1.2 * t->minutes) return;
     output_say(stderr, "tfn: %.3g minutes of the processor will take about %.3g on the clock, "
-               "because other programs run; --wall makes it %.3g on the clock\n", t->minutes, minutes,
-               t->minutes);
+               "because other programs run; --wall makes it %.3g on the clock\n", t->minutes,
+               minutes, t->minutes);
 }
 
 /* Turns --minutes into --steps, which repeats the run. Time counts from the start of the program,
@@ -1097,7 +1097,8 @@ static void say_beginning(const trainer *t)
                  (long long)t->valid.batches.count);
     if (t->position)
         snprintf(resumed, sizeof resumed, "; resumed at step %lld", (long long)t->position);
-    output_say(stderr, "%lld item%s, %lld tokens, vocabulary %d, %lld parameters, %lld steps%s%s%s\n",
+    output_say(stderr, "%lld item%s, %lld tokens, vocabulary %d, %lld parameters, %lld steps"
+               "%s%s%s\n",
                (long long)x->count, x->count == 1 ? "" : "s", (long long)x->at[2 * x->count],
                (int)t->b.desc.vocab, (long long)t->b.model.param_floats, (long long)t->steps, cut,
                sampled, resumed);
