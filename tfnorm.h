@@ -2661,7 +2661,7 @@ typedef struct tfn_generate_desc {
     bool    allow_empty;      /* true: min_tokens may be 0 */
     int32_t end;              /* token that ends a text, and is part of it; < 0: none */
     const int32_t *forbidden; /* tokens that are never chosen, such as padding; does not apply to
-                               * `end`; copied */
+                               * `end` and `ends`; copied */
     int32_t forbidden_count;
     float   length_penalty;   /* a text's score is sum(log p) / length^this, where the length
                                * includes the end; 0: 1 */
@@ -2671,6 +2671,9 @@ typedef struct tfn_generate_desc {
     float   top_p;            /* draws from the fewest of these with this probability; 0: 1 */
     tfn_key key;              /* token t of text i uses the draw (key, id of i, t) */
     int32_t chunk;            /* tokens of a prompt fed at once; 0: 16, or 1 for encoder-decoders */
+    const int32_t *ends;      /* further tokens that end a text, each like `end`, which is then
+                               * required; copied */
+    int32_t ends_count;
 } tfn_generate_desc;
 
 /* Why a generated text stops. */
@@ -25722,7 +25725,8 @@ static const tfn__limit tfn__generate_limits[] = {
     TFN__GENERATE(temperature, REAL_OR_0, TFN__TINY, TFN__HUGE),
     TFN__GENERATE(top_k, WHOLE, 0, TFN__ANY),
     TFN__GENERATE(top_p, REAL, 0, 1),
-    TFN__GENERATE(chunk, WHOLE, 1, TFN__MAX_SIDE)
+    TFN__GENERATE(chunk, WHOLE, 1, TFN__MAX_SIDE),
+    TFN__GENERATE(ends_count, WHOLE, 0, TFN__VOCAB)
 };
 
 /* Checks everything that can be checked without a prompt. */
@@ -25739,10 +25743,15 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
     if (d->forbidden_count && !d->forbidden)
         tfn__fail(e, TFN_BAD_OPTION, op, "%d tokens are forbidden, but none are given",
                   d->forbidden_count, 0);
+    if (d->ends_count && (!d->ends || d->end < 0))
+        tfn__fail(e, TFN_BAD_OPTION, op, "%d further ends need `ends` and `end`", d->ends_count, 0);
+    tfn__in_range(e, op, "ends_count", d->ends_count, 0, m->vocab);
     tfn__in_range(e, op, "forbidden_count", d->forbidden_count, 0, m->vocab);
     if (e->status != TFN_OK) return;
     for (int32_t i = 0; i < d->forbidden_count; i++)
         tfn__in_range(e, op, "a forbidden token", d->forbidden[i], 0, (int64_t)m->vocab - 1);
+    for (int32_t i = 0; i < d->ends_count; i++)
+        tfn__in_range(e, op, "a token of ends", d->ends[i], 0, (int64_t)m->vocab - 1);
 }
 
 /* True if a text of full length must choose the end token, as in fairseq. Otherwise it is cut. */
@@ -25772,16 +25781,22 @@ static float *tfn__take_reals(tfn_generator *g, tfn__arena *a, int64_t n)
     return (float *)(void *)tfn__take(a, tfn__count(n), sizeof(float), &g->error);
 }
 
+/* Returns a copy of some ids. */
+static int32_t *tfn__keep_ids(tfn_generator *g, tfn__arena *a, const int32_t *ids, int32_t count)
+{
+    int32_t *copy = tfn__take_ints(g, a, count, 1);
+    if (a->base && copy && count) TFNORM_MEMCPY(copy, ids, (size_t)count * sizeof *copy);
+    return copy;
+}
+
 /* Lays out the arrays of tfn_generator after the decoder. Its declaration has the shapes. */
 static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
 {
     const tfn_generate_desc *d = &g->desc;
     const int64_t n = d->sentences;
     const int64_t rows = n * g->width;
-    int32_t *forbidden = tfn__take_ints(g, a, d->forbidden_count, 1);
-    if (a->base && forbidden && d->forbidden_count)
-        TFNORM_MEMCPY(forbidden, d->forbidden, (size_t)d->forbidden_count * sizeof *forbidden);
-    g->desc.forbidden = forbidden;
+    g->desc.forbidden = tfn__keep_ids(g, a, d->forbidden, d->forbidden_count);
+    g->desc.ends = tfn__keep_ids(g, a, d->ends, d->ends_count);
 
     g->order = tfn__take_ints(g, a, n, 1);              /* of sentences */
     g->begin = tfn__take_ints(g, a, n, 1);
@@ -26074,10 +26089,19 @@ static void tfn__move_rows(tfn_generator *g)
 /* A candidate is a beam and a token that may continue it. The best `room` by sum of log p are kept,
  * over all beams of one sentence. */
 
-/* The end is forbidden exactly before min_tokens, whether or not it is in the list. */
+/* True if the token ends a text. */
+static bool tfn__is_end(const tfn_generate_desc *d, int32_t token)
+{
+    if (token == d->end) return true;
+    for (int32_t i = 0; i < d->ends_count; i++)
+        if (d->ends[i] == token) return true;
+    return false;
+}
+
+/* An end is forbidden exactly before min_tokens, whether or not it is in the list. */
 static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t step)
 {
-    if (token == d->end) return step < d->min_tokens;
+    if (tfn__is_end(d, token)) return step < d->min_tokens;
     for (int32_t i = 0; i < d->forbidden_count; i++)
         if (d->forbidden[i] == token) return true;
     return false;
@@ -26241,8 +26265,10 @@ static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int3
     /* softmax(x / temperature), with weight 0 for forbidden tokens */
     k->combine(g->weights, x, NULL, n, 1 / d->temperature, 0, false);
     for (int32_t i = 0; i < d->forbidden_count; i++)
-        if (d->forbidden[i] != d->end) g->weights[d->forbidden[i]] = (float)-HUGE_VAL;
+        if (!tfn__is_end(d, d->forbidden[i])) g->weights[d->forbidden[i]] = (float)-HUGE_VAL;
     if (d->end >= 0 && step < d->min_tokens) g->weights[d->end] = (float)-HUGE_VAL;
+    for (int32_t i = 0; i < d->ends_count && step < d->min_tokens; i++)
+        g->weights[d->ends[i]] = (float)-HUGE_VAL;
     k->softmax_forward(g->weights, g->weights, 1, n);
 
     v = tfn__draw_token(g, n, u);
@@ -26266,7 +26292,7 @@ static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
 static int32_t tfn__stop_of(const tfn_generator *g, int32_t s, int32_t step, int32_t token)
 {
     const bool forced = tfn__forces_end(&g->desc) && step == g->last[s];
-    if (token == g->desc.end && !forced) return TFN_STOP_END;
+    if (tfn__is_end(&g->desc, token) && !forced) return TFN_STOP_END;
     if (g->cut[s]) return TFN_STOP_CONTEXT;
     return TFN_STOP_LENGTH;
 }
@@ -26309,7 +26335,7 @@ static void tfn__advance(tfn_generator *g, int32_t s, int32_t step)
     int32_t kept = 0;
     for (int32_t i = 0; i < g->count; i++) {
         if (kept == g->width) break;
-        if (last || g->token[i] == g->desc.end) {
+        if (last || tfn__is_end(&g->desc, g->token[i])) {
             if (i < g->width && g->found[s] < g->width) tfn__finish(g, s, step, i);
             continue;
         }
@@ -44875,8 +44901,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     that keep only what a program needs (TFNORM_PLAIN, TFNORM_NORMS, TFNORM_NO_MESSAGES ...).
  *     tfn: fits its lines to the terminal, reads pipes, saves on SIGTERM and SIGHUP, takes prompts,
  *     shows what was learned, and has a manual page and completions (tfn help --man).
- *     More: tfn_model_lens, tfn_generator.stops, TFNORM_VERSION_MAJOR, _MINOR and _PATCH,
- *     tfn_version_agrees; tools/API.md; make install; pip install ./tools.
+ *     More: tfn_model_lens, tfn_generator.stops, tfn_generate_desc.ends, TFNORM_VERSION_MAJOR, _MINOR
+ *     and _PATCH, tfn_version_agrees; tools/API.md; make install; pip install ./tools.
  *     TFN_BITS_VERSION and the hashes are those of 0.2. Checkpoints of 0.2 load.
  * 0.2.0 (2026-11-23)  Names are the field's words, and every enumerator carries its type. Old names
  *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:

@@ -997,6 +997,23 @@ imports() {
         echo ab | "$tfn" generate "$work/hub.safetensors" --max-tokens 3 > "$work/said"
 }
 check "tfn import, logits, tokens" imports
+# A text of an imported decoder stops at its end: one id, a list, or none that the vocabulary has.
+stops_at_end() {
+    rm -rf "$work/end" && mkdir "$work/end" && cp golden/hub/llama/* "$work/end" || return 1
+    for ends in '[2, 3]' '[99, 3]' '2' '[99]'; do
+        echo "{\"eos_token_id\": $ends}" > "$work/end/generation_config.json"
+        "$tfn" import "$work/end" --out "$work/end.safetensors" --force > "$work/page" || return 1
+        for seed in 1 2 3 4 5 6; do
+            "$tfn" generate "$work/end.safetensors" --ids '1 5 7' --temperature 1.5 --seed $seed \
+                --max-tokens 29 || return 1
+        done > "$work/said"
+        awk -v ends=" $(echo "$ends" | tr -d '[],') " '{
+            for (i = 1; i <= NF; i++) if (index(ends, " " $i " ")) { if (i < NF) bad = 1; stopped++ }
+            if (NF < 29 && !index(ends, " " $NF " ")) bad = 1
+        } END { exit bad || NR != 6 || (ends != " 99 " && stopped < 2) }' "$work/said" || return 1
+    done
+}
+check "tfn generate stops at the end of an imported model" stops_at_end
 imports_gguf() {        # the hash of the folder that the file was made from; its tokenizer, or one beside it
     rm -rf "$work/gguf" && mkdir "$work/gguf" && cp golden/gguf/llama.gguf "$work/gguf" || return 1
     for from in golden/hub/llama "$work/gguf/llama.gguf"; do

@@ -413,6 +413,48 @@ TEST(generate_greedy)
     }
 }
 
+/* Further ends stop a text like the end, greedy or drawn: none is inside a text, or comes before
+ * min_tokens, forbidden or not. */
+TEST(generate_ends)
+{
+    static generate_case c;
+    static const int32_t ends[] = { 2, 4 };
+    tfn_model_desc d = generate_desc("pre", TFN_ARCH_DECODER);
+    int shorter = 0;
+    generate_model(&c.m, &d, 5);
+    for (int i = 0; i < 8; i++) {
+        tfn_generate_desc o = generate_options(0);
+        generate_maker all, cut;
+        generate_fill(&c, (uint64_t)i, true);
+        o.temperature = i % 2 ? 1.0f : 0.0f;
+        o.key = tfn_key_make((uint64_t)i);
+        if (!generate_start(&all, &c.m, &o)) return;
+        o.ends = ends;
+        o.ends_count = 2;
+        o.forbidden = ends;
+        if (!generate_start(&cut, &c.m, &o)) return;
+        generate_run(&all.g, &c.batch, NULL);
+        generate_run(&cut.g, &c.batch, NULL);
+        for (int32_t s = 0; s < GENERATE_N; s++) {
+            const int32_t *text = cut.g.tokens + s * cut.g.most;
+            const int32_t n = cut.g.lengths[s];
+            const int32_t last = n ? text[n - 1] : -1;
+            const bool ended = last == ends[0] || last == ends[1] || last == o.end;
+            CHECK(n > 0);
+            CHECK_INT(cut.g.stops[s] == TFN_STOP_END, ended);
+            CHECK(ended || n == all.g.lengths[s] || n == 6);
+            for (int32_t t = 0; t + 1 < n; t++)
+                CHECK(text[t] != ends[0] && text[t] != ends[1] && text[t] != o.end);
+            CHECK(n > 1 || !ended);
+            shorter += n < all.g.lengths[s];
+        }
+        free(all.mem);
+        free(cut.mem);
+    }
+    CHECK(shorter > 2);
+    tfn_model_free(&c.m);
+}
+
 /* A full context: its rest limits the text, and the last position is used. */
 TEST(generate_limits)
 {
@@ -730,6 +772,10 @@ TEST(generate_options_refused)
     GENERATE_REFUSE(o.forbidden = NULL);
     GENERATE_REFUSE(o.forbidden = wrong; o.forbidden_count = 2);
     GENERATE_REFUSE(o.forbidden_count = -1);
+    GENERATE_REFUSE(o.ends_count = 1);
+    GENERATE_REFUSE(o.ends = wrong; o.ends_count = 2);
+    GENERATE_REFUSE(o.ends = wrong; o.ends_count = -1);
+    GENERATE_REFUSE(o.ends = wrong; o.ends_count = 1; o.end = -1);
     GENERATE_REFUSE(o.length_penalty = -1);
     GENERATE_REFUSE(o.temperature = 1);
     GENERATE_REFUSE(o.beam = 0; o.temperature = -1);
@@ -860,6 +906,7 @@ int main(void)
     RUN(generate_beams);
     RUN(generate_exhaustive);
     RUN(generate_greedy);
+    RUN(generate_ends);
     RUN(generate_limits);
     RUN(generate_stops);
     RUN(generate_draws);

@@ -19,7 +19,7 @@ static const char *const options_other[LIB_TABLES] = {
     "decoder_norm init topology decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside "
     "relative_rate seed inference recompute probes half parameters gradients moments workspace "
     "decay_all schedule.fairseq schedule.frozen groups loss loss_user ",
-    " allow_empty end forbidden unnormalized key ",
+    " allow_empty end forbidden ends unnormalized key ",
     " no_pad no_bos no_eos no_unk mask "
 };
 

@@ -325,7 +325,7 @@ static tfn_var tape_magnitude(tape_case *c)
 }
 static tfn_var tape_clamp(tape_case *c)
 {
-    return tfn__clamp(&c->t, tape_target(c), 0.75f);
+    return tfn__clamp(&c->t, tape_target(c), 0.62f);
 }
 static tfn_var tape_mix(tape_case *c)               /* w is used twice, one weight not at all */
 {

@@ -99,7 +99,7 @@ const tfn_family *hub_family(const char *name)
 
 /* -- what tfn import keeps of config.json ------------------------------------------------------ */
 
-/* The special ids of an encoder-decoder: start, end, padding. */
+/* The special ids of an encoder-decoder: start, end, padding. A decoder has only ends. */
 static const struct { option_id id; const char *key; } hub_ids[] = {
     { O_START_TOKEN, "decoder_start_token_id" }, { O_END_TOKEN, "eos_token_id" },
     { O_PAD_TOKEN, "pad_token_id" }
@@ -154,6 +154,31 @@ static void hub_keep_id(bundle *b, option_id i, const char *key, const char *val
         fprintf(stderr, "tfn: %s is %.80s: the first one counts\n", key, value);
 }
 
+/* Keeps the ids that end a text of a decoder: one, or a list, of which the first is the one that
+ * files of other formats can name. Without the key it is the tokenizer's. Ids that the vocabulary
+ * lacks are left out. */
+static void hub_keep_ends(bundle *b, const char *value)
+{
+    static char first[16];
+    const int32_t own = end_of(b);
+    char number[16];
+    char *more, *to;
+    if (!value) snprintf(number, sizeof number, "%d", (int)own);
+    if (!value) value = number;
+    more = to = (char *)reserve(strlen(value) * 2 + 16, 1);
+    for (const char *at = value + strspn(value, "[, \t\r\n"); *at && *at != ']';) {
+        char *end;
+        const long id = strtol(at, &end, 10);
+        if (end == at) die("config.json: eos_token_id is %.80s, expected one id or a list", value);
+        at = end + strspn(end, ", \t\r\n");
+        if (id < 0 || id >= b->desc.vocab) continue;
+        if (first[0]) to += snprintf(to, 16, " %d", (int)id);
+        else snprintf(first, sizeof first, "%d", (int)id);
+    }
+    if (first[0]) b->from.text[O_END_TOKEN] = first;
+    if (more[0]) b->from.text[O_MORE_ENDS] = more + 1;
+}
+
 /* Keeps bad_words_ids, a list of lists, as "58100 7". Lists of several ids are left out, because
  * the generator forbids only single ids. */
 static void hub_keep_bad(bundle *b, const char *value)
@@ -183,6 +208,8 @@ static void hub_keep_bad(bundle *b, const char *value)
 void hub_keep_ids(bundle *b, tfn_import *x, const data_file *generation)
 {
     const char *forced;
+    if (b->desc.arch == TFN_ARCH_DECODER)
+        hub_keep_ends(b, hub_value(x, generation, "eos_token_id"));
     if (b->desc.arch != TFN_ARCH_ENCODER_DECODER) return;
     for (int i = 0; i < HUB_IDS; i++)
         hub_keep_id(b, hub_ids[i].id, hub_ids[i].key, hub_value(x, generation, hub_ids[i].key));
@@ -284,10 +311,11 @@ static const tfn_model *hub_merged(tfn_model *plain, const tfn_model *m)
 static void hub_specials(const bundle *b, int32_t *ids)
 {
     ids[0] = kept_id(b, O_PAD_TOKEN);
-    ids[1] = -1;
+    ids[1] = ids[3] = -1;
     if (b->tokenizer.mem) ids[1] = b->tokenizer.tokenizer.special[TFN_SPECIAL_BOS];
+    if (b->tokenizer.mem && ids[0] < 0) ids[0] = b->tokenizer.tokenizer.special[TFN_SPECIAL_PAD];
     ids[2] = end_of(b);
-    ids[3] = start_of(b);
+    if (given(&b->from, O_START_TOKEN)) ids[3] = start_of(b);
 }
 
 int hub_export(settings *s, cli *c)
@@ -312,7 +340,7 @@ int hub_export(settings *s, cli *c)
     if (tfn_tokenizer_json_text(&b.tokenizer.tokenizer, NULL, 0) > 0)
         x.tokenizer = &b.tokenizer.tokenizer;
     if (!x.tokenizer) hub_refuse_tokenizer(folder);
-    if (given(&b.from, O_START_TOKEN)) {
+    if (given(&b.from, O_START_TOKEN) || given(&b.from, O_END_TOKEN)) {
         hub_specials(&b, specials);
         x.specials = specials;
     }

@@ -193,6 +193,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(START_TOKEN, 'i', "start-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
     X(END_TOKEN, 'i', "end-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
     X(PAD_TOKEN, 'i', "pad-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
+    X(MORE_ENDS, 's', "more-ends", "ID ID ..", NULL, 0, 0, OPTION_KEPT, "") \
     X(BAD_TOKENS, 's', "bad-tokens", "ID ID ..", NULL, 0, 0, OPTION_KEPT, "") \
     X(TEXT, 's', "text", "FILE", NULL, 0, 0, OPTION_KEPT, "") \
     X(KIND, 's', "kind", "NAME", NULL, 0, 0, OPTION_KEPT, "") \

@@ -45,6 +45,25 @@ static int32_t *speaker_forbids(const bundle *b, int32_t *count)
     return ids;
 }
 
+/* Further ids that end a text of an import. The caller frees them. */
+static int32_t *speaker_ends(const bundle *b, int32_t *count)
+{
+    const char *more = text_of(&b->from, O_MORE_ENDS);
+    int32_t *ids;
+    if (!more) more = "";
+    ids = (int32_t *)reserve(strlen(more) / 2 + 2, sizeof *ids);
+    *count = 0;
+    for (char *end; *more; more = end) ids[(*count)++] = (int32_t)strtol(more, &end, 10);
+    return ids;
+}
+
+/* True if a text may end before --max-tokens: it was trained on texts with an end, or an import
+ * says which token is its end. */
+static bool speaker_ends_texts(const bundle *b)
+{
+    return b->kind != DATA_TEXT || given(&b->from, O_TASK) || given(&b->from, O_END_TOKEN);
+}
+
 static void speaker_describe(const speaker *x, tfn_generate_desc *d)
 {
     const settings *s = x->s;
@@ -53,7 +72,7 @@ static void speaker_describe(const speaker *x, tfn_generate_desc *d)
     d->beam = (int32_t)whole_of(s, O_BEAM);
     d->max_tokens = (int32_t)whole_of(s, O_MAX_TOKENS);
     d->end = end_of(x->b);
-    if (x->b->kind == DATA_TEXT && !given(&x->b->from, O_TASK)) d->end = -1;    /* has no end */
+    if (!speaker_ends_texts(x->b)) d->end = -1;
     d->length_penalty = (float)real_of(s, O_LENGTH_PENALTY);
     d->unnormalized = d->length_penalty == 0;
     d->temperature = (float)real_of(s, O_TEMPERATURE);
@@ -65,7 +84,7 @@ static void speaker_describe(const speaker *x, tfn_generate_desc *d)
 void speaker_open(speaker *x, bundle *b, const settings *s)
 {
     tfn_generate_desc d;
-    int32_t *forbidden;
+    int32_t *forbidden, *ends;
     size_t size = tfn_model_scratch(&b->desc);
     void *scratch = reserve(size, 1);
     memset(x, 0, sizeof *x);
@@ -76,12 +95,14 @@ void speaker_open(speaker *x, bundle *b, const settings *s)
     if (b->kind == DATA_PAIRS) x->room = b->model.desc.source_context;
     speaker_describe(x, &d);
     d.forbidden = forbidden = speaker_forbids(b, &d.forbidden_count);
+    d.ends = ends = speaker_ends(b, &d.ends_count);
     size = tfn_generator_size(&b->model, &d, scratch, size);
     free(scratch);
     x->mem = reserve(size, 1);
     tfn_generator_init(&x->g, &b->model, &d, x->mem, size);
     must_be_ok(&x->g.error);
     free(forbidden);
+    free(ends);
     x->ids = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
     x->tokens = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
     x->lengths = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
@@ -215,7 +236,7 @@ static bool speaker_take(speaker *x, int32_t r, int32_t at)
         x->past[r][used++] = ids[i];
         x->written[r]++;
     }
-    return x->written[r] < most && n > 0 && ids[n - 1] != x->g.desc.end;
+    return x->written[r] < most && n > 0 && x->g.stops[at] != TFN_STOP_END;
 }
 
 /* Continues rows list[0 .. n-1] from the later half of their context, with random draws of their

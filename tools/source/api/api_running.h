@@ -138,7 +138,7 @@ typedef struct tfn_generate_desc {
     bool    allow_empty;      /* true: min_tokens may be 0 */
     int32_t end;              /* token that ends a text, and is part of it; < 0: none */
     const int32_t *forbidden; /* tokens that are never chosen, such as padding; does not apply to
-                               * `end`; copied */
+                               * `end` and `ends`; copied */
     int32_t forbidden_count;
     float   length_penalty;   /* a text's score is sum(log p) / length^this, where the length
                                * includes the end; 0: 1 */
@@ -148,6 +148,9 @@ typedef struct tfn_generate_desc {
     float   top_p;            /* draws from the fewest of these with this probability; 0: 1 */
     tfn_key key;              /* token t of text i uses the draw (key, id of i, t) */
     int32_t chunk;            /* tokens of a prompt fed at once; 0: 16, or 1 for encoder-decoders */
+    const int32_t *ends;      /* further tokens that end a text, each like `end`, which is then
+                               * required; copied */
+    int32_t ends_count;
 } tfn_generate_desc;
 
 /* Why a generated text stops. */
