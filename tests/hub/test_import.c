@@ -944,13 +944,19 @@ TEST(import_key_classes)
  * numbers the message has. */
 TEST(import_any_config)
 {
+    static const char *const names[] = {
+        "gpt2", "llama3", "llama-linear", "mistral-window", "qwen2-types", "olmo2", "gemma3_text-new",
+        "gemma2", "gpt_neox", "phi", "opt", "bert-classes", "distilbert", "bloom", "marian", "t5-v1.1",
+        "roberta-questions"
+    };
     static char config[IMPORT_TEXT];
+    static const char zeros[8];
     lib_limit l;
     size_t at;
     uint32_t digest = DIGEST_BEGIN;
-    for (int name = 0; name < IMPORT_NAMES; name++) {
-        const size_t bytes = import_read(import_names[name], "config.json", config, sizeof config);
-        for (size_t i = (size_t)name % 7; i < bytes; i += 7) {
+    for (int name = 0; name < (int)(sizeof names / sizeof *names); name++) {
+        const size_t bytes = import_read(names[name], "config.json", config, sizeof config);
+        for (size_t i = (size_t)name % 4; i < bytes; i += 4) {
             const char kept = config[i];
             tfn_model_desc d;
             tfn_import x;
@@ -965,15 +971,20 @@ TEST(import_any_config)
             tfn_import_peek(&x, &d);
             digest_error(&digest, &x.error);
             digest_text(&digest, x.aside, strlen(x.aside));
-            for (int k = 0; lib_limit_at(LIB_MODEL, k, &l); k++)
-                digest_option(&digest, (const char *)&d + l.at, l.size);
-            for (int k = 0; lib_truth_at(k, &at); k++) digest_int(&digest, ((const bool *)&d)[at]);
+            for (int k = 0; lib_limit_at(LIB_MODEL, k, &l); k++) {
+                const char *option = (const char *)&d + l.at;
+                if (!memcmp(option, zeros, l.size)) continue;       /* so options can be added */
+                digest_text(&digest, l.name, strlen(l.name));
+                digest_option(&digest, option, l.size);
+            }
+            for (int k = 0; lib_truth_at(k, &at); k++)
+                if (((const bool *)&d)[at]) digest_int(&digest, k);
             if (d.recipe) digest_text(&digest, d.recipe, strlen(d.recipe));
             if (d.norm) digest_text(&digest, d.norm, strlen(d.norm));
             config[i] = kept;
         }
     }
-    CHECK_DIGEST(digest, 0x2222507bu);
+    CHECK_DIGEST(digest, 0x9efa6b79u);
 }
 
 /* All unknown keys are in one message; a lenient import lists them. */

@@ -4,6 +4,7 @@
  * without training. */
 #include "../lib.h"
 #include "../check.h"
+#include "../digest.h"
 
 enum { GENERATE_V = 11, GENERATE_T = 14, GENERATE_TS = 9, GENERATE_N = 4, GENERATE_BEAM = 5,
        GENERATE_PAD = 1, GENERATE_END = 2, GENERATE_TEXTS = 64 };
@@ -800,6 +801,57 @@ TEST(generate_options_refused)
 
 /* What options of 0 become: chunks of prompts of at most 16 tokens and never beyond the context, for
  * a decoder; of one token for an encoder-decoder. */
+/* Drawn options together: the texts, their lengths, and why they stop. */
+TEST(generate_any)
+{
+    static const int32_t forbidden[] = { 7, 0, 4 };
+    const tfn_key key = tfn_key_make(41);
+    uint32_t digest = DIGEST_BEGIN;
+    for (int pair = 0; pair < 2; pair++) {
+        static generate_case c;
+        const tfn_model_desc d = generate_desc("pre", pair ? TFN_ARCH_ENCODER_DECODER : TFN_ARCH_DECODER);
+        memset(&c, 0, sizeof c);
+        generate_model(&c.m, &d, 7);
+        for (uint64_t i = 0; i < 60; i++) {
+            const uint64_t bits = tfn_random_bits(key, i);
+            tfn_generate_desc o;
+            generate_maker x;
+            memset(&o, 0, sizeof o);
+            o.sentences = GENERATE_N;
+            o.beam = (int32_t)(bits & 7) > 4 ? 0 : (int32_t)(bits & 3);
+            o.max_tokens = 1 + (int32_t)(bits >> 3 & 7);
+            o.max_ratio = (bits >> 6 & 3) == 3 ? 0.5f : 0;
+            o.min_tokens = (int32_t)(bits >> 8 & 3) % (o.max_tokens + 1);
+            o.allow_empty = bits >> 10 & 1;
+            o.end = (bits >> 11 & 7) == 7 ? -1 : (int32_t)(bits >> 11 & 3);
+            o.forbidden = forbidden;
+            o.forbidden_count = (int32_t)(bits >> 14 & 3);
+            o.length_penalty = 0.5f * (float)(bits >> 16 & 3);
+            o.unnormalized = bits >> 18 & 1;
+            if (!o.beam) {
+                o.temperature = 0.5f * (float)(bits >> 20 & 3);
+                o.top_k = (int32_t)(bits >> 22 & 7);
+                o.top_p = (bits >> 25 & 1) ? 0.25f * (float)(bits >> 26 & 3) : 0;
+            }
+            o.chunk = (int32_t)(bits >> 28 & 3);
+            o.key = tfn_key_make(bits);
+            generate_fill(&c, i, !pair || (bits >> 30 & 1));
+            if (!generate_start(&x, &c.m, &o)) return;
+            digest_int(&digest, tfn_generator_run(&x.g, &c.batch, NULL));
+            digest_error(&digest, &x.g.error);
+            for (int32_t k = 0; x.g.error.status == TFN_OK && k < GENERATE_N * x.g.width; k++) {
+                digest_int(&digest, x.g.lengths[k]);
+                if (x.g.lengths[k]) digest_int(&digest, x.g.stops[k]);
+                for (int32_t t = 0; t < x.g.lengths[k]; t++)
+                    digest_int(&digest, x.g.tokens[k * x.g.most + t]);
+            }
+            free(x.mem);
+        }
+        tfn_model_free(&c.m);
+    }
+    CHECK_DIGEST(digest, 0x19cc17cau);
+}
+
 TEST(generate_defaults)
 {
     static const int contexts[] = { 1, 14, 15, 16, 17, 40 };
@@ -914,6 +966,7 @@ int main(void)
     RUN(generate_same_text);
     RUN(generate_memory);
     RUN(generate_options_refused);
+    RUN(generate_any);
     RUN(generate_defaults);
     RUN(generate_batches_refused);
     return DONE();

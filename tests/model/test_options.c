@@ -404,7 +404,7 @@ TEST(options_any)
     }
     printf("  %d of 4000 accepted\n", accepted);
     CHECK(accepted > 1000 && accepted < 3900);
-    CHECK_DIGEST(digest, 0x13b2423du);
+    CHECK_DIGEST(digest, 0x3c90cafbu);
 }
 
 /* -- options of generators and tokenizers ------------------------------------------------------ */
@@ -419,6 +419,29 @@ TEST(options_relative_defaults)
     CHECK(tfn_model_resolve(&full, &d, NULL));
     CHECK_INT(full.relative_buckets, 32);
     CHECK_INT(full.relative_distance, 128);
+}
+
+/* The tables of positions, in floats: none where positions are learned, relative or absent. */
+TEST(options_tables)
+{
+    static const struct { tfn_position_kind position; int floats; } rows[] = {
+        { TFN_POSITION_LEARNED, 0 }, { TFN_POSITION_NONE, 0 }, { TFN_POSITION_RELATIVE, 0 },
+        { TFN_POSITION_SINUSOIDAL, 24 * 16 }, { TFN_POSITION_SINUSOIDAL_FAIRSEQ, 24 * 16 },
+        { TFN_POSITION_ROTARY, 24 * 8 }, { TFN_POSITION_ALIBI, 2 * (2*24 - 1) }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_model_desc d = { 0 };
+        tfn_model m;
+        d.vocab = 5;
+        d.context = 24;
+        d.width = 16;
+        d.heads = 2;
+        d.position = rows[i].position;
+        CASE("position %d", (int)d.position);
+        CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+        CHECK_INT(m.memory.tables / sizeof(float) / 16, (rows[i].floats + 15) / 16);
+        tfn_model_free(&m);
+    }
 }
 
 TEST(options_generators)
@@ -811,6 +834,7 @@ int main(void)
     RUN(options_models);
     RUN(options_any);
     RUN(options_relative_defaults);
+    RUN(options_tables);
     RUN(options_generators);
     RUN(options_generator_messages);
     RUN(options_tokenizers);
