@@ -1,9 +1,10 @@
 /* Every recipe as a decoder, an encoder and an encoder-decoder, trained and evaluated with three
- * threads and with one: the bits must be the same. sanitizers.sh builds it with the thread
- * sanitizer, once with OpenMP and once with the hook. THREADS_RACE adds a race on purpose, to show
- * that the sanitizer works. */
+ * threads and with one: the bits must be the same. So must those of updates that threads share.
+ * sanitizers.sh builds it with the thread sanitizer, once with OpenMP and once with the hook.
+ * THREADS_RACE adds a race on purpose, to show that the sanitizer works. */
 #include "../lib.h"
 #include "../check.h"
+#include "../updates.h"
 
 enum { TIME = 9, BATCH = 3, VOCAB = 23 };
 static int made;
@@ -97,8 +98,11 @@ TEST(threads_recipes)
     CHECK(made > 300);
 }
 
+TEST(threads_updates) { updates_compare(); }
+
 int main(void)
 {
     RUN(threads_recipes);
+    RUN(threads_updates);
     return DONE();
 }

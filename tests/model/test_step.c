@@ -5,6 +5,7 @@
 #include "../lib.h"
 #include "../check.h"
 #include "../batch.h"
+#include "../updates.h"
 
 enum { STEP_B = 2, STEP_T = 5, STEP_V = 11, STEP_MICRO = 3, STEP_UPDATES = 3 };
 
@@ -488,6 +489,9 @@ TEST(step_refused)
     tfn_model_free(&m);
 }
 
+/* Threads share everything that is proportional to the parameters. */
+TEST(step_updates_of_threads) { updates_compare(); }
+
 int main(void)
 {
     RUN(step_recipes);
@@ -502,5 +506,6 @@ int main(void)
     RUN(step_dropped);
     RUN(step_profiles);
     RUN(step_refused);
+    RUN(step_updates_of_threads);
     return DONE();
 }

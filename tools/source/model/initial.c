@@ -1,5 +1,6 @@
 #include "initial.h"
 #include "../ground/ground.h"
+#include "../tape/run.h"
 #include "options.h"
 #include "resolve.h"
 #include "builder.h"
@@ -310,34 +311,75 @@ static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight
     return m->desc.decoder_topology;
 }
 
+/* True if a rule keeps the vectors of a weight at length 1. */
+static bool tfn__has_units(const tfn_model *m, const tfn__weight *w)
+{
+    if (!TFN__ALL || w->kind != TFN__MATRIX || tfn__type_of(w)) return false;
+    if (w->part == TFN__PART_POSITION || w->part == TFN__PART_RELATIVE) return false;
+    return (tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS) != 0;
+}
+
 /* nGPT (Loshchilov et al. 2024) keeps all vectors along the channels at length 1: rows of tables
  * and of matrices that write to the stream (W_O, W_2), columns of matrices that read it. p holds
  * the values of the weight or their averages. */
-SHARED void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
+static void tfn__unit_weight(tfn__worker *self, const tfn__weight *w, float *p)
 {
     const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
                      || w->part == TFN__PART_W2;
-    if (!TFN__ALL || w->kind != TFN__MATRIX || tfn__type_of(w)) return;
-    if (w->part == TFN__PART_POSITION || w->part == TFN__PART_RELATIVE) return;
-    if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
+    const ptrdiff_t rows = w->rows;
+    const ptrdiff_t cols = w->cols;
+    tfn__range s;
     if (by_row) {
-        for (int32_t r = 0; r < w->rows; r++)
-            tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
+        while (tfn__next_part(self, &s, rows, TFN__PART_FLOATS / cols + 1))
+            for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
+                tfn__unit_vector(p + r*cols, cols, 1);
     } else {
-        for (int32_t c = 0; c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
+        while (tfn__next_part(self, &s, cols, TFN__PART_FLOATS / rows + 16))
+            for (ptrdiff_t c = s.first; c < s.first + s.count; c++)
+                tfn__unit_vector(p + c, rows, cols);
     }
 }
-/* Normalizes all such weights. After an update (frozen is false), frozen weights keep their bits.
- */
-SHARED void tfn__unit_weights(tfn_model *m, bool frozen)
+
+/* What all threads need for this. After an update (frozen is false), frozen weights keep their
+ * bits. */
+typedef struct tfn__unit_job {
+    tfn_model *m;
+    bool frozen, averages;
+} tfn__unit_job;
+
+static void tfn__unit_share(void *job, tfn__worker *self)
 {
-    const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
-    if (!TFN__ALL || !(any & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
+    const tfn__unit_job *j = (const tfn__unit_job *)job;
+    tfn_model *m = j->m;
+    const bool frozen = j->frozen;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
+        float *p = m->params + w->at;
         if (!frozen && tfn__is_frozen(&m->desc, w)) continue;
-        tfn__unit_weight(m, w, m->params + w->at);
+        if (!tfn__has_units(m, w)) continue;
+        if (j->averages && w->line < 0) continue;
+        if (j->averages) p = m->averages + tfn__trained_at(w);
+        tfn__unit_weight(self, w, p);
     }
+}
+
+/* True if the model has such weights. */
+SHARED bool tfn__unit_rule(const tfn_model *m)
+{
+    const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
+    return TFN__ALL && (any & TFN_TOPOLOGY_UNIT_WEIGHTS);
+}
+
+/* Normalizes all such weights, or their averages. */
+SHARED void tfn__unit_weights(tfn_model *m, bool frozen, bool averages)
+{
+    const int32_t threads = tfn__sharers(m->desc.threads, m->param_floats);
+    tfn__unit_job job;
+    if (!tfn__unit_rule(m)) return;
+    job.m = m;
+    job.frozen = frozen;
+    job.averages = averages;
+    tfn__share(threads, NULL, 0, tfn__unit_share, &job);
 }
 
 #ifndef TFNORM_NO_TRAINING
@@ -409,15 +451,23 @@ SHARED void tfn__start_sigma(tfn_model *m)
     }
 }
 
-/* Does one iteration after an update, which has changed W a little, unless W is frozen. */
-SHARED void tfn__follow_sigma(tfn_model *m)
+/* Does one iteration after an update, which has changed W a little, unless W is frozen. A map is a
+ * part of the work. */
+static void tfn__sigma_share(void *job, tfn__worker *self)
 {
-    if (!TFN__ALL) return;
+    const tfn_model *m = (const tfn_model *)job;
+    tfn__range s;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *u = m->weights + i;
         const bool stays = tfn__is_frozen(&m->desc, u);          /* like its matrix */
-        if (u->kind == TFN__SIGMA_U && !stays) tfn__power_iteration(m, u);
+        if (u->kind != TFN__SIGMA_U || stays) continue;
+        while (tfn__next_part(self, &s, 1, 1)) tfn__power_iteration(m, u);
     }
+}
+SHARED void tfn__follow_sigma(tfn_model *m)
+{
+    if (TFN__ALL)
+        tfn__share(tfn__sharers(m->desc.threads, m->param_floats), NULL, 0, tfn__sigma_share, m);
 }
 #endif
 TFN__SMALL_END

@@ -434,7 +434,7 @@ static void tfn__init_weights(tfn_model *m)
     for (int32_t i = 0; i < m->weight_count; i++)
         if (!tfn__type_of(m->weights + i))
             tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
-    tfn__unit_weights(m, true);
+    tfn__unit_weights(m, true, false);
 #ifndef TFNORM_NO_TRAINING
     if (TFN__ALL) tfn__start_sigma(m);
 #endif

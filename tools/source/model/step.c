@@ -455,10 +455,9 @@ static int32_t tfn__bad_gradient(const tfn_model *m)
 
 /* Returns the norm of the gradient of the mean loss. The stored gradient is the gradient of the
  * sum, times the loss scale. */
-static float tfn__grad_norm(const tfn_model *m, int64_t targets, int32_t *culprit)
+static float tfn__grad_norm(tfn_model *m, int64_t targets, int32_t *culprit)
 {
-    const float *g = m->run.grads;
-    const double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->trained_floats);
+    const double sum = (double)tfn__gradient_squares(m);
     *culprit = -1;
     if (tfn__finite(sum)) return TFN__SQRT((float)sum) / tfn__float_of(targets) / m->loss_scale;
     *culprit = tfn__bad_gradient(m);
@@ -568,7 +567,7 @@ static int32_t tfn__bad_statistic(const tfn_model *m)
 
 /* True if everything an update uses is finite and there are targets. A model that needs a profile
  * and has none by now failed to make it. */
-static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_report *report)
+static bool tfn__update_holds(tfn_model *m, const tfn_sums *sums, tfn_report *report)
 {
     if (!tfn__finite(sums->loss)) return false;
     report->grad_norm = tfn__grad_norm(m, sums->targets, &report->culprit);
@@ -586,21 +585,23 @@ static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_repo
  * start. If a rule keeps weights at length 1, averages are kept there, too. Frozen weights have no
  * average. Running statistics and sigmaReparam's u and v are not averaged. They belong to the
  * latest weights, which the averages are close to. */
-static void tfn__average(tfn_model *m)
+static void tfn__average(void *job, tfn__worker *self)
 {
+    const tfn_model *m = (const tfn_model *)job;
     const float warm = (float)((double)(1 + m->step) / (double)(10 + m->step));
     float d = m->desc.ema;
-    if (!m->averages || !(d > 0)) return;
+    tfn__range s;
     if (warm < d) d = warm;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
-        float *a;
         if (w->line < 0) continue;
-        a = m->averages + tfn__trained_at(w);
-        if (m->step) m->kernels->combine(a, a, m->params + w->at, count, d, 1 - d, false);
-        else tfn__copy_floats(a, m->params + w->at, count);
-        tfn__unit_weight(m, w, a);
+        while (tfn__next_part(self, &s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)) {
+            const float *p = m->params + w->at + s.first;
+            float *a = m->averages + tfn__trained_at(w) + s.first;
+            const ptrdiff_t count = s.count;
+            if (m->step) m->kernels->combine(a, a, p, count, d, 1 - d, false);
+            else tfn__copy_floats(a, p, count);
+        }
     }
 }
 
@@ -615,10 +616,13 @@ static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_repo
     tfn__close_profile(m);
     tfn__update_all(m, report->lr, scale * factor);
     if (!m->desc.schedule.frozen) {
-        tfn__unit_weights(m, false);
+        tfn__unit_weights(m, false, false);
         tfn__follow_sigma(m);
     }
-    tfn__average(m);
+    if (m->averages && m->desc.ema > 0) {
+        tfn__share_model(m, tfn__average, m);
+        tfn__unit_weights(m, false, true);
+    }
     tfn__count_update(m);
     m->step++;
 }

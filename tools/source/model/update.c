@@ -17,6 +17,9 @@ TFN__SMALL
  *
  * All three read the same constants (tfn__update_args_of). */
 
+/* The terms in a block of a flat sum. */
+enum { TFN__SQUARE_BLOCK = 4096 };
+
 /* Returns the larger of two 64-bit counts. */
 SHARED int64_t tfn__larger_of(int64_t a, int64_t b)
 {
@@ -152,16 +155,16 @@ SHARED int64_t tfn__moments_floats(const tfn_model *m)
     return tfn__moment_at(m, m->weight_count, 1);
 }
 
-/* Returns the scratch of an update that works tensor by tensor. It uses the workspace, whose values
- * are no longer needed when an update is made. */
-SHARED int64_t tfn__update_scratch(const tfn_model *m)
-{
-    int64_t most = 0;
 #ifndef TFNORM_NO_TRAINING
+/* Returns the scratch of one thread in an update that works tensor by tensor. */
+static int64_t tfn__own_scratch(const tfn_model *m)
+{
+    const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);
+    int64_t most = 0;
 #ifdef TFN__QUANT
     if (m->desc.moment_type) most = 2 * TFN__MOMENT_PIECE;
 #endif
-    if (!TFN__BY_TENSOR) return most;
+    if (!TFN__BY_TENSOR || rule.matrices == TFN__MATRICES_FLAT) return most;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         tfn_update_args u;
@@ -170,13 +173,76 @@ SHARED int64_t tfn__update_scratch(const tfn_model *m)
         u.matrix = tfn__is_matrix_to(&m->desc, w);
         most = tfn__larger_of(most, m->kernels->update_work(w->rows, w->cols, &u));
     }
-#else
-    (void)m;
-#endif
     return most;
 }
 
+/* Returns the threads that share the update of a model. */
+static int32_t tfn__updaters(const tfn_model *m)
+{
+    return tfn__sharers(m->desc.threads, m->trained_floats);
+}
+
+/* Returns the blocks of the flat sum of the gradient's squares. */
+static int64_t tfn__square_blocks(const tfn_model *m)
+{
+    return (m->trained_floats + TFN__SQUARE_BLOCK - 1) / TFN__SQUARE_BLOCK;
+}
+#endif
+
+/* Returns the scratch of all threads in an update, or of the norm of the gradient. They use the
+ * workspace, whose values are no longer needed then. */
+SHARED int64_t tfn__update_scratch(const tfn_model *m)
+{
 #ifndef TFNORM_NO_TRAINING
+    const int32_t threads = tfn__updaters(m);
+    if (threads < 2) return tfn__own_scratch(m);
+    return tfn__larger_of(threads * tfn__padded(tfn__own_scratch(m)), tfn__square_blocks(m));
+#else
+    (void)m;
+    return 0;
+#endif
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* Shares a job over all trained parameters among the threads, each with its scratch. */
+SHARED void tfn__share_model(tfn_model *m, tfn__share_fn *f, void *job)
+{
+    tfn__share(tfn__updaters(m), m->run.work, tfn__padded(tfn__own_scratch(m)), f, job);
+}
+
+/* What all threads need for the norm of the gradient: room for the sum of each block. */
+typedef struct tfn__squares_job {
+    const tfn_model *m;
+    float *blocks;
+} tfn__squares_job;
+
+static void tfn__squares_share(void *job, tfn__worker *self)
+{
+    const tfn__squares_job *j = (const tfn__squares_job *)job;
+    const tfn_model *m = j->m;
+    const ptrdiff_t n = (ptrdiff_t)m->trained_floats;
+    tfn__range s;
+    while (tfn__next_part(self, &s, n, TFN__PART_FLOATS))
+        for (ptrdiff_t i = s.first; i < s.first + s.count; i += TFN__SQUARE_BLOCK) {
+            const float *g = m->run.grads + i;
+            j->blocks[i / TFN__SQUARE_BLOCK] = m->kernels->dot(g, g, tfn__min(n - i,
+                                                                             TFN__SQUARE_BLOCK));
+        }
+}
+
+/* Returns the sum of the squares of the gradient. Threads compute the sums of the blocks, and the
+ * flat sum of these is the flat sum of all terms. */
+SHARED float tfn__gradient_squares(tfn_model *m)
+{
+    const float *g = m->run.grads;
+    tfn__squares_job job;
+    if (tfn__updaters(m) < 2) return m->kernels->dot(g, g, (ptrdiff_t)m->trained_floats);
+    job.m = m;
+    job.blocks = m->run.work;
+    tfn__share_model(m, tfn__squares_share, &job);
+    return m->kernels->dot(job.blocks, NULL, (ptrdiff_t)tfn__square_blocks(m));
+}
+
 /* -- the passes ------------------------------------------------------------------------------- */
 
 /* True if two parameters have the same decay and rate, and if both or neither are frozen. */
@@ -224,10 +290,51 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     return u;
 }
 
-/* Updates tensor by tensor. The places of moments are those of tfn__moment_at, computed along the
- * way. */
-static void tfn__update_tensors(tfn_model *m, float lr, float grad_scale)
+/* What all threads need for an update. */
+typedef struct tfn__update_job {
+    tfn_model *m;
+    float lr, grad_scale;
+} tfn__update_job;
+
+/* Returns p + i, or NULL if p is absent. */
+static float *tfn__past(float *p, int64_t i)
 {
+    if (!p) return NULL;
+    return p + i;
+}
+
+/* Updates n numbers, whose results do not depend on each other, part by part. */
+static void tfn__update_parts(const tfn_model *m, tfn__worker *self, float *p, const float *g,
+                              float *first, float *second, ptrdiff_t n, const tfn_update_args *u)
+{
+    tfn__range s;
+    while (tfn__next_part(self, &s, n, TFN__PART_FLOATS))
+        m->kernels->update(p + s.first, g + s.first, tfn__past(first, s.first),
+                           tfn__past(second, s.first), s.count, u);
+}
+
+/* Updates one tensor. One that is a matrix to the optimizer is one part. Muon updates others number
+ * by number. */
+static void tfn__update_tensor_of(tfn_model *m, tfn__worker *self, const tfn__weight *w,
+                                  float *first, float *second, const tfn_update_args *u)
+{
+    float *p = m->params + w->at;
+    const float *g = m->run.grads + tfn__trained_at(w);
+    tfn__range s;
+    if (!u->matrix && u->optimizer == TFN_OPTIMIZER_MUON) {
+        tfn__update_parts(m, self, p, g, first, second, (ptrdiff_t)w->rows * w->cols, u);
+        return;
+    }
+    while (tfn__next_part(self, &s, 1, 1))
+        m->kernels->update_tensor(p, g, first, second, w->rows, w->cols, u, self->work);
+}
+
+/* Updates all tensors that are matrices to the optimizer, or all others. The places of moments are
+ * those of tfn__moment_at, computed along the way. */
+static void tfn__update_tensors(const tfn__update_job *j, tfn__worker *self, bool matrices)
+{
+    tfn_model *m = j->m;
+    const float lr = j->lr;
     int64_t first = 0;
     int64_t second = tfn__moment_at(m, 0, 1);
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -236,24 +343,34 @@ static void tfn__update_tensors(tfn_model *m, float lr, float grad_scale)
         const float rate = tfn__rate_of(&m->desc, w);
         tfn_update_args u;
         if (w->line < 0) continue;
-        u = tfn__update_args_of(m, lr * rate, grad_scale);
+        u = tfn__update_args_of(m, lr * rate, j->grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
         u.matrix = tfn__is_matrix_to(&m->desc, w);
-        m->kernels->update_tensor(m->params + w->at, m->run.grads + tfn__trained_at(w),
-                                  floats ? m->moments + first : NULL, m->moments + second,
-                                  w->rows, w->cols, &u, m->run.work);
+        if (u.matrix == matrices)
+            tfn__update_tensor_of(m, self, w, floats ? m->moments + first : NULL,
+                                  m->moments + second, &u);
         first += tfn__padded(floats);
         second += tfn__padded(tfn__moment_of(&m->desc, w, 1));
     }
+}
+/* Matrices first, because they take longest, so that no thread is left with one at the end. */
+static void tfn__update_by_tensor(void *job, tfn__worker *self)
+{
+    const tfn__update_job *j = (const tfn__update_job *)job;
+    tfn__update_tensors(j, self, true);
+    tfn__update_tensors(j, self, false);
 }
 
 /* Updates the flat vectors in runs of tensors with the same options, such as matrices, which have
  * weight decay, and others, which have none. The first moments are a flat vector, and the second
  * moments follow; an optimizer with fewer moments does not read them. */
-static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
+static void tfn__update_flat(void *job, tfn__worker *self)
 {
+    const tfn__update_job *j = (const tfn__update_job *)job;
+    tfn_model *m = j->m;
+    const float lr = j->lr;
     float *first = m->moments;
-    float *second = first ? first + m->trained_floats : NULL;
+    float *second = tfn__past(first, m->trained_floats);
     int32_t next;
     for (int32_t i = 0; i < m->weight_count; i = next) {
         const tfn__weight *w = m->weights + i;
@@ -264,23 +381,23 @@ static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
         if (w->line < 0) continue;
         next = tfn__alike_end(m, i);
         if (next < m->weight_count) end = m->weights[next].at;
-        u = tfn__update_args_of(m, lr * tfn__rate_of(&m->desc, w), grad_scale);
+        u = tfn__update_args_of(m, lr * tfn__rate_of(&m->desc, w), j->grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
-        m->kernels->update(m->params + w->at, m->run.grads + at, first ? first + at : NULL,
-                           second ? second + at : NULL, (ptrdiff_t)(end - w->at), &u);
+        tfn__update_parts(m, self, m->params + w->at, m->run.grads + at, tfn__past(first, at),
+                          tfn__past(second, at), (ptrdiff_t)(end - w->at), &u);
     }
 }
 
 #ifdef TFN__QUANT
-/* Updates one tensor with packed moments: each piece is unpacked into the workspace, updated, and
- * packed again. The random numbers of a weight do not depend on other weights. */
+/* Updates a part of one tensor with packed moments: each piece is unpacked into the scratch,
+ * updated, and packed again. The random numbers of a weight do not depend on other weights. A part
+ * begins and ends with a piece. */
 static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__moment *moments,
-                               tfn_key key, const tfn_update_args *u)
+                               tfn_key key, const tfn_update_args *u, tfn__range s, float *work)
 {
-    const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
-    for (ptrdiff_t at = 0; at < count; at += TFN__MOMENT_PIECE) {
-        const ptrdiff_t n = tfn__min(count - at, TFN__MOMENT_PIECE);
-        float *wide[2] = { m->run.work, m->run.work + TFN__MOMENT_PIECE };
+    for (ptrdiff_t at = s.first; at < s.first + s.count; at += TFN__MOMENT_PIECE) {
+        const ptrdiff_t n = tfn__min(s.first + s.count - at, TFN__MOMENT_PIECE);
+        float *wide[2] = { work, work + TFN__MOMENT_PIECE };
         for (int k = 0; k < 2; k++) {
             if (moments[k].count) tfn__moment_read(wide[k], moments + k, at, n);
             else wide[k] = NULL;
@@ -293,8 +410,10 @@ static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__mo
 }
 
 /* Updates packed moments, tensor by tensor. */
-static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
+static void tfn__update_small(void *job, tfn__worker *self)
 {
+    const tfn__update_job *j = (const tfn__update_job *)job;
+    tfn_model *m = j->m;
     const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 3),
                                      (uint64_t)m->step);
     int64_t place[2] = { 0, tfn__moment_at(m, 0, 1) };
@@ -302,6 +421,7 @@ static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
         const tfn__weight *w = m->weights + i;
         tfn_update_args u;
         tfn__moment moments[2];
+        tfn__range s;
         if (w->line < 0) continue;
         for (int k = 0; k < 2; k++) {
             moments[k].type = m->desc.moment_type;
@@ -311,9 +431,10 @@ static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
             if (moments[k].count) moments[k].data = m->moments + place[k];
             place[k] += tfn__moment_room(&m->desc, w, k);
         }
-        u = tfn__update_args_of(m, lr * tfn__rate_of(&m->desc, w), grad_scale);
+        u = tfn__update_args_of(m, j->lr * tfn__rate_of(&m->desc, w), j->grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
-        tfn__update_pieces(m, w, moments, key, &u);
+        while (tfn__next_part(self, &s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS))
+            tfn__update_pieces(m, w, moments, key, &u, s, self->work);
     }
 }
 #endif
@@ -333,6 +454,52 @@ static void tfn__start_free(tfn_model *m)
     m->rate_squares = 0;
 }
 
+/* What all threads need to average: the factor of z, and beta1. */
+typedef struct tfn__free_job {
+    tfn_model *m;
+    float c, beta1;
+    bool  units;                        /* a rule changes x before y follows */
+} tfn__free_job;
+
+/* y = b1 x + (1-b1) z for a part of a weight. */
+static void tfn__place_between(const tfn__free_job *j, const tfn__weight *w, tfn__range s)
+{
+    const tfn_model *m = j->m;
+    const int64_t at = tfn__trained_at(w) + s.first;
+    m->kernels->combine(m->params + w->at + s.first, m->averages + at, m->moments + at, s.count,
+                        j->beta1, 1 - j->beta1, false);
+}
+
+/* x = (1-c) x + c z, and y if x stays. */
+static void tfn__average_points(void *job, tfn__worker *self)
+{
+    const tfn__free_job *j = (const tfn__free_job *)job;
+    const tfn_model *m = j->m;
+    tfn__range s;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (w->line < 0) continue;
+        while (tfn__next_part(self, &s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)) {
+            const int64_t at = tfn__trained_at(w) + s.first;
+            float *x = m->averages + at;
+            m->kernels->combine(x, x, m->moments + at, s.count, 1 - j->c, j->c, false);
+            if (!j->units) tfn__place_between(j, w, s);
+        }
+    }
+}
+/* y after a rule has changed x. */
+static void tfn__place_points(void *job, tfn__worker *self)
+{
+    const tfn__free_job *j = (const tfn__free_job *)job;
+    tfn__range s;
+    for (int32_t i = 0; i < j->m->weight_count; i++) {
+        const tfn__weight *w = j->m->weights + i;
+        if (w->line < 0) continue;
+        while (tfn__next_part(self, &s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS))
+            tfn__place_between(j, w, s);
+    }
+}
+
 /* x = (1-c) x + c z with c = step_size^2 / the sum of all so far, so that a warm-up counts little;
  * then y = b1 x + (1-b1) z. If a rule keeps weights at length 1, x is kept there, too. A rate of 0
  * changes nothing. */
@@ -340,21 +507,17 @@ static void tfn__average_free(tfn_model *m, float lr)
 {
     const tfn_update_args u = tfn__update_args_of(m, lr, 1);
     const double square = (double)u.step_size * (double)u.step_size;
-    float c;
+    tfn__free_job job;
     if (!(square > 0)) return;
     m->rate_squares += square;
-    c = (float)(square / m->rate_squares);
-    for (int32_t i = 0; i < m->weight_count; i++) {
-        const tfn__weight *w = m->weights + i;
-        if (w->line < 0) continue;
-        const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
-        const float *z = m->moments + tfn__trained_at(w);
-        float *x = m->averages + tfn__trained_at(w);
-        float *y = m->params + w->at;
-        m->kernels->combine(x, x, z, count, 1 - c, c, false);
-        tfn__unit_weight(m, w, x);
-        m->kernels->combine(y, x, z, count, u.beta1, 1 - u.beta1, false);
-    }
+    job.m = m;
+    job.c = (float)(square / m->rate_squares);
+    job.beta1 = u.beta1;
+    job.units = tfn__unit_rule(m);
+    tfn__share_model(m, tfn__average_points, &job);
+    if (!job.units) return;
+    tfn__unit_weights(m, false, true);
+    tfn__share_model(m, tfn__place_points, &job);
 }
 
 /* Updates all parameters in the form that the optimizer's row requires. */
@@ -362,16 +525,20 @@ SHARED void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);
     const bool schedule_free = tfn__trains_by(&m->desc, TFN_OPTIMIZER_SCHEDULE_FREE);
+    tfn__update_job job;
+    job.m = m;
+    job.lr = lr;
+    job.grad_scale = grad_scale;
     if (schedule_free && !m->step) tfn__start_free(m);
 #ifdef TFN__QUANT
     if (m->desc.moment_type) {
-        tfn__update_small(m, lr, grad_scale);
+        tfn__share_model(m, tfn__update_small, &job);
         return;
     }
 #endif
     if (!TFN__BY_TENSOR || rule.matrices == TFN__MATRICES_FLAT)
-        tfn__update_flat(m, lr, grad_scale);
-    else tfn__update_tensors(m, lr, grad_scale);
+        tfn__share_model(m, tfn__update_flat, &job);
+    else tfn__share_model(m, tfn__update_by_tensor, &job);
     if (schedule_free) tfn__average_free(m, lr);
 }
 #endif

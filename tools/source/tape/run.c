@@ -4,6 +4,7 @@
 #include "op_table.h"
 #include "record.h"
 #include "plan.h"
+#include "tape.h"
 
 /* -- run ------------------------------------------------------------------------------------- */
 
@@ -441,7 +442,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
     }
 }
 
-#if defined TFN__THREADS && !defined TFN__CHECKED
+#ifdef TFN__TEAMS
 /* A run is one parallel region. Every thread walks the timeline. Threads take the chunks of an
  * entry from a shared counter. An entry is over when all its chunks are done, not when all threads
  * have arrived, so no thread waits for one that the system has suspended, unless it holds a
@@ -454,10 +455,6 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
  * moves the queue to the next round. When another thread sees the queue there, its acquire makes
  * everything that the chunks wrote visible. A thread that was suspended finds the queue at a later
  * round, and walks there without taking a chunk. */
-
-/* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
- * 4 bytes, and clang would then call a library for atomics. */
-typedef __attribute__((__aligned__(8))) uint64_t tfn__atomic;
 
 typedef struct tfn__team {
     const tfn_tape *t;
@@ -566,6 +563,17 @@ static void tfn__team_member(void *team, int index)
 }
 
 /* Starts the threads, using the caller's hook or OpenMP, and waits for them. */
+static void tfn__on_threads(int32_t threads, void (*f)(void *context, int index), void *context)
+{
+#ifdef TFNORM_PARALLEL_FOR
+    TFNORM_PARALLEL_FOR(threads, f, context);
+#else
+#pragma omp parallel num_threads(threads)
+    f(context, omp_get_thread_num());
+#endif
+}
+
+/* Runs entries [first, last) on all threads of the tape. */
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     tfn__team team;
@@ -574,19 +582,91 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
     team.r = r;
     team.first = first;
     team.last = last;
-#ifdef TFNORM_PARALLEL_FOR
-    TFNORM_PARALLEL_FOR(t->threads, tfn__team_member, &team);
-#else
-#pragma omp parallel num_threads(t->threads)
-    tfn__team_member(&team, omp_get_thread_num());
-#endif
+    tfn__on_threads(t->threads, tfn__team_member, &team);
+}
+
+/* Threads that share work outside a tape. */
+typedef struct tfn__crew {
+    tfn__share_fn *f;
+    void    *job;
+    float   *work;                 /* scratch of all threads */
+    int64_t  scratch;              /* floats of one */
+    bool     alone;
+    tfn__atomic queue;
+} tfn__crew;
+
+static void tfn__crew_member(void *crew, int index)
+{
+    tfn__crew *c = (tfn__crew *)crew;
+    tfn__worker w;
+    TFNORM_MEMSET(&w, 0, sizeof w);
+    w.queue = &c->queue;
+    w.alone = c->alone;
+    w.work = c->work + index * c->scratch;
+    c->f(c->job, &w);
+}
+
+/* Gives the caller the next part of an array of n items, `step` at a time, that no other thread has
+ * taken, until it returns false. A part that belongs to a later array is kept until then. */
+SHARED bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t step)
+{
+    uint64_t parts;
+    if (w->alone) step = tfn__max(n, 1);
+    parts = (uint64_t)tfn__pieces(n, step);
+    if (!w->holds) w->taken = __atomic_fetch_add(w->queue, 1, __ATOMIC_RELAXED);
+    w->holds = w->taken >= w->passed + parts;
+    if (w->holds) {
+        w->passed += parts;
+        return false;
+    }
+    *s = tfn__slice(n, step, (ptrdiff_t)(w->taken - w->passed));
+    return true;
 }
 #endif
+
+/* Returns how many of the threads are worth starting for work over this many numbers. */
+SHARED int32_t tfn__sharers(int32_t threads, int64_t floats)
+{
+#ifdef TFN__TEAMS
+    const int64_t most = floats / TFN__SHARE_FLOATS;
+    if (most < threads) return (int32_t)tfn__max((ptrdiff_t)most, 1);
+    return threads;
+#else
+    (void)threads;
+    (void)floats;
+    return 1;
+#endif
+}
+
+/* Lets so many threads do a job, each with `scratch` floats of `work`, and returns when it is done.
+ * Parts are taken in any order by any thread, so each number must have one writer, and a sum must
+ * have an order that does not depend on the parts. */
+SHARED void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f, void *job)
+{
+#ifdef TFN__TEAMS
+    tfn__crew crew;
+    TFNORM_MEMSET(&crew, 0, sizeof crew);
+    crew.f = f;
+    crew.job = job;
+    crew.work = work;
+    crew.scratch = scratch;
+    crew.alone = threads < 2;
+    if (crew.alone) tfn__crew_member(&crew, 0);
+    else tfn__on_threads(threads, tfn__crew_member, &crew);
+#else
+    tfn__worker w;
+    TFNORM_MEMSET(&w, 0, sizeof w);
+    w.work = work;
+    (void)threads;
+    (void)scratch;
+    f(job, &w);
+#endif
+}
 
 /* Runs entries [first, last) of the timeline. */
 SHARED void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
-#if defined TFN__THREADS && !defined TFN__CHECKED
+#ifdef TFN__TEAMS
     if (t->threads > 1) {
         tfn__run_team(t, r, first, last);
         return;

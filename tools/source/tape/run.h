@@ -3,7 +3,49 @@
 #include "../ground/ground.h"
 #include "tape.h"
 
-/* Runs a planned tape: the forward and the backward, on one thread or several. Builds on plan. */
+/* Runs a planned tape: the forward and the backward, on one thread or several. Offers the threads
+ * to work outside a tape, such as an optimizer's update. Builds on plan. */
+
+/* A build whose tapes may run on several threads. */
+#if defined TFN__THREADS && !defined TFN__CHECKED
+#define TFN__TEAMS
+/* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
+ * 4 bytes, and clang would then call a library for atomics. */
+typedef __attribute__((__aligned__(8))) uint64_t tfn__atomic;
+#endif
+
+/* A thread that does its share of work outside a tape. All threads call the same function, which
+ * goes through the same list of arrays, and asks tfn__next_part for parts of each. */
+typedef struct tfn__worker {
+#ifdef TFN__TEAMS
+    tfn__atomic *queue;           /* the next part of all arrays, counted through the list */
+    uint64_t taken, passed;       /* the part that it has taken; parts of the arrays so far */
+    bool     alone;               /* one thread: an array is one part */
+#endif
+    bool     holds;               /* has taken a part and not done it */
+    float   *work;                /* its scratch */
+} tfn__worker;
+typedef void tfn__share_fn(void *job, tfn__worker *w);
+
+/* Numbers in a part of an array, a multiple of the 4,096 terms in a block of a flat sum; and the
+ * numbers for which a second thread is worth its start. */
+enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 65536 };
+
+SHARED int32_t tfn__sharers(int32_t threads, int64_t floats);
+SHARED void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f, void *job);
+#ifdef TFN__TEAMS
+SHARED bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t step);
+#else
+/* Without threads all n items are one part. */
+static TFN__INLINE bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t step)
+{
+    (void)step;
+    w->holds = !w->holds;
+    s->first = 0;
+    s->count = n;
+    return w->holds;
+}
+#endif
 
 SHARED void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,
                            float *work);
