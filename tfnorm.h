@@ -15834,7 +15834,68 @@ TFN__RARE_END
 #endif
 /* >> run */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Runs a planned tape: the forward and the backward, on one thread or several. Builds on plan. */
+/* Runs a planned tape: the forward and the backward, on one thread or several. Offers the threads
+ * to work outside a tape, such as an optimizer's update. Builds on plan. */
+
+/* A build whose tapes may run on several threads. */
+#if defined TFN__THREADS && !defined TFN__CHECKED
+#define TFN__TEAMS
+/* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
+ * 4 bytes, and clang would then call a library for atomics. */
+typedef __attribute__((__aligned__(8))) uint64_t tfn__atomic;
+#endif
+
+/* A thread that does its share of work outside a tape. All threads call the same function, which
+ * goes through the same list of arrays, and does TFN__EACH_PART of each. */
+typedef struct tfn__worker {
+#ifdef TFN__TEAMS
+    tfn__atomic *queue;           /* the next part of all arrays, counted through the list */
+    uint64_t taken, passed;       /* the part that it has taken; parts of the arrays so far */
+    bool     alone;               /* one thread: an array is one part */
+    bool     holds;               /* has taken a part and not done it */
+#endif
+    float   *work;                /* its scratch */
+} tfn__worker;
+typedef void tfn__share_fn(void *job, tfn__worker *w);
+
+/* Numbers in a part of an array, a multiple of the 4,096 terms in a block of a flat sum; and the
+ * numbers for which a second thread is worth its start. */
+enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 65536 };
+
+#ifdef TFN__TEAMS
+static int32_t tfn__sharers(int32_t threads, int64_t floats);
+static void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f, void *job);
+static bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t step);
+/* For each part s of an array of n items, `step` at a time, that falls to worker w. */
+#define TFN__EACH_PART(w, s, n, step) while (tfn__next_part(w, &(s), n, step))
+#else
+/* Without threads the caller does the job, and all n items are one part. These are inline, so that
+ * a small build has no code of them. */
+static TFN__INLINE int32_t tfn__sharers(int32_t threads, int64_t floats)
+{
+    (void)threads;
+    (void)floats;
+    return 1;
+}
+static TFN__INLINE void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f,
+                                   void *job)
+{
+    tfn__worker w;
+    (void)threads;
+    (void)scratch;
+    w.work = work;
+    f(job, &w);
+}
+static TFN__INLINE bool tfn__whole(tfn__worker *w, tfn__range *s, ptrdiff_t n)
+{
+    (void)w;
+    s->first = 0;
+    s->count = n;
+    return true;
+}
+#define TFN__EACH_PART(w, s, n, step)                                                            \
+    for (bool part_ = tfn__whole(w, &(s), n); part_; part_ = false)
+#endif
 
 /* -- run ------------------------------------------------------------------------------------- */
 
@@ -16272,7 +16333,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
     }
 }
 
-#if defined TFN__THREADS && !defined TFN__CHECKED
+#ifdef TFN__TEAMS
 /* A run is one parallel region. Every thread walks the timeline. Threads take the chunks of an
  * entry from a shared counter. An entry is over when all its chunks are done, not when all threads
  * have arrived, so no thread waits for one that the system has suspended, unless it holds a
@@ -16285,10 +16346,6 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
  * moves the queue to the next round. When another thread sees the queue there, its acquire makes
  * everything that the chunks wrote visible. A thread that was suspended finds the queue at a later
  * round, and walks there without taking a chunk. */
-
-/* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
- * 4 bytes, and clang would then call a library for atomics. */
-typedef __attribute__((__aligned__(8))) uint64_t tfn__atomic;
 
 typedef struct tfn__team {
     const tfn_tape *t;
@@ -16397,6 +16454,17 @@ static void tfn__team_member(void *team, int index)
 }
 
 /* Starts the threads, using the caller's hook or OpenMP, and waits for them. */
+static void tfn__on_threads(int32_t threads, void (*f)(void *context, int index), void *context)
+{
+#ifdef TFNORM_PARALLEL_FOR
+    TFNORM_PARALLEL_FOR(threads, f, context);
+#else
+#pragma omp parallel num_threads(threads)
+    f(context, omp_get_thread_num());
+#endif
+}
+
+/* Runs entries [first, last) on all threads of the tape. */
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     tfn__team team;
@@ -16405,19 +16473,76 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
     team.r = r;
     team.first = first;
     team.last = last;
-#ifdef TFNORM_PARALLEL_FOR
-    TFNORM_PARALLEL_FOR(t->threads, tfn__team_member, &team);
-#else
-#pragma omp parallel num_threads(t->threads)
-    tfn__team_member(&team, omp_get_thread_num());
-#endif
+    tfn__on_threads(t->threads, tfn__team_member, &team);
+}
+
+/* Threads that share work outside a tape. */
+typedef struct tfn__crew {
+    tfn__share_fn *f;
+    void    *job;
+    float   *work;                 /* scratch of all threads */
+    int64_t  scratch;              /* floats of one */
+    bool     alone;
+    tfn__atomic queue;
+} tfn__crew;
+
+static void tfn__crew_member(void *crew, int index)
+{
+    tfn__crew *c = (tfn__crew *)crew;
+    tfn__worker w;
+    TFNORM_MEMSET(&w, 0, sizeof w);
+    w.queue = &c->queue;
+    w.alone = c->alone;
+    w.work = c->work + index * c->scratch;
+    c->f(c->job, &w);
+}
+
+/* Gives the caller the next part of an array of n items, `step` at a time, that no other thread has
+ * taken, until it returns false. A part that belongs to a later array is kept until then. */
+static bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t step)
+{
+    uint64_t parts;
+    if (w->alone) step = tfn__max(n, 1);
+    parts = (uint64_t)tfn__pieces(n, step);
+    if (!w->holds) w->taken = __atomic_fetch_add(w->queue, 1, __ATOMIC_RELAXED);
+    w->holds = w->taken >= w->passed + parts;
+    if (w->holds) {
+        w->passed += parts;
+        return false;
+    }
+    *s = tfn__slice(n, step, (ptrdiff_t)(w->taken - w->passed));
+    return true;
+}
+
+/* Returns how many of the threads are worth starting for work over this many numbers. */
+static int32_t tfn__sharers(int32_t threads, int64_t floats)
+{
+    const int64_t most = floats / TFN__SHARE_FLOATS;
+    if (most < threads) return (int32_t)tfn__max((ptrdiff_t)most, 1);
+    return threads;
+}
+
+/* Lets so many threads do a job, each with `scratch` floats of `work`, and returns when it is done.
+ * Parts are taken in any order by any thread, so each number must have one writer, and a sum must
+ * have an order that does not depend on the parts. */
+static void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f, void *job)
+{
+    tfn__crew crew;
+    TFNORM_MEMSET(&crew, 0, sizeof crew);
+    crew.f = f;
+    crew.job = job;
+    crew.work = work;
+    crew.scratch = scratch;
+    crew.alone = threads < 2;
+    if (crew.alone) tfn__crew_member(&crew, 0);
+    else tfn__on_threads(threads, tfn__crew_member, &crew);
 }
 #endif
 
 /* Runs entries [first, last) of the timeline. */
 static void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
-#if defined TFN__THREADS && !defined TFN__CHECKED
+#ifdef TFN__TEAMS
     if (t->threads > 1) {
         tfn__run_team(t, r, first, last);
         return;
@@ -21225,7 +21350,8 @@ TFN__RARE_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* First values of the weights, and rules that keep weights in place afterwards: nGPT's vectors of
  * length 1 and sigmaReparam's singular vectors. Also tells where the numbers of a weight are.
- * Builds on builder. */
+ * Builds on builder
+ * and run. */
 
 TFN__SMALL
 /* A first value is a draw of the base distribution in the init's row, times the gain that its rule
@@ -21533,34 +21659,75 @@ static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight
     return m->desc.decoder_topology;
 }
 
+/* True if a rule keeps the vectors of a weight at length 1. */
+static bool tfn__has_units(const tfn_model *m, const tfn__weight *w)
+{
+    if (!TFN__ALL || w->kind != TFN__MATRIX || tfn__type_of(w)) return false;
+    if (w->part == TFN__PART_POSITION || w->part == TFN__PART_RELATIVE) return false;
+    return (tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS) != 0;
+}
+
 /* nGPT (Loshchilov et al. 2024) keeps all vectors along the channels at length 1: rows of tables
  * and of matrices that write to the stream (W_O, W_2), columns of matrices that read it. p holds
  * the values of the weight or their averages. */
-static void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
+static void tfn__unit_weight(tfn__worker *self, const tfn__weight *w, float *p)
 {
     const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
                      || w->part == TFN__PART_W2;
-    if (!TFN__ALL || w->kind != TFN__MATRIX || tfn__type_of(w)) return;
-    if (w->part == TFN__PART_POSITION || w->part == TFN__PART_RELATIVE) return;
-    if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
+    const ptrdiff_t rows = w->rows;
+    const ptrdiff_t cols = w->cols;
+    tfn__range s;
     if (by_row) {
-        for (int32_t r = 0; r < w->rows; r++)
-            tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
+        TFN__EACH_PART(self, s, rows, TFN__PART_FLOATS / cols + 1)
+            for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
+                tfn__unit_vector(p + r*cols, cols, 1);
     } else {
-        for (int32_t c = 0; c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
+        TFN__EACH_PART(self, s, cols, TFN__PART_FLOATS / rows + 16)
+            for (ptrdiff_t c = s.first; c < s.first + s.count; c++)
+                tfn__unit_vector(p + c, rows, cols);
     }
 }
-/* Normalizes all such weights. After an update (frozen is false), frozen weights keep their bits.
- */
-static void tfn__unit_weights(tfn_model *m, bool frozen)
+
+/* What all threads need for this. After an update (frozen is false), frozen weights keep their
+ * bits. */
+typedef struct tfn__unit_job {
+    tfn_model *m;
+    bool frozen, averages;
+} tfn__unit_job;
+
+static void tfn__unit_share(void *job, tfn__worker *self)
 {
-    const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
-    if (!TFN__ALL || !(any & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
+    const tfn__unit_job *j = (const tfn__unit_job *)job;
+    tfn_model *m = j->m;
+    const bool frozen = j->frozen;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
+        float *p = m->params + w->at;
         if (!frozen && tfn__is_frozen(&m->desc, w)) continue;
-        tfn__unit_weight(m, w, m->params + w->at);
+        if (!tfn__has_units(m, w)) continue;
+        if (j->averages && w->line < 0) continue;
+        if (j->averages) p = m->averages + tfn__trained_at(w);
+        tfn__unit_weight(self, w, p);
     }
+}
+
+/* True if the model has such weights. */
+static bool tfn__unit_rule(const tfn_model *m)
+{
+    const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
+    return TFN__ALL && (any & TFN_TOPOLOGY_UNIT_WEIGHTS);
+}
+
+/* Normalizes all such weights, or their averages. */
+static void tfn__unit_weights(tfn_model *m, bool frozen, bool averages)
+{
+    const int32_t threads = tfn__sharers(m->desc.threads, m->param_floats);
+    tfn__unit_job job;
+    if (!tfn__unit_rule(m)) return;
+    job.m = m;
+    job.frozen = frozen;
+    job.averages = averages;
+    tfn__share(threads, NULL, 0, tfn__unit_share, &job);
 }
 
 #ifndef TFNORM_NO_TRAINING
@@ -21632,15 +21799,23 @@ static void tfn__start_sigma(tfn_model *m)
     }
 }
 
-/* Does one iteration after an update, which has changed W a little, unless W is frozen. */
-static void tfn__follow_sigma(tfn_model *m)
+/* Does one iteration after an update, which has changed W a little, unless W is frozen. A map is a
+ * part of the work. */
+static void tfn__sigma_share(void *job, tfn__worker *self)
 {
-    if (!TFN__ALL) return;
+    const tfn_model *m = (const tfn_model *)job;
+    tfn__range s;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *u = m->weights + i;
         const bool stays = tfn__is_frozen(&m->desc, u);          /* like its matrix */
-        if (u->kind == TFN__SIGMA_U && !stays) tfn__power_iteration(m, u);
+        if (u->kind != TFN__SIGMA_U || stays) continue;
+        TFN__EACH_PART(self, s, 1, 1) tfn__power_iteration(m, u);
     }
+}
+static void tfn__follow_sigma(tfn_model *m)
+{
+    if (TFN__ALL)
+        tfn__share(tfn__sharers(m->desc.threads, m->param_floats), NULL, 0, tfn__sigma_share, m);
 }
 #endif
 TFN__SMALL_END
@@ -22397,8 +22572,19 @@ TFN__SMALL_END
 /* >> update */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* An optimizer's pass over all parameters, the rate and decay of each parameter, and where its
- * moments are. The step around it, with clipping and averages, is in step. Builds on resolve and
- * builder. */
+ * moments are. The step around it, with clipping and averages, is in step. Builds on resolve,
+ * builder and run. */
+
+#ifndef TFNORM_NO_TRAINING
+static int64_t tfn__own_scratch(const tfn_model *m);
+static int32_t tfn__updaters(const tfn_model *m);
+
+/* Shares a job over all trained parameters among the threads, each with its scratch. */
+static TFN__INLINE void tfn__share_model(tfn_model *m, tfn__share_fn *f, void *job)
+{
+    tfn__share(tfn__updaters(m), m->run.work, tfn__padded(tfn__own_scratch(m)), f, job);
+}
+#endif
 
 TFN__SMALL
 /* Trained parameters are a flat vector, and so are their gradients. The optimizer's row decides
@@ -22409,6 +22595,9 @@ TFN__SMALL
  *     others            tensor by tensor, with scratch in the workspace
  *
  * All three read the same constants (tfn__update_args_of). */
+
+/* The terms in a block of a flat sum. */
+enum { TFN__SQUARE_BLOCK = 4096 };
 
 /* Returns the larger of two 64-bit counts. */
 static int64_t tfn__larger_of(int64_t a, int64_t b)
@@ -22545,16 +22734,16 @@ static int64_t tfn__moments_floats(const tfn_model *m)
     return tfn__moment_at(m, m->weight_count, 1);
 }
 
-/* Returns the scratch of an update that works tensor by tensor. It uses the workspace, whose values
- * are no longer needed when an update is made. */
-static int64_t tfn__update_scratch(const tfn_model *m)
+#ifndef TFNORM_NO_TRAINING
+/* Returns the scratch of one thread in an update that works tensor by tensor. */
+static int64_t tfn__own_scratch(const tfn_model *m)
 {
     int64_t most = 0;
-#ifndef TFNORM_NO_TRAINING
 #ifdef TFN__QUANT
     if (m->desc.moment_type) most = 2 * TFN__MOMENT_PIECE;
 #endif
     if (!TFN__BY_TENSOR) return most;
+    if (tfn__state_rule_of(m->desc.optimizer).matrices == TFN__MATRICES_FLAT) return most;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         tfn_update_args u;
@@ -22563,13 +22752,70 @@ static int64_t tfn__update_scratch(const tfn_model *m)
         u.matrix = tfn__is_matrix_to(&m->desc, w);
         most = tfn__larger_of(most, m->kernels->update_work(w->rows, w->cols, &u));
     }
-#else
-    (void)m;
-#endif
     return most;
 }
 
+/* Returns the threads that share the update of a model. */
+static int32_t tfn__updaters(const tfn_model *m)
+{
+    return tfn__sharers(m->desc.threads, m->trained_floats);
+}
+
+/* Returns the blocks of the flat sum of the gradient's squares. */
+static int64_t tfn__square_blocks(const tfn_model *m)
+{
+    return (m->trained_floats + TFN__SQUARE_BLOCK - 1) / TFN__SQUARE_BLOCK;
+}
+#endif
+
+/* Returns the scratch of all threads in an update, or of the norm of the gradient. They use the
+ * workspace, whose values are no longer needed then. */
+static int64_t tfn__update_scratch(const tfn_model *m)
+{
 #ifndef TFNORM_NO_TRAINING
+    const int32_t threads = tfn__updaters(m);
+    if (threads < 2) return tfn__own_scratch(m);
+    return tfn__larger_of(threads * tfn__padded(tfn__own_scratch(m)), tfn__square_blocks(m));
+#else
+    (void)m;
+    return 0;
+#endif
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* What all threads need for the norm of the gradient: room for the sum of each block. */
+typedef struct tfn__squares_job {
+    const tfn_model *m;
+    float *blocks;
+} tfn__squares_job;
+
+static void tfn__squares_share(void *job, tfn__worker *self)
+{
+    const tfn__squares_job *j = (const tfn__squares_job *)job;
+    const tfn_model *m = j->m;
+    const ptrdiff_t n = (ptrdiff_t)m->trained_floats;
+    tfn__range s;
+    TFN__EACH_PART(self, s, n, TFN__PART_FLOATS)
+        for (ptrdiff_t i = s.first; i < s.first + s.count; i += TFN__SQUARE_BLOCK) {
+            const float *g = m->run.grads + i;
+            j->blocks[i / TFN__SQUARE_BLOCK] = m->kernels->dot(g, g, tfn__min(n - i,
+                                                                             TFN__SQUARE_BLOCK));
+        }
+}
+
+/* Returns the sum of the squares of the gradient. Threads compute the sums of the blocks, and the
+ * flat sum of these is the flat sum of all terms. */
+static float tfn__gradient_squares(tfn_model *m)
+{
+    const float *g = m->run.grads;
+    tfn__squares_job job;
+    if (tfn__updaters(m) < 2) return m->kernels->dot(g, g, (ptrdiff_t)m->trained_floats);
+    job.m = m;
+    job.blocks = m->run.work;
+    tfn__share_model(m, tfn__squares_share, &job);
+    return m->kernels->dot(job.blocks, NULL, (ptrdiff_t)tfn__square_blocks(m));
+}
+
 /* -- the passes ------------------------------------------------------------------------------- */
 
 /* True if two parameters have the same decay and rate, and if both or neither are frozen. */
@@ -22617,10 +22863,51 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     return u;
 }
 
-/* Updates tensor by tensor. The places of moments are those of tfn__moment_at, computed along the
- * way. */
-static void tfn__update_tensors(tfn_model *m, float lr, float grad_scale)
+/* What all threads need for an update. */
+typedef struct tfn__update_job {
+    tfn_model *m;
+    float lr, grad_scale;
+} tfn__update_job;
+
+/* Returns p + i, or NULL if p is absent. */
+static float *tfn__past(float *p, int64_t i)
 {
+    if (!p) return NULL;
+    return p + i;
+}
+
+/* Updates n numbers, whose results do not depend on each other, part by part. */
+static void tfn__update_parts(const tfn_model *m, tfn__worker *self, float *p, const float *g,
+                              float *first, float *second, ptrdiff_t n, const tfn_update_args *u)
+{
+    tfn__range s;
+    TFN__EACH_PART(self, s, n, TFN__PART_FLOATS)
+        m->kernels->update(p + s.first, g + s.first, tfn__past(first, s.first),
+                           tfn__past(second, s.first), s.count, u);
+}
+
+/* Updates one tensor. One that is a matrix to the optimizer is one part. Muon updates others number
+ * by number. */
+static void tfn__update_tensor_of(tfn_model *m, tfn__worker *self, const tfn__weight *w,
+                                  float *first, float *second, const tfn_update_args *u)
+{
+    float *p = m->params + w->at;
+    const float *g = m->run.grads + tfn__trained_at(w);
+    tfn__range s;
+    if (!u->matrix && u->optimizer == TFN_OPTIMIZER_MUON) {
+        tfn__update_parts(m, self, p, g, first, second, (ptrdiff_t)w->rows * w->cols, u);
+        return;
+    }
+    TFN__EACH_PART(self, s, 1, 1)
+        m->kernels->update_tensor(p, g, first, second, w->rows, w->cols, u, self->work);
+}
+
+/* Updates all tensors that are matrices to the optimizer, or all others. The places of moments are
+ * those of tfn__moment_at, computed along the way. */
+static void tfn__update_tensors(const tfn__update_job *j, tfn__worker *self, bool matrices)
+{
+    tfn_model *m = j->m;
+    const float lr = j->lr;
     int64_t first = 0;
     int64_t second = tfn__moment_at(m, 0, 1);
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -22629,24 +22916,34 @@ static void tfn__update_tensors(tfn_model *m, float lr, float grad_scale)
         const float rate = tfn__rate_of(&m->desc, w);
         tfn_update_args u;
         if (w->line < 0) continue;
-        u = tfn__update_args_of(m, lr * rate, grad_scale);
+        u = tfn__update_args_of(m, lr * rate, j->grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
         u.matrix = tfn__is_matrix_to(&m->desc, w);
-        m->kernels->update_tensor(m->params + w->at, m->run.grads + tfn__trained_at(w),
-                                  floats ? m->moments + first : NULL, m->moments + second,
-                                  w->rows, w->cols, &u, m->run.work);
+        if (u.matrix == matrices)
+            tfn__update_tensor_of(m, self, w, floats ? m->moments + first : NULL,
+                                  m->moments + second, &u);
         first += tfn__padded(floats);
         second += tfn__padded(tfn__moment_of(&m->desc, w, 1));
     }
+}
+/* Matrices first, because they take longest, so that no thread is left with one at the end. */
+static void tfn__update_by_tensor(void *job, tfn__worker *self)
+{
+    const tfn__update_job *j = (const tfn__update_job *)job;
+    tfn__update_tensors(j, self, true);
+    tfn__update_tensors(j, self, false);
 }
 
 /* Updates the flat vectors in runs of tensors with the same options, such as matrices, which have
  * weight decay, and others, which have none. The first moments are a flat vector, and the second
  * moments follow; an optimizer with fewer moments does not read them. */
-static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
+static void tfn__update_flat(void *job, tfn__worker *self)
 {
+    const tfn__update_job *j = (const tfn__update_job *)job;
+    tfn_model *m = j->m;
+    const float lr = j->lr;
     float *first = m->moments;
-    float *second = first ? first + m->trained_floats : NULL;
+    float *second = tfn__past(first, m->trained_floats);
     int32_t next;
     for (int32_t i = 0; i < m->weight_count; i = next) {
         const tfn__weight *w = m->weights + i;
@@ -22657,23 +22954,23 @@ static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
         if (w->line < 0) continue;
         next = tfn__alike_end(m, i);
         if (next < m->weight_count) end = m->weights[next].at;
-        u = tfn__update_args_of(m, lr * tfn__rate_of(&m->desc, w), grad_scale);
+        u = tfn__update_args_of(m, lr * tfn__rate_of(&m->desc, w), j->grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
-        m->kernels->update(m->params + w->at, m->run.grads + at, first ? first + at : NULL,
-                           second ? second + at : NULL, (ptrdiff_t)(end - w->at), &u);
+        tfn__update_parts(m, self, m->params + w->at, m->run.grads + at, tfn__past(first, at),
+                          tfn__past(second, at), (ptrdiff_t)(end - w->at), &u);
     }
 }
 
 #ifdef TFN__QUANT
-/* Updates one tensor with packed moments: each piece is unpacked into the workspace, updated, and
- * packed again. The random numbers of a weight do not depend on other weights. */
+/* Updates a part of one tensor with packed moments: each piece is unpacked into the scratch,
+ * updated, and packed again. The random numbers of a weight do not depend on other weights. A part
+ * begins and ends with a piece. */
 static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__moment *moments,
-                               tfn_key key, const tfn_update_args *u)
+                               tfn_key key, const tfn_update_args *u, tfn__range s, float *work)
 {
-    const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
-    for (ptrdiff_t at = 0; at < count; at += TFN__MOMENT_PIECE) {
-        const ptrdiff_t n = tfn__min(count - at, TFN__MOMENT_PIECE);
-        float *wide[2] = { m->run.work, m->run.work + TFN__MOMENT_PIECE };
+    for (ptrdiff_t at = s.first; at < s.first + s.count; at += TFN__MOMENT_PIECE) {
+        const ptrdiff_t n = tfn__min(s.first + s.count - at, TFN__MOMENT_PIECE);
+        float *wide[2] = { work, work + TFN__MOMENT_PIECE };
         for (int k = 0; k < 2; k++) {
             if (moments[k].count) tfn__moment_read(wide[k], moments + k, at, n);
             else wide[k] = NULL;
@@ -22686,8 +22983,10 @@ static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__mo
 }
 
 /* Updates packed moments, tensor by tensor. */
-static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
+static void tfn__update_small(void *job, tfn__worker *self)
 {
+    const tfn__update_job *j = (const tfn__update_job *)job;
+    tfn_model *m = j->m;
     const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 3),
                                      (uint64_t)m->step);
     int64_t place[2] = { 0, tfn__moment_at(m, 0, 1) };
@@ -22695,6 +22994,7 @@ static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
         const tfn__weight *w = m->weights + i;
         tfn_update_args u;
         tfn__moment moments[2];
+        tfn__range s;
         if (w->line < 0) continue;
         for (int k = 0; k < 2; k++) {
             moments[k].type = m->desc.moment_type;
@@ -22704,9 +23004,10 @@ static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
             if (moments[k].count) moments[k].data = m->moments + place[k];
             place[k] += tfn__moment_room(&m->desc, w, k);
         }
-        u = tfn__update_args_of(m, lr * tfn__rate_of(&m->desc, w), grad_scale);
+        u = tfn__update_args_of(m, j->lr * tfn__rate_of(&m->desc, w), j->grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
-        tfn__update_pieces(m, w, moments, key, &u);
+        TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)
+            tfn__update_pieces(m, w, moments, key, &u, s, self->work);
     }
 }
 #endif
@@ -22726,6 +23027,52 @@ static void tfn__start_free(tfn_model *m)
     m->rate_squares = 0;
 }
 
+/* What all threads need to average: the factor of z, and beta1. */
+typedef struct tfn__free_job {
+    tfn_model *m;
+    float c, beta1;
+    bool  units;                        /* a rule changes x before y follows */
+} tfn__free_job;
+
+/* y = b1 x + (1-b1) z for a part of a weight. */
+static void tfn__place_between(const tfn__free_job *j, const tfn__weight *w, tfn__range s)
+{
+    const tfn_model *m = j->m;
+    const int64_t at = tfn__trained_at(w) + s.first;
+    m->kernels->combine(m->params + w->at + s.first, m->averages + at, m->moments + at, s.count,
+                        j->beta1, 1 - j->beta1, false);
+}
+
+/* x = (1-c) x + c z, and y if x stays. */
+static void tfn__average_points(void *job, tfn__worker *self)
+{
+    const tfn__free_job *j = (const tfn__free_job *)job;
+    const tfn_model *m = j->m;
+    tfn__range s;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (w->line < 0) continue;
+        TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS) {
+            const int64_t at = tfn__trained_at(w) + s.first;
+            float *x = m->averages + at;
+            m->kernels->combine(x, x, m->moments + at, s.count, 1 - j->c, j->c, false);
+            if (!j->units) tfn__place_between(j, w, s);
+        }
+    }
+}
+/* y after a rule has changed x. */
+static void tfn__place_points(void *job, tfn__worker *self)
+{
+    const tfn__free_job *j = (const tfn__free_job *)job;
+    tfn__range s;
+    for (int32_t i = 0; i < j->m->weight_count; i++) {
+        const tfn__weight *w = j->m->weights + i;
+        if (w->line < 0) continue;
+        TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)
+            tfn__place_between(j, w, s);
+    }
+}
+
 /* x = (1-c) x + c z with c = step_size^2 / the sum of all so far, so that a warm-up counts little;
  * then y = b1 x + (1-b1) z. If a rule keeps weights at length 1, x is kept there, too. A rate of 0
  * changes nothing. */
@@ -22733,21 +23080,17 @@ static void tfn__average_free(tfn_model *m, float lr)
 {
     const tfn_update_args u = tfn__update_args_of(m, lr, 1);
     const double square = (double)u.step_size * (double)u.step_size;
-    float c;
+    tfn__free_job job;
     if (!(square > 0)) return;
     m->rate_squares += square;
-    c = (float)(square / m->rate_squares);
-    for (int32_t i = 0; i < m->weight_count; i++) {
-        const tfn__weight *w = m->weights + i;
-        if (w->line < 0) continue;
-        const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
-        const float *z = m->moments + tfn__trained_at(w);
-        float *x = m->averages + tfn__trained_at(w);
-        float *y = m->params + w->at;
-        m->kernels->combine(x, x, z, count, 1 - c, c, false);
-        tfn__unit_weight(m, w, x);
-        m->kernels->combine(y, x, z, count, u.beta1, 1 - u.beta1, false);
-    }
+    job.m = m;
+    job.c = (float)(square / m->rate_squares);
+    job.beta1 = u.beta1;
+    job.units = tfn__unit_rule(m);
+    tfn__share_model(m, tfn__average_points, &job);
+    if (!job.units) return;
+    tfn__unit_weights(m, false, true);
+    tfn__share_model(m, tfn__place_points, &job);
 }
 
 /* Updates all parameters in the form that the optimizer's row requires. */
@@ -22755,16 +23098,20 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);
     const bool schedule_free = tfn__trains_by(&m->desc, TFN_OPTIMIZER_SCHEDULE_FREE);
+    tfn__update_job job;
+    job.m = m;
+    job.lr = lr;
+    job.grad_scale = grad_scale;
     if (schedule_free && !m->step) tfn__start_free(m);
 #ifdef TFN__QUANT
     if (m->desc.moment_type) {
-        tfn__update_small(m, lr, grad_scale);
+        tfn__share_model(m, tfn__update_small, &job);
         return;
     }
 #endif
     if (!TFN__BY_TENSOR || rule.matrices == TFN__MATRICES_FLAT)
-        tfn__update_flat(m, lr, grad_scale);
-    else tfn__update_tensors(m, lr, grad_scale);
+        tfn__share_model(m, tfn__update_flat, &job);
+    else tfn__share_model(m, tfn__update_by_tensor, &job);
     if (schedule_free) tfn__average_free(m, lr);
 }
 #endif
@@ -23199,7 +23546,7 @@ static void tfn__init_weights(tfn_model *m)
     for (int32_t i = 0; i < m->weight_count; i++)
         if (!tfn__type_of(m->weights + i))
             tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
-    tfn__unit_weights(m, true);
+    tfn__unit_weights(m, true, false);
 #ifndef TFNORM_NO_TRAINING
     if (TFN__ALL) tfn__start_sigma(m);
 #endif
@@ -23751,10 +24098,9 @@ static int32_t tfn__bad_gradient(const tfn_model *m)
 
 /* Returns the norm of the gradient of the mean loss. The stored gradient is the gradient of the
  * sum, times the loss scale. */
-static float tfn__grad_norm(const tfn_model *m, int64_t targets, int32_t *culprit)
+static float tfn__grad_norm(tfn_model *m, int64_t targets, int32_t *culprit)
 {
-    const float *g = m->run.grads;
-    const double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->trained_floats);
+    const double sum = (double)tfn__gradient_squares(m);
     *culprit = -1;
     if (tfn__finite(sum)) return TFN__SQRT((float)sum) / tfn__float_of(targets) / m->loss_scale;
     *culprit = tfn__bad_gradient(m);
@@ -23864,7 +24210,7 @@ static int32_t tfn__bad_statistic(const tfn_model *m)
 
 /* True if everything an update uses is finite and there are targets. A model that needs a profile
  * and has none by now failed to make it. */
-static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_report *report)
+static bool tfn__update_holds(tfn_model *m, const tfn_sums *sums, tfn_report *report)
 {
     if (!tfn__finite(sums->loss)) return false;
     report->grad_norm = tfn__grad_norm(m, sums->targets, &report->culprit);
@@ -23882,21 +24228,23 @@ static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_repo
  * start. If a rule keeps weights at length 1, averages are kept there, too. Frozen weights have no
  * average. Running statistics and sigmaReparam's u and v are not averaged. They belong to the
  * latest weights, which the averages are close to. */
-static void tfn__average(tfn_model *m)
+static void tfn__average(void *job, tfn__worker *self)
 {
+    const tfn_model *m = (const tfn_model *)job;
     const float warm = (float)((double)(1 + m->step) / (double)(10 + m->step));
     float d = m->desc.ema;
-    if (!m->averages || !(d > 0)) return;
+    tfn__range s;
     if (warm < d) d = warm;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
-        float *a;
         if (w->line < 0) continue;
-        a = m->averages + tfn__trained_at(w);
-        if (m->step) m->kernels->combine(a, a, m->params + w->at, count, d, 1 - d, false);
-        else tfn__copy_floats(a, m->params + w->at, count);
-        tfn__unit_weight(m, w, a);
+        TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS) {
+            const float *p = m->params + w->at + s.first;
+            float *a = m->averages + tfn__trained_at(w) + s.first;
+            const ptrdiff_t count = s.count;
+            if (m->step) m->kernels->combine(a, a, p, count, d, 1 - d, false);
+            else tfn__copy_floats(a, p, count);
+        }
     }
 }
 
@@ -23911,10 +24259,13 @@ static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_repo
     tfn__close_profile(m);
     tfn__update_all(m, report->lr, scale * factor);
     if (!m->desc.schedule.frozen) {
-        tfn__unit_weights(m, false);
+        tfn__unit_weights(m, false, false);
         tfn__follow_sigma(m);
     }
-    tfn__average(m);
+    if (m->averages && m->desc.ema > 0) {
+        tfn__share_model(m, tfn__average, m);
+        tfn__unit_weights(m, false, true);
+    }
     tfn__count_update(m);
     m->step++;
 }
@@ -44565,6 +44916,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__DROP_OP
 #undef TFN__DURABLE
 #undef TFN__EACH16
+#undef TFN__EACH_PART
 #undef TFN__ENCODERS
 #undef TFN__ENCODER_OP
 #undef TFN__EXTRA_NORMS
@@ -44668,6 +45020,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__TAIL_ROOT
 #undef TFN__TAKEN
 #undef TFN__TAPE_SLACK
+#undef TFN__TEAMS
 #undef TFN__TELL
 #undef TFN__THREADS
 #undef TFN__TINY

@@ -51,6 +51,22 @@ learns() {              # a row for one seed; errors for no file and a wrong fil
     "$bench" learn "$work/none" --quick --no-peers 2> "$work/said"
     [ $? = 1 ] && grep -q "$work/none.* cannot be opened" "$work/said"
 }
+# A simulated step is what was dealt, the start of teams, and the rest; dealing cannot beat an equal split, and
+# with a barrier of 1 ms each round takes that much more.
+simulates() {
+    for barrier in 100 1000000; do
+        "$bench" threads --simulate 4 --barrier $barrier --quick --json L=2,d=64,h=2,ff=128,T=16,B=8,V=64 > "$work/rows" || return 1
+        awk -v barrier=$barrier '{
+            gsub(/[{}"]/, ""); n = split($0, pairs, ",")
+            for (i = 1; i <= n; i++) { split(pairs[i], pair, ":"); v[pair[1]] = pair[2] }
+            sum = v["dealt_ms"] + v["starts_ms"] + v["rest_ms"]
+            bad = v["threads"] != 4 || v["rounds"] < 20 || v["chunks"] < v["rounds"] || v["teams"] < 2
+            bad = bad || v["ms"] > 1.001 * sum || v["ms"] < 0.999 * sum
+            least = v["chunks_ms"] / 4 + 2 * barrier * 1e-6 * v["rounds"]
+            bad = bad || v["dealt_ms"] < 0.999 * least || v["dealt_ms"] > v["chunks_ms"] + least
+            exit bad }' "$work/rows" || { cat "$work/rows"; return 1; }
+    done
+}
 # weights of few bits: a row for each type with its bytes, and for training; other programs get
 # models in their formats and their output is read; a missing one is reported
 quant() {
@@ -100,6 +116,7 @@ check "bench quant" quant
 check "bench quant: programs of others" others
 check "bench data FILE" own_text
 check "bench learn FILE" learns
+check "bench threads --simulate" simulates
 python=${TFN_PYTHON:-/usr/bin/python3}
 if "$python" -c 'import torch' 2> "$work/said"; then check "bench data: beams equal PyTorch's" torch
 else skip "bench data: beams equal PyTorch's" "no PyTorch"

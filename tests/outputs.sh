@@ -51,6 +51,7 @@ bench attention --quick --no-peers --only T=32
 bench train --quick --no-peers $shape
 bench decode --quick --no-peers $shape
 bench threads --quick --no-peers $shape
+bench threads --simulate 4 --quick $shape
 bench memory --quick --no-peers $shape
 bench data --quick --no-peers $work/text $shape
 bench quant --quick --no-peers $shape

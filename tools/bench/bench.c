@@ -11,6 +11,8 @@
  *     bench kernels     norms, softmax, activations, optimizer; PyTorch
  *     bench attention   forward and backward, causal
  *     bench threads     two threads, with and without a busy neighbour; are the bits the same?
+ *                       --simulate N: what N threads could gain, from timed chunks; simulate.h
+ *                       says how. --barrier NS (0: measured), --bandwidth GB/s (60) of all threads
  *     bench memory      bytes of a training step
  *     bench growth      tokens a second against width, depth, length, batch
  *     bench data        BPE, batching, beam search; PyTorch, and are the sentences the same?
@@ -46,6 +48,7 @@
 #include "peak.h"
 #include "quant.h"
 #include "shapes.h"
+#include "simulate.h"
 #include "slowness.h"
 #include "text.h"
 #include "train.h"
@@ -59,6 +62,7 @@ static const char usage[] =
     "bench data [FILE] [MODEL]\n"
     "bench learn FILE [--minutes M]\n"
     "bench denormals [--counts] [MODEL]\n"
+    "bench threads --simulate N [--barrier NS] [--bandwidth GB/s] [MODEL]\n"
     "      [--isa NAME] [--threads N] [--only WORD] [--rounds N] [--no-peers] [--quick] [--json]\n"
     "MODEL: tiny small medium gpt2 encdec, or by value: L=4,d=96,h=3,ff=384,T=40,B=12,V=300\n"
     "Pin it to a core, taskset -c 0 bench train, except for threads.\n";
@@ -99,14 +103,19 @@ static void read_arguments(bench_arguments *a, cli *c)
     const char *isa = NULL;
     long threads = 1;
     long rounds = 7;
+    long simulated = 0;
     if (!strcmp(a->name, "denormals")) rounds = 9;
     option.peers = true;
+    option.bandwidth = 60;
     while (cli_next(c)) {
         const char *text = c->argv[c->at];
         if (cli_text(c, "--isa", &isa) || cli_text(c, "--only", &option.only)) continue;
         if (cli_text(c, "--ggml", &option.ggml) || cli_text(c, "--runq", &option.runq)) continue;
         if (cli_number(c, "--threads", 1, TFN_THREADS_MAX, &threads)) continue;
         if (cli_number(c, "--rounds", 1, ROUNDS, &rounds)) continue;
+        if (cli_number(c, "--simulate", 2, TFN_THREADS_MAX, &simulated)) continue;
+        if (cli_real(c, "--barrier", 0, 1e6, &option.barrier)) continue;
+        if (cli_real(c, "--bandwidth", 0.1, 1e4, &option.bandwidth)) continue;
         if (cli_real(c, "--minutes", 0.001, 1e5, &option.minutes)) continue;
         if (cli_is(c, "--json")) option.json = true;
         else if (cli_is(c, "--no-peers")) option.peers = false;
@@ -121,6 +130,7 @@ static void read_arguments(bench_arguments *a, cli *c)
     a->given = a->count > 0;
     option.isa = tfn_isa_find(isa);
     option.threads = (int)threads;
+    option.simulate = (int)simulated;
     option.rounds = (int)rounds;
 }
 
@@ -146,6 +156,7 @@ static int run_named(const bench_arguments *a)
     else if (!strcmp(name, "train")) bench_train(a->list, a->count);
     else if (!strcmp(name, "decode")) bench_decode(a->list, a->count);
     else if (!strcmp(name, "quant")) bench_quant(a->list, a->count);
+    else if (!strcmp(name, "threads") && option.simulate) bench_simulate(a->list, a->count);
     else if (!strcmp(name, "threads")) bench_threads(a->list, a->count);
     else if (!strcmp(name, "memory")) bench_memory(a->list, a->count);
     else if (!strcmp(name, "growth")) bench_growth();

@@ -12,6 +12,8 @@ struct bench_option {
     bool json, quick, peers, counts;
     const char *only;
     const char *ggml, *runq;             /* folder of ggml, program runq, for bench quant */
+    int simulate;                        /* threads, for bench threads; 0: real ones */
+    double barrier, bandwidth;           /* of the simulation: ns (0: measured), GB/s */
     double minutes;                      /* for bench learn; 0: not given */
     char script[300];                    /* path of torch_peer.py */
     char tfn[300];                       /* path of tfn, in this program's folder */

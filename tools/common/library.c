@@ -4,6 +4,9 @@
 #endif
 #ifndef __wasm__                    /* a page has no threads */
 #include "threads.h"
+#undef TFNORM_PARALLEL_FOR
+#define TFNORM_PARALLEL_FOR(threads, run, context) library_threads(threads, run, context)
+static void library_threads(int threads, void (*run)(void *, int), void *context);
 #endif
 #define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
@@ -18,6 +21,99 @@ double library_pow(double x, double y) { return tfn__pow(x, y); }
 bool library_has_lora(const tfn_model_desc *desc) { return tfn__has_lora(desc); }
 bool library_by_sentences(const tfn_model_desc *desc) { return tfn__by_sentences(desc); }
 int32_t library_logit_cols(const tfn_model_desc *desc) { return tfn__logit_cols(desc); }
+
+/* -- one thread does the work of a team, timed ------------------------------------------------- */
+
+#ifndef __wasm__
+static const library_watch *library_watches;
+
+void library_watch_teams(const library_watch *watch) { library_watches = watch; }
+
+/* Bytes of the arrays of an entry. Gradients that it adds to are read and written. */
+static double library_entry_bytes(const tfn__call *c)
+{
+    double floats = 0;
+    if (c->y) floats += (double)(c->rows * c->cols);
+    if (c->saved) floats += (double)(c->rows * c->cols);
+    if (c->dy) floats += (double)(c->rows * c->cols);
+    for (int j = 0; j < TFN_INPUTS; j++) {
+        const double size = (double)(c->x_rows[j] * c->x_cols[j]);
+        if (c->x[j]) floats += size;
+        if (c->dx[j]) floats += size;
+        if (c->dx[j] && c->add[j]) floats += size;
+    }
+    return floats * sizeof(float);
+}
+
+/* Does all chunks of a round, and reports the time of each. */
+static void library_time_round(tfn__call *c, int32_t kind, bool clears, ptrdiff_t chunks)
+{
+    static const char *const kinds[] = { "", "again", "seed", "prepare", "backward" };
+    const library_watch *w = library_watches;
+    library_round round = { NULL, NULL, 0, 0, 0, 0 };
+    round.name = tfn__ops[c->n->op].name;
+    round.kind = clears ? "padding" : kinds[kind];
+    round.rows = c->rows;
+    round.cols = c->cols;
+    round.chunks = chunks;
+    if (!clears) round.bytes = library_entry_bytes(c);
+    w->round(w->user, &round);
+    for (ptrdiff_t i = 0; i < chunks; i++) {
+        const double start = w->clock();
+        if (clears) tfn__clear_padding(c, kind, i);
+        else tfn__entry_chunk(c, kind, i);
+        w->chunk(w->user, w->clock() - start);
+    }
+}
+
+static void library_time_entries(const tfn__team *m)
+{
+    for (int32_t e = m->first; e < m->last; e++) {
+        const int32_t kind = tfn__entry_kind(m->t->order[e]);
+        ptrdiff_t sentences;
+        tfn__call c;
+        tfn__make_call(&c, m->t, m->r, m->t->order[e], m->r->work);
+        c.chunks = tfn__entry_chunks(&c, kind);
+        library_time_round(&c, kind, false, c.chunks);
+        sentences = tfn__padding_chunks(&c, kind);
+        if (sentences > 0) library_time_round(&c, kind, true, sentences);
+    }
+}
+
+/* Work outside a tape is one round. Its parts have equal sizes, so the mean is the time of each. */
+static void library_time_parts(int threads, tfn__crew *crew)
+{
+    const library_watch *w = library_watches;
+    library_round round = { "other work", "", 0, 0, 0, 0 };
+    const double start = w->clock();
+    double seconds;
+    tfn__crew_member(crew, 0);
+    seconds = w->clock() - start;
+    round.chunks = (ptrdiff_t)crew->queue - 1;      /* the last one taken did not exist */
+    if (crew->f == tfn__squares_share) {
+        round.name = "norm of the gradient";
+        round.bytes = 4 * (double)((const tfn__squares_job *)crew->job)->m->trained_floats;
+    } else if (crew->f == tfn__update_flat) {
+        round.name = "update";                      /* Adam reads four numbers and writes three */
+        round.bytes = 28 * (double)((const tfn__update_job *)crew->job)->m->trained_floats;
+    }
+    (void)threads;
+    w->round(w->user, &round);
+    for (ptrdiff_t i = 0; i < round.chunks; i++)
+        w->chunk(w->user, seconds / (double)round.chunks);
+}
+
+static void library_threads(int threads, void (*run)(void *, int), void *context)
+{
+    if (!library_watches) {
+        tfn_threads_run(threads, run, context);
+        return;
+    }
+    library_watches->region(library_watches->user);
+    if (run == tfn__team_member) library_time_entries((const tfn__team *)context);
+    else library_time_parts(threads, (tfn__crew *)context);
+}
+#endif
 
 /* -- arrays of NumPy --------------------------------------------------------------------------- */
 

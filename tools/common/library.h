@@ -18,6 +18,25 @@ bool library_by_sentences(const tfn_model_desc *desc);
 /* Numbers in a row of logits. */
 int32_t library_logit_cols(const tfn_model_desc *desc);
 
+/* A round of chunks that the threads of a team share: an entry of a tape, the clearing of its
+ * padding, or work outside a tape. */
+typedef struct library_round {
+    const char *name, *kind;            /* of the operation; "" is a forward */
+    ptrdiff_t rows, cols, chunks;       /* of its value */
+    double bytes;                       /* of all arrays that it reads or writes; 0: unknown */
+} library_round;
+/* While this is set, one thread does all chunks of every team, in order. It calls `region` as a
+ * team starts, `round` before the chunks of a round, and `chunk` after each with its seconds. */
+typedef struct library_watch {
+    double (*clock)(void);
+    void (*region)(void *user);
+    void (*round)(void *user, const library_round *round);
+    void (*chunk)(void *user, double seconds);
+    void *user;
+} library_watch;
+/* NULL: threads work again. Not for a page, which has none. */
+void library_watch_teams(const library_watch *watch);
+
 /* Write t->data with its dtype, rank and shape as .npy, version 1.0, in C order; the dtype is F32,
  * F64 or I32. */
 tfn_status library_npy_write(tfn_file *f, const tfn_tensor *t);

@@ -13,8 +13,11 @@ typedef SRWLOCK tfn_lock;
 #define TFN_LOCK SRWLOCK_INIT
 static inline void tfn_lock_take(tfn_lock *l) { AcquireSRWLockExclusive(l); }
 static inline void tfn_lock_give(tfn_lock *l) { ReleaseSRWLockExclusive(l); }
+static inline void tfn_thread_yield(void) { Sleep(0); }
 #else
 #include <pthread.h>
+#include <sched.h>
+static inline void tfn_thread_yield(void) { sched_yield(); }
 typedef pthread_t tfn_thread;
 typedef pthread_mutex_t tfn_lock;
 #define TFN_LOCK PTHREAD_MUTEX_INITIALIZER

@@ -330,11 +330,11 @@ static void tfn__unit_weight(tfn__worker *self, const tfn__weight *w, float *p)
     const ptrdiff_t cols = w->cols;
     tfn__range s;
     if (by_row) {
-        while (tfn__next_part(self, &s, rows, TFN__PART_FLOATS / cols + 1))
+        TFN__EACH_PART(self, s, rows, TFN__PART_FLOATS / cols + 1)
             for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
                 tfn__unit_vector(p + r*cols, cols, 1);
     } else {
-        while (tfn__next_part(self, &s, cols, TFN__PART_FLOATS / rows + 16))
+        TFN__EACH_PART(self, s, cols, TFN__PART_FLOATS / rows + 16)
             for (ptrdiff_t c = s.first; c < s.first + s.count; c++)
                 tfn__unit_vector(p + c, rows, cols);
     }
@@ -461,7 +461,7 @@ static void tfn__sigma_share(void *job, tfn__worker *self)
         const tfn__weight *u = m->weights + i;
         const bool stays = tfn__is_frozen(&m->desc, u);          /* like its matrix */
         if (u->kind != TFN__SIGMA_U || stays) continue;
-        while (tfn__next_part(self, &s, 1, 1)) tfn__power_iteration(m, u);
+        TFN__EACH_PART(self, s, 1, 1) tfn__power_iteration(m, u);
     }
 }
 SHARED void tfn__follow_sigma(tfn_model *m)

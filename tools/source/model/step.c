@@ -595,7 +595,7 @@ static void tfn__average(void *job, tfn__worker *self)
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         if (w->line < 0) continue;
-        while (tfn__next_part(self, &s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)) {
+        TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS) {
             const float *p = m->params + w->at + s.first;
             float *a = m->averages + tfn__trained_at(w) + s.first;
             const ptrdiff_t count = s.count;

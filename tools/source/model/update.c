@@ -157,14 +157,14 @@ SHARED int64_t tfn__moments_floats(const tfn_model *m)
 
 #ifndef TFNORM_NO_TRAINING
 /* Returns the scratch of one thread in an update that works tensor by tensor. */
-static int64_t tfn__own_scratch(const tfn_model *m)
+SHARED int64_t tfn__own_scratch(const tfn_model *m)
 {
-    const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);
     int64_t most = 0;
 #ifdef TFN__QUANT
     if (m->desc.moment_type) most = 2 * TFN__MOMENT_PIECE;
 #endif
-    if (!TFN__BY_TENSOR || rule.matrices == TFN__MATRICES_FLAT) return most;
+    if (!TFN__BY_TENSOR) return most;
+    if (tfn__state_rule_of(m->desc.optimizer).matrices == TFN__MATRICES_FLAT) return most;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         tfn_update_args u;
@@ -177,7 +177,7 @@ static int64_t tfn__own_scratch(const tfn_model *m)
 }
 
 /* Returns the threads that share the update of a model. */
-static int32_t tfn__updaters(const tfn_model *m)
+SHARED int32_t tfn__updaters(const tfn_model *m)
 {
     return tfn__sharers(m->desc.threads, m->trained_floats);
 }
@@ -204,12 +204,6 @@ SHARED int64_t tfn__update_scratch(const tfn_model *m)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Shares a job over all trained parameters among the threads, each with its scratch. */
-SHARED void tfn__share_model(tfn_model *m, tfn__share_fn *f, void *job)
-{
-    tfn__share(tfn__updaters(m), m->run.work, tfn__padded(tfn__own_scratch(m)), f, job);
-}
-
 /* What all threads need for the norm of the gradient: room for the sum of each block. */
 typedef struct tfn__squares_job {
     const tfn_model *m;
@@ -222,7 +216,7 @@ static void tfn__squares_share(void *job, tfn__worker *self)
     const tfn_model *m = j->m;
     const ptrdiff_t n = (ptrdiff_t)m->trained_floats;
     tfn__range s;
-    while (tfn__next_part(self, &s, n, TFN__PART_FLOATS))
+    TFN__EACH_PART(self, s, n, TFN__PART_FLOATS)
         for (ptrdiff_t i = s.first; i < s.first + s.count; i += TFN__SQUARE_BLOCK) {
             const float *g = m->run.grads + i;
             j->blocks[i / TFN__SQUARE_BLOCK] = m->kernels->dot(g, g, tfn__min(n - i,
@@ -308,7 +302,7 @@ static void tfn__update_parts(const tfn_model *m, tfn__worker *self, float *p, c
                               float *first, float *second, ptrdiff_t n, const tfn_update_args *u)
 {
     tfn__range s;
-    while (tfn__next_part(self, &s, n, TFN__PART_FLOATS))
+    TFN__EACH_PART(self, s, n, TFN__PART_FLOATS)
         m->kernels->update(p + s.first, g + s.first, tfn__past(first, s.first),
                            tfn__past(second, s.first), s.count, u);
 }
@@ -325,7 +319,7 @@ static void tfn__update_tensor_of(tfn_model *m, tfn__worker *self, const tfn__we
         tfn__update_parts(m, self, p, g, first, second, (ptrdiff_t)w->rows * w->cols, u);
         return;
     }
-    while (tfn__next_part(self, &s, 1, 1))
+    TFN__EACH_PART(self, s, 1, 1)
         m->kernels->update_tensor(p, g, first, second, w->rows, w->cols, u, self->work);
 }
 
@@ -433,7 +427,7 @@ static void tfn__update_small(void *job, tfn__worker *self)
         }
         u = tfn__update_args_of(m, j->lr * tfn__rate_of(&m->desc, w), j->grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
-        while (tfn__next_part(self, &s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS))
+        TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)
             tfn__update_pieces(m, w, moments, key, &u, s, self->work);
     }
 }
@@ -479,7 +473,7 @@ static void tfn__average_points(void *job, tfn__worker *self)
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         if (w->line < 0) continue;
-        while (tfn__next_part(self, &s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)) {
+        TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS) {
             const int64_t at = tfn__trained_at(w) + s.first;
             float *x = m->averages + at;
             m->kernels->combine(x, x, m->moments + at, s.count, 1 - j->c, j->c, false);
@@ -495,7 +489,7 @@ static void tfn__place_points(void *job, tfn__worker *self)
     for (int32_t i = 0; i < j->m->weight_count; i++) {
         const tfn__weight *w = j->m->weights + i;
         if (w->line < 0) continue;
-        while (tfn__next_part(self, &s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS))
+        TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)
             tfn__place_between(j, w, s);
     }
 }

@@ -1,6 +1,7 @@
 #ifndef TFN__UPDATE_H
 #define TFN__UPDATE_H
 #include "../ground/ground.h"
+#include "../tape/record.h"
 #include "../tape/run.h"
 
 /* An optimizer's pass over all parameters, the rate and decay of each parameter, and where its
@@ -17,6 +18,15 @@ SHARED int64_t tfn__moment_at(const tfn_model *m, int32_t i, int which);
 SHARED int64_t tfn__moments_floats(const tfn_model *m);
 SHARED int64_t tfn__update_scratch(const tfn_model *m);
 SHARED float tfn__gradient_squares(tfn_model *m);
-SHARED void tfn__share_model(tfn_model *m, tfn__share_fn *f, void *job);
 SHARED void tfn__update_all(tfn_model *m, float lr, float grad_scale);
+#ifndef TFNORM_NO_TRAINING
+SHARED int64_t tfn__own_scratch(const tfn_model *m);
+SHARED int32_t tfn__updaters(const tfn_model *m);
+
+/* Shares a job over all trained parameters among the threads, each with its scratch. */
+static TFN__INLINE void tfn__share_model(tfn_model *m, tfn__share_fn *f, void *job)
+{
+    tfn__share(tfn__updaters(m), m->run.work, tfn__padded(tfn__own_scratch(m)), f, job);
+}
+#endif
 #endif /* TFN__UPDATE_H */

@@ -622,20 +622,13 @@ SHARED bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t
     *s = tfn__slice(n, step, (ptrdiff_t)(w->taken - w->passed));
     return true;
 }
-#endif
 
 /* Returns how many of the threads are worth starting for work over this many numbers. */
 SHARED int32_t tfn__sharers(int32_t threads, int64_t floats)
 {
-#ifdef TFN__TEAMS
     const int64_t most = floats / TFN__SHARE_FLOATS;
     if (most < threads) return (int32_t)tfn__max((ptrdiff_t)most, 1);
     return threads;
-#else
-    (void)threads;
-    (void)floats;
-    return 1;
-#endif
 }
 
 /* Lets so many threads do a job, each with `scratch` floats of `work`, and returns when it is done.
@@ -643,7 +636,6 @@ SHARED int32_t tfn__sharers(int32_t threads, int64_t floats)
  * have an order that does not depend on the parts. */
 SHARED void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f, void *job)
 {
-#ifdef TFN__TEAMS
     tfn__crew crew;
     TFNORM_MEMSET(&crew, 0, sizeof crew);
     crew.f = f;
@@ -653,15 +645,8 @@ SHARED void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share
     crew.alone = threads < 2;
     if (crew.alone) tfn__crew_member(&crew, 0);
     else tfn__on_threads(threads, tfn__crew_member, &crew);
-#else
-    tfn__worker w;
-    TFNORM_MEMSET(&w, 0, sizeof w);
-    w.work = work;
-    (void)threads;
-    (void)scratch;
-    f(job, &w);
-#endif
 }
+#endif
 
 /* Runs entries [first, last) of the timeline. */
 SHARED void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)

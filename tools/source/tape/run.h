@@ -15,14 +15,14 @@ typedef __attribute__((__aligned__(8))) uint64_t tfn__atomic;
 #endif
 
 /* A thread that does its share of work outside a tape. All threads call the same function, which
- * goes through the same list of arrays, and asks tfn__next_part for parts of each. */
+ * goes through the same list of arrays, and does TFN__EACH_PART of each. */
 typedef struct tfn__worker {
 #ifdef TFN__TEAMS
     tfn__atomic *queue;           /* the next part of all arrays, counted through the list */
     uint64_t taken, passed;       /* the part that it has taken; parts of the arrays so far */
     bool     alone;               /* one thread: an array is one part */
-#endif
     bool     holds;               /* has taken a part and not done it */
+#endif
     float   *work;                /* its scratch */
 } tfn__worker;
 typedef void tfn__share_fn(void *job, tfn__worker *w);
@@ -31,20 +31,39 @@ typedef void tfn__share_fn(void *job, tfn__worker *w);
  * numbers for which a second thread is worth its start. */
 enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 65536 };
 
+#ifdef TFN__TEAMS
 SHARED int32_t tfn__sharers(int32_t threads, int64_t floats);
 SHARED void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f, void *job);
-#ifdef TFN__TEAMS
 SHARED bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t step);
+/* For each part s of an array of n items, `step` at a time, that falls to worker w. */
+#define TFN__EACH_PART(w, s, n, step) while (tfn__next_part(w, &(s), n, step))
 #else
-/* Without threads all n items are one part. */
-static TFN__INLINE bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t step)
+/* Without threads the caller does the job, and all n items are one part. These are inline, so that
+ * a small build has no code of them. */
+static TFN__INLINE int32_t tfn__sharers(int32_t threads, int64_t floats)
 {
-    (void)step;
-    w->holds = !w->holds;
+    (void)threads;
+    (void)floats;
+    return 1;
+}
+static TFN__INLINE void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f,
+                                   void *job)
+{
+    tfn__worker w;
+    (void)threads;
+    (void)scratch;
+    w.work = work;
+    f(job, &w);
+}
+static TFN__INLINE bool tfn__whole(tfn__worker *w, tfn__range *s, ptrdiff_t n)
+{
+    (void)w;
     s->first = 0;
     s->count = n;
-    return w->holds;
+    return true;
 }
+#define TFN__EACH_PART(w, s, n, step)                                                            \
+    for (bool part_ = tfn__whole(w, &(s), n); part_; part_ = false)
 #endif
 
 SHARED void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,

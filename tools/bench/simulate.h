@@ -1,0 +1,15 @@
+/* bench threads --simulate N: what N threads could gain on a quiet machine. */
+#ifndef SIMULATE_H
+#define SIMULATE_H
+
+#include "shapes.h"
+
+/* Plans each model for N threads, lets one thread run every chunk of a step, timed, and deals the
+ * chunks out in order to the thread that is free first. An entry costs a barrier more, a team its
+ * start. Arrays of 8 MiB or more are limited by the memory. Prints the speed-up over a plan for one
+ * thread, the rounds that lose most, and the serial rest.
+ *
+ * Times are the least of the rounds, in processor time of the thread, so a busy machine changes
+ * them little. It cannot see caches that threads share, nor clocks that fall as cores wake. */
+void bench_simulate(const shape *list, int n);
+#endif
