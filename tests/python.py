@@ -515,7 +515,7 @@ def installed():
     with tempfile.TemporaryDirectory() as place:
         try:
             import pip
-            subprocess.run([sys.executable, "-m", "pip", "-q", "install", "--no-index", "--no-deps",
+            subprocess.run([sys.executable, "-m", "pip", "-q", "install", "--no-index",
                             "--no-build-isolation", "--target", place, tools], check=True)
         except ImportError:
             subprocess.run([sys.executable, tools + "/packaging/tfnorm_wheel.py", place], check=True)

@@ -1,11 +1,11 @@
-# tools/tfnorm.py, if a python3 has numpy: the bits of the same training in C, views, errors, the
-# step in parts, files, generation, and the loop in its docstring, unchanged.
+# tools/tfnorm.py, without numpy and, if a python3 has it, with numpy: the bits of the same training in
+# C, views, errors, the step in parts, files, generation, and the loop in its docstring, unchanged.
 . ./check.sh
+have python3 || { skip python "no python3"; finish; exit; }
 python=
 for p in python3 /usr/bin/python3; do
     [ "$python" ] || ! "$p" -c 'import numpy' 2> /dev/null || python=$p
 done
-[ "$python" ] || { skip python "no python3 with numpy"; finish; exit; }
 
 # The library without vectors compiles in a third of the time; the twin has them, and the same bits.
 TFNORM_CACHE=$PWD/$work/cache TFNORM_CFLAGS="-O1 -DTFNORM_NO_SIMD"
@@ -74,6 +74,8 @@ END
 MAKEFLAGS= make -s build/lib.o || exit 1                # the tests' library, up to date
 twin() { ${CC:-cc} -O1 -Wall -Wextra -Werror "$work/twin.c" build/lib.o -o "$work/twin" -lm; }
 check "python: the twin in C compiles" twin
+check "python: without numpy" python3 python_plain.py "$PWD/$work/twin"
+[ "$python" ] || { skip "python: with numpy" "no python3 has it"; finish; exit; }
 for name in library bits options views errors parts files tokenizers generation reading \
     probes losses groups lora packed kinds lines documented notebook installed; do
     check "python: $name" "$python" python.py "$name" "$PWD/$work/twin"

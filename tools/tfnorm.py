@@ -1,4 +1,4 @@
-"""tfnorm.h from Python: this file, ctypes and numpy, and a C compiler for the first call.
+"""tfnorm.h from Python: this file, and a C compiler for the first call.
 
     import numpy as np, tfnorm                       # PYTHONPATH=tools, or pip install ./tools
     text = np.frombuffer(open("README.md", "rb").read(), np.uint8)
@@ -15,6 +15,10 @@ Options have the names of the members of tfn_model_desc; schedule_lr is schedule
 the message of the header. Arrays of parameters, gradients and logits are views into the model,
 without a copy: writing to them changes it, and each keeps the model alive.
 
+numpy is optional. Arguments may be lists, arrays of numpy, or buffers of whole numbers or floats.
+With numpy, arrays are returned as numpy's. Without it, they are memoryviews of the same shape:
+view[i, j], len(view), view.tolist().
+
 The first call compiles tfnorm.h, which takes some seconds, and keeps the library for later runs.
 The header is next to this file or a directory above. Environment variables:
 - TFNORM_LIBRARY: a compiled library to use instead
@@ -25,10 +29,13 @@ Layouts of structs are not copied here: the library gives them (tfn_layout).
 import collections
 import ctypes
 import hashlib
+import itertools
+import math
 import os
 import platform
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,7 +44,7 @@ import time
 try:
     import numpy as np
 except ImportError:
-    raise ImportError("tfnorm needs numpy: pip install numpy") from None
+    np = None                               # arrays are memoryviews
 
 __version__ = "0.3.0"
 __all__ = ["Error", "Model", "Decoder", "Tokenizer", "Point", "Picture", "bits", "build",
@@ -181,6 +188,105 @@ def bits():
     return C().tfn_bits(0).decode()
 
 
+# -- arrays: of numpy, or memoryviews --------------------------------------------------------------
+
+CODES = {"f": ctypes.c_float, "i": ctypes.c_int32, "B": ctypes.c_uint8}     # as in struct
+DTYPES = {"f": "float32", "i": "int32", "B": "uint8"}
+
+
+def shaped(memory, code, shape):
+    """An array of this shape over an object of ctypes, which it keeps alive."""
+    if np and 0 in shape:
+        return np.zeros(shape, DTYPES[code])
+    if np:
+        return np.frombuffer(memory, DTYPES[code]).reshape(shape)
+    if 0 in shape:                          # a memoryview has no empty dimensions
+        return memoryview(memory).cast("B").cast(code)
+    return memoryview(memory).cast("B").cast(code, list(shape))
+
+
+def zeros(shape, code="f"):
+    """A new array."""
+    return shaped((CODES[code] * math.prod(shape))(), code, shape)
+
+
+def address(array):
+    """Where an array's numbers are."""
+    if np:
+        return array.ctypes.data
+    return ctypes.addressof((ctypes.c_char * array.nbytes).from_buffer(array))
+
+
+def count(array):
+    """How many numbers an array has."""
+    return array.nbytes // array.itemsize
+
+
+def fixed(array):
+    """The array, which can no longer be written to."""
+    if not np:
+        return array.toreadonly()
+    array.flags.writeable = False
+    return array
+
+
+def flat(array):
+    """The same numbers in one dimension."""
+    return array.reshape(-1) if np else array.cast("B").cast(array.format)
+
+
+def nested(values):
+    """The shape of nested lists or of a buffer, and its numbers in one list."""
+    if hasattr(values, "tolist"):           # memoryview, array.array
+        values = values.tolist()
+    if isinstance(values, (bytes, bytearray)):
+        values = list(values)
+    if not hasattr(values, "__len__"):
+        return (), [values]
+    if not len(values):
+        return (0,), []
+    parts = [nested(value) for value in values]
+    if any(shape != parts[0][0] for shape, _ in parts):
+        raise ValueError("rows have different lengths")
+    return (len(parts),) + parts[0][0], [number for _, numbers in parts for number in numbers]
+
+
+def filled(values, code, least=1):
+    """A new array of the numbers of nested lists or a buffer. least: see whole."""
+    shape, numbers = nested(values)
+    shape = (1,) * (least - len(shape)) + shape
+    memory = (CODES[code] * len(numbers))(*numbers)
+    return shaped(memory, code, shape)
+
+
+def whole(name, values, shape=None, least=0):
+    """An array of int32, as the library reads it: values that do not fit are refused. least: the
+    number of dimensions that it has at least."""
+    if np:
+        found = np.asarray(values)
+        found = found.reshape((1,) * (least - found.ndim) + found.shape)
+        if found.dtype.kind not in "iub":
+            raise TypeError("%s must be whole numbers, not %s" % (name, found.dtype))
+        numbers = (found.min(), found.max()) if found.size else ()
+    else:
+        numbers = nested(values)[1]
+        for number in numbers:
+            if not isinstance(number, int):
+                raise TypeError("%s must be whole numbers, not %s" % (name, type(number).__name__))
+    if any(not -1 << 31 <= number < 1 << 31 for number in numbers):
+        raise ValueError("%s does not fit into 32 bits" % name)
+    if not np:
+        found = filled(values, "i", least)
+    if shape is not None and tuple(found.shape) != shape:
+        raise ValueError("%s has the shape %s, wanted is %s" % (name, tuple(found.shape), shape))
+    return np.ascontiguousarray(found, np.int32) if np else found
+
+
+def floats(values):
+    """An array of float32."""
+    return np.ascontiguousarray(values, np.float32) if np else filled(values, "f")
+
+
 # -- structs -------------------------------------------------------------------------------------
 
 def layout(type, name=""):
@@ -196,7 +302,7 @@ def layout(type, name=""):
 
 class Struct:
     """A struct of the library; members are read and written as attributes. What a pointer points
-    to, an array or bytes, lives as long as the struct. One that the library has is at an address."""
+    to, an array or bytes, lives as long as the struct. One of the library is at an address."""
     TYPES = {("w", 1): ctypes.c_int8, ("w", 4): ctypes.c_int32, ("w", 8): ctypes.c_int64,
              ("r", 4): ctypes.c_float, ("r", 8): ctypes.c_double, ("b", 1): ctypes.c_bool,
              ("p", ctypes.sizeof(ctypes.c_void_p)): ctypes.c_void_p, ("s", 8): ctypes.c_uint64}
@@ -229,8 +335,8 @@ class Struct:
     def __setattr__(self, name, value):
         place = self.place(name)
         self.kept[name] = value
-        if isinstance(value, np.ndarray):
-            value = value.ctypes.data
+        if isinstance(value, memoryview) or np and isinstance(value, np.ndarray):
+            value = address(value)
         elif isinstance(value, bytes):
             value = ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p).value
         elif isinstance(value, Struct):
@@ -253,24 +359,11 @@ def error_of(address, status=None):
     return Error(text.value.decode(errors="replace"), status)
 
 
-def view(address, shape, owner):
-    """Floats of the library as an array, which keeps `owner` alive."""
-    floats = (ctypes.c_float * int(np.prod(shape, dtype=np.int64))).from_address(address)
-    floats.owner = owner
-    return np.frombuffer(floats, np.float32).reshape(shape)
-
-
-def whole(name, values, shape=None):
-    """An array of int32, as the library reads it: values that do not fit are refused."""
-    found = np.asarray(values)
-    if found.dtype.kind not in "iub":
-        raise TypeError("%s must be whole numbers, not %s" % (name, found.dtype))
-    limits = np.iinfo(np.int32)
-    if found.size and (found.min() < limits.min or found.max() > limits.max):
-        raise ValueError("%s does not fit into 32 bits" % name)
-    if shape is not None and found.shape != shape:
-        raise ValueError("%s has the shape %s, wanted is %s" % (name, found.shape, shape))
-    return np.ascontiguousarray(found, np.int32)
+def view(place, shape, owner):
+    """Floats of the library at an address as an array, which keeps `owner` alive."""
+    memory = (ctypes.c_float * math.prod(shape)).from_address(place)
+    memory.owner = owner
+    return shaped(memory, "f", shape)
 
 
 # -- options -------------------------------------------------------------------------------------
@@ -288,10 +381,12 @@ def option_text(name, value):
     """The text of an option's value, as tfn_desc_set reads it."""
     if value is None:
         return "default"
-    if isinstance(value, (bool, np.bool_)):
+    if np and isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (float, np.floating)):
-        return repr(float(value))
+    if isinstance(value, float):
+        return repr(value)
     if name == "seed" and int(value) >= 1 << 63:
         return str(int(value) - (1 << 64))          # the same 64 bits with a sign
     return str(value)
@@ -371,8 +466,7 @@ class Calls:
     def _seen(self, function, user, number, data, rows, cols, backward):
         info = C().tfn_probe_of(number)
         stack = "decoder" if info.decoder else "encoder"
-        values = view(data, (rows, cols), None)
-        values.flags.writeable = False
+        values = fixed(view(data, (rows, cols), None))
         function(Point(Calls.POINTS[info.point], stack, info.layer, Calls.KINDS[info.kind],
                        backward), values)
 
@@ -397,17 +491,25 @@ class Calls:
     def _forward(self, a):
         y = view(a.y, (a.rows,), None)
         logits = view(getattr(a, "x[0]"), (a.rows, getattr(a, "x_cols[0]")), None)
-        y[:] = np.nan                       # if the function fails
-        self.slope = np.zeros_like(logits)
-        logits.flags.writeable = False
-        values, slope = self.function(logits, self.targets)
-        y[:], self.slope[:] = values, slope
+        for i in range(a.rows):
+            y[i] = math.nan                 # if the function fails
+        self.slope = zeros(logits.shape)
+        values, slope = self.function(fixed(logits), self.targets)
+        if np:
+            y[:], self.slope[:] = values, slope
+        else:
+            y[:], self.slope = floats(values), floats(slope)
 
     def _backward(self, a):
-        dx = view(getattr(a, "dx[0]"), self.slope.shape, None)
-        if not getattr(a, "add[0]"):
-            dx[:] = 0
-        dx += view(a.dy, (a.rows, 1), None) * self.slope
+        shape = tuple(self.slope.shape)
+        dx = view(getattr(a, "dx[0]"), shape, None)
+        dy = view(a.dy, (a.rows,), None)
+        add = getattr(a, "add[0]")
+        if np:
+            dx[:] = (dx if add else 0) + dy.reshape(-1, 1) * self.slope
+            return
+        for i, j in itertools.product(*map(range, shape)):
+            dx[i, j] = (dx[i, j] if add else 0) + dy[i] * self.slope[i, j]
 
 
 class Point(collections.namedtuple("Point", "point stack layer kind backward")):
@@ -525,12 +627,14 @@ class Model:
         """Blocks of an embedding lie along its columns, those of a map along its rows."""
         turned = info.weights in (1, 2) and "embedding" in info.name
         shape = (info.cols, info.rows) if turned else (info.rows, info.cols)
-        numbers = np.empty(shape, np.float32)
-        C().tfn_quant_unpack(numbers.ctypes.data, info.packed, info.weights, shape[0], shape[1], 0,
+        numbers = zeros(shape)
+        C().tfn_quant_unpack(address(numbers), info.packed, info.weights, shape[0], shape[1], 0,
                              shape[1])
-        numbers = numbers.T if turned else numbers
-        numbers.flags.writeable = False
-        return numbers
+        if turned and np:
+            numbers = numbers.T
+        elif turned:
+            numbers = filled(list(zip(*numbers.tolist())), "f")
+        return fixed(numbers)
 
     def flat(self):
         """All parameters as one view."""
@@ -559,15 +663,15 @@ class Model:
         """A tfn_batch. The library takes pointers: shapes are checked here, numbers there."""
         batch = Struct("tfn_batch")
         if tokens is not None:
-            tokens = np.atleast_2d(whole("tokens", tokens))
+            tokens = whole("tokens", tokens, least=2)
             batch.tokens = tokens
             batch.batch, batch.time = tokens.shape
         if source is not None:
-            source = np.atleast_2d(whole("source", source))
+            source = whole("source", source, least=2)
             batch.source = source
             batch.batch, batch.source_time = source.shape
         if frames is not None:
-            frames = np.ascontiguousarray(frames, np.float32)
+            frames = floats(frames)
             if frames.ndim != 3 or frames.shape[2] != self.option("bands"):
                 raise ValueError("frames must be (batch, time, %d)" % self.option("bands"))
             batch.frames = frames
@@ -584,16 +688,16 @@ class Model:
             batch.targets = whole("targets", targets, (rows,))
         elif targets is not None:
             positions = self._positions(batch, Model.STACKS["last"])
-            batch.targets = whole("targets", np.atleast_2d(targets), (rows, positions))
+            batch.targets = whole("targets", targets, (rows, positions), 2)
         if targets is not None:
-            self.calls.targets = batch.kept["targets"].reshape(-1)
+            self.calls.targets = flat(batch.kept["targets"])
         if numbers is not None:
-            numbers = np.ascontiguousarray(numbers, np.float32)
-            if numbers.shape != (rows, self.option("numbers")):
+            numbers = floats(numbers)
+            if tuple(numbers.shape) != (rows, self.option("numbers")):
                 raise ValueError("numbers must be (batch, %d)" % self.option("numbers"))
             batch.numbers = numbers
         if segments is not None:
-            batch.segments = whole("segments", np.atleast_2d(segments), (rows, batch.time))
+            batch.segments = whole("segments", segments, (rows, batch.time), 2)
         if lengths is not None:
             batch.lengths = whole("lengths", lengths, (rows,))
         if source_lengths is not None:
@@ -649,7 +753,8 @@ class Model:
         cols = self.option({"tokens": "vocab", "numbers": "numbers"}.get(head, "classes"))
         if head in ("sequence", "numbers"):
             return view(address, (batch.batch, cols), self)
-        return view(address, (batch.batch, self._positions(batch, Model.STACKS["last"]), cols), self)
+        positions = self._positions(batch, Model.STACKS["last"])
+        return view(address, (batch.batch, positions, cols), self)
 
     # -- reading --
 
@@ -673,9 +778,9 @@ class Model:
         stack = Model.STACKS[stack]
         queries = self._positions(batch, stack)
         keys = queries if kind == "self" else self._positions(batch, Model.STACKS["encoder"])
-        weights = np.zeros((batch.batch, self.option("heads"), queries, keys), np.float32)
+        weights = zeros((batch.batch, self.option("heads"), queries, keys))
         self._check(C().tfn_model_attention(self.address, batch.address, stack, layer,
-                                            Model.ATTENTIONS[kind], -1, weights.ctypes.data))
+                                            Model.ATTENTIONS[kind], -1, address(weights)))
         return weights
 
     def pool(self, tokens, how="mean", stack="last", layers=-1, unit=False, **more):
@@ -683,9 +788,9 @@ class Model:
         first or the last; unit: divided by its length."""
         batch = self._batch(tokens, **more)
         stack = Model.STACKS[stack]
-        vectors = np.zeros((batch.batch, self._channels()), np.float32)
+        vectors = zeros((batch.batch, self._channels()))
         self._check(C().tfn_model_pool(self.address, batch.address, stack, layers,
-                                       Model.POOLS[how], unit, vectors.ctypes.data))
+                                       Model.POOLS[how], unit, address(vectors)))
         return vectors
 
     def _positions(self, batch, stack):
@@ -733,7 +838,7 @@ class Model:
         the best first."""
         sentences = len(source if prompts is None else prompts)
         desc = Struct("tfn_generate_desc", sentences=sentences, end=end,
-                      forbidden=whole("forbidden", np.asarray(forbidden, np.int64)),
+                      forbidden=whole("forbidden", forbidden if len(forbidden) else [0]),
                       forbidden_count=len(forbidden), key=C().tfn_key_make(seed).bits, **options)
         more = {}
         if source is not None:
@@ -744,10 +849,10 @@ class Model:
         batch = self._batch(tokens, **more)
         generator = Struct("tfn_generator")
         scratch = self._scratch()
-        size = C().tfn_generator_size(self.address, desc.address, scratch.ctypes.data, scratch.size)
-        block = np.empty(size, np.uint8)
+        size = C().tfn_generator_size(self.address, desc.address, address(scratch), count(scratch))
+        block = zeros((size,), "B")
         status = C().tfn_generator_init(generator.address, self.address, desc.address,
-                                        block.ctypes.data, size)
+                                        address(block), size)
         status = status or C().tfn_generator_run(generator.address, batch.address, None)
         if status:
             raise error_of(generator.at("error"), status)
@@ -761,13 +866,13 @@ class Model:
         texts = []
         for k in range(width):
             at = generator.tokens + 4 * (i * width + k) * most
-            row = np.array((ctypes.c_int32 * lengths[k]).from_address(at), np.int32)
+            row = filled((ctypes.c_int32 * lengths[k]).from_address(at)[:], "i")
             if lengths[k] or k == 0:
                 texts.append((points[k], row))
         return texts
 
     def _scratch(self):
-        return np.empty(C().tfn_model_scratch(self.struct.at("desc")), np.uint8)
+        return zeros((C().tfn_model_scratch(self.struct.at("desc")),), "B")
 
     # -- files --
 
@@ -857,11 +962,12 @@ class Model:
 
 def padded(name, rows):
     """Rows of different lengths as one array, padded on the right, and their lengths."""
-    rows = [np.atleast_1d(whole(name, row)) for row in rows]
-    lengths = np.array([len(row) for row in rows], np.int32)
-    array = np.zeros((len(rows), max(lengths, default=0)), np.int32)
-    for row, to in zip(rows, array):
-        to[:len(row)] = row
+    rows = [whole(name, row, least=1) for row in rows]
+    lengths = whole("lengths", [len(row) for row in rows])
+    array = zeros((len(rows), max(map(len, rows), default=0)), "i")
+    for i, row in enumerate(rows):
+        for t, token in enumerate(row):
+            array[i, t] = token
     return array, lengths
 
 
@@ -870,12 +976,12 @@ class Decoder:
 
     def __init__(self, model, batch=1, chunk=1):
         scratch = model._scratch()
-        size = C().tfn_decoder_size(model.address, batch, chunk, scratch.ctypes.data, scratch.size)
+        size = C().tfn_decoder_size(model.address, batch, chunk, address(scratch), count(scratch))
         self.model, self.batch = model, batch
-        self.block = np.empty(size, np.uint8)
+        self.block = zeros((size,), "B")
         self.struct = Struct("tfn_decoder")
         self._check(C().tfn_decoder_init(self.struct.address, model.address, batch, chunk,
-                                         self.block.ctypes.data, size))
+                                         address(self.block), size))
 
     def _check(self, status):
         if status:
@@ -888,13 +994,16 @@ class Decoder:
 
     def next(self, tokens, beam=None):
         """Feed (batch, time) tokens: a view of the logits (batch, vocab) of the last."""
-        tokens = whole("tokens", tokens).reshape(self.batch, -1)
+        tokens = flat(whole("tokens", tokens, least=1))
         beam = None if beam is None else whole("beam", beam, (self.batch,))
-        address = C().tfn_decoder_next(self.struct.address, tokens.ctypes.data, tokens.shape[1],
-                                       None if beam is None else beam.ctypes.data)
-        if not address:
+        if len(tokens) % self.batch:
+            raise ValueError("%d tokens for %d texts" % (len(tokens), self.batch))
+        logits = C().tfn_decoder_next(self.struct.address, address(tokens),
+                                      len(tokens) // self.batch,
+                                      None if beam is None else address(beam))
+        if not logits:
             raise error_of(self.struct.at("error"))
-        return view(address, (self.batch, self.model.option("vocab")), self)
+        return view(logits, (self.batch, self.model.option("vocab")), self)
 
 
 class Tokenizer:
@@ -903,11 +1012,11 @@ class Tokenizer:
     def __init__(self, path):
         file = Struct("tfn_file", path=os.fsencode(path))
         size = C().tfn_checkpoint_tokenizer(file.address, None, 0)
-        blob = np.empty(size, np.uint8)
+        blob = zeros((size,), "B")
         if not size:
             failed = error_of(file.at("error"))
             raise failed if failed.status else Error("%s has no tokenizer" % path)
-        C().tfn_checkpoint_tokenizer(file.address, blob.ctypes.data, size)
+        C().tfn_checkpoint_tokenizer(file.address, address(blob), size)
         self._make(Struct("tfn_tokenizer_source", blob=blob, blob_size=size))
 
     @classmethod
@@ -921,31 +1030,32 @@ class Tokenizer:
         return tokenizer
 
     def _make(self, source):
-        self.block = np.empty(C().tfn_tokenizer_size(source.address), np.uint8)
+        self.block = zeros((C().tfn_tokenizer_size(source.address),), "B")
         self.struct = Struct("tfn_tokenizer")
-        status = C().tfn_tokenizer_init(self.struct.address, source.address, self.block.ctypes.data,
-                                        self.block.size)
+        status = C().tfn_tokenizer_init(self.struct.address, source.address, address(self.block),
+                                        count(self.block))
         if status:
             raise error_of(self.struct.at("error"), status)
 
     def encode(self, text):
         """The ids of a str or bytes."""
         text = text.encode() if isinstance(text, str) else bytes(text)
-        count = len(text) + 1
+        most = len(text) + 1
         while True:                         # a normalizer may make more of a text than its bytes
-            ids = np.empty(count, np.int32)
-            count = C().tfn_tokenizer_encode(self.struct.address, ids.ctypes.data, ids.size, text,
+            ids = zeros((most,), "i")
+            found = C().tfn_tokenizer_encode(self.struct.address, address(ids), most, text,
                                              len(text))
-            if count <= ids.size:
-                return ids[:count].copy()
+            if found <= most:
+                return whole("ids", ids[:found])
+            most = found
 
     def decode(self, ids):
         """The text of ids; bytes that are no UTF-8 are replaced."""
-        ids = whole("ids", ids)
-        size = C().tfn_tokenizer_decode(self.struct.address, None, 0, ids.ctypes.data, ids.size)
+        ids = whole("ids", ids, least=1)
+        size = C().tfn_tokenizer_decode(self.struct.address, None, 0, address(ids), count(ids))
         text = ctypes.create_string_buffer(size + 1)
-        C().tfn_tokenizer_decode(self.struct.address, ctypes.addressof(text), size, ids.ctypes.data,
-                                 ids.size)
+        C().tfn_tokenizer_decode(self.struct.address, ctypes.addressof(text), size, address(ids),
+                                 count(ids))
         return text.raw[:size].decode(errors="replace")
 
 
@@ -967,16 +1077,16 @@ class Picture:
 def curve(losses):
     """The SVG of a curve of losses: its highest and lowest value, and the updates. More than 540
     losses are drawn as the means of 540 pieces."""
-    losses = np.asarray(losses, float)
+    losses = [float(loss) for loss in losses]
     updates = len(losses)
     if updates > 540:
-        losses = np.array([piece.mean() for piece in np.array_split(losses, 540)])
-    if not updates:
-        losses = np.zeros(1)
-    high, low = losses.max(), losses.min()
-    x = 50 + 540 * np.arange(len(losses)) / max(len(losses) - 1, 1)
-    y = 20 + 320 * (high - losses) / (high - low or 1)
-    points = " ".join("%.1f,%.1f" % point for point in zip(x, y))
+        ends = [updates * i // 540 for i in range(541)]
+        losses = [statistics.fmean(losses[i:j]) for i, j in zip(ends, ends[1:])]
+    losses = losses or [0.0]
+    high, low = max(losses), min(losses)
+    points = " ".join("%.1f,%.1f" % (50 + 540 * i / max(len(losses) - 1, 1),
+                                     20 + 320 * (high - loss) / (high - low or 1))
+                      for i, loss in enumerate(losses))
     return ('<svg xmlns="http://www.w3.org/2000/svg" width="600" height="370" '
             'font-family="sans-serif" font-size="12">\n'
             '<polyline fill="none" stroke="#1f77b4" points="%s"/>\n'

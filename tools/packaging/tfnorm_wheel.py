@@ -1,7 +1,8 @@
 """Writes a wheel of tfnorm.py and the header: `pip install ./tools` calls it, and so does
     python3 tools/packaging/tfnorm_wheel.py FOLDER
-It needs only Python. The same sources give the same bytes. numpy is the package's one requirement;
-a C compiler is needed at the first call, unless TFNORM_LIBRARY names a library."""
+It needs only Python. The same sources give the same bytes. The package requires nothing: it uses
+numpy if it is installed. A C compiler is needed at the first call, unless TFNORM_LIBRARY names a
+library."""
 import base64
 import hashlib
 import os
@@ -18,7 +19,8 @@ Version: %s
 Summary: Train and run small Transformers, with the bits of tfnorm.h
 License: MIT or public domain
 Requires-Python: >=3.8
-Requires-Dist: numpy
+Provides-Extra: numpy
+Requires-Dist: numpy; extra == "numpy"
 Description-Content-Type: text/markdown
 
 %s"""
