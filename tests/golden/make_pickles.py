@@ -4,7 +4,8 @@
     python3 make_pickles.py         writes hub/llama-bin, hub/llama-bin-sharded and hub/pickles
 
 The first two hold the weights of hub/llama. hub/pickles/kinds.bin has every dtype, storages that
-tensors share, offsets, and strides; old.bin has the form before PyTorch 1.6.
+tensors share, offsets, and strides; old.bin has the form before PyTorch 1.6. hub/pickles/empty and
+hub/pickles/nested are folders whose dictionary has no tensors.
 """
 import json
 import os
@@ -44,6 +45,12 @@ def main():
     state = OrderedDict((n, torch.nn.Parameter(t)) for n, t in sorted(tensors.items()))
     state._metadata = OrderedDict([("", {"version": 1})])
     torch.save(state, os.path.join(folder("llama-bin"), "pytorch_model.bin"))
+
+    for name, without in (("empty", {}), ("nested", {"state_dict": {"a": torch.zeros(1)}})):
+        to = os.path.join(HERE, "pickles", name)
+        os.makedirs(to, exist_ok=True)
+        shutil.copyfile(os.path.join(HERE, "llama", "config.json"), os.path.join(to, "config.json"))
+        torch.save(without, os.path.join(to, "pytorch_model.bin"))
 
     to, names, index = folder("llama-bin-sharded"), sorted(tensors), {}
     for part in range(2):

@@ -1176,6 +1176,8 @@ TEST(import_weights_wrong)
     CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
     of = d;
     import_weights_refused(&of, "no-such-folder", "cannot be opened");
+    import_weights_refused(&of, "pickles/empty", "pytorch_model.bin: it has no tensors");
+    import_weights_refused(&of, "pickles/nested", "pytorch_model.bin: it has no tensors");
     of.ffn++;
     import_weights_refused(&of, "llama", "mlp.gate_proj.weight has a side of 16, 17 is expected");
     of = d;

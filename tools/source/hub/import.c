@@ -197,6 +197,16 @@ static void tfn__open_config(tfn_import *x)
     tfn__check_keys(x);
 }
 
+/* Refuse a file of weights that has none: a state that was saved empty, or inside another
+ * dictionary, as training programs save it. */
+static void tfn__check_filled(tfn_file *f)
+{
+    tfn_tensor t;
+    if (!tfn__fine(f) || tfn_file_tensor(f, 0, &t)) return;
+    tfn__file_fail(f, TFN_NOT_FOUND, "it has no tensors; the dictionary of a model's state, by the "
+                   "names of its tensors, is expected", NULL, 0, 0);
+}
+
 /* Open a file of weights, or an index of several, with this name. True: it exists, and is in
  * x->file or x->index, or it is invalid, which becomes the import's error. */
 static bool tfn__open_named(tfn_import *x, const char *name)
@@ -210,6 +220,7 @@ static bool tfn__open_named(tfn_import *x, const char *name)
         tfn__open_tensors(tfn__import_file(x, f, name), name);
     }
     if (f->error.status == TFN_BAD_FILE) return false;
+    if (f == &x->file) tfn__check_filled(f);
     tfn__import_fine(x, f);
     return true;
 }
