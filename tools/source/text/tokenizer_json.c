@@ -524,14 +524,16 @@ static bool tfn__json_says_text(tfn__reader value, const char *text)
     return !value.wanted && tfn__equal(said, text);
 }
 
-/* True if the decoder fits the model. Compiled parts may have another decoder. */
+/* True if the decoder fits the model. Compiled parts may have another decoder. Without one, bytes
+ * that were shown as characters are decoded to bytes, as in every other file with such tokens. */
 static bool tfn__decoder_fits(const tfn__vocab *v)
 {
     int decodes = TFN__DECODES_BYTES;
     if (v->kind == TFN_TOKENIZER_WORDPIECE) decodes = TFN__DECODES_WORDS;
     if (v->kind >= TFN_TOKENIZER_CHARACTER_BPE) decodes = TFN__DECODES_MARKS;
     if (v->decodes == decodes) return true;
-    if (!v->stepped || v->shown) return false;
+    if (v->shown) return v->decodes == TFN__DECODES_NOTHING;
+    if (!v->stepped) return false;
     if (v->decodes == TFN__DECODES_SUFFIX) return tfn__json_says_text(v->said_suffix, v->suffix);
     return v->decodes != TFN__DECODES_BYTES;
 }
@@ -546,7 +548,8 @@ static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *val
     if (characters) fits = tfn__are_piece_steps(v->normalizer, v->split);
     if (!tfn__decoder_fits(v))
         tfn__refuse(e, "decoder %s is not supported for this model", value[4]);
-    if (v->stepped && v->decodes == TFN__DECODES_NOTHING) v->decoder = TFN_DECODER_SPACES;
+    if (v->stepped && !v->shown && v->decodes == TFN__DECODES_NOTHING)
+        v->decoder = TFN_DECODER_SPACES;
     if (!fits && !v->stepped)
         tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
     if (bytes != v->shown || (!v->stepped && ((bytes && v->split > TFN_SPLIT_BLOOM)
@@ -580,7 +583,7 @@ SHARED void tfn__check_decoder(tfn_error *e, const tfn__vocab *v)
     said.decoder = 0;
     said.decodes = TFN__DECODES_NOTHING;
     tfn__each_part(e, &said, v->rules[2], "type\"decoders\"", tfn__decoder_part);
-    if (said.decodes == TFN__DECODES_NOTHING) said.decoder = TFN_DECODER_SPACES;
+    if (!v->shown && said.decodes == TFN__DECODES_NOTHING) said.decoder = TFN_DECODER_SPACES;
     fits = said.decoder == v->decoder;
     if (said.decodes == TFN__DECODES_SUFFIX)
         fits = fits && tfn__json_says_text(said.said_suffix, v->suffix);
