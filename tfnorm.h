@@ -40068,19 +40068,14 @@ static const tfn_tensor_rule tfn__bloom_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* -- families: Marian, T5 -------------------------------------------------------------------- */
+/* -- families: Marian, BART, T5 -------------------------------------------------------------- */
 
-/* Marian: the Transformer of 2017, Post-LN, with a bias of the logits. Encoder and decoder differ
- * only in their depth. Files also keep the sinusoids, which equal those of this library. */
-static const tfn_key_rule tfn__marian_keys[] = {
-    TFN__CLASS("MarianMTModel")
+/* Fairseq's encoder-decoder: encoder and decoder differ only in their depth. A norm has one name in
+ * files, whether it is before a branch or after the sum; a model has either norm_in or norm. */
+static const tfn_key_rule tfn__pair_keys[] = {
     { NULL, "arch", "encoder-decoder", TFN_KEY_IS },
-    { NULL, "recipe", "post", TFN_KEY_IS },
-    { NULL, "position", "sinusoidal", TFN_KEY_IS },
     { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
-    { NULL, "output_bias", "true", TFN_KEY_IS },
     { "vocab_size", "vocab", NULL, TFN_KEY_IS },
-    { "decoder_vocab_size", "vocab", "", TFN_KEY_SAME },
     { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
     { "max_position_embeddings", "source_context", NULL, TFN_KEY_IS },
     { "d_model", "width", NULL, TFN_KEY_IS },
@@ -40092,43 +40087,116 @@ static const tfn_key_rule tfn__marian_keys[] = {
     { "decoder_ffn_dim", "ffn", NULL, TFN_KEY_SAME },
     { "activation_function", "activation", "gelu", TFN_KEY_IS },
     { "scale_embedding", "scale_embedding", "false", TFN_KEY_IS },
-    { "share_encoder_decoder_embeddings", "separate_source", "true", TFN_KEY_NOT },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
-    { "normalize_before", NULL, "false", TFN_KEY_WANT },
-    { "normalize_embedding", NULL, "false", TFN_KEY_WANT },
-    { "add_final_layer_norm", NULL, "false", TFN_KEY_WANT },
-    { "add_bias_logits", NULL, "false", TFN_KEY_WANT },
-    { "static_position_embeddings", NULL, "true", TFN_KEY_WANT },
     { "is_encoder_decoder", NULL, "true", TFN_KEY_WANT },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
-#define TFN__MARIAN_STACK(stack) \
+#define TFN__PAIR_STACK(stack) \
     TFN__TRANSPOSED(stack ".layers.#.self_attn.q_proj.*", stack ".#.self.q.*") \
     TFN__TRANSPOSED(stack ".layers.#.self_attn.k_proj.*", stack ".#.self.k.*") \
     TFN__TRANSPOSED(stack ".layers.#.self_attn.v_proj.*", stack ".#.self.v.*") \
     TFN__TRANSPOSED(stack ".layers.#.self_attn.out_proj.*", stack ".#.self.o.*") \
     TFN__AS_IS(stack ".layers.#.self_attn_layer_norm.*", stack ".#.self.norm.*") \
+    TFN__AS_IS(stack ".layers.#.self_attn_layer_norm.*", stack ".#.self.norm_in.*") \
     TFN__TRANSPOSED(stack ".layers.#.fc1.*", stack ".#.ffn.w1.*") \
     TFN__TRANSPOSED(stack ".layers.#.fc2.*", stack ".#.ffn.w2.*") \
     TFN__AS_IS(stack ".layers.#.final_layer_norm.*", stack ".#.ffn.norm.*") \
-    TFN__NO_WEIGHT(stack ".embed_positions.weight")
-static const tfn_tensor_rule tfn__marian_tensors[] = {
+    TFN__AS_IS(stack ".layers.#.final_layer_norm.*", stack ".#.ffn.norm_in.*") \
+    TFN__AS_IS(stack ".layernorm_embedding.*", stack ".embedding_norm.*") \
+    TFN__AS_IS(stack ".layer_norm.*", stack ".final_norm.*")
+static const tfn_tensor_rule tfn__pair_tensors[] = {
     { "decoder.embed_tokens.weight", "embedding.weight", TFN_FORM_APART | TFN_FORM_SPARE, 0, 0,
       0 },
     { "encoder.embed_tokens.weight", "encoder.embedding.weight", TFN_FORM_SPARE, 0, 0, 0 },
     TFN__AS_IS("shared.weight", "embedding.weight")
-    TFN__MARIAN_STACK("encoder")
-    TFN__MARIAN_STACK("decoder")
+    TFN__PAIR_STACK("encoder")
+    TFN__PAIR_STACK("decoder")
     TFN__TRANSPOSED("decoder.layers.#.encoder_attn.q_proj.*", "decoder.#.cross.q.*")
     TFN__TRANSPOSED("decoder.layers.#.encoder_attn.k_proj.*", "decoder.#.cross.k.*")
     TFN__TRANSPOSED("decoder.layers.#.encoder_attn.v_proj.*", "decoder.#.cross.v.*")
     TFN__TRANSPOSED("decoder.layers.#.encoder_attn.out_proj.*", "decoder.#.cross.o.*")
     TFN__AS_IS("decoder.layers.#.encoder_attn_layer_norm.*", "decoder.#.cross.norm.*")
+    TFN__AS_IS("decoder.layers.#.encoder_attn_layer_norm.*", "decoder.#.cross.norm_in.*")
     { "final_logits_bias", "output.bias", TFN_FORM_HEAD | TFN_FORM_ROW, 0, 0, 0 },
     TFN__OUTPUT("lm_head.weight", "output.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
-#undef TFN__MARIAN_STACK
+#undef TFN__PAIR_STACK
+static const tfn_family tfn__pair_family = { "pair", NULL, NULL, tfn__pair_keys,
+                                             tfn__pair_tensors };
+
+/* Marian: the Transformer of 2017, Post-LN, with a bias of the logits. Files also keep the
+ * sinusoids, which equal those of this library. */
+static const tfn_key_rule tfn__marian_keys[] = {
+    TFN__CLASS("MarianMTModel")
+    { NULL, "recipe", "post", TFN_KEY_IS },
+    { NULL, "position", "sinusoidal", TFN_KEY_IS },
+    { NULL, "output_bias", "true", TFN_KEY_IS },
+    { "decoder_vocab_size", "vocab", "", TFN_KEY_SAME },
+    { "share_encoder_decoder_embeddings", "separate_source", "true", TFN_KEY_NOT },
+    { "normalize_before", NULL, "false", TFN_KEY_WANT },
+    { "normalize_embedding", NULL, "false", TFN_KEY_WANT },
+    { "add_final_layer_norm", NULL, "false", TFN_KEY_WANT },
+    { "add_bias_logits", NULL, "false", TFN_KEY_WANT },
+    { "static_position_embeddings", NULL, "true", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__marian_tensors[] = {
+    TFN__NO_WEIGHT("encoder.embed_positions.weight")
+    TFN__NO_WEIGHT("decoder.embed_positions.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* BART: Post-LN with a norm of the embeddings; the first position has row 2 of the table (Lewis et
+ * al. 2019). mBART is Pre-LN, with a norm at the end of each stack (Liu et al. 2020). The classes
+ * with a head of words have a bias of the logits, the others none. */
+#define TFN__LEARNED_PAIR \
+    { NULL, "position", "learned", TFN_KEY_IS }, \
+    { NULL, "output_bias", "false", TFN_KEY_IS }, \
+    { "architectures=*ForConditionalGeneration", "output_bias", "true", TFN_KEY_NAMES }, \
+    { "normalize_embedding", NULL, "true", TFN_KEY_WANT }, \
+    { "add_bias_logits", NULL, "false", TFN_KEY_WANT }, \
+    { "static_position_embeddings", NULL, "false", TFN_KEY_WANT },
+static const tfn_key_rule tfn__bart_keys[] = {
+    TFN__CLASS("BartModel")
+    { NULL, "recipe", "bert", TFN_KEY_IS },
+    TFN__LEARNED_PAIR
+    { "normalize_before", NULL, "false", TFN_KEY_WANT },
+    { "add_final_layer_norm", NULL, "false", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_key_rule tfn__mbart_keys[] = {
+    TFN__CLASS("MBartModel")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "topology", "pre-embed-norm", TFN_KEY_IS },
+    TFN__LEARNED_PAIR
+    { "normalize_before", NULL, "true", TFN_KEY_WANT },
+    { "add_final_layer_norm", NULL, "true", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#undef TFN__LEARNED_PAIR
+static const tfn_tensor_rule tfn__bart_tensors[] = {
+    { "encoder.embed_positions.weight", "encoder.position.weight", 0, 0, 0, 2 },
+    { "decoder.embed_positions.weight", "decoder.position.weight", 0, 0, 0, 2 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* M2M-100 and NLLB: Pre-LN with fairseq's sinusoids, which begin after the padding's id, and no
+ * norm of the embeddings (Fan et al. 2020). Some files keep the sinusoids. */
+static const tfn_key_rule tfn__m2m_keys[] = {
+    TFN__CLASS("M2M100ForConditionalGeneration")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "position", "fairseq", TFN_KEY_IS },
+    { "activation_function", "activation", "relu", TFN_KEY_IS },
+    { "scale_embedding", "scale_embedding", "true", TFN_KEY_IS },
+    { "pad_token_id", NULL, "1", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__m2m_tensors[] = {
+    TFN__NO_WEIGHT("encoder.embed_positions.weights")
+    TFN__NO_WEIGHT("decoder.embed_positions.weights")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
 
 /* T5: Pre-LN with RMSNorm and no biases. Scores are not scaled; each bucket of distances adds a
  * number, shared by all layers of a stack. Files have these numbers in layer 0; the first files
@@ -40251,7 +40319,10 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
     X(XLM_ROBERTA, "xlm-roberta", "roberta.", TFN__LIKE(ROBERTA), tfn__xlm_roberta_keys, NULL) \
     X(CAMEMBERT, "camembert", "roberta.", TFN__LIKE(ROBERTA), tfn__camembert_keys, NULL) \
     X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors) \
-    X(MARIAN, "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors) \
+    X(MARIAN, "marian", "model.", &tfn__pair_family, tfn__marian_keys, tfn__marian_tensors) \
+    X(BART, "bart", "model.", &tfn__pair_family, tfn__bart_keys, tfn__bart_tensors) \
+    X(MBART, "mbart", "model.", &tfn__pair_family, tfn__mbart_keys, tfn__bart_tensors) \
+    X(M2M, "m2m_100", "model.", &tfn__pair_family, tfn__m2m_keys, tfn__m2m_tensors) \
     X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors) \
     X(MT5, "mt5", NULL, TFN__LIKE(T5), tfn__mt5_keys, NULL)
 #define TFN__FAMILY_NUMBER(number, name, prefix, like, keys, tensors) TFN__FAMILY_##number,
@@ -40372,8 +40443,8 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "gpt_neo", NULL, "is_decoder" },
     { "gemma3", NULL, "vision_config mm_tokens_per_image" },
     { "distilbert", NULL, "sinusoidal_pos_embds tie_weights_" },
-    { "marian", NULL, "extra_pos_embeddings num_hidden_layers" },
-    { "marian", "false", "do_blenderbot_90_layernorm" },
+    { "pair", NULL, "extra_pos_embeddings num_hidden_layers" },
+    { "pair", "false", "do_blenderbot_90_layernorm" },
     { "bloom", NULL, "n_inner offset_alibi pretraining_tp slow_but_exact skip_bias_add "
                      "skip_bias_add_qkv bias_dropout_fusion attention_softmax_in_fp32 "
                      "masked_softmax_fusion" },
@@ -45250,11 +45321,11 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       a save follows a link at    temporary files are created exclusively; only a regular file is
  *       its temporary name          replaced, and it keeps its mode and owner
  *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
- *     Models of the hub: tfn_import_new knows BERT, BLOOM, CamemBERT, DistilBERT, Gemma 1 to 3,
- *     GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, Marian, Mistral, OLMo 1 and 2, OPT, Phi 1 to
- *     3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5, XLM-RoBERTa; tfn_export_write writes such a
- *     folder; tfn_pickle_open reads pytorch_model.bin, tfn_gguf_open a .gguf file, and
- *     tfn_import_text the rest of config.json.
+ *     Models of the hub: tfn_import_new knows BART, BERT, BLOOM, CamemBERT, DistilBERT, Gemma 1 to
+ *     3, GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, M2M-100 (NLLB), Marian, mBART, Mistral,
+ *     OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5, XLM-RoBERTa;
+ *     tfn_export_write writes such a folder; tfn_pickle_open reads pytorch_model.bin,
+ *     tfn_gguf_open a .gguf file, and tfn_import_text the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
  *     Options: positions alibi and relative, windows by layer (window_from, window_period,

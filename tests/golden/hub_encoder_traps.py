@@ -89,6 +89,8 @@ ENCODER_FAMILY_TRAPS = {
         *LEARNED_TRAPS,
         trap("embeddings scaled", config={"scale_embedding": True}),
     ],
+    "bart-body": [
+        t for t in LEARNED_TRAPS if t.name != "no bias of logits"],
     "mbart": [*LEARNED_TRAPS, *FINAL_TRAPS],
     "m2m_100": [
         *PAIR_TRAPS, *FINAL_TRAPS,

@@ -107,6 +107,21 @@ class Bart(Marian):
         return {n + ".weight": (self.dtype, self.words("decoder")) for n in names}
 
 
+class BartBody(Bart):
+    """Without a head: names without a prefix, and no bias of the logits."""
+
+    def tensor(self, name, *shape, **draw):
+        if name == "final_logits_bias":
+            return torch.zeros(shape)
+        return super().tensor(name, *shape, **draw)
+
+    def stored_name(self, name):
+        return name.removeprefix("model.")
+
+    def buffers(self):
+        return {}
+
+
 class PreNorm:
     """Norms in front of the sub-layers, and one at the end of each stack."""
 

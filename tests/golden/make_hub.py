@@ -32,7 +32,8 @@ import sys
 from typing import NamedTuple, Optional
 import torch
 from hub_encoders import (
-    Bart, M2M100, MBart, Roberta, RobertaClasses, RobertaCopies, RobertaQuestions, RobertaTokens)
+    Bart, BartBody, M2M100, MBart, Roberta, RobertaClasses, RobertaCopies, RobertaQuestions,
+    RobertaTokens)
 from hub_encoder_traps import ENCODER_FAMILY_TRAPS
 from hub_models import (
     Bert, BertClasses, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, DistilBertClasses,
@@ -283,6 +284,25 @@ MARIAN_CONFIG = {
     "share_encoder_decoder_embeddings": True, "static_position_embeddings": True,
 }
 
+# config.json of bart-large, mbart-large-cc25 and m2m100_418M, with the numbers of small models
+BART_CONFIG = changed(
+    MARIAN_CONFIG, "bad_words_ids", "decoder_vocab_size", "share_encoder_decoder_embeddings",
+    model_type="bart", architectures=["BartForConditionalGeneration"], activation_function="gelu",
+    decoder_start_token_id=2, eos_token_id=2, extra_pos_embeddings=2, forced_bos_token_id=0,
+    forced_eos_token_id=2, gradient_checkpointing=False, normalize_embedding=True, pad_token_id=1,
+    scale_embedding=False, static_position_embeddings=False)
+
+MBART_CONFIG = changed(
+    BART_CONFIG, "forced_bos_token_id", model_type="mbart", add_final_layer_norm=True,
+    architectures=["MBartForConditionalGeneration"], normalize_before=True, output_past=True,
+    scale_embedding=True)
+
+M2M100_CONFIG = changed(
+    BART_CONFIG, "add_bias_logits", "add_final_layer_norm", "extra_pos_embeddings",
+    "classif_dropout", "forced_bos_token_id", "normalize_before", "normalize_embedding",
+    "scale_embedding", "static_position_embeddings", model_type="m2m_100",
+    activation_function="relu", architectures=["M2M100ForConditionalGeneration"])
+
 T5_CONFIG = {
     **COMMON, "model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_ff": 40,
     "d_kv": 5, "d_model": 24, "decoder_start_token_id": 0, "dropout_rate": 0.1, "eos_token_id": 1,
@@ -377,6 +397,10 @@ CASES = {
     "marian": Case(Marian, MARIAN_CONFIG, gradients=True, ends=0),
     "marian-separate": Case(MarianSeparate, changed(
         MARIAN_CONFIG, scale_embedding=False, share_encoder_decoder_embeddings=False)),
+    "bart": Case(Bart, BART_CONFIG),
+    "bart-body": Case(BartBody, changed(BART_CONFIG, architectures=["BartModel"])),
+    "mbart": Case(MBart, MBART_CONFIG),
+    "m2m_100": Case(M2M100, M2M100_CONFIG),
     "t5": Case(T5, T5_CONFIG, gradients=True, ends=0),
     "t5-v1.1": Case(T5v11, T5_V11_CONFIG, ends=2),
     "t5-unscaled": Case(T5, changed(T5_CONFIG, "torch_dtype", dtype="float32",
@@ -390,7 +414,8 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "gpt_neox-new-f16", "phi", "phi-qk", "opt", "opt-350m-form", "bert",
         "bert-old-names", "bert-classes", "minilm", "distilbert", "distilbert-classes", "bloom",
         "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
-        "camembert-bf16", "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled",
+        "camembert-bf16", "marian", "marian-separate", "bart", "bart-body", "mbart-f16",
+        "m2m_100-bf16", "t5", "t5-v1.1", "t5-unscaled",
         "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",
         "gemma3", "gemma3-newer", "olmo", "olmo-plain", "granite", "smollm3", "smollm3-interval",
         "gpt_neo", "gpt_neo-types"]

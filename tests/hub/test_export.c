@@ -78,7 +78,11 @@ static const struct export_folder {
     { "roberta-classes", "roberta", "bert", false, 0 },
     { "roberta-tokens", "roberta", "bert", false, 0 },
     { "xlm-roberta-f16", "xlm-roberta", "bert", false, 5 },
-    { "camembert-bf16", "camembert", "bert", false, 0 }
+    { "camembert-bf16", "camembert", "bert", false, 0 },
+    { "bart", "bart", "bart", false, 3 },
+    { "bart-body", "bart", "bart", false, 0 },
+    { "mbart-f16", "mbart", "mbart", false, 3 },
+    { "m2m_100-bf16", "m2m_100", "m2m_100", false, 5 }
 };
 enum { EXPORT_FOLDERS = sizeof export_folders / sizeof *export_folders };
 

@@ -17,7 +17,7 @@ static const char *const import_names[] = {
     "opt", "opt-350m-form", "bert", "bert-old-names", "bert-classes",
     "distilbert", "distilbert-classes", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
     "t5-unscaled", "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
-    "camembert-bf16",
+    "camembert-bf16", "bart", "bart-body", "mbart-f16", "m2m_100-bf16",
     "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",
     "gemma3", "gemma3-newer", "olmo", "olmo-plain", "granite", "smollm3", "smollm3-interval",
     "gpt_neo", "gpt_neo-types"
@@ -78,7 +78,8 @@ typedef struct import_case {
 enum { IMPORT_SOURCE = 13, IMPORT_TARGET = 11 };
 static bool import_pairs(const char *name)
 {
-    return !strncmp(name, "t5", 2) || !strncmp(name, "marian", 6);
+    return !strncmp(name, "t5", 2) || !strncmp(name, "marian", 6) || strstr(name, "bart")
+        || !strncmp(name, "m2m", 3);
 }
 
 static void import_split(import_case *c)
@@ -814,6 +815,11 @@ TEST(import_keys_refused)
                    "decoder_ffn_dim is 48; 40 is expected");
     import_refuses("bert", "\"absolute\"", "\"relative_key\"", "absolute is expected");
     import_refuses("roberta", "\"pad_token_id\": 1", "\"pad_token_id\": 0", "pad_token_id is 0; 1 is");
+    import_refuses("bart", "\"normalize_before\": false", "\"normalize_before\": true",
+                   "normalize_before is true; false is");
+    import_refuses("mbart-f16", "\"normalize_before\": true", "\"normalize_before\": false",
+                   "normalize_before is false; true is");
+    import_refuses("m2m_100-bf16", "\"pad_token_id\": 1", "\"pad_token_id\": 0", "1 is expected");
     import_refuses("roberta", "\"gelu\"", "\"gelu_new\"", "hidden_act is gelu_new; gelu is");
     import_refuses("roberta", "embeddings\": 18", "embeddings\": 2", "is 2; a larger number is");
     import_refuses("roberta", "\"max_position_embeddings\"", "\"_max\"",

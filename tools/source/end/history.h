@@ -16,11 +16,11 @@
  *       a save follows a link at    temporary files are created exclusively; only a regular file is
  *       its temporary name          replaced, and it keeps its mode and owner
  *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
- *     Models of the hub: tfn_import_new knows BERT, BLOOM, CamemBERT, DistilBERT, Gemma 1 to 3,
- *     GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, Marian, Mistral, OLMo 1 and 2, OPT, Phi 1 to
- *     3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5, XLM-RoBERTa; tfn_export_write writes such a
- *     folder; tfn_pickle_open reads pytorch_model.bin, tfn_gguf_open a .gguf file, and
- *     tfn_import_text the rest of config.json.
+ *     Models of the hub: tfn_import_new knows BART, BERT, BLOOM, CamemBERT, DistilBERT, Gemma 1 to
+ *     3, GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, M2M-100 (NLLB), Marian, mBART, Mistral,
+ *     OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5, XLM-RoBERTa;
+ *     tfn_export_write writes such a folder; tfn_pickle_open reads pytorch_model.bin,
+ *     tfn_gguf_open a .gguf file, and tfn_import_text the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
  *     Options: positions alibi and relative, windows by layer (window_from, window_period,

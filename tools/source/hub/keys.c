@@ -81,8 +81,8 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "gpt_neo", NULL, "is_decoder" },
     { "gemma3", NULL, "vision_config mm_tokens_per_image" },
     { "distilbert", NULL, "sinusoidal_pos_embds tie_weights_" },
-    { "marian", NULL, "extra_pos_embeddings num_hidden_layers" },
-    { "marian", "false", "do_blenderbot_90_layernorm" },
+    { "pair", NULL, "extra_pos_embeddings num_hidden_layers" },
+    { "pair", "false", "do_blenderbot_90_layernorm" },
     { "bloom", NULL, "n_inner offset_alibi pretraining_tp slow_but_exact skip_bias_add "
                      "skip_bias_add_qkv bias_dropout_fusion attention_softmax_in_fp32 "
                      "masked_softmax_fusion" },
