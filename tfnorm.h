@@ -339,7 +339,8 @@
  *
  * FROM PYTHON
  *
- * tools/tfnorm.py is one file that needs only ctypes and numpy, and compiles this header once.
+ * tools/tfnorm.py is one file that needs only Python, and compiles this header once. With numpy,
+ * arrays are arrays of numpy; without it, they are memoryviews.
  * Options have the same names, with schedule_lr for schedule.lr. Parameters, gradients, logits and
  * hidden states are arrays that are not copied. An error becomes an exception with the same text.
  *

@@ -176,9 +176,9 @@ tallied() {         # numbers in RESULTS.md and the README equal the counted row
         END { all = n["shown"] + n["partly"] + n["tie"] + n["undecided"] + n["not shown"] + n["opposite"]
               printf "Measurements: %d. %d shown, %d partly, %d ties, %d undecided, %d not shown, %d opposite.\n",
                   all, n["shown"], n["partly"], n["tie"], n["undecided"], n["not shown"], n["opposite"]
-              printf "%d measurements: %d are shown, %d partly, %d ties, %d not shown, %d opposite; " \
-                  "eight seeds leave %d undecided\n", all, n["shown"], n["partly"], n["tie"], n["not shown"],
-                  n["opposite"], n["undecided"] }' ../tools/RESULTS.md > "$work/tally"
+              printf "Among %d measurements, %d confirm the claim, %d confirm part of it, %d show the opposite, " \
+                  "%d do not show it, %d are ties, and %d are undecided after eight seeds\n", all,
+                  n["shown"], n["partly"], n["opposite"], n["not shown"], n["tie"], n["undecided"] }' ../tools/RESULTS.md > "$work/tally"
     awk '/^    [a-z]/ && $2 == 12 && NF == 14 { n++; marks = $4 $6 $8 $10 $12 $14
              if (marks ~ /[+]/) learn++; else if (marks !~ /[.]/) fail++ }
         END { printf "At 12 + 12 layers %d of the %d recipes learn in at least one setting and %d fail in all six\n",
