@@ -1066,6 +1066,54 @@ TEST(import_words)
     import_refuses("gpt2", "\"gelu_new\"", "\"geglu\"", "activation_function is geglu");
 }
 
+/* The sizes of a model as texts, in the order of configs.txt. */
+static void import_sizes(const tfn_model_desc *d, char *to, size_t room)
+{
+    const int32_t size = d->head_size ? d->head_size : d->width / d->heads;
+    snprintf(to, room, "%d %d %d %d %d %d %d", (int)d->vocab, (int)d->width, (int)d->layers, (int)d->heads,
+             (int)d->kv_heads, (int)size, (int)d->ffn);
+}
+
+/* Published configurations give a model of their sizes, or are refused for the reason in the list. */
+TEST(import_published)
+{
+    static char all[1 << 17];
+    int count = 0, refused = 0;
+    char *line = all;
+    import_read("..", "configs.txt", all, sizeof all);
+    for (char *end = strchr(line, '\n'); end; line = end + 1, end = strchr(line, '\n')) {
+        tfn_import x;
+        tfn_model_desc d;
+        tfn_error error;
+        char text[300], sizes[100];
+        char *wanted = strchr(line, '\t'), *config = wanted ? strchr(wanted + 1, '\t') : NULL;
+        if (!config) {
+            FAIL("line %d", count + 1);
+            return;
+        }
+        *end = *wanted++ = *config++ = 0;
+        CASE("%s", line);
+        memset(&x, 0, sizeof x);
+        memset(&d, 0, sizeof d);
+        memset(&error, 0, sizeof error);
+        d.inference = true;
+        d.threads = 1;
+        x.config = config;
+        x.config_size = strlen(config);
+        count++;
+        if (tfn_import_peek(&x, &d) == TFN_OK && tfn_model_resolve(&d, &d, &error)) {
+            import_sizes(&d, sizes, sizeof sizes);
+            if (strcmp(sizes, wanted)) FAIL("sizes are %s, not %s", sizes, wanted);
+            continue;
+        }
+        if (x.error.status == TFN_OK) x.error = error;
+        tfn_error_text(&x.error, text, sizeof text);
+        refused++;
+        if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+    }
+    CHECK(count >= 60 && refused > 9 && refused < count / 4);
+}
+
 /* Fine-tuning with LoRA starts in one step: the base from the files, A random, B 0. */
 TEST(import_with_lora)
 {
@@ -1667,6 +1715,7 @@ int main(void)
     RUN(import_key_list);
     RUN(import_scaling_objects);
     RUN(import_words);
+    RUN(import_published);
     RUN(import_with_lora);
     RUN(import_windows);
     RUN(import_weights_wrong);

@@ -297,6 +297,7 @@ static const tfn_key_rule tfn__gemma2_keys[] = {
     { "attn_logit_softcapping", "attention_cap", "50", TFN_KEY_IS_OR_OFF },
     { "final_logit_softcapping", "logit_cap", "30", TFN_KEY_IS_OR_OFF },
     { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
+    { "sliding_window_size", "window", "", TFN_KEY_SAME },
     { NULL, "window_period", "2", TFN_KEY_IS },
     TFN__LAYER_TYPES,
     { NULL, NULL, NULL, TFN_KEY_IS }

@@ -75,6 +75,7 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "bloom", NULL, "is_decoder" },
     { "opt", NULL, "is_decoder" },
     { "phi", NULL, "is_decoder" },
+    { "phi3", "1", "full_attn_mod interpolate_factor" },
     { "phi3", NULL, "original_max_position_embeddings" },
     { "bert", NULL, "directionality pooler_fc_size pooler_num_attention_heads "
                     "pooler_num_fc_layers pooler_size_per_head pooler_type hidden_dropout" },
