@@ -755,19 +755,35 @@ static bool tfn__is_plain_row(const tfn_topology *t)
     return t->aggregate == TFN_AGGREGATE_NONE && !(t->flags & ~plain);
 }
 
+/* True if all numbers that only TFNORM_ALL_NORMS uses are 0. */
+static bool tfn__has_plain_numbers(const tfn_model_desc *d)
+{
+#define TFN__PLACE(field) (uint16_t)offsetof(tfn_model_desc, field)
+    static const uint16_t places[] = {
+        TFN__PLACE(mup_base_width), TFN__PLACE(cutoffs[0]), TFN__PLACE(cutoffs[1]),
+        TFN__PLACE(rotary_size), TFN__PLACE(rotary_period), TFN__PLACE(window),
+        TFN__PLACE(window_shift), TFN__PLACE(embedding_size), TFN__PLACE(attention_cap),
+        TFN__PLACE(logit_cap), TFN__PLACE(score_scale), TFN__PLACE(embedding_factor),
+        TFN__PLACE(branch_factor), TFN__PLACE(logit_divisor), TFN__PLACE(qkv_clip)
+    };
+#undef TFN__PLACE
+    uint32_t all = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        uint32_t bits;
+        TFNORM_MEMCPY(&bits, (const char *)d + places[i], sizeof bits);
+        all |= bits;
+    }
+    return !all;
+}
+
 /* True if the model needs no operation of TFNORM_ALL_NORMS. See TFN__ALL. */
 static bool tfn__is_plain_model(const tfn_model_desc *d)
 {
     const bool convolutions = d->bands && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
-    const int32_t numbers = d->mup_base_width | d->cutoffs[0] | d->cutoffs[1]
-                          | d->rotary_size | d->window | d->embedding_size | (int32_t)d->pooler;
     if ((int)d->cache_type >= TFN_CACHE_TYPE_COUNT) return false;
-    if (numbers || convolutions || d->folded || d->half) return false;
+    if (!tfn__has_plain_numbers(d) || convolutions || d->folded || d->half) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
-    if (d->attention_cap != 0 || d->logit_cap != 0) return false;
-    if (d->embedding_factor != 0 || d->branch_factor != 0 || d->logit_divisor != 0) return false;
-    if (d->qkv_clip != 0 || d->rotary_period || d->window_shift) return false;
-    if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias) return false;
+    if (d->scale_by_layer || d->attention_bias || d->pooler) return false;
     if (d->output_bias || d->head_transform || d->scale_output || d->rotary_scaling) return false;
     if (d->position > TFN_POSITION_NONE) return false;
     if (d->qk_norm > TFN_QK_NORM_NONE || tfn__names_lora(d)) return false;
