@@ -141,6 +141,7 @@
  *   gguf_tokens     tokenizers in the metadata of GGUF
  *   import          reading a folder of the hub
  *   export          models as folders of the hub
+ *   gguf_export     models as files of llama.cpp
  *   diagnostics     the self-check
  *   end             private macros are undefined again
  *   hosts_back      and come back
@@ -540,7 +541,7 @@
  *   TFNORM_NO_FILES         Omit files, options by name (tfn_desc_set) and tfn_layout.
  *   TFNORM_NO_IMPORT        Omit checkpoints of the hub (tfn_import_new). They are folders, so
  *                           TFNORM_NO_STDIO omits them, too.
- *   TFNORM_NO_GGUF          Omit .gguf files (tfn_gguf_open).
+ *   TFNORM_NO_GGUF          Omit .gguf files (tfn_gguf_open, tfn_export_gguf).
  *   TFNORM_NO_PICKLE        Omit pytorch_model.bin (tfn_pickle_open).
  *   TFNORM_NO_MALLOC        Omit <stdlib.h>, tfn_model_new and tfn_model_free. Files then need a
  *                           block of yours (tfn_file.work).
@@ -3374,6 +3375,8 @@ typedef struct tfn_export {
                                               * tfn_generator_run */
     const char *const *labels;               /* the names of the classes of a sequence head, for
                                               * id2label; NULL: none */
+    const char       *name, *chat_template;  /* GGUF: general.name and tokenizer.chat_template, a
+                                              * text in Jinja; NULL: none */
     int32_t           tensors, kept;         /* tensors that were written; those that stayed F32 */
     char              path[1024];            /* private */
 } tfn_export;
@@ -3382,6 +3385,25 @@ typedef struct tfn_export {
  * because weights without their config.json, or with an older one, are not a model. */
 TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m);
 TFNORM_API size_t tfn_export_work(const tfn_model *m);
+
+/* Writes a model as one file of llama.cpp, with its tokenizer: `folder` is the path of the file, or
+ * `weights` the output. The options decide the architecture, as above: llama, qwen2, qwen3, olmo2,
+ * gemma, gemma2, gemma3 or gpt2; `family` chooses one by name. dtype: F32, F16, BF16, Q8_0 or Q4_0,
+ * the last two with the bits of ggml's reference. Vectors and tables of positions stay F32. `kept`
+ * counts the matrices of another type: rows that do not fill blocks of 32 stay F32, and with Q4_0
+ * the matrix that gives logits is Q8_0. The model is never in memory a second time. The tokenizer
+ * must be byte-level BPE, a tokenizer of bytes, or SentencePiece's BPE with bytes; ids of the model
+ * beyond the tokenizer's are unused tokens. Without a tokenizer, the file has no vocabulary. What
+ * llama.cpp cannot do is an error that names it. labels and config have no effect.
+ *
+ *     tfn_export x = { 0 };
+ *     x.folder = "mine.gguf";
+ *     x.tokenizer = &k;
+ *     if (tfn_export_gguf(&x, &m) != TFN_OK) ...                   // see x.error
+ *
+ * work: of `weights`, if you give it: tfn_export_gguf_work bytes. */
+TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m);
+TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m);
 #endif
 
 /* -- for other languages --------------------------------------------------------------------- */
@@ -36704,13 +36726,43 @@ static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
     if (u >> (exponent_bits + fraction_bits) & 1) v = -v;
     return v;
 }
+
+#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+/* The bits of the number of an IEEE 754 format that is nearest to v, ties to even: the inverse of
+ * tfn__ieee, for formats with fewer than 52 bits of fraction. */
+static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
+{
+    const int64_t most = (INT64_C(1) << exponent_bits) - 1;
+    const uint64_t infinite = (uint64_t)most << fraction_bits;
+    uint64_t u, sign, bits, rest;
+    int64_t exponent;
+    int drop = 52 - fraction_bits;
+    TFNORM_MEMCPY(&u, &v, sizeof u);
+    sign = u >> 63 << (exponent_bits + fraction_bits);
+    exponent = (int64_t)(u >> 52 & 2047) - 1023 + most / 2;
+    if (v != v) return sign | infinite | UINT64_C(1) << (fraction_bits - 1);
+    if (exponent >= most) return sign | infinite;
+    if (!(v < 0 || v > 0)) return sign;
+    u = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    if (exponent < 1) {                     /* denormal: no leading 1 */
+        drop += (int)tfn__min(1 - (ptrdiff_t)exponent, 53 - drop);
+        exponent = 1;
+    }
+    bits = u >> drop;
+    rest = u - (bits << drop);
+    if (rest > UINT64_C(1) << (drop - 1)) bits++;
+    if (rest == UINT64_C(1) << (drop - 1)) bits += bits & 1;
+    return sign | (bits + ((uint64_t)(exponent - 1) << fraction_bits));
+}
+#endif
 TFN__SMALL_END
 #endif
 #endif
 /* >> ggml */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* The block formats of GGUF: 32 or 256 values share a scale. Decodes a block to floats, in the
- * arithmetic of ggml's reference, so that the values have its bits. Builds on ground. */
+/* The block formats of GGUF: 32 or 256 values share a scale. Decodes a block to floats, and
+ * encodes two of the formats, in the arithmetic of ggml's reference, so that the results have its
+ * bits. Builds on ground and files. */
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_GGUF
 enum { TFN__BLOCK_MOST = 256, TFN__BLOCK_BYTES = 210 };         /* the largest block */
 typedef struct tfn__block {
@@ -36821,6 +36873,84 @@ static void tfn__decode_block(tfn_dtype dtype, const uint8_t *s, float *to)
     default: tfn__decode_6(s, to); break;
     }
 }
+
+#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO && !defined TFNORM_NO_MALLOC
+/* Store a scale as a half. False: the half is infinite or not a number. */
+static bool tfn__put_half(uint8_t *to, float d)
+{
+    const uint64_t bits = tfn__ieee_bits((double)d, 5, 10);
+    to[0] = (uint8_t)(bits & 255);
+    to[1] = (uint8_t)(bits >> 8);
+    return (bits & 0x7c00) != 0x7c00;
+}
+
+/* 1/d, or 0 if a float cannot hold it. */
+static float tfn__inverse(float d)
+{
+    float v = 0;
+    if (d < 0 || d > 0) v = 1 / d;
+    if (!(v - v <= 0)) v = 0;
+    return v;
+}
+
+/* The nearest whole number, halves away from 0. */
+static int tfn__quant(float v)
+{
+    const int n = (int)v;
+    const float rest = v - (float)n;
+    if (rest >= (float)0.5) return n + 1;
+    if (rest <= (float)-0.5) return n - 1;
+    return n;
+}
+
+/* y = d q with q from -127 to 127. */
+static bool tfn__encode_8(const float *x, uint8_t *to)
+{
+    float most = 0;
+    float by;
+    for (int i = 0; i < 32; i++) {
+        const float v = x[i] < 0 ? -x[i] : x[i];
+        if (!(v - v <= 0)) return false;
+        if (v > most) most = v;
+    }
+    by = tfn__inverse(most / 127);
+    if (!tfn__put_half(to, most / 127)) return false;
+    for (int i = 0; i < 32; i++) to[2 + i] = (uint8_t)(tfn__quant(x[i] * by) & 255);
+    return true;
+}
+
+/* y = d (q - 8) with q from 0 to 15. The value of the largest magnitude becomes q = 0, whatever its
+ * sign. */
+static bool tfn__encode_4(const float *x, uint8_t *to)
+{
+    float most = 0;
+    float end = 0;
+    float by;
+    for (int i = 0; i < 32; i++) {
+        const float v = x[i] < 0 ? -x[i] : x[i];
+        if (!(v - v <= 0)) return false;
+        if (v <= most) continue;
+        most = v;
+        end = x[i];
+    }
+    by = tfn__inverse(end / -8);
+    if (!tfn__put_half(to, end / -8)) return false;
+    for (int i = 0; i < 16; i++) {
+        const int low = (int)(x[i] * by + (float)8.5);
+        const int high = (int)(x[i + 16] * by + (float)8.5);
+        to[2 + i] = (uint8_t)(tfn__min(low, 15) | tfn__min(high, 15) << 4);
+    }
+    return true;
+}
+
+/* Encode 32 values as Q8_0 or Q4_0, to the bits of ggml's reference. False: a value is not finite,
+ * or the block's scale does not fit into a half. */
+static bool tfn__encode_block(tfn_dtype dtype, const float *x, uint8_t *to)
+{
+    if (dtype == TFN_DTYPE_Q8_0) return tfn__encode_8(x, to);
+    return tfn__encode_4(x, to);
+}
+#endif
 TFN__SMALL_END
 #endif
 #endif
@@ -42258,7 +42388,8 @@ static const tfn_tensor_rule tfn__gguf_gpt2_tensors[] = {
 #undef TFN__NEIGHBOURS
 
 /* Named by general.architecture. */
-static const tfn_family tfn__gguf_families[] = {
+enum { TFN__GGUF_FAMILIES = 8 };
+static const tfn_family tfn__gguf_families[TFN__GGUF_FAMILIES] = {
     { "llama", NULL, &tfn__gguf_rotary, NULL, tfn__gguf_llama_tensors },
     { "qwen2", NULL, &tfn__gguf_rotary, NULL, NULL },
     { "qwen3", NULL, &tfn__gguf_rotary, tfn__gguf_qwen3_keys, NULL },
@@ -42268,6 +42399,12 @@ static const tfn_family tfn__gguf_families[] = {
     { "gemma3", NULL, &tfn__gguf_gemma2, tfn__gguf_gemma3_keys, NULL },
     { "gpt2", NULL, &tfn__gguf_base, tfn__gguf_gpt2_keys, tfn__gguf_gpt2_tensors }
 };
+
+static const tfn_family *tfn__gguf_family_at(int32_t i)
+{
+    if (i < 0 || i >= TFN__GGUF_FAMILIES) return NULL;
+    return tfn__gguf_families + i;
+}
 
 /* -- GGUF: reading in order ------------------------------------------------------------------ */
 
@@ -42281,6 +42418,14 @@ static const char *const tfn__gguf_present[][2] = {
     { "blk.0.ffn_down.bias", "ffn_down/bias" }
 };
 enum { TFN__GGUF_PRESENT = sizeof tfn__gguf_present / sizeof *tfn__gguf_present };
+
+/* True if the key says that there is a tensor, so that no metadata have it. */
+static bool tfn__gguf_is_present(const char *key)
+{
+    for (int i = 0; i < TFN__GGUF_PRESENT; i++)
+        if (tfn__equal(key, tfn__gguf_present[i][1])) return true;
+    return false;
+}
 
 static void tfn__gguf_bad(tfn__gguf *g)
 {
@@ -42470,20 +42615,29 @@ static void tfn__gguf_config(tfn__gguf *g)
 
 /* -- GGUF: tensors --------------------------------------------------------------------------- */
 
+/* The types of ggml, and ours. */
+enum { TFN__GGML_TYPES = 16 };
+static const uint8_t tfn__ggml_types[TFN__GGML_TYPES][2] = {
+    { 0, TFN_DTYPE_F32 },   { 1, TFN_DTYPE_F16 },   { 2, TFN_DTYPE_Q4_0 },  { 3, TFN_DTYPE_Q4_1 },
+    { 6, TFN_DTYPE_Q5_0 },  { 7, TFN_DTYPE_Q5_1 },  { 8, TFN_DTYPE_Q8_0 },  { 12, TFN_DTYPE_Q4_K },
+    { 13, TFN_DTYPE_Q5_K }, { 14, TFN_DTYPE_Q6_K }, { 24, TFN_DTYPE_I8 },   { 25, TFN_DTYPE_I16 },
+    { 26, TFN_DTYPE_I32 },  { 27, TFN_DTYPE_I64 },  { 28, TFN_DTYPE_F64 },  { 30, TFN_DTYPE_BF16 }
+};
+
 /* The dtype of a tensor's type; DEFAULT: one that is not read. */
 static tfn_dtype tfn__gguf_dtype(uint64_t type)
 {
-    static const uint8_t types[][2] = {
-        { 0, TFN_DTYPE_F32 },   { 1, TFN_DTYPE_F16 },   { 2, TFN_DTYPE_Q4_0 },
-        { 3, TFN_DTYPE_Q4_1 },  { 6, TFN_DTYPE_Q5_0 },  { 7, TFN_DTYPE_Q5_1 },
-        { 8, TFN_DTYPE_Q8_0 },  { 12, TFN_DTYPE_Q4_K }, { 13, TFN_DTYPE_Q5_K },
-        { 14, TFN_DTYPE_Q6_K }, { 24, TFN_DTYPE_I8 },   { 25, TFN_DTYPE_I16 },
-        { 26, TFN_DTYPE_I32 },  { 27, TFN_DTYPE_I64 },  { 28, TFN_DTYPE_F64 },
-        { 30, TFN_DTYPE_BF16 }
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (types[i][0] == type) return (tfn_dtype)types[i][1];
+    for (int i = 0; i < TFN__GGML_TYPES; i++)
+        if (tfn__ggml_types[i][0] == type) return (tfn_dtype)tfn__ggml_types[i][1];
     return TFN_DTYPE_DEFAULT;
+}
+
+/* The type of a dtype that has one. */
+static uint32_t tfn__gguf_type(tfn_dtype dtype)
+{
+    for (int i = 0; i < TFN__GGML_TYPES; i++)
+        if (tfn__ggml_types[i][1] == (uint8_t)dtype) return tfn__ggml_types[i][0];
+    return 0;
 }
 
 /* Bytes of a tensor; -1: its rows do not fill whole blocks, or it is too large. */
@@ -42652,7 +42806,7 @@ static void tfn__open_gguf(tfn_import *x)
     if (!tfn__fine(&x->file)) return;
     x->text = x->file.header + x->file.header_size;
     x->text_size = g.text.used - x->file.header_size;
-    for (size_t i = 0; i < sizeof tfn__gguf_families / sizeof *tfn__gguf_families; i++)
+    for (int32_t i = 0; i < TFN__GGUF_FAMILIES; i++)
         if (!x->family && tfn__equal(g.arch, tfn__gguf_families[i].name))
             x->family = tfn__gguf_families + i;
     if (x->family) tfn__gguf_check_scale(x);
@@ -43852,10 +44006,33 @@ typedef struct tfn__packing {
     tfn_file *f;
     tfn_dtype dtype;
     int64_t   lost, beyond;                 /* values it cannot hold; of these, too large ones */
+    float     plus;                         /* is added to each value, except of blocks */
     size_t    used;
     uint8_t   bytes[8 * TFN__CHUNK];
+    float     block[32];                    /* values of a block format, until the block is full */
+    int32_t   filled;
 } tfn__packing;
 
+enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor holds side by side */
+
+/* A tensor and its parameters. The first one has the rule of part 0. */
+typedef struct tfn__fusion {
+    tfn__match  part[TFN__FUSED_MOST];
+    tfn__blanks blanks;
+    int32_t     parts;
+    bool        vector;
+} tfn__fusion;
+
+/* State for the functions of tfn__source. */
+typedef struct tfn__exporting {
+    const tfn_export *x;
+    const tfn_model  *m;
+    uint8_t          *dtypes;               /* by a tensor's first parameter; 0: a later part */
+    bool              bare;                 /* no head: names have no prefix */
+} tfn__exporting;
+
+enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, plus 20 for each layer's window */
+enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
 #endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
@@ -43976,8 +44153,6 @@ static bool tfn__option_is(const tfn_model_desc *d, const char *option, const ch
 }
 
 /* -- config.json ----------------------------------------------------------------------------- */
-
-enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, plus 20 for each layer's window */
 
 typedef struct tfn__config {
     tfn__text             text;
@@ -44284,7 +44459,6 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
 
 /* Special ids in this order: the caller's, else the tokenizer's. A missing one is the id that the
  * family requires, or null, because the family's default would belong to another tokenizer. */
-enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
 static int32_t tfn__special_id(const tfn_export *x, int i)
 {
     if (x->specials) return x->specials[i];
@@ -44390,9 +44564,11 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
     return count;
 }
 
-/* Choose the caller's family, or the first that fits. If none fits, the nearest one gives the
- * error. A text model from inside a larger one is written as the family that it is like. */
-static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
+/* Choose the caller's family, or the first that fits, of at(0), at(1) and so on. If none fits, the
+ * nearest one gives the error, after `none`. A text model from inside a larger one is written as
+ * the family that it is like. */
+static void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
+                             const tfn_family *(*at)(int32_t i), const char *none)
 {
     int32_t least = INT32_MAX;
     tfn_error why;
@@ -44401,15 +44577,14 @@ static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
         tfn__misfits(x, x->family, d, &x->error);
         return;
     }
-    for (int32_t i = 0; tfn_family_at(i); i++) {
-        const int32_t count = tfn__misfits(x, tfn_family_at(i), d, &why);
+    for (int32_t i = 0; at(i); i++) {
+        const int32_t count = tfn__misfits(x, at(i), d, &why);
         if (count >= least) continue;
         least = count;
         x->error = why;
-        if (!count) x->family = tfn_family_at(i);
+        if (!count) x->family = at(i);
     }
-    if (least && x->error.status == TFN_UNSUPPORTED)
-        x->error.text = "no family of the hub has this model; the nearest, %s";
+    if (least && x->error.status == TFN_UNSUPPORTED) x->error.text = none;
 }
 
 /* Refuse models that no file of the hub can hold: with LoRA, or folded. */
@@ -44425,22 +44600,17 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
     else if (tfn__has_lora(&m->desc))
         tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, which stands "
                   "beside its maps; fold it into a model without", 0, 0);
-    else if (x->dtype && x->dtype != TFN_DTYPE_F32 && x->dtype != TFN_DTYPE_F16
-             && x->dtype != TFN_DTYPE_BF16)
+}
+
+static void tfn__check_dtype(tfn_export *x)
+{
+    if (x->error.status == TFN_OK && x->dtype && x->dtype != TFN_DTYPE_F32
+        && x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16)
         tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is expected",
                   (int64_t)x->dtype, 0);
 }
+
 /* -- tensors --------------------------------------------------------------------------------- */
-
-enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor holds side by side */
-
-/* A tensor and its parameters. The first one has the rule of part 0. */
-typedef struct tfn__fusion {
-    tfn__match  part[TFN__FUSED_MOST];
-    tfn__blanks blanks;
-    int32_t     parts;
-    bool        vector;
-} tfn__fusion;
 
 /* The rule for another part of the same tensor. */
 static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
@@ -44512,33 +44682,6 @@ TFN__RARE_END
 TFN__SMALL
 /* -- values ---------------------------------------------------------------------------------- */
 
-/* The bits of the number of an IEEE 754 format that is nearest to v, ties to even: the inverse of
- * tfn__ieee, for formats with fewer than 52 bits of fraction. */
-static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
-{
-    const int64_t most = (INT64_C(1) << exponent_bits) - 1;
-    const uint64_t infinite = (uint64_t)most << fraction_bits;
-    uint64_t u, sign, bits, rest;
-    int64_t exponent;
-    int drop = 52 - fraction_bits;
-    TFNORM_MEMCPY(&u, &v, sizeof u);
-    sign = u >> 63 << (exponent_bits + fraction_bits);
-    exponent = (int64_t)(u >> 52 & 2047) - 1023 + most / 2;
-    if (v != v) return sign | infinite | UINT64_C(1) << (fraction_bits - 1);
-    if (exponent >= most) return sign | infinite;
-    if (!(v < 0 || v > 0)) return sign;
-    u = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-    if (exponent < 1) {                     /* denormal: no leading 1 */
-        drop += (int)tfn__min(1 - (ptrdiff_t)exponent, 53 - drop);
-        exponent = 1;
-    }
-    bits = u >> drop;
-    rest = u - (bits << drop);
-    if (rest > UINT64_C(1) << (drop - 1)) bits++;
-    if (rest == UINT64_C(1) << (drop - 1)) bits += bits & 1;
-    return sign | (bits + ((uint64_t)(exponent - 1) << fraction_bits));
-}
-
 static void tfn__flush_values(tfn__packing *p)
 {
     tfn__file_put(p->f, p->bytes, p->used);
@@ -44553,14 +44696,47 @@ static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
     if (v == v && (back < v || back > v)) p->lost++;
 }
 
+/* A value as it is written. Adding 0 would change the sign of -0. */
+static float tfn__packed_value(const tfn__packing *p, float v)
+{
+    if (p->plus > 0) return v + p->plus;
+    return v;
+}
+
+/* Collect values of a block format, and write each full block. */
+static void tfn__pack_blocks(tfn__packing *p, const float *from, int64_t count, int64_t step)
+{
+#ifndef TFNORM_NO_GGUF
+    const tfn__block *b = tfn__block_of(p->dtype);
+    for (int64_t i = 0; i < count; i++) {
+        p->block[p->filled++] = from[i * step];
+        if (p->filled < b->values) continue;
+        p->filled = 0;
+        if (!tfn__encode_block(p->dtype, p->block, p->bytes + p->used)) p->lost++;
+        if (!p->f) continue;
+        p->used += (size_t)b->bytes;
+        if (p->used + TFN__BLOCK_BYTES > sizeof p->bytes) tfn__flush_values(p);
+    }
+#else
+    (void)p;
+    (void)from;
+    (void)count;
+    (void)step;
+#endif
+}
+
 /* Pack `count` values, every `step`-th one. */
 static void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t step)
 {
     const int exponent = tfn__dtypes[p->dtype].exponent_bits;
     const int fraction = tfn__dtypes[p->dtype].bits - 1 - exponent;
     const size_t each = tfn__dtypes[p->dtype].bits / 8;
+    if (!each) {
+        tfn__pack_blocks(p, from, count, step);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
-        const float v = from[i * step];
+        const float v = tfn__packed_value(p, from[i * step]);
         uint64_t bits;
         if (p->dtype == (tfn_dtype)TFN__FLOAT) {
             uint32_t same;
@@ -44613,9 +44789,8 @@ static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
                                          "%s has %d values beyond the dtype's" };
     tfn__packing p;
     if (x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16) return TFN_DTYPE_F32;
-    p.f = NULL;
+    TFNORM_MEMSET(&p, 0, sizeof p);
     p.dtype = x->dtype;
-    p.lost = p.beyond = 0;
     tfn__pack_tensor(&p, o, d);
     if (!p.lost) return x->dtype;
     if (o->vector) return TFN_DTYPE_F32;
@@ -44629,14 +44804,6 @@ static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
 }
 
 /* -- files ----------------------------------------------------------------------------------- */
-
-/* State for the functions of tfn__source. */
-typedef struct tfn__exporting {
-    const tfn_export *x;
-    const tfn_model  *m;
-    uint8_t          *dtypes;               /* by a tensor's first parameter; 0: a later part */
-    bool              bare;                 /* no head: names have no prefix */
-} tfn__exporting;
 
 static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
@@ -44671,9 +44838,9 @@ static void tfn__hub_values(const tfn__source *s, int32_t i, tfn_file *f)
     const tfn__exporting *g = (const tfn__exporting *)s->user;
     tfn__fusion o;
     tfn__packing p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
     p.f = f;
     p.dtype = (tfn_dtype)g->dtypes[i];
-    p.used = 0;
     if (!tfn__fuse(g->x, g->m, i, &o, &f->error)) return;
     tfn__pack_tensor(&p, &o, &g->m->desc);
     tfn__flush_values(&p);
@@ -44852,10 +45019,12 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
     if (!x->folder && !x->config && !tfn__given(&x->error, "export", "folder", x->weights))
         return x->error.status;
     tfn__check_export(x, m);
+    tfn__check_dtype(x);
     if (x->error.status != TFN_OK) return x->error.status;
     d = m->desc;
     tfn__spell_out(&d);
-    tfn__find_export(x, &d);
+    tfn__find_export(x, &d, tfn_family_at,
+                     "no family of the hub has this model; the nearest, %s");
     if (x->error.status != TFN_OK) return x->error.status;
     if (x->folder) tfn__export_folder(x, m, &d);
     if (!x->folder && x->weights) tfn__export_file(x, m, &d, TFN__HUB_WEIGHTS, x->weights);
@@ -44863,6 +45032,640 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
     return x->error.status;
 }
 TFN__RARE_END
+#endif
+#endif
+/* >> gguf_export */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#ifndef TFNORM_NO_GGUF
+TFN__RARE
+/* Writes models as files of llama.cpp. Builds on export, with the rows of gguf in place of the
+ * hub's: the config.json that these rows give becomes the metadata. In order:
+ *
+ *   metadata         counted, then written
+ *   the tokenizer    as llama.cpp names its parts
+ *   tensors          names, sides and types
+ *   the file         all of these, then the values, tensor by tensor */
+
+/* -- GGUF: writing in order ------------------------------------------------------------------ */
+
+typedef struct tfn__gguf_out {
+    tfn_file   *f;                      /* NULL: keys and bytes are only counted */
+    const char *arch;
+    uint64_t    keys, bytes;
+    size_t      used;
+    uint8_t     room[512];
+} tfn__gguf_out;
+
+static void tfn__out_flush(tfn__gguf_out *o)
+{
+    if (o->f && o->used) tfn__file_put(o->f, o->room, o->used);
+    o->used = 0;
+}
+
+static void tfn__out_bytes(tfn__gguf_out *o, const void *from, size_t n)
+{
+    const uint8_t *s = (const uint8_t *)from;
+    o->bytes += n;
+    if (o->f) for (size_t i = 0; i < n; i++) {
+        o->room[o->used++] = s[i];
+        if (o->used == sizeof o->room) tfn__out_flush(o);
+    }
+}
+
+static void tfn__out_number(tfn__gguf_out *o, uint64_t v, size_t bytes)
+{
+    uint8_t s[8];
+    for (size_t i = 0; i < bytes; i++) s[i] = (uint8_t)(v >> 8*i & 255);
+    tfn__out_bytes(o, s, bytes);
+}
+
+static void tfn__out_text(tfn__gguf_out *o, const char *s)
+{
+    const size_t n = tfn__length(s);
+    tfn__out_number(o, n, 8);
+    tfn__out_bytes(o, s, n);
+}
+
+/* Begin a pair: its key and the type of its value. */
+static void tfn__out_key(tfn__gguf_out *o, const char *key, uint64_t type)
+{
+    tfn__out_text(o, key);
+    tfn__out_number(o, type, 4);
+    o->keys++;
+}
+
+static void tfn__out_string(tfn__gguf_out *o, const char *key, const char *value)
+{
+    if (!value) return;
+    tfn__out_key(o, key, TFN__GGUF_STRING);
+    tfn__out_text(o, value);
+}
+
+static void tfn__out_count(tfn__gguf_out *o, const char *key, int64_t value)
+{
+    tfn__out_key(o, key, TFN__GGUF_U32);
+    tfn__out_number(o, (uint64_t)value, 4);
+}
+
+static void tfn__out_truth(tfn__gguf_out *o, const char *key, bool value)
+{
+    tfn__out_key(o, key, TFN__GGUF_BOOL);
+    tfn__out_number(o, value, 1);
+}
+
+static void tfn__out_list(tfn__gguf_out *o, const char *key, uint64_t type, int64_t count)
+{
+    tfn__out_key(o, key, TFN__GGUF_ARRAY);
+    tfn__out_number(o, type, 4);
+    tfn__out_number(o, (uint64_t)count, 8);
+}
+
+static void tfn__out_float(tfn__gguf_out *o, double v)
+{
+    tfn__out_number(o, tfn__ieee_bits(v, 8, 23), 4);
+}
+
+/* Fill up to a multiple of the alignment. */
+enum { TFN__GGUF_ALIGNMENT = 32 };
+static void tfn__out_fill(tfn__gguf_out *o)
+{
+    while (o->bytes % TFN__GGUF_ALIGNMENT) tfn__out_number(o, 0, 1);
+}
+
+/* -- GGUF: settings -------------------------------------------------------------------------- */
+
+/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes. A number with a point
+ * or an exponent is a float, as llama.cpp expects it; null and lists have no pair. */
+static void tfn__out_setting(tfn__gguf_out *o, const char *name, tfn__reader value)
+{
+    char key[128];
+    char word[64];
+    tfn__text t = tfn__text_in(key, sizeof key);
+    tfn__reader r = value;
+    int32_t first;
+    bool real = false;
+    tfn__json_space(&value);
+    first = tfn__peek(&value);
+    tfn__put_texts(&t, o->arch, ".", name);
+    for (char *c = tfn__end(&t); *c; c++)
+        if (*c == '/') *c = '.';
+    tfn__json_skip(&r, TFN__JSON_DEPTH);
+    for (size_t i = value.at; i < r.at; i++)
+        if (value.s[i] == '.' || value.s[i] == 'e' || value.s[i] == 'E') real = true;
+    if (first == '"') {
+        tfn__json_string(&value, word, sizeof word);
+        tfn__out_string(o, key, word);
+    } else if (first == 't' || first == 'f') {
+        tfn__out_truth(o, key, first == 't');
+    } else if (first >= '0' && first <= '9' && real) {
+        tfn__out_key(o, key, TFN__GGUF_F32);
+        tfn__out_float(o, tfn__json_number(&value));
+    } else if (first >= '0' && first <= '9') {
+        tfn__out_count(o, key, tfn__json_count(&value, INT32_MAX));
+    }
+}
+
+/* Write the options of the model: all keys of config.json that the family's rows know, except those
+ * that the list of tensors says. */
+static void tfn__out_settings(tfn__gguf_out *o, const tfn_export *x, const tfn_model_desc *d)
+{
+    char text[TFN__CONFIG_ROOM];
+    char name[64];
+    tfn__reader r = tfn__read_from(text, tfn__put_config(x, x->family, d, text, sizeof text));
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__json_string(&r, name, sizeof name);
+        tfn__json_want(&r, ':', ":");
+        if (tfn__rule_of_key(x->family, name) && !tfn__gguf_is_present(name))
+            tfn__out_setting(o, name, r);
+        tfn__json_skip(&r, TFN__JSON_DEPTH);
+    }
+}
+
+/* general.file_type, by the type of most values. */
+static int32_t tfn__gguf_file_type(tfn_dtype dtype)
+{
+    switch (dtype) {
+    case TFN_DTYPE_F16: return 1;
+    case TFN_DTYPE_Q4_0: return 2;
+    case TFN_DTYPE_Q8_0: return 7;
+    case TFN_DTYPE_BF16: return 32;
+    default: return 0;
+    }
+}
+
+/* -- GGUF: the tokenizer --------------------------------------------------------------------- */
+
+#ifndef TFNORM_NO_TOKENIZERS
+enum { TFN__GGUF_TOKEN_ROOM = 2048 };           /* bytes of a token as GGUF shows it */
+
+/* True if the program of a tokenizer is the one that these steps give. */
+static bool tfn__gguf_same_steps(const tfn_tokenizer *k, const char *steps)
+{
+    enum { MOST = 2048 };
+    int32_t code[MOST];
+    tfn__steps x;
+    tfn_error e;
+    const tfn__reader none = tfn__read_from(NULL, 0);
+    const tfn__reader r = tfn__read_from(steps, tfn__length(steps));
+    tfn__no_error(&e);
+    if (tfn__steps_compile(&e, &x, NULL, none, r) != k->code_words || k->code_words > MOST)
+        return false;
+    tfn__steps_compile(&e, &x, code, none, r);
+    for (int32_t i = 0; i < k->code_words; i++)
+        if (code[i] != k->code[i]) return false;
+    return e.status == TFN_OK;
+}
+
+/* The rules of llama.cpp that split and normalize as this tokenizer of bytes does; NULL: none. */
+static const tfn__gguf_split *tfn__gguf_split_of(const tfn_tokenizer *k)
+{
+    const bool composed = k->normalizer == TFN_NORMALIZER_NFC;
+    const tfn__gguf_split *s;
+    if (k->prefix_space || (k->normalizer && !composed)) return NULL;
+    for (int32_t i = 0; (s = tfn__gguf_split_at(i)) != NULL; i++) {
+        if (s->split != (int32_t)k->split || s->whole != k->whole || s->composed != composed)
+            continue;
+        if (!s->steps || tfn__gguf_same_steps(k, s->steps)) return s;
+    }
+    return NULL;
+}
+
+/* True for byte-level BPE, and for a tokenizer of bytes, which is one without merges. */
+static bool tfn__gguf_has_bytes(const tfn_tokenizer *k)
+{
+    return k->kind == TFN_TOKENIZER_BPE || k->kind == TFN_TOKENIZER_BYTES;
+}
+
+/* Set the rank of each token by the first merge that makes it, -1 without one. llama.cpp merges by
+ * the score of the result: this is the same if the merges of a token come one after the other, and
+ * if each two tokens that make a token are a merge. False: they are not. */
+static bool tfn__gguf_ranks(const tfn_tokenizer *k, int32_t *ranks)
+{
+    int32_t halves[2];
+    int64_t count = 0;
+    for (int32_t id = 0; id < k->vocab; id++) ranks[id] = -1;
+    for (int32_t i = 0; i < k->merges; i++) {
+        const int32_t id = k->merge[3*i + 2];
+        if (ranks[id] >= 0 && k->merge[3*i - 1] != id) return false;
+        if (ranks[id] < 0) ranks[id] = i;
+    }
+    for (int32_t id = 0; id < k->vocab; id++) {
+        size_t at = tfn__next_halves(k, id, 0, halves);
+        for (; at; at = tfn__next_halves(k, id, at, halves)) count++;
+    }
+    return count == k->merges;
+}
+
+/* Why llama.cpp cannot have this tokenizer; NULL: it can. */
+static const char *tfn__gguf_refusal(const tfn_tokenizer *k, int32_t *ranks)
+{
+    const int32_t steps = TFN_NORMALIZER_UTF8 | TFN_NORMALIZER_MARKS | TFN_NORMALIZER_PREFIX
+                          | TFN_NORMALIZER_NEEDED | TFN_NORMALIZER_FIRST;
+    if (!tfn__usable(k)) return "the tokenizer is not usable";
+    if (k->begins > 1 || k->ends > 1)
+        return "llama.cpp puts at most one token before a text and one after it";
+    if (tfn__gguf_has_bytes(k)) {
+        if (!tfn__gguf_split_of(k)) return "llama.cpp has no rules that split a text as the "
+                                           "tokenizer does";
+        return NULL;
+    }
+    if (k->kind != TFN_TOKENIZER_CHARACTER_BPE)
+        return "llama.cpp runs models with BPE of bytes or of characters; train the tokenizer bpe "
+               "or bytes";
+    if (!k->fallback) return "llama.cpp needs tokens of bytes for unknown characters";
+    if (k->normalizer & ~steps || !(k->normalizer & TFN_NORMALIZER_MARKS) || k->whole || k->apart
+        || k->rules || (k->split != TFN_SPLIT_NONE && k->split != TFN_SPLIT_MARKS))
+        return "llama.cpp cannot normalize or split a text as the tokenizer does";
+    if (!k->scored && !tfn__gguf_ranks(k, ranks))
+        return "llama.cpp merges by scores of tokens, which cannot express these merges";
+    return NULL;
+}
+
+static bool tfn__gguf_is_byte(const tfn_tokenizer *k, int32_t id)
+{
+    const int32_t byte = tfn__byte_token(k->text + k->start[id], tfn__token_bytes(k, id));
+    return k->fallback && byte >= 0 && k->byte_id[byte] == id;
+}
+
+/* The type of a token. Ids beyond the tokenizer's, and holes, are unused. */
+static int32_t tfn__gguf_token_type(const tfn_tokenizer *k, int32_t id)
+{
+    const bool bytes = tfn__gguf_has_bytes(k);
+    if (id >= k->vocab || !tfn__token_bytes(k, id)) return TFN__GGUF_UNUSED;
+    if (!bytes && id == k->special[TFN_SPECIAL_UNK]) return TFN__GGUF_UNKNOWN;
+    if (k->flags[id] & TFN__SPECIAL) return TFN__GGUF_CONTROL;
+    if (k->flags[id] & TFN__ADDED) return TFN__GGUF_USER;
+    if (bytes) return TFN__GGUF_NORMAL;
+    if (tfn__gguf_is_byte(k, id)) return TFN__GGUF_BYTE;
+    if (k->flags[id] & TFN__RAW) return TFN__GGUF_UNUSED;
+    return TFN__GGUF_NORMAL;
+}
+
+/* Put a token as GGUF shows it: bytes as characters, or plain. A user's token has spaces in place
+ * of marks, because llama.cpp finds it before it makes marks of spaces. */
+static void tfn__gguf_spell(tfn__text *t, const tfn_tokenizer *k, int32_t id)
+{
+    const int32_t type = tfn__gguf_token_type(k, id);
+    const bool plain = !tfn__gguf_has_bytes(k) || k->flags[id] & TFN__RAW;
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    for (size_t i = 0; i < n; i++) {
+        const bool mark = n - i > 2 && s[i] == 0xe2 && s[i + 1] == 0x96 && s[i + 2] == 0x81;
+        if (!plain) tfn__put_code(t, tfn__shown(s[i]));
+        else if (mark && type == TFN__GGUF_USER) {
+            tfn__put(t, " ");
+            i += 2;
+        } else tfn__put_bytes(t, s + i, 1);
+    }
+}
+
+/* Write tokens next to each other as one string, with a space between two. */
+static void tfn__out_tokens(tfn__gguf_out *o, const tfn_tokenizer *k, const int32_t *ids,
+                            int count)
+{
+    char room[TFN__GGUF_TOKEN_ROOM];
+    tfn__text t = tfn__text_in(room, sizeof room);
+    for (int i = 0; i < count; i++) {
+        if (i) tfn__put(&t, " ");
+        if (tfn__gguf_token_type(k, ids[i]) != TFN__GGUF_UNUSED || ids[i] < k->vocab)
+            tfn__gguf_spell(&t, k, ids[i]);
+    }
+    if (!t.used) tfn__put_int(&t, "[PAD", ids[0], "]");
+    if (t.used >= sizeof room && o->f)
+        tfn__file_fail(o->f, TFN_TOO_LARGE, "a token has %d bytes, the limit is %d", NULL,
+                       (int64_t)t.used, sizeof room);
+    tfn__out_text(o, tfn__end(&t));
+}
+
+/* Write the lists that have an element for each token. */
+static void tfn__out_vocab(tfn__gguf_out *o, const tfn_tokenizer *k, int32_t vocab,
+                           const int32_t *ranks)
+{
+    tfn__out_list(o, "tokenizer.ggml.tokens", TFN__GGUF_STRING, vocab);
+    for (int32_t id = 0; id < vocab; id++) tfn__out_tokens(o, k, &id, 1);
+    tfn__out_list(o, "tokenizer.ggml.token_type", TFN__GGUF_I32, vocab);
+    for (int32_t id = 0; id < vocab; id++)
+        tfn__out_number(o, (uint64_t)tfn__gguf_token_type(k, id), 4);
+    if (tfn__gguf_has_bytes(k)) return;
+    tfn__out_list(o, "tokenizer.ggml.scores", TFN__GGUF_F32, vocab);
+    for (int32_t id = 0; id < vocab; id++) {
+        double score = 0;
+        const bool normal = tfn__gguf_token_type(k, id) == TFN__GGUF_NORMAL;
+        if (normal && k->scored) score = k->score[id];
+        else if (normal && ranks[id] >= 0) score = -(double)ranks[id];
+        tfn__out_float(o, score);
+    }
+}
+
+/* Write ids of special tokens. Without an end llama.cpp would take another id for it. So name the
+ * padding or the begin, which no text contains. */
+static void tfn__out_specials(tfn__gguf_out *o, const tfn_export *x, const tfn_tokenizer *k)
+{
+    const int32_t begin = k->begins ? k->frame[0] : tfn__special_id(x, TFN__ID_BEGIN);
+    int32_t end = tfn__special_id(x, TFN__ID_END);
+    if (k->ends) end = k->frame[k->begins];
+    if (end < 0) end = tfn__special_id(x, TFN__ID_PAD);
+    if (end < 0) end = begin;
+    if (begin >= 0) tfn__out_count(o, "tokenizer.ggml.bos_token_id", begin);
+    if (end >= 0) tfn__out_count(o, "tokenizer.ggml.eos_token_id", end);
+    if (k->special[TFN_SPECIAL_UNK] >= 0)
+        tfn__out_count(o, "tokenizer.ggml.unknown_token_id", k->special[TFN_SPECIAL_UNK]);
+    if (tfn__special_id(x, TFN__ID_PAD) >= 0)
+        tfn__out_count(o, "tokenizer.ggml.padding_token_id", tfn__special_id(x, TFN__ID_PAD));
+    tfn__out_truth(o, "tokenizer.ggml.add_bos_token", k->begins > 0);
+    tfn__out_truth(o, "tokenizer.ggml.add_eos_token", k->ends > 0);
+}
+
+static void tfn__out_tokenizer(tfn__gguf_out *o, const tfn_export *x, int32_t vocab,
+                               const int32_t *ranks)
+{
+    const tfn_tokenizer *k = x->tokenizer;
+    char pre[32];
+    tfn__text t = tfn__text_in(pre, sizeof pre);
+    if (!k) {
+        tfn__out_string(o, "tokenizer.ggml.model", "no_vocab");
+        return;
+    }
+    if (tfn__gguf_has_bytes(k)) {
+        const char *names = tfn__gguf_split_of(k)->names;
+        for (; *names; names++) {
+            if (*names == ' ') break;
+            tfn__put_bytes(&t, names, 1);
+        }
+        tfn__out_string(o, "tokenizer.ggml.model", "gpt2");
+        tfn__out_string(o, "tokenizer.ggml.pre", tfn__end(&t));
+        tfn__out_vocab(o, k, vocab, ranks);
+        tfn__out_list(o, "tokenizer.ggml.merges", TFN__GGUF_STRING, k->merges);
+        for (int32_t i = 0; i < k->merges; i++) tfn__out_tokens(o, k, k->merge + 3*i, 2);
+    } else {
+        tfn__out_string(o, "tokenizer.ggml.model", "llama");
+        tfn__out_string(o, "tokenizer.ggml.pre", "default");
+        tfn__out_vocab(o, k, vocab, ranks);
+        tfn__out_truth(o, "tokenizer.ggml.add_space_prefix",
+                       (k->normalizer & TFN_NORMALIZER_PREFIX) != 0);
+    }
+    tfn__out_specials(o, x, k);
+    tfn__out_string(o, "tokenizer.chat_template", x->chat_template);
+}
+#else
+static void tfn__out_tokenizer(tfn__gguf_out *o, const tfn_export *x, int32_t vocab,
+                               const int32_t *ranks)
+{
+    (void)x;
+    (void)vocab;
+    (void)ranks;
+    tfn__out_string(o, "tokenizer.ggml.model", "no_vocab");
+}
+#endif
+
+/* -- GGUF: the file -------------------------------------------------------------------------- */
+
+static void tfn__out_metadata(tfn__gguf_out *o, const tfn_export *x, const tfn_model_desc *d,
+                              const int32_t *ranks)
+{
+    tfn__out_string(o, "general.architecture", o->arch);
+    tfn__out_string(o, "general.name", x->name);
+    tfn__out_count(o, "general.alignment", TFN__GGUF_ALIGNMENT);
+    tfn__out_count(o, "general.file_type", tfn__gguf_file_type(x->dtype));
+    if (tfn__block_of(x->dtype)) tfn__out_count(o, "general.quantization_version", 2);
+    tfn__out_settings(o, x, d);
+    tfn__out_tokenizer(o, x, d->vocab, ranks);
+}
+
+/* The dtype of a tensor. Vectors and tables of positions stay F32, as llama.cpp expects; so do
+ * matrices whose rows do not fill blocks. With Q4_0, logits come from Q8_0: 4 bits there cost far
+ * more than in other matrices. */
+static tfn_dtype tfn__gguf_dtype_for(const tfn_export *x, const tfn__fusion *o,
+                                     const tfn_model_desc *d, const tfn_tensor *t, tfn_error *e)
+{
+    const tfn__block *b = tfn__block_of(x->dtype);
+    const bool output = tfn__equal(t->name, "output.weight")
+                        || (!d->untied && tfn__equal(t->name, "token_embd.weight"));
+    tfn__packing p;
+    if (t->rank < 2 || tfn__equal(t->name, "position_embd.weight")) return TFN_DTYPE_F32;
+    if (!b) return tfn__dtype_for(x, o, d, e);
+    if (t->shape[1] % b->values) return TFN_DTYPE_F32;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.dtype = output ? TFN_DTYPE_Q8_0 : x->dtype;
+    tfn__pack_tensor(&p, o, d);
+    if (!p.lost) return p.dtype;
+    tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has %d blocks whose scale is beyond a half's",
+                   o->part->info.name);
+    e->found = p.lost;
+    return p.dtype;
+}
+
+/* Choose the dtypes of all tensors. */
+static void tfn__gguf_choose(tfn_export *x, const tfn__source *s, tfn__exporting *g,
+                             const tfn_model_desc *d, tfn_error *e)
+{
+    for (int32_t i = 0; i < s->count; i++) {
+        tfn__fusion o;
+        tfn_tensor t;
+        if (e->status != TFN_OK) return;
+        g->dtypes[i] = 0;
+        if (!tfn__fuse(x, g->m, i, &o, e)) continue;
+        TFNORM_MEMSET(&t, 0, sizeof t);
+        g->dtypes[i] = TFN_DTYPE_F32;
+        tfn__hub_tensor(s, i, &t);
+        g->dtypes[i] = (uint8_t)tfn__gguf_dtype_for(x, &o, d, &t, e);
+        x->tensors++;
+        x->kept += t.rank > 1 && x->dtype && x->dtype != (tfn_dtype)g->dtypes[i];
+    }
+}
+
+/* Write the entries of all tensors. */
+static void tfn__out_entries(tfn__gguf_out *o, const tfn__source *s)
+{
+    uint64_t at = 0;
+    for (int32_t i = 0; i < s->count; i++) {
+        tfn_tensor t;
+        TFNORM_MEMSET(&t, 0, sizeof t);
+        s->tensor(s, i, &t);
+        if (!t.name[0]) continue;
+        tfn__out_text(o, t.name);
+        tfn__out_number(o, (uint64_t)t.rank, 4);
+        for (int32_t k = t.rank; k-- > 0;) tfn__out_number(o, (uint64_t)t.shape[k], 8);
+        tfn__out_number(o, tfn__gguf_type(t.dtype), 4);
+        tfn__out_number(o, at, 8);
+        at += ((uint64_t)tfn__gguf_size(&t) + TFN__GGUF_ALIGNMENT - 1)
+              / TFN__GGUF_ALIGNMENT * TFN__GGUF_ALIGNMENT;
+    }
+}
+
+/* Write the values of all tensors. The gains of Gemma's norms get their 1. */
+static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_model_desc *d,
+                            bool offset)
+{
+    const tfn__exporting *g = (const tfn__exporting *)s->user;
+    for (int32_t i = 0; i < s->count; i++) {
+        tfn__fusion fusion;
+        tfn__packing p;
+        tfn_tensor t;
+        TFNORM_MEMSET(&t, 0, sizeof t);
+        s->tensor(s, i, &t);
+        if (!tfn__fine(o->f)) return;
+        if (!t.name[0] || !tfn__fuse(g->x, g->m, i, &fusion, &o->f->error)) continue;
+        TFNORM_MEMSET(&p, 0, sizeof p);
+        p.f = o->f;
+        p.dtype = t.dtype;
+        if (offset && tfn__name_matches("*norm.weight", t.name)) p.plus = 1;
+        tfn__pack_tensor(&p, &fusion, d);
+        tfn__flush_values(&p);
+        o->bytes += (uint64_t)tfn__gguf_size(&t);
+        tfn__out_fill(o);
+        tfn__out_flush(o);
+    }
+}
+
+static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_desc *d,
+                            bool offset, tfn_file *f)
+{
+    tfn__exporting g = { x, m, NULL, false };
+    tfn__source s = { &g, m->weight_count, tfn__hub_tensor, NULL, NULL };
+    tfn__gguf_out o;
+    tfn__arena a;
+    int32_t *ranks = NULL;
+    const char *refusal = NULL;
+    if (!tfn__begin(f, true)) return;
+    a = tfn__work_of(f, tfn_export_gguf_work(x, m));
+    if (tfn__fine(f)) g.dtypes = tfn__take(&a, (size_t)m->weight_count, 1, &f->error);
+#ifndef TFNORM_NO_TOKENIZERS
+    if (tfn__fine(f) && x->tokenizer) {
+        ranks = tfn__take_ids(&a, (size_t)x->tokenizer->vocab, &f->error);
+        if (ranks) refusal = tfn__gguf_refusal(x->tokenizer, ranks);
+    }
+#endif
+    if (refusal) tfn__fail(&f->error, TFN_UNSUPPORTED, "export", refusal, 0, 0);
+    if (tfn__fine(f)) tfn__gguf_choose(x, &s, &g, d, &f->error);
+    TFNORM_MEMSET(&o, 0, sizeof o);
+    o.arch = x->family->name;
+    if (tfn__fine(f)) tfn__out_metadata(&o, x, d, ranks);
+    if (tfn__fine(f)) {
+        const uint64_t keys = o.keys;
+        TFNORM_MEMSET(&o, 0, sizeof o);
+        o.arch = x->family->name;
+        o.f = f;
+        tfn__out_bytes(&o, "GGUF", 4);
+        tfn__out_number(&o, 3, 4);
+        tfn__out_number(&o, (uint64_t)x->tensors, 8);
+        tfn__out_number(&o, keys, 8);
+        tfn__out_metadata(&o, x, d, ranks);
+        tfn__out_entries(&o, &s);
+        tfn__out_fill(&o);
+        tfn__out_flush(&o);
+        tfn__out_values(&o, &s, d, offset);
+    }
+    tfn__finish_writing(f);
+}
+
+/* Gains with an offset of 1 become plain ones. True: they were such. */
+static bool tfn__take_offset(tfn_model_desc *d)
+{
+    const tfn_norm_rule *plain = tfn_norm_find("rmsnorm");
+    if (!plain || !tfn__equal(tfn__norm_row(d->norm_rule, d->norm)->name, "rmsnorm-offset"))
+        return false;
+    d->norm = d->decoder_norm = plain->name;
+    d->norm_rule = d->decoder_norm_rule = plain;
+    return true;
+}
+
+/* Refuse biases that llama.cpp's architecture has no tensors for, or lacks. */
+static void tfn__gguf_check_biases(tfn_export *x, const tfn_model_desc *d)
+{
+    const bool qwen = tfn__equal(x->family->name, "qwen2");
+    const bool none = d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_NONE;
+    if (tfn__equal(x->family->name, "llama") || tfn__equal(x->family->name, "gpt2")) return;
+    if (qwen && d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_QKV) return;
+    if (!qwen && none) return;
+    tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", "llama.cpp has other biases in %s; the "
+                   "architecture llama may have these", x->family->name);
+}
+
+/* The row with the name of the caller's family, if there is one. */
+static void tfn__gguf_take_family(tfn_export *x)
+{
+    const tfn_family *given = x->family;
+    if (!given) return;
+    x->family = NULL;
+    for (int32_t i = 0; tfn__gguf_family_at(i); i++)
+        if (tfn__equal(given->name, tfn__gguf_family_at(i)->name))
+            x->family = tfn__gguf_family_at(i);
+}
+
+static void tfn__gguf_check(tfn_export *x, const tfn_model *m)
+{
+    const tfn_dtype t = x->dtype;
+    tfn__check_export(x, m);
+    if (x->error.status != TFN_OK) return;
+    if (t && t != TFN_DTYPE_F32 && t != TFN_DTYPE_F16 && t != TFN_DTYPE_BF16
+        && t != TFN_DTYPE_Q8_0 && t != TFN_DTYPE_Q4_0)
+        tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16, BF16, Q8_0 or Q4_0 "
+                  "is expected", (int64_t)t, 0);
+#ifndef TFNORM_NO_TOKENIZERS
+    else if (x->tokenizer && x->tokenizer->vocab > m->desc.vocab)
+        tfn__fail(&x->error, TFN_BAD_SHAPE, "export", "the tokenizer has %d tokens, the model %d",
+                  x->tokenizer->vocab, m->desc.vocab);
+#endif
+}
+
+TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
+{
+    tfn_model_desc d;
+    tfn_file own;
+    tfn_file *f;
+    bool offset;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    x->tensors = x->kept = 0;
+    if (!tfn__given(&x->error, "export", "model", m)) return x->error.status;
+    if (!x->folder && !tfn__given(&x->error, "export", "folder", x->weights))
+        return x->error.status;
+    tfn__gguf_check(x, m);
+    if (x->error.status != TFN_OK) return x->error.status;
+    d = m->desc;
+    tfn__spell_out(&d);
+    offset = tfn__take_offset(&d);
+    tfn__gguf_take_family(x);
+    tfn__find_export(x, &d, tfn__gguf_family_at, "llama.cpp has no such model; the nearest, %s");
+    if (x->error.status == TFN_OK) tfn__gguf_check_biases(x, &d);
+    if (x->error.status != TFN_OK) return x->error.status;
+    TFNORM_MEMSET(&own, 0, sizeof own);
+    own.path = x->folder;
+    f = x->folder ? &own : x->weights;
+    tfn__write_gguf(x, m, &d, offset, f);
+    x->error = f->error;
+    return x->error.status;
+}
+
+TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m)
+{
+    size_t bytes = tfn_export_work(m);
+#ifndef TFNORM_NO_TOKENIZERS
+    if (bytes && x && x->tokenizer)
+        bytes = tfn__sum(bytes, tfn__mul((size_t)x->tokenizer->vocab + TFN__ALIGN, 4));
+#endif
+    (void)x;
+    return bytes;
+}
+TFN__RARE_END
+#else
+TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
+{
+    (void)m;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    return tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "GGUF is left out by TFNORM_NO_GGUF", 0,
+                     0);
+}
+
+TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m)
+{
+    (void)x;
+    return tfn_export_work(m);
+}
+#endif
 #endif
 #endif
 /* >> diagnostics */
@@ -45344,7 +46147,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     3, GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, M2M-100 (NLLB), Marian, mBART, Mistral,
  *     OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5, XLM-RoBERTa;
  *     tfn_export_write writes such a folder; tfn_pickle_open reads pytorch_model.bin,
- *     tfn_gguf_open a .gguf file, and tfn_import_text the rest of config.json.
+ *     tfn_gguf_open a .gguf file and tfn_gguf_tokenizer its tokenizer, tfn_export_gguf writes one,
+ *     and tfn_import_text reads the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
  *     Options: positions alibi and relative, windows by layer (window_from, window_period,

@@ -1028,6 +1028,19 @@ imports_gguf() {        # the hash of the folder that the file was made from; it
         grep -q 'pre-tokenizer "gpt-3" is not read' "$work/said" && grep -q '^tokens *3$' "$work/said"
 }
 check "tfn import of a .gguf file" imports_gguf
+# a file for llama.cpp has the numbers and the tokens of the model, and names what it cannot have
+exports_gguf() {
+    "$tfn" import golden/gguf/llama.gguf --out "$work/hub2.safetensors" --force > "$work/said" || return 1
+    rm -f "$work/x.gguf"
+    "$tfn" export "$work/hub2.safetensors" "$work/x.gguf" | grep -q '^tokens *31$' &&
+        "$tfn" import "$work/x.gguf" --out "$work/hub3.safetensors" --force > "$work/page" &&
+        diff "$work/said" "$work/page" &&
+        ! "$tfn" export "$work/hub2.safetensors" "$work/x.gguf" 2> "$work/error" && grep -q -e --force "$work/error" &&
+        "$tfn" export "$work/hub2.safetensors" --out "$work/x.gguf" --force --type f16 > "$work/page" &&
+        ! "$tfn" export "$work/m.safetensors" "$work/y.gguf" 2> "$work/error" &&
+        grep -q 'llama.cpp has no such model; the nearest, ' "$work/error" && [ ! -e "$work/y.gguf" ]
+}
+check "tfn export of a .gguf file" exports_gguf
 # The page of a sentence has the same numbers as other commands: weights that sum to 1, the
 # logits after the last layer, the length of the stack's output vector.
 inspects() {

@@ -429,6 +429,9 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(1, "model_type"), P(2, nulls.text), 9) > 0 || nulls_zero == 1))                            \
     X(tfn_import_weights, "ee", "qz", nulls_import())                                              \
     X(tfn_export_work, "e", "q", nulls_found(tfn_export_work(P(0, &nulls.m)) > 0))                 \
+    X(tfn_export_gguf_work, "oe", ".q", nulls_found(tfn_export_gguf_work(P(0, &nulls.outgoing),    \
+      P(1, &nulls.m)) > 0))                                                                        \
+    X(tfn_export_gguf, "ee", "qz", nulls_export_gguf(P(0, &nulls.outgoing), P(1, &nulls.m)))       \
     X(tfn_export_write, "ee", "qz", tfn_export_write(P(0, &nulls.outgoing), P(1, &nulls.m)))       \
     X(tfn_import_new, "eeo", ".q.", nulls_import_new())
 
@@ -526,6 +529,11 @@ static tfn_status nulls_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source
     bytes = tfn_gguf_tokenizer(f, source, text, 9);
     tfn_file_close(f);
     return nulls_found(bytes > 0);
+}
+static tfn_status nulls_export_gguf(tfn_export *x, const tfn_model *m)
+{
+    if (x && nulls_zero) x->weights = &nulls.to;
+    return tfn_export_gguf(x, m);
 }
 static tfn_status nulls_index(tfn_file *f)
 {

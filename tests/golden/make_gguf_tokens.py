@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """python3 golden/make_gguf_tokens.py, in tests: write the files of golden/gguf that hold only a
-tokenizer. The test wants the ids that llama.cpp gives for them; real/gguf.mjs prints these."""
-from gguf_file import ARRAY, BOOL, STRING, U32, write
+tokenizer, and floats.gguf, a model with rows of 32 values. The test wants the ids that llama.cpp
+gives for the first. From the second, llama.cpp made q8_0.gguf and q4_0.gguf (real/quantize.py)."""
+import random
+import struct
+
+from gguf_file import ARRAY, BOOL, F32, STRING, U32, write
 
 
 def shown(word):
@@ -49,4 +53,28 @@ def tokenizers():
             ("tokenizer.ggml.add_space_prefix", BOOL, space)], [])
 
 
+def floats():
+    """Normal numbers, some rows of zeros, and equal numbers of both signs."""
+    random.seed(3)
+    sides = {"token_embd": (32, 32), "output_norm": (32,), "blk.0.attn_norm": (32,),
+             "blk.0.attn_q": (32, 32), "blk.0.attn_k": (32, 32), "blk.0.attn_v": (32, 32),
+             "blk.0.attn_output": (32, 32), "blk.0.ffn_norm": (32,), "blk.0.ffn_gate": (32, 32),
+             "blk.0.ffn_up": (32, 32), "blk.0.ffn_down": (32, 32)}
+    tensors = []
+    for name, side in sides.items():
+        values = [random.gauss(0, 1) * 2.0 ** random.randint(-6, 2)
+                  for _ in range(32 * 32 if len(side) > 1 else 32)]
+        if len(side) > 1:
+            values[32:64] = [0.0] * 32
+            values[64:96] = [0.5, -0.5] * 16
+            values[96:128] = [-0.5, 0.5] * 16
+        tensors.append((name + ".weight", 0, side, struct.pack(f"<{len(values)}f", *values)))
+    write("golden/gguf/floats.gguf", [
+        ("general.architecture", STRING, "llama"), ("llama.context_length", U32, 32),
+        ("llama.embedding_length", U32, 32), ("llama.block_count", U32, 1),
+        ("llama.feed_forward_length", U32, 32), ("llama.attention.head_count", U32, 2),
+        ("llama.attention.layer_norm_rms_epsilon", F32, 1e-5)], tensors)
+
+
 tokenizers()
+floats()

@@ -1,6 +1,7 @@
 /* GGUF: the models of golden/gguf have the bits of the folders from which golden/make_gguf.py made
- * them, tokenizers give llama.cpp's ids, blocks have the values of a second decoder, and errors say
- * what is wrong with a file. */
+ * them, also when they are written and read again; tokenizers give llama.cpp's ids, blocks have the
+ * values of a second decoder and the bytes of llama.cpp's quantizer, and errors say what is wrong
+ * with a file or cannot be written. */
 #include "../lib.h"
 #include "../check.h"
 #include "../header.h"
@@ -56,6 +57,30 @@ static tfn_status gguf_hub(tfn_model *m, const char *name, tfn_error *e)
     return status;
 }
 
+/* Write the model and read it again: the logits must have the same bits. */
+static void gguf_again(const tfn_model *m, const tfn_batch *batch, const float *want)
+{
+    static float kept[4096];
+    const size_t bytes = sizeof *want * GGUF_TIME * (size_t)m->desc.vocab;
+    char text[400];
+    tfn_model again;
+    tfn_export x;
+    const float *got;
+    memset(&x, 0, sizeof x);
+    x.folder = "build/again.gguf";
+    memcpy(kept, want, bytes);
+    if (tfn_export_gguf(&x, m) != TFN_OK)
+        printf("%s\n", tfn_error_text(&x.error, text, sizeof text));
+    CHECK_INT(x.error.status, TFN_OK);
+    CHECK_INT(tfn_import_new(&again, x.folder, NULL), TFN_OK);
+    if (check_errors) return;
+    got = tfn_model_logits(&again, batch);
+    CHECK(got != NULL);
+    if (got) CHECK_BITS(got, kept, bytes);
+    tfn_model_free(&again);
+    remove(x.folder);
+}
+
 TEST(gguf_models)
 {
     char text[400];
@@ -84,6 +109,8 @@ TEST(gguf_models)
         CHECK(want && got);
         if (!(want && got)) return;
         CHECK_BITS(got, want, sizeof *got * GGUF_TIME * (size_t)hub.desc.vocab);
+        gguf_again(&gguf, &batch, want);
+        gguf_again(&hub, &batch, want);
         tfn_model_free(&hub);
         tfn_model_free(&gguf);
     }
@@ -158,6 +185,112 @@ TEST(gguf_tokens)
         tfn_file_close(&f);
         free(mem);
     }
+}
+
+/* A tokenizer that is written with a model and read again gives the same ids. */
+TEST(gguf_tokens_again)
+{
+    static const char *const files[] = { "tokens-bpe", "tokens-digits", "tokens-llama",
+                                         "tokens-gemma" };
+    static const char text[] = "the thing in 1234  \xc3\xa4 <|end|> <tool>\n";
+    for (int i = 0; i < 4; i++) {
+        int32_t ids[2][80];
+        ptrdiff_t count;
+        void *mem[2] = { NULL, NULL };
+        tfn_tokenizer k[2];
+        tfn_model_desc d;
+        tfn_model m;
+        tfn_export x;
+        tfn_file f;
+        CASE("%s", files[i]);
+        memset(&f, 0, sizeof f);
+        f.path = gguf_path(files[i], ".gguf");
+        CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+        CHECK(gguf_tokenizer(&f, &k[0], &mem[0]));
+        tfn_file_close(&f);
+        memset(&d, 0, sizeof d);
+        d.vocab = k[0].vocab + 2;
+        d.width = d.context = 8;
+        d.layers = d.heads = 1;
+        d.recipe = "pre-rms";
+        d.no_bias = true;
+        d.position = TFN_POSITION_ROTARY;
+        d.activation = TFN_ACTIVATION_SWIGLU;
+        CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+        if (check_errors) return;
+        memset(&x, 0, sizeof x);
+        memset(&f, 0, sizeof f);
+        f.to = gguf_other;
+        f.to_size = sizeof gguf_other;
+        x.weights = &f;
+        x.tokenizer = &k[0];
+        x.name = "again";
+        x.chat_template = "{{ \"\xc3\xa4\" }}";
+        CHECK_INT(tfn_export_gguf(&x, &m), TFN_OK);
+        memcpy(gguf_bytes, gguf_other, (size_t)f.used);
+        f.from = gguf_bytes;
+        f.from_size = (size_t)f.used;
+        CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+        CHECK(gguf_tokenizer(&f, &k[1], &mem[1]));
+        tfn_file_close(&f);
+        if (check_errors) return;
+        for (int n = 0; n < 2; n++)
+            count = tfn_tokenizer_encode_specials(&k[n], ids[n], 80, text, sizeof text - 1);
+        CHECK(count > 12 && count <= 80);
+        CHECK_BITS(ids[1], ids[0], (size_t)count * sizeof **ids);
+        CHECK_INT(k[1].begins, k[0].begins);
+        for (int s = 0; s < TFN_SPECIAL_COUNT; s++) CHECK_INT(k[1].special[s], k[0].special[s]);
+        tfn_model_free(&m);
+        free(mem[0]);
+        free(mem[1]);
+    }
+}
+
+/* -- blocks ---------------------------------------------------------------------------------- */
+
+/* The blocks that llama.cpp made of the same floats. The matrix that gives logits is never Q4_0. */
+TEST(gguf_quantized)
+{
+    static const struct { const char *name; tfn_dtype dtype; int kept; } types[] = {
+        { "q8_0", TFN_DTYPE_Q8_0, 0 }, { "q4_0", TFN_DTYPE_Q4_0, 1 }
+    };
+    tfn_model m;
+    CHECK_INT(tfn_import_new(&m, gguf_path("floats", ".gguf"), NULL), TFN_OK);
+    if (check_errors) return;
+    for (int i = 0; i < 2; i++) {
+        tfn_export x;
+        tfn_file f, own;
+        tfn_tensor t, u;
+        CASE("%s", types[i].name);
+        memset(&x, 0, sizeof x);
+        memset(&own, 0, sizeof own);
+        memset(&f, 0, sizeof f);
+        own.to = gguf_other;
+        own.to_size = sizeof gguf_other;
+        x.weights = &own;
+        x.dtype = types[i].dtype;
+        CHECK_INT(tfn_export_gguf(&x, &m), TFN_OK);
+        CHECK_INT(x.tensors, 11);
+        CHECK_INT(x.kept, types[i].kept);
+        own.from = gguf_other;
+        own.from_size = (size_t)own.used;
+        f.from_size = gguf_read(gguf_path(types[i].name, ".gguf"), gguf_bytes);
+        f.from = gguf_bytes;
+        CHECK_INT(tfn_gguf_open(&own), TFN_OK);
+        CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+        for (int32_t n = 0; tfn_file_tensor(&f, n, &t); n++) {
+            CHECK(tfn_file_find(&own, t.name, &u));
+            if (check_errors) return;
+            if (t.dtype != u.dtype && !strcmp(t.name, "token_embd.weight")) continue;
+            CHECK_INT(u.dtype, t.dtype);
+            CHECK_INT(u.bytes, t.bytes);
+            if (check_errors) return;
+            CHECK_BITS(gguf_other + u.at, gguf_bytes + t.at, (size_t)t.bytes);
+        }
+        tfn_file_close(&own);
+        tfn_file_close(&f);
+    }
+    tfn_model_free(&m);
 }
 
 TEST(gguf_blocks)
@@ -299,12 +432,69 @@ TEST(gguf_errors)
     remove("build/wrong.gguf");
 }
 
+/* -- what llama.cpp cannot do ---------------------------------------------------------------- */
+
+/* Refuse to write a model of these options, by a message that names the reason. */
+static void gguf_refused(const char *set, tfn_dtype dtype, const tfn_tokenizer *k,
+                         const char *says)
+{
+    char text[400], option[64];
+    tfn_model_desc d;
+    tfn_model m;
+    tfn_export x;
+    memset(&d, 0, sizeof d);
+    d.vocab = 40;
+    d.width = d.context = 8;
+    d.layers = d.heads = 1;
+    d.recipe = "pre-rms";
+    d.no_bias = true;
+    d.position = TFN_POSITION_ROTARY;
+    d.activation = TFN_ACTIVATION_SWIGLU;
+    snprintf(option, sizeof option, "%.*s", (int)strcspn(set, "="), set);
+    if (set[0]) CHECK_INT(tfn_desc_set(&d, option, strchr(set, '=') + 1, NULL), TFN_OK);
+    CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+    if (check_errors) return;
+    memset(&x, 0, sizeof x);
+    x.folder = "build/refused.gguf";
+    x.dtype = dtype;
+    x.tokenizer = k;
+    CASE("%s", says);
+    CHECK(tfn_export_gguf(&x, &m) != TFN_OK);
+    CHECK(strstr(tfn_error_text(&x.error, text, sizeof text), says) != NULL);
+    CHECK(!fopen(x.folder, "rb"));
+    tfn_model_free(&m);
+}
+TEST(gguf_refusals)
+{
+    static const char words[] = "{\"a\": 0, \"b\": 1}";
+    tfn_tokenizer_source source;
+    tfn_tokenizer k;
+    void *mem;
+    gguf_refused("", TFN_DTYPE_I8, NULL, "F32, F16, BF16, Q8_0 or Q4_0 is expected");
+    gguf_refused("norm=layernorm", TFN_DTYPE_F32, NULL,
+                 "llama.cpp has no such model; the nearest, llama has norm rmsnorm, the model");
+    gguf_refused("position=alibi", TFN_DTYPE_F32, NULL, "has position rotary, the model alibi");
+    memset(&source, 0, sizeof source);
+    source.kind = TFN_TOKENIZER_WORDS;
+    source.vocab = words;
+    source.vocab_size = sizeof words - 1;
+    mem = malloc(tfn_tokenizer_size(&source));
+    tfn_tokenizer_init(&k, &source, mem, tfn_tokenizer_size(&source));
+    CHECK_INT(k.error.status, TFN_OK);
+    gguf_refused("", TFN_DTYPE_F32, &k, "train the tokenizer bpe or bytes");
+    gguf_refused("vocab=1", TFN_DTYPE_F32, &k, "the tokenizer has 2 tokens, the model 1");
+    free(mem);
+}
+
 int main(void)
 {
     RUN(gguf_models);
     RUN(gguf_texts);
     RUN(gguf_tokens);
+    RUN(gguf_tokens_again);
     RUN(gguf_blocks);
+    RUN(gguf_quantized);
+    RUN(gguf_refusals);
     RUN(gguf_hostile);
     RUN(gguf_errors);
     return DONE();

@@ -1,4 +1,4 @@
-/* Options, tokenizer and weights as C. */
+/* Options, tokenizer and weights as C. Part hub writes the other forms. */
 #include "export.h"
 #include "../../tfnorm.h"
 #include "../common/output.h"
@@ -239,6 +239,9 @@ int export(settings *s, cli *c)
     output_file o;
     FILE *f;
     if (given(s, O_HF)) return hub_export(s, c);
+    if (s->files == 2 || (given(s, O_OUT) && hub_is_gguf(text_of(s, O_OUT))))
+        return hub_export_gguf(s, c);
+    if (given(s, O_TYPE)) cli_fail(c, "--type is for a .gguf file");
     if (given(s, O_FAMILY) || given(s, O_DTYPE) || given(s, O_ROUND))
         cli_fail(c, "--family, --dtype and --round need --hf");
     out = out_of(s, c, false);

@@ -5,6 +5,7 @@
 #include "hub.h"
 #include "../common/library.h"
 #include "prompt.h"
+#include "use.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -352,6 +353,75 @@ int hub_export(settings *s, cli *c)
     tfn_export_write(&x, hub_merged(&plain, &b.model));
     must_be_ok(&x.error);
     hub_report(&x, &b, hub_text(s, &b, O_DTYPE));
+    tfn_model_free(&plain);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- tfn export MODEL FILE.gguf ---------------------------------------------------------------- */
+
+bool hub_is_gguf(const char *path)
+{
+    const char *end = strrchr(path, '.');
+    return end && !strcmp(end, ".gguf");
+}
+
+/* The dtype of --type, else the one that the model was imported with. */
+static tfn_dtype hub_gguf_dtype(const settings *s, const bundle *b)
+{
+    const char *name = given(s, O_TYPE) ? s->text[O_TYPE] : b->from.text[O_DTYPE];
+    if (name && !strcmp(name, "q8_0")) return TFN_DTYPE_Q8_0;
+    if (name && !strcmp(name, "q4_0")) return TFN_DTYPE_Q4_0;
+    return hub_dtype(name);
+}
+
+/* The name of the file without folder and end, for general.name. */
+static const char *hub_gguf_name(const char *path)
+{
+    static char name[256];
+    const char *slash = strrchr(path, '/');
+    if (slash) path = slash + 1;
+    snprintf(name, sizeof name, "%.*s", (int)(strrchr(path, '.') - path), path);
+    return name;
+}
+
+/* The path of the file, from --out or after the model. */
+static const char *hub_gguf_path(const settings *s, cli *c)
+{
+    const char *path = s->file[1];
+    if (s->files == 1) path = text_of(s, O_OUT);
+    if (s->files < 1 || (s->files == 2 && given(s, O_OUT)) || !hub_is_gguf(path))
+        cli_fail(c, "expected one model, or a model and FILE.gguf");
+    if (given(s, O_DTYPE)) cli_fail(c, "--dtype is for --hf; a .gguf file has --type");
+    if (given(s, O_PREFIX)) cli_fail(c, "--prefix is for C");
+    must_write(path, true);
+    refuse_existing(s, path);
+    return path;
+}
+
+int hub_export_gguf(settings *s, cli *c)
+{
+    static bundle b;
+    static tfn_export x;
+    tfn_model plain = { 0 };
+    const char *path = hub_gguf_path(s, c);
+    bundle_look(&b, s->file[0]);
+    x.family = hub_family(hub_text(s, &b, O_FAMILY));
+    bundle_load(&b, 1, 1);
+    x.folder = path;
+    x.name = hub_gguf_name(path);
+    x.dtype = hub_gguf_dtype(s, &b);
+    x.round = given(s, O_TYPE);
+    if (b.tokenizer.mem) {
+        b.tokenizer.tokenizer.prefix_space |= spaces_texts(&b);
+        x.tokenizer = &b.tokenizer.tokenizer;
+    }
+    tfn_export_gguf(&x, hub_merged(&plain, &b.model));
+    must_be_ok(&x.error);
+    printf("architecture %s\ntensors      %d\n", x.family->name, (int)x.tensors);
+    if (x.kept) printf("matrices     %d of another type than --type\n", (int)x.kept);
+    if (x.tokenizer) printf("tokens       %d\n", (int)x.tokenizer->vocab);
+    else printf("tokens       none: the model has no tokenizer\n");
     tfn_model_free(&plain);
     bundle_free(&b);
     return 0;

@@ -1,6 +1,7 @@
 /* tfn export --hf DIR writes a model as a folder of the hub. Family and type are those that tfn
  * import found and kept with the model, unless --family and --dtype say otherwise. The special
- * tokens of an encoder-decoder and the names of classes are kept, too. */
+ * tokens of an encoder-decoder and the names of classes are kept, too. tfn export MODEL FILE.gguf
+ * writes one file of llama.cpp. */
 #ifndef HUB_H
 #define HUB_H
 
@@ -34,4 +35,11 @@ void hub_keep_classes(bundle *b, tfn_import *x);
 /* -- tfn export --hf --------------------------------------------------------------------------- */
 
 int hub_export(settings *s, cli *c);
+
+/* -- tfn export MODEL FILE.gguf ---------------------------------------------------------------- */
+
+/* True for the name of a file of llama.cpp. */
+bool hub_is_gguf(const char *path);
+
+int hub_export_gguf(settings *s, cli *c);
 #endif

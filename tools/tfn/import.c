@@ -207,19 +207,12 @@ static void import_tokenizer(bundle *b, const char *folder, const char *gguf)
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-/* True for a file of llama.cpp, which has its configuration inside. */
-static bool import_is_gguf(const char *path)
-{
-    const char *end = strrchr(path, '.');
-    return end && !strcmp(end, ".gguf");
-}
-
 /* The folder in which to look for a tokenizer: the folder itself, or the one of the .gguf file. */
 static const char *import_folder(const char *path)
 {
     static char folder[1024];
     const char *slash = strrchr(path, '/');
-    if (!import_is_gguf(path)) return path;
+    if (!hub_is_gguf(path)) return path;
     if (!slash) return ".";
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     return folder;
@@ -244,7 +237,7 @@ static void import_peek(tfn_import *x, bundle *b, const settings *s)
     x->folder = s->file[0];
     x->lenient = given(s, O_LENIENT);
     if (given(s, O_FAMILY)) x->family = hub_family(text_of(s, O_FAMILY));
-    else if (!import_is_gguf(x->folder)) import_want_family(x);
+    else if (!hub_is_gguf(x->folder)) import_want_family(x);
     if (given(s, O_LONGEST)) b->desc.context = (int32_t)whole_of(s, O_LONGEST);
     tfn_import_peek(x, &b->desc);
     must_be_ok(&x->error);
@@ -286,7 +279,7 @@ int import(settings *s, cli *c)
     if (s->files != 1) cli_fail(c, "expected one folder or .gguf file");
     import_peek(&x, &b, s);
     folder = import_folder(x.folder);
-    import_tokenizer(&b, folder, import_is_gguf(x.folder) ? x.folder : NULL);
+    import_tokenizer(&b, folder, hub_is_gguf(x.folder) ? x.folder : NULL);
     b.desc.inference = b.desc.blank = true;
     b.desc.threads = 1;
     b.desc.weights = (tfn_weights)tfn_choice_find("weights", text_of(s, O_WEIGHTS))->value;

@@ -184,6 +184,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "families)") \
     X(DTYPE, 'c', "dtype", "f32|f16|bf16", NULL, 0, 0, EXPORT | OPTION_KEPT, \
       "number type of --hf; default the imported one, or f32") \
+    X(TYPE, 'c', "type", "f32|f16|bf16|q8_0|q4_0", NULL, 0, 0, EXPORT, \
+      "numbers of matrices in a .gguf file") \
     X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "round numbers that --dtype cannot hold") \
     X(JSON, 'f', "json", "", NULL, 0, 0, TRAIN | EVAL | INSPECT, \
       "print one object of JSON a line, for programs") \

@@ -329,6 +329,8 @@ typedef struct tfn_export {
                                               * tfn_generator_run */
     const char *const *labels;               /* the names of the classes of a sequence head, for
                                               * id2label; NULL: none */
+    const char       *name, *chat_template;  /* GGUF: general.name and tokenizer.chat_template, a
+                                              * text in Jinja; NULL: none */
     int32_t           tensors, kept;         /* tensors that were written; those that stayed F32 */
     char              path[1024];            /* private */
 } tfn_export;
@@ -337,6 +339,25 @@ typedef struct tfn_export {
  * because weights without their config.json, or with an older one, are not a model. */
 TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m);
 TFNORM_API size_t tfn_export_work(const tfn_model *m);
+
+/* Writes a model as one file of llama.cpp, with its tokenizer: `folder` is the path of the file, or
+ * `weights` the output. The options decide the architecture, as above: llama, qwen2, qwen3, olmo2,
+ * gemma, gemma2, gemma3 or gpt2; `family` chooses one by name. dtype: F32, F16, BF16, Q8_0 or Q4_0,
+ * the last two with the bits of ggml's reference. Vectors and tables of positions stay F32. `kept`
+ * counts the matrices of another type: rows that do not fill blocks of 32 stay F32, and with Q4_0
+ * the matrix that gives logits is Q8_0. The model is never in memory a second time. The tokenizer
+ * must be byte-level BPE, a tokenizer of bytes, or SentencePiece's BPE with bytes; ids of the model
+ * beyond the tokenizer's are unused tokens. Without a tokenizer, the file has no vocabulary. What
+ * llama.cpp cannot do is an error that names it. labels and config have no effect.
+ *
+ *     tfn_export x = { 0 };
+ *     x.folder = "mine.gguf";
+ *     x.tokenizer = &k;
+ *     if (tfn_export_gguf(&x, &m) != TFN_OK) ...                   // see x.error
+ *
+ * work: of `weights`, if you give it: tfn_export_gguf_work bytes. */
+TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m);
+TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m);
 #endif
 
 /* -- for other languages --------------------------------------------------------------------- */

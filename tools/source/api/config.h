@@ -12,7 +12,7 @@
  *   TFNORM_NO_FILES         Omit files, options by name (tfn_desc_set) and tfn_layout.
  *   TFNORM_NO_IMPORT        Omit checkpoints of the hub (tfn_import_new). They are folders, so
  *                           TFNORM_NO_STDIO omits them, too.
- *   TFNORM_NO_GGUF          Omit .gguf files (tfn_gguf_open).
+ *   TFNORM_NO_GGUF          Omit .gguf files (tfn_gguf_open, tfn_export_gguf).
  *   TFNORM_NO_PICKLE        Omit pytorch_model.bin (tfn_pickle_open).
  *   TFNORM_NO_MALLOC        Omit <stdlib.h>, tfn_model_new and tfn_model_free. Files then need a
  *                           block of yours (tfn_file.work).

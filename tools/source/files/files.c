@@ -521,5 +521,34 @@ SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
     if (u >> (exponent_bits + fraction_bits) & 1) v = -v;
     return v;
 }
+
+#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+/* The bits of the number of an IEEE 754 format that is nearest to v, ties to even: the inverse of
+ * tfn__ieee, for formats with fewer than 52 bits of fraction. */
+SHARED uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
+{
+    const int64_t most = (INT64_C(1) << exponent_bits) - 1;
+    const uint64_t infinite = (uint64_t)most << fraction_bits;
+    uint64_t u, sign, bits, rest;
+    int64_t exponent;
+    int drop = 52 - fraction_bits;
+    TFNORM_MEMCPY(&u, &v, sizeof u);
+    sign = u >> 63 << (exponent_bits + fraction_bits);
+    exponent = (int64_t)(u >> 52 & 2047) - 1023 + most / 2;
+    if (v != v) return sign | infinite | UINT64_C(1) << (fraction_bits - 1);
+    if (exponent >= most) return sign | infinite;
+    if (!(v < 0 || v > 0)) return sign;
+    u = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    if (exponent < 1) {                     /* denormal: no leading 1 */
+        drop += (int)tfn__min(1 - (ptrdiff_t)exponent, 53 - drop);
+        exponent = 1;
+    }
+    bits = u >> drop;
+    rest = u - (bits << drop);
+    if (rest > UINT64_C(1) << (drop - 1)) bits++;
+    if (rest == UINT64_C(1) << (drop - 1)) bits += bits & 1;
+    return sign | (bits + ((uint64_t)(exponent - 1) << fraction_bits));
+}
+#endif
 TFN__SMALL_END
 #endif

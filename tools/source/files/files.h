@@ -18,5 +18,6 @@ SHARED tfn_status tfn__finish_writing(tfn_file *f);
 SHARED tfn__arena tfn__work_of(tfn_file *f, size_t bytes);
 SHARED uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes);
 SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits);
+SHARED uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits);
 #endif
 #endif /* TFN__FILES_H */

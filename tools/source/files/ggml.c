@@ -104,5 +104,83 @@ SHARED void tfn__decode_block(tfn_dtype dtype, const uint8_t *s, float *to)
     default: tfn__decode_6(s, to); break;
     }
 }
+
+#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO && !defined TFNORM_NO_MALLOC
+/* Store a scale as a half. False: the half is infinite or not a number. */
+static bool tfn__put_half(uint8_t *to, float d)
+{
+    const uint64_t bits = tfn__ieee_bits((double)d, 5, 10);
+    to[0] = (uint8_t)(bits & 255);
+    to[1] = (uint8_t)(bits >> 8);
+    return (bits & 0x7c00) != 0x7c00;
+}
+
+/* 1/d, or 0 if a float cannot hold it. */
+static float tfn__inverse(float d)
+{
+    float v = 0;
+    if (d < 0 || d > 0) v = 1 / d;
+    if (!(v - v <= 0)) v = 0;
+    return v;
+}
+
+/* The nearest whole number, halves away from 0. */
+static int tfn__quant(float v)
+{
+    const int n = (int)v;
+    const float rest = v - (float)n;
+    if (rest >= (float)0.5) return n + 1;
+    if (rest <= (float)-0.5) return n - 1;
+    return n;
+}
+
+/* y = d q with q from -127 to 127. */
+static bool tfn__encode_8(const float *x, uint8_t *to)
+{
+    float most = 0;
+    float by;
+    for (int i = 0; i < 32; i++) {
+        const float v = x[i] < 0 ? -x[i] : x[i];
+        if (!(v - v <= 0)) return false;
+        if (v > most) most = v;
+    }
+    by = tfn__inverse(most / 127);
+    if (!tfn__put_half(to, most / 127)) return false;
+    for (int i = 0; i < 32; i++) to[2 + i] = (uint8_t)(tfn__quant(x[i] * by) & 255);
+    return true;
+}
+
+/* y = d (q - 8) with q from 0 to 15. The value of the largest magnitude becomes q = 0, whatever its
+ * sign. */
+static bool tfn__encode_4(const float *x, uint8_t *to)
+{
+    float most = 0;
+    float end = 0;
+    float by;
+    for (int i = 0; i < 32; i++) {
+        const float v = x[i] < 0 ? -x[i] : x[i];
+        if (!(v - v <= 0)) return false;
+        if (v <= most) continue;
+        most = v;
+        end = x[i];
+    }
+    by = tfn__inverse(end / -8);
+    if (!tfn__put_half(to, end / -8)) return false;
+    for (int i = 0; i < 16; i++) {
+        const int low = (int)(x[i] * by + (float)8.5);
+        const int high = (int)(x[i + 16] * by + (float)8.5);
+        to[2 + i] = (uint8_t)(tfn__min(low, 15) | tfn__min(high, 15) << 4);
+    }
+    return true;
+}
+
+/* Encode 32 values as Q8_0 or Q4_0, to the bits of ggml's reference. False: a value is not finite,
+ * or the block's scale does not fit into a half. */
+SHARED bool tfn__encode_block(tfn_dtype dtype, const float *x, uint8_t *to)
+{
+    if (dtype == TFN_DTYPE_Q8_0) return tfn__encode_8(x, to);
+    return tfn__encode_4(x, to);
+}
+#endif
 TFN__SMALL_END
 #endif

@@ -9,6 +9,7 @@
 #include "../text/tokenizer_save.h"
 #include "../files/files.h"
 #include "../files/fields.h"
+#include "../files/ggml.h"
 #include "../files/foreign.h"
 #include "import.h"
 #include "keys.h"
@@ -57,7 +58,7 @@ static void tfn__spell_out_stacks(tfn_model_desc *d)
 
 /* Bring resolved options into a form in which two models that compute the same are equal: options
  * without effect get a fixed value, and defaults from other options or rows are filled in. */
-static void tfn__spell_out(tfn_model_desc *d)
+SHARED void tfn__spell_out(tfn_model_desc *d)
 {
     tfn__spell_out_stacks(d);
     if (d->position != TFN_POSITION_ROTARY) {
@@ -131,8 +132,6 @@ static bool tfn__option_is(const tfn_model_desc *d, const char *option, const ch
 }
 
 /* -- config.json ----------------------------------------------------------------------------- */
-
-enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, plus 20 for each layer's window */
 
 typedef struct tfn__config {
     tfn__text             text;
@@ -439,8 +438,7 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
 
 /* Special ids in this order: the caller's, else the tokenizer's. A missing one is the id that the
  * family requires, or null, because the family's default would belong to another tokenizer. */
-enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
-static int32_t tfn__special_id(const tfn_export *x, int i)
+SHARED int32_t tfn__special_id(const tfn_export *x, int i)
 {
     if (x->specials) return x->specials[i];
 #ifndef TFNORM_NO_TOKENIZERS
@@ -474,7 +472,7 @@ static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
 
 /* Write the whole config.json. Returns its bytes and stores those that fit. d went through
  * tfn__spell_out and has all sizes, also those that may be left to the width. */
-static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
+SHARED size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
                               const tfn_model_desc *d, char *to, size_t size)
 {
     tfn__config c;
@@ -545,9 +543,11 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
     return count;
 }
 
-/* Choose the caller's family, or the first that fits. If none fits, the nearest one gives the
- * error. A text model from inside a larger one is written as the family that it is like. */
-static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
+/* Choose the caller's family, or the first that fits, of at(0), at(1) and so on. If none fits, the
+ * nearest one gives the error, after `none`. A text model from inside a larger one is written as
+ * the family that it is like. */
+SHARED void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
+                             const tfn_family *(*at)(int32_t i), const char *none)
 {
     int32_t least = INT32_MAX;
     tfn_error why;
@@ -556,19 +556,18 @@ static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
         tfn__misfits(x, x->family, d, &x->error);
         return;
     }
-    for (int32_t i = 0; tfn_family_at(i); i++) {
-        const int32_t count = tfn__misfits(x, tfn_family_at(i), d, &why);
+    for (int32_t i = 0; at(i); i++) {
+        const int32_t count = tfn__misfits(x, at(i), d, &why);
         if (count >= least) continue;
         least = count;
         x->error = why;
-        if (!count) x->family = tfn_family_at(i);
+        if (!count) x->family = at(i);
     }
-    if (least && x->error.status == TFN_UNSUPPORTED)
-        x->error.text = "no family of the hub has this model; the nearest, %s";
+    if (least && x->error.status == TFN_UNSUPPORTED) x->error.text = none;
 }
 
 /* Refuse models that no file of the hub can hold: with LoRA, or folded. */
-static void tfn__check_export(tfn_export *x, const tfn_model *m)
+SHARED void tfn__check_export(tfn_export *x, const tfn_model *m)
 {
     tfn__made(&x->error, "export", m->weights);
     if (x->error.status != TFN_OK) return;
@@ -580,22 +579,17 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
     else if (tfn__has_lora(&m->desc))
         tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, which stands "
                   "beside its maps; fold it into a model without", 0, 0);
-    else if (x->dtype && x->dtype != TFN_DTYPE_F32 && x->dtype != TFN_DTYPE_F16
-             && x->dtype != TFN_DTYPE_BF16)
+}
+
+static void tfn__check_dtype(tfn_export *x)
+{
+    if (x->error.status == TFN_OK && x->dtype && x->dtype != TFN_DTYPE_F32
+        && x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16)
         tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is expected",
                   (int64_t)x->dtype, 0);
 }
+
 /* -- tensors --------------------------------------------------------------------------------- */
-
-enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor holds side by side */
-
-/* A tensor and its parameters. The first one has the rule of part 0. */
-typedef struct tfn__fusion {
-    tfn__match  part[TFN__FUSED_MOST];
-    tfn__blanks blanks;
-    int32_t     parts;
-    bool        vector;
-} tfn__fusion;
 
 /* The rule for another part of the same tensor. */
 static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
@@ -609,7 +603,7 @@ static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const 
 
 /* Collect all parameters of the tensor whose part 0 is parameter i. False: parameter i is another
  * part of a tensor, or there is an error. */
-static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
+SHARED bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
                       tfn_error *e)
 {
     char name[sizeof o->part->info.name];
@@ -667,34 +661,7 @@ TFN__RARE_END
 TFN__SMALL
 /* -- values ---------------------------------------------------------------------------------- */
 
-/* The bits of the number of an IEEE 754 format that is nearest to v, ties to even: the inverse of
- * tfn__ieee, for formats with fewer than 52 bits of fraction. */
-static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
-{
-    const int64_t most = (INT64_C(1) << exponent_bits) - 1;
-    const uint64_t infinite = (uint64_t)most << fraction_bits;
-    uint64_t u, sign, bits, rest;
-    int64_t exponent;
-    int drop = 52 - fraction_bits;
-    TFNORM_MEMCPY(&u, &v, sizeof u);
-    sign = u >> 63 << (exponent_bits + fraction_bits);
-    exponent = (int64_t)(u >> 52 & 2047) - 1023 + most / 2;
-    if (v != v) return sign | infinite | UINT64_C(1) << (fraction_bits - 1);
-    if (exponent >= most) return sign | infinite;
-    if (!(v < 0 || v > 0)) return sign;
-    u = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-    if (exponent < 1) {                     /* denormal: no leading 1 */
-        drop += (int)tfn__min(1 - (ptrdiff_t)exponent, 53 - drop);
-        exponent = 1;
-    }
-    bits = u >> drop;
-    rest = u - (bits << drop);
-    if (rest > UINT64_C(1) << (drop - 1)) bits++;
-    if (rest == UINT64_C(1) << (drop - 1)) bits += bits & 1;
-    return sign | (bits + ((uint64_t)(exponent - 1) << fraction_bits));
-}
-
-static void tfn__flush_values(tfn__packing *p)
+SHARED void tfn__flush_values(tfn__packing *p)
 {
     tfn__file_put(p->f, p->bytes, p->used);
     p->used = 0;
@@ -708,14 +675,47 @@ static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
     if (v == v && (back < v || back > v)) p->lost++;
 }
 
+/* A value as it is written. Adding 0 would change the sign of -0. */
+static float tfn__packed_value(const tfn__packing *p, float v)
+{
+    if (p->plus > 0) return v + p->plus;
+    return v;
+}
+
+/* Collect values of a block format, and write each full block. */
+static void tfn__pack_blocks(tfn__packing *p, const float *from, int64_t count, int64_t step)
+{
+#ifndef TFNORM_NO_GGUF
+    const tfn__block *b = tfn__block_of(p->dtype);
+    for (int64_t i = 0; i < count; i++) {
+        p->block[p->filled++] = from[i * step];
+        if (p->filled < b->values) continue;
+        p->filled = 0;
+        if (!tfn__encode_block(p->dtype, p->block, p->bytes + p->used)) p->lost++;
+        if (!p->f) continue;
+        p->used += (size_t)b->bytes;
+        if (p->used + TFN__BLOCK_BYTES > sizeof p->bytes) tfn__flush_values(p);
+    }
+#else
+    (void)p;
+    (void)from;
+    (void)count;
+    (void)step;
+#endif
+}
+
 /* Pack `count` values, every `step`-th one. */
 SHARED void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t step)
 {
     const int exponent = tfn__dtypes[p->dtype].exponent_bits;
     const int fraction = tfn__dtypes[p->dtype].bits - 1 - exponent;
     const size_t each = tfn__dtypes[p->dtype].bits / 8;
+    if (!each) {
+        tfn__pack_blocks(p, from, count, step);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
-        const float v = from[i * step];
+        const float v = tfn__packed_value(p, from[i * step]);
         uint64_t bits;
         if (p->dtype == (tfn_dtype)TFN__FLOAT) {
             uint32_t same;
@@ -733,7 +733,7 @@ SHARED void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t
 
 /* Pack the tensor in the file's order: a matrix (out, in) output by output, any other row by row,
  * each with the outputs of all parts. tfn__read_match is the inverse. */
-static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d)
+SHARED void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d)
 {
     static const float zero = 0;
     const tfn__match *c = o->part;
@@ -760,7 +760,7 @@ TFN__SMALL_END
 TFN__RARE
 
 /* The dtype in which a tensor is written. */
-static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
+SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
                                 const tfn_model_desc *d, tfn_error *e)
 {
     static const char *const texts[] = { "%s has %d values that the dtype does not hold: round "
@@ -768,9 +768,8 @@ static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
                                          "%s has %d values beyond the dtype's" };
     tfn__packing p;
     if (x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16) return TFN_DTYPE_F32;
-    p.f = NULL;
+    TFNORM_MEMSET(&p, 0, sizeof p);
     p.dtype = x->dtype;
-    p.lost = p.beyond = 0;
     tfn__pack_tensor(&p, o, d);
     if (!p.lost) return x->dtype;
     if (o->vector) return TFN_DTYPE_F32;
@@ -785,15 +784,7 @@ static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
 
 /* -- files ----------------------------------------------------------------------------------- */
 
-/* State for the functions of tfn__source. */
-typedef struct tfn__exporting {
-    const tfn_export *x;
-    const tfn_model  *m;
-    uint8_t          *dtypes;               /* by a tensor's first parameter; 0: a later part */
-    bool              bare;                 /* no head: names have no prefix */
-} tfn__exporting;
-
-static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
+SHARED void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__exporting *g = (const tfn__exporting *)s->user;
     const char *list = g->x->family->prefix;
@@ -826,9 +817,9 @@ static void tfn__hub_values(const tfn__source *s, int32_t i, tfn_file *f)
     const tfn__exporting *g = (const tfn__exporting *)s->user;
     tfn__fusion o;
     tfn__packing p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
     p.f = f;
     p.dtype = (tfn_dtype)g->dtypes[i];
-    p.used = 0;
     if (!tfn__fuse(g->x, g->m, i, &o, &f->error)) return;
     tfn__pack_tensor(&p, &o, &g->m->desc);
     tfn__flush_values(&p);
@@ -1007,10 +998,12 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
     if (!x->folder && !x->config && !tfn__given(&x->error, "export", "folder", x->weights))
         return x->error.status;
     tfn__check_export(x, m);
+    tfn__check_dtype(x);
     if (x->error.status != TFN_OK) return x->error.status;
     d = m->desc;
     tfn__spell_out(&d);
-    tfn__find_export(x, &d);
+    tfn__find_export(x, &d, tfn_family_at,
+                     "no family of the hub has this model; the nearest, %s");
     if (x->error.status != TFN_OK) return x->error.status;
     if (x->folder) tfn__export_folder(x, m, &d);
     if (!x->folder && x->weights) tfn__export_file(x, m, &d, TFN__HUB_WEIGHTS, x->weights);

@@ -2,6 +2,7 @@
 #define TFN__EXPORT_H
 #include "../ground/ground.h"
 #include "../files/safetensors.h"
+#include "import.h"
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
@@ -10,10 +11,48 @@ typedef struct tfn__packing {
     tfn_file *f;
     tfn_dtype dtype;
     int64_t   lost, beyond;                 /* values it cannot hold; of these, too large ones */
+    float     plus;                         /* is added to each value, except of blocks */
     size_t    used;
     uint8_t   bytes[8 * TFN__CHUNK];
+    float     block[32];                    /* values of a block format, until the block is full */
+    int32_t   filled;
 } tfn__packing;
 
 SHARED void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t step);
+
+enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor holds side by side */
+
+/* A tensor and its parameters. The first one has the rule of part 0. */
+typedef struct tfn__fusion {
+    tfn__match  part[TFN__FUSED_MOST];
+    tfn__blanks blanks;
+    int32_t     parts;
+    bool        vector;
+} tfn__fusion;
+SHARED bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
+                      tfn_error *e);
+SHARED void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d);
+SHARED void tfn__flush_values(tfn__packing *p);
+SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
+                                const tfn_model_desc *d, tfn_error *e);
+
+/* State for the functions of tfn__source. */
+typedef struct tfn__exporting {
+    const tfn_export *x;
+    const tfn_model  *m;
+    uint8_t          *dtypes;               /* by a tensor's first parameter; 0: a later part */
+    bool              bare;                 /* no head: names have no prefix */
+} tfn__exporting;
+SHARED void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t);
+
+enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, plus 20 for each layer's window */
+enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
+SHARED void tfn__spell_out(tfn_model_desc *d);
+SHARED int32_t tfn__special_id(const tfn_export *x, int i);
+SHARED size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
+                              const tfn_model_desc *d, char *to, size_t size);
+SHARED void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
+                             const tfn_family *(*at)(int32_t i), const char *none);
+SHARED void tfn__check_export(tfn_export *x, const tfn_model *m);
 #endif
 #endif /* TFN__EXPORT_H */

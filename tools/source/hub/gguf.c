@@ -145,7 +145,8 @@ static const tfn_tensor_rule tfn__gguf_gpt2_tensors[] = {
 #undef TFN__NEIGHBOURS
 
 /* Named by general.architecture. */
-static const tfn_family tfn__gguf_families[] = {
+enum { TFN__GGUF_FAMILIES = 8 };
+static const tfn_family tfn__gguf_families[TFN__GGUF_FAMILIES] = {
     { "llama", NULL, &tfn__gguf_rotary, NULL, tfn__gguf_llama_tensors },
     { "qwen2", NULL, &tfn__gguf_rotary, NULL, NULL },
     { "qwen3", NULL, &tfn__gguf_rotary, tfn__gguf_qwen3_keys, NULL },
@@ -155,6 +156,12 @@ static const tfn_family tfn__gguf_families[] = {
     { "gemma3", NULL, &tfn__gguf_gemma2, tfn__gguf_gemma3_keys, NULL },
     { "gpt2", NULL, &tfn__gguf_base, tfn__gguf_gpt2_keys, tfn__gguf_gpt2_tensors }
 };
+
+SHARED const tfn_family *tfn__gguf_family_at(int32_t i)
+{
+    if (i < 0 || i >= TFN__GGUF_FAMILIES) return NULL;
+    return tfn__gguf_families + i;
+}
 
 /* -- GGUF: reading in order ------------------------------------------------------------------ */
 
@@ -168,6 +175,14 @@ static const char *const tfn__gguf_present[][2] = {
     { "blk.0.ffn_down.bias", "ffn_down/bias" }
 };
 enum { TFN__GGUF_PRESENT = sizeof tfn__gguf_present / sizeof *tfn__gguf_present };
+
+/* True if the key says that there is a tensor, so that no metadata have it. */
+SHARED bool tfn__gguf_is_present(const char *key)
+{
+    for (int i = 0; i < TFN__GGUF_PRESENT; i++)
+        if (tfn__equal(key, tfn__gguf_present[i][1])) return true;
+    return false;
+}
 
 SHARED void tfn__gguf_bad(tfn__gguf *g)
 {
@@ -357,24 +372,33 @@ static void tfn__gguf_config(tfn__gguf *g)
 
 /* -- GGUF: tensors --------------------------------------------------------------------------- */
 
+/* The types of ggml, and ours. */
+enum { TFN__GGML_TYPES = 16 };
+static const uint8_t tfn__ggml_types[TFN__GGML_TYPES][2] = {
+    { 0, TFN_DTYPE_F32 },   { 1, TFN_DTYPE_F16 },   { 2, TFN_DTYPE_Q4_0 },  { 3, TFN_DTYPE_Q4_1 },
+    { 6, TFN_DTYPE_Q5_0 },  { 7, TFN_DTYPE_Q5_1 },  { 8, TFN_DTYPE_Q8_0 },  { 12, TFN_DTYPE_Q4_K },
+    { 13, TFN_DTYPE_Q5_K }, { 14, TFN_DTYPE_Q6_K }, { 24, TFN_DTYPE_I8 },   { 25, TFN_DTYPE_I16 },
+    { 26, TFN_DTYPE_I32 },  { 27, TFN_DTYPE_I64 },  { 28, TFN_DTYPE_F64 },  { 30, TFN_DTYPE_BF16 }
+};
+
 /* The dtype of a tensor's type; DEFAULT: one that is not read. */
 static tfn_dtype tfn__gguf_dtype(uint64_t type)
 {
-    static const uint8_t types[][2] = {
-        { 0, TFN_DTYPE_F32 },   { 1, TFN_DTYPE_F16 },   { 2, TFN_DTYPE_Q4_0 },
-        { 3, TFN_DTYPE_Q4_1 },  { 6, TFN_DTYPE_Q5_0 },  { 7, TFN_DTYPE_Q5_1 },
-        { 8, TFN_DTYPE_Q8_0 },  { 12, TFN_DTYPE_Q4_K }, { 13, TFN_DTYPE_Q5_K },
-        { 14, TFN_DTYPE_Q6_K }, { 24, TFN_DTYPE_I8 },   { 25, TFN_DTYPE_I16 },
-        { 26, TFN_DTYPE_I32 },  { 27, TFN_DTYPE_I64 },  { 28, TFN_DTYPE_F64 },
-        { 30, TFN_DTYPE_BF16 }
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (types[i][0] == type) return (tfn_dtype)types[i][1];
+    for (int i = 0; i < TFN__GGML_TYPES; i++)
+        if (tfn__ggml_types[i][0] == type) return (tfn_dtype)tfn__ggml_types[i][1];
     return TFN_DTYPE_DEFAULT;
 }
 
+/* The type of a dtype that has one. */
+SHARED uint32_t tfn__gguf_type(tfn_dtype dtype)
+{
+    for (int i = 0; i < TFN__GGML_TYPES; i++)
+        if (tfn__ggml_types[i][1] == (uint8_t)dtype) return tfn__ggml_types[i][0];
+    return 0;
+}
+
 /* Bytes of a tensor; -1: its rows do not fill whole blocks, or it is too large. */
-static int64_t tfn__gguf_size(const tfn_tensor *t)
+SHARED int64_t tfn__gguf_size(const tfn_tensor *t)
 {
     const tfn__block *b = tfn__block_of(t->dtype);
     int64_t count = 1;
@@ -539,7 +563,7 @@ SHARED void tfn__open_gguf(tfn_import *x)
     if (!tfn__fine(&x->file)) return;
     x->text = x->file.header + x->file.header_size;
     x->text_size = g.text.used - x->file.header_size;
-    for (size_t i = 0; i < sizeof tfn__gguf_families / sizeof *tfn__gguf_families; i++)
+    for (int32_t i = 0; i < TFN__GGUF_FAMILIES; i++)
         if (!x->family && tfn__equal(g.arch, tfn__gguf_families[i].name))
             x->family = tfn__gguf_families + i;
     if (x->family) tfn__gguf_check_scale(x);

@@ -41,6 +41,10 @@ SHARED void tfn__gguf_step(tfn__gguf *g, uint64_t bytes);
 SHARED uint64_t tfn__gguf_number(tfn__gguf *g, size_t bytes);
 SHARED void tfn__gguf_string(tfn__gguf *g, char *to, size_t size);
 SHARED void tfn__gguf_skip(tfn__gguf *g, uint64_t type);
+SHARED const tfn_family *tfn__gguf_family_at(int32_t i);                /* NULL: past the end */
+SHARED bool tfn__gguf_is_present(const char *key);
+SHARED uint32_t tfn__gguf_type(tfn_dtype dtype);
+SHARED int64_t tfn__gguf_size(const tfn_tensor *t);
 SHARED void tfn__gguf_put(tfn__gguf *g, tfn__text *t, tfn__gguf_form form);
 #endif
 #endif
