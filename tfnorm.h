@@ -40038,8 +40038,7 @@ static const tfn_tensor_rule tfn__gptj_tensors[] = {
     { "architectures=*ForTokenClassification", "head", "positions", TFN_KEY_NAMES }, \
     { "architectures=*ForQuestionAnswering", "head", "positions", TFN_KEY_NAMES }, \
     { "architectures=*ForQuestionAnswering", "classes", "2", TFN_KEY_NAMES },
-static const tfn_key_rule tfn__bert_keys[] = {
-    TFN__CLASS("BertModel")
+static const tfn_key_rule tfn__encoder_keys[] = {
     { NULL, "arch", "encoder", TFN_KEY_IS },
     { NULL, "recipe", "bert", TFN_KEY_IS },
     { NULL, "position", "learned", TFN_KEY_IS },
@@ -40054,17 +40053,11 @@ static const tfn_key_rule tfn__bert_keys[] = {
     { "num_labels", "classes", "2", TFN_KEY_IS },
     { "id2label", "classes", "", TFN_KEY_ENTRIES },
     { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
-    { "architectures=*ForPreTraining", "head_transform", "true", TFN_KEY_NAMES },
     { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
-    { "architectures=*ForPreTraining", "output_bias", "true", TFN_KEY_NAMES },
     TFN__CLASS_HEADS
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
-
-/* The head of masked words uses the embedding; files keep a copy under the head's name. A pooler
- * that no head reads is skipped, and so is the head for the next sentence. Files of 2018 call gains
- * and biases of norms gamma and beta. */
-static const tfn_tensor_rule tfn__bert_tensors[] = {
+static const tfn_tensor_rule tfn__encoder_tensors[] = {
     TFN__AS_IS("embeddings.word_embeddings.weight", "embedding.weight")
     TFN__AS_IS("embeddings.position_embeddings.weight", "encoder.position.weight")
     TFN__AS_IS("embeddings.token_type_embeddings.weight", "encoder.segment.weight")
@@ -40078,6 +40071,22 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     TFN__TRANSPOSED("encoder.layer.#.output.dense.*", "encoder.#.ffn.w2.*")
     TFN__AS_IS("encoder.layer.#.output.LayerNorm.*", "encoder.#.ffn.norm.*")
     { "pooler.dense.*", "pooler.*", TFN_FORM_TRANSPOSED | TFN_FORM_SPARE, 0, 0, 0 },
+    TFN__NO_WEIGHT("embeddings.position_ids")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+static const tfn_family tfn__encoder_family = { "encoder", NULL, &tfn__shape, tfn__encoder_keys,
+                                                tfn__encoder_tensors };
+
+/* The head of masked words uses the embedding; files keep a copy under the head's name. A pooler
+ * that no head reads is skipped, and so is the head for the next sentence. Files of 2018 call gains
+ * and biases of norms gamma and beta. */
+static const tfn_key_rule tfn__bert_keys[] = {
+    TFN__CLASS("BertModel")
+    { "architectures=*ForPreTraining", "head_transform", "true", TFN_KEY_NAMES },
+    { "architectures=*ForPreTraining", "output_bias", "true", TFN_KEY_NAMES },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__bert_tensors[] = {
     TFN__HEAD("classifier.*", "classifier.*")
     TFN__HEAD("qa_outputs.*", "classifier.*")
     TFN__HEAD("cls.predictions.transform.dense.*", "transform.*")
@@ -40087,7 +40096,6 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     TFN__NO_WEIGHT("cls.predictions.decoder.bias")
     TFN__NO_WEIGHT("cls.seq_relationship.weight")
     TFN__NO_WEIGHT("cls.seq_relationship.bias")
-    TFN__NO_WEIGHT("embeddings.position_ids")
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
@@ -40111,14 +40119,16 @@ static const tfn_key_rule tfn__camembert_keys[] = {
     TFN__CLASS("CamembertModel")
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
-#define TFN__SEQUENCE_HEAD(theirs, ours) \
-    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SEQUENCE, 0, 0, 0 },
+#define TFN__HEADS_OF_CLASSES \
+    { "classifier.dense.*", "pooler.*", \
+      TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SEQUENCE, 0, 0, 0 }, \
+    { "classifier.out_proj.*", "classifier.*", \
+      TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SEQUENCE, 0, 0, 0 }, \
+    TFN__HEAD("classifier.*", "classifier.*") \
+    TFN__HEAD("qa_outputs.*", "classifier.*")
 static const tfn_tensor_rule tfn__roberta_tensors[] = {
     { "embeddings.position_embeddings.weight", "encoder.position.weight", 0, 0, 0, 2 },
-    TFN__SEQUENCE_HEAD("classifier.dense.*", "pooler.*")
-    TFN__SEQUENCE_HEAD("classifier.out_proj.*", "classifier.*")
-    TFN__HEAD("classifier.*", "classifier.*")
-    TFN__HEAD("qa_outputs.*", "classifier.*")
+    TFN__HEADS_OF_CLASSES
     TFN__HEAD("lm_head.dense.*", "transform.*")
     TFN__HEAD("lm_head.layer_norm.*", "encoder.transform_norm.*")
     TFN__HEAD("lm_head.bias", "output.bias")
@@ -40126,6 +40136,30 @@ static const tfn_tensor_rule tfn__roberta_tensors[] = {
     TFN__NO_WEIGHT("lm_head.decoder.bias")
     { NULL, NULL, 0, 0, 0, 0 }
 };
+
+/* ELECTRA: BERT's body, trained to find words that another model has replaced (Clark et al. 2020).
+ * That model, the generator, has a head of masked words. The head that finds words is skipped.
+ * Classes of a sentence are gelu(x_0 W + b) W_c + c. Small models have narrower embeddings, with
+ * their own norm, which no option has. */
+static const tfn_key_rule tfn__electra_keys[] = {
+    TFN__CLASS("ElectraModel")
+    { "embedding_size", "width", "128", TFN_KEY_SAME },
+    { "hidden_act", NULL, "gelu", TFN_KEY_WANT },
+    { "hidden_act", "activation", "gelu", TFN_KEY_IS },
+    { "architectures=*ForSequenceClassification", "pooler", "gelu", TFN_KEY_NAMES },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__electra_tensors[] = {
+    TFN__HEADS_OF_CLASSES
+    TFN__HEAD("generator_predictions.dense.*", "transform.*")
+    TFN__HEAD("generator_predictions.LayerNorm.*", "encoder.transform_norm.*")
+    TFN__HEAD("generator_lm_head.bias", "output.bias")
+    TFN__OUTPUT("generator_lm_head.weight", "output.weight")
+    TFN__NO_WEIGHT("discriminator_predictions.dense.*")
+    TFN__NO_WEIGHT("discriminator_predictions.dense_prediction.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__HEADS_OF_CLASSES
 
 /* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). The classes are
  * max(x_0 W + b, 0) W_c + c. */
@@ -40425,7 +40459,6 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 #undef TFN__AS_IS
 #undef TFN__TRANSPOSED
 #undef TFN__HEAD
-#undef TFN__SEQUENCE_HEAD
 #undef TFN__OUTPUT
 #undef TFN__CLASS
 #undef TFN__NO_WEIGHT
@@ -40460,12 +40493,15 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
       tfn__stablelm_tensors) \
     X(GPT_NEO, "gpt_neo", "transformer.", NULL, tfn__gpt_neo_keys, tfn__gpt_neo_tensors) \
     X(GPTJ, "gptj", "transformer.", NULL, tfn__gptj_keys, tfn__gptj_tensors) \
-    X(BERT, "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors) \
+    X(BERT, "bert", "bert.", &tfn__encoder_family, tfn__bert_keys, tfn__bert_tensors) \
     X(DISTILBERT, "distilbert", "distilbert.", NULL, \
       tfn__distilbert_keys, tfn__distilbert_tensors) \
-    X(ROBERTA, "roberta", "roberta.", TFN__LIKE(BERT), tfn__roberta_keys, tfn__roberta_tensors) \
+    X(ROBERTA, "roberta", "roberta.", &tfn__encoder_family, \
+      tfn__roberta_keys, tfn__roberta_tensors) \
     X(XLM_ROBERTA, "xlm-roberta", "roberta.", TFN__LIKE(ROBERTA), tfn__xlm_roberta_keys, NULL) \
     X(CAMEMBERT, "camembert", "roberta.", TFN__LIKE(ROBERTA), tfn__camembert_keys, NULL) \
+    X(ELECTRA, "electra", "electra.", &tfn__encoder_family, \
+      tfn__electra_keys, tfn__electra_tensors) \
     X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors) \
     X(MARIAN, "marian", "model.", &tfn__pair_family, tfn__marian_keys, tfn__marian_tensors) \
     X(BART, "bart", "model.", &tfn__pair_family, tfn__bart_keys, tfn__bart_tensors) \
@@ -46143,10 +46179,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       a save follows a link at    temporary files are created exclusively; only a regular file is
  *       its temporary name          replaced, and it keeps its mode and owner
  *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
- *     Models of the hub: tfn_import_new knows BART, BERT, BLOOM, CamemBERT, DistilBERT, Gemma 1 to
- *     3, GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, M2M-100 (NLLB), Marian, mBART, Mistral,
- *     OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5, XLM-RoBERTa;
- *     tfn_export_write writes such a folder; tfn_pickle_open reads pytorch_model.bin,
+ *     Models of the hub: tfn_import_new knows BART, BERT, BLOOM, CamemBERT, DistilBERT, ELECTRA,
+ *     Gemma 1 to 3, GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, M2M-100 (NLLB), Marian, mBART,
+ *     Mistral, OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5,
+ *     XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open reads pytorch_model.bin,
  *     tfn_gguf_open a .gguf file and tfn_gguf_tokenizer its tokenizer, tfn_export_gguf writes one,
  *     and tfn_import_text reads the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and

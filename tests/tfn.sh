@@ -1184,7 +1184,7 @@ names_family() {        # without model_type: a family by name; skipped keys are
         says "$work/fam/config.json: no family is called gpt77; if it is like a known one, give --family NAME, one of $families" \
             import "$work/fam" --force --out "$work/fam.safetensors"
 }
-families='gpt2, llama, mistral, qwen2, qwen3, olmo2, olmo, granite, smollm3, gemma, gemma2, gemma3_text, gemma3, gpt_neox, phi, opt, phi3, stablelm, gpt_neo, gptj, bert, distilbert, roberta, xlm-roberta, camembert, bloom, marian, bart, mbart, m2m_100, t5, mt5'
+families='gpt2, llama, mistral, qwen2, qwen3, olmo2, olmo, granite, smollm3, gemma, gemma2, gemma3_text, gemma3, gpt_neox, phi, opt, phi3, stablelm, gpt_neo, gptj, bert, distilbert, roberta, xlm-roberta, camembert, electra, bloom, marian, bart, mbart, m2m_100, t5, mt5'
 check "tfn import --family, --lenient" names_family
 # Marian's source.spm, with the pieces "_a", "b" and "c", and a vocab.json that lacks the last
 marian_piece() { printf '\012%b\012%b%b\025\000\000\200\277\030%b' "$1" "$2" "$3" "$4"; }

@@ -1,9 +1,9 @@
 """Wrong readings of the families of hub_encoders.py that still give plausible text."""
 import torch
-from hub_encoders import after_padding, Bart, M2M100, Roberta
-from hub_models import Bert, everywhere, gelu, gelu_tanh, Marian
+from hub_encoders import after_padding, Bart
+from hub_models import everywhere, gelu, gelu_tanh, Marian
 from hub_traps import (
-    causal_attend, ENCODER_TRAPS, layer_norm_without, other_activation, other_scale, trap,
+    BERT_TRAPS, ENCODER_TRAPS, layer_norm_without, other_activation, other_scale, trap,
     vector_without)
 
 
@@ -85,6 +85,19 @@ ENCODER_FAMILY_TRAPS = {
     ],
     "roberta-tokens": ROBERTA_TRAPS,
     "roberta-questions": ROBERTA_TRAPS,
+    "electra": BERT_TRAPS,
+    "electra-generator": [
+        *BERT_TRAPS,
+        trap("no bias of words", vector=vector_without("generator_lm_head.bias")),
+        trap("no norm of the head", layer_norm=layer_norm_without("predictions.LayerNorm")),
+    ],
+    "electra-classes": [
+        *BERT_TRAPS,
+        trap("tanh for gelu", pooled=lambda self, x: torch.tanh(
+            self.linear("classifier.dense", x[:1], x.shape[-1]))),
+        trap("last vector pooled", pooled=lambda self, x: gelu(
+            self.linear("classifier.dense", x[-1:], x.shape[-1]))),
+    ],
     "bart": [
         *LEARNED_TRAPS,
         trap("embeddings scaled", config={"scale_embedding": True}),

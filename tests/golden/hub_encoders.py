@@ -83,6 +83,49 @@ class RobertaQuestions(Questions, Roberta):
     pass
 
 
+# -- ELECTRA --------------------------------------------------------------------------------------
+
+class Electra(Bert):
+    """Only the body: hidden vectors."""
+
+    prefix = "electra."
+
+    def logits(self, ids):
+        return self.hidden(ids)
+
+    def buffers(self):
+        width = self.config["hidden_size"]
+        p = "discriminator_predictions.dense"
+        names = {p + ".weight": [width, width], p + ".bias": [width],
+                 p + "_prediction.weight": [1, width], p + "_prediction.bias": [1]}
+        return {n: (self.dtype, Stream(n).draw(*shape)) for n, shape in names.items()}
+
+
+class ElectraGenerator(Electra):
+    def logits(self, ids):
+        x = self.hidden(ids)
+        x = self.act("gelu", self.linear("generator_predictions.dense", x, x.shape[-1]))
+        x = self.layer_norm("generator_predictions.LayerNorm", x)
+        bias = self.vector("generator_lm_head.bias", self.config["vocab_size"])
+        return x @ self.words().T + bias
+
+    def buffers(self):
+        return {"generator_lm_head.weight": (self.dtype, self.words())}
+
+
+class ElectraClasses(RobertaClasses, Electra):
+    prefix = "electra."
+
+    def pooled(self, x):
+        return self.act("gelu", self.linear("classifier.dense", x[:1], x.shape[-1]))
+
+    def embed(self, table, ids):
+        return Bert.embed(self, table, ids)
+
+    def buffers(self):
+        return {}
+
+
 # -- BART and what has its names ------------------------------------------------------------------
 
 class Bart(Marian):

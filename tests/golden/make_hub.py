@@ -32,8 +32,8 @@ import sys
 from typing import NamedTuple, Optional
 import torch
 from hub_encoders import (
-    Bart, BartBody, M2M100, MBart, Roberta, RobertaClasses, RobertaCopies, RobertaQuestions,
-    RobertaTokens)
+    Bart, BartBody, Electra, ElectraClasses, ElectraGenerator, M2M100, MBart, Roberta,
+    RobertaClasses, RobertaCopies, RobertaQuestions, RobertaTokens)
 from hub_encoder_traps import ENCODER_FAMILY_TRAPS
 from hub_models import (
     Bert, BertClasses, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, DistilBertClasses,
@@ -267,6 +267,12 @@ CAMEMBERT_CONFIG = changed(
     ROBERTA_CONFIG, model_type="camembert", architectures=["CamembertForMaskedLM"],
     bos_token_id=5, eos_token_id=6, output_past=True)
 
+# config.json of electra-base-discriminator
+ELECTRA_CONFIG = changed(
+    BERT_CONFIG, "gradient_checkpointing", "classifier_dropout", model_type="electra",
+    architectures=["ElectraForPreTraining"], embedding_size=24, summary_activation="gelu",
+    summary_last_dropout=0.1, summary_type="first", summary_use_proj=True)
+
 LABELS = {"0": "bad", "1": "neither", "2": "good"}
 
 MARIAN_CONFIG = {
@@ -394,6 +400,11 @@ CASES = {
         ROBERTA_CONFIG, architectures=["RobertaForQuestionAnswering"])),
     "xlm-roberta": Case(RobertaCopies, XLM_ROBERTA_CONFIG),
     "camembert": Case(Roberta, CAMEMBERT_CONFIG),
+    "electra": Case(Electra, ELECTRA_CONFIG),
+    "electra-generator": Case(ElectraGenerator, changed(
+        ELECTRA_CONFIG, architectures=["ElectraForMaskedLM"])),
+    "electra-classes": Case(ElectraClasses, changed(
+        ELECTRA_CONFIG, architectures=["ElectraForSequenceClassification"], id2label=LABELS)),
     "marian": Case(Marian, MARIAN_CONFIG, gradients=True, ends=0),
     "marian-separate": Case(MarianSeparate, changed(
         MARIAN_CONFIG, scale_embedding=False, share_encoder_decoder_embeddings=False)),
@@ -414,7 +425,8 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "gpt_neox-new-f16", "phi", "phi-qk", "opt", "opt-350m-form", "bert",
         "bert-old-names", "bert-classes", "minilm", "distilbert", "distilbert-classes", "bloom",
         "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
-        "camembert-bf16", "marian", "marian-separate", "bart", "bart-body", "mbart-f16",
+        "camembert-bf16", "electra", "electra-generator-f16", "electra-classes-bf16", "marian",
+        "marian-separate", "bart", "bart-body", "mbart-f16",
         "m2m_100-bf16", "t5", "t5-v1.1", "t5-unscaled",
         "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",
         "gemma3", "gemma3-newer", "olmo", "olmo-plain", "granite", "smollm3", "smollm3-interval",

@@ -79,6 +79,9 @@ static const struct export_folder {
     { "roberta-tokens", "roberta", "bert", false, 0 },
     { "xlm-roberta-f16", "xlm-roberta", "bert", false, 5 },
     { "camembert-bf16", "camembert", "bert", false, 0 },
+    { "electra", "electra", "bert", false, 4 },
+    { "electra-generator-f16", "electra", "bert", false, 1 },
+    { "electra-classes-bf16", "electra", "electra", true, 0 },
     { "bart", "bart", "bart", false, 3 },
     { "bart-body", "bart", "bart", false, 0 },
     { "mbart-f16", "mbart", "mbart", false, 3 },
@@ -232,13 +235,15 @@ static size_t export_read(const char *path, unsigned char *to, size_t room)
     return bytes;
 }
 
-/* Finds a tensor in a source, where it may lack the prefix or have a name of 2018. */
+/* Finds a tensor in a source, where it may lack the prefix, or have one, or a name of 2018. */
 static bool export_find(tfn_file *f, const tfn_family *family, const char *name, tfn_tensor *t)
 {
     static const char *const lasts[][2] = { { ".weight", ".gamma" }, { ".bias", ".beta" } };
     const char *begin = family->prefix ? family->prefix : "";
     const size_t prefix = strlen(begin);
-    char other[160];
+    char other[160], longer[160];
+    snprintf(longer, sizeof longer, "%s%s", begin, name);
+    if (tfn_file_find(f, longer, t)) return true;
     for (int bare = 0; bare < 2; bare++) {
         const char *at = name;
         if (bare && !strncmp(name, begin, prefix)) at += prefix;

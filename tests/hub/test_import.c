@@ -17,7 +17,7 @@ static const char *const import_names[] = {
     "opt", "opt-350m-form", "bert", "bert-old-names", "bert-classes",
     "distilbert", "distilbert-classes", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
     "t5-unscaled", "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
-    "camembert-bf16", "bart", "bart-body", "mbart-f16", "m2m_100-bf16",
+    "camembert-bf16", "electra-generator-f16", "electra-classes-bf16", "bart", "bart-body", "mbart-f16", "m2m_100-bf16",
     "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",
     "gemma3", "gemma3-newer", "olmo", "olmo-plain", "granite", "smollm3", "smollm3-interval",
     "gpt_neo", "gpt_neo-types"
@@ -252,6 +252,26 @@ TEST(import_sentences)
     tfn_model_free(&m);
 }
 
+/* The body of ELECTRA's discriminator: its own head is skipped. */
+TEST(import_bodies)
+{
+    static import_case c;
+    static double wanted[IMPORT_LOGITS];
+    tfn_model m;
+    const float *hidden;
+    int32_t n;
+    CASE("electra");
+    if (!import_load(&c, "electra") || !import_model(&m, "electra", true)) return;
+    CHECK(!m.desc.head_transform && !m.desc.output_bias && m.desc.segments == 2);
+    n = c.count * m.desc.width;
+    CHECK_INT(import_numbers("electra", "logits.txt", wanted, IMPORT_LOGITS), n);
+    hidden = tfn_model_hidden(&m, &c.batch, TFN_STACK_LAST, TFN_LAYERS_ALL);
+    CHECK(hidden != NULL);
+    if (hidden && !(import_off(hidden, wanted, n) <= 2e-5))
+        FAIL("hidden vectors are off by %.1e", import_off(hidden, wanted, n));
+    tfn_model_free(&m);
+}
+
 /* A blank model is all 0, or has what the caller's memory holds, and is loaded like any other. */
 TEST(import_blank)
 {
@@ -338,6 +358,7 @@ TEST(import_packed)
 {
     for (int i = 0; i < IMPORT_NAMES; i++) import_packs(import_names[i]);
     import_packs("minilm");
+    import_packs("electra");
 }
 
 /* A file in memory, read by callbacks that fail from a call on, or never (-1). */
@@ -820,6 +841,9 @@ TEST(import_keys_refused)
     import_refuses("mbart-f16", "\"normalize_before\": true", "\"normalize_before\": false",
                    "normalize_before is false; true is");
     import_refuses("m2m_100-bf16", "\"pad_token_id\": 1", "\"pad_token_id\": 0", "1 is expected");
+    import_refuses("electra", "\"embedding_size\": 24", "\"embedding_size\": 12",
+                   "embedding_size is 12; 24 is expected");
+    import_refuses("electra", "\"gelu\"", "\"relu\"", "hidden_act is relu; gelu is");
     import_refuses("roberta", "\"gelu\"", "\"gelu_new\"", "hidden_act is gelu_new; gelu is");
     import_refuses("roberta", "embeddings\": 18", "embeddings\": 2", "is 2; a larger number is");
     import_refuses("roberta", "\"max_position_embeddings\"", "\"_max\"",
@@ -1700,6 +1724,7 @@ int main(void)
 {
     RUN(import_families);
     RUN(import_sentences);
+    RUN(import_bodies);
     RUN(import_blank);
     RUN(import_packed);
     RUN(import_packed_wide);
