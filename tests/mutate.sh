@@ -12,9 +12,11 @@ one_line_each() {       # one_line_each HEADER
 flexible() {
     printf '%s\n' "$1" | awk '{
         d = substr($0, 2, 1)
+        gsub(/\\\//, "\002")            # an escaped slash is no delimiter
         n = split($0, part, d)
         gsub(/[(,]/, "& ", part[2])
         gsub(/ +/, "[ \001]*", part[2])
+        for (i = 1; i <= n; i++) gsub(/\002/, "\\/", part[i])
         for (i = 1; i <= n; i++) printf "%s%s", part[i], i < n ? d : "\n" }'
 }
 # mutate LINES FUNCTION COMMAND COPY: applies the command to the function in LINES, made by one_line_each,
