@@ -40574,7 +40574,7 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { NULL, NULL, "_* architectures model_type transformers_version transformers.js_config "
                   "torch_dtype dtype name_or_path auto_map custom_pipelines finetuning_task "
                   "finetuned_from sentence_transformers quantization_config_origin language "
-                  "languages license tags datasets unsloth_* model_name adapters" },
+                  "languages license tags datasets unsloth_* name model_name adapters" },
     /* the tokenizer */
     { NULL, NULL, "*_token_id *_token_index bos_token eos_token pad_token unk_token sep_token "
                   "cls_token mask_token tokenizer_class tokenizer_* vocab_file do_lower_case "

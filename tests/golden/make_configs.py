@@ -244,6 +244,52 @@ add("distilbert-base-uncased", {"activation": "gelu", "architectures": ["DistilB
   "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": F, "tie_weights_": T, "transformers_version": "4.10.0.dev0", "vocab_size": 30522})
 add("roberta-base", ch(bert, "gradient_checkpointing", "position_embedding_type", "use_cache", "transformers_version", architectures=["RobertaForMaskedLM"], bos_token_id=0,
   eos_token_id=2, layer_norm_eps=1e-05, max_position_embeddings=514, model_type="roberta", pad_token_id=1, type_vocab_size=1, vocab_size=50265))
+# RoBERTa, ELECTRA
+roberta = ch(bert, "gradient_checkpointing", "position_embedding_type", "use_cache", "transformers_version", architectures=["RobertaForMaskedLM"],
+  bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-05, max_position_embeddings=514, model_type="roberta", pad_token_id=1, type_vocab_size=1, vocab_size=50265)
+three = {"id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2}}
+add("distilroberta-base", ch(roberta, num_hidden_layers=6))
+add("twitter-roberta-base-sentiment", ch(roberta, architectures=["RobertaForSequenceClassification"], gradient_checkpointing=F, **three))
+add("roberta-base-squad2", ch(roberta, architectures=["RobertaForQuestionAnswering"], gradient_checkpointing=F, language="english", name="Roberta",
+  position_embedding_type="absolute", transformers_version="4.4.0.dev0", use_cache=T))
+xlmr = ch(roberta, architectures=["XLMRobertaForMaskedLM"], model_type="xlm-roberta", output_past=T, position_embedding_type="absolute",
+  transformers_version="4.17.0.dev0", use_cache=T, vocab_size=250002)
+add("xlm-roberta-base", xlmr)
+add("bge-reranker-base", ch(xlmr, architectures=["XLMRobertaForSequenceClassification"], id2label={"0": "LABEL_0"}, label2id={"LABEL_0": 0},
+  torch_dtype="float32", transformers_version="4.33.3"))
+add("camembert-base", ch(roberta, architectures=["CamembertForMaskedLM"], bos_token_id=5, eos_token_id=6, model_type="camembert", output_past=T, vocab_size=32005))
+electra = ch(bert, "gradient_checkpointing", "position_embedding_type", "use_cache", "transformers_version", architectures=["ElectraForPreTraining"], embedding_size=768,
+  model_type="electra", pad_token_id=0, summary_activation="gelu", summary_last_dropout=0.1, summary_type="first", summary_use_proj=T)
+add("electra-base-discriminator", electra)
+add("electra-small-discriminator", ch(electra, embedding_size=128, hidden_size=256, intermediate_size=1024, num_attention_heads=4),
+  "embedding_size is 128; 256 is expected")
+
+# BART, mBART, M2M-100
+bart = {"_num_labels": 3, "activation_dropout": 0.1, "activation_function": "gelu", "add_bias_logits": F, "add_final_layer_norm": F, "architectures": ["BartModel"],
+  "attention_dropout": 0.1, "bos_token_id": 0, "classif_dropout": 0.1, "classifier_dropout": 0.0, "d_model": 768, "decoder_attention_heads": 12,
+  "decoder_ffn_dim": 3072, "decoder_layerdrop": 0.0, "decoder_layers": 6, "decoder_start_token_id": 2, "dropout": 0.1, "early_stopping": T,
+  "encoder_attention_heads": 12, "encoder_ffn_dim": 3072, "encoder_layerdrop": 0.0, "encoder_layers": 6, "eos_token_id": 2, "forced_bos_token_id": 0,
+  "forced_eos_token_id": 2, "gradient_checkpointing": F, "init_std": 0.02, "is_encoder_decoder": T, "max_position_embeddings": 1024, "model_type": "bart",
+  "no_repeat_ngram_size": 3, "normalize_before": F, "normalize_embedding": T, "num_beams": 4, "num_hidden_layers": 6, "pad_token_id": 1, "scale_embedding": F,
+  "task_specific_params": {"summarization": {"length_penalty": 1.0, "max_length": 128, "min_length": 12, "num_beams": 4}}, "torch_dtype": "float32",
+  "transformers_version": "4.12.0.dev0", "use_cache": T, "vocab_size": 50265, **three}
+large = dict(d_model=1024, decoder_attention_heads=16, decoder_ffn_dim=4096, decoder_layers=12, encoder_attention_heads=16, encoder_ffn_dim=4096, encoder_layers=12,
+  num_hidden_layers=12)
+add("bart-base", bart)
+add("bart-large-cnn", ch(bart, "classifier_dropout", **large, architectures=["BartForConditionalGeneration"], force_bos_token_to_be_generated=T, length_penalty=2.0,
+  max_length=142, min_length=56, output_past=T, prefix=" ", vocab_size=50264))
+add("distilbart-cnn-12-6", ch(bart, "classifier_dropout", **dict(large, decoder_layers=6), architectures=["BartForConditionalGeneration"], extra_pos_embeddings=2,
+  length_penalty=2.0, max_length=142, min_length=56, output_past=T, prefix=" ", static_position_embeddings=F, vocab_size=50264))
+add("mbart-large-50-many-to-many-mmt", ch(bart, "forced_bos_token_id", "no_repeat_ngram_size", "task_specific_params", "torch_dtype", **large, activation_function="relu",
+  add_final_layer_norm=T, architectures=["MBartForConditionalGeneration"], max_length=200, model_type="mbart", normalize_before=T, num_beams=5, output_past=T,
+  scale_embedding=T, static_position_embeddings=F, tokenizer_class="MBart50Tokenizer", vocab_size=250054))
+m2m = ch(bart, "_num_labels", "add_bias_logits", "add_final_layer_norm", "classif_dropout", "classifier_dropout", "forced_bos_token_id", "forced_eos_token_id", "id2label",
+  "label2id", "no_repeat_ngram_size", "normalize_before", "normalize_embedding", "task_specific_params", "torch_dtype", **large, activation_dropout=0.0,
+  activation_function="relu", architectures=["M2M100ForConditionalGeneration"], decoder_layerdrop=0.05, encoder_layerdrop=0.05, max_length=200, model_type="m2m_100",
+  num_beams=5, scale_embedding=T, transformers_version="4.4.0.dev0", vocab_size=128112)
+add("m2m100_418M", m2m)
+add("nllb-200-distilled-600M", ch(m2m, "early_stopping", "gradient_checkpointing", "num_beams", decoder_layerdrop=0, encoder_layerdrop=0, tokenizer_class="NllbTokenizer",
+  torch_dtype="float32", transformers_version="4.21.0.dev0", vocab_size=256206))
 t5 = {"architectures": ["T5ForConditionalGeneration"], "d_ff": 2048, "d_kv": 64, "d_model": 512, "decoder_start_token_id": 0, "dropout_rate": 0.1, "eos_token_id": 1,
   "initializer_factor": 1.0, "is_encoder_decoder": T, "layer_norm_epsilon": 1e-06, "model_type": "t5", "n_positions": 512, "num_heads": 8, "num_layers": 6,
   "output_past": T, "pad_token_id": 0, "relative_attention_num_buckets": 32, "task_specific_params": {"summarization": {"early_stopping": T,
