@@ -4878,6 +4878,14 @@ typedef struct tfn__norm_group {
 } tfn__norm_group;
 #endif
 
+/* Returns element c of a bias or of means, or 0 if the array is NULL. It is inline because kernels
+ * call it for each row: a call out of vector code costs some processors hundreds of cycles. */
+static TFN__INLINE float tfn__bias_or_0(const float *bias, ptrdiff_t c)
+{
+    if (!bias) return 0;
+    return bias[c];
+}
+
 /* Norms that few models use, once for all instruction sets: norms of single values (DyT and its
  * siblings), SeeDNorm, and norms of columns over a batch (BatchNorm, PowerNorm). Norms of rows are
  * in section norms, with a copy per instruction set; section `reference` has LayerNorm, RMSNorm
@@ -5025,13 +5033,6 @@ static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
 {
     if (!dx || add) return;
     for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
-}
-
-/* Returns element c of a bias or of means, or 0 if the array is NULL. */
-static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
-{
-    if (!bias) return 0;
-    return bias[c];
 }
 
 #ifdef TFN__EXTRA_NORMS
@@ -11784,11 +11785,11 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
     X(EMBED,      "embedding",       tfn__embed_op,               tfn__by_rows,                  \
                                      tfn__embed_backward_op,      tfn__by_cols,                  \
                                      0)                                                          \
-    X(POSITION,   "position",        tfn__position_op,            tfn__one,                      \
+    X(POSITION,   "position",        tfn__position_op,            tfn__by_positions,             \
                                      tfn__position_backward_op,   tfn__position_backward_chunks, \
                                      0)                                                          \
-    X(ROTARY,     "rotary",          TFN__ROTARY_OP(tfn__rotary_op), tfn__one, \
-                                     TFN__ROTARY_OP(tfn__rotary_backward), tfn__one, \
+    X(ROTARY,     "rotary",          TFN__ROTARY_OP(tfn__rotary_op), tfn__by_positions, \
+                                     TFN__ROTARY_OP(tfn__rotary_backward), tfn__by_positions, \
                                      0)                                                          \
     X(FIRST,      "first",           TFN__ENCODER_OP(TFN__WHOLE_OP(tfn__first_forward)), tfn__one, \
                                      TFN__ENCODER_OP(tfn__first_backward), tfn__one,             \
@@ -11971,13 +11972,17 @@ typedef struct tfn__matrix {
  * columns. One entry may have both kinds, as in tfn__norm_backward, and threads then work on both
  * at once. */
 
-/* Sizes of chunks with more than one thread. They change no bit, but balance an even load against
- * the cost of taking a chunk. */
-enum { TFN__CHUNK_FLOATS = 16384,       /* for elementwise work, in whole rows */
-       TFN__CHUNK_COLS = 64,            /* columns, for sums over all rows */
-       TFN__PRODUCT_ROWS = 128,         /* rows in a block of a matrix product */
-       TFN__PRODUCT_COLS = 256,         /* columns in a block, if there are few rows */
-       TFN__PRODUCT_MANY_ROWS = 256 };  /* rows for each thread that count as many */
+/* Sizes of chunks with more than one thread. They change no bit. An entry has TFN__CHUNKS_EACH
+ * chunks for each thread, so that a thread that the system delays holds up little, unless they were
+ * so small that taking them and the wait at the end cost more than the work: a chunk of values has
+ * at least TFN__CHUNK_FLOATS, a chunk of a product TFN__CHUNK_STEPS multiplications, which take
+ * some microseconds. */
+enum { TFN__CHUNKS_EACH = 4,
+       TFN__CHUNK_FLOATS = 4096,        /* for elementwise work, in whole rows */
+       TFN__CHUNK_STEPS = 131072,       /* of a product */
+       TFN__CHUNK_COLS = 64,            /* most columns, for sums over all rows */
+       TFN__PRODUCT_ROWS = 32,          /* least rows and columns in a block of a product */
+       TFN__PRODUCT_COLS = 64 };
 
 /* Returns range number `chunk` of n items cut into ranges of `step`. The last one is shorter. */
 static tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
@@ -11990,20 +11995,44 @@ static tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
 static ptrdiff_t tfn__pieces(ptrdiff_t n, ptrdiff_t step) { return (n + step - 1) / step; }
 
 /* True if one thread does the whole operation in one chunk. */
-static bool tfn__serial(const tfn__call *c) { return c->t->threads < 2; }
+static bool tfn__serial(const tfn__call *c)
+{
+#ifdef TFN__THREADS
+    return c->t->threads < 2;
+#else
+    (void)c;
+    return true;
+#endif
+}
+
+/* Returns how many chunks are enough for all threads. */
+static ptrdiff_t tfn__most_chunks(const tfn__call *c)
+{
+    return TFN__CHUNKS_EACH * (ptrdiff_t)c->t->threads;
+}
+
+/* Returns the items in each of at most `parts` equal parts of n items, rounded up to a multiple of
+ * `unit`, such as the columns of a cache line. */
+static ptrdiff_t tfn__whole_parts(ptrdiff_t n, ptrdiff_t parts, ptrdiff_t unit)
+{
+    const ptrdiff_t each = tfn__max((n + parts - 1) / tfn__max(parts, 1), 1);
+    return (each + unit - 1) / unit * unit;
+}
 
 /* Returns the rows in a chunk of a (rows, cols) array. */
 static ptrdiff_t tfn__row_step(const tfn__call *c, ptrdiff_t rows, ptrdiff_t cols)
 {
+    ptrdiff_t step;
     if (tfn__serial(c)) return tfn__max(rows, 1);
-    return tfn__max(TFN__CHUNK_FLOATS / tfn__max(cols, 1), 1);
+    step = rows / tfn__most_chunks(c);
+    return tfn__max(tfn__max(step, TFN__CHUNK_FLOATS / tfn__max(cols, 1)), 1);
 }
 
 /* Returns the columns in a chunk, for outputs that sum over all rows of a column. */
 static ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
 {
     if (tfn__serial(c)) return tfn__max(cols, 1);
-    return TFN__CHUNK_COLS;
+    return tfn__min(tfn__whole_parts(cols, tfn__most_chunks(c), 16), TFN__CHUNK_COLS);
 }
 
 /* The numbers of chunks of most operations. One chunk: */
@@ -12080,31 +12109,43 @@ static void tfn__add_product(tfn_matmul_args *p)
     p->start_ld = p->c_ld;
 }
 
-/* Chunks of a product (m, n) are blocks of rows, also cut into blocks of columns if rows would not
- * keep every thread busy. Blocks never cut the sum over k. */
-static ptrdiff_t tfn__product_cols(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+/* Chunks of a product (m, n) with sums over k are blocks of equal size. Blocks never cut the sum.
+ * A block packs its rows of a and its columns of b for itself, so blocks are as square as rows and
+ * columns allow: among all of the same area these read the least. */
+typedef struct tfn__blocks {
+    ptrdiff_t rows, cols;
+} tfn__blocks;
+
+static tfn__blocks tfn__blocks_of(const tfn__call *c, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
 {
-    if (tfn__serial(c)) return tfn__max(n, 1);
-    if (m >= TFN__PRODUCT_MANY_ROWS * c->t->threads) return tfn__max(n, 1);
-    return TFN__PRODUCT_COLS;
-}
-static ptrdiff_t tfn__product_rows(const tfn__call *c, ptrdiff_t m)
-{
-    if (tfn__serial(c)) return tfn__max(m, 1);
-    return TFN__PRODUCT_ROWS;
+    tfn__blocks b = { tfn__max(m, 1), tfn__max(n, 1) };
+    const ptrdiff_t steps = TFN__CHUNK_STEPS / tfn__max(k, 1) + 1;    /* outputs in a chunk */
+    ptrdiff_t high = 1;                                               /* blocks, downwards */
+    ptrdiff_t parts;
+    if (tfn__serial(c)) return b;
+    parts = tfn__min(tfn__most_chunks(c), b.rows * b.cols / steps);
+    if (parts < 2) return b;
+    while (high * high * b.cols < parts * b.rows) high++;             /* high/wide = m/n */
+    high = tfn__min(high, tfn__pieces(b.rows, TFN__PRODUCT_ROWS));
+    b.rows = tfn__whole_parts(b.rows, high, 1);
+    b.cols = tfn__whole_parts(b.cols, tfn__pieces(parts, high), TFN__PRODUCT_COLS / 2);
+    b.cols = tfn__max(b.cols, TFN__PRODUCT_COLS);
+    return b;
 }
 /* Returns the number of these blocks. */
-static ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+static ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
 {
-    return tfn__pieces(m, tfn__product_rows(c, m)) * tfn__pieces(n, tfn__product_cols(c, m, n));
+    const tfn__blocks b = tfn__blocks_of(c, m, n, k);
+    return tfn__pieces(m, b.rows) * tfn__pieces(n, b.cols);
 }
 
 /* Reduces the product *p to a chunk, a block of y, and returns its first column. */
 static ptrdiff_t tfn__product_block(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
-    ptrdiff_t wide = tfn__pieces(p->n, tfn__product_cols(c, p->m, p->n));
-    tfn__range i = tfn__slice(p->m, tfn__product_rows(c, p->m), chunk / wide);
-    tfn__range j = tfn__slice(p->n, tfn__product_cols(c, p->m, p->n), chunk % wide);
+    const tfn__blocks b = tfn__blocks_of(c, p->m, p->n, p->k);
+    const ptrdiff_t wide = tfn__pieces(p->n, b.cols);
+    tfn__range i = tfn__slice(p->m, b.rows, chunk / wide);
+    tfn__range j = tfn__slice(p->n, b.cols, chunk % wide);
     /* the corner of the block in a, b, y and the start */
     p->a += i.first * p->a_row;
     p->b += j.first * p->b_col;
@@ -12166,7 +12207,7 @@ static tfn__packed tfn__packed_input(const tfn__call *c, int j)
 }
 
 /* Computes a chunk of x W + b with packed weights, and reduces *p to the chunk. The chunk's columns
- * begin at a multiple of TFN__PRODUCT_COLS, and so at a panel. Each chunk quantizes its own rows of
+ * begin at a multiple of 32, and so at a panel. Each chunk quantizes its own rows of
  * x, which costs one more pass over x. */
 static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 {
@@ -12223,7 +12264,7 @@ static void tfn__linear_forward(const tfn__call *c)
 /* Chunks are blocks of y. */
 static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
 {
-    return tfn__product_chunks(c, c->rows, c->cols);
+    return tfn__product_chunks(c, c->rows, c->cols, c->x_cols[0]);
 }
 
 #ifndef TFNORM_NO_TRAINING
@@ -12263,7 +12304,7 @@ static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_ma
 static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args *p)
 {
     if (!p->c) return 0;
-    return tfn__product_chunks(c, p->m, p->n);
+    return tfn__product_chunks(c, p->m, p->n, p->k);
 }
 
 #ifdef TFN__QUANT
@@ -13420,10 +13461,27 @@ static void tfn__embed_op(const tfn__call *c)
         c->k->embed_forward(c->y + r*c->cols, c->x[0], &zero, 1, c->cols, c->x_rows[0], scale);
 }
 
+/* Chunks of operations that depend on the position: sentences. */
+static ptrdiff_t tfn__by_positions(const tfn__call *c)
+{
+    if (tfn__serial(c)) return 1;
+    return c->r->batch;
+}
+/* Returns the sentences of this chunk. */
+static tfn__range tfn__chunk_sentences(const tfn__call *c)
+{
+    tfn__range s = { c->chunk, 1 };
+    if (tfn__serial(c)) s.count = c->r->batch;
+    return s;
+}
+
 /* y = x + row of the position. in: x, table (positions, C) */
 static void tfn__position_op(const tfn__call *c)
 {
-    c->k->position_forward(c->y, c->x[0], c->x[1], c->r->batch, tfn__time_of(c), c->cols,
+    const tfn__range s = tfn__chunk_sentences(c);
+    const ptrdiff_t time = tfn__time_of(c);
+    const ptrdiff_t at = s.first * time * c->cols;
+    c->k->position_forward(c->y + at, c->x[0] + at, c->x[1], s.count, time, c->cols,
                            tfn__start_of(c));
 }
 
@@ -13432,7 +13490,10 @@ static void tfn__position_op(const tfn__call *c)
 static void tfn__rotate(const tfn__call *c, float *out, const float *in, bool back, bool add)
 {
     const int32_t head_size = c->n->arg[TFN__ROTARY_HEAD_SIZE];
-    c->k->rotary(out, in, c->x[1], c->r->batch, tfn__time_of(c), c->cols / head_size, head_size,
+    const tfn__range s = tfn__chunk_sentences(c);
+    const ptrdiff_t time = tfn__time_of(c);
+    const ptrdiff_t at = s.first * time * c->cols;
+    c->k->rotary(out + at, in + at, c->x[1], s.count, time, c->cols / head_size, head_size,
                  tfn__start_of(c), back, add);
 }
 static void tfn__rotary_op(const tfn__call *c) { tfn__rotate(c, c->y, c->x[0], false, false); }

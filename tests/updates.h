@@ -1,6 +1,7 @@
-/* Updates of every optimizer, form of moments and rule of weights, in a model large enough for
- * three threads to share them: weights, moments, averages and the norm of the gradient have the
- * bits of one thread. For test_step.c, and for the thread sanitizer. */
+/* Work that is large enough for threads to share. Updates of every optimizer, form of moments and
+ * rule of weights: weights, moments, averages and the norm of the gradient have the bits of one
+ * thread. Steps and an evaluation whose products are cut into blocks, by two to seven threads. For
+ * test_step.c, and for the thread sanitizer. */
 #ifndef UPDATES_H
 #define UPDATES_H
 #include "batch.h"
@@ -83,5 +84,55 @@ static inline void updates_compare(void)
 {
     for (size_t i = 0; i < sizeof updates_rows / sizeof *updates_rows; i++)
         updates_compare_row(updates_rows + i);
+}
+
+/* -- products in blocks ------------------------------------------------------------------------ */
+
+enum { BLOCKS_BATCH = 3, BLOCKS_TIME = 40, BLOCKS_TOKENS = BLOCKS_BATCH * BLOCKS_TIME };
+
+static inline uint64_t blocks_hash(const char *recipe, int32_t threads, double *loss)
+{
+    static int32_t tokens[2 * BLOCKS_TOKENS];
+    static const int32_t lengths[BLOCKS_BATCH] = { BLOCKS_TIME, 17, 1 };
+    tfn_model_desc d = updates_desc(updates_rows, threads);
+    tfn_batch batch;
+    tfn_report report;
+    tfn_model m;
+    uint64_t hash;
+    d.recipe = recipe;
+    d.vocab = 333;
+    d.batch = BLOCKS_BATCH;
+    d.context = BLOCKS_TIME;
+    d.schedule.lr = 1e-3f;
+    if (!batch_open(&m, &d)) return 0;
+    for (int i = 0; i < 2 * BLOCKS_TOKENS; i++)
+        tokens[i] = (int32_t)(tfn_random_bits(tfn_key_make(5), (uint64_t)i) % (uint64_t)d.vocab);
+    memset(&batch, 0, sizeof batch);
+    batch.tokens = tokens;
+    batch.targets = tokens + BLOCKS_TOKENS;
+    batch.lengths = lengths;
+    batch.batch = BLOCKS_BATCH;
+    batch.time = BLOCKS_TIME;
+    for (int i = 0; i < UPDATES; i++) CHECK_INT(tfn_model_step(&m, &batch, &report), TFN_OK);
+    CHECK_INT(tfn_model_eval(&m, &batch, &report), TFN_OK);
+    *loss = report.loss;
+    hash = tfn_model_hash(&m);
+    tfn_model_free(&m);
+    return hash;
+}
+
+static inline void blocks_compare(void)
+{
+    static const char *const recipes[] = { "pre", "olmo2" };
+    for (int i = 0; i < 2; i++) {
+        double one = 0;
+        double more = 0;
+        const uint64_t hash = blocks_hash(recipes[i], 1, &one);
+        for (int32_t threads = 2; threads <= 7; threads += 1 + i * 4) {
+            CASE("%s, %d threads", recipes[i], (int)threads);
+            CHECK(blocks_hash(recipes[i], HOOK_THREADS(threads), &more) == hash);
+            CHECK(more == one);
+        }
+    }
 }
 #endif

@@ -100,9 +100,12 @@ TEST(threads_recipes)
 
 TEST(threads_updates) { updates_compare(); }
 
+TEST(threads_blocks) { blocks_compare(); }
+
 int main(void)
 {
     RUN(threads_recipes);
     RUN(threads_updates);
+    RUN(threads_blocks);
     return DONE();
 }

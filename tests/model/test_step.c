@@ -492,6 +492,9 @@ TEST(step_refused)
 /* Threads share everything that is proportional to the parameters. */
 TEST(step_updates_of_threads) { updates_compare(); }
 
+/* Blocks of products, ranges of rows and columns, and sentences change no bit. */
+TEST(step_blocks_of_threads) { blocks_compare(); }
+
 int main(void)
 {
     RUN(step_recipes);
@@ -507,5 +510,6 @@ int main(void)
     RUN(step_profiles);
     RUN(step_refused);
     RUN(step_updates_of_threads);
+    RUN(step_blocks_of_threads);
     return DONE();
 }

@@ -153,13 +153,6 @@ SHARED void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
     for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
 }
 
-/* Returns element c of a bias or of means, or 0 if the array is NULL. */
-SHARED float tfn__bias_or_0(const float *bias, ptrdiff_t c)
-{
-    if (!bias) return 0;
-    return bias[c];
-}
-
 #ifdef TFN__EXTRA_NORMS
 /* -- norms that few models have ---------------------------------------------------------------
  * Plain C that uses only + - * / and square roots, so that it has the same bits everywhere. For

@@ -41,5 +41,12 @@ SHARED int tfn__gain_form(const tfn_norm_args *p);
 SHARED int tfn__shift_form(const tfn_norm_args *p);
 SHARED void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row);
 SHARED void tfn__start_chains(float *dx, ptrdiff_t n, bool add);
-SHARED float tfn__bias_or_0(const float *bias, ptrdiff_t c);
+
+/* Returns element c of a bias or of means, or 0 if the array is NULL. It is inline because kernels
+ * call it for each row: a call out of vector code costs some processors hundreds of cycles. */
+static TFN__INLINE float tfn__bias_or_0(const float *bias, ptrdiff_t c)
+{
+    if (!bias) return 0;
+    return bias[c];
+}
 #endif /* TFN__COLUMNS_H */

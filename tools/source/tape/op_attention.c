@@ -54,10 +54,27 @@ SHARED void tfn__embed_op(const tfn__call *c)
         c->k->embed_forward(c->y + r*c->cols, c->x[0], &zero, 1, c->cols, c->x_rows[0], scale);
 }
 
+/* Chunks of operations that depend on the position: sentences. */
+SHARED ptrdiff_t tfn__by_positions(const tfn__call *c)
+{
+    if (tfn__serial(c)) return 1;
+    return c->r->batch;
+}
+/* Returns the sentences of this chunk. */
+static tfn__range tfn__chunk_sentences(const tfn__call *c)
+{
+    tfn__range s = { c->chunk, 1 };
+    if (tfn__serial(c)) s.count = c->r->batch;
+    return s;
+}
+
 /* y = x + row of the position. in: x, table (positions, C) */
 SHARED void tfn__position_op(const tfn__call *c)
 {
-    c->k->position_forward(c->y, c->x[0], c->x[1], c->r->batch, tfn__time_of(c), c->cols,
+    const tfn__range s = tfn__chunk_sentences(c);
+    const ptrdiff_t time = tfn__time_of(c);
+    const ptrdiff_t at = s.first * time * c->cols;
+    c->k->position_forward(c->y + at, c->x[0] + at, c->x[1], s.count, time, c->cols,
                            tfn__start_of(c));
 }
 
@@ -66,7 +83,10 @@ SHARED void tfn__position_op(const tfn__call *c)
 static void tfn__rotate(const tfn__call *c, float *out, const float *in, bool back, bool add)
 {
     const int32_t head_size = c->n->arg[TFN__ROTARY_HEAD_SIZE];
-    c->k->rotary(out, in, c->x[1], c->r->batch, tfn__time_of(c), c->cols / head_size, head_size,
+    const tfn__range s = tfn__chunk_sentences(c);
+    const ptrdiff_t time = tfn__time_of(c);
+    const ptrdiff_t at = s.first * time * c->cols;
+    c->k->rotary(out + at, in + at, c->x[1], s.count, time, c->cols / head_size, head_size,
                  tfn__start_of(c), back, add);
 }
 SHARED void tfn__rotary_op(const tfn__call *c) { tfn__rotate(c, c->y, c->x[0], false, false); }

@@ -7,6 +7,7 @@
  * tape and the kernels of attention. */
 
 SHARED void tfn__embed_op(const tfn__call *c);
+SHARED ptrdiff_t tfn__by_positions(const tfn__call *c);
 SHARED void tfn__position_op(const tfn__call *c);
 SHARED void tfn__rotary_op(const tfn__call *c);
 SHARED void tfn__first_forward(const tfn__call *c);

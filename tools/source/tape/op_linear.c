@@ -40,7 +40,7 @@ SHARED tfn__packed tfn__packed_input(const tfn__call *c, int j)
 }
 
 /* Computes a chunk of x W + b with packed weights, and reduces *p to the chunk. The chunk's columns
- * begin at a multiple of TFN__PRODUCT_COLS, and so at a panel. Each chunk quantizes its own rows of
+ * begin at a multiple of 32, and so at a panel. Each chunk quantizes its own rows of
  * x, which costs one more pass over x. */
 static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
 {
@@ -97,7 +97,7 @@ SHARED void tfn__linear_forward(const tfn__call *c)
 /* Chunks are blocks of y. */
 SHARED ptrdiff_t tfn__linear_chunks(const tfn__call *c)
 {
-    return tfn__product_chunks(c, c->rows, c->cols);
+    return tfn__product_chunks(c, c->rows, c->cols, c->x_cols[0]);
 }
 
 #ifndef TFNORM_NO_TRAINING
@@ -137,7 +137,7 @@ static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_ma
 static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args *p)
 {
     if (!p->c) return 0;
-    return tfn__product_chunks(c, p->m, p->n);
+    return tfn__product_chunks(c, p->m, p->n, p->k);
 }
 
 #ifdef TFN__QUANT

@@ -55,13 +55,17 @@
  * columns. One entry may have both kinds, as in tfn__norm_backward, and threads then work on both
  * at once. */
 
-/* Sizes of chunks with more than one thread. They change no bit, but balance an even load against
- * the cost of taking a chunk. */
-enum { TFN__CHUNK_FLOATS = 16384,       /* for elementwise work, in whole rows */
-       TFN__CHUNK_COLS = 64,            /* columns, for sums over all rows */
-       TFN__PRODUCT_ROWS = 128,         /* rows in a block of a matrix product */
-       TFN__PRODUCT_COLS = 256,         /* columns in a block, if there are few rows */
-       TFN__PRODUCT_MANY_ROWS = 256 };  /* rows for each thread that count as many */
+/* Sizes of chunks with more than one thread. They change no bit. An entry has TFN__CHUNKS_EACH
+ * chunks for each thread, so that a thread that the system delays holds up little, unless they were
+ * so small that taking them and the wait at the end cost more than the work: a chunk of values has
+ * at least TFN__CHUNK_FLOATS, a chunk of a product TFN__CHUNK_STEPS multiplications, which take
+ * some microseconds. */
+enum { TFN__CHUNKS_EACH = 4,
+       TFN__CHUNK_FLOATS = 4096,        /* for elementwise work, in whole rows */
+       TFN__CHUNK_STEPS = 131072,       /* of a product */
+       TFN__CHUNK_COLS = 64,            /* most columns, for sums over all rows */
+       TFN__PRODUCT_ROWS = 32,          /* least rows and columns in a block of a product */
+       TFN__PRODUCT_COLS = 64 };
 
 /* Returns range number `chunk` of n items cut into ranges of `step`. The last one is shorter. */
 SHARED tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
@@ -74,20 +78,44 @@ SHARED tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
 SHARED ptrdiff_t tfn__pieces(ptrdiff_t n, ptrdiff_t step) { return (n + step - 1) / step; }
 
 /* True if one thread does the whole operation in one chunk. */
-SHARED bool tfn__serial(const tfn__call *c) { return c->t->threads < 2; }
+SHARED bool tfn__serial(const tfn__call *c)
+{
+#ifdef TFN__THREADS
+    return c->t->threads < 2;
+#else
+    (void)c;
+    return true;
+#endif
+}
+
+/* Returns how many chunks are enough for all threads. */
+static ptrdiff_t tfn__most_chunks(const tfn__call *c)
+{
+    return TFN__CHUNKS_EACH * (ptrdiff_t)c->t->threads;
+}
+
+/* Returns the items in each of at most `parts` equal parts of n items, rounded up to a multiple of
+ * `unit`, such as the columns of a cache line. */
+static ptrdiff_t tfn__whole_parts(ptrdiff_t n, ptrdiff_t parts, ptrdiff_t unit)
+{
+    const ptrdiff_t each = tfn__max((n + parts - 1) / tfn__max(parts, 1), 1);
+    return (each + unit - 1) / unit * unit;
+}
 
 /* Returns the rows in a chunk of a (rows, cols) array. */
 SHARED ptrdiff_t tfn__row_step(const tfn__call *c, ptrdiff_t rows, ptrdiff_t cols)
 {
+    ptrdiff_t step;
     if (tfn__serial(c)) return tfn__max(rows, 1);
-    return tfn__max(TFN__CHUNK_FLOATS / tfn__max(cols, 1), 1);
+    step = rows / tfn__most_chunks(c);
+    return tfn__max(tfn__max(step, TFN__CHUNK_FLOATS / tfn__max(cols, 1)), 1);
 }
 
 /* Returns the columns in a chunk, for outputs that sum over all rows of a column. */
 SHARED ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
 {
     if (tfn__serial(c)) return tfn__max(cols, 1);
-    return TFN__CHUNK_COLS;
+    return tfn__min(tfn__whole_parts(cols, tfn__most_chunks(c), 16), TFN__CHUNK_COLS);
 }
 
 /* The numbers of chunks of most operations. One chunk: */
@@ -164,31 +192,43 @@ SHARED void tfn__add_product(tfn_matmul_args *p)
     p->start_ld = p->c_ld;
 }
 
-/* Chunks of a product (m, n) are blocks of rows, also cut into blocks of columns if rows would not
- * keep every thread busy. Blocks never cut the sum over k. */
-static ptrdiff_t tfn__product_cols(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+/* Chunks of a product (m, n) with sums over k are blocks of equal size. Blocks never cut the sum.
+ * A block packs its rows of a and its columns of b for itself, so blocks are as square as rows and
+ * columns allow: among all of the same area these read the least. */
+typedef struct tfn__blocks {
+    ptrdiff_t rows, cols;
+} tfn__blocks;
+
+static tfn__blocks tfn__blocks_of(const tfn__call *c, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
 {
-    if (tfn__serial(c)) return tfn__max(n, 1);
-    if (m >= TFN__PRODUCT_MANY_ROWS * c->t->threads) return tfn__max(n, 1);
-    return TFN__PRODUCT_COLS;
-}
-static ptrdiff_t tfn__product_rows(const tfn__call *c, ptrdiff_t m)
-{
-    if (tfn__serial(c)) return tfn__max(m, 1);
-    return TFN__PRODUCT_ROWS;
+    tfn__blocks b = { tfn__max(m, 1), tfn__max(n, 1) };
+    const ptrdiff_t steps = TFN__CHUNK_STEPS / tfn__max(k, 1) + 1;    /* outputs in a chunk */
+    ptrdiff_t high = 1;                                               /* blocks, downwards */
+    ptrdiff_t parts;
+    if (tfn__serial(c)) return b;
+    parts = tfn__min(tfn__most_chunks(c), b.rows * b.cols / steps);
+    if (parts < 2) return b;
+    while (high * high * b.cols < parts * b.rows) high++;             /* high/wide = m/n */
+    high = tfn__min(high, tfn__pieces(b.rows, TFN__PRODUCT_ROWS));
+    b.rows = tfn__whole_parts(b.rows, high, 1);
+    b.cols = tfn__whole_parts(b.cols, tfn__pieces(parts, high), TFN__PRODUCT_COLS / 2);
+    b.cols = tfn__max(b.cols, TFN__PRODUCT_COLS);
+    return b;
 }
 /* Returns the number of these blocks. */
-SHARED ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+SHARED ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
 {
-    return tfn__pieces(m, tfn__product_rows(c, m)) * tfn__pieces(n, tfn__product_cols(c, m, n));
+    const tfn__blocks b = tfn__blocks_of(c, m, n, k);
+    return tfn__pieces(m, b.rows) * tfn__pieces(n, b.cols);
 }
 
 /* Reduces the product *p to a chunk, a block of y, and returns its first column. */
 SHARED ptrdiff_t tfn__product_block(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
-    ptrdiff_t wide = tfn__pieces(p->n, tfn__product_cols(c, p->m, p->n));
-    tfn__range i = tfn__slice(p->m, tfn__product_rows(c, p->m), chunk / wide);
-    tfn__range j = tfn__slice(p->n, tfn__product_cols(c, p->m, p->n), chunk % wide);
+    const tfn__blocks b = tfn__blocks_of(c, p->m, p->n, p->k);
+    const ptrdiff_t wide = tfn__pieces(p->n, b.cols);
+    tfn__range i = tfn__slice(p->m, b.rows, chunk / wide);
+    tfn__range j = tfn__slice(p->n, b.cols, chunk % wide);
     /* the corner of the block in a, b, y and the start */
     p->a += i.first * p->a_row;
     p->b += j.first * p->b_col;

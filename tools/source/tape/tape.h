@@ -108,11 +108,11 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
     X(EMBED,      "embedding",       tfn__embed_op,               tfn__by_rows,                  \
                                      tfn__embed_backward_op,      tfn__by_cols,                  \
                                      0)                                                          \
-    X(POSITION,   "position",        tfn__position_op,            tfn__one,                      \
+    X(POSITION,   "position",        tfn__position_op,            tfn__by_positions,             \
                                      tfn__position_backward_op,   tfn__position_backward_chunks, \
                                      0)                                                          \
-    X(ROTARY,     "rotary",          TFN__ROTARY_OP(tfn__rotary_op), tfn__one, \
-                                     TFN__ROTARY_OP(tfn__rotary_backward), tfn__one, \
+    X(ROTARY,     "rotary",          TFN__ROTARY_OP(tfn__rotary_op), tfn__by_positions, \
+                                     TFN__ROTARY_OP(tfn__rotary_backward), tfn__by_positions, \
                                      0)                                                          \
     X(FIRST,      "first",           TFN__ENCODER_OP(TFN__WHOLE_OP(tfn__first_forward)), tfn__one, \
                                      TFN__ENCODER_OP(tfn__first_backward), tfn__one,             \
@@ -256,7 +256,7 @@ SHARED tfn__matrix tfn__transpose(tfn__matrix m);
 SHARED TFN__NOINLINE tfn_matmul_args tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                                                   tfn__matrix a, tfn__matrix b);
 SHARED void tfn__add_product(tfn_matmul_args *p);
-SHARED ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n);
+SHARED ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
 SHARED ptrdiff_t tfn__product_block(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk);
 SHARED void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk);
 #endif /* TFN__TAPE_H */
