@@ -1586,6 +1586,32 @@ answers() {
 }
 tab=$(printf '\t')
 check "tfn classify, logits: answers" answers
+# RoBERTa: two ends between the parts of a pair, and an answer is never in the question
+answers_of_roberta() {
+    rm -rf "$work/qb" && cp -r golden/hub/roberta-questions "$work/qb" || return 1
+    { printf '{"version": "1.0", "added_tokens": ['
+      for special in '0, "content": "<s>"' '1, "content": "<pad>"' '2, "content": "</s>"' '3, "content": "<unk>"'; do
+          [ "$special" = '0, "content": "<s>"' ] || printf ', '
+          printf '{"id": %s, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}' "$special"
+      done
+      printf '], "normalizer": null, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},'
+      printf '"post_processor": {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0], "trim_offsets": true, "add_prefix_space": false},'
+      printf '"decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "unk_token": "<unk>", "merges": [], "vocab": {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3'
+      id=4
+      for letter in a b c d e f g h i j k l m n o p q r s t u v w x y '\u0120' z; do
+          printf ', "%s": %d' "$letter" "$id"
+          id=$((id + 1))
+      done
+      printf '}}}'; } > "$work/qb/tokenizer.json"
+    "$tfn" import "$work/qb" --out "$work/qb.safetensors" --force > "$work/page" &&
+        "$tfn" logits "$work/qb.safetensors" --ids '0 4 29 5 2 2 6 29 7 2' | awk '
+            { s[NR] = exp($1); e[NR] = exp($2); S += s[NR]; E += e[NR] }
+            END { for (i = 7; i <= 9; i++) for (j = i; j <= 9; j++)
+                printf "1\t%.4f\t%d\t%d\n", s[i] / S * e[j] / E, i - 1, j - 1 }' | sort > "$work/wanted" &&
+        "$tfn" classify "$work/qb.safetensors" --text "a b${tab}c d" --n-best 99 | cut -f 1-4 | sort |
+        diff "$work/wanted" -
+}
+check "tfn classify: answers of RoBERTa" answers_of_roberta
 # an encoder-decoder by ids; a body without a head has hidden states only
 heads() {
     "$tfn" import golden/hub/marian --out "$work/ed.safetensors" --force > "$work/page" &&

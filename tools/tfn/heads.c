@@ -23,6 +23,17 @@ void must_have_head(const bundle *b)
 
 /* -- rows -------------------------------------------------------------------------------------- */
 
+/* True if the parts of a pair have two ends between them: "<s> A </s></s> B </s>". RoBERTa's own
+ * tokenizers do so, but not the WordPiece that some models have with RoBERTa's body. */
+static bool doubles_ends(const bundle *b)
+{
+    const tfn_family *roberta = tfn_family_find("roberta");
+    const tfn_family *family = tfn_family_find(b->from.text[O_FAMILY]);
+    if (b->tokenizer.tokenizer.kind == TFN_TOKENIZER_WORDPIECE) return false;
+    while (family && family != roberta) family = family->like;
+    return family != NULL;
+}
+
 /* Appends the second part of a pair: its tokens, then the ids that texts end with. */
 static void row_add(encoder_row *x, const bundle *b, const char *text, size_t bytes, int32_t room,
                     int64_t number)
@@ -37,8 +48,12 @@ static void row_add(encoder_row *x, const bundle *b, const char *text, size_t by
         ends = k->ends;
         end = k->frame + k->begins;
     }
+    if (doubles_ends(b))
+        for (int32_t i = 0; i < ends; i++)
+            if (x->count < room) x->tokens[x->count++] = end[i];
     const int64_t read = cut_ids(count - k->begins, room - x->count - ends, number);
     const int32_t first = x->count;
+    x->second = first;
     for (int64_t i = 0; i < read; i++) x->tokens[x->count++] = ids[k->begins + i];
     for (int32_t i = 0; i < ends; i++)
         if (x->count < room) x->tokens[x->count++] = end[i];
@@ -155,12 +170,13 @@ static void answer_shares(const float *z, int32_t count, double *share)
     }
 }
 
-/* True if an answer may have the token at t: it is in the text, which is segment 1 of a pair, and
- * no special token. */
+/* True if an answer may have the token at t: it is in the text, which is the second part of a pair,
+ * and no special token. */
 static bool may_answer(const bundle *b, const encoder_row *x, int32_t t)
 {
     const int32_t last = x->count - 1;
     if (b->tokenizer.mem && data_is_special(&b->tokenizer.tokenizer, x->tokens[t])) return false;
+    if (t < x->second) return false;
     return !x->segments || !x->segments[last] || x->segments[t];
 }
 

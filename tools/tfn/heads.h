@@ -20,6 +20,7 @@ void must_have_head(const bundle *b);
 typedef struct encoder_row {
     int32_t *tokens, *segments;         /* segments: NULL if the model has none */
     int32_t  count;
+    int32_t  second;                    /* where the second part of a pair begins; 0: no pair */
 } encoder_row;
 
 /* The row of a text, as long as the context at most. number: of its line, from 0, for messages. */
