@@ -1014,7 +1014,7 @@ TEST(import_any_config)
             config[i] = kept;
         }
     }
-    CHECK_DIGEST(digest, 0x9efa6b79u);
+    if (sizeof(size_t) > 4) CHECK_DIGEST(digest, 0x9efa6b79u);  /* else some sizes are too large */
 }
 
 /* All unknown keys are in one message; a lenient import lists them. */
