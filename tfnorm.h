@@ -16577,7 +16577,7 @@ static void tfn__crew_member(void *crew, int index)
     TFNORM_MEMSET(&w, 0, sizeof w);
     w.queue = &c->queue;
     w.alone = c->alone;
-    w.work = c->work + index * c->scratch;
+    if (c->work) w.work = c->work + index * c->scratch;
     c->f(c->job, &w);
 }
 

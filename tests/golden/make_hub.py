@@ -430,7 +430,8 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "m2m_100-bf16", "t5", "t5-v1.1", "t5-unscaled",
         "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",
         "gemma3", "gemma3-newer", "olmo", "olmo-plain", "granite", "smollm3", "smollm3-interval",
-        "gpt_neo", "gpt_neo-types"]
+        "gpt_neo", "gpt_neo-types", "phi3-bf16", "gptj-f16", "gpt_neo-bf16", "granite-f16",
+        "gemma3-newer-bf16", "smollm3-f16"]
 
 
 def in_half(case, dtype):

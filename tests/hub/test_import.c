@@ -20,7 +20,8 @@ static const char *const import_names[] = {
     "camembert-bf16", "electra-generator-f16", "electra-classes-bf16", "bart", "bart-body", "mbart-f16", "m2m_100-bf16",
     "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",
     "gemma3", "gemma3-newer", "olmo", "olmo-plain", "granite", "smollm3", "smollm3-interval",
-    "gpt_neo", "gpt_neo-types"
+    "gpt_neo", "gpt_neo-types", "phi3-bf16", "gptj-f16", "gpt_neo-bf16", "granite-f16",
+    "gemma3-newer-bf16", "smollm3-f16"
 };
 enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
 
