@@ -46259,8 +46259,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     that keep only what a program needs (TFNORM_PLAIN, TFNORM_NORMS, TFNORM_NO_MESSAGES ...).
  *     tfn: fits its lines to the terminal, reads pipes, saves on SIGTERM and SIGHUP, takes prompts,
  *     shows what was learned, and has a manual page and completions (tfn help --man).
- *     More: tfn_model_lens, tfn_generator.stops, tfn_generate_desc.ends, TFNORM_VERSION_MAJOR, _MINOR
- *     and _PATCH, tfn_version_agrees; tools/API.md; make install; pip install ./tools.
+ *     More: tfn_model_lens, tfn_generator.stops, tfn_generate_desc.ends, TFNORM_VERSION_MAJOR,
+ *     _MINOR and _PATCH, tfn_version_agrees; tools/API.md; make install; pip install ./tools.
  *     TFN_BITS_VERSION and the hashes are those of 0.2. Checkpoints of 0.2 load.
  * 0.2.0 (2026-11-23)  Names are the field's words, and every enumerator carries its type. Old names
  *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:
