@@ -1728,6 +1728,14 @@ validates_all() {
         grep -q 'valid at the end: all [0-9]* held-out batches' "$work/error"
 }
 check "tfn train: the last line uses all held-out text" validates_all
+# a text that is learned by heart: the command to try has the best weights, not the last ones
+suggests_best() {
+    head -c 3000 ../examples/04_language_model.txt > "$work/short.txt"
+    "$tfn" train "$work/short.txt" --tokenizer bytes --layers 1 --width 32 --steps 400 --lr 0.02 --threads 1 --force \
+        --out "$work/heart.safetensors" > "$work/page" 2> "$work/error" &&
+        grep -q 'tfn generate .*heart.best.safetensors' "$work/error"
+}
+check "tfn train: the command to try has the best weights" suggests_best
 # words of other programs suggest ours; a name unlike any gives no suggestion
 known_words() {
     "$tfn" train --help > "$work/help" && "$tfn" --version > "$work/version" || return 1
@@ -1760,6 +1768,8 @@ names_binary() {        # binary data are reported; a model of bytes takes anyth
             train "$work/packed.gz" &&
         says "$work/packed.gz is no text but compressed by gzip: zcat FILE | tfn train - reads it" \
             train --pairs "$work/packed.gz" &&
+        says "$work/binary is no text but binary data: byte 1 is zero" train --labels "$work/binary" &&
+        says "$work/binary is no text but binary data: byte 1 is zero" train --pairs "$work/binary" &&
         "$tfn" train "$work/binary2" --tokenizer bytes --layers 1 --width 16 --context 8 --steps 1 \
             --quiet --force --out "$work/binary.safetensors" > "$work/page"
 }

@@ -158,6 +158,17 @@ static void refuse_binary(const corpus *c)
             x->name, (long long)(zero - x->bytes));
 }
 
+/* Ends the program because lines lack the fields of pairs or labels, or because they are binary. */
+static void refuse_lines(const corpus *c)
+{
+    const data_file *x = &c->file;
+    const char *zero = (const char *)memchr(x->bytes, 0, x->size);
+    if (zero)
+        die("%s is no text but binary data: byte %lld is zero", x->name,
+            (long long)(zero - x->bytes));
+    die("%s", c->lines.error);
+}
+
 static void corpus_read(corpus *c, const char *path, bool bytes, data_classes *classes)
 {
     must(data_read(&c->file, path), c->file.error);
@@ -170,7 +181,7 @@ static void corpus_read(corpus *c, const char *path, bool bytes, data_classes *c
         c->count = 1;
         return;
     }
-    must(data_lines_init(&c->lines, &c->file, c->kind, classes), c->lines.error);
+    if (!data_lines_init(&c->lines, &c->file, c->kind, classes)) refuse_lines(c);
     c->get = data_get_line;
     c->user = &c->lines;
     c->count = c->lines.count;

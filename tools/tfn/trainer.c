@@ -1160,9 +1160,10 @@ static void say_resume(const trainer *t)
     fputc('\n', stderr);
 }
 
-/* Prints the next command, ready to copy. */
+/* Prints the next command, ready to copy. If training went on too long, it has the best weights. */
 static void say_next(const trainer *t)
 {
+    const char *path = t->best_valid < 0.95 * t->last_valid ? t->best : t->out;
     const char *verb = "generate";
     const char *after = " \"...\"";
     if (given(t->s, O_QUIET)) return;
@@ -1174,7 +1175,7 @@ static void say_next(const trainer *t)
         after = "";
     }
     fprintf(stderr, "saved; try it with\n    tfn %s ", verb);
-    put_word(stderr, t->out);
+    put_word(stderr, path);
     fprintf(stderr, "%s\n", after);
 }
 
