@@ -32,21 +32,47 @@ static void *peer_symbol(const char *library, const char *symbol)
     return dlsym(handle, symbol);
 }
 
+/* Clears what the shell may have set: it would slow a peer, or speed it up, without a word. */
+static void peer_clear(void)
+{
+    static const char *const names[] = {
+        "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_NUM_THREADS", "OPENBLAS_BLOCK_FACTOR",
+        "OPENBLAS_MAIN_FREE", "OPENBLAS_VERBOSE", "GOTO_NUM_THREADS", "GOTO_BLOCK_FACTOR",
+        "BLIS_ARCH_TYPE", "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "MKL_ENABLE_INSTRUCTIONS",
+        "MKL_DEBUG_CPU_TYPE", "MKL_CBWR", "DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA",
+        "ATEN_CPU_CAPABILITY", "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES",
+        "OMP_WAIT_POLICY", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "GOMP_SPINCOUNT",
+        "MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_",
+        "MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "LD_PRELOAD"
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
+}
+
+/* Names a peer after the core whose kernels OpenBLAS says that it runs. */
+static void name_openblas(peer *p)
+{
+    void *f = peer_symbol("libopenblas.so.0", "openblas_get_corename");
+    char *(*core)(void) = NULL;
+    const char *name = "unknown";
+    memcpy(&core, &f, sizeof f);
+    if (core) name = core();
+    snprintf(p->name, sizeof p->name, "openblas %.20s", name);
+}
+
 /* OpenBLAS and oneDNN on one thread, with kernels for AVX-512 if the processor has it, because
  * Debian's OpenBLAS does not choose these on every processor. */
 int peers_blas(peer *p, bool avx512)
 {
-    const char *openblas = "openblas";
     int count = 0;
     void *f;
-    if (avx512) openblas = "openblas-skx";
+    peer_clear();
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     setenv("OMP_NUM_THREADS", "1", 1);
-    if (avx512) setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
+    if (avx512) setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 1);
     memset(p, 0, PEERS * sizeof *p);
     if ((f = peer_symbol("libopenblas.so.0", "cblas_sgemm")) != NULL) {
         memcpy(&p[count].cblas, &f, sizeof f);
-        snprintf(p[count++].name, sizeof p->name, "%s", openblas);
+        name_openblas(&p[count++]);
     }
     if ((f = peer_symbol("libdnnl.so.2", "dnnl_sgemm")) != NULL
         || (f = peer_symbol("libdnnl.so.3", "dnnl_sgemm")) != NULL) {
@@ -82,8 +108,9 @@ bool peer_file(char *path, size_t room)
     return f >= 0 && !close(f);
 }
 
-/* Tells PyTorch and its BLAS which instructions they may use, because they do not always find
- * these themselves. */
+/* Tells PyTorch and its BLAS which instructions they may use, because they do not always find these
+ * themselves. glibc's allocator keeps the memory of large temporaries, which PyTorch otherwise
+ * returns to the system at each step; on some machines fresh pages cost more than the arithmetic. */
 static void peer_tune(bool avx512)
 {
     const char *blas = "HASWELL";
@@ -94,6 +121,8 @@ static void peer_tune(bool avx512)
     }
     setenv("OPENBLAS_CORETYPE", blas, 1);
     setenv("ATEN_CPU_CAPABILITY", aten, 1);
+    setenv("MALLOC_MMAP_MAX_", "0", 1);
+    setenv("MALLOC_TRIM_THRESHOLD_", "100000000000", 1);
 }
 
 /* Starts Python with the script, connected by two pipes. The first question asks for its version,
@@ -111,6 +140,7 @@ static bool peer_start(peer *p, const char *name, const char *script, bool tuned
         close(out[0]);
         close(out[1]);
         if (!freopen("/dev/null", "w", stderr)) _exit(1);
+        peer_clear();
         setenv("OMP_NUM_THREADS", "1", 1);
         if (tuned) peer_tune(avx512);
         if (!getenv("TFN_PYTHON")) execv("/usr/bin/python3", argv);
