@@ -158,10 +158,12 @@ static inline double tfn__log(double x)
     static const double c[] = {
         1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19
     };
+    static const double halves[] = { 1, 0.5 };
     int32_t n = 0;
     uint64_t u;
     double m;
     double s;
+    bool high;
     if (x < 0 || x != x) return (double)NAN;
     if (!(x > 0)) return -HUGE_VAL;
     if (x > 1.7976931348623157e308) return x;     /* infinity */
@@ -172,10 +174,9 @@ static inline double tfn__log(double x)
     TFNORM_MEMCPY(&u, &x, sizeof u);
     n += (int32_t)(u >> 52) - 1023;
     m = tfn__double_of((u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1023) << 52);
-    if (m > 1.41421356237309504880) {
-        m *= 0.5;
-        n++;
-    }
+    high = m > 1.41421356237309504880;            /* no branch: it would be right half the time */
+    m *= halves[high];
+    n += high;
     s = (m - 1) / (m + 1);
     return n * TFN__LN2_HIGH + (2*s * tfn__series(c, 10, s*s) + n * TFN__LN2_LOW);
 }
@@ -189,7 +190,9 @@ static inline double tfn__pow(double x, double y)
 
 /* Returns sin(x + turns pi/2) for |x| up to a million. pi/2 is split into three parts of 33 bits,
  * so that n times a part is exact (Cody & Waite 1980). The rest, |r| <= pi/4, goes into Taylor's
- * series. */
+ * series of the sine, r (1 - ...), or of the cosine. Tables select it and the sign: branches would
+ * be wrong half the time for random angles, and a first value of a weight would take four times as
+ * long. */
 static inline double tfn__sine(double x, int32_t turns)
 {
     static const double odd[] = {
@@ -200,8 +203,11 @@ static inline double tfn__sine(double x, int32_t turns)
         1, -1.0/2, 1.0/24, -1.0/720, 1.0/40320, -1.0/3628800, 1.0/479001600,
         -1.0/87178291200, 1.0/20922789888000
     };
+    const double *const series[] = { odd, even };
+    static const double signs[] = { 1, -1 };
+    double factors[] = { 0, 1 };
     int32_t n;
-    double a, b, r, y;
+    double a, b, r;
     if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN for NaN and infinity; huge x give 0 */
     n = tfn__round(x * 0.63661977236758134308);
     a = x - n * 1.57079632673412561417e+00;
@@ -209,10 +215,8 @@ static inline double tfn__sine(double x, int32_t turns)
     r = a - b;
     r += ((a - r) - b) - n * 2.02226624879595063154e-21;
     turns += n & 3;
-    if (turns & 1) y = tfn__series(even, 9, r*r);            /* cos(r) */
-    else y = r * tfn__series(odd, 9, r*r);                   /* sin(r) */
-    if (turns & 2) y = -y;
-    return y;
+    factors[0] = r;
+    return signs[turns >> 1 & 1] * (factors[turns & 1] * tfn__series(series[turns & 1], 9, r*r));
 }
 
 static inline double tfn__sin(double x) { return tfn__sine(x, 0); }

@@ -267,6 +267,37 @@ static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpos
     return tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), purpose), number);
 }
 
+/* What all threads need to draw a weight. */
+typedef struct tfn__draws {
+    float  *p;
+    int64_t n;
+    tfn_distribution base;
+    tfn_key key;
+    float   size;
+} tfn__draws;
+
+static void tfn__draw_share(void *job, tfn__worker *self)
+{
+    const tfn__draws *d = (const tfn__draws *)job;
+    tfn__range s;
+    TFN__EACH_PART(self, s, (ptrdiff_t)d->n, TFN__PART_FLOATS)
+        for (ptrdiff_t i = s.first; i < s.first + s.count; i++)
+            d->p[i] = tfn__draw(d->base, d->key, (uint64_t)i, d->size);
+}
+
+/* Draws the n numbers of a weight. Each depends only on its index, so threads share them. */
+static void tfn__draw_all(const tfn_model *m, float *p, int64_t n, tfn_distribution base,
+                          tfn_key key, float size)
+{
+    tfn__draws d;
+    d.p = p;
+    d.n = n;
+    d.base = base;
+    d.key = key;
+    d.size = size;
+    tfn__share(tfn__sharers(m->desc.threads, n), NULL, 0, tfn__draw_share, &d);
+}
+
 /* Draws weight `index`, or sets it to its constant, such as 1 for gains and 0 for biases. The key
  * folds in the purpose (1 for weights, 4 for sigmaReparam, 5 for LoRA), then the index. So another
  * weight at the end of a model changes no draws. */
@@ -282,10 +313,10 @@ SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     if (!(size > 0)) {
         for (int64_t i = 0; i < n; i++) p[i] = w->initial;
     } else if (TFN__ALL && orthonormal) {
-        for (int64_t i = 0; i < n; i++) p[i] = tfn__draw(base, key, (uint64_t)i, 1);
+        tfn__draw_all(m, p, n, base, key, 1);
         tfn__orthonormal(p, w->rows, w->cols, size);
     } else {
-        for (int64_t i = 0; i < n; i++) p[i] = tfn__draw(base, key, (uint64_t)i, size);
+        tfn__draw_all(m, p, n, base, key, size);
     }
 
     if (!TFN__ALL) return;
