@@ -511,9 +511,9 @@
  *
  * desc.threads sets their number, which is fixed at init. Compile with OpenMP (-fopenmp), or define
  * TFNORM_PARALLEL_FOR (see config; tools/common/threads.h has one for pthreads and Windows).
- * Otherwise everything runs on the calling thread. Each forward and each backward is one parallel
- * region, in which threads take small chunks from a queue. Every output has one writer, so the bits
- * are the same for any number of threads. The others wait for a thread that the system delays only
+ * Otherwise everything runs on the calling thread. Each forward, each backward and each pass of an
+ * update over all parameters is one parallel region, in which threads take small chunks from a
+ * queue. Every output has one writer, so the bits are the same for any number of threads. The others wait for a thread that the system delays only
  * while it holds a chunk. Objects are independent. Do not use one object in two threads at once;
  * the only exception is a model that several decoders read. On a 32-bit processor without 8-byte
  * atomics, such as MIPS32, threads need -latomic.
@@ -4467,10 +4467,12 @@ static inline double tfn__log(double x)
     static const double c[] = {
         1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19
     };
+    static const double halves[] = { 1, 0.5 };
     int32_t n = 0;
     uint64_t u;
     double m;
     double s;
+    bool high;
     if (x < 0 || x != x) return (double)NAN;
     if (!(x > 0)) return -HUGE_VAL;
     if (x > 1.7976931348623157e308) return x;     /* infinity */
@@ -4481,10 +4483,9 @@ static inline double tfn__log(double x)
     TFNORM_MEMCPY(&u, &x, sizeof u);
     n += (int32_t)(u >> 52) - 1023;
     m = tfn__double_of((u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1023) << 52);
-    if (m > 1.41421356237309504880) {
-        m *= 0.5;
-        n++;
-    }
+    high = m > 1.41421356237309504880;            /* no branch: it would be right half the time */
+    m *= halves[high];
+    n += high;
     s = (m - 1) / (m + 1);
     return n * TFN__LN2_HIGH + (2*s * tfn__series(c, 10, s*s) + n * TFN__LN2_LOW);
 }
@@ -4498,7 +4499,9 @@ static inline double tfn__pow(double x, double y)
 
 /* Returns sin(x + turns pi/2) for |x| up to a million. pi/2 is split into three parts of 33 bits,
  * so that n times a part is exact (Cody & Waite 1980). The rest, |r| <= pi/4, goes into Taylor's
- * series. */
+ * series of the sine, r (1 - ...), or of the cosine. Tables select it and the sign: branches would
+ * be wrong half the time for random angles, and a first value of a weight would take four times as
+ * long. */
 static inline double tfn__sine(double x, int32_t turns)
 {
     static const double odd[] = {
@@ -4509,8 +4512,11 @@ static inline double tfn__sine(double x, int32_t turns)
         1, -1.0/2, 1.0/24, -1.0/720, 1.0/40320, -1.0/3628800, 1.0/479001600,
         -1.0/87178291200, 1.0/20922789888000
     };
+    const double *const series[] = { odd, even };
+    static const double signs[] = { 1, -1 };
+    double factors[] = { 0, 1 };
     int32_t n;
-    double a, b, r, y;
+    double a, b, r;
     if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN for NaN and infinity; huge x give 0 */
     n = tfn__round(x * 0.63661977236758134308);
     a = x - n * 1.57079632673412561417e+00;
@@ -4518,10 +4524,8 @@ static inline double tfn__sine(double x, int32_t turns)
     r = a - b;
     r += ((a - r) - b) - n * 2.02226624879595063154e-21;
     turns += n & 3;
-    if (turns & 1) y = tfn__series(even, 9, r*r);            /* cos(r) */
-    else y = r * tfn__series(odd, 9, r*r);                   /* sin(r) */
-    if (turns & 2) y = -y;
-    return y;
+    factors[0] = r;
+    return signs[turns >> 1 & 1] * (factors[turns & 1] * tfn__series(series[turns & 1], 9, r*r));
 }
 
 static inline double tfn__sin(double x) { return tfn__sine(x, 0); }
@@ -21715,6 +21719,37 @@ static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpos
     return tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), purpose), number);
 }
 
+/* What all threads need to draw a weight. */
+typedef struct tfn__draws {
+    float  *p;
+    int64_t n;
+    tfn_distribution base;
+    tfn_key key;
+    float   size;
+} tfn__draws;
+
+static void tfn__draw_share(void *job, tfn__worker *self)
+{
+    const tfn__draws *d = (const tfn__draws *)job;
+    tfn__range s;
+    TFN__EACH_PART(self, s, (ptrdiff_t)d->n, TFN__PART_FLOATS)
+        for (ptrdiff_t i = s.first; i < s.first + s.count; i++)
+            d->p[i] = tfn__draw(d->base, d->key, (uint64_t)i, d->size);
+}
+
+/* Draws the n numbers of a weight. Each depends only on its index, so threads share them. */
+static void tfn__draw_all(const tfn_model *m, float *p, int64_t n, tfn_distribution base,
+                          tfn_key key, float size)
+{
+    tfn__draws d;
+    d.p = p;
+    d.n = n;
+    d.base = base;
+    d.key = key;
+    d.size = size;
+    tfn__share(tfn__sharers(m->desc.threads, n), NULL, 0, tfn__draw_share, &d);
+}
+
 /* Draws weight `index`, or sets it to its constant, such as 1 for gains and 0 for biases. The key
  * folds in the purpose (1 for weights, 4 for sigmaReparam, 5 for LoRA), then the index. So another
  * weight at the end of a model changes no draws. */
@@ -21730,10 +21765,10 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     if (!(size > 0)) {
         for (int64_t i = 0; i < n; i++) p[i] = w->initial;
     } else if (TFN__ALL && orthonormal) {
-        for (int64_t i = 0; i < n; i++) p[i] = tfn__draw(base, key, (uint64_t)i, 1);
+        tfn__draw_all(m, p, n, base, key, 1);
         tfn__orthonormal(p, w->rows, w->cols, size);
     } else {
-        for (int64_t i = 0; i < n; i++) p[i] = tfn__draw(base, key, (uint64_t)i, size);
+        tfn__draw_all(m, p, n, base, key, size);
     }
 
     if (!TFN__ALL) return;

@@ -6,6 +6,7 @@
 #include "../common/json.h"
 #include "../common/library.h"
 #include "../common/output.h"
+#include "../common/processors.h"
 #include "../common/svg.h"
 #include "ending.h"
 #include "quantize.h"
@@ -43,12 +44,15 @@ static void catch_signals(void (*handler)(int))
 #endif
 }
 
+/* Processors that the process may use: those of the machine, fewer if its affinity (taskset) or the
+ * quota of its control group (a container) allows fewer. Others would only wait. */
 static int processors(void)
 {
     long n = 1;
 #ifdef _SC_NPROCESSORS_ONLN
     n = sysconf(_SC_NPROCESSORS_ONLN);
 #endif
+    n = processors_allowed(n);
     if (n < 1) return 1;
     return n < 64 ? (int)n : 64;
 }
