@@ -1,12 +1,13 @@
 /* Fuzz: GGUF files, put together from metadata and tensors of all types, then changed a little. The
- * tensors of an accepted file must be found by their names, lie in the file, and be readable. */
+ * tensors of an accepted file must be found by their names, lie in the file, and be readable. Its
+ * tokenizer, if it has one, must be refused or decode what it encoded. */
 #include "input.h"
 #include "../lib.h"
 #include "tensors.h"
 
-enum { MOST_KEYS = 5, MOST_TENSORS = 4 };
+enum { MOST_KEYS = 5, MOST_TENSORS = 4, MOST_TOKENS = 12 };
 static input file;
-static input_room file_room, value_room;
+static input_room file_room, value_room, text_room, tokenizer_room;
 
 static void put_number(unsigned long long v, int bytes)
 {
@@ -46,6 +47,90 @@ static void put_key(void)
         put_number(fuzz_one_in(20) ? fuzz_bits() : (unsigned long long)count, 8);
         for (int i = 0; i < count; i++) put_value(type);
     } else put_value(type);
+}
+
+/* -- a tokenizer ----------------------------------------------------------------------------- */
+
+static void put_list(const char *name, int type, int count)
+{
+    put_string(name);
+    put_number(9, 4);
+    put_number((unsigned long long)type, 4);
+    put_number(fuzz_one_in(40) ? fuzz_bits() : (unsigned long long)count, 8);
+}
+
+/* The keys of a tokenizer, each now and then left out; returns how many there are. */
+static int put_tokenizer(void)
+{
+    static const char *const models[] = { "gpt2", "llama", "gpt2", "llama", "t5" };
+    static const char *const pre[] = { "gpt-2", "llama-bpe", "qwen2", "smollm", "tekken", "gpt-4o",
+                                       "bloom", "none", "" };
+    static const char *const words[] = { "a", "b", "ab", "<s>", "</s>", "<unk>", "<0x0A>", "  ",
+                                         "\xe2\x96\x81", "\xe2\x96\x81" "a", "\xc4\xa0",
+                                         "\"\\", "\xff", "", "ba" };
+    static const char *const merges[] = { "a b", "b a", "a", "ab a", " ", "\xc4\xa0 a" };
+    static const char *const ids[] = { "tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id",
+                                       "tokenizer.ggml.unknown_token_id" };
+    static const char *const truths[] = { "tokenizer.ggml.add_bos_token",
+                                          "tokenizer.ggml.add_eos_token",
+                                          "tokenizer.ggml.add_space_prefix" };
+    const int count = fuzz_below(MOST_TOKENS + 1);
+    int keys = 4;
+    put_string("tokenizer.ggml.model");
+    put_number(8, 4);
+    put_string(INPUT_ONE_OF(models));
+    put_string("tokenizer.ggml.pre");
+    put_number(8, 4);
+    put_string(INPUT_ONE_OF(pre));
+    put_list("tokenizer.ggml.tokens", 8, count);
+    for (int i = 0; i < count; i++) put_string(INPUT_ONE_OF(words));
+    put_list("tokenizer.ggml.merges", 8, count / 2);
+    for (int i = 0; i < count / 2; i++) put_string(INPUT_ONE_OF(merges));
+    if (!fuzz_one_in(4)) {
+        put_list("tokenizer.ggml.token_type", 5, count);
+        for (int i = 0; i < count; i++) put_number((unsigned long long)fuzz_below(8), 4);
+        keys++;
+    }
+    if (!fuzz_one_in(4)) {
+        put_list("tokenizer.ggml.scores", 6, count);
+        for (int i = 0; i < count; i++)
+            put_number(fuzz_one_in(8) ? fuzz_bits() : 0xbf800000ULL + (unsigned long long)i, 4);
+        keys++;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (fuzz_one_in(2)) continue;
+        put_string(ids[i]);
+        put_number(4, 4);
+        put_number(fuzz_one_in(10) ? fuzz_bits() : (unsigned long long)fuzz_below(count + 2), 4);
+        put_string(truths[i]);
+        put_number(7, 4);
+        put_number((unsigned long long)fuzz_below(2), 1);
+        keys += 2;
+    }
+    return keys;
+}
+
+/* Make the tokenizer of an open file, and encode a text. */
+static void check_tokenizer(tfn_file *f)
+{
+    static const char text[] = "ab a  b\n<s>\xc3\xa4\xff 12";
+    tfn_tokenizer_source source;
+    tfn_tokenizer k;
+    int32_t ids[200];
+    char back[400];
+    size_t size;
+    ptrdiff_t count;
+    const size_t bytes = tfn_gguf_tokenizer(f, &source, NULL, 0);
+    if (!bytes || bytes > INPUT_MOST) return;
+    FUZZ_CHECK(tfn_gguf_tokenizer(f, &source, text_room.end - bytes, bytes) == bytes);
+    size = tfn_tokenizer_size(&source);
+    if (!size || size > tokenizer_room.size) return;
+    if (tfn_tokenizer_init(&k, &source, tokenizer_room.end - tokenizer_room.size, size) != TFN_OK)
+        return;
+    count = tfn_tokenizer_encode_specials(&k, ids, 200, text, sizeof text - 1);
+    FUZZ_CHECK(count >= 0 && count <= 200);
+    for (ptrdiff_t i = 0; i < count; i++) FUZZ_CHECK(ids[i] >= 0 && ids[i] < k.vocab);
+    FUZZ_CHECK(tfn_tokenizer_decode(&k, back, sizeof back, ids, count) <= sizeof back);
 }
 
 /* -- tensors --------------------------------------------------------------------------------- */
@@ -90,6 +175,8 @@ static void fuzz_case(void)
     if (!file_room.size) {
         file_room = input_room_new(INPUT_MOST);
         value_room = input_room_new(INPUT_MOST);
+        text_room = input_room_new(INPUT_MOST);
+        tokenizer_room = input_room_new(1 << 20);
     }
     file.n = 0;
     input_put(&file, "GGUF");
@@ -97,6 +184,7 @@ static void fuzz_case(void)
     put_number(fuzz_one_in(40) ? fuzz_bits() : (unsigned long long)tensors, 8);
     put_number(fuzz_one_in(40) ? fuzz_bits() : (unsigned long long)keys, 8);
     for (int i = 0; i < keys; i++) put_key();
+    if (fuzz_one_in(2)) file.s[16] = (unsigned char)(file.s[16] + put_tokenizer());
     for (int i = 0; i < tensors; i++) end = put_tensor(i, end);
     input_mutate(&file, 0);
     for (unsigned long long i = 0; i < end + 64; i++) {         /* padding and data */
@@ -110,6 +198,7 @@ static void fuzz_case(void)
     if (tfn_gguf_open(&f) == TFN_OK) {
         fuzz_accepted++;
         check_tensors(&f, file.n, value_room);
+        check_tokenizer(&f);
     } else FUZZ_CHECK(!f.header);
     tfn_file_close(&f);
 }
