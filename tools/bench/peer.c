@@ -110,7 +110,7 @@ bool peer_file(char *path, size_t room)
 
 /* Tells PyTorch and its BLAS which instructions they may use, because they do not always find these
  * themselves. glibc's allocator keeps the memory of large temporaries, which PyTorch otherwise
- * returns to the system at each step; on some machines fresh pages cost more than the arithmetic. */
+ * returns to the system at each step. On some machines fresh pages cost more than the products. */
 static void peer_tune(bool avx512)
 {
     const char *blas = "HASWELL";

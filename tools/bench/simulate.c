@@ -46,7 +46,7 @@ static double monotonic(void)
 #endif
 }
 
-/* -- the watch ---------------------------------------------------------------------------------- */
+/* -- the watch --------------------------------------------------------------------------------- */
 
 static void see_region(void *user) { ((simulation *)user)->regions++; }
 
@@ -109,7 +109,7 @@ static void watch_step(simulation *s, train_job *j)
     s->again = true;
 }
 
-/* -- the cost of a barrier ---------------------------------------------------------------------- */
+/* -- the cost of a barrier --------------------------------------------------------------------- */
 
 enum { TURNS = 200 };
 typedef struct ball { volatile long turn; double least; } ball;
@@ -152,7 +152,7 @@ static double cost_of_region(void)
     return least;
 }
 
-/* -- dealing ------------------------------------------------------------------------------------ */
+/* -- dealing ----------------------------------------------------------------------------------- */
 
 /* Costs and limits of the machine. */
 typedef struct machine { double barrier, region, bandwidth; int threads; } machine;
