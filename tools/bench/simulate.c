@@ -246,7 +246,8 @@ static void print_found(const char *name, const simulation *s, const machine *m,
            s->regions, 1e3 * f->starts, 1e3 * f->rest, 100 * f->rest / f->step);
     printf("  %-44s %6s %8s %10s %10s %10s\n", "loses most", "rounds", "chunks", "ms alone",
            "ms dealt", "ms lost");
-    for (int i = 0; i < count && i < SIMULATE_SHOWN; i++)
+    if (count > SIMULATE_SHOWN) count = SIMULATE_SHOWN;
+    for (int i = 0; i < count; i++)
         printf("  %-44s %6d %8.0f %10.3f %10.3f %10.3f\n", table[i].name, table[i].rounds,
                table[i].chunks, 1e3 * table[i].alone, 1e3 * table[i].dealt, 1e3 * table[i].lost);
 }

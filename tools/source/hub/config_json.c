@@ -339,8 +339,9 @@ static void tfn__read_groups(tfn_import *x, const tfn_model_desc *d, const tfn_k
             often = tfn__json_count(r, TFN__LAYERS_MOST);
             tfn__json_mark(r, ']');
         }
-        for (int64_t i = 0; i < often && s->count <= TFN__LAYERS_MOST; i++) {
+        for (int64_t i = 0; i < often; i++) {
             tfn__reader again = names;
+            if (s->count > TFN__LAYERS_MOST) break;
             tfn__read_names(x, d, k, &again, s);
         }
     }

@@ -616,8 +616,8 @@ static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int3
     for (int32_t i = 0; i < d->forbidden_count; i++)
         if (!tfn__is_end(d, d->forbidden[i])) g->weights[d->forbidden[i]] = (float)-HUGE_VAL;
     if (d->end >= 0 && step < d->min_tokens) g->weights[d->end] = (float)-HUGE_VAL;
-    for (int32_t i = 0; i < d->ends_count && step < d->min_tokens; i++)
-        g->weights[d->ends[i]] = (float)-HUGE_VAL;
+    if (step < d->min_tokens)
+        for (int32_t i = 0; i < d->ends_count; i++) g->weights[d->ends[i]] = (float)-HUGE_VAL;
     k->softmax_forward(g->weights, g->weights, 1, n);
 
     v = tfn__draw_token(g, n, u);
