@@ -574,14 +574,17 @@ def main():
         by_kind, by_section = {}, {}
         tiers = os.environ.get("TIERS", "quick default").split()
         stop = begin + float(os.environ.get("SECONDS", "1e9"))      # later faults are not judged
-        left = good
+        left, late = good, 0
         for tier in tiers:
-            tasks = [pool.submit(lambda f: judge(f, passes, listed, known, tier) if time.time() < stop else None, f) for f in left]
+            tasks = [pool.submit(lambda f: judge(f, passes, listed, known, tier) if time.time() < stop else (f, "", ""), f) for f in left]
             left = []
             for done in concurrent.futures.as_completed(tasks):
-                if not done.result():
-                    continue
                 f, verdict, by = done.result()
+                if not verdict:
+                    late += tier != tiers[0]
+                    if tier != tiers[0]:
+                        print("quick only   %-10s %d : %s  []" % (f.kind, f.line, f.row()), flush=True)
+                    continue
                 if verdict == "not noticed" and tier != tiers[-1]:
                     left.append(f)
                     continue
@@ -593,7 +596,7 @@ def main():
             print("tier %s after %.0f s" % (tier, time.time() - begin), flush=True)
     judged = sum(map(len, by_kind.values()))
     if judged < len(good):
-        print("%d faults were not judged; tier quick does not notice %d of these" % (len(good) - judged, len(left) if tier != tiers[0] else 0))
+        print("%d faults were not judged; tier quick does not notice %d of these" % (len(good) - judged, late))
     table("by kind", by_kind)
     table("by section", by_section)
     print("random mutants of seed %d in %.0f s; programs: %s" % (seed, time.time() - begin, " ".join(sorted(passes))))
