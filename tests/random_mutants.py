@@ -20,6 +20,7 @@ reason. Everything else that no case notices counts as not noticed, also what no
 JOBS=2: runs at once. PROGRAMS="step metrics": only these programs. PARTS="hub/pickle ^text/": only
 faults in files that match. KNOWN=file: the output of an earlier run; what it noticed is not run again.
 KEEP=1: the library that the last run with this N and SEED built, with the tests as they are now.
+KEEP=2: its programs, too, and what it noted of their cases.
 BUILD=1: build that library and end. SECONDS=900: judge no more faults after these. TIERS=quick: less
 work for what is not noticed, which then may be more.
 Programs left out: forms in double, with poison and of small builds, the tests of the tools, and all
@@ -29,6 +30,7 @@ import concurrent.futures, glob, os, pickle, random, re, resource, shutil, subpr
 count, seed = int(sys.argv[1]), int(sys.argv[2])
 work = os.path.abspath("build/work-random")
 copy, tests = work + "/copy", work + "/copy/tests"
+again = os.environ.get("KEEP") == "2"
 jobs = int(os.environ.get("JOBS", "2"))
 FLOORS = "ground kernels bodies tape model text files hub".split()
 COMPILER = ["gcc", "-std=c99", "-O1", "-w"]
@@ -341,6 +343,7 @@ folders = threading.local()
 
 def run(name, fault, cases, limit, hits="", tier="quick"):
     """Whether the cases (None: all) of a program pass, and the name of one that does not."""
+    tier = "quick" if tier == "short" else tier
     env = dict(os.environ, TEST_FAULT=str(fault), TEST_HITS=hits, TEST_TIER=tier)
     if cases is not None:
         env["TEST_CASES"] = "\t" + "\t".join(cases) + "\t"
@@ -368,6 +371,8 @@ def run(name, fault, cases, limit, hits="", tier="quick"):
 def compile_program(name, header):
     """A program. The objects of those that link the library are kept for the next run."""
     source, to = glob.glob("*/test_%s.c" % name)[0], work + "/program-" + name
+    if again and os.path.exists(to):
+        return name, True
     if header:
         compiler = ["clang"] + COMPILER[1:] if shutil.which("clang") else COMPILER
         said = subprocess.run(compiler + ["-include", tests + "/fault.h", "-DTFNORM_NO_SIMD", source, work + "/fault.c", "-o", to, "-lm"],
@@ -387,11 +392,13 @@ def compile_program(name, header):
 def first_run(name):
     """case -> (seconds, faults it passes), or None."""
     hits = work + "/hits-" + name
-    if os.path.exists(hits):
-        os.remove(hits)
-    good, which = run(name, 0, None, 600, hits)
-    if not good or not os.path.exists(hits):
-        return name, None, which
+    if not again or not os.path.exists(hits):
+        if os.path.exists(hits + "-"):
+            os.remove(hits + "-")
+        good, which = run(name, 0, None, 600, hits + "-")
+        if not good or not os.path.exists(hits + "-"):
+            return name, None, which
+        os.rename(hits + "-", hits)
     rows = {}
     for line in open(hits):
         case, took, *ks = line.split("\t")
@@ -458,7 +465,8 @@ sound = {}              # (program, cases) that pass without a fault: whether th
 
 
 def judge(f, passes, listed, known, tier):
-    """In tier default only what tier quick did not notice; first whether it is equivalent by rule."""
+    """Tier "short" is the first three seconds of tier quick. In tier default only what these do not
+    notice; first whether it is equivalent by rule."""
     if f.row() in known:
         return f, "noticed", known[f.row()]
     those = batches(f, passes)
@@ -466,13 +474,19 @@ def judge(f, passes, listed, known, tier):
         return f, "equivalent", "listed"
     if tier == "default" and equivalent(f):
         return f, "equivalent", "the same code"
+    spent = 0
     for name, cases, took in those:
         if tier == "default" and name not in samples:
             continue
-        limit = (10 if tier == "quick" else 100) * took + 2
+        spent += took
+        if tier == "short" and spent > 3:
+            break
+        limit = (100 if tier == "default" else 10) * took + 2
         good, which = run(name, f.k, cases, limit, tier=tier)
         if good:
             continue
+        if cases and which in cases:            # these it ran
+            cases = cases[:cases.index(which) + 1]
         key = (name, tuple(cases or ()), tier)
         if key not in sound:
             sound[key] = run(name, -1, cases, limit, tier=tier)[0]
@@ -572,7 +586,7 @@ def main():
             listed = {" | ".join(line.rstrip("\n").split(" | ")[:-1]) for line in open("equivalent.txt") if " | " in line and line[0] != "#"}
         known = known_of(os.environ.get("KNOWN"))
         by_kind, by_section = {}, {}
-        tiers = os.environ.get("TIERS", "quick default").split()
+        tiers = os.environ.get("TIERS", "short quick default").split()
         stop = begin + float(os.environ.get("SECONDS", "1e9"))      # later faults are not judged
         left, late = good, 0
         for tier in tiers:
@@ -583,7 +597,7 @@ def main():
                 if not verdict:
                     late += tier != tiers[0]
                     if tier != tiers[0]:
-                        print("quick only   %-10s %d : %s  []" % (f.kind, f.line, f.row()), flush=True)
+                        print("until %-7s %-10s %d : %s  []" % (tier, f.kind, f.line, f.row()), flush=True)
                     continue
                 if verdict == "not noticed" and tier != tiers[-1]:
                     left.append(f)
@@ -596,7 +610,7 @@ def main():
             print("tier %s after %.0f s" % (tier, time.time() - begin), flush=True)
     judged = sum(map(len, by_kind.values()))
     if judged < len(good):
-        print("%d faults were not judged; tier quick does not notice %d of these" % (len(good) - judged, late))
+        print("%d faults were not judged; %d of these passed a shorter tier" % (len(good) - judged, late))
     table("by kind", by_kind)
     table("by section", by_section)
     print("random mutants of seed %d in %.0f s; programs: %s" % (seed, time.time() - begin, " ".join(sorted(passes))))
