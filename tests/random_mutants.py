@@ -8,7 +8,7 @@ a constant, two things swapped (neighbours in a call, two members), a check that
 statement deleted. A fault that does not compile is replaced by another.
 
 A run of tier quick without a fault notes which faults each case of a test program passes. A fault
-then runs only these cases, short ones first, in tier quick; after all faults, what is left runs in tier
+then runs only these cases, those of its floor first, in tier quick; after all faults, what is left runs in tier
 default. A fault is noticed when
 a run fails, crashes, or takes ten times as long (processor time, plus two seconds), and the same
 cases pass without it.
@@ -447,7 +447,9 @@ def equivalent(f):
 
 
 def batches(f, passes):
-    """[(program, its cases, seconds)] that pass the fault, in the order in which they run."""
+    """[(program, its cases, seconds, near)] that pass the fault, in the order in which they run: near
+    programs first, those in the folder of the fault's floor."""
+    floor = f.path.split("/")[0].replace("bodies", "kernels")
     short, long = [], []
     for name, rows in passes.items():
         those = [c for c in rows if f.k in rows[c][1] and c != "-"]
@@ -457,7 +459,9 @@ def batches(f, passes):
         long += [(name, [c], rows[c][0]) for c in those if rows[c][0] >= 0.1]
         if not those and "-" in rows and f.k in rows["-"][1]:
             long.append((name, None, sum(r[0] for r in rows.values())))
-    return sorted(short, key=lambda b: b[2]) + sorted(long, key=lambda b: b[2])
+    found = sorted(short, key=lambda b: b[2]) + sorted(long, key=lambda b: b[2])
+    found = [b + (os.path.exists("%s/test_%s.c" % (floor, b[0])),) for b in found]
+    return sorted(found, key=lambda b: not b[3])
 
 
 samples = [os.path.basename(p)[5:-2] for p in glob.glob("*/test_*.c") if "check_tier" in open(p).read()]
@@ -465,7 +469,7 @@ sound = {}              # (program, cases) that pass without a fault: whether th
 
 
 def judge(f, passes, listed, known, tier):
-    """Tier "short" is the first three seconds of tier quick. In tier default only what these do not
+    """Tier "short" is twelve seconds of tier quick in near programs, or three in others. In tier default only what these do not
     notice; first whether it is equivalent by rule."""
     if f.row() in known:
         return f, "noticed", known[f.row()]
@@ -475,10 +479,10 @@ def judge(f, passes, listed, known, tier):
     if tier == "default" and equivalent(f):
         return f, "equivalent", "the same code"
     spent = 0
-    for name, cases, took in those:
+    for name, cases, took, near in those:
         if tier == "default" and name not in samples:
             continue
-        spent += took
+        spent += took / 4 if near else took
         if tier == "short" and spent > 3:
             break
         limit = (100 if tier == "default" else 10) * took + 2
