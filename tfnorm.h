@@ -39443,7 +39443,8 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('b', tfn_generate_desc, unnormalized)
     TFN__MEMBER('r', tfn_generate_desc, temperature) TFN__MEMBER('w', tfn_generate_desc, top_k)
     TFN__MEMBER('r', tfn_generate_desc, top_p) TFN__MEMBER('s', tfn_generate_desc, key)
-    TFN__MEMBER('w', tfn_generate_desc, chunk)
+    TFN__MEMBER('w', tfn_generate_desc, chunk) TFN__MEMBER('p', tfn_generate_desc, ends)
+    TFN__MEMBER('w', tfn_generate_desc, ends_count)
     /* the result of the last run */
     TFN__STRUCT(tfn_generator) TFN__MEMBER('s', tfn_generator, error)
     TFN__MEMBER('w', tfn_generator, sentences) TFN__MEMBER('w', tfn_generator, width)
@@ -45331,19 +45332,20 @@ static int32_t tfn__gguf_file_type(tfn_dtype dtype)
 /* -- GGUF: the tokenizer --------------------------------------------------------------------- */
 
 #ifndef TFNORM_NO_TOKENIZERS
-enum { TFN__GGUF_TOKEN_ROOM = 2048 };           /* bytes of a token as GGUF shows it */
+enum { TFN__GGUF_TOKEN_ROOM = 2048,             /* bytes of a token as GGUF shows it */
+       TFN__GGUF_CODE_ROOM = 2048 };            /* words of a program of steps */
 
 /* True if the program of a tokenizer is the one that these steps give. */
 static bool tfn__gguf_same_steps(const tfn_tokenizer *k, const char *steps)
 {
-    enum { MOST = 2048 };
-    int32_t code[MOST];
+    int32_t code[TFN__GGUF_CODE_ROOM];
     tfn__steps x;
     tfn_error e;
     const tfn__reader none = tfn__read_from(NULL, 0);
     const tfn__reader r = tfn__read_from(steps, tfn__length(steps));
     tfn__no_error(&e);
-    if (tfn__steps_compile(&e, &x, NULL, none, r) != k->code_words || k->code_words > MOST)
+    if (tfn__steps_compile(&e, &x, NULL, none, r) != k->code_words
+        || k->code_words > TFN__GGUF_CODE_ROOM)
         return false;
     tfn__steps_compile(&e, &x, code, none, r);
     for (int32_t i = 0; i < k->code_words; i++)

@@ -747,7 +747,8 @@ TEST(export_refused)
     export_refuses("recipe=gpt2 mup_base_width=8", NULL, "has mup_base_width 0, the model 8");
 }
 
-/* LoRA that is not merged, and a folded model, whose gains are in its weights, are refused. */
+/* LoRA that is not merged, packed weights, and a folded model, whose gains are in its weights, are
+ * refused. */
 TEST(export_refused_weights)
 {
     static export_box b;
@@ -766,6 +767,14 @@ TEST(export_refused_weights)
     CHECK(tfn_model_new(&to, &d, NULL) == TFN_OK);
     CHECK_INT(export_out(&b, &to, NULL, TFN_DTYPE_DEFAULT), TFN_UNSUPPORTED);
     if (!strstr(tfn_error_text(&b.x.error, text, sizeof text), "has LoRA")) FAIL("%s", text);
+    tfn_model_free(&to);
+    d = m.desc;
+    d.inference = true;
+    d.weights = TFN_WEIGHTS_Q8;
+    CHECK(tfn_model_new(&to, &d, NULL) == TFN_OK);
+    CHECK_INT(export_out(&b, &to, NULL, TFN_DTYPE_DEFAULT), TFN_UNSUPPORTED);
+    tfn_error_text(&b.x.error, text, sizeof text);
+    if (!strstr(text, "gpt2 has weights float32, the model q8")) FAIL("%s", text);
     tfn_model_free(&to);
     memset(&to, 0, sizeof to);
     CHECK_INT(export_out(&b, &to, NULL, TFN_DTYPE_DEFAULT), TFN_NOT_READY);

@@ -188,7 +188,8 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('b', tfn_generate_desc, unnormalized)
     TFN__MEMBER('r', tfn_generate_desc, temperature) TFN__MEMBER('w', tfn_generate_desc, top_k)
     TFN__MEMBER('r', tfn_generate_desc, top_p) TFN__MEMBER('s', tfn_generate_desc, key)
-    TFN__MEMBER('w', tfn_generate_desc, chunk)
+    TFN__MEMBER('w', tfn_generate_desc, chunk) TFN__MEMBER('p', tfn_generate_desc, ends)
+    TFN__MEMBER('w', tfn_generate_desc, ends_count)
     /* the result of the last run */
     TFN__STRUCT(tfn_generator) TFN__MEMBER('s', tfn_generator, error)
     TFN__MEMBER('w', tfn_generator, sentences) TFN__MEMBER('w', tfn_generator, width)
