@@ -39,6 +39,7 @@ normlab list
 normlab show b2t
 normlab claims
 normlab run X2 --file -
+normlab robust X2 --file -
 normlab merge $work/x2.jsonl --file $work/merged.jsonl
 normlab placements post --layers 1 --file $work/placed.jsonl
 normlab report --file $work/none
@@ -78,7 +79,7 @@ commands() {            # every command of --help has a row
     "$(tool normlab)" --help | awk '/^normlab [a-z]/ { gsub(/ \| normlab/, "\nnormlab"); print }' |
         awk '/^normlab/ { print $1, $2 }' >> "$work/wanted"
     "$(tool bench)" --help | awk '/^bench/ { gsub(/\[.*/, ""); gsub(/\|/, " ");
-        for (i = 2; i <= NF; i++) if ($i !~ /[A-Z]/) print "bench", $i }' >> "$work/wanted"
+        for (i = 2; i <= NF; i++) if ($i !~ /^-|[A-Z]/) print "bench", $i }' >> "$work/wanted"
     sort -u "$work/wanted" | grep -v -x -E "$left_out" > "$work/sorted"
     echo "left out: $left_out"
     rows | awk '$1 != "layout" { print $1, $2 }' | sort -u | diff "$work/sorted" - &&
