@@ -1,7 +1,8 @@
 # The core tests and those of recipes under the address, undefined-behaviour and thread sanitizers (with
 # the hook and with OpenMP), and the core under valgrind, which takes 20 times as long. Valgrind skips
 # long tests that run no code of their own (products of many sizes, activations after a
-# linear one, whole models trained, options and kernels that guard pages and ASan see already).
+# linear one, whole models trained, options and kernels that guard pages and ASan see already), and
+# the one of rounding modes, which it does not imitate in all instructions.
 . ./check.sh
 core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
 recipes() { "$@" -o "$work/variants" model/test_variants.c -lm && run "$work/variants"; }
@@ -49,8 +50,8 @@ if have valgrind && have gcc; then
         tape linear-tanh, tape linear-silu, tape linear-gelu, tape linear-gelu-tanh, tape linear-plain,
         tape attention-full, tape attention-grouped, tape attention-frozen, attention_some_gradients,
         attention_sentence_alone, attention_from_cache, model_training_bits, mup_coordinates,
-        quant_recipes, inits_scales, inits_rules, options_models, options_exponents, papers_kv_heads,
-        kernels_dropout_random, files_many, guard attention, guard cached attention'
+        quant_recipes, bits_rounding_modes, inits_scales, inits_rules, options_models,
+        options_exponents, papers_kv_heads, kernels_dropout_random, files_many, guard attention, guard cached attention'
     export TEST_WITHOUT
     check "valgrind (it hides AVX-512)" run valgrind --quiet --error-exitcode=9 --leak-check=full "$work/all"
 else skip valgrind "not installed"
