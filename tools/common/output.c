@@ -199,6 +199,7 @@ int output_columns(FILE *f)
     return 80;
 }
 
+#ifndef __wasm__                        /* a page has no terminal */
 /* Columns of n bytes of UTF-8. Characters from U+3000 on count as wide ones do. */
 static int output_width(const char *text, size_t n)
 {
@@ -253,6 +254,9 @@ void output_vsay(FILE *f, const char *format, va_list args)
         free(text);
     } else vfprintf(f, format, args);
 }
+#else
+void output_vsay(FILE *f, const char *format, va_list args) { vfprintf(f, format, args); }
+#endif
 void output_say(FILE *f, const char *format, ...)
 {
     va_list args;
