@@ -728,7 +728,7 @@ static void tfn__pickle_read(tfn__pickle *p)
     if (!tfn__fine(p->f)) return;
     tfn__pickle_header(p, header, bytes + 1);
     header[bytes] = ' ';
-    tfn__list_entries(p->f);
+    if (tfn__fine(p->f)) tfn__list_entries(p->f);
 }
 
 static void tfn__pickle_entries(tfn_file *f, tfn__zip *z)
