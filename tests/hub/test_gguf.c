@@ -187,6 +187,21 @@ TEST(gguf_tokens)
     }
 }
 
+/* A small model that llama.cpp can have. */
+static tfn_model_desc gguf_small(int32_t vocab)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.vocab = vocab;
+    d.width = d.context = 8;
+    d.layers = d.heads = 1;
+    d.recipe = "pre-rms";
+    d.no_bias = true;
+    d.position = TFN_POSITION_ROTARY;
+    d.activation = TFN_ACTIVATION_SWIGLU;
+    return d;
+}
+
 /* A tokenizer that is written with a model and read again gives the same ids. */
 TEST(gguf_tokens_again)
 {
@@ -208,14 +223,7 @@ TEST(gguf_tokens_again)
         CHECK_INT(tfn_gguf_open(&f), TFN_OK);
         CHECK(gguf_tokenizer(&f, &k[0], &mem[0]));
         tfn_file_close(&f);
-        memset(&d, 0, sizeof d);
-        d.vocab = k[0].vocab + 2;
-        d.width = d.context = 8;
-        d.layers = d.heads = 1;
-        d.recipe = "pre-rms";
-        d.no_bias = true;
-        d.position = TFN_POSITION_ROTARY;
-        d.activation = TFN_ACTIVATION_SWIGLU;
+        d = gguf_small(k[0].vocab + 2);
         CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
         if (check_errors) return;
         memset(&x, 0, sizeof x);
@@ -442,14 +450,7 @@ static void gguf_refused(const char *set, tfn_dtype dtype, const tfn_tokenizer *
     tfn_model_desc d;
     tfn_model m;
     tfn_export x;
-    memset(&d, 0, sizeof d);
-    d.vocab = 40;
-    d.width = d.context = 8;
-    d.layers = d.heads = 1;
-    d.recipe = "pre-rms";
-    d.no_bias = true;
-    d.position = TFN_POSITION_ROTARY;
-    d.activation = TFN_ACTIVATION_SWIGLU;
+    d = gguf_small(40);
     snprintf(option, sizeof option, "%.*s", (int)strcspn(set, "="), set);
     if (set[0]) CHECK_INT(tfn_desc_set(&d, option, strchr(set, '=') + 1, NULL), TFN_OK);
     CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);

@@ -221,16 +221,13 @@ static const char *output_wrap(FILE *f, const char *line, int columns)
         const size_t spaces = strspn(line, " ");
         const size_t n = spaces + strcspn(line + spaces, " \n");
         const int width = output_width(line, n);
+        size_t skip = 0;                                /* spaces that a new line replaces */
         if (column > indent && column + width > columns) {
             column = fprintf(f, "\n%*s", indent, "") - 1;
-            line += spaces;
-            fprintf(f, "%.*s", (int)(n - spaces), line);
-            column += width - (int)spaces;
-            line += n - spaces;
-            continue;
+            skip = spaces;
         }
-        fprintf(f, "%.*s", (int)n, line);
-        column += width;
+        fprintf(f, "%.*s", (int)(n - skip), line + skip);
+        column += width - (int)skip;
         line += n;
     }
     if (*line) fputc(*line++, f);

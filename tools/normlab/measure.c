@@ -432,6 +432,20 @@ void claim_named(cli *c, lab_claims *wanted)
         cli_fail(c, "there is no claim \"%s\"; normlab claims lists them", id);
 }
 
+void lab_arguments(cli *c, lab *l, lab_claims *wanted, bool *markdown)
+{
+    lab_options options;
+    lab_clear(l, &options);
+    wanted->count = 0;
+    *markdown = false;
+    while (cli_next(c)) {
+        if (lab_option(c, l, &options)) continue;
+        if (cli_is(c, "--markdown")) *markdown = true;
+        else claim_named(c, wanted);
+    }
+    lab_begin(l, &options);
+}
+
 void all_claims(lab_claims *wanted)
 {
     wanted->count = claims_count();

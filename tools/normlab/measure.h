@@ -71,6 +71,9 @@ int lab_start_seeds(const lab *l);
 
 void lab_begin(lab *l, const lab_options *o);
 
+/* Reads the ids of claims (none: wanted is empty), --markdown and the options, and begins. */
+void lab_arguments(cli *c, lab *l, lab_claims *wanted, bool *markdown);
+
 void claim_named(cli *c, lab_claims *wanted);
 
 void all_claims(lab_claims *wanted);

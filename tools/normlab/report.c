@@ -307,23 +307,14 @@ static void markdown_report(FILE *f, lab *l, const lab_claims *wanted, outcome *
 int report_command(cli *c)
 {
     static outcome o;
-    bool markdown = false;
-    lab_options options;
+    bool markdown;
     lab_claims wanted;
     lab l;
-    lab_clear(&l, &options);
-    wanted.count = 0;
-    while (cli_next(c)) {
-        if (lab_option(c, &l, &options)) continue;
-        if (cli_is(c, "--markdown")) markdown = true;
-        else claim_named(c, &wanted);
-    }
+    lab_arguments(c, &l, &wanted, &markdown);
     if (!wanted.count) all_claims(&wanted);
-    const char *file = l.file;
-    lab_begin(&l, &options);
     lab_read(&l);
     if (!l.count)
-        fprintf(stderr, "normlab: no measurement in \"%s\": normlab all\n", file);
+        fprintf(stderr, "normlab: no measurement in \"%s\": normlab all\n", l.file ? l.file : "-");
     if (markdown) markdown_report(stdout, &l, &wanted, &o);
     else html_report(stdout, &l, &wanted, &o);
     lab_free(&l);

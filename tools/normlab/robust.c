@@ -14,8 +14,7 @@ static const char *const headlines[] = {
 };
 enum { ROBUST_ROWS = sizeof headlines / sizeof *headlines };
 
-/* Xavier's is the one of Xiong 2020; `fused` is that of Transformer-Clinic, the code of Liu 2020;
- * Takase 2022 used fairseq. */
+/* Xiong 2020 used xavier, Transformer-Clinic (the code of Liu 2020) fused, Takase 2022 fairseq. */
 static const char *const inits[] = { "xavier", "fused", "fairseq" };
 enum { ROBUST_INITS = sizeof inits / sizeof *inits };
 
@@ -38,8 +37,9 @@ static void decide_each(const claim *c, lab *l, outcome *o, robustness *r)
     l->every_init = NULL;
 }
 
-/* The rule was committed before the results. Two different verdicts of which both are decided: the
- * initialization decides. One verdict under all: it does not. Else it is open. */
+/* The rule was committed before the results. If two initializations have different verdicts, and
+ * both are decided, the row depends on the initialization. If all have the same decided verdict, it
+ * is robust. Otherwise it is undecided. */
 static const char *robust_text(const robustness *r)
 {
     verdict decided = UNDECIDED;
@@ -79,38 +79,35 @@ static void named_headlines(lab_claims *wanted)
     for (int i = 0; i < ROBUST_ROWS; i++) wanted->list[i] = find_claim(headlines[i]);
 }
 
+/* Asks all rows for their measurements, and does these. */
+static bool measure_each(lab *l, const lab_claims *wanted, outcome *o, robustness *r)
+{
+    for (int i = 0; i < wanted->count; i++) decide_each(wanted->list[i], l, o, r);
+    if (lab_work(l)) return !l->lost;
+    fprintf(stderr, "normlab: out of memory\n");
+    return false;
+}
+
 int robust_command(cli *c)
 {
     static outcome o;
     static robustness r;
-    lab_options options;
     lab_claims wanted;
-    bool markdown = false;
+    bool markdown;
+    bool ok = true;
     lab l;
-    lab_clear(&l, &options);
-    wanted.count = 0;
-    while (cli_next(c)) {
-        if (lab_option(c, &l, &options)) continue;
-        if (cli_is(c, "--markdown")) markdown = true;
-        else claim_named(c, &wanted);
-    }
+    lab_arguments(c, &l, &wanted, &markdown);
     if (!wanted.count) named_headlines(&wanted);
-    lab_begin(&l, &options);
     lab_read(&l);
-    for (int i = 0; i < wanted.count; i++) decide_each(wanted.list[i], &l, &o, &r);
-    if (!markdown && !lab_work(&l)) {
-        fprintf(stderr, "normlab: out of memory\n");
-        return 1;
-    }
-    if (markdown)
-        printf("| row | what | over three initializations | xavier | fused | fairseq |\n"
-               "|---|---|---|---|---|---|\n");
+    if (!markdown) ok = measure_each(&l, &wanted, &o, &r);
+    else printf("| row | what | over three initializations | xavier | fused | fairseq |\n"
+                "|---|---|---|---|---|---|\n");
     for (int i = 0; i < wanted.count; i++) {
         decide_each(wanted.list[i], &l, &o, &r);
         if (markdown) print_markdown(wanted.list[i], &r);
         else print_row(wanted.list[i], &r);
     }
-    const bool ok = !l.lost && claims_right(&l);
+    ok = claims_right(&l) && ok;
     lab_free(&l);
     return ok ? 0 : 1;
 }

@@ -308,8 +308,7 @@ static void tfn__out_tokens(tfn__gguf_out *o, const tfn_tokenizer *k, const int3
     tfn__text t = tfn__text_in(room, sizeof room);
     for (int i = 0; i < count; i++) {
         if (i) tfn__put(&t, " ");
-        if (tfn__gguf_token_type(k, ids[i]) != TFN__GGUF_UNUSED || ids[i] < k->vocab)
-            tfn__gguf_spell(&t, k, ids[i]);
+        if (ids[i] < k->vocab) tfn__gguf_spell(&t, k, ids[i]);
     }
     if (!t.used) tfn__put_int(&t, "[PAD", ids[0], "]");
     if (t.used >= sizeof room && o->f)
