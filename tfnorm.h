@@ -42990,7 +42990,7 @@ typedef struct tfn__gguf_split {
     bool composed;                      /* the published tokenizers compose characters (NFC) */
 } tfn__gguf_split;
 
-/* Types of tokens, those of SentencePiece. */
+/* Types of tokens, as in SentencePiece. */
 enum { TFN__GGUF_NORMAL = 1, TFN__GGUF_UNKNOWN, TFN__GGUF_CONTROL, TFN__GGUF_USER,
        TFN__GGUF_UNUSED, TFN__GGUF_BYTE };
 #endif
@@ -43053,13 +43053,13 @@ static bool tfn__gguf_lists(const char *list, const char *word)
     return false;
 }
 
-/* -- GGUF: what the metadata say ------------------------------------------------------------- */
+/* -- GGUF: the keys of a tokenizer ------------------------------------------------------------- */
 
 /* Keys of the metadata after "tokenizer.ggml.". */
-enum { TFN__SAID_MODEL, TFN__SAID_PRE, TFN__SAID_TOKENS, TFN__SAID_TYPES, TFN__SAID_SCORES,
-       TFN__SAID_MERGES, TFN__SAID_BEGIN, TFN__SAID_END, TFN__SAID_UNKNOWN, TFN__SAID_BEGINS,
-       TFN__SAID_ENDS, TFN__SAID_SPACE, TFN__SAID_KEYS };
-static const struct { char name[20]; uint8_t type, each; } tfn__said_keys[TFN__SAID_KEYS] = {
+enum { TFN__META_MODEL, TFN__META_PRE, TFN__META_TOKENS, TFN__META_TYPES, TFN__META_SCORES,
+       TFN__META_MERGES, TFN__META_BEGIN, TFN__META_END, TFN__META_UNKNOWN, TFN__META_BEGINS,
+       TFN__META_ENDS, TFN__META_SPACE, TFN__META_KEYS };
+static const struct { char name[20]; uint8_t type, each; } tfn__meta_keys[TFN__META_KEYS] = {
     { "model", TFN__GGUF_STRING, 0 },            { "pre", TFN__GGUF_STRING, 0 },
     { "tokens", TFN__GGUF_ARRAY, TFN__GGUF_STRING },
     { "token_type", TFN__GGUF_ARRAY, TFN__GGUF_I32 },
@@ -43071,32 +43071,32 @@ static const struct { char name[20]; uint8_t type, each; } tfn__said_keys[TFN__S
 
 /* A value is the number of a list's elements, or a number itself; -1: the key is missing. `at` is
  * where a list's elements begin. */
-typedef struct tfn__said {
+typedef struct tfn__meta {
     tfn__gguf tokens, types, scores;    /* read the lists next to each other */
-    int64_t  value[TFN__SAID_KEYS];
-    uint64_t at[TFN__SAID_KEYS];
+    int64_t  value[TFN__META_KEYS];
+    uint64_t at[TFN__META_KEYS];
     char     model[16], pre[32];
     const tfn__gguf_split *split;
-} tfn__said;
+} tfn__meta;
 
 /* Read the value of a key, or step over it. */
-static void tfn__said_value(tfn__said *x, int key, uint64_t type)
+static void tfn__meta_value(tfn__meta *x, int key, uint64_t type)
 {
     tfn__gguf *g = &x->tokens;
     const uint64_t begin = g->at;
-    if (type != tfn__said_keys[key].type) {
+    if (type != tfn__meta_keys[key].type) {
         tfn__gguf_bad(g);
     } else if (type == TFN__GGUF_ARRAY) {
         const uint64_t each = tfn__gguf_number(g, 4);
         const uint64_t count = tfn__gguf_number(g, 8);
-        if (each != tfn__said_keys[key].each || count > INT32_MAX) tfn__gguf_bad(g);
+        if (each != tfn__meta_keys[key].each || count > INT32_MAX) tfn__gguf_bad(g);
         x->value[key] = (int64_t)(count & INT32_MAX);
         x->at[key] = g->at;
         g->at = begin;
         tfn__gguf_skip(g, type);
-    } else if (key == TFN__SAID_MODEL) {
+    } else if (key == TFN__META_MODEL) {
         tfn__gguf_string(g, x->model, sizeof x->model);
-    } else if (key == TFN__SAID_PRE) {
+    } else if (key == TFN__META_PRE) {
         tfn__gguf_string(g, x->pre, sizeof x->pre);
     } else if (type == TFN__GGUF_BOOL) {
         x->value[key] = tfn__gguf_number(g, 1) != 0;
@@ -43107,17 +43107,17 @@ static void tfn__said_value(tfn__said *x, int key, uint64_t type)
 }
 
 /* The number of a key; -1: it is no key of a tokenizer that counts here. */
-static int tfn__said_key(const char *key)
+static int tfn__meta_key(const char *key)
 {
     if (!tfn__begins(&key, "tokenizer.ggml.")) return -1;
-    for (int i = 0; i < TFN__SAID_KEYS; i++)
-        if (tfn__equal(key, tfn__said_keys[i].name)) return i;
+    for (int i = 0; i < TFN__META_KEYS; i++)
+        if (tfn__equal(key, tfn__meta_keys[i].name)) return i;
     return -1;
 }
 
 /* Find the rules of the split. Files without a name for them have others, which only llama.cpp
  * uses. */
-static void tfn__said_split(tfn__said *x, tfn_file *f)
+static void tfn__meta_split(tfn__meta *x, tfn_file *f)
 {
     const tfn__gguf_split *s;
     for (int32_t i = 0; (s = tfn__gguf_split_at(i)) != NULL; i++)
@@ -43128,19 +43128,19 @@ static void tfn__said_split(tfn__said *x, tfn_file *f)
 }
 
 /* True if a list is missing or has as many elements as there are tokens. */
-static bool tfn__said_fits(const tfn__said *x, int key)
+static bool tfn__meta_fits(const tfn__meta *x, int key)
 {
-    return x->value[key] < 0 || x->value[key] == x->value[TFN__SAID_TOKENS];
+    return x->value[key] < 0 || x->value[key] == x->value[TFN__META_TOKENS];
 }
 
 /* Read all keys. False: there is no tokenizer, or an error. */
-static bool tfn__said_read(tfn__said *x, tfn_file *f)
+static bool tfn__meta_read(tfn__meta *x, tfn_file *f)
 {
     char key[64];
     uint64_t keys;
     TFNORM_MEMSET(x, 0, sizeof *x);
     x->tokens.f = f;
-    for (int i = 0; i < TFN__SAID_KEYS; i++) x->value[i] = -1;
+    for (int i = 0; i < TFN__META_KEYS; i++) x->value[i] = -1;
     x->tokens.at = 16;                          /* after magic, version and number of tensors */
     keys = tfn__gguf_number(&x->tokens, 8);
     for (uint64_t i = 0; i < keys; i++) {
@@ -43149,14 +43149,14 @@ static bool tfn__said_read(tfn__said *x, tfn_file *f)
         if (!tfn__fine(f)) return false;
         tfn__gguf_string(&x->tokens, key, sizeof key);
         type = tfn__gguf_number(&x->tokens, 4);
-        found = tfn__said_key(key);
+        found = tfn__meta_key(key);
         if (found < 0) tfn__gguf_skip(&x->tokens, type);
-        else tfn__said_value(x, found, type);
+        else tfn__meta_value(x, found, type);
     }
-    if (!tfn__fine(f) || x->value[TFN__SAID_TOKENS] < 1) return false;
-    if (!tfn__said_fits(x, TFN__SAID_TYPES) || !tfn__said_fits(x, TFN__SAID_SCORES))
+    if (!tfn__fine(f) || x->value[TFN__META_TOKENS] < 1) return false;
+    if (!tfn__meta_fits(x, TFN__META_TYPES) || !tfn__meta_fits(x, TFN__META_SCORES))
         tfn__bad(f, "the tokenizer has not a type and a score for each token", NULL, 0, 0);
-    if (tfn__equal(x->model, "gpt2")) tfn__said_split(x, f);
+    if (tfn__equal(x->model, "gpt2")) tfn__meta_split(x, f);
     else if (!tfn__equal(x->model, "llama"))
         tfn__file_fail(f, TFN_UNSUPPORTED, "the tokenizer's model is \"%s\"; gpt2 and llama are "
                        "read", x->model, 0, 0);
@@ -43164,30 +43164,30 @@ static bool tfn__said_read(tfn__said *x, tfn_file *f)
 }
 
 /* Go back to the first token. */
-static void tfn__said_rewind(tfn__said *x)
+static void tfn__meta_rewind(tfn__meta *x)
 {
     x->types.f = x->scores.f = x->tokens.f;
-    x->tokens.at = x->at[TFN__SAID_TOKENS];
-    x->types.at = x->at[TFN__SAID_TYPES];
-    x->scores.at = x->at[TFN__SAID_SCORES];
+    x->tokens.at = x->at[TFN__META_TOKENS];
+    x->types.at = x->at[TFN__META_TYPES];
+    x->scores.at = x->at[TFN__META_SCORES];
 }
 
 /* The type of the next token. */
-static uint64_t tfn__said_type(tfn__said *x)
+static uint64_t tfn__meta_type(tfn__meta *x)
 {
-    if (x->value[TFN__SAID_TYPES] < 0) return TFN__GGUF_NORMAL;
+    if (x->value[TFN__META_TYPES] < 0) return TFN__GGUF_NORMAL;
     return tfn__gguf_number(&x->types, 4);
 }
 
 /* -- GGUF: byte-level BPE as tokenizer.json -------------------------------------------------- */
 
 /* "added_tokens": control tokens are special, and those of a user are not. */
-static void tfn__said_added(tfn__said *x, tfn__text *t)
+static void tfn__meta_added(tfn__meta *x, tfn__text *t)
 {
     const char *between = "";
-    tfn__said_rewind(x);
-    for (int64_t id = 0; id < x->value[TFN__SAID_TOKENS]; id++) {
-        const uint64_t type = tfn__said_type(x);
+    tfn__meta_rewind(x);
+    for (int64_t id = 0; id < x->value[TFN__META_TOKENS]; id++) {
+        const uint64_t type = tfn__meta_type(x);
         if (!tfn__fine(x->tokens.f)) return;
         if (type != TFN__GGUF_CONTROL && type != TFN__GGUF_USER) {
             tfn__gguf_string(&x->tokens, NULL, 0);
@@ -43204,13 +43204,13 @@ static void tfn__said_added(tfn__said *x, tfn__text *t)
 }
 
 /* "vocab": all tokens except unused ones. */
-static void tfn__said_vocab(tfn__said *x, tfn__text *t)
+static void tfn__meta_vocab(tfn__meta *x, tfn__text *t)
 {
     const char *between = "";
-    tfn__said_rewind(x);
-    for (int64_t id = 0; id < x->value[TFN__SAID_TOKENS]; id++) {
+    tfn__meta_rewind(x);
+    for (int64_t id = 0; id < x->value[TFN__META_TOKENS]; id++) {
         if (!tfn__fine(x->tokens.f)) return;
-        if (tfn__said_type(x) == TFN__GGUF_UNUSED) {
+        if (tfn__meta_type(x) == TFN__GGUF_UNUSED) {
             tfn__gguf_string(&x->tokens, NULL, 0);
             continue;
         }
@@ -43221,10 +43221,10 @@ static void tfn__said_vocab(tfn__said *x, tfn__text *t)
     }
 }
 
-static void tfn__said_merges(tfn__said *x, tfn__text *t)
+static void tfn__meta_merges(tfn__meta *x, tfn__text *t)
 {
-    x->tokens.at = x->at[TFN__SAID_MERGES];
-    for (int64_t i = 0; i < x->value[TFN__SAID_MERGES]; i++) {
+    x->tokens.at = x->at[TFN__META_MERGES];
+    for (int64_t i = 0; i < x->value[TFN__META_MERGES]; i++) {
         if (!tfn__fine(x->tokens.f)) return;
         if (i) tfn__put(t, ",");
         tfn__gguf_put(&x->tokens, t, TFN__GGUF_QUOTED);
@@ -43232,17 +43232,17 @@ static void tfn__said_merges(tfn__said *x, tfn__text *t)
 }
 
 /* True if texts have this token in front or at the end. */
-static bool tfn__said_frames(const tfn__said *x, int key, int id, bool usual)
+static bool tfn__meta_frames(const tfn__meta *x, int key, int id, bool usual)
 {
-    if (x->value[id] < 0 || x->value[id] >= x->value[TFN__SAID_TOKENS]) return false;
+    if (x->value[id] < 0 || x->value[id] >= x->value[TFN__META_TOKENS]) return false;
     return x->value[key] > 0 || (x->value[key] < 0 && usual);
 }
 
 /* A template around the text A. Names in a template are free, so b and e are enough. */
-static void tfn__said_template(const tfn__said *x, tfn__text *t)
+static void tfn__meta_template(const tfn__meta *x, tfn__text *t)
 {
-    const bool begins = tfn__said_frames(x, TFN__SAID_BEGINS, TFN__SAID_BEGIN, x->split->begins);
-    const bool ends = tfn__said_frames(x, TFN__SAID_ENDS, TFN__SAID_END, false);
+    const bool begins = tfn__meta_frames(x, TFN__META_BEGINS, TFN__META_BEGIN, x->split->begins);
+    const bool ends = tfn__meta_frames(x, TFN__META_ENDS, TFN__META_END, false);
     if (!begins && !ends) {
         tfn__put(t, "null");
         return;
@@ -43252,16 +43252,16 @@ static void tfn__said_template(const tfn__said *x, tfn__text *t)
     tfn__put(t, "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}");
     if (ends) tfn__put(t, ",{\"SpecialToken\":{\"id\":\"e\",\"type_id\":0}}");
     tfn__put(t, "],\"special_tokens\":{");
-    if (begins) tfn__put_int(t, "\"b\":{\"ids\":[", x->value[TFN__SAID_BEGIN], "]}");
+    if (begins) tfn__put_int(t, "\"b\":{\"ids\":[", x->value[TFN__META_BEGIN], "]}");
     if (begins && ends) tfn__put(t, ",");
-    if (ends) tfn__put_int(t, "\"e\":{\"ids\":[", x->value[TFN__SAID_END], "]}");
+    if (ends) tfn__put_int(t, "\"e\":{\"ids\":[", x->value[TFN__META_END], "]}");
     tfn__put(t, "}}");
 }
 
-static void tfn__said_json(tfn__said *x, tfn__text *t)
+static void tfn__meta_json(tfn__meta *x, tfn__text *t)
 {
     tfn__put(t, "{\"added_tokens\":[");
-    tfn__said_added(x, t);
+    tfn__meta_added(x, t);
     tfn__put(t, "],\"normalizer\":");
     if (x->split->composed) tfn__put(t, "{\"type\":\"NFC\"}");
     else                    tfn__put(t, "null");
@@ -43269,15 +43269,15 @@ static void tfn__said_json(tfn__said *x, tfn__text *t)
     if (x->split->steps) tfn__put(t, x->split->steps);
     else tfn__put_split(t, (tfn_split)x->split->split, false);
     tfn__put(t, ",\"post_processor\":");
-    tfn__said_template(x, t);
+    tfn__meta_template(x, t);
     tfn__put(t, ",\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
                 "\"ignore_merges\":");
     if (x->split->whole) tfn__put(t, "true");
     else                 tfn__put(t, "false");
     tfn__put(t, ",\"vocab\":{");
-    tfn__said_vocab(x, t);
+    tfn__meta_vocab(x, t);
     tfn__put(t, "},\"merges\":[");
-    tfn__said_merges(x, t);
+    tfn__meta_merges(x, t);
     tfn__put(t, "]}}");
 }
 
@@ -43299,7 +43299,7 @@ static void tfn__put_field(tfn__text *t, uint64_t field, uint64_t value)
 
 /* Put one piece: field 1 of the model with the text, the score and the type. An unused piece
  * becomes a control piece, because BPE would merge it. */
-static void tfn__said_piece(tfn__said *x, tfn__text *t, uint64_t type, uint64_t score)
+static void tfn__meta_piece(tfn__meta *x, tfn__text *t, uint64_t type, uint64_t score)
 {
     const uint64_t begin = x->tokens.at;
     const tfn__gguf_form form = type == TFN__GGUF_USER ? TFN__GGUF_MARKED : TFN__GGUF_PLAIN;
@@ -43331,28 +43331,28 @@ static void tfn__put_nested(tfn__text *t, uint64_t field, tfn__text *message)
 
 /* Put all pieces, then what SentencePiece's trainer and normalizer would say: BPE, whether pieces
  * of bytes replace unknown characters, the ids of special pieces, and the space in front. */
-static void tfn__said_model(tfn__said *x, tfn__text *t)
+static void tfn__meta_model(tfn__meta *x, tfn__text *t)
 {
     char room[64];
     tfn__text said = tfn__text_in(room, sizeof room);
     bool bytes = false;
-    tfn__said_rewind(x);
-    for (int64_t id = 0; id < x->value[TFN__SAID_TOKENS]; id++) {
-        const uint64_t type = tfn__said_type(x);
+    tfn__meta_rewind(x);
+    for (int64_t id = 0; id < x->value[TFN__META_TOKENS]; id++) {
+        const uint64_t type = tfn__meta_type(x);
         uint64_t score = 0;
-        if (x->value[TFN__SAID_SCORES] >= 0) score = tfn__gguf_number(&x->scores, 4);
+        if (x->value[TFN__META_SCORES] >= 0) score = tfn__gguf_number(&x->scores, 4);
         if (!tfn__fine(x->tokens.f)) return;
-        tfn__said_piece(x, t, type, score);
+        tfn__meta_piece(x, t, type, score);
         if (type == TFN__GGUF_BYTE) bytes = true;
     }
     tfn__put_field(&said, 3, 2);
     tfn__put_field(&said, 35, bytes);
-    tfn__put_field(&said, 40, (uint64_t)tfn__max((ptrdiff_t)x->value[TFN__SAID_UNKNOWN], 0));
-    tfn__put_field(&said, 41, (uint64_t)x->value[TFN__SAID_BEGIN]);
-    tfn__put_field(&said, 42, (uint64_t)x->value[TFN__SAID_END]);
+    tfn__put_field(&said, 40, (uint64_t)tfn__max((ptrdiff_t)x->value[TFN__META_UNKNOWN], 0));
+    tfn__put_field(&said, 41, (uint64_t)x->value[TFN__META_BEGIN]);
+    tfn__put_field(&said, 42, (uint64_t)x->value[TFN__META_END]);
     tfn__put_nested(t, 2, &said);
     said = tfn__text_in(room, sizeof room);
-    tfn__put_field(&said, 3, x->value[TFN__SAID_SPACE] != 0);
+    tfn__put_field(&said, 3, x->value[TFN__META_SPACE] != 0);
     tfn__put_field(&said, 4, 0);
     tfn__put_field(&said, 5, 1);
     tfn__put_nested(t, 3, &said);
@@ -43361,13 +43361,13 @@ static void tfn__said_model(tfn__said *x, tfn__text *t)
 TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, void *text,
                                      size_t size)
 {
-    tfn__said x;
+    tfn__meta x;
     tfn__text t = tfn__text_in(text, size);
     if (source) TFNORM_MEMSET(source, 0, sizeof *source);
     if (!tfn__file_open(f) || !tfn__file_given(f, "source", source)) return 0;
-    if (!tfn__said_read(&x, f)) return 0;
-    if (x.split) tfn__said_json(&x, &t);
-    else tfn__said_model(&x, &t);
+    if (!tfn__meta_read(&x, f)) return 0;
+    if (x.split) tfn__meta_json(&x, &t);
+    else tfn__meta_model(&x, &t);
     if (!tfn__fine(f)) return 0;
     if (!text || t.used > size) return t.used;
     if (x.split) {
@@ -43377,8 +43377,8 @@ TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, 
     }
     source->model = text;
     source->model_size = t.used;
-    source->begin = tfn__said_frames(&x, TFN__SAID_BEGINS, TFN__SAID_BEGIN, true);
-    source->end = tfn__said_frames(&x, TFN__SAID_ENDS, TFN__SAID_END, false);
+    source->begin = tfn__meta_frames(&x, TFN__META_BEGINS, TFN__META_BEGIN, true);
+    source->end = tfn__meta_frames(&x, TFN__META_ENDS, TFN__META_END, false);
     return t.used;
 }
 TFN__RARE_END
@@ -45464,8 +45464,7 @@ static void tfn__out_tokens(tfn__gguf_out *o, const tfn_tokenizer *k, const int3
     tfn__text t = tfn__text_in(room, sizeof room);
     for (int i = 0; i < count; i++) {
         if (i) tfn__put(&t, " ");
-        if (tfn__gguf_token_type(k, ids[i]) != TFN__GGUF_UNUSED || ids[i] < k->vocab)
-            tfn__gguf_spell(&t, k, ids[i]);
+        if (ids[i] < k->vocab) tfn__gguf_spell(&t, k, ids[i]);
     }
     if (!t.used) tfn__put_int(&t, "[PAD", ids[0], "]");
     if (t.used >= sizeof room && o->f)

@@ -1,7 +1,7 @@
-/* A digest of what a reader makes of many broken inputs: statuses, the numbers in messages, and the
- * values that are read. The words of messages are left out, so they can be improved. A test compares
- * it with what the readers gave when their other tests passed. After an intended change of what is
- * read or refused, the test prints the new one. */
+/* A digest of the results of many inputs: statuses, values, and the numbers in messages, but not
+ * their words. A test compares it with the digest of a version whose other tests passed. So it
+ * notices a change; it does not show that a result is right. After an intended change, copy the
+ * digest that the test prints. */
 #ifndef DIGEST_H
 #define DIGEST_H
 #include <stdint.h>

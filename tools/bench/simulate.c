@@ -87,7 +87,8 @@ static double cost_of_clock(void)
     return least;
 }
 
-/* A step under the watch. Its rest is the whole less the chunks and the readings of the clock. */
+/* Times a step under the watch. The rest is the time outside the chunks, without the readings of
+ * the clock. */
 static void watch_step(simulation *s, train_job *j)
 {
     library_watch watch = { now, see_region, see_round, see_chunk, NULL };
@@ -114,8 +115,8 @@ static void watch_step(simulation *s, train_job *j)
 enum { TURNS = 200 };
 typedef struct ball { volatile long turn; double least; } ball;
 
-/* Two threads pass a number to and fro. Half of a turn is what the last thread of a round needs to
- * tell the others. */
+/* Two threads pass a number to and fro. In half of a turn one thread sees what the other wrote, as
+ * at a barrier. */
 static void play(void *p, int index)
 {
     ball *b = (ball *)p;
@@ -157,7 +158,7 @@ static double cost_of_region(void)
 /* Costs and limits of the machine. */
 typedef struct machine { double barrier, region, bandwidth; int threads; } machine;
 
-/* Doublings from 1 to n: a barrier of n threads passes so many times from thread to thread. */
+/* Returns the doublings from 1 to n: the steps of a barrier that joins n threads in pairs. */
 static double doublings(int n)
 {
     int k = 0;
@@ -220,7 +221,7 @@ static int by_loss(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* What the simulation found, in seconds. */
+/* Results of the simulation, in seconds. */
 typedef struct found { double one, chunks, rest, dealt, starts, step; } found;
 
 static void print_found(const char *name, const simulation *s, const machine *m, const found *f,

@@ -80,8 +80,8 @@ static void library_time_entries(const tfn__team *m)
     }
 }
 
-/* Work outside a tape is one round. Its parts have equal sizes, so the mean is the time of each. */
-static void library_time_parts(int threads, tfn__crew *crew)
+/* Times work outside a tape as one round. Its parts are equal, so each gets the mean time. */
+static void library_time_parts(tfn__crew *crew)
 {
     const library_watch *w = library_watches;
     library_round round = { "other work", "", 0, 0, 0, 0 };
@@ -97,7 +97,6 @@ static void library_time_parts(int threads, tfn__crew *crew)
         round.name = "update";                      /* Adam reads four numbers and writes three */
         round.bytes = 28 * (double)((const tfn__update_job *)crew->job)->m->trained_floats;
     }
-    (void)threads;
     w->round(w->user, &round);
     for (ptrdiff_t i = 0; i < round.chunks; i++)
         w->chunk(w->user, seconds / (double)round.chunks);
@@ -111,7 +110,7 @@ static void library_threads(int threads, void (*run)(void *, int), void *context
     }
     library_watches->region(library_watches->user);
     if (run == tfn__team_member) library_time_entries((const tfn__team *)context);
-    else library_time_parts(threads, (tfn__crew *)context);
+    else library_time_parts((tfn__crew *)context);
 }
 #endif
 

@@ -21,7 +21,7 @@ typedef struct tfn__gguf_split {
 } tfn__gguf_split;
 SHARED const tfn__gguf_split *tfn__gguf_split_at(int32_t i);            /* NULL: past the end */
 
-/* Types of tokens, those of SentencePiece. */
+/* Types of tokens, as in SentencePiece. */
 enum { TFN__GGUF_NORMAL = 1, TFN__GGUF_UNKNOWN, TFN__GGUF_CONTROL, TFN__GGUF_USER,
        TFN__GGUF_UNUSED, TFN__GGUF_BYTE };
 #endif
