@@ -123,7 +123,8 @@ renamed() {         # figures and tables have the name of a replacement recipe
 }
 check "--topology: names of the measured recipes" renamed
 reported() {        # checks are not counted as measurements; a row says how to measure it again
-    "$normlab" report X2 X4 X5 --markdown --file "$work/none.jsonl" 2> "$work/message" | head -n 1 > "$work/found"
+    "$normlab" report X2 X4 X5 --markdown --file "$work/none.jsonl" > "$work/page" 2> "$work/message"
+    sed 1q "$work/page" > "$work/found"
     grep -q 'Measurements: 1\. 1 not measured yet\. .* 1 hold, 0 do not, 1 not measured yet\.' "$work/found" &&
         grep -q 'no measurement in ".*none.jsonl"' "$work/message" &&
         "$normlab" report X2 --topology post=pre --first-seed 7 --seeds 2 --file "$work/jobs1.jsonl" \

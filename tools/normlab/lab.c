@@ -42,7 +42,7 @@ int32_t lab_width(const lab *l, int32_t width)
 
 const char *lab_recipe(const lab *l, const char *recipe)
 {
-    if (recipe && l->instead && !strcmp(recipe, l->instead)) return l->recipe;
+    if (recipe && l->recipe && !strcmp(recipe, l->instead)) return l->recipe;
     return recipe;
 }
 

@@ -29,7 +29,8 @@ typedef struct lab {
     uint32_t     asked;               /* counts the resets of `spent` */
     int32_t      depth, width;        /* requested for the deepest and widest model of a claim; 0:
                                        * the claim's own */
-    const char  *recipe, *instead;    /* use recipe in place of `instead`; NULL: none */
+    const char  *recipe;              /* use recipe in place of `instead`; NULL: none */
+    char         instead[64];
     const char  *init;                /* for all sides of the claim that asks; NULL: their own */
     const char  *every_init;          /* for all claims, in place of that; NULL: none */
     sides        asked_for;           /* the sides that this claim compares; reset it */

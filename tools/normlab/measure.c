@@ -61,7 +61,7 @@ static void say_changes(const lab *l, outcome *o)
     say(o, "[Not the default");
     if (l->depth) say(o, "; the deepest has %d layers", (int)lab_layers(l, l->deepest));
     if (l->width) say(o, "; the widest has %d channels", (int)lab_width(l, l->widest));
-    if (l->instead) say(o, "; %s is %s", l->instead, l->recipe);
+    if (l->recipe) say(o, "; %s is %s", l->instead, l->recipe);
     say(o, ": the criterion was not made for it.] ");
 }
 
@@ -120,11 +120,11 @@ bool decide(const claim *c, lab *l, outcome *o)
         return true;
     }
     if (resized) find_size(c, l, o);
-    if (resized || l->instead) say_changes(l, o);
+    if (resized || l->recipe) say_changes(l, o);
     const int wrong = l->wrong;
     l->missing = 0;             /* asking for the size also counted */
     c->measure(l, o);
-    if (l->instead) rename_lines(l, o);
+    if (l->recipe) rename_lines(l, o);
     if (!l->missing) o->verdict = judge_claim(c, o);
     if (l->wrong > wrong) o->verdict = BROKEN;
     return !l->missing;
@@ -333,19 +333,18 @@ static int fit_into(lab *l, const lab_claims *wanted, double seconds)
 /* -- options that run, all and report share ---------------------------------------------------- */
 
 /* --topology NAME replaces post, --topology OLD=NAME replaces OLD. */
-static bool lab_topology(cli *c, lab *l, lab_options *o)
+static bool lab_topology(cli *c, lab *l)
 {
     const char *text;
     if (!cli_text(c, "--topology", &text)) return false;
     const char *equals = strchr(text, '=');
     if (equals) {
-        snprintf(o->instead, sizeof o->instead, "%.*s", (int)(equals - text), text);
+        snprintf(l->instead, sizeof l->instead, "%.*s", (int)(equals - text), text);
         l->recipe = equals + 1;
     } else {
-        strcpy(o->instead, "post");
+        strcpy(l->instead, "post");
         l->recipe = text;
     }
-    l->instead = o->instead;
     if (!tfn_recipe_find(l->instead)) unknown(c, l->instead, RECIPE);
     if (!tfn_recipe_find(l->recipe)) unknown(c, l->recipe, RECIPE);
     return true;
@@ -379,7 +378,7 @@ bool lab_option(cli *c, lab *l, lab_options *o)
     if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &o->jobs)) return true;
     if (cli_number(c, "--depth", 1, LAB_DEEPEST, &o->depth)) return true;
     if (cli_number(c, "--width", 8, 1024, &o->width)) return true;
-    if (lab_topology(c, l, o) || lab_isa(c, l) || compare_text(c)) return true;
+    if (lab_topology(c, l) || lab_isa(c, l) || compare_text(c)) return true;
     if (cli_text(c, "--file", &l->file) || lab_part(c, l)) return true;
     if (cli_number(c, "--minutes", 1, 1000000, &o->minutes)) return true;
     if (!cli_is(c, "--quick") && !cli_is(c, "--full")) return false;

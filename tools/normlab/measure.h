@@ -55,10 +55,7 @@ typedef struct lab_claims { const claim *list[CLAIMS_MOST]; int count; } lab_cla
 /* -- options that run, all and report share ---------------------------------------------------- */
 
 /* Says what to measure and where to keep it; 0: not given. */
-typedef struct lab_options {
-    long seeds, starts, first, jobs, depth, width, minutes;
-    char instead[64];
-} lab_options;
+typedef struct lab_options { long seeds, starts, first, jobs, depth, width, minutes; } lab_options;
 
 bool lab_option(cli *c, lab *l, lab_options *o);
 

@@ -93,7 +93,7 @@ static void html_options(FILE *f, const claim *c, const lab *l)
     if (l->first) fprintf(f, " --first-seed %ld", l->first + 1);
     if (l->depth) fprintf(f, " --depth %d", (int)l->depth);
     if (l->width) fprintf(f, " --width %d", (int)l->width);
-    if (l->instead) fprintf(f, " --topology %s=%s", l->instead, l->recipe);
+    if (l->recipe) fprintf(f, " --topology %s=%s", l->instead, l->recipe);
     if (c->own_text) fprintf(f, " --text FILE");
 }
 
