@@ -42,17 +42,21 @@ check "tfn train: SIGTERM saves, too" resumes TERM
 check "tfn train: SIGHUP saves, too" resumes HUP
 # Before the first step there is nothing to save: the signal ends the program, which says so and
 # leaves no file. nohup ignores SIGHUP.
+# The text comes through a pipe that stays open, so no step can begin before the signal.
 stops_early() {
-    awk 'BEGIN { for (i = 0; i < 200000; i++) print i * i % 7919, i % 31, "word" i % 997 }' > "$work/long.txt"
+    rm -f "$work/early" "$work"/early.*
+    mkfifo "$work/early" || return 1
     for signal in INT TERM HUP; do
-        env --default-signal=HUP "$tfn" train "$work/long.txt" --tokenizer bpe --vocab 8000 --steps 5 --threads 1 \
-            --out "$work/early.safetensors" > "$work/page" 2> "$work/error" &
+        env --default-signal=HUP "$tfn" train - --out "$work/early.safetensors" \
+            < "$work/early" > "$work/page" 2> "$work/error" &
         job=$!
+        exec 9> "$work/early"
         until [ -e "$work/early.safetensors.lock" ]; do kill -0 $job && sleep 0.02 || return 1; done
-        sleep 0.1
         kill -$signal $job
         wait $job
-        [ $? -gt 128 ] && grep -q 'stopped before the first step: nothing to save' "$work/error" || return 1
+        code=$?
+        exec 9>&-
+        [ $code -gt 128 ] && grep -q 'stopped before the first step: nothing to save' "$work/error" || return 1
         for left in "$work"/early.*; do [ ! -e "$left" ] || { echo "$left"; return 1; }; done
     done
 }

@@ -44,6 +44,8 @@ static void catch_signals(void (*handler)(int))
 #endif
 }
 
+void catch_early_signals(void) { catch_signals(interrupt_early); }
+
 /* Processors that the process may use: those of the machine, fewer if its affinity (taskset) or the
  * quota of its control group (a container) allows fewer. Others would only wait. */
 static int processors(void)
@@ -1057,7 +1059,6 @@ static void check_data(trainer *t)
 
 void prepare(trainer *t, bool resumed)
 {
-    catch_signals(interrupt_early);
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
     if (t->b.kind == DATA_LABELS && t->b.classes.count < 2)
         die("all labels are \"%s\": expected two classes or more", t->b.classes.name[0]);

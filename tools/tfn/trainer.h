@@ -52,6 +52,10 @@ void take_arch(settings *s);
 
 void prepare(trainer *t, bool resumed);
 
+/* Until run() begins, Ctrl-C, SIGTERM and SIGHUP end the program with a message: there is nothing
+ * to save yet. */
+void catch_early_signals(void);
+
 /* Trains to the end or to Ctrl-C. Returns the program's exit code. */
 int run(trainer *t);
 #endif
