@@ -443,24 +443,33 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 }
 
 #ifdef TFN__TEAMS
-/* A run is one parallel region. Every thread walks the timeline. Threads take the chunks of an
- * entry from a shared counter. An entry is over when all its chunks are done, not when all threads
- * have arrived, so no thread waits for one that the system has suspended, unless it holds a
- * chunk.
+/* A run is one parallel region. Every thread walks the timeline. Each has a queue with its share of
+ * an entry's chunks, which are neighbours. It empties its own queue first, then helps with those of
+ * the others. So most of the time it works on the rows that it wrote in the entry before, which are
+ * in its cache. An entry is over when all its chunks are done, not when all threads have arrived,
+ * so no thread waits for one that the system has suspended, unless it holds a chunk.
  *
- * The protocol: `queue` holds the number of the current round (an entry, or the clearing of its
- * padding) and the number of its next chunk in one word, so that a compare-and-swap can only take a
- * chunk of the intended round. `done` counts the finished chunks of all rounds so far. A thread
- * that has walked to a round knows the count at its end. The first thread that sees this count
- * moves the queue to the next round. When another thread sees the queue there, its acquire makes
- * everything that the chunks wrote visible. A thread that was suspended finds the queue at a later
- * round, and walks there without taking a chunk. */
+ * The protocol: a round is an entry, or the clearing of its padding. A queue holds the number of a
+ * round and of its next chunk in one word, so that a compare-and-swap can only take a chunk of the
+ * intended round. A queue that is still at an earlier round has given no chunk of this one. `done`
+ * counts the finished chunks of all rounds so far. A thread that has walked to a round knows the
+ * count at its end, and goes on when it reads that count or more. Its acquire makes everything that
+ * the chunks wrote visible. A thread that was suspended finds the queues of its round empty, and
+ * walks on without taking a chunk. */
+
+enum { TFN__QUEUES = 32 };         /* most queues; more threads share them */
+
+/* A queue in a cache line of its own. */
+typedef struct tfn__queue {
+    tfn__atomic next;              /* round << 32 | next chunk */
+    char        line[64 - sizeof(uint64_t)];
+} tfn__queue;
 
 typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
-    int32_t  first, last;
-    tfn__atomic queue;             /* round << 32 | next chunk */
+    int32_t  first, last, queues;
+    tfn__queue  queue[TFN__QUEUES];
     tfn__atomic done;              /* chunks finished since the region began */
 } tfn__team;
 
@@ -480,16 +489,20 @@ static bool tfn__atomic_replace(tfn__atomic *x, uint64_t *old, uint64_t wanted)
     return __atomic_compare_exchange_n(x, old, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Takes the next chunk of a round. Returns false if all are taken, or if the queue is already at a
- * later round. */
-static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrdiff_t *chunk)
+/* Takes the next chunk of a queue, which has `share` chunks of a round. Returns false if all are
+ * taken, or if the queue is already at a later round. */
+static bool tfn__take_chunk(tfn__queue *queue, uint32_t round, ptrdiff_t share, ptrdiff_t *chunk)
 {
-    uint64_t q = tfn__atomic_load(&m->queue);
-    for (;;) {
-        *chunk = (ptrdiff_t)(q & 0xffffffffu);
-        if (q >> 32 != entry || *chunk >= chunks) return false;
-        if (tfn__atomic_replace(&m->queue, &q, q + 1)) return true;
-    }
+    const uint64_t first = (uint64_t)round << 32;
+    uint64_t q = tfn__atomic_load(&queue->next);
+    uint64_t taken;
+    do {
+        taken = 0;
+        if (q > first) taken = q - first;
+        if (taken >= (uint64_t)share) return false;
+    } while (!tfn__atomic_replace(&queue->next, &q, first + taken + 1));
+    *chunk = (ptrdiff_t)taken;
+    return true;
 }
 
 /* Waits a moment. A short wait keeps the processor, a long one yields it to the thread that holds
@@ -506,24 +519,11 @@ static void tfn__relax(int *spins)
 #endif
 }
 
-/* Waits until the queue has left a round. If all chunks are done, it moves the queue itself. */
-static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
-{
-    int spins = 0;
-    for (;;) {
-        uint64_t q = tfn__atomic_load(&m->queue);
-        if (q >> 32 != entry) return;
-        if (tfn__atomic_load(&m->done) == all_done)
-            tfn__atomic_replace(&m->queue, &q, (uint64_t)(entry + 1) << 32);
-        else
-            tfn__relax(&spins);
-    }
-}
-
 /* How far a thread has walked: its current round, and the number of chunks in all rounds up to it.
  * An entry is one round, or two if the second clears its padding. All threads count in the same
  * way. */
 typedef struct tfn__walk {
+    int32_t  index;                /* of its own queue */
     uint32_t round;
     uint64_t all_done;
 } tfn__walk;
@@ -532,14 +532,22 @@ typedef struct tfn__walk {
 static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
                             ptrdiff_t chunks)
 {
-    ptrdiff_t chunk;
-    w->all_done += (uint64_t)chunks;
-    while (tfn__take_chunk(m, w->round, chunks, &chunk)) {
-        if (clears) tfn__clear_padding(c, kind, chunk);
-        else tfn__entry_chunk(c, kind, chunk);
-        __atomic_fetch_add(&m->done, 1, __ATOMIC_ACQ_REL);
+    uint64_t mine = 0;
+    int spins = 0;
+    for (int32_t i = 0; i < m->queues; i++) {
+        const int32_t queue = (w->index + i) % m->queues;
+        const ptrdiff_t begin = chunks * queue / m->queues;
+        const ptrdiff_t end = chunks * (queue + 1) / m->queues;
+        ptrdiff_t chunk;
+        while (tfn__take_chunk(m->queue + queue, w->round, end - begin, &chunk)) {
+            if (clears) tfn__clear_padding(c, kind, begin + chunk);
+            else tfn__entry_chunk(c, kind, begin + chunk);
+            mine++;
+        }
     }
-    tfn__finish_entry(m, w->round, w->all_done);
+    if (mine) __atomic_fetch_add(&m->done, mine, __ATOMIC_ACQ_REL);
+    w->all_done += (uint64_t)chunks;
+    while (tfn__atomic_load(&m->done) < w->all_done) tfn__relax(&spins);
     w->round++;
 }
 
@@ -549,7 +557,8 @@ static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
     float *work = m->r->work + index * m->t->scratch;
-    tfn__walk walk = { 0, 0 };
+    tfn__walk walk = { 0, 0, 0 };
+    walk.index = index;
     for (int32_t e = m->first; e < m->last; e++) {
         int32_t kind = tfn__entry_kind(m->t->order[e]);
         ptrdiff_t sentences;
@@ -582,6 +591,7 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
     team.r = r;
     team.first = first;
     team.last = last;
+    team.queues = (int32_t)tfn__min(t->threads, TFN__QUEUES);
     tfn__on_threads(t->threads, tfn__team_member, &team);
 }
 
