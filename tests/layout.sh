@@ -160,4 +160,12 @@ examples() {
     done
 }
 check "layout of the examples" examples
+# Logs, records and objects of a run are not committed.
+leftovers() { grep -E '\.(log|tmp|orig|rej|o|bin|gguf|safetensors|jsonl)$' | grep -v -e '^tests/golden/' -e '^tools/settled\.jsonl$'; }
+tidy() {
+    ! (cd .. && git ls-files) | leftovers && echo tests/x.log | leftovers > /dev/null
+}
+if (cd .. && git rev-parse > /dev/null 2>&1); then check "layout: no leftovers are committed" tidy
+else skip "layout: no leftovers are committed" "no git"
+fi
 finish

@@ -457,7 +457,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
  * the chunks wrote visible. A thread that was suspended finds the queues of its round empty, and
  * walks on without taking a chunk. */
 
-enum { TFN__QUEUES = 32 };         /* most queues; more threads share them */
+enum { TFN__QUEUES = 16 };         /* most queues; more threads share them */
 
 /* A queue in a cache line of its own. */
 typedef struct tfn__queue {
