@@ -171,7 +171,7 @@ int train(settings *s, cli *c)
     t.s = s;
     clocks_now(t.opened);
     t.opened[0] = t.opened[1] = 0;          /* processor time before main counts, too */
-    catch_early_signals();                  /* before the lock, which must not outlive the program */
+    catch_early_signals();                  /* before the lock, which must not stay */
     resumed = train_source(&t, c);
     if (!resumed && given(s, O_FROM)) take_arch(s);
     t.b.kind = kind_of(s);
