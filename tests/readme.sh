@@ -67,8 +67,11 @@ check "README: the text of 04_language_model.c" frozen
 files() {
     awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' ../README.md |
         grep -oE '(examples|tests|tools)/[a-z0-9_/.]+' | sort -u | while read -r f; do
-            [ -e "../$f" ] || case $f in tools/bin/*) [ -e "../tools/${f#tools/bin/}/${f#tools/bin/}.c" ] ;; *) false ;; esac ||
-                { echo "no $f"; exit 1; }
+            [ -e "../$f" ] || case $f in
+                tools/bin/web/*) [ -e "../tools/${f#tools/bin/}" ] ;;
+                tools/bin/*) [ -e "../tools/${f#tools/bin/}/${f#tools/bin/}.c" ] ;;
+                *) false ;;
+            esac || { echo "no $f"; exit 1; }
         done
 }
 check "README names files that exist" files
@@ -83,6 +86,17 @@ links() {               # every link to a file leads to one
     done < "$work/documents"
 }
 check "links in the documents" links
+messages() {            # messages FILE ...: errors that documents quote have the format of the library's
+    grep -ohE 'linear: input has [0-9]+ channels, [a-z ]+ [0-9]+' "$@" | sed 's/^linear: //; s/[0-9][0-9]*/%d/g' |
+        sort -u > "$work/formats"
+    [ "$(wc -l < "$work/formats")" = 1 ] && grep -qF -f "$work/formats" ../tools/source/tape/record_ops.c
+}
+check "README and manual quote an error of the library" messages ../README.md ../tfnorm.h
+stale_message() {
+    echo 'linear: input has 48 channels, weight has 64' > "$work/stale.md"
+    ! messages "$work/stale.md"
+}
+check "an error that the library does not have is seen" stale_message
 lines() { [ "$(wc -l < ../README.md)" -lt 220 ]; }
 check "README has under 220 lines" lines
 finish
