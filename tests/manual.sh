@@ -118,6 +118,14 @@ version() {             # a header, with an implementation of another version
     $cc -std=c99 -Wall -Wextra -Werror -pedantic compile/version.c -o "$work/version" && "$work/version"
 }
 check "the header knows an implementation of another version" version
+numbers() {             # numbers FILE: it names the current version, and asks CMake for the same minor version
+    version=$(sed -n 's/^#define TFNORM_VERSION "\(.*\)"$/\1/p' ../tfnorm.h)
+    sed -n 's/.*find_package(tfnorm \([0-9.]*\)).*/\1/p; s/.*Version \([0-9.]*[0-9]\)\. *One C99.*/\1/p' "$1" |
+        grep -vxF -e "$version" -e "${version%.*}" > "$work/stale"
+    grep -q 'find_package(tfnorm [0-9]' "$1" && [ ! -s "$work/stale" ]
+}
+check "manual: its version numbers are current" numbers ../tfnorm.h
+check "the package's configuration: its version number is current" numbers ../tools/packaging/tfnorm-config.cmake
 # API.md must equal the output of its program, and list everything that is declared.
 reference() {
     MAKEFLAGS= make -s -C ../tools reference reference="$PWD/$work/API.md" || return 1
