@@ -1,4 +1,5 @@
 /* cc -O2 examples/01_train.c -o train -lm && ./train
+ * The first program of the README: a decoder learns to write a word of 8 letters backwards.
  * Prints:
  *     step   0: loss 3.7786
  *     ...

@@ -1,7 +1,8 @@
 /* cc -O2 examples/02_two_files.c examples/tfnorm.c -o two_files -lm && ./two_files
  * A program of two files: tfnorm.c has the implementation, and this file only includes the
- * header. Keep tfnorm.o (cc -O2 -c examples/tfnorm.c), and a change here compiles at once. The
- * training loop measures on held-out data, keeps the best weights, and stops early.
+ * header. If you keep tfnorm.o (cc -O2 -c examples/tfnorm.c), a change of this file compiles at
+ * once. The training loop measures the loss of held-out data, keeps the best weights, and stops
+ * early.
  * Prints:
  *     step  20: loss 1.887, held out 1.915
  *     step  40: loss 1.723, held out 1.816

@@ -1,7 +1,7 @@
 /* cc -O2 examples/03_characters.c -o characters -lm && ./characters [text file]
- * A language model of characters. The alphabet is the set of characters of the text, by default
- * 04_language_model.txt. It trains for some seconds, then writes three lines with the same
- * beginning.
+ * A language model of characters. The vocabulary is the set of characters of the text, by
+ * default 04_language_model.txt. The program trains for some seconds, then writes three lines with
+ * the same beginning.
  * Prints:
  *     199836 characters, 97 different
  *     step 100: 4.50 bits per character

@@ -1,5 +1,5 @@
 /* cc -O2 examples/04_language_model.c -o language_model -lm && ./language_model [text file]
- * A language model of bytes of a text, by default 04_language_model.txt. Ctrl-C ends it early.
+ * A language model of the bytes of a text, by default 04_language_model.txt. Ctrl-C stops it early.
  * Prints:
  *     held-out 2.2118 bits per byte
  *     ... */

@@ -1,10 +1,11 @@
 /* cc -O2 -pthread examples/05_words.c tools/common/[a-z]*.c -o words -lm && ./words
- * A language model of words, for a language with a known entropy. After each pair of its 8 words
- * come four words, with probabilities 1/2, 1/4, 1/8, 1/8, which is 1.75 bits. The first two
- * words of a line are free, and a line has 16 to 32 words, so no model has a perplexity below
+ * A language model of words, for an artificial language of 8 words with a known entropy. Each
+ * pair of words can be followed by four words, with probabilities 1/2, 1/4, 1/8 and 1/8, an entropy
+ * of 1.75 bits. A line has 16 to 32 words; the first two are random. So no model has a perplexity
+ * below
  *     exp((2 ln 8 + 22 * 1.75 ln 2 + ln 17) / 25) = 3.85
- * The words form two clusters (Baevski & Auli 2018): all but the commonest have a quarter of the
- * numbers each, at the input and in the softmax. In a real language these are most of the words.
+ * The vocabulary has two clusters (Baevski & Auli 2018): the rarest four words have vectors of a
+ * quarter of the width, at the input and in the softmax. In a real vocabulary, most words are rare.
  * Text and batches come from tools/common/data.h.
  * Prints:
  *     12 words; 64.87 before training

@@ -1,7 +1,6 @@
 /* cc -O2 examples/06_gpt2.c -o gpt2 -lm && ./gpt2 FOLDER "Once upon a time"
- * Runs GPT-2 from a folder of Hugging Face with config.json, model.safetensors and
- * tokenizer.json. The same lines read Llama, Qwen, Gemma's text, Pythia and others: see
- * tfn_import_new.
+ * Runs GPT-2 from a Hugging Face folder with config.json, model.safetensors and tokenizer.json.
+ * The same code runs Llama, Qwen, Gemma (text only), Pythia and others: see tfn_import_new.
  * Prints the prompt and its continuation. Without arguments it prints:
  *     usage: gpt2 FOLDER PROMPT */
 #define TFNORM_IMPLEMENTATION

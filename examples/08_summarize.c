@@ -1,7 +1,7 @@
 /* cc -O2 -pthread examples/08_summarize.c tools/common/[a-z]*.c -o summarize -lm && ./summarize
  * Summarizes: an encoder-decoder reads two sentences and writes a headline in the simple present.
- * ROUGE compares the headlines of unseen sentences with the correct ones. As a baseline, the first
- * words of each text are scored, too; for news they are hard to beat. Sentences and batches come
+ * ROUGE compares the headlines of unseen sentences with the correct ones. The baseline is the first
+ * words of each text; for news they are hard to beat. Sentences and batches come
  * from tools/common/data.h.
  * Prints:
  *     ...

@@ -1,9 +1,9 @@
 /* cc -O2 -pthread examples/09_classify.c tools/common/[a-z]*.c -o classify -lm && ./classify
- * Classifies sentences, with pre-training and fine-tuning. An encoder reads many sentences
- * without labels and guesses the hidden words (BERT's masks). A classifier starts from its
- * weights and sees few labels: is the verb of "the dogs that see a cat _ old." singular or
- * plural? A classifier from scratch sees the same labels. Sentences, tokens and batches come
- * from tools/common/data.h.
+ * Classifies sentences, with pre-training and fine-tuning. First an encoder learns to guess
+ * masked words in many sentences without labels, as BERT does. A classifier starts from its
+ * weights and learns from few labels: is the missing verb of "the dogs that see a cat _ old."
+ * singular or plural? Another classifier learns from the same labels, but from scratch. Sentences,
+ * tokens and batches come from tools/common/data.h.
  * Prints:
  *     ...
  *     300 labels, from scratch

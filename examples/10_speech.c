@@ -1,9 +1,10 @@
 /* cc -O2 -pthread examples/10_speech.c tools/common/[a-z]*.c -o speech -lm && ./speech
- * Recognizes speech: 2 to 5 spoken digits, as 24 bands of a spectrum, 100 frames a second,
- * become words. Two convolutions with stride 2 make one position of four frames; an encoder-
- * decoder does the rest. A digit is two tones that glide as vowels do, at a random pitch and
- * pace, in noise (tools/common/tasks.h). It is tested on digits that it never heard in this
- * combination, and the word error rate counts its errors. Batches come from tools/common/data.h.
+ * Recognizes speech: writes 2 to 5 spoken digits as words. The input is a spectrum of 24 bands, 100
+ * frames per second. Two convolutions with stride 2 turn four frames into one position, which an
+ * encoder-decoder reads. The speech is synthetic: a digit is two tones that glide as in vowels,
+ * with random pitch and speed, in noise (tools/common/tasks.h). The test measures the word error
+ * rate on combinations of digits that are not in the training data. Batches come from
+ * tools/common/data.h.
  * Prints:
  *     step 100: loss 0.8380
  *     ...

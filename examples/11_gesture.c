@@ -1,10 +1,10 @@
 /* cc -O2 examples/11_gesture.c -o gesture -lm && ./gesture
- * Classifies sensor data: six gestures of a hand that holds an accelerometer, three axes, 25
- * times a second. An encoder reads each frame as a position, through a linear map, and learns
- * from many people. It mostly misclassifies a new person, whose device is turned by a quarter
- * and whose gestures are quick and gentle. A new head learns from 48 labelled gestures of this
- * person while the encoder is frozen: a few hundred numbers, which fit into a microcontroller.
- * The gestures are whole numbers, so that all machines draw the same ones.
+ * Classifies sensor data: six gestures of a hand that holds an accelerometer with three axes,
+ * sampled 25 times per second. A linear map turns each sample into a position of an encoder, which
+ * learns from many people. It misclassifies most gestures of a new person, whose device is turned
+ * by 90 degrees and whose gestures are quick and gentle. Then a new head learns from 48 labelled
+ * gestures of this person while the encoder is frozen. It has a few hundred weights, which fit into
+ * a microcontroller. The gestures are generated with integers, to be the same on all machines.
  * Prints:
  *     ...
  *     people like those heard: 99.9 %

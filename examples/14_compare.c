@@ -1,8 +1,8 @@
 /* cc -O2 examples/14_compare.c -o compare -lm && ./compare
- * Compares placements of the norm: why does Post-LN need a warm-up? At the start its gradients
- * are large near the output, so that full-sized first steps spoil it; Pre-LN's gradients are
- * well-behaved (Xiong et al. 2020). Three models learn to reverse a string, and a table shows
- * their losses.
+ * Compares placements of the norm: why does Post-LN need a warm-up? At the start its gradients are
+ * large near the output, so that the first steps at the full learning rate ruin the model. Pre-LN's
+ * gradients are well-behaved (Xiong et al. 2020). Three models learn to reverse a string, and a
+ * table shows their losses.
  * Prints:
  *     mean loss up to step       100     200     300     400
  *     Post-LN, no warm-up      2.411   2.325   2.318   2.314

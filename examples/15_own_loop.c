@@ -1,8 +1,8 @@
 /* cc -O2 examples/15_own_loop.c -o own_loop -lm && ./own_loop
  * A training loop of your own, made of the parts of a step. Two tasks share one model: copy a row
- * of digits, or reverse it. Where their gradients conflict, each loses its part along the other
- * (gradient surgery: Yu et al. 2020, algorithm 1). The loss is your own, too: cross-entropy and
- * 1e-4 (log Z)^2 (z-loss: Chowdhery et al. 2022, section 5).
+ * of digits, or reverse it. If their gradients conflict (have a negative dot product), each is
+ * projected onto the plane normal to the other (Yu et al. 2020, algorithm 1). The loss is custom,
+ * too: cross-entropy plus 1e-4 (log Z)^2 (z-loss: Chowdhery et al. 2022, section 5).
  * Prints:
  *     update   1  copy 3.042  reverse 3.248
  *     ...
@@ -76,7 +76,7 @@ static double dot(const float *a, const float *b, int64_t n)
     return sum;
 }
 
-/* a - (ab/bb) b and b - (ab/aa) a if ab < 0, added to g */
+/* Store in g the sum of both gradients; if ab < 0, of a - (ab/bb) b and b - (ab/aa) a. */
 static bool surgery(float *g, const float *a, const float *b, int64_t n)
 {
     const double ab = dot(a, b, n);

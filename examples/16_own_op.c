@@ -1,7 +1,7 @@
 /* cc -O2 examples/16_own_op.c -o own_op -lm && ./own_op
  * An operation of your own on a tape: the squared ReLU (So et al. 2021), y = max(x, 0)^2, dy/dx
  * = 2 max(x, 0), which the library also has, as TFN_ACTIVATION_RELU2. A network of two layers
- * learns to which of two spirals a point belongs.
+ * learns which of two spirals a point belongs to.
  * Prints:
  *     step    0: loss 9.9481
  *     step  500: loss 0.0273

@@ -1,6 +1,6 @@
 /* cc -O2 examples/18_kernel.c -o kernel -lm && ./kernel
  * Calls a kernel without a model: LayerNorm forward and backward on plain arrays, with each
- * instruction set of this machine. Those with a fused multiply-add agree to the last bit.
+ * instruction set of this machine. All sets with a fused multiply-add agree to the last bit.
  * Prints a line for each instruction set, then:
  *     ...
  *     dx[7] 1.56348, by differences 1.56349 */

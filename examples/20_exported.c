@@ -1,6 +1,6 @@
 /* cc -O2 examples/20_exported.c -o exported -lm && ./exported [letters a to h, at most 4]
- * A trained model as constant C: runs without malloc, files or training code. 20_model.h, which
- * writes letters backwards, was made within two seconds by
+ * Runs a trained model that is compiled into the program, without malloc, files or training code.
+ * The model (20_model.h) writes letters backwards. It was made in two seconds by
  *     tfn train --task reverse --arch decoder --layers 2 --width 16 --ffn 32 --heads 2 --min 1 \
  *         --max 4 --context 12 --steps 2000 --lr 0.005 --batch-tokens 256 --out m.safetensors
  *     tfn export m.safetensors --out examples/20_model.h

@@ -1,10 +1,10 @@
 /* mpicc -O2 examples/22_mpi.c -o mpi -lm && mpirun -np 2 ./mpi
- * Trains on several machines, with the same bits on 1, 2, 4 ... of them. The work of an update is
- * cut into 8 shards, which any rank may compute. Each rank sums its slice of the flat gradient in
- * the order of the shards, the slices are gathered, and every rank makes the same update. Norms
- * over a batch keep statistics of the shards of their rank, so their bits depend on the number of
- * ranks. Arguments: updates, recipe, checkpoint (loaded if it exists, written every 10 updates),
- * and an update in which the last rank dies: the others end, and the next run continues.
+ * Trains on several machines, with the same bits on 1 to 8 of them. The work of an update is cut
+ * into 8 shards, and any rank may compute any of them. Each rank sums its slice of the flat
+ * gradient in the order of the shards, the slices are gathered, and every rank makes the same
+ * update. Norms over a batch keep statistics of the shards of their rank, so their bits depend on
+ * the number of ranks. Arguments: updates, recipe, checkpoint (loaded if it exists, written every
+ * 10 updates), an update at which the last rank dies: the others end; the next run continues.
  * Prints, with the arguments 12 pre:
  *     ...
  *     hash b1029a27586c8e39 */
