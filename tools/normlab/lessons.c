@@ -122,8 +122,9 @@ typedef struct lesson_step {
 } lesson_step;
 static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } lessons[LESSONS] = {
     { "Break Post-LN by taking its warm-up away", {
-      { "A Transformer of 4 + 4 layers learns to write strings backwards, 500 updates of Adam. The "
-        "learning rate rises to 0.008 within 200 updates (warm-up), or starts there.", lesson_break,
+      { "A Transformer of 4 + 4 layers learns to write strings backwards in 500 updates of Adam. "
+        "The learning rate rises to 0.008 within 200 updates (warm-up), or starts there.",
+        lesson_break,
         "Which of the three runs does not learn? Is it the rate, or the placement of the norm?",
         { "Post-LN without warm-up fails, the others learn", "both without warm-up fail",
           "all three learn, those without warm-up later" } },
@@ -152,19 +153,19 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         "layers look like (normlab run A3 --draw)?",
         NO_GUESS },
       { "Inside one layer: (5) before the last norm, (4) and (3) after and before the norm of the "
-        "cross-attention, (2) and (1) those of the self-attention.", b4,
-        "Between which points does the norm of the gradient fall? What stands there?",
+        "cross-attention, (2) and (1) likewise of the self-attention.", b4,
+        "Between which points does the norm of the gradient fall? What is there?",
         NO_GUESS } } },
     { "Why Pre-LN's upper layers idle", {
-      { "Pre-LN adds and never norms its stream: its size, layer by layer.", x5,
+      { "Pre-LN adds to its stream and never normalizes it: its size, layer by layer.", x5,
         "If each branch adds about the same, what share of the stream is the twelfth's?",
         { "it stays about 1", "it grows by about 1 a layer", "it doubles with each layer" } },
-      { "The share of sub-layer i in what it gives, squared, in Post-LN and Pre-LN.",
+      { "The squared share of a branch in the output of its sub-layer i, in Post-LN and Pre-LN.",
         lesson_shares,
         "Read the slope: how does the share fall in Pre-LN? Why not in Post-LN?",
         NO_GUESS },
-      { "Trained: how alike is the output of each layer to the last one's?", b5a,
-        "Which model could lose its upper layers with the least harm? What of B2T?",
+      { "Trained: how similar is the output of each layer to the last layer's?", b5a,
+        "Which model could lose its upper layers with the least harm? And B2T?",
         NO_GUESS } } },
     { "Find the depth where each breaks", {
       { "2 to 12 layers a stack, the same rate (0.002), warm-up 100, 400 updates: the loss in the "
@@ -181,8 +182,8 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
     { "Why a warm-up helps", {
       { "4 + 4 layers at a rate of 0.008. Adam divides every gradient by its own usual size. By "
         "what angle do updates 1, 2, 4, 8 ... turn the weight matrices?", n6a,
-        "Without warm-up the rate is the same at update 1 as soon after. Why does one turn the "
-        "weights so much more than the other?",
+        "Without warm-up the rate at update 1 is the same as a few updates later. Why does "
+        "update 1 turn the weights so much more?",
         { "all updates turn them alike", "the first one turns them by far the most",
           "the first one turns them the least" } },
       { "And how far does one update move the logits, in their own size?", n6b,
@@ -190,18 +191,19 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         NO_GUESS },
       { "How sharp is the valley? The largest eigenvalue of the Hessian, as Adam's division "
         "stretches it. Above 38/rate, here 4750, Adam's steps grow instead of settling.", n7a,
-        "Who is above the limit, and until when? What does a small rate give the model time for?",
+        "Which model is above the limit, and until when? What does a small rate give the model "
+        "time for?",
         NO_GUESS } } },
     { "The curse of depth", {
-      { "12 layers before training: how does the stream grow in Pre-LN, in Peri-LN, which norms "
-        "before and behind a branch, and if the norm of layer l is divided by sqrt(l) (LayerNorm "
-        "Scaling)?", n2,
-        "Each branch reads the stream's direction only. What share of its stream has the twelfth "
-        "layer in each of the three?",
+      { "12 layers before training: how does the stream grow in Pre-LN, in Peri-LN, which "
+        "normalizes before and after a branch, and if the norm of layer l is divided by sqrt(l) "
+        "(LayerNorm Scaling)?", n2,
+        "Each branch reads the stream's direction only. What share of its stream does the "
+        "twelfth layer have in each of the three?",
         { "all three grow alike", "LayerNorm Scaling grows far less than the other two",
           "Pre-LN grows the least" } },
-      { "A language model of 12 layers, trained. Now one layer after the other is left out: what "
-        "does the loss rise by?", n4b,
+      { "A language model of 12 layers, trained. Now one layer after the other is left out: by "
+        "how much does the loss rise?", n4b,
         "Which layers are missed least in Pre-LN, and which in LayerNorm Scaling? Does the model "
         "whose upper layers count more end with the lower loss?",
         NO_GUESS } } },
@@ -212,7 +214,7 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         { "the best rate is the same at all widths", "wide models need a smaller rate",
           "wide models need a larger rate" } },
       { "The same in muP: matrices of the layers get the rate divided by width/16, logits are "
-        "divided by it, embeddings stay.", n8b,
+        "divided by it, embeddings keep theirs.", n8b,
         "Does the rate that was best at width 16 serve at width 128 now? What would a search at "
         "width 16 have cost, against one at 128?",
         NO_GUESS } } }
