@@ -410,7 +410,7 @@
  *        target_include_directories(program PRIVATE ${tfnorm_SOURCE_DIR})
  *        target_link_libraries(program PRIVATE m)
  *
- * After `make -C tools install`, find_package(tfnorm 0.2) provides the target tfnorm::tfnorm, the
+ * After `make -C tools install`, find_package(tfnorm 0.3) provides the target tfnorm::tfnorm, the
  * header with a compiled library, and pkg-config finds tfnorm.
  *
  *

@@ -124,6 +124,10 @@ numbers() {             # numbers FILE: it names the current version, and asks C
         grep -vxF -e "$version" -e "${version%.*}" > "$work/stale"
     grep -q 'find_package(tfnorm [0-9]' "$1" && [ ! -s "$work/stale" ]
 }
+stale_numbers() {       # an old version is seen
+    sed "s/find_package(tfnorm [0-9.]*)/find_package(tfnorm 0.2)/" ../tfnorm.h > "$work/stale.h" && ! numbers "$work/stale.h"
+}
+check "manual: an old version number is seen" stale_numbers
 check "manual: its version numbers are current" numbers ../tfnorm.h
 check "the package's configuration: its version number is current" numbers ../tools/packaging/tfnorm-config.cmake
 # API.md must equal the output of its program, and list everything that is declared.
