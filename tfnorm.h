@@ -133,7 +133,10 @@
  *   fields          options as texts
  *   checkpoints     saving, loading, means of several
  *   foreign         for other languages: options by name, places of members of structs
- *   families        checkpoints of the hub, by families: GPT-2, Llama and others
+ *   family_rows     checkpoints of the hub: how rows of data describe a family
+ *   decoders        families that are a decoder: GPT-2, Llama and others
+ *   encoders        families that are an encoder, or an encoder and a decoder: BERT, T5 and others
+ *   families        a family by its name
  *   keys            keys of config.json that change nothing
  *   config_json     config.json: which key sets which option, and which are refused
  *   pickle          pytorch_model.bin: a zip reader, and tensors of a pickle
@@ -39511,31 +39514,26 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 TFN__SMALL_END
 #endif
 #endif
-/* >> families */
+/* >> family_rows */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-/* Messages that list the families: config.json has no model_type, or an unknown one. */
-#endif
-
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-TFN__SMALL
-/* Checkpoints of the hub. Rows of data describe a family. Keys of config.json set options by their
- * names and texts, as in tfn_desc_set. Tensors are parameters under other names, perhaps
- * transposed, side by side or in another order. Builds on the names of options (fields). The
- * parts, in order:
+/* Checkpoints of the hub. Rows of data describe a family, restated from its published configuration
+ * and modelling files (transformers 4 and 5). Keys of config.json set options by their names and
+ * texts, as in tfn_desc_set. Tensors are parameters under other names, perhaps transposed, side by
+ * side or in another order. This part has what the rows of several families share. Builds on the
+ * names of options (fields). The parts, in order:
  *
- *   families         the rows, restated from the families' published configuration and modelling
- *                    files (transformers 4 and 5)
- *   config.json      a value by its path; each rule; unknown keys
- *   names            of tensors, with layers
- *   files            which file has a tensor
- *   weights          check all, then read all
+ *   family_rows      how to read the rows; keys that several families share
+ *   decoders         families that are a decoder
+ *   encoders         families that are an encoder, or an encoder and a decoder
+ *   families         finding a family by its name
+ *   keys             keys without a rule
+ *   config_json      a value by its path; each rule; unknown keys
+ *   import           names of tensors, which file has one, weights
  *
  * Files are hostile here, too: the reader of JSON parses every text, numbers are checked like
  * options, and tensors like those of safetensors. */
 
-/* -- families: rows that several share ------------------------------------------------------- */
-
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* How to read the rows. A key of Llama:
  *
  *     { "hidden_act", "activation", "silu", TFN_KEY_GATED }
@@ -39569,6 +39567,24 @@ TFN__SMALL
     { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SPARE, 0, 0, 0 },
 #define TFN__NO_WEIGHT(theirs)        { theirs, NULL, 0, 0, 0, 0 },
 
+/* A list with a name for each layer: those with a window, and those without. */
+#define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention full_attention", \
+                           TFN_KEY_LAYERS }
+
+/* The keys of a scaling of rotary positions, inside this object. */
+#define TFN__SCALING(object) \
+    { object ".rope_type", "rotary_scaling", "", TFN_KEY_IS }, \
+    { object ".type", "rotary_scaling", "", TFN_KEY_IS }, \
+    { object ".factor", "rotary_factor", "", TFN_KEY_IS }, \
+    { object ".low_freq_factor", "rotary_low", "", TFN_KEY_IS }, \
+    { object ".high_freq_factor", "rotary_high", "", TFN_KEY_IS }, \
+    { object ".original_max_position_embeddings", "rotary_context", "", TFN_KEY_IS }
+
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+
 /* Most families use these keys for the shape. */
 static const tfn_key_rule tfn__shape_keys[] = {
     { "vocab_size", "vocab", NULL, TFN_KEY_IS },
@@ -39585,13 +39601,6 @@ static const tfn_family tfn__shape = { "", NULL, NULL, tfn__shape_keys, NULL };
 /* Rotary positions, whose rates may be scaled for longer texts. Files of transformers 4 have
  * rope_theta and rope_scaling next to it; those of transformers 5 have rope_parameters. A type is
  * refused unless it is "default" or an option's name. */
-#define TFN__SCALING(object) \
-    { object ".rope_type", "rotary_scaling", "", TFN_KEY_IS }, \
-    { object ".type", "rotary_scaling", "", TFN_KEY_IS }, \
-    { object ".factor", "rotary_factor", "", TFN_KEY_IS }, \
-    { object ".low_freq_factor", "rotary_low", "", TFN_KEY_IS }, \
-    { object ".high_freq_factor", "rotary_high", "", TFN_KEY_IS }, \
-    { object ".original_max_position_embeddings", "rotary_context", "", TFN_KEY_IS }
 static const tfn_key_rule tfn__rotary_keys[] = {
     { NULL, "position", "rotary", TFN_KEY_IS },
     { "intermediate_size", "ffn", NULL, TFN_KEY_IS },
@@ -39602,8 +39611,48 @@ static const tfn_key_rule tfn__rotary_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotary_keys, NULL };
+TFN__SMALL_END
+#endif
+#endif
+/* >> decoders */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Families of the hub that are a decoder without an encoder: their keys, their tensors, and a
+ * table. Builds on family_rows. */
 
-/* -- families: GPT-2 ------------------------------------------------------------------------- */
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+/* X(number, name, prefix, like, keys, tensors). A family comes after the one that it is like. */
+#define TFN__DECODER_LIST(X) \
+    X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \
+    X(LLAMA, "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors) \
+    X(MISTRAL, "mistral", "model.", TFN__LIKE(LLAMA), tfn__mistral_keys, NULL) \
+    X(QWEN2, "qwen2", "model.", TFN__LIKE(LLAMA), tfn__qwen2_keys, NULL) \
+    X(QWEN3, "qwen3", "model.", TFN__LIKE(QWEN2), tfn__qwen3_keys, tfn__qwen3_tensors) \
+    X(OLMO2, "olmo2", "model.", TFN__LIKE(LLAMA), tfn__olmo2_keys, tfn__olmo2_tensors) \
+    X(OLMO, "olmo", "model.", &tfn__llama_names, tfn__olmo_keys, NULL) \
+    X(GRANITE, "granite", "model.", TFN__LIKE(LLAMA), tfn__granite_keys, NULL) \
+    X(SMOLLM3, "smollm3", "model.", TFN__LIKE(LLAMA), tfn__smollm3_keys, NULL) \
+    X(GEMMA, "gemma", "model.", TFN__LIKE(LLAMA), tfn__gemma_keys, NULL) \
+    X(GEMMA2, "gemma2", "model.", TFN__LIKE(GEMMA), tfn__gemma2_keys, tfn__gemma2_tensors) \
+    X(GEMMA3, "gemma3_text", "model.", TFN__LIKE(GEMMA2), tfn__gemma3_keys, tfn__gemma3_tensors) \
+    X(GEMMA3_IMAGES, "gemma3", "language_model.model. model.language_model.", \
+      TFN__LIKE(GEMMA3), tfn__gemma3_images_keys, tfn__gemma3_images_tensors) \
+    X(NEOX, "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors) \
+    X(PHI, "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors) \
+    X(OPT, "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors) \
+    X(PHI3, "phi3", "model.", &tfn__llama_names, tfn__phi3_keys, tfn__phi3_tensors) \
+    X(STABLELM, "stablelm", "model.", &tfn__llama_names, tfn__stablelm_keys, \
+      tfn__stablelm_tensors) \
+    X(GPT_NEO, "gpt_neo", "transformer.", NULL, tfn__gpt_neo_keys, tfn__gpt_neo_tensors) \
+    X(GPTJ, "gptj", "transformer.", NULL, tfn__gptj_keys, tfn__gptj_tensors) \
+    X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors)
+
+/* In this order. A row without a name is the end. */
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+
+/* -- decoders: GPT-2 ------------------------------------------------------------------------- */
 
 /* x_0 = wte[id] + wpe[t]; x += attention(LN_1(x)); x += W_2 gelu(W_1 LN_2(x)); logits are
  * LN_f(x) wte^T. GELU is its form with tanh. The hidden layer is 4 C wide unless n_inner is given.
@@ -39649,7 +39698,7 @@ static const tfn_tensor_rule tfn__gpt2_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* -- families: Llama and similar ones -------------------------------------------------------- */
+/* -- decoders: Llama and similar ones -------------------------------------------------------- */
 
 /* x += W_o attention(RMS(x)), queries and keys rotated; x += W_2 (silu(W_1 h) * W_3 h), h = RMS(x);
  * logits are W RMS(x). The heads together may be wider or narrower than the model (head_dim), and
@@ -39693,8 +39742,6 @@ static const tfn_family tfn__llama_names = { "", NULL, &tfn__shape, tfn__rotary_
 /* The families that follow are like Llama except for their rows.
  *
  * Mistral: each token reads the last W tokens, itself included, in every layer. */
-#define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention full_attention", \
-                           TFN_KEY_LAYERS }
 static const tfn_key_rule tfn__mistral_keys[] = {
     TFN__CLASS("MistralForCausalLM")
     { "num_key_value_heads", "kv_heads", "8", TFN_KEY_IS_OR_OFF },
@@ -39789,7 +39836,7 @@ static const tfn_key_rule tfn__smollm3_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
-/* -- families: Gemma ------------------------------------------------------------------------- */
+/* -- decoders: Gemma ------------------------------------------------------------------------- */
 
 /* Gemma: embeddings times sqrt(C), gains of norms stored less 1, heads of 256 channels, and a gated
  * GELU in its form with tanh. The first files say "gelu" in hidden_act but use tanh, too. */
@@ -39844,8 +39891,6 @@ static const tfn_key_rule tfn__gemma3_keys[] = {
     TFN__LAYER_TYPES,
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
-#undef TFN__SCALING
-#undef TFN__LAYER_TYPES
 static const tfn_tensor_rule tfn__gemma3_tensors[] = {
     TFN__AS_IS("layers.#.self_attn.q_norm.weight", "decoder.#.self.q_norm.weight")
     TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
@@ -39874,7 +39919,7 @@ static const tfn_tensor_rule tfn__gemma3_images_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* -- families: GPT-NeoX, Phi, OPT ------------------------------------------------------------ */
+/* -- decoders: GPT-NeoX, Phi, OPT ------------------------------------------------------------ */
 
 /* GPT-NeoX, Pythia: x += attention(LN_1(x)) + ffn(LN_2(x)), both from the same x, or one after the
  * other. A quarter of a head's channels are rotated. The matrix of queries, keys and values has its
@@ -39986,7 +40031,7 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* -- families: Phi-3, StableLM --------------------------------------------------------------- */
+/* -- decoders: Phi-3, StableLM --------------------------------------------------------------- */
 
 /* Phi-3: Llama with fused matrices. One has the rows of queries, then keys, then values; the other
  * has those of the gate, then of the other factor. In Phi-4-mini, three quarters of a head's
@@ -40049,7 +40094,7 @@ static const tfn_tensor_rule tfn__stablelm_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* -- families: GPT-Neo ----------------------------------------------------------------------- */
+/* -- decoders: GPT-Neo ----------------------------------------------------------------------- */
 
 /* GPT-Neo: GPT-2 with PyTorch's matrices, scores that are not scaled, no biases of queries, keys
  * and values, and a window in every second layer, from the second on. */
@@ -40093,7 +40138,7 @@ static const tfn_tensor_rule tfn__gpt_neo_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* -- families: GPT-J ------------------------------------------------------------------------- */
+/* -- decoders: GPT-J ------------------------------------------------------------------------- */
 
 /* GPT-J: h = LN(x), x += attention(h) + ffn(h), without biases in the attention, with one for the
  * logits. rotary_dim channels of a head rotate, 2j with 2j + 1. */
@@ -40135,7 +40180,96 @@ static const tfn_tensor_rule tfn__gptj_tensors[] = {
 };
 #undef TFN__GPTJ_TURNS
 
-/* -- families: BERT -------------------------------------------------------------------------- */
+/* -- decoders: BLOOM ------------------------------------------------------------------------- */
+
+/* x_0 = LN(E[id]); x += attention(LN(x)); x += ffn(LN(x)); scores decrease with the distance to the
+ * key (ALiBi). Queries, keys and values are stored as in GPT-NeoX. The hidden layer is always 4 C
+ * wide, whatever n_inner says. Files spell three keys in two ways. */
+static const tfn_key_rule tfn__bloom_keys[] = {
+    TFN__CLASS("BloomForCausalLM")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "topology", "pre-embed-norm", TFN_KEY_IS },
+    { NULL, "position", "alibi", TFN_KEY_IS },
+    { NULL, "activation", "gelu-tanh", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "seq_length", "context", "2048", TFN_KEY_IS },
+    { "n_embed", "width", "", TFN_KEY_IS },
+    { "hidden_size", "width", "", TFN_KEY_IS },
+    { "num_hidden_layers", "layers", "", TFN_KEY_IS },
+    { "n_layer", "layers", "", TFN_KEY_IS },
+    { "num_attention_heads", "heads", "", TFN_KEY_IS },
+    { "n_head", "heads", "", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "apply_residual_connection_post_layernorm", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__bloom_tensors[] = {
+    TFN__AS_IS("word_embeddings.weight", "embedding.weight")
+    TFN__AS_IS("word_embeddings_layernorm.*", "decoder.embedding_norm.*")
+    TFN__AS_IS("h.#.input_layernorm.*", "decoder.#.self.norm_in.*")
+    { "h.#.self_attention.query_key_value.*", "decoder.#.self.q.*",
+      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 0, 3, 0 },
+    { "h.#.self_attention.query_key_value.*", "decoder.#.self.k.*",
+      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 1, 3, 0 },
+    { "h.#.self_attention.query_key_value.*", "decoder.#.self.v.*",
+      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 2, 3, 0 },
+    TFN__TRANSPOSED("h.#.self_attention.dense.*", "decoder.#.self.o.*")
+    TFN__AS_IS("h.#.post_attention_layernorm.*", "decoder.#.ffn.norm_in.*")
+    TFN__TRANSPOSED("h.#.mlp.dense_h_to_4h.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("h.#.mlp.dense_4h_to_h.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- decoders: the table --------------------------------------------------------------------- */
+
+#define TFN__LIKE(name) (tfn__decoder_families + TFN__FAMILY_##name)
+#define TFN__FAMILY_NUMBER(number, name, prefix, like, keys, tensors) TFN__FAMILY_##number,
+enum { TFN__DECODER_LIST(TFN__FAMILY_NUMBER) TFN__DECODER_FAMILIES };
+#undef TFN__FAMILY_NUMBER
+#define TFN__FAMILY_ROW(number, name, prefix, like, keys, tensors) \
+    { name, prefix, like, keys, tensors },
+static const tfn_family tfn__decoder_families[TFN__DECODER_FAMILIES + 1] = {
+    TFN__DECODER_LIST(TFN__FAMILY_ROW) { NULL, NULL, NULL, NULL, NULL }
+};
+#undef TFN__FAMILY_ROW
+#undef TFN__LIKE
+TFN__SMALL_END
+#endif
+#endif
+/* >> encoders */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Families of the hub that are an encoder, or an encoder and a decoder: their keys, their tensors,
+ * and a table. Builds on family_rows. */
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+/* X(number, name, prefix, like, keys, tensors), as in TFN__DECODER_LIST. */
+#define TFN__ENCODER_LIST(X) \
+    X(BERT, "bert", "bert.", &tfn__encoder_family, tfn__bert_keys, tfn__bert_tensors) \
+    X(DISTILBERT, "distilbert", "distilbert.", NULL, \
+      tfn__distilbert_keys, tfn__distilbert_tensors) \
+    X(ROBERTA, "roberta", "roberta.", &tfn__encoder_family, \
+      tfn__roberta_keys, tfn__roberta_tensors) \
+    X(XLM_ROBERTA, "xlm-roberta", "roberta.", TFN__LIKE(ROBERTA), tfn__xlm_roberta_keys, NULL) \
+    X(CAMEMBERT, "camembert", "roberta.", TFN__LIKE(ROBERTA), tfn__camembert_keys, NULL) \
+    X(ELECTRA, "electra", "electra.", &tfn__encoder_family, \
+      tfn__electra_keys, tfn__electra_tensors) \
+    X(MARIAN, "marian", "model.", &tfn__pair_family, tfn__marian_keys, tfn__marian_tensors) \
+    X(BART, "bart", "model.", &tfn__pair_family, tfn__bart_keys, tfn__bart_tensors) \
+    X(MBART, "mbart", "model.", &tfn__pair_family, tfn__mbart_keys, tfn__bart_tensors) \
+    X(M2M, "m2m_100", "model.", &tfn__pair_family, tfn__m2m_keys, tfn__m2m_tensors) \
+    X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors) \
+    X(MT5, "mt5", NULL, TFN__LIKE(T5), tfn__mt5_keys, NULL)
+
+/* In this order. A row without a name is the end. */
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+
+/* -- encoders: BERT -------------------------------------------------------------------------- */
 
 /* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)).
  * "architectures" gives the head: masked words, N(gelu(x W + b)) E^T + c; classes of a sentence,
@@ -40315,50 +40449,7 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* -- families: BLOOM ------------------------------------------------------------------------- */
-
-/* x_0 = LN(E[id]); x += attention(LN(x)); x += ffn(LN(x)); scores decrease with the distance to the
- * key (ALiBi). Queries, keys and values are stored as in GPT-NeoX. The hidden layer is always 4 C
- * wide, whatever n_inner says. Files spell three keys in two ways. */
-static const tfn_key_rule tfn__bloom_keys[] = {
-    TFN__CLASS("BloomForCausalLM")
-    { NULL, "recipe", "pre", TFN_KEY_IS },
-    { NULL, "topology", "pre-embed-norm", TFN_KEY_IS },
-    { NULL, "position", "alibi", TFN_KEY_IS },
-    { NULL, "activation", "gelu-tanh", TFN_KEY_IS },
-    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
-    { "seq_length", "context", "2048", TFN_KEY_IS },
-    { "n_embed", "width", "", TFN_KEY_IS },
-    { "hidden_size", "width", "", TFN_KEY_IS },
-    { "num_hidden_layers", "layers", "", TFN_KEY_IS },
-    { "n_layer", "layers", "", TFN_KEY_IS },
-    { "num_attention_heads", "heads", "", TFN_KEY_IS },
-    { "n_head", "heads", "", TFN_KEY_IS },
-    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
-    { "apply_residual_connection_post_layernorm", NULL, "false", TFN_KEY_WANT },
-    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
-    { NULL, NULL, NULL, TFN_KEY_IS }
-};
-static const tfn_tensor_rule tfn__bloom_tensors[] = {
-    TFN__AS_IS("word_embeddings.weight", "embedding.weight")
-    TFN__AS_IS("word_embeddings_layernorm.*", "decoder.embedding_norm.*")
-    TFN__AS_IS("h.#.input_layernorm.*", "decoder.#.self.norm_in.*")
-    { "h.#.self_attention.query_key_value.*", "decoder.#.self.q.*",
-      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 0, 3, 0 },
-    { "h.#.self_attention.query_key_value.*", "decoder.#.self.k.*",
-      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 1, 3, 0 },
-    { "h.#.self_attention.query_key_value.*", "decoder.#.self.v.*",
-      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 2, 3, 0 },
-    TFN__TRANSPOSED("h.#.self_attention.dense.*", "decoder.#.self.o.*")
-    TFN__AS_IS("h.#.post_attention_layernorm.*", "decoder.#.ffn.norm_in.*")
-    TFN__TRANSPOSED("h.#.mlp.dense_h_to_4h.*", "decoder.#.ffn.w1.*")
-    TFN__TRANSPOSED("h.#.mlp.dense_4h_to_h.*", "decoder.#.ffn.w2.*")
-    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
-    TFN__OUTPUT("lm_head.weight", "output.weight")
-    { NULL, NULL, 0, 0, 0, 0 }
-};
-
-/* -- families: Marian, BART, T5 -------------------------------------------------------------- */
+/* -- encoders: Marian, BART, T5 -------------------------------------------------------------- */
 
 /* Fairseq's encoder-decoder: encoder and decoder differ only in their depth. A norm has one name in
  * files, whether it is before a branch or after the sum; a model has either norm_in or norm. */
@@ -40564,87 +40655,71 @@ static const tfn_tensor_rule tfn__t5_tensors[] = {
 };
 #undef TFN__T5_STACK
 
+/* -- encoders: the table --------------------------------------------------------------------- */
+
+#define TFN__LIKE(name) (tfn__encoder_families + TFN__FAMILY_##name)
+#define TFN__FAMILY_NUMBER(number, name, prefix, like, keys, tensors) TFN__FAMILY_##number,
+enum { TFN__ENCODER_LIST(TFN__FAMILY_NUMBER) TFN__ENCODER_FAMILIES };
+#undef TFN__FAMILY_NUMBER
+#define TFN__FAMILY_ROW(number, name, prefix, like, keys, tensors) \
+    { name, prefix, like, keys, tensors },
+static const tfn_family tfn__encoder_families[TFN__ENCODER_FAMILIES + 1] = {
+    TFN__ENCODER_LIST(TFN__FAMILY_ROW) { NULL, NULL, NULL, NULL, NULL }
+};
+#undef TFN__FAMILY_ROW
+#undef TFN__LIKE
+TFN__SMALL_END
+#endif
+#endif
+/* >> families */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Finds a family of the hub by its name or its number. Builds on decoders and encoders. */
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+/* Messages that list the families: config.json has no model_type, or an unknown one. */
+#endif
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+/* To add a family: add its keys and tensors to decoders.c or encoders.c and its row to the list in
+ * the part's header. If its forward needs something that no option has, add the option first. Then
+ * write its forward once more, from the paper or the published code, in tests/golden/hub_models.py
+ * or hub_encoders.py, and likely mistakes of a reader in hub_traps.py or hub_encoder_traps.py. A
+ * tiny model of the family goes into tests/golden/hub, where tests/hub/test_import.c reads it. */
+#define TFN__FAMILY_NAME(number, name, prefix, like, keys, tensors) " " name
+#define TFN__FAMILY_NAMES TFN__DECODER_LIST(TFN__FAMILY_NAME) TFN__ENCODER_LIST(TFN__FAMILY_NAME)
+static const char *const tfn__no_type_text =
+    "config.json has no model_type; set the family, one of" TFN__FAMILY_NAMES;
+static const char *const tfn__no_family_text =
+    "no family is called %s; there are" TFN__FAMILY_NAMES;
+#undef TFN__FAMILY_NAME
+#undef TFN__FAMILY_NAMES
+#undef TFN__DECODER_LIST
+#undef TFN__ENCODER_LIST
 #undef TFN__AS_IS
 #undef TFN__TRANSPOSED
 #undef TFN__HEAD
 #undef TFN__OUTPUT
 #undef TFN__CLASS
 #undef TFN__NO_WEIGHT
-
-/* -- families: the table --------------------------------------------------------------------- */
-
-/* To add a family: add its keys and tensors above and a row here. If its forward needs something
- * that no option has, add the option first. Then write its forward once more, from the paper or the
- * published code, in tests/golden/hub_models.py, and likely mistakes of a reader in hub_traps.py.
- * A tiny model of the family goes into tests/golden/hub, where tests/hub/test_import.c reads it. */
-#define TFN__LIKE(name) (tfn__families + TFN__FAMILY_##name)
-#define TFN__FAMILY_LIST(X) \
-    X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \
-    X(LLAMA, "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors) \
-    X(MISTRAL, "mistral", "model.", TFN__LIKE(LLAMA), tfn__mistral_keys, NULL) \
-    X(QWEN2, "qwen2", "model.", TFN__LIKE(LLAMA), tfn__qwen2_keys, NULL) \
-    X(QWEN3, "qwen3", "model.", TFN__LIKE(QWEN2), tfn__qwen3_keys, tfn__qwen3_tensors) \
-    X(OLMO2, "olmo2", "model.", TFN__LIKE(LLAMA), tfn__olmo2_keys, tfn__olmo2_tensors) \
-    X(OLMO, "olmo", "model.", &tfn__llama_names, tfn__olmo_keys, NULL) \
-    X(GRANITE, "granite", "model.", TFN__LIKE(LLAMA), tfn__granite_keys, NULL) \
-    X(SMOLLM3, "smollm3", "model.", TFN__LIKE(LLAMA), tfn__smollm3_keys, NULL) \
-    X(GEMMA, "gemma", "model.", TFN__LIKE(LLAMA), tfn__gemma_keys, NULL) \
-    X(GEMMA2, "gemma2", "model.", TFN__LIKE(GEMMA), tfn__gemma2_keys, tfn__gemma2_tensors) \
-    X(GEMMA3, "gemma3_text", "model.", TFN__LIKE(GEMMA2), tfn__gemma3_keys, tfn__gemma3_tensors) \
-    X(GEMMA3_IMAGES, "gemma3", "language_model.model. model.language_model.", \
-      TFN__LIKE(GEMMA3), tfn__gemma3_images_keys, tfn__gemma3_images_tensors) \
-    X(NEOX, "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors) \
-    X(PHI, "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors) \
-    X(OPT, "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors) \
-    X(PHI3, "phi3", "model.", &tfn__llama_names, tfn__phi3_keys, tfn__phi3_tensors) \
-    X(STABLELM, "stablelm", "model.", &tfn__llama_names, tfn__stablelm_keys, \
-      tfn__stablelm_tensors) \
-    X(GPT_NEO, "gpt_neo", "transformer.", NULL, tfn__gpt_neo_keys, tfn__gpt_neo_tensors) \
-    X(GPTJ, "gptj", "transformer.", NULL, tfn__gptj_keys, tfn__gptj_tensors) \
-    X(BERT, "bert", "bert.", &tfn__encoder_family, tfn__bert_keys, tfn__bert_tensors) \
-    X(DISTILBERT, "distilbert", "distilbert.", NULL, \
-      tfn__distilbert_keys, tfn__distilbert_tensors) \
-    X(ROBERTA, "roberta", "roberta.", &tfn__encoder_family, \
-      tfn__roberta_keys, tfn__roberta_tensors) \
-    X(XLM_ROBERTA, "xlm-roberta", "roberta.", TFN__LIKE(ROBERTA), tfn__xlm_roberta_keys, NULL) \
-    X(CAMEMBERT, "camembert", "roberta.", TFN__LIKE(ROBERTA), tfn__camembert_keys, NULL) \
-    X(ELECTRA, "electra", "electra.", &tfn__encoder_family, \
-      tfn__electra_keys, tfn__electra_tensors) \
-    X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors) \
-    X(MARIAN, "marian", "model.", &tfn__pair_family, tfn__marian_keys, tfn__marian_tensors) \
-    X(BART, "bart", "model.", &tfn__pair_family, tfn__bart_keys, tfn__bart_tensors) \
-    X(MBART, "mbart", "model.", &tfn__pair_family, tfn__mbart_keys, tfn__bart_tensors) \
-    X(M2M, "m2m_100", "model.", &tfn__pair_family, tfn__m2m_keys, tfn__m2m_tensors) \
-    X(T5, "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors) \
-    X(MT5, "mt5", NULL, TFN__LIKE(T5), tfn__mt5_keys, NULL)
-#define TFN__FAMILY_NUMBER(number, name, prefix, like, keys, tensors) TFN__FAMILY_##number,
-enum { TFN__FAMILY_LIST(TFN__FAMILY_NUMBER) TFN__FAMILIES };
-#undef TFN__FAMILY_NUMBER
-#define TFN__FAMILY_ROW(number, name, prefix, like, keys, tensors) \
-    { name, prefix, like, keys, tensors },
-static const tfn_family tfn__families[TFN__FAMILIES] = { TFN__FAMILY_LIST(TFN__FAMILY_ROW) };
-#undef TFN__FAMILY_ROW
-#undef TFN__LIKE
-
-#define TFN__FAMILY_NAME(number, name, prefix, like, keys, tensors) " " name
-static const char *const tfn__no_type_text =
-    "config.json has no model_type; set the family, one of" TFN__FAMILY_LIST(TFN__FAMILY_NAME);
-static const char *const tfn__no_family_text =
-    "no family is called %s; there are" TFN__FAMILY_LIST(TFN__FAMILY_NAME);
-#undef TFN__FAMILY_NAME
-#undef TFN__FAMILY_LIST
+#undef TFN__SCALING
+#undef TFN__LAYER_TYPES
 
 TFNORM_API const tfn_family *tfn_family_at(int32_t i)
 {
-    if (i < 0 || i >= TFN__FAMILIES) return NULL;
-    return tfn__families + i;
+    static const tfn_family *const tables[] = { tfn__decoder_families, tfn__encoder_families };
+    if (i < 0) return NULL;
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const tfn_family *f = tables[t]; f->name; f++)
+            if (i-- == 0) return f;
+    return NULL;
 }
 
 TFNORM_API const tfn_family *tfn_family_find(const char *name)
 {
     if (!name) return NULL;
-    for (int i = 0; i < TFN__FAMILIES; i++)
-        if (tfn__equal(name, tfn__families[i].name)) return tfn__families + i;
+    for (int32_t i = 0; tfn_family_at(i); i++)
+        if (tfn__equal(name, tfn_family_at(i)->name)) return tfn_family_at(i);
     return NULL;
 }
 TFN__SMALL_END

@@ -2,6 +2,8 @@
 #define TFN__FAMILIES_H
 #include "../ground/ground.h"
 
+/* Finds a family of the hub by its name or its number. Builds on decoders and encoders. */
+
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
 /* Messages that list the families: config.json has no model_type, or an unknown one. */
