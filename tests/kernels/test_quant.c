@@ -910,7 +910,7 @@ TEST(quant_model_errors)
     d.recipe = "pre";
     d.ffn = 90;
     if (!quant_new(&q, &d)) return;
-    quant_error(tfn_model_quantize(&q, &m), &q.error, "ffn is another");
+    quant_error(tfn_model_quantize(&q, &m), &q.error, "ffn differs");
     tfn_model_free(&q);
     d.ffn = 80;
     if (!quant_new(&q, &d)) return;

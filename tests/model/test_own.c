@@ -400,7 +400,7 @@ TEST(own_folds)
     if (!own_new(&m, &d)) return;
     for (int i = 0; i < 5; i++) {
         static const char wrong[] = "fold: the models must have the same options, but folded: norm "
-                                    "is another";
+                                    "differs";
         other = norm;
         if (i == 1) other.eps = (float)0.01;
         if (i == 2) other.part = (float)0.5;

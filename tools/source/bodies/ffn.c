@@ -1,7 +1,7 @@
-/* Elementwise functions. Activations: ReLU and its square (So et al. 2021, Primer), GELU =
- * x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form, SiLU = x/(1 + exp(-x)), tanh. Gated units
- * (Shazeer 2020): y = f(gate) * up, GEGLU with GELU, SwiGLU with SiLU. The forward saves nothing;
- * the backward computes everything from x again. */
+/* Elementwise functions, and scales of columns. Activations: ReLU and its square (So et al.
+ * 2021, Primer), GELU = x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form, SiLU =
+ * x/(1 + exp(-x)), tanh. Gated units (Shazeer 2020): y = f(gate) * up, GEGLU with GELU, SwiGLU with
+ * SiLU. The forward saves nothing; the backward computes everything from x again. */
 
 /* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution function. */
 static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
@@ -11,8 +11,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
     return TFN__FMA(half, TFN__N(tfn__verf)(TFN__MUL(x, root)), half);
 }
 
-/* max(x, 0), or exactly 0 if its square is below TFN__TAIL. Otherwise the squares of rather large
- * numbers would be denormal, and so would products of the derivative and a small dy. */
+/* max(x, 0), or exactly 0 if its square is below TFN__TAIL. Without this limit, squares would be
+ * denormal from x = 1e-19 on down, and so would products of the derivative and a small dy. */
 static TFN__INLINE TFN__V TFN__N(tfn__vrelu_root)(TFN__V x)
 {
     return TFN__LESS(x, TFN__SET(TFN__TAIL_ROOT), TFN__SET(0), x);
@@ -40,7 +40,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vactivation)(TFN__V x, const tfn_activatio
 }
 
 /* The derivative of x s, with s = 1/(1 + e) and e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s))
- * with v = x u'. It computes 1 - s as e s, which does not cancel. Callers limit |x| so that v is
+ * with v = x u'. 1 - s is computed as e s, to avoid cancellation. Callers limit |x| so that v is
  * finite; beyond the limit the derivative is 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
 {
@@ -52,7 +52,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
 
 /* f'(x). ReLU: 1 above 0. ReLU squared: 2 max(x, 0). tanh: 1 - tanh^2. GELU: Phi + x phi, with
  * phi = exp(-x^2/2)/sqrt(2 pi). SiLU is x s (see above) with u = x. The tanh form of GELU is x s
- * with u = x (c + b x^2), so x u' = x (c + 3 b x^2). At the limits of x both are 0 or 1. */
+ * with u = x (c + b x^2), so x u' = x (c + 3 b x^2). Beyond the limits of x, the derivatives of
+ * these two are 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V one = TFN__SET(1);
@@ -86,7 +87,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
 }
 
 /* Chooses the kind once, outside the loop. The macro `call` expands to one loop per kind, in which
- * the kind is constant. */
+ * the kind is constant. TFN_ACTIVATION_DEFAULT goes to GELU_TANH. A kind that this build omits has
+ * no loop, so nothing is written. */
 #define TFN__CASE(which, call)                                                                 \
     case TFN_ACTIVATION_##which:                                                               \
         if (TFN__FUNCTIONS & TFN_SET(TFN_ACTIVATION_##which)) { call(TFN_ACTIVATION_##which); } \
@@ -131,8 +133,9 @@ static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const flo
     }
 }
 
-/* Values per block, so that f(gate) stays in L1. */
+/* Values per block, so that the array of a block, such as f(gate), stays in L1. */
 #define TFN__GATED_BLOCK 256
+/* y = f(gate) * up, in blocks. */
 static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
                                        tfn_activation_kind kind)
 {
@@ -156,7 +159,7 @@ static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
 #undef TFN__CALL
 }
 
-/* dx = f'(x) * dy, in blocks that stay in L1. */
+/* dx = f'(x) * dy, or dx += f'(x) * dy if `add`, in blocks. */
 static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
                                              ptrdiff_t n, tfn_activation_kind kind, bool add)
 {
@@ -168,7 +171,7 @@ static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const f
     }
 }
 
-/* dup = dy * f(gate), dgate = dy * up * f'(gate). */
+/* dup = dy * f(gate), dgate = dy * up * f'(gate). A gradient that is not needed is NULL. */
 static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *dy,
                                         const float *gate, const float *up, ptrdiff_t n,
                                         tfn_activation_kind kind, bool add_gate, bool add_up)
@@ -192,7 +195,7 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
 #undef TFN__GATED_BLOCK
 #undef TFN__WITH_REST
 
-/* y = x * v, with one factor per column. */
+/* y = x * v with one factor per column, or y += x * v if `add`. */
 static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
                                        ptrdiff_t cols, bool add)
 {
@@ -204,7 +207,8 @@ static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v,
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dv = the sum over the rows of dy * x, one chain per column. Rows are ld apart. */
+/* dv = the sum over the rows of dy * x, added to dv if `add`. Each column is one chain. Rows are ld
+ * apart. */
 static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, const float *x,
                                                 ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
                                                 bool add)

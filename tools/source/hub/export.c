@@ -26,9 +26,9 @@ TFN__RARE
  *   values           in the file's order
  *   files            one after the other
  *
- * A value that a rule cannot express is simply left out of config.json. Whether a family fits is
- * found by reading the result. So a row that is wrong in one direction cannot produce a folder that
- * means something else. For example, the row of Llama that sets activation to "swiglu" for
+ * config.json lacks each value that no rule can express. The export then reads its own config.json
+ * to see whether a family fits. So a wrong row of a family cannot produce a folder that means
+ * another model. For example, the row of Llama that sets activation to "swiglu" for
  *
  *     "hidden_act": "silu"
  *
@@ -37,14 +37,15 @@ TFN__RARE
  * decoder.5.self.q.weight, .k.weight and .v.weight into the three thirds of
  * transformer.h.5.attn.c_attn.weight.
  *
- * Values go from the model to the file one by one in the order of each tensor: no tensor is in
+ * Values go from the model to the file one by one, in the order of each tensor, so no tensor is in
  * memory a second time. Writing a 16-bit dtype is exact or an error, unless the caller asks for
- * rounding: weights that were read from BF16 are written as BF16 with the same bits. */
+ * rounding. Only vectors that the dtype cannot hold become F32. So weights that were read from BF16
+ * are written as BF16 with the same bits. */
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* A model with only a decoder has its options in the decoder's names: copy them to the plain ones.
- * Without a head of classes, classes are 0. */
+/* A model that is only a decoder has its topology and norm in decoder_topology and decoder_norm:
+ * copy them to topology and norm. Without a head of classes, set classes to 0. */
 static void tfn__spell_out_stacks(tfn_model_desc *d)
 {
     if (d->head != TFN_HEAD_SEQUENCE && d->head != TFN_HEAD_POSITIONS) d->classes = 0;
@@ -89,20 +90,21 @@ static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
     return x->same == TFN__SAME_ALWAYS || tfn__equal(name, "context");
 }
 
-/* Describe windows by their effect, as if read from a list of layers. The window is off if all
- * texts are shorter and all layers rotate alike. */
+/* Describe windows by their effect, as if they were read from a list of layers. A window has no
+ * effect if no text is longer and all layers rotate alike: then set it to 0. */
 static void tfn__plain_window(tfn_model_desc *d)
 {
     const tfn_model_desc given = *d;
-    const bool felt = d->window < d->context || d->window_base > 0;
+    const bool matters = d->window < d->context || d->window_base > 0;
     tfn__layers s = tfn__no_layers();
     for (int32_t l = 0; l < tfn__depth(d, true); l++)
-        tfn__tell_layer(&s, felt && tfn__layer_has_window(&given, l));
+        tfn__tell_layer(&s, matters && tfn__layer_has_window(&given, l));
     tfn__set_window_by(d, &s);
     if (!d->window) d->window_base = 0;
 }
 
-/* Count the options in which two models differ; the first one, or NULL, in *first. */
+/* Count the options in which two models differ, after tfn__plain_window of both. *first is the
+ * first of them, or NULL. */
 static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn__field **first)
 {
     char texts[2][TFN__FIELD_ROOM];
@@ -120,8 +122,8 @@ static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn_
     return count;
 }
 
-/* True if the option has the text of a rule. A recipe matches by its topology, which several
- * share. */
+/* True if the option has this text. For a recipe, only the topology must match, which several
+ * recipes share. */
 static bool tfn__option_is(const tfn_model_desc *d, const char *option, const char *text)
 {
     char own[TFN__FIELD_ROOM];
@@ -138,10 +140,10 @@ typedef struct tfn__config {
     const tfn_model_desc *d;                /* after tfn__spell_out */
     const tfn_family     *family;
     const char           *object;           /* a key of the object that is open; NULL: none */
-    bool                  said[TFN__FIELDS];
+    bool                  written[TFN__FIELDS];     /* options that a key has expressed */
 } tfn__config;
 
-/* Bytes of "OBJECT." in front of the name of a key; 0: the key is not inside an object. */
+/* Return the length of "OBJECT." at the beginning of a key, or 0 if it is not inside an object. */
 static size_t tfn__object_bytes(const char *key)
 {
     for (size_t i = 0; key[i]; i++)
@@ -149,7 +151,7 @@ static size_t tfn__object_bytes(const char *key)
     return 0;
 }
 
-/* True if both keys are inside the same object; bytes: the length of its name. */
+/* True if both keys begin with the same "OBJECT.", of this length. */
 static bool tfn__same_object(const char *a, const char *b, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -163,8 +165,8 @@ static void tfn__close_object(tfn__config *c)
     c->object = NULL;
 }
 
-/* Begin a new line with the key, inside its object. Rows keep the members of an object together.
- * Every line begins with a comma, because another function writes the first line. */
+/* Begin a new line with the key, inside its object. The rows of a family keep the keys of an object
+ * together. A line can begin with a comma, because tfn__put_config has written the first one. */
 static void tfn__put_key(tfn__config *c, const char *key)
 {
     const size_t bytes = tfn__object_bytes(key);
@@ -182,8 +184,8 @@ static void tfn__put_key(tfn__config *c, const char *key)
     tfn__put_texts(&c->text, key + bytes, "\": ", NULL);
 }
 
-/* The published name of an activation: the one in the family's own files, else the first that the
- * rule's key takes. NULL: none. */
+/* Return the published name of an activation: the one in the family's own files, else the first
+ * that the rule's key accepts, or NULL. */
 static const char *tfn__published(const char *own, const tfn_key_rule *k)
 {
     const int form = 1 + (k->form == TFN_KEY_GATED);
@@ -199,8 +201,8 @@ static const char *tfn__published(const char *own, const tfn_key_rule *k)
     return NULL;
 }
 
-/* Put a number as the options have it. A whole number gets a point for readers that distinguish 8
- * from 8.0. */
+/* Put the text of a real number. A whole number gets ".0", because some readers distinguish 8 from
+ * 8.0. */
 static void tfn__put_real(tfn__text *t, const char *number)
 {
     bool whole = true;
@@ -210,8 +212,8 @@ static void tfn__put_real(tfn__text *t, const char *number)
     if (whole) tfn__put(t, ".0");
 }
 
-/* Put the value of an option in the file's form. False: it has none, such as 0 where that means
- * none. */
+/* Put the value of an option in the file's form. False if the key must be left out, for example
+ * because 0 means none. tfn__put_rule tries with a text of no bytes first. */
 static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rule *k,
                             const char *own)
 {
@@ -234,8 +236,8 @@ static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rul
     return true;
 }
 
-/* Put v with v^(-1/2) == scale: a whole number if possible, else a nearby float for which this
- * holds to the last bit. */
+/* Put v with v^(-1/2) == scale: a whole number if possible, else a float near 1/scale^2 for which
+ * this holds to the last bit, if there is one. */
 static void tfn__put_inverse_root(tfn__text *t, float scale)
 {
     const float v = 1 / (scale * scale);
@@ -253,8 +255,8 @@ static void tfn__put_inverse_root(tfn__text *t, float scale)
     tfn__put_float(t, best);
 }
 
-/* Put channels as a share of a head. A reader truncates the product; if the share written is a
- * little too small for that, half a channel more gives the same result. */
+/* Put channels as a share of a head. A reader multiplies and truncates. If the rounded share gives
+ * one channel too few, half a channel more is put, which truncates to the right number. */
 static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
 {
     double wanted = (double)channels / size;
@@ -272,8 +274,9 @@ static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
     }
 }
 
-/* Put a list with a name for each layer, or one group of them. A name that is a number has no
- * quotes. A window that is off is left out, except where the family has one by default. */
+/* Put a list with a name for each layer, or GPT-Neo's group with one such list. A name that is a
+ * number has no quotes. A list of windows is left out if no layer has one, except GPT-Neo's, which
+ * has windows by default. */
 static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     const bool group = k->form == TFN_KEY_GROUPS;
@@ -292,9 +295,9 @@ static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key
     return true;
 }
 
-/* Put the value from which the rule makes the option, the inverse of tfn__apply_key. False: no such
- * value, or none is needed. A window that is off is written as long as the context, because some
- * readers cannot turn it off. */
+/* Put the value from which the rule makes the option, the inverse of tfn__apply_key. False if there
+ * is no such value, or none is needed. If the window is off, its size is written as the context,
+ * because some readers cannot turn it off. */
 static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     char own[TFN__FIELD_ROOM];
@@ -303,7 +306,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     if (!x) return false;
     tfn__field_text(x, d, own);
     switch (k->form) {
-    case TFN_KEY_ENTRIES:                   /* a model has no class names; another key counts */
+    case TFN_KEY_ENTRIES:           /* num_labels has the number, tfn__export_labels the names */
         return false;
     case TFN_KEY_LAYERS:
     case TFN_KEY_GROUPS:
@@ -344,8 +347,8 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     return true;
 }
 
-/* Put a key with its value. Inside an object only options are written that are set and that no
- * earlier key expresses: rates of rotary positions have old and new names. Keys with a required
+/* Put a key with its value. A key inside an object is only put if its option is set and no earlier
+ * key has expressed it: rates of rotary positions have old and new names. Keys with a required
  * value (WANT) are left out, because a missing key means that value. */
 static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
 {
@@ -355,16 +358,16 @@ static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
     if (k->option) x = tfn__find_field(k->option);
     if (!x || k->form == TFN_KEY_WANT || k->form == TFN_KEY_NAMES) return;
     if (tfn__object_bytes(k->key)) {
-        if (c->said[x - tfn__fields]) return;
+        if (c->written[x - tfn__fields]) return;
         if (tfn__field_unset(x, tfn__field_text(x, c->d, own))) return;
     }
     if (!tfn__put_value(&nowhere, c->d, k)) return;
-    c->said[x - tfn__fields] = true;
+    c->written[x - tfn__fields] = true;
     tfn__put_key(c, k->key);
     tfn__put_value(&c->text, c->d, k);
 }
 
-/* Put the rules of keys inside objects, or of all others. */
+/* Put the keys inside objects, or all others. Only the last rule of a key counts. */
 static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside)
 {
     if (family->like) tfn__put_rules(c, family->like, inside);
@@ -374,7 +377,7 @@ static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside
     }
 }
 
-/* The pattern after the '=' in a NAMES rule; NULL: another kind of rule. */
+/* Return the class or pattern after the '=' in the key of a NAMES rule, or NULL for other rules. */
 static const char *tfn__class_in(const tfn_key_rule *k)
 {
     const char *s = k->key;
@@ -384,7 +387,7 @@ static const char *tfn__class_in(const tfn_key_rule *k)
     return s + 1;
 }
 
-/* True if every rule with this key holds. */
+/* True if the model has the options of all rules with this key. */
 static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, const char *key)
 {
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
@@ -393,8 +396,9 @@ static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, 
     return true;
 }
 
-/* The class of a model and the pattern of its head, "BertModel" and "*ForMaskedLM"; NULL: none.
- * *heads: the family has heads, so a model that matches no pattern has no head. */
+/* Return the class of a model, such as "BertModel", or NULL. *pattern is the class of its head,
+ * such as "*ForMaskedLM", or NULL. *heads is true if the family has heads: then a model that
+ * matches no pattern has none. */
 static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
                                  const char **pattern, bool *heads)
 {
@@ -428,7 +432,7 @@ static void tfn__put_class(tfn__config *c)
     tfn__put(&c->text, "\"\n  ]");
 }
 
-/* The name of a dtype that can be written. */
+/* Return the name of a dtype in config.json. */
 static const char *tfn__dtype_word(tfn_dtype dtype)
 {
     if (dtype == TFN_DTYPE_F16) return "float16";
@@ -436,8 +440,8 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
     return "float32";
 }
 
-/* Special ids in this order: the caller's, else the tokenizer's. A missing one is the id that the
- * family requires, or null, because the family's default would belong to another tokenizer. */
+/* Return special id i: the caller's, or else the tokenizer's. -1 if it is missing. As in
+ * tfn_generator_run, the decoder's start is the tokenizer's end. */
 SHARED int32_t tfn__special_id(const tfn_export *x, int i)
 {
     if (x->specials) return x->specials[i];
@@ -448,7 +452,7 @@ SHARED int32_t tfn__special_id(const tfn_export *x, int i)
     return -1;
 }
 
-/* The only value that the family allows for a key, or null. */
+/* Return the only value that the family allows for a key, or "null". */
 static const char *tfn__required(const tfn_family *family, const char *key)
 {
     const tfn_key_rule *k = tfn__rule_of_key(family, key);
@@ -456,7 +460,9 @@ static const char *tfn__required(const tfn_family *family, const char *key)
     return "null";
 }
 
-/* A decoder without a source has no start token: it continues its text. */
+/* Put the special ids. A missing one becomes the id that the family requires, or null, because the
+ * family's default would belong to another tokenizer. A decoder without a source has no start
+ * token: it continues its text. */
 static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
 {
     static const char names[TFN__IDS][24] = { "pad_token_id", "bos_token_id", "eos_token_id",
@@ -470,19 +476,19 @@ static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
     }
 }
 
-/* Write the whole config.json. Returns its bytes and stores those that fit. d went through
- * tfn__spell_out and has all sizes, also those that may be left to the width. */
+/* Write the whole config.json. Returns its bytes, and stores those that fit. d has been through
+ * tfn__spell_out. Sizes that may be left to the width are filled in here. */
 SHARED size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
                               const tfn_model_desc *d, char *to, size_t size)
 {
     tfn__config c;
-    tfn_model_desc said = *d;
-    said.head_size = tfn__head_size(d);
-    said.embedding_size = tfn__value_or(d->embedding_size, d->width);
+    tfn_model_desc sized = *d;
+    sized.head_size = tfn__head_size(d);
+    sized.embedding_size = tfn__value_or(d->embedding_size, d->width);
     TFNORM_MEMSET(&c, 0, sizeof c);
     c.text = tfn__text_in(to, size);
     c.family = family;
-    c.d = &said;
+    c.d = &sized;
     tfn__put_texts(&c.text, "{\n  \"model_type\": \"", family->name, "\"");
     tfn__put_class(&c);
     tfn__put_rules(&c, family, false);
@@ -495,9 +501,9 @@ SHARED size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
 
 /* -- the family ------------------------------------------------------------------------------ */
 
-/* "llama has norm rmsnorm, the model layernorm" */
+/* Set an error such as "llama has norm rmsnorm, the model layernorm". */
 static void tfn__say_difference(tfn_error *e, const tfn_family *family, const tfn__field *x,
-                                const tfn_model_desc *found, const tfn_model_desc *d)
+                                 const tfn_model_desc *found, const tfn_model_desc *d)
 {
     char own[TFN__FIELD_ROOM];
     tfn__text t = tfn__text_in(e->name, sizeof e->name);
@@ -508,8 +514,9 @@ static void tfn__say_difference(tfn_error *e, const tfn_family *family, const tf
     tfn__end(&t);
 }
 
-/* In how many options a family differs from the model; 0: it fits. Otherwise *why names the
- * first. */
+/* Return the number of options in which a family differs from the model, or 0 if it fits. *why
+ * names the first. If the written config.json cannot be read, return TFN__FIELDS; *why is the
+ * reason. */
 static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
                             const tfn_model_desc *d, tfn_error *why)
 {
@@ -543,9 +550,9 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
     return count;
 }
 
-/* Choose the caller's family, or the first that fits, of at(0), at(1) and so on. If none fits, the
- * nearest one gives the error, after `none`. A text model from inside a larger one is written as
- * the family that it is like. */
+/* Choose the caller's family, or the first of at(0), at(1) and so on that fits. If none fits, the
+ * error is `none`, then the first difference from the nearest family. A text model that was read
+ * from inside a larger one is written as the family that it is like. */
 SHARED void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
                              const tfn_family *(*at)(int32_t i), const char *none)
 {
@@ -574,11 +581,11 @@ SHARED void tfn__check_export(tfn_export *x, const tfn_model *m)
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
         tfn__fail(&x->error, TFN_NOT_READY, "export", "the model has an error", 0, 0);
     else if (m->desc.folded)
-        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "the model is folded; no family has that, "
-                  "but perhaps the one that it was made from", 0, 0);
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "no family can hold a folded model; export "
+                  "the model that it was folded from", 0, 0);
     else if (tfn__has_lora(&m->desc))
-        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, which stands "
-                  "beside its maps; fold it into a model without", 0, 0);
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: no family can hold a model with "
+                  "LoRA; fold it into a model without groups", 0, 0);
 }
 
 static void tfn__check_dtype(tfn_export *x)
@@ -591,7 +598,7 @@ static void tfn__check_dtype(tfn_export *x)
 
 /* -- tensors --------------------------------------------------------------------------------- */
 
-/* The rule for another part of the same tensor. */
+/* Return the rule of part `part` of the tensor `theirs`, or NULL. */
 static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
                                                 int32_t part)
 {
@@ -601,8 +608,8 @@ static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const 
     return tfn__rule_of_part(family->like, theirs, part);
 }
 
-/* Collect all parameters of the tensor whose part 0 is parameter i. False: parameter i is another
- * part of a tensor, or there is an error. */
+/* Collect all parameters of the tensor whose part 0 is parameter i. False after an error, or if
+ * parameter i is a later part of its tensor. */
 SHARED bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
                       tfn_error *e)
 {
@@ -625,15 +632,15 @@ SHARED bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
         if (other->rule) tfn__put_form(name, sizeof name, NULL, other->rule->ours, &o->blanks);
         if (tfn__named_param(m, name, &other->info) && other->info.rows == c->info.rows
             && (other->info.cols == c->info.cols || (c->rule->form & TFN_FORM_QKV))) continue;
-        tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no equal beside it, as the family's "
-                       "tensor needs", c->info.name);
+        tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no parameter of the same shape next "
+                       "to it, which the family's tensor needs", c->info.name);
         return false;
     }
     return true;
 }
 
 /* Find the parameter that has output j of the tensor, and make j its own output: the inverse of
- * tfn__output_at. If outputs have another order they are few, so the one is searched for. */
+ * tfn__output_at. Where outputs have another order, a search over those of one head finds it. */
 static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
 {
     const int64_t size = tfn__head_size(d);
@@ -667,6 +674,7 @@ SHARED void tfn__flush_values(tfn__packing *p)
     p->used = 0;
 }
 
+/* Count a value that the dtype cannot hold. */
 static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
 {
     const int exponent = tfn__dtypes[p->dtype].exponent_bits;
@@ -675,7 +683,7 @@ static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
     if (v == v && (back < v || back > v)) p->lost++;
 }
 
-/* A value as it is written. Adding 0 would change the sign of -0. */
+/* Return a value as it is written. Adding a `plus` of 0 would change the sign of -0. */
 static float tfn__packed_value(const tfn__packing *p, float v)
 {
     if (p->plus > 0) return v + p->plus;
@@ -732,7 +740,8 @@ SHARED void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t
 }
 
 /* Pack the tensor in the file's order: a matrix (out, in) output by output, any other row by row,
- * each with the outputs of all parts. tfn__read_match is the inverse. */
+ * each row with the outputs of all parts. Rows of the file before the model's first are 0.
+ * tfn__read_match is the inverse. */
 SHARED void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d)
 {
     static const float zero = 0;
@@ -740,9 +749,9 @@ SHARED void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_mo
     const tfn_param_info *own;
     const int64_t rows = c->info.rows;
     const int64_t line = tfn__outputs(c, d);
-    const bool turned = !o->vector && (c->rule->form & TFN_FORM_TRANSPOSED);
+    const bool transposed = !o->vector && (c->rule->form & TFN_FORM_TRANSPOSED);
     tfn__pack(p, &zero, c->rule->first * line, 0);
-    if (turned) {
+    if (transposed) {
         for (int64_t j = 0; j < line; j++) {
             int64_t i = j;
             own = &o->part[tfn__part_at(o, d, &i)].info;
@@ -759,13 +768,14 @@ TFN__SMALL_END
 
 TFN__RARE
 
-/* The dtype in which a tensor is written. */
+/* Return the dtype in which a tensor is written: the caller's, or F32 for a vector that this cannot
+ * hold. A matrix that it cannot hold is an error, unless the caller asked for rounding. */
 SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
                                 const tfn_model_desc *d, tfn_error *e)
 {
     static const char *const texts[] = { "%s has %d values that the dtype does not hold: round "
                                          "them, or write F32",
-                                         "%s has %d values beyond the dtype's" };
+                                         "%s has %d values beyond the dtype's range" };
     tfn__packing p;
     if (x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16) return TFN_DTYPE_F32;
     TFNORM_MEMSET(&p, 0, sizeof p);
@@ -784,6 +794,7 @@ SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
 
 /* -- files ----------------------------------------------------------------------------------- */
 
+/* Describe the tensor whose part 0 is parameter i: its name, shape and dtype. */
 SHARED void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__exporting *g = (const tfn__exporting *)s->user;
@@ -793,7 +804,7 @@ SHARED void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     tfn__blanks blanks;
     const tfn_tensor_rule *r;
     tfn__match c;
-    bool turned;
+    bool transposed;
     if (!g->dtypes[i]) return;              /* no name: not written */
     tfn_model_param(g->m, i, &info);
     r = tfn__tensor_rule(g->x->family, &g->m->desc, info.name, &blanks);
@@ -802,12 +813,12 @@ SHARED void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     tfn__put_form(t->name, sizeof t->name, prefix, r->theirs, &blanks);
     c.info = info;
     c.rule = r;
-    turned = r->form & TFN_FORM_TRANSPOSED;
+    transposed = r->form & TFN_FORM_TRANSPOSED;
     t->rank = 2;
     if (g->m->weights[i].kind != TFN__MATRIX && !(r->form & TFN_FORM_ROW)) t->rank = 1;
-    if (t->rank == 1) turned = true;
-    t->shape[!turned] = tfn__outputs(&c, &g->m->desc);
-    if (t->rank == 2) t->shape[turned] = (int64_t)info.rows + r->first;
+    if (t->rank == 1) transposed = true;
+    t->shape[!transposed] = tfn__outputs(&c, &g->m->desc);
+    if (t->rank == 2) t->shape[transposed] = (int64_t)info.rows + r->first;
     t->dtype = (tfn_dtype)g->dtypes[i];
     t->data = info.data;
 }
@@ -825,7 +836,7 @@ static void tfn__hub_values(const tfn__source *s, int32_t i, tfn_file *f)
     tfn__flush_values(&p);
 }
 
-/* The order of the tensors, 4 bytes for each, and their dtypes. */
+/* For each tensor 4 bytes for its place in the order, and 1 for its dtype. */
 TFNORM_API size_t tfn_export_work(const tfn_model *m)
 {
     if (!m || !m->weights) return 0;
@@ -857,7 +868,8 @@ static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
     tfn__write_source(f, &s, a);
 }
 
-/* "id2label": {"0": "bad", "1": "good"}, or the reverse: "label2id": {"bad": 0, "good": 1}, */
+/* Write "id2label": {"0": "bad", "1": "good"}, or the reverse: "label2id": {"bad": 0, "good": 1},
+ */
 static void tfn__export_labels(const tfn_export *x, int32_t classes, bool back, tfn_file *f)
 {
     char room[256];
@@ -881,7 +893,7 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
     char text[TFN__CONFIG_ROOM];
     const size_t bytes = tfn__put_config(x, x->family, d, text, sizeof text);
     if (!tfn__begin(f, true)) return;
-    tfn__file_put(f, text, 1);              /* it fits: tfn__misfits wrote the same text */
+    tfn__file_put(f, text, 1);              /* it fits, as it did in tfn__misfits */
     for (int back = 0; back < 2; back++)
         if (x->labels && d->classes > 0)
             tfn__export_labels(x, d->classes, back, f);
@@ -890,8 +902,8 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
 }
 
 #ifndef TFNORM_NO_TOKENIZERS
-/* Write tokenizer_config.json. Without it, a program in Python uses the family's own class, which
- * adds its own special tokens to a text. */
+/* Write tokenizer_config.json. Returns its bytes, and stores those that fit. Without this file, a
+ * program in Python uses the family's own class, which adds its own special tokens to a text. */
 static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, char *to, size_t size)
 {
     static const char names[][12] = { "pad_token", "bos_token", "eos_token", "unk_token",
@@ -910,7 +922,8 @@ static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, cha
     return t.used;
 }
 
-/* Write one of the tokenizer's files. Each is written twice, first to nowhere. */
+/* Write one of the tokenizer's files. Its text is made twice, the first time only to count bytes.
+ */
 static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool config, tfn_file *f)
 {
     const tfn_tokenizer *k = x->tokenizer;
@@ -945,7 +958,7 @@ static const char tfn__hub_names[TFN__HUB_FILES][24] = {
     "model.safetensors", "tokenizer.json", "tokenizer_config.json", "config.json"
 };
 
-/* Set the path of a file; an error if it does not fit. */
+/* Set the path of a file. False, with an error, if it does not fit. */
 static bool tfn__export_path(tfn_export *x, int file)
 {
     tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, tfn__hub_names[file]);
@@ -962,8 +975,9 @@ static void tfn__export_file(tfn_export *x, const tfn_model *m, const tfn_model_
     if (x->error.status == TFN_OK) x->error = f->error;
 }
 
-/* Write all files. After an error remove them, except perhaps the first. The error's path is that
- * of the file that failed. */
+/* Write all files. After an error, remove the files before it, and also the one that failed,
+ * because the error may come after its rename. Only weights that failed stay: they may be those of
+ * an older model. At the end, x->path is the path of the file that failed. */
 static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_model_desc *d)
 {
     bool written[TFN__HUB_FILES] = { false };
@@ -975,7 +989,7 @@ static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_mode
         TFNORM_MEMSET(&f, 0, sizeof f);
         f.path = x->path;
         tfn__export_file(x, m, d, file, &f);
-        written[file] = f.used > 0 && file > 0;     /* an error may come after the rename */
+        written[file] = f.used > 0 && file > 0;
         if (x->error.status != TFN_OK) break;
         written[file] = f.used > 0;
     }

@@ -6,15 +6,16 @@
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
-/* Converts values for a file. f NULL: only counts those that the dtype cannot hold. */
+/* Converts values to a dtype and writes them to a file. Without a file (f NULL), only counts values
+ * that the dtype cannot hold. */
 typedef struct tfn__packing {
     tfn_file *f;
     tfn_dtype dtype;
-    int64_t   lost, beyond;                 /* values it cannot hold; of these, too large ones */
-    float     plus;                         /* is added to each value, except of blocks */
+    int64_t   lost, beyond;                 /* values it cannot hold; those of them too large */
+    float     plus;                         /* added to each value, except in block formats */
     size_t    used;
     uint8_t   bytes[8 * TFN__CHUNK];
-    float     block[32];                    /* values of a block format, until the block is full */
+    float     block[32];                    /* of a block format: the values of the next block */
     int32_t   filled;
 } tfn__packing;
 
@@ -22,7 +23,7 @@ SHARED void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t
 
 enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor holds side by side */
 
-/* A tensor and its parameters. The first one has the rule of part 0. */
+/* A tensor of a file and the parameters that it holds. part[0] has the rule of part 0. */
 typedef struct tfn__fusion {
     tfn__match  part[TFN__FUSED_MOST];
     tfn__blanks blanks;
@@ -36,16 +37,16 @@ SHARED void tfn__flush_values(tfn__packing *p);
 SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
                                 const tfn_model_desc *d, tfn_error *e);
 
-/* State for the functions of tfn__source. */
+/* The state that the functions of a tfn__source share. */
 typedef struct tfn__exporting {
     const tfn_export *x;
     const tfn_model  *m;
-    uint8_t          *dtypes;               /* by a tensor's first parameter; 0: a later part */
-    bool              bare;                 /* no head: names have no prefix */
+    uint8_t          *dtypes;               /* of the tensor whose part 0 is parameter i; 0: none */
+    bool              bare;                 /* the model has no head, so names have no prefix */
 } tfn__exporting;
 SHARED void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t);
 
-enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, plus 20 for each layer's window */
+enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, and 20 for the window of each layer */
 enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
 SHARED void tfn__spell_out(tfn_model_desc *d);
 SHARED int32_t tfn__special_id(const tfn_export *x, int i);

@@ -11,20 +11,20 @@
 /* One instance of the kernels per instruction set. Contraction is off in all of them. How gcc
  * optimizes each:
  *
- *   AVX-512, AVX2, NEON, WebAssembly, and plain C where it is the only set
+ *   AVX-512, AVX2, NEON, WebAssembly, and plain C on other processors than x86
  *                -O2 with those parts of -O3 that pay, because gcc 12 at -O2 does not vectorize
  *                these bodies. All of -O3 would take a second longer to compile.
- *   SSE2, FMA128 -O1 if there are wider sets, because few processors then run them. -Og would not
- *                keep a tile's arrays in registers. clang optimizes them for size. FMA128 must
- *                never use wider registers: see TFN__X86_WIDE.
- *   plain C      -Og if there are other sets, because it is then only the reference of the tests.
+ *   SSE2, FMA128 -O1 if there are wider sets, because few processors then run them, else -O2 as
+ *                above. -Og would not keep a tile's arrays in registers. FMA128 must never use
+ *                wider registers: see TFN__X86_WIDE.
+ *   plain C on x86 -Og, because SSE2 is always there: only the tests run plain C, as the reference.
  *
- * The bits do not depend on any of this. */
+ * clang optimizes SSE2, FMA128 and this plain C for size. The bits do not depend on any of this. */
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
 #define TFN__TUNED            /* the pragmas below apply */
 #endif
 #define TFN__BODY
-/* plain C next to vector sets: the tests compare the others with it */
+/* Plain C on x86: the reference with which the tests compare the other sets. */
 #if defined TFN__X86 && defined TFN__BUILD_PLAIN
 #ifdef TFN__TUNED
 #pragma GCC push_options
@@ -63,7 +63,8 @@ TFN__SMALL
 #endif
 TFN__SMALL_END
 #endif
-/* FMA3 without AVX2: AMD's Piledriver and Steamroller, 2012 to 2014 */
+/* FMA3 in 128 bits: AMD's Piledriver and Steamroller (2012 to 2014) have no AVX2, and gcc for
+ * Windows cannot build the wide sets. */
 #ifdef TFN__BUILD_FMA128
 TFN__SMALL
 #ifdef __clang__
@@ -132,6 +133,7 @@ TFN__SMALL_END
 #endif
 #endif
 
+/* NEON and WebAssembly are always built together with plain C, also as objects (TFN__ONE_SET). */
 #if defined TFN__NEON && defined TFN__BUILD_PLAIN
 #define TFN__USE_NEON
 #include TFNORM_FILE

@@ -3,8 +3,9 @@
 #include "../ground/ground.h"
 
 /* The kernels: the bodies, compiled once per instruction set. Offers a table of kernels for each
- * set. The compiler decides which of them exist; section choice picks one for this processor.
- * Builds on blocks, columns, strips and losses, which the bodies share. */
+ * set. The target and the build's options decide which tables exist (TFN__BUILD_X in ground), and
+ * section choice picks one for this processor. Builds on blocks, columns, strips, losses and
+ * intrinsics, which the bodies share. */
 extern SHARED const tfn_kernels tfn__kernels_plain;
 extern SHARED const tfn_kernels tfn__kernels_sse2;
 extern SHARED const tfn_kernels tfn__kernels_fma128;

@@ -9,16 +9,17 @@ TFN__RARE
 
 /* -- features a plain build omits ------------------------------------------------------------ */
 
-/* A plain build (TFN__ALL is false: no training, no other norms) has only the plain rows, and
- * rejects the options below when it resolves a description. These functions are constants there, so
- * the compiler drops the code that depends on them. */
+/* A plain build (TFN__ALL is false) has only Pre-LN and Post-LN, with LayerNorm or RMSNorm. It
+ * rejects the options below when it resolves a description. So these functions are constants there,
+ * and the compiler drops the code that depends on them. */
 SHARED bool tfn__is_folded(const tfn_model_desc *d)  { return TFN__ALL && d->folded; }
 SHARED bool tfn__is_half(const tfn_model_desc *d)    { return TFN__ALL && d->half; }
 SHARED bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
 }
-/* Returns the floats of a weight in its region. Bytes of a packed weight are counted in floats. */
+/* Returns the size of a weight in its region, in floats. The bytes of a packed weight are counted
+ * in floats, too. */
 SHARED int64_t tfn__weight_floats(const tfn__weight *w)
 {
     const tfn__packed p = { tfn__type_of(w), TFN__PACKS && w->table, w->rows, w->cols };
@@ -48,13 +49,15 @@ SHARED bool tfn__has_head_scale(const tfn_join *j, tfn_head_scale where)
     return TFN__ALL && j->head_scale == where;
 }
 
-/* True if the norm has a flag other than gain and bias. */
+/* True if the norm has this flag. Never ask for GAIN or BIAS, which plain builds have, too: there
+ * the answer is always no. */
 SHARED bool tfn__norm_has(const tfn_norm_rule *norm, uint32_t flag)
 {
     return TFN__ALL && (norm->flags & flag) != 0;
 }
 
-/* Properties of a scale: it follows a schedule; the unit in which a learned one is stored. */
+/* Properties of a scale: whether it follows a schedule, and the unit in which a learned one is
+ * stored. */
 SHARED bool tfn__is_scheduled(const tfn_scale_rule *s)
 {
     return TFN__ALL && s->kind == TFN_SCALE_SCHEDULED;
@@ -65,15 +68,15 @@ SHARED float tfn__unit_of(const tfn_scale_rule *s)
     return tfn__positive_or(s->unit, 1);
 }
 
-/* True if this build cannot compute the scale. In a plain build, a user's row may have one, and it
- * is an error there. */
+/* True if this build cannot compute the scale. The library's rows in a plain build have no such
+ * scale, but a row of the user may. */
 SHARED bool tfn__is_refused_scale(const tfn_scale_rule *s)
 {
     if (!TFN__SCALES) return s->kind != TFN_SCALE_NONE;
     return !TFN__ALL && s->kind > TFN_SCALE_VECTOR;
 }
-/* Returns why this build rejects a join, or NULL. A build can omit only the scales; rows of the
- * library that need them are then errors, too. */
+/* Returns why this build rejects a join, or NULL. A plain build rejects only rows of the user;
+ * TFNORM_NO_SCALES also rejects rows of the library that have scales. */
 SHARED const char *tfn__refusal(const tfn_join *j)
 {
     const bool beyond = tfn__is_refused_scale(&j->in) || tfn__is_refused_scale(&j->out)
@@ -136,7 +139,7 @@ SHARED bool tfn__has_stack(const tfn_model_desc *d, tfn__spot at)
     return !tfn__is_decoder_alone(d);
 }
 
-/* The stack whose output the model's end reads. */
+/* Returns the stack whose output becomes logits. */
 SHARED tfn__spot tfn__last_stack(const tfn_model_desc *d)
 {
     if (tfn__is_encoder_alone(d)) return tfn__spot_of_stack(TFN__IN_ENCODER);
@@ -175,7 +178,7 @@ SHARED bool tfn__has(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
     return TFN__ALL && tfn__has_plain(d, at, flag);
 }
 
-/* How the input of a layer is mixed from the outputs of the layers before it. */
+/* Returns how the input of a layer is mixed from the outputs of the layers before it. */
 SHARED tfn_aggregate tfn__aggregate_of(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL) return TFN_AGGREGATE_NONE;
@@ -191,7 +194,7 @@ SHARED tfn_join tfn__join_at(const tfn_model_desc *d, tfn__spot at)
     return tfn_topology_join(tfn__row(d, at), &place);
 }
 
-/* How attention normalizes queries and keys: the option, or else the topology's choice. */
+/* Returns how attention normalizes queries and keys: the option, or else the topology's choice. */
 SHARED tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL) return TFN_QK_NORM_NONE;
@@ -199,8 +202,8 @@ SHARED tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at)
     return tfn__join_at(d, at).qk;
 }
 
-/* Returns value * N^n * M^m * l^layer, where N and M are the depths of encoder and decoder, or 1 if
- * there is no scale. */
+/* Returns value * N^n * M^m * l^layer, where N and M are the depths of encoder and decoder, and l
+ * counts layers from 1. Without a scale, returns 1. */
 SHARED float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, tfn__spot at)
 {
     const int32_t layer = (int32_t)tfn__max(at.layer + 1, 1);
@@ -223,7 +226,7 @@ SHARED tfn__subs tfn__subs_of(const tfn_model_desc *d, tfn__spot at)
     return subs;
 }
 
-/* The spot of a sub-layer in the layer of `at`. */
+/* Returns the spot of a sub-layer in the layer of `at`. */
 SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 {
     return tfn__spot_in(at.stack, at.layer, (int)kind);
@@ -242,10 +245,12 @@ SHARED void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
-/* The group of a weight that is in no group while other weights have LoRA: frozen, no options. */
+/* The group of weights that match no group of a model with LoRA. They are frozen, and have no
+ * options. */
 enum { TFN__BASE = -2 };
 
-/* The weight's group, or -1 if it has none. Always -1 in a build without groups. */
+/* Returns the weight's group, TFN__BASE, or -1 if it has none. Always -1 in a build without
+ * groups. */
 SHARED int tfn__own_group(const tfn__weight *w)
 {
     if (!TFN__GROUPS) return -1;
@@ -265,8 +270,8 @@ SHARED bool tfn__is_lora(const tfn__weight *w)
     return w->kind == TFN__LORA_A || w->kind == TFN__LORA_B;
 }
 
-/* Returns the group with a rank that matches the matrix of this part, or -1 if the map has no LoRA.
- * A folded model has none. */
+/* Returns the group with a rank whose pattern matches the matrix of this part, or -1 if the map has
+ * no LoRA. A folded model has no LoRA. */
 SHARED int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -283,12 +288,12 @@ SHARED int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
     return tfn__group_named(d, tfn__end(&t), true);
 }
 
-/* The offset of a weight's gradient and moments in their flat vectors, or below 0 if it has none.
- */
+/* Returns the offset of a weight's gradient and moments in their flat vectors, or a number below 0
+ * if it has none. */
 SHARED int64_t tfn__trained_at(const tfn__weight *w) { return 16 * (int64_t)w->line; }
 
-/* A linear search: a model has some hundred weights, and searches only when its tapes are recorded,
- * never when they run. */
+/* Returns a weight, or NULL. A linear search is enough: a model has some hundred weights, and looks
+ * them up when its tapes are recorded or it is folded, never when a tape runs. */
 SHARED const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t count,
                                            tfn__spot at, int part, int kind)
 {
@@ -300,8 +305,8 @@ SHARED const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
     return NULL;
 }
 
-/* Returns a weight that the builder has made, or NULL. A tape that only counts has none, so that it
- * may count a shared weight twice. */
+/* Returns a weight that the builder has made, or NULL. A tape that only counts has no table, so
+ * it counts a shared weight at each use, and the count is an upper bound. */
 SHARED const tfn__weight *tfn__known_weight(const tfn__builder *b, tfn__spot at, int part,
                                             int kind)
 {
@@ -309,9 +314,10 @@ SHARED const tfn__weight *tfn__known_weight(const tfn__builder *b, tfn__spot at,
     return tfn__find_weight(b->weights, b->count, at, part, kind);
 }
 
-/* Returns the group of a new weight, found by its name. There are four exceptions: u and v of
- * sigmaReparam are in the group of their matrix; the counter of updates is in none; A and B of LoRA
- * fall back to the group with their rank; with LoRA, weights in no group are frozen. */
+/* Returns the group of a new weight, found by its name. There are four exceptions. u and v of
+ * sigmaReparam are in the group of their matrix. The counter of updates has no group. If no group
+ * matches A and B of LoRA, they are in the group that gives their rank. If no group matches another
+ * weight of a model with LoRA, it is frozen (TFN__BASE). */
 static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -329,8 +335,8 @@ static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
     return -1;
 }
 
-/* Sets the group and the place in the flat vector of trained weights. The place is counted in lines
- * of 16 floats, one cache line, so that 32 bits reach 2^35 floats. */
+/* Sets the group, and the place in the flat vector of trained weights. Places are counted in lines
+ * of 16 floats (one cache line), so that 32 bits reach 2^35 floats. */
 static void tfn__join_group(tfn__builder *b, tfn__weight *w)
 {
     w->line = -1;
@@ -339,15 +345,15 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
     if (w->kind >= TFN__STATE || tfn__is_frozen(b->d, w)) return;
     if (tfn__type_of(w))
         tfn__tape_error(b->t, TFN_BAD_OPTION, "weights", "weights of fewer bits do not train: "
-                        "desc.inference, or desc.groups with LoRA, or with all frozen", 0, 0);
+                        "set desc.inference, or desc.groups (LoRA, or all frozen)", 0, 0);
     if (b->trained / 16 >= INT32_MAX) tfn__tape_error(b->t, TFN_TOO_LARGE, "model", NULL, 0, 0);
     w->line = (int32_t)(b->trained / 16);
     b->trained += tfn__padded((int64_t)w->rows * w->cols);
 }
 
 /* Appends a weight to the flat vector, or to the buffers if it is state. Each begins at a multiple
- * of 16 floats, a cache line. `initial` is its first value if the init rule draws nothing. The
- * table takes its row from the end of the tape's block. */
+ * of 16 floats, a cache line. `initial` is its first value unless the init rule draws it. The row
+ * in the table is taken from the end of the tape's block. */
 SHARED tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     const tfn__packed *shape, float initial)
 {
@@ -375,8 +381,8 @@ SHARED tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
 }
 
 /* Returns the parameter (rows, cols) of a place: the first tape creates it, the others look it up.
- * If several sub-layers share it, it must be one node, because the flags of a gradient are counted
- * by node. */
+ * If several sub-layers share it, it must be one node, because each node decides whether its
+ * gradient is stored or added. */
 static tfn_var tfn__weight_shaped(tfn__builder *b, tfn__spot at, int part, int kind,
                                   const tfn__packed *shape, float initial)
 {
@@ -396,8 +402,8 @@ SHARED tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind,
 }
 
 /* Records a matrix that only linear maps read, or a table of words. It is packed if the model's
- * weights are. Other matrices are never packed: positions, segments, convolutions, and the maps
- * between clusters of words, which are read in both directions. */
+ * weights are. Other matrices are never packed: positions, segments, convolutions, and the maps of
+ * the clusters of words, which are read in both directions. */
 SHARED tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t rows, int32_t cols,
                               bool table)
 {
@@ -433,7 +439,8 @@ SHARED tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, t
     return x;
 }
 
-/* Returns the place of a weight in the table, or -1 if it was not made. */
+/* Returns the place of a weight in the table, or -1 if the table lacks it. A tape that only counts
+ * has no table, so any place will do. */
 static int32_t tfn__weight_index(const tfn__builder *b, tfn__spot at, int part, int kind)
 {
     const tfn__weight *w = tfn__known_weight(b, at, part, kind);
@@ -452,7 +459,7 @@ SHARED void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind ski
     if (skip == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
     else if (skip != TFN_SCALE_PROFILED) return;
     id = TFN__PROFILE + 2 * tfn__weight_index(b, at, TFN__PART_SKIP, kind);
-    if (id < TFN__PROFILE) return;              /* the tape of evaluation makes it first */
+    if (id < TFN__PROFILE) return;      /* never: an earlier tape, of evaluation, made the scale */
     tfn_probe(b->t, p, id);
     tfn_probe(b->t, x, id + 1);
 }
@@ -466,11 +473,11 @@ SHARED void tfn__probe_output(tfn__builder *b, tfn__spot at, int part, tfn_var y
 
 /* -- omissions of a folded model: see tfn_model_fold ----------------------------------------- */
 
-/* Each function says whether one derivation holds at a sub-layer. The builder asks before it omits
- * a norm or scale, and the fold asks before it moves the same norm or scale into weights. Both must
- * ask the same function, or the folded model computes something else. Where no derivation holds,
- * the norm or scale stays, and the result is still right. Functions named tfn__folds_ return false
- * for models that are not folded. */
+/* Each function tells whether one derivation holds at a sub-layer. The builder asks it before it
+ * omits a norm or scale, and the fold asks it before it moves that norm or scale into weights. Both
+ * must ask the same function, or the folded model would compute something else. Where no derivation
+ * holds, the norm or scale stays, and the result is still right. Functions named tfn__folds_ return
+ * false for models that are not folded. */
 
 /* (u - s) W + b = u W + (b - s 1^T W): a map that reads a shifted value needs a bias for the shift,
  * even in a model without biases. Keys and values of cross-attention read the memory, which has no
@@ -521,8 +528,8 @@ static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
     return false;
 }
 
-/* Returns the first matrix that reads a norm of a sub-layer, or -1 if more than matrices may read
- * it. */
+/* Returns the first matrix that reads a norm of a sub-layer, or -1 if others than matrices may read
+ * the norm. */
 static int tfn__reader_of_norm(tfn__spot at, int norm)
 {
     switch (norm) {
@@ -550,8 +557,8 @@ SHARED bool tfn__folds_norm(const tfn_model_desc *d, tfn__spot at, int part)
     return !tfn__first_is_read(d, at);
 }
 
-/* u = in * y - s folds into the maps that read u, because nothing else does. If there is a norm
- * before it, the norm must fold, too. */
+/* u = in * y - s folds into the maps that read u, because nothing else reads u. If y is the output
+ * of a norm, the norm must fold, too. */
 SHARED bool tfn__folds_input(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_join j;
@@ -668,8 +675,9 @@ SHARED bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
     return !begins || !tfn__layer_is_read(d, at);
 }
 
-/* True if the profiled w of the skip is always 1, which is so at the first sub-layer of a stack: no
- * norm comes before it. The fold checks that w is 1. */
+/* True if the profiled w of the skip is 1 after any profile. This is so at the first sub-layer of a
+ * stack, which has no norm before it. The fold still checks that w is 1, because a user may have
+ * changed it. */
 SHARED bool tfn__skip_is_one(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_scale_rule s = tfn__join_at(d, at).skip;
@@ -700,7 +708,7 @@ static bool tfn__centred_at(const tfn_join *j)
 }
 
 /* True if everything that writes to the stream of a stack can be centred, and everything after the
- * last layer reads it through LayerNorm. Asks about every kind of sub-layer, including kinds the
+ * last layer reads it through LayerNorm. It asks every kind of sub-layer, including kinds that the
  * stack lacks. */
 static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
 {

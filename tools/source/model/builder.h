@@ -4,19 +4,19 @@
 #include "../ground/basics.h"
 #include "../kernels/packing.h"
 
-/* The builder records a whole model on a tape: it walks through the stacks, their layers and the
- * sub-layers, from the tokens to the loss. The same functions record training, evaluation and
- * one-token decoding. This part holds what joins and stacks need for that: the table of
- * parameters, probes, and questions about a description (which build has what, which norm or scale
- * a folded model omits). Builds on record_ops and resolve.
+/* The builder records a whole model on a tape, from the tokens to the loss: stacks walks through
+ * the layers, and joins through their sub-layers. The same functions record training, evaluation
+ * and one-token decoding. This part offers both the table of parameters, probes, and functions that
+ * answer questions about a description: what this build has, which norms and scales a folded model
+ * omits. Builds on record_ops and resolve.
  *
  * Topologies are data. A sub-layer F, attention or feed-forward, reads the stream x in a layer that
  * began with x_0:
  *
- *     u = in * N_in(source) - s               source: x, x_0, or the u of the layer's first F
+ *     u = in * N_in(source) - s        source: x, x_0, or the N_in(source) of the layer's first F
  *     p = Drop(N_branch(F(u)))
  *     z = skip * from + out * p + extra * x_0       from: x, N_in(x), or x_0
- *     x = N_sum(z)
+ *     x = N_sum(z)                                  a row may add extra * x_0 here instead
  *
  * A norm, scale or shift is absent unless the topology's row asks for it. For example, Post-LN has
  * only N_sum, Pre-LN only N_in, and DeepNorm N_sum and a constant skip.
@@ -99,10 +99,10 @@ SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind);
 
 /* The kinds of tensors and how their names end. Gains include scales. LoRA's matrices belong to the
  * part that they add to. Kinds from TFN__STATE on are not parameters but state of training:
- * FOLDED_SCALE is a profiled scale that goes into other weights, MEAN to NU are running statistics
- * of norms over the batch, UPDATES counts updates for scheduled scales, and SIGMA_U and SIGMA_V are
- * the vectors that estimate sigma. */
-#define TFN__KINDS(X)                                                                              \
+ * FOLDED_SCALE is a profiled scale whose value is folded into other weights, MEAN to NU are running
+ * statistics of norms over the batch, UPDATES counts updates for scheduled scales, and SIGMA_U and
+ * SIGMA_V are the vectors that estimate sigma. */
+#define TFN__KINDS(X)                                                                       \
     X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, TFN__FULL(".alpha"))         \
     X(SHIFT, TFN__FULL(".shift")) X(DIRECTION, TFN__FULL(".direction"))                            \
     X(GAMMA, TFN__FULL(".gamma")) X(LORA_A, TFN__FULL(".lora_a")) X(LORA_B, TFN__FULL(".lora_b"))  \
@@ -112,10 +112,10 @@ SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind);
     X(SIGMA_U, TFN__FULL(".sigma_u")) X(SIGMA_V, TFN__FULL(".sigma_v"))
 
 /* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: add an
- * entry for a new part and never rename an old one. Some code reads a range, so keep the order of Q
- * to V, of W1 to W3, of EMBEDDING to SEGMENT, of the clusters and of their maps. Otherwise the
- * order does not matter. In smaller builds, the parts that only full builds have take no bytes for
- * their names. */
+ * entry for a new part and never rename an old one. Some code tests for a range, so Q, K and V come
+ * first, and W1 to W3, EMBEDDING to SEGMENT, the clusters and their maps keep their order. The
+ * order of the others does not matter. TFN__FULL leaves names of parts that only full builds have
+ * empty in smaller builds. */
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
     X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm")                            \
@@ -161,7 +161,7 @@ typedef struct tfn__builder {
     const tfn_model_desc *d;
     tfn__weight *weights;              /* the table grows downwards: the newest weight is first */
     int32_t      count;
-    tfn__weight  counted;              /* stands for every weight on a tape that only counts */
+    tfn__weight  counted;              /* returned as every new weight of a tape that only counts */
     bool         grows;                /* false: the table is complete, only look up */
     int64_t      floats, buffers;      /* ends of the parameters and of the state so far */
     int64_t      trained;              /* end of the parameters that are not frozen */
@@ -171,9 +171,9 @@ typedef struct tfn__builder {
     tfn_var      table;                /* sinusoids or rotations */
     tfn_var      window_table;         /* rotations of layers with a window */
     tfn_var      bias;                 /* what the stack's positions add to scores, or none */
-    tfn_var      memory;               /* the encoder's output; in decoding its first cache */
-    tfn_var      logits[3];            /* of clusters of words */
-    tfn_var      outputs[2];           /* of the encoder's stack and of the decoder's */
+    tfn_var      memory;               /* the encoder's output; for decoding its first cache */
+    tfn_var      logits[3];            /* one for each cluster of words */
+    tfn_var      outputs[2];           /* of the encoder's stack, and of the decoder's */
 } tfn__builder;
 SHARED const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t count,
                                            tfn__spot at, int part, int kind);
@@ -188,9 +188,9 @@ SHARED tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t r
 SHARED tfn_var tfn__gain_at(tfn__builder *b, tfn__spot at, int part, int32_t cols, float initial);
 SHARED tfn_var tfn__updates_of(tfn__builder *b);
 
-/* Probes carry an id. A point that the user watches has the id point | kind << 4 | decoder << 7 |
- * layer << 8, which tfn_probe_of reads. Larger ids are internal: PROFILE + 2 w and PROFILE + 2 w +
- * 1 are the branch and the skip of the profiled scale that is weight w; OUTPUTS + w is the output
+/* Each probe has an id. A point that the user watches has the id point | kind << 4 | decoder << 7 |
+ * layer << 8, which tfn_probe_of decodes. Larger ids are internal. For a profiled scale that is
+ * weight w, PROFILE + 2 w is the branch and PROFILE + 2 w + 1 the skip. OUTPUTS + w is the output
  * of the linear map with matrix w. */
 enum { TFN__KIND_BIT = 4, TFN__DECODER_BIT = 7, TFN__LAYER_BIT = 8 };
 enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };

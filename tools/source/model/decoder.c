@@ -4,6 +4,7 @@
 #include "../tape/tape.h"
 #include "../tape/record.h"
 #include "../tape/record_ops.h"
+#include "../tape/op_attention.h"
 #include "options.h"
 #include "resolve.h"
 #include "builder.h"
@@ -14,21 +15,22 @@
 #include "profile.h"
 
 TFN__SMALL
-/* A decoder keeps the keys and values of earlier positions, so that the next token costs the work
- * of one position, plus its attention to those before it. It records two tapes over one state:
+/* A decoder keeps the keys and values of earlier positions. So the next token costs the work of one
+ * position, and its attention to those before it. Up to two tapes share one state:
  *
- *     encode   in an encoder-decoder: the encoder, then keys and values of each cross-attention.
- *              tfn_decoder_start runs it, once a sentence.
+ *     encode   only in an encoder-decoder: the encoder, then keys and values of each
+ *              cross-attention. tfn_decoder_start runs it, once a sentence.
  *     decode   up to `chunk` positions of the decoder, whose keys and values are appended to the
  *              caches at position run.start. tfn_decoder_next runs it.
  *
- * The caches of the memory, the encoder's output, come first in the state, one a layer. Both tapes
- * record them first, so they agree on their places. The caches of the past follow.
+ * The caches of the memory, the encoder's output, come first in the state, one a layer. No other
+ * cache comes before them on either tape, so the tapes agree on their places. The caches of the
+ * past follow.
  *
  * With context T and G heads of keys and values with D channels, the cache of a layer is
  *
  *     2 B T G D numbers      of the past, or with a window W, 2 B min(T, W + chunk - 1) G D
- *     2 B Ts G D             of the memory, in an encoder-decoder
+ *     2 B Ts G D numbers     of the memory, in an encoder-decoder
  *
  * With a long context, this is most of a decoder's memory: 4 bytes a number, or 2 with
  * desc.cache_type. */
@@ -58,7 +60,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     tfn_var x;
     b->decode = true;
     tfn__build_table(b);
-    if (tfn__is_pair(d)) {      /* without inputs: the other tape fills them */
+    if (tfn__is_pair(d)) {      /* without inputs: `encode` fills them */
         b->memory = tfn__memory_cache(b, tfn__none, tfn__none);
         for (int32_t l = 1; l < d->decoder_layers; l++) tfn__memory_cache(b, tfn__none, tfn__none);
     }
@@ -68,7 +70,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     return x;
 }
 
-/* Records and plans one of the tapes. encode has no targets; decode has up to `chunk`. */
+/* Records and plans one of the tapes. `encode` has no target positions, the other up to `chunk`. */
 static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encode)
 {
     const tfn_model *m = d->model;
@@ -95,15 +97,15 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
 
 /* -- one block of memory --------------------------------------------------------------------- */
 
-/* Takes room for `count` floats or int32_t, which are not larger, or returns NULL for none: a tape
- * without state or work has no array for it. */
+/* Takes room for `count` floats, or as many int32_t, which are not larger. Returns NULL if count is
+ * 0: a tape without state or work has no array for it. */
 static void *tfn__take_numbers(tfn_decoder *d, tfn__arena *a, int64_t count)
 {
     if (count == 0) return NULL;
     return tfn__take(a, tfn__count(count), sizeof(float), &d->error);
 }
 
-/* Starts a decoder or generator with the error of its model, if any. An error of a batch affected
+/* Gives a new decoder or generator the error of its model, if any. An error of a batch affected
  * only that call of the model, and is ignored. */
 SHARED void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
 {
@@ -114,7 +116,7 @@ SHARED void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
     if (!m->weights) tfn__fail(e, TFN_NOT_READY, op, "the model was not initialized", 0, 0);
 }
 
-/* Resolves the options: 0 means 1. */
+/* Fills in and checks the options. 0 means 1. */
 static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk)
 {
     d->model = m;
@@ -126,22 +128,22 @@ static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t bat
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
 }
 
-/* Lays out the state and the workspace of the tapes, after them in the block. */
+/* Lays out what follows the tapes in the block: lengths, words, state, workspace. */
 static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
 {
     const tfn_model *m = d->model;
     const int32_t kv_width = tfn__head_size(&m->desc) * m->desc.kv_heads;
     int64_t work = d->decode.work;
-    int64_t both = 0;                       /* 1: a float holds two numbers of a cache */
-    if (TFN__PACKS && m->desc.cache_type) both = 1;
+    int64_t halves = 0;                     /* 1: a float holds two numbers of a cache */
+    if (TFN__PACKS && m->desc.cache_type) halves = 1;
     if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_numbers(d, a, d->batch);
     if (tfn__clusters(&m->desc))            /* at most three clusters */
         d->words = (int32_t *)tfn__take_numbers(d, a, (int64_t)3 * d->batch * d->chunk);
     d->run.state = (float *)tfn__take_numbers(d, a, d->decode.state);
-    if (d->batch > 1)                       /* room for a cache while beams are reordered */
+    if (d->batch > 1)                       /* for keys or values of a cache in tfn__reorder */
         d->spare = (float *)tfn__take_numbers(d, a, ((int64_t)d->batch * m->desc.context * kv_width
-                                                     + both) / (1 + both));
+                                                     + halves) / (1 + halves));
     d->run.work = (float *)tfn__take_numbers(d, a, work);
     d->run.params = m->params;
     if (TFN__ALL && m->desc.half)
@@ -198,7 +200,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     return tfn_decoder_start(d, NULL);
 }
 
-/* Both tapes call the probe: encode for the source, decode for the positions fed. */
+/* Both tapes call the probe: `encode` for the source, `decode` for the positions fed. */
 TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, void *user)
 {
     if (!d) return TFN_NULL;
@@ -209,8 +211,8 @@ TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, voi
 
 /* -- start ----------------------------------------------------------------------------------- */
 
-/* Encodes the source of an encoder-decoder into the caches of the memory. Only the lengths are used
- * later: tfn__bind copies them, and the copy stays bound. */
+/* Encodes the source of an encoder-decoder into the caches of the memory. Later calls need only its
+ * lengths: tfn__bind copies them, and the copy stays bound. */
 static tfn_status tfn__start_source(tfn_decoder *d, const tfn_batch *source)
 {
     const tfn_model_desc *m = &d->model->desc;
@@ -240,22 +242,21 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
     tfn__made(&d->error, "decoder", d->model);
     if (d->error.status != TFN_OK) return d->error.status;
     if (tfn__is_pair(&d->model->desc)) return tfn__start_source(d, source);
-    d->run.start = 0;           /* the caches are never read beyond it */
+    d->run.start = 0;           /* attention reads no cache beyond it, so none is cleared */
     return TFN_OK;
 }
 
 /* -- caches ---------------------------------------------------------------------------------- */
 
 /* Returns the keys (part 0) or values (part 1) of a cache node: B rows, one for each sentence or
- * beam, of *bytes each. tfn__cache_of defined the layout: offset arg[2] in units of 64 floats,
- * width cols, capacity arg[1]. */
+ * beam, of *bytes each. tfn__cache_of defines the layout. */
 SHARED unsigned char *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part,
                                       size_t *bytes)
 {
     size_t each = sizeof(float);
-    if (TFN__PACKS && n->arg[3]) each = sizeof(uint16_t);
-    *bytes = (size_t)n->cols * (size_t)n->arg[1] * each;
-    return (unsigned char *)(d->run.state + (int64_t)n->arg[2]*64)
+    if (TFN__PACKS && n->arg[TFN__CACHE_TYPE]) each = sizeof(uint16_t);
+    *bytes = (size_t)n->cols * (size_t)n->arg[TFN__CACHE_CAPACITY] * each;
+    return (unsigned char *)(d->run.state + (int64_t)n->arg[TFN__CACHE_PLACE] * TFN__CACHE_ALIGN)
          + (size_t)(part * d->batch) * *bytes;
 }
 
@@ -321,7 +322,7 @@ SHARED bool tfn__begin_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
     return tfn__check_next(d, tokens, time, beam);
 }
 
-/* Binds the tokens. In half precision the copy of the weights is renewed with each sentence. */
+/* Binds the tokens. At the start of a text, also renews the rounded weights of half precision. */
 SHARED void tfn__bind_next(tfn_decoder *d, const int32_t *tokens, int32_t time)
 {
     d->run.target = time;

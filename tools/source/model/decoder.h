@@ -2,9 +2,9 @@
 #define TFN__DECODER_H
 #include "../ground/ground.h"
 
-/* Decoders: inference one token after another, with caches of keys and values. Records two tapes
- * with the functions of joins and stacks. Generate uses its reordering of beams and its access to
- * caches. Builds on step. */
+/* Decoders: inference one token after another, with caches of keys and values. Records one or two
+ * tapes with the functions of joins and stacks. Offers generate the reordering of beams and access
+ * to the caches. Builds on step. */
 
 SHARED void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m);
 SHARED size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,

@@ -23,13 +23,13 @@ TFN__SMALL
  *     N_sum(a x + p)     = N_sum(x + p/a), eps/a^2                     tfn__fold_output
  *     w x + F(x)         = x' + F(x'/w), x' = w x from the norm before    tfn__fold_skip
  *
- * Outside the sub-layers, gamma/sigma W becomes W, LoRA's alpha/r A B is added to it, tables that
- * are read with rows of length 1 get such rows, and weights under a softmax become its result. If
- * everything that writes to the stream can be centred, it is, and LayerNorm becomes RMSNorm.
+ * Outside the joins, W becomes gamma/sigma W (sigmaReparam) and then W + alpha/r A B (LoRA). Tables
+ * that are read with rows of length 1 get such rows, and weights under a softmax become its result.
+ * If everything that writes to the stream can be centred, it is, and LayerNorm becomes RMSNorm.
  *
- * The builder says where each of these holds (tfn__folds_norm and its neighbours), and omits from
- * the folded model exactly what goes into weights here. Everything is checked before anything is
- * written. Then weights are copied and changed in place. */
+ * The builder tells where each of these holds (tfn__folds_norm and the functions next to it), and
+ * omits from the folded model exactly what goes into weights here. Everything is checked before
+ * anything is written. Then weights are copied and changed in place. */
 
 /* Returns the weight of a model at a spot, or NULL. Most parts exist only in some rows, and a
  * folded model lacks those that were folded. */
@@ -60,8 +60,8 @@ static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, cons
         for (int32_t c = 0; c < matrix->cols; c++) p[c] /= unit * w[r];
 }
 
-/* True if dividing by unit*w gives normal numbers. 0, infinities and NaN fail, and so do values so
- * close to 0 that weights would overflow. */
+/* True if weights can be divided by unit*w. 0, infinities and NaN fail, and so do numbers so close
+ * to these that weights would overflow or vanish. */
 static bool tfn__divides(const float *w, int32_t count, float unit)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -72,13 +72,13 @@ static bool tfn__divides(const float *w, int32_t count, float unit)
     return true;
 }
 
-/* Multiplies the learned vectors of a norm by unit * w. A gain stored as an offset from 1 stays
- * one. */
+/* Multiplies the learned vectors of a norm by unit * w. A gain that is stored as an offset from 1
+ * is stored so again. */
 static void tfn__scale_norm(const tfn_model *m, tfn__spot at, const float *w, float unit)
 {
     static const int kinds[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };
     const tfn_norm_rule *norm = tfn__norm_rule_of(&m->desc, at);
-    const int count = norm->kind == TFN_NORM_SEED ? 3 : 2;       /* SeeDNorm's alpha is a gain */
+    const int count = norm->kind == TFN_NORM_SEED ? 3 : 2;      /* SeeDNorm: alpha is in the gain */
     for (int k = 0; k < count; k++) {
         const tfn__weight *p = tfn__weight_in(m, at, TFN__PART_NORM, kinds[k]);
         const bool offset = kinds[k] == TFN__GAIN && (norm->flags & TFN_FLAG_OFFSET);
@@ -138,8 +138,8 @@ typedef struct tfn__folding {
     tfn_join         join;               /* its join */
 } tfn__folding;
 
-/* Returns number i of a weight in the trained model, or `otherwise` if there is none. A scalar has
- * one number for all i, a scale of heads one for each head. */
+/* Returns number i of a weight in the trained model, or `otherwise` if it has no such weight. A
+ * scalar gives its one number for every i. */
 static double tfn__old_at(const tfn_model *from, tfn__spot at, int part, int kind, int32_t i,
                           double otherwise)
 {
@@ -152,7 +152,7 @@ static double tfn__old(const tfn__folding *f, int part, int kind, int32_t i, dou
     return tfn__old_at(f->from, f->at, part, kind, i, otherwise);
 }
 
-/* Returns the numbers of a weight in the folded model, or NULL. */
+/* Returns the numbers of a weight in the folded model, or NULL. *w is the weight. */
 static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__weight **w)
 {
     *w = tfn__weight_in(f->to, f->at, part, kind);
@@ -160,8 +160,8 @@ static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__wei
     return tfn__weight_data(f->to, *w);
 }
 
-/* Returns g and t of channel i for a norm g n + t. For BATCH and POWER n is x, because their
- * statistics are constant now. */
+/* Computes g and t of channel i for a norm g n(x) + t. For BATCH and POWER, n(x) is x, because
+ * their statistics are constants now, and part of g and t. */
 static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g, double *t)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(&f->to->desc, f->at);
@@ -177,9 +177,9 @@ static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g
         *g *= tfn__pow(tfn__old(f, part, TFN__SQUARE, i, 1) + eps, -0.5);
 }
 
-/* Folds g u + t, which W reads in channel i: b += t W, then row i of W is multiplied by g. The bias
- * comes first because it needs the old row. A builder that folds t has made the bias; without one,
- * t is 0. */
+/* Folds g u + t, which W reads in channel i: adds t times row i of W to the bias, then multiplies
+ * the row by g. The bias comes first because it needs the old row. Where t may differ from 0, the
+ * builder has made a bias. */
 static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, double t)
 {
     const tfn__weight *w;
@@ -194,8 +194,8 @@ static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, 
     }
 }
 
-/* Returns the value of a scheduled scale after the updates so far, min(1, t/value). The fold treats
- * it as a constant. */
+/* Returns the value of a scheduled scale, min(1, t/value), after the t updates so far. The folded
+ * model keeps this value. */
 static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
 {
     const float updates = (float)tfn__old_at(f->from, tfn__spot_of_model(), TFN__PART_SCHEDULE,
@@ -233,8 +233,8 @@ static void tfn__fold_input(const tfn__folding *f, int32_t i)
         tfn__fold_row(f, tfn__readers[r], i, g * in, t);
 }
 
-/* Folds the input of the last matrix, W_O or W_2: inner norm, scale of heads, Fixup's last shift.
- */
+/* Folds the input of the last matrix, W_O or W_2: inner norm, scale of heads, Fixup's shift before
+ * W_2. */
 static void tfn__fold_inner(const tfn__folding *f, int last)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -287,8 +287,8 @@ static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
     }
 }
 
-/* Folds what follows the last matrix: the scale of heads, then the scale of the branch, which goes
- * into the norm between them if there is one. */
+/* Folds what follows the last matrix. The scale of heads goes into the matrix. The scale of the
+ * branch goes into the norm of the branch if there is one, otherwise into the matrix. */
 static void tfn__fold_output(const tfn__folding *f, int last)
 {
     if (f->join.head_scale == TFN_HEAD_SCALE_AFTER && last == TFN__PART_O) {
@@ -325,8 +325,8 @@ static void tfn__fold_shift_1(const tfn__folding *f)
     for (int32_t c = 0; c < w->cols; c++) bias[c] -= shift;
 }
 
-/* Folds one sub-layer from its input to its output. The skip comes last, because biases must have
- * taken the shifts, which apply to x, before rows are divided for x' = w x. */
+/* Folds one sub-layer from its input to its output. The skip comes last, because the shifts apply
+ * to x: they must be in the biases before rows are divided for x' = w x. */
 static void tfn__fold_sublayer(const tfn__folding *f)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -359,9 +359,9 @@ static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding
     }
 }
 
-/* -- checks that both models are the same function ------------------------------------------- */
+/* -- checks that both models compute the same function --------------------------------------- */
 
-/* Compares as numbers: -0 equals 0. */
+/* True if two rules of scales are equal. It compares numbers, not bits: -0 equals 0. */
 static bool tfn__same_scale(const tfn_scale_rule *a, const tfn_scale_rule *b)
 {
     const float x[] = { a->value, a->n, a->m, a->layer, a->unit };
@@ -421,8 +421,9 @@ static bool tfn__same_bytes(const char *a, const char *b, size_t n)
     return true;
 }
 
-/* Returns the first option that makes the functions differ, or NULL. Shapes and biases are not
- * compared here: the weights show them. */
+/* Returns the name of the first option that makes the functions of two models differ, or NULL. Some
+ * options of shapes and biases are not in the list, because the weights show them
+ * (tfn__check_shapes). */
 static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_desc *b)
 {
     static const struct { char name[20]; size_t at, size; } options[] = {
@@ -458,8 +459,8 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     return NULL;
 }
 
-/* True if `to` lacks nothing but LoRA. Then only W + alpha/r A B is folded, and the model can still
- * train: gains, scales and statistics stay. */
+/* True if `to` is not folded and has no LoRA. Then only W + alpha/r A B is folded, and the model
+ * can still train: gains, scales and statistics stay. */
 static bool tfn__merges(const tfn_model *to)
 {
     return !to->desc.folded && !tfn__has_lora(&to->desc);
@@ -472,8 +473,8 @@ static bool tfn__tied_lora(const tfn_model *from)
     return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_OUTPUT, TFN__LORA_A) != NULL;
 }
 
-/* Returns the option of `to` that differs from `from`, or NULL. With LoRA of a tied output, `to`
- * may be untied. */
+/* Returns the option of `to` that differs from `from`, or NULL. If `from` has LoRA at a tied
+ * output, `to` must be untied instead. With rows of length 1 (FixNorm) this is not possible. */
 static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
 {
     tfn_model_desc desc = from->desc;
@@ -481,17 +482,18 @@ static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
     return tfn__other_option(&to->desc, &desc);
 }
 
-/* Arrays, because a linker drops them with the code that reads them, but keeps strings. */
+/* These are arrays because a linker drops an array with the code that reads it, but keeps a
+ * string. */
 static const char tfn__fold_tied[] = "LoRA of a tied output does not change the embedding: the "
                                      "model to fold into must be untied";
 static const char tfn__fold_options[] = "the models must have the same options, but folded";
-static const char tfn__fold_option[] = "the models must have the same options, but folded: %s is "
-                                       "another";
+static const char tfn__fold_option[] = "the models must have the same options, but folded: %s "
+                                       "differs";
 static const char tfn__fold_shape[] = "the models must have the same options, but folded: %s has "
                                       "another shape";
 
-/* Checks that `to` is folded or has no LoRA, that `from` is not folded, and that they match
- * otherwise. */
+/* Checks that `to` is folded or has no LoRA, that `from` is not folded, that neither is packed, and
+ * that their other options match. */
 static void tfn__check_fold(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__misfit(to, from);
@@ -517,7 +519,8 @@ static void tfn__fail_weight(tfn_model *to, const char *text, const tfn__weight 
     tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", text, name);
 }
 
-/* Rejects values of weights that the fold cannot handle, and names the weight. */
+/* Rejects profiled scales of a skip with values that the fold cannot handle. The error names the
+ * weight. */
 static void tfn__check_sublayer(const tfn__folding *f)
 {
     const tfn__weight *skip = tfn__skip_to_fold(f);
@@ -527,13 +530,11 @@ static void tfn__check_sublayer(const tfn__folding *f)
     if (tfn__skip_is_one(&f->to->desc, f->at)) {
         for (int32_t i = 0; i < skip->cols; i++)
             if (w[i] < 1 || w[i] > 1)
-                tfn__fail_weight(f->to, "%s is not 1, and there is no norm before it to take it",
-                                 skip);
+                tfn__fail_weight(f->to, "%s is not 1, and no norm before it can absorb it", skip);
         return;
     }
     if (!tfn__divides(w, skip->cols, tfn__skip_unit(&f->to->desc, f->at)))
-        tfn__fail_weight(f->to, "%s is 0 or nearly: matrices that read the stream cannot be "
-                         "divided by it", skip);
+        tfn__fail_weight(f->to, "%s is too small or too large to divide matrices by it", skip);
 }
 
 /* Returns the weight of `from` that matches a weight of `to`, or NULL. */
@@ -542,22 +543,23 @@ static const tfn__weight *tfn__counterpart(const tfn_model *from, const tfn__wei
     return tfn__weight_in(from, tfn__spot_of(w), w->part, w->kind);
 }
 
-/* Returns the embedding E (V, E) of `from` if the output matrix w starts as its transpose, or NULL
- * if `from` has such a matrix itself. */
+/* Returns the embedding (V, E) of a tied `from` if w is the output matrix of an untied model, which
+ * starts as its transpose; otherwise NULL. */
 static const tfn__weight *tfn__untied_from(const tfn_model *from, const tfn__weight *w)
 {
     if (w->part != TFN__PART_OUTPUT || w->kind != TFN__MATRIX || from->desc.untied) return NULL;
     return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_EMBEDDING, TFN__MATRIX);
 }
 
-/* Checks that each weight of `to` has a match in `from`. Biases may be new, and so may the matrix
- * of a tied output. */
+/* Checks that each weight of `to` has a match in `from`, except that biases may be new, and so may
+ * the matrix of an output that was tied. LoRA cannot be added to W if `to` keeps a gamma, which
+ * would multiply it. */
 static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 {
     if (tfn__merges(to) && tfn__has_lora(&from->desc))
         for (int32_t i = 0; i < to->weight_count; i++)
             if (to->weights[i].kind == TFN__GAMMA)
-                tfn__fail_weight(to, "LoRA is added to gamma/sigma W, and %s stays beside it: fold",
+                tfn__fail_weight(to, "LoRA is added to gamma/sigma W, but %s stays: set folded",
                                  to->weights + i);
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
@@ -570,14 +572,15 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 
 /* -- outside the sub-layers ------------------------------------------------------------------ */
 
-/* y (cols, rows) = x^T */
+/* y (cols, rows) = x^T, for x (rows, cols). */
 static void tfn__turn(float *y, const float *x, int32_t rows, int32_t cols)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) y[c*rows + r] = x[r*cols + c];
 }
 
-/* Copies the trained weights; new biases are 0. */
+/* Copies the trained weights. New biases are 0, and a new output matrix is the embedding's
+ * transpose. */
 static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
 {
     for (int32_t i = 0; i < to->weight_count; i++) {
@@ -587,7 +590,8 @@ static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
         const tfn__weight *table = tfn__untied_from(from, w);
         float *data = tfn__weight_data(to, w);
         if (old) TFNORM_MEMCPY(data, tfn__weight_data(from, old), bytes);
-        else if (table) tfn__turn(data, tfn__weight_data(from, table), table->rows, table->cols);
+        else if (table) tfn__turn(data, tfn__weight_data(from, table), table->rows,
+                                             table->cols);
         else TFNORM_MEMSET(data, 0, bytes);
     }
 }
@@ -634,8 +638,8 @@ static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weig
         }
 }
 
-/* Gives embeddings that are read with rows of length 1 such rows, and replaces the learned weights
- * of mixed layers by their softmax. */
+/* Normalizes embeddings whose rows are read with length 1 (FixNorm), and replaces the learned
+ * weights of mixed layers by their softmax. */
 static void tfn__fold_tables(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -652,8 +656,8 @@ static void tfn__fold_tables(tfn_model *m)
     }
 }
 
-/* Gives rows that write to the stream the mean 0. Then the stream has mean 0, and LayerNorm
- * subtracts nothing. */
+/* Subtracts the mean from each row that is added to the stream: of tables, of W_O and W_2, and
+ * their biases. Then the stream has mean 0, and LayerNorm subtracts nothing. */
 static void tfn__centre(const tfn_model *m, const tfn__weight *w)
 {
     float *p = m->params + w->at;
@@ -679,7 +683,7 @@ static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
     if (to->desc.folded != from->desc.folded) other = "folded";
     if (other)
         tfn__fail_name(&to->error, TFN_BAD_OPTION, "quantize",
-                       "the models must have the same options but weights: %s is another", other);
+                       "the models must have the same options but weights: %s differs", other);
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
         const tfn__weight *old = tfn__counterpart(from, w);
@@ -710,13 +714,13 @@ TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from)
         else TFNORM_MEMCPY(data, tfn__weight_data(from, old),
                            (size_t)w->rows * (size_t)w->cols * sizeof *data);
     }
-    if (to->desc.inference) to->step = from->step;              /* else a new run starts */
+    if (to->desc.inference) to->step = from->step;          /* otherwise training starts anew */
     return TFN_OK;
 }
 #endif
 
-/* Checks everything, then copies, then folds. sigma belongs to the trained matrices, so it comes
- * first. Centring changes what other folds have written, so it comes last. */
+/* Checks everything, then copies, then folds. sigma is computed from the trained matrices, so it
+ * comes first. Centring changes what the other folds have written, so it comes last. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 {
     tfn__folding f;

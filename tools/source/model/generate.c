@@ -13,8 +13,8 @@ TFN__SMALL
  *
  * The sentences of a call advance side by side. At each position a sentence is fed the next token
  * of its prompt or, after the prompt, its last choice. So prompts of different lengths need no
- * padding. Step t of a sentence chooses its token t, counted from the end of its prompt. Finished
- * sentences leave the decoder, and the remaining rows close up.
+ * padding. Step t of a sentence chooses its token t, counted from 0 after its prompt. Finished
+ * sentences leave the decoder, and the remaining rows move up to close the gaps.
  *
  * Choices use log p(v) = x[v] - log sum exp x in double, so they are as reproducible as the logits
  * x. The sum of a beam is the sum of log p over its tokens. A hypothesis scores
@@ -31,22 +31,24 @@ TFN__SMALL
  *                         its prompt
  *     begin[s], last[s]   tokens of its prompt; its last possible step
  *     found[s], alive[s]  its hypotheses; its beams that continue, 0 when it is finished
+ *     cut[s]              1: the context ends before max_tokens and max_ratio do
  *     order, live         the sentences that continue, and their number
  *     next[r], from[r]    the token to feed, and the row whose past this one continues
  *     sums                (sentences, width): sum of log p of each beam
  *     chosen, parent      (steps, sentences, width): the choice of a beam, and the beam that it
  *                         continues; hypotheses are traced back through them
- *     score, row, token   candidates of one step of one sentence, `count` of at most `room`, best
- *                         first: sum of log p, the beam it continues, the token it chooses */
+ *     score, row, token   candidates of one step of one sentence, best first, `count` of at most
+ *                         `room`: sum of log p, the beam it continues, the token it chooses */
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* Tokens of a prompt that are fed at once, because one product of matrices is cheaper than several
- * with vectors. A translation's prompt usually has one token. */
+/* The default number of a prompt's tokens that are fed at once. One product of matrices is cheaper
+ * than as many products with vectors. Encoder-decoders feed one, because the prompt of a
+ * translation usually has one token. */
 enum { TFN__PROMPT_CHUNK = 16 };
 
-/* Fills in defaults. An option for which 0 is useful has a second option for it: allow_empty for
- * min_tokens, unnormalized for length_penalty. */
+/* Fills in defaults. If 0 is also a useful value of an option, a second option chooses it:
+ * allow_empty for min_tokens, unnormalized for length_penalty. */
 static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m)
 {
     d->sentences = tfn__value_or(d->sentences, 1);
@@ -60,7 +62,7 @@ static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m
     d->chunk = tfn__value_or(d->chunk, 1);
 }
 
-/* All numeric options except `end`, which has no lower limit, and the forbidden tokens. */
+/* The ranges of all numeric options except `end`, which has no lower limit. */
 #define TFN__GENERATE(field, kind, least, most) \
     TFN__RANGE_OF(tfn_generate_desc, field, TFN__##kind, least, most)
 static const tfn__limit tfn__generate_limits[] = {
@@ -78,7 +80,7 @@ static const tfn__limit tfn__generate_limits[] = {
     TFN__GENERATE(ends_count, WHOLE, 0, TFN__VOCAB)
 };
 
-/* Checks everything that can be checked without a prompt. */
+/* Checks the options, as far as this is possible without a prompt. */
 static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const tfn_model_desc *m)
 {
     static const char op[] = "generator";
@@ -103,11 +105,12 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
         tfn__in_range(e, op, "a token of ends", d->ends[i], 0, (int64_t)m->vocab - 1);
 }
 
-/* True if a text of full length must choose the end token, as in fairseq. Otherwise it is cut. */
+/* True if a text of full length must still end with the end token, as in fairseq. Otherwise it
+ * just stops. */
 static bool tfn__forces_end(const tfn_generate_desc *d) { return d->beam && d->end >= 0; }
 
-/* Returns the most tokens of a text without the end, for a source of n tokens: fairseq's a*n + b,
- * but at most `room`. */
+/* Returns the limit of a text's tokens, without the end, for a source of n tokens: fairseq's
+ * a*n + b, but at most `room`. */
 static int32_t tfn__max_tokens(const tfn_generate_desc *d, int32_t n, int32_t room)
 {
     const double most = (double)d->max_ratio * n + d->max_tokens;
@@ -138,7 +141,7 @@ static int32_t *tfn__keep_ids(tfn_generator *g, tfn__arena *a, const int32_t *id
     return copy;
 }
 
-/* Lays out the arrays of tfn_generator after the decoder. Its declaration has the shapes. */
+/* Lays out the arrays of tfn_generator after the decoder. */
 static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -189,10 +192,10 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     tfn__generate_check(&g->error, &g->desc, &m->desc);
     if (g->error.status != TFN_OK) return 0;
 
-    /* of 2*beam candidates at most `beam` end, so `beam` can continue */
+    /* a beam has one end, so `beam` of 2*beam candidates continue; with desc.ends maybe fewer */
     g->width = (int32_t)tfn__max(g->desc.beam, 1);
     g->room = (int32_t)tfn__max(2 * g->desc.beam, 1);
-    /* a prompt takes at least one position of the context, and the end is one more token */
+    /* a prompt takes at least one position of the context; the end is one token more */
     if (tfn__is_pair(&m->desc)) source = m->desc.source_context;
     g->most = tfn__max_tokens(&g->desc, source, m->desc.context - 1) + 1;
 
@@ -221,7 +224,7 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
     size_t decoder;
     if (!g) return TFN_NULL;
     if (!tfn__lay_generator(g, m, desc, mem, size, true, &decoder)) return g->error.status;
-    /* the first layout only found where the search begins; this one records the decoder */
+    /* the layout has recorded the decoder, too, but only its init makes it ready to run */
     if (tfn_decoder_init(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
                          decoder) != TFN_OK)
         g->error = g->decoder.error;
@@ -277,7 +280,7 @@ static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
     return e->status == TFN_OK;
 }
 
-/* Returns the number of the first beam of sentence s in arrays (sentences, width). */
+/* Returns the index of the first beam of sentence s in arrays (sentences, width). */
 static ptrdiff_t tfn__first_beam(const tfn_generator *g, int32_t s)
 {
     return (ptrdiff_t)s * g->width;
@@ -290,8 +293,8 @@ static ptrdiff_t tfn__step_beams(const tfn_generator *g, int32_t step, int32_t s
 }
 
 /* Returns the last step of a sentence with `begin` tokens in its prompt. Step t needs begin + t
- * positions of the context. A text with a forced end takes max_tokens + 1 steps, the last for the
- * end; others take max_tokens steps. */
+ * positions of the context. A text with a forced end takes one step more than its limit of tokens,
+ * for the end. */
 static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t source)
 {
     const int32_t room = g->decoder.model->desc.context - begin;
@@ -299,7 +302,7 @@ static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t sou
     return tfn__max_tokens(&g->desc, source, room + 1) - 1;
 }
 
-/* True if the context ends before a text has all tokens that max_tokens and max_ratio allow. */
+/* True if the context has too few positions for all tokens that max_tokens and max_ratio allow. */
 static bool tfn__context_cuts(const tfn_generator *g, int32_t begin, int32_t source)
 {
     int32_t room = g->decoder.model->desc.context - begin;
@@ -331,8 +334,8 @@ static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
     }
 }
 
-/* Feeds the positions that all prompts have, one row a sentence. Returns the last logits, or NULL.
- */
+/* Feeds as many positions as the shortest prompt has, one row a sentence. Returns the last logits,
+ * or NULL after an error. */
 static const float *tfn__feed_prompts(tfn_generator *g, const tfn_batch *x)
 {
     const float *logits = NULL;
@@ -383,8 +386,8 @@ static void tfn__spread_beams(tfn_generator *g)
 }
 
 /* Sets the token to feed for beam k of the i-th sentence, and the row whose past it continues.
- * Within a prompt all beams are equal. A beam that the sentence does not have (the first step
- * chooses for all) also needs a token, but its logits are never read. */
+ * Within a prompt all beams are equal. If fewer than `width` beams continue, the rows of the others
+ * are fed token 0, and their logits are never read. */
 static void tfn__next_row(tfn_generator *g, const tfn_batch *x, int32_t row, int32_t i, int32_t k)
 {
     const int32_t s = g->order[i];
@@ -402,7 +405,7 @@ static void tfn__next_row(tfn_generator *g, const tfn_batch *x, int32_t row, int
     g->from[row] = i * g->width + beam;
 }
 
-/* Sets the rows of the sentences that continue, without gaps. */
+/* Sets the rows of the sentences that continue, without gaps, and drops the finished sentences. */
 static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
 {
     int32_t live = 0;
@@ -416,9 +419,9 @@ static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
     g->live = live;
 }
 
-/* Moves row from[r] of the caches to row r. Caches of the past may take any order. In the memory's
- * caches all beams of a sentence are equal; they only close up, each row from a later one, so they
- * are copied in place from the first. */
+/* Moves row from[r] of the caches to row r. Rows of the past may move in any order. In the memory's
+ * caches all beams of a sentence are equal, so rows move only to close the gap of a finished
+ * sentence. Each then comes from a later row, so copying in place from the first row on is safe. */
 static void tfn__move_rows(tfn_generator *g)
 {
     tfn_decoder *d = &g->decoder;
@@ -435,8 +438,8 @@ static void tfn__move_rows(tfn_generator *g)
 
 /* -- candidates ------------------------------------------------------------------------------ */
 
-/* A candidate is a beam and a token that may continue it. The best `room` by sum of log p are kept,
- * over all beams of one sentence. */
+/* A candidate is a beam and a token that may continue it. Over all beams of a sentence, the `room`
+ * candidates with the largest sums of log p are kept. */
 
 /* True if the token ends a text. */
 static bool tfn__is_end(const tfn_generate_desc *d, int32_t token)
@@ -447,7 +450,8 @@ static bool tfn__is_end(const tfn_generate_desc *d, int32_t token)
     return false;
 }
 
-/* An end is forbidden exactly before min_tokens, whether or not it is in the list. */
+/* True if a step may not choose the token. An end is forbidden before step min_tokens and allowed
+ * from then on, even if it is in the list of forbidden tokens. */
 static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t step)
 {
     if (tfn__is_end(d, token)) return step < d->min_tokens;
@@ -456,8 +460,8 @@ static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t st
     return false;
 }
 
-/* Inserts a candidate. If there are `room` already, the worst is dropped. Among equals, the earlier
- * one is first. */
+/* Inserts a candidate. If there are `room` already, it replaces the worst, so the caller must have
+ * checked that it is better. Among equals, the earlier one is first. */
 static void tfn__offer(tfn_generator *g, double score, int32_t beam, int32_t token)
 {
     int32_t i = g->room - 1;
@@ -473,8 +477,8 @@ static void tfn__offer(tfn_generator *g, double score, int32_t beam, int32_t tok
     g->token[i] = token;
 }
 
-/* Offers all continuations of a beam; base is its sum of log p minus log sum exp x. Most tokens are
- * worse than the worst candidate, so this is tested first. */
+/* Offers all continuations of a beam. `base` is its sum of log p minus log sum exp x. Most tokens
+ * are worse than the worst candidate, so the loop tests that first. */
 static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_t beam,
                            int32_t step)
 {
@@ -544,8 +548,8 @@ static int32_t tfn__top_k(const tfn_generate_desc *d, int32_t n)
     return n;
 }
 
-/* Pops the tokens to draw from; returns their number, and their weight in *total. top_k applies
- * first. The nucleus is the smallest set with at least top_p of the weight that top_k kept. */
+/* Pops the tokens to draw from. Returns their number; *total is their weight. top_k applies first.
+ * Then the nucleus is the smallest set with at least top_p of the weight that top_k kept. */
 static int32_t tfn__truncate(const tfn_generate_desc *d, int32_t *heap, const float *w, int32_t n,
                              double *total)
 {
@@ -573,9 +577,9 @@ static int32_t tfn__truncate(const tfn_generate_desc *d, int32_t *heap, const fl
     return keep;
 }
 
-/* Returns the token whose interval contains u in [0, 1), with the weights laid out one after
- * another and scaled to sum 1, or -1 if all weights are 0. If rounding leaves u after the last
- * interval, returns the last token with a weight. */
+/* Divides [0, 1) into intervals proportional to the weights, and returns the token whose interval
+ * contains u. Returns -1 if all weights are 0. If rounding puts u beyond the last interval, returns
+ * the last token with a weight. */
 static int32_t tfn__draw_token(tfn_generator *g, int32_t n, double u)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -626,7 +630,7 @@ static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int3
 
 /* -- hypotheses ------------------------------------------------------------------------------ */
 
-/* A hypothesis is a place in the arrays of the result: tokens, length and score. */
+/* A hypothesis is an index of the arrays of the result: tokens, length, score and stop. */
 static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
 {
     g->lengths[to] = g->lengths[from];
@@ -636,8 +640,8 @@ static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
                   (size_t)g->lengths[from] * sizeof *g->tokens);
 }
 
-/* Returns why a text stops with this token. At the last step the end counts only if it was a
- * choice. */
+/* Returns why a text stops with this token. An end that was forced at the last step does not count
+ * as TFN_STOP_END. */
 static int32_t tfn__stop_of(const tfn_generator *g, int32_t s, int32_t step, int32_t token)
 {
     const bool forced = tfn__forces_end(&g->desc) && step == g->last[s];
@@ -674,9 +678,10 @@ static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
     }
 }
 
-/* fairseq's rule: candidates among the first `width` that end become hypotheses, and the best
- * `width` that do not end continue as beams. A sentence is finished when it has `width` hypotheses,
- * or after its last step, where everything ends. */
+/* Ends or continues the beams of a sentence by fairseq's rule. Of the best `width` candidates,
+ * those that end become hypotheses. The best `width` candidates that do not end continue as beams.
+ * A sentence is finished when it has `width` hypotheses, or after its last step, where every
+ * candidate ends. */
 static void tfn__advance(tfn_generator *g, int32_t s, int32_t step)
 {
     const ptrdiff_t beams = tfn__step_beams(g, step, s);
@@ -722,7 +727,7 @@ static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id
     tfn__advance(g, s, step);
 }
 
-/* Does one step of all sentences after their prompts, with `rows` rows of logits each. */
+/* Does one step of all sentences that are past their prompts. Each has `rows` rows of logits. */
 static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t *ids, int32_t rows)
 {
     const ptrdiff_t each = (ptrdiff_t)rows * g->decoder.model->desc.vocab;
@@ -735,8 +740,8 @@ static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t
     }
 }
 
-/* The first step chooses from one row of logits a sentence, because all beams would be equal. Later
- * steps use one row a beam. */
+/* The prompts are fed, and the first tokens chosen, with one row a sentence, because all its beams
+ * would be equal. Later steps have one row a beam. */
 TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
                                         const int64_t *ids)
 {

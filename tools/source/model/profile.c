@@ -23,19 +23,20 @@ TFN__SMALL
 /* LSUV changes one matrix at a time, in the order of the flat vector, until its output has variance
  * 1. Each try takes a forward. Admin needs one forward: when the probe of a skip is reached, its
  * scale is set from the variances of the branches before it, and the forward continues with that
- * scale. A model with both does LSUV first, because it changes what Admin measures. */
+ * scale. LSUV comes first in a model with both, because it changes what Admin measures. */
 
-/* Returns the node that a probe watches. The probe itself gets only values, without rows. */
+/* Returns the node that a probe watches. The callback gets the number of its rows, but not their
+ * kind, which decides where padding is. */
 static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
 {
     for (int32_t i = 1; i < t->count; i++)
-        if (t->nodes[i].op == TFN__OP_PROBE && t->nodes[i].arg[0] == id)
+        if (t->nodes[i].op == TFN__OP_PROBE && t->nodes[i].arg[TFN__PROBE_ID] == id)
             return t->nodes + t->nodes[i].in[0];
     return t->nodes;
 }
 
-/* Returns the sum of (x - mean)^power, power 1 or 2, over a value's rows without padding, and the
- * count of terms. */
+/* Returns the sum of (x - mean)^power, power 1 or 2, over a value's rows without padding. *count is
+ * the number of terms. */
 static double tfn__sum_powers(const tfn_run *r, const tfn_node *n, const float *x, double mean,
                               int power, int64_t *count)
 {
@@ -79,8 +80,7 @@ typedef struct tfn__profile {
     bool       watched;                /* the user's probe sees the last forward */
 } tfn__profile;
 
-/* Sets the scale of a skip to r, in the rounded copy as well, because the current forward uses it.
- */
+/* Sets the scale of a skip to r. It also sets the rounded copy, which the current forward uses. */
 static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
 {
     float *scale = tfn__weight_data(m, w);
@@ -90,8 +90,8 @@ static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
 }
 
 /* Admin (Liu 2020, section 4.3; the authors' code): sets w := r at once, so that the rest of the
- * forward uses it, then r := sqrt(Var(w x) + Var(F)). r starts at 1. The branch is probed before
- * the skip. Variances exclude padding, which the authors' code includes. */
+ * forward uses it, then r := sqrt(Var(w x) + Var(F)). r starts at 1 in each stack. The branch is
+ * probed before the skip. Variances exclude padding, which the authors' code includes. */
 static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                                ptrdiff_t cols, bool backward)
 {
@@ -140,8 +140,9 @@ static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
     tfn_tape_forward(&p->m->train, &r);
 }
 
-/* Divides the matrix of p->target by the deviation of its output until the variance is within 0.1
- * of 1, at most ten times. Returns false if a variance is not finite. */
+/* Divides the matrix of p->target by the standard deviation of its output, until the variance is
+ * within 0.1 of 1, at most ten times. A variance of 0 changes nothing. Returns false if a variance
+ * is not finite. */
 static bool tfn__unit_output(tfn__profile *p)
 {
     const tfn__weight *w = p->m->weights + p->target;
@@ -172,9 +173,9 @@ static void tfn__unit_outputs(tfn__profile *p)
     }
 }
 
-/* Profiles at the beginning of an update, which may still undo it. Returns false, with everything
- * as before, if a number is not finite. The user's probe sees only a profile that the user asked
- * for; a step shows its own forward, once. */
+/* Profiles at the beginning of an update, which may still undo it. If a number is not finite,
+ * restores everything and returns false. The user's probe sees only a profile that the user asked
+ * for (`watched`); in a step it sees only the forward of the step. */
 static bool tfn__open_profile(tfn_model *m, bool watched)
 {
     tfn__profile p;
@@ -201,7 +202,8 @@ static bool tfn__is_new(const tfn_model *m)
     return TFN__ALL && !m->profiled && !m->step && !m->micro;
 }
 
-/* Profiles on a batch of the user's choice. Targets are ignored and may be missing. */
+/* Profiles a new model on a batch of the user's choice, and does nothing to others. Targets are
+ * ignored and may be missing. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status = tfn__ready(m, batch, false);
@@ -221,8 +223,8 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* Returns an error for models that cannot train now: those for inference, or with averages in place
- * of the weights. The error is forgotten in the next call. */
+/* Returns an error for models that cannot train now. With averages in place of the weights, the
+ * next call forgets the error (tfn__forgive). The error of a model for inference stays. */
 static tfn_status tfn__check_trains(tfn_model *m)
 {
     if (m->desc.inference)
@@ -244,8 +246,8 @@ static tfn_status tfn__ready_to_train(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* Computes the gradient of the bound batch, and its sums. There is no backward if the loss is not
- * finite, because the update will be skipped. */
+/* Computes the gradient of the bound batch, and returns its sums. If the loss is not finite, there
+ * is no backward, because the update will be skipped. */
 static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
 {
     tfn_sums sums;
@@ -268,8 +270,8 @@ static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
     return sums;
 }
 
-/* Every call adds to the model's own sums, for a step, an update without sums, or a checkpoint
- * within an update. */
+/* Every call adds to the model's own sums. They are for a later tfn_model_step, for an update
+ * without sums of the caller, and for a checkpoint in the middle of an update. */
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums)
 {
@@ -294,7 +296,7 @@ TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
     return m->run.grads;
 }
 
-/* A negative rate would climb, and one that is not finite would ruin every weight. */
+/* A negative rate would increase the loss, and one that is not finite would ruin every weight. */
 TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
                                        tfn_report *report)
 {
@@ -308,7 +310,7 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
     all = m->sums;
     if (sums) all = *sums;
     if (!tfn__finite((double)rate) || rate < 0)
-        tfn__fail(&m->error, TFN_BAD_BATCH, "update", "the rate must be a number from 0", 0, 0);
+        tfn__fail(&m->error, TFN_BAD_BATCH, "update", "the rate must be finite and >= 0", 0, 0);
     if (all.targets < 0)
         tfn__fail(&m->error, TFN_BAD_BATCH, "update", "sums of %d targets", all.targets, 0);
     if (m->error.status != TFN_OK) return m->error.status;
@@ -345,8 +347,8 @@ TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
     return TFN_OK;
 }
 
-/* The first micro-batch stores gradients, the others add to them. Before the last one, the report
- * is about this micro-batch only. */
+/* The first micro-batch of an update stores its gradient, the others add theirs. The report covers
+ * the whole update after the last micro-batch, and only the micro-batch after the others. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     const tfn_status status = tfn__ready_to_train(m, batch);
@@ -411,7 +413,8 @@ TFNORM_API float tfn_model_rate(const tfn_model *m)
 
 /* -- watching -------------------------------------------------------------------------------- */
 
-/* Sets the probe of a model's or decoder's runs. Plain builds record no probes. */
+/* Sets the probe of a model's or decoder's runs, if its tapes have probes (desc.probes). Plain
+ * builds record none. */
 SHARED tfn_status tfn__watch(tfn_run *r, tfn_error *e, const tfn_model_desc *d,
                              tfn_probe_fn *probe, void *user)
 {
@@ -430,7 +433,7 @@ TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *u
     return tfn__watch(&m->run, &m->error, &m->desc, probe, user);
 }
 
-/* Decodes an id of tfn__point_at. */
+/* Decodes an id that tfn__point_at has made. */
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 {
     tfn_probe_info info = { TFN_WATCH_NONE, TFN_SUBLAYER_SELF_ATTENTION, false, 0 };
@@ -445,7 +448,7 @@ TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 
 /* -- parameters by name, hash ----------------------------------------------------------------- */
 
-/* Describes weight i. The name is written in each call; data point into the model. */
+/* Describes weight i. `data`, `packed` and `grad` point into the model; `name` is a copy. */
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
     const tfn__weight *w;

@@ -27,7 +27,8 @@ static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
 }
 
 /* Returns the words of cluster k, of width C/4^k, and its map (width, C), for adaptive softmax
- * (Grave 2017; Baevski & Auli 2019). Cluster 0 has rows for the other clusters after its words. */
+ * (Grave 2017; Baevski & Auli 2019). Cluster 0 has rows for the other clusters after its words. If
+ * the model is untied, the output has its own. */
 static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var *project)
 {
     const tfn_model_desc *d = b->d;
@@ -59,8 +60,8 @@ static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
     return sum;
 }
 
-/* Turns frames into positions with two convolutions of kernel 3, each with a ReLU, as in speech
- * recognizers (ESPnet, Karita 2019; fairseq uses kernel 5 and GLU). */
+/* Turns frames into positions with two convolutions of kernel 3 and stride 2, each with a ReLU, as
+ * in speech recognizers (ESPnet, Karita 2019; fairseq uses kernel 5 and GLU). */
 static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
 {
     static const int parts[] = { TFN__PART_CONV_1, TFN__PART_CONV_2 };
@@ -81,7 +82,7 @@ static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
 }
 
 /* Returns the positions (rows, C) of a stack that reads frames: an encoder, with or without a
- * decoder. The linear map may have LoRA, as those of the layers. */
+ * decoder. The linear map may have LoRA, like the maps of the layers. */
 static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
 {
     const tfn_model_desc *d = b->d;
@@ -115,7 +116,8 @@ static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
                              tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
 }
 
-/* Returns what relative positions add to the scores, from one table for all layers of a stack. */
+/* Returns what positions add to the scores of a stack: ALiBi's table, nothing, or relative
+ * positions from one table for all layers. */
 static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -152,7 +154,8 @@ static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
     return tfn_add(b->t, x, s, 1, 1);
 }
 
-/* Records x_0 = Drop(N(s*E[token] + P[position] + S[segment])), where s is 1 or sqrt(C). */
+/* Records x_0 = Drop(N(s*E[token] + P[position] + S[segment])). s is 1 or sqrt(C), times
+ * desc.embedding_factor. Some rows multiply the sum by a learned scalar before N. */
 static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -173,7 +176,8 @@ static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 
 /* -- stacks ----------------------------------------------------------------------------------- */
 
-/* Marks y_l, the output of a layer or (l = 0) the embedding, for sums of layers. */
+/* Marks y_l, the output of layer l or (l = 0) the embedding, as a term of later sums of layers.
+ * NORMED normalizes the outputs of layers first. */
 static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
 {
     const tfn_aggregate how = tfn__aggregate_of(b->d, at);
@@ -183,8 +187,8 @@ static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
     return y;
 }
 
-/* Returns the weights (groups, outputs) that mix `count` outputs. The first *skipped outputs are
- * outside the window of a softmax. */
+/* Returns the weights (groups, outputs) that mix `count` outputs. A softmax may have a window: then
+ * the first *skipped outputs are outside it. */
 static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, int32_t *skipped)
 {
     const tfn_mix_rule *rule = &tfn__row(b->d, at)->mix;
@@ -202,7 +206,7 @@ static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, in
     return tfn_softmax(b->t, w);
 }
 
-/* Returns the sum of w_k y_k over the marked nodes from `first` on, without the first `skipped`.
+/* Returns the sum of w_k y_k over `count` marked nodes from `first` on, except the first `skipped`.
  * Without w, each weight is 1. */
 static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_t count,
                                int32_t skipped)
@@ -220,9 +224,9 @@ static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_
     return sum;
 }
 
-/* Returns the input of what follows `at` (a layer, or the embedding), mixed from the marked nodes
- * from `first` on. The weights belong to the layer that reads the mix, or to the stack after the
- * last layer; the norm belongs to the layer of `at`. */
+/* Returns the input of the layer, or of the end of the stack, that follows `at` (a layer, or the
+ * embedding), mixed from the marked nodes from `first` on. The weights belong to `reader`, the
+ * layer or stack that reads the mix; the norm belongs to the layer of `at`. */
 static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, tfn_var x,
                               int32_t first)
 {
@@ -252,7 +256,7 @@ static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 }
 
 /* Records the end of a stack after its last layer: Fixup's shift (and scale), the second stream,
- * the final norm. A transparent encoder has its final norm in tfn__memory_of. */
+ * the final norm. The final norm of a transparent encoder is in tfn__memory_of instead. */
 static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow *flow)
 {
     const tfn_model_desc *d = b->d;
@@ -271,9 +275,9 @@ static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow 
     return tfn__apply_norm(b, at, x, TFN__PART_FINAL_NORM);
 }
 
-/* Records a stack, from its ids to its output (B*T, C). The tape gets the number of the layer for
- * its errors. With desc.recompute each layer is a segment that the backward computes again;
- * segments are numbered from 1 through both stacks. */
+/* Records a stack, from its ids to its output (B*T, C). The tape gets the number of each layer for
+ * its errors. With desc.recompute each layer is a segment, which the backward computes again. The
+ * numbers of segments start at 1, and continue in the second stack. */
 SHARED tfn_var tfn__build_stack(tfn__builder *b, int stack)
 {
     const tfn_model_desc *d = b->d;
@@ -308,8 +312,9 @@ SHARED tfn_var tfn__build_stack(tfn__builder *b, int stack)
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
 }
 
-/* Records the model's tables of positions: sinusoids (T, C) or rotations (T, D), then the rotations
- * of layers with a window; for ALiBi, what is added to scores, (1, H*(2T - 1)). */
+/* Records the model's tables of positions: sinusoids (T, C) or rotations (T, D), then rotations for
+ * layers with a window if these differ. For ALiBi, records what is added to scores, (1,
+ * H*(2T - 1)). */
 SHARED void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -331,8 +336,8 @@ SHARED void tfn__build_table(tfn__builder *b)
 
 /* -- the end: logits and the loss ------------------------------------------------------------- */
 
-/* Returns the classes (B, classes) of a sentence, f(x W_p) W_c of its first position, as BERT does,
- * or numbers in the same way. */
+/* Returns logits of classes (B, classes) from the first position x of a sentence, f(x W_p) W_c, as
+ * BERT does; or the numbers of a head of numbers in the same way. */
 static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -346,7 +351,7 @@ static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
                              TFN_ACTIVATION_IDENTITY);
 }
 
-/* Returns the classes of each position, x W_c, (B*T, classes). */
+/* Returns logits of classes of each position, x W_c, (B*T, classes). */
 static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -355,8 +360,9 @@ static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
                              d->classes, TFN_ACTIVATION_IDENTITY);
 }
 
-/* Records the logits of head and tails and keeps them in the builder for the loss. Training needs
- * no more; otherwise one node combines them into logits of all words. */
+/* Records the logits of the head (cluster 0) and of the tails, and keeps them in the builder for
+ * the loss. A tape that trains needs no more. On others, one node combines them into logits of all
+ * words. */
 static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_node *xn = tfn__need(b->t, "words", x);
@@ -402,8 +408,8 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 }
 
 /* Records the logits of the last stack's output x. BERT first transforms x to N(f(x W + b)), so
- * that the stream need not resemble the embedding. nGPT scales logits by a learned vector times
- * sqrt(C). A cap c turns logits, after their divisor, into c tanh(logit/c). */
+ * that the stream need not resemble the embedding. desc.logit_divisor divides the logits. nGPT
+ * scales them by a learned vector times sqrt(C). Last, a cap c turns them into c tanh(logit/c). */
 SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -434,9 +440,9 @@ SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 #ifndef TFNORM_NO_TRAINING
 enum { TFN__OWN_LOSS = 256 };       /* nodes that tfn_model_scratch leaves room for */
 
-/* Records the user's loss, or on a tape that counts leaves room for it. It must give one number for
- * each row of the logits, and must not have parameters, because all parameters are already placed.
- */
+/* Records the user's loss. A tape that only counts leaves room for it instead. The loss must give
+ * one number for each row of the logits. It must not have parameters, because all parameters are
+ * already placed. */
 static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
 {
     tfn_tape *t = b->t;
@@ -454,12 +460,13 @@ static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
     if (t->params != params)
         return tfn__tape_error(t, TFN_BAD_OPTION, "loss", "a loss may not have parameters", 0, 0);
     if (n->rows != t->nodes[logits.id].rows)
-        return tfn__bad_shape(t, "loss", "the rows are not those of the logits", 0, 0);
+        return tfn__bad_shape(t, "loss", "its rows are not those of the logits", 0, 0);
     return tfn_mask_targets(t, loss, TFN_INT_TARGETS);
 }
 
-/* Returns the loss of each row. With clusters, the head predicts the tail and each tail the word;
- * the sum of both losses is -log of the product of probabilities. */
+/* Returns the loss of each row. With clusters, the head predicts a frequent word or the tail of any
+ * other word, and the tail predicts that word. The sum of their losses is -log of the product of
+ * the two probabilities. */
 static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 {
     const tfn_model_desc *d = b->d;
@@ -480,8 +487,8 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 }
 #endif
 
-/* Records the whole model: *logits, and the loss per row except in builds without training. The
- * loss, and the logits of a tape for inference, stay readable after a run. */
+/* Records the whole model. Returns the loss of each row, or in builds without training the logits.
+ * The loss, and the logits of a tape that does not train, stay readable after a run. */
 SHARED tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 {
     const bool two = tfn__is_pair(b->d);

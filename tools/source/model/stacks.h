@@ -4,8 +4,8 @@
 #include "builder.h"
 
 /* Records a whole model on a tape from the sub-layers of joins: embeddings, layers, the end of
- * each stack, logits and the loss. Decoders use the parts to record a tape for each stack. Builds
- * on joins. */
+ * each stack, logits and the loss. Decoders use the same functions to record a tape for each stack.
+ * Builds on joins. */
 
 enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs */
 

@@ -10,10 +10,6 @@
 #include "op_table.h"
 #include "record.h"
 
-/* The functions that record one operation each: they check shapes and append a node. Most are
- * public; record_ops.h has those that only the builder uses. Builds on record and the table of
- * operations. */
-
 /* A model is recorded once, so speed does not matter here. */
 TFN__RARE
 
@@ -30,14 +26,14 @@ SHARED tfn_activation_kind tfn__gate_of(tfn_activation_kind act)
     default: return act;
     }
 }
-/* Returns the kind for a node, where the default has its name. */
+/* Returns the kind for a node: GELU_TANH for the default, others unchanged. */
 static int32_t tfn__act_of(tfn_activation_kind act)
 {
     if (act == TFN_ACTIVATION_DEFAULT) return (int32_t)TFN_ACTIVATION_GELU_TANH;
     return (int32_t)act;
 }
-/* Checks that the kind is a function of one value and that the build keeps it. A missing kernel
- * would write nothing, and the old contents of the memory would be used. */
+/* Checks that the kind is a function of one value, and that the build keeps it. Otherwise the
+ * kernel would write nothing, and later operations would read old contents of the memory. */
 static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
@@ -50,7 +46,8 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
     return t->error.status == TFN_OK;
 }
 
-/* Checks that x has as many channels as the weight has inputs. */
+/* Checks that w is a weight with as many inputs as x has channels. A packed weight serves only one
+ * of the two maps, x W or x W^T. */
 static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool transposed)
 {
     const tfn_node *xn = tfn__need(t, "linear", x);
@@ -64,13 +61,12 @@ static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool
     else if (x.id == w.id)
         tfn__bad_shape(t, "linear", "input and weight are one value (%d)", x.id, 0);
     else if (packed.type && packed.table != transposed)
-        tfn__bad_shape(t, "linear", "weights of fewer bits are packed for the transposed map", 0,
-                       0);
+        tfn__bad_shape(t, "linear", "weights of fewer bits: packed for the other direction", 0, 0);
     return t->error.status == TFN_OK;
 }
 
-/* The backward of ReLU needs only the sign of u = x W + b, which y has, too. Other activations read
- * u, which a tape that trains saves. */
+/* Records y = act(x W + b), or with W^T. The backward of ReLU needs only the sign of u = x W + b,
+ * which y has, too. The backward of other activations reads u, which a tape that trains saves. */
 static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation_kind act,
                            bool transposed)
 {
@@ -100,7 +96,7 @@ TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_
     if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, act, false);
 }
-/* For an output tied to the embedding, whose table is (words, channels). */
+/* W^T serves an output that is tied to the embedding, whose table is (words, channels). */
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -113,13 +109,13 @@ static tfn_node *tfn__map(tfn_tape *t, int op, tfn_var x, tfn_var y, tfn_var z)
     const tfn_node *xn = tfn__need(t, tfn__ops[op].name, x);
     return tfn__record(t, op, xn->rows, xn->count, xn->cols, x, y, z);
 }
-/* The same with one input. */
+/* The same for operations with one input. */
 static tfn_node *tfn__map_one(tfn_tape *t, int op, tfn_var x)
 {
     return tfn__map(t, op, x, tfn__none, tfn__none);
 }
 
-/* Returns a x, or x itself if a is 1, or after an error, which the tape keeps. */
+/* Returns a x. Returns x itself if a is 1, and also after an error, which the tape keeps. */
 SHARED tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
 {
     tfn_node *n = NULL;
@@ -129,7 +125,7 @@ SHARED tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
     return tfn__var_of(t, n);
 }
 
-/* Returns the kind of a norm with its flags. */
+/* Returns the kind of a norm combined with its flags, as its node stores them. */
 static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
 {
     int32_t kind = (int32_t)like->kind;
@@ -139,7 +135,8 @@ static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
     return kind;
 }
 
-/* Norms of `cols` channels must divide a row, and groups must divide a norm. */
+/* Checks that this build has the norm, that norms of `cols` channels divide a row, and that groups
+ * divide a norm. */
 static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_args *like)
 {
     const tfn_node *xn = tfn__need(t, "norm", x);
@@ -160,7 +157,7 @@ static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_
     return t->error.status == TFN_OK;
 }
 
-/* The factor of AdaNorm is an operation of its own. */
+/* AdaNorm's factor is recorded as an operation of its own. */
 TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
                             const tfn_norm_args *like)
 {
@@ -189,7 +186,7 @@ TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, 
     return tfn__var_of(t, n);
 }
 
-/* LayerNorm and RMSNorm over all channels of a row, as in the papers. */
+/* Returns the arguments of a norm over all channels of a row, without groups and flags. */
 SHARED tfn_norm_args tfn__plain_norm(tfn_norm_kind kind, float eps)
 {
     tfn_norm_args like;
@@ -204,7 +201,7 @@ TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     const tfn_norm_args like = tfn__plain_norm(TFN_NORM_LAYER, eps);
     return tfn_norm(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
 }
-/* Without a bias, as in Zhang & Sennrich 2019. */
+/* RMSNorm has no bias, as in Zhang & Sennrich 2019. */
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -212,8 +209,8 @@ TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
     return tfn_norm(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
-/* Returns the rows after a convolution: frames become half as many, then positions. FIXED: not
- * frames. */
+/* Returns the kind of rows that a convolution makes: of frames half as many, of these positions.
+ * Returns FIXED if the input has neither. */
 static int tfn__rows_behind(int rows)
 {
     switch (rows) {
@@ -241,7 +238,7 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
 }
 
-/* gain, bias, alpha and shift are optional: 1, 0, 1 and 0. */
+/* gain, bias, alpha and shift are optional. Their defaults are 1, 0, 1 and 0. */
 TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
                               tfn_var shift, tfn_squash_kind f)
 {
@@ -278,14 +275,14 @@ TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var al
     return tfn__var_of(t, n);
 }
 
-/* Normalizes over positions in time. running is a buffer (2, C), the mean and variance for
- * evaluation. */
+/* Normalizes each channel over all positions of a batch. `running` is a buffer (2, C) of statistics
+ * for evaluation: mean and variance, or PowerNorm's mean square and nu. */
 SHARED tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var running,
                                tfn_norm_kind kind, int32_t warmup, float eps)
 {
     tfn_node *n;
     const tfn_node *xn = tfn__need(t, "batch norm", x);
-    /* statistics need positions without padding; inference makes none */
+    /* training computes statistics, which exclude padding, so it needs positions of sentences */
     if (t->training && !tfn__has_time(t, "batch norm", xn)) return tfn__none;
     n = tfn__map(t, TFN__OP_COLUMNS, x, gain, bias);
     if (!n) return tfn__none;
@@ -302,14 +299,14 @@ SHARED tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bia
 
 /* -- elementwise operations ------------------------------------------------------------------ */
 
-/* Over all columns of a row. */
+/* The softmax is over all columns of a row. */
 TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_SOFTMAX, x));
 }
 
-/* An activation by itself. Fused with a linear map it saves a pass over memory. */
+/* Prefer the activation of tfn_linear where it fits: it saves a pass over memory. */
 TFNORM_API tfn_var tfn_activation(tfn_tape *t, tfn_var x, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -323,8 +320,8 @@ SHARED tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_EXP_CAPPED, x));
 }
 
-/* Returns what relative positions add to scores, from the numbers of their buckets (buckets, H),
- * for each of `span` distances; the middle one is 0. */
+/* Returns what relative positions add to scores, for each head and each of `span` distances, from
+ * the numbers of their buckets (buckets, H). The middle distance is 0. */
 SHARED tfn_var tfn__relative_of(tfn_tape *t, tfn_var numbers, int32_t span, int32_t distance,
                                 bool both)
 {
@@ -365,7 +362,8 @@ TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation
     return tfn__var_with(t, tfn__map(t, TFN__OP_GATED, gate, up, tfn__none), tfn__act_of(act), 0);
 }
 
-/* a x + b y. If x and y are one value, the first gradient is stored and the second added. */
+/* a x + b y. x and y may be one value: then the backward stores its first gradient and adds the
+ * second. */
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -380,13 +378,13 @@ TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
     return tfn__var_of(t, n);
 }
 
-/* by has one number, one for each group of adjacent channels, or one for each channel. */
+/* `by` has one number, one for each group of adjacent channels, or one for each channel. */
 TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "scale", x);
     int32_t groups = tfn__need(t, "scale", by)->cols;
-    if (groups < 1 || xn->cols % groups != 0) groups = xn->cols;        /* the error names this */
+    if (groups < 1 || xn->cols % groups != 0) groups = xn->cols;      /* for the error */
     if (!tfn__check_param(t, "scale", by, 1, groups)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_SCALE, x, by, tfn__none));
 }
@@ -403,13 +401,13 @@ SHARED tfn_var tfn__reparameterized(tfn_tape *t, tfn_var w, tfn_var gamma, tfn_v
     return tfn__var_of(t, tfn__map(t, TFN__OP_RESCALE, w, gamma, sigma));
 }
 
-/* min(1, t/steps) x; updates: the buffer (1, 1) that holds t */
+/* min(1, t/steps) x. `updates` is the buffer (1, 1) that holds t. */
 SHARED tfn_var tfn__ramp(tfn_tape *t, tfn_var x, tfn_var updates, float steps)
 {
     return tfn__var_with(t, tfn__map(t, TFN__OP_RAMP, x, updates, tfn__none), 0, steps);
 }
 
-/* by has one number or one for each channel. */
+/* x + a by. `by` has one number, or one for each channel. */
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -419,7 +417,8 @@ TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
     return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
 }
 
-/* A sum of layers is a chain of these nodes, each adding a term to the z before. */
+/* z + column k of w times x. A sum of layers is a chain of these nodes: each adds a term to the z
+ * of the one before. */
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -434,7 +433,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
     return tfn__var_with(t, tfn__map(t, TFN__OP_MIX, x, w, z), k, 0);
 }
 
-/* q is one learned number, a parameter (1, 1). */
+/* GPAS's gate. q is one learned number, a parameter (1, 1). */
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -444,8 +443,8 @@ TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 
 static bool tfn__is_rate(float p) { return p >= 0 && p < 1; }           /* false for NaN */
 
-/* Evaluation has no dropout. The site, counted over all dropouts of a tape, keys the mask, so other
- * nodes may change without changing it. */
+/* Evaluation has no dropout. The mask depends on the site, which counts the dropouts of a tape, so
+ * other nodes may be added without changing the mask. */
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -474,7 +473,7 @@ TFNORM_API tfn_var tfn_embedding(tfn_tape *t, tfn_var table, int32_t slot, tfn_r
     return tfn__var_with(t, n, slot, scale);
 }
 
-/* Returns the positions of the longest sentence for values with these rows. */
+/* Returns the most positions that a sentence can have in values with these rows. */
 static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
 {
     if (rows == TFN_ROWS_SOURCE) return t->source;
@@ -496,7 +495,7 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
 
-/* The table is sinusoidal (no gradient) or a parameter (learned). */
+/* The table has sinusoids, which have no gradient, or is a learned parameter. */
 TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -525,18 +524,19 @@ static tfn_var tfn__row_of_each(tfn_tape *t, int op, tfn_var x)
     if (!tfn__has_time(t, name, xn)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, op, TFN_ROWS_BATCH, 1, xn->cols, x, tfn__none, tfn__none));
 }
-/* The output has B rows, whatever the length of the sentences. */
+/* y (B, C) has one row for each sentence. */
 TFNORM_API tfn_var tfn_first_rows(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__row_of_each(t, TFN__OP_FIRST, x);
 }
-/* The last rows of this run, for a decoder, which has no padding and needs logits only there. */
+/* Records the last position of each sentence, for a decoder. It needs logits only there, and has no
+ * padding. */
 SHARED tfn_var tfn__last(tfn_tape *t, tfn_var x) { return tfn__row_of_each(t, TFN__OP_LAST, x); }
 
 /* -- attention and loss ---------------------------------------------------------------------- */
 
-/* Heads must divide the channels, and groups the heads. */
+/* Checks that heads divide the channels, and key/value heads the heads. */
 static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t heads, int32_t kv)
 {
     if (t->error.status != TFN_OK) return false;
@@ -550,7 +550,8 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
     return t->error.status == TFN_OK;
 }
 
-/* q, k and v must be three values, because each has its own gradient. */
+/* Checks that q, k and v are three different values, because the backward writes a gradient for
+ * each. */
 static bool tfn__three_values(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v)
 {
     int32_t twice = -1;
@@ -590,7 +591,7 @@ TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, i
     return tfn__var_of(t, n);
 }
 
-/* Records a cache of keys and values with `cols` channels, the next in the state. */
+/* Records a cache of keys and values with `cols` channels each, at the end of the state so far. */
 static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t cols,
                              int32_t kv_heads, int32_t capacity)
 {
@@ -613,7 +614,8 @@ SHARED tfn_var tfn__cache_rows(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols, 
 {
     return tfn__cache_of(t, TFN__OP_CACHE, k, v, cols, kv_heads, capacity);
 }
-/* The encoder's tape stores keys and values of the memory, and the decoder's refers to them. */
+/* The encoder's tape stores the keys and values of the memory. The decoder's tape refers to them
+ * with tfn__cache_memory. */
 SHARED tfn_var tfn__cache_encoded(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols,
                                   int32_t kv_heads, int32_t capacity)
 {
@@ -623,7 +625,7 @@ SHARED tfn_var tfn__cache_memory(tfn_tape *t, int32_t cols, int32_t kv_heads, in
 {
     return tfn__cache_of(t, TFN__OP_MEMORY, tfn__none, tfn__none, cols, kv_heads, capacity);
 }
-/* lengths: slot, or -1 */
+/* Records attention of q to a cache. `lengths` is a slot, or -1 if every key counts. */
 SHARED tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t heads,
                                   int32_t lengths)
 {
@@ -635,8 +637,8 @@ SHARED tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t
     return tfn__var_of(t, n);
 }
 
-/* Returns the loss of each row, in nats, 0 for padding. The slot is noted: a backward without
- * targets is an error, but a forward without them gives only the logits. */
+/* Returns the loss of each row, in nats, 0 for padding. The tape remembers the slot: without
+ * targets there, a forward gives only logits, and a backward is an error. */
 TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
                                      int32_t kind)
 {
@@ -657,8 +659,8 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
     return tfn__var_of(t, n);
 }
 
-/* Returns one number a row, including padding, because a head of numbers has a row for each
- * sentence. As for classes, the slot is noted. */
+/* Returns one number a row, also for padding. A head of numbers has no padding, because it has a
+ * row for each sentence. The tape remembers the slot, as for cross-entropy. */
 TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_number_loss_kind kind,
                                    float delta)
 {
@@ -681,8 +683,8 @@ TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_num
     return tfn__var_of(t, n);
 }
 
-/* A user's loss has a value for each row, even without a target. There the gradient, which starts
- * at 1, must become 0. */
+/* Sets a user's loss to 0 in rows without a target. The gradient starts at 1 in all rows, and also
+ * becomes 0 there. */
 TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -700,7 +702,7 @@ TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
 
 /* -- the user's operations, and properties of single values ---------------------------------- */
 
-/* The shape is the caller's choice, and inputs may be any values. */
+/* The caller chooses the shape of the result. Inputs may be any values. */
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols)
 {
@@ -721,7 +723,7 @@ TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int
     return tfn__var_of(t, n);
 }
 
-/* A probe is a node, so that the timeline tells when its callback comes. */
+/* A probe is a node, so that the timeline has the time of its callback. */
 TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
 {
     if (!tfn__recording(t)) return;
@@ -732,7 +734,7 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
     n->arg[TFN__PROBE_ID] = id;
     tfn__node_at(t, x.id)->flags |= TFN__PROBED;
 }
-/* The plan reads the flag: value and gradient then live to the end. */
+/* With the flag, the plan lets value and gradient live to the end of the run. */
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return;

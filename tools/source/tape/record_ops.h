@@ -2,6 +2,10 @@
 #define TFN__RECORD_OPS_H
 #include "../ground/ground.h"
 
+/* The functions that record one operation each: they check shapes and options, and append a node.
+ * Most are public; those declared here are only for the builder. Builds on record and the table of
+ * operations. */
+
 SHARED tfn_activation_kind tfn__gate_of(tfn_activation_kind act);
 SHARED tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a);
 SHARED tfn_norm_args tfn__plain_norm(tfn_norm_kind kind, float eps);
