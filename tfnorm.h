@@ -67,18 +67,18 @@
  *   losses          label smoothing, and which optimizer a build keeps
  *   intrinsics      the compiler's vector functions
  *   simd            the vector macros: one set per instruction set
- *   vmath           exp, tanh, erf of vectors; sums over a row
+ *   vmath           exp, tanh, erf of vectors; sums over a row; dropout
  *   dense           matrix products
  *   norms           norms of rows; softmax
  *   attention       scaled dot-product attention, and its one-token form
- *   ffn             activations, gated units, dropout, sums
+ *   ffn             activations, gated units, scales of columns
  *   embed           embeddings and positions
  *   loss            cross-entropy
  *   optimizers      the optimizers' updates
  *   table           the public table of one instruction set
  *   instances       one copy of the kernels per instruction set
  *   packing         weights of 8, 4 and 16 bits
- *   integer_sets    one copy of them per instruction set
+ *   integer_sets    one copy of the integer kernels per instruction set
  *   integer         products of integers
  *   products        products of weights of any type
  *   reference       norms, softmax, attention, linear, loss, AdamW in plain loops: read it first
@@ -108,7 +108,7 @@
  *   update          an optimizer's pass over all parameters, and where its moments lie
  *   model           memory
  *   step            batches, the training step
- *   profile         data-dependent initialization, watching, parameters by name
+ *   profile         the calls of training, data-dependent initialization, watching, parameters
  *   flash           a training that survives a power cut: two slots of pages
  *   decoder         one token after the other
  *   reading         hidden states, attention weights, a vector of a sentence
@@ -147,7 +147,7 @@
  *   gguf_export     models as files of llama.cpp
  *   diagnostics     the self-check
  *   end             private macros are undefined again
- *   hosts_back      and come back
+ *   hosts_back      macros of the program come back
  *   rules           house rules; how to add things
  *   history         releases
  *   licence         MIT or public domain
@@ -8255,10 +8255,10 @@ static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, pt
 #endif
 /* >> ffn */
 #if defined TFN__BODY
-/* Elementwise functions. Activations: ReLU and its square (So et al. 2021, Primer), GELU =
- * x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form, SiLU = x/(1 + exp(-x)), tanh. Gated units
- * (Shazeer 2020): y = f(gate) * up, GEGLU with GELU, SwiGLU with SiLU. The forward saves nothing;
- * the backward computes everything from x again. */
+/* Elementwise functions, and scales of columns. Activations: ReLU and its square (So et al.
+ * 2021, Primer), GELU = x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form, SiLU =
+ * x/(1 + exp(-x)), tanh. Gated units (Shazeer 2020): y = f(gate) * up, GEGLU with GELU, SwiGLU with
+ * SiLU. The forward saves nothing; the backward computes everything from x again. */
 
 /* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution function. */
 static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
@@ -8268,8 +8268,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
     return TFN__FMA(half, TFN__N(tfn__verf)(TFN__MUL(x, root)), half);
 }
 
-/* max(x, 0), or exactly 0 if its square is below TFN__TAIL. Otherwise the squares of rather large
- * numbers would be denormal, and so would products of the derivative and a small dy. */
+/* max(x, 0), or exactly 0 if its square is below TFN__TAIL. Without this limit, squares would be
+ * denormal from x = 1e-19 on down, and so would products of the derivative and a small dy. */
 static TFN__INLINE TFN__V TFN__N(tfn__vrelu_root)(TFN__V x)
 {
     return TFN__LESS(x, TFN__SET(TFN__TAIL_ROOT), TFN__SET(0), x);
@@ -8297,7 +8297,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vactivation)(TFN__V x, const tfn_activatio
 }
 
 /* The derivative of x s, with s = 1/(1 + e) and e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s))
- * with v = x u'. It computes 1 - s as e s, which does not cancel. Callers limit |x| so that v is
+ * with v = x u'. 1 - s is computed as e s, to avoid cancellation. Callers limit |x| so that v is
  * finite; beyond the limit the derivative is 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
 {
@@ -8309,7 +8309,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
 
 /* f'(x). ReLU: 1 above 0. ReLU squared: 2 max(x, 0). tanh: 1 - tanh^2. GELU: Phi + x phi, with
  * phi = exp(-x^2/2)/sqrt(2 pi). SiLU is x s (see above) with u = x. The tanh form of GELU is x s
- * with u = x (c + b x^2), so x u' = x (c + 3 b x^2). At the limits of x both are 0 or 1. */
+ * with u = x (c + b x^2), so x u' = x (c + 3 b x^2). Beyond the limits of x, the derivatives of
+ * these two are 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V one = TFN__SET(1);
@@ -8343,7 +8344,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
 }
 
 /* Chooses the kind once, outside the loop. The macro `call` expands to one loop per kind, in which
- * the kind is constant. */
+ * the kind is constant. TFN_ACTIVATION_DEFAULT goes to GELU_TANH. A kind that this build omits has
+ * no loop, so nothing is written. */
 #define TFN__CASE(which, call)                                                                 \
     case TFN_ACTIVATION_##which:                                                               \
         if (TFN__FUNCTIONS & TFN_SET(TFN_ACTIVATION_##which)) { call(TFN_ACTIVATION_##which); } \
@@ -8388,8 +8390,9 @@ static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const flo
     }
 }
 
-/* Values per block, so that f(gate) stays in L1. */
+/* Values per block, so that the array of a block, such as f(gate), stays in L1. */
 #define TFN__GATED_BLOCK 256
+/* y = f(gate) * up, in blocks. */
 static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
                                        tfn_activation_kind kind)
 {
@@ -8413,7 +8416,7 @@ static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
 #undef TFN__CALL
 }
 
-/* dx = f'(x) * dy, in blocks that stay in L1. */
+/* dx = f'(x) * dy, or dx += f'(x) * dy if `add`, in blocks. */
 static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
                                              ptrdiff_t n, tfn_activation_kind kind, bool add)
 {
@@ -8425,7 +8428,7 @@ static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const f
     }
 }
 
-/* dup = dy * f(gate), dgate = dy * up * f'(gate). */
+/* dup = dy * f(gate), dgate = dy * up * f'(gate). A gradient that is not needed is NULL. */
 static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *dy,
                                         const float *gate, const float *up, ptrdiff_t n,
                                         tfn_activation_kind kind, bool add_gate, bool add_up)
@@ -8449,7 +8452,7 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
 #undef TFN__GATED_BLOCK
 #undef TFN__WITH_REST
 
-/* y = x * v, with one factor per column. */
+/* y = x * v with one factor per column, or y += x * v if `add`. */
 static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
                                        ptrdiff_t cols, bool add)
 {
@@ -8461,7 +8464,8 @@ static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v,
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dv = the sum over the rows of dy * x, one chain per column. Rows are ld apart. */
+/* dv = the sum over the rows of dy * x, added to dv if `add`. Each column is one chain. Rows are ld
+ * apart. */
 static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, const float *x,
                                                 ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
                                                 bool add)
@@ -9222,26 +9226,27 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* The kernels: the bodies, compiled once per instruction set. Offers a table of kernels for each
- * set. The compiler decides which of them exist; section choice picks one for this processor.
- * Builds on blocks, columns, strips and losses, which the bodies share. */
+ * set. The target and the build's options decide which tables exist (TFN__BUILD_X in ground), and
+ * section choice picks one for this processor. Builds on blocks, columns, strips, losses and
+ * intrinsics, which the bodies share. */
 
 /* One instance of the kernels per instruction set. Contraction is off in all of them. How gcc
  * optimizes each:
  *
- *   AVX-512, AVX2, NEON, WebAssembly, and plain C where it is the only set
+ *   AVX-512, AVX2, NEON, WebAssembly, and plain C on other processors than x86
  *                -O2 with those parts of -O3 that pay, because gcc 12 at -O2 does not vectorize
  *                these bodies. All of -O3 would take a second longer to compile.
- *   SSE2, FMA128 -O1 if there are wider sets, because few processors then run them. -Og would not
- *                keep a tile's arrays in registers. clang optimizes them for size. FMA128 must
- *                never use wider registers: see TFN__X86_WIDE.
- *   plain C      -Og if there are other sets, because it is then only the reference of the tests.
+ *   SSE2, FMA128 -O1 if there are wider sets, because few processors then run them, else -O2 as
+ *                above. -Og would not keep a tile's arrays in registers. FMA128 must never use
+ *                wider registers: see TFN__X86_WIDE.
+ *   plain C on x86 -Og, because SSE2 is always there: only the tests run plain C, as the reference.
  *
- * The bits do not depend on any of this. */
+ * clang optimizes SSE2, FMA128 and this plain C for size. The bits do not depend on any of this. */
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
 #define TFN__TUNED            /* the pragmas below apply */
 #endif
 #define TFN__BODY
-/* plain C next to vector sets: the tests compare the others with it */
+/* Plain C on x86: the reference with which the tests compare the other sets. */
 #if defined TFN__X86 && defined TFN__BUILD_PLAIN
 #ifdef TFN__TUNED
 #pragma GCC push_options
@@ -9280,7 +9285,8 @@ TFN__SMALL
 #endif
 TFN__SMALL_END
 #endif
-/* FMA3 without AVX2: AMD's Piledriver and Steamroller, 2012 to 2014 */
+/* FMA3 in 128 bits: AMD's Piledriver and Steamroller (2012 to 2014) have no AVX2, and gcc for
+ * Windows cannot build the wide sets. */
 #ifdef TFN__BUILD_FMA128
 TFN__SMALL
 #ifdef __clang__
@@ -9349,6 +9355,7 @@ TFN__SMALL_END
 #endif
 #endif
 
+/* NEON and WebAssembly are always built together with plain C, also as objects (TFN__ONE_SET). */
 #if defined TFN__NEON && defined TFN__BUILD_PLAIN
 #define TFN__USE_NEON
 #include TFNORM_FILE
@@ -14566,8 +14573,8 @@ TFN__RARE_END
 #endif
 /* >> record_ops */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* The functions that record one operation each: they check shapes and append a node. Most are
- * public; record_ops.h has those that only the builder uses. Builds on record and the table of
+/* The functions that record one operation each: they check shapes and options, and append a node.
+ * Most are public; those declared here are only for the builder. Builds on record and the table of
  * operations. */
 
 /* A model is recorded once, so speed does not matter here. */
@@ -14586,14 +14593,14 @@ static tfn_activation_kind tfn__gate_of(tfn_activation_kind act)
     default: return act;
     }
 }
-/* Returns the kind for a node, where the default has its name. */
+/* Returns the kind for a node: GELU_TANH for the default, others unchanged. */
 static int32_t tfn__act_of(tfn_activation_kind act)
 {
     if (act == TFN_ACTIVATION_DEFAULT) return (int32_t)TFN_ACTIVATION_GELU_TANH;
     return (int32_t)act;
 }
-/* Checks that the kind is a function of one value and that the build keeps it. A missing kernel
- * would write nothing, and the old contents of the memory would be used. */
+/* Checks that the kind is a function of one value, and that the build keeps it. Otherwise the
+ * kernel would write nothing, and later operations would read old contents of the memory. */
 static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
@@ -14606,7 +14613,8 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
     return t->error.status == TFN_OK;
 }
 
-/* Checks that x has as many channels as the weight has inputs. */
+/* Checks that w is a weight with as many inputs as x has channels. A packed weight serves only one
+ * of the two maps, x W or x W^T. */
 static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool transposed)
 {
     const tfn_node *xn = tfn__need(t, "linear", x);
@@ -14620,13 +14628,12 @@ static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool
     else if (x.id == w.id)
         tfn__bad_shape(t, "linear", "input and weight are one value (%d)", x.id, 0);
     else if (packed.type && packed.table != transposed)
-        tfn__bad_shape(t, "linear", "weights of fewer bits are packed for the transposed map", 0,
-                       0);
+        tfn__bad_shape(t, "linear", "weights of fewer bits: packed for the other direction", 0, 0);
     return t->error.status == TFN_OK;
 }
 
-/* The backward of ReLU needs only the sign of u = x W + b, which y has, too. Other activations read
- * u, which a tape that trains saves. */
+/* Records y = act(x W + b), or with W^T. The backward of ReLU needs only the sign of u = x W + b,
+ * which y has, too. The backward of other activations reads u, which a tape that trains saves. */
 static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation_kind act,
                            bool transposed)
 {
@@ -14656,7 +14663,7 @@ TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_
     if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, act, false);
 }
-/* For an output tied to the embedding, whose table is (words, channels). */
+/* W^T serves an output that is tied to the embedding, whose table is (words, channels). */
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14669,13 +14676,13 @@ static tfn_node *tfn__map(tfn_tape *t, int op, tfn_var x, tfn_var y, tfn_var z)
     const tfn_node *xn = tfn__need(t, tfn__ops[op].name, x);
     return tfn__record(t, op, xn->rows, xn->count, xn->cols, x, y, z);
 }
-/* The same with one input. */
+/* The same for operations with one input. */
 static tfn_node *tfn__map_one(tfn_tape *t, int op, tfn_var x)
 {
     return tfn__map(t, op, x, tfn__none, tfn__none);
 }
 
-/* Returns a x, or x itself if a is 1, or after an error, which the tape keeps. */
+/* Returns a x. Returns x itself if a is 1, and also after an error, which the tape keeps. */
 static tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
 {
     tfn_node *n = NULL;
@@ -14685,7 +14692,7 @@ static tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
     return tfn__var_of(t, n);
 }
 
-/* Returns the kind of a norm with its flags. */
+/* Returns the kind of a norm combined with its flags, as its node stores them. */
 static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
 {
     int32_t kind = (int32_t)like->kind;
@@ -14695,7 +14702,8 @@ static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
     return kind;
 }
 
-/* Norms of `cols` channels must divide a row, and groups must divide a norm. */
+/* Checks that this build has the norm, that norms of `cols` channels divide a row, and that groups
+ * divide a norm. */
 static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_args *like)
 {
     const tfn_node *xn = tfn__need(t, "norm", x);
@@ -14716,7 +14724,7 @@ static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_
     return t->error.status == TFN_OK;
 }
 
-/* The factor of AdaNorm is an operation of its own. */
+/* AdaNorm's factor is recorded as an operation of its own. */
 TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
                             const tfn_norm_args *like)
 {
@@ -14745,7 +14753,7 @@ TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, 
     return tfn__var_of(t, n);
 }
 
-/* LayerNorm and RMSNorm over all channels of a row, as in the papers. */
+/* Returns the arguments of a norm over all channels of a row, without groups and flags. */
 static tfn_norm_args tfn__plain_norm(tfn_norm_kind kind, float eps)
 {
     tfn_norm_args like;
@@ -14760,7 +14768,7 @@ TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     const tfn_norm_args like = tfn__plain_norm(TFN_NORM_LAYER, eps);
     return tfn_norm(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
 }
-/* Without a bias, as in Zhang & Sennrich 2019. */
+/* RMSNorm has no bias, as in Zhang & Sennrich 2019. */
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14768,9 +14776,9 @@ TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
     return tfn_norm(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
-/* Returns the rows after a convolution: frames become half as many, then positions. FIXED: not
- * frames. */
-static int tfn__rows_behind(int rows)
+/* Returns the kind of rows that a convolution makes: of frames half as many, of these positions.
+ * Returns FIXED if the input has neither. */
+static int tfn__rows_after_convolution(int rows)
 {
     switch (rows) {
     case TFN_ROWS_FRAMES:        return TFN_ROWS_HALF;
@@ -14786,7 +14794,7 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     const tfn_node *xn = tfn__need(t, "convolution", x);
     const tfn_node *wn = tfn__need(t, "convolution", w);
     int64_t window = 3 * (int64_t)xn->cols;
-    const int rows = tfn__rows_behind(xn->rows);
+    const int rows = tfn__rows_after_convolution(xn->rows);
     if (t->error.status != TFN_OK) return tfn__none;
     if (rows == TFN_ROWS_FIXED)
         tfn__bad_shape(t, "convolution", "rows of kind %d are not frames", xn->rows, 0);
@@ -14797,7 +14805,7 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
 }
 
-/* gain, bias, alpha and shift are optional: 1, 0, 1 and 0. */
+/* gain, bias, alpha and shift are optional. Their defaults are 1, 0, 1 and 0. */
 TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
                               tfn_var shift, tfn_squash_kind f)
 {
@@ -14834,14 +14842,14 @@ TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var al
     return tfn__var_of(t, n);
 }
 
-/* Normalizes over positions in time. running is a buffer (2, C), the mean and variance for
- * evaluation. */
+/* Normalizes each channel over all positions of a batch. `running` is a buffer (2, C) of statistics
+ * for evaluation: mean and variance, or PowerNorm's mean square and nu. */
 static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var running,
                                tfn_norm_kind kind, int32_t warmup, float eps)
 {
     tfn_node *n;
     const tfn_node *xn = tfn__need(t, "batch norm", x);
-    /* statistics need positions without padding; inference makes none */
+    /* training computes statistics, which exclude padding, so it needs positions of sentences */
     if (t->training && !tfn__has_time(t, "batch norm", xn)) return tfn__none;
     n = tfn__map(t, TFN__OP_COLUMNS, x, gain, bias);
     if (!n) return tfn__none;
@@ -14858,14 +14866,14 @@ static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bia
 
 /* -- elementwise operations ------------------------------------------------------------------ */
 
-/* Over all columns of a row. */
+/* The softmax is over all columns of a row. */
 TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_SOFTMAX, x));
 }
 
-/* An activation by itself. Fused with a linear map it saves a pass over memory. */
+/* Prefer the activation of tfn_linear where it fits: it saves a pass over memory. */
 TFNORM_API tfn_var tfn_activation(tfn_tape *t, tfn_var x, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14879,8 +14887,8 @@ static tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_EXP_CAPPED, x));
 }
 
-/* Returns what relative positions add to scores, from the numbers of their buckets (buckets, H),
- * for each of `span` distances; the middle one is 0. */
+/* Returns what relative positions add to scores, for each head and each of `span` distances, from
+ * the numbers of their buckets (buckets, H). The middle distance is 0. */
 static tfn_var tfn__relative_of(tfn_tape *t, tfn_var numbers, int32_t span, int32_t distance,
                                 bool both)
 {
@@ -14921,7 +14929,8 @@ TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation
     return tfn__var_with(t, tfn__map(t, TFN__OP_GATED, gate, up, tfn__none), tfn__act_of(act), 0);
 }
 
-/* a x + b y. If x and y are one value, the first gradient is stored and the second added. */
+/* a x + b y. x and y may be one value: then the backward stores its first gradient and adds the
+ * second. */
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14936,13 +14945,13 @@ TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
     return tfn__var_of(t, n);
 }
 
-/* by has one number, one for each group of adjacent channels, or one for each channel. */
+/* `by` has one number, one for each group of adjacent channels, or one for each channel. */
 TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "scale", x);
     int32_t groups = tfn__need(t, "scale", by)->cols;
-    if (groups < 1 || xn->cols % groups != 0) groups = xn->cols;        /* the error names this */
+    if (groups < 1 || xn->cols % groups != 0) groups = xn->cols;      /* for the error */
     if (!tfn__check_param(t, "scale", by, 1, groups)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_SCALE, x, by, tfn__none));
 }
@@ -14959,13 +14968,13 @@ static tfn_var tfn__reparameterized(tfn_tape *t, tfn_var w, tfn_var gamma, tfn_v
     return tfn__var_of(t, tfn__map(t, TFN__OP_RESCALE, w, gamma, sigma));
 }
 
-/* min(1, t/steps) x; updates: the buffer (1, 1) that holds t */
+/* min(1, t/steps) x. `updates` is the buffer (1, 1) that holds t. */
 static tfn_var tfn__ramp(tfn_tape *t, tfn_var x, tfn_var updates, float steps)
 {
     return tfn__var_with(t, tfn__map(t, TFN__OP_RAMP, x, updates, tfn__none), 0, steps);
 }
 
-/* by has one number or one for each channel. */
+/* x + a by. `by` has one number, or one for each channel. */
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14975,7 +14984,8 @@ TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
     return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
 }
 
-/* A sum of layers is a chain of these nodes, each adding a term to the z before. */
+/* z + column k of w times x. A sum of layers is a chain of these nodes: each adds a term to the z
+ * of the one before. */
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -14990,7 +15000,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
     return tfn__var_with(t, tfn__map(t, TFN__OP_MIX, x, w, z), k, 0);
 }
 
-/* q is one learned number, a parameter (1, 1). */
+/* GPAS's gate. q is one learned number, a parameter (1, 1). */
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -15000,8 +15010,8 @@ TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 
 static bool tfn__is_rate(float p) { return p >= 0 && p < 1; }           /* false for NaN */
 
-/* Evaluation has no dropout. The site, counted over all dropouts of a tape, keys the mask, so other
- * nodes may change without changing it. */
+/* Evaluation has no dropout. The mask depends on the site, which counts the dropouts of a tape, so
+ * other nodes may be added without changing the mask. */
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -15030,7 +15040,7 @@ TFNORM_API tfn_var tfn_embedding(tfn_tape *t, tfn_var table, int32_t slot, tfn_r
     return tfn__var_with(t, n, slot, scale);
 }
 
-/* Returns the positions of the longest sentence for values with these rows. */
+/* Returns the most positions that a sentence can have in values with these rows. */
 static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
 {
     if (rows == TFN_ROWS_SOURCE) return t->source;
@@ -15052,7 +15062,7 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
 
-/* The table is sinusoidal (no gradient) or a parameter (learned). */
+/* The table has sinusoids, which have no gradient, or is a learned parameter. */
 TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -15081,18 +15091,19 @@ static tfn_var tfn__row_of_each(tfn_tape *t, int op, tfn_var x)
     if (!tfn__has_time(t, name, xn)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, op, TFN_ROWS_BATCH, 1, xn->cols, x, tfn__none, tfn__none));
 }
-/* The output has B rows, whatever the length of the sentences. */
+/* y (B, C) has one row for each sentence. */
 TFNORM_API tfn_var tfn_first_rows(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__row_of_each(t, TFN__OP_FIRST, x);
 }
-/* The last rows of this run, for a decoder, which has no padding and needs logits only there. */
+/* Records the last position of each sentence, for a decoder. It needs logits only there, and has no
+ * padding. */
 static tfn_var tfn__last(tfn_tape *t, tfn_var x) { return tfn__row_of_each(t, TFN__OP_LAST, x); }
 
 /* -- attention and loss ---------------------------------------------------------------------- */
 
-/* Heads must divide the channels, and groups the heads. */
+/* Checks that heads divide the channels, and key/value heads the heads. */
 static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t heads, int32_t kv)
 {
     if (t->error.status != TFN_OK) return false;
@@ -15106,7 +15117,8 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
     return t->error.status == TFN_OK;
 }
 
-/* q, k and v must be three values, because each has its own gradient. */
+/* Checks that q, k and v are three different values, because the backward writes a gradient for
+ * each. */
 static bool tfn__three_values(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v)
 {
     int32_t twice = -1;
@@ -15146,7 +15158,7 @@ TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, i
     return tfn__var_of(t, n);
 }
 
-/* Records a cache of keys and values with `cols` channels, the next in the state. */
+/* Records a cache of keys and values with `cols` channels each, at the end of the state so far. */
 static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t cols,
                              int32_t kv_heads, int32_t capacity)
 {
@@ -15169,7 +15181,8 @@ static tfn_var tfn__cache_rows(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols, 
 {
     return tfn__cache_of(t, TFN__OP_CACHE, k, v, cols, kv_heads, capacity);
 }
-/* The encoder's tape stores keys and values of the memory, and the decoder's refers to them. */
+/* The encoder's tape stores the keys and values of the memory. The decoder's tape refers to them
+ * with tfn__cache_memory. */
 static tfn_var tfn__cache_encoded(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols,
                                   int32_t kv_heads, int32_t capacity)
 {
@@ -15179,7 +15192,7 @@ static tfn_var tfn__cache_memory(tfn_tape *t, int32_t cols, int32_t kv_heads, in
 {
     return tfn__cache_of(t, TFN__OP_MEMORY, tfn__none, tfn__none, cols, kv_heads, capacity);
 }
-/* lengths: slot, or -1 */
+/* Records attention of q to a cache. `lengths` is a slot, or -1 if every key counts. */
 static tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t heads,
                                   int32_t lengths)
 {
@@ -15191,8 +15204,8 @@ static tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t
     return tfn__var_of(t, n);
 }
 
-/* Returns the loss of each row, in nats, 0 for padding. The slot is noted: a backward without
- * targets is an error, but a forward without them gives only the logits. */
+/* Returns the loss of each row, in nats, 0 for padding. The tape remembers the slot: without
+ * targets there, a forward gives only logits, and a backward is an error. */
 TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
                                      int32_t kind)
 {
@@ -15213,8 +15226,8 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
     return tfn__var_of(t, n);
 }
 
-/* Returns one number a row, including padding, because a head of numbers has a row for each
- * sentence. As for classes, the slot is noted. */
+/* Returns one number a row, also for padding. A head of numbers has no padding, because it has a
+ * row for each sentence. The tape remembers the slot, as for cross-entropy. */
 TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_number_loss_kind kind,
                                    float delta)
 {
@@ -15237,8 +15250,8 @@ TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_num
     return tfn__var_of(t, n);
 }
 
-/* A user's loss has a value for each row, even without a target. There the gradient, which starts
- * at 1, must become 0. */
+/* Sets a user's loss to 0 in rows without a target. The gradient starts at 1 in all rows, and also
+ * becomes 0 there. */
 TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -15256,7 +15269,7 @@ TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
 
 /* -- the user's operations, and properties of single values ---------------------------------- */
 
-/* The shape is the caller's choice, and inputs may be any values. */
+/* The caller chooses the shape of the result. Inputs may be any values. */
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols)
 {
@@ -15277,7 +15290,7 @@ TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int
     return tfn__var_of(t, n);
 }
 
-/* A probe is a node, so that the timeline tells when its callback comes. */
+/* A probe is a node, so that the timeline has the time of its callback. */
 TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
 {
     if (!tfn__recording(t)) return;
@@ -15288,7 +15301,7 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
     n->arg[TFN__PROBE_ID] = id;
     tfn__node_at(t, x.id)->flags |= TFN__PROBED;
 }
-/* The plan reads the flag: value and gradient then live to the end. */
+/* With the flag, the plan lets value and gradient live to the end of the run. */
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return;
@@ -17870,11 +17883,11 @@ TFN__RARE_END
 
 /* Questions about the architecture. In a build that keeps only decoders they are constants, so the
  * code for encoders, for the memory and for cross-attention is dropped. */
-static TFN__FOLD bool tfn__is_encoder_alone(const tfn_model_desc *d)
+static TFN__FOLD bool tfn__is_encoder_only(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_ENCODER);
 }
-static TFN__FOLD bool tfn__is_decoder_alone(const tfn_model_desc *d)
+static TFN__FOLD bool tfn__is_decoder_only(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_DECODER);
 }
@@ -18485,9 +18498,9 @@ static void tfn__fill_equals(tfn_model_desc *d)
 
 /* True for an encoder that reads frames and has no decoder. It has no words: neither an embedding
  * nor logits tied to one. */
-static bool tfn__frames_alone(const tfn_model_desc *d)
+static bool tfn__is_frames_only(const tfn_model_desc *d)
 {
-    return d->bands > 0 && tfn__is_encoder_alone(d);
+    return d->bands > 0 && tfn__is_encoder_only(d);
 }
 
 /* Gives options that are 0 or NULL their defaults. Nothing is checked yet, so products of sizes
@@ -18496,7 +18509,7 @@ static bool tfn__frames_alone(const tfn_model_desc *d)
  */
 static void tfn__fill_defaults(tfn_model_desc *d)
 {
-    if (tfn__frames_alone(d)) d->vocab = tfn__value_or(d->vocab, 1);     /* not used */
+    if (tfn__is_frames_only(d)) d->vocab = tfn__value_or(d->vocab, 1);     /* not used */
     d->source_context = tfn__value_or(d->source_context, d->context);
     d->width = tfn__value_or(d->width, 64);
     d->layers = tfn__value_or(d->layers, 2);
@@ -18900,7 +18913,7 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
     else
         tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], 0, 0);
     if (e->status != TFN_OK || !tfn__clusters(d)) return;
-    if (tfn__is_decoder_alone(d) && d->width >= 16 && plain_logits
+    if (tfn__is_decoder_only(d) && d->width >= 16 && plain_logits
         && !(d->decoder_topology->flags & words)) return;
     tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs need a decoder of width 16 or more, and "
               "neither smoothing nor a cap nor scale of logits nor half nor a loss of your own",
@@ -18926,9 +18939,9 @@ static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
 {
     if (!d->bands && d->frame_map)
         tfn__fail(e, TFN_BAD_OPTION, "model", "frame_map needs frames, but bands is 0", 0, 0);
-    if (d->bands && tfn__is_decoder_alone(d))
+    if (d->bands && tfn__is_decoder_only(d))
         tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; frames need an encoder", d->bands, 0);
-    if (!tfn__frames_alone(d)) return;
+    if (!tfn__is_frames_only(d)) return;
     if (tfn__is_head(d, TFN_HEAD_TOKENS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; an encoder of frames has no words, and "
                   "its head must be another than tokens", d->bands, 0);
@@ -18959,7 +18972,7 @@ static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
     const char *kind = "this kind";             /* a small build has no names of choices */
     if (d->head == TFN_HEAD_TOKENS) return;
     if (TFN__ALL) kind = tfn_choice_name("head", (int32_t)d->head);
-    if (!tfn__is_encoder_alone(d))
+    if (!tfn__is_encoder_only(d))
         tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s needs an encoder", kind);
     if (!tfn__is_head(d, TFN_HEAD_NUMBERS)) {
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
@@ -18986,7 +18999,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
         && (!tfn__by_sentences(d) || tfn__gate_of(d->pooler) != d->pooler))
         tfn__fail(e, TFN_BAD_OPTION, "model", "pooler needs a head of sequence or numbers, and "
                   "a function without a gate", 0, 0);
-    if (d->segments && !tfn__is_encoder_alone(d))
+    if (d->segments && !tfn__is_encoder_only(d))
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings need an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
@@ -19048,7 +19061,7 @@ static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
     if (!TFN__SENTENCES && !d->only_decoders)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "a whole forward is left out by "
                   "TFNORM_ONLY_DECODERS: set only_decoders", 0, 0);
-    if (d->only_decoders && (!d->inference || !tfn__is_decoder_alone(d)))
+    if (d->only_decoders && (!d->inference || !tfn__is_decoder_only(d)))
         tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders needs a decoder made for inference", 0,
                   0);
 }
@@ -19072,8 +19085,8 @@ static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm
 /* Only stacks that the model has are asked. */
 static bool tfn__has_qk(const tfn_model_desc *d, tfn_qk_norm form)
 {
-    if (!tfn__is_decoder_alone(d) && tfn__stack_has_qk(d, false, form)) return true;
-    return !tfn__is_encoder_alone(d) && tfn__stack_has_qk(d, true, form);
+    if (!tfn__is_decoder_only(d) && tfn__stack_has_qk(d, false, form)) return true;
+    return !tfn__is_encoder_only(d) && tfn__stack_has_qk(d, true, form);
 }
 
 /* nGPT multiplies queries and keys by the same vector, so they need the same number of channels.
@@ -19250,7 +19263,7 @@ static bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
 
 /* True if layers with a window have rotations of their own. Gemma 3 rotates them a hundred times
  * faster than in layers that attend to the whole, long text. */
-static bool tfn__turns_apart(const tfn_model_desc *d)
+static bool tfn__has_window_rotations(const tfn_model_desc *d)
 {
     if (!tfn__is_position(d, TFN_POSITION_ROTARY)) return false;
     return TFN__ALL && d->window > 0 && d->window_base > 0;
@@ -19265,7 +19278,7 @@ static int32_t tfn__distances(const tfn_model_desc *d)
 /* Windows need a decoder, whose positions attend to earlier ones. */
 static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
 {
-    if (d->window && tfn__is_encoder_alone(d))
+    if (d->window && tfn__is_encoder_only(d))
         tfn__fail(e, TFN_BAD_OPTION, "model", "window is %d; positions of an encoder read all",
                   d->window, 0);
 }
@@ -19365,19 +19378,19 @@ TFN__RARE_END
 #endif
 /* >> builder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* The builder records a whole model on a tape: it walks through the stacks, their layers and the
- * sub-layers, from the tokens to the loss. The same functions record training, evaluation and
- * one-token decoding. This part holds what joins and stacks need for that: the table of
- * parameters, probes, and questions about a description (which build has what, which norm or scale
- * a folded model omits). Builds on record_ops and resolve.
+/* The builder records a whole model on a tape, from the tokens to the loss: stacks walks through
+ * the layers, and joins through their sub-layers. The same functions record training, evaluation
+ * and one-token decoding. This part offers both the table of parameters, probes, and functions that
+ * answer questions about a description: what this build has, which norms and scales a folded model
+ * omits. Builds on record_ops and resolve.
  *
  * Topologies are data. A sub-layer F, attention or feed-forward, reads the stream x in a layer that
  * began with x_0:
  *
- *     u = in * N_in(source) - s               source: x, x_0, or the u of the layer's first F
+ *     u = in * N_in(source) - s        source: x, x_0, or the N_in(source) of the layer's first F
  *     p = Drop(N_branch(F(u)))
  *     z = skip * from + out * p + extra * x_0       from: x, N_in(x), or x_0
- *     x = N_sum(z)
+ *     x = N_sum(z)                                  a row may add extra * x_0 here instead
  *
  * A norm, scale or shift is absent unless the topology's row asks for it. For example, Post-LN has
  * only N_sum, Pre-LN only N_in, and DeepNorm N_sum and a constant skip.
@@ -19419,10 +19432,10 @@ typedef struct tfn__subs {
 
 /* The kinds of tensors and how their names end. Gains include scales. LoRA's matrices belong to the
  * part that they add to. Kinds from TFN__STATE on are not parameters but state of training:
- * FOLDED_SCALE is a profiled scale that goes into other weights, MEAN to NU are running statistics
- * of norms over the batch, UPDATES counts updates for scheduled scales, and SIGMA_U and SIGMA_V are
- * the vectors that estimate sigma. */
-#define TFN__KINDS(X)                                                                              \
+ * FOLDED_SCALE is a profiled scale whose value is folded into other weights, MEAN to NU are running
+ * statistics of norms over the batch, UPDATES counts updates for scheduled scales, and SIGMA_U and
+ * SIGMA_V are the vectors that estimate sigma. */
+#define TFN__WEIGHT_KINDS(X)                                                                       \
     X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, TFN__FULL(".alpha"))         \
     X(SHIFT, TFN__FULL(".shift")) X(DIRECTION, TFN__FULL(".direction"))                            \
     X(GAMMA, TFN__FULL(".gamma")) X(LORA_A, TFN__FULL(".lora_a")) X(LORA_B, TFN__FULL(".lora_b"))  \
@@ -19432,10 +19445,10 @@ typedef struct tfn__subs {
     X(SIGMA_U, TFN__FULL(".sigma_u")) X(SIGMA_V, TFN__FULL(".sigma_v"))
 
 /* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: add an
- * entry for a new part and never rename an old one. Some code reads a range, so keep the order of Q
- * to V, of W1 to W3, of EMBEDDING to SEGMENT, of the clusters and of their maps. Otherwise the
- * order does not matter. In smaller builds, the parts that only full builds have take no bytes for
- * their names. */
+ * entry for a new part and never rename an old one. Some code tests for a range, so Q, K and V come
+ * first, and W1 to W3, EMBEDDING to SEGMENT, the clusters and their maps keep their order. The
+ * order of the others does not matter. TFN__FULL leaves names of parts that only full builds have
+ * empty in smaller builds. */
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
     X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm")                            \
@@ -19464,7 +19477,7 @@ typedef struct tfn__subs {
 #define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
 #define TFN__NAME(id, name) name,
-enum { TFN__KINDS(TFN__KIND_ENUM) TFN__KIND_COUNT };
+enum { TFN__WEIGHT_KINDS(TFN__KIND_ENUM) TFN__KIND_COUNT };
 enum { TFN__STATE = TFN__FOLDED_SCALE };
 enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
 static const char *const tfn__part_names[] = { TFN__PARTS(TFN__NAME) };
@@ -19475,7 +19488,7 @@ typedef struct tfn__builder {
     const tfn_model_desc *d;
     tfn__weight *weights;              /* the table grows downwards: the newest weight is first */
     int32_t      count;
-    tfn__weight  counted;              /* stands for every weight on a tape that only counts */
+    tfn__weight  counted;              /* returned as every new weight of a tape that only counts */
     bool         grows;                /* false: the table is complete, only look up */
     int64_t      floats, buffers;      /* ends of the parameters and of the state so far */
     int64_t      trained;              /* end of the parameters that are not frozen */
@@ -19485,14 +19498,14 @@ typedef struct tfn__builder {
     tfn_var      table;                /* sinusoids or rotations */
     tfn_var      window_table;         /* rotations of layers with a window */
     tfn_var      bias;                 /* what the stack's positions add to scores, or none */
-    tfn_var      memory;               /* the encoder's output; in decoding its first cache */
-    tfn_var      logits[3];            /* of clusters of words */
-    tfn_var      outputs[2];           /* of the encoder's stack and of the decoder's */
+    tfn_var      memory;               /* the encoder's output; for decoding its first cache */
+    tfn_var      logits[3];            /* one for each cluster of words */
+    tfn_var      outputs[2];           /* of the encoder's stack, and of the decoder's */
 } tfn__builder;
 
-/* Probes carry an id. A point that the user watches has the id point | kind << 4 | decoder << 7 |
- * layer << 8, which tfn_probe_of reads. Larger ids are internal: PROFILE + 2 w and PROFILE + 2 w +
- * 1 are the branch and the skip of the profiled scale that is weight w; OUTPUTS + w is the output
+/* Each probe has an id. A point that the user watches has the id point | kind << 4 | decoder << 7 |
+ * layer << 8, which tfn_probe_of decodes. Larger ids are internal. For a profiled scale that is
+ * weight w, PROFILE + 2 w is the branch and PROFILE + 2 w + 1 the skip. OUTPUTS + w is the output
  * of the linear map with matrix w. */
 enum { TFN__KIND_BIT = 4, TFN__DECODER_BIT = 7, TFN__LAYER_BIT = 8 };
 enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
@@ -19501,16 +19514,17 @@ TFN__RARE
 
 /* -- features a plain build omits ------------------------------------------------------------ */
 
-/* A plain build (TFN__ALL is false: no training, no other norms) has only the plain rows, and
- * rejects the options below when it resolves a description. These functions are constants there, so
- * the compiler drops the code that depends on them. */
+/* A plain build (TFN__ALL is false) has only Pre-LN and Post-LN, with LayerNorm or RMSNorm. It
+ * rejects the options below when it resolves a description. So these functions are constants there,
+ * and the compiler drops the code that depends on them. */
 static bool tfn__is_folded(const tfn_model_desc *d)  { return TFN__ALL && d->folded; }
 static bool tfn__is_half(const tfn_model_desc *d)    { return TFN__ALL && d->half; }
 static bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
 }
-/* Returns the floats of a weight in its region. Bytes of a packed weight are counted in floats. */
+/* Returns the size of a weight in its region, in floats. The bytes of a packed weight are counted
+ * in floats, too. */
 static int64_t tfn__weight_floats(const tfn__weight *w)
 {
     const tfn__packed p = { tfn__type_of(w), TFN__PACKS && w->table, w->rows, w->cols };
@@ -19540,13 +19554,15 @@ static bool tfn__has_head_scale(const tfn_join *j, tfn_head_scale where)
     return TFN__ALL && j->head_scale == where;
 }
 
-/* True if the norm has a flag other than gain and bias. */
+/* True if the norm has this flag. Never ask for GAIN or BIAS, which plain builds have, too: there
+ * the answer is always no. */
 static bool tfn__norm_has(const tfn_norm_rule *norm, uint32_t flag)
 {
     return TFN__ALL && (norm->flags & flag) != 0;
 }
 
-/* Properties of a scale: it follows a schedule; the unit in which a learned one is stored. */
+/* Properties of a scale: whether it follows a schedule, and the unit in which a learned one is
+ * stored. */
 static bool tfn__is_scheduled(const tfn_scale_rule *s)
 {
     return TFN__ALL && s->kind == TFN_SCALE_SCHEDULED;
@@ -19557,15 +19573,15 @@ static float tfn__unit_of(const tfn_scale_rule *s)
     return tfn__positive_or(s->unit, 1);
 }
 
-/* True if this build cannot compute the scale. In a plain build, a user's row may have one, and it
- * is an error there. */
+/* True if this build cannot compute the scale. The library's rows in a plain build have no such
+ * scale, but a row of the user may. */
 static bool tfn__is_refused_scale(const tfn_scale_rule *s)
 {
     if (!TFN__SCALES) return s->kind != TFN_SCALE_NONE;
     return !TFN__ALL && s->kind > TFN_SCALE_VECTOR;
 }
-/* Returns why this build rejects a join, or NULL. A build can omit only the scales; rows of the
- * library that need them are then errors, too. */
+/* Returns why this build rejects a join, or NULL. A plain build rejects only rows of the user;
+ * TFNORM_NO_SCALES also rejects rows of the library that have scales. */
 static const char *tfn__refusal(const tfn_join *j)
 {
     const bool beyond = tfn__is_refused_scale(&j->in) || tfn__is_refused_scale(&j->out)
@@ -19624,14 +19640,14 @@ static bool tfn__in_ffn(tfn__spot at)
 /* True if the model has this stack. Models that are only an encoder or only a decoder have one. */
 static bool tfn__has_stack(const tfn_model_desc *d, tfn__spot at)
 {
-    if (tfn__in_decoder(at)) return !tfn__is_encoder_alone(d);
-    return !tfn__is_decoder_alone(d);
+    if (tfn__in_decoder(at)) return !tfn__is_encoder_only(d);
+    return !tfn__is_decoder_only(d);
 }
 
-/* The stack whose output the model's end reads. */
+/* Returns the stack whose output becomes logits. */
 static tfn__spot tfn__last_stack(const tfn_model_desc *d)
 {
-    if (tfn__is_encoder_alone(d)) return tfn__spot_of_stack(TFN__IN_ENCODER);
+    if (tfn__is_encoder_only(d)) return tfn__spot_of_stack(TFN__IN_ENCODER);
     return tfn__spot_of_stack(TFN__IN_DECODER);
 }
 
@@ -19667,7 +19683,7 @@ static bool tfn__has(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
     return TFN__ALL && tfn__has_plain(d, at, flag);
 }
 
-/* How the input of a layer is mixed from the outputs of the layers before it. */
+/* Returns how the input of a layer is mixed from the outputs of the layers before it. */
 static tfn_aggregate tfn__aggregate_of(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL) return TFN_AGGREGATE_NONE;
@@ -19683,7 +19699,7 @@ static tfn_join tfn__join_at(const tfn_model_desc *d, tfn__spot at)
     return tfn_topology_join(tfn__row(d, at), &place);
 }
 
-/* How attention normalizes queries and keys: the option, or else the topology's choice. */
+/* Returns how attention normalizes queries and keys: the option, or else the topology's choice. */
 static tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL) return TFN_QK_NORM_NONE;
@@ -19691,8 +19707,8 @@ static tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at)
     return tfn__join_at(d, at).qk;
 }
 
-/* Returns value * N^n * M^m * l^layer, where N and M are the depths of encoder and decoder, or 1 if
- * there is no scale. */
+/* Returns value * N^n * M^m * l^layer, where N and M are the depths of encoder and decoder, and l
+ * counts layers from 1. Without a scale, returns 1. */
 static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, tfn__spot at)
 {
     const int32_t layer = (int32_t)tfn__max(at.layer + 1, 1);
@@ -19715,14 +19731,14 @@ static tfn__subs tfn__subs_of(const tfn_model_desc *d, tfn__spot at)
     return subs;
 }
 
-/* The spot of a sub-layer in the layer of `at`. */
+/* Returns the spot of a sub-layer in the layer of `at`. */
 static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 {
     return tfn__spot_in(at.stack, at.layer, (int)kind);
 }
 
 /* -- parameters: a table over one flat vector ------------------------------------------------ */
-static const char *const tfn__kind_names[] = { TFN__KINDS(TFN__NAME) };
+static const char *const tfn__kind_names[] = { TFN__WEIGHT_KINDS(TFN__NAME) };
 
 /* Writes a name such as "decoder.3.self.q.weight". */
 static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
@@ -19734,10 +19750,12 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
-/* The group of a weight that is in no group while other weights have LoRA: frozen, no options. */
+/* The group of weights that match no group of a model with LoRA. They are frozen, and have no
+ * options. */
 enum { TFN__BASE = -2 };
 
-/* The weight's group, or -1 if it has none. Always -1 in a build without groups. */
+/* Returns the weight's group, TFN__BASE, or -1 if it has none. Always -1 in a build without
+ * groups. */
 static int tfn__own_group(const tfn__weight *w)
 {
     if (!TFN__GROUPS) return -1;
@@ -19757,8 +19775,8 @@ static bool tfn__is_lora(const tfn__weight *w)
     return w->kind == TFN__LORA_A || w->kind == TFN__LORA_B;
 }
 
-/* Returns the group with a rank that matches the matrix of this part, or -1 if the map has no LoRA.
- * A folded model has none. */
+/* Returns the group with a rank whose pattern matches the matrix of this part, or -1 if the map has
+ * no LoRA. A folded model has no LoRA. */
 static int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -19775,12 +19793,12 @@ static int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
     return tfn__group_named(d, tfn__end(&t), true);
 }
 
-/* The offset of a weight's gradient and moments in their flat vectors, or below 0 if it has none.
- */
+/* Returns the offset of a weight's gradient and moments in their flat vectors, or a number below 0
+ * if it has none. */
 static int64_t tfn__trained_at(const tfn__weight *w) { return 16 * (int64_t)w->line; }
 
-/* A linear search: a model has some hundred weights, and searches only when its tapes are recorded,
- * never when they run. */
+/* Returns a weight, or NULL. A linear search is enough: a model has some hundred weights, and looks
+ * them up when its tapes are recorded or it is folded, never when a tape runs. */
 static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t count,
                                            tfn__spot at, int part, int kind)
 {
@@ -19792,8 +19810,8 @@ static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
     return NULL;
 }
 
-/* Returns a weight that the builder has made, or NULL. A tape that only counts has none, so that it
- * may count a shared weight twice. */
+/* Returns a weight that the builder has made, or NULL. A tape that only counts has no table, so
+ * it counts a shared weight at each use, and the count is an upper bound. */
 static const tfn__weight *tfn__known_weight(const tfn__builder *b, tfn__spot at, int part,
                                             int kind)
 {
@@ -19801,9 +19819,10 @@ static const tfn__weight *tfn__known_weight(const tfn__builder *b, tfn__spot at,
     return tfn__find_weight(b->weights, b->count, at, part, kind);
 }
 
-/* Returns the group of a new weight, found by its name. There are four exceptions: u and v of
- * sigmaReparam are in the group of their matrix; the counter of updates is in none; A and B of LoRA
- * fall back to the group with their rank; with LoRA, weights in no group are frozen. */
+/* Returns the group of a new weight, found by its name. There are four exceptions. u and v of
+ * sigmaReparam are in the group of their matrix. The counter of updates has no group. If no group
+ * matches A and B of LoRA, they are in the group that gives their rank. If no group matches another
+ * weight of a model with LoRA, it is frozen (TFN__BASE). */
 static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -19821,8 +19840,8 @@ static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
     return -1;
 }
 
-/* Sets the group and the place in the flat vector of trained weights. The place is counted in lines
- * of 16 floats, one cache line, so that 32 bits reach 2^35 floats. */
+/* Sets the group, and the place in the flat vector of trained weights. Places are counted in lines
+ * of 16 floats (one cache line), so that 32 bits reach 2^35 floats. */
 static void tfn__join_group(tfn__builder *b, tfn__weight *w)
 {
     w->line = -1;
@@ -19831,15 +19850,15 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
     if (w->kind >= TFN__STATE || tfn__is_frozen(b->d, w)) return;
     if (tfn__type_of(w))
         tfn__tape_error(b->t, TFN_BAD_OPTION, "weights", "weights of fewer bits do not train: "
-                        "desc.inference, or desc.groups with LoRA, or with all frozen", 0, 0);
+                        "set desc.inference, or desc.groups (LoRA, or all frozen)", 0, 0);
     if (b->trained / 16 >= INT32_MAX) tfn__tape_error(b->t, TFN_TOO_LARGE, "model", NULL, 0, 0);
     w->line = (int32_t)(b->trained / 16);
     b->trained += tfn__padded((int64_t)w->rows * w->cols);
 }
 
 /* Appends a weight to the flat vector, or to the buffers if it is state. Each begins at a multiple
- * of 16 floats, a cache line. `initial` is its first value if the init rule draws nothing. The
- * table takes its row from the end of the tape's block. */
+ * of 16 floats, a cache line. `initial` is its first value unless the init rule draws it. The row
+ * in the table is taken from the end of the tape's block. */
 static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     const tfn__packed *shape, float initial)
 {
@@ -19867,8 +19886,8 @@ static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
 }
 
 /* Returns the parameter (rows, cols) of a place: the first tape creates it, the others look it up.
- * If several sub-layers share it, it must be one node, because the flags of a gradient are counted
- * by node. */
+ * If several sub-layers share it, it must be one node, because each node decides whether its
+ * gradient is stored or added. */
 static tfn_var tfn__weight_shaped(tfn__builder *b, tfn__spot at, int part, int kind,
                                   const tfn__packed *shape, float initial)
 {
@@ -19888,8 +19907,8 @@ static tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind,
 }
 
 /* Records a matrix that only linear maps read, or a table of words. It is packed if the model's
- * weights are. Other matrices are never packed: positions, segments, convolutions, and the maps
- * between clusters of words, which are read in both directions. */
+ * weights are. Other matrices are never packed: positions, segments, convolutions, and the maps of
+ * the clusters of words, which are read in both directions. */
 static tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t rows, int32_t cols,
                               bool table)
 {
@@ -19925,7 +19944,8 @@ static tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, t
     return x;
 }
 
-/* Returns the place of a weight in the table, or -1 if it was not made. */
+/* Returns the place of a weight in the table, or -1 if the table lacks it. A tape that only counts
+ * has no table, so any place will do. */
 static int32_t tfn__weight_index(const tfn__builder *b, tfn__spot at, int part, int kind)
 {
     const tfn__weight *w = tfn__known_weight(b, at, part, kind);
@@ -19944,7 +19964,7 @@ static void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind ski
     if (skip == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
     else if (skip != TFN_SCALE_PROFILED) return;
     id = TFN__PROFILE + 2 * tfn__weight_index(b, at, TFN__PART_SKIP, kind);
-    if (id < TFN__PROFILE) return;              /* the tape of evaluation makes it first */
+    if (id < TFN__PROFILE) return;      /* never: an earlier tape, of evaluation, made the scale */
     tfn_probe(b->t, p, id);
     tfn_probe(b->t, x, id + 1);
 }
@@ -19958,11 +19978,11 @@ static void tfn__probe_output(tfn__builder *b, tfn__spot at, int part, tfn_var y
 
 /* -- omissions of a folded model: see tfn_model_fold ----------------------------------------- */
 
-/* Each function says whether one derivation holds at a sub-layer. The builder asks before it omits
- * a norm or scale, and the fold asks before it moves the same norm or scale into weights. Both must
- * ask the same function, or the folded model computes something else. Where no derivation holds,
- * the norm or scale stays, and the result is still right. Functions named tfn__folds_ return false
- * for models that are not folded. */
+/* Each function tells whether one derivation holds at a sub-layer. The builder asks it before it
+ * omits a norm or scale, and the fold asks it before it moves that norm or scale into weights. Both
+ * must ask the same function, or the folded model would compute something else. Where no derivation
+ * holds, the norm or scale stays, and the result is still right. Functions named tfn__folds_ return
+ * false for models that are not folded. */
 
 /* (u - s) W + b = u W + (b - s 1^T W): a map that reads a shifted value needs a bias for the shift,
  * even in a model without biases. Keys and values of cross-attention read the memory, which has no
@@ -20013,8 +20033,8 @@ static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
     return false;
 }
 
-/* Returns the first matrix that reads a norm of a sub-layer, or -1 if more than matrices may read
- * it. */
+/* Returns the first matrix that reads a norm of a sub-layer, or -1 if others than matrices may read
+ * the norm. */
 static int tfn__reader_of_norm(tfn__spot at, int norm)
 {
     switch (norm) {
@@ -20042,8 +20062,8 @@ static bool tfn__folds_norm(const tfn_model_desc *d, tfn__spot at, int part)
     return !tfn__first_is_read(d, at);
 }
 
-/* u = in * y - s folds into the maps that read u, because nothing else does. If there is a norm
- * before it, the norm must fold, too. */
+/* u = in * y - s folds into the maps that read u, because nothing else reads u. If y is the output
+ * of a norm, the norm must fold, too. */
 static bool tfn__folds_input(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_join j;
@@ -20160,8 +20180,9 @@ static bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
     return !begins || !tfn__layer_is_read(d, at);
 }
 
-/* True if the profiled w of the skip is always 1, which is so at the first sub-layer of a stack: no
- * norm comes before it. The fold checks that w is 1. */
+/* True if the profiled w of the skip is 1 after any profile. This is so at the first sub-layer of a
+ * stack, which has no norm before it. The fold still checks that w is 1, because a user may have
+ * changed it. */
 static bool tfn__skip_is_one(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_scale_rule s = tfn__join_at(d, at).skip;
@@ -20192,7 +20213,7 @@ static bool tfn__centred_at(const tfn_join *j)
 }
 
 /* True if everything that writes to the stream of a stack can be centred, and everything after the
- * last layer reads it through LayerNorm. Asks about every kind of sub-layer, including kinds the
+ * last layer reads it through LayerNorm. It asks every kind of sub-layer, including kinds that the
  * stack lacks. */
 static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
 {
@@ -20230,8 +20251,8 @@ static bool tfn__unit_table(const tfn_model_desc *d, bool own)
 {
     const bool encoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_ENCODER), TFN_TOPOLOGY_FIXNORM);
     const bool decoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_DECODER), TFN_TOPOLOGY_FIXNORM);
-    if (own || tfn__is_encoder_alone(d)) return encoder;
-    if (tfn__is_decoder_alone(d) || d->separate_source || d->bands) return decoder;
+    if (own || tfn__is_encoder_only(d)) return encoder;
+    if (tfn__is_decoder_only(d) || d->separate_source || d->bands) return decoder;
     return encoder || decoder;
 }
 TFN__RARE_END
@@ -20965,8 +20986,8 @@ TFN__RARE_END
 /* >> stacks */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Records a whole model on a tape from the sub-layers of joins: embeddings, layers, the end of
- * each stack, logits and the loss. Decoders use the parts to record a tape for each stack. Builds
- * on joins. */
+ * each stack, logits and the loss. Decoders use the same functions to record a tape for each stack.
+ * Builds on joins. */
 
 enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs */
 
@@ -20991,7 +21012,8 @@ static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
 }
 
 /* Returns the words of cluster k, of width C/4^k, and its map (width, C), for adaptive softmax
- * (Grave 2017; Baevski & Auli 2019). Cluster 0 has rows for the other clusters after its words. */
+ * (Grave 2017; Baevski & Auli 2019). Cluster 0 has rows for the other clusters after its words. If
+ * the model is untied, the output has its own. */
 static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var *project)
 {
     const tfn_model_desc *d = b->d;
@@ -21023,8 +21045,8 @@ static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
     return sum;
 }
 
-/* Turns frames into positions with two convolutions of kernel 3, each with a ReLU, as in speech
- * recognizers (ESPnet, Karita 2019; fairseq uses kernel 5 and GLU). */
+/* Turns frames into positions with two convolutions of kernel 3 and stride 2, each with a ReLU, as
+ * in speech recognizers (ESPnet, Karita 2019; fairseq uses kernel 5 and GLU). */
 static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
 {
     static const int parts[] = { TFN__PART_CONV_1, TFN__PART_CONV_2 };
@@ -21045,7 +21067,7 @@ static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
 }
 
 /* Returns the positions (rows, C) of a stack that reads frames: an encoder, with or without a
- * decoder. The linear map may have LoRA, as those of the layers. */
+ * decoder. The linear map may have LoRA, like the maps of the layers. */
 static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
 {
     const tfn_model_desc *d = b->d;
@@ -21079,7 +21101,8 @@ static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
                              tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
 }
 
-/* Returns what relative positions add to the scores, from one table for all layers of a stack. */
+/* Returns what positions add to the scores of a stack: ALiBi's table, nothing, or relative
+ * positions from one table for all layers. */
 static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -21116,7 +21139,8 @@ static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
     return tfn_add(b->t, x, s, 1, 1);
 }
 
-/* Records x_0 = Drop(N(s*E[token] + P[position] + S[segment])), where s is 1 or sqrt(C). */
+/* Records x_0 = Drop(N(s*E[token] + P[position] + S[segment])). s is 1 or sqrt(C), times
+ * desc.embedding_factor. Some rows multiply the sum by a learned scalar before N. */
 static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -21137,7 +21161,8 @@ static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 
 /* -- stacks ----------------------------------------------------------------------------------- */
 
-/* Marks y_l, the output of a layer or (l = 0) the embedding, for sums of layers. */
+/* Marks y_l, the output of layer l or (l = 0) the embedding, as a term of later sums of layers.
+ * NORMED normalizes the outputs of layers first. */
 static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
 {
     const tfn_aggregate how = tfn__aggregate_of(b->d, at);
@@ -21147,8 +21172,8 @@ static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
     return y;
 }
 
-/* Returns the weights (groups, outputs) that mix `count` outputs. The first *skipped outputs are
- * outside the window of a softmax. */
+/* Returns the weights (groups, outputs) that mix `count` outputs. A softmax may have a window: then
+ * the first *skipped outputs are outside it. */
 static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, int32_t *skipped)
 {
     const tfn_mix_rule *rule = &tfn__row(b->d, at)->mix;
@@ -21166,7 +21191,7 @@ static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, in
     return tfn_softmax(b->t, w);
 }
 
-/* Returns the sum of w_k y_k over the marked nodes from `first` on, without the first `skipped`.
+/* Returns the sum of w_k y_k over `count` marked nodes from `first` on, except the first `skipped`.
  * Without w, each weight is 1. */
 static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_t count,
                                int32_t skipped)
@@ -21184,9 +21209,9 @@ static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_
     return sum;
 }
 
-/* Returns the input of what follows `at` (a layer, or the embedding), mixed from the marked nodes
- * from `first` on. The weights belong to the layer that reads the mix, or to the stack after the
- * last layer; the norm belongs to the layer of `at`. */
+/* Returns the input of the layer, or of the end of the stack, that follows `at` (a layer, or the
+ * embedding), mixed from the marked nodes from `first` on. The weights belong to `reader`, the
+ * layer or stack that reads the mix; the norm belongs to the layer of `at`. */
 static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, tfn_var x,
                               int32_t first)
 {
@@ -21216,7 +21241,7 @@ static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 }
 
 /* Records the end of a stack after its last layer: Fixup's shift (and scale), the second stream,
- * the final norm. A transparent encoder has its final norm in tfn__memory_of. */
+ * the final norm. The final norm of a transparent encoder is in tfn__memory_of instead. */
 static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow *flow)
 {
     const tfn_model_desc *d = b->d;
@@ -21235,9 +21260,9 @@ static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow 
     return tfn__apply_norm(b, at, x, TFN__PART_FINAL_NORM);
 }
 
-/* Records a stack, from its ids to its output (B*T, C). The tape gets the number of the layer for
- * its errors. With desc.recompute each layer is a segment that the backward computes again;
- * segments are numbered from 1 through both stacks. */
+/* Records a stack, from its ids to its output (B*T, C). The tape gets the number of each layer for
+ * its errors. With desc.recompute each layer is a segment, which the backward computes again. The
+ * numbers of segments start at 1, and continue in the second stack. */
 static tfn_var tfn__build_stack(tfn__builder *b, int stack)
 {
     const tfn_model_desc *d = b->d;
@@ -21272,8 +21297,9 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
 }
 
-/* Records the model's tables of positions: sinusoids (T, C) or rotations (T, D), then the rotations
- * of layers with a window; for ALiBi, what is added to scores, (1, H*(2T - 1)). */
+/* Records the model's tables of positions: sinusoids (T, C) or rotations (T, D), then rotations for
+ * layers with a window if these differ. For ALiBi, records what is added to scores, (1,
+ * H*(2T - 1)). */
 static void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -21289,14 +21315,14 @@ static void tfn__build_table(tfn__builder *b)
     if (tfn__is_position(d, TFN_POSITION_ROTARY)) cols = tfn__head_size(d);
     b->table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
     b->window_table = b->table;
-    if (tfn__turns_apart(d))
+    if (tfn__has_window_rotations(d))
         b->window_table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
 }
 
 /* -- the end: logits and the loss ------------------------------------------------------------- */
 
-/* Returns the classes (B, classes) of a sentence, f(x W_p) W_c of its first position, as BERT does,
- * or numbers in the same way. */
+/* Returns logits of classes (B, classes) from the first position x of a sentence, f(x W_p) W_c, as
+ * BERT does; or the numbers of a head of numbers in the same way. */
 static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -21310,7 +21336,7 @@ static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
                              TFN_ACTIVATION_IDENTITY);
 }
 
-/* Returns the classes of each position, x W_c, (B*T, classes). */
+/* Returns logits of classes of each position, x W_c, (B*T, classes). */
 static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -21319,8 +21345,9 @@ static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
                              d->classes, TFN_ACTIVATION_IDENTITY);
 }
 
-/* Records the logits of head and tails and keeps them in the builder for the loss. Training needs
- * no more; otherwise one node combines them into logits of all words. */
+/* Records the logits of the head (cluster 0) and of the tails, and keeps them in the builder for
+ * the loss. A tape that trains needs no more. On others, one node combines them into logits of all
+ * words. */
 static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_node *xn = tfn__need(b->t, "words", x);
@@ -21366,8 +21393,8 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 }
 
 /* Records the logits of the last stack's output x. BERT first transforms x to N(f(x W + b)), so
- * that the stream need not resemble the embedding. nGPT scales logits by a learned vector times
- * sqrt(C). A cap c turns logits, after their divisor, into c tanh(logit/c). */
+ * that the stream need not resemble the embedding. desc.logit_divisor divides the logits. nGPT
+ * scales them by a learned vector times sqrt(C). Last, a cap c turns them into c tanh(logit/c). */
 static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -21398,9 +21425,9 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 #ifndef TFNORM_NO_TRAINING
 enum { TFN__OWN_LOSS = 256 };       /* nodes that tfn_model_scratch leaves room for */
 
-/* Records the user's loss, or on a tape that counts leaves room for it. It must give one number for
- * each row of the logits, and must not have parameters, because all parameters are already placed.
- */
+/* Records the user's loss. A tape that only counts leaves room for it instead. The loss must give
+ * one number for each row of the logits. It must not have parameters, because all parameters are
+ * already placed. */
 static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
 {
     tfn_tape *t = b->t;
@@ -21418,12 +21445,13 @@ static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
     if (t->params != params)
         return tfn__tape_error(t, TFN_BAD_OPTION, "loss", "a loss may not have parameters", 0, 0);
     if (n->rows != t->nodes[logits.id].rows)
-        return tfn__bad_shape(t, "loss", "the rows are not those of the logits", 0, 0);
+        return tfn__bad_shape(t, "loss", "its rows are not those of the logits", 0, 0);
     return tfn_mask_targets(t, loss, TFN_INT_TARGETS);
 }
 
-/* Returns the loss of each row. With clusters, the head predicts the tail and each tail the word;
- * the sum of both losses is -log of the product of probabilities. */
+/* Returns the loss of each row. With clusters, the head predicts a frequent word or the tail of any
+ * other word, and the tail predicts that word. The sum of their losses is -log of the product of
+ * the two probabilities. */
 static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 {
     const tfn_model_desc *d = b->d;
@@ -21444,8 +21472,8 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 }
 #endif
 
-/* Records the whole model: *logits, and the loss per row except in builds without training. The
- * loss, and the logits of a tape for inference, stay readable after a run. */
+/* Records the whole model. Returns the loss of each row, or in builds without training the logits.
+ * The loss, and the logits of a tape that does not train, stay readable after a run. */
 static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 {
     const bool two = tfn__is_pair(b->d);
@@ -21551,7 +21579,7 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
     bool decoder = w->stack == TFN__IN_DECODER;
     tfn_place place;
     if (!TFN__ALL || !rule->rule) return 1;
-    if (w->stack == TFN__NO_STACK) decoder = tfn__is_decoder_alone(d) || d->separate_source;
+    if (w->stack == TFN__NO_STACK) decoder = tfn__is_decoder_only(d) || d->separate_source;
     if (w->sub < TFN__NO_SUB) kind = (tfn_sublayer)w->sub;
     place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
     rule->rule(&place, &g);
@@ -21804,7 +21832,7 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 /* Returns the topology that a weight follows. A weight of no stack follows the last stack. */
 static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight *w)
 {
-    if (w->stack == TFN__IN_ENCODER || tfn__is_encoder_alone(&m->desc)) return m->desc.topology;
+    if (w->stack == TFN__IN_ENCODER || tfn__is_encoder_only(&m->desc)) return m->desc.topology;
     return m->desc.decoder_topology;
 }
 
@@ -21971,9 +21999,9 @@ TFN__SMALL_END
 #endif
 /* >> fold */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Gives a model for inference the weights of a trained one with scales and norms folded into them
- * (tfn_model_fold), adds LoRA to matrices, and packs weights (tfn_model_quantize). Also folds
- * Admin's scales after profiling. Builds on builder and initial. */
+/* Gives a model for inference the weights of a trained one, with scales and norms folded into them
+ * (tfn_model_fold), or adds only LoRA to the matrices. Packs weights (tfn_model_quantize). Folds
+ * Admin's scales after profiling. Builds on builder, joins and initial. */
 
 TFN__SMALL
 /* A folded model computes the same function with fewer operations. In the join of a sub-layer F
@@ -21988,13 +22016,13 @@ TFN__SMALL
  *     N_sum(a x + p)     = N_sum(x + p/a), eps/a^2                     tfn__fold_output
  *     w x + F(x)         = x' + F(x'/w), x' = w x from the norm before    tfn__fold_skip
  *
- * Outside the sub-layers, gamma/sigma W becomes W, LoRA's alpha/r A B is added to it, tables that
- * are read with rows of length 1 get such rows, and weights under a softmax become its result. If
- * everything that writes to the stream can be centred, it is, and LayerNorm becomes RMSNorm.
+ * Outside the joins, W becomes gamma/sigma W (sigmaReparam) and then W + alpha/r A B (LoRA). Tables
+ * that are read with rows of length 1 get such rows, and weights under a softmax become its result.
+ * If everything that writes to the stream can be centred, it is, and LayerNorm becomes RMSNorm.
  *
- * The builder says where each of these holds (tfn__folds_norm and its neighbours), and omits from
- * the folded model exactly what goes into weights here. Everything is checked before anything is
- * written. Then weights are copied and changed in place. */
+ * The builder tells where each of these holds (tfn__folds_norm and the functions next to it), and
+ * omits from the folded model exactly what goes into weights here. Everything is checked before
+ * anything is written. Then weights are copied and changed in place. */
 
 /* Returns the weight of a model at a spot, or NULL. Most parts exist only in some rows, and a
  * folded model lacks those that were folded. */
@@ -22025,8 +22053,8 @@ static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, cons
         for (int32_t c = 0; c < matrix->cols; c++) p[c] /= unit * w[r];
 }
 
-/* True if dividing by unit*w gives normal numbers. 0, infinities and NaN fail, and so do values so
- * close to 0 that weights would overflow. */
+/* True if weights can be divided by unit*w. 0, infinities and NaN fail, and so do numbers so close
+ * to these that weights would overflow or vanish. */
 static bool tfn__divides(const float *w, int32_t count, float unit)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -22037,13 +22065,13 @@ static bool tfn__divides(const float *w, int32_t count, float unit)
     return true;
 }
 
-/* Multiplies the learned vectors of a norm by unit * w. A gain stored as an offset from 1 stays
- * one. */
+/* Multiplies the learned vectors of a norm by unit * w. A gain that is stored as an offset from 1
+ * is stored so again. */
 static void tfn__scale_norm(const tfn_model *m, tfn__spot at, const float *w, float unit)
 {
     static const int kinds[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };
     const tfn_norm_rule *norm = tfn__norm_rule_of(&m->desc, at);
-    const int count = norm->kind == TFN_NORM_SEED ? 3 : 2;       /* SeeDNorm's alpha is a gain */
+    const int count = norm->kind == TFN_NORM_SEED ? 3 : 2;      /* SeeDNorm: alpha is in the gain */
     for (int k = 0; k < count; k++) {
         const tfn__weight *p = tfn__weight_in(m, at, TFN__PART_NORM, kinds[k]);
         const bool offset = kinds[k] == TFN__GAIN && (norm->flags & TFN_FLAG_OFFSET);
@@ -22103,8 +22131,8 @@ typedef struct tfn__folding {
     tfn_join         join;               /* its join */
 } tfn__folding;
 
-/* Returns number i of a weight in the trained model, or `otherwise` if there is none. A scalar has
- * one number for all i, a scale of heads one for each head. */
+/* Returns number i of a weight in the trained model, or `otherwise` if it has no such weight. A
+ * scalar gives its one number for every i. */
 static double tfn__old_at(const tfn_model *from, tfn__spot at, int part, int kind, int32_t i,
                           double otherwise)
 {
@@ -22117,7 +22145,7 @@ static double tfn__old(const tfn__folding *f, int part, int kind, int32_t i, dou
     return tfn__old_at(f->from, f->at, part, kind, i, otherwise);
 }
 
-/* Returns the numbers of a weight in the folded model, or NULL. */
+/* Returns the numbers of a weight in the folded model, or NULL. *w is the weight. */
 static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__weight **w)
 {
     *w = tfn__weight_in(f->to, f->at, part, kind);
@@ -22125,8 +22153,8 @@ static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__wei
     return tfn__weight_data(f->to, *w);
 }
 
-/* Returns g and t of channel i for a norm g n + t. For BATCH and POWER n is x, because their
- * statistics are constant now. */
+/* Computes g and t of channel i for a norm g n(x) + t. For BATCH and POWER, n(x) is x, because
+ * their statistics are constants now, and part of g and t. */
 static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g, double *t)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(&f->to->desc, f->at);
@@ -22142,9 +22170,9 @@ static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g
         *g *= tfn__pow(tfn__old(f, part, TFN__SQUARE, i, 1) + eps, -0.5);
 }
 
-/* Folds g u + t, which W reads in channel i: b += t W, then row i of W is multiplied by g. The bias
- * comes first because it needs the old row. A builder that folds t has made the bias; without one,
- * t is 0. */
+/* Folds g u + t, which W reads in channel i: adds t times row i of W to the bias, then multiplies
+ * the row by g. The bias comes first because it needs the old row. Where t may differ from 0, the
+ * builder has made a bias. */
 static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, double t)
 {
     const tfn__weight *w;
@@ -22159,8 +22187,8 @@ static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, 
     }
 }
 
-/* Returns the value of a scheduled scale after the updates so far, min(1, t/value). The fold treats
- * it as a constant. */
+/* Returns the value of a scheduled scale, min(1, t/value), after the t updates so far. The folded
+ * model keeps this value. */
 static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
 {
     const float updates = (float)tfn__old_at(f->from, tfn__spot_of_model(), TFN__PART_SCHEDULE,
@@ -22198,8 +22226,8 @@ static void tfn__fold_input(const tfn__folding *f, int32_t i)
         tfn__fold_row(f, tfn__readers[r], i, g * in, t);
 }
 
-/* Folds the input of the last matrix, W_O or W_2: inner norm, scale of heads, Fixup's last shift.
- */
+/* Folds the input of the last matrix, W_O or W_2: inner norm, scale of heads, Fixup's shift before
+ * W_2. */
 static void tfn__fold_inner(const tfn__folding *f, int last)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -22252,8 +22280,8 @@ static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
     }
 }
 
-/* Folds what follows the last matrix: the scale of heads, then the scale of the branch, which goes
- * into the norm between them if there is one. */
+/* Folds what follows the last matrix. The scale of heads goes into the matrix. The scale of the
+ * branch goes into the norm of the branch if there is one, otherwise into the matrix. */
 static void tfn__fold_output(const tfn__folding *f, int last)
 {
     if (f->join.head_scale == TFN_HEAD_SCALE_AFTER && last == TFN__PART_O) {
@@ -22290,8 +22318,8 @@ static void tfn__fold_shift_1(const tfn__folding *f)
     for (int32_t c = 0; c < w->cols; c++) bias[c] -= shift;
 }
 
-/* Folds one sub-layer from its input to its output. The skip comes last, because biases must have
- * taken the shifts, which apply to x, before rows are divided for x' = w x. */
+/* Folds one sub-layer from its input to its output. The skip comes last, because the shifts apply
+ * to x: they must be in the biases before rows are divided for x' = w x. */
 static void tfn__fold_sublayer(const tfn__folding *f)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -22324,9 +22352,9 @@ static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding
     }
 }
 
-/* -- checks that both models are the same function ------------------------------------------- */
+/* -- checks that both models compute the same function --------------------------------------- */
 
-/* Compares as numbers: -0 equals 0. */
+/* True if two rules of scales are equal. It compares numbers, not bits: -0 equals 0. */
 static bool tfn__same_scale(const tfn_scale_rule *a, const tfn_scale_rule *b)
 {
     const float x[] = { a->value, a->n, a->m, a->layer, a->unit };
@@ -22386,8 +22414,9 @@ static bool tfn__same_bytes(const char *a, const char *b, size_t n)
     return true;
 }
 
-/* Returns the first option that makes the functions differ, or NULL. Shapes and biases are not
- * compared here: the weights show them. */
+/* Returns the name of the first option that makes the functions of two models differ, or NULL. Some
+ * options of shapes and biases are not in the list, because the weights show them
+ * (tfn__check_shapes). */
 static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_desc *b)
 {
     static const struct { char name[20]; size_t at, size; } options[] = {
@@ -22423,8 +22452,8 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     return NULL;
 }
 
-/* True if `to` lacks nothing but LoRA. Then only W + alpha/r A B is folded, and the model can still
- * train: gains, scales and statistics stay. */
+/* True if `to` is not folded and has no LoRA. Then only W + alpha/r A B is folded, and the model
+ * can still train: gains, scales and statistics stay. */
 static bool tfn__merges(const tfn_model *to)
 {
     return !to->desc.folded && !tfn__has_lora(&to->desc);
@@ -22437,8 +22466,8 @@ static bool tfn__tied_lora(const tfn_model *from)
     return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_OUTPUT, TFN__LORA_A) != NULL;
 }
 
-/* Returns the option of `to` that differs from `from`, or NULL. With LoRA of a tied output, `to`
- * may be untied. */
+/* Returns the option of `to` that differs from `from`, or NULL. If `from` has LoRA at a tied
+ * output, `to` must be untied instead. With rows of length 1 (FixNorm) this is not possible. */
 static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
 {
     tfn_model_desc desc = from->desc;
@@ -22446,17 +22475,18 @@ static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
     return tfn__other_option(&to->desc, &desc);
 }
 
-/* Arrays, because a linker drops them with the code that reads them, but keeps strings. */
+/* These are arrays because a linker drops an array with the code that reads it, but keeps a
+ * string. */
 static const char tfn__fold_tied[] = "LoRA of a tied output does not change the embedding: the "
                                      "model to fold into must be untied";
 static const char tfn__fold_options[] = "the models must have the same options, but folded";
-static const char tfn__fold_option[] = "the models must have the same options, but folded: %s is "
-                                       "another";
+static const char tfn__fold_option[] = "the models must have the same options, but folded: %s "
+                                       "differs";
 static const char tfn__fold_shape[] = "the models must have the same options, but folded: %s has "
                                       "another shape";
 
-/* Checks that `to` is folded or has no LoRA, that `from` is not folded, and that they match
- * otherwise. */
+/* Checks that `to` is folded or has no LoRA, that `from` is not folded, that neither is packed, and
+ * that their other options match. */
 static void tfn__check_fold(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__misfit(to, from);
@@ -22482,7 +22512,8 @@ static void tfn__fail_weight(tfn_model *to, const char *text, const tfn__weight 
     tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", text, name);
 }
 
-/* Rejects values of weights that the fold cannot handle, and names the weight. */
+/* Rejects profiled scales of a skip with values that the fold cannot handle. The error names the
+ * weight. */
 static void tfn__check_sublayer(const tfn__folding *f)
 {
     const tfn__weight *skip = tfn__skip_to_fold(f);
@@ -22492,13 +22523,11 @@ static void tfn__check_sublayer(const tfn__folding *f)
     if (tfn__skip_is_one(&f->to->desc, f->at)) {
         for (int32_t i = 0; i < skip->cols; i++)
             if (w[i] < 1 || w[i] > 1)
-                tfn__fail_weight(f->to, "%s is not 1, and there is no norm before it to take it",
-                                 skip);
+                tfn__fail_weight(f->to, "%s is not 1, and no norm before it can absorb it", skip);
         return;
     }
     if (!tfn__divides(w, skip->cols, tfn__skip_unit(&f->to->desc, f->at)))
-        tfn__fail_weight(f->to, "%s is 0 or nearly: matrices that read the stream cannot be "
-                         "divided by it", skip);
+        tfn__fail_weight(f->to, "%s is too small or too large to divide matrices by it", skip);
 }
 
 /* Returns the weight of `from` that matches a weight of `to`, or NULL. */
@@ -22507,22 +22536,23 @@ static const tfn__weight *tfn__counterpart(const tfn_model *from, const tfn__wei
     return tfn__weight_in(from, tfn__spot_of(w), w->part, w->kind);
 }
 
-/* Returns the embedding E (V, E) of `from` if the output matrix w starts as its transpose, or NULL
- * if `from` has such a matrix itself. */
+/* Returns the embedding (V, E) of a tied `from` if w is the output matrix of an untied model, which
+ * starts as its transpose; otherwise NULL. */
 static const tfn__weight *tfn__untied_from(const tfn_model *from, const tfn__weight *w)
 {
     if (w->part != TFN__PART_OUTPUT || w->kind != TFN__MATRIX || from->desc.untied) return NULL;
     return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_EMBEDDING, TFN__MATRIX);
 }
 
-/* Checks that each weight of `to` has a match in `from`. Biases may be new, and so may the matrix
- * of a tied output. */
+/* Checks that each weight of `to` has a match in `from`, except that biases may be new, and so may
+ * the matrix of an output that was tied. LoRA cannot be added to W if `to` keeps a gamma, which
+ * would multiply it. */
 static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 {
     if (tfn__merges(to) && tfn__has_lora(&from->desc))
         for (int32_t i = 0; i < to->weight_count; i++)
             if (to->weights[i].kind == TFN__GAMMA)
-                tfn__fail_weight(to, "LoRA is added to gamma/sigma W, and %s stays beside it: fold",
+                tfn__fail_weight(to, "LoRA is added to gamma/sigma W, but %s stays: set folded",
                                  to->weights + i);
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
@@ -22535,14 +22565,15 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 
 /* -- outside the sub-layers ------------------------------------------------------------------ */
 
-/* y (cols, rows) = x^T */
-static void tfn__turn(float *y, const float *x, int32_t rows, int32_t cols)
+/* y (cols, rows) = x^T, for x (rows, cols). */
+static void tfn__copy_transposed(float *y, const float *x, int32_t rows, int32_t cols)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) y[c*rows + r] = x[r*cols + c];
 }
 
-/* Copies the trained weights; new biases are 0. */
+/* Copies the trained weights. New biases are 0, and a new output matrix is the embedding's
+ * transpose. */
 static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
 {
     for (int32_t i = 0; i < to->weight_count; i++) {
@@ -22552,7 +22583,8 @@ static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
         const tfn__weight *table = tfn__untied_from(from, w);
         float *data = tfn__weight_data(to, w);
         if (old) TFNORM_MEMCPY(data, tfn__weight_data(from, old), bytes);
-        else if (table) tfn__turn(data, tfn__weight_data(from, table), table->rows, table->cols);
+        else if (table) tfn__copy_transposed(data, tfn__weight_data(from, table), table->rows,
+                                             table->cols);
         else TFNORM_MEMSET(data, 0, bytes);
     }
 }
@@ -22599,8 +22631,8 @@ static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weig
         }
 }
 
-/* Gives embeddings that are read with rows of length 1 such rows, and replaces the learned weights
- * of mixed layers by their softmax. */
+/* Normalizes embeddings whose rows are read with length 1 (FixNorm), and replaces the learned
+ * weights of mixed layers by their softmax. */
 static void tfn__fold_tables(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -22617,8 +22649,8 @@ static void tfn__fold_tables(tfn_model *m)
     }
 }
 
-/* Gives rows that write to the stream the mean 0. Then the stream has mean 0, and LayerNorm
- * subtracts nothing. */
+/* Subtracts the mean from each row that is added to the stream: of tables, of W_O and W_2, and
+ * their biases. Then the stream has mean 0, and LayerNorm subtracts nothing. */
 static void tfn__centre(const tfn_model *m, const tfn__weight *w)
 {
     float *p = m->params + w->at;
@@ -22644,7 +22676,7 @@ static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
     if (to->desc.folded != from->desc.folded) other = "folded";
     if (other)
         tfn__fail_name(&to->error, TFN_BAD_OPTION, "quantize",
-                       "the models must have the same options but weights: %s is another", other);
+                       "the models must have the same options but weights: %s differs", other);
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
         const tfn__weight *old = tfn__counterpart(from, w);
@@ -22675,13 +22707,13 @@ TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from)
         else TFNORM_MEMCPY(data, tfn__weight_data(from, old),
                            (size_t)w->rows * (size_t)w->cols * sizeof *data);
     }
-    if (to->desc.inference) to->step = from->step;              /* else a new run starts */
+    if (to->desc.inference) to->step = from->step;          /* otherwise training starts anew */
     return TFN_OK;
 }
 #endif
 
-/* Checks everything, then copies, then folds. sigma belongs to the trained matrices, so it comes
- * first. Centring changes what other folds have written, so it comes last. */
+/* Checks everything, then copies, then folds. sigma is computed from the trained matrices, so it
+ * comes first. Centring changes what the other folds have written, so it comes last. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 {
     tfn__folding f;
@@ -23668,7 +23700,7 @@ static void tfn__fill_table(tfn_model *m)
     const tfn_model_desc *d = &m->desc;
     const ptrdiff_t rows = tfn__max(d->context, d->source_context);
     if (!TFN__POSITION_TABLES) return;
-    if (tfn__turns_apart(d)) tfn__fill_window_table(m, rows);
+    if (tfn__has_window_rotations(d)) tfn__fill_window_table(m, rows);
     if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
         tfn__alibi_table(m->run.tables, rows, d->heads);
         return;
@@ -23855,7 +23887,7 @@ static int32_t tfn__positions(const tfn_model_desc *d, int32_t time)
 /* Returns the positions of the stack that has the targets, which may read frames. */
 static int32_t tfn__target_positions(const tfn_model_desc *d, int32_t time)
 {
-    if (tfn__frames_alone(d)) return tfn__positions(d, time);
+    if (tfn__is_frames_only(d)) return tfn__positions(d, time);
     return time;
 }
 
@@ -23912,7 +23944,7 @@ static void tfn__check_sizes_of(tfn_error *e, const tfn_model_desc *d, const tfn
 /* Checks the input of the stack that gives the logits: tokens, or frames of an encoder. */
 static void tfn__check_input(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
-    if (tfn__frames_alone(d)) {
+    if (tfn__is_frames_only(d)) {
         tfn__check_frames(e, d, x->frames, x->time, d->context, x->lengths, x->batch);
         return;
     }
@@ -23993,7 +24025,7 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->ints[TFN_INT_SEGMENTS] = x->segments;
     r->inputs[TFN__FRAMES] = x->frames;
     r->inputs[TFN__NUMBERS] = x->numbers;
-    if (tfn__frames_alone(d)) {
+    if (tfn__is_frames_only(d)) {
         of_frames = x->lengths;
         slot = TFN_INT_LENGTHS;
     }
@@ -24453,8 +24485,9 @@ TFN__SMALL_END
 #endif
 /* >> profile */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* The public calls of training (gradient, update, step, swap_ema), initialization that depends on
- * data (Admin, LSUV), watching of probes, and parameters by name. Builds on step. */
+/* The public calls of training (gradient, update, step, swap_ema, rate), initialization that
+ * depends on data (Admin, LSUV), watching of probes, parameters by name, and their hash. Builds on
+ * step and fold. */
 
 TFN__SMALL
 
@@ -24464,19 +24497,20 @@ TFN__SMALL
 /* LSUV changes one matrix at a time, in the order of the flat vector, until its output has variance
  * 1. Each try takes a forward. Admin needs one forward: when the probe of a skip is reached, its
  * scale is set from the variances of the branches before it, and the forward continues with that
- * scale. A model with both does LSUV first, because it changes what Admin measures. */
+ * scale. LSUV comes first in a model with both, because it changes what Admin measures. */
 
-/* Returns the node that a probe watches. The probe itself gets only values, without rows. */
+/* Returns the node that a probe watches. The callback gets the number of its rows, but not their
+ * kind, which decides where padding is. */
 static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
 {
     for (int32_t i = 1; i < t->count; i++)
-        if (t->nodes[i].op == TFN__OP_PROBE && t->nodes[i].arg[0] == id)
+        if (t->nodes[i].op == TFN__OP_PROBE && t->nodes[i].arg[TFN__PROBE_ID] == id)
             return t->nodes + t->nodes[i].in[0];
     return t->nodes;
 }
 
-/* Returns the sum of (x - mean)^power, power 1 or 2, over a value's rows without padding, and the
- * count of terms. */
+/* Returns the sum of (x - mean)^power, power 1 or 2, over a value's rows without padding. *count is
+ * the number of terms. */
 static double tfn__sum_powers(const tfn_run *r, const tfn_node *n, const float *x, double mean,
                               int power, int64_t *count)
 {
@@ -24520,8 +24554,7 @@ typedef struct tfn__profile {
     bool       watched;                /* the user's probe sees the last forward */
 } tfn__profile;
 
-/* Sets the scale of a skip to r, in the rounded copy as well, because the current forward uses it.
- */
+/* Sets the scale of a skip to r. It also sets the rounded copy, which the current forward uses. */
 static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
 {
     float *scale = tfn__weight_data(m, w);
@@ -24531,8 +24564,8 @@ static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
 }
 
 /* Admin (Liu 2020, section 4.3; the authors' code): sets w := r at once, so that the rest of the
- * forward uses it, then r := sqrt(Var(w x) + Var(F)). r starts at 1. The branch is probed before
- * the skip. Variances exclude padding, which the authors' code includes. */
+ * forward uses it, then r := sqrt(Var(w x) + Var(F)). r starts at 1 in each stack. The branch is
+ * probed before the skip. Variances exclude padding, which the authors' code includes. */
 static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                                ptrdiff_t cols, bool backward)
 {
@@ -24581,8 +24614,9 @@ static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
     tfn_tape_forward(&p->m->train, &r);
 }
 
-/* Divides the matrix of p->target by the deviation of its output until the variance is within 0.1
- * of 1, at most ten times. Returns false if a variance is not finite. */
+/* Divides the matrix of p->target by the standard deviation of its output, until the variance is
+ * within 0.1 of 1, at most ten times. A variance of 0 changes nothing. Returns false if a variance
+ * is not finite. */
 static bool tfn__unit_output(tfn__profile *p)
 {
     const tfn__weight *w = p->m->weights + p->target;
@@ -24613,9 +24647,9 @@ static void tfn__unit_outputs(tfn__profile *p)
     }
 }
 
-/* Profiles at the beginning of an update, which may still undo it. Returns false, with everything
- * as before, if a number is not finite. The user's probe sees only a profile that the user asked
- * for; a step shows its own forward, once. */
+/* Profiles at the beginning of an update, which may still undo it. If a number is not finite,
+ * restores everything and returns false. The user's probe sees only a profile that the user asked
+ * for (`watched`); in a step it sees only the forward of the step. */
 static bool tfn__open_profile(tfn_model *m, bool watched)
 {
     tfn__profile p;
@@ -24642,7 +24676,8 @@ static bool tfn__is_new(const tfn_model *m)
     return TFN__ALL && !m->profiled && !m->step && !m->micro;
 }
 
-/* Profiles on a batch of the user's choice. Targets are ignored and may be missing. */
+/* Profiles a new model on a batch of the user's choice, and does nothing to others. Targets are
+ * ignored and may be missing. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status = tfn__ready(m, batch, false);
@@ -24662,8 +24697,8 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* Returns an error for models that cannot train now: those for inference, or with averages in place
- * of the weights. The error is forgotten in the next call. */
+/* Returns an error for models that cannot train now. With averages in place of the weights, the
+ * next call forgets the error (tfn__forgive). The error of a model for inference stays. */
 static tfn_status tfn__check_trains(tfn_model *m)
 {
     if (m->desc.inference)
@@ -24685,8 +24720,8 @@ static tfn_status tfn__ready_to_train(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* Computes the gradient of the bound batch, and its sums. There is no backward if the loss is not
- * finite, because the update will be skipped. */
+/* Computes the gradient of the bound batch, and returns its sums. If the loss is not finite, there
+ * is no backward, because the update will be skipped. */
 static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
 {
     tfn_sums sums;
@@ -24709,8 +24744,8 @@ static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
     return sums;
 }
 
-/* Every call adds to the model's own sums, for a step, an update without sums, or a checkpoint
- * within an update. */
+/* Every call adds to the model's own sums. They are for a later tfn_model_step, for an update
+ * without sums of the caller, and for a checkpoint in the middle of an update. */
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums)
 {
@@ -24735,7 +24770,7 @@ TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
     return m->run.grads;
 }
 
-/* A negative rate would climb, and one that is not finite would ruin every weight. */
+/* A negative rate would increase the loss, and one that is not finite would ruin every weight. */
 TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
                                        tfn_report *report)
 {
@@ -24749,7 +24784,7 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
     all = m->sums;
     if (sums) all = *sums;
     if (!tfn__finite((double)rate) || rate < 0)
-        tfn__fail(&m->error, TFN_BAD_BATCH, "update", "the rate must be a number from 0", 0, 0);
+        tfn__fail(&m->error, TFN_BAD_BATCH, "update", "the rate must be finite and >= 0", 0, 0);
     if (all.targets < 0)
         tfn__fail(&m->error, TFN_BAD_BATCH, "update", "sums of %d targets", all.targets, 0);
     if (m->error.status != TFN_OK) return m->error.status;
@@ -24786,8 +24821,8 @@ TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
     return TFN_OK;
 }
 
-/* The first micro-batch stores gradients, the others add to them. Before the last one, the report
- * is about this micro-batch only. */
+/* The first micro-batch of an update stores its gradient, the others add theirs. The report covers
+ * the whole update after the last micro-batch, and only the micro-batch after the others. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     const tfn_status status = tfn__ready_to_train(m, batch);
@@ -24852,7 +24887,8 @@ TFNORM_API float tfn_model_rate(const tfn_model *m)
 
 /* -- watching -------------------------------------------------------------------------------- */
 
-/* Sets the probe of a model's or decoder's runs. Plain builds record no probes. */
+/* Sets the probe of a model's or decoder's runs, if its tapes have probes (desc.probes). Plain
+ * builds record none. */
 static tfn_status tfn__watch(tfn_run *r, tfn_error *e, const tfn_model_desc *d,
                              tfn_probe_fn *probe, void *user)
 {
@@ -24871,7 +24907,7 @@ TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *u
     return tfn__watch(&m->run, &m->error, &m->desc, probe, user);
 }
 
-/* Decodes an id of tfn__point_at. */
+/* Decodes an id that tfn__point_at has made. */
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 {
     tfn_probe_info info = { TFN_WATCH_NONE, TFN_SUBLAYER_SELF_ATTENTION, false, 0 };
@@ -24886,7 +24922,7 @@ TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 
 /* -- parameters by name, hash ----------------------------------------------------------------- */
 
-/* Describes weight i. The name is written in each call; data point into the model. */
+/* Describes weight i. `data`, `packed` and `grad` point into the model; `name` is a copy. */
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
     const tfn__weight *w;
@@ -25222,26 +25258,27 @@ TFN__SMALL_END
 #endif
 /* >> decoder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Decoders: inference one token after another, with caches of keys and values. Records two tapes
- * with the functions of joins and stacks. Generate uses its reordering of beams and its access to
- * caches. Builds on step. */
+/* Decoders: inference one token after another, with caches of keys and values. Records one or two
+ * tapes with the functions of joins and stacks. Offers generate the reordering of beams and access
+ * to the caches. Builds on step. */
 
 TFN__SMALL
-/* A decoder keeps the keys and values of earlier positions, so that the next token costs the work
- * of one position, plus its attention to those before it. It records two tapes over one state:
+/* A decoder keeps the keys and values of earlier positions. So the next token costs the work of one
+ * position, and its attention to those before it. Up to two tapes share one state:
  *
- *     encode   in an encoder-decoder: the encoder, then keys and values of each cross-attention.
- *              tfn_decoder_start runs it, once a sentence.
+ *     encode   only in an encoder-decoder: the encoder, then keys and values of each
+ *              cross-attention. tfn_decoder_start runs it, once a sentence.
  *     decode   up to `chunk` positions of the decoder, whose keys and values are appended to the
  *              caches at position run.start. tfn_decoder_next runs it.
  *
- * The caches of the memory, the encoder's output, come first in the state, one a layer. Both tapes
- * record them first, so they agree on their places. The caches of the past follow.
+ * The caches of the memory, the encoder's output, come first in the state, one a layer. No other
+ * cache comes before them on either tape, so the tapes agree on their places. The caches of the
+ * past follow.
  *
  * With context T and G heads of keys and values with D channels, the cache of a layer is
  *
  *     2 B T G D numbers      of the past, or with a window W, 2 B min(T, W + chunk - 1) G D
- *     2 B Ts G D             of the memory, in an encoder-decoder
+ *     2 B Ts G D numbers     of the memory, in an encoder-decoder
  *
  * With a long context, this is most of a decoder's memory: 4 bytes a number, or 2 with
  * desc.cache_type. */
@@ -25271,7 +25308,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     tfn_var x;
     b->decode = true;
     tfn__build_table(b);
-    if (tfn__is_pair(d)) {      /* without inputs: the other tape fills them */
+    if (tfn__is_pair(d)) {      /* without inputs: `encode` fills them */
         b->memory = tfn__memory_cache(b, tfn__none, tfn__none);
         for (int32_t l = 1; l < d->decoder_layers; l++) tfn__memory_cache(b, tfn__none, tfn__none);
     }
@@ -25281,7 +25318,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     return x;
 }
 
-/* Records and plans one of the tapes. encode has no targets; decode has up to `chunk`. */
+/* Records and plans one of the tapes. `encode` has no target positions, the other up to `chunk`. */
 static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encode)
 {
     const tfn_model *m = d->model;
@@ -25308,17 +25345,17 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
 
 /* -- one block of memory --------------------------------------------------------------------- */
 
-/* Takes room for `count` floats or int32_t, which are not larger, or returns NULL for none: a tape
- * without state or work has no array for it. */
+/* Takes room for `count` floats, or as many int32_t, which are not larger. Returns NULL if count is
+ * 0: a tape without state or work has no array for it. */
 static void *tfn__take_numbers(tfn_decoder *d, tfn__arena *a, int64_t count)
 {
     if (count == 0) return NULL;
     return tfn__take(a, tfn__count(count), sizeof(float), &d->error);
 }
 
-/* Starts a decoder or generator with the error of its model, if any. An error of a batch affected
+/* Gives a new decoder or generator the error of its model, if any. An error of a batch affected
  * only that call of the model, and is ignored. */
-static void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
+static void tfn__take_model_error(tfn_error *e, const char *op, const tfn_model *m)
 {
     tfn__no_error(e);
     if (!tfn__given(e, op, "model", m)) return;
@@ -25327,34 +25364,34 @@ static void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
     if (!m->weights) tfn__fail(e, TFN_NOT_READY, op, "the model was not initialized", 0, 0);
 }
 
-/* Resolves the options: 0 means 1. */
+/* Fills in and checks the options. 0 means 1. */
 static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk)
 {
     d->model = m;
     d->batch = tfn__value_or(batch, 1);
     d->chunk = tfn__value_or(chunk, 1);
-    if (tfn__is_encoder_alone(&m->desc))
+    if (tfn__is_encoder_only(&m->desc))
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
     tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, TFN__MAX_SIDE);
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
 }
 
-/* Lays out the state and the workspace of the tapes, after them in the block. */
+/* Lays out what follows the tapes in the block: lengths, words, state, workspace. */
 static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
 {
     const tfn_model *m = d->model;
     const int32_t kv_width = tfn__head_size(&m->desc) * m->desc.kv_heads;
     int64_t work = d->decode.work;
-    int64_t both = 0;                       /* 1: a float holds two numbers of a cache */
-    if (TFN__PACKS && m->desc.cache_type) both = 1;
+    int64_t halves = 0;                     /* 1: a float holds two numbers of a cache */
+    if (TFN__PACKS && m->desc.cache_type) halves = 1;
     if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_numbers(d, a, d->batch);
     if (tfn__clusters(&m->desc))            /* at most three clusters */
         d->words = (int32_t *)tfn__take_numbers(d, a, (int64_t)3 * d->batch * d->chunk);
     d->run.state = (float *)tfn__take_numbers(d, a, d->decode.state);
-    if (d->batch > 1)                       /* room for a cache while beams are reordered */
+    if (d->batch > 1)                       /* for keys or values of a cache in tfn__reorder */
         d->spare = (float *)tfn__take_numbers(d, a, ((int64_t)d->batch * m->desc.context * kv_width
-                                                     + both) / (1 + both));
+                                                     + halves) / (1 + halves));
     d->run.work = (float *)tfn__take_numbers(d, a, work);
     d->run.params = m->params;
     if (TFN__ALL && m->desc.half)
@@ -25370,7 +25407,7 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     if (!mem) size = 0;
     a = tfn__arena_in(mem, size);
     TFNORM_MEMSET(d, 0, sizeof *d);
-    tfn__model_for(&d->error, "decoder", m);
+    tfn__take_model_error(&d->error, "decoder", m);
     if (d->error.status != TFN_OK) return 0;
 
     tfn__decoder_resolve(d, m, batch, chunk);
@@ -25411,7 +25448,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     return tfn_decoder_start(d, NULL);
 }
 
-/* Both tapes call the probe: encode for the source, decode for the positions fed. */
+/* Both tapes call the probe: `encode` for the source, `decode` for the positions fed. */
 TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, void *user)
 {
     if (!d) return TFN_NULL;
@@ -25422,8 +25459,8 @@ TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, voi
 
 /* -- start ----------------------------------------------------------------------------------- */
 
-/* Encodes the source of an encoder-decoder into the caches of the memory. Only the lengths are used
- * later: tfn__bind copies them, and the copy stays bound. */
+/* Encodes the source of an encoder-decoder into the caches of the memory. Later calls need only its
+ * lengths: tfn__bind copies them, and the copy stays bound. */
 static tfn_status tfn__start_source(tfn_decoder *d, const tfn_batch *source)
 {
     const tfn_model_desc *m = &d->model->desc;
@@ -25453,22 +25490,21 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
     tfn__made(&d->error, "decoder", d->model);
     if (d->error.status != TFN_OK) return d->error.status;
     if (tfn__is_pair(&d->model->desc)) return tfn__start_source(d, source);
-    d->run.start = 0;           /* the caches are never read beyond it */
+    d->run.start = 0;           /* attention reads no cache beyond it, so none is cleared */
     return TFN_OK;
 }
 
 /* -- caches ---------------------------------------------------------------------------------- */
 
 /* Returns the keys (part 0) or values (part 1) of a cache node: B rows, one for each sentence or
- * beam, of *bytes each. tfn__cache_of defined the layout: offset arg[2] in units of 64 floats,
- * width cols, capacity arg[1]. */
+ * beam, of *bytes each. tfn__cache_of defines the layout. */
 static unsigned char *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part,
                                       size_t *bytes)
 {
     size_t each = sizeof(float);
-    if (TFN__PACKS && n->arg[3]) each = sizeof(uint16_t);
-    *bytes = (size_t)n->cols * (size_t)n->arg[1] * each;
-    return (unsigned char *)(d->run.state + (int64_t)n->arg[2]*64)
+    if (TFN__PACKS && n->arg[TFN__CACHE_TYPE]) each = sizeof(uint16_t);
+    *bytes = (size_t)n->cols * (size_t)n->arg[TFN__CACHE_CAPACITY] * each;
+    return (unsigned char *)(d->run.state + (int64_t)n->arg[TFN__CACHE_PLACE] * TFN__CACHE_ALIGN)
          + (size_t)(part * d->batch) * *bytes;
 }
 
@@ -25534,7 +25570,7 @@ static bool tfn__begin_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
     return tfn__check_next(d, tokens, time, beam);
 }
 
-/* Binds the tokens. In half precision the copy of the weights is renewed with each sentence. */
+/* Binds the tokens. At the start of a text, also renews the rounded weights of half precision. */
 static void tfn__bind_next(tfn_decoder *d, const int32_t *tokens, int32_t time)
 {
     d->run.target = time;
@@ -25883,7 +25919,7 @@ static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, in
 static int32_t tfn__attentions_before(const tfn_model *m, int stack, int32_t layer,
                                       tfn_sublayer kind)
 {
-    if (stack == TFN__IN_ENCODER || tfn__is_decoder_alone(&m->desc)) return layer;
+    if (stack == TFN__IN_ENCODER || tfn__is_decoder_only(&m->desc)) return layer;
     return 2*layer + (kind == TFN_SUBLAYER_CROSS_ATTENTION);
 }
 
@@ -26164,8 +26200,8 @@ TFN__SMALL
  *
  * The sentences of a call advance side by side. At each position a sentence is fed the next token
  * of its prompt or, after the prompt, its last choice. So prompts of different lengths need no
- * padding. Step t of a sentence chooses its token t, counted from the end of its prompt. Finished
- * sentences leave the decoder, and the remaining rows close up.
+ * padding. Step t of a sentence chooses its token t, counted from 0 after its prompt. Finished
+ * sentences leave the decoder, and the remaining rows move up to close the gaps.
  *
  * Choices use log p(v) = x[v] - log sum exp x in double, so they are as reproducible as the logits
  * x. The sum of a beam is the sum of log p over its tokens. A hypothesis scores
@@ -26182,22 +26218,24 @@ TFN__SMALL
  *                         its prompt
  *     begin[s], last[s]   tokens of its prompt; its last possible step
  *     found[s], alive[s]  its hypotheses; its beams that continue, 0 when it is finished
+ *     cut[s]              1: the context ends before max_tokens and max_ratio do
  *     order, live         the sentences that continue, and their number
  *     next[r], from[r]    the token to feed, and the row whose past this one continues
  *     sums                (sentences, width): sum of log p of each beam
  *     chosen, parent      (steps, sentences, width): the choice of a beam, and the beam that it
  *                         continues; hypotheses are traced back through them
- *     score, row, token   candidates of one step of one sentence, `count` of at most `room`, best
- *                         first: sum of log p, the beam it continues, the token it chooses */
+ *     score, row, token   candidates of one step of one sentence, best first, `count` of at most
+ *                         `room`: sum of log p, the beam it continues, the token it chooses */
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* Tokens of a prompt that are fed at once, because one product of matrices is cheaper than several
- * with vectors. A translation's prompt usually has one token. */
+/* The default number of a prompt's tokens that are fed at once. One product of matrices is cheaper
+ * than as many products with vectors. Encoder-decoders feed one, because the prompt of a
+ * translation usually has one token. */
 enum { TFN__PROMPT_CHUNK = 16 };
 
-/* Fills in defaults. An option for which 0 is useful has a second option for it: allow_empty for
- * min_tokens, unnormalized for length_penalty. */
+/* Fills in defaults. If 0 is also a useful value of an option, a second option chooses it:
+ * allow_empty for min_tokens, unnormalized for length_penalty. */
 static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m)
 {
     d->sentences = tfn__value_or(d->sentences, 1);
@@ -26211,7 +26249,7 @@ static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m
     d->chunk = tfn__value_or(d->chunk, 1);
 }
 
-/* All numeric options except `end`, which has no lower limit, and the forbidden tokens. */
+/* The ranges of all numeric options except `end`, which has no lower limit. */
 #define TFN__GENERATE(field, kind, least, most) \
     TFN__RANGE_OF(tfn_generate_desc, field, TFN__##kind, least, most)
 static const tfn__limit tfn__generate_limits[] = {
@@ -26229,7 +26267,7 @@ static const tfn__limit tfn__generate_limits[] = {
     TFN__GENERATE(ends_count, WHOLE, 0, TFN__VOCAB)
 };
 
-/* Checks everything that can be checked without a prompt. */
+/* Checks the options, as far as this is possible without a prompt. */
 static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const tfn_model_desc *m)
 {
     static const char op[] = "generator";
@@ -26254,11 +26292,12 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
         tfn__in_range(e, op, "a token of ends", d->ends[i], 0, (int64_t)m->vocab - 1);
 }
 
-/* True if a text of full length must choose the end token, as in fairseq. Otherwise it is cut. */
+/* True if a text of full length must still end with the end token, as in fairseq. Otherwise it
+ * just stops. */
 static bool tfn__forces_end(const tfn_generate_desc *d) { return d->beam && d->end >= 0; }
 
-/* Returns the most tokens of a text without the end, for a source of n tokens: fairseq's a*n + b,
- * but at most `room`. */
+/* Returns the limit of a text's tokens, without the end, for a source of n tokens: fairseq's
+ * a*n + b, but at most `room`. */
 static int32_t tfn__max_tokens(const tfn_generate_desc *d, int32_t n, int32_t room)
 {
     const double most = (double)d->max_ratio * n + d->max_tokens;
@@ -26289,7 +26328,7 @@ static int32_t *tfn__keep_ids(tfn_generator *g, tfn__arena *a, const int32_t *id
     return copy;
 }
 
-/* Lays out the arrays of tfn_generator after the decoder. Its declaration has the shapes. */
+/* Lays out the arrays of tfn_generator after the decoder. */
 static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -26332,7 +26371,7 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     tfn__arena a = tfn__arena_in(mem, size);
     int32_t source = 0;
     TFNORM_MEMSET(g, 0, sizeof *g);
-    tfn__model_for(&g->error, "generator", m);
+    tfn__take_model_error(&g->error, "generator", m);
     tfn__given(&g->error, "generator", "desc", desc);
     if (g->error.status != TFN_OK) return 0;
     g->desc = *desc;
@@ -26340,10 +26379,10 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     tfn__generate_check(&g->error, &g->desc, &m->desc);
     if (g->error.status != TFN_OK) return 0;
 
-    /* of 2*beam candidates at most `beam` end, so `beam` can continue */
+    /* a beam has one end, so `beam` of 2*beam candidates continue; with desc.ends maybe fewer */
     g->width = (int32_t)tfn__max(g->desc.beam, 1);
     g->room = (int32_t)tfn__max(2 * g->desc.beam, 1);
-    /* a prompt takes at least one position of the context, and the end is one more token */
+    /* a prompt takes at least one position of the context; the end is one token more */
     if (tfn__is_pair(&m->desc)) source = m->desc.source_context;
     g->most = tfn__max_tokens(&g->desc, source, m->desc.context - 1) + 1;
 
@@ -26372,7 +26411,7 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
     size_t decoder;
     if (!g) return TFN_NULL;
     if (!tfn__lay_generator(g, m, desc, mem, size, true, &decoder)) return g->error.status;
-    /* the first layout only found where the search begins; this one records the decoder */
+    /* the layout has recorded the decoder, too, but only its init makes it ready to run */
     if (tfn_decoder_init(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
                          decoder) != TFN_OK)
         g->error = g->decoder.error;
@@ -26428,7 +26467,7 @@ static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
     return e->status == TFN_OK;
 }
 
-/* Returns the number of the first beam of sentence s in arrays (sentences, width). */
+/* Returns the index of the first beam of sentence s in arrays (sentences, width). */
 static ptrdiff_t tfn__first_beam(const tfn_generator *g, int32_t s)
 {
     return (ptrdiff_t)s * g->width;
@@ -26441,8 +26480,8 @@ static ptrdiff_t tfn__step_beams(const tfn_generator *g, int32_t step, int32_t s
 }
 
 /* Returns the last step of a sentence with `begin` tokens in its prompt. Step t needs begin + t
- * positions of the context. A text with a forced end takes max_tokens + 1 steps, the last for the
- * end; others take max_tokens steps. */
+ * positions of the context. A text with a forced end takes one step more than its limit of tokens,
+ * for the end. */
 static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t source)
 {
     const int32_t room = g->decoder.model->desc.context - begin;
@@ -26450,7 +26489,7 @@ static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t sou
     return tfn__max_tokens(&g->desc, source, room + 1) - 1;
 }
 
-/* True if the context ends before a text has all tokens that max_tokens and max_ratio allow. */
+/* True if the context has too few positions for all tokens that max_tokens and max_ratio allow. */
 static bool tfn__context_cuts(const tfn_generator *g, int32_t begin, int32_t source)
 {
     int32_t room = g->decoder.model->desc.context - begin;
@@ -26482,8 +26521,8 @@ static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
     }
 }
 
-/* Feeds the positions that all prompts have, one row a sentence. Returns the last logits, or NULL.
- */
+/* Feeds as many positions as the shortest prompt has, one row a sentence. Returns the last logits,
+ * or NULL after an error. */
 static const float *tfn__feed_prompts(tfn_generator *g, const tfn_batch *x)
 {
     const float *logits = NULL;
@@ -26534,8 +26573,8 @@ static void tfn__spread_beams(tfn_generator *g)
 }
 
 /* Sets the token to feed for beam k of the i-th sentence, and the row whose past it continues.
- * Within a prompt all beams are equal. A beam that the sentence does not have (the first step
- * chooses for all) also needs a token, but its logits are never read. */
+ * Within a prompt all beams are equal. If fewer than `width` beams continue, the rows of the others
+ * are fed token 0, and their logits are never read. */
 static void tfn__next_row(tfn_generator *g, const tfn_batch *x, int32_t row, int32_t i, int32_t k)
 {
     const int32_t s = g->order[i];
@@ -26553,7 +26592,7 @@ static void tfn__next_row(tfn_generator *g, const tfn_batch *x, int32_t row, int
     g->from[row] = i * g->width + beam;
 }
 
-/* Sets the rows of the sentences that continue, without gaps. */
+/* Sets the rows of the sentences that continue, without gaps, and drops the finished sentences. */
 static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
 {
     int32_t live = 0;
@@ -26567,9 +26606,9 @@ static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
     g->live = live;
 }
 
-/* Moves row from[r] of the caches to row r. Caches of the past may take any order. In the memory's
- * caches all beams of a sentence are equal; they only close up, each row from a later one, so they
- * are copied in place from the first. */
+/* Moves row from[r] of the caches to row r. Rows of the past may move in any order. In the memory's
+ * caches all beams of a sentence are equal, so rows move only to close the gap of a finished
+ * sentence. Each then comes from a later row, so copying in place from the first row on is safe. */
 static void tfn__move_rows(tfn_generator *g)
 {
     tfn_decoder *d = &g->decoder;
@@ -26586,8 +26625,8 @@ static void tfn__move_rows(tfn_generator *g)
 
 /* -- candidates ------------------------------------------------------------------------------ */
 
-/* A candidate is a beam and a token that may continue it. The best `room` by sum of log p are kept,
- * over all beams of one sentence. */
+/* A candidate is a beam and a token that may continue it. Over all beams of a sentence, the `room`
+ * candidates with the largest sums of log p are kept. */
 
 /* True if the token ends a text. */
 static bool tfn__is_end(const tfn_generate_desc *d, int32_t token)
@@ -26598,7 +26637,8 @@ static bool tfn__is_end(const tfn_generate_desc *d, int32_t token)
     return false;
 }
 
-/* An end is forbidden exactly before min_tokens, whether or not it is in the list. */
+/* True if a step may not choose the token. An end is forbidden before step min_tokens and allowed
+ * from then on, even if it is in the list of forbidden tokens. */
 static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t step)
 {
     if (tfn__is_end(d, token)) return step < d->min_tokens;
@@ -26607,8 +26647,8 @@ static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t st
     return false;
 }
 
-/* Inserts a candidate. If there are `room` already, the worst is dropped. Among equals, the earlier
- * one is first. */
+/* Inserts a candidate. If there are `room` already, it replaces the worst, so the caller must have
+ * checked that it is better. Among equals, the earlier one is first. */
 static void tfn__offer(tfn_generator *g, double score, int32_t beam, int32_t token)
 {
     int32_t i = g->room - 1;
@@ -26624,8 +26664,8 @@ static void tfn__offer(tfn_generator *g, double score, int32_t beam, int32_t tok
     g->token[i] = token;
 }
 
-/* Offers all continuations of a beam; base is its sum of log p minus log sum exp x. Most tokens are
- * worse than the worst candidate, so this is tested first. */
+/* Offers all continuations of a beam. `base` is its sum of log p minus log sum exp x. Most tokens
+ * are worse than the worst candidate, so the loop tests that first. */
 static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_t beam,
                            int32_t step)
 {
@@ -26695,8 +26735,8 @@ static int32_t tfn__top_k(const tfn_generate_desc *d, int32_t n)
     return n;
 }
 
-/* Pops the tokens to draw from; returns their number, and their weight in *total. top_k applies
- * first. The nucleus is the smallest set with at least top_p of the weight that top_k kept. */
+/* Pops the tokens to draw from. Returns their number; *total is their weight. top_k applies first.
+ * Then the nucleus is the smallest set with at least top_p of the weight that top_k kept. */
 static int32_t tfn__truncate(const tfn_generate_desc *d, int32_t *heap, const float *w, int32_t n,
                              double *total)
 {
@@ -26724,9 +26764,9 @@ static int32_t tfn__truncate(const tfn_generate_desc *d, int32_t *heap, const fl
     return keep;
 }
 
-/* Returns the token whose interval contains u in [0, 1), with the weights laid out one after
- * another and scaled to sum 1, or -1 if all weights are 0. If rounding leaves u after the last
- * interval, returns the last token with a weight. */
+/* Divides [0, 1) into intervals proportional to the weights, and returns the token whose interval
+ * contains u. Returns -1 if all weights are 0. If rounding puts u beyond the last interval, returns
+ * the last token with a weight. */
 static int32_t tfn__draw_token(tfn_generator *g, int32_t n, double u)
 {
     const tfn_generate_desc *d = &g->desc;
@@ -26777,7 +26817,7 @@ static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int3
 
 /* -- hypotheses ------------------------------------------------------------------------------ */
 
-/* A hypothesis is a place in the arrays of the result: tokens, length and score. */
+/* A hypothesis is an index of the arrays of the result: tokens, length, score and stop. */
 static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
 {
     g->lengths[to] = g->lengths[from];
@@ -26787,8 +26827,8 @@ static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
                   (size_t)g->lengths[from] * sizeof *g->tokens);
 }
 
-/* Returns why a text stops with this token. At the last step the end counts only if it was a
- * choice. */
+/* Returns why a text stops with this token. An end that was forced at the last step does not count
+ * as TFN_STOP_END. */
 static int32_t tfn__stop_of(const tfn_generator *g, int32_t s, int32_t step, int32_t token)
 {
     const bool forced = tfn__forces_end(&g->desc) && step == g->last[s];
@@ -26825,9 +26865,10 @@ static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
     }
 }
 
-/* fairseq's rule: candidates among the first `width` that end become hypotheses, and the best
- * `width` that do not end continue as beams. A sentence is finished when it has `width` hypotheses,
- * or after its last step, where everything ends. */
+/* Ends or continues the beams of a sentence by fairseq's rule. Of the best `width` candidates,
+ * those that end become hypotheses. The best `width` candidates that do not end continue as beams.
+ * A sentence is finished when it has `width` hypotheses, or after its last step, where every
+ * candidate ends. */
 static void tfn__advance(tfn_generator *g, int32_t s, int32_t step)
 {
     const ptrdiff_t beams = tfn__step_beams(g, step, s);
@@ -26873,7 +26914,7 @@ static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id
     tfn__advance(g, s, step);
 }
 
-/* Does one step of all sentences after their prompts, with `rows` rows of logits each. */
+/* Does one step of all sentences that are past their prompts. Each has `rows` rows of logits. */
 static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t *ids, int32_t rows)
 {
     const ptrdiff_t each = (ptrdiff_t)rows * g->decoder.model->desc.vocab;
@@ -26886,8 +26927,8 @@ static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t
     }
 }
 
-/* The first step chooses from one row of logits a sentence, because all beams would be equal. Later
- * steps use one row a beam. */
+/* The prompts are fed, and the first tokens chosen, with one row a sentence, because all its beams
+ * would be equal. Later steps have one row a beam. */
 TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
                                         const int64_t *ids)
 {
@@ -44221,21 +44262,22 @@ TFN__SMALL_END
 /* >> export */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-/* Converts values for a file. f NULL: only counts those that the dtype cannot hold. */
+/* Converts values to a dtype and writes them to a file. Without a file (f NULL), only counts values
+ * that the dtype cannot hold. */
 typedef struct tfn__packing {
     tfn_file *f;
     tfn_dtype dtype;
-    int64_t   lost, beyond;                 /* values it cannot hold; of these, too large ones */
-    float     plus;                         /* is added to each value, except of blocks */
+    int64_t   lost, beyond;                 /* values it cannot hold; those of them too large */
+    float     plus;                         /* added to each value, except in block formats */
     size_t    used;
     uint8_t   bytes[8 * TFN__CHUNK];
-    float     block[32];                    /* values of a block format, until the block is full */
+    float     block[32];                    /* of a block format: the values of the next block */
     int32_t   filled;
 } tfn__packing;
 
 enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor holds side by side */
 
-/* A tensor and its parameters. The first one has the rule of part 0. */
+/* A tensor of a file and the parameters that it holds. part[0] has the rule of part 0. */
 typedef struct tfn__fusion {
     tfn__match  part[TFN__FUSED_MOST];
     tfn__blanks blanks;
@@ -44243,15 +44285,15 @@ typedef struct tfn__fusion {
     bool        vector;
 } tfn__fusion;
 
-/* State for the functions of tfn__source. */
+/* The state that the functions of a tfn__source share. */
 typedef struct tfn__exporting {
     const tfn_export *x;
     const tfn_model  *m;
-    uint8_t          *dtypes;               /* by a tensor's first parameter; 0: a later part */
-    bool              bare;                 /* no head: names have no prefix */
+    uint8_t          *dtypes;               /* of the tensor whose part 0 is parameter i; 0: none */
+    bool              bare;                 /* the model has no head, so names have no prefix */
 } tfn__exporting;
 
-enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, plus 20 for each layer's window */
+enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, and 20 for the window of each layer */
 enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
 #endif
 
@@ -44267,9 +44309,9 @@ TFN__RARE
  *   values           in the file's order
  *   files            one after the other
  *
- * A value that a rule cannot express is simply left out of config.json. Whether a family fits is
- * found by reading the result. So a row that is wrong in one direction cannot produce a folder that
- * means something else. For example, the row of Llama that sets activation to "swiglu" for
+ * config.json lacks each value that no rule can express. The export then reads its own config.json
+ * to see whether a family fits. So a wrong row of a family cannot produce a folder that means
+ * another model. For example, the row of Llama that sets activation to "swiglu" for
  *
  *     "hidden_act": "silu"
  *
@@ -44278,14 +44320,15 @@ TFN__RARE
  * decoder.5.self.q.weight, .k.weight and .v.weight into the three thirds of
  * transformer.h.5.attn.c_attn.weight.
  *
- * Values go from the model to the file one by one in the order of each tensor: no tensor is in
+ * Values go from the model to the file one by one, in the order of each tensor, so no tensor is in
  * memory a second time. Writing a 16-bit dtype is exact or an error, unless the caller asks for
- * rounding: weights that were read from BF16 are written as BF16 with the same bits. */
+ * rounding. Only vectors that the dtype cannot hold become F32. So weights that were read from BF16
+ * are written as BF16 with the same bits. */
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* A model with only a decoder has its options in the decoder's names: copy them to the plain ones.
- * Without a head of classes, classes are 0. */
+/* A model that is only a decoder has its topology and norm in decoder_topology and decoder_norm:
+ * copy them to topology and norm. Without a head of classes, set classes to 0. */
 static void tfn__spell_out_stacks(tfn_model_desc *d)
 {
     if (d->head != TFN_HEAD_SEQUENCE && d->head != TFN_HEAD_POSITIONS) d->classes = 0;
@@ -44330,20 +44373,21 @@ static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
     return x->same == TFN__SAME_ALWAYS || tfn__equal(name, "context");
 }
 
-/* Describe windows by their effect, as if read from a list of layers. The window is off if all
- * texts are shorter and all layers rotate alike. */
+/* Describe windows by their effect, as if they were read from a list of layers. A window has no
+ * effect if no text is longer and all layers rotate alike: then set it to 0. */
 static void tfn__plain_window(tfn_model_desc *d)
 {
     const tfn_model_desc given = *d;
-    const bool felt = d->window < d->context || d->window_base > 0;
+    const bool matters = d->window < d->context || d->window_base > 0;
     tfn__layers s = tfn__no_layers();
     for (int32_t l = 0; l < tfn__depth(d, true); l++)
-        tfn__tell_layer(&s, felt && tfn__layer_has_window(&given, l));
+        tfn__tell_layer(&s, matters && tfn__layer_has_window(&given, l));
     tfn__set_window_by(d, &s);
     if (!d->window) d->window_base = 0;
 }
 
-/* Count the options in which two models differ; the first one, or NULL, in *first. */
+/* Count the options in which two models differ, after tfn__plain_window of both. *first is the
+ * first of them, or NULL. */
 static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn__field **first)
 {
     char texts[2][TFN__FIELD_ROOM];
@@ -44361,8 +44405,8 @@ static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn_
     return count;
 }
 
-/* True if the option has the text of a rule. A recipe matches by its topology, which several
- * share. */
+/* True if the option has this text. For a recipe, only the topology must match, which several
+ * recipes share. */
 static bool tfn__option_is(const tfn_model_desc *d, const char *option, const char *text)
 {
     char own[TFN__FIELD_ROOM];
@@ -44379,10 +44423,10 @@ typedef struct tfn__config {
     const tfn_model_desc *d;                /* after tfn__spell_out */
     const tfn_family     *family;
     const char           *object;           /* a key of the object that is open; NULL: none */
-    bool                  said[TFN__FIELDS];
+    bool                  written[TFN__FIELDS];     /* options that a key has expressed */
 } tfn__config;
 
-/* Bytes of "OBJECT." in front of the name of a key; 0: the key is not inside an object. */
+/* Return the length of "OBJECT." at the beginning of a key, or 0 if it is not inside an object. */
 static size_t tfn__object_bytes(const char *key)
 {
     for (size_t i = 0; key[i]; i++)
@@ -44390,7 +44434,7 @@ static size_t tfn__object_bytes(const char *key)
     return 0;
 }
 
-/* True if both keys are inside the same object; bytes: the length of its name. */
+/* True if both keys begin with the same "OBJECT.", of this length. */
 static bool tfn__same_object(const char *a, const char *b, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -44404,8 +44448,8 @@ static void tfn__close_object(tfn__config *c)
     c->object = NULL;
 }
 
-/* Begin a new line with the key, inside its object. Rows keep the members of an object together.
- * Every line begins with a comma, because another function writes the first line. */
+/* Begin a new line with the key, inside its object. The rows of a family keep the keys of an object
+ * together. A line can begin with a comma, because tfn__put_config has written the first one. */
 static void tfn__put_key(tfn__config *c, const char *key)
 {
     const size_t bytes = tfn__object_bytes(key);
@@ -44423,8 +44467,8 @@ static void tfn__put_key(tfn__config *c, const char *key)
     tfn__put_texts(&c->text, key + bytes, "\": ", NULL);
 }
 
-/* The published name of an activation: the one in the family's own files, else the first that the
- * rule's key takes. NULL: none. */
+/* Return the published name of an activation: the one in the family's own files, else the first
+ * that the rule's key accepts, or NULL. */
 static const char *tfn__published(const char *own, const tfn_key_rule *k)
 {
     const int form = 1 + (k->form == TFN_KEY_GATED);
@@ -44440,8 +44484,8 @@ static const char *tfn__published(const char *own, const tfn_key_rule *k)
     return NULL;
 }
 
-/* Put a number as the options have it. A whole number gets a point for readers that distinguish 8
- * from 8.0. */
+/* Put the text of a real number. A whole number gets ".0", because some readers distinguish 8 from
+ * 8.0. */
 static void tfn__put_real(tfn__text *t, const char *number)
 {
     bool whole = true;
@@ -44451,8 +44495,8 @@ static void tfn__put_real(tfn__text *t, const char *number)
     if (whole) tfn__put(t, ".0");
 }
 
-/* Put the value of an option in the file's form. False: it has none, such as 0 where that means
- * none. */
+/* Put the value of an option in the file's form. False if the key must be left out, for example
+ * because 0 means none. tfn__put_rule tries with a text of no bytes first. */
 static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rule *k,
                             const char *own)
 {
@@ -44475,8 +44519,8 @@ static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rul
     return true;
 }
 
-/* Put v with v^(-1/2) == scale: a whole number if possible, else a nearby float for which this
- * holds to the last bit. */
+/* Put v with v^(-1/2) == scale: a whole number if possible, else a float near 1/scale^2 for which
+ * this holds to the last bit, if there is one. */
 static void tfn__put_inverse_root(tfn__text *t, float scale)
 {
     const float v = 1 / (scale * scale);
@@ -44494,8 +44538,8 @@ static void tfn__put_inverse_root(tfn__text *t, float scale)
     tfn__put_float(t, best);
 }
 
-/* Put channels as a share of a head. A reader truncates the product; if the share written is a
- * little too small for that, half a channel more gives the same result. */
+/* Put channels as a share of a head. A reader multiplies and truncates. If the rounded share gives
+ * one channel too few, half a channel more is put, which truncates to the right number. */
 static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
 {
     double wanted = (double)channels / size;
@@ -44513,8 +44557,9 @@ static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
     }
 }
 
-/* Put a list with a name for each layer, or one group of them. A name that is a number has no
- * quotes. A window that is off is left out, except where the family has one by default. */
+/* Put a list with a name for each layer, or GPT-Neo's group with one such list. A name that is a
+ * number has no quotes. A list of windows is left out if no layer has one, except GPT-Neo's, which
+ * has windows by default. */
 static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     const bool group = k->form == TFN_KEY_GROUPS;
@@ -44533,9 +44578,9 @@ static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key
     return true;
 }
 
-/* Put the value from which the rule makes the option, the inverse of tfn__apply_key. False: no such
- * value, or none is needed. A window that is off is written as long as the context, because some
- * readers cannot turn it off. */
+/* Put the value from which the rule makes the option, the inverse of tfn__apply_key. False if there
+ * is no such value, or none is needed. If the window is off, its size is written as the context,
+ * because some readers cannot turn it off. */
 static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     char own[TFN__FIELD_ROOM];
@@ -44544,7 +44589,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     if (!x) return false;
     tfn__field_text(x, d, own);
     switch (k->form) {
-    case TFN_KEY_ENTRIES:                   /* a model has no class names; another key counts */
+    case TFN_KEY_ENTRIES:           /* num_labels has the number, tfn__export_labels the names */
         return false;
     case TFN_KEY_LAYERS:
     case TFN_KEY_GROUPS:
@@ -44585,8 +44630,8 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     return true;
 }
 
-/* Put a key with its value. Inside an object only options are written that are set and that no
- * earlier key expresses: rates of rotary positions have old and new names. Keys with a required
+/* Put a key with its value. A key inside an object is only put if its option is set and no earlier
+ * key has expressed it: rates of rotary positions have old and new names. Keys with a required
  * value (WANT) are left out, because a missing key means that value. */
 static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
 {
@@ -44596,16 +44641,16 @@ static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
     if (k->option) x = tfn__find_field(k->option);
     if (!x || k->form == TFN_KEY_WANT || k->form == TFN_KEY_NAMES) return;
     if (tfn__object_bytes(k->key)) {
-        if (c->said[x - tfn__fields]) return;
+        if (c->written[x - tfn__fields]) return;
         if (tfn__field_unset(x, tfn__field_text(x, c->d, own))) return;
     }
     if (!tfn__put_value(&nowhere, c->d, k)) return;
-    c->said[x - tfn__fields] = true;
+    c->written[x - tfn__fields] = true;
     tfn__put_key(c, k->key);
     tfn__put_value(&c->text, c->d, k);
 }
 
-/* Put the rules of keys inside objects, or of all others. */
+/* Put the keys inside objects, or all others. Only the last rule of a key counts. */
 static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside)
 {
     if (family->like) tfn__put_rules(c, family->like, inside);
@@ -44615,7 +44660,7 @@ static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside
     }
 }
 
-/* The pattern after the '=' in a NAMES rule; NULL: another kind of rule. */
+/* Return the class or pattern after the '=' in the key of a NAMES rule, or NULL for other rules. */
 static const char *tfn__class_in(const tfn_key_rule *k)
 {
     const char *s = k->key;
@@ -44625,7 +44670,7 @@ static const char *tfn__class_in(const tfn_key_rule *k)
     return s + 1;
 }
 
-/* True if every rule with this key holds. */
+/* True if the model has the options of all rules with this key. */
 static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, const char *key)
 {
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
@@ -44634,8 +44679,9 @@ static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, 
     return true;
 }
 
-/* The class of a model and the pattern of its head, "BertModel" and "*ForMaskedLM"; NULL: none.
- * *heads: the family has heads, so a model that matches no pattern has no head. */
+/* Return the class of a model, such as "BertModel", or NULL. *pattern is the class of its head,
+ * such as "*ForMaskedLM", or NULL. *heads is true if the family has heads: then a model that
+ * matches no pattern has none. */
 static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
                                  const char **pattern, bool *heads)
 {
@@ -44669,7 +44715,7 @@ static void tfn__put_class(tfn__config *c)
     tfn__put(&c->text, "\"\n  ]");
 }
 
-/* The name of a dtype that can be written. */
+/* Return the name of a dtype in config.json. */
 static const char *tfn__dtype_word(tfn_dtype dtype)
 {
     if (dtype == TFN_DTYPE_F16) return "float16";
@@ -44677,8 +44723,8 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
     return "float32";
 }
 
-/* Special ids in this order: the caller's, else the tokenizer's. A missing one is the id that the
- * family requires, or null, because the family's default would belong to another tokenizer. */
+/* Return special id i: the caller's, or else the tokenizer's. -1 if it is missing. As in
+ * tfn_generator_run, the decoder's start is the tokenizer's end. */
 static int32_t tfn__special_id(const tfn_export *x, int i)
 {
     if (x->specials) return x->specials[i];
@@ -44689,7 +44735,7 @@ static int32_t tfn__special_id(const tfn_export *x, int i)
     return -1;
 }
 
-/* The only value that the family allows for a key, or null. */
+/* Return the only value that the family allows for a key, or "null". */
 static const char *tfn__required(const tfn_family *family, const char *key)
 {
     const tfn_key_rule *k = tfn__rule_of_key(family, key);
@@ -44697,7 +44743,9 @@ static const char *tfn__required(const tfn_family *family, const char *key)
     return "null";
 }
 
-/* A decoder without a source has no start token: it continues its text. */
+/* Put the special ids. A missing one becomes the id that the family requires, or null, because the
+ * family's default would belong to another tokenizer. A decoder without a source has no start
+ * token: it continues its text. */
 static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
 {
     static const char names[TFN__IDS][24] = { "pad_token_id", "bos_token_id", "eos_token_id",
@@ -44711,19 +44759,19 @@ static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
     }
 }
 
-/* Write the whole config.json. Returns its bytes and stores those that fit. d went through
- * tfn__spell_out and has all sizes, also those that may be left to the width. */
+/* Write the whole config.json. Returns its bytes, and stores those that fit. d has been through
+ * tfn__spell_out. Sizes that may be left to the width are filled in here. */
 static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
                               const tfn_model_desc *d, char *to, size_t size)
 {
     tfn__config c;
-    tfn_model_desc said = *d;
-    said.head_size = tfn__head_size(d);
-    said.embedding_size = tfn__value_or(d->embedding_size, d->width);
+    tfn_model_desc sized = *d;
+    sized.head_size = tfn__head_size(d);
+    sized.embedding_size = tfn__value_or(d->embedding_size, d->width);
     TFNORM_MEMSET(&c, 0, sizeof c);
     c.text = tfn__text_in(to, size);
     c.family = family;
-    c.d = &said;
+    c.d = &sized;
     tfn__put_texts(&c.text, "{\n  \"model_type\": \"", family->name, "\"");
     tfn__put_class(&c);
     tfn__put_rules(&c, family, false);
@@ -44736,9 +44784,9 @@ static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
 
 /* -- the family ------------------------------------------------------------------------------ */
 
-/* "llama has norm rmsnorm, the model layernorm" */
-static void tfn__say_difference(tfn_error *e, const tfn_family *family, const tfn__field *x,
-                                const tfn_model_desc *found, const tfn_model_desc *d)
+/* Set an error such as "llama has norm rmsnorm, the model layernorm". */
+static void tfn__fail_difference(tfn_error *e, const tfn_family *family, const tfn__field *x,
+                                 const tfn_model_desc *found, const tfn_model_desc *d)
 {
     char own[TFN__FIELD_ROOM];
     tfn__text t = tfn__text_in(e->name, sizeof e->name);
@@ -44749,8 +44797,9 @@ static void tfn__say_difference(tfn_error *e, const tfn_family *family, const tf
     tfn__end(&t);
 }
 
-/* In how many options a family differs from the model; 0: it fits. Otherwise *why names the
- * first. */
+/* Return the number of options in which a family differs from the model, or 0 if it fits. *why
+ * names the first. If the written config.json cannot be read, return TFN__FIELDS; *why is the
+ * reason. */
 static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
                             const tfn_model_desc *d, tfn_error *why)
 {
@@ -44780,13 +44829,13 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
     if (!tfn_model_resolve(&found, &found, why)) return TFN__FIELDS;
     tfn__spell_out(&found);
     count = tfn__differences(&found, &own, &first);
-    if (first) tfn__say_difference(why, family, first, &found, &own);
+    if (first) tfn__fail_difference(why, family, first, &found, &own);
     return count;
 }
 
-/* Choose the caller's family, or the first that fits, of at(0), at(1) and so on. If none fits, the
- * nearest one gives the error, after `none`. A text model from inside a larger one is written as
- * the family that it is like. */
+/* Choose the caller's family, or the first of at(0), at(1) and so on that fits. If none fits, the
+ * error is `none`, then the first difference from the nearest family. A text model that was read
+ * from inside a larger one is written as the family that it is like. */
 static void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
                              const tfn_family *(*at)(int32_t i), const char *none)
 {
@@ -44815,11 +44864,11 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
         tfn__fail(&x->error, TFN_NOT_READY, "export", "the model has an error", 0, 0);
     else if (m->desc.folded)
-        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "the model is folded; no family has that, "
-                  "but perhaps the one that it was made from", 0, 0);
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "no family can hold a folded model; export "
+                  "the model that it was folded from", 0, 0);
     else if (tfn__has_lora(&m->desc))
-        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, which stands "
-                  "beside its maps; fold it into a model without", 0, 0);
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: no family can hold a model with "
+                  "LoRA; fold it into a model without groups", 0, 0);
 }
 
 static void tfn__check_dtype(tfn_export *x)
@@ -44832,7 +44881,7 @@ static void tfn__check_dtype(tfn_export *x)
 
 /* -- tensors --------------------------------------------------------------------------------- */
 
-/* The rule for another part of the same tensor. */
+/* Return the rule of part `part` of the tensor `theirs`, or NULL. */
 static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
                                                 int32_t part)
 {
@@ -44842,8 +44891,8 @@ static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const 
     return tfn__rule_of_part(family->like, theirs, part);
 }
 
-/* Collect all parameters of the tensor whose part 0 is parameter i. False: parameter i is another
- * part of a tensor, or there is an error. */
+/* Collect all parameters of the tensor whose part 0 is parameter i. False after an error, or if
+ * parameter i is a later part of its tensor. */
 static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
                       tfn_error *e)
 {
@@ -44866,15 +44915,15 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
         if (other->rule) tfn__put_form(name, sizeof name, NULL, other->rule->ours, &o->blanks);
         if (tfn__named_param(m, name, &other->info) && other->info.rows == c->info.rows
             && (other->info.cols == c->info.cols || (c->rule->form & TFN_FORM_QKV))) continue;
-        tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no equal beside it, as the family's "
-                       "tensor needs", c->info.name);
+        tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no parameter of the same shape next "
+                       "to it, which the family's tensor needs", c->info.name);
         return false;
     }
     return true;
 }
 
 /* Find the parameter that has output j of the tensor, and make j its own output: the inverse of
- * tfn__output_at. If outputs have another order they are few, so the one is searched for. */
+ * tfn__output_at. Where outputs have another order, a search over those of one head finds it. */
 static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
 {
     const int64_t size = tfn__head_size(d);
@@ -44908,7 +44957,8 @@ static void tfn__flush_values(tfn__packing *p)
     p->used = 0;
 }
 
-static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
+/* Count a value that the dtype cannot hold. */
+static void tfn__count_loss(tfn__packing *p, double v, uint64_t bits)
 {
     const int exponent = tfn__dtypes[p->dtype].exponent_bits;
     const double back = tfn__ieee(bits, exponent, tfn__dtypes[p->dtype].bits - 1 - exponent);
@@ -44916,7 +44966,7 @@ static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
     if (v == v && (back < v || back > v)) p->lost++;
 }
 
-/* A value as it is written. Adding 0 would change the sign of -0. */
+/* Return a value as it is written. Adding a `plus` of 0 would change the sign of -0. */
 static float tfn__packed_value(const tfn__packing *p, float v)
 {
     if (p->plus > 0) return v + p->plus;
@@ -44964,7 +45014,7 @@ static void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t
             bits = same;
         } else bits = tfn__ieee_bits((double)v, exponent, fraction);
         if (!p->f) {
-            tfn__look_at_value(p, (double)v, bits);
+            tfn__count_loss(p, (double)v, bits);
             continue;
         }
         for (size_t k = 0; k < each; k++) p->bytes[p->used++] = (uint8_t)(bits >> 8*k);
@@ -44973,7 +45023,8 @@ static void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t
 }
 
 /* Pack the tensor in the file's order: a matrix (out, in) output by output, any other row by row,
- * each with the outputs of all parts. tfn__read_match is the inverse. */
+ * each row with the outputs of all parts. Rows of the file before the model's first are 0.
+ * tfn__read_match is the inverse. */
 static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d)
 {
     static const float zero = 0;
@@ -44981,9 +45032,9 @@ static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_mo
     const tfn_param_info *own;
     const int64_t rows = c->info.rows;
     const int64_t line = tfn__outputs(c, d);
-    const bool turned = !o->vector && (c->rule->form & TFN_FORM_TRANSPOSED);
+    const bool transposed = !o->vector && (c->rule->form & TFN_FORM_TRANSPOSED);
     tfn__pack(p, &zero, c->rule->first * line, 0);
-    if (turned) {
+    if (transposed) {
         for (int64_t j = 0; j < line; j++) {
             int64_t i = j;
             own = &o->part[tfn__part_at(o, d, &i)].info;
@@ -45000,13 +45051,14 @@ TFN__SMALL_END
 
 TFN__RARE
 
-/* The dtype in which a tensor is written. */
+/* Return the dtype in which a tensor is written: the caller's, or F32 for a vector that this cannot
+ * hold. A matrix that it cannot hold is an error, unless the caller asked for rounding. */
 static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
                                 const tfn_model_desc *d, tfn_error *e)
 {
     static const char *const texts[] = { "%s has %d values that the dtype does not hold: round "
                                          "them, or write F32",
-                                         "%s has %d values beyond the dtype's" };
+                                         "%s has %d values beyond the dtype's range" };
     tfn__packing p;
     if (x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16) return TFN_DTYPE_F32;
     TFNORM_MEMSET(&p, 0, sizeof p);
@@ -45025,6 +45077,7 @@ static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
 
 /* -- files ----------------------------------------------------------------------------------- */
 
+/* Describe the tensor whose part 0 is parameter i: its name, shape and dtype. */
 static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__exporting *g = (const tfn__exporting *)s->user;
@@ -45034,7 +45087,7 @@ static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     tfn__blanks blanks;
     const tfn_tensor_rule *r;
     tfn__match c;
-    bool turned;
+    bool transposed;
     if (!g->dtypes[i]) return;              /* no name: not written */
     tfn_model_param(g->m, i, &info);
     r = tfn__tensor_rule(g->x->family, &g->m->desc, info.name, &blanks);
@@ -45043,12 +45096,12 @@ static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     tfn__put_form(t->name, sizeof t->name, prefix, r->theirs, &blanks);
     c.info = info;
     c.rule = r;
-    turned = r->form & TFN_FORM_TRANSPOSED;
+    transposed = r->form & TFN_FORM_TRANSPOSED;
     t->rank = 2;
     if (g->m->weights[i].kind != TFN__MATRIX && !(r->form & TFN_FORM_ROW)) t->rank = 1;
-    if (t->rank == 1) turned = true;
-    t->shape[!turned] = tfn__outputs(&c, &g->m->desc);
-    if (t->rank == 2) t->shape[turned] = (int64_t)info.rows + r->first;
+    if (t->rank == 1) transposed = true;
+    t->shape[!transposed] = tfn__outputs(&c, &g->m->desc);
+    if (t->rank == 2) t->shape[transposed] = (int64_t)info.rows + r->first;
     t->dtype = (tfn_dtype)g->dtypes[i];
     t->data = info.data;
 }
@@ -45066,7 +45119,7 @@ static void tfn__hub_values(const tfn__source *s, int32_t i, tfn_file *f)
     tfn__flush_values(&p);
 }
 
-/* The order of the tensors, 4 bytes for each, and their dtypes. */
+/* For each tensor 4 bytes for its place in the order, and 1 for its dtype. */
 TFNORM_API size_t tfn_export_work(const tfn_model *m)
 {
     if (!m || !m->weights) return 0;
@@ -45098,7 +45151,8 @@ static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
     tfn__write_source(f, &s, a);
 }
 
-/* "id2label": {"0": "bad", "1": "good"}, or the reverse: "label2id": {"bad": 0, "good": 1}, */
+/* Write "id2label": {"0": "bad", "1": "good"}, or the reverse: "label2id": {"bad": 0, "good": 1},
+ */
 static void tfn__export_labels(const tfn_export *x, int32_t classes, bool back, tfn_file *f)
 {
     char room[256];
@@ -45122,7 +45176,7 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
     char text[TFN__CONFIG_ROOM];
     const size_t bytes = tfn__put_config(x, x->family, d, text, sizeof text);
     if (!tfn__begin(f, true)) return;
-    tfn__file_put(f, text, 1);              /* it fits: tfn__misfits wrote the same text */
+    tfn__file_put(f, text, 1);              /* it fits, as it did in tfn__misfits */
     for (int back = 0; back < 2; back++)
         if (x->labels && d->classes > 0)
             tfn__export_labels(x, d->classes, back, f);
@@ -45131,8 +45185,8 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
 }
 
 #ifndef TFNORM_NO_TOKENIZERS
-/* Write tokenizer_config.json. Without it, a program in Python uses the family's own class, which
- * adds its own special tokens to a text. */
+/* Write tokenizer_config.json. Returns its bytes, and stores those that fit. Without this file, a
+ * program in Python uses the family's own class, which adds its own special tokens to a text. */
 static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, char *to, size_t size)
 {
     static const char names[][12] = { "pad_token", "bos_token", "eos_token", "unk_token",
@@ -45151,7 +45205,8 @@ static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, cha
     return t.used;
 }
 
-/* Write one of the tokenizer's files. Each is written twice, first to nowhere. */
+/* Write one of the tokenizer's files. Its text is made twice, the first time only to count bytes.
+ */
 static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool config, tfn_file *f)
 {
     const tfn_tokenizer *k = x->tokenizer;
@@ -45186,7 +45241,7 @@ static const char tfn__hub_names[TFN__HUB_FILES][24] = {
     "model.safetensors", "tokenizer.json", "tokenizer_config.json", "config.json"
 };
 
-/* Set the path of a file; an error if it does not fit. */
+/* Set the path of a file. False, with an error, if it does not fit. */
 static bool tfn__export_path(tfn_export *x, int file)
 {
     tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, tfn__hub_names[file]);
@@ -45203,8 +45258,9 @@ static void tfn__export_file(tfn_export *x, const tfn_model *m, const tfn_model_
     if (x->error.status == TFN_OK) x->error = f->error;
 }
 
-/* Write all files. After an error remove them, except perhaps the first. The error's path is that
- * of the file that failed. */
+/* Write all files. After an error, remove the files before it, and also the one that failed,
+ * because the error may come after its rename. Only weights that failed stay: they may be those of
+ * an older model. At the end, x->path is the path of the file that failed. */
 static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_model_desc *d)
 {
     bool written[TFN__HUB_FILES] = { false };
@@ -45216,7 +45272,7 @@ static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_mode
         TFNORM_MEMSET(&f, 0, sizeof f);
         f.path = x->path;
         tfn__export_file(x, m, d, file, &f);
-        written[file] = f.used > 0 && file > 0;     /* an error may come after the rename */
+        written[file] = f.used > 0 && file > 0;
         if (x->error.status != TFN_OK) break;
         written[file] = f.used > 0;
     }
@@ -46070,7 +46126,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__INLINE
 #undef TFN__KEEPS
 #undef TFN__KEPT
-#undef TFN__KINDS
 #undef TFN__KIND_ENUM
 #undef TFN__LATER
 #undef TFN__LEAST
@@ -46158,6 +46213,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__USER_SCORE
 #undef TFN__VOCAB
 #undef TFN__WASM
+#undef TFN__WEIGHT_KINDS
 #undef TFN__WHOLE_OP
 #undef TFN__WORDS
 #undef TFN__X86

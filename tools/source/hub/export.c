@@ -502,7 +502,7 @@ SHARED size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
 /* -- the family ------------------------------------------------------------------------------ */
 
 /* Set an error such as "llama has norm rmsnorm, the model layernorm". */
-static void tfn__say_difference(tfn_error *e, const tfn_family *family, const tfn__field *x,
+static void tfn__fail_difference(tfn_error *e, const tfn_family *family, const tfn__field *x,
                                  const tfn_model_desc *found, const tfn_model_desc *d)
 {
     char own[TFN__FIELD_ROOM];
@@ -546,7 +546,7 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
     if (!tfn_model_resolve(&found, &found, why)) return TFN__FIELDS;
     tfn__spell_out(&found);
     count = tfn__differences(&found, &own, &first);
-    if (first) tfn__say_difference(why, family, first, &found, &own);
+    if (first) tfn__fail_difference(why, family, first, &found, &own);
     return count;
 }
 
@@ -675,7 +675,7 @@ SHARED void tfn__flush_values(tfn__packing *p)
 }
 
 /* Count a value that the dtype cannot hold. */
-static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
+static void tfn__count_loss(tfn__packing *p, double v, uint64_t bits)
 {
     const int exponent = tfn__dtypes[p->dtype].exponent_bits;
     const double back = tfn__ieee(bits, exponent, tfn__dtypes[p->dtype].bits - 1 - exponent);
@@ -731,7 +731,7 @@ SHARED void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t
             bits = same;
         } else bits = tfn__ieee_bits((double)v, exponent, fraction);
         if (!p->f) {
-            tfn__look_at_value(p, (double)v, bits);
+            tfn__count_loss(p, (double)v, bits);
             continue;
         }
         for (size_t k = 0; k < each; k++) p->bytes[p->used++] = (uint8_t)(bits >> 8*k);

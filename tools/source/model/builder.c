@@ -135,14 +135,14 @@ SHARED bool tfn__in_ffn(tfn__spot at)
 /* True if the model has this stack. Models that are only an encoder or only a decoder have one. */
 SHARED bool tfn__has_stack(const tfn_model_desc *d, tfn__spot at)
 {
-    if (tfn__in_decoder(at)) return !tfn__is_encoder_alone(d);
-    return !tfn__is_decoder_alone(d);
+    if (tfn__in_decoder(at)) return !tfn__is_encoder_only(d);
+    return !tfn__is_decoder_only(d);
 }
 
 /* Returns the stack whose output becomes logits. */
 SHARED tfn__spot tfn__last_stack(const tfn_model_desc *d)
 {
-    if (tfn__is_encoder_alone(d)) return tfn__spot_of_stack(TFN__IN_ENCODER);
+    if (tfn__is_encoder_only(d)) return tfn__spot_of_stack(TFN__IN_ENCODER);
     return tfn__spot_of_stack(TFN__IN_DECODER);
 }
 
@@ -233,7 +233,7 @@ SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 }
 
 /* -- parameters: a table over one flat vector ------------------------------------------------ */
-static const char *const tfn__kind_names[] = { TFN__KINDS(TFN__NAME) };
+static const char *const tfn__kind_names[] = { TFN__WEIGHT_KINDS(TFN__NAME) };
 
 /* Writes a name such as "decoder.3.self.q.weight". */
 SHARED void tfn__weight_name(const tfn__weight *w, tfn__text *t)
@@ -746,8 +746,8 @@ SHARED bool tfn__unit_table(const tfn_model_desc *d, bool own)
 {
     const bool encoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_ENCODER), TFN_TOPOLOGY_FIXNORM);
     const bool decoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_DECODER), TFN_TOPOLOGY_FIXNORM);
-    if (own || tfn__is_encoder_alone(d)) return encoder;
-    if (tfn__is_decoder_alone(d) || d->separate_source || d->bands) return decoder;
+    if (own || tfn__is_encoder_only(d)) return encoder;
+    if (tfn__is_decoder_only(d) || d->separate_source || d->bands) return decoder;
     return encoder || decoder;
 }
 TFN__RARE_END

@@ -102,7 +102,7 @@ SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind);
  * FOLDED_SCALE is a profiled scale whose value is folded into other weights, MEAN to NU are running
  * statistics of norms over the batch, UPDATES counts updates for scheduled scales, and SIGMA_U and
  * SIGMA_V are the vectors that estimate sigma. */
-#define TFN__KINDS(X)                                                                       \
+#define TFN__WEIGHT_KINDS(X)                                                                       \
     X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, TFN__FULL(".alpha"))         \
     X(SHIFT, TFN__FULL(".shift")) X(DIRECTION, TFN__FULL(".direction"))                            \
     X(GAMMA, TFN__FULL(".gamma")) X(LORA_A, TFN__FULL(".lora_a")) X(LORA_B, TFN__FULL(".lora_b"))  \
@@ -144,7 +144,7 @@ SHARED tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind);
 #define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
 #define TFN__NAME(id, name) name,
-enum { TFN__KINDS(TFN__KIND_ENUM) TFN__KIND_COUNT };
+enum { TFN__WEIGHT_KINDS(TFN__KIND_ENUM) TFN__KIND_COUNT };
 enum { TFN__STATE = TFN__FOLDED_SCALE };
 enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
 static const char *const tfn__part_names[] = { TFN__PARTS(TFN__NAME) };

@@ -107,7 +107,7 @@ static void *tfn__take_numbers(tfn_decoder *d, tfn__arena *a, int64_t count)
 
 /* Gives a new decoder or generator the error of its model, if any. An error of a batch affected
  * only that call of the model, and is ignored. */
-SHARED void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
+SHARED void tfn__take_model_error(tfn_error *e, const char *op, const tfn_model *m)
 {
     tfn__no_error(e);
     if (!tfn__given(e, op, "model", m)) return;
@@ -122,7 +122,7 @@ static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t bat
     d->model = m;
     d->batch = tfn__value_or(batch, 1);
     d->chunk = tfn__value_or(chunk, 1);
-    if (tfn__is_encoder_alone(&m->desc))
+    if (tfn__is_encoder_only(&m->desc))
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
     tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, TFN__MAX_SIDE);
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
@@ -159,7 +159,7 @@ SHARED size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     if (!mem) size = 0;
     a = tfn__arena_in(mem, size);
     TFNORM_MEMSET(d, 0, sizeof *d);
-    tfn__model_for(&d->error, "decoder", m);
+    tfn__take_model_error(&d->error, "decoder", m);
     if (d->error.status != TFN_OK) return 0;
 
     tfn__decoder_resolve(d, m, batch, chunk);

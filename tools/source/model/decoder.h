@@ -6,7 +6,7 @@
  * tapes with the functions of joins and stacks. Offers generate the reordering of beams and access
  * to the caches. Builds on step. */
 
-SHARED void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m);
+SHARED void tfn__take_model_error(tfn_error *e, const char *op, const tfn_model *m);
 SHARED size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
                                void *mem, size_t size, bool real);
 SHARED unsigned char *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part,

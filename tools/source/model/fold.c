@@ -573,7 +573,7 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 /* -- outside the sub-layers ------------------------------------------------------------------ */
 
 /* y (cols, rows) = x^T, for x (rows, cols). */
-static void tfn__turn(float *y, const float *x, int32_t rows, int32_t cols)
+static void tfn__copy_transposed(float *y, const float *x, int32_t rows, int32_t cols)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) y[c*rows + r] = x[r*cols + c];
@@ -590,7 +590,7 @@ static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
         const tfn__weight *table = tfn__untied_from(from, w);
         float *data = tfn__weight_data(to, w);
         if (old) TFNORM_MEMCPY(data, tfn__weight_data(from, old), bytes);
-        else if (table) tfn__turn(data, tfn__weight_data(from, table), table->rows,
+        else if (table) tfn__copy_transposed(data, tfn__weight_data(from, table), table->rows,
                                              table->cols);
         else TFNORM_MEMSET(data, 0, bytes);
     }

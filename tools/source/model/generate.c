@@ -184,7 +184,7 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     tfn__arena a = tfn__arena_in(mem, size);
     int32_t source = 0;
     TFNORM_MEMSET(g, 0, sizeof *g);
-    tfn__model_for(&g->error, "generator", m);
+    tfn__take_model_error(&g->error, "generator", m);
     tfn__given(&g->error, "generator", "desc", desc);
     if (g->error.status != TFN_OK) return 0;
     g->desc = *desc;

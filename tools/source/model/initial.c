@@ -85,7 +85,7 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
     bool decoder = w->stack == TFN__IN_DECODER;
     tfn_place place;
     if (!TFN__ALL || !rule->rule) return 1;
-    if (w->stack == TFN__NO_STACK) decoder = tfn__is_decoder_alone(d) || d->separate_source;
+    if (w->stack == TFN__NO_STACK) decoder = tfn__is_decoder_only(d) || d->separate_source;
     if (w->sub < TFN__NO_SUB) kind = (tfn_sublayer)w->sub;
     place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
     rule->rule(&place, &g);
@@ -338,7 +338,7 @@ SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 /* Returns the topology that a weight follows. A weight of no stack follows the last stack. */
 static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight *w)
 {
-    if (w->stack == TFN__IN_ENCODER || tfn__is_encoder_alone(&m->desc)) return m->desc.topology;
+    if (w->stack == TFN__IN_ENCODER || tfn__is_encoder_only(&m->desc)) return m->desc.topology;
     return m->desc.decoder_topology;
 }
 

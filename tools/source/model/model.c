@@ -407,7 +407,7 @@ static void tfn__fill_table(tfn_model *m)
     const tfn_model_desc *d = &m->desc;
     const ptrdiff_t rows = tfn__max(d->context, d->source_context);
     if (!TFN__POSITION_TABLES) return;
-    if (tfn__turns_apart(d)) tfn__fill_window_table(m, rows);
+    if (tfn__has_window_rotations(d)) tfn__fill_window_table(m, rows);
     if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
         tfn__alibi_table(m->run.tables, rows, d->heads);
         return;

@@ -551,9 +551,9 @@ static void tfn__fill_equals(tfn_model_desc *d)
 
 /* True for an encoder that reads frames and has no decoder. It has no words: neither an embedding
  * nor logits tied to one. */
-SHARED bool tfn__frames_alone(const tfn_model_desc *d)
+SHARED bool tfn__is_frames_only(const tfn_model_desc *d)
 {
-    return d->bands > 0 && tfn__is_encoder_alone(d);
+    return d->bands > 0 && tfn__is_encoder_only(d);
 }
 
 /* Gives options that are 0 or NULL their defaults. Nothing is checked yet, so products of sizes
@@ -562,7 +562,7 @@ SHARED bool tfn__frames_alone(const tfn_model_desc *d)
  */
 SHARED void tfn__fill_defaults(tfn_model_desc *d)
 {
-    if (tfn__frames_alone(d)) d->vocab = tfn__value_or(d->vocab, 1);     /* not used */
+    if (tfn__is_frames_only(d)) d->vocab = tfn__value_or(d->vocab, 1);     /* not used */
     d->source_context = tfn__value_or(d->source_context, d->context);
     d->width = tfn__value_or(d->width, 64);
     d->layers = tfn__value_or(d->layers, 2);

@@ -13,11 +13,11 @@ SHARED float tfn__positive_or(float value, float otherwise);
 
 /* Questions about the architecture. In a build that keeps only decoders they are constants, so the
  * code for encoders, for the memory and for cross-attention is dropped. */
-static TFN__FOLD bool tfn__is_encoder_alone(const tfn_model_desc *d)
+static TFN__FOLD bool tfn__is_encoder_only(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_ENCODER);
 }
-static TFN__FOLD bool tfn__is_decoder_alone(const tfn_model_desc *d)
+static TFN__FOLD bool tfn__is_decoder_only(const tfn_model_desc *d)
 {
     return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_DECODER);
 }
@@ -92,6 +92,6 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #define TFN__VOCAB 16777216               /* 2^24 words */
 SHARED void tfn__check_limits(tfn_error *e, const tfn_model_desc *d);
 SHARED void tfn__check_limit(tfn_error *e, const tfn_model_desc *d, size_t at);
-SHARED bool tfn__frames_alone(const tfn_model_desc *d);
+SHARED bool tfn__is_frames_only(const tfn_model_desc *d);
 SHARED void tfn__fill_defaults(tfn_model_desc *d);
 #endif /* TFN__OPTIONS_H */

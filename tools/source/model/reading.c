@@ -338,7 +338,7 @@ static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, in
 static int32_t tfn__attentions_before(const tfn_model *m, int stack, int32_t layer,
                                       tfn_sublayer kind)
 {
-    if (stack == TFN__IN_ENCODER || tfn__is_decoder_alone(&m->desc)) return layer;
+    if (stack == TFN__IN_ENCODER || tfn__is_decoder_only(&m->desc)) return layer;
     return 2*layer + (kind == TFN_SUBLAYER_CROSS_ATTENTION);
 }
 

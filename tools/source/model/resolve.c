@@ -368,7 +368,7 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
     else
         tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], 0, 0);
     if (e->status != TFN_OK || !tfn__clusters(d)) return;
-    if (tfn__is_decoder_alone(d) && d->width >= 16 && plain_logits
+    if (tfn__is_decoder_only(d) && d->width >= 16 && plain_logits
         && !(d->decoder_topology->flags & words)) return;
     tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs need a decoder of width 16 or more, and "
               "neither smoothing nor a cap nor scale of logits nor half nor a loss of your own",
@@ -394,9 +394,9 @@ static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
 {
     if (!d->bands && d->frame_map)
         tfn__fail(e, TFN_BAD_OPTION, "model", "frame_map needs frames, but bands is 0", 0, 0);
-    if (d->bands && tfn__is_decoder_alone(d))
+    if (d->bands && tfn__is_decoder_only(d))
         tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; frames need an encoder", d->bands, 0);
-    if (!tfn__frames_alone(d)) return;
+    if (!tfn__is_frames_only(d)) return;
     if (tfn__is_head(d, TFN_HEAD_TOKENS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; an encoder of frames has no words, and "
                   "its head must be another than tokens", d->bands, 0);
@@ -427,7 +427,7 @@ static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
     const char *kind = "this kind";             /* a small build has no names of choices */
     if (d->head == TFN_HEAD_TOKENS) return;
     if (TFN__ALL) kind = tfn_choice_name("head", (int32_t)d->head);
-    if (!tfn__is_encoder_alone(d))
+    if (!tfn__is_encoder_only(d))
         tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s needs an encoder", kind);
     if (!tfn__is_head(d, TFN_HEAD_NUMBERS)) {
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
@@ -454,7 +454,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
         && (!tfn__by_sentences(d) || tfn__gate_of(d->pooler) != d->pooler))
         tfn__fail(e, TFN_BAD_OPTION, "model", "pooler needs a head of sequence or numbers, and "
                   "a function without a gate", 0, 0);
-    if (d->segments && !tfn__is_encoder_alone(d))
+    if (d->segments && !tfn__is_encoder_only(d))
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings need an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
@@ -516,7 +516,7 @@ static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
     if (!TFN__SENTENCES && !d->only_decoders)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "a whole forward is left out by "
                   "TFNORM_ONLY_DECODERS: set only_decoders", 0, 0);
-    if (d->only_decoders && (!d->inference || !tfn__is_decoder_alone(d)))
+    if (d->only_decoders && (!d->inference || !tfn__is_decoder_only(d)))
         tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders needs a decoder made for inference", 0,
                   0);
 }
@@ -540,8 +540,8 @@ static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm
 /* Only stacks that the model has are asked. */
 static bool tfn__has_qk(const tfn_model_desc *d, tfn_qk_norm form)
 {
-    if (!tfn__is_decoder_alone(d) && tfn__stack_has_qk(d, false, form)) return true;
-    return !tfn__is_encoder_alone(d) && tfn__stack_has_qk(d, true, form);
+    if (!tfn__is_decoder_only(d) && tfn__stack_has_qk(d, false, form)) return true;
+    return !tfn__is_encoder_only(d) && tfn__stack_has_qk(d, true, form);
 }
 
 /* nGPT multiplies queries and keys by the same vector, so they need the same number of channels.
@@ -718,7 +718,7 @@ SHARED bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
 
 /* True if layers with a window have rotations of their own. Gemma 3 rotates them a hundred times
  * faster than in layers that attend to the whole, long text. */
-SHARED bool tfn__turns_apart(const tfn_model_desc *d)
+SHARED bool tfn__has_window_rotations(const tfn_model_desc *d)
 {
     if (!tfn__is_position(d, TFN_POSITION_ROTARY)) return false;
     return TFN__ALL && d->window > 0 && d->window_base > 0;
@@ -733,7 +733,7 @@ SHARED int32_t tfn__distances(const tfn_model_desc *d)
 /* Windows need a decoder, whose positions attend to earlier ones. */
 static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
 {
-    if (d->window && tfn__is_encoder_alone(d))
+    if (d->window && tfn__is_encoder_only(d))
         tfn__fail(e, TFN_BAD_OPTION, "model", "window is %d; positions of an encoder read all",
                   d->window, 0);
 }

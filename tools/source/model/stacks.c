@@ -330,7 +330,7 @@ SHARED void tfn__build_table(tfn__builder *b)
     if (tfn__is_position(d, TFN_POSITION_ROTARY)) cols = tfn__head_size(d);
     b->table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
     b->window_table = b->table;
-    if (tfn__turns_apart(d))
+    if (tfn__has_window_rotations(d))
         b->window_table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
 }
 

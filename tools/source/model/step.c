@@ -63,7 +63,7 @@ SHARED int32_t tfn__positions(const tfn_model_desc *d, int32_t time)
 /* Returns the positions of the stack that has the targets, which may read frames. */
 static int32_t tfn__target_positions(const tfn_model_desc *d, int32_t time)
 {
-    if (tfn__frames_alone(d)) return tfn__positions(d, time);
+    if (tfn__is_frames_only(d)) return tfn__positions(d, time);
     return time;
 }
 
@@ -120,7 +120,7 @@ static void tfn__check_sizes_of(tfn_error *e, const tfn_model_desc *d, const tfn
 /* Checks the input of the stack that gives the logits: tokens, or frames of an encoder. */
 static void tfn__check_input(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
-    if (tfn__frames_alone(d)) {
+    if (tfn__is_frames_only(d)) {
         tfn__check_frames(e, d, x->frames, x->time, d->context, x->lengths, x->batch);
         return;
     }
@@ -201,7 +201,7 @@ SHARED void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->ints[TFN_INT_SEGMENTS] = x->segments;
     r->inputs[TFN__FRAMES] = x->frames;
     r->inputs[TFN__NUMBERS] = x->numbers;
-    if (tfn__frames_alone(d)) {
+    if (tfn__is_frames_only(d)) {
         of_frames = x->lengths;
         slot = TFN_INT_LENGTHS;
     }

@@ -211,7 +211,7 @@ TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
 
 /* Returns the kind of rows that a convolution makes: of frames half as many, of these positions.
  * Returns FIXED if the input has neither. */
-static int tfn__rows_behind(int rows)
+static int tfn__rows_after_convolution(int rows)
 {
     switch (rows) {
     case TFN_ROWS_FRAMES:        return TFN_ROWS_HALF;
@@ -227,7 +227,7 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     const tfn_node *xn = tfn__need(t, "convolution", x);
     const tfn_node *wn = tfn__need(t, "convolution", w);
     int64_t window = 3 * (int64_t)xn->cols;
-    const int rows = tfn__rows_behind(xn->rows);
+    const int rows = tfn__rows_after_convolution(xn->rows);
     if (t->error.status != TFN_OK) return tfn__none;
     if (rows == TFN_ROWS_FIXED)
         tfn__bad_shape(t, "convolution", "rows of kind %d are not frames", xn->rows, 0);
