@@ -39624,8 +39624,6 @@ TFN__SMALL_END
 #endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-TFN__SMALL
-
 /* Most families use these keys for the shape. */
 static const tfn_key_rule tfn__shape_keys[] = {
     { "vocab_size", "vocab", NULL, TFN_KEY_IS },
@@ -39652,7 +39650,6 @@ static const tfn_key_rule tfn__rotary_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotary_keys, NULL };
-TFN__SMALL_END
 #endif
 #endif
 /* >> decoders */
@@ -39691,8 +39688,6 @@ TFN__SMALL_END
 #endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-TFN__SMALL
-
 /* -- decoders: GPT-2 ------------------------------------------------------------------------- */
 
 /* x_0 = wte[id] + wpe[t]; x += attention(LN_1(x)); x += W_2 gelu(W_1 LN_2(x)); logits are
@@ -40277,7 +40272,6 @@ static const tfn_family tfn__decoder_families[TFN__DECODER_FAMILIES + 1] = {
 };
 #undef TFN__FAMILY_ROW
 #undef TFN__LIKE
-TFN__SMALL_END
 #endif
 #endif
 /* >> encoders */
@@ -40308,8 +40302,6 @@ TFN__SMALL_END
 #endif
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-TFN__SMALL
-
 /* -- encoders: BERT -------------------------------------------------------------------------- */
 
 /* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)).
@@ -40709,7 +40701,6 @@ static const tfn_family tfn__encoder_families[TFN__ENCODER_FAMILIES + 1] = {
 };
 #undef TFN__FAMILY_ROW
 #undef TFN__LIKE
-TFN__SMALL_END
 #endif
 #endif
 /* >> families */

@@ -3,7 +3,6 @@
 #include "family_rows.h"
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-TFN__SMALL
 
 /* -- encoders: BERT -------------------------------------------------------------------------- */
 
@@ -404,5 +403,4 @@ SHARED const tfn_family tfn__encoder_families[TFN__ENCODER_FAMILIES + 1] = {
 };
 #undef TFN__FAMILY_ROW
 #undef TFN__LIKE
-TFN__SMALL_END
 #endif

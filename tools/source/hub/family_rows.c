@@ -2,7 +2,6 @@
 #include "../ground/ground.h"
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-TFN__SMALL
 
 /* Most families use these keys for the shape. */
 static const tfn_key_rule tfn__shape_keys[] = {
@@ -30,5 +29,4 @@ SHARED const tfn_key_rule tfn__rotary_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 SHARED const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotary_keys, NULL };
-TFN__SMALL_END
 #endif
