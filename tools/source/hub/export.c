@@ -581,11 +581,11 @@ SHARED void tfn__check_export(tfn_export *x, const tfn_model *m)
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
         tfn__fail(&x->error, TFN_NOT_READY, "export", "the model has an error", 0, 0);
     else if (m->desc.folded)
-        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "no family can hold a folded model; export "
-                  "the model that it was folded from", 0, 0);
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "the model is folded, and no family can "
+                  "hold that; export the model from which it was folded", 0, 0);
     else if (tfn__has_lora(&m->desc))
-        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: no family can hold a model with "
-                  "LoRA; fold it into a model without groups", 0, 0);
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, and no family "
+                  "can hold that; fold it into a model without groups", 0, 0);
 }
 
 static void tfn__check_dtype(tfn_export *x)
