@@ -40,6 +40,8 @@ normlab show b2t
 normlab claims
 normlab run X2 --file -
 normlab robust X2 --file -
+normlab second X8a --file -
+normlab factors --markdown --file -
 normlab merge $work/x2.jsonl --file $work/merged.jsonl
 normlab placements post --layers 1 --file $work/placed.jsonl
 normlab report --file $work/none
@@ -60,8 +62,8 @@ layout - ../tfnorm.h
 END
 }
 rows() { all_rows; }
-# `tfn export` prints nothing; these take minutes, and end in the same function
-left_out="tfn export|normlab all|normlab lesson|bench growth|bench denormals|bench learn"
+# `tfn export` prints nothing; these take minutes or need given pairs, and end in the same function
+left_out="tfn export|normlab all|normlab lesson|normlab rates|bench growth|bench denormals|bench learn"
 
 prepare() {
     "$(tool tfn)" train --task copy --arch decoder $tiny --out "$m" > "$work/page" 2>&1 || return 1

@@ -59,6 +59,48 @@ TEST(judge_seeds)
     }
 }
 
+/* A row that 999 seeds would not decide is too close; from less than eight seeds it is not said. */
+TEST(judge_too_close)
+{
+    const criterion two[2] = { { .what = "", LESS(1) }, { .what = "", BELOW(0) } };
+    double at[8], below[8];
+    finding f[2];
+    for (int i = 0; i < 8; i++) {
+        at[i] = -1 + 0.1 * (i % 2 ? 1 : -1);            /* the mean is at the margin */
+        below[i] = -9 + i;
+    }
+    f[0] = judge_values(&two[0], at, 8);
+    f[1] = judge_values(&two[1], below, 8);
+    CHECK_INT(f[0].verdict, UNDECIDED);
+    CHECK_INT(f[0].seeds, JUDGE_SEEDS + 1);
+    CHECK_INT(f[1].verdict, SHOWN);
+    CHECK_INT(judge_row(two, f, 1), TOO_CLOSE);
+    CHECK_INT(judge_row(two, f, 2), TOO_CLOSE);
+    CHECK_INT(judge_row(two + 1, f + 1, 1), SHOWN);
+    f[0] = judge_values(&two[0], at, 4);
+    CHECK_INT(judge_row(two, f, 1), UNDECIDED);
+    at[0] = -1.3;                                       /* a few seeds more would do */
+    f[0] = judge_values(&two[0], at, 8);
+    CHECK(f[0].seeds > 8 && f[0].seeds <= JUDGE_SEEDS);
+    CHECK_INT(judge_row(two, f, 1), UNDECIDED);
+}
+
+/* A premise by count: seven of eight are enough, six are not, whatever the interval is. */
+TEST(judge_counted)
+{
+    const criterion settled = { .what = "share", ABOVE(0.875), .premise = true, .counted = true };
+    double v[8] = { 1, 1, 1, 1, 1, 1, 1, 0 };
+    char text[80];
+    finding f = judge_values(&settled, v, 8);
+    CHECK_INT(f.verdict, SHOWN);
+    finding_text(text, sizeof text, &settled, &f);
+    CHECK(!strcmp(text, "share: 0.875, shown"));
+    v[6] = 0;
+    f = judge_values(&settled, v, 8);
+    CHECK_INT(f.verdict, NOT_SHOWN);
+    CHECK_INT(judge_row(&settled, &f, 1), NOT_TESTABLE);
+}
+
 /* Three values at distance d around a mean have the interval mean +- 5.73 d: t(2) is 9.925. */
 static verdict judge_three(criterion c, double mean, double d)
 {
@@ -127,8 +169,8 @@ static verdict judge_of(const char *premises, const char *found)
     memset(f, 0, sizeof f);
     for (int k = 0; k < n; k++) {
         c[k].premise = premises[k] == 'p';
-        for (int v = 0; v < 6; v++)
-            if ("nSptuo"[v] == found[k]) f[k].verdict = (verdict)v;
+        for (int v = 0; v < 7; v++)
+            if ("nSptu.o"[v] == found[k]) f[k].verdict = (verdict)v;
     }
     return judge_row(c, f, n);
 }
@@ -181,6 +223,8 @@ int main(void)
     RUN(judge_numbers);
     RUN(judge_needed);
     RUN(judge_rows);
+    RUN(judge_too_close);
+    RUN(judge_counted);
     RUN(judge_words);
     return DONE();
 }

@@ -5,6 +5,7 @@
 #endif
 #include "../../tfnorm.h"
 #include "../../tools/normlab/claims.h"
+#include "../../tools/normlab/factors.h"
 #include "../../tools/normlab/lab.h"
 #include "../../tools/normlab/lab_data.h"
 #include "../../tools/normlab/lab_run.h"
@@ -14,6 +15,7 @@
 #include "../../tools/normlab/lanczos.h"
 #include "../../tools/normlab/later.h"
 #include "../../tools/normlab/measure.h"
+#include "../../tools/normlab/second.h"
 #include "../../tools/normlab/sides.h"
 #include "../../tools/normlab/tongues.h"
 #include "../check.h"
@@ -75,6 +77,80 @@ TEST(lab_courses)
     CHECK(lab_first(&a, "nll") == lab_first(&b, "nll"));
     lab_drop(&a);
     lab_drop(&b);
+}
+
+/* A run that has not settled goes on: its loss at the same checks is the same while the rate is
+ * constant, and three times the updates may pass. */
+TEST(lab_longer_runs)
+{
+    lab_record a = lab_small(80);
+    lab_record b;
+    memset(&b, 0, sizeof b);
+    b.spec = lab_longer(a.spec);
+    CHECK(b.spec.stop == 240 && b.spec.every == 2 && lab_every(&a.spec) == 2);
+    CHECK(lab_run(&b));
+    const lab_list *first = lab_list_of(&a, "curve");
+    const lab_list *second = lab_list_of(&b, "curve");
+    CHECK(first && second && second->n > first->n);
+    for (int32_t i = 0; i <= 32; i++) CHECK(first->v[i] == second->v[i]);
+    CHECK(first->v[33] != second->v[33]);       /* the rate of the first falls from update 64 on */
+    CHECK(lab_first(&b, "updates") > 80 && lab_first(&b, "updates") <= 240);
+    lab_drop(&a);
+    lab_drop(&b);
+}
+
+static lab_record *lab_made_record(lab *l, lab_spec s, double settled, double loss)
+{
+    char key[LAB_KEY];
+    lab_key_text(key, &s);
+    lab_record *r = lab_add(l, key);
+    *lab_put(r, 1, "settled") = settled;
+    *lab_put(r, 1, "nll") = loss;
+    *lab_put(r, 1, "curve") = loss;
+    r->done = true;
+    return r;
+}
+
+/* Settled: its own record. Not settled: the longer run's, which counts however it ends. Gone to
+ * infinity: no longer run is asked for. */
+TEST(lab_final_records)
+{
+    lab l;
+    memset(&l, 0, sizeof l);
+    l.seeds = 4;
+    lab_spec s = settled("pre", 6);
+    for (int k = 0; k < 4; k++) {
+        s = lab_seeded(&l, settled("pre", 6), k);
+        lab_made_record(&l, s, k == 0, k == 3 ? (double)NAN : k);
+    }
+    CHECK(lab_final(&l, lab_seeded(&l, settled("pre", 6), 0)) == l.records[0]);
+    CHECK(lab_final(&l, lab_seeded(&l, settled("pre", 6), 3)) == l.records[3] && !l.missing);
+    CHECK(!lab_final(&l, lab_seeded(&l, settled("pre", 6), 1)) && l.missing == 1);
+    CHECK(l.count == 5 && strstr(l.records[4]->key, "steps=24000") != NULL);
+    CHECK(strstr(l.records[4]->key, " settle every=200 ") != NULL);
+    s = lab_seeded(&l, settled("pre", 6), 2);
+    const lab_record *r = lab_made_record(&l, lab_longer(s), 0, 0.5);
+    CHECK(lab_final(&l, s) == r && lab_over(&l, settled("pre", 6), "nll", 0).v[2] == 0.5);
+    lab_free(&l);
+}
+
+/* Records are found by their keys, however many there are. */
+TEST(lab_many_records)
+{
+    lab l;
+    char key[40];
+    memset(&l, 0, sizeof l);
+    CHECK(!lab_find(&l, "key 7"));
+    for (int i = 0; i < 5000; i++) {
+        snprintf(key, sizeof key, "key %d", i);
+        CHECK(lab_add(&l, key) == l.records[i]);
+    }
+    for (int i = 0; i < 5000; i += 7) {
+        snprintf(key, sizeof key, "key %d", i);
+        CHECK(lab_find(&l, key) == l.records[i]);
+    }
+    CHECK(!lab_find(&l, "key 5000"));
+    lab_free(&l);
 }
 
 /* Products with a matrix whose eigenvalues are 9, 2, 1, 0 and -20 in a reflected basis:
@@ -299,6 +375,67 @@ TEST(lab_statistics)
     CHECK(linear_rather_than_log(4, four, line) > 0.01);
 }
 
+/* Placement and initialization: gain is their sum; without an interaction both are exact. */
+TEST(lab_factors)
+{
+    factor_cells x;
+    const double of_placement[2] = { -0.3, 0 };
+    const double of_init[2] = { 0.1, 0 };
+    for (int p = 0; p < 2; p++)
+        for (int i = 0; i < 2; i++) {
+            const double y = 1 + of_placement[p] + of_init[i];
+            x.of[p][i] = lab_made(y, y + 1, y + 5);         /* seeds differ, effects do not */
+        }
+    factor_effects e = factors_of(&x);
+    for (int k = 0; k < 3; k++) {
+        CHECK(fabs(e.placement.v[k] + 0.3) < 1e-12 && fabs(e.init.v[k] - 0.1) < 1e-12);
+        CHECK(fabs(e.gain.v[k] + 0.2) < 1e-12 && fabs(e.interaction.v[k]) < 1e-12);
+        CHECK(fabs(e.simple[0].v[k] + 0.3) < 1e-12 && fabs(e.simple[1].v[k] + 0.3) < 1e-12);
+    }
+    x.of[0][0].v[1] -= 1;                                   /* both together give more */
+    e = factors_of(&x);
+    CHECK(fabs(e.interaction.v[1] + 1) < 1e-12 && fabs(e.simple[0].v[1] + 1.3) < 1e-12);
+    CHECK(fabs(e.gain.v[1] - e.placement.v[1] - e.init.v[1]) < 1e-12);
+    CHECK(fabs(e.placement.v[1] + 0.8) < 1e-12 && fabs(e.init.v[1] + 0.4) < 1e-12);
+}
+
+TEST(lab_factors_in_words)
+{
+    static const struct { verdict gain, placement, init; const char *word; } rows[] = {
+        { SHOWN, SHOWN, TIE, "the placement" },       { SHOWN, SHOWN, OPPOSITE, "the placement" },
+        { SHOWN, TIE, SHOWN, "the initialization" },  { SHOWN, SHOWN, SHOWN, "both" },
+        { SHOWN, SHOWN, UNDECIDED, "undecided" },     { SHOWN, UNDECIDED, UNDECIDED, "undecided" },
+        { TIE, SHOWN, OPPOSITE, "no gain" },          { OPPOSITE, TIE, OPPOSITE, "no gain" },
+        { UNDECIDED, SHOWN, SHOWN, "undecided" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CASE("%d", (int)i);
+        CHECK(!strcmp(factors_word((int)rows[i].gain, (int)rows[i].placement, (int)rows[i].init),
+                      rows[i].word));
+    }
+}
+
+/* The second stage: the open criterion that needs most decides, an hour limits. */
+TEST(lab_second_stage)
+{
+    static outcome o;
+    const claim *c = find_claim("B1");
+    memset(&o, 0, sizeof o);
+    for (int k = 0; k < criteria_of(c); k++) {
+        o.finding[k].verdict = SHOWN;
+        o.finding[k].i.n = 8;
+    }
+    CHECK(second_growth(c, &o) == 1);
+    o.finding[1].verdict = o.finding[3].verdict = UNDECIDED;
+    o.finding[1].seeds = 12;
+    o.finding[3].seeds = 20;
+    CHECK(second_growth(c, &o) == 2.5);
+    o.finding[1].seeds = JUDGE_SEEDS + 1;
+    CHECK(second_growth(c, &o) == 0);
+    CHECK(second_affordable(2.5, 100) == 5);
+    CHECK(fabs(second_affordable(2.5, 3000) - 3) < 1e-12);
+    CHECK(second_affordable(2.5, 3601) == 0);
+}
+
 TEST(lab_crossings)
 {
     double v[5] = { 3, 2, 1, 0.5, 0.1 };
@@ -357,7 +494,7 @@ TEST(lab_one_initialization)
         CASE("%s", c->id);
         l.seeds = l.init_seeds = 1;
         l.init = init_of(c);
-        if (c->kind != MEASUREMENT || c->own_text) continue;
+        if (c->kind != MEASUREMENT || c->own_text || c->own_pairs) continue;
         l.asking = true;
         c->measure(&l, &o);
         CHECK(l.asked_for.inits[0] || !l.init);
@@ -435,8 +572,14 @@ int main(void)
 {
     RUN(lab_settling);
     RUN(lab_statistics);
+    RUN(lab_factors);
+    RUN(lab_factors_in_words);
+    RUN(lab_second_stage);
     RUN(lab_crossings);
     RUN(lab_courses);
+    RUN(lab_longer_runs);
+    RUN(lab_final_records);
+    RUN(lab_many_records);
     RUN(lab_largest_eigenvalue);
     RUN(lab_curvature);
     RUN(lab_traces);

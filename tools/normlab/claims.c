@@ -25,6 +25,7 @@ const char *init_of(const claim *c)
     if (c->id[0] == 'X') return "xavier";       /* Xiong 2020 */
     if (c->id[0] == 'A') return "fused";        /* Transformer-Clinic, the code of Liu 2020 */
     if (c->id[0] == 'B') return "fairseq";      /* Takase 2022 */
+    if (c->id[0] == 'R') return XAVIER;
     return NULL;
 }
 
@@ -294,8 +295,7 @@ lab_sample curve_at(lab *l, const lab_spec *s, int32_t i)
     bool any = false;
     a.n = 0;
     for (int32_t k = 0; k < lab_seeds(l, s); k++) {
-        const lab_spec seeded = lab_seeded(l, *s, k);
-        const lab_list *curve = lab_list_of(lab_get(l, &seeded), "curve");
+        const lab_list *curve = lab_list_of(lab_final(l, lab_seeded(l, *s, k)), "curve");
         if (!curve) continue;
         const bool ended = i >= curve->n;
         const int32_t at = ended ? curve->n - 1 : i;
@@ -311,7 +311,8 @@ void draw_loss(lab *l, outcome *o, lab_spec s, const char *name)
 {
     figure_line *line = line_of(o, "updates", "validation loss [nats per token]", name);
     const int32_t n = s.settle ? LAB_CHECKS : LAB_POINTS;
-    for (int32_t i = 0; i <= n; i++) {
+    const int32_t most = s.settle ? LAB_LONGER * LAB_CHECKS : n;
+    for (int32_t i = 0; i <= most; i++) {
         const lab_sample a = curve_at(l, &s, i);
         if (a.n) point(line, (double)(s.stop * i / n), a.mean, a.sd);
     }
@@ -352,8 +353,7 @@ lab_sample reaches(lab *l, lab_spec s, lab_sample limits)
     lab_sample a;
     a.n = lab_seeds(l, &s);
     for (int32_t i = 0; i < a.n; i++) {
-        const lab_spec seeded = lab_seeded(l, s, i);
-        const lab_list *curve = lab_list_of(lab_get(l, &seeded), "curve");
+        const lab_list *curve = lab_list_of(lab_final(l, lab_seeded(l, s, i)), "curve");
         a.v[i] = first_below(curve, limits.v[i], (double)s.stop);
     }
     lab_sum_up(&a);
@@ -401,7 +401,8 @@ void found_failing(lab *l, outcome *o, lab_spec s)
 
 const claim *claim_at(int i)
 {
-    static const claim *const papers[] = { xiong_claims, liu_claims, takase_claims, later_claims };
+    static const claim *const papers[] = { xiong_claims, liu_claims, takase_claims, later_claims,
+                                           real_claims };
     for (size_t p = 0; p < sizeof papers / sizeof *papers; p++)
         for (const claim *c = papers[p]; c->id; c++)
             if (i-- == 0) return c;

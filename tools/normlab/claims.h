@@ -5,8 +5,8 @@
  * tally leaves them out.
  *
  * xiong.c, liu.c and takase.c have the rows of Xiong 2020 (X), Liu 2020 (A) and Takase 2022 (B);
- * later.c has those of later papers (N). This header declares their common parts: samples over
- * seeds, figures, settings. */
+ * later.c has those of later papers (N), real.c those of real translations (R). This header
+ * declares their common parts: samples over seeds, figures, settings. */
 #ifndef CLAIMS_H
 #define CLAIMS_H
 
@@ -56,6 +56,7 @@ typedef struct claim {
     void      (*measure)(lab *l, outcome *o);   /* NULL for NO_ROW: not testable here */
     const char *reason;                         /* why it is not testable */
     bool        own_text;                       /* needs your own text: --text */
+    bool        own_pairs;                      /* needs your own pairs: --pairs */
     const char *before;                         /* verdict of earlier editions; NULL: the same */
 } claim;
 
@@ -162,10 +163,13 @@ lab_sample constant(lab *l, lab_spec s, double x);
 void say_settled(lab *l, outcome *o, lab_spec s);
 
 /* Compares two recipes that trained until they settled: loss of the first minus the second. The
- * premise, the share of runs that settled, comes first. */
+ * premise comes first: seven of eight runs settled, by count. A run that has not settled goes on to
+ * three times the most updates (lab_final); one that has not settled even then counts with its last
+ * loss. This rule was committed before any run went on. The first editions let no run go on and
+ * needed all to settle, by an interval, so that one run of sixteen left a row undecided. */
 void compare_settled(lab *l, outcome *o, lab_spec a, lab_spec b);
-#define SETTLED_PREMISE { .what = "the share of runs that settled", ABOVE(0.99), .premise = true, \
-                          .share = true }
+#define SETTLED_PREMISE { .what = "the share of runs that settled", ABOVE(0.875), \
+                          .premise = true, .share = true, .counted = true }
 
 /* BLEU of a run that should fail, and of its control. */
 void found_failing(lab *l, outcome *o, lab_spec s);
@@ -184,8 +188,9 @@ void found_failing(lab *l, outcome *o, lab_spec s);
     "updates"
 #define DEEPER    "string reversal, 18 + 18 layers, d 32, batch 32, Adam 2e-3, warm-up 100, 400 " \
     "updates; control: 1200 updates, warm-up 300, 6.7e-4"
+#define GOES_ON   ", or three times as many if it has not by then"
 #define SETTLED   "toy German to toy English, two clauses, 400 sentences that come again, d 32, " \
-    "batch 32, dropout 0.1, Adam 1e-3, warm-up 400, until it settles, at most 8000 updates"
+    "batch 32, dropout 0.1, Adam 1e-3, warm-up 400, until it settles, at most 8000 updates" GOES_ON
 #define GRAMMAR   "toy German to toy English, 4 + 4 layers, d 32, batch 32, Adam"
 #define HEADLINES "headlines of two generated sentences, "
 #define SPEECH    "2 to 5 spoken digits as 25 codes of 64 a second, 512 training sentences, "
@@ -196,7 +201,7 @@ void found_failing(lab *l, outcome *o, lab_spec s);
 /* -- all of them ------------------------------------------------------------------------------ */
 
 /* The rows of a paper; the last one has no id. */
-extern const claim xiong_claims[], liu_claims[], takase_claims[], later_claims[];
+extern const claim xiong_claims[], liu_claims[], takase_claims[], later_claims[], real_claims[];
 enum { CLAIMS_MOST = 64 * LAB_USERS };      /* each record has a bit for every claim that uses it */
 
 /* Row i; NULL: past the end. */

@@ -4,6 +4,7 @@
 #include "../common/svg.h"
 #include "claims.h"
 #include "lab_look.h"
+#include "lab_pairs.h"
 #include "rows.h"
 #include "sides.h"
 #include <math.h>
@@ -215,8 +216,8 @@ static bool compare_task(cli *c, lab_spec *s)
         s->task = (lab_task)i;
         return true;
     }
-    cli_fail(c, "--task needs reverse, grammar, translate, headline, speech, tongues, text, markov "
-             "or file, not \"%s\"", name);
+    cli_fail(c, "--task needs reverse, grammar, translate, headline, speech, tongues, pairs, text, "
+             "markov or file, not \"%s\"", name);
     return false;
 }
 
@@ -306,6 +307,21 @@ bool compare_text(cli *c)
 #endif
 }
 
+bool compare_pairs(cli *c)
+{
+#ifdef COMPARE_NO_FILES
+    (void)c;
+    return false;
+#else
+    const char *folder;
+    if (!cli_text(c, "--pairs", &folder)) return false;
+    if (lab_pairs.vocab) cli_fail(c, "one --pairs, not \"%s\" too", folder);
+    const char *wrong = lab_take_pairs(folder);
+    if (wrong) cli_fail(c, "no pairs in \"%s\": %s", folder, wrong);
+    return true;
+#endif
+}
+
 /* Reads an option of a run. The web page sends such arguments, too. */
 static bool compare_option(cli *c, lab_spec *s)
 {
@@ -326,7 +342,8 @@ void compare_arguments(cli *c, comparison *x, compare_wishes *w)
     s.seed = 1;
     while (cli_next(c)) {
         if (compare_option(c, &s) || cli_text(c, "--svg", &w->svg)) continue;
-        if (cli_number(c, "--hash", 0, 1L << 30, &w->hash) || compare_text(c)) continue;
+        if (cli_number(c, "--hash", 0, 1L << 30, &w->hash)) continue;
+        if (compare_text(c) || compare_pairs(c)) continue;
         if (x->count == COMPARED) cli_fail(c, "compare takes at most %d recipes", COMPARED);
         if (!tfn_recipe_find(c->argv[c->at])) unknown(c, c->argv[c->at], RECIPE);
         names[x->count++] = c->argv[c->at];
@@ -334,6 +351,8 @@ void compare_arguments(cli *c, comparison *x, compare_wishes *w)
     if (!x->count) cli_fail(c, "compare needs recipes; normlab list recipes lists them");
     if (s.task == LAB_FILE && !lab_corpus.bytes) cli_fail(c, "--task file needs --text FILE");
     if (s.task != LAB_FILE && lab_corpus.bytes) cli_fail(c, "--text needs --task file");
+    if (s.task == LAB_PAIRS && !lab_pairs.vocab) cli_fail(c, "--task pairs needs --pairs FOLDER");
+    if (s.task != LAB_PAIRS && lab_pairs.vocab) cli_fail(c, "--pairs needs --task pairs");
     if (w->svg && w->hash >= 0) cli_fail(c, "--hash draws nothing: not with --svg");
     for (int k = 0; k < x->count; k++) {
         x->run[k].spec = s;

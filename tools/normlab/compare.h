@@ -39,8 +39,9 @@ bool compare_start(comparison *x);
  * names. */
 tfn_isa isa_named(const cli *c, const char *name);
 
-/* Reads the text to learn; a web page has no files. */
+/* Reads the text to learn, or the pairs; a web page has no files. */
 bool compare_text(cli *c);
+bool compare_pairs(cli *c);
 
 /* Output options. */
 typedef struct compare_wishes {

@@ -39,7 +39,6 @@ static double student_quantile(double p, int n)
 /* -- intervals --------------------------------------------------------------------------------- */
 
 static const double CONFIDENCE = 0.99, ENDLESS = 1e300;
-enum { JUDGE_SEEDS = 999 };                 /* largest number of seeds that is reported */
 
 interval interval_of(const double *v, int n)
 {
@@ -72,8 +71,8 @@ static int seeds_for(double sd, double distance)
 /* -- criteria ---------------------------------------------------------------------------------- */
 
 const char *const verdicts[VERDICTS] = {
-    "not shown", "shown", "partly", "tie", "undecided", "opposite", "not testable here", "broken",
-    "holds", "does not hold"
+    "not shown", "shown", "partly", "tie", "undecided", "too close to decide", "opposite",
+    "not testable here", "broken", "holds", "does not hold"
 };
 
 static bool lies_within(const interval *i, double low, double high)
@@ -112,9 +111,18 @@ finding judge_values(const criterion *c, const double *v, int n)
 {
     finding f = { { 0, 0, 0, 0, 0 }, UNDECIDED, 0 };
     f.i = interval_of(v, n);
+    if (c->counted) f.i.low = f.i.high = f.i.mean;
     f.verdict = verdict_of(c, &f.i);
     if (f.verdict == UNDECIDED && n > 1) f.seeds = seeds_for(f.i.sd, nearest_margin(c, f.i.mean));
     return f;
+}
+
+/* The verdict of a row without one: whether more seeds would help. */
+static verdict open_verdict(const finding *f, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (f[k].seeds > JUDGE_SEEDS && f[k].i.n >= JUDGE_LEAST) return TOO_CLOSE;
+    return UNDECIDED;
 }
 
 verdict judge_row(const criterion *c, const finding *f, int n)
@@ -123,15 +131,15 @@ verdict judge_row(const criterion *c, const finding *f, int n)
     int parts = 0;
     for (int k = 0; k < n; k++) {
         if (c[k].premise && f[k].verdict == SHOWN) continue;
-        if (c[k].premise && f[k].verdict == UNDECIDED) return UNDECIDED;
+        if (c[k].premise && f[k].verdict == UNDECIDED) return open_verdict(f, n);
         if (c[k].premise) return NOT_TESTABLE;
         count[f[k].verdict]++;
         parts++;
     }
     if (count[SHOWN] == parts) return SHOWN;
-    if (count[SHOWN] + count[UNDECIDED] == parts) return UNDECIDED;
+    if (count[SHOWN] + count[UNDECIDED] == parts) return open_verdict(f, n);
     if (count[SHOWN]) return PARTLY;
-    if (count[UNDECIDED]) return UNDECIDED;
+    if (count[UNDECIDED]) return open_verdict(f, n);
     if (count[OPPOSITE] == parts) return OPPOSITE;
     if (count[TIE] == parts) return TIE;
     return NOT_SHOWN;
@@ -176,7 +184,7 @@ void finding_text(char *text, size_t room, const criterion *c, const finding *f)
     if (c->share) high = fmin(high, 1);
     snprintf(text, room, "%s: %.4g", c->what, judge_shown(c, f->i.mean));
     size_t n = strlen(text);
-    if (f->i.n > 1) snprintf(text + n, room - n, " [%.4g, %.4g]", low, high);
+    if (f->i.n > 1 && !c->counted) snprintf(text + n, room - n, " [%.4g, %.4g]", low, high);
     n = strlen(text);
     snprintf(text + n, room - n, ", %s", verdicts[f->verdict]);
     n = strlen(text);

@@ -29,9 +29,11 @@ void jackknife(double *values, double all, const double *without, int n);
 
 /* -- criteria ---------------------------------------------------------------------------------- */
 
-/* BROKEN: a row asks for numbers that cannot exist. HOLDS, FAILS: for checks. */
+/* TOO_CLOSE: undecided, and 999 seeds would not decide it with this margin. BROKEN: a row asks for
+ * numbers that cannot exist. HOLDS, FAILS: for checks. */
 typedef enum verdict {
-    NOT_SHOWN, SHOWN, PARTLY, TIE, UNDECIDED, OPPOSITE, NOT_TESTABLE, BROKEN, HOLDS, FAILS, VERDICTS
+    NOT_SHOWN, SHOWN, PARTLY, TIE, UNDECIDED, TOO_CLOSE, OPPOSITE, NOT_TESTABLE, BROKEN, HOLDS,
+    FAILS, VERDICTS
 } verdict;
 extern const char *const verdicts[VERDICTS];
 
@@ -43,6 +45,7 @@ typedef struct criterion {
     bool   log;                 /* values are logarithms, usually of ratios; printed without */
     bool   premise;             /* unless it is shown, the row has no verdict here */
     bool   share;               /* the printed interval is cut at 0 and 1 */
+    bool   counted;             /* the mean decides, without its interval: it counts runs */
 } criterion;
 
 /* For a difference, or the logarithm of a ratio, with the margin m. */
@@ -57,10 +60,15 @@ typedef struct criterion {
 #define ABOVE_NOT(a, b) ABOVE(a), .other = -ENDLESS_HERE, .most = (b)
 #define ENDLESS_HERE 1e300                  /* ENDLESS, where C requires a constant */
 
+/* The largest number of seeds that is reported, and the fewest from which more than that is
+ * predicted. */
+enum { JUDGE_SEEDS = 999, JUDGE_LEAST = 8 };
+
 typedef struct finding {
     interval i;
     verdict  verdict;
-    int      seeds;             /* undecided: seeds that would decide at this mean; else 0 */
+    int      seeds;             /* undecided: seeds that would decide at this mean, JUDGE_SEEDS + 1
+                                 * if more; else 0 */
 } finding;
 
 bool has_other(const criterion *c);
@@ -69,7 +77,8 @@ finding judge_values(const criterion *c, const double *v, int n);
 
 /* The verdict of a row with several criteria. If a premise is not shown, there is none. If all
  * others are shown: shown. If some are shown and all others certainly not: partly. If all have one
- * verdict: that one. */
+ * verdict: that one. A row that is undecided because of a criterion that 999 seeds would not decide
+ * is too close. */
 verdict judge_row(const criterion *c, const finding *f, int n);
 
 /* -- in words ---------------------------------------------------------------------------------- */

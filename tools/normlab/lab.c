@@ -4,16 +4,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The slot of a key, or the empty one where it belongs. */
+static int32_t *lab_slot(const lab *l, const char *key)
+{
+    uint32_t hash = 2166136261u;                /* FNV-1a */
+    for (const char *c = key; *c; c++) hash = (hash ^ (unsigned char)*c) * 16777619u;
+    for (;; hash++) {
+        int32_t *slot = &l->slots[hash & (uint32_t)(l->room - 1)];
+        if (!*slot || !strcmp(l->records[*slot - 1]->key, key)) return slot;
+    }
+}
+
 lab_record *lab_find(const lab *l, const char *key)
 {
-    for (int32_t i = 0; i < l->count; i++)
-        if (!strcmp(l->records[i]->key, key)) return l->records[i];
-    return NULL;
+    int32_t at = 0;
+    if (l->room) at = *lab_slot(l, key);
+    if (!at) return NULL;
+    return l->records[at - 1];
+}
+
+/* Keeps at least half of the slots empty. */
+static bool lab_widen(lab *l)
+{
+    if (2 * (l->count + 1) <= l->room) return true;
+    const int32_t room = l->room ? 2 * l->room : 1024;
+    int32_t *slots = (int32_t *)calloc((size_t)room, sizeof *slots);
+    if (!slots) return false;
+    free(l->slots);
+    l->slots = slots;
+    l->room = room;
+    for (int32_t i = 0; i < l->count; i++) *lab_slot(l, l->records[i]->key) = i + 1;
+    return true;
 }
 
 lab_record *lab_add(lab *l, const char *key)
 {
     lab_record *r;
+    if (!lab_widen(l)) return NULL;
     if (l->count == l->capacity) {
         int32_t capacity = l->capacity ? 2 * l->capacity : 256;
         lab_record **more = (lab_record **)realloc(l->records, (size_t)capacity * sizeof *more);
@@ -24,7 +51,9 @@ lab_record *lab_add(lab *l, const char *key)
     r = (lab_record *)calloc(1, sizeof *r);
     if (!r) return NULL;
     snprintf(r->key, sizeof r->key, "%s", key);
-    return l->records[l->count++] = r;
+    l->records[l->count++] = r;
+    *lab_slot(l, r->key) = l->count;
+    return r;
 }
 int32_t lab_layers(const lab *l, int32_t layers)
 {
@@ -75,6 +104,7 @@ const lab_record *lab_get(lab *l, const lab_spec *spec)
     lab_key_text(key, s);
     r = lab_find(l, key);
     if (r && r->done) {
+        r->spec = *s;
         if (l->spent <= 0) l->asked++;
         if (r->asked != l->asked) l->spent += r->seconds;
         r->asked = l->asked;
@@ -107,6 +137,7 @@ void lab_free(lab *l)
         free(l->records[i]);
     }
     free(l->records);
+    free(l->slots);
     memset(l, 0, sizeof *l);
 }
 

@@ -17,6 +17,7 @@
 typedef struct lab {
     lab_record **records;
     int32_t      count, capacity;
+    int32_t     *slots, room;         /* the number of a record plus 1 by the hash of its key */
     bool         full;                /* seeds and depths of --full */
     int          seeds, init_seeds;   /* for training; for measurements at initialization */
     int          jobs;

@@ -197,6 +197,7 @@ int32_t lab_vocab(const lab_spec *s)
     if (s->task == LAB_DISTINCT) return 16 * s->batch;
     const int32_t words = LAB_FIRST + lab_vocabularies[s->task].count;
     if (s->task == LAB_FILE) return lab_corpus.kinds;
+    if (s->task == LAB_PAIRS) return LAB_FIRST + lab_pairs.vocab;
     if (s->task == LAB_TONGUES) return LAB_FIRST + TONGUES * (1 + TONGUE_WORDS);
     if (s->task == LAB_SPEECH) return words + LAB_CODES;
     return words;
@@ -244,6 +245,35 @@ static void lab_fill_tongues(lab_data *d, int32_t row, const lab_spec *s, uint64
     for (int32_t i = 0; i < n; i++) to[i + 1] = LAB_WORD_IDS + source[i];
     for (int32_t i = 0; i < answer; i++) target[i] += LAB_WORD_IDS;
     lab_fill_pair(d, row, s, n + 1, target, answer);
+}
+
+/* A given pair: of the training, of the validation set, which is the test of the loss, or of those
+ * held out. */
+const uint64_t LAB_HELD = UINT64_MAX - 16;
+static const lab_pair *lab_pair_at(const lab_spec *s, int32_t row, uint64_t which, uint64_t draw)
+{
+    const struct lab_pairs *p = &lab_pairs;
+    uint64_t at = draw % (uint64_t)p->count[LAB_TRAINING];
+    int part = LAB_TRAINING;
+    if (s->corpus && s->corpus < p->count[LAB_TRAINING]) at = draw % (uint64_t)s->corpus;
+    if (which == UINT64_MAX) {
+        part = LAB_VALID;
+        at = (uint64_t)row * (uint64_t)p->count[part] / LAB_TEST;
+    } else if (which <= LAB_HELD && which > LAB_HELD - LAB_HELD_BATCHES) {
+        part = LAB_HELD_OUT;
+        at = ((LAB_HELD - which) * LAB_TEST + (uint64_t)row) % (uint64_t)p->count[part];
+    }
+    return &p->rows[part][at];
+}
+static void lab_fill_given(lab_data *d, int32_t row, const lab_spec *s, uint64_t which,
+                           uint64_t draw)
+{
+    const lab_pair *p = lab_pair_at(s, row, which, draw);
+    int32_t target[LAB_SUBWORDS];
+    for (int i = 0; i < p->n; i++)
+        d->source[row * lab_tasks[s->task].source_time + i] = LAB_FIRST + p->source[i];
+    for (int i = 0; i < p->m; i++) target[i] = LAB_FIRST + p->target[i];
+    lab_fill_pair(d, row, s, p->n, target, p->m);
 }
 
 /* BEGIN, a fact, END, a fact, END. Either with their label, or with 15 of 100 words hidden and as
@@ -326,6 +356,10 @@ static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t s
         lab_fill_tongues(d, row, s, which, key);
         return;
     }
+    if (s->task == LAB_PAIRS) {
+        lab_fill_given(d, row, s, which, tfn_random_bits(key, 0));
+        return;
+    }
     if (s->task == LAB_FILE) {
         lab_fill_window(d, row, time, tfn_random_bits(key, 0), test);
         return;
@@ -358,7 +392,8 @@ static void lab_fill_random(lab_data *d, const lab_spec *s, int32_t n, tfn_key k
 void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which)
 {
     const int32_t time = lab_time(s->task);
-    const bool made = lab_tasks[s->task].row || s->task == LAB_FILE || s->task == LAB_TONGUES;
+    const bool made = lab_tasks[s->task].row || s->task == LAB_FILE || s->task == LAB_TONGUES
+                    || s->task == LAB_PAIRS;
     tfn_batch *b = &d->batch;
     memset(d, 0, sizeof *d);
     for (int32_t i = 0; i < rows * time; i++) d->targets[i] = -1;
@@ -378,14 +413,14 @@ void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint6
 
 double lab_unigram(const lab_data *test)
 {
-    int32_t count[LAB_FIRST + LAB_WORDS] = { 0 }, all = 0;
+    int32_t count[LAB_IDS] = { 0 }, all = 0;
     double sum = 0;
     for (int32_t i = 0; i < test->batch.batch * test->batch.time; i++)
         if (test->targets[i] >= 0) {
             count[test->targets[i]]++;
             all++;
         }
-    for (int32_t i = 0; i < LAB_FIRST + LAB_WORDS; i++)
+    for (int32_t i = 0; i < LAB_IDS; i++)
         if (count[i]) sum -= (double)count[i] / all * log((double)count[i] / all);
     return sum;
 }

@@ -10,6 +10,7 @@
 
 enum { LAB_TIME = 32, LAB_TEST = 128 };             /* longest sentence; sentences of the test */
 enum { LAB_PAD, LAB_BEGIN, LAB_END, LAB_FIRST };    /* ids in tasks of pairs */
+enum { LAB_IDS = 4096 };                            /* no task has more */
 
 typedef struct lab_data {
     int32_t   source[LAB_TEST * LAB_TIME], tokens[LAB_TEST * LAB_TIME];
@@ -42,6 +43,10 @@ int32_t lab_vocab(const lab_spec *s);
  * has its own meanings. LAB_UNSEEN also has pairs of languages that training lacks. */
 extern const uint64_t LAB_UNSEEN;
 extern const int32_t LAB_WORD_IDS;
+
+/* Batch number `LAB_HELD - k` has rows 128 k to 128 k + 127 of the pairs that are held out. */
+extern const uint64_t LAB_HELD;
+enum { LAB_HELD_BATCHES = 8 };
 
 /* Fills in batch `which` of a seed. Seed UINT64_MAX, which no run uses, is the test. */
 void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which);

@@ -155,7 +155,7 @@ static bool lab_course_lists(lab_record *r, const lab_course *c, const lab_data 
 static tfn_status lab_go_on(lab_record *r, tfn_model *m, lab_data *data)
 {
     const lab_spec *s = &r->spec;
-    const int64_t every = s->stop > LAB_CHECKS ? s->stop / LAB_CHECKS : 1;
+    const int64_t every = lab_every(s);
     lab_course c;
     memset(&c, 0, sizeof c);
     c.end = s->stop;
@@ -185,6 +185,10 @@ static tfn_status lab_train_traced(lab_record *r, tfn_model *m, lab_data *data)
 /* Scores greedy answers to the test, and to one of pairs of languages that training lacks. */
 static void lab_score_all(lab_record *r, tfn_model *m, lab_data *data)
 {
+    if (r->spec.task == LAB_PAIRS) {
+        lab_score_held_out(r, m, data + 2);
+        return;
+    }
     lab_score(r, m, data + 1, "");
     if (r->spec.task != LAB_TONGUES) return;
     lab_fill(data + 2, &r->spec, LAB_TEST, 1u << 20, LAB_UNSEEN);

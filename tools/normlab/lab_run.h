@@ -8,16 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A run with `settle` checks its loss 40 times within its most updates. The loss has settled when
- * the lowest of the last five checks is less than 1 % below the lowest before them. Until then the
- * rate is constant after its warm-up. Then it falls to 0 within a quarter of the updates so far, as
- * in a warmup-stable-decay schedule. */
-enum { LAB_CHECKS = 40, LAB_PATIENCE = 5 };
+/* The loss of a run with `settle` has settled when the lowest of the last five checks is less than
+ * 1 % below the lowest before them. Until then the rate is constant after its warm-up. Then it
+ * falls to 0 within a quarter of the updates so far, as in a warmup-stable-decay schedule. */
+enum { LAB_PATIENCE = 5 };
 bool lab_has_settled(const double *loss, int32_t n);
 
 /* The state of a run with `settle`; `begin`: the update from which the rate falls. */
 typedef struct lab_course {
-    double  loss[LAB_CHECKS + 2];
+    double  loss[LAB_LONGER * LAB_CHECKS + 2];
     int32_t checks;
     int64_t step, begin, end, skips;
     bool    settled, broken;

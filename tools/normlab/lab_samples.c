@@ -79,13 +79,21 @@ int32_t lab_seeds(const lab *l, const lab_spec *s)
     return l->init_seeds;
 }
 
+const lab_record *lab_final(lab *l, lab_spec s)
+{
+    const lab_record *r = lab_get(l, &s);
+    const lab_list *settled = lab_list_of(r, "settled");
+    if (!settled || settled->v[0] > 0 || s.every || lab_diverged(r)) return r;
+    const lab_spec longer = lab_longer(s);
+    return lab_get(l, &longer);
+}
+
 lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index)
 {
     lab_sample a;
     a.n = lab_seeds(l, &s);
     for (int32_t i = 0; i < a.n; i++) {
-        const lab_spec seeded = lab_seeded(l, s, i);
-        const lab_record *r = lab_get(l, &seeded);
+        const lab_record *r = lab_final(l, lab_seeded(l, s, i));
         a.v[i] = (double)NAN;
         if (r) a.v[i] = lab_number(l, r, name, index);
     }

@@ -6,7 +6,7 @@
 #include "lab_spec.h"
 #include <stdint.h>
 
-enum { LAB_SEEDS = 64 };
+enum { LAB_SEEDS = 1000 };
 typedef struct lab_sample { int32_t n; double v[LAB_SEEDS], mean, sd; } lab_sample;
 
 void lab_sum_up(lab_sample *a);
@@ -15,6 +15,11 @@ void lab_sum_up(lab_sample *a);
 lab_spec lab_seeded(const lab *l, lab_spec s, int32_t i);
 
 int32_t lab_seeds(const lab *l, const lab_spec *s);
+
+/* The record of a run; NULL: it is missing, which is noted. A run with `settle` that has not
+ * settled goes on: its record is the one of lab_longer. If that has not settled either, its last
+ * numbers count, at which the rate has fallen to 0. */
+const lab_record *lab_final(lab *l, lab_spec s);
 
 /* Number `index` of a list over seeds 1, 2 ...; NaN if it is not measured. */
 lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index);

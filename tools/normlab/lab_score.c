@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { LAB_ANSWER = LAB_TIME * 64 };        /* bytes of an answer */
+
 /* Writes ids as words, for exact matches and BLEU of greedy answers. */
 static void lab_text(char *text, const int32_t *ids, int32_t n)
 {
@@ -39,23 +41,56 @@ static double lab_off_target(const tfn_generator *g, const lab_data *test)
     return 100 * off / test->batch.batch;
 }
 
-bool lab_score(lab_record *r, tfn_model *m, const lab_data *test, const char *of)
+/* Counts over the greedy answers to one batch or more. */
+typedef struct lab_scores {
+    tfn_bleu  bleu;
+    tfn_rouge rouge;
+    tfn_edits edits;
+    int32_t   right, all;
+    double    off;                      /* of toy languages, see lab_off_target */
+} lab_scores;
+
+/* The text of ids: words of a made-up alphabet, or the subwords of given pairs. */
+static void lab_score_text(lab_task task, char *text, size_t room, const int32_t *ids, int32_t n)
+{
+    if (task == LAB_PAIRS) lab_pairs.text(text, room, ids, n);
+    else lab_text(text, ids, n);
+}
+
+/* Counts the answers to the first `rows` sentences of a batch. */
+static bool lab_count_answers(const lab_record *r, const tfn_generator *g, const lab_data *test,
+                              int32_t rows, lab_scores *x)
+{
+    char found[LAB_ANSWER], wanted[LAB_ANSWER], work[1 << 15];
+    const char *reference = wanted;
+    const lab_task task = r->spec.task;
+    bool ok = true;
+    for (int32_t i = 0; i < rows; i++) {
+        if (!ok) break;
+        lab_score_text(task, found, sizeof found, g->tokens + i * g->width * g->most,
+                       g->lengths[i * g->width]);
+        lab_score_text(task, wanted, sizeof wanted, test->targets + i * test->batch.time,
+                       test->batch.lengths[i]);
+        x->right += !strcmp(found, wanted);
+        ok = tfn_bleu_add(&x->bleu, found, &reference, 1, work, sizeof work) == TFN_OK
+             && tfn_rouge_add(&x->rouge, found, wanted, work, sizeof work) == TFN_OK
+             && tfn_edits_add_words(&x->edits, found, wanted, work, sizeof work) == TFN_OK;
+    }
+    x->all += rows;
+    return ok;
+}
+
+/* Answers a batch and counts the first `rows` answers. */
+static bool lab_score_batch(const lab_record *r, tfn_model *m, const lab_data *test, int32_t rows,
+                            lab_scores *x)
 {
     const int32_t forbidden[] = { LAB_PAD, LAB_BEGIN };
     const size_t scratch_size = tfn_model_scratch(&m->desc);
     tfn_generate_desc d;
     tfn_generator g;
-    tfn_bleu bleu;
-    tfn_rouge rouge;
-    tfn_edits edits;
     tfn_batch batch = test->batch;
-    int32_t begins[LAB_TEST], right = 0;
-    char found[LAB_TIME * 16], wanted[LAB_TIME * 16], work[1 << 15];
-    const char *reference = wanted;
+    int32_t begins[LAB_TEST];
     memset(&d, 0, sizeof d);
-    memset(&bleu, 0, sizeof bleu);
-    memset(&rouge, 0, sizeof rouge);
-    memset(&edits, 0, sizeof edits);
     d.sentences = batch.batch;
     d.max_tokens = lab_answer(r->spec.task);
     d.end = LAB_END;
@@ -71,30 +106,52 @@ bool lab_score(lab_record *r, tfn_model *m, const lab_data *test, const char *of
     void *mem = size ? malloc(size) : NULL;
     bool ok = mem && tfn_generator_init(&g, m, &d, mem, size) == TFN_OK
               && tfn_generator_run(&g, &batch, NULL) == TFN_OK;
-    for (int32_t i = 0; i < batch.batch; i++) {
-        if (!ok) break;
-        lab_text(found, g.tokens + i * g.width * g.most, g.lengths[i * g.width]);
-        lab_text(wanted, test->targets + i * test->batch.time, test->batch.lengths[i]);
-        right += !strcmp(found, wanted);
-        ok = tfn_bleu_add(&bleu, found, &reference, 1, work, sizeof work) == TFN_OK
-             && tfn_rouge_add(&rouge, found, wanted, work, sizeof work) == TFN_OK
-             && tfn_edits_add_words(&edits, found, wanted, work, sizeof work) == TFN_OK;
-    }
+    if (ok) ok = lab_count_answers(r, &g, test, rows, x);
+    if (ok && r->spec.task == LAB_TONGUES) x->off = lab_off_target(&g, test);
+    free(mem);
+    free(scratch);
+    return ok;
+}
+
+/* Puts the scores into lists; `of`: before their names. */
+static void lab_put_scores(lab_record *r, const lab_scores *x, bool ok, const char *of)
+{
     double *accuracy = lab_put(r, 1, "%saccuracy", of);
     double *score = lab_put(r, 1, "%sbleu", of);
     double *f1 = lab_put(r, 3, "%srouge", of);
     double *wer = lab_put(r, 1, "%swer", of);
     double *off = NULL;
     if (r->spec.task == LAB_TONGUES) off = lab_put(r, 1, "%soff", of);
-    if (ok && off) *off = lab_off_target(&g, test);
-    if (ok && accuracy && score && f1 && wer) {
-        *wer = 100 * tfn_edits_score(&edits);
-        for (int32_t i = 0; i < 3; i++) f1[i] = 100 * tfn_rouge_score(&rouge, i);
-        *accuracy = (double)right / batch.batch;
-        *score = tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false);
+    if (ok && off) *off = x->off;
+    if (!ok || !accuracy || !score || !f1 || !wer) return;
+    *wer = 100 * tfn_edits_score(&x->edits);
+    for (int32_t i = 0; i < 3; i++) f1[i] = 100 * tfn_rouge_score(&x->rouge, i);
+    *accuracy = (double)x->right / x->all;
+    *score = tfn_bleu_score(&x->bleu, TFN_SMOOTH_EXP, false);
+}
+
+bool lab_score(lab_record *r, tfn_model *m, const lab_data *test, const char *of)
+{
+    lab_scores x;
+    memset(&x, 0, sizeof x);
+    const bool ok = lab_score_batch(r, m, test, test->batch.batch, &x);
+    lab_put_scores(r, &x, ok, of);
+    return ok;
+}
+
+bool lab_score_held_out(lab_record *r, tfn_model *m, lab_data *data)
+{
+    lab_scores x;
+    bool ok = true;
+    memset(&x, 0, sizeof x);
+    for (int k = 0; k < LAB_HELD_BATCHES; k++) {
+        int32_t rows = lab_pairs.count[LAB_HELD_OUT] - k * LAB_TEST;
+        if (rows > LAB_TEST) rows = LAB_TEST;
+        if (!ok || rows < 1) break;
+        lab_fill(data, &r->spec, LAB_TEST, 1u << 20, LAB_HELD - (uint64_t)k);
+        ok = lab_score_batch(r, m, data, rows, &x);
     }
-    free(mem);
-    free(scratch);
+    lab_put_scores(r, &x, ok, "");
     return ok;
 }
 

@@ -13,6 +13,9 @@ enum { LAB_POINTS = 20 };           /* points of a loss curve after the one at s
 /* Adds the lists accuracy, bleu ...; for another test than the run's own, `of` is put in front. */
 bool lab_score(lab_record *r, tfn_model *m, const lab_data *test, const char *of);
 
+/* The same for given pairs that are held out, at most 1,024; the task "pairs". */
+bool lab_score_held_out(lab_record *r, tfn_model *m, lab_data *data);
+
 /* The loss of the test, plain; NaN when it is not finite. */
 double lab_nll(tfn_model *m, const lab_data *test);
 

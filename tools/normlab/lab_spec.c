@@ -12,12 +12,14 @@ const lab_task_row lab_tasks[LAB_TASKS] = {
     { "translate", "translate", 2, false, 26, 26, 0 },
     { "headline", "headline", 1, false, 12, 26, 26 }, { "speech", "digits", 0, false, 6, 32, 0 },
     { "tongues", NULL, 0, false, TONGUE_LONGEST + 1, TONGUE_LONGEST + 2, 0 },
+    { "pairs", NULL, 0, false, LAB_SUBWORDS + 1, LAB_SUBWORDS + 1, 0 },
     { "text", "sentences", 2, true, 32, 0, 0 }, { "markov", "markov", 0, false, 32, 0, 0 },
     { "file", NULL, 0, true, 32, 0, 0 },
     { "masked", "entailment", 0, false, 28, 0, 0 }, { "label", "entailment", 0, false, 28, 0, 0 },
     { "random", NULL, 0, false, 12, 0, 0 }, { "distinct", NULL, 0, false, 16, 0, 0 }
 };
 struct lab_corpus lab_corpus;
+struct lab_pairs lab_pairs;
 
 double *lab_put(lab_record *r, int32_t n, const char *format, ...)
 {
@@ -78,8 +80,10 @@ void lab_key_text(char *text, const lab_spec *s)
     LAB_ADD(s->corpus, " corpus=%d", s->corpus);
     LAB_ADD(s->smoothing > 0, " smoothing=%g", s->smoothing);
     LAB_ADD(s->task == LAB_FILE, " text=%016llx", (unsigned long long)lab_corpus.hash);
+    LAB_ADD(s->task == LAB_PAIRS, " of=%016llx", (unsigned long long)lab_pairs.hash);
     LAB_ADD(s->tune, " tune=%ld", (long)s->tune);
     LAB_ADD(s->settle, " settle");
+    LAB_ADD(s->every, " every=%ld", (long)s->every);
     LAB_ADD(s->each, " each");
     LAB_ADD(s->at_512, " at512");
     LAB_ADD(s->fold, " fold");
@@ -99,7 +103,22 @@ void lab_key_text(char *text, const lab_spec *s)
 #undef LAB_ADD
 }
 
-bool lab_is_pair(lab_task t) { return t <= LAB_TONGUES; }
+int64_t lab_every(const lab_spec *s)
+{
+    if (s->every) return s->every;
+    if (s->stop > LAB_CHECKS) return s->stop / LAB_CHECKS;
+    return 1;
+}
+
+lab_spec lab_longer(lab_spec s)
+{
+    s.every = lab_every(&s);
+    s.steps *= LAB_LONGER;
+    s.stop *= LAB_LONGER;
+    return s;
+}
+
+bool lab_is_pair(lab_task t) { return t <= LAB_PAIRS; }
 bool lab_is_text(lab_task t) { return t >= LAB_TEXT && t <= LAB_FILE; }
 int32_t lab_depth(const lab_spec *s, bool decoder)
 {

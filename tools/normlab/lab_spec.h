@@ -17,6 +17,7 @@ typedef enum lab_task {
     LAB_HEADLINE,           /* two toy English sentences to a headline: encoder-decoder */
     LAB_SPEECH,             /* spoken digits, 25 codes a second, to words: encoder-decoder */
     LAB_TONGUES,            /* a pivot and four toy languages, see tongues.h: encoder-decoder */
+    LAB_PAIRS,              /* given pairs, by subwords, see lab_pairs.h: encoder-decoder */
     LAB_TEXT,               /* toy English by letters: decoder */
     LAB_MARKOV,             /* two words leave four choices for the next, 1.21 nats: decoder */
     LAB_FILE,               /* a given text, by bytes: decoder; see lab_take_text */
@@ -45,6 +46,17 @@ struct lab_corpus {
 };
 extern struct lab_corpus lab_corpus;
 
+/* Pairs of the user: subwords of both sides, by part. */
+enum { LAB_TRAINING, LAB_VALID, LAB_HELD_OUT, LAB_PARTS, LAB_SUBWORDS = 31 };
+typedef struct lab_pair { uint16_t n, m, source[LAB_SUBWORDS], target[LAB_SUBWORDS]; } lab_pair;
+struct lab_pairs {
+    int32_t   vocab, count[LAB_PARTS];  /* vocab 0: none were given */
+    lab_pair *rows[LAB_PARTS];
+    uint64_t  hash;                     /* of all three files */
+    void    (*text)(char *text, size_t room, const int32_t *ids, int32_t n);    /* of ids */
+};
+extern struct lab_pairs lab_pairs;
+
 typedef struct lab_spec {
     lab_task    task;
     int32_t     layers, decoder_layers;       /* decoder_layers 0: layers */
@@ -61,6 +73,7 @@ typedef struct lab_spec {
     int64_t     anchor;       /* update from which the inverse square root falls */
     int64_t     stop;         /* end training after this many of the steps */
     bool        settle;       /* train until the loss settles, at most `steps`: lab_go_on */
+    int64_t     every;        /* updates between its checks; 0: lab_every */
     bool        each;         /* with `step`: also move each layer separately */
     bool        at_512;       /* B2T without norms as at width 512, with a final norm */
     bool        half;         /* simulated half precision */
@@ -81,6 +94,15 @@ typedef struct lab_spec {
     bool        few;          /* a quarter of the seeds; not part of the key */
     tfn_isa     isa;          /* changes no number, so it is not part of the key either */
 } lab_spec;
+
+/* A run with `settle` checks its loss 40 times within its most updates. */
+enum { LAB_CHECKS = 40 };
+int64_t lab_every(const lab_spec *s);
+
+/* The same run with three times the most updates and the same checks. A run that has not settled is
+ * measured again with this spec (lab_final). Up to the last fifth both have the same numbers. */
+enum { LAB_LONGER = 3 };
+lab_spec lab_longer(lab_spec s);
 
 enum { LAB_LISTS = 112, LAB_KEY = 320, LAB_USERS = 4 };
 typedef struct lab_list { char name[28]; int32_t n; double *v; } lab_list;

@@ -360,7 +360,7 @@ static void n10b(lab *l, outcome *o) { unseen(l, o, "unseen_off"); }
     "with heads of 16, batch 16, Adam, rates 4e-3 to 128e-3, warm-up 20, 200 updates"
 #define TONGUES_SETTING "a pivot and four toy languages of 24 words and an order each; training " \
     "translates to and from the pivot, the test between the four; 4 + 4 layers, d 32, batch 32, " \
-    "Adam 2e-3, warm-up 400, until it settles, at most 4000 updates"
+    "Adam 2e-3, warm-up 400, until it settles, at most 4000 updates" GOES_ON
 #define TONGUES_PREMISE { .what = "BLEU of the pairs of training, a mean of both", ABOVE(90), \
                           .premise = true }
 const claim later_claims[] = {
@@ -396,7 +396,7 @@ const claim later_claims[] = {
       .expected = "below", .criteria = { SETTLED_PREMISE, {
                     .what = "loss of LayerNorm Scaling less that of Pre-LN", LESS(0.01) } },
       .setting = "letters of generated sentences, 12 layers, d 32, batch 32, Adam 2e-3, warm-up "
-      "400, until it settles, at most 8000 updates", .measure = n4c },
+      "400, until it settles, at most 8000 updates" GOES_ON, .measure = n4c },
     { .id = "N4d", .item = "N4b's explanation: 600 updates are too few",
       .picture = "The loss without a layer, later",
       .title = "with LayerNorm Scaling upper layers count for more after four times the updates",
@@ -483,13 +483,13 @@ const claim later_claims[] = {
                                        LESS(0.01) } },
       .setting = "windows of 32 bytes of a text that is given (--text), the last tenth is the "
       "test; 6 layers, d 32, batch 32, Adam 2e-3, warm-up 400, until it settles, at most 8000 "
-      "updates", .measure = n11 },
+      "updates" GOES_ON, .measure = n11 },
     { .id = "N12", .item = "Xiong 2020, figure 5 a, until it settles",
       .title = "masked pre-training of 4 layers ends alike with Post-LN and Pre-LN",
       .picture = "Masked pre-training until it settles", .expected = "the same loss, 1.69",
       .criteria = { SETTLED_PREMISE, { .what = "loss of Post-LN less that of Pre-LN",
                                        ALIKE(0.02) } },
       .setting = "two facts by words, 15 % hidden, an encoder of 4 layers, d 32, batch 32, Adam "
-      "2e-3, warm-up 400, until it settles, at most 8000 updates", .measure = n12 },
+      "2e-3, warm-up 400, until it settles, at most 8000 updates" GOES_ON, .measure = n12 },
     { .id = NULL }
 };

@@ -100,6 +100,11 @@ static const char *init_for(const lab *l, const claim *c)
     return own;
 }
 
+static bool lacks_data(const claim *c)
+{
+    return (c->own_text && !lab_corpus.bytes) || (c->own_pairs && !lab_pairs.vocab);
+}
+
 bool decide(const claim *c, lab *l, outcome *o)
 {
     const bool resized = l->depth || l->width;
@@ -114,9 +119,10 @@ bool decide(const claim *c, lab *l, outcome *o)
         say(o, "%s", c->reason);
         return true;
     }
-    if (c->own_text && !lab_corpus.bytes) {
+    if (lacks_data(c)) {
         o->verdict = NOT_TESTABLE;
-        say(o, "It learns a text that is given: --text FILE.");
+        if (c->own_text) say(o, "It learns a text that is given: --text FILE.");
+        else say(o, "It translates pairs that are given: --pairs FOLDER, see tools/catalogs.py.");
         return true;
     }
     if (resized) find_size(c, l, o);
@@ -136,7 +142,7 @@ static sides sides_of(const lab *l, const claim *c)
     static outcome o;
     lab asked = *l;
     memset(&asked.asked_for, 0, sizeof asked.asked_for);
-    if (c->kind != MEASUREMENT || (c->own_text && !lab_corpus.bytes)) return asked.asked_for;
+    if (c->kind != MEASUREMENT || lacks_data(c)) return asked.asked_for;
     if (asked.seeds < 1) asked.seeds = 1;
     if (asked.init_seeds < 1) asked.init_seeds = 1;
     asked.init = init_for(l, c);
@@ -330,6 +336,41 @@ static int fit_into(lab *l, const lab_claims *wanted, double seconds)
     return 0;
 }
 
+static bool work(lab *l)
+{
+    if (lab_work(l)) return true;
+    fprintf(stderr, "normlab: out of memory\n");
+    return false;
+}
+
+bool lab_work_on(lab *l, lab_ask *ask, void *rows)
+{
+    const long parts = l->parts;
+    bool ok = work(l);
+    if (!ok || !ask) return ok;
+    leave_undone(l);
+    ask(l, rows);
+    l->parts = 0;                       /* what goes on here began here */
+    ok = work(l);
+    l->parts = parts;
+    return ok;
+}
+
+bool claim_asked(const claim *c, const lab_record *r) { return asked_by(r, number_of(c)); }
+
+double claim_seconds(const claim *c, lab *l)
+{
+    static outcome o;
+    const int row = number_of(c);
+    double cost = 0;
+    for (int32_t i = 0; i < l->count; i++)
+        l->records[i]->users[row / 64] &= ~(UINT64_C(1) << row % 64);
+    decide(c, l, &o);
+    for (int32_t i = 0; i < l->count; i++)
+        if (asked_by(l->records[i], row)) cost += lab_cost(&l->records[i]->spec);
+    return cost * LAB_SECONDS;
+}
+
 /* -- options that run, all and report share ---------------------------------------------------- */
 
 /* --topology NAME replaces post, --topology OLD=NAME replaces OLD. */
@@ -378,7 +419,7 @@ bool lab_option(cli *c, lab *l, lab_options *o)
     if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &o->jobs)) return true;
     if (cli_number(c, "--depth", 1, LAB_DEEPEST, &o->depth)) return true;
     if (cli_number(c, "--width", 8, 1024, &o->width)) return true;
-    if (lab_topology(c, l) || lab_isa(c, l) || compare_text(c)) return true;
+    if (lab_topology(c, l) || lab_isa(c, l) || compare_text(c) || compare_pairs(c)) return true;
     if (cli_text(c, "--file", &l->file) || lab_part(c, l)) return true;
     if (cli_number(c, "--minutes", 1, 1000000, &o->minutes)) return true;
     if (!cli_is(c, "--quick") && !cli_is(c, "--full")) return false;
@@ -480,21 +521,29 @@ const char *verdict_text(bool measured, const outcome *o)
     return verdicts[o->verdict];
 }
 
+typedef struct decided_rows { const lab_claims *wanted; outcome *o; } decided_rows;
+static void decide_all(lab *l, void *rows)
+{
+    const decided_rows *r = (const decided_rows *)rows;
+    for (int i = 0; i < r->wanted->count; i++) decide(r->wanted->list[i], l, r->o);
+}
+
 /* Asks all claims for their measurements, does these or the part that fits into `seconds` (0: all),
  * then prints a line for each claim. */
 static bool measure_claims(lab *l, const lab_claims *wanted, bool drawn, double seconds,
                            outcome *o)
 {
+    decided_rows rows = { wanted, o };
+    lab_ask *again = NULL;
     int left = 0;
     lab_read(l);
-    for (int i = 0; i < wanted->count; i++) decide(wanted->list[i], l, o);
+    decide_all(l, &rows);
     if (seconds > 0) left = fit_into(l, wanted, seconds);
+    else again = decide_all;
     if (left) fprintf(stderr, "normlab: rows left out, which do not fit into %.0f s: %d; "
                       "normlab run ROW measures one\n", seconds, left);
-    if (!lab_work(l)) {
-        fprintf(stderr, "normlab: out of memory\n");
-        return false;
-    }
+    if (!lab_work_on(l, again, &rows)) return false;
+    decide_all(l, &rows);
     leave_undone(l);
     for (int i = 0; i < wanted->count; i++) {
         const claim *c = wanted->list[i];

@@ -24,6 +24,11 @@ const char *paper_of(const claim *c);
  * False: some measurement is missing. */
 bool decide(const claim *c, lab *l, outcome *o);
 
+/* Predicted seconds of the records that a row asks for, measured or not; and whether it has asked
+ * for a record. */
+double claim_seconds(const claim *c, lab *l);
+bool claim_asked(const claim *c, const lab_record *r);
+
 /* A row's setting with the initialization of its sides, and the differences between these. */
 const char *setting_text(const lab *l, const claim *c);
 const char *differ_text(const lab *l, const claim *c);
@@ -74,6 +79,11 @@ void lab_arguments(cli *c, lab *l, lab_claims *wanted, bool *markdown);
 void claim_named(cli *c, lab_claims *wanted);
 
 void all_claims(lab_claims *wanted);
+
+/* Measures what was asked for and is not left out. With `ask`, asks again and measures what that
+ * adds: runs that had not settled go on (lab_final). False: out of memory, which is printed. */
+typedef void lab_ask(lab *l, void *rows);
+bool lab_work_on(lab *l, lab_ask *ask, void *rows);
 
 /* True if all numbers that claims asked for existed; prints the others. */
 bool claims_right(const lab *l);

@@ -11,6 +11,10 @@
  *         [--topology NAME] [--jobs N] [--file F]
  *                                  measures claims: do they show at this scale, and at others?
  *     normlab robust [ID ...]      the headline claims under three initializations
+ *     normlab second [ID ...]      undecided claims again, with fresh seeds
+ *     normlab factors [PAIR ...]   how much of a gain is placement, how much initialization?
+ *     normlab rates --pairs FOLDER the rates of the claims of real translations
+ *     normlab rates --pairs FOLDER the rates of the claims of real translations
  *     normlab merge FILE ...       joins measurements of several machines (--part 2/3) in one file
  *     normlab placements [RECIPE ...]
  *                                  which placement trains when: depths, rates, warm-up
@@ -20,20 +24,25 @@
  *     normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]
  *                                  trains recipes on string reversal: do they learn?
  * Each command is a file of its own here: list.c, show.c, measure.c (claims, run, all, merge),
- * placements.c, report.c, compare.c, lessons.c, smoke.c. Exit codes: 0: success; 1: something
- * failed, or a recipe did not learn although it should; 2: wrong arguments. */
+ * robust.c, second.c, factors.c, placements.c, report.c, compare.c, lessons.c, smoke.c. Exit codes:
+ * 0: success; 1: something failed, or a recipe did not learn although it should; 2: wrong
+ * arguments. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "../common/cli.h"
 #include "../common/output.h"
 #include "compare.h"
+#include "factors.h"
 #include "lessons.h"
 #include "list.h"
 #include "measure.h"
 #include "placements.h"
+#include "real.h"
+#include "real.h"
 #include "report.h"
 #include "robust.h"
+#include "second.h"
 #include "show.h"
 #include "smoke.h"
 #include <stdbool.h>
@@ -50,13 +59,13 @@ static const char usage[] =
     "    picture to FILE instead (-: to the standard output), --block that of the block alone,\n"
     "    in a model of one stack\n"
     "normlab claims\n"
-    "    every claim of Xiong 2020 (X), Liu 2020 (A), Takase 2022 (B) and since (N) that is\n"
-    "    measured here, a row each\n"
+    "    every claim of Xiong 2020 (X), Liu 2020 (A), Takase 2022 (B), since (N), and on real\n"
+    "    translations (R) that is measured here, a row each\n"
     "normlab show ID\n"
     "    a claim: what the paper says, what is measured, when it counts as shown\n"
     "normlab run ID [ID ...] | normlab all  [--quick | --full] [--seeds N] [--start-seeds N]\n"
     "        [--first-seed N] [--jobs N] [--file F] [--depth N] [--width C]\n"
-    "        [--topology [OLD=]NAME] [--text FILE] [--draw]\n"
+    "        [--topology [OLD=]NAME] [--text FILE] [--pairs FOLDER] [--draw]\n"
     "    measures claims (X8 is X8a and X8b); a line each: shown, partly, tie, undecided, not\n"
     "    shown, opposite or not testable here, and the numbers: means over seeds with the\n"
     "    interval that holds them with 99 % confidence, and where it does not decide, how many\n"
@@ -68,11 +77,23 @@ static const char usage[] =
     "    --part 2/3: the second of three machines; merge makes one file of theirs. --depth and\n"
     "    --width are those of a claim's deepest stack and widest model, the others in proportion;\n"
     "    --topology puts a recipe in the place of OLD (post): a claim's criterion was not made\n"
-    "    for these. --text FILE: what rows on real text learn. --isa NAME: the instruction set\n"
+    "    for these. --text FILE: what rows on real text learn; --pairs FOLDER: what rows of real\n"
+    "    translations do (tools/catalogs.py makes it). --isa NAME: the instruction set\n"
     "normlab robust [ID ...] [--markdown] [the same options]\n"
     "    the headline claims, or those named, each with three initializations for all sides\n"
     "    (xavier, fused, fairseq): robust, depends on the init, or undecided. --markdown: a\n"
     "    table of what is in F\n"
+    "normlab second [ID ...] [--foretell | --markdown] [the same options]\n"
+    "    the second stage: rows that --full leaves undecided, once more with as many fresh seeds\n"
+    "    as their own numbers ask for, at most a core hour each; judged by these only\n"
+    "normlab factors [METHOD/BASELINE ...] [--layers 6 | 12] [--foretell | --markdown]\n"
+    "        [the same options]\n"
+    "    how much of a gain is placement, how much initialization: each placement with each\n"
+    "    initialization (b2t/pre, b2t/post, admin/post, admin/pre, dlcl/pre, deepnorm/post),\n"
+    "    until the loss settles. --foretell: only what it costs\n"
+    "normlab rates --pairs FOLDER [the same options]\n"
+    "    at which of three rates each placement learns pairs of another language best: the rates\n"
+    "    of the claims of real translations (R)\n"
     "normlab merge FILE ... [--file F]\n"
     "    adds to F what it lacks; a measurement that two files have must be the same in both\n"
     "normlab placements [RECIPE ...] [--layers N] [--svg FILE] [--jobs N] [--file F]\n"
@@ -87,7 +108,8 @@ static const char usage[] =
     "        schedule-free | sgd]\n"
     "        [--beta2 X] [--dropout X] [--mup C]\n"
     "        [--corpus N] [--task reverse | grammar | translate | headline | speech | tongues |\n"
-    "        text | markov | file] [--text FILE] [--seed N] [--svg PREFIX] [--hash N]\n"
+    "        pairs | text | markov | file] [--text FILE] [--pairs FOLDER] [--seed N]\n"
+    "        [--svg PREFIX] [--hash N]\n"
     "    trains up to 8 recipes in lock step and draws their losses and their gradients by\n"
     "    layer; PREFIX-loss.svg and PREFIX-gradients.svg are pictures of them. Tasks: strings\n"
     "    backwards, toy German to English, headlines, spoken digits, a pivot and four toy\n"
@@ -123,6 +145,9 @@ static const struct { const char *name; int (*run)(cli *c); } commands[] = {
     { "list", list_command },       { "show", show_command },   { "claims", claims_command },
     { "run", run_named },           { "all", run_all },         { "report", report_command },
     { "merge", merge_command },     { "robust", robust_command },
+    { "second", second_command },   { "factors", factors_command },
+    { "rates", rates_command },
+    { "rates", rates_command },
     { "placements", placements_command },
     { "compare", compare_command }, { "lesson", lesson_command }, { "smoke", smoke_command },
     { "--help", help_command },     { "-h", help_command }

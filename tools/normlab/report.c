@@ -95,6 +95,7 @@ static void html_options(FILE *f, const claim *c, const lab *l)
     if (l->width) fprintf(f, " --width %d", (int)l->width);
     if (l->recipe) fprintf(f, " --topology %s=%s", l->instead, l->recipe);
     if (c->own_text) fprintf(f, " --text FILE");
+    if (c->own_pairs) fprintf(f, " --pairs FOLDER");
 }
 
 /* Writes the measurement of a row, its criteria, its results, and how to repeat it. */
@@ -149,21 +150,22 @@ static tally tally_of(lab *l, const lab_claims *wanted, outcome *o)
     return t;
 }
 
-/* "Of 70 measurements 40 are shown, 5 a tie ...; 12 checks hold; 3 rows cannot be tested here." */
+/* "Measurements: 70. 40 shown, 5 partly ... Not measured yet: 3. Checks ...". A row that is not
+ * measured yet is not counted, because it may turn out as not testable here. */
 static void write_tally(FILE *f, const tally *t)
 {
-    static const verdict said[] = { SHOWN, PARTLY, TIE, UNDECIDED, NOT_SHOWN, OPPOSITE, BROKEN };
+    static const verdict said[] = { SHOWN, PARTLY, TIE, UNDECIDED, TOO_CLOSE, NOT_SHOWN, OPPOSITE,
+                                    BROKEN };
     int all = 0;
     const char *comma = ". ";
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) all += t->count[said[i]];
-    all += t->waiting;
     fprintf(f, "Measurements: %d", all);
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         if (!t->count[said[i]]) continue;
         fprintf(f, "%s%d %s", comma, t->count[said[i]], verdicts[said[i]]);
         comma = ", ";
     }
-    if (t->waiting) fprintf(f, "%s%d not measured yet", comma, t->waiting);
+    if (t->waiting) fprintf(f, ". Not measured yet: %d", t->waiting);
     fprintf(f, ". Checks, which hold by construction: %d hold, %d do not", t->count[HOLDS],
             t->count[FAILS]);
     if (t->unchecked) fprintf(f, ", %d not measured yet", t->unchecked);
@@ -257,8 +259,7 @@ static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
 
 /* -- Markdown ---------------------------------------------------------------------------------- */
 
-/* Writes a cell without bars and line ends. */
-static void markdown_cell(FILE *f, const char *text)
+void markdown_cell(FILE *f, const char *text)
 {
     if (!text) text = "";
     for (; *text; text++) {

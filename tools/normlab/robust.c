@@ -2,7 +2,6 @@
 #include "robust.h"
 #include "judge.h"
 #include "lab.h"
-#include "lab_work.h"
 #include "measure.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -47,7 +46,7 @@ static const char *robust_text(const robustness *r)
     if (!r->measured) return "not measured yet";
     for (int i = 0; i < ROBUST_INITS; i++) {
         const verdict v = r->verdict[i];
-        if (v == UNDECIDED) open = true;
+        if (v == UNDECIDED || v == TOO_CLOSE) open = true;
         else if (decided != UNDECIDED && v != decided) return "depends on the init";
         else decided = v;
     }
@@ -79,33 +78,30 @@ static void named_headlines(lab_claims *wanted)
     for (int i = 0; i < ROBUST_ROWS; i++) wanted->list[i] = find_claim(headlines[i]);
 }
 
-/* Asks all rows for their measurements, and does these. */
-static bool measure_each(lab *l, const lab_claims *wanted, outcome *o, robustness *r)
+typedef struct robust_rows { lab_claims wanted; outcome o; robustness r; } robust_rows;
+static void decide_every(lab *l, void *rows)
 {
-    for (int i = 0; i < wanted->count; i++) decide_each(wanted->list[i], l, o, r);
-    if (lab_work(l)) return !l->lost;
-    fprintf(stderr, "normlab: out of memory\n");
-    return false;
+    robust_rows *x = (robust_rows *)rows;
+    for (int i = 0; i < x->wanted.count; i++) decide_each(x->wanted.list[i], l, &x->o, &x->r);
 }
 
 int robust_command(cli *c)
 {
-    static outcome o;
-    static robustness r;
-    lab_claims wanted;
+    static robust_rows x;
     bool markdown;
     bool ok = true;
     lab l;
-    lab_arguments(c, &l, &wanted, &markdown);
-    if (!wanted.count) named_headlines(&wanted);
+    lab_arguments(c, &l, &x.wanted, &markdown);
+    if (!x.wanted.count) named_headlines(&x.wanted);
     lab_read(&l);
-    if (!markdown) ok = measure_each(&l, &wanted, &o, &r);
+    if (!markdown) decide_every(&l, &x);
+    if (!markdown) ok = lab_work_on(&l, decide_every, &x) && !l.lost;
     else printf("| row | what | over three initializations | xavier | fused | fairseq |\n"
                 "|---|---|---|---|---|---|\n");
-    for (int i = 0; i < wanted.count; i++) {
-        decide_each(wanted.list[i], &l, &o, &r);
-        if (markdown) print_markdown(wanted.list[i], &r);
-        else print_row(wanted.list[i], &r);
+    for (int i = 0; i < x.wanted.count; i++) {
+        decide_each(x.wanted.list[i], &l, &x.o, &x.r);
+        if (markdown) print_markdown(x.wanted.list[i], &x.r);
+        else print_row(x.wanted.list[i], &x.r);
     }
     ok = claims_right(&l) && ok;
     lab_free(&l);

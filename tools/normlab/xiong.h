@@ -25,5 +25,8 @@ void draw_w2(lab *l, outcome *o, lab_spec s, const char *name);
 
 /* Post-LN of 4 + 4 layers. */
 lab_spec by_adam(int64_t warmup);
+
+/* The same by SGD; without momentum, as in the paper, it gets three times the updates. */
+lab_spec by_sgd(int64_t warmup, double momentum);
 void x20a(lab *l, outcome *o);
 #endif
