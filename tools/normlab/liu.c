@@ -1,6 +1,6 @@
 /* Rows of Liu 2020, "Understanding the Difficulty of Training Transformers" (Admin). */
 #include "liu.h"
-#include "lab_run.h"
+#include "xiong.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,6 +57,16 @@ static void a1e(lab *l, outcome *o)
     }
     finds(o, mean_of(ended, 2));
     finds(o, minus(best[0], best[1]));
+}
+
+/* Early, as A1d: "the same convergence speed", so that Admin may also be ahead. */
+static void a1f(lab *l, outcome *o)
+{
+    const lab_spec admin = settled("admin", 6);
+    const lab_spec pre = settled("pre", 6);
+    finds(o, minus(curve_at(l, &admin, LAB_CHECKS / 8), curve_at(l, &pre, LAB_CHECKS / 8)));
+    draw_loss(l, o, admin, "admin");
+    draw_loss(l, o, pre, "pre");
 }
 
 /* -- gradients that vanish --------------------------------------------------------------------- */
@@ -522,19 +532,34 @@ static void a14b(lab *l, outcome *o)
     finds(o, log_ratio(first, second));
 }
 
+/* Figure 5's explanation of why SGD fails. X12b has Post-LN's runs. */
+static void a14c(lab *l, outcome *o)
+{
+    lab_spec pre = by_sgd(200, 0);
+    pre.recipe = "pre";
+    draw_loss(l, o, by_sgd(200, 0), "Post-LN, SGD");
+    draw_loss(l, o, pre, "Pre-LN, SGD");
+    draw_loss(l, o, by_adam(200), "Post-LN, Adam");
+    finds(o, bleu_of(l, by_adam(200)));
+    finds(o, bleu_of(l, by_sgd(200, 0)));
+    finds(o, bleu_of(l, pre));
+}
+
 /* -- training ---------------------------------------------------------------------------------- */
 
-static lab_spec small_task(const char *recipe) { return training(recipe, 4, 4e-3, 100, 500); }
 static void a15(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre", "admin" };
+    lab_sample ended[3];
     for (int k = 0; k < 3; k++) {
-        draw_loss(l, o, small_task(recipes[k]), recipes[k]);
-        say_sample(o, k ? ", " : "losses ", 3, loss_of(l, small_task(recipes[k])));
+        const lab_spec s = settled(recipes[k], 4);
+        ended[k] = lab_over(l, s, "settled", 0);
+        draw_loss(l, o, s, recipes[k]);
+        say_settled(l, o, s);
     }
-    say(o, ". ");
-    finds(o, minus(loss_of(l, small_task("post")), loss_of(l, small_task("pre"))));
-    finds(o, minus(loss_of(l, small_task("admin")), loss_of(l, small_task("pre"))));
+    finds(o, mean_of(ended, 3));
+    finds(o, minus(loss_of(l, settled("post", 4)), loss_of(l, settled("pre", 4))));
+    finds(o, minus(loss_of(l, settled("admin", 4)), loss_of(l, settled("pre", 4))));
 }
 void settled_bleu(lab *l, outcome *o, lab_spec a, lab_spec b)
 {
@@ -548,6 +573,23 @@ static void a16a(lab *l, outcome *o) { settled_bleu(l, o, settled("post", 6), se
 static void a16b(lab *l, outcome *o)
 {
     settled_bleu(l, o, settled("admin", 12), settled("pre", 12));
+}
+static void a16c(lab *l, outcome *o) { settled_bleu(l, o, settled("admin", 6), settled("pre", 6)); }
+static void a16d(lab *l, outcome *o)
+{
+    settled_bleu(l, o, settled("admin", 6), settled("post", 6));
+}
+static void a16e(lab *l, outcome *o)
+{
+    settled_bleu(l, o, settled("admin", 18), settled("pre", 18));
+}
+static void a16f(lab *l, outcome *o)
+{
+    const lab_spec admin = longer(giant("admin", 60, 12));
+    const lab_spec pre = longer(giant("pre", 60, 12));
+    draw_loss(l, o, admin, "admin");
+    draw_loss(l, o, pre, "pre");
+    finds(o, minus(bleu_of(l, admin), bleu_of(l, pre)));
 }
 static void a17(lab *l, outcome *o)
 {
@@ -563,10 +605,13 @@ static void a17(lab *l, outcome *o)
     draw_loss(l, o, control(s), "a third of the rate");
     finds(o, bleu_of(l, control(s)));
 }
+/* Figure 10: rates times beta2, without warm-up. */
+static const double rates[] = { 2e-3, 4e-3, 6e-3, 8e-3, 1.2e-2 }, betas[] = { .999, .995, .99 };
+enum { CELLS = 15 };
+
 /* How many of the 15 cells of rates and beta2 fail, for each seed. */
 static lab_sample failing_cells(lab *l, outcome *o, const char *recipe)
 {
-    static const double rates[] = { 2e-3, 4e-3, 6e-3, 8e-3, 1.2e-2 }, betas[] = { .999, .995, .99 };
     lab_sample failed;
     figure_line *line = line_of(o, "peak learning rate",
                                 "final loss, mean over beta2 [nats per token]", recipe);
@@ -605,6 +650,69 @@ static void a18c(lab *l, outcome *o)
 {
     finds(o, failing_cells(l, o, "admin"));
     draw_others(l, o, "post", "pre");
+}
+/* The same grid on 400 sentences, where BLEU has room: a cell for each rate and beta2. */
+static void grid_bleu(lab *l, outcome *o, const char *recipe, lab_sample *cells)
+{
+    figure_line *line = line_of(o, "peak learning rate", "BLEU, mean over beta2", recipe);
+    for (int i = 0; i < 5; i++) {
+        for (int j = 0; j < 3; j++) {
+            lab_spec s = training(recipe, 4, rates[i], 1, 2000);
+            s.task = LAB_TRANSLATE;
+            s.corpus = 400;
+            s.dropout = 0.1;
+            s.smoothing = 0;
+            s.beta2 = betas[j];
+            cells[3*i + j] = bleu_of(l, s);
+        }
+        point(line, rates[i], mean_of(cells + 3*i, 3).mean, 0);
+    }
+}
+/* Compares two grids in the cells where both learn: the mean difference, the share of these cells
+ * in which the first is ahead, and how many they are. A seed without one has 0, 1/2 and 0. */
+typedef struct grid_pair { lab_sample difference, ahead, cells; } grid_pair;
+static grid_pair compare_grids(const lab_sample *a, const lab_sample *b)
+{
+    grid_pair p;
+    p.difference = p.ahead = p.cells = a[0];
+    for (int32_t k = 0; k < a[0].n; k++) {
+        double sum = 0;
+        int count = 0;
+        int ahead = 0;
+        for (int i = 0; i < CELLS; i++) {
+            if (!(a[i].v[k] >= FAILS_BELOW) || !(b[i].v[k] >= FAILS_BELOW)) continue;
+            sum += a[i].v[k] - b[i].v[k];
+            ahead += a[i].v[k] > b[i].v[k];
+            count++;
+        }
+        p.difference.v[k] = count ? sum / count : 0;
+        p.ahead.v[k] = count ? (double)ahead / count : 0.5;
+        p.cells.v[k] = count;
+    }
+    lab_sum_up(&p.difference);
+    lab_sum_up(&p.ahead);
+    lab_sum_up(&p.cells);
+    return p;
+}
+static void a18d(lab *l, outcome *o)
+{
+    static lab_sample post[CELLS], pre[CELLS];
+    grid_bleu(l, o, "post", post);
+    grid_bleu(l, o, "pre", pre);
+    const grid_pair p = compare_grids(post, pre);
+    finds(o, p.cells);
+    finds(o, p.ahead);
+    say_sample(o, "Mean difference ", 1, p.difference);
+    say(o, " BLEU. ");
+}
+static void a18e(lab *l, outcome *o)
+{
+    static lab_sample admin[CELLS], pre[CELLS];
+    grid_bleu(l, o, "admin", admin);
+    grid_bleu(l, o, "pre", pre);
+    const grid_pair p = compare_grids(admin, pre);
+    finds(o, p.cells);
+    finds(o, p.difference);
 }
 static void a19(lab *l, outcome *o)
 {
@@ -704,6 +812,8 @@ static void a26(lab *l, outcome *o)
 
 #define VANISHES_NOT(name) { .what = name ", least over largest", .log = true, ABOVE(-2.302585) }
 #define LAW "R^2 of a line in N less that in ln N"
+#define GRID "toy German to toy English, two clauses, 400 sentences that come again, 4 + 4 " \
+    "layers, d 32, dropout 0.1, Adam at 2e-3 to 1.2e-2, beta2 .999 to .99, no warm-up, 2000 updates"
 #define HALF(name) { .what = "cost of half precision [nats], " name " less Admin", MORE(0.02) }
 
 const claim liu_claims[] = {
@@ -737,6 +847,12 @@ const claim liu_claims[] = {
                     { .what = "loss of Post-LN less that of Pre-LN", LESS(0.01) } },
       .setting = SETTLED "; the same at 2e-3", .measure = a1e,
       .init = XAVIER, .before = "not measured" },
+    { .id = "A1f", .item = "figures 1, 9; section 5.1",
+      .title = "Admin is as fast as Pre-LN at first, 6 + 6 layers",
+      .picture = "Admin and Pre-LN until they settle", .expected = "the same speed early",
+      .criteria = { { .what = "loss after 1000 updates, Admin less Pre-LN",
+                      BELOW_NOT(0.05, 0.05) } },
+      .setting = SETTLED, .measure = a1f, .before = "not measured" },
     { .id = "A2a", .item = "theorem 1", .title = "gradients do not vanish in a Post-LN encoder",
       .picture = "Gradients through an encoder", .expected = "not smaller towards the bottom",
       .criteria = { { .what = "growth of ln of the gradient, a sub-layer downwards",
@@ -908,12 +1024,23 @@ const claim liu_claims[] = {
       .setting = "Pre-LN, " SIX ", 3e-3, warm-up 200, at update 300", .measure = a14b,
       .init = XAVIER,
       .before = "one row with A14a, by means: shown" },
+    { .id = "A14c", .item = "section 3.3",
+      .title = "plain SGD fails to train Transformers that Adam trains",
+      .picture = "SGD and Adam", .expected = "SGD fails, as it cannot balance gradients",
+      .criteria = { { .what = "BLEU of Post-LN with Adam", ABOVE(LEARNS_ABOVE), .premise = true },
+                    { .what = "BLEU of Post-LN with plain SGD",
+                      BELOW_NOT(FAILS_BELOW, LEARNS_ABOVE) },
+                    { .what = "BLEU of Pre-LN with plain SGD",
+                      BELOW_NOT(FAILS_BELOW, LEARNS_ABOVE) } },
+      .setting = "string reversal, 4 + 4 layers, warm-up 200; SGD without momentum, rate 1, 1500 "
+      "updates; Adam, 8e-3, 500 updates", .measure = a14c, .init = XAVIER,
+      .before = "not a row; X12b, with Post-LN's runs, speaks against it" },
     { .id = "A15", .item = "figure 9", .title = "on a small task all three end alike",
       .picture = "A small task", .expected = "similar",
-      .criteria = { { .what = "loss, Post-LN less Pre-LN", ALIKE(0.05) },
+      .criteria = { SETTLED_PREMISE, { .what = "loss, Post-LN less Pre-LN", ALIKE(0.05) },
                     { .what = "loss, Admin less Pre-LN", ALIKE(0.05) } },
-      .setting = "string reversal, 4 + 4 layers, 4e-3, warm-up 100, 500 updates", .measure = a15,
-      .before = "by means: shown" },
+      .setting = SETTLED ", 4 + 4 layers", .measure = a15,
+      .before = "at the floor of label smoothing, string reversal: shown" },
     { .id = "A16a", .item = "table 2", .title = "6 layers: Post-LN's BLEU is above Pre-LN's",
       .picture = "Post-LN and Pre-LN until they settle", .expected = "above",
       .paper = "Post-LN, Pre-LN, Admin: IWSLT 35.64+-.23, 35.50+-.04, 35.67+-.15; En-De 27.80, "
@@ -927,6 +1054,27 @@ const claim liu_claims[] = {
       "43.80",
       .criteria = { SETTLED_PREMISE, { .what = "BLEU, Admin less Pre-LN", MORE(0.5) } },
       .setting = SETTLED, .measure = a16b, .before = "part of A16, after 400 updates: not shown" },
+    { .id = "A16c", .item = "table 2", .title = "6 layers: Admin's BLEU is above Pre-LN's",
+      .picture = "Admin and Pre-LN until they settle", .expected = "above",
+      .paper = "Pre-LN, Admin: IWSLT 35.50, 35.67; En-De 27.27, 27.90; En-Fr 40.74, 41.47",
+      .criteria = { SETTLED_PREMISE, { .what = "BLEU, Admin less Pre-LN", MORE(0.5) } },
+      .setting = SETTLED ", 6 + 6 layers", .measure = a16c, .before = "not measured" },
+    { .id = "A16d", .item = "table 2", .title = "6 layers: Admin's BLEU is above Post-LN's",
+      .picture = "Admin and Post-LN until they settle", .expected = "above",
+      .paper = "Post-LN, Admin: IWSLT 35.64, 35.67; En-De 27.80, 27.90; En-Fr 41.29, 41.47",
+      .criteria = { SETTLED_PREMISE, { .what = "BLEU, Admin less Post-LN", MORE(0.5) } },
+      .setting = SETTLED ", 6 + 6 layers", .measure = a16d, .before = "not measured" },
+    { .id = "A16e", .item = "table 2", .title = "18 layers: Admin's BLEU is above Pre-LN's",
+      .picture = "Admin and Pre-LN until they settle, 18 + 18 layers", .expected = "above",
+      .paper = "Pre-LN, Admin: En-De 28.38, 29.03",
+      .criteria = { SETTLED_PREMISE, { .what = "BLEU, Admin less Pre-LN", MORE(0.5) } },
+      .setting = SETTLED ", 18 + 18 layers", .measure = a16e, .before = "not measured" },
+    { .id = "A16f", .item = "table 2", .picture = "60 + 12 layers of width 16",
+      .title = "60 + 12 layers: Admin is ahead of Pre-LN after 1,200 updates", .expected = "above",
+      .paper = "Pre-LN, Admin: En-Fr 43.10, 43.80",
+      .criteria = { { .what = "BLEU, Admin less Pre-LN", MORE(2) } },
+      .setting = "string reversal, 60 + 12 layers, d 16, 2e-3, warm-up 100, 1200 updates",
+      .measure = a16f, .before = "not measured" },
     { .id = "A17", .item = "section 5.2", .title = "a longer warm-up does not cure deep Post-LN",
       .picture = "Longer warm-ups of 18 + 18 layers", .expected = "all fail",
       .paper = "18 layers, 8k, 16k, 24k, 32k updates: all fail",
@@ -953,6 +1101,19 @@ const claim liu_claims[] = {
       .setting = "string reversal, 4 + 4 layers, 350 updates, no warm-up", .measure = a18c,
       .init = WHOLE,
       .before = "counted as shown if Admin failed in fewer than Post-LN; it failed in 3" },
+    { .id = "A18d", .item = "figure 10",
+      .title = "without warm-up, where Post-LN learns it is above Pre-LN",
+      .picture = "Rates without warm-up, 400 sentences", .expected = "in 7 of 8 cells",
+      .paper = "Post-LN is above in 7 of the 8 cells where it converges",
+      .criteria = { { .what = "cells of 15 where both learn", ABOVE(2), .premise = true },
+                    { .what = "share of these in which Post-LN's BLEU is higher",
+                      ABOVE_NOT(0.5, 0.5), .share = true } },
+      .setting = GRID, .measure = a18d, .before = "not measured: string reversal has no room" },
+    { .id = "A18e", .item = "figure 10", .title = "without warm-up Admin is above Pre-LN",
+      .picture = "Rates without warm-up, 400 sentences", .expected = "above",
+      .criteria = { { .what = "cells of 15 where both learn", ABOVE(2), .premise = true },
+                    { .what = "mean BLEU over these, Admin less Pre-LN", MORE(0.5) } },
+      .setting = GRID, .measure = a18e, .before = "not measured: string reversal has no room" },
     { .id = "A19", .item = "section 5.3", .title = "deep ReZero, Fixup and LookLinear diverge",
       .picture = "Three inits at 18 + 18 layers", .expected = "all diverge",
       .paper = "18 layers: all three diverge",

@@ -131,6 +131,24 @@ static void b3c(lab *l, outcome *o)
     finds(o, minus(first_over_last(l, "b2t"), first_over_last(l, "post")));
     draw_gradients(l, o);
 }
+/* The same of the encoder, which has two sub-layers a layer. */
+static void encoder_gradients(lab *l, outcome *o, const char *recipe)
+{
+    const int32_t n = lab_layers(l, 18);
+    o->fig.log_y = true;
+    for (int k = 0; k < 3; k++) {
+        figure_line *line = line_of(o, "encoder layer", OUT_GRADIENT, post_pre_b2t[k]);
+        for (int32_t i = 0; i < n; i++) {
+            const lab_sample a = lab_over(l, at_start(post_pre_b2t[k], 18), "enc_output_gradient",
+                                          2*i + 1);
+            point(line, i + 1, a.mean, 0);
+        }
+    }
+    finds(o, log_ratio(lab_over(l, at_start(recipe, 18), "enc_output_gradient", 1),
+                       lab_over(l, at_start(recipe, 18), "enc_output_gradient", 2*n - 1)));
+}
+static void b3d(lab *l, outcome *o) { encoder_gradients(l, o, "post"); }
+static void b3e(lab *l, outcome *o) { encoder_gradients(l, o, "pre"); }
 /* Points (1) to (5) of a decoder layer of Post-LN, from 1: after and before its norms. */
 static void five_points(lab *l, int32_t layer, lab_sample *rows)
 {
@@ -246,6 +264,46 @@ static void b7c(lab *l, outcome *o)
     }
     for (int i = 0; i < 5; i++) finds(o, minus(loss[2][i], loss[1][i]));
 }
+/* Deep and narrow, until the loss settles. */
+static lab_spec settled_giant(const char *recipe, int32_t layers)
+{
+    lab_spec s = settled(recipe, layers);
+    s.width = 16;
+    s.heads = 1;
+    s.ffn = 32;
+    return s;
+}
+static void b7d(lab *l, outcome *o)
+{
+    compare_settled(l, o, settled_giant("b2t", 36), settled_giant("pre", 36));
+}
+static void b7e(lab *l, outcome *o)
+{
+    compare_settled(l, o, settled_giant("b2t", 50), settled_giant("pre", 50));
+}
+/* ln of the last loss of a run over the least of its curve. */
+static lab_sample rise_of(lab *l, outcome *o, const char *recipe)
+{
+    lab_spec s = settled_giant(recipe, 36);
+    s.settle = s.score = false;
+    s.steps = s.stop = 4000;
+    lab_sample a = loss_of(l, s);
+    draw_loss(l, o, s, recipe);
+    for (int32_t k = 0; k < a.n; k++) {
+        const lab_list *curve = lab_list_of(lab_final(l, lab_seeded(l, s, k)), "curve");
+        double least = a.v[k];
+        const int32_t n = curve ? curve->n : 0;
+        for (int32_t i = 0; i < n; i++) least = fmin(least, curve->v[i]);
+        a.v[k] = log(a.v[k] / least);
+    }
+    lab_sum_up(&a);
+    return a;
+}
+static void b7f(lab *l, outcome *o)
+{
+    finds(o, rise_of(l, o, "b2t"));
+    finds(o, rise_of(l, o, "pre"));
+}
 /* Headlines: ROUGE-L with six or twelve layers. */
 static lab_spec headlines(const char *recipe, int32_t layers)
 {
@@ -344,19 +402,21 @@ static void b10c(lab *l, outcome *o)
 }
 
 static const char *const remedies[] = { "dlcl", "t-fixup", "deepnorm", "admin" };
-static void b11(lab *l, outcome *o)
+static void best_of_remedies(lab *l, outcome *o, int32_t layers)
 {
     lab_sample rows[5];
-    const lab_spec b2t = settled("b2t", 12);
+    const lab_spec b2t = settled("b2t", layers);
     draw_loss(l, o, b2t, "b2t");
     rows[4] = lab_over(l, b2t, "settled", 0);
-    for (int k = 0; k < 4; k++) rows[k] = lab_over(l, settled(remedies[k], 12), "settled", 0);
+    for (int k = 0; k < 4; k++) rows[k] = lab_over(l, settled(remedies[k], layers), "settled", 0);
     finds(o, mean_of(rows, 5));
     for (int k = 0; k < 4; k++) {
-        draw_loss(l, o, settled(remedies[k], 12), remedies[k]);
-        finds(o, minus(loss_of(l, b2t), loss_of(l, settled(remedies[k], 12))));
+        draw_loss(l, o, settled(remedies[k], layers), remedies[k]);
+        finds(o, minus(loss_of(l, b2t), loss_of(l, settled(remedies[k], layers))));
     }
 }
+static void b11(lab *l, outcome *o) { best_of_remedies(l, o, 12); }
+static void b11b(lab *l, outcome *o) { best_of_remedies(l, o, 6); }
 static void b12(lab *l, outcome *o)
 {
     const lab_sample b2t = rouge_of(l, o, headlines("b2t", 12));
@@ -375,6 +435,37 @@ static void b13(lab *l, outcome *o)
     say_sample(o, "With beta of width 32 and no norm at all: BLEU ", 1,
                bleu_of(l, deep("b2t-no-norm")));
     say(o, ". ");
+}
+static lab_spec without_norms(lab_spec s)
+{
+    s.at_512 = true;
+    return s;
+}
+static void b13b(lab *l, outcome *o)
+{
+    lab_sample ended[2];
+    const lab_spec b2t = settled("b2t", 6);
+    const lab_spec bare = without_norms(b2t);
+    ended[0] = lab_over(l, bare, "settled", 0);
+    ended[1] = lab_over(l, b2t, "settled", 0);
+    draw_loss(l, o, bare, "without norms in layers");
+    draw_loss(l, o, b2t, "B2T");
+    finds(o, mean_of(ended, 2));
+    finds(o, minus(bleu_of(l, bare), bleu_of(l, b2t)));
+}
+static void b13c(lab *l, outcome *o)
+{
+    lab_sample ended[2];
+    lab_spec b2t = settled("b2t", 6);
+    b2t.task = LAB_HEADLINE;
+    const lab_spec bare = without_norms(b2t);
+    ended[0] = lab_over(l, bare, "settled", 0);
+    ended[1] = lab_over(l, b2t, "settled", 0);
+    draw_loss(l, o, bare, "without norms in layers");
+    draw_loss(l, o, b2t, "B2T");
+    finds(o, mean_of(ended, 2));
+    finds(o, lab_over(l, b2t, "rouge", 2));
+    finds(o, minus(lab_over(l, bare, "rouge", 2), lab_over(l, b2t, "rouge", 2)));
 }
 static void b14(lab *l, outcome *o)
 {
@@ -453,6 +544,8 @@ static void b19(lab *l, outcome *o)
 
 /* -- the rows ---------------------------------------------------------------------------------- */
 
+#define NARROW "toy German to toy English, two clauses, 400 sentences that come again, d 16, " \
+    "batch 32, dropout 0.1, Adam 1e-3, warm-up 400, until it settles, at most 8000 updates" GOES_ON
 #define DROP(point, layer) { .what = point ", layer " layer, .log = true, BELOW(-0.105361) }
 #define B2T_LESS(layers) { .what = layers " layers, loss of B2T less that of Pre-LN", LESS(0.005) }
 #define B2T_BEST(name) { .what = "loss of B2T less that of " name, LESS(0.01) }
@@ -486,6 +579,17 @@ const claim takase_claims[] = {
                       ABOVE_NOT(1.609438, 0) } },
       .setting = AT_START ", 18 + 18 layers", .measure = b3c,
       .before = "one row with B3a and b: shown" },
+    { .id = "B3d", .item = "figure 3 a",
+      .title = "Post-LN's gradient does not vanish down the encoder",
+      .picture = "Gradients through 18 encoder layers", .expected = "only the decoder's vanishes",
+      .criteria = { { .what = "first over last layer", .log = true,
+                      ABOVE_NOT(-0.693147, -2.995732) } },
+      .setting = AT_START ", 18 + 18 layers", .measure = b3d, .before = "not measured" },
+    { .id = "B3e", .item = "figure 3 a",
+      .title = "Pre-LN's gradient is largest at the bottom of the encoder, too",
+      .picture = "Gradients through 18 encoder layers", .expected = "largest there",
+      .criteria = { { .what = "first over last layer", .log = true, MORE(0.095310) } },
+      .setting = AT_START ", 18 + 18 layers", .measure = b3e, .before = "not measured" },
     { .id = "B4", .item = "figures 4, 7", .title = "the drop is at the norms",
       .picture = "Gradients inside a layer of Post-LN", .expected = "(4) to (3) and (2) to (1)",
       .criteria = { DROP("(3)/(4)", "1"), DROP("(1)/(2)", "1"), DROP("(3)/(4)", "9"),
@@ -544,6 +648,22 @@ const claim takase_claims[] = {
       .criteria = { B2T_LESS("2"), B2T_LESS("4"), B2T_LESS("8"), B2T_LESS("12"), B2T_LESS("18") },
       .setting = "string reversal, 2 to 18 layers, 2e-3, warm-up 100, 400 updates: speed",
       .measure = b7c, .before = "part of B7, by means: not shown" },
+    { .id = "B7d", .item = "figure 8", .title = "B2T ends below Pre-LN, 36 + 36 layers",
+      .picture = "B2T and Pre-LN until they settle, 36 + 36 layers", .expected = "below",
+      .criteria = { SETTLED_PREMISE, { .what = "loss of B2T less that of Pre-LN", LESS(0.01) } },
+      .setting = NARROW ", 36 + 36 layers", .measure = b7d, .before = "not measured" },
+    { .id = "B7e", .item = "figure 8", .title = "B2T ends below Pre-LN, 50 + 50 layers",
+      .picture = "B2T and Pre-LN until they settle, 50 + 50 layers", .expected = "below",
+      .criteria = { SETTLED_PREMISE, { .what = "loss of B2T less that of Pre-LN", LESS(0.01) } },
+      .setting = NARROW ", 50 + 50 layers", .measure = b7e, .before = "not measured" },
+    { .id = "B7f", .item = "figure 9", .picture = "36 + 36 layers on 400 sentences",
+      .title = "36 + 36 layers: the validation loss rises again as training goes on",
+      .expected = "it rises from the middle on, as they overfit",
+      .criteria = { { .what = "B2T's last loss over its least", .log = true, ABOVE(0.019803) },
+                    { .what = "Pre-LN's", .log = true, ABOVE(0.019803) } },
+      .setting = "toy German to toy English, two clauses, 400 sentences that come again, 36 + 36 "
+      "layers, d 16, dropout 0.1, Adam 1e-3, warm-up 400, constant rate, 4000 updates",
+      .measure = b7f, .before = "not measured" },
     { .id = "B8a", .item = "table 2", .picture = "Headlines, 6 + 6 layers",
       .title = "headlines, 6 layers: Post-LN and B2T are above Pre-LN after 600 updates",
       .expected = "above", .paper = "ROUGE-L, Post-LN, Pre-LN, B2T: 35.79, 35.39, 35.72",
@@ -590,7 +710,7 @@ const claim takase_claims[] = {
       "18.53/19.24, 18.38/19.20",
       .criteria = { SETTLED_PREMISE, { .what = "loss of B2T less that of Pre-LN", LESS(0.01) } },
       .setting = "letters of generated sentences, 18 layers, 32 letters, 2e-3, warm-up 400, until "
-      "it settles, at most 4000 updates", .measure = b9b,
+      "it settles, at most 4000 updates" GOES_ON, .measure = b9b,
       .before = "part of B9, after 400 updates: not shown" },
     { .id = "B10a", .item = "table 4", .picture = "Spoken digits, 6 + 6 layers",
       .title = "speech, 6 layers: Post-LN and B2T err less than Pre-LN", .expected = "less",
@@ -620,6 +740,13 @@ const claim takase_claims[] = {
                     B2T_BEST("Admin") },
       .setting = SETTLED ", 12 + 12 layers", .measure = b11,
       .before = "the highest of five means at the floor, a tie by any interval: opposite" },
+    { .id = "B11b", .item = "table 5", .title = "and of the remedies at 6 + 6 layers",
+      .picture = "Remedies until they settle, 6 + 6 layers", .expected = "B2T best",
+      .paper = "BLEU, DLCL, T-Fixup, DeepNet, Admin, B2T: 6 layers 26.52, 26.43, 26.38, 26.49, "
+      "26.53",
+      .criteria = { SETTLED_PREMISE, B2T_BEST("DLCL"), B2T_BEST("T-Fixup"), B2T_BEST("DeepNorm"),
+                    B2T_BEST("Admin") },
+      .setting = SETTLED ", 6 + 6 layers", .measure = b11b, .before = "not measured" },
     { .id = "B12", .item = "table 6", .picture = "Remedies on headlines",
       .title = "the same for headlines, after 400 updates", .expected = "B2T best",
       .criteria = { B2T_ROUGE("DLCL"), B2T_ROUGE("T-Fixup"), B2T_ROUGE("DeepNorm"),
@@ -633,6 +760,19 @@ const claim takase_claims[] = {
                     { .what = "loss without less that with", ALIKE(0.02) } },
       .setting = DEEP "; the final norms stay, beta is that of width 512", .measure = b13,
       .before = "no norm at all, beta of width 32: not shown" },
+    { .id = "B13b", .item = "table 9", .picture = "B2T without norms in its layers, 6 + 6",
+      .title = "6 layers: B2T without norms in its layers is nearly as good",
+      .expected = "comparable", .paper = "BLEU 26.48 without, 26.53 with",
+      .criteria = { SETTLED_PREMISE, { .what = "BLEU without less that with", ALIKE(2) } },
+      .setting = SETTLED ", 6 + 6 layers; the final norms stay, beta is that of width 512",
+      .measure = b13b, .before = "not measured" },
+    { .id = "B13c", .item = "table 10", .picture = "B2T without norms on headlines, 6 + 6",
+      .title = "the same for headlines", .expected = "comparable",
+      .criteria = { SETTLED_PREMISE,
+                    { .what = "ROUGE-L of B2T, below its ceiling", BELOW(99), .premise = true },
+                    { .what = "ROUGE-L without less that with", ALIKE(2) } },
+      .setting = HEADLINES "400 that come again, 6 + 6 layers, otherwise as B13b",
+      .measure = b13c, .before = "not measured" },
     { .id = "B14", .item = "equations 7, 8", .kind = CHECK_ROW,
       .title = "alpha rises to N = 9, then falls", .expected = "as said",
       .paper = "alpha 0.719 at N = 9", .check = "the row's largest is there, within 1e-3",
