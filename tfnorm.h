@@ -3360,7 +3360,7 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
  *
  * An option that no family can express is an error that names it. Rows of a table of positions that
  * no text reads, the first two of OPT's, are written as 0. A pooler that no head reads is left
- * out. */
+ * out. The gains of Gemma's norms, which come whole from GGUF, are written less 1. */
 typedef struct tfn_export {
     tfn_error         error;
     const char       *folder;                /* needs paths and malloc; config.json comes last */
@@ -3391,9 +3391,10 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m);
 TFNORM_API size_t tfn_export_work(const tfn_model *m);
 
 /* Writes a model as one file of llama.cpp, with its tokenizer: `folder` is the path of the file, or
- * `weights` the output. The options decide the architecture, as above: llama, qwen2, qwen3, olmo2,
- * gemma, gemma2, gemma3 or gpt2; `family` chooses one by name. dtype: F32, F16, BF16, Q8_0 or Q4_0,
- * the last two with the bits of ggml's reference. Vectors and tables of positions stay F32. `kept`
+ * `weights` the output. The options decide the architecture, as above: llama, qwen2, qwen3, olmo,
+ * olmo2, gemma, gemma2, gemma3, gpt2, gptneox, granite, smollm3, phi2, phi3, stablelm or bloom;
+ * `family` chooses one by name. dtype: F32, F16, BF16, Q8_0 or Q4_0, the last two with the bits of
+ * ggml's reference. Vectors and tables of positions stay F32. `kept`
  * counts the matrices of another type: rows that do not fill blocks of 32 stay F32, and with Q4_0
  * the matrix that gives logits is Q8_0. The model is never in memory a second time. The tokenizer
  * must be byte-level BPE, a tokenizer of bytes, or SentencePiece's BPE with bytes; ids of the model
@@ -40852,7 +40853,9 @@ static const tfn__idle_row tfn__idle_rows[] = {
     /* GGUF */
     { "gguf", "0", "expert_count expert_used_count rope/scaling/finetuned" },
     { "gguf", "false", "rope/scaling/finetuned" },
-    { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias chat_template" }
+    { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias ffn_norm/weight "
+                    "attn_q/bias chat_template" },
+    { "stablelm", NULL, "use_parallel_residual" }
 };
 
 /* Keys of these forms change the model: even a lenient import refuses them. */
@@ -42529,6 +42532,8 @@ static const tfn_key_rule tfn__gguf_keys[] = {
 #define TFN__TRANSPOSED(theirs, ours) { theirs, ours, TFN_FORM_TRANSPOSED, 0, 0, 0 },
 #define TFN__NEIGHBOURS(theirs, ours) \
     { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_PAIRS, 0, 0, 0 },
+#define TFN__TURNING(theirs, ours) \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_TURNING, 0, 0, 0 },
 static const tfn_tensor_rule tfn__gguf_tensors[] = {
     TFN__AS_IS("token_embd.weight", "embedding.weight")
     TFN__AS_IS("blk.#.attn_norm.*", "decoder.#.self.norm_in.*")
@@ -42550,29 +42555,42 @@ static const tfn_tensor_rule tfn__gguf_tensors[] = {
 };
 static const tfn_family tfn__gguf_base = { "gguf", NULL, NULL, tfn__gguf_keys, tfn__gguf_tensors };
 
-/* What Llama and all that follow share: RMSNorm, rotation of whole heads, gates, no biases except
+/* What all families with rotary positions share. The scaling of Llama 3 is in no key but in the
+ * tensor rope_freqs.weight: see tfn__gguf_find_scaling. */
+static const tfn_key_rule tfn__gguf_turning_keys[] = {
+    { NULL, "position", "rotary", TFN_KEY_IS },
+    { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },
+    { "rope/freq_base", "rotary_base", "10000", TFN_KEY_IS },
+    { "rope/scaling/type", "rotary_scaling", "", TFN_KEY_IS },
+    { "rope/scaling/factor", "rotary_factor", "", TFN_KEY_IS },
+    { "rope/scaling/original_context_length", "rotary_context", "", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_turning_tensors[] = {
+    { "rope_freqs.weight", NULL, 0, 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+static const tfn_family tfn__gguf_turning = { "gguf-turning", NULL, &tfn__gguf_base,
+                                              tfn__gguf_turning_keys, tfn__gguf_turning_tensors };
+
+/* What Llama and similar families share: RMSNorm, rotation of whole heads, gates, no biases except
  * perhaps those of queries, keys and values. */
 static const tfn_key_rule tfn__gguf_rotary_keys[] = {
     { NULL, "recipe", "pre-rms", TFN_KEY_IS },
     { NULL, "no_bias", "true", TFN_KEY_IS },
-    { NULL, "position", "rotary", TFN_KEY_IS },
     { NULL, "activation", "swiglu", TFN_KEY_IS },
     { "ffn_down/bias", "attention_bias", "off", TFN_KEY_IF },
     { "attn_q/bias", "attention_bias", "qkv", TFN_KEY_IF },
     { "attn_output/bias", "attention_bias", "all", TFN_KEY_IF },
     { "ffn_down/bias", "no_bias", "false", TFN_KEY_IF },
-    { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },
     { "rope/dimension_count", "head_size", "", TFN_KEY_IS },
     { "attention/key_length", "head_size", "", TFN_KEY_IS },
     { "attention/value_length", "head_size", "", TFN_KEY_SAME },
     { "rope/dimension_count", "head_size", "", TFN_KEY_SAME },
     { "attention/layer_norm_rms_epsilon", "norm_eps", NULL, TFN_KEY_IS },
-    { "rope/freq_base", "rotary_base", "10000", TFN_KEY_IS },
-    { "rope/scaling/type", "rotary_scaling", "", TFN_KEY_IS },
-    { "rope/scaling/factor", "rotary_factor", "", TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
-static const tfn_family tfn__gguf_rotary = { "gguf-rotary", NULL, &tfn__gguf_base,
+static const tfn_family tfn__gguf_rotary = { "gguf-rotary", NULL, &tfn__gguf_turning,
                                              tfn__gguf_rotary_keys, NULL };
 
 /* Llama's converter puts channels that rotate together side by side. */
@@ -42635,12 +42653,150 @@ static const tfn_tensor_rule tfn__gguf_gpt2_tensors[] = {
     TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w1.*")
     { NULL, NULL, 0, 0, 0, 0 }
 };
+
+/* Granite: Llama with its factors. SmolLM 3: every fourth layer does not rotate, as no key says. */
+static const tfn_key_rule tfn__gguf_granite_keys[] = {
+    { "embedding_scale", "embedding_factor", NULL, TFN_KEY_IS },
+    { "residual_scale", "branch_factor", NULL, TFN_KEY_IS },
+    { "attention/scale", "score_scale", NULL, TFN_KEY_IS },
+    { "logit_scale", "logit_divisor", NULL, TFN_KEY_IS },
+    { "rope/scaling/finetuned", NULL, "true", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_key_rule tfn__gguf_smollm3_keys[] = {
+    { NULL, "rotary_period", "4", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* OLMo: norms learn nothing. Some models limit queries, keys and values. */
+static const tfn_key_rule tfn__gguf_olmo_keys[] = {
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "norm", "layernorm-simple", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { NULL, "activation", "swiglu", TFN_KEY_IS },
+    { "rope/dimension_count", "head_size", "", TFN_KEY_IS },
+    { "attention/key_length", "head_size", "", TFN_KEY_IS },
+    { "attention/value_length", "head_size", "", TFN_KEY_SAME },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { "attention/clamp_kqv", "qkv_clip", "", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Some channels of each head are rotated: Phi-3, Phi 1 to 2, StableLM, GPT-NeoX. */
+static const tfn_key_rule tfn__gguf_partial_keys[] = {
+    { "rope/dimension_count", "rotary_size", "", TFN_KEY_IS },
+    { "attention/key_length", "head_size", "", TFN_KEY_IS },
+    { "attention/value_length", "head_size", "", TFN_KEY_SAME },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_family tfn__gguf_partial = { "gguf-partial", NULL, &tfn__gguf_turning,
+                                              tfn__gguf_partial_keys, NULL };
+#define TFN__GGUF_FUSED(part, number, form) \
+    { "blk.#.attn_qkv.*", "decoder.#.self." part ".*", \
+      TFN_FORM_TRANSPOSED | TFN_FORM_QKV | (form), number, 3, 0 },
+
+/* Phi-3: one matrix for queries, keys and values, and one for the gate and the other factor. */
+static const tfn_key_rule tfn__gguf_phi3_keys[] = {
+    { NULL, "recipe", "pre-rms", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { NULL, "activation", "swiglu", TFN_KEY_IS },
+    { "attention/layer_norm_rms_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { "attention/sliding_window", "window", "", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_phi3_tensors[] = {
+    TFN__GGUF_FUSED("q", 0, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("k", 1, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("v", 2, 0)
+    { "blk.#.ffn_up.weight", "decoder.#.ffn.w1.weight", TFN_FORM_TRANSPOSED, 0, 2, 0 },
+    { "blk.#.ffn_up.weight", "decoder.#.ffn.w3.weight", TFN_FORM_TRANSPOSED, 1, 2, 0 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* Phi: both branches read one norm, and every map has a bias, even the logits. Older files have one
+ * matrix for queries, keys and values. */
+static const tfn_key_rule tfn__gguf_phi2_keys[] = {
+    { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
+    { NULL, "output_bias", "true", TFN_KEY_IS },
+    { NULL, "untied", "true", TFN_KEY_IS },
+    { NULL, "activation", "gelu-tanh", TFN_KEY_IS },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_phi2_tensors[] = {
+    TFN__TURNING("blk.#.attn_q.*", "decoder.#.self.q.*")
+    TFN__TURNING("blk.#.attn_k.*", "decoder.#.self.k.*")
+    TFN__TRANSPOSED("blk.#.attn_v.*", "decoder.#.self.v.*")
+    TFN__GGUF_FUSED("q", 0, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("k", 1, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("v", 2, 0)
+    TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w1.*")
+    { "output.*", "output.*", TFN_FORM_TRANSPOSED | TFN_FORM_HEAD, 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* StableLM: Llama with LayerNorm. Without a second norm in its layers, both branches read the
+ * first one; use_parallel_residual, which some files have wrong, does not count. */
+static const tfn_key_rule tfn__gguf_stablelm_keys[] = {
+    { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
+    { "ffn_norm/weight", "recipe", "pre", TFN_KEY_IF },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { NULL, "untied", "true", TFN_KEY_IS },
+    { NULL, "activation", "swiglu", TFN_KEY_IS },
+    { "attn_q/bias", "attention_bias", "qkv", TFN_KEY_IF },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_stablelm_tensors[] = {
+    TFN__TURNING("blk.#.attn_q.*", "decoder.#.self.q.*")
+    TFN__TURNING("blk.#.attn_k.*", "decoder.#.self.k.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* GPT-NeoX: two norms of the same values, or one branch after the other. The published models have
+ * GELU with erf, and llama.cpp computes the form with tanh: logits differ by some 1e-4. */
+static const tfn_key_rule tfn__gguf_gptneox_keys[] = {
+    { NULL, "recipe", "parallel", TFN_KEY_IS },
+    { "use_parallel_residual", "recipe", "pre", TFN_KEY_UNLESS },
+    { NULL, "untied", "true", TFN_KEY_IS },
+    { NULL, "activation", "gelu", TFN_KEY_IS },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_gptneox_tensors[] = {
+    TFN__GGUF_FUSED("q", 0, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("k", 1, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("v", 2, 0)
+    TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w1.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* BLOOM: a norm of the embeddings, and scores that decrease with the distance (ALiBi). */
+static const tfn_key_rule tfn__gguf_bloom_keys[] = {
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "topology", "pre-embed-norm", TFN_KEY_IS },
+    { NULL, "position", "alibi", TFN_KEY_IS },
+    { NULL, "activation", "gelu-tanh", TFN_KEY_IS },
+    { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_bloom_tensors[] = {
+    TFN__AS_IS("token_embd_norm.*", "decoder.embedding_norm.*")
+    TFN__GGUF_FUSED("q", 0, 0)
+    TFN__GGUF_FUSED("k", 1, 0)
+    TFN__GGUF_FUSED("v", 2, 0)
+    TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w1.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
 #undef TFN__AS_IS
 #undef TFN__TRANSPOSED
 #undef TFN__NEIGHBOURS
+#undef TFN__TURNING
+#undef TFN__GGUF_FUSED
 
 /* Named by general.architecture. */
-enum { TFN__GGUF_FAMILIES = 8 };
+enum { TFN__GGUF_FAMILIES = 16 };
 static const tfn_family tfn__gguf_families[TFN__GGUF_FAMILIES] = {
     { "llama", NULL, &tfn__gguf_rotary, NULL, tfn__gguf_llama_tensors },
     { "qwen2", NULL, &tfn__gguf_rotary, NULL, NULL },
@@ -42649,7 +42805,15 @@ static const tfn_family tfn__gguf_families[TFN__GGUF_FAMILIES] = {
     { "gemma", NULL, &tfn__gguf_rotary, tfn__gguf_gemma_keys, NULL },
     { "gemma2", NULL, &tfn__gguf_gemma, tfn__gguf_gemma2_keys, NULL },
     { "gemma3", NULL, &tfn__gguf_gemma2, tfn__gguf_gemma3_keys, NULL },
-    { "gpt2", NULL, &tfn__gguf_base, tfn__gguf_gpt2_keys, tfn__gguf_gpt2_tensors }
+    { "gpt2", NULL, &tfn__gguf_base, tfn__gguf_gpt2_keys, tfn__gguf_gpt2_tensors },
+    { "granite", NULL, &tfn__gguf_rotary, tfn__gguf_granite_keys, tfn__gguf_llama_tensors },
+    { "smollm3", NULL, &tfn__gguf_rotary, tfn__gguf_smollm3_keys, tfn__gguf_llama_tensors },
+    { "olmo", NULL, &tfn__gguf_turning, tfn__gguf_olmo_keys, tfn__gguf_llama_tensors },
+    { "phi3", NULL, &tfn__gguf_partial, tfn__gguf_phi3_keys, tfn__gguf_phi3_tensors },
+    { "phi2", NULL, &tfn__gguf_partial, tfn__gguf_phi2_keys, tfn__gguf_phi2_tensors },
+    { "stablelm", NULL, &tfn__gguf_partial, tfn__gguf_stablelm_keys, tfn__gguf_stablelm_tensors },
+    { "gptneox", NULL, &tfn__gguf_partial, tfn__gguf_gptneox_keys, tfn__gguf_gptneox_tensors },
+    { "bloom", NULL, &tfn__gguf_base, tfn__gguf_bloom_keys, tfn__gguf_bloom_tensors }
 };
 
 static const tfn_family *tfn__gguf_family_at(int32_t i)
@@ -42667,7 +42831,8 @@ static const char *const tfn__gguf_present[][2] = {
     { "output.weight", "output/weight" },
     { "blk.0.attn_q.bias", "attn_q/bias" },
     { "blk.0.attn_output.bias", "attn_output/bias" },
-    { "blk.0.ffn_down.bias", "ffn_down/bias" }
+    { "blk.0.ffn_down.bias", "ffn_down/bias" },
+    { "blk.0.ffn_norm.weight", "ffn_norm/weight" }
 };
 enum { TFN__GGUF_PRESENT = sizeof tfn__gguf_present / sizeof *tfn__gguf_present };
 
@@ -43050,6 +43215,80 @@ static void tfn__gguf_check_scale(tfn_import *x)
                   "number that GGUF does not store", 0, 0);
 }
 
+enum { TFN__RATES_MOST = 4096 };           /* half of a head's channels */
+
+/* The divisor of rate j in the tensor rope_freqs.weight. */
+static float tfn__gguf_divisor(tfn_import *x, const tfn_tensor *t, int64_t j)
+{
+    float v = 0;
+    tfn_file_read(&x->file, t, &v, j, 1);
+    return v;
+}
+
+/* True if these options divide all rates as the tensor does, which was computed in single
+ * precision. */
+static bool tfn__gguf_divides(tfn_import *x, const tfn_tensor *t, const tfn_model_desc *d)
+{
+    const ptrdiff_t size = tfn__head_size(d);
+    tfn_model_desc plain = *d;
+    plain.rotary_scaling = TFN_ROTARY_SCALING_NONE;
+    for (int64_t j = 0; j < t->count; j++) {
+        const double rate = tfn__rotary_rate(&plain, (ptrdiff_t)j, size);
+        const double scaled = tfn__rotary_rate(d, (ptrdiff_t)j, size);
+        const double off = scaled * (double)tfn__gguf_divisor(x, t, j) / rate - 1;
+        if (!(off < 1e-4 && off > -1e-4)) return false;
+    }
+    return true;
+}
+
+static bool tfn__gguf_try_scaling(tfn_import *x, const tfn_tensor *t, tfn_model_desc *d,
+                                  float factor, int32_t context)
+{
+    d->rotary_scaling = TFN_ROTARY_SCALING_LLAMA3;
+    d->rotary_factor = factor;
+    d->rotary_low = 1;
+    d->rotary_high = 4;
+    d->rotary_context = context;
+    return factor >= 1 && tfn__gguf_divides(x, t, d);
+}
+
+/* Try the length of training texts that the file says, the published one, and powers of two. The
+ * slowest rate has the whole factor, except in models of short texts. */
+static bool tfn__gguf_scaling_of(tfn_import *x, const tfn_tensor *t, tfn_model_desc *d)
+{
+    const int32_t given = tfn__value_or(d->rotary_context, 8192);
+    for (int k = 0; k < 7; k++) {
+        float factor = (float)(1 << k);
+        if (!k) factor = tfn__gguf_divisor(x, t, t->count - 1);
+        if (tfn__gguf_try_scaling(x, t, d, factor, given)) return true;
+        for (int32_t context = 1 << 20; context >= 8; context /= 2)
+            if (tfn__gguf_try_scaling(x, t, d, factor, context)) return true;
+    }
+    return false;
+}
+
+/* Find the scaling of Llama 3. GGUF does not store its numbers but a divisor of each rate, so they
+ * are found by trial. All published models have the limits 1 and 4. */
+static void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
+{
+    tfn_model_desc tried = *d;
+    tfn_tensor t;
+    if (x->error.status != TFN_OK || d->position != TFN_POSITION_ROTARY || d->heads < 1) return;
+    if (!tfn_file_find(&x->file, "rope_freqs.weight", &t)) return;
+    if (tfn__has_values(t.dtype) && d->rotary_scaling == TFN_ROTARY_SCALING_NONE
+        && t.count == tfn__value_or(d->rotary_size, tfn__head_size(d)) / 2
+        && t.count > 0 && t.count <= TFN__RATES_MOST) {
+        if (tfn__gguf_divides(x, &t, d)) return;
+        if (tfn__gguf_scaling_of(x, &t, &tried)) {
+            *d = tried;
+            return;
+        }
+    }
+    x->error = x->file.error;
+    tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "rope_freqs.weight does not divide the rates "
+              "of positions as Llama 3 does", 0, 0);
+}
+
 /* Open the file of an import, and find the rows of its architecture. */
 static void tfn__open_gguf(tfn_import *x)
 {
@@ -43064,7 +43303,8 @@ static void tfn__open_gguf(tfn_import *x)
     if (x->family) tfn__gguf_check_scale(x);
     else
         tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the architecture is %s; llama, "
-                       "qwen2, qwen3, olmo2, gemma, gemma2, gemma3 and gpt2 are read", g.arch);
+                       "qwen2, qwen3, olmo, olmo2, gemma, gemma2, gemma3, gpt2, gptneox, granite, "
+                       "smollm3, phi2, phi3, stablelm and bloom are read", g.arch);
 }
 TFN__SMALL_END
 #else
@@ -43078,6 +43318,12 @@ TFNORM_API tfn_status tfn_gguf_open(tfn_file *f)
 static void tfn__open_gguf(tfn_import *x)
 {
     tfn_gguf_open(&x->file);
+}
+
+static void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
+{
+    (void)x;
+    (void)d;
 }
 #endif
 
@@ -44137,6 +44383,7 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     d = *desc;
     tfn__open_config(x);
     if (x->error.status == TFN_OK) tfn__apply_keys(x, &d, x->family);
+    if (tfn__is_gguf(x)) tfn__gguf_find_scaling(x, &d);
     if (d.head != TFN_HEAD_SEQUENCE && d.head != TFN_HEAD_POSITIONS)
         d.classes = 0;                  /* files of other heads have classes, too */
     tfn__want_context(x, &d, desc->context);
@@ -44282,6 +44529,7 @@ typedef struct tfn__exporting {
     const tfn_model  *m;
     uint8_t          *dtypes;               /* of the tensor whose part 0 is parameter i; 0: none */
     bool              bare;                 /* the model has no head, so names have no prefix */
+    float             plus;                 /* is added to gains: see tfn__plus_of */
 } tfn__exporting;
 
 enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, and 20 for the window of each layer */
@@ -44847,6 +45095,36 @@ static void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
     if (least && x->error.status == TFN_UNSUPPORTED) x->error.text = none;
 }
 
+/* Make RMSNorms that store their gains with one offset such that store them with another. True:
+ * they were the first. */
+static bool tfn__change_norm(tfn_model_desc *d, const char *from, const char *to)
+{
+    const tfn_norm_rule *other = tfn_norm_find(to);
+    if (!other || !tfn__equal(tfn__norm_row(d->norm_rule, d->norm)->name, from)) return false;
+    d->norm = d->decoder_norm = other->name;
+    d->norm_rule = d->decoder_norm_rule = other;
+    return true;
+}
+
+/* Find the family of a folder. Gemma stores the gains of its norms less 1, GGUF as they are: so if
+ * no family fits, try those with the other gains. */
+static void tfn__find_folder(tfn_export *x, tfn_model_desc *d)
+{
+    static const char none[] = "no family of the hub has this model; the nearest, %s";
+    const tfn_model_desc plain = *d;
+    const tfn_family *given = x->family;
+    tfn_error first;
+    tfn__find_export(x, d, tfn_family_at, none);
+    first = x->error;
+    if (first.status == TFN_OK || !tfn__change_norm(d, "rmsnorm", "rmsnorm-offset")) return;
+    tfn__no_error(&x->error);
+    x->family = given;
+    tfn__find_export(x, d, tfn_family_at, none);
+    if (x->error.status == TFN_OK) return;
+    x->error = first;
+    *d = plain;
+}
+
 /* Refuse models that no file of the hub can hold: with LoRA, or folded. */
 static void tfn__check_export(tfn_export *x, const tfn_model *m)
 {
@@ -44960,7 +45238,7 @@ static void tfn__count_loss(tfn__packing *p, double v, uint64_t bits)
 /* Return a value as it is written. Adding a `plus` of 0 would change the sign of -0. */
 static float tfn__packed_value(const tfn__packing *p, float v)
 {
-    if (p->plus > 0) return v + p->plus;
+    if (p->plus > 0 || p->plus < 0) return v + p->plus;
     return v;
 }
 
@@ -45042,10 +45320,32 @@ TFN__SMALL_END
 
 TFN__RARE
 
+/* The offset of the gains that RMSNorm stores. */
+static float tfn__offset_of(const tfn_model_desc *d)
+{
+    const tfn_norm_rule *r = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    if (tfn__equal(r->name, "rmsnorm-offset")) return 1;
+    return 0;
+}
+
+/* What is added to the gains of norms for a file whose options are d: the model may store them
+ * with another offset than the file. */
+static float tfn__plus_of(const tfn_model *m, const tfn_model_desc *d)
+{
+    return tfn__offset_of(&m->desc) - tfn__offset_of(d);
+}
+
+/* What is added to the values of a tensor. */
+static float tfn__plus_for(const tfn__exporting *g, const tfn__fusion *o)
+{
+    if (o->vector && tfn__name_matches("*norm*.weight", o->part->info.name)) return g->plus;
+    return 0;
+}
+
 /* Return the dtype in which a tensor is written: the caller's, or F32 for a vector that this cannot
  * hold. A matrix that it cannot hold is an error, unless the caller asked for rounding. */
 static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
-                                const tfn_model_desc *d, tfn_error *e)
+                                const tfn_model_desc *d, float plus, tfn_error *e)
 {
     static const char *const texts[] = { "%s has %d values that the dtype does not hold: round "
                                          "them, or write F32",
@@ -45054,6 +45354,7 @@ static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
     if (x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16) return TFN_DTYPE_F32;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.dtype = x->dtype;
+    p.plus = plus;
     tfn__pack_tensor(&p, o, d);
     if (!p.lost) return x->dtype;
     if (o->vector) return TFN_DTYPE_F32;
@@ -45106,6 +45407,7 @@ static void tfn__hub_values(const tfn__source *s, int32_t i, tfn_file *f)
     p.f = f;
     p.dtype = (tfn_dtype)g->dtypes[i];
     if (!tfn__fuse(g->x, g->m, i, &o, &f->error)) return;
+    p.plus = tfn__plus_for(g, &o);
     tfn__pack_tensor(&p, &o, &g->m->desc);
     tfn__flush_values(&p);
 }
@@ -45118,9 +45420,10 @@ TFNORM_API size_t tfn_export_work(const tfn_model *m)
 }
 
 /* Write model.safetensors: check all tensors first, then write them. */
-static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
+static void tfn__export_weights(tfn_export *x, const tfn_model *m, const tfn_model_desc *d,
+                                tfn_file *f)
 {
-    tfn__exporting g = { x, m, NULL, false };
+    tfn__exporting g = { x, m, NULL, false, 0 };
     tfn__source s = { &g, m->weight_count, tfn__hub_tensor, NULL, tfn__hub_values };
     const char *pattern;
     bool heads;
@@ -45131,11 +45434,12 @@ static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
     if (tfn__fine(f)) g.dtypes = tfn__take(&a, (size_t)m->weight_count, 1, &f->error);
     tfn__class_of(x->family, &m->desc, &pattern, &heads);
     g.bare = heads && !pattern;
+    g.plus = tfn__plus_of(m, d);
     for (int32_t i = 0; i < m->weight_count; i++) {
         if (!tfn__fine(f)) break;
         g.dtypes[i] = 0;
         if (!tfn__fuse(x, m, i, &o, &f->error)) continue;
-        g.dtypes[i] = (uint8_t)tfn__dtype_for(x, &o, &m->desc, &f->error);
+        g.dtypes[i] = (uint8_t)tfn__dtype_for(x, &o, &m->desc, tfn__plus_for(&g, &o), &f->error);
         x->tensors++;
         x->kept += x->dtype && x->dtype != (tfn_dtype)g.dtypes[i];
     }
@@ -45242,7 +45546,7 @@ static bool tfn__export_path(tfn_export *x, int file)
 static void tfn__export_file(tfn_export *x, const tfn_model *m, const tfn_model_desc *d, int file,
                              tfn_file *f)
 {
-    if (file == TFN__HUB_WEIGHTS) tfn__export_weights(x, m, f);
+    if (file == TFN__HUB_WEIGHTS) tfn__export_weights(x, m, d, f);
     else if (file == TFN__HUB_CONFIG) tfn__export_config(x, d, f);
     else if (x->tokenizer)
         tfn__export_tokenizer(x, d->context, file == TFN__HUB_TOKENIZER_CONFIG, f);
@@ -45290,8 +45594,7 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
     if (x->error.status != TFN_OK) return x->error.status;
     d = m->desc;
     tfn__spell_out(&d);
-    tfn__find_export(x, &d, tfn_family_at,
-                     "no family of the hub has this model; the nearest, %s");
+    tfn__find_folder(x, &d);
     if (x->error.status != TFN_OK) return x->error.status;
     if (x->folder) tfn__export_folder(x, m, &d);
     if (!x->folder && x->weights) tfn__export_file(x, m, &d, TFN__HUB_WEIGHTS, x->weights);
@@ -45433,8 +45736,17 @@ static void tfn__out_setting(tfn__gguf_out *o, const char *name, tfn__reader val
     }
 }
 
+/* True if tensors express the key. llama.cpp would apply the factor of Llama 3's scaling to all
+ * rates. */
+static bool tfn__in_tensors(const char *name, const tfn_model_desc *d)
+{
+    if (tfn__gguf_is_present(name)) return true;
+    return d->rotary_scaling == TFN_ROTARY_SCALING_LLAMA3
+           && (tfn__equal(name, "rope/scaling/type") || tfn__equal(name, "rope/scaling/factor"));
+}
+
 /* Write the options of the model: all keys of config.json that the family's rows know, except those
- * that the list of tensors says. */
+ * that tensors express. */
 static void tfn__out_settings(tfn__gguf_out *o, const tfn_export *x, const tfn_model_desc *d)
 {
     char text[TFN__CONFIG_ROOM];
@@ -45443,7 +45755,7 @@ static void tfn__out_settings(tfn__gguf_out *o, const tfn_export *x, const tfn_m
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
         tfn__json_string(&r, name, sizeof name);
         tfn__json_want(&r, ':', ":");
-        if (tfn__rule_of_key(x->family, name) && !tfn__gguf_is_present(name))
+        if (tfn__rule_of_key(x->family, name) && !tfn__in_tensors(name, d))
             tfn__out_setting(o, name, r);
         tfn__json_skip(&r, TFN__JSON_DEPTH);
     }
@@ -45644,6 +45956,23 @@ static void tfn__out_specials(tfn__gguf_out *o, const tfn_export *x, const tfn_t
     tfn__out_truth(o, "tokenizer.ggml.add_eos_token", k->ends > 0);
 }
 
+/* False for a name with which llama.cpp takes the model for Phi-3, if the tokenizer lacks a token
+ * that its tokenizer has: llama.cpp would not load the file. */
+static bool tfn__gguf_name_loads(const tfn_export *x)
+{
+    static const char *const names[] = { "*hi3*", "*hi-3*", "*HI3*", "*HI-3*" };
+    static const char *const tokens[] = { "</s>", "<s>", "<unk>", "<|endoftext|>" };
+    bool meant = false;
+    bool has = true;
+    if (!x->name || !x->tokenizer) return true;
+    for (size_t i = 0; i < 4; i++) {
+        const uint8_t *token = (const uint8_t *)tokens[i];
+        meant = meant || tfn__name_matches(names[i], x->name);
+        has = has && tfn__token_id(x->tokenizer, token, tfn__length(tokens[i])) >= 0;
+    }
+    return has || !meant;
+}
+
 static void tfn__out_tokenizer(tfn__gguf_out *o, const tfn_export *x, int32_t vocab,
                                const int32_t *ranks)
 {
@@ -45676,6 +46005,12 @@ static void tfn__out_tokenizer(tfn__gguf_out *o, const tfn_export *x, int32_t vo
     tfn__out_string(o, "tokenizer.chat_template", x->chat_template);
 }
 #else
+static bool tfn__gguf_name_loads(const tfn_export *x)
+{
+    (void)x;
+    return true;
+}
+
 static void tfn__out_tokenizer(tfn__gguf_out *o, const tfn_export *x, int32_t vocab,
                                const int32_t *ranks)
 {
@@ -45692,7 +46027,7 @@ static void tfn__out_metadata(tfn__gguf_out *o, const tfn_export *x, const tfn_m
                               const int32_t *ranks)
 {
     tfn__out_string(o, "general.architecture", o->arch);
-    tfn__out_string(o, "general.name", x->name);
+    if (tfn__gguf_name_loads(x)) tfn__out_string(o, "general.name", x->name);
     tfn__out_count(o, "general.alignment", TFN__GGUF_ALIGNMENT);
     tfn__out_count(o, "general.file_type", tfn__gguf_file_type(x->dtype));
     if (tfn__block_of(x->dtype)) tfn__out_count(o, "general.quantization_version", 2);
@@ -45711,7 +46046,7 @@ static tfn_dtype tfn__gguf_dtype_for(const tfn_export *x, const tfn__fusion *o,
                         || (!d->untied && tfn__equal(t->name, "token_embd.weight"));
     tfn__packing p;
     if (t->rank < 2 || tfn__equal(t->name, "position_embd.weight")) return TFN_DTYPE_F32;
-    if (!b) return tfn__dtype_for(x, o, d, e);
+    if (!b) return tfn__dtype_for(x, o, d, 0, e);
     if (t->shape[1] % b->values) return TFN_DTYPE_F32;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.dtype = output ? TFN_DTYPE_Q8_0 : x->dtype;
@@ -45742,10 +46077,39 @@ static void tfn__gguf_choose(tfn_export *x, const tfn__source *s, tfn__exporting
     }
 }
 
-/* Write the entries of all tensors. */
-static void tfn__out_entries(tfn__gguf_out *o, const tfn__source *s)
+/* Rates of rotary positions that Llama 3's scaling divides; 0: another scaling. */
+static int32_t tfn__gguf_rates(const tfn_model_desc *d)
 {
+    if (d->rotary_scaling != TFN_ROTARY_SCALING_LLAMA3) return 0;
+    return tfn__value_or(d->rotary_size, tfn__head_size(d)) / 2;
+}
+
+/* Write the divisor of each rate. */
+static void tfn__out_rates(tfn__gguf_out *o, const tfn_model_desc *d)
+{
+    const int32_t size = tfn__head_size(d);
+    const int32_t rates = tfn__gguf_rates(d);
+    tfn_model_desc plain = *d;
+    plain.rotary_scaling = TFN_ROTARY_SCALING_NONE;
+    for (int32_t j = 0; j < rates; j++)
+        tfn__out_float(o, tfn__rotary_rate(&plain, j, size) / tfn__rotary_rate(d, j, size));
+    tfn__out_fill(o);
+    tfn__out_flush(o);
+}
+
+/* Write the entries of all tensors, the divisors of rates first. */
+static void tfn__out_entries(tfn__gguf_out *o, const tfn__source *s, const tfn_model_desc *d)
+{
+    const uint64_t rates = (uint64_t)tfn__gguf_rates(d);
     uint64_t at = 0;
+    if (rates) {
+        tfn__out_text(o, "rope_freqs.weight");
+        tfn__out_number(o, 1, 4);
+        tfn__out_number(o, rates, 8);
+        tfn__out_number(o, tfn__gguf_type(TFN_DTYPE_F32), 4);
+        tfn__out_number(o, at, 8);
+        at += (4 * rates + TFN__GGUF_ALIGNMENT - 1) / TFN__GGUF_ALIGNMENT * TFN__GGUF_ALIGNMENT;
+    }
     for (int32_t i = 0; i < s->count; i++) {
         tfn_tensor t;
         TFNORM_MEMSET(&t, 0, sizeof t);
@@ -45762,8 +46126,7 @@ static void tfn__out_entries(tfn__gguf_out *o, const tfn__source *s)
 }
 
 /* Write the values of all tensors. The gains of Gemma's norms get their 1. */
-static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_model_desc *d,
-                            bool offset)
+static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_model_desc *d)
 {
     const tfn__exporting *g = (const tfn__exporting *)s->user;
     for (int32_t i = 0; i < s->count; i++) {
@@ -45777,7 +46140,7 @@ static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_mo
         TFNORM_MEMSET(&p, 0, sizeof p);
         p.f = o->f;
         p.dtype = t.dtype;
-        if (offset && tfn__name_matches("*norm.weight", t.name)) p.plus = 1;
+        p.plus = tfn__plus_for(g, &fusion);
         tfn__pack_tensor(&p, &fusion, d);
         tfn__flush_values(&p);
         o->bytes += (uint64_t)tfn__gguf_size(&t);
@@ -45786,10 +46149,9 @@ static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_mo
     }
 }
 
-static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_desc *d,
-                            bool offset, tfn_file *f)
+static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_desc *d, tfn_file *f)
 {
-    tfn__exporting g = { x, m, NULL, false };
+    tfn__exporting g = { x, m, NULL, false, tfn__plus_of(m, d) };
     tfn__source s = { &g, m->weight_count, tfn__hub_tensor, NULL, NULL };
     tfn__gguf_out o;
     tfn__arena a;
@@ -45806,6 +46168,7 @@ static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_d
 #endif
     if (refusal) tfn__fail(&f->error, TFN_UNSUPPORTED, "export", refusal, 0, 0);
     if (tfn__fine(f)) tfn__gguf_choose(x, &s, &g, d, &f->error);
+    x->tensors += tfn__gguf_rates(d) > 0;
     TFNORM_MEMSET(&o, 0, sizeof o);
     o.arch = x->family->name;
     if (tfn__fine(f)) tfn__out_metadata(&o, x, d, ranks);
@@ -45819,35 +46182,49 @@ static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_d
         tfn__out_number(&o, (uint64_t)x->tensors, 8);
         tfn__out_number(&o, keys, 8);
         tfn__out_metadata(&o, x, d, ranks);
-        tfn__out_entries(&o, &s);
+        tfn__out_entries(&o, &s, d);
         tfn__out_fill(&o);
         tfn__out_flush(&o);
-        tfn__out_values(&o, &s, d, offset);
+        tfn__out_rates(&o, d);
+        tfn__out_values(&o, &s, d);
     }
     tfn__finish_writing(f);
 }
 
-/* Gains with an offset of 1 become plain ones. True: they were such. */
-static bool tfn__take_offset(tfn_model_desc *d)
+/* True if the list, whose words are separated by spaces, names the family. */
+static bool tfn__gguf_named(const tfn_export *x, const char *list)
 {
-    const tfn_norm_rule *plain = tfn_norm_find("rmsnorm");
-    if (!plain || !tfn__equal(tfn__norm_row(d->norm_rule, d->norm)->name, "rmsnorm-offset"))
-        return false;
-    d->norm = d->decoder_norm = plain->name;
-    d->norm_rule = d->decoder_norm_rule = plain;
-    return true;
+    char name[32];
+    while (tfn__next_word(&list, name, sizeof name))
+        if (tfn__equal(x->family->name, name)) return true;
+    return false;
 }
 
-/* Refuse biases that llama.cpp's architecture has no tensors for, or lacks. */
+/* Refuse biases that llama.cpp's architecture has no tensors for, or lacks. Rows with all biases
+ * fit no other model. */
 static void tfn__gguf_check_biases(tfn_export *x, const tfn_model_desc *d)
 {
-    const bool qwen = tfn__equal(x->family->name, "qwen2");
+    const bool qkv = d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_QKV;
     const bool none = d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_NONE;
-    if (tfn__equal(x->family->name, "llama") || tfn__equal(x->family->name, "gpt2")) return;
-    if (qwen && d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_QKV) return;
-    if (!qwen && none) return;
+    if (tfn__gguf_named(x, "llama granite gpt2 gptneox phi2 bloom")) return;
+    if (qkv && tfn__gguf_named(x, "qwen2 stablelm")) return;
+    if (none && !tfn__gguf_named(x, "qwen2")) return;
     tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", "llama.cpp has other biases in %s; the "
                    "architecture llama may have these", x->family->name);
+}
+
+/* Refuse what the rows can say and llama.cpp does not do. */
+static void tfn__gguf_check_form(tfn_export *x, const tfn_model_desc *d)
+{
+    const bool wide = tfn__all_heads(d) != d->width;
+    const char *text = NULL;
+    if (wide && tfn__gguf_named(x, "gpt2 qwen2 olmo olmo2 phi2 phi3 stablelm gptneox bloom"))
+        text = "llama.cpp needs heads in %s that are together as wide as the model";
+    else if (d->window && tfn__gguf_named(x, "phi3"))
+        text = "llama.cpp ignores the window of %s";
+    else if (tfn__gguf_rates(d) && !tfn__gguf_named(x, "llama granite"))
+        text = "llama.cpp has no scaling of Llama 3 in %s";
+    if (text) tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", text, x->family->name);
 }
 
 /* The row with the name of the caller's family, if there is one. */
@@ -45882,7 +46259,6 @@ TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
     tfn_model_desc d;
     tfn_file own;
     tfn_file *f;
-    bool offset;
     if (!x) return TFN_NULL;
     tfn__no_error(&x->error);
     x->tensors = x->kept = 0;
@@ -45893,15 +46269,16 @@ TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
     if (x->error.status != TFN_OK) return x->error.status;
     d = m->desc;
     tfn__spell_out(&d);
-    offset = tfn__take_offset(&d);
+    tfn__change_norm(&d, "rmsnorm-offset", "rmsnorm");
     tfn__gguf_take_family(x);
     tfn__find_export(x, &d, tfn__gguf_family_at, "llama.cpp has no such model; the nearest, %s");
     if (x->error.status == TFN_OK) tfn__gguf_check_biases(x, &d);
+    if (x->error.status == TFN_OK) tfn__gguf_check_form(x, &d);
     if (x->error.status != TFN_OK) return x->error.status;
     TFNORM_MEMSET(&own, 0, sizeof own);
     own.path = x->folder;
     f = x->folder ? &own : x->weights;
-    tfn__write_gguf(x, m, &d, offset, f);
+    tfn__write_gguf(x, m, &d, f);
     x->error = f->error;
     return x->error.status;
 }

@@ -14,7 +14,7 @@ field() { printf '%s\n' "$1" | awk -F ' +[|] +' -v n="$2" '{ print $n }'; }
 
 # the tests with a separate copy of the header
 copy=$work/copy
-mkdir -p "$copy/tests"
+mkdir -p "$copy/tests/build"
 cp ../tfnorm.h "$copy/"
 one_line_each ../tfnorm.h > "$work/lines"
 cp -r ../tools "$copy/"

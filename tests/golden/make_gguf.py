@@ -13,12 +13,14 @@ import sys
 
 import numpy as np
 
-from gguf_file import F32, STRING, U32, ARRAY, write
+from gguf_file import BOOL, F32, STRING, U32, ARRAY, write
 
 HUB, OUT = "golden/hub", "golden/gguf"
 ARCHITECTURES = {"llama": "llama", "llama-tied": "llama", "qwen2": "qwen2", "qwen3": "qwen3",
                  "olmo2": "olmo2", "gemma": "gemma", "gemma2": "gemma2", "gemma3_text": "gemma3",
-                 "gpt2": "gpt2"}
+                 "gpt2": "gpt2", "llama3": "llama", "granite": "granite", "olmo": "olmo",
+                 "phi3": "phi3", "phi": "phi2", "stablelm": "stablelm", "gpt_neox": "gptneox",
+                 "bloom": "bloom"}
 
 # -- models ---------------------------------------------------------------------------------------
 
@@ -27,12 +29,12 @@ def read(folder):
     n = struct.unpack("<Q", raw[:8])[0]
     tensors = {}
     for name, e in json.loads(raw[8:8 + n]).items():
-        if name != "__metadata__":
-            assert e["dtype"] == "F32", e
+        if name != "__metadata__" and e["dtype"] == "F32":      # masks are U8
             begin, end = e["data_offsets"]
             values = np.frombuffer(raw[8 + n + begin:8 + n + end], "<f4")
-            tensors[name.removeprefix("model.").removeprefix("transformer.")] = \
-                values.reshape(e["shape"])
+            for prefix in ("model.", "transformer.", "gpt_neox."):
+                name = name.removeprefix(prefix)
+            tensors[name] = values.reshape(e["shape"])
     return tensors
 
 
@@ -41,24 +43,41 @@ def pairs(w, heads):
     return w.reshape(heads, 2, len(w) // heads // 2, *w.shape[1:]).swapaxes(1, 2).reshape(w.shape)
 
 
+def by_parts(w, heads):
+    """Rows of GPT-NeoX, head by head: all queries, then all keys, then all values."""
+    return w.reshape(heads, 3, len(w) // heads // 3, *w.shape[1:]).swapaxes(0, 1).reshape(w.shape)
+
+
 NAMES = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
          "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm",
          "self_attn.k_norm": "attn_k_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
          "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm",
          "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
          "ln_1": "attn_norm", "ln_2": "ffn_norm", "attn.c_attn": "attn_qkv",
-         "attn.c_proj": "attn_output", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
+         "attn.c_proj": "attn_output", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down",
+         "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up",
+         "self_attn.dense": "attn_output", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down",
+         "attention.query_key_value": "attn_qkv", "attention.dense": "attn_output",
+         "self_attention.query_key_value": "attn_qkv", "self_attention.dense": "attn_output",
+         "mlp.dense_h_to_4h": "ffn_up", "mlp.dense_4h_to_h": "ffn_down"}
 WHOLE = {"embed_tokens.weight": "token_embd.weight", "wte.weight": "token_embd.weight",
          "wpe.weight": "position_embd.weight", "norm.weight": "output_norm.weight",
          "ln_f.weight": "output_norm.weight", "ln_f.bias": "output_norm.bias",
-         "lm_head.weight": "output.weight"}
+         "lm_head.weight": "output.weight", "lm_head.bias": "output.bias",
+         "norm.bias": "output_norm.bias", "final_layernorm.weight": "output_norm.weight",
+         "final_layernorm.bias": "output_norm.bias", "embed_in.weight": "token_embd.weight",
+         "final_layer_norm.weight": "output_norm.weight",
+         "final_layer_norm.bias": "output_norm.bias", "embed_out.weight": "output.weight",
+         "word_embeddings.weight": "token_embd.weight",
+         "word_embeddings_layernorm.weight": "token_embd_norm.weight",
+         "word_embeddings_layernorm.bias": "token_embd_norm.bias"}
 
 
 def converted(arch, name, w, heads, kv_heads):
     """Name and values in GGUF; None: not a weight."""
     if name in WHOLE:
         return WHOLE[name], w + 1 if arch.startswith("gemma") and "norm" in name else w
-    if "inv_freq" in name or name.endswith((".attn.bias", "masked_bias")):
+    if "inv_freq" in name or name.endswith((".attn.bias", ".attention.bias", "masked_bias")):
         return None
     _, layer, *middle, last = name.split(".")
     middle = ".".join(middle)
@@ -67,29 +86,52 @@ def converted(arch, name, w, heads, kv_heads):
         short = "post_attention_norm" if arch in ("gemma2", "gemma3", "olmo2") else "ffn_norm"
     if arch == "gpt2" and w.ndim == 2:
         w = w.T
-    if arch == "llama" and short in ("attn_q", "attn_k"):
+    if arch in ("llama", "granite", "olmo") and short in ("attn_q", "attn_k"):
         w = pairs(w, heads if short == "attn_q" else kv_heads)
+    if arch in ("gptneox", "bloom") and short == "attn_qkv":
+        w = by_parts(w, heads)
     if arch.startswith("gemma") and "norm" in short:
         w = w + 1
     return f"blk.{layer}.{short}.{last}", w
 
 
 def metadata(arch, c):
-    width = c.get("hidden_size", c.get("n_embd"))
+    width = c.get("hidden_size", c.get("n_embd", c.get("n_embed")))
     heads = c.get("num_attention_heads", c.get("n_head"))
     hidden = c.get("intermediate_size") or c.get("n_inner") or 4 * width
-    rows = [("context_length", U32, c.get("max_position_embeddings", c.get("n_positions"))),
+    context = c.get("max_position_embeddings", c.get("n_positions", c.get("seq_length")))
+    rows = [("context_length", U32, context),
             ("embedding_length", U32, width),
             ("block_count", U32, c.get("num_hidden_layers", c.get("n_layer"))),
             ("feed_forward_length", U32, hidden),
             ("attention.head_count", U32, heads), ("vocab_size", U32, c["vocab_size"])]
-    if arch == "gpt2":
-        return rows + [("attention.layer_norm_epsilon", F32, c["layer_norm_epsilon"])]
+    eps = ("attention.layer_norm_epsilon", F32,
+           c.get("layer_norm_epsilon", c.get("layer_norm_eps", 1e-5)))
+    if "rms_norm_eps" in c and arch != "olmo":
+        eps = ("attention.layer_norm_rms_epsilon", F32, c["rms_norm_eps"])
+    if arch in ("gpt2", "bloom"):
+        return rows + [eps]
     size = c.get("head_dim") or width // heads
-    rows += [("attention.head_count_kv", U32, c.get("num_key_value_heads") or heads),
-             ("attention.layer_norm_rms_epsilon", F32, c["rms_norm_eps"]),
-             ("rope.freq_base", F32, c["rope_theta"]), ("attention.key_length", U32, size),
-             ("attention.value_length", U32, size)]
+    rows += [("attention.head_count_kv", U32, c.get("num_key_value_heads") or heads), eps,
+             ("rope.freq_base", F32, c.get("rope_theta", c.get("rotary_emb_base")))]
+    if arch in ("phi2", "phi3", "stablelm", "gptneox"):
+        share = c.get("partial_rotary_factor", c.get("rotary_pct", 1))
+        rows.append(("rope.dimension_count", U32, int(share * size)))
+    else:
+        rows += [("attention.key_length", U32, size), ("attention.value_length", U32, size)]
+    if "use_parallel_residual" in c:
+        rows.append(("use_parallel_residual", BOOL, c["use_parallel_residual"]))
+    if arch == "phi3":
+        rows += [("attention.sliding_window", U32, c["sliding_window"] or 0),
+                 ("rope.scaling.original_context_length", U32,
+                  c["original_max_position_embeddings"])]
+    if arch == "olmo":
+        rows.append(("attention.clamp_kqv", F32, c["clip_qkv"]))
+    if arch == "granite":
+        rows += [("attention.scale", F32, c["attention_multiplier"]),
+                 ("embedding_scale", F32, c["embedding_multiplier"]),
+                 ("residual_scale", F32, c["residual_multiplier"]),
+                 ("logit_scale", F32, c["logits_scaling"])]
     if arch in ("gemma2", "gemma3"):
         rows.append(("attention.sliding_window", U32, c["sliding_window"]))
     if arch == "gemma3":
@@ -98,6 +140,18 @@ def metadata(arch, c):
         rows += [("attn_logit_softcapping", F32, c["attn_logit_softcapping"]),
                  ("final_logit_softcapping", F32, c["final_logit_softcapping"])]
     return rows
+
+
+def rates(c):
+    """The divisors of the rates of rotary positions, as llama.cpp's converter computes them."""
+    s = c["rope_scaling"]
+    rate = 1 / np.float32(c["rope_theta"]) ** (np.arange(0, c["head_dim"], 2, dtype="f4")
+                                              / np.float32(c["head_dim"]))
+    length = 2 * np.pi / rate
+    smooth = (s["original_max_position_embeddings"] / length - s["low_freq_factor"]) \
+        / (s["high_freq_factor"] - s["low_freq_factor"])
+    smooth = np.clip(smooth, 0, 1)
+    return (1 / ((1 - smooth) / s["factor"] + smooth)).astype("<f4")
 
 
 def vocabulary(n):
@@ -121,6 +175,8 @@ def model(name, arch):
             ("tokenizer.ggml.merges", ARRAY, ["a a"]), ("tokenizer.ggml.eos_token_id", U32, 2)]
     rows += [(f"{arch}.{key}", kind, v) for key, kind, v in metadata(arch, c)]
     tensors = []
+    if (c.get("rope_scaling") or {}).get("rope_type") == "llama3":
+        tensors.append(("rope_freqs.weight", 0, (c["head_dim"] // 2,), rates(c).tobytes()))
     for theirs, w in read(f"{HUB}/{name}").items():
         pair = converted(arch, theirs, w, heads, c.get("num_key_value_heads") or heads)
         if pair:

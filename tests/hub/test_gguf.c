@@ -8,7 +8,8 @@
 
 enum { GGUF_TIME = 9, GGUF_ROOM = 1 << 17 };
 static const char *const gguf_names[] = { "llama", "llama-tied", "qwen2", "qwen3", "olmo2", "gemma",
-                                          "gemma2", "gemma3_text", "gpt2" };
+                                          "gemma2", "gemma3_text", "gpt2", "llama3", "granite",
+                                          "olmo", "phi3", "phi", "stablelm", "gpt_neox", "bloom" };
 enum { GGUF_NAMES = sizeof gguf_names / sizeof *gguf_names };
 static unsigned char gguf_bytes[GGUF_ROOM], gguf_other[GGUF_ROOM];
 
@@ -55,6 +56,21 @@ static tfn_status gguf_hub(tfn_model *m, const char *name, tfn_error *e)
     tfn_file_close(&f);
     *e = x.error;
     return status;
+}
+
+/* A small model that llama.cpp can have. */
+static tfn_model_desc gguf_small(int32_t vocab)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.vocab = vocab;
+    d.width = d.context = 8;
+    d.layers = d.heads = 1;
+    d.recipe = "pre-rms";
+    d.no_bias = true;
+    d.position = TFN_POSITION_ROTARY;
+    d.activation = TFN_ACTIVATION_SWIGLU;
+    return d;
 }
 
 /* Write the model and read it again: the logits must have the same bits. */
@@ -112,6 +128,123 @@ TEST(gguf_models)
         gguf_again(&gguf, &batch, want);
         gguf_again(&hub, &batch, want);
         tfn_model_free(&hub);
+        tfn_model_free(&gguf);
+    }
+}
+
+/* Forms without a file: a folder's model is written and read again. */
+TEST(gguf_forms)
+{
+    static const char *const folders[] = { "stablelm-parallel", "gpt_neox-serial" };
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        static const int32_t ids[GGUF_TIME] = { 3, 10, 17, 24, 0, 7, 14, 21, 28 };
+        char path[300];
+        tfn_model m;
+        tfn_model_desc d;
+        tfn_batch batch;
+        const float *want;
+        CASE("%s", folders[i]);
+        snprintf(path, sizeof path, "%s/%s", header_hub(), folders[i]);
+        memset(&d, 0, sizeof d);
+        d.inference = true;
+        d.threads = 1;
+        CHECK_INT(tfn_import_new(&m, path, &d), TFN_OK);
+        if (check_errors) return;
+        memset(&batch, 0, sizeof batch);
+        batch.tokens = ids;
+        batch.batch = 1;
+        batch.time = GGUF_TIME;
+        want = tfn_model_logits(&m, &batch);
+        CHECK(want != NULL);
+        if (want) gguf_again(&m, &batch, want);
+        tfn_model_free(&m);
+    }
+}
+
+/* SmolLM 3 has layers that do not rotate, every fourth one, and no key that says so. */
+TEST(gguf_smollm3)
+{
+    static const int32_t ids[GGUF_TIME] = { 3, 10, 17, 24, 0, 7, 14, 21, 28 };
+    tfn_model_desc d = gguf_small(31);
+    tfn_batch batch;
+    tfn_model m;
+    const float *want;
+    d.context = 16;
+    d.layers = 5;
+    d.rotary_period = 4;
+    CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+    if (check_errors) return;
+    memset(&batch, 0, sizeof batch);
+    batch.tokens = ids;
+    batch.batch = 1;
+    batch.time = GGUF_TIME;
+    want = tfn_model_logits(&m, &batch);
+    CHECK(want != NULL);
+    if (want) gguf_again(&m, &batch, want);
+    tfn_model_free(&m);
+}
+
+/* A model from GGUF is written as a folder: Gemma's gains lose their 1. */
+TEST(gguf_folders)
+{
+    for (int i = 0; i < GGUF_NAMES; i++) {
+        static char config[8192], tensors[GGUF_ROOM];
+        static float kept[4096];
+        char text[400];
+        int32_t ids[GGUF_TIME];
+        tfn_model gguf, again;
+        tfn_batch batch;
+        tfn_export x;
+        tfn_import in;
+        tfn_file files[2];
+        tfn_model_desc d;
+        const float *got;
+        size_t bytes;
+        CASE("%s", gguf_names[i]);
+        CHECK_INT(tfn_import_new(&gguf, gguf_path(gguf_names[i], ".gguf"), NULL), TFN_OK);
+        if (check_errors) return;
+        memset(&x, 0, sizeof x);
+        memset(files, 0, sizeof files);
+        files[0].to = tensors;
+        files[0].to_size = sizeof tensors;
+        files[1].to = config;
+        files[1].to_size = sizeof config;
+        x.weights = files;
+        x.config = files + 1;
+        if (tfn_export_write(&x, &gguf) != TFN_OK)
+            printf("%s\n", tfn_error_text(&x.error, text, sizeof text));
+        CHECK_INT(x.error.status, TFN_OK);
+        if (check_errors) return;
+        memset(&batch, 0, sizeof batch);
+        for (int k = 0; k < GGUF_TIME; k++) ids[k] = (7*k + 3) % gguf.desc.vocab;
+        batch.tokens = ids;
+        batch.batch = 1;
+        batch.time = GGUF_TIME;
+        got = tfn_model_logits(&gguf, &batch);
+        bytes = sizeof *got * GGUF_TIME * (size_t)gguf.desc.vocab;
+        CHECK(got && bytes <= sizeof kept);
+        if (!got || bytes > sizeof kept) return;
+        memcpy(kept, got, bytes);
+        memset(&in, 0, sizeof in);
+        memset(&d, 0, sizeof d);
+        in.config = config;
+        in.config_size = (size_t)files[1].used;
+        files[0].from = tensors;
+        files[0].from_size = (size_t)files[0].used;
+        in.files = files;
+        in.count = 1;
+        d.inference = true;
+        d.threads = 1;
+        CHECK_INT(tfn_file_open(files), TFN_OK);
+        CHECK_INT(tfn_import_peek(&in, &d), TFN_OK);
+        CHECK_INT(tfn_model_new(&again, &d, NULL), TFN_OK);
+        CHECK_INT(tfn_import_weights(&in, &again), TFN_OK);
+        if (check_errors) return;
+        got = tfn_model_logits(&again, &batch);
+        CHECK(got != NULL);
+        if (got) CHECK_BITS(got, kept, bytes);
+        tfn_file_close(files);
+        tfn_model_free(&again);
         tfn_model_free(&gguf);
     }
 }
@@ -187,21 +320,6 @@ TEST(gguf_tokens)
     }
 }
 
-/* A small model that llama.cpp can have. */
-static tfn_model_desc gguf_small(int32_t vocab)
-{
-    tfn_model_desc d;
-    memset(&d, 0, sizeof d);
-    d.vocab = vocab;
-    d.width = d.context = 8;
-    d.layers = d.heads = 1;
-    d.recipe = "pre-rms";
-    d.no_bias = true;
-    d.position = TFN_POSITION_ROTARY;
-    d.activation = TFN_ACTIVATION_SWIGLU;
-    return d;
-}
-
 /* A tokenizer that is written with a model and read again gives the same ids. */
 TEST(gguf_tokens_again)
 {
@@ -235,18 +353,26 @@ TEST(gguf_tokens_again)
         x.name = "again";
         x.chat_template = "{{ \"\xc3\xa4\" }}";
         CHECK_INT(tfn_export_gguf(&x, &m), TFN_OK);
+        CHECK(!memcmp(gguf_other + 24 + 8 + 20 + 4, "\5\0\0\0\0\0\0\0llama", 13));
+        CHECK(!memcmp(gguf_other + 24 + 8 + 20 + 4 + 8 + 5 + 8, "general.name", 12));
         memcpy(gguf_bytes, gguf_other, (size_t)f.used);
         f.from = gguf_bytes;
         f.from_size = (size_t)f.used;
         CHECK_INT(tfn_gguf_open(&f), TFN_OK);
         CHECK(gguf_tokenizer(&f, &k[1], &mem[1]));
         tfn_file_close(&f);
+        x.name = "my-phi3";             /* llama.cpp would look for Phi-3's tokens */
+        CHECK_INT(tfn_export_gguf(&x, &m), TFN_OK);
+        CHECK(!memcmp(gguf_other + 24 + 8 + 20 + 4 + 8 + 5 + 8, "general.alignment", 17));
         if (check_errors) return;
         for (int n = 0; n < 2; n++)
             count = tfn_tokenizer_encode_specials(&k[n], ids[n], 80, text, sizeof text - 1);
         CHECK(count > 12 && count <= 80);
         CHECK_BITS(ids[1], ids[0], (size_t)count * sizeof **ids);
         CHECK_INT(k[1].begins, k[0].begins);
+        CHECK_INT(k[1].scored, k[0].scored);
+        if (k[0].scored) for (int32_t id = 0; id < k[0].vocab; id++)
+            if (k[0].score[id] < -1) CHECK_BITS(&k[1].score[id], &k[0].score[id], sizeof(double));
         for (int s = 0; s < TFN_SPECIAL_COUNT; s++) CHECK_INT(k[1].special[s], k[0].special[s]);
         tfn_model_free(&m);
         free(mem[0]);
@@ -412,6 +538,43 @@ static void gguf_no_tokenizer(const char *word, const char *other, const char *s
     CHECK(strstr(tfn_error_text(&f.error, text, sizeof text), says) != NULL);
     tfn_file_close(&f);
 }
+/* Divisors of rates that no scaling of Llama 3 gives, in a file that is imported by its path. */
+static void gguf_wrong_rates(int which, float value)
+{
+    char text[400];
+    tfn_tensor t;
+    tfn_model m;
+    tfn_file f;
+    FILE *out;
+    memset(&f, 0, sizeof f);
+    f.from_size = gguf_read(gguf_path("llama3", ".gguf"), gguf_bytes);
+    f.from = gguf_bytes;
+    CASE("rate %d by %g", which, (double)value);
+    CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+    CHECK(tfn_file_find(&f, "rope_freqs.weight", &t));
+    if (check_errors) return;
+    memcpy(gguf_bytes + t.at + 4*which, &value, sizeof value);
+    out = fopen("build/rates.gguf", "wb");
+    CHECK(out != NULL);
+    if (!out) return;
+    fwrite(gguf_bytes, 1, f.from_size, out);
+    fclose(out);
+    tfn_file_close(&f);
+    CHECK_INT(tfn_import_new(&m, "build/rates.gguf", NULL), TFN_UNSUPPORTED);
+    CHECK(strstr(tfn_error_text(&m.error, text, sizeof text), "rope_freqs.weight") != NULL);
+    remove("build/rates.gguf");
+}
+TEST(gguf_rates)
+{
+    const float zero = 0;
+    gguf_wrong_rates(0, 2);
+    gguf_wrong_rates(1, 1.5f);
+    gguf_wrong_rates(3, 0);
+    gguf_wrong_rates(3, -8);
+    gguf_wrong_rates(3, zero / zero);
+    gguf_wrong_rates(2, 1e30f);
+}
+
 TEST(gguf_errors)
 {
     tfn_model m;
@@ -490,6 +653,9 @@ TEST(gguf_refusals)
 int main(void)
 {
     RUN(gguf_models);
+    RUN(gguf_forms);
+    RUN(gguf_smollm3);
+    RUN(gguf_folders);
     RUN(gguf_texts);
     RUN(gguf_tokens);
     RUN(gguf_tokens_again);
@@ -497,6 +663,7 @@ int main(void)
     RUN(gguf_quantized);
     RUN(gguf_refusals);
     RUN(gguf_hostile);
+    RUN(gguf_rates);
     RUN(gguf_errors);
     return DONE();
 }

@@ -310,7 +310,7 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
  *
  * An option that no family can express is an error that names it. Rows of a table of positions that
  * no text reads, the first two of OPT's, are written as 0. A pooler that no head reads is left
- * out. */
+ * out. The gains of Gemma's norms, which come whole from GGUF, are written less 1. */
 typedef struct tfn_export {
     tfn_error         error;
     const char       *folder;                /* needs paths and malloc; config.json comes last */
@@ -341,9 +341,10 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m);
 TFNORM_API size_t tfn_export_work(const tfn_model *m);
 
 /* Writes a model as one file of llama.cpp, with its tokenizer: `folder` is the path of the file, or
- * `weights` the output. The options decide the architecture, as above: llama, qwen2, qwen3, olmo2,
- * gemma, gemma2, gemma3 or gpt2; `family` chooses one by name. dtype: F32, F16, BF16, Q8_0 or Q4_0,
- * the last two with the bits of ggml's reference. Vectors and tables of positions stay F32. `kept`
+ * `weights` the output. The options decide the architecture, as above: llama, qwen2, qwen3, olmo,
+ * olmo2, gemma, gemma2, gemma3, gpt2, gptneox, granite, smollm3, phi2, phi3, stablelm or bloom;
+ * `family` chooses one by name. dtype: F32, F16, BF16, Q8_0 or Q4_0, the last two with the bits of
+ * ggml's reference. Vectors and tables of positions stay F32. `kept`
  * counts the matrices of another type: rows that do not fill blocks of 32 stay F32, and with Q4_0
  * the matrix that gives logits is Q8_0. The model is never in memory a second time. The tokenizer
  * must be byte-level BPE, a tokenizer of bytes, or SentencePiece's BPE with bytes; ids of the model

@@ -79,7 +79,7 @@ SHARED int32_t tfn__bucket(int32_t distance, int32_t n, int32_t most, bool both)
  * distinguish neighbours and keep f. Pairs with few (n <= low) distinguish far from near and use
  * f/s. Pairs in between use
  *     f ((1 - a)/s + a),  a = (n - low)/(high - low). */
-static double tfn__rotary_rate(const tfn_model_desc *d, ptrdiff_t j, ptrdiff_t head_size)
+SHARED double tfn__rotary_rate(const tfn_model_desc *d, ptrdiff_t j, ptrdiff_t head_size)
 {
     const double two_pi = 6.283185307179586477;
     ptrdiff_t size = head_size;

@@ -573,6 +573,36 @@ SHARED void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
     if (least && x->error.status == TFN_UNSUPPORTED) x->error.text = none;
 }
 
+/* Make RMSNorms that store their gains with one offset such that store them with another. True:
+ * they were the first. */
+SHARED bool tfn__change_norm(tfn_model_desc *d, const char *from, const char *to)
+{
+    const tfn_norm_rule *other = tfn_norm_find(to);
+    if (!other || !tfn__equal(tfn__norm_row(d->norm_rule, d->norm)->name, from)) return false;
+    d->norm = d->decoder_norm = other->name;
+    d->norm_rule = d->decoder_norm_rule = other;
+    return true;
+}
+
+/* Find the family of a folder. Gemma stores the gains of its norms less 1, GGUF as they are: so if
+ * no family fits, try those with the other gains. */
+static void tfn__find_folder(tfn_export *x, tfn_model_desc *d)
+{
+    static const char none[] = "no family of the hub has this model; the nearest, %s";
+    const tfn_model_desc plain = *d;
+    const tfn_family *given = x->family;
+    tfn_error first;
+    tfn__find_export(x, d, tfn_family_at, none);
+    first = x->error;
+    if (first.status == TFN_OK || !tfn__change_norm(d, "rmsnorm", "rmsnorm-offset")) return;
+    tfn__no_error(&x->error);
+    x->family = given;
+    tfn__find_export(x, d, tfn_family_at, none);
+    if (x->error.status == TFN_OK) return;
+    x->error = first;
+    *d = plain;
+}
+
 /* Refuse models that no file of the hub can hold: with LoRA, or folded. */
 SHARED void tfn__check_export(tfn_export *x, const tfn_model *m)
 {
@@ -686,7 +716,7 @@ static void tfn__count_loss(tfn__packing *p, double v, uint64_t bits)
 /* Return a value as it is written. Adding a `plus` of 0 would change the sign of -0. */
 static float tfn__packed_value(const tfn__packing *p, float v)
 {
-    if (p->plus > 0) return v + p->plus;
+    if (p->plus > 0 || p->plus < 0) return v + p->plus;
     return v;
 }
 
@@ -768,10 +798,32 @@ TFN__SMALL_END
 
 TFN__RARE
 
+/* The offset of the gains that RMSNorm stores. */
+static float tfn__offset_of(const tfn_model_desc *d)
+{
+    const tfn_norm_rule *r = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    if (tfn__equal(r->name, "rmsnorm-offset")) return 1;
+    return 0;
+}
+
+/* What is added to the gains of norms for a file whose options are d: the model may store them
+ * with another offset than the file. */
+SHARED float tfn__plus_of(const tfn_model *m, const tfn_model_desc *d)
+{
+    return tfn__offset_of(&m->desc) - tfn__offset_of(d);
+}
+
+/* What is added to the values of a tensor. */
+SHARED float tfn__plus_for(const tfn__exporting *g, const tfn__fusion *o)
+{
+    if (o->vector && tfn__name_matches("*norm*.weight", o->part->info.name)) return g->plus;
+    return 0;
+}
+
 /* Return the dtype in which a tensor is written: the caller's, or F32 for a vector that this cannot
  * hold. A matrix that it cannot hold is an error, unless the caller asked for rounding. */
 SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
-                                const tfn_model_desc *d, tfn_error *e)
+                                const tfn_model_desc *d, float plus, tfn_error *e)
 {
     static const char *const texts[] = { "%s has %d values that the dtype does not hold: round "
                                          "them, or write F32",
@@ -780,6 +832,7 @@ SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
     if (x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16) return TFN_DTYPE_F32;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.dtype = x->dtype;
+    p.plus = plus;
     tfn__pack_tensor(&p, o, d);
     if (!p.lost) return x->dtype;
     if (o->vector) return TFN_DTYPE_F32;
@@ -832,6 +885,7 @@ static void tfn__hub_values(const tfn__source *s, int32_t i, tfn_file *f)
     p.f = f;
     p.dtype = (tfn_dtype)g->dtypes[i];
     if (!tfn__fuse(g->x, g->m, i, &o, &f->error)) return;
+    p.plus = tfn__plus_for(g, &o);
     tfn__pack_tensor(&p, &o, &g->m->desc);
     tfn__flush_values(&p);
 }
@@ -844,9 +898,10 @@ TFNORM_API size_t tfn_export_work(const tfn_model *m)
 }
 
 /* Write model.safetensors: check all tensors first, then write them. */
-static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
+static void tfn__export_weights(tfn_export *x, const tfn_model *m, const tfn_model_desc *d,
+                                tfn_file *f)
 {
-    tfn__exporting g = { x, m, NULL, false };
+    tfn__exporting g = { x, m, NULL, false, 0 };
     tfn__source s = { &g, m->weight_count, tfn__hub_tensor, NULL, tfn__hub_values };
     const char *pattern;
     bool heads;
@@ -857,11 +912,12 @@ static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
     if (tfn__fine(f)) g.dtypes = tfn__take(&a, (size_t)m->weight_count, 1, &f->error);
     tfn__class_of(x->family, &m->desc, &pattern, &heads);
     g.bare = heads && !pattern;
+    g.plus = tfn__plus_of(m, d);
     for (int32_t i = 0; i < m->weight_count; i++) {
         if (!tfn__fine(f)) break;
         g.dtypes[i] = 0;
         if (!tfn__fuse(x, m, i, &o, &f->error)) continue;
-        g.dtypes[i] = (uint8_t)tfn__dtype_for(x, &o, &m->desc, &f->error);
+        g.dtypes[i] = (uint8_t)tfn__dtype_for(x, &o, &m->desc, tfn__plus_for(&g, &o), &f->error);
         x->tensors++;
         x->kept += x->dtype && x->dtype != (tfn_dtype)g.dtypes[i];
     }
@@ -968,7 +1024,7 @@ static bool tfn__export_path(tfn_export *x, int file)
 static void tfn__export_file(tfn_export *x, const tfn_model *m, const tfn_model_desc *d, int file,
                              tfn_file *f)
 {
-    if (file == TFN__HUB_WEIGHTS) tfn__export_weights(x, m, f);
+    if (file == TFN__HUB_WEIGHTS) tfn__export_weights(x, m, d, f);
     else if (file == TFN__HUB_CONFIG) tfn__export_config(x, d, f);
     else if (x->tokenizer)
         tfn__export_tokenizer(x, d->context, file == TFN__HUB_TOKENIZER_CONFIG, f);
@@ -1016,8 +1072,7 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
     if (x->error.status != TFN_OK) return x->error.status;
     d = m->desc;
     tfn__spell_out(&d);
-    tfn__find_export(x, &d, tfn_family_at,
-                     "no family of the hub has this model; the nearest, %s");
+    tfn__find_folder(x, &d);
     if (x->error.status != TFN_OK) return x->error.status;
     if (x->folder) tfn__export_folder(x, m, &d);
     if (!x->folder && x->weights) tfn__export_file(x, m, &d, TFN__HUB_WEIGHTS, x->weights);

@@ -35,7 +35,7 @@ SHARED bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
 SHARED void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d);
 SHARED void tfn__flush_values(tfn__packing *p);
 SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
-                                const tfn_model_desc *d, tfn_error *e);
+                                const tfn_model_desc *d, float plus, tfn_error *e);
 
 /* The state that the functions of a tfn__source share. */
 typedef struct tfn__exporting {
@@ -43,7 +43,11 @@ typedef struct tfn__exporting {
     const tfn_model  *m;
     uint8_t          *dtypes;               /* of the tensor whose part 0 is parameter i; 0: none */
     bool              bare;                 /* the model has no head, so names have no prefix */
+    float             plus;                 /* is added to gains: see tfn__plus_of */
 } tfn__exporting;
+SHARED float tfn__plus_of(const tfn_model *m, const tfn_model_desc *d);
+SHARED float tfn__plus_for(const tfn__exporting *g, const tfn__fusion *o);
+SHARED bool tfn__change_norm(tfn_model_desc *d, const char *from, const char *to);
 SHARED void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t);
 
 enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, and 20 for the window of each layer */

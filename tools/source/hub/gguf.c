@@ -1,5 +1,7 @@
 #include "gguf.h"
 #include "../ground/basics.h"
+#include "../ground/tables.h"
+#include "../model/options.h"
 #include "../model/resolve.h"
 #include "../text/json.h"
 #include "../files/files.h"
@@ -34,6 +36,8 @@ static const tfn_key_rule tfn__gguf_keys[] = {
 #define TFN__TRANSPOSED(theirs, ours) { theirs, ours, TFN_FORM_TRANSPOSED, 0, 0, 0 },
 #define TFN__NEIGHBOURS(theirs, ours) \
     { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_PAIRS, 0, 0, 0 },
+#define TFN__TURNING(theirs, ours) \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_TURNING, 0, 0, 0 },
 static const tfn_tensor_rule tfn__gguf_tensors[] = {
     TFN__AS_IS("token_embd.weight", "embedding.weight")
     TFN__AS_IS("blk.#.attn_norm.*", "decoder.#.self.norm_in.*")
@@ -55,29 +59,42 @@ static const tfn_tensor_rule tfn__gguf_tensors[] = {
 };
 static const tfn_family tfn__gguf_base = { "gguf", NULL, NULL, tfn__gguf_keys, tfn__gguf_tensors };
 
-/* What Llama and all that follow share: RMSNorm, rotation of whole heads, gates, no biases except
+/* What all families with rotary positions share. The scaling of Llama 3 is in no key but in the
+ * tensor rope_freqs.weight: see tfn__gguf_find_scaling. */
+static const tfn_key_rule tfn__gguf_turning_keys[] = {
+    { NULL, "position", "rotary", TFN_KEY_IS },
+    { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },
+    { "rope/freq_base", "rotary_base", "10000", TFN_KEY_IS },
+    { "rope/scaling/type", "rotary_scaling", "", TFN_KEY_IS },
+    { "rope/scaling/factor", "rotary_factor", "", TFN_KEY_IS },
+    { "rope/scaling/original_context_length", "rotary_context", "", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_turning_tensors[] = {
+    { "rope_freqs.weight", NULL, 0, 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+static const tfn_family tfn__gguf_turning = { "gguf-turning", NULL, &tfn__gguf_base,
+                                              tfn__gguf_turning_keys, tfn__gguf_turning_tensors };
+
+/* What Llama and similar families share: RMSNorm, rotation of whole heads, gates, no biases except
  * perhaps those of queries, keys and values. */
 static const tfn_key_rule tfn__gguf_rotary_keys[] = {
     { NULL, "recipe", "pre-rms", TFN_KEY_IS },
     { NULL, "no_bias", "true", TFN_KEY_IS },
-    { NULL, "position", "rotary", TFN_KEY_IS },
     { NULL, "activation", "swiglu", TFN_KEY_IS },
     { "ffn_down/bias", "attention_bias", "off", TFN_KEY_IF },
     { "attn_q/bias", "attention_bias", "qkv", TFN_KEY_IF },
     { "attn_output/bias", "attention_bias", "all", TFN_KEY_IF },
     { "ffn_down/bias", "no_bias", "false", TFN_KEY_IF },
-    { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },
     { "rope/dimension_count", "head_size", "", TFN_KEY_IS },
     { "attention/key_length", "head_size", "", TFN_KEY_IS },
     { "attention/value_length", "head_size", "", TFN_KEY_SAME },
     { "rope/dimension_count", "head_size", "", TFN_KEY_SAME },
     { "attention/layer_norm_rms_epsilon", "norm_eps", NULL, TFN_KEY_IS },
-    { "rope/freq_base", "rotary_base", "10000", TFN_KEY_IS },
-    { "rope/scaling/type", "rotary_scaling", "", TFN_KEY_IS },
-    { "rope/scaling/factor", "rotary_factor", "", TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
-static const tfn_family tfn__gguf_rotary = { "gguf-rotary", NULL, &tfn__gguf_base,
+static const tfn_family tfn__gguf_rotary = { "gguf-rotary", NULL, &tfn__gguf_turning,
                                              tfn__gguf_rotary_keys, NULL };
 
 /* Llama's converter puts channels that rotate together side by side. */
@@ -140,12 +157,150 @@ static const tfn_tensor_rule tfn__gguf_gpt2_tensors[] = {
     TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w1.*")
     { NULL, NULL, 0, 0, 0, 0 }
 };
+
+/* Granite: Llama with its factors. SmolLM 3: every fourth layer does not rotate, as no key says. */
+static const tfn_key_rule tfn__gguf_granite_keys[] = {
+    { "embedding_scale", "embedding_factor", NULL, TFN_KEY_IS },
+    { "residual_scale", "branch_factor", NULL, TFN_KEY_IS },
+    { "attention/scale", "score_scale", NULL, TFN_KEY_IS },
+    { "logit_scale", "logit_divisor", NULL, TFN_KEY_IS },
+    { "rope/scaling/finetuned", NULL, "true", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_key_rule tfn__gguf_smollm3_keys[] = {
+    { NULL, "rotary_period", "4", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* OLMo: norms learn nothing. Some models limit queries, keys and values. */
+static const tfn_key_rule tfn__gguf_olmo_keys[] = {
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "norm", "layernorm-simple", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { NULL, "activation", "swiglu", TFN_KEY_IS },
+    { "rope/dimension_count", "head_size", "", TFN_KEY_IS },
+    { "attention/key_length", "head_size", "", TFN_KEY_IS },
+    { "attention/value_length", "head_size", "", TFN_KEY_SAME },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { "attention/clamp_kqv", "qkv_clip", "", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+
+/* Some channels of each head are rotated: Phi-3, Phi 1 to 2, StableLM, GPT-NeoX. */
+static const tfn_key_rule tfn__gguf_partial_keys[] = {
+    { "rope/dimension_count", "rotary_size", "", TFN_KEY_IS },
+    { "attention/key_length", "head_size", "", TFN_KEY_IS },
+    { "attention/value_length", "head_size", "", TFN_KEY_SAME },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_family tfn__gguf_partial = { "gguf-partial", NULL, &tfn__gguf_turning,
+                                              tfn__gguf_partial_keys, NULL };
+#define TFN__GGUF_FUSED(part, number, form) \
+    { "blk.#.attn_qkv.*", "decoder.#.self." part ".*", \
+      TFN_FORM_TRANSPOSED | TFN_FORM_QKV | (form), number, 3, 0 },
+
+/* Phi-3: one matrix for queries, keys and values, and one for the gate and the other factor. */
+static const tfn_key_rule tfn__gguf_phi3_keys[] = {
+    { NULL, "recipe", "pre-rms", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { NULL, "activation", "swiglu", TFN_KEY_IS },
+    { "attention/layer_norm_rms_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { "attention/sliding_window", "window", "", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_phi3_tensors[] = {
+    TFN__GGUF_FUSED("q", 0, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("k", 1, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("v", 2, 0)
+    { "blk.#.ffn_up.weight", "decoder.#.ffn.w1.weight", TFN_FORM_TRANSPOSED, 0, 2, 0 },
+    { "blk.#.ffn_up.weight", "decoder.#.ffn.w3.weight", TFN_FORM_TRANSPOSED, 1, 2, 0 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* Phi: both branches read one norm, and every map has a bias, even the logits. Older files have one
+ * matrix for queries, keys and values. */
+static const tfn_key_rule tfn__gguf_phi2_keys[] = {
+    { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
+    { NULL, "output_bias", "true", TFN_KEY_IS },
+    { NULL, "untied", "true", TFN_KEY_IS },
+    { NULL, "activation", "gelu-tanh", TFN_KEY_IS },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_phi2_tensors[] = {
+    TFN__TURNING("blk.#.attn_q.*", "decoder.#.self.q.*")
+    TFN__TURNING("blk.#.attn_k.*", "decoder.#.self.k.*")
+    TFN__TRANSPOSED("blk.#.attn_v.*", "decoder.#.self.v.*")
+    TFN__GGUF_FUSED("q", 0, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("k", 1, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("v", 2, 0)
+    TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w1.*")
+    { "output.*", "output.*", TFN_FORM_TRANSPOSED | TFN_FORM_HEAD, 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* StableLM: Llama with LayerNorm. Without a second norm in its layers, both branches read the
+ * first one; use_parallel_residual, which some files have wrong, does not count. */
+static const tfn_key_rule tfn__gguf_stablelm_keys[] = {
+    { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
+    { "ffn_norm/weight", "recipe", "pre", TFN_KEY_IF },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { NULL, "untied", "true", TFN_KEY_IS },
+    { NULL, "activation", "swiglu", TFN_KEY_IS },
+    { "attn_q/bias", "attention_bias", "qkv", TFN_KEY_IF },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_stablelm_tensors[] = {
+    TFN__TURNING("blk.#.attn_q.*", "decoder.#.self.q.*")
+    TFN__TURNING("blk.#.attn_k.*", "decoder.#.self.k.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* GPT-NeoX: two norms of the same values, or one branch after the other. The published models have
+ * GELU with erf, and llama.cpp computes the form with tanh: logits differ by some 1e-4. */
+static const tfn_key_rule tfn__gguf_gptneox_keys[] = {
+    { NULL, "recipe", "parallel", TFN_KEY_IS },
+    { "use_parallel_residual", "recipe", "pre", TFN_KEY_UNLESS },
+    { NULL, "untied", "true", TFN_KEY_IS },
+    { NULL, "activation", "gelu", TFN_KEY_IS },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_gptneox_tensors[] = {
+    TFN__GGUF_FUSED("q", 0, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("k", 1, TFN_FORM_TURNING)
+    TFN__GGUF_FUSED("v", 2, 0)
+    TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w1.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* BLOOM: a norm of the embeddings, and scores that decrease with the distance (ALiBi). */
+static const tfn_key_rule tfn__gguf_bloom_keys[] = {
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "topology", "pre-embed-norm", TFN_KEY_IS },
+    { NULL, "position", "alibi", TFN_KEY_IS },
+    { NULL, "activation", "gelu-tanh", TFN_KEY_IS },
+    { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },
+    { "attention/layer_norm_epsilon", "norm_eps", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gguf_bloom_tensors[] = {
+    TFN__AS_IS("token_embd_norm.*", "decoder.embedding_norm.*")
+    TFN__GGUF_FUSED("q", 0, 0)
+    TFN__GGUF_FUSED("k", 1, 0)
+    TFN__GGUF_FUSED("v", 2, 0)
+    TFN__TRANSPOSED("blk.#.ffn_up.*", "decoder.#.ffn.w1.*")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
 #undef TFN__AS_IS
 #undef TFN__TRANSPOSED
 #undef TFN__NEIGHBOURS
+#undef TFN__TURNING
+#undef TFN__GGUF_FUSED
 
 /* Named by general.architecture. */
-enum { TFN__GGUF_FAMILIES = 8 };
+enum { TFN__GGUF_FAMILIES = 16 };
 static const tfn_family tfn__gguf_families[TFN__GGUF_FAMILIES] = {
     { "llama", NULL, &tfn__gguf_rotary, NULL, tfn__gguf_llama_tensors },
     { "qwen2", NULL, &tfn__gguf_rotary, NULL, NULL },
@@ -154,7 +309,15 @@ static const tfn_family tfn__gguf_families[TFN__GGUF_FAMILIES] = {
     { "gemma", NULL, &tfn__gguf_rotary, tfn__gguf_gemma_keys, NULL },
     { "gemma2", NULL, &tfn__gguf_gemma, tfn__gguf_gemma2_keys, NULL },
     { "gemma3", NULL, &tfn__gguf_gemma2, tfn__gguf_gemma3_keys, NULL },
-    { "gpt2", NULL, &tfn__gguf_base, tfn__gguf_gpt2_keys, tfn__gguf_gpt2_tensors }
+    { "gpt2", NULL, &tfn__gguf_base, tfn__gguf_gpt2_keys, tfn__gguf_gpt2_tensors },
+    { "granite", NULL, &tfn__gguf_rotary, tfn__gguf_granite_keys, tfn__gguf_llama_tensors },
+    { "smollm3", NULL, &tfn__gguf_rotary, tfn__gguf_smollm3_keys, tfn__gguf_llama_tensors },
+    { "olmo", NULL, &tfn__gguf_turning, tfn__gguf_olmo_keys, tfn__gguf_llama_tensors },
+    { "phi3", NULL, &tfn__gguf_partial, tfn__gguf_phi3_keys, tfn__gguf_phi3_tensors },
+    { "phi2", NULL, &tfn__gguf_partial, tfn__gguf_phi2_keys, tfn__gguf_phi2_tensors },
+    { "stablelm", NULL, &tfn__gguf_partial, tfn__gguf_stablelm_keys, tfn__gguf_stablelm_tensors },
+    { "gptneox", NULL, &tfn__gguf_partial, tfn__gguf_gptneox_keys, tfn__gguf_gptneox_tensors },
+    { "bloom", NULL, &tfn__gguf_base, tfn__gguf_bloom_keys, tfn__gguf_bloom_tensors }
 };
 
 SHARED const tfn_family *tfn__gguf_family_at(int32_t i)
@@ -172,7 +335,8 @@ static const char *const tfn__gguf_present[][2] = {
     { "output.weight", "output/weight" },
     { "blk.0.attn_q.bias", "attn_q/bias" },
     { "blk.0.attn_output.bias", "attn_output/bias" },
-    { "blk.0.ffn_down.bias", "ffn_down/bias" }
+    { "blk.0.ffn_down.bias", "ffn_down/bias" },
+    { "blk.0.ffn_norm.weight", "ffn_norm/weight" }
 };
 enum { TFN__GGUF_PRESENT = sizeof tfn__gguf_present / sizeof *tfn__gguf_present };
 
@@ -555,6 +719,80 @@ static void tfn__gguf_check_scale(tfn_import *x)
                   "number that GGUF does not store", 0, 0);
 }
 
+enum { TFN__RATES_MOST = 4096 };           /* half of a head's channels */
+
+/* The divisor of rate j in the tensor rope_freqs.weight. */
+static float tfn__gguf_divisor(tfn_import *x, const tfn_tensor *t, int64_t j)
+{
+    float v = 0;
+    tfn_file_read(&x->file, t, &v, j, 1);
+    return v;
+}
+
+/* True if these options divide all rates as the tensor does, which was computed in single
+ * precision. */
+static bool tfn__gguf_divides(tfn_import *x, const tfn_tensor *t, const tfn_model_desc *d)
+{
+    const ptrdiff_t size = tfn__head_size(d);
+    tfn_model_desc plain = *d;
+    plain.rotary_scaling = TFN_ROTARY_SCALING_NONE;
+    for (int64_t j = 0; j < t->count; j++) {
+        const double rate = tfn__rotary_rate(&plain, (ptrdiff_t)j, size);
+        const double scaled = tfn__rotary_rate(d, (ptrdiff_t)j, size);
+        const double off = scaled * (double)tfn__gguf_divisor(x, t, j) / rate - 1;
+        if (!(off < 1e-4 && off > -1e-4)) return false;
+    }
+    return true;
+}
+
+static bool tfn__gguf_try_scaling(tfn_import *x, const tfn_tensor *t, tfn_model_desc *d,
+                                  float factor, int32_t context)
+{
+    d->rotary_scaling = TFN_ROTARY_SCALING_LLAMA3;
+    d->rotary_factor = factor;
+    d->rotary_low = 1;
+    d->rotary_high = 4;
+    d->rotary_context = context;
+    return factor >= 1 && tfn__gguf_divides(x, t, d);
+}
+
+/* Try the length of training texts that the file says, the published one, and powers of two. The
+ * slowest rate has the whole factor, except in models of short texts. */
+static bool tfn__gguf_scaling_of(tfn_import *x, const tfn_tensor *t, tfn_model_desc *d)
+{
+    const int32_t given = tfn__value_or(d->rotary_context, 8192);
+    for (int k = 0; k < 7; k++) {
+        float factor = (float)(1 << k);
+        if (!k) factor = tfn__gguf_divisor(x, t, t->count - 1);
+        if (tfn__gguf_try_scaling(x, t, d, factor, given)) return true;
+        for (int32_t context = 1 << 20; context >= 8; context /= 2)
+            if (tfn__gguf_try_scaling(x, t, d, factor, context)) return true;
+    }
+    return false;
+}
+
+/* Find the scaling of Llama 3. GGUF does not store its numbers but a divisor of each rate, so they
+ * are found by trial. All published models have the limits 1 and 4. */
+SHARED void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
+{
+    tfn_model_desc tried = *d;
+    tfn_tensor t;
+    if (x->error.status != TFN_OK || d->position != TFN_POSITION_ROTARY || d->heads < 1) return;
+    if (!tfn_file_find(&x->file, "rope_freqs.weight", &t)) return;
+    if (tfn__has_values(t.dtype) && d->rotary_scaling == TFN_ROTARY_SCALING_NONE
+        && t.count == tfn__value_or(d->rotary_size, tfn__head_size(d)) / 2
+        && t.count > 0 && t.count <= TFN__RATES_MOST) {
+        if (tfn__gguf_divides(x, &t, d)) return;
+        if (tfn__gguf_scaling_of(x, &t, &tried)) {
+            *d = tried;
+            return;
+        }
+    }
+    x->error = x->file.error;
+    tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "rope_freqs.weight does not divide the rates "
+              "of positions as Llama 3 does", 0, 0);
+}
+
 /* Open the file of an import, and find the rows of its architecture. */
 SHARED void tfn__open_gguf(tfn_import *x)
 {
@@ -569,7 +807,8 @@ SHARED void tfn__open_gguf(tfn_import *x)
     if (x->family) tfn__gguf_check_scale(x);
     else
         tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the architecture is %s; llama, "
-                       "qwen2, qwen3, olmo2, gemma, gemma2, gemma3 and gpt2 are read", g.arch);
+                       "qwen2, qwen3, olmo, olmo2, gemma, gemma2, gemma3, gpt2, gptneox, granite, "
+                       "smollm3, phi2, phi3, stablelm and bloom are read", g.arch);
 }
 TFN__SMALL_END
 #else
@@ -583,6 +822,12 @@ TFNORM_API tfn_status tfn_gguf_open(tfn_file *f)
 SHARED void tfn__open_gguf(tfn_import *x)
 {
     tfn_gguf_open(&x->file);
+}
+
+SHARED void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
+{
+    (void)x;
+    (void)d;
 }
 #endif
 

@@ -10,6 +10,7 @@
 
 SHARED bool tfn__is_gguf(const tfn_import *x);
 SHARED void tfn__open_gguf(tfn_import *x);
+SHARED void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d);
 #if !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC
 
 /* Numbers of the format: types of metadata and of tensors. */

@@ -1,5 +1,7 @@
 #include "../ground/ground.h"
 #include "../ground/basics.h"
+#include "../ground/tables.h"
+#include "../model/options.h"
 #include "../model/resolve.h"
 #include "../text/json.h"
 #include "../text/unicode.h"
@@ -14,6 +16,7 @@
 #include "gguf_tokens.h"
 #include "config_json.h"
 #include "export.h"
+#include "keys.h"
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 #ifndef TFNORM_NO_GGUF
@@ -145,8 +148,17 @@ static void tfn__out_setting(tfn__gguf_out *o, const char *name, tfn__reader val
     }
 }
 
+/* True if tensors express the key. llama.cpp would apply the factor of Llama 3's scaling to all
+ * rates. */
+static bool tfn__in_tensors(const char *name, const tfn_model_desc *d)
+{
+    if (tfn__gguf_is_present(name)) return true;
+    return d->rotary_scaling == TFN_ROTARY_SCALING_LLAMA3
+           && (tfn__equal(name, "rope/scaling/type") || tfn__equal(name, "rope/scaling/factor"));
+}
+
 /* Write the options of the model: all keys of config.json that the family's rows know, except those
- * that the list of tensors says. */
+ * that tensors express. */
 static void tfn__out_settings(tfn__gguf_out *o, const tfn_export *x, const tfn_model_desc *d)
 {
     char text[TFN__CONFIG_ROOM];
@@ -155,7 +167,7 @@ static void tfn__out_settings(tfn__gguf_out *o, const tfn_export *x, const tfn_m
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
         tfn__json_string(&r, name, sizeof name);
         tfn__json_want(&r, ':', ":");
-        if (tfn__rule_of_key(x->family, name) && !tfn__gguf_is_present(name))
+        if (tfn__rule_of_key(x->family, name) && !tfn__in_tensors(name, d))
             tfn__out_setting(o, name, r);
         tfn__json_skip(&r, TFN__JSON_DEPTH);
     }
@@ -356,6 +368,23 @@ static void tfn__out_specials(tfn__gguf_out *o, const tfn_export *x, const tfn_t
     tfn__out_truth(o, "tokenizer.ggml.add_eos_token", k->ends > 0);
 }
 
+/* False for a name with which llama.cpp takes the model for Phi-3, if the tokenizer lacks a token
+ * that its tokenizer has: llama.cpp would not load the file. */
+static bool tfn__gguf_name_loads(const tfn_export *x)
+{
+    static const char *const names[] = { "*hi3*", "*hi-3*", "*HI3*", "*HI-3*" };
+    static const char *const tokens[] = { "</s>", "<s>", "<unk>", "<|endoftext|>" };
+    bool meant = false;
+    bool has = true;
+    if (!x->name || !x->tokenizer) return true;
+    for (size_t i = 0; i < 4; i++) {
+        const uint8_t *token = (const uint8_t *)tokens[i];
+        meant = meant || tfn__name_matches(names[i], x->name);
+        has = has && tfn__token_id(x->tokenizer, token, tfn__length(tokens[i])) >= 0;
+    }
+    return has || !meant;
+}
+
 static void tfn__out_tokenizer(tfn__gguf_out *o, const tfn_export *x, int32_t vocab,
                                const int32_t *ranks)
 {
@@ -388,6 +417,12 @@ static void tfn__out_tokenizer(tfn__gguf_out *o, const tfn_export *x, int32_t vo
     tfn__out_string(o, "tokenizer.chat_template", x->chat_template);
 }
 #else
+static bool tfn__gguf_name_loads(const tfn_export *x)
+{
+    (void)x;
+    return true;
+}
+
 static void tfn__out_tokenizer(tfn__gguf_out *o, const tfn_export *x, int32_t vocab,
                                const int32_t *ranks)
 {
@@ -404,7 +439,7 @@ static void tfn__out_metadata(tfn__gguf_out *o, const tfn_export *x, const tfn_m
                               const int32_t *ranks)
 {
     tfn__out_string(o, "general.architecture", o->arch);
-    tfn__out_string(o, "general.name", x->name);
+    if (tfn__gguf_name_loads(x)) tfn__out_string(o, "general.name", x->name);
     tfn__out_count(o, "general.alignment", TFN__GGUF_ALIGNMENT);
     tfn__out_count(o, "general.file_type", tfn__gguf_file_type(x->dtype));
     if (tfn__block_of(x->dtype)) tfn__out_count(o, "general.quantization_version", 2);
@@ -423,7 +458,7 @@ static tfn_dtype tfn__gguf_dtype_for(const tfn_export *x, const tfn__fusion *o,
                         || (!d->untied && tfn__equal(t->name, "token_embd.weight"));
     tfn__packing p;
     if (t->rank < 2 || tfn__equal(t->name, "position_embd.weight")) return TFN_DTYPE_F32;
-    if (!b) return tfn__dtype_for(x, o, d, e);
+    if (!b) return tfn__dtype_for(x, o, d, 0, e);
     if (t->shape[1] % b->values) return TFN_DTYPE_F32;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.dtype = output ? TFN_DTYPE_Q8_0 : x->dtype;
@@ -454,10 +489,39 @@ static void tfn__gguf_choose(tfn_export *x, const tfn__source *s, tfn__exporting
     }
 }
 
-/* Write the entries of all tensors. */
-static void tfn__out_entries(tfn__gguf_out *o, const tfn__source *s)
+/* Rates of rotary positions that Llama 3's scaling divides; 0: another scaling. */
+static int32_t tfn__gguf_rates(const tfn_model_desc *d)
 {
+    if (d->rotary_scaling != TFN_ROTARY_SCALING_LLAMA3) return 0;
+    return tfn__value_or(d->rotary_size, tfn__head_size(d)) / 2;
+}
+
+/* Write the divisor of each rate. */
+static void tfn__out_rates(tfn__gguf_out *o, const tfn_model_desc *d)
+{
+    const int32_t size = tfn__head_size(d);
+    const int32_t rates = tfn__gguf_rates(d);
+    tfn_model_desc plain = *d;
+    plain.rotary_scaling = TFN_ROTARY_SCALING_NONE;
+    for (int32_t j = 0; j < rates; j++)
+        tfn__out_float(o, tfn__rotary_rate(&plain, j, size) / tfn__rotary_rate(d, j, size));
+    tfn__out_fill(o);
+    tfn__out_flush(o);
+}
+
+/* Write the entries of all tensors, the divisors of rates first. */
+static void tfn__out_entries(tfn__gguf_out *o, const tfn__source *s, const tfn_model_desc *d)
+{
+    const uint64_t rates = (uint64_t)tfn__gguf_rates(d);
     uint64_t at = 0;
+    if (rates) {
+        tfn__out_text(o, "rope_freqs.weight");
+        tfn__out_number(o, 1, 4);
+        tfn__out_number(o, rates, 8);
+        tfn__out_number(o, tfn__gguf_type(TFN_DTYPE_F32), 4);
+        tfn__out_number(o, at, 8);
+        at += (4 * rates + TFN__GGUF_ALIGNMENT - 1) / TFN__GGUF_ALIGNMENT * TFN__GGUF_ALIGNMENT;
+    }
     for (int32_t i = 0; i < s->count; i++) {
         tfn_tensor t;
         TFNORM_MEMSET(&t, 0, sizeof t);
@@ -474,8 +538,7 @@ static void tfn__out_entries(tfn__gguf_out *o, const tfn__source *s)
 }
 
 /* Write the values of all tensors. The gains of Gemma's norms get their 1. */
-static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_model_desc *d,
-                            bool offset)
+static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_model_desc *d)
 {
     const tfn__exporting *g = (const tfn__exporting *)s->user;
     for (int32_t i = 0; i < s->count; i++) {
@@ -489,7 +552,7 @@ static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_mo
         TFNORM_MEMSET(&p, 0, sizeof p);
         p.f = o->f;
         p.dtype = t.dtype;
-        if (offset && tfn__name_matches("*norm.weight", t.name)) p.plus = 1;
+        p.plus = tfn__plus_for(g, &fusion);
         tfn__pack_tensor(&p, &fusion, d);
         tfn__flush_values(&p);
         o->bytes += (uint64_t)tfn__gguf_size(&t);
@@ -498,10 +561,9 @@ static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_mo
     }
 }
 
-static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_desc *d,
-                            bool offset, tfn_file *f)
+static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_desc *d, tfn_file *f)
 {
-    tfn__exporting g = { x, m, NULL, false };
+    tfn__exporting g = { x, m, NULL, false, tfn__plus_of(m, d) };
     tfn__source s = { &g, m->weight_count, tfn__hub_tensor, NULL, NULL };
     tfn__gguf_out o;
     tfn__arena a;
@@ -518,6 +580,7 @@ static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_d
 #endif
     if (refusal) tfn__fail(&f->error, TFN_UNSUPPORTED, "export", refusal, 0, 0);
     if (tfn__fine(f)) tfn__gguf_choose(x, &s, &g, d, &f->error);
+    x->tensors += tfn__gguf_rates(d) > 0;
     TFNORM_MEMSET(&o, 0, sizeof o);
     o.arch = x->family->name;
     if (tfn__fine(f)) tfn__out_metadata(&o, x, d, ranks);
@@ -531,35 +594,49 @@ static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_d
         tfn__out_number(&o, (uint64_t)x->tensors, 8);
         tfn__out_number(&o, keys, 8);
         tfn__out_metadata(&o, x, d, ranks);
-        tfn__out_entries(&o, &s);
+        tfn__out_entries(&o, &s, d);
         tfn__out_fill(&o);
         tfn__out_flush(&o);
-        tfn__out_values(&o, &s, d, offset);
+        tfn__out_rates(&o, d);
+        tfn__out_values(&o, &s, d);
     }
     tfn__finish_writing(f);
 }
 
-/* Gains with an offset of 1 become plain ones. True: they were such. */
-static bool tfn__take_offset(tfn_model_desc *d)
+/* True if the list, whose words are separated by spaces, names the family. */
+static bool tfn__gguf_named(const tfn_export *x, const char *list)
 {
-    const tfn_norm_rule *plain = tfn_norm_find("rmsnorm");
-    if (!plain || !tfn__equal(tfn__norm_row(d->norm_rule, d->norm)->name, "rmsnorm-offset"))
-        return false;
-    d->norm = d->decoder_norm = plain->name;
-    d->norm_rule = d->decoder_norm_rule = plain;
-    return true;
+    char name[32];
+    while (tfn__next_word(&list, name, sizeof name))
+        if (tfn__equal(x->family->name, name)) return true;
+    return false;
 }
 
-/* Refuse biases that llama.cpp's architecture has no tensors for, or lacks. */
+/* Refuse biases that llama.cpp's architecture has no tensors for, or lacks. Rows with all biases
+ * fit no other model. */
 static void tfn__gguf_check_biases(tfn_export *x, const tfn_model_desc *d)
 {
-    const bool qwen = tfn__equal(x->family->name, "qwen2");
+    const bool qkv = d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_QKV;
     const bool none = d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_NONE;
-    if (tfn__equal(x->family->name, "llama") || tfn__equal(x->family->name, "gpt2")) return;
-    if (qwen && d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_QKV) return;
-    if (!qwen && none) return;
+    if (tfn__gguf_named(x, "llama granite gpt2 gptneox phi2 bloom")) return;
+    if (qkv && tfn__gguf_named(x, "qwen2 stablelm")) return;
+    if (none && !tfn__gguf_named(x, "qwen2")) return;
     tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", "llama.cpp has other biases in %s; the "
                    "architecture llama may have these", x->family->name);
+}
+
+/* Refuse what the rows can say and llama.cpp does not do. */
+static void tfn__gguf_check_form(tfn_export *x, const tfn_model_desc *d)
+{
+    const bool wide = tfn__all_heads(d) != d->width;
+    const char *text = NULL;
+    if (wide && tfn__gguf_named(x, "gpt2 qwen2 olmo olmo2 phi2 phi3 stablelm gptneox bloom"))
+        text = "llama.cpp needs heads in %s that are together as wide as the model";
+    else if (d->window && tfn__gguf_named(x, "phi3"))
+        text = "llama.cpp ignores the window of %s";
+    else if (tfn__gguf_rates(d) && !tfn__gguf_named(x, "llama granite"))
+        text = "llama.cpp has no scaling of Llama 3 in %s";
+    if (text) tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", text, x->family->name);
 }
 
 /* The row with the name of the caller's family, if there is one. */
@@ -594,7 +671,6 @@ TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
     tfn_model_desc d;
     tfn_file own;
     tfn_file *f;
-    bool offset;
     if (!x) return TFN_NULL;
     tfn__no_error(&x->error);
     x->tensors = x->kept = 0;
@@ -605,15 +681,16 @@ TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
     if (x->error.status != TFN_OK) return x->error.status;
     d = m->desc;
     tfn__spell_out(&d);
-    offset = tfn__take_offset(&d);
+    tfn__change_norm(&d, "rmsnorm-offset", "rmsnorm");
     tfn__gguf_take_family(x);
     tfn__find_export(x, &d, tfn__gguf_family_at, "llama.cpp has no such model; the nearest, %s");
     if (x->error.status == TFN_OK) tfn__gguf_check_biases(x, &d);
+    if (x->error.status == TFN_OK) tfn__gguf_check_form(x, &d);
     if (x->error.status != TFN_OK) return x->error.status;
     TFNORM_MEMSET(&own, 0, sizeof own);
     own.path = x->folder;
     f = x->folder ? &own : x->weights;
-    tfn__write_gguf(x, m, &d, offset, f);
+    tfn__write_gguf(x, m, &d, f);
     x->error = f->error;
     return x->error.status;
 }

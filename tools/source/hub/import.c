@@ -623,6 +623,7 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     d = *desc;
     tfn__open_config(x);
     if (x->error.status == TFN_OK) tfn__apply_keys(x, &d, x->family);
+    if (tfn__is_gguf(x)) tfn__gguf_find_scaling(x, &d);
     if (d.head != TFN_HEAD_SEQUENCE && d.head != TFN_HEAD_POSITIONS)
         d.classes = 0;                  /* files of other heads have classes, too */
     tfn__want_context(x, &d, desc->context);

@@ -91,7 +91,9 @@ static const tfn__idle_row tfn__idle_rows[] = {
     /* GGUF */
     { "gguf", "0", "expert_count expert_used_count rope/scaling/finetuned" },
     { "gguf", "false", "rope/scaling/finetuned" },
-    { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias chat_template" }
+    { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias ffn_norm/weight "
+                    "attn_q/bias chat_template" },
+    { "stablelm", NULL, "use_parallel_residual" }
 };
 
 /* Keys of these forms change the model: even a lenient import refuses them. */
