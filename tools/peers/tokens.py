@@ -1,22 +1,31 @@
 #!/usr/bin/env python3
-"""Seconds in which a text becomes ids, beside SentencePiece's own library.
+"""Megabytes of text per second that become ids, beside the libraries that define the ids.
 
-    taskset -c 0 /usr/bin/python3 tools/peers/tokens.py TEXT [--vocab 8000] [--lines 50]
+    taskset -c 0 python3 tools/peers/tokens.py TEXT [--vocab 8000] [--lines 50]
+    taskset -c 0 python3 tools/peers/tokens.py TEXT --node FOLDER --json FILE [FILE ...]
 
-SentencePiece (Debian: python3-sentencepiece) makes a BPE with bytes for what it does not know, as
-Llama's, and a Unigram, as T5's, of the text; tfnorm.h reads the file that it wrote. Each then
-encodes the text by pieces of so many lines, one thread, in turn; a time is the median of the rounds.
-Ids that are not the same are an error.
+SentencePiece (Debian: python3-sentencepiece) makes two models of the text: a BPE with bytes for
+what it does not know, like Llama's, and a Unigram, like T5's. tfnorm.h reads the files that it
+wrote. The second command compares with the Rust library of Hugging Face on published files,
+tokenizer.json. FOLDER has the npm package tokenizers. That library also finds the place of each
+token in the text. Each side encodes the text in pieces of so many lines. The sides take turns; a
+time is processor time, the median of the rounds. Different ids are an error.
 """
 import argparse
 import io
+import json
 import os
 import statistics
+import subprocess
 import sys
 import time
 
 import numpy as np
-import sentencepiece
+
+try:
+    import sentencepiece
+except ImportError:
+    sentencepiece = None
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import tfnorm
@@ -33,34 +42,80 @@ def train(lines, kind, vocab):
     return model.getvalue()
 
 
-def seconds_of(encode, texts):
-    begin = time.process_time()
-    ids = encode(texts)
-    return time.process_time() - begin, ids
+class SentencePiece:
+    """The library's own reader of a model."""
+    name = "sentencepiece"
+
+    def __init__(self, model, texts):
+        self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.texts = texts
+
+    def encode(self):
+        begin = time.process_time()
+        ids = self.processor.encode(self.texts, num_threads=1)
+        return time.process_time() - begin, ids
 
 
-def compare(kind, lines, o):
+class Rust:
+    """Hugging Face's tokenizers, in a process of its own."""
+    name = "tokenizers"
+
+    def __init__(self, folder, file, texts):
+        here = os.path.dirname(os.path.abspath(__file__))
+        self.process = subprocess.Popen(
+            ["node", os.path.join(here, "tokens.mjs"), folder, file], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, encoding="utf-8", env=dict(os.environ, RAYON_NUM_THREADS="1"))
+        self.process.stdin.write(json.dumps(texts) + "\n")
+
+    def encode(self):
+        self.process.stdin.write("encode\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        return answer["seconds"], answer["ids"]
+
+
+class Own:
+    """tfnorm.h."""
+    name = "tfnorm.h"
+
+    def __init__(self, tokenizer, texts):
+        self.tokenizer = tokenizer
+        self.texts = [text.encode() for text in texts]
+
+    def encode(self):
+        begin = time.process_time()
+        ids = [self.tokenizer.encode(text) for text in self.texts]
+        return time.process_time() - begin, ids
+
+
+def compare(title, own, peer, rounds):
     """Prints a row of the table; whether the ids are equal."""
-    model = train(lines, kind, o.vocab)
-    peer = sentencepiece.SentencePieceProcessor(model_proto=model)
-    own = tfnorm.Tokenizer.of(model=model)
-    texts = [" ".join(lines[i:i + o.lines]) for i in range(0, len(lines), o.lines)]
-    raw = [text.encode() for text in texts]
-    ways = {"sentencepiece": (lambda x: peer.encode(x, num_threads=1), texts),
-            "tfnorm.h": (lambda x: [own.encode(text) for text in x], raw)}
-    took = {name: [] for name in ways}
-    for _ in range(o.rounds):
-        found = {}
-        for name, (encode, x) in ways.items():
-            seconds, found[name] = seconds_of(encode, x)
-            took[name].append(seconds)
-    equal = all(np.array_equal(a, b) for a, b in zip(*found.values()))
-    median = {name: statistics.median(t) for name, t in took.items()}
-    size = sum(map(len, raw)) / 1e6
-    print("%-10s %s  ratio %.2f%s" % (
-        kind, "  ".join("%s %.2f MB/s" % (name, size / t) for name, t in median.items()),
-        median["sentencepiece"] / median["tfnorm.h"], "" if equal else "  ids differ!"))
+    took = []
+    for _ in range(rounds):
+        (mine, ids), (theirs, wanted) = own.encode(), peer.encode()
+        took.append((mine, theirs))
+    equal = len(ids) == len(wanted) and all(map(np.array_equal, ids, wanted))
+    size = sum(map(len, own.texts)) / 1e6
+    mine, theirs = (size / statistics.median(t) for t in zip(*took))
+    print("%-24s tfnorm.h %.2f MB/s  %s %.2f MB/s  ratio %.2f%s" % (
+        title, mine, peer.name, theirs, statistics.median(b / a for a, b in took),
+        "" if equal else "  ids differ!"), flush=True)
     return equal
+
+
+def published(file, texts, o):
+    """A row for a published tokenizer.json."""
+    title = os.path.basename(os.path.dirname(os.path.dirname(os.path.abspath(file))))
+    with open(file, "rb") as opened:
+        own = Own(tfnorm.Tokenizer.of(json=opened.read()), texts)
+    return compare(title, own, Rust(o.node, file, texts), o.rounds)
+
+
+def made(kind, texts, lines, o):
+    """A row for a model that SentencePiece makes of the text."""
+    model = train(lines, kind, o.vocab)
+    return compare(kind, Own(tfnorm.Tokenizer.of(model=model), texts), SentencePiece(model, texts),
+                   o.rounds)
 
 
 def main():
@@ -69,10 +124,18 @@ def main():
     arguments.add_argument("--vocab", type=int, default=8000)
     arguments.add_argument("--lines", type=int, default=50)
     arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--node")
+    arguments.add_argument("--json", nargs="+", default=[])
     o = arguments.parse_args()
     with open(o.text, encoding="utf-8") as file:
         lines = file.read().splitlines()
-    good = [compare(kind, lines, o) for kind in KINDS]
+    texts = [" ".join(lines[i:i + o.lines]) for i in range(0, len(lines), o.lines)]
+    if o.json:
+        good = [published(file, texts, o) for file in o.json]
+    else:
+        if not sentencepiece:
+            sys.exit("skipped: this Python has no module sentencepiece")
+        good = [made(kind, texts, lines, o) for kind in KINDS]
     sys.exit(0 if all(good) else 1)
 
 
