@@ -139,41 +139,45 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         "Admin, whose skips are scaled so that no branch weighs much at first.", lesson_repair,
         "What do the four repairs have in common? Which of them cost something at inference?",
         { "all four learn", "the warm-up and Pre-LN learn, the others do not",
-          "none of them but the warm-up" } },
-      { "A fifth, which comes to mind first: a small constant rate.", x20a,
-        "It does not diverge. Why is it no repair?",
+          "only the warm-up learns" } },
+      { "A fifth repair, the simplest idea: a small constant rate.", x20a,
+        "It does not diverge. Why is it still not a repair?",
         NO_GUESS } } },
     { "Where the gradient vanishes in an 18-layer decoder", {
       { "18 + 18 layers before training: the gradient's norm at the output of every decoder layer.",
-        b3a, "By what factor does it shrink a layer in Post-LN? What does one addition (B2T) do?",
+        b3a, "By what factor does it shrink per layer in Post-LN? What does one more addition "
+        "(B2T) change?",
         { "in Post-LN it shrinks by half from top to bottom", "by a hundred times",
           "it does not shrink, it grows" } },
       { "Three kinds of sub-layers: what does each do to the gradient that passes through it?", a4,
-        "Which of the three is to blame, and why not the other two? What would an encoder of 18 "
-        "layers look like (normlab run A3 --draw)?",
+        "Which of the three makes the gradient smaller, and why do the other two not? What do you "
+        "expect in an encoder of 18 layers (normlab run A3 --draw)?",
         NO_GUESS },
       { "Inside one layer: (5) before the last norm, (4) and (3) after and before the norm of the "
-        "cross-attention, (2) and (1) likewise of the self-attention.", b4,
-        "Between which points does the norm of the gradient fall? What is there?",
+        "cross-attention, (2) and (1) those of the self-attention.", b4,
+        "Between which points does the norm of the gradient fall? What is between them?",
         NO_GUESS } } },
     { "Why Pre-LN's upper layers idle", {
-      { "Pre-LN adds to its stream and never normalizes it: its size, layer by layer.", x5,
-        "If each branch adds about the same, what share of the stream is the twelfth's?",
+      { "Pre-LN adds to its stream and never normalizes it: the size of the stream, layer by "
+        "layer.", x5,
+        "If each branch adds about the same amount, what share of the stream comes from the "
+        "twelfth?",
         { "it stays about 1", "it grows by about 1 a layer", "it doubles with each layer" } },
-      { "The squared share of a branch in the output of its sub-layer i, in Post-LN and Pre-LN.",
+      { "The share of branch i in the output of its sub-layer, squared, in Post-LN and Pre-LN.",
         lesson_shares,
         "Read the slope: how does the share fall in Pre-LN? Why not in Post-LN?",
         NO_GUESS },
-      { "Trained: how similar is the output of each layer to the last layer's?", b5a,
-        "Which model could lose its upper layers with the least harm? And B2T?",
+      { "After training: how similar is the output of each layer to that of the last layer?", b5a,
+        "Which model would lose the least without its upper layers? Where is B2T between the "
+        "other two?",
         NO_GUESS } } },
     { "Find the depth where each breaks", {
-      { "2 to 12 layers a stack, the same rate (0.002), warm-up 100, 400 updates: the loss in the "
-        "end.", lesson_depths,
+      { "2 to 12 layers in each stack, the same rate (0.002), warm-up 100, 400 updates: the loss "
+        "at the end.", lesson_depths,
         "At which depth does Post-LN break? Does it break, or is it slow: what would you "
         "run to find out (normlab compare post --layers 8 --steps 1200 --warmup 400)?",
-        { "Post-LN is at guessing from some depth on, the others are not",
-          "all three get worse with depth alike", "deeper is better for all three" } },
+        { "from some depth on Post-LN only guesses, the others learn",
+          "all three get worse with depth in the same way", "deeper is better for all three" } },
       { "The reason Liu 2020 gives: move all weights by 0.0001 and see how far the output moves.",
         a6a,
         "Which law do you see, N or ln N? What happens to it with N when every update moves all "
@@ -182,28 +186,29 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
     { "Why a warm-up helps", {
       { "4 + 4 layers at a rate of 0.008. Adam divides every gradient by its own usual size. By "
         "what angle do updates 1, 2, 4, 8 ... turn the weight matrices?", n6a,
-        "Without warm-up the rate at update 1 is the same as a few updates later. Why does "
-        "update 1 turn the weights so much more?",
-        { "all updates turn them alike", "the first one turns them by far the most",
+        "Without warm-up the rate is the same at update 1 and soon after. Why does update 1 turn "
+        "the weights so much more?",
+        { "all updates turn them by the same angle", "the first one turns them by far the most",
           "the first one turns them the least" } },
-      { "And how far does one update move the logits, in their own size?", n6b,
-        "Where does the warm-up keep them? What do layers learn from others that move so far?",
+      { "How far does one update move the logits, compared with their size?", n6b,
+        "Where does the warm-up keep them? What can a layer learn if the layers below it move so "
+        "far?",
         NO_GUESS },
-      { "How sharp is the valley? The largest eigenvalue of the Hessian, as Adam's division "
-        "stretches it. Above 38/rate, here 4750, Adam's steps grow instead of settling.", n7a,
+      { "How strongly does the loss curve? The largest eigenvalue of the Hessian after Adam's "
+        "division. Above 38/rate, here 4750, Adam's steps grow instead of settling.", n7a,
         "Which model is above the limit, and until when? What does a small rate give the model "
         "time for?",
         NO_GUESS } } },
     { "The curse of depth", {
-      { "12 layers before training: how does the stream grow in Pre-LN, in Peri-LN, which "
-        "normalizes before and after a branch, and if the norm of layer l is divided by sqrt(l) "
-        "(LayerNorm Scaling)?", n2,
-        "Each branch reads the stream's direction only. What share of its stream does the "
-        "twelfth layer have in each of the three?",
-        { "all three grow alike", "LayerNorm Scaling grows far less than the other two",
+      { "12 layers before training: how does the stream grow in Pre-LN, in Peri-LN, which has "
+        "norms before and after each branch, and in LayerNorm Scaling, which divides the norm of "
+        "layer l by sqrt(l)?", n2,
+        "Each branch reads only the stream's direction. What share of its stream does the twelfth "
+        "layer add in each of the three?",
+        { "all three grow equally", "LayerNorm Scaling grows far less than the other two",
           "Pre-LN grows the least" } },
-      { "A language model of 12 layers, trained. Now one layer after the other is left out: by "
-        "how much does the loss rise?", n4b,
+      { "A trained language model of 12 layers. Now one layer after the other is left out: by how "
+        "much does the loss rise?", n4b,
         "Which layers are missed least in Pre-LN, and which in LayerNorm Scaling? Does the model "
         "whose upper layers count more end with the lower loss?",
         NO_GUESS } } },
@@ -214,9 +219,9 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         { "the best rate is the same at all widths", "wide models need a smaller rate",
           "wide models need a larger rate" } },
       { "The same in muP: matrices of the layers get the rate divided by width/16, logits are "
-        "divided by it, embeddings keep theirs.", n8b,
-        "Does the rate that was best at width 16 serve at width 128 now? What would a search at "
-        "width 16 have cost, against one at 128?",
+        "divided by it, embeddings keep the whole rate.", n8b,
+        "Does the rate that was best at width 16 also work at width 128 now? How much cheaper is a "
+        "search at width 16 than at width 128?",
         NO_GUESS } } }
 };
 
