@@ -2,11 +2,24 @@
 # load in node. The page itself runs in a real browser, from file://. Skipped where a tool is missing.
 . ./check.sh
 have node || { skip web "no node"; finish; exit; }
-sh ../tools/web/build.sh "$PWD/$work" > "$work/build" 2>&1 || {
+TFNORM_SOURCE=tfnorm.h sh ../tools/web/build.sh "$PWD/$work" > "$work/build" 2>&1 || {
     grep -q 'is needed\|are needed' "$work/build" && { skip web "$(cat "$work/build")"; finish; exit; }
 }
 built() { cat "$work/build"; [ ! -s "$work/build" ]; }
 check "web: builds without a message" built
+# The pages in examples: apart from the compiled engine, those of the sources. `make -C tools pages` makes them anew.
+current() {
+    for page in playground generate; do
+        for file in "$work/$page.html" ../examples/$page.html; do
+            sed '/^Tfnorm.embedded/d; s/^\(    "[a-z0-9-]*": \)\[[0-9]*, /\1[/; s/source: "[^"]*"/source: ""/' "$file" > "$work/$(basename "$(dirname "$file")").text"
+        done
+        diff "$work/$(basename "$work").text" "$work/examples.text" > "$work/changes" && continue
+        echo "examples/$page.html is not current: make -C tools pages"
+        head -c 2000 "$work/changes"
+        return 1
+    done
+}
+check "web: examples/playground.html and generate.html are current" current
 check "web: normlab compiles" get_tool normlab
 check "web: tfn compiles" get_tool tfn
 relaxed=                # node 20 hides relaxed SIMD behind a flag, which later ones do not know
@@ -86,11 +99,17 @@ if node web/firefox.js "$work" there; then
 else skip "web: Firefox" "not installed"
 fi
 node web/page.js "$work" there || { skip "web: the page" "no Chromium"; finish; exit; }
-page() { timeout 1800 node web/page.js "$work" "$@"; }
+page_of() { timeout 1800 node web/page.js "$@"; }
+page() { page_of "$work" "$@"; }
+check "web: the page begins by itself, comparisons" page begins
+check "web: boxes and words are explained" page explains
+check "web: no dead ends" page deadends
 for address in "recipe=post~pre&layers=2&base=0~16" "recipe=admin~deepnorm&layers=1&lr=0.002&task=grammar&warmup=0~100" \
     "recipe=b2t~rezero&optimizer=muon&norm=rmsnorm&layers=1&lang=en&steps=300"; do
     check "web: the page's hashes are normlab's, $(echo "$address" | cut -d'&' -f1)" same page hash "$address" canonical
 done
+twenty() { page_of ../examples twenty; }
+check "web: examples/playground.html, version and hashes" same twenty
 text() {                # a user's text
     cp ../examples/04_language_model.txt "$work/my text.txt"
     page text "$work/my text.txt" "$work/text.safetensors" > "$work/shown" || { cat "$work/shown"; return 1; }
@@ -146,4 +165,6 @@ if full; then
     check "web: memory after 1,000 and 10,000 updates" said memory 1000 10000
     check "web: all lessons" said lessons whole
 fi
+graded() { node $relaxed web/lessons.js "$work" 20 > "$work/graded" 2>&1; status=$?; cat "$work/graded"; return $status; }
+if [ "$tier" = night ]; then check "web: graded answers, 20 seeds" graded; fi
 finish

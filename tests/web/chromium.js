@@ -45,8 +45,9 @@ async function launch() {
     return { send, listeners, close };
 }
 
-// A page of a file, with all its messages and requests: problems, requests.
-async function open(browser, url, { width = 1280, height = 900, dark = false, scale = 1, before = "" } = {}) {
+// A page of a file, with all its messages and requests: problems, requests. motion: it may move, and begins
+// by itself.
+async function open(browser, url, { width = 1280, height = 900, dark = false, scale = 1, motion = false, before = "" } = {}) {
     const { targetId } = await browser.send("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await browser.send("Target.attachToTarget", { targetId, flatten: true });
     const send = (method, params) => browser.send(method, params, sessionId);
@@ -60,7 +61,9 @@ async function open(browser, url, { width = 1280, height = 900, dark = false, sc
     });
     for (const domain of ["Runtime", "Log", "Network", "Page"]) await send(domain + ".enable");
     await send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: scale, mobile: width < 500 });
-    await send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
+    const moves = on => send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" },
+        { name: "prefers-reduced-motion", value: on ? "no-preference" : "reduce" }] });
+    await moves(motion);
     await send("Page.addScriptToEvaluateOnNewDocument", { source: before });
     await send("Page.navigate", { url });
     // The value of an expression, which may be a promise.
@@ -80,7 +83,7 @@ async function open(browser, url, { width = 1280, height = 900, dark = false, sc
         const { data } = await send("Page.captureScreenshot", { captureBeyondViewport: whole });
         fs.writeFileSync(file, Buffer.from(data, "base64"));
     }
-    return { run, until, picture, send, problems, requests };
+    return { run, until, picture, send, moves, problems, requests };
 }
 // The work of the page's own thread during `during`, in milliseconds of processor time, the longest
 // tasks first. A wall clock would include other programs. The page sets the mark "here", which tells

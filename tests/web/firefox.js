@@ -29,7 +29,7 @@ async function launch() {
     const profile = fs.mkdtempSync(path.join(os.tmpdir(), "tfnorm-web-")), port = await freePort();
     fs.writeFileSync(path.join(profile, "user.js"), `user_pref("marionette.port", ${port});
 user_pref("datareporting.policy.dataSubmissionEnabled", false); user_pref("toolkit.telemetry.server", "");
-user_pref("app.update.enabled", false); user_pref("network.captive-portal-service.enabled", false);
+user_pref("ui.prefersReducedMotion", 1); user_pref("app.update.enabled", false); user_pref("network.captive-portal-service.enabled", false);
 user_pref("network.connectivity-service.enabled", false); user_pref("services.settings.server", "data:,");
 `);
     const child = spawn(command(), ["--headless", "--no-remote", "--marionette", "--profile", profile, "about:blank"],

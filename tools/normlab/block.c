@@ -217,7 +217,7 @@ static const char *const aggregate_boxes[] = {
     "", "sum of w_k N(y_k)", "N(sum of w_k y_k)", "N(sum of y_k)", "sum of w_k y_k"
 };
 
-static int draw_layer(drawing *d, const block *b, int y)
+int draw_layer(drawing *d, const block *b, int y)
 {
     static const tfn_sublayer order[] = { TFN_SUBLAYER_FFN_BEFORE, TFN_SUBLAYER_SELF_ATTENTION,
                                           TFN_SUBLAYER_CROSS_ATTENTION,

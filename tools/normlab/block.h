@@ -27,6 +27,9 @@ const char *scale_name(const tfn_scale_rule *s, const tfn_place *p);
 
 const char *sublayer_name(tfn_sublayer kind);
 
+/* Draws only the layer. */
+int draw_layer(drawing *d, const block *b, int y);
+
 /* Draws the embedding, the layer with dots for its neighbours, and the output. Returns the next
  * free row. */
 int draw_block(drawing *d, const block *b, int y);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh [OUT]: the page and its engine, into ../bin/web. Wants clang 16 or later with its wasm-ld
+# build.sh [OUT]: the pages and their engine, into ../bin/web. Needs clang 16 or later with its wasm-ld
 # (CLANG and WASM_LD name others), gzip, base64, awk: no emscripten, no node.
 cd "$(dirname "$0")" || exit 1
 out=${1:-../bin/web}
@@ -51,10 +51,11 @@ embed() {               # embed NAME ...
 embed relaxed simd > "$out/embedded.js"
 { cat engine.js "$out/embedded.js"; embed plain; } > "$out/tfnorm.js"
 
-# Where the header has the row of each topology, and which one a recipe has. TFNORM_SOURCE: the
-# address of the header, of which "#L17" is line 17, if there is one to link to.
+# The row of each topology in the header, and which one a recipe has. TFNORM_SOURCE: the address of
+# the header, if there is one to link to; the pages then name the row's line, "#L17".
 awk -v source="$TFNORM_SOURCE" '
     function text(s) { gsub(/[\\"]/, "\\\\&", s); return "\"" s "\"" }
+    /^#define TFNORM_VERSION "/ { split($0, part, "\""); version = part[2] }
     /^TFN__(TOPOLOGY|AGGREGATED)\("/ { at = NR; row = ""; depth = 0; split($0, part, "\""); name = part[2] }
     at {
         row = row (row == "" ? "" : "\n") $0
@@ -62,19 +63,22 @@ awk -v source="$TFNORM_SOURCE" '
         depth += gsub(/\(/, "", line) - gsub(/\)/, "", line)
         if (depth == 0) {
             gsub(/\n/, "\001", row); row = text(row); gsub(/\001/, "\\n", row)
-            rows = rows sprintf("    %s: [%d, %s],\n", text(name), at, row); at = 0
+            rows = rows sprintf("    %s: [%d, %s],\n", text(name), source == "" ? 0 : at, row); at = 0
         }
     }
     /^TFN__RECIPE\("/ { split($0, part, "\""); recipes = recipes sprintf("%s: %s, ", text(part[2]), text(part[4])) }
-    END { printf "const HEADER = { source: %s, rows: {\n%s}, recipes: { %s} };\n", text(source), rows, recipes }
+    END { printf "const HEADER = { version: %s, source: %s, rows: {\n%s}, recipes: { %s} };\n", text(version), text(source), rows, recipes }
 ' ../../tfnorm.h > "$out/header.js" || exit 1
+
+# The model inside the second page.
+{ printf 'const MODEL = "'; base64 model.safetensors | tr -d '\n'; printf '";\n'; } > "$out/model.js"
 
 # Lines "<!-- include FILE -->" become the file.
 for page in *.html; do
     [ -f "$page" ] || continue
     awk -v out="$out/" '/^<!-- include .* -->$/ {
             file = $3
-            if (file == "embedded.js" || file == "header.js") file = out file
+            if (file == "embedded.js" || file == "header.js" || file == "model.js") file = out file
             while ((got = (getline line < file)) > 0) print line
             if (got < 0) { print "no " file > "/dev/stderr"; exit 1 }
             next

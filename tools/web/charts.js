@@ -146,7 +146,12 @@ const Charts = (() => {
             c.fillText(power(n), box.x - 5, y);
         }
         const longest = rows[0].length >= rows[1].length ? rows[0] : rows[1];
-        if (!longest.length) return null;
+        if (!longest.length) {
+            c.fillStyle = css("--quiet");
+            c.textAlign = "center";
+            c.fillText(say("barsWait"), box.x + box.w / 2, box.y + box.h / 2, box.w);
+            return null;
+        }
         const places = longest.map(s => `${s.stack} ${s.layer} ${s.kind}`);
         const wide = box.w / places.length, bar = Math.max(1, Math.min(14, wide * 0.4));
         const letters = ["a", "c", "f", "f"];

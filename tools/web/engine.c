@@ -28,8 +28,9 @@ typedef struct engine_seen {
     double stack, layer, kind;          /* 1: the decoder; from 0; tfn_sublayer */
     double gradient;                    /* |dL/dW| of all its weights, mean loss */
     double arriving;                    /* |dL/dx| of the stream that it gives, mean loss */
-    double stream, branch;              /* root mean square of x behind it, of p */
+    double stream, branch;              /* root mean square of x after it, of p */
     double moved, weights;              /* |dW|, |W| */
+    double input, read, sum;            /* root mean square of x before it, of what F reads, of z */
 } engine_seen;
 
 /* In the order in which engine.js reads them. */
@@ -115,8 +116,8 @@ EXPORT(void, engine_rows)(int kind)
     if (kind == 4) engine_choices("schedule.kind");
 }
 
-/* The block of the recipe that the text names: an item of drawing.h a line. */
-EXPORT(void, engine_block)(int stack, int layers, int layer)
+/* The block of the recipe that the text names, or only its layer: one item of drawing.h a line. */
+EXPORT(void, engine_block)(int stack, int layers, int layer, int whole)
 {
     static drawing d;
     const tfn_recipe *r = tfn_recipe_find(engine_buffer);
@@ -131,7 +132,8 @@ EXPORT(void, engine_block)(int stack, int layers, int layer)
     b.s.layers = layers;
     b.s.width = 32;
     b.layer = layer;
-    draw_block(&d, &b, 0);
+    if (whole) draw_block(&d, &b, 0);
+    else draw_layer(&d, &b, 0);
     for (int i = 0; i < d.count; i++) {
         const item *x = &d.items[i];
         engine_add("%d\t%d\t%d\t%d\t%d\t%d\t%s\n", x->look, x->x, x->y, x->x2, x->y2, x->left,
@@ -187,12 +189,15 @@ static void engine_probe(void *user, int32_t id, const float *data, ptrdiff_t ro
     const tfn_probe_info info = tfn_probe_of(id);
     engine_seen *s = engine_find(info.decoder, info.layer, info.kind);
     (void)user;
-    if (!s || (info.point != TFN_WATCH_BRANCH && info.point != TFN_WATCH_OUTPUT)) return;
+    if (!s || (backward && info.point != TFN_WATCH_OUTPUT)) return;
     const double squares = engine_squares(data, rows * cols);
-    if (backward && info.point == TFN_WATCH_OUTPUT) s->arriving = sqrt(squares);
-    if (backward) return;
-    if (info.point == TFN_WATCH_BRANCH) s->branch = sqrt(squares / (double)(rows * cols));
-    else s->stream = sqrt(squares / (double)(rows * cols));
+    const double size = sqrt(squares / (double)(rows * cols));
+    if (backward) s->arriving = sqrt(squares);
+    else if (info.point == TFN_WATCH_INPUT) s->input = size;
+    else if (info.point == TFN_WATCH_READ) s->read = size;
+    else if (info.point == TFN_WATCH_BRANCH) s->branch = size;
+    else if (info.point == TFN_WATCH_SUM) s->sum = size;
+    else if (info.point == TFN_WATCH_OUTPUT) s->stream = size;
 }
 
 static void engine_weigh(const tfn_model *m, double targets)
@@ -324,6 +329,7 @@ static void engine_look(tfn_model *m)
     for (int i = 0; i < engine_subs; i++) {
         engine_seen *s = &engine_sub[i];
         s->gradient = s->arriving = s->stream = s->branch = s->moved = s->weights = 0;
+        s->input = s->read = s->sum = 0;
     }
     memcpy(engine_before, m->params, (size_t)m->param_floats * sizeof(float));
     tfn_model_watch(m, engine_probe, NULL);

@@ -15,7 +15,7 @@ var Tfnorm = (() => {
     const columns = {                   // of structs of doubles in engine.c
         report: ["step", "loss", "nll", "rate", "gradient", "tokens", "skipped"],
         seen: ["stack", "layer", "kind", "gradient", "arriving", "stream", "branch", "moved",
-               "weights"],
+               "weights", "input", "read", "sum"],
     };
     const rowKinds = ["recipe", "norm", "init", "optimizer", "schedule"];
     const rowColumns = ["name", "formula", "paper", "norm", "init", "needs"];
@@ -98,10 +98,11 @@ var Tfnorm = (() => {
             return this.#text().split("\n").filter(line => line).map(line =>
                 Object.fromEntries(line.split("\t").map((cell, i) => [rowColumns[i], cell])));
         }
-        // The items of a recipe's block: see drawing.h. stack: 1 of an encoder-decoder, 3 alone.
-        block(recipe, stack, layers, layer) {
+        // The items of a recipe's block, or only of its layer: see drawing.h. stack: 0 encoder and 1
+        // decoder of a pair, 3 a decoder without an encoder.
+        block(recipe, stack, layers, layer, whole = true) {
             this.#put(recipe);
-            this.#call("engine_block", stack, layers, layer);
+            this.#call("engine_block", stack, layers, layer, whole ? 1 : 0);
             return this.#text().split("\n").filter(line => line).map(line => {
                 const [look, x, y, x2, y2, left, text] = line.split("\t");
                 return { look: +look, x: +x, y: +y, x2: +x2, y2: +y2, left: left === "1", text };

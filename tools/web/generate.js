@@ -1,14 +1,14 @@
 // The second page: a model from a file goes on with a text, token by token. What the last token
 // looked at is shaded, of a chosen layer and head; when it pauses, the logit lens.
 "use strict";
-let module = null, side = null, about = null, writing = false, spans = [], lens = null;
+let module = null, side = null, about = null, writing = false, spans = [], lens = null, inside = false;
 
 function showAll() {
     showWords();
     document.title = "tfnorm.h: " + say("writeTitle");
     $("write").textContent = say(writing ? "stop" : "write");
-    $("model").textContent = about ? say("aboutModel", { ...about, parameters: spokenNumber(about.parameters),
-        memory: spokenNumber(Math.round(about.memory / 1e6)) }) : "";
+    $("model").textContent = (inside ? say("builtIn") + " " : "") + (about ? say("aboutModel", { ...about, parameters: spokenNumber(about.parameters),
+        memory: spokenNumber(Math.round(about.memory / 1e6)) }) : "");
     const chosen = $("head").value;
     $("head").replaceChildren(new Option(say("allHeads"), -1), ...Array.from({ length: about ? about.heads : 0 }, (_, i) => new Option(i + 1, i)));
     if (chosen) $("head").value = chosen;
@@ -25,6 +25,8 @@ async function open(file) {
     if (side) side.end();
     side = fresh;
     about = answer.about;
+    inside = false;
+    spans = [];
     lens = null;
     $("head").value = "-1";
     $("layer").replaceChildren(...Array.from({ length: about.layers }, (_, i) => new Option(i + 1, i)));
@@ -63,19 +65,35 @@ function showNext(next) {
     $("next").replaceChildren(...next.flatMap(({ text, p }) => [element("span", { textContent: visible(text) }),
         element("i", { style: `width: ${(100 * p).toFixed(2)}%` }), element("span", { textContent: percent(p) })]));
 }
+// The model inside knows single sentences: after one it begins another.
+const BEGINNINGS = ["a girl ", "the mice ", "two ", "the old ", "the child ", "small ", "the teacher ", "a fast "];
 async function write() {
     if (writing) { writing = false; return showAll(); }
+    if (!about) return;
     writing = true;
     showAll();
-    const mine = side, first = await mine.ask("begin", { text: $("text").value, ...settings() });
-    if (first.error) { writing = false; showAll(); return problem(first.error); }
+    $("output").replaceChildren();
+    const mine = side, more = inside ? BEGINNINGS : [];
+    for (const text of [$("text").value, ...more]) {
+        if (!await writeOne(mine, text)) break;
+        $("output").append("\n");
+    }
+    if (mine === side) { writing = false; showAll(); look(); }
+}
+// Continues one text; true: it came to an end.
+async function writeOne(mine, text) {
+    const first = await mine.ask("begin", { text, ...settings() });
+    if (mine !== side) return false;
+    if (first.error) { problem(first.error); return false; }
+    for (const e of spans) e.style.background = "";
     spans = first.tokens.map(t => element("span", { textContent: t.text }));
-    $("output").replaceChildren(...spans);
+    $("output").append(...spans);
     showNext(first.next);
     let tokens = 0, spent = 0;
     while (writing && mine === side && tokens < 3000) {
-        const answer = await mine.ask("write", { count: 1000, milliseconds: 30, ...settings() });
-        if (answer.error) { problem(answer.error); break; }
+        const answer = await mine.ask("write", { count: inside ? 1 : 1000, milliseconds: 30, ...settings() });
+        if (mine !== side) return false;
+        if (answer.error) { problem(answer.error); return false; }
         for (const { text, p } of answer.tokens) {
             const e = element("span", { textContent: text, className: "new", title: percent(p) });
             spans.push(e);
@@ -87,10 +105,10 @@ async function write() {
         $("output").scrollTop = $("output").scrollHeight;
         showNext(answer.next);
         if (tokens) $("speed").textContent = say("tokensASecond", { rate: Math.round(tokens / spent * 1000) });
-        if (answer.ended) break;
-        await new Promise(done => setTimeout(done));
+        if (answer.ended) return true;
+        await new Promise(done => setTimeout(done, inside ? 40 : 0));       // slow enough to follow
     }
-    if (mine === side) { writing = false; showAll(); look(); }
+    return false;
 }
 async function begin() {
     if (/^de\b/.test(navigator.language)) language = 1;
@@ -104,5 +122,9 @@ async function begin() {
     $("choose").onclick = chosenFiles($("file"), open);
     $("write").onclick = write;
     droppedFiles(open);
+    await open(new File([Uint8Array.from(atob(MODEL), c => c.charCodeAt(0))], "model.safetensors"));
+    inside = true;
+    showAll();
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) write();
 }
 begin();

@@ -22,6 +22,20 @@ const OPTIONS = [
     { name: "task", flag: "--task", whose: "reverse", values: ["reverse", "grammar", "headline", "text", "markov", "file"], usual: "reverse" },
     { name: "seed", flag: "--seed", whose: "1", number: { min: 0, max: 1e9, step: 1 }, usual: "1" },
 ];
+const MUP_OPTIMIZERS = ["adam", "adamw", "radam", "lion", "sgd"];       // whose rates muP knows
+// Comparisons of one click. One initialization on both sides, where it is not the subject.
+const PRESETS = [
+    { name: "presetPlace", set: "" },
+    { name: "presetWarm", set: "recipe=post&warmup=0~200" },
+    { name: "presetDeep", set: "recipe=post~pre&layers=12&lr=0.002&warmup=100&steps=400" },
+    { name: "presetB2t", set: "recipe=post~b2t&init=xavier&layers=10&lr=0.002&warmup=100&steps=400" },
+    { name: "presetAdmin", set: "recipe=post~admin&init=xavier&layers=6&lr=0.004&steps=600" },
+    { name: "presetDeepNorm", set: "recipe=post~deepnorm&layers=6&lr=0.004&steps=600" },
+    { name: "presetRms", set: "recipe=pre&norm=~rmsnorm" },
+    { name: "presetSame", set: "recipe=pre" },
+];
+const NAMES = { post: "Post-LN", pre: "Pre-LN", admin: "Admin", b2t: "B2T", deepnorm: "DeepNorm", peri: "Peri-LN", rezero: "ReZero", lns: "LayerNorm Scaling",
+    "resi-dual": "ResiDual", sandwich: "Sandwich-LN", dlcl: "DLCL", "t-fixup": "T-Fixup", "mix-ln": "Mix-LN", ngpt: "nGPT", hybridnorm: "HybridNorm" };
 const usual = (option, side) => Array.isArray(option.usual) ? option.usual[side] : option.usual;
 const initial = side => Object.fromEntries(OPTIONS.map(o => [o.name, usual(o, side)]));
 
@@ -58,6 +72,7 @@ function readAddress(text) {
         const value = q.get(o.name);
         [0, 1].forEach(side => {
             let x = value === null ? usual(o, side) : value.split("~")[value.includes("~") ? side : 0];
+            if (o.name === "schedule" && x === "step") x = usual(o, side);      // it needs an option that is not here
             if (o.values && !o.values.includes(x) && !/^[0-9]+$/.test(x)) x = usual(o, side);
             state.sides[side][o.name] = x;
         });
@@ -78,7 +93,16 @@ function argumentsOf(side) {
         if (o.flag && s[o.name] !== "" && s[o.name] !== o.whose) args.push(o.flag, s[o.name]);
     return args;
 }
-const differences = () => OPTIONS.filter(o => state.sides[0][o.name] !== state.sides[1][o.name]);
+// What a side has: where it says nothing of norm and initialization, the recipe's.
+function resolved(side, option) {
+    const value = state.sides[side][option.name];
+    if (option.number) return String(Number(value));
+    if (!option.own || value) return value;
+    const recipe = rows.recipe && rows.recipe.find(r => r.name === state.sides[side].recipe);
+    return recipe ? recipe[option.name] : "";
+}
+const differs = option => resolved(0, option) !== resolved(1, option);
+const differences = () => OPTIONS.filter(differs);
 const planned = () => Math.max(...state.sides.map(s => Number(s.steps) || 1));
 
 // -- workers --------------------------------------------------------------------------------------
@@ -93,6 +117,7 @@ async function restart(checkpoints = [null, null]) {
     pace = 1;
     runs = [0, 1].map(() => blank());
     keepAddress();
+    showPresets();
     showOptions();
     showBlocks();
     draw(true);
@@ -114,10 +139,21 @@ async function restart(checkpoints = [null, null]) {
     draw(true);
     look();
     if (playing) loop(mine);
+    else if (!tour) foresee(mine);      // a lesson asks for a prediction first
+}
+// The charts of a run that waits show what its first update will be.
+async function foresee(mine) {
+    await Promise.all([0, 1].map(async side => {
+        const run = runs[side];
+        if (!run.ready || run.error || run.seen) return;
+        const answer = await workers[side].ask("foresee", { module });
+        if (mine === turn && !answer.error && !run.seen) run.seen = answer.seen;
+    }));
+    if (mine === turn) draw(true);
 }
 function fail(side, why) {
-    runs[side].error = why;
-    problem(say("failed", { side: say(SIDES[side]), why }));
+    runs[side].error = refusal(why);
+    problem(say("failed", { side: say(SIDES[side]), why: refusal(why) }));
 }
 
 // Both sides go on to the same update; one that lies behind, as beside a loaded checkpoint, catches up.
@@ -170,6 +206,7 @@ async function loop(mine) {
         await look();
     }
 }
+const ended = () => Math.max(...runs.map(r => r.step)) >= planned();
 function setPlaying(on) {
     playing = on;
     $("play").textContent = say(on ? "pause" : "play");
@@ -177,7 +214,7 @@ function setPlaying(on) {
 }
 function play() {
     if (!module) return;
-    if (!playing && Math.max(...runs.map(r => r.step)) >= planned()) {
+    if (!playing && ended()) {
         setPlaying(true);
         restart();
         return;
@@ -187,7 +224,7 @@ function play() {
 }
 async function oneStep() {
     setPlaying(false);
-    if (!runs.every(r => r.ready || r.error)) return;
+    if (!runs.every(r => r.ready || r.error) || ended()) return;
     await advance(turn, 1);
     draw(true);
     look();
@@ -222,6 +259,7 @@ function showTexts() {
     fill("speed", say("speeds"), state.speed);
     fill("kind", say("kinds"), state.kind);
     setPlaying(playing);
+    showTerms();
 }
 
 function choices(option, side) {
@@ -229,10 +267,17 @@ function choices(option, side) {
     if (option.name === "task")
         return option.values.map(v => [v, v === "file" && ownText ? ownText.name : say("tasks")[v]]);
     if (!list) return option.values.map(v => [v, option.name === "base" && v === "0" ? say("off") : v]);
-    const all = list.map(r => [r.name, r.name, r.formula + "\n" + r.paper]);
+    const all = list.filter(r => option.name !== "schedule" || r.name !== "step")       // which needs one more option
+        .map(r => [r.name, r.name, r.formula + "\n" + r.paper]);
     if (!option.own) return all;
     const recipe = rows.recipe.find(r => r.name === state.sides[side].recipe);
     return [["", `(${recipe ? recipe[option.name] : ""})`, say("own")], ...all];
+}
+// muP goes with five optimizers.
+function excluded(option, side, value) {
+    const s = state.sides[side];
+    if (option.name === "optimizer") return s.base !== "0" && !MUP_OPTIMIZERS.includes(value);
+    return option.name === "base" && value !== "0" && !MUP_OPTIMIZERS.includes(s.optimizer);
 }
 function control(option, side) {
     const label = `${say(option.name)}, ${say(SIDES[side])}`, value = state.sides[side][option.name];
@@ -243,7 +288,7 @@ function control(option, side) {
         const list = choices(option, side);
         if (!list.some(([v]) => v === value)) list.push([value, value]);
         e = element("select", {}, ...list.map(([v, text, title]) =>
-            Object.assign(new Option(text, v, false, v === value), { title: title || "" })));
+            Object.assign(new Option(text, v, false, v === value), { title: title || "", disabled: v !== value && excluded(option, side, v) })));
     }
     e.dataset.option = option.name;
     e.dataset.side = side;
@@ -259,14 +304,18 @@ function control(option, side) {
 function showOptions() {
     const active = document.activeElement && document.activeElement.dataset;
     $("options").replaceChildren(...OPTIONS.map(o => {
-        const row = element("tr", {}, element("th", { scope: "row", textContent: say(o.name) }),
+        const name = element("span", { textContent: say(o.name) });
+        if (GLOSSARY[o.name]) term(name, o.name);
+        const row = element("tr", {}, element("th", { scope: "row" }, name),
             ...[0, 1].map(side => element("td", {}, control(o, side))));
-        if (state.sides[0][o.name] !== state.sides[1][o.name]) row.className = "differs";
+        if (differs(o)) row.className = "differs";
         return row;
     }));
     if (active && active.option)
         $("options").querySelector(`[data-option="${active.option}"][data-side="${active.side}"]`).focus();
-    const list = differences(), what = list.map(o => say(o.name)).join(", ");
+    const list = differences(), named = o => `${say(o.name)} (${resolved(0, o) || "–"}, ${resolved(1, o) || "–"})`;
+    const what = list.map(named).join(", ");
+    $("oneInit").hidden = !list.some(o => o.name === "init");
     const key = list.length === 0 ? "differsNothing" : list.length === 1 ? "differs" : "differsMany";
     const text = say(key, { what: "\0", count: list.length }).split("\0");
     $("difference").replaceChildren(text[0], ...(list.length ? [element("mark", { textContent: what }), text[1] || ""] : []));
@@ -277,14 +326,54 @@ function showOptions() {
 
 // The row of the header that makes a block: under its picture, and where the pointer is on it.
 function headerRow(recipe, picture) {
-    const [line, text] = HEADER.rows[HEADER.recipes[recipe]], name = say("headerLine", { line });
+    const [line, text] = HEADER.rows[HEADER.recipes[recipe]], name = say(line ? "headerLine" : "headerRow", { line });
     picture.onpointermove = event => tip(event, name + "\n" + text);
     picture.onpointerleave = event => tip(event);
     const row = element("details", {}, element("summary", { textContent: name }), element("pre", { textContent: text }));
     if (HEADER.source) row.append(element("a", { href: `${HEADER.source}#L${line}`, textContent: `${HEADER.source}#L${line}` }));
     return row;
 }
+// The two small layers, and what is said of their boxes.
+let minis = [];
+function showMinis() {
+    const text = state.sides.some(s => ["text", "markov", "file"].includes(s.task));
+    minis = [0, 1].map(side => {
+        const s = state.sides[side], layers = Math.max(1, Number(s.layers) || 1), layer = Math.ceil(layers / 2);
+        const norm = rows.norm.find(r => r.name === resolved(side, OPTIONS[1]));
+        const items = shelf.block(s.recipe, text ? 3 : 0, layers, layer, false);
+        return { side, stack: text ? 1 : 0, layer: layer - 1, norm, items, list: items.length ? Picture.boxes(items, norm ? norm.name : "") : [], of: layers };
+    });
+    Picture.compare(minis[0].list, minis[1].list);
+    $("minis").replaceChildren(...minis.map(mini => {
+        const { side, list, items } = mini, recipe = state.sides[side].recipe, row = rows.recipe.find(r => r.name === recipe);
+        const box = element("div", { className: SIDES[side] }, element("h3", {}, element("i"), element("b", { textContent: NAMES[recipe] || recipe })));
+        if (!row || !list.length) return box;
+        const picture = element("div", { className: "layer" });
+        picture.innerHTML = Picture.svg(items, list, `${say(SIDES[side])}: ${row.formula}`);
+        picture.querySelectorAll("[data-box]").forEach(g => g.setAttribute("aria-label", list[g.dataset.box].label));
+        mini.flow = element("p", { className: "flow" });
+        box.append(element("p", { textContent: Picture.places(list) }), picture, mini.flow);
+        return box;
+    }));
+    showFlow();
+}
+const seenOf = (mini, kind) => (runs[mini.side].seen || []).find(s => s.stack === mini.stack && s.layer === mini.layer && s.kind === kind);
+function boxText(mini, index) {
+    const item = mini.list[index];
+    return Picture.about(item, seenOf(mini, item.kind), mini.norm);
+}
+// How large the stream is on its way through the drawn layer.
+function showFlow() {
+    for (const mini of minis) {
+        if (!mini.flow) continue;
+        const seen = (runs[mini.side].seen || []).filter(s => s.stack === mini.stack && s.layer === mini.layer);
+        const place = say("flowPlace", { stack: say(mini.stack ? "decoder" : "encoder"), layer: mini.layer + 1, layers: mini.of });
+        const sizes = seen.length ? [seen[0].input, ...seen.map(s => s.stream)].map(Picture.size).join(" → ") : "…";
+        mini.flow.textContent = say("flow", { place, sizes });
+    }
+}
 function showBlocks() {
+    showMinis();
     $("blocks").replaceChildren(...[0, 1].map(side => {
         const s = state.sides[side], row = rows.recipe.find(r => r.name === s.recipe);
         const box = element("div", { className: SIDES[side] });
@@ -367,6 +456,7 @@ function showLook() {
 
 const PICKS = {
     gradient: s => s.gradient, stream: s => s.stream, branch: s => s.branch,
+    share: s => s.branch / (s.sum || s.stream),
     moved: s => s.weights > 0 ? s.moved / s.weights : 0,
 };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -390,6 +480,8 @@ function drawFrame() {
     if (time - spelled < 250 && !whole) return;
     spelled = time;
     showNumbers();
+    showFlow();
+    $("step").disabled = ended();
     showHashes();
     speak(time);
 }
@@ -426,7 +518,48 @@ const inside = (event, canvas) => {
     const r = canvas.getBoundingClientRect();
     return [event.clientX - r.left, event.clientY - r.top];
 };
+// At an element: for taps and the keyboard.
+function tipAt(e, text) {
+    const r = e.getBoundingClientRect();
+    tip({ clientX: r.left - 14, clientY: r.bottom - 8 }, text);
+}
+// Words that are explained: where the pointer is, at a tap, and at the focus.
+function term(e, name) {
+    e.dataset.term = name;
+    e.tabIndex = 0;
+    e.setAttribute("role", "button");
+    e.setAttribute("aria-describedby", "term-" + name);
+}
+function showTerms() {
+    $("glossary").replaceChildren(...Object.keys(GLOSSARY).map(name => element("p", { id: "term-" + name, textContent: GLOSSARY[name][language] })));
+    for (const e of document.querySelectorAll("[data-term]")) term(e, e.dataset.term);
+}
+function explained(e) {
+    const word = e.closest("[data-term]"), box = e.closest("[data-box]");
+    if (word) return [word, GLOSSARY[word.dataset.term][language]];
+    if (!box || !box.closest("#minis")) return null;
+    return [box, boxText(minis[box.closest("#minis > .left") ? 0 : 1], Number(box.dataset.box))];
+}
+function explanations() {
+    let shown = null;
+    const show = (event, follow) => {
+        const found = event.target.closest && explained(event.target);
+        if (!found) {
+            if (shown) tip(event);
+            shown = null;
+            return;
+        }
+        shown = found[0];
+        if (follow) tip(event, found[1]);
+        else tipAt(...found);
+    };
+    document.addEventListener("pointermove", event => { if (event.pointerType === "mouse" || shown) show(event, true); });
+    document.addEventListener("click", event => show(event, false));
+    document.addEventListener("focusin", event => show(event, false));
+    document.addEventListener("focusout", event => { if (shown) tip(event); shown = null; });
+}
 function tips() {
+    explanations();
     $("loss").onpointermove = event => {
         const [x] = inside(event, $("loss")), step = boxes.loss && boxes.loss.step(x);
         if (!(step >= 0)) return tip(event);
@@ -557,8 +690,43 @@ function showFiles() {
 
 function again() { state.row = (state.row + 1) % 128; keepAddress(); look(); }
 function makeEqual() { state.sides[1] = { ...state.sides[0] }; restart(); }
+function makeOneInit() { for (const s of state.sides) s.init = "xavier"; restart(); }
+function showPresets() {
+    const now = address().replace(/&?(row|kind|layer|head|speed|lang)=[^&]*/g, "").replace(/^&/, "");
+    $("presets").replaceChildren(...PRESETS.map(({ name, set }) => element("button", { type: "button", textContent: say(name),
+        ariaPressed: String(now === set), onclick: () => preset(set) })));
+}
+// Sets both sides, keeps what is looked at, and trains.
+function preset(set) {
+    settings(set);
+    tour = null;
+    showTour();
+    setPlaying(!still.matches);
+    restart();
+}
+// Both sides from an address, without what is looked at.
+function settings(set) {
+    const { row, kind, layer, head, speed } = state;
+    readAddress(set);
+    Object.assign(state, { row, kind, layer, head, speed });
+}
+// What "Copy link" copies: for a page without a web address, its name and the settings, which can be
+// pasted into the page elsewhere.
+function linkText() {
+    keepAddress();
+    return location.protocol === "file:" ? location.pathname.split("/").pop() + location.hash : location.href;
+}
+function pasted(text) {
+    const at = text.indexOf("#");
+    if (at < 0 || !/^[a-z]+=/.test(text.slice(at + 1).trim())) return false;
+    readAddress(text.slice(at + 1).trim());
+    everything();
+    restart();
+    return true;
+}
 function everything() {
     showTexts();
+    showPresets();
     showOptions();
     showBlocks();
     showFiles();
@@ -579,11 +747,16 @@ function hands() {
     $("equal").onclick = makeEqual;
     $("another").onclick = again;
     $("link").onclick = async () => {
-        keepAddress();
-        try { await navigator.clipboard.writeText(location.href); } catch { prompt(say("link"), location.href); return; }
-        $("link").textContent = say("copied");
-        setTimeout(() => $("link").textContent = say("link"), 1500);
+        const text = linkText(), file = location.protocol === "file:";
+        try { await navigator.clipboard.writeText(text); } catch { prompt(say("link"), text); return; }
+        $("link").textContent = say(file ? "copiedPaste" : "copied");
+        setTimeout(() => $("link").textContent = say("link"), file ? 6000 : 1500);
     };
+    addEventListener("paste", event => {
+        if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+        if (pasted(event.clipboardData.getData("text"))) event.preventDefault();
+    });
+    $("oneInit").onclick = makeOneInit;
     $("speed").onchange = () => { state.speed = Number($("speed").value); keepAddress(); };
     for (const id of ["kind", "layer", "head"])
         $(id).onchange = () => { state[id] = Number($(id).value); keepAddress(); look(); };
@@ -611,6 +784,7 @@ async function begin() {
     $("difference").textContent = say("loading");
     module = await loaded();
     if (!module) return;
+    if (!still.matches) setPlaying(true);       // it begins by itself
     shelf = await Tfnorm.engine(module);
     for (const kind of ["recipe", "norm", "init", "optimizer", "schedule"]) rows[kind] = shelf.rows(kind);
     workers = [new Side(), new Side()];

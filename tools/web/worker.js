@@ -74,8 +74,10 @@ function pieces(file) {
     } };
 }
 
+let started = null;                     // of the run, to look ahead
 const calls = {
     async start({ module, args, steps, checkpoint, text }) {
+        started = { args, checkpoint, text };
         engine = await Tfnorm.engine(module);
         const hash = text ? engine.text(text) : "";
         engine.start(args);
@@ -86,6 +88,15 @@ const calls = {
                  hash, guessing: engine.guessing(), parameters: engine.parameters(), rates };
     },
     run,
+    // What will be seen in the next update, by an engine that is thrown away.
+    async foresee({ module }) {
+        const { args, checkpoint, text } = started, other = await Tfnorm.engine(module);
+        if (text) other.text(text);
+        other.start(args);
+        if (checkpoint) other.load(checkpoint);
+        other.step(true);
+        return { seen: other.sublayers() };
+    },
     look({ row, stack, layer, kind, head }) {
         return { sample: engine.sample(row), attention: engine.attention(row, stack, layer, kind, head) };
     },
