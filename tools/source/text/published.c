@@ -72,19 +72,38 @@ static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
                   (int64_t)v->count - 1, (int64_t)most);
 }
 
-/* Read a score. Scores were floats, written with the digits of a double. If the value differs from
- * a float only in its last places, which reading may get wrong, that float is meant. So equal sums
- * stay equal. */
+/* Read a score as the library does: all digits as a whole number, rounded to a double, then divided
+ * by a power of ten. The last bit matters: sums of scores decide between ways to cut a text that
+ * are equal but for the order of their tokens. Long exponents are read as usual. */
 static double tfn__json_score(tfn__reader *r)
 {
-    const double x = tfn__json_number(r);
-    double rounded;
-    double off;
-    if (!(x > -1e30 && x < 1e30)) return x;
-    rounded = (double)(float)x;
-    off = (x - rounded) * 1e14;
-    if (off * off < rounded * rounded) return rounded;
-    return x;
+    const tfn__reader begin = *r;
+    const double usual = tfn__json_number(r);
+    uint64_t m = 0;
+    int64_t power = 0;
+    bool point = false;
+    double ten = 1;
+    double v;
+    tfn__reader at = begin;
+    const bool minus = tfn__accept(&at, '-');
+    for (; at.at < r->at; at.at++) {
+        const int32_t c = tfn__peek(&at);
+        if (c == 'e' || c == 'E') break;
+        if (c == '.') point = true;
+        else if (m <= (UINT64_MAX - 9) / 10) {
+            m = 10*m + (uint64_t)(c - '0');
+            power -= point;
+        } else if (!point) return usual;
+    }
+    power += tfn__json_exponent(&at);
+    if (r->wanted || power < -22 || power > 22) return usual;
+    for (int64_t i = 0; i < power; i++) ten *= 10;
+    for (int64_t i = power; i < 0; i++) ten *= 10;
+    v = (double)m;
+    if (power > 0) v *= ten;
+    else v /= ten;
+    if (minus) return -v;
+    return v;
 }
 
 /* Read one entry, "token": id, or for Unigram, whose ids are in order, ["token", score]. */

@@ -479,12 +479,37 @@ static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}}");
 }
 
-/* Put a score with all its digits, which are finite because it is a binary fraction. */
+/* Put m / 10^power, power > 0. */
+static void tfn__put_fraction(tfn__text *t, uint64_t m, int power)
+{
+    uint64_t ten = 1;
+    for (int i = 0; i < power; i++) ten *= 10;
+    tfn__put_int(t, NULL, (int64_t)(m / ten), ".");
+    while (ten > 1) {
+        m %= ten;
+        ten /= 10;
+        tfn__put_int(t, NULL, (int64_t)(m / ten), NULL);
+    }
+}
+
+/* Put a score with the fewest digits that tfn__json_score reads as the same double. If no whole
+ * number near it does, put all digits: the fraction is a binary one. */
 static void tfn__put_score(tfn__text *t, double x)
 {
+    double ten = 1;
     int64_t whole;
     if (x < 0) tfn__put(t, "-");
     if (x < 0) x = -x;
+    for (int power = 1; power <= 18; power++) {
+        ten *= 10;
+        if (x * ten >= 1e18) break;
+        for (int i = -16; i <= 16; i++) {
+            const double tried = (double)(int64_t)(x*ten + 0.5) + i;
+            if (tried < 0 || tried / ten < x || tried / ten > x) continue;
+            tfn__put_fraction(t, (uint64_t)tried, power);
+            return;
+        }
+    }
     whole = (int64_t)x;
     x -= (double)whole;
     tfn__put_int(t, NULL, whole, ".");
