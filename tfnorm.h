@@ -32163,19 +32163,38 @@ static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
                   (int64_t)v->count - 1, (int64_t)most);
 }
 
-/* Read a score. Scores were floats, written with the digits of a double. If the value differs from
- * a float only in its last places, which reading may get wrong, that float is meant. So equal sums
- * stay equal. */
+/* Read a score as the library does: all digits as a whole number, rounded to a double, then divided
+ * by a power of ten. The last bit matters: sums of scores decide between ways to cut a text that
+ * are equal but for the order of their tokens. Long exponents are read as usual. */
 static double tfn__json_score(tfn__reader *r)
 {
-    const double x = tfn__json_number(r);
-    double rounded;
-    double off;
-    if (!(x > -1e30 && x < 1e30)) return x;
-    rounded = (double)(float)x;
-    off = (x - rounded) * 1e14;
-    if (off * off < rounded * rounded) return rounded;
-    return x;
+    const tfn__reader begin = *r;
+    const double usual = tfn__json_number(r);
+    uint64_t m = 0;
+    int64_t power = 0;
+    bool point = false;
+    double ten = 1;
+    double v;
+    tfn__reader at = begin;
+    const bool minus = tfn__accept(&at, '-');
+    for (; at.at < r->at; at.at++) {
+        const int32_t c = tfn__peek(&at);
+        if (c == 'e' || c == 'E') break;
+        if (c == '.') point = true;
+        else if (m <= (UINT64_MAX - 9) / 10) {
+            m = 10*m + (uint64_t)(c - '0');
+            power -= point;
+        } else if (!point) return usual;
+    }
+    power += tfn__json_exponent(&at);
+    if (r->wanted || power < -22 || power > 22) return usual;
+    for (int64_t i = 0; i < power; i++) ten *= 10;
+    for (int64_t i = power; i < 0; i++) ten *= 10;
+    v = (double)m;
+    if (power > 0) v *= ten;
+    else v /= ten;
+    if (minus) return -v;
+    return v;
 }
 
 /* Read one entry, "token": id, or for Unigram, whose ids are in order, ["token", score]. */
@@ -35381,12 +35400,37 @@ static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}}");
 }
 
-/* Put a score with all its digits, which are finite because it is a binary fraction. */
+/* Put m / 10^power, power > 0. */
+static void tfn__put_fraction(tfn__text *t, uint64_t m, int power)
+{
+    uint64_t ten = 1;
+    for (int i = 0; i < power; i++) ten *= 10;
+    tfn__put_int(t, NULL, (int64_t)(m / ten), ".");
+    while (ten > 1) {
+        m %= ten;
+        ten /= 10;
+        tfn__put_int(t, NULL, (int64_t)(m / ten), NULL);
+    }
+}
+
+/* Put a score with the fewest digits that tfn__json_score reads as the same double. If no whole
+ * number near it does, put all digits: the fraction is a binary one. */
 static void tfn__put_score(tfn__text *t, double x)
 {
+    double ten = 1;
     int64_t whole;
     if (x < 0) tfn__put(t, "-");
     if (x < 0) x = -x;
+    for (int power = 1; power <= 18; power++) {
+        ten *= 10;
+        if (x * ten >= 1e18) break;
+        for (int i = -16; i <= 16; i++) {
+            const double tried = (double)(int64_t)(x*ten + 0.5) + i;
+            if (tried < 0 || tried / ten < x || tried / ten > x) continue;
+            tfn__put_fraction(t, (uint64_t)tried, power);
+            return;
+        }
+    }
     whole = (int64_t)x;
     x -= (double)whole;
     tfn__put_int(t, NULL, whole, ".");
@@ -43365,10 +43409,13 @@ TFN__RARE
 
 /* -- GGUF: how a text is split --------------------------------------------------------------- */
 
-#define TFN__GGUF_REGEX(regex)                                                                     \
-    "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\""      \
-    regex "\"},\"behavior\":\"Isolated\",\"invert\":false},{\"type\":\"ByteLevel\","               \
-    "\"add_prefix_space\":false,\"use_regex\":false}]}"
+#define TFN__GGUF_SPLIT(regex)                                                                     \
+    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" regex                              \
+    "\"},\"behavior\":\"Isolated\",\"invert\":false},"
+#define TFN__GGUF_STEPS(steps)                                                                     \
+    "{\"type\":\"Sequence\",\"pretokenizers\":[" steps                                \
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]}"
+#define TFN__GGUF_REGEX(regex) TFN__GGUF_STEPS(TFN__GGUF_SPLIT(regex))
 #define TFN__GGUF_UPPER "[\\\\p{Lu}\\\\p{Lt}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]"
 #define TFN__GGUF_LOWER "[\\\\p{Ll}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]"
 #define TFN__GGUF_WORDS(end)                                                                       \
@@ -43392,6 +43439,11 @@ static const tfn__gguf_split tfn__gguf_splits[] = {
       TFN_SPLIT_STEPS, false, false, false },
     { "gpt-4o llama4", TFN__GGUF_REGEX(TFN__GGUF_WORDS(TFN__GGUF_SHORT) "|\\\\p{N}{1,3}"
                                        TFN__GGUF_REST), TFN_SPLIT_STEPS, false, false, false },
+    { "deepseek-coder",
+      TFN__GGUF_STEPS(TFN__GGUF_SPLIT("[\\r\\n]") TFN__GGUF_SPLIT("\\\\s?\\\\p{L}+")
+                      TFN__GGUF_SPLIT("\\\\s?\\\\p{P}+")
+                      TFN__GGUF_SPLIT("[\\u0800-\\u9fa5\\uac00-\\ud7ff]+")
+                      TFN__GGUF_SPLIT("\\\\p{N}")), TFN_SPLIT_STEPS, false, false, false },
     { "tekken", TFN__GGUF_REGEX(TFN__GGUF_WORDS("") "|\\\\p{N}" TFN__GGUF_REST), TFN_SPLIT_STEPS,
       true, true, false }
 };
@@ -43566,14 +43618,16 @@ static void tfn__meta_added(tfn__meta *x, tfn__text *t)
     }
 }
 
-/* "vocab": all tokens except unused ones. */
+/* "vocab": all tokens except unused and added ones. An added token is a plain text, which as an
+ * entry of the vocabulary would mean bytes: DeepSeek Coder adds U+00F5, which there is byte F5. */
 static void tfn__meta_vocab(tfn__meta *x, tfn__text *t)
 {
     const char *between = "";
     tfn__meta_rewind(x);
     for (int64_t id = 0; id < x->value[TFN__META_TOKENS]; id++) {
+        const uint64_t type = tfn__meta_type(x);
         if (!tfn__fine(x->tokens.f)) return;
-        if (tfn__meta_type(x) == TFN__GGUF_UNUSED) {
+        if (type == TFN__GGUF_UNUSED || type == TFN__GGUF_USER || type == TFN__GGUF_CONTROL) {
             tfn__gguf_string(&x->tokens, NULL, 0);
             continue;
         }
@@ -46484,6 +46538,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__GGUF_REGEX
 #undef TFN__GGUF_REST
 #undef TFN__GGUF_SHORT
+#undef TFN__GGUF_SPLIT
+#undef TFN__GGUF_STEPS
 #undef TFN__GGUF_UPPER
 #undef TFN__GGUF_WORDS
 #undef TFN__GOLDEN

