@@ -208,6 +208,9 @@ placements() {      # a row for each with six cells; the same from the file, wit
     done
     cmp "$work/placed1" "$work/placed2" && ! grep -q measurements "$work/progress" || return 1
     [ "$(grep -c '^\(post\|pre\) .* 1 \( *[0-9]* [-+.]\)\{6\}$' "$work/placed1")" = 2 ] || return 1
+    "$normlab" placements post b2t --layers 1 --init xavier --file "$work/placed.jsonl" > "$work/placed3" 2> /dev/null &&
+        grep -q '^initialization: xavier' "$work/placed3" && [ "$(grep -c 'init=xavier' "$work/placed.jsonl")" = 6 ] &&
+        [ "$(grep '^post' "$work/placed3")" = "$(grep '^post' "$work/placed1")" ] || return 1
     well_formed "$work/placed.svg" && [ "$(grep -c '<rect x=.*height="16"' "$work/placed.svg")" = 12 ]
 }
 check "which placement trains when" placements

@@ -38,7 +38,11 @@ typedef struct placed_row {
     placed      cell[PLACED_COLUMNS];
     double      bleu[PLACED_COLUMNS];
 } placed_row;
-typedef struct placed_table { int count; placed_row row[PLACED_ROWS]; } placed_table;
+typedef struct placed_table {
+    int         count;
+    placed_row  row[PLACED_ROWS];
+    const char *init;           /* for all recipes whose own is a general one; NULL: their own */
+} placed_table;
 
 /* Column c: the rates without warm-up, then those with one of 100. */
 static lab_spec placed_spec(const placed_row *r, int c)
@@ -63,6 +67,7 @@ static placed placed_as(const lab_record *r, double *bleu)
 
 static void placed_ask(lab *l, placed_table *t)
 {
+    l->init = t->init;
     for (int i = 0; i < t->count; i++)
         for (int c = 0; c < PLACED_COLUMNS; c++) {
             placed_row *r = &t->row[i];
@@ -94,6 +99,8 @@ static void placed_text(FILE *f, const placed_table *t)
     fprintf(f, "BLEU after 400 updates; %c %s, %c %s, %c %s\n", placed_words[LEARNED].symbol,
             placed_words[LEARNED].word, placed_words[SLOW].symbol, placed_words[SLOW].word,
             placed_words[FAILED].symbol, placed_words[FAILED].word);
+    if (t->init)
+        fprintf(f, "initialization: %s, except where another one is part of the method\n", t->init);
     fprintf(f, "%-20s layers  no warm-up:%14s  warm-up 100:\n", "", "");
     fprintf(f, "%-20s        ", "");
     for (int c = 0; c < PLACED_COLUMNS; c++) fprintf(f, "%8g", placed_rates[c % PLACED_RATES]);
@@ -124,13 +131,15 @@ static void placed_cell(FILE *f, const placed_row *r, int c, double y)
             x + PLACED_CELL / 2.0, y + 12.5, placed_words[as].ink, text);
 }
 
-static void placed_head(FILE *f)
+static void placed_head(FILE *f, const char *init)
 {
-    char text[32];
+    char text[96];
     fprintf(f, "<g font-size=\"16\" font-weight=\"bold\">\n");
     svg_word(f, 20, 26, "start", "Which placement trains when?");
     fprintf(f, "</g>\n");
     svg_word(f, 20, 46, "start", "BLEU of string reversal after 400 updates");
+    if (init) snprintf(text, sizeof text, "initialization: %s", init);
+    if (init) svg_word(f, 20, 64, "start", text);
     svg_word(f, PLACED_LEFT + 1.5 * PLACED_CELL, PLACED_TOP - 26, "middle", "no warm-up");
     svg_word(f, PLACED_LEFT + 4.5 * PLACED_CELL + 8, PLACED_TOP - 26, "middle", "warm-up 100");
     svg_word(f, PLACED_LEFT - 56, PLACED_TOP - 8, "end", "recipe");
@@ -147,7 +156,7 @@ static void placed_picture(FILE *f, const placed_table *t)
     const int height = PLACED_TOP + PLACED_LINE * (t->count + PLACED) + 30;
     char text[32];
     svg_begin(f, SVG_WIDTH, height, "Which placement trains when?");
-    placed_head(f);
+    placed_head(f, t->init);
     for (int i = 0; i < t->count; i++) {
         const double y = PLACED_TOP + PLACED_LINE * i;
         svg_word(f, PLACED_LEFT - 56, y + 12.5, "end", paper_name(t->row[i].recipe));
@@ -185,6 +194,10 @@ int placements_command(cli *c)
     while (cli_next(c)) {
         if (cli_text(c, "--svg", &svg) || cli_number(c, "--layers", 1, LAB_DEEPEST, &layers))
             continue;
+        if (cli_text(c, "--init", &t.init)) {
+            if (!is_a(INIT, t.init)) unknown(c, t.init, INIT);
+            continue;
+        }
         if (lab_option(c, &l, &options)) continue;
         if (!tfn_recipe_find(c->argv[c->at])) unknown(c, c->argv[c->at], RECIPE);
         placed_add(&t, c->argv[c->at], 0);
