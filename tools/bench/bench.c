@@ -30,7 +30,8 @@
  * tuned (OPENBLAS_CORETYPE, ATEN_CPU_CAPABILITY, and an allocator that keeps its memory:
  * MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000). Variables of the shell that would change
  * a peer are cleared. OpenBLAS is named after the core whose kernels it says it runs. TFN_PYTHON
- * names another Python than /usr/bin/python3. --isa NAME, --threads N, --only WORD picks rows,
+ * names another Python than /usr/bin/python3. --peer PROGRAM adds a peer that answers the questions
+ * of torch_peer.py, such as peers/llm_c.c. --isa NAME, --threads N, --only WORD picks rows,
  * --no-peers, --quick, --json: an object a row. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -66,6 +67,7 @@ static const char usage[] =
     "bench denormals [--counts] [MODEL]\n"
     "bench threads --simulate N [--barrier NS] [--bandwidth GB/s] [MODEL]\n"
     "      [--isa NAME] [--threads N] [--only WORD] [--rounds N] [--no-peers] [--quick] [--json]\n"
+    "      [--peer PROGRAM]\n"
     "MODEL: tiny small medium gpt2 encdec, or by value: L=4,d=96,h=3,ff=384,T=40,B=12,V=300\n"
     "Pin it to a core, taskset -c 0 bench train, except for threads.\n";
 
@@ -112,6 +114,7 @@ static void read_arguments(bench_arguments *a, cli *c)
     while (cli_next(c)) {
         const char *text = c->argv[c->at];
         if (cli_text(c, "--isa", &isa) || cli_text(c, "--only", &option.only)) continue;
+        if (cli_text(c, "--peer", &option.program)) continue;
         if (cli_text(c, "--ggml", &option.ggml) || cli_text(c, "--runq", &option.runq)) continue;
         if (cli_number(c, "--threads", 1, TFN_THREADS_MAX, &threads)) continue;
         if (cli_number(c, "--rounds", 1, ROUNDS, &rounds)) continue;

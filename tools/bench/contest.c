@@ -176,6 +176,9 @@ void free_floats(float *p)
 int torch_peers(peer *p)
 {
     const bool avx512 = tfn_kernels_for(option.isa)->isa == TFN_ISA_AVX512;
+    int count;
     if (!option.peers || option.threads > 1) return 0;
-    return peers_torch(p, option.script, avx512);
+    count = peers_torch(p, option.script, avx512);
+    if (option.program) count += peer_program(&p[count], option.program);
+    return count;
 }

@@ -11,6 +11,7 @@ struct bench_option {
     int threads, rounds;
     bool json, quick, peers, counts;
     const char *only;
+    const char *program;                 /* answers the questions of torch_peer.py; NULL: none */
     const char *ggml, *runq;             /* folder of ggml, program runq, for bench quant */
     int simulate;                        /* threads, for bench threads; 0: real ones */
     double barrier, bandwidth;           /* of the simulation: ns (0: measured), GB/s */

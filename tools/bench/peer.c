@@ -125,11 +125,11 @@ static void peer_tune(bool avx512)
     setenv("MALLOC_TRIM_THRESHOLD_", "100000000000", 1);
 }
 
-/* Starts Python with the script, connected by two pipes. The first question asks for its version,
- * which becomes part of its name; false: no answer. */
-static bool peer_start(peer *p, const char *name, const char *script, bool tuned, bool avx512)
+/* Starts a program, connected by two pipes. The first question asks for its version, which becomes
+ * the end of its name; false: no answer. */
+static bool peer_start(peer *p, const char *name, char *const *argv, bool tuned, bool avx512)
 {
-    char line[64] = "", *const argv[] = { (char *)"python3", (char *)script, NULL };
+    char line[64] = "";
     int in[2], out[2];
     if (pipe(in) || pipe(out)) return false;
     if (fork() == 0) {
@@ -143,8 +143,7 @@ static bool peer_start(peer *p, const char *name, const char *script, bool tuned
         peer_clear();
         setenv("OMP_NUM_THREADS", "1", 1);
         if (tuned) peer_tune(avx512);
-        if (!getenv("TFN_PYTHON")) execv("/usr/bin/python3", argv);
-        else execvp(getenv("TFN_PYTHON"), argv);
+        execvp(argv[0], argv);
         _exit(1);
     }
     close(in[0]);
@@ -159,18 +158,29 @@ static bool peer_start(peer *p, const char *name, const char *script, bool tuned
         return false;
     }
     line[strcspn(line, "\n")] = 0;
-    snprintf(p->name, sizeof p->name, "%s %.24s", name, line);
+    snprintf(p->name, sizeof p->name, "%s%.34s", name, line);
     return true;
 }
 
 /* PyTorch as installed, and with an environment that lets it use the whole processor. */
 int peers_torch(peer *p, const char *script, bool avx512)
 {
+    const char *python = getenv("TFN_PYTHON");
+    char *argv[] = { (char *)python, (char *)script, NULL };
     int count = 0;
+    if (!python) argv[0] = (char *)"/usr/bin/python3";
     memset(p, 0, PEERS * sizeof *p);
-    count += peer_start(&p[count], "torch", script, false, avx512);
-    count += peer_start(&p[count], "torch-tuned", script, true, avx512);
+    count += peer_start(&p[count], "torch ", argv, false, avx512);
+    count += peer_start(&p[count], "torch-tuned ", argv, true, avx512);
     return count;
+}
+
+/* A program that answers the same questions. Returns 1, or 0 if it does not start. */
+int peer_program(peer *p, const char *program)
+{
+    char *const argv[] = { (char *)program, NULL };
+    memset(p, 0, sizeof *p);
+    return peer_start(p, "", argv, false, false);
 }
 #else
 void peer_gemm(const peer *p, bool ta, bool tb, int m, int n, int k, const float *a,
@@ -189,4 +199,5 @@ int peers_torch(peer *p, const char *script, bool avx512)
 {
     return (void)p, (void)script, (void)avx512, 0;
 }
+int peer_program(peer *p, const char *program) { return (void)p, (void)program, 0; }
 #endif

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { PEERS = 4 };
+enum { PEERS = 5 };
 typedef void peer_cblas(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
                         int lda, const float *b, int ldb, float beta, float *c, int ldc);
 typedef int peer_dnnl(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha,
@@ -32,4 +32,6 @@ double peer_ask(peer *p, const char *question);
 bool peer_file(char *path, size_t room);
 
 int peers_torch(peer *p, const char *script, bool avx512);
+
+int peer_program(peer *p, const char *program);
 #endif

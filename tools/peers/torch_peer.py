@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What PyTorch needs for the rows of bench.c, which starts this program and asks line by line:
 
-    version
+    version                             of PyTorch, and whether its BLAS is only the reference one
     train NAME L d h ff T B V steps     seconds of a step: forward, backward, AdamW
     kernel NAME rows cols calls         seconds of a call
     decode L d h ff V context tokens    seconds of a token, batch 1, with a cache
@@ -461,9 +461,24 @@ def learn(train, valid, steps):
     return f"{models[key].seconds:.3f} {models[key].validate():.5f}"
 
 
-jobs = {"decode_int8": functools.partial(decode, int8=True), "lora": lora,
-        "prefill_int8": functools.partial(prefill, int8=True), "learn": learn, "train": train, "kernel": kernel, "decode": decode, "prefill": prefill,
-        "beam": beam, "sentences": sentences, "version": lambda: torch.__version__}
+def version():
+    """Debian's PyTorch uses whatever library is installed as libblas; the reference library is
+    many times slower than the others. The process's mappings show which one it is."""
+    torch.ones(64, 64) @ torch.ones(64, 64)
+    try:
+        with open("/proc/self/maps") as maps:
+            libraries = {line.split()[-1] for line in maps if ".so" in line}
+    except OSError:
+        libraries = set()
+    if any("/libblas.so" in name and "/blas/" in name for name in libraries):
+        return torch.__version__ + " reference BLAS"
+    return torch.__version__
+
+
+jobs = {"version": version, "train": train, "kernel": kernel, "decode": decode, "prefill": prefill,
+        "decode_int8": functools.partial(decode, int8=True),
+        "prefill_int8": functools.partial(prefill, int8=True), "lora": lora, "beam": beam,
+        "sentences": sentences, "learn": learn}
 for line in sys.stdin:
     command, *words = line.split()
     names = {"train": 1, "kernel": 1, "beam": 1, "learn": 2}.get(command, 0)
