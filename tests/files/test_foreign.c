@@ -232,6 +232,14 @@ TEST(foreign_refused)
           "did you mean pre?" },
         { "topology", "prre", TFN_NOT_FOUND, "model: topology is prre, which is not known here; "
           "did you mean pre?" },
+        { "decoder_topology", "prre", TFN_NOT_FOUND, "model: decoder_topology is prre, which is not "
+          "known here; did you mean pre?" },
+        { "init", "xaviar", TFN_NOT_FOUND, "model: init is xaviar, which is not known here; did "
+          "you mean xavier?" },
+        { "norm", "rmsnrom", TFN_NOT_FOUND, "model: norm is rmsnrom, which is not known here; did "
+          "you mean rmsnorm?" },
+        { "decoder_norm", "rmsnrom", TFN_NOT_FOUND, "model: decoder_norm is rmsnrom, which is not "
+          "known here; did you mean rmsnorm?" },
         { "position", "rotery", TFN_NOT_FOUND, "model: position is rotery, which is not known "
           "here; did you mean rotary?" },
         { "arch", "0", TFN_NOT_FOUND, "" },

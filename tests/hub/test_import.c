@@ -971,6 +971,25 @@ TEST(import_key_classes)
     import_insists("llama", "\"emb_scale\": 12", "emb_scale, which may change");
 }
 
+/* The class that wrote a file may be a text instead of a list of one. */
+TEST(import_class_as_text)
+{
+    static char config[IMPORT_TEXT];
+    tfn_import x;
+    tfn_model_desc d;
+    char *at;
+    import_read("bert-classes", "config.json", config, sizeof config);
+    at = strstr(config, "\"architectures\"");
+    for (; at && *at != ']'; at++)
+        if (*at == '[') *at = ' ';
+    if (at) *at = ' ';
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    x.config = config;
+    x.config_size = strlen(config);
+    CHECK(at && tfn_import_peek(&x, &d) == TFN_OK && d.head == TFN_HEAD_SEQUENCE);
+}
+
 /* Letters and digits of the families' files are others, one at a time: what is read, and which
  * numbers the message has. */
 TEST(import_any_config)
@@ -1737,6 +1756,7 @@ int main(void)
     RUN(import_keys_refused);
     RUN(import_keys_left_aside);
     RUN(import_key_classes);
+    RUN(import_class_as_text);
     RUN(import_any_config);
     RUN(import_key_list);
     RUN(import_scaling_objects);

@@ -218,7 +218,7 @@ TEST(flash_errors)
 {
     tfn_model_desc desc = flash_desc();
     tfn_flash f = flash_of();
-    tfn_model m;
+    tfn_model m, full;
     uint64_t hash;
     memset(flash_chip, 0, sizeof flash_chip);
     flash_cut = FLASH_NEVER;
@@ -230,6 +230,9 @@ TEST(flash_errors)
     f.page = 120;
     flash_refuses(tfn_flash_save(&f, &m), &f, TFN_BAD_OPTION, "at least 128");
     CHECK_INT(tfn_flash_pages(&m, 120), 0);
+    full = m;                                       /* more pages than two slots can number */
+    full.param_floats = (int64_t)1 << 50;
+    if (sizeof(size_t) > 4) CHECK_INT(tfn_flash_pages(&full, FLASH_PAGE), 0);
     f = flash_of();
     f.pages = tfn_flash_pages(&m, FLASH_PAGE) - 1;
     flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NO_MEMORY, "pages, ");

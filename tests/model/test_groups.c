@@ -327,6 +327,24 @@ TEST(groups_texts)
     }
 }
 
+/* An error keeps as much of a name as fits. */
+TEST(groups_long_text)
+{
+    tfn_model_desc d = groups_small();
+    tfn_error e;
+    char text[sizeof e.name + 2];
+    memset(text, 'x', sizeof text);
+    text[0] = ' ';                                  /* no pattern */
+    for (size_t n = sizeof e.name - 2; n < sizeof text; n++) {
+        const size_t kept = n < sizeof e.name ? n : sizeof e.name - 1;
+        text[n] = 0;
+        CHECK(!tfn_group_add(&d, text, &e));
+        CHECK_INT(strlen(e.name), kept);
+        CHECK(!memcmp(e.name, text, kept));
+        text[n] = 'x';
+    }
+}
+
 /* Numbers out of range, a pattern without an end, too many groups. */
 TEST(groups_refused)
 {
@@ -941,6 +959,7 @@ int main(void)
 {
     RUN(groups_patterns);
     RUN(groups_texts);
+    RUN(groups_long_text);
     RUN(groups_refused);
     RUN(groups_rates);
     RUN(groups_rates_of_tensors);

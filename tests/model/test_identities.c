@@ -1428,6 +1428,26 @@ TEST(identities_profile_chain)
     }
 }
 
+/* In half precision the scales are in the rounded copy, too, with which the profile goes on. */
+TEST(identities_profile_half)
+{
+    tfn_model_desc d = identities_admin(TFN_ARCH_DECODER, "admin");
+    tfn_param_info p;
+    tfn_model m;
+    double most = 0;
+    d.half = true;
+    d.threads = 1;
+    if (!identities_start(&m, &d) || !identities_profile(&m)) return;
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        for (int32_t j = 0; identities_ends(p.name, "skip.weight") && j < p.cols; j++) {
+            const double rounded = (double)m.run.params[p.data - m.params + j];
+            CHECK_CLOSE(rounded, (double)p.data[j], 1e-3);
+            most = fmax(most, rounded);
+        }
+    CHECK(most > 1.1);
+    tfn_model_free(&m);
+}
+
 /* T15: the same for all threads and instruction sets; other weights give other scales. */
 TEST(identities_profile_determinism)
 {
@@ -1693,6 +1713,7 @@ int main(void)
     RUN(identities_ngpt_hybrid);
     RUN(identities_norms_off);
     RUN(identities_profile_chain);
+    RUN(identities_profile_half);
     RUN(identities_profile_determinism);
     RUN(identities_profile_again);
     RUN(identities_profile_trained);

@@ -663,7 +663,7 @@ TEST(inits_skip_constants)
         }
 }
 
-/* DeepNorm's gains as its table prints them, through the deviations of W_2. */
+/* DeepNorm's gains as its table prints them, and the deviations of W_2. */
 TEST(inits_deepnorm_gains)
 {
     static const struct { char stack; int n, m; double gain; } values[] = {
@@ -672,6 +672,10 @@ TEST(inits_deepnorm_gains)
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         const bool both = values[i].m > 0;
+        const bool decoder = values[i].stack == 'd';
+        const tfn_place place = { TFN_SUBLAYER_FFN, decoder, !both, 1, decoder ? values[i].m : values[i].n,
+                                  values[i].n, both ? values[i].m : values[i].n, INITS_C };
+        tfn_gains gains = { 1, 1, 1, 1, 1, 1, 1 };
         tfn_model_desc d = inits_desc(both ? TFN_ARCH_ENCODER_DECODER : TFN_ARCH_ENCODER,
                                       values[i].n,
                                       values[i].m);
@@ -679,6 +683,8 @@ TEST(inits_deepnorm_gains)
         tfn_param_info p;
         tfn_model m;
         d.recipe = "deepnorm";
+        tfn_init_find("deepnorm")->rule(&place, &gains);
+        CHECK(fabs((double)gains.w2 - values[i].gain) <= 0.0006);
         CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
         for (int32_t k = 0; tfn_model_param(&m, k, &p); k++) {
             const size_t length = strlen(p.name);
