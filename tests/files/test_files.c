@@ -369,10 +369,12 @@ TEST(files_writing)
     f.work_size--;
     CHECK_INT(tfn_file_open(&f), TFN_NO_MEMORY);
     CHECK_INT(tfn_file_open(&f), TFN_NO_MEMORY);         /* the error stays */
-    strcpy(t[0].name, "a");
+    strcpy(t[0].name, "a");                              /* a name twice, also with another dtype */
+    f = files_from(NULL, 0);
+    CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_OPTION);
     t[0].dtype = TFN_DTYPE_F32;
     f = files_from(NULL, 0);
-    CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_OPTION);         /* a name twice */
+    CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_OPTION);
     t[0].rank = 9;
     f = files_from(NULL, 0);
     CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_SHAPE);

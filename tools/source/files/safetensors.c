@@ -574,6 +574,15 @@ static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
     return t;
 }
 
+/* For tfn__order: by name. */
+static bool tfn__source_name_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn__source *s = (const tfn__source *)x;
+    const tfn_tensor a = tfn__source_tensor(s, i);
+    const tfn_tensor b = tfn__source_tensor(s, j);
+    return tfn__compare(a.name, b.name) < 0;
+}
+
 /* For tfn__order: wide dtypes first, so that every tensor is aligned; then by name. */
 static bool tfn__source_before(const void *x, int32_t i, int32_t j)
 {
@@ -581,7 +590,7 @@ static bool tfn__source_before(const void *x, int32_t i, int32_t j)
     const tfn_tensor a = tfn__source_tensor(s, i);
     const tfn_tensor b = tfn__source_tensor(s, j);
     if (a.dtype != b.dtype) return a.dtype < b.dtype;
-    return tfn__compare(a.name, b.name) < 0;
+    return tfn__source_name_before(x, i, j);
 }
 
 /* Write the text to the file and empty it. */
@@ -644,10 +653,11 @@ static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *or
 
 /* Check all tensors before anything is written. In the order of names, equal names are
  * neighbours. */
-static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t *order)
+static void tfn__check_tensors(tfn_file *f, const tfn__source *s, int32_t *order)
 {
     tfn_tensor t, last;
     last.name[0] = 0;
+    tfn__order(order, s->count, tfn__source_name_before, s);
     for (int32_t i = 0; i < s->count; i++) {
         t = tfn__source_tensor(s, order[i]);
         if (t.name[0] && t.count < 0)
@@ -702,9 +712,9 @@ SHARED tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__aren
     uint64_t n, pad;
     if (tfn__fine(f)) order = tfn__take_ids(&a, (size_t)s->count, &f->error);
     if (!order) return tfn__finish_writing(f);
-    tfn__order(order, s->count, tfn__source_before, s);
     tfn__check_tensors(f, s, order);
     if (!tfn__fine(f)) return tfn__finish_writing(f);
+    tfn__order(order, s->count, tfn__source_before, s);
     n = tfn__measure_header(f, s, order);
     pad = (0 - n) & 7;                  /* so the values begin at a multiple of 8 */
     for (int i = 0; i < 8; i++) length[i] = (uint8_t)((n + pad) >> 8*i);
