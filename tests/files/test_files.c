@@ -919,6 +919,9 @@ static void files_digest(uint32_t *h, tfn_file *f)
     tfn_file_close(f);
 }
 
+/* A call that opens a file itself leaves it closed. */
+static void files_closed(const tfn_file *f) { CHECK(!f->header && !f->stream && !f->owned); }
+
 /* A file that is cut anywhere, or has any byte changed, gives success or an error, stays in bounds,
  * and takes at most twice its size as memory. readers.sh tries all changes. */
 static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn_model *m, uint32_t *h)
@@ -928,6 +931,7 @@ static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn
     float to[8];
     char blob[8];
     if (kind < 2) CHECK(tfn_file_work(&sized) <= 2 * size + 256);
+    files_closed(&sized);
     if (kind == 0) {
         files_try(bytes, size, NULL, 0);
         files_digest(h, &f);
@@ -935,6 +939,7 @@ static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn
         int64_t step = 0;
         tfn_model_desc d;
         tfn_status peek = tfn_model_peek(&f, &d, &step);
+        files_closed(&f);
         digest_error(h, &f.error);
         if (peek != TFN_OK) return;
         digest_int(h, step);
@@ -942,9 +947,11 @@ static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn
         digest_option(h, &d.seed, sizeof d.seed);
         if (tfn_model_load(m, &f) != TFN_OK) CHECK(f.error.text && m->error.status == TFN_OK);
         else digest_int(h, (int64_t)tfn_model_hash(m));
+        files_closed(&f);
         digest_error(h, &f.error);
         f = files_from(bytes, size);
         CHECK(tfn_checkpoint_tokenizer(&f, blob, sizeof blob) < size);
+        files_closed(&f);
     } else if (kind == 2) {
         memset(to, 0, sizeof to);
         if (library_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 8) == TFN_OK) digest_floats(h, to, 8);
@@ -956,6 +963,7 @@ static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn
             digest_int(h, (int64_t)tfn_file_text(&f, "a", blob, sizeof blob));
             digest_text(h, blob, sizeof blob);
         }
+        if (f.error.status != TFN_OK) files_closed(&f);
         digest_error(h, &f.error);
         tfn_file_close(&f);
     }
