@@ -40,13 +40,11 @@ static uint64_t tfn__flash_hash(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-/* Returns part i of the state, or NULL past the last. *bytes may be 0. */
+/* Returns part i of the state, 0 to 2. *bytes may be 0. */
 static float *tfn__flash_part(const tfn_model *m, int i, size_t *bytes)
 {
     float *const parts[] = { m->params, m->moments, m->averages };
     int64_t floats[] = { 0, 0, 0 };
-    *bytes = 0;
-    if (i >= 3) return NULL;
     floats[0] = m->param_floats + m->buffer_floats;
     if (m->moments) floats[1] = tfn__moments_floats(m);
     if (m->averages) floats[2] = m->trained_floats;
