@@ -1534,6 +1534,9 @@ TEST(hub_parts_by_hand)
         { "{'type':'BertNormalizer','lowercase':false}", HUB_WHITE, "A\tb\xe6\x97\xa5" "c",
           "A|b|\xe6\x97\xa5|c" },
         { "{'type':'Precompiled','precompiled_charsmap':null}", HUB_WHITE, "A b", "A|b" },
+        /* U+0341 becomes #. A grapheme of seven bytes is replaced character by character. */
+        { "{'type':'Precompiled','precompiled_charsmap':'EAAAAAAwAwDNCAIAgQUAAAAAAAAjAA=='}", "null",
+          "x\xcc\x80\xcd\x81\xcc\x80", "x\xcc\x80#\xcc\x80" },
         { "{'type':'Precompiled'}", HUB_WHITE, NULL, "normalizer Precompiled with these values" },
         { HUB_BOTH("normalizers", "{'type':'ByteLevel'},{'type':'Lowercase'}"), "null", NULL,
           "after ByteLevel is not supported" },
@@ -2348,6 +2351,25 @@ TEST(hub_blob_decoder)
     free(blob), free(b.mem);
 }
 
+/* A blob of Unigram needs scores. */
+TEST(hub_blob_scores)
+{
+    hub_box b = hub_quoted("{'decoder':{'type':'Metaspace','replacement':'\xe2\x96\x81'},'model':{"
+                           "'type':'BPE','unk_token':'<u>','vocab':{'<u>':0,'a':1},'merges':[]}}");
+    size_t size;
+    unsigned char *blob = hub_blob(&b.k, &size);
+    const tfn_tokenizer_source s = hub_of_blob(blob, size);
+    char message[300];
+    hub_box c;
+    CHECK(b.status == TFN_OK && blob[8] == TFN_TOKENIZER_CHARACTER_BPE);
+    blob[8] = TFN_TOKENIZER_UNIGRAM;
+    hub_put_sum(blob, size);
+    c = hub_make(&s);
+    if (!strstr(tfn_error_text(&c.k.error, message, sizeof message), "scores is expected"))
+        FAIL("says %s", message);
+    free(blob), free(b.mem), free(c.mem);
+}
+
 /* Every byte of the small files, and of their blobs, is another: read or refused. */
 TEST(hub_small_bad_files)
 {
@@ -2451,6 +2473,7 @@ int main(void)
     RUN(hub_bad_blobs);
     RUN(hub_blob_decoder);
     RUN(hub_equal_ways);
+    RUN(hub_blob_scores);
     RUN(hub_small_bad_files);
     RUN(hub_cut_blobs);
     return DONE();

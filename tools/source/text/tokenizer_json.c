@@ -128,6 +128,13 @@ static bool tfn__is_mark(tfn__reader value)
     return tfn__json_says(value, "\xe2\x96\x81\"");
 }
 
+/* Notes that flags cannot express a part; then all parts are compiled to steps, and no caller sees
+ * this error. */
+static void tfn__needs_steps(tfn_error *e)
+{
+    tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "steps are needed", 0, 0);
+}
+
 /* Replace: a space by a mark, several spaces by one, or one of the rules above. 0: anything
  * else. */
 static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content, bool broken)
@@ -166,8 +173,8 @@ static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
     return steps;
 }
 
-/* Read a part of the normalizer. Any part that changes characters differently must be refused, or
- * ids would silently differ. The order of parts is fixed. */
+/* Read a part of the normalizer. Flags have a fixed order of parts. Any part that changes characters
+ * differently needs steps, or ids would silently differ. */
 static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     const tfn__reader part = r;
@@ -178,10 +185,9 @@ static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else if (tfn__json_says(type, "BertNormalizer\"")) steps = tfn__bert_steps(part);
     else {
         steps = tfn__piece_steps(v, part);
-        if (!steps) tfn__refuse(e, "normalizer %s with these values is not supported", type);
+        if (!steps) tfn__needs_steps(e);
     }
-    if (steps && steps <= v->normalizer)
-        tfn__refuse(e, "normalizer %s after another is not supported", type);
+    if (steps && steps <= v->normalizer) tfn__needs_steps(e);
     v->normalizer += steps;
 }
 
@@ -199,8 +205,7 @@ static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *patt
     tfn__json_members(&r, &regex, "Regex\"");
     if (!tfn__known_regex(regex, &split)) fits = false;
     if (split == TFN_SPLIT_BLOOM) fits = fits && isolated;
-    if (v->cut || !fits)
-        tfn__refuse(e, "a Split with the behavior %s is not supported here", *behavior);
+    if (v->cut || !fits) tfn__needs_steps(e);
     v->cut = true;
     v->split = split;
 }
@@ -212,21 +217,19 @@ static void tfn__metaspace_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     tfn__reader value[4];
     int32_t steps = TFN_NORMALIZER_MARKS + TFN_NORMALIZER_PREFIX + TFN_NORMALIZER_NEEDED;
     tfn__json_members(&r, value, "replacement\"prepend_scheme\"add_prefix_space\"split\"");
-    if (!tfn__is_mark(value[0]))
-        tfn__refuse(e, "Metaspace with the replacement %s is not supported", value[0]);
+    if (!tfn__is_mark(value[0])) tfn__needs_steps(e);
     if (tfn__json_says(value[1], "first\"")) steps += TFN_NORMALIZER_FIRST;
     else if (tfn__json_says(value[1], "never\"")
              || (!value[1].s && !tfn__json_true(value[2], true))) steps = TFN_NORMALIZER_MARKS;
     if (v->normalizer & steps || v->cut
         || (v->normalizer & TFN_NORMALIZER_WORDS
             && (!(steps & TFN_NORMALIZER_PREFIX) || steps & TFN_NORMALIZER_FIRST)))
-        tfn__refuse(e, "Metaspace with the prepend_scheme %s is not supported here", value[1]);
+        tfn__needs_steps(e);
     v->normalizer |= steps;
     v->cut = true;
     v->split = TFN_SPLIT_NONE;
     if (tfn__json_true(value[3], true)) v->split = TFN_SPLIT_MARKS;
-    else if (v->normalizer & TFN_NORMALIZER_WORDS)
-        tfn__refuse(e, "Metaspace with split %s is not supported here", value[3]);
+    else if (v->normalizer & TFN_NORMALIZER_WORDS) tfn__needs_steps(e);
 }
 
 /* Gemma splits at spaces after the normalizer has replaced them all. */
@@ -250,10 +253,9 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
         v->normalizer |= TFN_NORMALIZER_WORDS + TFN_NORMALIZER_LEFT + TFN_NORMALIZER_RIGHT
                          + TFN_NORMALIZER_COLLAPSE;
     else if (tfn__json_says(value[0], "Split\"") && tfn__splits_nothing(v, value[3])) return;
-    else if (v->shown)
-        tfn__refuse(e, "pre_tokenizer %s after ByteLevel is not supported", value[0]);
+    else if (v->shown) tfn__needs_steps(e);
     else if (tfn__json_says(value[0], "BertPreTokenizer\"")) {
-        if (v->cut) tfn__refuse(e, "pre_tokenizer %s after another is not supported", value[0]);
+        if (v->cut) tfn__needs_steps(e);
         v->cut = true;
         v->split = TFN_SPLIT_BERT;
     } else if (tfn__json_says(value[0], "Split\""))
@@ -262,11 +264,8 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
         const bool regex = tfn__peek(&value[1]) != 'f';
         v->shown = true;
         v->prefix_space = tfn__peek(&value[2]) == 't';
-        if (regex == v->cut)
-            tfn__refuse(e, "ByteLevel with use_regex %s is not supported here", value[1]);
-        if (v->prefix_space && v->cut)
-            tfn__refuse(e, "a Split with add_prefix_space %s is not supported", value[2]);
-    } else tfn__refuse(e, "pre_tokenizer %s is not supported", value[0]);
+        if (regex == v->cut || (v->prefix_space && v->cut)) tfn__needs_steps(e);
+    } else tfn__needs_steps(e);
 }
 
 /* The ids around a text: a template, or the two tokens of BERT or RoBERTa, which tfn__frame_pass
@@ -378,8 +377,7 @@ static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value
     if (!tfn__json_empty(value[TFN__MODEL_SUFFIX]))
         tfn__short_string(e, value[TFN__MODEL_SUFFIX], v->suffix, sizeof v->suffix,
                           "end_of_word_suffix %s is not supported");
-    if (*v->suffix && !v->stepped)
-        tfn__refuse(e, "end_of_word_suffix %s is not supported", value[TFN__MODEL_SUFFIX]);
+    if (*v->suffix && !v->stepped) tfn__needs_steps(e);
     v->kind = TFN_TOKENIZER_BPE;
     if (!v->shown) {
         v->kind = TFN_TOKENIZER_CHARACTER_BPE;
@@ -550,8 +548,7 @@ static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *val
         tfn__refuse(e, "decoder %s is not supported for this model", value[4]);
     if (v->stepped && !v->shown && v->decodes == TFN__DECODES_NOTHING)
         v->decoder = TFN_DECODER_SPACES;
-    if (!fits && !v->stepped)
-        tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
+    if (!fits && !v->stepped) tfn__needs_steps(e);
     if (bytes != v->shown || (!v->stepped && ((bytes && v->split > TFN_SPLIT_BLOOM)
                                               || (characters && v->split < TFN_SPLIT_MARKS))))
         tfn__refuse(e, "pre_tokenizer %s is not supported for this model", value[2]);
