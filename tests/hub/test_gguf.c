@@ -627,6 +627,697 @@ TEST(gguf_errors)
     remove("build/wrong.gguf");
 }
 
+/* -- files by hand --------------------------------------------------------------------------- */
+
+enum { GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STRING,
+       GGUF_ARRAY, GGUF_U64, GGUF_I64, GGUF_F64, GGUF_TYPES };
+
+/* Build a file in gguf_bytes. */
+static size_t gguf_size;
+static void gguf_put(const void *s, size_t n)
+{
+    memcpy(gguf_bytes + gguf_size, s, n);
+    gguf_size += n;
+}
+static void gguf_put_number(uint64_t x, int bytes)
+{
+    for (int i = 0; i < bytes; i++, x >>= 8) gguf_bytes[gguf_size++] = (unsigned char)x;
+}
+static void gguf_put_text(const char *s)
+{
+    gguf_put_number(strlen(s), 8);
+    gguf_put(s, strlen(s));
+}
+static void gguf_put_key(const char *key, int type)
+{
+    gguf_put_text(key);
+    gguf_put_number((uint64_t)type, 4);
+}
+static void gguf_begin(const char *arch, uint64_t tensors, uint64_t keys)
+{
+    gguf_size = 0;
+    gguf_put("GGUF\3\0\0\0", 8);
+    gguf_put_number(tensors, 8);
+    gguf_put_number(keys + 1, 8);
+    gguf_put_key("general.architecture", GGUF_STRING);
+    gguf_put_text(arch);
+}
+static tfn_file gguf_file(void)
+{
+    tfn_file f;
+    memset(&f, 0, sizeof f);
+    f.from = gguf_bytes;
+    f.from_size = gguf_size;
+    return f;
+}
+static void gguf_keep(const char *path)
+{
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(gguf_bytes, 1, gguf_size, f) == gguf_size);
+    if (f) fclose(f);
+}
+static void gguf_says(const char *says)
+{
+    char text[400];
+    tfn_file f = gguf_file();
+    CASE("%s, %d bytes", says, (int)gguf_size);
+    CHECK(tfn_gguf_open(&f) != TFN_OK && !f.header);
+    if (!strstr(tfn_error_text(&f.error, text, sizeof text), says)) FAIL("says %s", text);
+}
+
+/* Each type of value as the text that a rule of an import reads. */
+TEST(gguf_values)
+{
+    static const struct { int type, bytes; uint64_t value; const char *text; } rows[] = {
+        { GGUF_U8, 1, 200, "200" }, { GGUF_I8, 1, 0xff, "-1" }, { GGUF_I8, 1, 5, "5" },
+        { GGUF_U16, 2, 65535, "65535" }, { GGUF_I16, 2, 0x8000, "-1" },
+        { GGUF_I32, 4, 0x7fffffff, "2147483647" }, { GGUF_F32, 4, 0x3f000000, "0.5" },
+        { GGUF_BOOL, 1, 1, "true" }, { GGUF_BOOL, 1, 0, "false" },
+        { GGUF_U64, 8, UINT64_MAX, "-1" }, { GGUF_U64, 8, 7, "7" },
+        { GGUF_I64, 8, (uint64_t)1 << 63, "-1" },
+        { GGUF_F64, 8, (uint64_t)0x3fd << 52, "0.25" }
+    };
+    enum { ROWS = sizeof rows / sizeof *rows };
+    static char long_text[601], text[700];
+    tfn_import x;
+    memset(&x, 0, sizeof x);
+    memset(long_text, 'x', sizeof long_text - 1);
+    gguf_begin("llama", 0, ROWS + 3);
+    for (int i = 0; i < ROWS; i++) {
+        char key[20];
+        snprintf(key, sizeof key, "llama.k.%d", i);
+        gguf_put_key(key, rows[i].type);
+        gguf_put_number(rows[i].value, rows[i].bytes);
+    }
+    gguf_put_key("llama.numbers", GGUF_ARRAY);
+    gguf_put_number(GGUF_U16, 4), gguf_put_number(2, 8), gguf_put_number(0x30002, 4);
+    gguf_put_key("llama.texts", GGUF_ARRAY);
+    gguf_put_number(GGUF_STRING, 4), gguf_put_number(2, 8), gguf_put_text("a"), gguf_put_text("");
+    gguf_put_key("tokenizer.chat_template", GGUF_STRING);
+    gguf_put_text(long_text);
+    gguf_keep("build/values.gguf");
+    x.folder = "build/values.gguf";
+    for (int i = 0; i < ROWS; i++) {
+        char key[20];
+        snprintf(key, sizeof key, "k/%d", i);
+        CHECK(tfn_import_text(&x, key, text, sizeof text) == strlen(rows[i].text));
+        if (strcmp(text, rows[i].text)) FAIL("%s is %s, not %s", key, text, rows[i].text);
+    }
+    tfn_import_text(&x, "numbers", text, sizeof text);
+    CHECK(!strcmp(text, "[]"));
+    tfn_import_text(&x, "texts", text, sizeof text);
+    CHECK(!strcmp(text, "[]"));
+    CHECK_INT(tfn_import_text(&x, "chat_template", text, sizeof text), sizeof long_text - 1);
+    CHECK(!strcmp(text, long_text));
+    remove("build/values.gguf");
+    CHECK(tfn_import_text(&x, "numbers", text, sizeof text) == 0 && x.error.status == TFN_BAD_FILE);
+}
+
+/* Gemma 2 and 3 of 27 B are known by their number of layers. */
+TEST(gguf_scales)
+{
+    static const struct { const char *arch; int layers; bool good; } rows[] = {
+        { "gemma2", 46, false }, { "gemma3", 62, false }, { "gemma2", 26, true },
+        { "gemma3", 0, true }, { "llama", 46, true }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char key[40], text[400];
+        tfn_import x;
+        CASE("%s, %d layers", rows[i].arch, rows[i].layers);
+        memset(&x, 0, sizeof x);
+        gguf_begin(rows[i].arch, 0, rows[i].layers > 0);
+        snprintf(key, sizeof key, "%s.block_count", rows[i].arch);
+        gguf_put_key(key, GGUF_U32);
+        gguf_put_number((uint64_t)rows[i].layers, 4);
+        gguf_keep("build/scale.gguf");
+        x.folder = "build/scale.gguf";
+        tfn_import_text(&x, "block_count", text, sizeof text);
+        CHECK((x.error.status == TFN_OK) == rows[i].good);
+        tfn_error_text(&x.error, text, sizeof text);
+        CHECK(rows[i].good || strstr(text, "27 B"));
+    }
+    remove("build/scale.gguf");
+}
+
+/* Keys and tensors that are invalid, each with its message. */
+TEST(gguf_wrong_by_hand)
+{
+    static const char bad[] = "it is no valid GGUF at byte";
+    static const struct { const char *name; uint64_t rank, side[2], type, at; const char *says; } t[] = {
+        { "t", 0, { 1, 1 }, 0, 0, bad }, { "t", 5, { 1, 1 }, 0, 0, bad }, { "", 1, { 1, 1 }, 0, 0, bad },
+        { "t", 1, { (uint64_t)1 << 40, 1 }, 0, 0, bad },
+        { "a b", 1, { 1, 1 }, 0, 0, bad }, { "a\"b", 1, { 1, 1 }, 0, 0, bad },
+        { "a\\b", 1, { 1, 1 }, 0, 0, bad }, { "a\x7f", 1, { 1, 1 }, 0, 0, bad },
+        { "t", 1, { 1, 1 }, 99, 0, "t has the type 99 of ggml, which is not read" },
+        { "t", 1, { 20, 1 }, 8, 0, "t has rows that do not fill blocks" },
+        { "t", 2, { (uint64_t)1 << 39, (uint64_t)1 << 39 }, 0, 0, "t has rows that do not fill blocks" },
+        { "t", 1, { 3, 1 }, 0, 0, "t ends after the end of the file" },
+        { "t", 1, { 1, 1 }, 0, 128, "t ends after the end of the file" }
+    };
+    static const char *const keys[] = { "x", "llama.x" };
+    tfn_file f;
+    for (int i = 0; i < 2; i++) {
+        gguf_begin("llama", 0, 1);
+        gguf_put_key(keys[i], GGUF_TYPES);
+        gguf_put_number(0, 8);
+        gguf_says(bad);
+        gguf_begin("llama", 0, 1);
+        gguf_put_key(keys[i], GGUF_ARRAY);
+        gguf_put_number(GGUF_ARRAY, 4), gguf_put_number(1, 8);
+        gguf_says(bad);
+        gguf_begin("llama", 0, 1);
+        gguf_put_key(keys[i], GGUF_ARRAY);
+        gguf_put_number(GGUF_U8, 4), gguf_put_number((uint64_t)1 << 40, 8);
+        gguf_says(bad);
+    }
+    gguf_begin("llama", 0, 1);
+    gguf_put_key("general.alignment", GGUF_U32);
+    gguf_put_number(0, 4);
+    gguf_says(bad);
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        gguf_begin("llama", 1, 0);
+        gguf_put_text(t[i].name);
+        gguf_put_number(t[i].rank, 4);
+        for (uint64_t k = 0; k < t[i].rank; k++) gguf_put_number(t[i].side[k & 1], 8);
+        gguf_put_number(t[i].type, 4);
+        gguf_put_number(t[i].at, 8);
+        while (gguf_size % 32) gguf_put_number(0, 1);
+        gguf_put_number(0, 8);
+        gguf_says(t[i].says);
+    }
+    gguf_begin("llama", 0, 2);                      /* of other types: ignored */
+    gguf_put_key("general.alignment", GGUF_STRING);
+    gguf_put_text("0");
+    gguf_put_key("general.architecture", GGUF_U8);
+    gguf_put_number(0, 1);
+    f = gguf_file();
+    CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+    tfn_file_close(&f);
+    memset(&f, 0, sizeof f);
+    f.path = "build/none.gguf";
+    CHECK_INT(tfn_gguf_open(&f), TFN_BAD_FILE);
+}
+
+/* -- tokenizers by hand ----------------------------------------------------------------------- */
+
+/* Metadata of a tokenizer of the tokens "a", "b ", and two ids that frame a text. */
+typedef struct gguf_words {
+    const char *model, *pre;
+    int tokens, types, scores;          /* lengths of the lists; below 0: not there */
+    int each;                           /* the type of the tokens */
+    int begins, ends;                   /* below 0: not said */
+} gguf_words;
+
+static void gguf_put_words(const gguf_words *w)
+{
+    static const char *const tokens[] = { "<u>", "a", "b b", "<s>", "</s>", "c" };
+    static const int types[] = { 2, 1, 4, 3, 3, 5 };
+    const int lists = (w->types >= 0) + (w->scores >= 0) + (w->begins >= 0) + (w->ends >= 0);
+    gguf_begin("llama", 0, (uint64_t)(6 + lists));
+    gguf_put_key("tokenizer.ggml.model", GGUF_STRING), gguf_put_text(w->model);
+    gguf_put_key("tokenizer.ggml.pre", GGUF_STRING), gguf_put_text(w->pre);
+    gguf_put_key("tokenizer.ggml.tokens", GGUF_ARRAY);
+    gguf_put_number((uint64_t)w->each, 4), gguf_put_number((uint64_t)w->tokens, 8);
+    for (int i = 0; i < w->tokens; i++) gguf_put_text(tokens[i % 6]);
+    if (w->types >= 0) {
+        gguf_put_key("tokenizer.ggml.token_type", GGUF_ARRAY);
+        gguf_put_number(GGUF_I32, 4), gguf_put_number((uint64_t)w->types, 8);
+        for (int i = 0; i < w->types; i++) gguf_put_number((uint64_t)types[i % 6], 4);
+    }
+    if (w->scores >= 0) {
+        gguf_put_key("tokenizer.ggml.scores", GGUF_ARRAY);
+        gguf_put_number(GGUF_F32, 4), gguf_put_number((uint64_t)w->scores, 8);
+        for (int i = 0; i < w->scores; i++) gguf_put_number(0xbf800000, 4);
+    }
+    gguf_put_key("tokenizer.ggml.bos_token_id", GGUF_U32), gguf_put_number(3, 4);
+    gguf_put_key("tokenizer.ggml.eos_token_id", GGUF_U32), gguf_put_number(4, 4);
+    gguf_put_key("tokenizer.ggml.unknown_token_id", GGUF_U32), gguf_put_number(UINT32_MAX, 4);
+    if (w->begins >= 0)
+        gguf_put_key("tokenizer.ggml.add_bos_token", GGUF_BOOL), gguf_put_number((uint64_t)w->begins, 1);
+    if (w->ends >= 0)
+        gguf_put_key("tokenizer.ggml.add_eos_token", GGUF_BOOL), gguf_put_number((uint64_t)w->ends, 1);
+}
+
+static tfn_status gguf_write(const tfn_tokenizer *k, const int32_t *specials, char *text, size_t room);
+
+/* Tokens in front of a text and after it, as the metadata say, and messages about lists that do not
+ * fit. */
+TEST(gguf_tokens_by_hand)
+{
+    static const struct { gguf_words w; int begins, ends; const char *says; } rows[] = {
+        { { "gpt2", "gpt-2", 6, 6, -1, GGUF_STRING, 1, 1 }, 1, 1, NULL },
+        { { "gpt2", "gpt-2", 6, 6, -1, GGUF_STRING, 0, 1 }, 0, 1, NULL },
+        { { "gpt2", "stablelm2", 6, -1, -1, GGUF_STRING, -1, -1 }, 0, 0, NULL },
+        { { "gpt2", "llama-bpe", 6, 6, -1, GGUF_STRING, -1, -1 }, 1, 0, NULL },
+        { { "gpt2", "qwen2", 6, 6, 6, GGUF_STRING, 0, 0 }, 0, 0, NULL },
+        { { "llama", "default", 6, 6, -1, GGUF_STRING, -1, 1 }, 1, 1, NULL },
+        { { "llama", "default", 6, 6, 6, GGUF_STRING, 0, -1 }, 0, 0, NULL },
+        { { "gpt2", "qwen", 6, 6, 6, GGUF_STRING, 0, 0 }, 0, 0, "pre-tokenizer \"qwen\" is not read" },
+        { { "gpt2", "", 6, 6, 6, GGUF_STRING, 0, 0 }, 0, 0, "pre-tokenizer \"\" is not read" },
+        { { "llama", "default", 6, 5, 6, GGUF_STRING, 0, 0 }, 0, 0, "a type and a score for each" },
+        { { "llama", "default", 6, 6, 7, GGUF_STRING, 0, 0 }, 0, 0, "a type and a score for each" },
+        { { "llama", "default", 0, 0, 0, GGUF_STRING, 0, 0 }, 0, 0, "" },
+        { { "llama", "default", 0, 0, 0, GGUF_U8, 0, 0 }, 0, 0, "it is no valid GGUF" }
+    };
+    char text[400];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_tokenizer_source source;
+        tfn_tokenizer k;
+        void *mem = NULL;
+        tfn_file f;
+        CASE("row %d: %s %s", (int)i, rows[i].w.model, rows[i].w.pre);
+        gguf_put_words(&rows[i].w);
+        f = gguf_file();
+        CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+        if (check_errors) return;
+        if (rows[i].says) {
+            CHECK_INT(tfn_gguf_tokenizer(&f, &source, text, sizeof text), 0);
+            CHECK((f.error.status == TFN_OK) == !rows[i].says[0]);
+            CHECK(strstr(tfn_error_text(&f.error, text, sizeof text), rows[i].says));
+        } else {
+            CHECK(gguf_tokenizer(&f, &k, &mem));
+            CHECK_INT(k.error.status, TFN_OK);
+            CHECK_INT(k.begins, rows[i].begins);
+            CHECK_INT(k.ends, rows[i].ends);
+            if (k.begins) CHECK_INT(k.frame[0], 3);
+            if (k.ends) CHECK_INT(k.frame[k.begins], 4);
+            CHECK(tfn_gguf_tokenizer(&f, &source, text, 1) > 1 && !source.json && !source.model);
+        }
+        tfn_file_close(&f);
+        CHECK_INT(tfn_gguf_tokenizer(&f, &source, text, sizeof text), 0);       /* it is closed */
+        if (!rows[i].says && !strcmp(rows[i].w.model, "gpt2"))
+            CHECK_INT(gguf_write(&k, NULL, text, sizeof text), TFN_OK);
+        free(mem);
+    }
+}
+
+/* A file that fails at any read, and one of another format. */
+typedef struct gguf_disk { int calls, fails; } gguf_disk;
+static bool gguf_get(void *user, uint64_t at, void *to, size_t bytes)
+{
+    gguf_disk *disk = (gguf_disk *)user;
+    if (disk->calls++ == disk->fails) return false;
+    memset(to, 0, bytes);                           /* a file may go on after the bytes in memory */
+    if (at < GGUF_ROOM) memcpy(to, gguf_bytes + at, bytes < GGUF_ROOM - at ? bytes : GGUF_ROOM - at);
+    return true;
+}
+TEST(gguf_reads_fail)
+{
+    static const char *const names[] = { "tokens-bpe", "tokens-llama" };
+    static char text[GGUF_ROOM];
+    gguf_disk disk = { 0, 0 };
+    tfn_io io = { gguf_get, NULL, &disk, 0 };
+    tfn_tokenizer_source source;
+    tfn_file f;
+    memset(text, 'x', 9999);                        /* longer than what is read at once */
+    text[9999] = 0;
+    gguf_begin("llama", 0, 1);
+    gguf_put_key("tokenizer.chat_template", GGUF_STRING);
+    gguf_put_text(text);
+    io.size = gguf_size;
+    for (disk.fails = 0; disk.fails < 100; disk.fails++) {
+        memset(&f, 0, sizeof f);
+        f.io = &io;
+        disk.calls = 0;
+        if (tfn_gguf_open(&f) == TFN_OK) break;
+        CHECK_INT(f.error.status, TFN_BAD_FILE);
+    }
+    CHECK(disk.fails > 4 && f.error.status == TFN_OK);
+    tfn_file_close(&f);
+    f = gguf_file();
+    f.work = text;
+    f.work_size = 99;
+    CHECK_INT(tfn_gguf_open(&f), TFN_NO_MEMORY);
+    for (int i = 0; i < 2; i++) {
+        io.size = gguf_read(gguf_path(names[i], ".gguf"), gguf_bytes);
+        for (disk.fails = 0; disk.fails < 1000; disk.fails++) {
+            CASE("%s, read %d", names[i], disk.fails);
+            memset(&f, 0, sizeof f);
+            f.io = &io;
+            disk.calls = 0;
+            if (tfn_gguf_open(&f) == TFN_OK && tfn_gguf_tokenizer(&f, &source, text, sizeof text)) break;
+            CHECK_INT(f.error.status, TFN_BAD_FILE);
+            tfn_file_close(&f);
+        }
+        CHECK(disk.fails > 4 && f.error.status == TFN_OK);
+        CHECK_INT(tfn_gguf_tokenizer(&f, NULL, text, sizeof text), 0);
+        CHECK_INT(f.error.status, TFN_NULL);
+        tfn_file_close(&f);
+    }
+    gguf_begin("llama", 0, 1);                      /* a list longer than any of ids */
+    gguf_put_key("tokenizer.ggml.token_type", GGUF_ARRAY);
+    gguf_put_number(GGUF_I32, 4), gguf_put_number(((uint64_t)1 << 31) + 5, 8);
+    memset(&f, 0, sizeof f);
+    f.io = &io;
+    io.size = (uint64_t)1 << 35;
+    disk.fails = -1;
+    CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+    CHECK_INT(tfn_gguf_tokenizer(&f, &source, text, sizeof text), 0);
+    CHECK_INT(f.error.status, TFN_BAD_FORMAT);
+    tfn_file_close(&f);
+    memset(&f, 0, sizeof f);                        /* safetensors, shorter than a head of GGUF */
+    f.from = "\2\0\0\0\0\0\0\0{}";
+    f.from_size = 10;
+    CHECK_INT(tfn_file_open(&f), TFN_OK);
+    CHECK_INT(tfn_gguf_tokenizer(&f, &source, text, sizeof text), 0);
+    CHECK_INT(f.error.status, TFN_BAD_FORMAT);
+    tfn_file_close(&f);
+}
+
+/* -- tokenizers that are written -------------------------------------------------------------- */
+
+static void *gguf_from_json(tfn_tokenizer *k, const char *quoted)
+{
+    static char json[4096];
+    char text[400];
+    tfn_tokenizer_source s;
+    void *mem;
+    CASE("%.200s", quoted);
+    strcpy(json, quoted);
+    for (char *c = json; *c; c++) if (*c == '\'') *c = '"';
+    memset(&s, 0, sizeof s);
+    s.json = json;
+    s.json_size = strlen(json);
+    mem = malloc(tfn_tokenizer_size(&s) + 1);
+    tfn_tokenizer_init(k, &s, mem, tfn_tokenizer_size(&s));
+    if (k->error.status != TFN_OK) FAIL("%s", tfn_error_text(&k->error, text, sizeof text));
+    return mem;
+}
+
+/* Write a small model with this tokenizer to gguf_bytes; tight: without work for the tokenizer. */
+static bool gguf_tight;
+static tfn_status gguf_write(const tfn_tokenizer *k, const int32_t *specials, char *text, size_t room)
+{
+    tfn_model_desc d = gguf_small(k->vocab + 1);
+    tfn_model m;
+    tfn_export x;
+    tfn_file f;
+    CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+    memset(&x, 0, sizeof x);
+    memset(&f, 0, sizeof f);
+    f.to = gguf_bytes;
+    f.to_size = sizeof gguf_bytes;
+    if (gguf_tight) {
+        f.work = gguf_other;
+        f.work_size = tfn_export_work(&m);
+    }
+    x.weights = &f;
+    x.tokenizer = k;
+    x.specials = specials;
+    tfn_export_gguf(&x, &m);
+    gguf_size = (size_t)f.used;
+    tfn_error_text(&x.error, text, room);
+    tfn_model_free(&m);
+    return x.error.status;
+}
+
+#define GGUF_LEVEL "'decoder':{'type':'ByteLevel'},"
+#define GGUF_BYTES "{" GGUF_LEVEL "'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false,'use_regex':true},"
+#define GGUF_MODEL "'model':{'type':'BPE','vocab':{'a':0,'b':1,'ab':2,'<s>':3,'</s>':5},'merges':['a b']}}"
+#define GGUF_FRAME(begins, ends) \
+    "'post_processor':{'type':'TemplateProcessing','single':[" begins "{'Sequence':{'id':'A'}}" ends \
+    "],'special_tokens':{'b':{'ids':[3]},'bb':{'ids':[3,3]},'e':{'ids':[5]}}},"
+#define GGUF_ID(name) "{'SpecialToken':{'id':'" name "'}}"
+#define GGUF_ADDED "'added_tokens':[{'id':3,'content':'<s>','special':true},{'id':5,'content':'</s>','special':true}],"
+#define GGUF_MARK "\xe2\x96\x81"
+#define GGUF_PIECES \
+    "{'normalizer':{'type':'Sequence','normalizers':[{'type':'Prepend','prepend':'" GGUF_MARK "'},{'type':" \
+    "'Replace','pattern':{'String':' '},'content':'" GGUF_MARK "'}]},"
+#define GGUF_DECODER \
+    "'decoder':{'type':'Sequence','decoders':[{'type':'Replace','pattern':{'String':'" GGUF_MARK "'},'content'" \
+    ":' '},{'type':'ByteFallback'},{'type':'Fuse'},{'type':'Strip','content':' ','start':1,'stop':0}]},"
+#define GGUF_BPE(more, vocab, merges) \
+    "'model':{'type':'BPE','unk_token':'<u>','fuse_unk':true," more "'vocab':{'<u>':0,'<0x61>':1,'<0x7A>':2,'" \
+    GGUF_MARK "':3,'a':4,'b':5,'c':6" vocab "},'merges':[" merges "]}}"
+#define GGUF_FALLBACK "'byte_fallback':true,"
+#define GGUF_ABC ",'ab':7,'bc':8,'abc':9"
+
+TEST(gguf_tokens_kept)
+{
+    static const char *const rows[] = {
+        GGUF_BYTES GGUF_ADDED GGUF_FRAME(GGUF_ID("b") ",", "," GGUF_ID("e")) GGUF_MODEL,
+        GGUF_BYTES GGUF_ADDED GGUF_FRAME("", "," GGUF_ID("e")) GGUF_MODEL,
+        GGUF_BYTES GGUF_MODEL,
+        GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, "", ""),
+        GGUF_PIECES "'added_tokens':[{'id':10,'content':'x" GGUF_MARK "y'}]," GGUF_DECODER
+            GGUF_BPE(GGUF_FALLBACK, GGUF_ABC, "'a b','b c','a bc','ab c'"),
+        GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC ",'" GGUF_MARK "ab':12,'\xe2\x82\xac':11,'\xe2\x96\x82':13",
+                                          "'a b','b c','ab c','a bc','" GGUF_MARK " ab'")
+    };
+    static const char text[] = "ab abc  za c abcz <s>c a";
+    static const int32_t specials[] = { 1, -1, -1, -1 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char says[400];
+        int32_t ids[2][80];
+        ptrdiff_t count = 0;
+        tfn_tokenizer k[2];
+        void *mem[2] = { NULL, NULL };
+        tfn_file f;
+        mem[0] = gguf_from_json(&k[0], rows[i]);
+        if (gguf_write(&k[0], i % 2 ? specials : NULL, says, sizeof says) != TFN_OK) FAIL("%s", says);
+        f = gguf_file();
+        CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+        CHECK(gguf_tokenizer(&f, &k[1], &mem[1]));
+        tfn_file_close(&f);
+        if (check_errors) return;
+        for (int n = 0; n < 2; n++)
+            count = tfn_tokenizer_encode_specials(&k[n], ids[n], 80, text, sizeof text - 1);
+        CHECK(count > 4 && count <= 80);
+        CHECK_BITS(ids[1], ids[0], (size_t)count * sizeof **ids);
+        CHECK_INT(k[1].begins, k[0].begins);
+        CHECK_INT(k[1].ends, k[0].ends);
+        for (int32_t id = 0; id < k[0].vocab; id++) {
+            size_t bytes[2];
+            const char *a = tfn_tokenizer_token(&k[0], id, &bytes[0]);
+            const char *b = tfn_tokenizer_token(&k[1], id, &bytes[1]);
+            if (bytes[0]) CHECK(bytes[0] == bytes[1] && !memcmp(a, b, bytes[0]));
+        }
+        free(mem[0]);
+        free(mem[1]);
+    }
+}
+
+/* What llama.cpp cannot do with a text, and a token that is too long. */
+TEST(gguf_tokens_refused)
+{
+    static const char split[] = "no rules that split a text", scores[] = "merges by scores of tokens";
+    static const char cannot[] = "cannot normalize or split a text", most[] = "at most one token before";
+    static const char *const rows[][2] = {
+        { GGUF_BYTES GGUF_ADDED GGUF_FRAME(GGUF_ID("bb") ",", "") GGUF_MODEL, most },
+        { GGUF_BYTES GGUF_ADDED GGUF_FRAME("", "," GGUF_ID("bb")) GGUF_MODEL, most },
+        { "{" GGUF_LEVEL "'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':true,'use_regex':true},"
+          GGUF_MODEL, split },
+        { GGUF_BYTES "'normalizer':{'type':'Lowercase'}," GGUF_MODEL, split },
+        { GGUF_BYTES "'normalizer':{'type':'NFC'}," GGUF_MODEL, split },
+        { GGUF_BYTES "'model':{'type':'BPE','ignore_merges':true,'vocab':{'a':0},'merges':[]}}", split },
+        { "{" GGUF_LEVEL "'pre_tokenizer':{'type':'Sequence','pretokenizers':[{'type':'Split','pattern':{"
+          "'Regex':'x+'},'behavior':'Isolated','invert':false},{'type':'ByteLevel','add_prefix_space':false,"
+          "'use_regex':false}]}," GGUF_MODEL, split },
+        { "{" GGUF_LEVEL "'pre_tokenizer':{'type':'Sequence','pretokenizers':[{'type':'Digits','individual_"
+          "digits':false},{'type':'ByteLevel','add_prefix_space':false,'use_regex':true}]}," GGUF_MODEL, split },
+        { GGUF_PIECES GGUF_DECODER GGUF_BPE("", "", ""), "needs tokens of bytes" },
+        { "{" GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, "", ""), cannot },
+        { GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK "'ignore_merges':true,", "", ""), cannot },
+        { "{'normalizer':{'type':'Lowercase'}," GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, "", ""), cannot },
+        { GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC, "'a b','b c','ab c'"), scores },
+        { GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC, "'a b','ab c','b c','a bc'"), scores }
+    };
+    static char json[4096];
+    char says[400];
+    tfn_tokenizer k;
+    void *mem;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        mem = gguf_from_json(&k, rows[i][0]);
+        CHECK_INT(gguf_write(&k, NULL, says, sizeof says), TFN_UNSUPPORTED);
+        if (!strstr(says, rows[i][1])) FAIL("says %s", says);
+        free(mem);
+    }
+    strcpy(json, GGUF_BYTES "'model':{'type':'BPE','merges':[],'vocab':{'a':0,'");
+    memset(json + strlen(json), 'b', 2100);
+    strcat(json, "':1}}}");
+    mem = gguf_from_json(&k, json);
+    CHECK_INT(gguf_write(&k, NULL, says, sizeof says), TFN_TOO_LARGE);
+    CHECK(strstr(says, "a token has 2100 bytes"));
+    free(mem);
+    memset(&k, 0, sizeof k);
+    CHECK_INT(gguf_write(&k, NULL, says, sizeof says), TFN_UNSUPPORTED);
+    CHECK(strstr(says, "not usable"));
+}
+
+/* A tokenizer of bytes is one of byte-level BPE without merges. */
+TEST(gguf_bytes_kept)
+{
+    static const char text[] = "a \xff\n";
+    tfn_tokenizer_source s;
+    tfn_tokenizer_desc d;
+    tfn_trainer trainer;
+    tfn_tokenizer k, again;
+    int32_t ids[2][9];
+    char says[400];
+    void *block = NULL;
+    void *mem, *room;
+    tfn_file f;
+    memset(&s, 0, sizeof s);
+    memset(&d, 0, sizeof d);
+    d.kind = TFN_TOKENIZER_BYTES;
+    room = malloc(tfn_trainer_size(&d));
+    CHECK_INT(tfn_trainer_init(&trainer, &d, room, tfn_trainer_size(&d)), TFN_OK);
+    CHECK_INT(tfn_trainer_run(&trainer), TFN_OK);
+    s.trainer = &trainer;
+    mem = malloc(tfn_tokenizer_size(&s) + 1);
+    CHECK_INT(tfn_tokenizer_init(&k, &s, mem, tfn_tokenizer_size(&s)), TFN_OK);
+    gguf_tight = true;
+    CHECK_INT(gguf_write(&k, NULL, says, sizeof says), TFN_NO_MEMORY);
+    gguf_tight = false;
+    if (gguf_write(&k, NULL, says, sizeof says) != TFN_OK) FAIL("%s", says);
+    f = gguf_file();
+    CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+    CHECK(gguf_tokenizer(&f, &again, &block));
+    CHECK_INT(tfn_tokenizer_encode(&again, ids[1], 9, text, 4), tfn_tokenizer_encode(&k, ids[0], 9, text, 4));
+    CHECK_BITS(ids[1], ids[0], 4 * sizeof **ids);
+    tfn_file_close(&f);
+    free(block), free(mem), free(room);
+}
+
+/* -- what is written -------------------------------------------------------------------------- */
+
+/* The type of a key's value in gguf_other, or -1. */
+static int gguf_type_of(const char *key, size_t size)
+{
+    const size_t n = strlen(key);
+    for (size_t i = 0; i + n + 4 < size; i++)
+        if (!memcmp(gguf_other + i, key, n)) return gguf_other[i + n];
+    return -1;
+}
+
+/* Types of tensors and of settings; the family by name; memory of the exact size; errors of calls. */
+TEST(gguf_export_calls)
+{
+    static const struct { tfn_dtype dtype, found; int kept; } rows[] = {
+        { TFN_DTYPE_F16, TFN_DTYPE_F16, 0 }, { TFN_DTYPE_BF16, TFN_DTYPE_BF16, 0 },
+        { TFN_DTYPE_DEFAULT, TFN_DTYPE_F32, 0 }, { TFN_DTYPE_Q8_0, TFN_DTYPE_F32, 7 }
+    };
+    static char work[1 << 16];
+    static const tfn_family other = { "other", NULL, NULL, NULL, NULL };
+    tfn_model_desc d = gguf_small(40);
+    const size_t none = tfn_export_gguf_work(NULL, NULL);
+    size_t bytes;
+    tfn_model m;
+    tfn_export x;
+    tfn_tensor t;
+    tfn_file f;
+    CHECK_INT(none, 0);
+    CHECK_INT(tfn_export_gguf(NULL, NULL), TFN_NULL);
+    memset(&x, 0, sizeof x);
+    CHECK_INT(tfn_export_gguf(&x, NULL), TFN_NULL);
+    CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+    CHECK_INT(tfn_export_gguf(&x, &m), TFN_NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int family = 0; family < 3; family++) {
+            tfn_family llama = other;
+            CASE("row %d, family %d", (int)i, family);
+            llama.name = "llama";
+            memset(&x, 0, sizeof x);
+            memset(&f, 0, sizeof f);
+            f.to = gguf_other;
+            f.to_size = sizeof gguf_other;
+            x.weights = &f;
+            x.dtype = rows[i].dtype;
+            x.round = true;
+            if (family) x.family = family == 1 ? &llama : &other;
+            CHECK_INT(tfn_export_gguf(&x, &m), TFN_OK);
+            CHECK(!strcmp(x.family->name, "llama"));
+            CHECK_INT(x.kept, rows[i].kept);
+            CHECK_INT(gguf_type_of("llama.rope.freq_base", (size_t)f.used), GGUF_F32);
+            CHECK_INT(gguf_type_of("llama.attention.layer_norm_rms_epsilon", (size_t)f.used), GGUF_F32);
+            CHECK_INT(gguf_type_of("llama.block_count", (size_t)f.used), GGUF_U32);
+            memcpy(gguf_bytes, gguf_other, (size_t)f.used);
+            gguf_size = (size_t)f.used;
+            f = gguf_file();
+            CHECK_INT(tfn_gguf_open(&f), TFN_OK);
+            CHECK(tfn_file_find(&f, "blk.0.ffn_up.weight", &t) && t.dtype == rows[i].found);
+            CHECK(tfn_file_find(&f, "blk.0.ffn_norm.weight", &t) && t.dtype == TFN_DTYPE_F32);
+            tfn_file_close(&f);
+        }
+    CASE("memory");
+    memset(&x, 0, sizeof x);
+    bytes = tfn_export_gguf_work(&x, &m);
+    for (int less = 0; less < 2; less++) {
+        memset(&f, 0, sizeof f);
+        f.work = work;
+        f.work_size = bytes - (size_t)less;
+        x.weights = &f;
+        CHECK_INT(tfn_export_gguf(&x, &m), less ? TFN_NO_MEMORY : TFN_OK);
+    }
+    x.folder = "build/no such folder/x.gguf";
+    CHECK_INT(tfn_export_gguf(&x, &m), TFN_BAD_FILE);
+    CHECK_INT(tfn_export_gguf_work(NULL, &m), tfn_export_work(&m));
+    CASE("an error of the model");
+    memset(&x, 0, sizeof x);
+    x.weights = &f;
+    m.error.status = TFN_NO_MEMORY;
+    CHECK_INT(tfn_export_gguf(&x, &m), TFN_NOT_READY);
+    tfn_model_free(&m);
+}
+
+/* Biases that an architecture of llama.cpp has no tensors for, or lacks. */
+TEST(gguf_biases)
+{
+    static const struct { const char *family, *bias, *plain, *norm; bool good; } rows[] = {
+        { "qwen2", "qkv", "true", "default", true }, { "qwen2", "off", "true", "default", false },
+        { "qwen2", "qkv", "false", "default", false }, { "qwen3", "off", "true", "head", true },
+        { "qwen3", "qkv", "true", "head", false }, { "qwen3", "off", "false", "head", false }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_family family = { NULL, NULL, NULL, NULL, NULL };
+        tfn_model_desc d = gguf_small(40);
+        tfn_model m;
+        tfn_export x;
+        tfn_file f;
+        char text[400], says[60];
+        CASE("%s, biases %s, others %s", rows[i].family, rows[i].bias, rows[i].plain);
+        CHECK_INT(tfn_desc_set(&d, "attention_bias", rows[i].bias, NULL), TFN_OK);
+        CHECK_INT(tfn_desc_set(&d, "no_bias", rows[i].plain, NULL), TFN_OK);
+        CHECK_INT(tfn_desc_set(&d, "qk_norm", rows[i].norm, NULL), TFN_OK);
+        CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+        if (check_errors) return;
+        memset(&x, 0, sizeof x);
+        memset(&f, 0, sizeof f);
+        family.name = rows[i].family;
+        x.weights = &f;
+        x.family = &family;
+        snprintf(says, sizeof says, "llama.cpp has other biases in %s", rows[i].family);
+        tfn_export_gguf(&x, &m);
+        tfn_error_text(&x.error, text, sizeof text);
+        if (rows[i].good && x.error.status != TFN_OK) FAIL("says %s", text);
+        if (!rows[i].good && !strstr(text, says)) FAIL("says %s", text);
+        tfn_model_free(&m);
+    }
+}
+
+/* A scale beyond the range of a half is refused, by the tensor and the number of its blocks. */
+TEST(gguf_scale_beyond)
+{
+    tfn_model_desc d = gguf_small(40);
+    tfn_param_info p;
+    tfn_model m;
+    tfn_export x;
+    tfn_file f;
+    char text[400];
+    d.width = d.ffn = 32;
+    CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        if (strstr(p.name, "ffn.w1.weight")) p.data[0] = (float)1e30;
+    memset(&x, 0, sizeof x);
+    memset(&f, 0, sizeof f);
+    x.weights = &f;
+    x.dtype = TFN_DTYPE_Q8_0;
+    CHECK_INT(tfn_export_gguf(&x, &m), TFN_UNSUPPORTED);
+    if (!strstr(tfn_error_text(&x.error, text, sizeof text), "has 1 blocks whose scale is beyond"))
+        FAIL("says %s", text);
+    tfn_model_free(&m);
+}
+
 /* -- what llama.cpp cannot do ---------------------------------------------------------------- */
 
 /* Refuse to write a model of these options, by a message that names the reason. */
@@ -690,5 +1381,16 @@ int main(void)
     RUN(gguf_hostile);
     RUN(gguf_rates);
     RUN(gguf_errors);
+    RUN(gguf_values);
+    RUN(gguf_scales);
+    RUN(gguf_wrong_by_hand);
+    RUN(gguf_tokens_by_hand);
+    RUN(gguf_reads_fail);
+    RUN(gguf_tokens_kept);
+    RUN(gguf_tokens_refused);
+    RUN(gguf_bytes_kept);
+    RUN(gguf_export_calls);
+    RUN(gguf_biases);
+    RUN(gguf_scale_beyond);
     return DONE();
 }

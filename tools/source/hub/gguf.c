@@ -322,7 +322,7 @@ static const tfn_family tfn__gguf_families[TFN__GGUF_FAMILIES] = {
 
 SHARED const tfn_family *tfn__gguf_family_at(int32_t i)
 {
-    if (i < 0 || i >= TFN__GGUF_FAMILIES) return NULL;
+    if (i >= TFN__GGUF_FAMILIES) return NULL;
     return tfn__gguf_families + i;
 }
 

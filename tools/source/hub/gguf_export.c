@@ -41,7 +41,7 @@ typedef struct tfn__gguf_out {
 
 static void tfn__out_flush(tfn__gguf_out *o)
 {
-    if (o->f && o->used) tfn__file_put(o->f, o->room, o->used);
+    if (o->used) tfn__file_put(o->f, o->room, o->used);
     o->used = 0;
 }
 
@@ -117,33 +117,30 @@ static void tfn__out_fill(tfn__gguf_out *o)
 
 /* -- GGUF: settings -------------------------------------------------------------------------- */
 
-/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes. A number with a point
- * or an exponent is a float, as llama.cpp expects it; null and lists have no pair. */
+/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes: a text or a number, the
+ * values that GGUF's rules have. A number with a point or an exponent is a float, as llama.cpp
+ * expects it. */
 static void tfn__out_setting(tfn__gguf_out *o, const char *name, tfn__reader value)
 {
     char key[128];
     char word[64];
     tfn__text t = tfn__text_in(key, sizeof key);
     tfn__reader r = value;
-    int32_t first;
     bool real = false;
     tfn__json_space(&value);
-    first = tfn__peek(&value);
     tfn__put_texts(&t, o->arch, ".", name);
     for (char *c = tfn__end(&t); *c; c++)
         if (*c == '/') *c = '.';
     tfn__json_skip(&r, TFN__JSON_DEPTH);
     for (size_t i = value.at; i < r.at; i++)
-        if (value.s[i] == '.' || value.s[i] == 'e' || value.s[i] == 'E') real = true;
-    if (first == '"') {
+        if (value.s[i] == '.' || value.s[i] == 'e') real = true;
+    if (tfn__peek(&value) == '"') {
         tfn__json_string(&value, word, sizeof word);
         tfn__out_string(o, key, word);
-    } else if (first == 't' || first == 'f') {
-        tfn__out_truth(o, key, first == 't');
-    } else if (first >= '0' && first <= '9' && real) {
+    } else if (real) {
         tfn__out_key(o, key, TFN__GGUF_F32);
         tfn__out_float(o, tfn__json_number(&value));
-    } else if (first >= '0' && first <= '9') {
+    } else {
         tfn__out_count(o, key, tfn__json_count(&value, INT32_MAX));
     }
 }
@@ -277,7 +274,7 @@ static const char *tfn__gguf_refusal(const tfn_tokenizer *k, int32_t *ranks)
 static bool tfn__gguf_is_byte(const tfn_tokenizer *k, int32_t id)
 {
     const int32_t byte = tfn__byte_token(k->text + k->start[id], tfn__token_bytes(k, id));
-    return k->fallback && byte >= 0 && k->byte_id[byte] == id;
+    return byte >= 0 && k->byte_id[byte] == id;
 }
 
 /* The type of a token. Ids beyond the tokenizer's, and holes, are unused. */

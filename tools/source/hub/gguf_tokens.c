@@ -56,7 +56,7 @@ static const tfn__gguf_split tfn__gguf_splits[] = {
 
 SHARED const tfn__gguf_split *tfn__gguf_split_at(int32_t i)
 {
-    if (i < 0 || i >= (int32_t)(sizeof tfn__gguf_splits / sizeof *tfn__gguf_splits)) return NULL;
+    if (i >= (int32_t)(sizeof tfn__gguf_splits / sizeof *tfn__gguf_splits)) return NULL;
     return tfn__gguf_splits + i;
 }
 
