@@ -117,30 +117,33 @@ static void tfn__out_fill(tfn__gguf_out *o)
 
 /* -- GGUF: settings -------------------------------------------------------------------------- */
 
-/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes: a text or a number, the
- * values that GGUF's rules have. A number with a point or an exponent is a float, as llama.cpp
- * expects it. */
+/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes. A number with a point
+ * or an exponent is a float, as llama.cpp expects it; null and lists have no pair. */
 static void tfn__out_setting(tfn__gguf_out *o, const char *name, tfn__reader value)
 {
     char key[128];
     char word[64];
     tfn__text t = tfn__text_in(key, sizeof key);
     tfn__reader r = value;
+    int32_t first;
     bool real = false;
     tfn__json_space(&value);
+    first = tfn__peek(&value);
     tfn__put_texts(&t, o->arch, ".", name);
     for (char *c = tfn__end(&t); *c; c++)
         if (*c == '/') *c = '.';
     tfn__json_skip(&r, TFN__JSON_DEPTH);
     for (size_t i = value.at; i < r.at; i++)
-        if (value.s[i] == '.' || value.s[i] == 'e') real = true;
-    if (tfn__peek(&value) == '"') {
+        if (value.s[i] == '.' || value.s[i] == 'e' || value.s[i] == 'E') real = true;
+    if (first == '"') {
         tfn__json_string(&value, word, sizeof word);
         tfn__out_string(o, key, word);
-    } else if (real) {
+    } else if (first == 't' || first == 'f') {
+        tfn__out_truth(o, key, first == 't');
+    } else if (first >= '0' && first <= '9' && real) {
         tfn__out_key(o, key, TFN__GGUF_F32);
         tfn__out_float(o, tfn__json_number(&value));
-    } else {
+    } else if (first >= '0' && first <= '9') {
         tfn__out_count(o, key, tfn__json_count(&value, INT32_MAX));
     }
 }
