@@ -25019,13 +25019,11 @@ static uint64_t tfn__flash_hash(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-/* Returns part i of the state, or NULL past the last. *bytes may be 0. */
+/* Returns part i of the state, 0 to 2. *bytes may be 0. */
 static float *tfn__flash_part(const tfn_model *m, int i, size_t *bytes)
 {
     float *const parts[] = { m->params, m->moments, m->averages };
     int64_t floats[] = { 0, 0, 0 };
-    *bytes = 0;
-    if (i >= 3) return NULL;
     floats[0] = m->param_floats + m->buffer_floats;
     if (m->moments) floats[1] = tfn__moments_floats(m);
     if (m->averages) floats[2] = m->trained_floats;
@@ -33314,6 +33312,13 @@ static bool tfn__is_mark(tfn__reader value)
     return tfn__json_says(value, "\xe2\x96\x81\"");
 }
 
+/* Notes that flags cannot express a part; then all parts are compiled to steps, and no caller sees
+ * this error. */
+static void tfn__needs_steps(tfn_error *e)
+{
+    tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "steps are needed", 0, 0);
+}
+
 /* Replace: a space by a mark, several spaces by one, or one of the rules above. 0: anything
  * else. */
 static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content, bool broken)
@@ -33352,8 +33357,8 @@ static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
     return steps;
 }
 
-/* Read a part of the normalizer. Any part that changes characters differently must be refused, or
- * ids would silently differ. The order of parts is fixed. */
+/* Read a part of the normalizer. Flags have a fixed order of parts. Any part that changes
+ * characters differently needs steps, or ids would silently differ. */
 static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     const tfn__reader part = r;
@@ -33364,10 +33369,9 @@ static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else if (tfn__json_says(type, "BertNormalizer\"")) steps = tfn__bert_steps(part);
     else {
         steps = tfn__piece_steps(v, part);
-        if (!steps) tfn__refuse(e, "normalizer %s with these values is not supported", type);
+        if (!steps) tfn__needs_steps(e);
     }
-    if (steps && steps <= v->normalizer)
-        tfn__refuse(e, "normalizer %s after another is not supported", type);
+    if (steps && steps <= v->normalizer) tfn__needs_steps(e);
     v->normalizer += steps;
 }
 
@@ -33385,8 +33389,7 @@ static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *patt
     tfn__json_members(&r, &regex, "Regex\"");
     if (!tfn__known_regex(regex, &split)) fits = false;
     if (split == TFN_SPLIT_BLOOM) fits = fits && isolated;
-    if (v->cut || !fits)
-        tfn__refuse(e, "a Split with the behavior %s is not supported here", *behavior);
+    if (v->cut || !fits) tfn__needs_steps(e);
     v->cut = true;
     v->split = split;
 }
@@ -33398,21 +33401,19 @@ static void tfn__metaspace_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     tfn__reader value[4];
     int32_t steps = TFN_NORMALIZER_MARKS + TFN_NORMALIZER_PREFIX + TFN_NORMALIZER_NEEDED;
     tfn__json_members(&r, value, "replacement\"prepend_scheme\"add_prefix_space\"split\"");
-    if (!tfn__is_mark(value[0]))
-        tfn__refuse(e, "Metaspace with the replacement %s is not supported", value[0]);
+    if (!tfn__is_mark(value[0])) tfn__needs_steps(e);
     if (tfn__json_says(value[1], "first\"")) steps += TFN_NORMALIZER_FIRST;
     else if (tfn__json_says(value[1], "never\"")
              || (!value[1].s && !tfn__json_true(value[2], true))) steps = TFN_NORMALIZER_MARKS;
     if (v->normalizer & steps || v->cut
         || (v->normalizer & TFN_NORMALIZER_WORDS
             && (!(steps & TFN_NORMALIZER_PREFIX) || steps & TFN_NORMALIZER_FIRST)))
-        tfn__refuse(e, "Metaspace with the prepend_scheme %s is not supported here", value[1]);
+        tfn__needs_steps(e);
     v->normalizer |= steps;
     v->cut = true;
     v->split = TFN_SPLIT_NONE;
     if (tfn__json_true(value[3], true)) v->split = TFN_SPLIT_MARKS;
-    else if (v->normalizer & TFN_NORMALIZER_WORDS)
-        tfn__refuse(e, "Metaspace with split %s is not supported here", value[3]);
+    else if (v->normalizer & TFN_NORMALIZER_WORDS) tfn__needs_steps(e);
 }
 
 /* Gemma splits at spaces after the normalizer has replaced them all. */
@@ -33436,10 +33437,9 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
         v->normalizer |= TFN_NORMALIZER_WORDS + TFN_NORMALIZER_LEFT + TFN_NORMALIZER_RIGHT
                          + TFN_NORMALIZER_COLLAPSE;
     else if (tfn__json_says(value[0], "Split\"") && tfn__splits_nothing(v, value[3])) return;
-    else if (v->shown)
-        tfn__refuse(e, "pre_tokenizer %s after ByteLevel is not supported", value[0]);
+    else if (v->shown) tfn__needs_steps(e);
     else if (tfn__json_says(value[0], "BertPreTokenizer\"")) {
-        if (v->cut) tfn__refuse(e, "pre_tokenizer %s after another is not supported", value[0]);
+        if (v->cut) tfn__needs_steps(e);
         v->cut = true;
         v->split = TFN_SPLIT_BERT;
     } else if (tfn__json_says(value[0], "Split\""))
@@ -33448,11 +33448,8 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
         const bool regex = tfn__peek(&value[1]) != 'f';
         v->shown = true;
         v->prefix_space = tfn__peek(&value[2]) == 't';
-        if (regex == v->cut)
-            tfn__refuse(e, "ByteLevel with use_regex %s is not supported here", value[1]);
-        if (v->prefix_space && v->cut)
-            tfn__refuse(e, "a Split with add_prefix_space %s is not supported", value[2]);
-    } else tfn__refuse(e, "pre_tokenizer %s is not supported", value[0]);
+        if (regex == v->cut || (v->prefix_space && v->cut)) tfn__needs_steps(e);
+    } else tfn__needs_steps(e);
 }
 
 /* The ids around a text: a template, or the two tokens of BERT or RoBERTa, which tfn__frame_pass
@@ -33564,8 +33561,7 @@ static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value
     if (!tfn__json_empty(value[TFN__MODEL_SUFFIX]))
         tfn__short_string(e, value[TFN__MODEL_SUFFIX], v->suffix, sizeof v->suffix,
                           "end_of_word_suffix %s is not supported");
-    if (*v->suffix && !v->stepped)
-        tfn__refuse(e, "end_of_word_suffix %s is not supported", value[TFN__MODEL_SUFFIX]);
+    if (*v->suffix && !v->stepped) tfn__needs_steps(e);
     v->kind = TFN_TOKENIZER_BPE;
     if (!v->shown) {
         v->kind = TFN_TOKENIZER_CHARACTER_BPE;
@@ -33736,8 +33732,7 @@ static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *val
         tfn__refuse(e, "decoder %s is not supported for this model", value[4]);
     if (v->stepped && !v->shown && v->decodes == TFN__DECODES_NOTHING)
         v->decoder = TFN_DECODER_SPACES;
-    if (!fits && !v->stepped)
-        tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
+    if (!fits && !v->stepped) tfn__needs_steps(e);
     if (bytes != v->shown || (!v->stepped && ((bytes && v->split > TFN_SPLIT_BLOOM)
                                               || (characters && v->split < TFN_SPLIT_MARKS))))
         tfn__refuse(e, "pre_tokenizer %s is not supported for this model", value[2]);
@@ -37771,6 +37766,15 @@ static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
     return t;
 }
 
+/* For tfn__order: by name. */
+static bool tfn__source_name_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn__source *s = (const tfn__source *)x;
+    const tfn_tensor a = tfn__source_tensor(s, i);
+    const tfn_tensor b = tfn__source_tensor(s, j);
+    return tfn__compare(a.name, b.name) < 0;
+}
+
 /* For tfn__order: wide dtypes first, so that every tensor is aligned; then by name. */
 static bool tfn__source_before(const void *x, int32_t i, int32_t j)
 {
@@ -37778,7 +37782,7 @@ static bool tfn__source_before(const void *x, int32_t i, int32_t j)
     const tfn_tensor a = tfn__source_tensor(s, i);
     const tfn_tensor b = tfn__source_tensor(s, j);
     if (a.dtype != b.dtype) return a.dtype < b.dtype;
-    return tfn__compare(a.name, b.name) < 0;
+    return tfn__source_name_before(x, i, j);
 }
 
 /* Write the text to the file and empty it. */
@@ -37841,10 +37845,11 @@ static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *or
 
 /* Check all tensors before anything is written. In the order of names, equal names are
  * neighbours. */
-static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t *order)
+static void tfn__check_tensors(tfn_file *f, const tfn__source *s, int32_t *order)
 {
     tfn_tensor t, last;
     last.name[0] = 0;
+    tfn__order(order, s->count, tfn__source_name_before, s);
     for (int32_t i = 0; i < s->count; i++) {
         t = tfn__source_tensor(s, order[i]);
         if (t.name[0] && t.count < 0)
@@ -37899,9 +37904,9 @@ static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__aren
     uint64_t n, pad;
     if (tfn__fine(f)) order = tfn__take_ids(&a, (size_t)s->count, &f->error);
     if (!order) return tfn__finish_writing(f);
-    tfn__order(order, s->count, tfn__source_before, s);
     tfn__check_tensors(f, s, order);
     if (!tfn__fine(f)) return tfn__finish_writing(f);
+    tfn__order(order, s->count, tfn__source_before, s);
     n = tfn__measure_header(f, s, order);
     pad = (0 - n) & 7;                  /* so the values begin at a multiple of 8 */
     for (int i = 0; i < 8; i++) length[i] = (uint8_t)((n + pad) >> 8*i);
@@ -42862,7 +42867,7 @@ static const tfn_family tfn__gguf_families[TFN__GGUF_FAMILIES] = {
 
 static const tfn_family *tfn__gguf_family_at(int32_t i)
 {
-    if (i < 0 || i >= TFN__GGUF_FAMILIES) return NULL;
+    if (i >= TFN__GGUF_FAMILIES) return NULL;
     return tfn__gguf_families + i;
 }
 
@@ -43450,7 +43455,7 @@ static const tfn__gguf_split tfn__gguf_splits[] = {
 
 static const tfn__gguf_split *tfn__gguf_split_at(int32_t i)
 {
-    if (i < 0 || i >= (int32_t)(sizeof tfn__gguf_splits / sizeof *tfn__gguf_splits)) return NULL;
+    if (i >= (int32_t)(sizeof tfn__gguf_splits / sizeof *tfn__gguf_splits)) return NULL;
     return tfn__gguf_splits + i;
 }
 
@@ -45683,7 +45688,7 @@ typedef struct tfn__gguf_out {
 
 static void tfn__out_flush(tfn__gguf_out *o)
 {
-    if (o->f && o->used) tfn__file_put(o->f, o->room, o->used);
+    if (o->used) tfn__file_put(o->f, o->room, o->used);
     o->used = 0;
 }
 
@@ -45919,7 +45924,7 @@ static const char *tfn__gguf_refusal(const tfn_tokenizer *k, int32_t *ranks)
 static bool tfn__gguf_is_byte(const tfn_tokenizer *k, int32_t id)
 {
     const int32_t byte = tfn__byte_token(k->text + k->start[id], tfn__token_bytes(k, id));
-    return k->fallback && byte >= 0 && k->byte_id[byte] == id;
+    return byte >= 0 && k->byte_id[byte] == id;
 }
 
 /* The type of a token. Ids beyond the tokenizer's, and holes, are unused. */

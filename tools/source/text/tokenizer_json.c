@@ -173,8 +173,8 @@ static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
     return steps;
 }
 
-/* Read a part of the normalizer. Flags have a fixed order of parts. Any part that changes characters
- * differently needs steps, or ids would silently differ. */
+/* Read a part of the normalizer. Flags have a fixed order of parts. Any part that changes
+ * characters differently needs steps, or ids would silently differ. */
 static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     const tfn__reader part = r;
