@@ -3,9 +3,9 @@
  * llm.c as a peer of bench, on one thread: taskset -c 0 tools/bin/bench train gpt2 --peer ./llm_c
  * LLM_C is a copy of github.com/karpathy/llm.c, and the flags are those of its Makefile.
  *
- * It answers the questions of torch_peer.py that it can: "version", and "train gpt LAYERS WIDTH HEADS
- * FFN TIME BATCH VOCAB STEPS" by the seconds of processor time of an update. It says -1 to others,
- * and where FFN is not 4 WIDTH, because its models are GPT-2's. */
+ * It answers the questions of torch_peer.py that it can: "version", and "train gpt LAYERS WIDTH
+ * HEADS FFN TIME BATCH VOCAB STEPS" by the seconds of processor time of an update. It says -1 to
+ * others, and where FFN is not 4 WIDTH, because its models are GPT-2's. */
 #define TESTING                         /* without its main */
 #include "train_gpt2.c"
 
