@@ -75,6 +75,10 @@ def simple_norm(m, name, x):                              # N01b
     return standard(m, x)
 
 
+def gain_norm(m, name, x):                                # PaLM, ModernBERT: no bias
+    return gain(m, name, standard(m, x))
+
+
 def detach_norm(mean, std):                               # N16
     return lambda m, name, x: standard(m, x, mean, std)
 
@@ -280,6 +284,9 @@ class Variant:
     def window(self, at):                                 # 0: a token sees all before it
         return 0
 
+    def sides(self, at):                                  # 0: a token of an encoder sees all others
+        return 0
+
     def heads(self, at, y):
         return y
 
@@ -301,6 +308,9 @@ class Variant:
         if memory is None and at.stack.causal:
             before = torch.ones(s.shape[-2:], dtype=torch.bool).tril()
             seen = seen & (before.triu(1 - self.window(at)) if self.window(at) else before)
+        if self.sides(at) and not at.stack.causal:
+            seen = seen & (distances(s.shape[-1]).abs() <= self.sides(at))
+            seen = seen | ~seen.any(-1, keepdim=True)     # padding, whose window has no words
         y = F.softmax(s.masked_fill(~seen, -math.inf), -1) @ v
         y = self.heads(at, y).transpose(1, 2).flatten(-2)
         return self.linear(f"{at}.o", self.inner(at, "norm_o", y), self.width)
@@ -453,13 +463,15 @@ class RotaryLlama3(RotaryPart):                           # factor 4, 1 and 4 wa
 
 
 class Windows(RotaryPart):                                # Gemma 3: every second layer sees all, and
-    archs = ("both",)                                     # it alone has the base 10000 and rates by 1/8
-
     def local(self, at):
-        return at.stack.causal and at.l % 2 == 1
+        """Others have the base 10000 and rates by 1/8."""
+        return (at.stack.causal or self.arch == "encoder") and at.l % 2 == 1
 
     def window(self, at):
         return 3 if self.local(at) else 0
+
+    def sides(self, at):                                  # of an encoder by itself
+        return 1 if self.local(at) else 0
 
     def rates(self, at):
         f = (100.0 if self.local(at) else 10000.0) ** (-2 * torch.arange(4) / 8)
@@ -870,6 +882,13 @@ class MixLN(Pre):                                         # V40
         return (Post if at.l <= at.stack.depth // 4 else Pre).join(self, at, x, f)
 
 
+class ModernBert(Pre):                                    # Warner et al. 2024
+    norm, embedding_norm = gain_norm, True
+
+    def join(self, at, x, f):
+        return x + f(x) if at.kind == "self" and at.l == 1 else super().join(at, x, f)
+
+
 class HybridNorm(QKVHead):                                # V41
     def join(self, at, x, f):
         if at.kind != "ffn":
@@ -1074,7 +1093,7 @@ VARIANTS = {
     "score-scale": of(Scaled, output_bias=True),
     "rotary-part": of(RotaryPart, bias="qkv"),
     "rotary-llama3": of(RotaryLlama3, bias="qkvo", output_bias=True),
-    "windows": Windows, "alibi": Alibi, "relative": Relative,
+    "windows": Windows, "modernbert": ModernBert, "alibi": Alibi, "relative": Relative,
     "embedding-size": of(Post, embedding_size=5),
 }
 

@@ -33,6 +33,7 @@ typedef struct attention_case {
     float cap;
     int32_t window;
     bool bias;
+    int32_t ahead;
 } attention_case;
 
 static const attention_case attention_cases[] = {
@@ -61,6 +62,11 @@ static const attention_case attention_cases[] = {
     { 4,  70,  45, 2, 1, 16, ATTENTION_CAUSAL, "5+83", 0, true, 0, 20, true },
     { 3,  33,  50, 6, 2, 33, ATTENTION_FULL, "385", (float)0.2, true, 0, 0, true },
     { 2,  64,  64, 2, 2, 64, ATTENTION_CAUSAL, "", 0, false, 0, 0, true },
+    /* windows that reach ahead */
+    { 3, 200, 200, 2, 1, 24, ATTENTION_CAUSAL, "873", (float)0.25, true, 0, 67, true, 33 },
+    { 2, 100, 100, 2, 2, 16, ATTENTION_CAUSAL, "", 0, false, 0, 3, false, 1 },
+    { 2,  70,  70, 4, 2,  8, ATTENTION_CAUSAL, "-5", 0, false, 2, 41, false, 20 },
+    { 1,  33,  33, 1, 1,  3, ATTENTION_CAUSAL, "", 0, true, 0, 201, false, 100 },
 };
 #define ATTENTION_CASES ((int)(sizeof attention_cases / sizeof *attention_cases))
 
@@ -125,6 +131,7 @@ static void attention_make(attention_data *a, const attention_case *c)
     p->cap = c->cap;
     p->dropout = c->dropout;
     p->window = c->window;
+    p->ahead = c->ahead;
     p->key = tfn_key_make(5);
     p->causal = c->causal == ATTENTION_CAUSAL;
     p->add_dq = p->add_dk = p->add_dv = c->add;
@@ -181,15 +188,18 @@ static int32_t attention_keys(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_
 {
     ptrdiff_t n = p->tk;
     if (p->lengths && p->lengths[b] < n) n = p->lengths[b] > 0 ? p->lengths[b] : 0;
-    if (p->causal && i + 1 < n) n = i + 1;
+    if (p->causal && i + 1 + p->ahead < n) n = i + 1 + p->ahead;
     return (int32_t)n;
 }
 
-/* The first key that a query reads, if it sees n keys. */
-static int32_t attention_first(const tfn_attention_args *p, int32_t n)
+/* The first key that query i reads, if it sees n keys. */
+static int32_t attention_first(const tfn_attention_args *p, ptrdiff_t i, int32_t n)
 {
-    if (p->window > 0 && n > p->window) return n - (int32_t)p->window;
-    return 0;
+    ptrdiff_t first = 0;
+    if (p->ahead > 0) first = i - p->ahead;
+    else if (p->window > 0) first = n - p->window;
+    if (first >= n) first = n - 1;
+    return first > 0 ? (int32_t)first : 0;
 }
 
 /* -- the reference ------------------------------------------------------------------------ */
@@ -206,7 +216,7 @@ static void attention_reference_row(const attention_data *a, double *out, ptrdif
                                     ptrdiff_t h)
 {
     const tfn_attention_args *p = &a->p;
-    int32_t d = p->head_size, n = attention_keys(p, b, i), low = attention_first(p, n);
+    int32_t d = p->head_size, n = attention_keys(p, b, i), low = attention_first(p, i, n);
     ptrdiff_t bias = b*p->bias.sentence + h*p->bias.head + p->bias.zero - i;
     ptrdiff_t g = h * p->kv_heads / p->heads, at = (b*p->tq + i) * p->q_ld + h*d;
     double *w = (double *)malloc((size_t)(4*p->tk + 1) * sizeof *w), *keep = w + p->tk, sum = 0;
@@ -578,6 +588,7 @@ TEST(attention_from_cache)
         attention_data a;
         size_t size;
         float *keys, *values;
+        if (c.ahead) continue;                  /* no decoder has that */
         c.dropout = 0;
         if (c.window) capacity = (c.window + i % 3 + 15) / 16 * 16;
         attention_make(&a, &c);

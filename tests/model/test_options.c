@@ -426,6 +426,7 @@ TEST(options_tables)
 {
     static const struct { tfn_position_kind position; int floats; } rows[] = {
         { TFN_POSITION_LEARNED, 0 }, { TFN_POSITION_NONE, 0 }, { TFN_POSITION_RELATIVE, 0 },
+        { TFN_POSITION_LEARNED_RELATIVE, 0 },
         { TFN_POSITION_SINUSOIDAL, 24 * 16 }, { TFN_POSITION_SINUSOIDAL_FAIRSEQ, 24 * 16 },
         { TFN_POSITION_ROTARY, 24 * 8 }, { TFN_POSITION_ALIBI, 2 * (2*24 - 1) }
     };
@@ -560,7 +561,7 @@ TEST(options_messages)
     X(d.position = TFN_POSITION_RELATIVE; d.relative_distance = 16, BAD_OPTION,                    \
       "relative_distance is 16; it must be at least 17")                                          \
     X(d.position = TFN_POSITION_RELATIVE; d.attention_cap = 5, UNSUPPORTED, "exclude attention_cap")    \
-    X(d.arch = TFN_ARCH_ENCODER; d.window = 3, BAD_OPTION, "positions of an encoder read all")     \
+    X(d.arch = TFN_ARCH_ENCODER; d.window = 1, BAD_OPTION, "in an encoder it is at least 2")       \
     X(d.rotary_size = 3, BAD_OPTION, "rotary_size is 3; it must be even")                         \
     X(d.rotary_size = 34, BAD_OPTION, "rotary_size is 34; it must be at most 32")                 \
     X(d.rotary_scaling = TFN_ROTARY_SCALING_LLAMA3; d.rotary_low = 4, BAD_OPTION,                 \

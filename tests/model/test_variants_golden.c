@@ -100,9 +100,11 @@ static const variants_case variants_cases[] = {
             { "position", "rotary" }, { "rotary_scaling", "llama3" }, { "rotary_factor", "4" },
             { "rotary_context", "100" }, { "no_bias", "true" }, { "attention_bias", "all" },
             { "output_bias", "true" } })
-    VARIANT(.name = "windows", .recipe = "pre", .head_size = 8, .both_only = true, .options = {
+    VARIANT(.name = "windows", .recipe = "pre", .head_size = 8, .options = {
             { "position", "rotary" }, { "rotary_scaling", "linear" }, { "window", "3" },
             { "window_period", "2" }, { "window_base", "100" } })
+    VARIANT(.name = "modernbert", .recipe = "embed-norm", .norm = "layernorm-gain", .options = {
+            { "topology", "modernbert" } })
     VARIANT(.name = "alibi", .recipe = "pre", .options = { { "position", "alibi" } })
     VARIANT(.name = "relative", .recipe = "pre", .options = { { "position", "relative" },
             { "relative_buckets", "9" }, { "relative_distance", "6" }, { "scale_output", "true" } })

@@ -156,6 +156,9 @@ static const reference references[] = {
       2021 },
     { "chowdhery2022", "misc", "Chowdhery, Aakanksha and others",
       "PaLM: Scaling Language Modeling with Pathways", NULL, "2204.02311", 2022 },
+    { "warner2024", "misc", "Warner, Benjamin and Chaffin, Antoine and others",
+      "Smarter, Better, Faster, Longer: A Modern Bidirectional Encoder for Fast, Memory Efficient, "
+      "and Long Context Finetuning and Inference", NULL, "2412.13663", 2024 },
     { "liu2023", "misc", "Liu, Yijin and Zeng, Xianfeng and Meng, Fandong and Zhou, Jie",
       "BranchNorm: Robustly Scaling Extremely Deep Transformers", NULL, "2305.02790", 2023 },
     { "zhai2023", "inproceedings", "Zhai, Shuangfei and Likhomanenko, Tatiana and others",
@@ -373,6 +376,7 @@ static const struct { const char *name, *keys, *note; } notes[] = {
     { "gpt2", "radford2019", NULL }, { "pre-embed-norm", "bloom2022 kim2025", NULL },
     { "embed-norm", "bloom2022 kim2025", NULL }, { "post-embed-norm", "devlin2018", NULL },
     { "bert", "devlin2018", NULL }, { "truncated", "devlin2018", NULL },
+    { "modernbert", "warner2024", NULL }, { "layernorm-gain", "chowdhery2022", NULL },
     { "ngpt", "loshchilov2024", NGPT_NOTE },
     { "parallel", "black2022", NULL }, { "parallel-shared", "gptj2021 chowdhery2022", NULL },
     { "sigma-reparam", "zhai2023", SIGMA_NOTE }, { "sigma-reparam-post", "zhai2023", SIGMA_NOTE },

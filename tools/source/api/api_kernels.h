@@ -65,7 +65,9 @@ typedef struct tfn_score_bias {
  * read. stats (B*Tq, H, 2) saves the maximum and the sum of each softmax. dropout > 0 applies to
  * the weights: see dropout below; the index of a weight is ((b*H + h) * 2^20 + query) * 2^20 + key.
  * window W > 0 (causal only): a query reads the last W of the keys that it sees; keys outside the
- * window must still be finite. The backward needs y and stats from the forward. */
+ * window must still be finite. ahead > 0 (with a window of more keys): query i sees keys
+ * 0..i + ahead, and reads keys i + ahead - W + 1..i + ahead of these. The backward needs y and
+ * stats from the forward. */
 typedef struct tfn_attention_args {
     float       *y, *stats;
     const float *q, *k, *v;
@@ -76,6 +78,7 @@ typedef struct tfn_attention_args {
     const float *dy;
     ptrdiff_t    batch, tq, tk;
     ptrdiff_t    window;              /* 0: none */
+    ptrdiff_t    ahead;               /* 0: a causal query sees no later keys */
     int32_t      heads, kv_heads, head_size;
     ptrdiff_t    q_ld, k_ld, v_ld, y_ld;     /* gradients have the strides of their values */
     float        scale;               /* usually 1/sqrt(D) */

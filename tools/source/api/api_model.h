@@ -20,7 +20,10 @@ typedef enum tfn_arch { TFN__ARCH_LIST(TFN__CHOICE_ENUM) TFN_ARCH_COUNT } tfn_ar
     X(TFN_POSITION_ALIBI, "alibi", "-m|i - j| added to scores, a slope m for each head",          \
       "Press et al. 2022")                                                                        \
     X(TFN_POSITION_RELATIVE, "relative",                                                          \
-      "a number for each head and bucket of distances j - i, added to scores", "T5, Raffel 2020")
+      "a number for each head and bucket of distances j - i, added to scores",                    \
+      "T5, Raffel 2020")                                                                          \
+    X(TFN_POSITION_LEARNED_RELATIVE, "learned-relative", "learned and relative, both",            \
+      "MPNet, Song et al. 2020")
 typedef enum tfn_position_kind {
     TFN_POSITION_DEFAULT = 0,     /* LEARNED */
     TFN__POSITION_LIST(TFN__CHOICE_ENUM) TFN_POSITION_COUNT
@@ -216,7 +219,9 @@ typedef struct tfn_model_desc {
                                    * anything else. OLMo: 8 */
     int32_t window;               /* W > 0: a position of the decoder attends to the last W
                                    * positions including itself (Mistral), and caches hold no more;
-                                   * 0: no window */
+                                   * a position of an encoder without a decoder attends to W/2
+                                   * before it, itself, and W/2 after it (ModernBERT); 0: no
+                                   * window */
     int32_t window_from;          /* the first layer with the window, from 0 */
     int32_t window_period;        /* p > 0: layers p - 1, 2p - 1 ... have no window; Gemma 3: 6 */
     int32_t window_shift;         /* s: with a period, layers p - 1 - s, 2p - 1 - s ... have no

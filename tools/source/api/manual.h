@@ -14,7 +14,7 @@
  * It does
  *   models      decoder-only, encoder-only, encoder-decoder; any depth and width; tied or not
  *   placement   Pre-LN, Post-LN, Admin, B2T, DeepNorm, DLCL, T-Fixup, Fixup, ReZero, Peri-LN,
- *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 26 norms
+ *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 27 norms
  *               and 24 initializations, in any combination
  *   inside      multi-head and grouped-query attention, windows; learned, sinusoidal, rotary
  *               positions, ALiBi, T5's relative positions; ReLU, ReLU squared, GELU and GEGLU (both

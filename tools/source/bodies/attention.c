@@ -92,7 +92,7 @@ static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t
     if (!TFN__ALL) return scale;
     if (p->bias.at)
         scale = TFN__N(tfn__bias_scores)(s, p->bias.at + tfn__bias_at(a, r), n, scale);
-    for (ptrdiff_t j = tfn__first_key(p->window, n + a->low) - a->low; j-- > 0;)
+    for (ptrdiff_t j = tfn__first_key_of(p, a->b, a->row + r) - a->low; j-- > 0;)
         s[j] = -(float)INFINITY;
     return scale;
 }
@@ -298,7 +298,7 @@ static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff
  * every key has the same lane in a row's sums as without a window. */
 static void TFN__N(tfn__narrow_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
 {
-    const ptrdiff_t first = tfn__first_key(a.p->window, tfn__seen(a.p, a.b, a.row));
+    const ptrdiff_t first = tfn__first_key_of(a.p, a.b, a.row);
     const ptrdiff_t floats = first / 32*32 * a.size;
     a.low = first / 32*32;
     a.before -= a.low;
@@ -324,8 +324,7 @@ static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip
         for (a.row = 0; a.row < queries; a.row += a.rows) {
             a.rows = tfn__min(TFN__STRIP, queries - a.row);
             a.keys = tfn__seen(p, a.b, a.row + a.rows - 1);
-            a.before = a.keys;
-            if (p->causal) a.before = tfn__min(a.row, a.keys);
+            a.before = tfn__seen_by_all(p, a.row, a.keys);
             if (TFN__ALL && p->window > 0) TFN__N(tfn__narrow_strip)(a, strip);
             else strip(&a);
         }

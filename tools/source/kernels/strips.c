@@ -3,13 +3,23 @@
 #include "blocks.h"
 
 /* Returns the number of keys that query i of sentence b sees: all without padding, or if causal
- * those up to i. A query always sees the first keys, so a mask is just a loop bound. */
+ * those up to i + ahead. A query always sees the first keys, so a mask is just a loop bound. */
 SHARED ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     ptrdiff_t keys = p->tk;
     if (p->lengths) keys = tfn__min(tfn__max(p->lengths[b], 0), p->tk);
+    if (TFN__ALL) i += p->ahead;
     if (p->causal) keys = tfn__min(i + 1, keys);
     return keys;
+}
+
+/* Returns how many of the `keys` that the last query of a strip sees are seen by all its queries,
+ * if the first is query i. The first sees one more, at the start of the diagonal. */
+SHARED ptrdiff_t tfn__seen_by_all(const tfn_attention_args *p, ptrdiff_t i, ptrdiff_t keys)
+{
+    if (!p->causal) return keys;
+    if (TFN__ALL) i += p->ahead;
+    return tfn__min(i, keys);
 }
 
 /* Returns the number of queries of sentence b without padding. */
@@ -25,6 +35,16 @@ SHARED ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
 {
     if (!TFN__ALL || window <= 0) return 0;
     return tfn__max(seen - window, 0);
+}
+
+/* Returns the first key in the window of query i of sentence b. If the window reaches ahead, the
+ * end of the sentence may cut it off, and does not move its beginning. A query in the padding,
+ * whose window has no keys, reads the last key. */
+SHARED ptrdiff_t tfn__first_key_of(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
+{
+    const ptrdiff_t seen = tfn__seen(p, b, i);
+    if (!TFN__ALL || p->ahead <= 0) return tfn__first_key(p->window, seen);
+    return tfn__max(tfn__min(i + p->ahead + 1 - p->window, seen - 1), 0);
 }
 
 /* Returns the number of scores in row r of the strip. */

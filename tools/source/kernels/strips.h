@@ -41,6 +41,8 @@ typedef struct tfn__strip {
 SHARED ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i);
 SHARED ptrdiff_t tfn__queries(const tfn_attention_args *p, ptrdiff_t b);
 SHARED ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen);
+SHARED ptrdiff_t tfn__first_key_of(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i);
+SHARED ptrdiff_t tfn__seen_by_all(const tfn_attention_args *p, ptrdiff_t i, ptrdiff_t keys);
 SHARED ptrdiff_t tfn__scores_of(const tfn__strip *a, ptrdiff_t r);
 SHARED ptrdiff_t tfn__bias_at(const tfn__strip *a, ptrdiff_t r);
 SHARED ptrdiff_t tfn__q_at(const tfn__strip *a, ptrdiff_t ld);

@@ -434,17 +434,20 @@ SHARED tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
     return tfn__cache_encoded(b->t, k, v, cols, d->kv_heads, d->source_context);
 }
 
-/* True for self-attention with a window, in a layer of the decoder. */
+/* True for self-attention with a window, in a layer of the decoder, or of the only stack. */
 static bool tfn__has_window(const tfn_model_desc *d, tfn__spot at)
 {
-    if (!TFN__ALL || !tfn__in_decoder(at) || at.sub != TFN_SUBLAYER_SELF_ATTENTION) return false;
+    if (!TFN__ALL || at.sub != TFN_SUBLAYER_SELF_ATTENTION) return false;
+    if (!tfn__in_decoder(at) && !tfn__is_encoder_only(d)) return false;
     return tfn__layer_has_window(d, at.layer);
 }
 
-/* Returns the size of the window, or 0 if there is none or the context is not longer than it. */
+/* Returns the size of the window, or 0 if there is none or no text is longer than it. In an encoder
+ * it is negative: minus the positions on either side. */
 static int32_t tfn__window_of(const tfn_model_desc *d, tfn__spot at)
 {
-    if (!tfn__has_window(d, at) || d->window >= d->context) return 0;
+    if (!tfn__has_window(d, at) || !tfn__window_hides(d)) return 0;
+    if (tfn__is_encoder_only(d)) return -(d->window / 2);
     return d->window;
 }
 

@@ -747,6 +747,21 @@ TFN__INIT_STD("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. 
 TFN__RECIPE("embed-norm", "pre-embed-norm",  "layernorm", "xavier")
 TFN__RECIPE("bert",       "post-embed-norm", "layernorm", "truncated")
 
+/* -- ModernBERT ------------------------------------------------------------------------------
+ * Warner et al. 2024: the first attention reads the normalized embedding as it is, because a second
+ * norm would have nothing to do. Norms have no biases, as in PaLM (section 2). */
+#ifdef TFN__RULES
+static void tfn__modernbert(const tfn_place *p, tfn_join *j)
+{
+    if (p->kind == TFN_SUBLAYER_SELF_ATTENTION && p->layer == 1) j->norm_in = false;
+}
+#endif
+TFN__TOPOLOGY("modernbert", "pre-embed-norm, no norm before the first attention",
+              "Warner et al. (ModernBERT)", 2024, PRE, TFN_TOPOLOGY_EMBEDDING_NORM,
+              tfn__modernbert)
+TFN__NORM("layernorm-gain", "g (x - mean)/sqrt(var + e)", "Chowdhery et al. (PaLM), section 2",
+          2022, LAYER, TFN_FLAG_GAIN)
+
 /* -- nGPT ------------------------------------------------------------------------------------
  * Loshchilov et al. 2024, eq. 10 and 11: all vectors lie on the unit sphere. A sub-layer turns x
  * towards n(F(x)) by |v|, 0.05 at the start; after each update, weights are normalized to length 1

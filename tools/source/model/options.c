@@ -577,7 +577,7 @@ SHARED void tfn__fill_defaults(tfn_model_desc *d)
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
     if (TFN__ALL) tfn__fill_rotary(d);
-    if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) {
+    if (tfn__is_relative(d)) {
         d->relative_buckets = tfn__value_or(d->relative_buckets, 32);
         d->relative_distance = tfn__value_or(d->relative_distance, 128);
     }

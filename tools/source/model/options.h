@@ -41,6 +41,19 @@ static TFN__FOLD bool tfn__is_position(const tfn_model_desc *d, tfn_position_kin
     return tfn__is_kept(TFNORM_POSITIONS, (int)d->position, (int)kind);
 }
 
+/* True if each position has a learned vector, and if scores get learned numbers by distance. MPNet
+ * has both. */
+static TFN__FOLD bool tfn__is_learned(const tfn_model_desc *d)
+{
+    if (TFN__ALL && d->position == TFN_POSITION_LEARNED_RELATIVE) return true;
+    return tfn__is_position(d, TFN_POSITION_LEARNED);
+}
+static TFN__FOLD bool tfn__is_relative(const tfn_model_desc *d)
+{
+    if (!TFN__ALL) return false;
+    return d->position == TFN_POSITION_RELATIVE || d->position == TFN_POSITION_LEARNED_RELATIVE;
+}
+
 /* True if the model trains with this optimizer and the build keeps it. */
 static TFN__FOLD bool tfn__trains_by(const tfn_model_desc *d, tfn_optimizer which)
 {

@@ -413,10 +413,10 @@ static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p
         t.c = weights + i*p->tk;
         c->k->matmul(&t, c->work);
     }
-    /* each query attends up to itself, or to the end of the sentence, within its window */
+    /* each query attends up to itself, to the end of the sentence, or within its window */
     for (ptrdiff_t i = 0; i < p->tq; i++) {
         tfn__weighing how = { p->scale, p->cap, NULL, 0, tfn__seen(p, b, i), p->tk };
-        how.first = tfn__first_key(p->window, how.seen);
+        how.first = tfn__first_key_of(p, b, i);
         if (p->bias.at)
             how.bias = p->bias.at + b*p->bias.sentence + h*p->bias.head + p->bias.zero - i;
         tfn__weigh_scores(c->k, weights + i*p->tk, &how);

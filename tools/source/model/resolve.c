@@ -696,10 +696,10 @@ static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
 static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
 {
     const int64_t most = tfn__max(d->context, d->source_context);
-    if (d->position != TFN_POSITION_ALIBI && d->position != TFN_POSITION_RELATIVE) return;
+    if (d->position != TFN_POSITION_ALIBI && !tfn__is_relative(d)) return;
     tfn__in_range(e, "model", "heads times all distances, 2*context - 1,",
                   d->heads * (2*most - 1), 1, INT32_MAX / 2);
-    if (d->position != TFN_POSITION_RELATIVE) return;
+    if (!tfn__is_relative(d)) return;
     tfn__in_range(e, "model", "relative_buckets", d->relative_buckets, 4, TFN__MAX_SIDE);
     tfn__in_range(e, "model", "relative_distance", d->relative_distance,
                   (int64_t)d->relative_buckets / 2 + 1, TFN__MAX_SIDE);
@@ -707,7 +707,14 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions exclude attention_cap", 0, 0);
 }
 
-/* True if layer l of the decoder, from 0, has a window. */
+/* True if a text may be longer than the window. */
+SHARED bool tfn__window_hides(const tfn_model_desc *d)
+{
+    if (tfn__is_encoder_only(d)) return d->window / 2 < d->context - 1;
+    return d->window < d->context;
+}
+
+/* True if layer l, from 0, has a window. */
 SHARED bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
 {
     if (l < d->window_from) return false;
@@ -730,12 +737,12 @@ SHARED int32_t tfn__distances(const tfn_model_desc *d)
     return 2 * (int32_t)tfn__max(d->context, d->source_context) - 1;
 }
 
-/* Windows need a decoder, whose positions attend to earlier ones. */
+/* A window of an encoder has positions on both sides. */
 static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
 {
-    if (d->window && tfn__is_encoder_only(d))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "window is %d; positions of an encoder read all",
-                  d->window, 0);
+    if (d->window == 1 && tfn__is_encoder_only(d))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "window is %d; in an encoder it is at least %d",
+                  d->window, 2);
 }
 
 /* True if a group has a rank. */

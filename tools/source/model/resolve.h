@@ -27,6 +27,7 @@ static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
 }
 SHARED bool tfn__name_matches(const char *p, const char *name);
 SHARED int tfn__group_named(const tfn_model_desc *d, const char *name, bool lora);
+SHARED bool tfn__window_hides(const tfn_model_desc *d);
 SHARED bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l);
 SHARED bool tfn__has_window_rotations(const tfn_model_desc *d);
 SHARED int32_t tfn__distances(const tfn_model_desc *d);

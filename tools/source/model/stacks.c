@@ -122,22 +122,23 @@ static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
     tfn_var numbers;
-    if (!TFN__ALL || d->position != TFN_POSITION_RELATIVE) return b->bias;
+    if (!tfn__is_relative(d)) return b->bias;
     numbers = tfn__weight_of(b, at, TFN__PART_RELATIVE, TFN__MATRIX, d->relative_buckets, d->heads,
                              0);
     return tfn__relative_of(b->t, numbers, tfn__distances(d), d->relative_distance,
                             !tfn__in_decoder(at));
 }
 
-/* Returns x + P[position], where P is learned or sinusoidal. */
+/* Returns x + P[position], where P is learned or sinusoidal. Other positions are applied in
+ * attention. */
 static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     int32_t positions = d->context;
     tfn_var table = b->table;
-    if (d->position >= TFN_POSITION_ROTARY) return x;       /* applied in attention, or none */
+    if (d->position >= TFN_POSITION_ROTARY && !tfn__is_learned(d)) return x;
     if (tfn__reads_source(d, at)) positions = d->source_context;
-    if (tfn__is_position(d, TFN_POSITION_LEARNED))
+    if (tfn__is_learned(d))
         table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions, tfn__stream(d),
                                0);
     return tfn_position(b->t, x, table);
@@ -321,8 +322,7 @@ SHARED void tfn__build_table(tfn__builder *b)
     int32_t cols = tfn__stream(d);
     b->table = tfn__none;
     if (!TFN__POSITION_TABLES) return;
-    if (tfn__is_position(d, TFN_POSITION_LEARNED) || d->position == TFN_POSITION_NONE) return;
-    if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) return;
+    if (tfn__is_learned(d) || tfn__is_relative(d) || d->position == TFN_POSITION_NONE) return;
     if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
         b->bias = tfn__table(b->t, 1, d->heads * tfn__distances(d));
         return;

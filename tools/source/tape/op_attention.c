@@ -239,7 +239,7 @@ static const int32_t *tfn__ints_or_none(const tfn__call *c, int32_t slot)
 SHARED tfn_attention_args tfn__attention_of(const tfn__call *c)
 {
     const int32_t heads = c->n->arg[TFN__ATTEND_HEADS];
-    const int32_t window = c->n->arg[TFN__ATTEND_WINDOW];      /* INT32_MAX: causal, no window */
+    const int32_t window = c->n->arg[TFN__ATTEND_WINDOW];
     const int32_t head_size = (int32_t)(c->cols / heads);
     tfn_attention_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
@@ -265,7 +265,11 @@ SHARED tfn_attention_args tfn__attention_of(const tfn__call *c)
     p.cap = c->n->number[1];
     p.key = tfn_key_fold(c->r->key, c->n->site);
     p.causal = window != 0;
-    if (TFN__ALL && window < INT32_MAX) p.window = window;
+    if (TFN__ALL && window > 0 && window < INT32_MAX) p.window = window;
+    if (TFN__ALL && window < 0) {
+        p.ahead = -(ptrdiff_t)window;
+        p.window = 2*p.ahead + 1;
+    }
     if (TFN__ALL && c->x[3]) p.bias = tfn__bias_of(c, 3, heads);
     return p;
 }

@@ -221,7 +221,8 @@ enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
 enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
 enum { TFN__ROTARY_HEAD_SIZE };
 enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* BOTH: keys on both sides */
-/* WINDOW: the number of keys a query attends to, up to its own position; 0: all keys */
+/* WINDOW: the number of keys a query attends to, up to its own position; 0: all keys; INT32_MAX:
+ * all up to its own position; below 0: minus the number of keys before, and after, its position */
 enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
 enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
        TFN__CACHED_WINDOW };                                                /* 0: no ring */
