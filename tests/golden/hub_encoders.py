@@ -1,6 +1,8 @@
 """Encoders and encoder-decoders that are like those of hub_models.py (PyTorch, double)."""
+import math
 import torch
-from hub_models import Bert, everywhere, gelu, Marian
+from hub_models import (
+    Bert, everywhere, gelu, Marian, Model, split_heads, standard)
 from stream import Stream
 
 
@@ -81,6 +83,162 @@ class RobertaTokens(Tokens, Roberta):
 
 class RobertaQuestions(Questions, Roberta):
     pass
+
+
+# -- MPNet ----------------------------------------------------------------------------------------
+
+class MPNet(Roberta):
+    """RoBERTa without types; T5's numbers by distance, one table for all layers."""
+
+    prefix, parts = "mpnet.", ("attn.q", "attn.k", "attn.v", "attn.o")
+    buckets, longest = 32, 128
+
+    def embed(self, table, ids):
+        c, p = self.config, self.prefix + "embeddings."
+        places = self.table(p + "position_embeddings", c["max_position_embeddings"],
+                            c["hidden_size"])
+        return self.layer_norm(p + "LayerNorm", table[ids] + places[self.places(ids)])
+
+    def bucket(self, query, key):
+        """The second half of the buckets is for later keys."""
+        half, r = self.buckets // 2, abs(query - key)
+        exact = half // 2
+        if r >= exact:
+            far = math.log(r / exact) / math.log(self.longest / exact) * (half - exact)
+            r = min(exact + int(far), half - 1)
+        return r + half * (query < key)
+
+    def numbers(self, time):
+        """(heads, T, T)"""
+        table = self.tensor(self.prefix + "encoder.relative_attention_bias.weight", self.buckets,
+                            self.config["num_attention_heads"], scale=2.0)
+        rows = [[self.bucket(q, k) for k in range(time)] for q in range(time)]
+        return table[torch.tensor(rows)].permute(2, 0, 1)
+
+    def attend(self, q, k, v, mask, scale):
+        return Model.attend(self, q, k, v, mask, scale, self.numbers(len(mask)))
+
+    def block(self, at, x):
+        c = self.config
+        y = self.attention(at + "attention.", x, x, everywhere(len(x), len(x)),
+                           c["num_attention_heads"])
+        x = self.layer_norm(at + "attention.LayerNorm", x + y)
+        a = self.linear(at + "intermediate.dense", x, c["intermediate_size"])
+        y = self.linear(at + "output.dense", self.act(c["hidden_act"], a), c["hidden_size"])
+        return self.layer_norm(at + "output.LayerNorm", x + y)
+
+    def logits(self, ids):
+        x = self.hidden(ids)
+        x = self.act("gelu", self.linear("lm_head.dense", x, x.shape[-1]))
+        x = self.layer_norm("lm_head.layer_norm", x)
+        return x @ self.words().T + self.vector("lm_head.bias", self.config["vocab_size"])
+
+    def without_effect(self, name):
+        return name.endswith("attn.k.bias")
+
+
+class MPNetBody(MPNet):
+    """A body whose config.json has the class of the model that it was tuned from: no head. A pooler
+    that nothing reads."""
+
+    prefix = ""
+
+    def logits(self, ids):
+        return self.hidden(ids)
+
+    def buffers(self):
+        width = self.config["hidden_size"]
+        names = {"pooler.dense.weight": [width, width], "pooler.dense.bias": [width]}
+        return {**{n: (self.dtype, Stream(n).draw(*shape)) for n, shape in names.items()},
+                "embeddings.position_ids": (
+                    "I64", torch.arange(self.config["max_position_embeddings"])[None])}
+
+
+# -- ModernBERT -----------------------------------------------------------------------------------
+
+class ModernBert(Model):
+    """Pre-LN; no norm in front of the first attention; local and global layers, which rotate at
+    their own rates; no biases but that of the words."""
+
+    eps_key, eps_default, prefix = "norm_eps", 1e-5, "model."
+
+    def norm(self, name, x):
+        return standard(x, self.eps) * self.gain(name, x.shape[-1])
+
+    def is_global(self, i):
+        types = self.config.get("layer_types")
+        if types:
+            return types[i] == "full_attention"
+        return i % self.config["global_attn_every_n_layers"] == 0
+
+    def near(self, distance):
+        return distance.abs() <= self.config["local_attention"] // 2
+
+    def mask(self, i, time):
+        t = torch.arange(time)
+        return everywhere(time, time) if self.is_global(i) else self.near(t - t[:, None])
+
+    def theta(self, i):
+        c, kind = self.config, "full_attention" if self.is_global(i) else "sliding_attention"
+        if "rope_parameters" in c:
+            return c["rope_parameters"][kind]["rope_theta"]
+        if self.is_global(i) or c["local_rope_theta"] is None:
+            return c["global_rope_theta"]
+        return c["local_rope_theta"]
+
+    def split(self, qkv):
+        return qkv.chunk(3, -1)
+
+    def attention(self, i, at, h):
+        qkv = self.linear(at + "Wqkv", h, 3 * h.shape[-1], False)
+        q, k, v = (split_heads(x, self.config["num_attention_heads"]) for x in self.split(qkv))
+        q, k = (self.rope(x, self.theta(i), {}, x.shape[-1]) for x in (q, k))
+        y = self.attend(q, k, v, self.mask(i, len(h)), q.shape[-1] ** -0.5)
+        return self.linear(at + "Wo", y, h.shape[-1], False)
+
+    def halves(self, both):
+        return both.chunk(2, -1)
+
+    def ffn(self, at, h):
+        c = self.config
+        a, gate = self.halves(self.linear(at + "Wi", h, 2 * c["intermediate_size"], False))
+        return self.linear(at + "Wo", self.act(c["hidden_activation"], a) * gate, h.shape[-1],
+                           False)
+
+    def first_input(self, x):
+        return x
+
+    def block(self, i, at, x):
+        h = self.norm(at + "attn_norm", x) if i else self.first_input(x)
+        x = x + self.attention(i, at + "attn.", h)
+        return x + self.ffn(at + "mlp.", self.norm(at + "mlp_norm", x))
+
+    def words(self):
+        c = self.config
+        return self.table(self.prefix + "embeddings.tok_embeddings", c["vocab_size"],
+                          c["hidden_size"])
+
+    def hidden(self, ids):
+        x = self.norm(self.prefix + "embeddings.norm", self.words()[ids])
+        for i in range(self.config["num_hidden_layers"]):
+            x = self.block(i, f"{self.prefix}layers.{i}.", x)
+        return self.norm(self.prefix + "final_norm", x)
+
+    def logits(self, ids):
+        x = self.hidden(ids)
+        x = self.act(self.config["classifier_activation"],
+                     self.linear("head.dense", x, x.shape[-1], False))
+        x = self.norm("head.norm", x)
+        return x @ self.words().T + self.vector("decoder.bias", self.config["vocab_size"])
+
+
+class ModernBertBody(ModernBert):
+    """Without a head."""
+
+    prefix = ""
+
+    def logits(self, ids):
+        return self.hidden(ids)
 
 
 # -- ELECTRA --------------------------------------------------------------------------------------

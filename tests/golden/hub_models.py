@@ -1114,6 +1114,7 @@ class T5(Model):
     """Pre-RMS, scores as they are plus a learned bias of the distance, no biases of maps."""
 
     pairs, eps_key, stored_head = True, "layer_norm_epsilon", False
+    default_ffn, default_tied = "relu", True
 
     def bucket(self, r, two_sided):
         """Of r = key - query."""
@@ -1157,7 +1158,7 @@ class T5(Model):
 
     def ffn(self, at, h):
         c = self.config
-        kind = c.get("feed_forward_proj", "relu")
+        kind = c.get("feed_forward_proj", self.default_ffn)
         if kind == "gated-gelu":
             a = self.act("gelu_new", self.linear(at + "wi_0", h, c["d_ff"], False))
             a = a * self.linear(at + "wi_1", h, c["d_ff"], False)
@@ -1187,7 +1188,7 @@ class T5(Model):
         memory = self.stack("encoder", table[source], c["num_layers"], both)
         x = self.stack("decoder", table[target], self.get("num_decoder_layers", c["num_layers"]),
                        self.sees(len(target), None), memory)
-        if c.get("scale_decoder_outputs", c.get("tie_word_embeddings", True)):
+        if c.get("scale_decoder_outputs", c.get("tie_word_embeddings", self.default_tied)):
             x = x * c["d_model"] ** -0.5
         return self.linear("lm_head", x, len(table), False) if self.stored_head else x @ table.T
 
@@ -1206,3 +1207,9 @@ class T5v11(T5):
 
     def buffers(self):
         return {}
+
+
+class MT5(T5v11):
+    """T5 v1.1 by default."""
+
+    default_ffn, default_tied = "gated-gelu", False

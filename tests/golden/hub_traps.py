@@ -751,6 +751,12 @@ TRAPS = {
         trap("hidden vectors scaled", config={"tie_word_embeddings": True}),
         trap("untied taken as tied", stored_head=False),
     ],
+    "mt5": [
+        *T5_TRAPS, GELU,
+        trap("gates swapped", linear=swapped_gates),
+        trap("tied by default", default_tied=True),
+        trap("untied taken as tied", stored_head=False),
+    ],
     "t5-unscaled": [
         *T5_TRAPS,
         trap("scale_decoder_outputs ignored", "scale_decoder_outputs"),

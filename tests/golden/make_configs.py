@@ -263,6 +263,20 @@ electra = ch(bert, "gradient_checkpointing", "position_embedding_type", "use_cac
 add("electra-base-discriminator", electra)
 add("electra-small-discriminator", ch(electra, embedding_size=128, hidden_size=256, intermediate_size=1024, num_attention_heads=4),
   "embedding_size is 128; 256 is expected")
+mpnet = ch(roberta, "type_vocab_size", architectures=["MPNetForMaskedLM"], model_type="mpnet", relative_attention_num_buckets=32, vocab_size=30527)
+add("mpnet-base", mpnet)
+add("all-mpnet-base-v2", ch(mpnet, _name_or_path="microsoft/mpnet-base", transformers_version="4.8.2"))
+modern = {"architectures": ["ModernBertForMaskedLM"], "attention_bias": F, "attention_dropout": 0.0, "bos_token_id": 50281, "classifier_activation": "gelu",
+  "classifier_bias": F, "classifier_dropout": 0.0, "classifier_pooling": "mean", "cls_token_id": 50281, "decoder_bias": T, "deterministic_flash_attn": F,
+  "embedding_dropout": 0.0, "eos_token_id": 50282, "global_attn_every_n_layers": 3, "global_rope_theta": 160000.0, "gradient_checkpointing": F,
+  "hidden_activation": "gelu", "hidden_size": 768, "initializer_cutoff_factor": 2.0, "initializer_range": 0.02, "intermediate_size": 1152, "layer_norm_eps": 1e-05,
+  "local_attention": 128, "local_rope_theta": 10000.0, "max_position_embeddings": 8192, "mlp_bias": F, "mlp_dropout": 0.0, "model_type": "modernbert",
+  "norm_bias": F, "norm_eps": 1e-05, "num_attention_heads": 12, "num_hidden_layers": 22, "pad_token_id": 50283, "position_embedding_type": "absolute",
+  "sep_token_id": 50282, "tie_word_embeddings": T, "torch_dtype": "float32", "transformers_version": "4.47.0.dev0", "vocab_size": 50368}
+add("ModernBERT-base", modern)
+add("ModernBERT-large", ch(modern, hidden_size=1024, intermediate_size=2624, num_attention_heads=16, num_hidden_layers=28))
+add("gte-reranker-modernbert-base", ch(modern, architectures=["ModernBertForSequenceClassification"], id2label={"0": "LABEL_0"}, label2id={"LABEL_0": 0},
+  reference_compile=T, repad_logits_with_grad=F, sparse_pred_ignore_index=-100, sparse_prediction=F), "architectures is *ForSequenceClassification")
 
 # BART, mBART, M2M-100
 bart = {"_num_labels": 3, "activation_dropout": 0.1, "activation_function": "gelu", "add_bias_logits": F, "add_final_layer_norm": F, "architectures": ["BartModel"],
@@ -297,6 +311,9 @@ t5 = {"architectures": ["T5ForConditionalGeneration"], "d_ff": 2048, "d_kv": 64,
 add("t5-small", t5)
 add("flan-t5-small", ch(t5, "task_specific_params", d_ff=1024, feed_forward_proj="gated-gelu", is_gated_act=T, num_decoder_layers=8, num_heads=6, num_layers=8,
   relative_attention_max_distance=128, tie_word_embeddings=F, dense_act_fn="gelu_new", torch_dtype="float32", transformers_version="4.23.1", use_cache=T))
+add("mt5-small", ch(t5, "task_specific_params", architectures=["MT5ForConditionalGeneration"], d_ff=1024, feed_forward_proj="gated-gelu", model_type="mt5",
+  num_decoder_layers=8, num_heads=6, num_layers=8, tie_word_embeddings=F, tokenizer_class="T5Tokenizer", transformers_version="4.10.0.dev0", use_cache=T,
+  vocab_size=250112))
 add("opus-mt-en-de", {"_num_labels": 3, "activation_dropout": 0.0, "activation_function": "swish", "add_bias_logits": F, "add_final_layer_norm": F,
   "architectures": ["MarianMTModel"], "attention_dropout": 0.0, "bad_words_ids": [[58100]], "bos_token_id": 0, "classif_dropout": 0.0, "d_model": 512,
   "decoder_attention_heads": 8, "decoder_ffn_dim": 2048, "decoder_layerdrop": 0.0, "decoder_layers": 6, "decoder_start_token_id": 58100, "dropout": 0.1,

@@ -32,14 +32,15 @@ import sys
 from typing import NamedTuple, Optional
 import torch
 from hub_encoders import (
-    Bart, BartBody, Electra, ElectraClasses, ElectraGenerator, M2M100, MBart, Roberta,
-    RobertaClasses, RobertaCopies, RobertaQuestions, RobertaTokens)
+    Bart, BartBody, Electra, ElectraClasses, ElectraGenerator, M2M100, MBart, ModernBert,
+    ModernBertBody, MPNet, MPNetBody, Roberta, RobertaClasses, RobertaCopies, RobertaQuestions,
+    RobertaTokens)
 from hub_encoder_traps import ENCODER_FAMILY_TRAPS
 from hub_models import (
     Bert, BertClasses, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, DistilBertClasses,
     Gemma, Gemma2, Gemma3, Gemma3Multimodal, Gemma3Newer, GPT2, GPT2Scaled, GPT2Short, GPTJ,
-    GPTNeo, Granite, Llama, Marian, MarianSeparate, MiniLM, Mistral, NeoX, Olmo, Olmo2, OPT, OPT350,
-    Phi, Phi3, Qwen2, Qwen3, SmolLM3, StableLM, T5, T5v11, TORCH)
+    GPTNeo, Granite, Llama, Marian, MarianSeparate, MiniLM, Mistral, MT5, NeoX, Olmo, Olmo2, OPT,
+    OPT350, Phi, Phi3, Qwen2, Qwen3, SmolLM3, StableLM, T5, T5v11, TORCH)
 from hub_traps import TRAPS
 from stream import Stream
 
@@ -267,6 +268,36 @@ CAMEMBERT_CONFIG = changed(
     ROBERTA_CONFIG, model_type="camembert", architectures=["CamembertForMaskedLM"],
     bos_token_id=5, eos_token_id=6, output_past=True)
 
+# config.json of mpnet-base
+MPNET_CONFIG = changed(
+    ROBERTA_CONFIG, "type_vocab_size", "use_cache", model_type="mpnet",
+    architectures=["MPNetForMaskedLM"], relative_attention_num_buckets=32)
+
+# config.json of ModernBERT-base
+MODERNBERT_CONFIG = {
+    **changed(COMMON, "use_cache"), "model_type": "modernbert",
+    "architectures": ["ModernBertForMaskedLM"], "attention_bias": False, "attention_dropout": 0.0,
+    "bos_token_id": 28, "classifier_activation": "gelu", "classifier_bias": False,
+    "classifier_dropout": 0.0, "classifier_pooling": "mean", "cls_token_id": 28,
+    "decoder_bias": True, "deterministic_flash_attn": False, "embedding_dropout": 0.0,
+    "eos_token_id": 29, "global_attn_every_n_layers": 3, "global_rope_theta": 5000.0,
+    "gradient_checkpointing": False, "hidden_activation": "gelu", "hidden_size": 24,
+    "initializer_cutoff_factor": 2.0, "intermediate_size": 20, "layer_norm_eps": 1e-5,
+    "local_attention": 6, "local_rope_theta": 100.0, "max_position_embeddings": 32,
+    "mlp_bias": False, "mlp_dropout": 0.0, "norm_bias": False, "norm_eps": 1e-5,
+    "num_attention_heads": 4, "num_hidden_layers": 4, "pad_token_id": 30,
+    "position_embedding_type": "absolute", "sep_token_id": 29, "tie_word_embeddings": True,
+}
+
+# the same in the words of version 5
+MODERNBERT_NEW = changed(
+    MODERNBERT_CONFIG, "global_attn_every_n_layers", "global_rope_theta", "layer_norm_eps",
+    "local_rope_theta", "torch_dtype", architectures=["ModernBertModel"], dtype="float32",
+    layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"],
+    rope_parameters={"full_attention": {"rope_theta": 5000.0, "rope_type": "default"},
+                     "sliding_attention": {"rope_theta": 100.0, "rope_type": "default"}},
+    transformers_version="5.0.0")
+
 # config.json of electra-base-discriminator
 ELECTRA_CONFIG = changed(
     BERT_CONFIG, "gradient_checkpointing", "classifier_dropout", model_type="electra",
@@ -320,6 +351,11 @@ T5_CONFIG = {
 T5_V11_CONFIG = changed(
     T5_CONFIG, "n_positions", dense_act_fn="gelu_new", feed_forward_proj="gated-gelu",
     is_gated_act=True, num_decoder_layers=3, tie_word_embeddings=False)
+
+# only what the configuration of mT5 does not have by default
+MT5_CONFIG = changed(
+    T5_CONFIG, "n_positions", "output_past", model_type="mt5", num_decoder_layers=3,
+    architectures=["MT5ForConditionalGeneration"])
 
 CASES = {
     "gpt2": Case(GPT2, GPT2_CONFIG, gradients=True),
@@ -400,6 +436,10 @@ CASES = {
         ROBERTA_CONFIG, architectures=["RobertaForQuestionAnswering"])),
     "xlm-roberta": Case(RobertaCopies, XLM_ROBERTA_CONFIG),
     "camembert": Case(Roberta, CAMEMBERT_CONFIG),
+    "mpnet": Case(MPNet, MPNET_CONFIG),
+    "mpnet-body": Case(MPNetBody, MPNET_CONFIG),
+    "modernbert": Case(ModernBert, MODERNBERT_CONFIG),
+    "modernbert-body": Case(ModernBertBody, MODERNBERT_NEW),
     "electra": Case(Electra, ELECTRA_CONFIG),
     "electra-generator": Case(ElectraGenerator, changed(
         ELECTRA_CONFIG, architectures=["ElectraForMaskedLM"])),
@@ -414,6 +454,7 @@ CASES = {
     "m2m_100": Case(M2M100, M2M100_CONFIG),
     "t5": Case(T5, T5_CONFIG, gradients=True, ends=0),
     "t5-v1.1": Case(T5v11, T5_V11_CONFIG, ends=2),
+    "mt5": Case(MT5, MT5_CONFIG),
     "t5-unscaled": Case(T5, changed(T5_CONFIG, "torch_dtype", dtype="float32",
                                     scale_decoder_outputs=False, transformers_version="5.0.0")),
 }
@@ -425,9 +466,10 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "gpt_neox-new-f16", "phi", "phi-qk", "opt", "opt-350m-form", "bert",
         "bert-old-names", "bert-classes", "minilm", "distilbert", "distilbert-classes", "bloom",
         "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
-        "camembert-bf16", "electra", "electra-generator-f16", "electra-classes-bf16", "marian",
+        "camembert-bf16", "mpnet", "mpnet-f16", "mpnet-body-bf16", "modernbert", "modernbert-bf16",
+        "modernbert-body-f16", "electra", "electra-generator-f16", "electra-classes-bf16", "marian",
         "marian-separate", "bart", "bart-body", "mbart-f16",
-        "m2m_100-bf16", "t5", "t5-v1.1", "t5-unscaled",
+        "m2m_100-bf16", "mt5-bf16", "t5", "t5-v1.1", "t5-unscaled",
         "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",
         "gemma3", "gemma3-newer", "olmo", "olmo-plain", "granite", "smollm3", "smollm3-interval",
         "gpt_neo", "gpt_neo-types", "phi3-bf16", "gptj-f16", "gpt_neo-bf16", "granite-f16",

@@ -84,13 +84,20 @@ static const struct export_folder {
     { "roberta-tokens", "roberta", "bert", false, 0 },
     { "xlm-roberta-f16", "xlm-roberta", "bert", false, 5 },
     { "camembert-bf16", "camembert", "bert", false, 0 },
+    { "mpnet", "mpnet", "mpnet", false, 0 },
+    { "mpnet-f16", "mpnet", "mpnet", false, 0 },
+    { "mpnet-body-bf16", "mpnet", "mpnet", false, 3 },
+    { "modernbert", "modernbert", "modernbert", true, 0 },
+    { "modernbert-bf16", "modernbert", "modernbert", true, 0 },
+    { "modernbert-body-f16", "modernbert", "modernbert", true, 0 },
     { "electra", "electra", "bert", false, 4 },
     { "electra-generator-f16", "electra", "bert", false, 1 },
     { "electra-classes-bf16", "electra", "electra", true, 0 },
     { "bart", "bart", "bart", false, 3 },
     { "bart-body", "bart", "bart", false, 0 },
     { "mbart-f16", "mbart", "mbart", false, 3 },
-    { "m2m_100-bf16", "m2m_100", "m2m_100", false, 5 }
+    { "m2m_100-bf16", "m2m_100", "m2m_100", false, 5 },
+    { "mt5-bf16", "mt5", "t5", true, 0 }
 };
 enum { EXPORT_FOLDERS = sizeof export_folders / sizeof *export_folders };
 

@@ -162,7 +162,8 @@ typedef enum tfn_key_form {
     TFN_KEY_IF,               /* if the value is true, the option is `text` */
     TFN_KEY_UNLESS,           /* if the value is false, the option is `text` */
     TFN_KEY_NAMES,            /* the option is `text` if the value, or one value of a list, matches
-                               * the pattern after '=' in the key: "architectures=*ForMaskedLM" */
+                               * the pattern after '=' in the key: "architectures=*ForMaskedLM".
+                               * No option: a match is an error, and `text` is expected */
     TFN_KEY_ONLY_IF,          /* unless the value is true, the option is `text` */
     TFN_KEY_LAYERS,           /* the value is a list of one name per layer; `text` has two. The
                                * option is "window", and layers of the first name have the window

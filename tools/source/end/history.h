@@ -18,17 +18,18 @@
  *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
  *     Models of the hub: tfn_import_new knows BART, BERT, BLOOM, CamemBERT, DistilBERT, ELECTRA,
  *     Gemma 1 to 3, GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, M2M-100 (NLLB), Marian, mBART,
- *     Mistral, OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5,
- *     XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open reads pytorch_model.bin,
- *     tfn_gguf_open a .gguf file and tfn_gguf_tokenizer its tokenizer, tfn_export_gguf writes one,
- *     and tfn_import_text reads the rest of config.json.
+ *     Mistral, ModernBERT, MPNet, mT5, OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM
+ *     3, StableLM, T5, XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open reads
+ *     pytorch_model.bin, tfn_gguf_open a .gguf file and tfn_gguf_tokenizer its tokenizer,
+ *     tfn_export_gguf writes one, and tfn_import_text reads the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
- *     Options: positions alibi and relative, windows by layer (window_from, window_period,
- *     window_shift, window_base), layers without rotation (rotary_period), embedding_factor,
- *     branch_factor, logit_divisor, qkv_clip, embedding_size, scale_output, attention biases of the
- *     output, pooler, heads of positions and of numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS,
- *     number_loss), frames through one linear map (frame_map).
+ *     Options: positions alibi, relative and learned-relative, windows by layer, of encoders too
+ *     (window_from, window_period, window_shift, window_base), layers without rotation
+ *     (rotary_period), embedding_factor, branch_factor, logit_divisor, qkv_clip, embedding_size,
+ *     scale_output, attention biases of the output, pooler, heads of positions and of numbers
+ *     (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS, number_loss), frames through one linear map
+ *     (frame_map). Rows: the topology modernbert, the norm layernorm-gain.
  *     Fewer bits: weights (desc.weights, tfn_model_quantize, tfn_quant_pack), moments
  *     (moment_type), caches (cache_type); LoRA on top of packed weights.
  *     Boards: only_decoders, tfn_memory.kept, checkpoints in flash (tfn_flash_save), and macros

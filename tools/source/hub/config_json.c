@@ -382,20 +382,27 @@ static void tfn__set_listed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     else tfn__set_layers(x, d, k);
 }
 
+/* Split "KEY=PATTERN": copies the key, and returns the pattern; NULL: there is none. */
+static const char *tfn__pattern_of(const tfn_key_rule *k, char *key)
+{
+    tfn__text t = tfn__text_in(key, TFN__VALUE_ROOM);
+    const char *pattern = k->key;
+    while (*pattern && *pattern != '=') pattern++;
+    tfn__put_bytes(&t, k->key, (size_t)(pattern - k->key));
+    tfn__end(&t);
+    if (!*pattern) return NULL;
+    return pattern + 1;
+}
+
 /* "KEY=PATTERN": true if the value, or one value of its list, matches. "architectures" is a list of
  * one name, the class that wrote the file: no other key says which head the weights have. */
 static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
 {
     char key[TFN__VALUE_ROOM];
     char value[TFN__VALUE_ROOM];
-    tfn__text t = tfn__text_in(key, sizeof key);
     tfn__reader r = tfn__read_from(x->text, x->text_size);
-    const char *pattern = k->key;
-    while (*pattern && *pattern != '=') pattern++;
-    tfn__put_bytes(&t, k->key, (size_t)(pattern - k->key));
-    tfn__end(&t);
-    if (!*pattern || !tfn__config_find(&r, key)) return false;
-    pattern++;
+    const char *pattern = tfn__pattern_of(k, key);
+    if (!pattern || !tfn__config_find(&r, key)) return false;
     tfn__json_space(&r);
     if (tfn__peek(&r) != '[') {
         tfn__config_copy(r, value);
@@ -407,6 +414,19 @@ static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
         tfn__json_skip(&r, TFN__CONFIG_DEPTH);
     }
     return false;
+}
+
+/* Set the option of a rule "KEY=PATTERN" whose value matches. Without an option, refuse it. */
+static void tfn__set_named(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char key[TFN__VALUE_ROOM];
+    if (!tfn__value_is(x, k)) return;
+    if (k->option) {
+        tfn__set_option(x, d, k, k->text);
+    } else {
+        const char *pattern = tfn__pattern_of(k, key);
+        tfn__bad_key(x, key, pattern, k->text);
+    }
 }
 
 /* False at the last row, which is all zeros. A family may have no rules of its own: the tensors of
@@ -464,7 +484,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         else tfn__want_value(x, k->key, found, "true");
         break;
     case TFN_KEY_NAMES:
-        if (tfn__value_is(x, k)) tfn__set_option(x, d, k, k->text);
+        tfn__set_named(x, d, k);
         break;
     case TFN_KEY_ONLY_IF:
         if (known && tfn__equal(found, "true")) break;

@@ -138,6 +138,90 @@ static const tfn_tensor_rule tfn__electra_tensors[] = {
 };
 #undef TFN__HEADS_OF_CLASSES
 
+/* MPNet: RoBERTa without types, with T5's numbers by distance added to the scores of every layer
+ * (Song et al. 2020). The published code always has 32 buckets. */
+static const tfn_key_rule tfn__mpnet_keys[] = {
+    TFN__CLASS("MPNetModel")
+    { NULL, "position", "learned-relative", TFN_KEY_IS },
+    { NULL, "segments", "0", TFN_KEY_IS },
+    { "relative_attention_num_buckets", NULL, "32", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__mpnet_tensors[] = {
+    TFN__TRANSPOSED("encoder.layer.#.attention.attn.q.*", "encoder.#.self.q.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.attn.k.*", "encoder.#.self.k.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.attn.v.*", "encoder.#.self.v.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.attn.o.*", "encoder.#.self.o.*")
+    TFN__AS_IS("encoder.layer.#.attention.LayerNorm.*", "encoder.#.self.norm.*")
+    TFN__AS_IS("encoder.relative_attention_bias.weight", "encoder.relative.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* ModernBERT: Pre-LN with rotary positions, gated units from one matrix, and no biases except that
+ * of the words (Warner et al. 2024). Layers 0, 3, 6 ... are global; in the others a position reads
+ * local_attention/2 positions on either side, and queries and keys rotate at another rate. The head
+ * of masked words has the activation of the layers. Heads of classes have a norm of their own, or
+ * pool by a mean, which no option has. */
+static const tfn_key_rule tfn__modernbert_keys[] = {
+    TFN__CLASS("ModernBertModel")
+    { NULL, "arch", "encoder", TFN_KEY_IS },
+    { NULL, "recipe", "embed-norm", TFN_KEY_IS },
+    { NULL, "topology", "modernbert", TFN_KEY_IS },
+    { NULL, "norm", "layernorm-gain", TFN_KEY_IS },
+    { NULL, "position", "rotary", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "intermediate_size", "ffn", NULL, TFN_KEY_IS },
+    { "hidden_activation", NULL, "gelu", TFN_KEY_WANT },
+    { "hidden_activation", "activation", "gelu", TFN_KEY_GATED },
+    { "classifier_activation", NULL, "gelu", TFN_KEY_WANT },
+    { "norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "norm_bias", "norm", "layernorm", TFN_KEY_IF },
+    { "attention_bias", NULL, "false", TFN_KEY_WANT },
+    { "mlp_bias", NULL, "false", TFN_KEY_WANT },
+    { "classifier_bias", NULL, "false", TFN_KEY_WANT },
+    { "decoder_bias", NULL, "true", TFN_KEY_WANT },
+    { "global_rope_theta", "rotary_base", "160000", TFN_KEY_IS },
+    { "rope_parameters.full_attention.rope_theta", "rotary_base", "", TFN_KEY_IS },
+    TFN__SCALING("rope_parameters.full_attention"),
+    { "local_rope_theta", "window_base", "10000", TFN_KEY_IS_OR_OFF },
+    { "rope_parameters.sliding_attention.rope_theta", "window_base", "", TFN_KEY_IS },
+    { "rope_parameters.sliding_attention.rope_type", NULL, "default", TFN_KEY_WANT },
+    { "local_attention", "window", "128", TFN_KEY_IS },
+    { NULL, "window_shift", "2", TFN_KEY_IS },
+    { "global_attn_every_n_layers", "window_shift", "1", TFN_KEY_LESS },
+    { "global_attn_every_n_layers", "window_period", "3", TFN_KEY_IS },
+    TFN__LAYER_TYPES,
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
+    { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
+    { "architectures=*ForSequenceClassification", NULL, "a class without classes", TFN_KEY_NAMES },
+    { "architectures=*ForTokenClassification", NULL, "a class without classes", TFN_KEY_NAMES },
+    { "architectures=*ForQuestionAnswering", NULL, "a class without classes", TFN_KEY_NAMES },
+    { "architectures=*ForMultipleChoice", NULL, "a class without classes", TFN_KEY_NAMES },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__MODERN(part) { "layers.#.attn.Wqkv.weight", "encoder.#.self." #part ".weight"
+static const tfn_tensor_rule tfn__modernbert_tensors[] = {
+    TFN__AS_IS("embeddings.tok_embeddings.weight", "embedding.weight")
+    TFN__AS_IS("embeddings.norm.*", "encoder.embedding_norm.*")
+    TFN__AS_IS("layers.#.attn_norm.*", "encoder.#.self.norm_in.*")
+    TFN__MODERN(q), TFN_FORM_TRANSPOSED, 0, 3, 0 },
+    TFN__MODERN(k), TFN_FORM_TRANSPOSED, 1, 3, 0 },
+    TFN__MODERN(v), TFN_FORM_TRANSPOSED, 2, 3, 0 },
+    TFN__TRANSPOSED("layers.#.attn.Wo.weight", "encoder.#.self.o.weight")
+    TFN__AS_IS("layers.#.mlp_norm.*", "encoder.#.ffn.norm_in.*")
+    { "layers.#.mlp.Wi.weight", "encoder.#.ffn.w1.weight", TFN_FORM_TRANSPOSED, 0, 2, 0 },
+    { "layers.#.mlp.Wi.weight", "encoder.#.ffn.w3.weight", TFN_FORM_TRANSPOSED, 1, 2, 0 },
+    TFN__TRANSPOSED("layers.#.mlp.Wo.weight", "encoder.#.ffn.w2.weight")
+    TFN__AS_IS("final_norm.*", "encoder.final_norm.*")
+    TFN__HEAD("head.dense.weight", "transform.weight")
+    TFN__HEAD("head.norm.*", "encoder.transform_norm.*")
+    TFN__HEAD("decoder.bias", "output.bias")
+    TFN__OUTPUT("decoder.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__MODERN
+
 /* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). The classes are
  * max(x_0 W + b, 0) W_c + c. */
 static const tfn_key_rule tfn__distilbert_keys[] = {

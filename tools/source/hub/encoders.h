@@ -17,6 +17,9 @@
       tfn__roberta_keys, tfn__roberta_tensors) \
     X(XLM_ROBERTA, "xlm-roberta", "roberta.", TFN__LIKE(ROBERTA), tfn__xlm_roberta_keys, NULL) \
     X(CAMEMBERT, "camembert", "roberta.", TFN__LIKE(ROBERTA), tfn__camembert_keys, NULL) \
+    X(MPNET, "mpnet", "mpnet.", TFN__LIKE(ROBERTA), tfn__mpnet_keys, tfn__mpnet_tensors) \
+    X(MODERNBERT, "modernbert", "model.", &tfn__shape, \
+      tfn__modernbert_keys, tfn__modernbert_tensors) \
     X(ELECTRA, "electra", "electra.", &tfn__encoder_family, \
       tfn__electra_keys, tfn__electra_tensors) \
     X(MARIAN, "marian", "model.", &tfn__pair_family, tfn__marian_keys, tfn__marian_tensors) \

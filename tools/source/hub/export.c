@@ -95,7 +95,7 @@ static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
 static void tfn__plain_window(tfn_model_desc *d)
 {
     const tfn_model_desc given = *d;
-    const bool matters = d->window < d->context || d->window_base > 0;
+    const bool matters = tfn__window_hides(d) || d->window_base > 0;
     tfn__layers s = tfn__no_layers();
     for (int32_t l = 0; l < tfn__depth(d, true); l++)
         tfn__tell_layer(&s, matters && tfn__layer_has_window(&given, l));
@@ -408,7 +408,7 @@ static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc 
     if (family->like) name = tfn__class_of(family->like, d, pattern, heads);
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
         const char *found = tfn__class_in(k);
-        if (!found) continue;
+        if (!found || (!k->option && k->text)) continue;    /* a class that is refused */
         if (!k->option) name = found;
         else if (!*pattern && tfn__class_holds(family, d, k->key)) *pattern = found;
         if (k->option) *heads = true;

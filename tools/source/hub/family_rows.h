@@ -37,7 +37,8 @@
  *
  * A row with neither option nor text sets nothing. A row of a class, "architectures=BertModel", is
  * for export: it gives the class of the file. If a row with a pattern holds, such as
- * "architectures=*ForMaskedLM", the class is that pattern with "Bert" for the star.
+ * "architectures=*ForMaskedLM", the class is that pattern with "Bert" for the star. A row with a
+ * pattern and a text, but no option, refuses such a class; the text tells what is expected.
  *
  * Short forms of most rows of tensors, (theirs, ours):
  *     AS_IS            unchanged

@@ -614,6 +614,28 @@ static void tfn__want_context(tfn_import *x, tfn_model_desc *d, int32_t wanted)
     d->source_context = (int32_t)tfn__min(d->source_context, d->context);
 }
 
+/* True if the folder has a tensor for a parameter of the head. */
+static bool tfn__has_tensor_for(tfn_import *x, const tfn_model_desc *d, const char *name)
+{
+    tfn__blanks blanks;
+    tfn__match c;
+    c.rule = tfn__tensor_rule(x->family, d, name, &blanks);
+    return c.rule && tfn__find_by_rule(x, &c, &blanks);
+}
+
+/* Some folders of sentence encoders have the class of the model that they were tuned from, but not
+ * its head, as all-mpnet-base-v2. If no tensor of the head of masked words is there, the model is a
+ * body. A folder whose weights cannot be read keeps its head; reading them gives the error. */
+static void tfn__drop_lost_head(tfn_import *x, tfn_model_desc *d)
+{
+    if (x->error.status != TFN_OK || !x->folder || !d->head_transform) return;
+    tfn__open_weights(x);
+    if (x->error.status == TFN_OK && !tfn__has_tensor_for(x, d, "transform.weight")
+        && !tfn__has_tensor_for(x, d, "output.bias") && x->error.status == TFN_OK)
+        d->head_transform = d->output_bias = false;
+    tfn__no_error(&x->error);
+}
+
 TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
 {
     tfn_model_desc d;
@@ -626,6 +648,7 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     if (tfn__is_gguf(x)) tfn__gguf_find_scaling(x, &d);
     if (d.head != TFN_HEAD_SEQUENCE && d.head != TFN_HEAD_POSITIONS)
         d.classes = 0;                  /* files of other heads have classes, too */
+    tfn__drop_lost_head(x, &d);
     tfn__want_context(x, &d, desc->context);
     tfn__import_close(x);
     if (x->error.status == TFN_OK) *desc = d;

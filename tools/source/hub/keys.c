@@ -79,6 +79,9 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "phi3", NULL, "original_max_position_embeddings" },
     { "bert", NULL, "directionality pooler_fc_size pooler_num_attention_heads "
                     "pooler_num_fc_layers pooler_size_per_head pooler_type hidden_dropout" },
+    { "modernbert", NULL, "classifier_pooling deterministic_flash_attn layer_norm_eps "
+                          "position_embedding_type reference_compile repad_logits_with_grad "
+                          "sparse_pred_ignore_index sparse_prediction" },
     { "gpt_neo", NULL, "is_decoder" },
     { "gemma3", NULL, "vision_config mm_tokens_per_image" },
     { "distilbert", NULL, "sinusoidal_pos_embds tie_weights_" },
