@@ -165,6 +165,22 @@ FINAL_TRAPS = [
     trap("embeddings not scaled", config={"scale_embedding": False}),
 ]
 
+def norm_after_map(self, table, ids):
+    """The places of OPT's norm and map."""
+    p = self.prefix + "embeddings."
+    x = table[ids] + self.tensors[p + "position_embeddings.weight"][:len(ids)]
+    x = self.map(x + self.tensors[p + "token_type_embeddings.weight"][0])
+    return standard(x, self.eps)
+
+
+SMALL_TRAPS = [
+    *ENCODER_TRAPS,
+    trap("eps 1e-5", config={"layer_norm_eps": 1e-5}),
+    trap("no bias of the map", vector=vector_without("embeddings_project.bias")),
+    trap("norm after the map", embed=norm_after_map),
+    trap("no norm of embeddings", layer_norm=layer_norm_without("embeddings.LayerNorm")),
+]
+
 ENCODER_FAMILY_TRAPS = {
     "roberta": MASKED_TRAPS,
     "xlm-roberta": MASKED_TRAPS,
@@ -197,6 +213,12 @@ ENCODER_FAMILY_TRAPS = {
             self.linear("classifier.dense", x[:1], x.shape[-1]))),
         trap("last vector pooled", pooled=lambda self, x: gelu(
             self.linear("classifier.dense", x[-1:], x.shape[-1]))),
+    ],
+    "electra-small": SMALL_TRAPS,
+    "electra-small-generator": [
+        *SMALL_TRAPS,
+        trap("no bias of words", vector=vector_without("generator_lm_head.bias")),
+        trap("no norm of the head", layer_norm=layer_norm_without("predictions.LayerNorm")),
     ],
     "bart": [
         *LEARNED_TRAPS,

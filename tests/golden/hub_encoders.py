@@ -284,6 +284,38 @@ class ElectraClasses(RobertaClasses, Electra):
         return {}
 
 
+class Narrow:
+    """Embeddings of their own size, with their norm, then a map to the width."""
+
+    def words(self):
+        c = self.config
+        return self.table(self.prefix + "embeddings.word_embeddings", c["vocab_size"],
+                          c["embedding_size"])
+
+    def map(self, x):
+        return self.linear(self.prefix + "embeddings_project", x, self.config["hidden_size"])
+
+    def embed(self, table, ids):
+        c, p = self.config, self.prefix + "embeddings."
+        size = c["embedding_size"]
+        places = self.table(p + "position_embeddings", c["max_position_embeddings"], size)
+        types = self.table(p + "token_type_embeddings", c["type_vocab_size"], size)
+        return self.map(self.layer_norm(
+            p + "LayerNorm", table[ids] + places[:len(ids)] + types[0]))
+
+
+class ElectraSmall(Narrow, Electra):
+    pass
+
+
+class ElectraSmallGenerator(Narrow, ElectraGenerator):
+    def logits(self, ids):
+        c, x = self.config, self.hidden(ids)
+        x = self.act("gelu", self.linear("generator_predictions.dense", x, c["embedding_size"]))
+        x = self.layer_norm("generator_predictions.LayerNorm", x)
+        return x @ self.words().T + self.vector("generator_lm_head.bias", c["vocab_size"])
+
+
 # -- BART and what has its names ------------------------------------------------------------------
 
 class Bart(Marian):

@@ -261,8 +261,9 @@ add("camembert-base", ch(roberta, architectures=["CamembertForMaskedLM"], bos_to
 electra = ch(bert, "gradient_checkpointing", "position_embedding_type", "use_cache", "transformers_version", architectures=["ElectraForPreTraining"], embedding_size=768,
   model_type="electra", pad_token_id=0, summary_activation="gelu", summary_last_dropout=0.1, summary_type="first", summary_use_proj=T)
 add("electra-base-discriminator", electra)
-add("electra-small-discriminator", ch(electra, embedding_size=128, hidden_size=256, intermediate_size=1024, num_attention_heads=4),
-  "embedding_size is 128; 256 is expected")
+add("electra-small-discriminator", ch(electra, embedding_size=128, hidden_size=256, intermediate_size=1024, num_attention_heads=4))
+add("electra-large-generator", ch(electra, architectures=["ElectraForMaskedLM"], embedding_size=1024, hidden_size=256, intermediate_size=1024, num_attention_heads=4,
+  num_hidden_layers=24))
 mpnet = ch(roberta, "type_vocab_size", architectures=["MPNetForMaskedLM"], model_type="mpnet", relative_attention_num_buckets=32, vocab_size=30527)
 add("mpnet-base", mpnet)
 add("all-mpnet-base-v2", ch(mpnet, _name_or_path="microsoft/mpnet-base", transformers_version="4.8.2"))

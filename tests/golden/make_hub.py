@@ -32,9 +32,9 @@ import sys
 from typing import NamedTuple, Optional
 import torch
 from hub_encoders import (
-    Bart, BartBody, Electra, ElectraClasses, ElectraGenerator, M2M100, MBart, ModernBert,
-    ModernBertBody, MPNet, MPNetBody, Roberta, RobertaClasses, RobertaCopies, RobertaQuestions,
-    RobertaTokens)
+    Bart, BartBody, Electra, ElectraClasses, ElectraGenerator, ElectraSmall, ElectraSmallGenerator,
+    M2M100, MBart, ModernBert, ModernBertBody, MPNet, MPNetBody, Roberta, RobertaClasses,
+    RobertaCopies, RobertaQuestions, RobertaTokens)
 from hub_encoder_traps import ENCODER_FAMILY_TRAPS
 from hub_models import (
     Bert, BertClasses, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, DistilBertClasses,
@@ -445,6 +445,9 @@ CASES = {
         ELECTRA_CONFIG, architectures=["ElectraForMaskedLM"])),
     "electra-classes": Case(ElectraClasses, changed(
         ELECTRA_CONFIG, architectures=["ElectraForSequenceClassification"], id2label=LABELS)),
+    "electra-small": Case(ElectraSmall, changed(ELECTRA_CONFIG, embedding_size=10)),
+    "electra-small-generator": Case(ElectraSmallGenerator, changed(
+        ELECTRA_CONFIG, architectures=["ElectraForMaskedLM"], embedding_size=32)),
     "marian": Case(Marian, MARIAN_CONFIG, gradients=True, ends=0),
     "marian-separate": Case(MarianSeparate, changed(
         MARIAN_CONFIG, scale_embedding=False, share_encoder_decoder_embeddings=False)),
@@ -467,7 +470,9 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "bert-old-names", "bert-classes", "minilm", "distilbert", "distilbert-classes", "bloom",
         "roberta", "roberta-classes", "roberta-tokens", "roberta-questions", "xlm-roberta-f16",
         "camembert-bf16", "mpnet", "mpnet-f16", "mpnet-body-bf16", "modernbert", "modernbert-bf16",
-        "modernbert-body-f16", "electra", "electra-generator-f16", "electra-classes-bf16", "marian",
+        "modernbert-body-f16", "electra", "electra-generator-f16", "electra-classes-bf16",
+        "electra-small", "electra-small-bf16", "electra-small-generator",
+        "electra-small-generator-f16", "marian",
         "marian-separate", "bart", "bart-body", "mbart-f16",
         "m2m_100-bf16", "mt5-bf16", "t5", "t5-v1.1", "t5-unscaled",
         "phi3", "phi3-window", "stablelm", "stablelm-parallel", "gptj",

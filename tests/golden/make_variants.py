@@ -235,7 +235,7 @@ class Variant:
     final = embedding_norm = full = False
     bias, warmup, step, attention_cap, logit_cap = True, 0, 0, 0, 0
     output_bias = transform = False
-    embedding_size = None                                 # channels of an embedding; None: the width
+    embedding_size, map_last = None, False                # channels of an embedding; None: the width
     norm = layer_norm
     archs = ("decoder", "encoder", "both")
 
@@ -363,14 +363,16 @@ class Variant:
 
     def embed(self, stack, ids):                          # [V] sections 3.4, 3.5
         x = F.embedding(ids, self.table()) * (self.channels**0.5 if self.scaled else 1)
-        x = self.resize(stack.name + ".project_in", x, self.width)
-        t, k = torch.arange(ids.shape[1]).reshape(-1, 1), torch.arange(self.width // 2)
+        x = x if self.map_last else self.resize(stack.name + ".project_in", x, self.width)
+        width = x.shape[-1]
+        t, k = torch.arange(ids.shape[1]).reshape(-1, 1), torch.arange(width // 2)
         if self.position == "learned":
-            x = x + self.p(stack.name + ".position.weight", ids.shape[1], self.width)
+            x = x + self.p(stack.name + ".position.weight", ids.shape[1], width)
         elif self.position == "sinusoidal":
-            angle = t * 10000.0 ** (-2.0 * k / self.width)
+            angle = t * 10000.0 ** (-2.0 * k / width)
             x = x + torch.cat([angle.sin(), angle.cos()], -1)
-        return self.norm(stack.name + ".embedding_norm", x) if self.embedding_norm else x
+        x = self.norm(stack.name + ".embedding_norm", x) if self.embedding_norm else x
+        return self.linear(stack.name + ".project_in", x, self.width) if self.map_last else x
 
     def stack(self, stack, ids):
         self.valid = stack.valid
@@ -392,9 +394,12 @@ class Variant:
     def logits(self):
         x = self.hidden()
         if self.transform:                                # BERT's head of masked words
-            x = self.activate(None, self.linear("transform", x, self.width))
+            x = self.activate(None, self.linear("transform", x, self.embedding_size or self.width))
             x = self.norm(self.out.name + ".transform_norm", x)
-        x = self.resize(self.out.name + ".project_out", x, self.embedding_size)
+        elif self.map_last:
+            x = x @ self.p(self.out.name + ".project_in.weight", self.embedding_size, self.width).t()
+        else:
+            x = self.resize(self.out.name + ".project_out", x, self.embedding_size)
         w = self.table().t() if self.tied else self.p("output.weight", x.shape[-1], VOCAB)
         z = x @ w + (self.row("output.bias", VOCAB) if self.output_bias else 0)
         return self.logit_cap * torch.tanh(z / self.logit_cap) if self.logit_cap else z       # N20
@@ -1095,6 +1100,9 @@ VARIANTS = {
     "rotary-llama3": of(RotaryLlama3, bias="qkvo", output_bias=True),
     "windows": Windows, "modernbert": ModernBert, "alibi": Alibi, "relative": Relative,
     "embedding-size": of(Post, embedding_size=5),
+    "map-last": of(Post, embedding_size=6, map_last=True, embedding_norm=True),
+    "map-last-transform": of(Post, embedding_size=6, map_last=True, embedding_norm=True,
+                             transform=True),
 }
 
 

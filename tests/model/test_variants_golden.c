@@ -93,6 +93,10 @@ static const variants_case variants_cases[] = {
             { "scale_by_layer", "true" }, { "output_bias", "true" } })
     VARIANT(.name = "head-transform", .recipe = "bert", .options = { { "head_transform", "true" } })
     VARIANT(.name = "embedding-size", .recipe = "post", .options = { { "embedding_size", "5" } })
+    VARIANT(.name = "map-last", .recipe = "bert", .options = { { "embedding_size", "6" },
+            { "map_last", "true" } })
+    VARIANT(.name = "map-last-transform", .recipe = "bert", .options = { { "embedding_size", "6" },
+            { "map_last", "true" }, { "head_transform", "true" } })
     VARIANT(.name = "rotary-part", .recipe = "pre", .head_size = 8, .options = {
             { "position", "rotary" }, { "rotary_size", "4" }, { "rotary_scaling", "linear" },
             { "rotary_factor", "2" }, { "no_bias", "true" }, { "attention_bias", "qkv" } })

@@ -148,6 +148,10 @@ typedef struct tfn_model_desc {
     int32_t embedding_size;       /* channels E of a word's embedding; 0: width, and resolving keeps
                                    * the 0; else x_0 is E[token] W with W (E, C), and the output
                                    * matrix reads x W with W (C, E), as in OPT-350M */
+    bool map_last;                /* true: with embedding_size, positions, segments and the norm of
+                                   * the embedding have its E channels, and x_0 is their map, with
+                                   * a bias (ELECTRA). The output matrix reads x W^T, or a
+                                   * head_transform of E channels */
     int32_t ffn;                  /* hidden units of the feed-forward; 0: 4*width */
     int32_t segments;             /* segment embeddings (encoder only); 0: none */
     int32_t classes;              /* for TFN_HEAD_SEQUENCE and TFN_HEAD_POSITIONS */

@@ -27,8 +27,8 @@
  *     Options: positions alibi, relative and learned-relative, windows by layer, of encoders too
  *     (window_from, window_period, window_shift, window_base), layers without rotation
  *     (rotary_period), embedding_factor, branch_factor, logit_divisor, qkv_clip, embedding_size,
- *     scale_output, attention biases of the output, pooler, heads of positions and of numbers
- *     (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS, number_loss), frames through one linear map
+ *     map_last, scale_output, attention biases of the output, pooler, heads of positions and of
+ *     numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS, number_loss), frames through one linear map
  *     (frame_map). Rows: the topology modernbert, the norm layernorm-gain.
  *     Fewer bits: weights (desc.weights, tfn_model_quantize, tfn_quant_pack), moments
  *     (moment_type), caches (cache_type); LoRA on top of packed weights.

@@ -96,6 +96,7 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(REAL, SAME_ALWAYS, logit_cap),
     TFN__LATER(REAL, SAME_ALWAYS, logit_divisor),
     TFN__FIELD(REAL, SAME_TO_TRAIN, loss_scale),
+    TFN__LATER(BOOL, SAME_ALWAYS, map_last),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
     TFN__LATER(CHOICE, SAME_TO_TRAIN, moment_type),
     TFN__LATER(REAL, SAME_TO_TRAIN, muon_momentum),

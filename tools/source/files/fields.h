@@ -31,7 +31,7 @@ typedef struct tfn__field {
 } tfn__field;
 
 enum {
-    TFN__FIELDS = 127,
+    TFN__FIELDS = 128,
     TFN__FIELD_ROOM = 128               /* bytes of a value's text */
 };
 extern SHARED const tfn__field tfn__fields[TFN__FIELDS];

@@ -117,16 +117,18 @@ static const tfn_tensor_rule tfn__roberta_tensors[] = {
 /* ELECTRA: BERT's body, trained to find words that another model has replaced (Clark et al. 2020).
  * That model, the generator, has a head of masked words. The head that finds words is skipped.
  * Classes of a sentence are gelu(x_0 W + b) W_c + c. Small models have narrower embeddings, with
- * their own norm, which no option has. */
+ * their own norm and a map to the width after it. */
 static const tfn_key_rule tfn__electra_keys[] = {
     TFN__CLASS("ElectraModel")
-    { "embedding_size", "width", "128", TFN_KEY_SAME },
+    { NULL, "map_last", "true", TFN_KEY_IS },
+    { "embedding_size", "embedding_size", "128", TFN_KEY_IS },
     { "hidden_act", NULL, "gelu", TFN_KEY_WANT },
     { "hidden_act", "activation", "gelu", TFN_KEY_IS },
     { "architectures=*ForSequenceClassification", "pooler", "gelu", TFN_KEY_NAMES },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_tensor_rule tfn__electra_tensors[] = {
+    TFN__TRANSPOSED("embeddings_project.*", "encoder.project_in.*")
     TFN__HEADS_OF_CLASSES
     TFN__HEAD("generator_predictions.dense.*", "transform.*")
     TFN__HEAD("generator_predictions.LayerNorm.*", "encoder.transform_norm.*")

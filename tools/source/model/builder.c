@@ -403,12 +403,13 @@ SHARED tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind,
 
 /* Records a matrix that only linear maps read, or a table of words. It is packed if the model's
  * weights are. Other matrices are never packed: positions, segments, convolutions, and the maps of
- * the clusters of words, which are read in both directions. */
+ * the clusters of words and of map_last, which are read in both directions. */
 SHARED tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t rows, int32_t cols,
                               bool table)
 {
     const tfn__packed shape = { b->d->weights, table, rows, cols };
-    if (!TFN__PACKS) return tfn__weight_of(b, at, part, TFN__MATRIX, rows, cols, 0);
+    if (!TFN__PACKS || (part == TFN__PART_PROJECT_IN && tfn__maps_last(b->d)))
+        return tfn__weight_of(b, at, part, TFN__MATRIX, rows, cols, 0);
     return tfn__weight_shaped(b, at, part, TFN__MATRIX, &shape, 0);
 }
 
@@ -506,7 +507,8 @@ static bool tfn__in_attention(int part)
 SHARED bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
-    if (TFN__ALL && (part == TFN__PART_PROJECT_IN || part == TFN__PART_PROJECT_OUT)) return false;
+    if (TFN__ALL && part == TFN__PART_PROJECT_OUT) return false;
+    if (TFN__ALL && part == TFN__PART_PROJECT_IN) return d->map_last && !d->no_bias;
     if (TFN__ALL && tfn__in_attention(part)) {
         if (d->attention_bias == TFN_ATTENTION_BIAS_OFF) return false;
         if (d->attention_bias == TFN_ATTENTION_BIAS_OUTPUT) return part == TFN__PART_O;

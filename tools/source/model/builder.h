@@ -168,6 +168,7 @@ typedef struct tfn__builder {
     bool         decode;               /* one token at a time, with caches of the past */
     int32_t      encoder_first;        /* the first node of the encoder */
     tfn_var      embedding;            /* shared by all stacks that have none of their own */
+    tfn_var      map;                  /* from the last embedding to the stream, or none */
     tfn_var      table;                /* sinusoids or rotations */
     tfn_var      window_table;         /* rotations of layers with a window */
     tfn_var      bias;                 /* what the stack's positions add to scores, or none */

@@ -429,6 +429,7 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     static const struct { char name[20]; size_t at, size; } options[] = {
         TFN__SAME(arch), TFN__SAME(vocab), TFN__SAME(width), TFN__SAME(layers), TFN__SAME(heads),
         TFN__SAME(kv_heads), TFN__SAME(head_size), TFN__SAME(embedding_size), TFN__SAME(ffn),
+        TFN__SAME(map_last),
         TFN__SAME(head), TFN__SAME(bands), TFN__SAME(frame_map), TFN__SAME(segments),
         TFN__SAME(cutoffs), TFN__SAME(activation), TFN__SAME(position), TFN__SAME(rotary_base),
         TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),

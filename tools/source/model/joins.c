@@ -66,6 +66,7 @@ SHARED tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int p
     tfn_var y;
     if (tfn__biased(b->d, at, part)) bias = tfn__weight_of(b, at, part, TFN__BIAS, 1, out, 0);
     w = tfn__read_matrix(b, at, w, part, in, out);
+    if (TFN__ALL && part == TFN__PART_PROJECT_IN) b->map = w;
     if (!tfn__is_half(b->d) && !watched && tfn__lora_group(b->d, at, part) < 0)
         return tfn_linear(b->t, x, w, bias, act);
 

@@ -415,7 +415,7 @@ static void tfn__fill_table(tfn_model *m)
     if (tfn__is_position(d, TFN_POSITION_ROTARY))
         tfn__rotary_table(m->run.tables, rows, tfn__head_size(d), d);
     else if (m->infer.tables)
-        tfn__sinusoid_table(m->run.tables, rows, tfn__stream(d),
+        tfn__sinusoid_table(m->run.tables, rows, tfn__embedded(d),
                             tfn__is_position(d, TFN_POSITION_SINUSOIDAL_FAIRSEQ));
 }
 

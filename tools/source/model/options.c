@@ -543,6 +543,7 @@ static void tfn__fill_factor(float *factor)
 static void tfn__fill_equals(tfn_model_desc *d)
 {
     if (d->embedding_size == d->width) d->embedding_size = 0;
+    if (!d->embedding_size) d->map_last = false;
     if (d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
     tfn__fill_factor(&d->embedding_factor);
     tfn__fill_factor(&d->branch_factor);

@@ -383,6 +383,9 @@ static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
 {
     const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
     if (!d->embedding_size) return;
+    if (d->map_last && d->bands)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "map_last needs tokens, but bands is %d", d->bands,
+                  0);
     if (d->cutoffs[0] || d->mup_base_width || (flags & TFN_TOPOLOGY_UNIT_WEIGHTS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "embedding_size goes with neither cutoffs nor "
                   "mup_base_width nor weights of length 1", 0, 0);

@@ -12,6 +12,18 @@ SHARED bool tfn__needs_unit_variance(const tfn_model_desc *d);
 SHARED int32_t tfn__stream(const tfn_model_desc *d);
 SHARED int32_t tfn__head_size(const tfn_model_desc *d);
 SHARED int32_t tfn__embedding_size(const tfn_model_desc *d);
+
+/* True if the map from the embedding's size to the width comes after positions and norm. */
+static TFN__FOLD bool tfn__maps_last(const tfn_model_desc *d)
+{
+    return TFN__ALL && d->embedding_size && d->map_last;
+}
+/* Returns the channels to which positions are added. */
+static TFN__FOLD int32_t tfn__embedded(const tfn_model_desc *d)
+{
+    if (tfn__maps_last(d)) return d->embedding_size;
+    return tfn__stream(d);
+}
 SHARED int32_t tfn__all_heads(const tfn_model_desc *d);
 SHARED float tfn__mup(const tfn_model_desc *d);
 SHARED float tfn__query_scale(const tfn_model_desc *d, tfn_qk_norm form, int32_t layer);

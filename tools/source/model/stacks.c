@@ -95,8 +95,15 @@ static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
                              TFN_ACTIVATION_IDENTITY);
 }
 
+/* Returns x W, from the channels of an embedding to those of the stream. */
+static tfn_var tfn__map_embedding(tfn__builder *b, tfn__spot at, tfn_var x)
+{
+    return tfn__apply_linear(b, at, x, TFN__PART_PROJECT_IN, b->d->embedding_size,
+                             tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
+}
+
 /* Returns s*E[token], from the embedding, the clusters or the frames. Embeddings narrower or wider
- * than the stream go through a map (E, C). */
+ * than the stream go through a map (E, C), here or after positions. */
 static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
 {
     const bool source = tfn__reads_source(b->d, at);
@@ -111,9 +118,8 @@ static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
         return tfn__multiple(b->t, tfn__read_frames(b, at, rows), scale);
     if (tfn__clusters(b->d)) return tfn__embed_clusters(b, rows, scale);
     x = tfn_embedding(b->t, tfn__embedding_of(b, at), slot, rows, scale);
-    if (!TFN__ALL || !b->d->embedding_size) return x;
-    return tfn__apply_linear(b, at, x, TFN__PART_PROJECT_IN, b->d->embedding_size,
-                             tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
+    if (!TFN__ALL || !b->d->embedding_size || b->d->map_last) return x;
+    return tfn__map_embedding(b, at, x);
 }
 
 /* Returns what positions add to the scores of a stack: ALiBi's table, nothing, or relative
@@ -139,15 +145,15 @@ static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
     if (d->position >= TFN_POSITION_ROTARY && !tfn__is_learned(d)) return x;
     if (tfn__reads_source(d, at)) positions = d->source_context;
     if (tfn__is_learned(d))
-        table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions, tfn__stream(d),
-                               0);
+        table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions,
+                               tfn__embedded(d), 0);
     return tfn_position(b->t, x, table);
 }
 
 /* Returns x + S[segment]. Only models that are an encoder without a decoder have segments. */
 static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
 {
-    const int32_t width = tfn__stream(b->d);
+    const int32_t width = tfn__embedded(b->d);
     tfn_var s;
     if (!b->d->segments) return x;
     s = tfn__weight_of(b, at, TFN__PART_SEGMENT, TFN__MATRIX, b->d->segments, width, 0);
@@ -156,7 +162,8 @@ static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
 }
 
 /* Records x_0 = Drop(N(s*E[token] + P[position] + S[segment])). s is 1 or sqrt(C), times
- * desc.embedding_factor. Some rows multiply the sum by a learned scalar before N. */
+ * desc.embedding_factor. Some rows multiply the sum by a learned scalar before N. With map_last, a
+ * map to the stream's channels comes after it. */
 static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -172,7 +179,9 @@ static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
         x = tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_EMBEDDING_SCALE, 1, root));
     if (tfn__has_plain(d, at, TFN_TOPOLOGY_EMBEDDING_NORM))
         x = tfn__apply_norm(b, at, x, TFN__PART_EMBEDDING_NORM);
-    return tfn_dropout(b->t, x, d->dropout);
+    x = tfn_dropout(b->t, x, d->dropout);
+    if (!tfn__maps_last(d)) return x;
+    return tfn__map_embedding(b, at, x);
 }
 
 /* -- stacks ----------------------------------------------------------------------------------- */
@@ -319,7 +328,7 @@ SHARED tfn_var tfn__build_stack(tfn__builder *b, int stack)
 SHARED void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
-    int32_t cols = tfn__stream(d);
+    int32_t cols = tfn__embedded(d);
     b->table = tfn__none;
     if (!TFN__POSITION_TABLES) return;
     if (tfn__is_learned(d) || tfn__is_relative(d) || d->position == TFN_POSITION_NONE) return;
@@ -394,7 +403,9 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
     if (TFN__ALL && d->scale_output)
         x = tfn__multiple(b->t, x, 1 / TFN__SQRT((float)d->width));
-    if (TFN__ALL && d->embedding_size)
+    if (tfn__maps_last(d) && !d->head_transform)
+        x = tfn_linear_transposed(b->t, x, b->map, tfn__none);
+    else if (TFN__ALL && d->embedding_size && !d->map_last)
         x = tfn__apply_linear(b, tfn__last_stack(d), x, TFN__PART_PROJECT_OUT, tfn__stream(d), size,
                               TFN_ACTIVATION_IDENTITY);
     if (TFN__ALL && d->output_bias)
@@ -419,7 +430,7 @@ SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
     if (!tfn__is_head(d, TFN_HEAD_TOKENS)) return tfn__classify(b, x);
     if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
     if (TFN__ALL && d->head_transform) {
-        x = tfn__apply_linear(b, at, x, TFN__PART_TRANSFORM, tfn__stream(d), tfn__stream(d),
+        x = tfn__apply_linear(b, at, x, TFN__PART_TRANSFORM, tfn__stream(d), tfn__embedded(d),
                               tfn__gate_of(d->activation));
         x = tfn__apply_norm(b, tfn__last_stack(d), x, TFN__PART_TRANSFORM_NORM);
     }
