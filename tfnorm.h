@@ -15,7 +15,7 @@
  * It does
  *   models      decoder-only, encoder-only, encoder-decoder; any depth and width; tied or not
  *   placement   Pre-LN, Post-LN, Admin, B2T, DeepNorm, DLCL, T-Fixup, Fixup, ReZero, Peri-LN,
- *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 26 norms
+ *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 27 norms
  *               and 24 initializations, in any combination
  *   inside      multi-head and grouped-query attention, windows; learned, sinusoidal, rotary
  *               positions, ALiBi, T5's relative positions; ReLU, ReLU squared, GELU and GEGLU (both
@@ -1012,7 +1012,9 @@ typedef struct tfn_score_bias {
  * read. stats (B*Tq, H, 2) saves the maximum and the sum of each softmax. dropout > 0 applies to
  * the weights: see dropout below; the index of a weight is ((b*H + h) * 2^20 + query) * 2^20 + key.
  * window W > 0 (causal only): a query reads the last W of the keys that it sees; keys outside the
- * window must still be finite. The backward needs y and stats from the forward. */
+ * window must still be finite. ahead > 0 (with a window of more keys): query i sees keys
+ * 0..i + ahead, and reads keys i + ahead - W + 1..i + ahead of these. The backward needs y and
+ * stats from the forward. */
 typedef struct tfn_attention_args {
     float       *y, *stats;
     const float *q, *k, *v;
@@ -1023,6 +1025,7 @@ typedef struct tfn_attention_args {
     const float *dy;
     ptrdiff_t    batch, tq, tk;
     ptrdiff_t    window;              /* 0: none */
+    ptrdiff_t    ahead;               /* 0: a causal query sees no later keys */
     int32_t      heads, kv_heads, head_size;
     ptrdiff_t    q_ld, k_ld, v_ld, y_ld;     /* gradients have the strides of their values */
     float        scale;               /* usually 1/sqrt(D) */
@@ -1970,7 +1973,10 @@ typedef enum tfn_arch { TFN__ARCH_LIST(TFN__CHOICE_ENUM) TFN_ARCH_COUNT } tfn_ar
     X(TFN_POSITION_ALIBI, "alibi", "-m|i - j| added to scores, a slope m for each head",          \
       "Press et al. 2022")                                                                        \
     X(TFN_POSITION_RELATIVE, "relative",                                                          \
-      "a number for each head and bucket of distances j - i, added to scores", "T5, Raffel 2020")
+      "a number for each head and bucket of distances j - i, added to scores",                    \
+      "T5, Raffel 2020")                                                                          \
+    X(TFN_POSITION_LEARNED_RELATIVE, "learned-relative", "learned and relative, both",            \
+      "MPNet, Song et al. 2020")
 typedef enum tfn_position_kind {
     TFN_POSITION_DEFAULT = 0,     /* LEARNED */
     TFN__POSITION_LIST(TFN__CHOICE_ENUM) TFN_POSITION_COUNT
@@ -2095,6 +2101,10 @@ typedef struct tfn_model_desc {
     int32_t embedding_size;       /* channels E of a word's embedding; 0: width, and resolving keeps
                                    * the 0; else x_0 is E[token] W with W (E, C), and the output
                                    * matrix reads x W with W (C, E), as in OPT-350M */
+    bool map_last;                /* true: with embedding_size, positions, segments and the norm of
+                                   * the embedding have its E channels, and x_0 is their map, with
+                                   * a bias (ELECTRA). The output matrix reads x W^T, or a
+                                   * head_transform of E channels */
     int32_t ffn;                  /* hidden units of the feed-forward; 0: 4*width */
     int32_t segments;             /* segment embeddings (encoder only); 0: none */
     int32_t classes;              /* for TFN_HEAD_SEQUENCE and TFN_HEAD_POSITIONS */
@@ -2166,7 +2176,9 @@ typedef struct tfn_model_desc {
                                    * anything else. OLMo: 8 */
     int32_t window;               /* W > 0: a position of the decoder attends to the last W
                                    * positions including itself (Mistral), and caches hold no more;
-                                   * 0: no window */
+                                   * a position of an encoder without a decoder attends to W/2
+                                   * before it, itself, and W/2 after it (ModernBERT); 0: no
+                                   * window */
     int32_t window_from;          /* the first layer with the window, from 0 */
     int32_t window_period;        /* p > 0: layers p - 1, 2p - 1 ... have no window; Gemma 3: 6 */
     int32_t window_shift;         /* s: with a period, layers p - 1 - s, 2p - 1 - s ... have no
@@ -3212,7 +3224,8 @@ typedef enum tfn_key_form {
     TFN_KEY_IF,               /* if the value is true, the option is `text` */
     TFN_KEY_UNLESS,           /* if the value is false, the option is `text` */
     TFN_KEY_NAMES,            /* the option is `text` if the value, or one value of a list, matches
-                               * the pattern after '=' in the key: "architectures=*ForMaskedLM" */
+                               * the pattern after '=' in the key: "architectures=*ForMaskedLM".
+                               * No option: a match is an error, and `text` is expected */
     TFN_KEY_ONLY_IF,          /* unless the value is true, the option is `text` */
     TFN_KEY_LAYERS,           /* the value is a list of one name per layer; `text` has two. The
                                * option is "window", and layers of the first name have the window
@@ -5650,13 +5663,23 @@ typedef struct tfn__strip {
 } tfn__strip;
 
 /* Returns the number of keys that query i of sentence b sees: all without padding, or if causal
- * those up to i. A query always sees the first keys, so a mask is just a loop bound. */
+ * those up to i + ahead. A query always sees the first keys, so a mask is just a loop bound. */
 static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     ptrdiff_t keys = p->tk;
     if (p->lengths) keys = tfn__min(tfn__max(p->lengths[b], 0), p->tk);
+    if (TFN__ALL) i += p->ahead;
     if (p->causal) keys = tfn__min(i + 1, keys);
     return keys;
+}
+
+/* Returns how many of the `keys` that the last query of a strip sees are seen by all its queries,
+ * if the first is query i. The first sees one more, at the start of the diagonal. */
+static ptrdiff_t tfn__seen_by_all(const tfn_attention_args *p, ptrdiff_t i, ptrdiff_t keys)
+{
+    if (!p->causal) return keys;
+    if (TFN__ALL) i += p->ahead;
+    return tfn__min(i, keys);
 }
 
 /* Returns the number of queries of sentence b without padding. */
@@ -5672,6 +5695,16 @@ static ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
 {
     if (!TFN__ALL || window <= 0) return 0;
     return tfn__max(seen - window, 0);
+}
+
+/* Returns the first key in the window of query i of sentence b. If the window reaches ahead, the
+ * end of the sentence may cut it off, and does not move its beginning. A query in the padding,
+ * whose window has no keys, reads the last key. */
+static ptrdiff_t tfn__first_key_of(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
+{
+    const ptrdiff_t seen = tfn__seen(p, b, i);
+    if (!TFN__ALL || p->ahead <= 0) return tfn__first_key(p->window, seen);
+    return tfn__max(tfn__min(i + p->ahead + 1 - p->window, seen - 1), 0);
 }
 
 /* Returns the number of scores in row r of the strip. */
@@ -7731,7 +7764,7 @@ static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t
     if (!TFN__ALL) return scale;
     if (p->bias.at)
         scale = TFN__N(tfn__bias_scores)(s, p->bias.at + tfn__bias_at(a, r), n, scale);
-    for (ptrdiff_t j = tfn__first_key(p->window, n + a->low) - a->low; j-- > 0;)
+    for (ptrdiff_t j = tfn__first_key_of(p, a->b, a->row + r) - a->low; j-- > 0;)
         s[j] = -(float)INFINITY;
     return scale;
 }
@@ -7937,7 +7970,7 @@ static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff
  * every key has the same lane in a row's sums as without a window. */
 static void TFN__N(tfn__narrow_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
 {
-    const ptrdiff_t first = tfn__first_key(a.p->window, tfn__seen(a.p, a.b, a.row));
+    const ptrdiff_t first = tfn__first_key_of(a.p, a.b, a.row);
     const ptrdiff_t floats = first / 32*32 * a.size;
     a.low = first / 32*32;
     a.before -= a.low;
@@ -7963,8 +7996,7 @@ static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip
         for (a.row = 0; a.row < queries; a.row += a.rows) {
             a.rows = tfn__min(TFN__STRIP, queries - a.row);
             a.keys = tfn__seen(p, a.b, a.row + a.rows - 1);
-            a.before = a.keys;
-            if (p->causal) a.before = tfn__min(a.row, a.keys);
+            a.before = tfn__seen_by_all(p, a.row, a.keys);
             if (TFN__ALL && p->window > 0) TFN__N(tfn__narrow_strip)(a, strip);
             else strip(&a);
         }
@@ -11914,7 +11946,8 @@ enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
 enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
 enum { TFN__ROTARY_HEAD_SIZE };
 enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* BOTH: keys on both sides */
-/* WINDOW: the number of keys a query attends to, up to its own position; 0: all keys */
+/* WINDOW: the number of keys a query attends to, up to its own position; 0: all keys; INT32_MAX:
+ * all up to its own position; below 0: minus the number of keys before, and after, its position */
 enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
 enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
        TFN__CACHED_WINDOW };                                                /* 0: no ring */
@@ -13662,7 +13695,7 @@ static const int32_t *tfn__ints_or_none(const tfn__call *c, int32_t slot)
 static tfn_attention_args tfn__attention_of(const tfn__call *c)
 {
     const int32_t heads = c->n->arg[TFN__ATTEND_HEADS];
-    const int32_t window = c->n->arg[TFN__ATTEND_WINDOW];      /* INT32_MAX: causal, no window */
+    const int32_t window = c->n->arg[TFN__ATTEND_WINDOW];
     const int32_t head_size = (int32_t)(c->cols / heads);
     tfn_attention_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
@@ -13688,7 +13721,11 @@ static tfn_attention_args tfn__attention_of(const tfn__call *c)
     p.cap = c->n->number[1];
     p.key = tfn_key_fold(c->r->key, c->n->site);
     p.causal = window != 0;
-    if (TFN__ALL && window < INT32_MAX) p.window = window;
+    if (TFN__ALL && window > 0 && window < INT32_MAX) p.window = window;
+    if (TFN__ALL && window < 0) {
+        p.ahead = -(ptrdiff_t)window;
+        p.window = 2*p.ahead + 1;
+    }
     if (TFN__ALL && c->x[3]) p.bias = tfn__bias_of(c, 3, heads);
     return p;
 }
@@ -17561,6 +17598,21 @@ TFN__INIT_STD("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. 
 TFN__RECIPE("embed-norm", "pre-embed-norm",  "layernorm", "xavier")
 TFN__RECIPE("bert",       "post-embed-norm", "layernorm", "truncated")
 
+/* -- ModernBERT ------------------------------------------------------------------------------
+ * Warner et al. 2024: the first attention reads the normalized embedding as it is, because a second
+ * norm would have nothing to do. Norms have no biases, as in PaLM (section 2). */
+#ifdef TFN__RULES
+static void tfn__modernbert(const tfn_place *p, tfn_join *j)
+{
+    if (p->kind == TFN_SUBLAYER_SELF_ATTENTION && p->layer == 1) j->norm_in = false;
+}
+#endif
+TFN__TOPOLOGY("modernbert", "pre-embed-norm, no norm before the first attention",
+              "Warner et al. (ModernBERT)", 2024, PRE, TFN_TOPOLOGY_EMBEDDING_NORM,
+              tfn__modernbert)
+TFN__NORM("layernorm-gain", "g (x - mean)/sqrt(var + e)", "Chowdhery et al. (PaLM), section 2",
+          2022, LAYER, TFN_FLAG_GAIN)
+
 /* -- nGPT ------------------------------------------------------------------------------------
  * Loshchilov et al. 2024, eq. 10 and 11: all vectors lie on the unit sphere. A sub-layer turns x
  * towards n(F(x)) by |v|, 0.05 at the start; after each update, weights are normalized to length 1
@@ -17910,6 +17962,19 @@ static TFN__FOLD bool tfn__is_head(const tfn_model_desc *d, tfn_head head)
 static TFN__FOLD bool tfn__is_position(const tfn_model_desc *d, tfn_position_kind kind)
 {
     return tfn__is_kept(TFNORM_POSITIONS, (int)d->position, (int)kind);
+}
+
+/* True if each position has a learned vector, and if scores get learned numbers by distance. MPNet
+ * has both. */
+static TFN__FOLD bool tfn__is_learned(const tfn_model_desc *d)
+{
+    if (TFN__ALL && d->position == TFN_POSITION_LEARNED_RELATIVE) return true;
+    return tfn__is_position(d, TFN_POSITION_LEARNED);
+}
+static TFN__FOLD bool tfn__is_relative(const tfn_model_desc *d)
+{
+    if (!TFN__ALL) return false;
+    return d->position == TFN_POSITION_RELATIVE || d->position == TFN_POSITION_LEARNED_RELATIVE;
 }
 
 /* True if the model trains with this optimizer and the build keeps it. */
@@ -18491,6 +18556,7 @@ static void tfn__fill_factor(float *factor)
 static void tfn__fill_equals(tfn_model_desc *d)
 {
     if (d->embedding_size == d->width) d->embedding_size = 0;
+    if (!d->embedding_size) d->map_last = false;
     if (d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
     tfn__fill_factor(&d->embedding_factor);
     tfn__fill_factor(&d->branch_factor);
@@ -18525,7 +18591,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
     if (TFN__ALL) tfn__fill_rotary(d);
-    if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) {
+    if (tfn__is_relative(d)) {
         d->relative_buckets = tfn__value_or(d->relative_buckets, 32);
         d->relative_distance = tfn__value_or(d->relative_distance, 128);
     }
@@ -18544,6 +18610,20 @@ TFN__RARE_END
 /* Resolves a tfn_model_desc: fills in defaults, finds rows by name, and rejects illegal values and
  * combinations. Offers what follows from the options: sizes, clusters, muP, groups of parameters,
  * windows. Builds on options and the tables of methods. */
+
+static int32_t tfn__stream(const tfn_model_desc *d);
+
+/* True if the map from the embedding's size to the width comes after positions and norm. */
+static TFN__FOLD bool tfn__maps_last(const tfn_model_desc *d)
+{
+    return TFN__ALL && d->embedding_size && d->map_last;
+}
+/* Returns the channels to which positions are added. */
+static TFN__FOLD int32_t tfn__embedded(const tfn_model_desc *d)
+{
+    if (tfn__maps_last(d)) return d->embedding_size;
+    return tfn__stream(d);
+}
 
 /* True if only decoders run the model. Such a model has no tape of its own and no workspace. */
 static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
@@ -18929,6 +19009,9 @@ static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
 {
     const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
     if (!d->embedding_size) return;
+    if (d->map_last && d->bands)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "map_last needs tokens, but bands is %d", d->bands,
+                  0);
     if (d->cutoffs[0] || d->mup_base_width || (flags & TFN_TOPOLOGY_UNIT_WEIGHTS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "embedding_size goes with neither cutoffs nor "
                   "mup_base_width nor weights of length 1", 0, 0);
@@ -19242,10 +19325,10 @@ static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
 static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
 {
     const int64_t most = tfn__max(d->context, d->source_context);
-    if (d->position != TFN_POSITION_ALIBI && d->position != TFN_POSITION_RELATIVE) return;
+    if (d->position != TFN_POSITION_ALIBI && !tfn__is_relative(d)) return;
     tfn__in_range(e, "model", "heads times all distances, 2*context - 1,",
                   d->heads * (2*most - 1), 1, INT32_MAX / 2);
-    if (d->position != TFN_POSITION_RELATIVE) return;
+    if (!tfn__is_relative(d)) return;
     tfn__in_range(e, "model", "relative_buckets", d->relative_buckets, 4, TFN__MAX_SIDE);
     tfn__in_range(e, "model", "relative_distance", d->relative_distance,
                   (int64_t)d->relative_buckets / 2 + 1, TFN__MAX_SIDE);
@@ -19253,7 +19336,14 @@ static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions exclude attention_cap", 0, 0);
 }
 
-/* True if layer l of the decoder, from 0, has a window. */
+/* True if a text may be longer than the window. */
+static bool tfn__window_hides(const tfn_model_desc *d)
+{
+    if (tfn__is_encoder_only(d)) return d->window / 2 < d->context - 1;
+    return d->window < d->context;
+}
+
+/* True if layer l, from 0, has a window. */
 static bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
 {
     if (l < d->window_from) return false;
@@ -19276,12 +19366,12 @@ static int32_t tfn__distances(const tfn_model_desc *d)
     return 2 * (int32_t)tfn__max(d->context, d->source_context) - 1;
 }
 
-/* Windows need a decoder, whose positions attend to earlier ones. */
+/* A window of an encoder has positions on both sides. */
 static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
 {
-    if (d->window && tfn__is_encoder_only(d))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "window is %d; positions of an encoder read all",
-                  d->window, 0);
+    if (d->window == 1 && tfn__is_encoder_only(d))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "window is %d; in an encoder it is at least %d",
+                  d->window, 2);
 }
 
 /* True if a group has a rank. */
@@ -19496,6 +19586,7 @@ typedef struct tfn__builder {
     bool         decode;               /* one token at a time, with caches of the past */
     int32_t      encoder_first;        /* the first node of the encoder */
     tfn_var      embedding;            /* shared by all stacks that have none of their own */
+    tfn_var      map;                  /* from the last embedding to the stream, or none */
     tfn_var      table;                /* sinusoids or rotations */
     tfn_var      window_table;         /* rotations of layers with a window */
     tfn_var      bias;                 /* what the stack's positions add to scores, or none */
@@ -19909,12 +20000,13 @@ static tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind,
 
 /* Records a matrix that only linear maps read, or a table of words. It is packed if the model's
  * weights are. Other matrices are never packed: positions, segments, convolutions, and the maps of
- * the clusters of words, which are read in both directions. */
+ * the clusters of words and of map_last, which are read in both directions. */
 static tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t rows, int32_t cols,
                               bool table)
 {
     const tfn__packed shape = { b->d->weights, table, rows, cols };
-    if (!TFN__PACKS) return tfn__weight_of(b, at, part, TFN__MATRIX, rows, cols, 0);
+    if (!TFN__PACKS || (part == TFN__PART_PROJECT_IN && tfn__maps_last(b->d)))
+        return tfn__weight_of(b, at, part, TFN__MATRIX, rows, cols, 0);
     return tfn__weight_shaped(b, at, part, TFN__MATRIX, &shape, 0);
 }
 
@@ -20012,7 +20104,8 @@ static bool tfn__in_attention(int part)
 static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
-    if (TFN__ALL && (part == TFN__PART_PROJECT_IN || part == TFN__PART_PROJECT_OUT)) return false;
+    if (TFN__ALL && part == TFN__PART_PROJECT_OUT) return false;
+    if (TFN__ALL && part == TFN__PART_PROJECT_IN) return d->map_last && !d->no_bias;
     if (TFN__ALL && tfn__in_attention(part)) {
         if (d->attention_bias == TFN_ATTENTION_BIAS_OFF) return false;
         if (d->attention_bias == TFN_ATTENTION_BIAS_OUTPUT) return part == TFN__PART_O;
@@ -20330,6 +20423,7 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int p
     tfn_var y;
     if (tfn__biased(b->d, at, part)) bias = tfn__weight_of(b, at, part, TFN__BIAS, 1, out, 0);
     w = tfn__read_matrix(b, at, w, part, in, out);
+    if (TFN__ALL && part == TFN__PART_PROJECT_IN) b->map = w;
     if (!tfn__is_half(b->d) && !watched && tfn__lora_group(b->d, at, part) < 0)
         return tfn_linear(b->t, x, w, bias, act);
 
@@ -20698,17 +20792,20 @@ static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
     return tfn__cache_encoded(b->t, k, v, cols, d->kv_heads, d->source_context);
 }
 
-/* True for self-attention with a window, in a layer of the decoder. */
+/* True for self-attention with a window, in a layer of the decoder, or of the only stack. */
 static bool tfn__has_window(const tfn_model_desc *d, tfn__spot at)
 {
-    if (!TFN__ALL || !tfn__in_decoder(at) || at.sub != TFN_SUBLAYER_SELF_ATTENTION) return false;
+    if (!TFN__ALL || at.sub != TFN_SUBLAYER_SELF_ATTENTION) return false;
+    if (!tfn__in_decoder(at) && !tfn__is_encoder_only(d)) return false;
     return tfn__layer_has_window(d, at.layer);
 }
 
-/* Returns the size of the window, or 0 if there is none or the context is not longer than it. */
+/* Returns the size of the window, or 0 if there is none or no text is longer than it. In an encoder
+ * it is negative: minus the positions on either side. */
 static int32_t tfn__window_of(const tfn_model_desc *d, tfn__spot at)
 {
-    if (!tfn__has_window(d, at) || d->window >= d->context) return 0;
+    if (!tfn__has_window(d, at) || !tfn__window_hides(d)) return 0;
+    if (tfn__is_encoder_only(d)) return -(d->window / 2);
     return d->window;
 }
 
@@ -21081,8 +21178,15 @@ static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
                              TFN_ACTIVATION_IDENTITY);
 }
 
+/* Returns x W, from the channels of an embedding to those of the stream. */
+static tfn_var tfn__map_embedding(tfn__builder *b, tfn__spot at, tfn_var x)
+{
+    return tfn__apply_linear(b, at, x, TFN__PART_PROJECT_IN, b->d->embedding_size,
+                             tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
+}
+
 /* Returns s*E[token], from the embedding, the clusters or the frames. Embeddings narrower or wider
- * than the stream go through a map (E, C). */
+ * than the stream go through a map (E, C), here or after positions. */
 static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
 {
     const bool source = tfn__reads_source(b->d, at);
@@ -21097,9 +21201,8 @@ static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
         return tfn__multiple(b->t, tfn__read_frames(b, at, rows), scale);
     if (tfn__clusters(b->d)) return tfn__embed_clusters(b, rows, scale);
     x = tfn_embedding(b->t, tfn__embedding_of(b, at), slot, rows, scale);
-    if (!TFN__ALL || !b->d->embedding_size) return x;
-    return tfn__apply_linear(b, at, x, TFN__PART_PROJECT_IN, b->d->embedding_size,
-                             tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
+    if (!TFN__ALL || !b->d->embedding_size || b->d->map_last) return x;
+    return tfn__map_embedding(b, at, x);
 }
 
 /* Returns what positions add to the scores of a stack: ALiBi's table, nothing, or relative
@@ -21108,31 +21211,32 @@ static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
     tfn_var numbers;
-    if (!TFN__ALL || d->position != TFN_POSITION_RELATIVE) return b->bias;
+    if (!tfn__is_relative(d)) return b->bias;
     numbers = tfn__weight_of(b, at, TFN__PART_RELATIVE, TFN__MATRIX, d->relative_buckets, d->heads,
                              0);
     return tfn__relative_of(b->t, numbers, tfn__distances(d), d->relative_distance,
                             !tfn__in_decoder(at));
 }
 
-/* Returns x + P[position], where P is learned or sinusoidal. */
+/* Returns x + P[position], where P is learned or sinusoidal. Other positions are applied in
+ * attention. */
 static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     int32_t positions = d->context;
     tfn_var table = b->table;
-    if (d->position >= TFN_POSITION_ROTARY) return x;       /* applied in attention, or none */
+    if (d->position >= TFN_POSITION_ROTARY && !tfn__is_learned(d)) return x;
     if (tfn__reads_source(d, at)) positions = d->source_context;
-    if (tfn__is_position(d, TFN_POSITION_LEARNED))
-        table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions, tfn__stream(d),
-                               0);
+    if (tfn__is_learned(d))
+        table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions,
+                               tfn__embedded(d), 0);
     return tfn_position(b->t, x, table);
 }
 
 /* Returns x + S[segment]. Only models that are an encoder without a decoder have segments. */
 static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
 {
-    const int32_t width = tfn__stream(b->d);
+    const int32_t width = tfn__embedded(b->d);
     tfn_var s;
     if (!b->d->segments) return x;
     s = tfn__weight_of(b, at, TFN__PART_SEGMENT, TFN__MATRIX, b->d->segments, width, 0);
@@ -21141,7 +21245,8 @@ static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
 }
 
 /* Records x_0 = Drop(N(s*E[token] + P[position] + S[segment])). s is 1 or sqrt(C), times
- * desc.embedding_factor. Some rows multiply the sum by a learned scalar before N. */
+ * desc.embedding_factor. Some rows multiply the sum by a learned scalar before N. With map_last, a
+ * map to the stream's channels comes after it. */
 static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -21157,7 +21262,9 @@ static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
         x = tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_EMBEDDING_SCALE, 1, root));
     if (tfn__has_plain(d, at, TFN_TOPOLOGY_EMBEDDING_NORM))
         x = tfn__apply_norm(b, at, x, TFN__PART_EMBEDDING_NORM);
-    return tfn_dropout(b->t, x, d->dropout);
+    x = tfn_dropout(b->t, x, d->dropout);
+    if (!tfn__maps_last(d)) return x;
+    return tfn__map_embedding(b, at, x);
 }
 
 /* -- stacks ----------------------------------------------------------------------------------- */
@@ -21304,11 +21411,10 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
 static void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
-    int32_t cols = tfn__stream(d);
+    int32_t cols = tfn__embedded(d);
     b->table = tfn__none;
     if (!TFN__POSITION_TABLES) return;
-    if (tfn__is_position(d, TFN_POSITION_LEARNED) || d->position == TFN_POSITION_NONE) return;
-    if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) return;
+    if (tfn__is_learned(d) || tfn__is_relative(d) || d->position == TFN_POSITION_NONE) return;
     if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
         b->bias = tfn__table(b->t, 1, d->heads * tfn__distances(d));
         return;
@@ -21380,7 +21486,9 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
     if (TFN__ALL && d->scale_output)
         x = tfn__multiple(b->t, x, 1 / TFN__SQRT((float)d->width));
-    if (TFN__ALL && d->embedding_size)
+    if (tfn__maps_last(d) && !d->head_transform)
+        x = tfn_linear_transposed(b->t, x, b->map, tfn__none);
+    else if (TFN__ALL && d->embedding_size && !d->map_last)
         x = tfn__apply_linear(b, tfn__last_stack(d), x, TFN__PART_PROJECT_OUT, tfn__stream(d), size,
                               TFN_ACTIVATION_IDENTITY);
     if (TFN__ALL && d->output_bias)
@@ -21405,7 +21513,7 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
     if (!tfn__is_head(d, TFN_HEAD_TOKENS)) return tfn__classify(b, x);
     if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
     if (TFN__ALL && d->head_transform) {
-        x = tfn__apply_linear(b, at, x, TFN__PART_TRANSFORM, tfn__stream(d), tfn__stream(d),
+        x = tfn__apply_linear(b, at, x, TFN__PART_TRANSFORM, tfn__stream(d), tfn__embedded(d),
                               tfn__gate_of(d->activation));
         x = tfn__apply_norm(b, tfn__last_stack(d), x, TFN__PART_TRANSFORM_NORM);
     }
@@ -22423,6 +22531,7 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     static const struct { char name[20]; size_t at, size; } options[] = {
         TFN__SAME(arch), TFN__SAME(vocab), TFN__SAME(width), TFN__SAME(layers), TFN__SAME(heads),
         TFN__SAME(kv_heads), TFN__SAME(head_size), TFN__SAME(embedding_size), TFN__SAME(ffn),
+        TFN__SAME(map_last),
         TFN__SAME(head), TFN__SAME(bands), TFN__SAME(frame_map), TFN__SAME(segments),
         TFN__SAME(cutoffs), TFN__SAME(activation), TFN__SAME(position), TFN__SAME(rotary_base),
         TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
@@ -23709,7 +23818,7 @@ static void tfn__fill_table(tfn_model *m)
     if (tfn__is_position(d, TFN_POSITION_ROTARY))
         tfn__rotary_table(m->run.tables, rows, tfn__head_size(d), d);
     else if (m->infer.tables)
-        tfn__sinusoid_table(m->run.tables, rows, tfn__stream(d),
+        tfn__sinusoid_table(m->run.tables, rows, tfn__embedded(d),
                             tfn__is_position(d, TFN_POSITION_SINUSOIDAL_FAIRSEQ));
 }
 
@@ -25993,10 +26102,10 @@ static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p
         t.c = weights + i*p->tk;
         c->k->matmul(&t, c->work);
     }
-    /* each query attends up to itself, or to the end of the sentence, within its window */
+    /* each query attends up to itself, to the end of the sentence, or within its window */
     for (ptrdiff_t i = 0; i < p->tq; i++) {
         tfn__weighing how = { p->scale, p->cap, NULL, 0, tfn__seen(p, b, i), p->tk };
-        how.first = tfn__first_key(p->window, how.seen);
+        how.first = tfn__first_key_of(p, b, i);
         if (p->bias.at)
             how.bias = p->bias.at + b*p->bias.sentence + h*p->bias.head + p->bias.zero - i;
         tfn__weigh_scores(c->k, weights + i*p->tk, &how);
@@ -38001,7 +38110,7 @@ typedef struct tfn__field {
 } tfn__field;
 
 enum {
-    TFN__FIELDS = 127,
+    TFN__FIELDS = 128,
     TFN__FIELD_ROOM = 128               /* bytes of a value's text */
 };
 #endif
@@ -38098,6 +38207,7 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(REAL, SAME_ALWAYS, logit_cap),
     TFN__LATER(REAL, SAME_ALWAYS, logit_divisor),
     TFN__FIELD(REAL, SAME_TO_TRAIN, loss_scale),
+    TFN__LATER(BOOL, SAME_ALWAYS, map_last),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
     TFN__LATER(CHOICE, SAME_TO_TRAIN, moment_type),
     TFN__LATER(REAL, SAME_TO_TRAIN, muon_momentum),
@@ -39641,7 +39751,8 @@ TFN__SMALL_END
  *
  * A row with neither option nor text sets nothing. A row of a class, "architectures=BertModel", is
  * for export: it gives the class of the file. If a row with a pattern holds, such as
- * "architectures=*ForMaskedLM", the class is that pattern with "Bert" for the star.
+ * "architectures=*ForMaskedLM", the class is that pattern with "Bert" for the star. A row with a
+ * pattern and a text, but no option, refuses such a class; the text tells what is expected.
  *
  * Short forms of most rows of tensors, (theirs, ours):
  *     AS_IS            unchanged
@@ -40339,6 +40450,9 @@ static const tfn_family tfn__decoder_families[TFN__DECODER_FAMILIES + 1] = {
       tfn__roberta_keys, tfn__roberta_tensors) \
     X(XLM_ROBERTA, "xlm-roberta", "roberta.", TFN__LIKE(ROBERTA), tfn__xlm_roberta_keys, NULL) \
     X(CAMEMBERT, "camembert", "roberta.", TFN__LIKE(ROBERTA), tfn__camembert_keys, NULL) \
+    X(MPNET, "mpnet", "mpnet.", TFN__LIKE(ROBERTA), tfn__mpnet_keys, tfn__mpnet_tensors) \
+    X(MODERNBERT, "modernbert", "model.", &tfn__shape, \
+      tfn__modernbert_keys, tfn__modernbert_tensors) \
     X(ELECTRA, "electra", "electra.", &tfn__encoder_family, \
       tfn__electra_keys, tfn__electra_tensors) \
     X(MARIAN, "marian", "model.", &tfn__pair_family, tfn__marian_keys, tfn__marian_tensors) \
@@ -40465,16 +40579,18 @@ static const tfn_tensor_rule tfn__roberta_tensors[] = {
 /* ELECTRA: BERT's body, trained to find words that another model has replaced (Clark et al. 2020).
  * That model, the generator, has a head of masked words. The head that finds words is skipped.
  * Classes of a sentence are gelu(x_0 W + b) W_c + c. Small models have narrower embeddings, with
- * their own norm, which no option has. */
+ * their own norm and a map to the width after it. */
 static const tfn_key_rule tfn__electra_keys[] = {
     TFN__CLASS("ElectraModel")
-    { "embedding_size", "width", "128", TFN_KEY_SAME },
+    { NULL, "map_last", "true", TFN_KEY_IS },
+    { "embedding_size", "embedding_size", "128", TFN_KEY_IS },
     { "hidden_act", NULL, "gelu", TFN_KEY_WANT },
     { "hidden_act", "activation", "gelu", TFN_KEY_IS },
     { "architectures=*ForSequenceClassification", "pooler", "gelu", TFN_KEY_NAMES },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_tensor_rule tfn__electra_tensors[] = {
+    TFN__TRANSPOSED("embeddings_project.*", "encoder.project_in.*")
     TFN__HEADS_OF_CLASSES
     TFN__HEAD("generator_predictions.dense.*", "transform.*")
     TFN__HEAD("generator_predictions.LayerNorm.*", "encoder.transform_norm.*")
@@ -40485,6 +40601,90 @@ static const tfn_tensor_rule tfn__electra_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 #undef TFN__HEADS_OF_CLASSES
+
+/* MPNet: RoBERTa without types, with T5's numbers by distance added to the scores of every layer
+ * (Song et al. 2020). The published code always has 32 buckets. */
+static const tfn_key_rule tfn__mpnet_keys[] = {
+    TFN__CLASS("MPNetModel")
+    { NULL, "position", "learned-relative", TFN_KEY_IS },
+    { NULL, "segments", "0", TFN_KEY_IS },
+    { "relative_attention_num_buckets", NULL, "32", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__mpnet_tensors[] = {
+    TFN__TRANSPOSED("encoder.layer.#.attention.attn.q.*", "encoder.#.self.q.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.attn.k.*", "encoder.#.self.k.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.attn.v.*", "encoder.#.self.v.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.attn.o.*", "encoder.#.self.o.*")
+    TFN__AS_IS("encoder.layer.#.attention.LayerNorm.*", "encoder.#.self.norm.*")
+    TFN__AS_IS("encoder.relative_attention_bias.weight", "encoder.relative.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* ModernBERT: Pre-LN with rotary positions, gated units from one matrix, and no biases except that
+ * of the words (Warner et al. 2024). Layers 0, 3, 6 ... are global; in the others a position reads
+ * local_attention/2 positions on either side, and queries and keys rotate at another rate. The head
+ * of masked words has the activation of the layers. Heads of classes have a norm of their own, or
+ * pool by a mean, which no option has. */
+static const tfn_key_rule tfn__modernbert_keys[] = {
+    TFN__CLASS("ModernBertModel")
+    { NULL, "arch", "encoder", TFN_KEY_IS },
+    { NULL, "recipe", "embed-norm", TFN_KEY_IS },
+    { NULL, "topology", "modernbert", TFN_KEY_IS },
+    { NULL, "norm", "layernorm-gain", TFN_KEY_IS },
+    { NULL, "position", "rotary", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "intermediate_size", "ffn", NULL, TFN_KEY_IS },
+    { "hidden_activation", NULL, "gelu", TFN_KEY_WANT },
+    { "hidden_activation", "activation", "gelu", TFN_KEY_GATED },
+    { "classifier_activation", NULL, "gelu", TFN_KEY_WANT },
+    { "norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "norm_bias", "norm", "layernorm", TFN_KEY_IF },
+    { "attention_bias", NULL, "false", TFN_KEY_WANT },
+    { "mlp_bias", NULL, "false", TFN_KEY_WANT },
+    { "classifier_bias", NULL, "false", TFN_KEY_WANT },
+    { "decoder_bias", NULL, "true", TFN_KEY_WANT },
+    { "global_rope_theta", "rotary_base", "160000", TFN_KEY_IS },
+    { "rope_parameters.full_attention.rope_theta", "rotary_base", "", TFN_KEY_IS },
+    TFN__SCALING("rope_parameters.full_attention"),
+    { "local_rope_theta", "window_base", "10000", TFN_KEY_IS_OR_OFF },
+    { "rope_parameters.sliding_attention.rope_theta", "window_base", "", TFN_KEY_IS },
+    { "rope_parameters.sliding_attention.rope_type", NULL, "default", TFN_KEY_WANT },
+    { "local_attention", "window", "128", TFN_KEY_IS },
+    { NULL, "window_shift", "2", TFN_KEY_IS },
+    { "global_attn_every_n_layers", "window_shift", "1", TFN_KEY_LESS },
+    { "global_attn_every_n_layers", "window_period", "3", TFN_KEY_IS },
+    TFN__LAYER_TYPES,
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
+    { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
+    { "architectures=*ForSequenceClassification", NULL, "a class without classes", TFN_KEY_NAMES },
+    { "architectures=*ForTokenClassification", NULL, "a class without classes", TFN_KEY_NAMES },
+    { "architectures=*ForQuestionAnswering", NULL, "a class without classes", TFN_KEY_NAMES },
+    { "architectures=*ForMultipleChoice", NULL, "a class without classes", TFN_KEY_NAMES },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__MODERN(part) { "layers.#.attn.Wqkv.weight", "encoder.#.self." #part ".weight"
+static const tfn_tensor_rule tfn__modernbert_tensors[] = {
+    TFN__AS_IS("embeddings.tok_embeddings.weight", "embedding.weight")
+    TFN__AS_IS("embeddings.norm.*", "encoder.embedding_norm.*")
+    TFN__AS_IS("layers.#.attn_norm.*", "encoder.#.self.norm_in.*")
+    TFN__MODERN(q), TFN_FORM_TRANSPOSED, 0, 3, 0 },
+    TFN__MODERN(k), TFN_FORM_TRANSPOSED, 1, 3, 0 },
+    TFN__MODERN(v), TFN_FORM_TRANSPOSED, 2, 3, 0 },
+    TFN__TRANSPOSED("layers.#.attn.Wo.weight", "encoder.#.self.o.weight")
+    TFN__AS_IS("layers.#.mlp_norm.*", "encoder.#.ffn.norm_in.*")
+    { "layers.#.mlp.Wi.weight", "encoder.#.ffn.w1.weight", TFN_FORM_TRANSPOSED, 0, 2, 0 },
+    { "layers.#.mlp.Wi.weight", "encoder.#.ffn.w3.weight", TFN_FORM_TRANSPOSED, 1, 2, 0 },
+    TFN__TRANSPOSED("layers.#.mlp.Wo.weight", "encoder.#.ffn.w2.weight")
+    TFN__AS_IS("final_norm.*", "encoder.final_norm.*")
+    TFN__HEAD("head.dense.weight", "transform.weight")
+    TFN__HEAD("head.norm.*", "encoder.transform_norm.*")
+    TFN__HEAD("decoder.bias", "output.bias")
+    TFN__OUTPUT("decoder.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__MODERN
 
 /* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). The classes are
  * max(x_0 W + b, 0) W_c + c. */
@@ -40890,6 +41090,9 @@ static const tfn__idle_row tfn__idle_rows[] = {
     { "phi3", NULL, "original_max_position_embeddings" },
     { "bert", NULL, "directionality pooler_fc_size pooler_num_attention_heads "
                     "pooler_num_fc_layers pooler_size_per_head pooler_type hidden_dropout" },
+    { "modernbert", NULL, "classifier_pooling deterministic_flash_attn layer_norm_eps "
+                          "position_embedding_type reference_compile repad_logits_with_grad "
+                          "sparse_pred_ignore_index sparse_prediction" },
     { "gpt_neo", NULL, "is_decoder" },
     { "gemma3", NULL, "vision_config mm_tokens_per_image" },
     { "distilbert", NULL, "sinusoidal_pos_embds tie_weights_" },
@@ -41412,20 +41615,27 @@ static void tfn__set_listed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     else tfn__set_layers(x, d, k);
 }
 
+/* Split "KEY=PATTERN": copies the key, and returns the pattern; NULL: there is none. */
+static const char *tfn__pattern_of(const tfn_key_rule *k, char *key)
+{
+    tfn__text t = tfn__text_in(key, TFN__VALUE_ROOM);
+    const char *pattern = k->key;
+    while (*pattern && *pattern != '=') pattern++;
+    tfn__put_bytes(&t, k->key, (size_t)(pattern - k->key));
+    tfn__end(&t);
+    if (!*pattern) return NULL;
+    return pattern + 1;
+}
+
 /* "KEY=PATTERN": true if the value, or one value of its list, matches. "architectures" is a list of
  * one name, the class that wrote the file: no other key says which head the weights have. */
 static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
 {
     char key[TFN__VALUE_ROOM];
     char value[TFN__VALUE_ROOM];
-    tfn__text t = tfn__text_in(key, sizeof key);
     tfn__reader r = tfn__read_from(x->text, x->text_size);
-    const char *pattern = k->key;
-    while (*pattern && *pattern != '=') pattern++;
-    tfn__put_bytes(&t, k->key, (size_t)(pattern - k->key));
-    tfn__end(&t);
-    if (!*pattern || !tfn__config_find(&r, key)) return false;
-    pattern++;
+    const char *pattern = tfn__pattern_of(k, key);
+    if (!pattern || !tfn__config_find(&r, key)) return false;
     tfn__json_space(&r);
     if (tfn__peek(&r) != '[') {
         tfn__config_copy(r, value);
@@ -41437,6 +41647,19 @@ static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
         tfn__json_skip(&r, TFN__CONFIG_DEPTH);
     }
     return false;
+}
+
+/* Set the option of a rule "KEY=PATTERN" whose value matches. Without an option, refuse it. */
+static void tfn__set_named(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char key[TFN__VALUE_ROOM];
+    if (!tfn__value_is(x, k)) return;
+    if (k->option) {
+        tfn__set_option(x, d, k, k->text);
+    } else {
+        const char *pattern = tfn__pattern_of(k, key);
+        tfn__bad_key(x, key, pattern, k->text);
+    }
 }
 
 /* False at the last row, which is all zeros. A family may have no rules of its own: the tensors of
@@ -41494,7 +41717,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         else tfn__want_value(x, k->key, found, "true");
         break;
     case TFN_KEY_NAMES:
-        if (tfn__value_is(x, k)) tfn__set_option(x, d, k, k->text);
+        tfn__set_named(x, d, k);
         break;
     case TFN_KEY_ONLY_IF:
         if (known && tfn__equal(found, "true")) break;
@@ -44433,6 +44656,28 @@ static void tfn__want_context(tfn_import *x, tfn_model_desc *d, int32_t wanted)
     d->source_context = (int32_t)tfn__min(d->source_context, d->context);
 }
 
+/* True if the folder has a tensor for a parameter of the head. */
+static bool tfn__has_tensor_for(tfn_import *x, const tfn_model_desc *d, const char *name)
+{
+    tfn__blanks blanks;
+    tfn__match c;
+    c.rule = tfn__tensor_rule(x->family, d, name, &blanks);
+    return c.rule && tfn__find_by_rule(x, &c, &blanks);
+}
+
+/* Some folders of sentence encoders have the class of the model that they were tuned from, but not
+ * its head, as all-mpnet-base-v2. If no tensor of the head of masked words is there, the model is a
+ * body. A folder whose weights cannot be read keeps its head; reading them gives the error. */
+static void tfn__drop_lost_head(tfn_import *x, tfn_model_desc *d)
+{
+    if (x->error.status != TFN_OK || !x->folder || !d->head_transform) return;
+    tfn__open_weights(x);
+    if (x->error.status == TFN_OK && !tfn__has_tensor_for(x, d, "transform.weight")
+        && !tfn__has_tensor_for(x, d, "output.bias") && x->error.status == TFN_OK)
+        d->head_transform = d->output_bias = false;
+    tfn__no_error(&x->error);
+}
+
 TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
 {
     tfn_model_desc d;
@@ -44445,6 +44690,7 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     if (tfn__is_gguf(x)) tfn__gguf_find_scaling(x, &d);
     if (d.head != TFN_HEAD_SEQUENCE && d.head != TFN_HEAD_POSITIONS)
         d.classes = 0;                  /* files of other heads have classes, too */
+    tfn__drop_lost_head(x, &d);
     tfn__want_context(x, &d, desc->context);
     tfn__import_close(x);
     if (x->error.status == TFN_OK) *desc = d;
@@ -44676,7 +44922,7 @@ static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
 static void tfn__plain_window(tfn_model_desc *d)
 {
     const tfn_model_desc given = *d;
-    const bool matters = d->window < d->context || d->window_base > 0;
+    const bool matters = tfn__window_hides(d) || d->window_base > 0;
     tfn__layers s = tfn__no_layers();
     for (int32_t l = 0; l < tfn__depth(d, true); l++)
         tfn__tell_layer(&s, matters && tfn__layer_has_window(&given, l));
@@ -44989,7 +45235,7 @@ static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc 
     if (family->like) name = tfn__class_of(family->like, d, pattern, heads);
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
         const char *found = tfn__class_in(k);
-        if (!found) continue;
+        if (!found || (!k->option && k->text)) continue;    /* a class that is refused */
         if (!k->option) name = found;
         else if (!*pattern && tfn__class_holds(family, d, k->key)) *pattern = found;
         if (k->option) *heads = true;
@@ -46850,17 +47096,18 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       examples/language_model.c   examples have new numbers, by task: 04_language_model.c ...
  *     Models of the hub: tfn_import_new knows BART, BERT, BLOOM, CamemBERT, DistilBERT, ELECTRA,
  *     Gemma 1 to 3, GPT-2, GPT-J, GPT-Neo, GPT-NeoX, Granite, Llama, M2M-100 (NLLB), Marian, mBART,
- *     Mistral, OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM 3, StableLM, T5,
- *     XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open reads pytorch_model.bin,
- *     tfn_gguf_open a .gguf file and tfn_gguf_tokenizer its tokenizer, tfn_export_gguf writes one,
- *     and tfn_import_text reads the rest of config.json.
+ *     Mistral, ModernBERT, MPNet, mT5, OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM
+ *     3, StableLM, T5, XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open reads
+ *     pytorch_model.bin, tfn_gguf_open a .gguf file and tfn_gguf_tokenizer its tokenizer,
+ *     tfn_export_gguf writes one, and tfn_import_text reads the rest of config.json.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
- *     Options: positions alibi and relative, windows by layer (window_from, window_period,
- *     window_shift, window_base), layers without rotation (rotary_period), embedding_factor,
- *     branch_factor, logit_divisor, qkv_clip, embedding_size, scale_output, attention biases of the
- *     output, pooler, heads of positions and of numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS,
- *     number_loss), frames through one linear map (frame_map).
+ *     Options: positions alibi, relative and learned-relative, windows by layer, of encoders too
+ *     (window_from, window_period, window_shift, window_base), layers without rotation
+ *     (rotary_period), embedding_factor, branch_factor, logit_divisor, qkv_clip, embedding_size,
+ *     map_last, scale_output, attention biases of the output, pooler, heads of positions and of
+ *     numbers (TFN_HEAD_POSITIONS, TFN_HEAD_NUMBERS, number_loss), frames through one linear map
+ *     (frame_map). Rows: the topology modernbert, the norm layernorm-gain.
  *     Fewer bits: weights (desc.weights, tfn_model_quantize, tfn_quant_pack), moments
  *     (moment_type), caches (cache_type); LoRA on top of packed weights.
  *     Boards: only_decoders, tfn_memory.kept, checkpoints in flash (tfn_flash_save), and macros

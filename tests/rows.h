@@ -90,6 +90,7 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.width, 'i'), ROWS_FIELD(desc.layers, 'i'), ROWS_FIELD(desc.decoder_layers, 'i'),
     ROWS_FIELD(desc.heads, 'i'), ROWS_FIELD(desc.kv_heads, 'i'),
     ROWS_FIELD(desc.head_size, 'i'), ROWS_FIELD(desc.embedding_size, 'i'),
+    ROWS_FIELD(desc.map_last, 'b'),
     ROWS_FIELD(desc.ffn, 'i'),
     ROWS_FIELD(desc.segments, 'i'), ROWS_FIELD(desc.classes, 'i'), ROWS_FIELD(desc.bands, 'i'),
     ROWS_FIELD(desc.frame_map, 'i'), ROWS_FIELD(desc.numbers, 'i'),
@@ -322,6 +323,7 @@ static void rows_draw_options(tfn_model_desc *d)
     d->scale_output = rows_one_in(8);
     if (rows_one_in(6)) d->head_size = 2 * (1 + rows_below(4));
     if (rows_one_in(6)) d->embedding_size = 3 + rows_below(20);
+    d->map_last = d->embedding_size % 2 && !d->bands;
     if (rows_one_in(4)) d->rotary_size = 2;
     d->rotary_scaling = (tfn_rotary_scaling)rows_below(TFN_ROTARY_SCALING_COUNT);
     if (rows_one_in(8)) d->score_scale = 0.5f;
@@ -331,8 +333,8 @@ static void rows_draw_options(tfn_model_desc *d)
     if (rows_one_in(8)) d->logit_divisor = 2;
     if (rows_one_in(8)) d->qkv_clip = 0.75f;
     if (rows_one_in(8)) d->rotary_period = 2;
-    if (d->arch != TFN_ARCH_ENCODER && rows_one_in(4)) {
-        d->window = 1 + rows_below(5);
+    if (rows_one_in(4)) {
+        d->window = 1 + rows_below(5) + (d->arch == TFN_ARCH_ENCODER);
         d->window_period = rows_below(3);
         d->window_shift = rows_below(3);
         if (rows_one_in(2)) d->window_base = 100;

@@ -71,6 +71,8 @@ static const struct export_folder {
     { "opt-350m-form", "opt", "opt", false, 0 },
     { "bert", "bert", "bert", true, 0 },
     { "bert-old-names", "bert", "bert", false, 6 },
+    { "bert-classes", "bert", "bert", true, 0 },              /* with its pooler */
+    { "distilbert-classes", "distilbert", "distilbert", true, 0 },
     { "minilm", "bert", "bert", false, 2 },
     { "distilbert", "distilbert", "distilbert", true, 0 },
     { "bloom", "bloom", "bloom", false, 0 },

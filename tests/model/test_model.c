@@ -82,7 +82,6 @@ static tfn_model_desc model_desc(int i)
         d.source_context = MODEL_TS;
     }
     if (d.arch == TFN_ARCH_DECODER) d.bands = 0;
-    if (d.arch == TFN_ARCH_ENCODER) d.window = 0;
     if (d.arch == TFN_ARCH_ENCODER && d.bands) {        /* heads in turn */
         d.head = (tfn_head)(TFN_HEAD_SEQUENCE + i / MODEL_TURNS % 3);
         d.classes = 5;

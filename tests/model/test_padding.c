@@ -105,7 +105,6 @@ static tfn_model_desc padding_desc(int i)
     if (!d.bands) d.frame_map = TFN_FRAME_MAP_CONVOLUTIONS;
     if (d.arch == TFN_ARCH_ENCODER) {
         d.segments = d.bands ? 0 : 3;
-        d.window = 0;
     } else {
         d.head = TFN_HEAD_TOKENS;
         d.classes = 0;

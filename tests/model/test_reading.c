@@ -45,7 +45,6 @@ static tfn_model_desc reading_desc(int recipe, int round)
     d.decoder_layers = READING_LAYERS + 1;
     d.heads = READING_HEADS;
     d.ffn = 16;
-    if (d.arch == TFN_ARCH_ENCODER) d.window = 0;
     d.probes = true;
     d.seed = (uint64_t)recipe;
     if (!strncmp(d.recipe, "ngpt", 4)) d.embedding_size = 0;
@@ -450,8 +449,10 @@ static void reading_check_weights(const tfn_model *m, const float *w, const tfn_
                 const float *y = p->y + (b*p->tq + i)*p->y_ld + h*p->head_size;
                 ptrdiff_t seen = p->lengths ? p->lengths[b] : p->tk;
                 double sum = 0;
-                if (p->causal && i + 1 < seen) seen = i + 1;
-                const ptrdiff_t first = p->window && seen > p->window ? seen - p->window : 0;
+                if (p->causal && i + 1 + p->ahead < seen) seen = i + 1 + p->ahead;
+                ptrdiff_t first = p->window && seen > p->window ? seen - p->window : 0;
+                if (p->ahead) first = i < p->ahead ? 0 : i - p->ahead;
+                if (first >= seen) first = seen - 1;
                 for (ptrdiff_t j = 0; j < p->tk; j++) {
                     sum += (double)w[j];
                     CHECK(w[j] >= 0 && (w[j] <= 0 || (j >= first && j < seen)));

@@ -304,7 +304,7 @@ void train_tokenizer(data_tokenizer *k, const settings *s, const corpus *c)
 const char *const shape_names[] = {
     "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
     "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
-    "kv_heads", "head_size", "embedding_size", "ffn", "segments", "classes", "bands",
+    "kv_heads", "head_size", "embedding_size", "map_last", "ffn", "segments", "classes", "bands",
     "frame_map", "numbers",
     "cutoffs[0]", "cutoffs[1]", "head", "activation", "position", "rotary_base", "rotary_size",
     "rotary_scaling",
