@@ -1188,7 +1188,7 @@ names_family() {        # without model_type: a family by name; skipped keys are
         says "$work/fam/config.json: no family is called gpt77; if it is like a known one, give --family NAME, one of $families" \
             import "$work/fam" --force --out "$work/fam.safetensors"
 }
-families='gpt2, llama, mistral, qwen2, qwen3, olmo2, olmo, granite, smollm3, gemma, gemma2, gemma3_text, gemma3, gpt_neox, phi, opt, phi3, stablelm, gpt_neo, gptj, bert, distilbert, roberta, xlm-roberta, camembert, electra, bloom, marian, bart, mbart, m2m_100, t5, mt5'
+families='gpt2, llama, mistral, qwen2, qwen3, olmo2, olmo, granite, smollm3, gemma, gemma2, gemma3_text, gemma3, gpt_neox, phi, opt, phi3, stablelm, gpt_neo, gptj, bloom, bert, distilbert, roberta, xlm-roberta, camembert, electra, marian, bart, mbart, m2m_100, t5, mt5'
 check "tfn import --family, --lenient" names_family
 # Marian's source.spm, with the pieces "_a", "b" and "c", and a vocab.json that lacks the last
 marian_piece() { printf '\012%b\012%b%b\025\000\000\200\277\030%b' "$1" "$2" "$3" "$4"; }
@@ -1536,6 +1536,52 @@ chats_by() {            # marks are special tokens, typed ones are not
         --counts > "$work/page" 2> "$work/error" && grep -q ' 38 tokens' "$work/error"
 }
 check "tfn chat --template" chats_by
+chats_as() {            # chats_as TEMPLATE WORDS: tfn import keeps the format that the words tell
+    mkdir -p "$work/chat" && cp golden/hub/llama/* "$work/chat" || return 1
+    printf '{"chat_template": "%s"}' "$2" > "$work/chat/tokenizer_config.json"
+    "$tfn" import "$work/chat" --out "$work/chat.safetensors" --force > "$work/page" 2> "$work/error" &&
+        grep -q "^chat  *$1" "$work/page" || { cat "$work/page" "$work/error"; return 1; }
+}
+chats_imported() {
+    chats_as chatml "{{ '<|im_start|>' + m.role }}{{ '<|im_end|>' }}" &&
+        chats_as llama3 "<|start_header_id|>{{ m }}<|eot_id|>" &&
+        chats_as llama2 "[INST] <<SYS>>" && chats_as gemma "<start_of_turn>{{ m }}<end_of_turn>" &&
+        chats_as phi3 "<|user|>{{ m }}<|end|>" && chats_as zephyr "<|user|>{{ m + eos_token }}" &&
+        chats_as unknown "USER: {{ m }} ASSISTANT:" || return 1
+    # the imported format is the default of tfn chat, and stays with the model
+    cp "$work/tiny.safetensors" "$work/one" && mkdir -p "$work/kept" &&
+        "$tfn" export "$work/one" --hf "$work/kept" --force > "$work/page" || return 1
+    printf '<|im_start|>{{ m }}<|im_end|>' > "$work/kept/chat_template.jinja"
+    "$tfn" import "$work/kept" --out "$work/kept.safetensors" --force > "$work/page" &&
+        printf 'ab<|im_end|>\n' | "$tfn" chat "$work/kept.safetensors" --max-tokens 1 --counts \
+            > "$work/page" 2> "$work/error" &&
+        grep -q ' 31 tokens were read, 0 ' "$work/error" || { cat "$work/error"; return 1; }
+    # a .gguf file says it in Jinja
+    "$tfn" export "$work/kept.safetensors" "$work/kept.gguf" --force > "$work/page" &&
+        "$tfn" import "$work/kept.gguf" --out "$work/kept.safetensors" --force > "$work/page" &&
+        grep -q '^chat  *chatml' "$work/page" || { cat "$work/page" "$work/error"; return 1; }
+}
+check "tfn import keeps the format of turns" chats_imported
+# A text continues its prompt with the spaces that its tokens have, though a text's first token loses
+# its own.
+continues() {
+    rm -rf "$work/spaced" && mkdir "$work/spaced" && cp golden/hub/llama/model.safetensors \
+        golden/hub/llama/config.json "$work/spaced" || return 1
+    awk 'BEGIN { m = "\342\226\201"
+        printf "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"%s\"},", m
+        printf "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"%s\"}]},\"decoder\":{\"type\":\"Sequence\",", m
+        printf "\"decoders\":[{\"type\":\"Replace\",\"pattern\":{\"String\":\"%s\"},\"content\":\" \"},{\"type\":\"Fuse\"},", m
+        printf "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]},\"model\":{\"type\":\"BPE\",\"merges\":[\"%s a\"],", m
+        printf "\"unk_token\":\"<u>\",\"vocab\":{\"<u>\":0,\"%s\":1,\"a\":2,\"%sa\":3", m, m
+        for (i = 4; i < 31; i++) printf ",\"%sw%d\":%d", m, i, i
+        print "}}}" }' > "$work/spaced/tokenizer.json"
+    "$tfn" import "$work/spaced" --out "$work/spaced.safetensors" --force > "$work/page" &&
+        "$tfn" generate "$work/spaced.safetensors" --ids 3 --max-tokens 6 > "$work/one" &&
+        tr ' ' '\n' < "$work/one" | awk '{ word[0] = "<u>"; word[1] = " "; word[2] = "a"; word[3] = " a"
+            text = text ($1 in word ? word[$1] : " w" $1) } END { print "a" text }' > "$work/wanted" &&
+        "$tfn" generate "$work/spaced.safetensors" --text a --max-tokens 6 | diff - "$work/wanted"
+}
+check "tfn generate: spaces after the prompt" continues
 # heads of positions: classes of tokens by name, answers in the second part of a pair
 tells_tokens() {
     rm -rf "$work/ner" && cp -r golden/hub/bert-classes "$work/ner" || return 1

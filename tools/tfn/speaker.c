@@ -215,10 +215,36 @@ static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count,
     return x->text + space;
 }
 
+/* Tokens as the text that continues a prompt. A tokenizer that puts a space before a text drops
+ * that of the first token, so decode the prompt's last token, too, and take its text away. */
+static const char *speaker_continue(speaker *x, int32_t last, const int32_t *ids, int32_t count,
+                                    size_t *bytes)
+{
+    int32_t *all = (int32_t *)reserve((size_t)count + 1, sizeof *all);
+    size_t before;
+    all[0] = last;
+    if (count) memcpy(all + 1, ids, (size_t)count * sizeof *all);
+    const char *text = speaker_decode(x, all, 1, &before);
+    char *begin = (char *)reserve(before + 1, 1);
+    memcpy(begin, text, before);
+    text = speaker_decode(x, all, count + 1, bytes);
+    const bool same = *bytes >= before && !memcmp(text, begin, before);
+    free(begin);
+    free(all);
+    if (!same) return speaker_decode(x, ids, count, bytes);     /* a part of a character */
+    *bytes -= before;
+    return text + before;
+}
+
 const char *speaker_text(speaker *x, int32_t r, int32_t k, size_t *bytes)
 {
-    int64_t place = (int64_t)r * x->g.width + k;
-    return speaker_decode(x, x->g.tokens + place * x->g.most, x->g.lengths[place], bytes);
+    const int64_t place = (int64_t)r * x->g.width + k;
+    const int32_t *ids = x->g.tokens + place * x->g.most;
+    const int32_t last = x->lengths[r] - 1;
+    if (x->b->kind != DATA_TEXT || last < 0)
+        return speaker_decode(x, ids, x->g.lengths[place], bytes);
+    return speaker_continue(x, x->ids[(int64_t)r * x->room + last], ids, x->g.lengths[place],
+                            bytes);
 }
 
 /* -- texts longer than the context */
@@ -334,8 +360,8 @@ void speaker_print(speaker *x)
             const char *text;
             size_t bytes;
             if (k && !x->g.lengths[r * x->g.width + k]) break;
-            if (slides)
-                text = speaker_decode(x, x->past[r] + x->prompt_ids[r], x->written[r], &bytes);
+            const int32_t *ids = slides ? x->past[r] + x->prompt_ids[r] : NULL;
+            if (slides) text = speaker_continue(x, ids[-1], ids, x->written[r], &bytes);
             else text = speaker_text(x, r, k, &bytes);
             if (best) printf("%lld\t%.9g\t", (long long)x->number[r] + 1,
                              (double)x->g.scores[r * x->g.width + k]);

@@ -170,10 +170,16 @@ EXPORT(int32_t, writer_length)(void) { return writer_count; }
 EXPORT(int32_t, writer_id)(int32_t i) { return writer_ids[i]; }
 EXPORT(int32_t, writer_end)(void) { return writer_tokenizer.special[TFN_SPECIAL_EOS]; }
 
-/* The bytes of a token as the text has them; returns how many. */
+/* The bytes of a token as the text has them; returns how many. Some tokenizers drop the space of a
+ * text's first token, so take those of the second of two. */
 EXPORT(size_t, writer_token)(int32_t id)
 {
-    return tfn_tokenizer_decode(&writer_tokenizer, engine_buffer, ENGINE_TEXT, &id, 1);
+    const int32_t twice[2] = { id, id };
+    const size_t first = tfn_tokenizer_decode(&writer_tokenizer, NULL, 0, &id, 1);
+    size_t all = tfn_tokenizer_decode(&writer_tokenizer, engine_buffer, ENGINE_TEXT, twice, 2);
+    if (all > ENGINE_TEXT) all = first;
+    for (size_t i = first; i < all; i++) engine_buffer[i - first] = engine_buffer[i];
+    return all - first;
 }
 
 /* How much the token `id` would look at each one before it and at itself, in a layer:
