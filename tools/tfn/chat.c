@@ -24,17 +24,46 @@ enum { CHAT_CHUNK = 16, CHAT_STOPS = 8, CHAT_MARK = 256 };
 
 typedef struct chat_template {
     const char *name, *system, *system_end, *user, *assistant, *end;
+    bool        within;                 /* the system's text is within the first turn */
 } chat_template;
 
-/* In the order of --template. Llama 2 has the system's text within its first turn. */
+/* In the order of --template. */
 static const chat_template chat_templates[] = {
-    { "plain", "", "\n", "", "\n", "\n" },
+    { "plain", "", "\n", "", "\n", "\n", false },
     { "chatml", "<|im_start|>system\n", "<|im_end|>\n", "<|im_start|>user\n",
-      "<|im_end|>\n<|im_start|>assistant\n", "<|im_end|>\n" },
-    { "llama2", "<s>[INST] <<SYS>>\n", "\n<</SYS>>\n\n", "<s>[INST] ", " [/INST]", " </s>" },
+      "<|im_end|>\n<|im_start|>assistant\n", "<|im_end|>\n", false },
+    { "llama2", "<s>[INST] <<SYS>>\n", "\n<</SYS>>\n\n", "<s>[INST] ", " [/INST]", " </s>", true },
     { "llama3", "<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>",
       "<|start_header_id|>user<|end_header_id|>\n\n",
-      "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>" }
+      "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", false },
+    { "gemma", "<start_of_turn>user\n", "\n\n", "<start_of_turn>user\n",
+      "<end_of_turn>\n<start_of_turn>model\n", "<end_of_turn>\n", true },
+    { "phi3", "<|system|>\n", "<|end|>\n", "<|user|>\n", "<|end|>\n<|assistant|>\n", "<|end|>\n",
+      false },
+    { "zephyr", "<|system|>\n", "</s>\n", "<|user|>\n", "</s>\n<|assistant|>\n", "</s>\n", false }
+};
+
+/* Words of a published template that no other one has together. */
+static const struct { const char *name, *word[2]; } chat_signs[] = {
+    { "chatml", { "<|im_start|>", "<|im_end|>" } },
+    { "llama2", { "[INST]", "<<SYS>>" } },
+    { "llama3", { "<|start_header_id|>", "<|eot_id|>" } },
+    { "gemma", { "<start_of_turn>", "<end_of_turn>" } },
+    { "phi3", { "<|user|>", "<|end|>" } },
+    { "zephyr", { "<|user|>", "eos_token" } },
+    { "zephyr", { "<|user|>", "</s>" } }
+};
+
+/* Templates in Jinja, with marks by their numbers, for a system's text in front of the first turn
+ * and within it. */
+static const char *const chat_forms[2] = {
+    "{% for m in messages %}{% if m['role'] == 'system' %}{{ '$0' + m['content'] + '$1' }}"
+    "{% elif m['role'] == 'user' %}{{ '$2' + m['content'] + '$3' }}"
+    "{% else %}{{ m['content'] + '$4' }}{% endif %}{% endfor %}",
+    "{% set s = namespace(begun=false) %}{% for m in messages %}{% if m['role'] == 'system' %}"
+    "{{ '$0' + m['content'] + '$1' }}{% set s.begun = true %}{% elif m['role'] == 'user' %}"
+    "{% if not s.begun %}{{ '$2' }}{% endif %}{% set s.begun = false %}{{ m['content'] + '$3' }}"
+    "{% else %}{{ m['content'] + '$4' }}{% endif %}{% endfor %}"
 };
 
 typedef struct chat_choice { float logit; int32_t id; } chat_choice;
@@ -51,7 +80,7 @@ typedef struct chat {
     char          *stop[CHAT_STOPS];    /* texts that end an answer */
     int            stops;
     int32_t        stop_id;             /* the special token that `end` begins with */
-    bool           in_system;           /* Llama 2: the first turn already has its mark */
+    bool           in_system;           /* the first turn already has its mark */
     chat_choice   *choice;
     char          *text;                /* of the answer */
     int64_t        answers, read, kept; /* kept: ids of turns that were in the cache */
@@ -75,10 +104,46 @@ static const char *chat_mark(const char *typed)
     return to;
 }
 
+const char *chat_template_of(const char *text)
+{
+    for (size_t i = 0; i < sizeof chat_signs / sizeof *chat_signs; i++)
+        if (strstr(text, chat_signs[i].word[0]) && strstr(text, chat_signs[i].word[1]))
+            return chat_signs[i].name;
+    return NULL;
+}
+
+const char *chat_jinja(const char *name)
+{
+    static char text[2048];
+    const int choice = option_name(option_rows[O_TEMPLATE].value, name);
+    char *to = text;
+    if (choice < 0) return NULL;
+    const chat_template *t = &chat_templates[choice];
+    const char *const marks[] = { t->system, t->system_end, t->user, t->assistant, t->end };
+    for (const char *s = chat_forms[t->within]; *s; s++) {
+        if (*s != '$') {
+            *to++ = *s;
+            continue;
+        }
+        for (const char *mark = marks[*++s - '0']; *mark; mark++) {
+            if (*mark == '\n') *to++ = '\\';
+            *to++ = *mark == '\n' ? 'n' : *mark;
+        }
+    }
+    *to = 0;
+    return text;
+}
+
+/* Takes the marks of --template, else those that the model was imported with. */
 static void chat_take_marks(chat *x)
 {
     const settings *s = x->s;
-    x->marks = chat_templates[choice_of(s, O_TEMPLATE)];
+    const settings *from = given(s, O_TEMPLATE) ? s : &x->b.from;
+    int choice = 0;
+    if (given(from, O_TEMPLATE)) choice = choice_of(from, O_TEMPLATE);
+    if (choice < 0)
+        die("the model's template is %s, which is not known", text_of(from, O_TEMPLATE));
+    x->marks = chat_templates[choice];
     if (given(s, O_USER)) x->marks.user = chat_mark(text_of(s, O_USER));
     if (given(s, O_ASSISTANT)) x->marks.assistant = chat_mark(text_of(s, O_ASSISTANT));
     if (given(s, O_END)) x->marks.end = chat_mark(text_of(s, O_END));
@@ -413,7 +478,7 @@ static void chat_open(chat *x, const settings *s, const char *path)
     if (given(s, O_SYSTEM)) {
         chat_say_behind(x, x->marks.system, text_of(s, O_SYSTEM), strlen(text_of(s, O_SYSTEM)));
         chat_say(x, x->marks.system_end, strlen(x->marks.system_end), true);
-        x->in_system = choice_of(s, O_TEMPLATE) == 2;
+        x->in_system = x->marks.within;
     }
     x->prefix = x->count;
     if (x->prefix + 1 >= x->b.desc.context)

@@ -6,4 +6,10 @@
 #include "options.h"
 
 int chat_run(settings *s, cli *c);
+
+/* The value of --template for the template of a published model; NULL: it is not known. */
+const char *chat_template_of(const char *text);
+
+/* A template in Jinja for a value of --template; NULL: no such value. */
+const char *chat_jinja(const char *name);
 #endif

@@ -4,6 +4,7 @@
 #endif
 #include "hub.h"
 #include "../common/library.h"
+#include "chat.h"
 #include "prompt.h"
 #include "use.h"
 #include <stdbool.h>
@@ -96,6 +97,15 @@ const tfn_family *hub_family(const char *name)
     for (int32_t i = 0; tfn_family_at(i); i++) option_nearer(&best, name, tfn_family_at(i)->name);
     die("no family is called %s; the nearest is %s, of %s", name, best, hub_families());
     return NULL;
+}
+
+/* The family of --family, else the imported one. NULL: none, or an architecture of GGUF that the
+ * hub does not know by this name. */
+static const tfn_family *hub_family_for(const settings *s, const bundle *b)
+{
+    if (given(s, O_FAMILY)) return hub_family(text_of(s, O_FAMILY));
+    if (!given(&b->from, O_FAMILY)) return NULL;
+    return tfn_family_find(text_of(&b->from, O_FAMILY));
 }
 
 /* -- what tfn import keeps of config.json ------------------------------------------------------ */
@@ -331,7 +341,7 @@ int hub_export(settings *s, cli *c)
     if (given(s, O_OUT)) cli_fail(c, "--out is for C, --hf for a folder of the hub");
     if (given(s, O_PREFIX)) cli_fail(c, "--prefix is for C, --hf for a folder of the hub");
     bundle_look(&b, s->file[0]);
-    x.family = hub_family(hub_text(s, &b, O_FAMILY));
+    x.family = hub_family_for(s, &b);
     hub_refuse_existing(s, folder);
     bundle_load(&b, 1, 1);
     x.folder = folder;
@@ -406,7 +416,7 @@ int hub_export_gguf(settings *s, cli *c)
     tfn_model plain = { 0 };
     const char *path = hub_gguf_path(s, c);
     bundle_look(&b, s->file[0]);
-    x.family = hub_family(hub_text(s, &b, O_FAMILY));
+    x.family = hub_family_for(s, &b);
     bundle_load(&b, 1, 1);
     x.folder = path;
     x.name = hub_gguf_name(path);
@@ -416,6 +426,7 @@ int hub_export_gguf(settings *s, cli *c)
         b.tokenizer.tokenizer.prefix_space |= spaces_texts(&b);
         x.tokenizer = &b.tokenizer.tokenizer;
     }
+    if (given(&b.from, O_TEMPLATE)) x.chat_template = chat_jinja(text_of(&b.from, O_TEMPLATE));
     tfn_export_gguf(&x, hub_merged(&plain, &b.model));
     must_be_ok(&x.error);
     printf("architecture %s\ntensors      %d\n", x.family->name, (int)x.tensors);

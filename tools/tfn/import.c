@@ -2,6 +2,7 @@
 #include "import.h"
 #include "../../tfnorm.h"
 #include "../common/data.h"
+#include "chat.h"
 #include "hub.h"
 #include "models.h"
 #include "quantize.h"
@@ -258,6 +259,43 @@ static void import_experiment(bundle *b)
     b->from.text[O_CONTEXT] = context;
 }
 
+/* The chat template of the .gguf file or of the folder; NULL: none. The caller frees it. */
+static char *import_template(tfn_import *x, const char *folder)
+{
+    data_file f = { 0 };
+    tfn_import own;
+    char *text = NULL;
+    size_t bytes;
+    memset(&own, 0, sizeof own);
+    if (hub_is_gguf(x->folder)) own.folder = x->folder;
+    else if (import_read(&f, folder, "chat_template.jinja")) {
+        text = (char *)reserve(f.size + 1, 1);
+        memcpy(text, f.bytes, f.size);
+        text[f.size] = 0;
+    } else if (import_read(&f, folder, "tokenizer_config.json")) {
+        own.config = f.bytes;
+        own.config_size = f.size;
+    }
+    bytes = own.folder || own.config ? tfn_import_text(&own, "chat_template", NULL, 0) : 0;
+    if (bytes) {
+        text = (char *)reserve(bytes + 1, 1);
+        tfn_import_text(&own, "chat_template", text, bytes + 1);
+    }
+    data_file_free(&f);
+    return text;
+}
+
+/* Keeps the format of turns for tfn chat, and says which. */
+static void import_chat(bundle *b, tfn_import *x, const char *folder)
+{
+    char *text = NULL;
+    if (b->desc.arch == TFN_ARCH_DECODER) text = import_template(x, folder);
+    if (text) b->from.text[O_TEMPLATE] = chat_template_of(text);
+    if (given(&b->from, O_TEMPLATE)) printf("chat        %s\n", text_of(&b->from, O_TEMPLATE));
+    else if (text) printf("chat        unknown: tfn chat needs --user, --assistant and --end\n");
+    free(text);
+}
+
 /* Prints the bytes of packed weights, and of the floats, which were never in memory. */
 static void import_say_weights(const tfn_model *m)
 {
@@ -293,6 +331,7 @@ int import(settings *s, cli *c)
     hub_keep_ids(&b, &x, &generation);
     b.from.text[O_FAMILY] = x.family->name;
     b.from.text[O_DTYPE] = hub_dtype_name(x.dtype);
+    import_chat(&b, &x, folder);
     bundle_save(&b, &b.from, out, true);
     printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
            (long long)param_count(&b.model), (int)b.desc.context);

@@ -152,8 +152,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "sample from the likeliest tokens that hold probability P") \
     X(MAX_TOKENS, 'i', "max-tokens", "N", "200", 1, 1e6, DRAW, \
       "most tokens of a generated text; a full context continues with its later half") \
-    X(TEMPLATE, 'c', "template", "plain|chatml|llama2|llama3", "plain", 0, 0, CHAT, \
-      "format of turns") \
+    X(TEMPLATE, 'c', "template", "plain|chatml|llama2|llama3|gemma|phi3|zephyr", NULL, 0, 0, \
+      CHAT | OPTION_KEPT, "format of turns; default the imported one, or plain") \
     X(SYSTEM, 's', "system", "TEXT", NULL, 0, 0, CHAT, "text before the first turn") \
     X(USER, 's', "user", "TEXT", NULL, 0, 0, CHAT, \
       "mark before the user's text; \\n is a newline") \

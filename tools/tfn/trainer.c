@@ -970,6 +970,7 @@ static void take_tokenizer(trainer *t)
     if (from.desc.arch != arch_of(t->b.kind)) return;
     if (!of_page)
         for (int i = O_START_TOKEN; i <= O_BAD_TOKENS; i++) t->s->text[i] = from.from.text[i];
+    t->s->text[O_TEMPLATE] = from.from.text[O_TEMPLATE];
     take_fields(t, &from.desc);
     if (from.desc.vocab == from.tokenizer.tokenizer.vocab || sets_field(t->s, "vocab")) return;
     snprintf(vocab, sizeof vocab, "vocab=%d", (int)from.desc.vocab);
