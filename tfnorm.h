@@ -46010,8 +46010,9 @@ static void tfn__out_fill(tfn__gguf_out *o)
 
 /* -- GGUF: settings -------------------------------------------------------------------------- */
 
-/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes. A number with a point
- * or an exponent is a float, as llama.cpp expects it; null and lists have no pair. */
+/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes: a text, a truth or a
+ * number, because GGUF's rules give nothing else. A number with a point or an exponent is a float,
+ * as llama.cpp expects it. */
 static void tfn__out_setting(tfn__gguf_out *o, const char *name, tfn__reader value)
 {
     char key[128];
@@ -46027,16 +46028,16 @@ static void tfn__out_setting(tfn__gguf_out *o, const char *name, tfn__reader val
         if (*c == '/') *c = '.';
     tfn__json_skip(&r, TFN__JSON_DEPTH);
     for (size_t i = value.at; i < r.at; i++)
-        if (value.s[i] == '.' || value.s[i] == 'e' || value.s[i] == 'E') real = true;
+        if (value.s[i] == '.' || value.s[i] == 'e') real = true;
     if (first == '"') {
         tfn__json_string(&value, word, sizeof word);
         tfn__out_string(o, key, word);
     } else if (first == 't' || first == 'f') {
         tfn__out_truth(o, key, first == 't');
-    } else if (first >= '0' && first <= '9' && real) {
+    } else if (real) {
         tfn__out_key(o, key, TFN__GGUF_F32);
         tfn__out_float(o, tfn__json_number(&value));
-    } else if (first >= '0' && first <= '9') {
+    } else {
         tfn__out_count(o, key, tfn__json_count(&value, INT32_MAX));
     }
 }
@@ -46159,8 +46160,7 @@ static const char *tfn__gguf_refusal(const tfn_tokenizer *k, int32_t *ranks)
         return "llama.cpp runs models with BPE of bytes or of characters; train the tokenizer bpe "
                "or bytes";
     if (!k->fallback) return "llama.cpp needs tokens of bytes for unknown characters";
-    if (k->normalizer & ~steps || !(k->normalizer & TFN_NORMALIZER_MARKS) || k->whole || k->apart
-        || k->rules || (k->split != TFN_SPLIT_NONE && k->split != TFN_SPLIT_MARKS))
+    if (k->normalizer & ~steps || !(k->normalizer & TFN_NORMALIZER_MARKS) || k->whole || k->apart)
         return "llama.cpp cannot normalize or split a text as the tokenizer does";
     if (!k->scored && !tfn__gguf_ranks(k, ranks))
         return "llama.cpp merges by scores of tokens, which cannot express these merges";
@@ -46441,7 +46441,8 @@ static void tfn__out_values(tfn__gguf_out *o, const tfn__source *s, const tfn_mo
         TFNORM_MEMSET(&t, 0, sizeof t);
         s->tensor(s, i, &t);
         if (!tfn__fine(o->f)) return;
-        if (!t.name[0] || !tfn__fuse(g->x, g->m, i, &fusion, &o->f->error)) continue;
+        if (!t.name[0]) continue;
+        tfn__fuse(g->x, g->m, i, &fusion, &o->f->error);
         TFNORM_MEMSET(&p, 0, sizeof p);
         p.f = o->f;
         p.dtype = t.dtype;
