@@ -763,14 +763,20 @@ TEST(gguf_scales)
 TEST(gguf_wrong_by_hand)
 {
     static const char bad[] = "it is no valid GGUF at byte";
-    static const struct { const char *name; uint64_t rank, side[2], type, at; const char *says; } t[] = {
-        { "t", 0, { 1, 1 }, 0, 0, bad }, { "t", 5, { 1, 1 }, 0, 0, bad }, { "", 1, { 1, 1 }, 0, 0, bad },
+    static const struct {
+        const char *name;
+        uint64_t rank, side[2], type, at;
+        const char *says;
+    } t[] = {
+        { "t", 0, { 1, 1 }, 0, 0, bad }, { "t", 5, { 1, 1 }, 0, 0, bad },
+        { "", 1, { 1, 1 }, 0, 0, bad },
         { "t", 1, { (uint64_t)1 << 40, 1 }, 0, 0, bad },
         { "a b", 1, { 1, 1 }, 0, 0, bad }, { "a\"b", 1, { 1, 1 }, 0, 0, bad },
         { "a\\b", 1, { 1, 1 }, 0, 0, bad }, { "a\x7f", 1, { 1, 1 }, 0, 0, bad },
         { "t", 1, { 1, 1 }, 99, 0, "t has the type 99 of ggml, which is not read" },
         { "t", 1, { 20, 1 }, 8, 0, "t has rows that do not fill blocks" },
-        { "t", 2, { (uint64_t)1 << 39, (uint64_t)1 << 39 }, 0, 0, "t has rows that do not fill blocks" },
+        { "t", 2, { (uint64_t)1 << 39, (uint64_t)1 << 39 }, 0, 0,
+          "t has rows that do not fill blocks" },
         { "t", 1, { 3, 1 }, 0, 0, "t ends after the end of the file" },
         { "t", 1, { 1, 1 }, 0, 128, "t ends after the end of the file" }
     };
@@ -853,12 +859,15 @@ static void gguf_put_words(const gguf_words *w)
     gguf_put_key("tokenizer.ggml.eos_token_id", GGUF_U32), gguf_put_number(4, 4);
     gguf_put_key("tokenizer.ggml.unknown_token_id", GGUF_U32), gguf_put_number(UINT32_MAX, 4);
     if (w->begins >= 0)
-        gguf_put_key("tokenizer.ggml.add_bos_token", GGUF_BOOL), gguf_put_number((uint64_t)w->begins, 1);
+        gguf_put_key("tokenizer.ggml.add_bos_token", GGUF_BOOL),
+            gguf_put_number((uint64_t)w->begins, 1);
     if (w->ends >= 0)
-        gguf_put_key("tokenizer.ggml.add_eos_token", GGUF_BOOL), gguf_put_number((uint64_t)w->ends, 1);
+        gguf_put_key("tokenizer.ggml.add_eos_token", GGUF_BOOL),
+            gguf_put_number((uint64_t)w->ends, 1);
 }
 
-static tfn_status gguf_write(const tfn_tokenizer *k, const int32_t *specials, char *text, size_t room);
+static tfn_status gguf_write(const tfn_tokenizer *k, const int32_t *specials, char *text,
+                             size_t room);
 
 /* Tokens in front of a text and after it, as the metadata say, and messages about lists that do not
  * fit. */
@@ -872,7 +881,8 @@ TEST(gguf_tokens_by_hand)
         { { "gpt2", "qwen2", 6, 6, 6, GGUF_STRING, 0, 0 }, 0, 0, NULL },
         { { "llama", "default", 6, 6, -1, GGUF_STRING, -1, 1 }, 1, 1, NULL },
         { { "llama", "default", 6, 6, 6, GGUF_STRING, 0, -1 }, 0, 0, NULL },
-        { { "gpt2", "qwen", 6, 6, 6, GGUF_STRING, 0, 0 }, 0, 0, "pre-tokenizer \"qwen\" is not read" },
+        { { "gpt2", "qwen", 6, 6, 6, GGUF_STRING, 0, 0 }, 0, 0,
+          "pre-tokenizer \"qwen\" is not read" },
         { { "gpt2", "", 6, 6, 6, GGUF_STRING, 0, 0 }, 0, 0, "pre-tokenizer \"\" is not read" },
         { { "llama", "default", 6, 5, 6, GGUF_STRING, 0, 0 }, 0, 0, "a type and a score for each" },
         { { "llama", "default", 6, 6, 7, GGUF_STRING, 0, 0 }, 0, 0, "a type and a score for each" },
@@ -918,7 +928,8 @@ static bool gguf_get(void *user, uint64_t at, void *to, size_t bytes)
     gguf_disk *disk = (gguf_disk *)user;
     if (disk->calls++ == disk->fails) return false;
     memset(to, 0, bytes);                           /* a file may go on after the bytes in memory */
-    if (at < GGUF_ROOM) memcpy(to, gguf_bytes + at, bytes < GGUF_ROOM - at ? bytes : GGUF_ROOM - at);
+    if (at < GGUF_ROOM)
+        memcpy(to, gguf_bytes + at, bytes < GGUF_ROOM - at ? bytes : GGUF_ROOM - at);
     return true;
 }
 TEST(gguf_reads_fail)
@@ -955,7 +966,8 @@ TEST(gguf_reads_fail)
             memset(&f, 0, sizeof f);
             f.io = &io;
             disk.calls = 0;
-            if (tfn_gguf_open(&f) == TFN_OK && tfn_gguf_tokenizer(&f, &source, text, sizeof text)) break;
+            if (tfn_gguf_open(&f) == TFN_OK && tfn_gguf_tokenizer(&f, &source, text, sizeof text))
+                break;
             CHECK_INT(f.error.status, TFN_BAD_FILE);
             tfn_file_close(&f);
         }
@@ -1007,7 +1019,8 @@ static void *gguf_from_json(tfn_tokenizer *k, const char *quoted)
 /* Write a small model with this tokenizer to gguf_bytes; tight: without work for the tokenizer. */
 static bool gguf_tight;
 static const char *gguf_name;                   /* of the model, or NULL */
-static tfn_status gguf_write(const tfn_tokenizer *k, const int32_t *specials, char *text, size_t room)
+static tfn_status gguf_write(const tfn_tokenizer *k, const int32_t *specials, char *text,
+                             size_t room)
 {
     tfn_model_desc d = gguf_small(k->vocab + 1);
     tfn_model m;
@@ -1034,22 +1047,30 @@ static tfn_status gguf_write(const tfn_tokenizer *k, const int32_t *specials, ch
 }
 
 #define GGUF_LEVEL "'decoder':{'type':'ByteLevel'},"
-#define GGUF_BYTES "{" GGUF_LEVEL "'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false,'use_regex':true},"
-#define GGUF_MODEL "'model':{'type':'BPE','vocab':{'a':0,'b':1,'ab':2,'<s>':3,'</s>':5},'merges':['a b']}}"
+#define GGUF_BYTES "{" GGUF_LEVEL "'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false," \
+    "'use_regex':true},"
+#define GGUF_MODEL "'model':{'type':'BPE','vocab':{'a':0,'b':1,'ab':2,'<s>':3,'</s>':5}," \
+    "'merges':['a b']}}"
 #define GGUF_FRAME(begins, ends) \
-    "'post_processor':{'type':'TemplateProcessing','single':[" begins "{'Sequence':{'id':'A'}}" ends \
+    "'post_processor':{'type':'TemplateProcessing','single':[" begins "{'Sequence':{'id':'A'}}" \
+        ends \
     "],'special_tokens':{'b':{'ids':[3]},'bb':{'ids':[3,3]},'e':{'ids':[5]}}},"
 #define GGUF_ID(name) "{'SpecialToken':{'id':'" name "'}}"
-#define GGUF_ADDED "'added_tokens':[{'id':3,'content':'<s>','special':true},{'id':5,'content':'</s>','special':true}],"
+#define GGUF_ADDED "'added_tokens':[{'id':3,'content':'<s>','special':true},{'id':5,'content':" \
+    "'</s>','special':true}],"
 #define GGUF_MARK "\xe2\x96\x81"
 #define GGUF_PIECES \
-    "{'normalizer':{'type':'Sequence','normalizers':[{'type':'Prepend','prepend':'" GGUF_MARK "'},{'type':" \
+    "{'normalizer':{'type':'Sequence','normalizers':[{'type':'Prepend','prepend':'" GGUF_MARK \
+        "'},{'type':" \
     "'Replace','pattern':{'String':' '},'content':'" GGUF_MARK "'}]},"
 #define GGUF_DECODER \
-    "'decoder':{'type':'Sequence','decoders':[{'type':'Replace','pattern':{'String':'" GGUF_MARK "'},'content'" \
-    ":' '},{'type':'ByteFallback'},{'type':'Fuse'},{'type':'Strip','content':' ','start':1,'stop':0}]},"
+    "'decoder':{'type':'Sequence','decoders':[{'type':'Replace','pattern':{'String':'" GGUF_MARK \
+        "'},'content'" \
+    ":' '},{'type':'ByteFallback'},{'type':'Fuse'},{'type':'Strip','content':' '," \
+    "'start':1,'stop':0}]},"
 #define GGUF_BPE(more, vocab, merges) \
-    "'model':{'type':'BPE','unk_token':'<u>','fuse_unk':true," more "'vocab':{'<u>':0,'<0x61>':1,'<0x7A>':2,'" \
+    "'model':{'type':'BPE','unk_token':'<u>','fuse_unk':true," more \
+        "'vocab':{'<u>':0,'<0x61>':1,'<0x7A>':2,'" \
     GGUF_MARK "':3,'a':4,'b':5,'c':6" vocab "},'merges':[" merges "]}}"
 #define GGUF_FALLBACK "'byte_fallback':true,"
 #define GGUF_ABC ",'ab':7,'bc':8,'abc':9"
@@ -1063,7 +1084,8 @@ TEST(gguf_tokens_kept)
         GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, "", ""),
         GGUF_PIECES "'added_tokens':[{'id':10,'content':'x" GGUF_MARK "y'}]," GGUF_DECODER
             GGUF_BPE(GGUF_FALLBACK, GGUF_ABC, "'a b','b c','a bc','ab c'"),
-        GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC ",'" GGUF_MARK "ab':12,'\xe2\x82\xac':11,'\xe2\x96\x82':13",
+        GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC ",'" GGUF_MARK
+            "ab':12,'\xe2\x82\xac':11,'\xe2\x96\x82':13",
                                           "'a b','b c','ab c','a bc','" GGUF_MARK " ab'")
     };
     static const char text[] = "ab abc  za c abcz <s>c a";
@@ -1076,7 +1098,8 @@ TEST(gguf_tokens_kept)
         void *mem[2] = { NULL, NULL };
         tfn_file f;
         mem[0] = gguf_from_json(&k[0], rows[i]);
-        if (gguf_write(&k[0], i % 2 ? specials : NULL, says, sizeof says) != TFN_OK) FAIL("%s", says);
+        if (gguf_write(&k[0], i % 2 ? specials : NULL, says, sizeof says) != TFN_OK)
+            FAIL("%s", says);
         f = gguf_file();
         CHECK_INT(tfn_gguf_open(&f), TFN_OK);
         CHECK(gguf_tokenizer(&f, &k[1], &mem[1]));
@@ -1102,27 +1125,37 @@ TEST(gguf_tokens_kept)
 /* What llama.cpp cannot do with a text, and a token that is too long. */
 TEST(gguf_tokens_refused)
 {
-    static const char split[] = "no rules that split a text", scores[] = "merges by scores of tokens";
-    static const char cannot[] = "cannot normalize or split a text", most[] = "at most one token before";
+    static const char split[] = "no rules that split a text";
+    static const char scores[] = "merges by scores of tokens";
+    static const char cannot[] = "cannot normalize or split a text";
+    static const char most[] = "at most one token before";
     static const char *const rows[][2] = {
         { GGUF_BYTES GGUF_ADDED GGUF_FRAME(GGUF_ID("bb") ",", "") GGUF_MODEL, most },
         { GGUF_BYTES GGUF_ADDED GGUF_FRAME("", "," GGUF_ID("bb")) GGUF_MODEL, most },
-        { "{" GGUF_LEVEL "'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':true,'use_regex':true},"
+        { "{" GGUF_LEVEL "'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':true,'use_regex':"
+          "true},"
           GGUF_MODEL, split },
         { GGUF_BYTES "'normalizer':{'type':'Lowercase'}," GGUF_MODEL, split },
         { GGUF_BYTES "'normalizer':{'type':'NFC'}," GGUF_MODEL, split },
-        { GGUF_BYTES "'model':{'type':'BPE','ignore_merges':true,'vocab':{'a':0},'merges':[]}}", split },
-        { "{" GGUF_LEVEL "'pre_tokenizer':{'type':'Sequence','pretokenizers':[{'type':'Split','pattern':{"
-          "'Regex':'x+'},'behavior':'Isolated','invert':false},{'type':'ByteLevel','add_prefix_space':false,"
+        { GGUF_BYTES "'model':{'type':'BPE','ignore_merges':true,'vocab':{'a':0},'merges':[]}}",
+          split },
+        { "{" GGUF_LEVEL "'pre_tokenizer':{'type':'Sequence','pretokenizers':[{'type':'Split',"
+          "'pattern':{'Regex':'x+'},'behavior':'Isolated','invert':false},{'type':'ByteLevel',"
+          "'add_prefix_space':false,"
           "'use_regex':false}]}," GGUF_MODEL, split },
-        { "{" GGUF_LEVEL "'pre_tokenizer':{'type':'Sequence','pretokenizers':[{'type':'Digits','individual_"
-          "digits':false},{'type':'ByteLevel','add_prefix_space':false,'use_regex':true}]}," GGUF_MODEL, split },
+        { "{" GGUF_LEVEL "'pre_tokenizer':{'type':'Sequence','pretokenizers':[{'type':'Digits',"
+          "'individual_digits':false},{'type':'ByteLevel','add_prefix_space':false,'use_regex':"
+          "true}]}," GGUF_MODEL, split },
         { GGUF_PIECES GGUF_DECODER GGUF_BPE("", "", ""), "needs tokens of bytes" },
         { "{" GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, "", ""), cannot },
-        { GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK "'ignore_merges':true,", "", ""), cannot },
-        { "{'normalizer':{'type':'Lowercase'}," GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, "", ""), cannot },
-        { GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC, "'a b','b c','ab c'"), scores },
-        { GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC, "'a b','ab c','b c','a bc'"), scores }
+        { GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK "'ignore_merges':true,", "", ""),
+          cannot },
+        { "{'normalizer':{'type':'Lowercase'}," GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, "", ""),
+          cannot },
+        { GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC, "'a b','b c','ab c'"),
+          scores },
+        { GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC, "'a b','ab c','b c','a bc'"),
+          scores }
     };
     static char json[4096];
     char says[400];
@@ -1202,7 +1235,8 @@ TEST(gguf_bytes_kept)
     f = gguf_file();
     CHECK_INT(tfn_gguf_open(&f), TFN_OK);
     CHECK(gguf_tokenizer(&f, &again, &block));
-    CHECK_INT(tfn_tokenizer_encode(&again, ids[1], 9, text, 4), tfn_tokenizer_encode(&k, ids[0], 9, text, 4));
+    CHECK_INT(tfn_tokenizer_encode(&again, ids[1], 9, text, 4),
+              tfn_tokenizer_encode(&k, ids[0], 9, text, 4));
     CHECK_BITS(ids[1], ids[0], 4 * sizeof **ids);
     tfn_file_close(&f);
     free(block), free(mem), free(room);
@@ -1219,7 +1253,8 @@ static int gguf_type_of(const char *key, size_t size)
     return -1;
 }
 
-/* Types of tensors and of settings; the family by name; memory of the exact size; errors of calls. */
+/* Types of tensors and of settings; the family by name; memory of the exact size; errors of
+ * calls. */
 TEST(gguf_export_calls)
 {
     static const struct { tfn_dtype dtype, found; int kept; } rows[] = {
@@ -1259,7 +1294,8 @@ TEST(gguf_export_calls)
             CHECK(!strcmp(x.family->name, "llama"));
             CHECK_INT(x.kept, rows[i].kept);
             CHECK_INT(gguf_type_of("llama.rope.freq_base", (size_t)f.used), GGUF_F32);
-            CHECK_INT(gguf_type_of("llama.attention.layer_norm_rms_epsilon", (size_t)f.used), GGUF_F32);
+            CHECK_INT(gguf_type_of("llama.attention.layer_norm_rms_epsilon", (size_t)f.used),
+                      GGUF_F32);
             CHECK_INT(gguf_type_of("llama.block_count", (size_t)f.used), GGUF_U32);
             memcpy(gguf_bytes, gguf_other, (size_t)f.used);
             gguf_size = (size_t)f.used;

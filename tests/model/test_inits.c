@@ -673,8 +673,9 @@ TEST(inits_deepnorm_gains)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         const bool both = values[i].m > 0;
         const bool decoder = values[i].stack == 'd';
-        const tfn_place place = { TFN_SUBLAYER_FFN, decoder, !both, 1, decoder ? values[i].m : values[i].n,
-                                  values[i].n, both ? values[i].m : values[i].n, INITS_C };
+        const tfn_place place = { TFN_SUBLAYER_FFN, decoder, !both, 1,
+                                  decoder ? values[i].m : values[i].n, values[i].n,
+                                  both ? values[i].m : values[i].n, INITS_C };
         tfn_gains gains = { 1, 1, 1, 1, 1, 1, 1 };
         tfn_model_desc d = inits_desc(both ? TFN_ARCH_ENCODER_DECODER : TFN_ARCH_ENCODER,
                                       values[i].n,
