@@ -1491,6 +1491,7 @@ TEST(hub_parts_by_hand)
 #define HUB_STRIP "{'type':'Strip','strip_left':true}"
 #define HUB_PREPEND "{'type':'Prepend','prepend':'_'}"
 #define HUB_WHITE "{'type':'WhitespaceSplit'}"
+#define HUB_PUNCTUATED "{'type':'BertPreTokenizer'}"
 #define HUB_META "{'type':'Metaspace','replacement':'\xe2\x96\x81'"
     static const char *const rows[][4] = {
         { "{'type':'Nmt'}", HUB_WHITE,
@@ -1567,6 +1568,15 @@ TEST(hub_parts_by_hand)
           "a b", "\xe2\x96\x81" "a|b" },
         { "null", HUB_BOTH("pretokenizers", HUB_WHITE "," HUB_META "}"), "a b",
           "\xe2\x96\x81" "a|\xe2\x96\x81" "b" },
+        { "null", HUB_BOTH("pretokenizers", HUB_WHITE "," HUB_META ",'split':false}"), "a b",
+          "\xe2\x96\x81" "a|\xe2\x96\x81" "b" },
+        { "null", HUB_BOTH("pretokenizers", HUB_PUNCTUATED "," HUB_META "}"), "a, b",
+          "\xe2\x96\x81" "a|\xe2\x96\x81,|\xe2\x96\x81" "b" },
+        { "null", HUB_BOTH("pretokenizers", HUB_PUNCTUATED "," HUB_PUNCTUATED), "a, b", "a|,|b" },
+        { "null", HUB_BOTH("pretokenizers", HUB_PUNCTUATED "," HUB_WHITE), "a, b", "a|,|b" },
+        { "{'type':'Replace','pattern':{'String':' '},'content':'\xe2\x96\x81'}", HUB_META "}",
+          "a b", "\xe2\x96\x81" "a|\xe2\x96\x81" "b" },
+        { "{'type':'Replace','pattern':{'Regex':' {2,}'},'content':'-'}", "null", "a  b", "a-b" },
         { "null", "{'type':'Metaspace','replacement':''}", "a b", "ab" },
         { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel'},{'type':'ByteLevel'}"), NULL,
           "pre_tokenizer ByteLevel after another" },
