@@ -75,7 +75,7 @@ prepare() {
 }
 check "models for later tests" prepare
 
-mains() { (cd ../tools && grep -l '^int main(' */*.c | grep -v '^source/' | tr '\n' ' '); }
+mains() { (cd ../tools && grep -l '^int main(' */*.c | grep -v -e '^source/' -e '^peers/' | tr '\n' ' '); }
 commands() {            # every command of --help has a row
     "$(tool tfn)" --help | awk '/For example/ { exit } /^  tfn [a-z]+ / { print "tfn", $2 }' > "$work/wanted"
     "$(tool normlab)" --help | awk '/^normlab [a-z]/ { gsub(/ \| normlab/, "\nnormlab"); print }' |
