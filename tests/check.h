@@ -54,6 +54,14 @@ static int check_fails(const char *file, int line)
             FAIL("%s is %.9g, not %.9g", #a, a_, b_);                                          \
     } while (0)
 
+/* The larger of two errors. NaN counts as infinite: each comparison with NaN is false, so in
+ * if (!(e <= most)) most = e; the next error would replace it. */
+static inline double check_worse(double most, double error)
+{
+    if (error <= most) return most;
+    return error > most ? error : HUGE_VAL;
+}
+
 /* Finds the first difference of two blocks: the byte, and the four bytes around it in
  * hexadecimal. */
 static inline void check_bits(const void *a, const void *b, size_t bytes, const char *names,

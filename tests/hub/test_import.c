@@ -134,7 +134,7 @@ static double import_off(const float *found, const double *wanted, int n)
     double off = 0, most = 0;
     for (int i = 0; i < n; i++) {
         if (fabs(wanted[i]) > most) most = fabs(wanted[i]);
-        if (!(fabs((double)found[i] - wanted[i]) <= off)) off = fabs((double)found[i] - wanted[i]);
+        off = check_worse(off, fabs((double)found[i] - wanted[i]));
     }
     return off / most;
 }
@@ -570,7 +570,7 @@ static void import_gradient(const char *name)
         double off = 0, most = 0;
         for (int64_t k = 0; k < (int64_t)p.rows * p.cols; k++) {
             const double by = (double)p.grad[k] / (double)sums.targets - (double)q.data[k];
-            if (!(fabs(by) <= off)) off = fabs(by);
+            off = check_worse(off, fabs(by));
             if (fabs((double)q.data[k]) > most) most = fabs((double)q.data[k]);
         }
         if (!(off <= 2e-5 * most + 1e-6)) FAIL("gradient of %s is off by %.1e", p.name, off / most);

@@ -287,7 +287,7 @@ static double attention_error(const float *x, const double *wanted, ptrdiff_t n)
     double worst = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         double e = fabs((double)x[i] - wanted[i]) / (1 + fabs(wanted[i]));
-        if (!(e <= worst)) worst = e;
+        worst = check_worse(worst, e);
     }
     return worst;
 }

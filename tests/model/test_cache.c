@@ -213,7 +213,7 @@ static double cache_gap(const float *a, const float *b)
     double gap = 0;
     double most = 0;
     for (int i = 0; i < CACHE_B * CACHE_V; i++) {
-        gap = fmax(gap, fabs((double)a[i] - (double)b[i]));
+        gap = check_worse(gap, fabs((double)a[i] - (double)b[i]));
         most = fmax(most, fabs((double)b[i]));
     }
     return gap / most;

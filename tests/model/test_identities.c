@@ -1198,7 +1198,7 @@ static double identities_lengths_off(const tfn_model *m)
             double sum = 0;
             for (int32_t c = 0; c < IDENTITIES_C; c++)
                 sum += pow((double)p.data[rows ? a*p.cols + c : c*p.cols + a], 2);
-            worst = fmax(worst, fabs(sqrt(sum) - 1));
+            worst = check_worse(worst, fabs(sqrt(sum) - 1));
         }
     }
     return worst;
@@ -1210,7 +1210,7 @@ static double identities_rows_off(const identities_out *o)
     for (int r = 0; r < IDENTITIES_ROWS; r++) {
         double sum = 0;
         for (int c = 0; c < IDENTITIES_C; c++) sum += o->y[r][c] * o->y[r][c];
-        worst = fmax(worst, fabs(sqrt(sum) - 1));
+        worst = check_worse(worst, fabs(sqrt(sum) - 1));
     }
     return worst;
 }

@@ -689,7 +689,7 @@ TEST(model_folding)
         for (size_t j = 0; j < n; j++) largest = fmax(largest, fabs((double)wanted[j]));
         for (size_t j = 0; j < n; j++) {
             double off = fabs((double)found[j] - (double)wanted[j]) / largest;
-            if (!(off <= wrong)) wrong = off;
+            wrong = check_worse(wrong, off);
         }
         if (!(wrong <= most)) FAIL("%s: folded is %g off", model_text(&d), wrong);
         if (getenv("MODEL_FOLDING"))

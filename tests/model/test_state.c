@@ -213,7 +213,7 @@ static void state_close(const char *name, const char *way, const state_out *a, c
     for (int i = 0; i < STATE_LOGITS; i++) {
         const double d = fabs((double)a->logits[i] - (double)b->logits[i]);
         most = fmax(most, fabs((double)a->logits[i]));
-        if (!(d <= gap)) gap = d;
+        gap = check_worse(gap, d);
     }
     if (!(gap <= tolerance * most) || !(fabs(a->loss - b->loss) <= tolerance * most))
         FAIL("%s, %s: logits off by %.3g of %.3g, loss %.9g, was %.9g", name, way, gap, most,
