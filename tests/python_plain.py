@@ -64,6 +64,9 @@ assert model.hidden([[1, 2]]).shape == (1, 2, 24) and model.pool([[1, 2]], unit=
 
 # refusals
 refused(TypeError, "whole numbers", model.logits, [[1.5]])
+refused(TypeError, "tokens must be whole numbers, not str; a Tokenizer", model.logits, "ab")
+refused(TypeError, "prompts must be whole numbers, not str; a Tokenizer", model.generate, "ab")
+refused(TypeError, "prompts must be whole numbers, not str; a Tokenizer", model.generate, ["ab", "c"])
 refused(ValueError, "32 bits", model.logits, [[1 << 31]])
 refused(ValueError, "different lengths", model.logits, [[1], [1, 2]])
 refused(ValueError, "shape", model.step, [[1, 2]], [[1, 2, 3]])

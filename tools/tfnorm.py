@@ -241,7 +241,7 @@ def nested(values):
         values = values.tolist()
     if isinstance(values, (bytes, bytearray)):
         values = list(values)
-    if not hasattr(values, "__len__"):
+    if isinstance(values, str) or not hasattr(values, "__len__"):      # whole and floats refuse a str
         return (), [values]
     if not len(values):
         return (0,), []
@@ -259,6 +259,12 @@ def filled(values, code, least=1):
     return shaped(memory, code, shape)
 
 
+def not_whole(name, kind):
+    """The error for an array of another kind than int; a text is the usual mistake."""
+    more = "; a Tokenizer encodes texts" if kind == "str" else ""
+    return TypeError("%s must be whole numbers, not %s%s" % (name, kind, more))
+
+
 def whole(name, values, shape=None, least=0):
     """An array of int32, as the library reads it: values that do not fit are refused. least: the
     number of dimensions that it has at least."""
@@ -266,13 +272,13 @@ def whole(name, values, shape=None, least=0):
         found = np.asarray(values)
         found = found.reshape((1,) * (least - found.ndim) + found.shape)
         if found.dtype.kind not in "iub":
-            raise TypeError("%s must be whole numbers, not %s" % (name, found.dtype))
+            raise not_whole(name, "str" if found.dtype.kind == "U" else str(found.dtype))
         numbers = (found.min(), found.max()) if found.size else ()
     else:
         numbers = nested(values)[1]
         for number in numbers:
             if not isinstance(number, int):
-                raise TypeError("%s must be whole numbers, not %s" % (name, type(number).__name__))
+                raise not_whole(name, type(number).__name__)
     if any(not -1 << 31 <= number < 1 << 31 for number in numbers):
         raise ValueError("%s does not fit into 32 bits" % name)
     if not np:
