@@ -132,7 +132,7 @@ bool data_read(data_file *x, const char *path)
     }
     if (input && output_is_terminal(stdin)) fprintf(stderr, "type the data; Ctrl-D ends it\n");
     if (!data_read_stream(x, f)) data_fail(x->error, "%s: no memory for it", x->name);
-    if (ferror(f)) data_fail(x->error, "%s: cannot be read", x->name);
+    if (ferror(f)) data_fail(x->error, "%s: cannot be read: %s", x->name, strerror(errno));
     if (!x->error[0] && data_has_mark(x->bytes, x->size)) {
         x->size -= 3;
         memmove(x->bytes, x->bytes + 3, x->size + 1);

@@ -1,6 +1,7 @@
 /* Corpora first, then the options of a model, then the files of models. */
 #include "models.h"
 #include "../common/output.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -569,7 +570,7 @@ void must_write(const char *path, bool whole)
     if (strlen(path) >= OUTPUT_PATH - 4) die("%s: the name is too long", path);
     if (!output_target(to, path)) die("%s leads nowhere", path);
     f = output_create(to, part);
-    if (!f || fclose(f)) die("%s cannot be written", path);
+    if (!f || fclose(f)) die("%s cannot be written: %s", path, strerror(errno));
     remove(part);
 }
 

@@ -180,7 +180,7 @@ bool next_line(line_file *x)
         add_byte(x, (char)c);
         if (c == '\n') break;
     }
-    if (ferror(x->f)) die("%s: cannot be read", x->name);
+    if (ferror(x->f)) die("%s: cannot be read: %s", x->name, strerror(errno));
     if (!x->bytes) return false;
     x->bytes -= x->line[x->bytes - 1] == '\n';
     x->bytes -= x->bytes && x->line[x->bytes - 1] == '\r';

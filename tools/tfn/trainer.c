@@ -279,7 +279,7 @@ static void log_open(trainer *t)
     goes_on = t->position && is_log(path);
     if (goes_on) log_cut(path, t->position + 1 + t->csv);
     t->log = fopen(path, goes_on ? "ab" : "wb");
-    if (!t->log) die("%s cannot be written", path);
+    if (!t->log) die("%s cannot be written: %s", path, strerror(errno));
     if (goes_on) return;
     log_head(t);
     if (t->csv) log_columns(t);
