@@ -298,6 +298,7 @@ if have python3; then
     check "pairs of sentences from files" pairs
 else skip "catalogs.py and pairs" "no python3"
 fi
+wanted='there is no option --epochs here' check "no such option" wrong compare post pre --epochs 3
 wanted='it cannot be read' check "no such text" wrong compare pre --task file --text /nowhere
 wanted='less than 1000 bytes' check "a text too short" wrong compare pre --task file --text readers.sh
 page() {

@@ -53,6 +53,7 @@ void unknown(const cli *c, const char *name, int only)
 {
     char close[TEXT] = "";
     const char *wanted = "topology, norm, init or recipe";
+    if (name[0] == '-') cli_fail(c, "there is no option %s here", name);
     if (only == KINDS) {
         for (int kind = 0; kind < KINDS; kind++) add_close(close, sizeof close, name, kind, 0);
     } else {
