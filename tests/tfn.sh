@@ -908,12 +908,13 @@ manners() {             # a file that cannot be written is reported before the w
     mkdir -p "$work/folder"
     : > "$work/empty"
     few="too few lines to hold some out; give --valid" anew="--from begins anew with its weights"
-    says "$work/none/x cannot be written" train --task copy --out "$work/none/x" &&
+    says "$work/none/x cannot be written: No such file or directory" train --task copy --out "$work/none/x" &&
+        says "$work/folder: cannot be read: Is a directory" train "$work/folder" &&
         says "$work/folder is a folder" train --task copy --force --out "$work/folder" &&
-        says "$work/none/x cannot be written" train --task copy --out "$work/x" \
+        says "$work/none/x cannot be written: No such file or directory" train --task copy --out "$work/x" \
             --log "$work/x.csv" --plot "$work/none/x" &&
         says "$work/folder is a folder" average "$work/m.safetensors" -o "$work/folder" &&
-        says "$work/none/x cannot be written" fold "$work/m.safetensors" -o "$work/none/x" &&
+        says "$work/none/x cannot be written: No such file or directory" fold "$work/m.safetensors" -o "$work/none/x" &&
         says "$work/empty is empty" train "$work/empty" --out "$work/x" &&
         says "standard input is empty" train - &&
         says "the standard input cannot be both training and validation data" train - --valid /dev/stdin &&
@@ -936,7 +937,7 @@ whole() {               # messages have the whole path, however long
         says "$missing" score "$longest" "$work/text" &&
         says "$longest: the path has ${#longest} bytes, the limit is 1019" \
             eval "$longest" "$work/text" &&
-        says "$longest cannot be written" train --task copy --steps 1 --out "$longest"
+        says "$longest cannot be written: No such file or directory" train --task copy --steps 1 --out "$longest"
 }
 check "tfn: long paths" whole
 
@@ -1800,6 +1801,8 @@ known_words() {
         wrong 'nearest is eval' evla && wrong 'nearest is train' TRAIN && wrong 'nearest is --help' --hlep &&
         wrong 'here it is tfn generate' sampl && wrong 'here it is tfn inspect' info && wrong 'no command ls; tfn' ls &&
         wrong 'no option --lr_rate; tfn' train --lr_rate 1 && "$tfn" -V | cmp - "$work/version" &&
+        wrong 'here it is --max-tokens N; tfn generate --help says more' generate x --tokens 5 &&
+        wrong 'one of FILE, .*; tfn train --help says' train && wrong 'command; tfn --help says' &&
         wrong 'here it is tfn generate' sample && wrong 'here it is tfn train --resume' resume &&
         wrong 'normlab list' list && wrong 'no command frobnicate; tfn' frobnicate &&
         wrong 'no option --frobnicate; tfn' train --frobnicate && wrong 'no command x; tfn' x &&

@@ -179,7 +179,7 @@ static int run_named(const bench_arguments *a)
 static int run_bench(int argc, char **argv)
 {
     static bench_arguments a;
-    cli c = { "bench", NULL, 0, 1 };
+    cli c = { "bench", NULL, 0, 1, NULL };
     c.argv = argv;
     c.argc = argc;
     a.name = argc > 1 ? argv[1] : "";

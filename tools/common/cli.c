@@ -8,10 +8,12 @@
 
 void cli_fail(const cli *c, const char *format, ...)
 {
-    char whole[1024];
+    char whole[1024], help[64];
     va_list args;
     va_start(args, format);
-    snprintf(whole, sizeof whole, "%s: %s; %s --help says more\n", c->program, format, c->program);
+    snprintf(help, sizeof help, "%s --help", c->program);
+    if (c->command) snprintf(help, sizeof help, "%s %s --help", c->program, c->command);
+    snprintf(whole, sizeof whole, "%s: %s; %s says more\n", c->program, format, help);
     output_vsay(stderr, whole, args);
     va_end(args);
     exit(2);

@@ -157,7 +157,7 @@ static const struct { const char *name; int (*run)(cli *c); } commands[] = {
 
 static int run_tool(int argc, char **argv)
 {
-    cli c = { "normlab", NULL, 0, 1 };
+    cli c = { "normlab", NULL, 0, 1, NULL };
     c.argv = argv;
     c.argc = argc;
     if (argc < 2) {

@@ -126,7 +126,7 @@ static const struct { const char *words, *here; } option_words[] = {
     { "learning-rate learningrate rate", "--lr R" },
     { "batch-size batchsize bs train-batch-size", "--batch N, rows, and --batch-tokens N" },
     { "gradient-accumulation-steps accumulate accumulation", "--batch-tokens N" },
-    { "max-length max-len length num-tokens", "--max-tokens N" },
+    { "max-length max-len length num-tokens tokens", "--max-tokens N" },
     { "max-new-tokens n-predict", "--max-tokens N" },
     { "block-size seq-len seqlen seq-length max-seq-len max-seq-length max-length max-len "
       "context-length context-size ctx n-ctx", "--context N" },

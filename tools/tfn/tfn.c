@@ -150,7 +150,7 @@ static void no_command(const cli *c, const char *name)
 
 static int run_tool(int argc, char **argv)
 {
-    cli c = { "tfn", argv, argc, 0 };
+    cli c = { "tfn", argv, argc, 0, NULL };
     const char *name = cli_next(&c);
     static settings s;
     if (!name) cli_fail(&c, "expected a command");
@@ -169,6 +169,7 @@ static int run_tool(int argc, char **argv)
         if (help) return command_help(k);
         for (int j = 2; j < argc; j++)
             if (!strcmp(argv[j], "--help") || !strcmp(argv[j], "-h")) return command_help(k);
+        c.command = k->name;
         options_read(&s, &c, k->bit);
         return k->run(&s, &c);
     }

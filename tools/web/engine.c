@@ -294,7 +294,7 @@ EXPORT(void, engine_start)(int count)
     static char texts[4096];                    /* the run keeps names that stand there */
     char *argv[ENGINE_ARGUMENTS], *at = texts;
     memcpy(texts, engine_buffer, sizeof texts - 1);
-    cli c = { "normlab", argv, 0, 0 };
+    cli c = { "normlab", argv, 0, 0, NULL };
     compare_wishes w = { NULL, -1 };
     if (count > ENGINE_ARGUMENTS) count = ENGINE_ARGUMENTS;
     for (; c.argc < count; at += strlen(at) + 1) argv[c.argc++] = at;
