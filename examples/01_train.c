@@ -10,6 +10,7 @@
 
 enum { N = 8, T = 2*N, BATCH = 32, VOCAB = 27, END = 26 };  /* 8 letters, END, the same backwards */
 static int32_t tokens[BATCH * T], targets[BATCH * T];
+static int failed(const tfn_error *e) { char t[199]; return puts(tfn_error_text(e, t, 199)), 1; }
 
 int main(void)
 {
@@ -17,7 +18,7 @@ int main(void)
     tfn_batch batch = { .tokens = tokens, .targets = targets, .batch = BATCH, .time = T };
     tfn_model model;
     tfn_report report;
-    if (tfn_model_new(&model, &desc, NULL) != TFN_OK) return 1;
+    if (tfn_model_new(&model, &desc, NULL) != TFN_OK) return failed(&model.error);
     for (int step = 0; step <= 400; step++) {
         for (int i = 0; i < BATCH * T; i++) {
             int t = i % T, mirror = i - 2*t + T - 1;
@@ -25,11 +26,10 @@ int main(void)
             tokens[i] = t < N ? (int32_t)(r % 26) : t == N ? END : tokens[mirror + 1];
             targets[i] = t < N ? -1 : tokens[mirror];         /* -1: not scored */
         }
-        tfn_model_step(&model, &batch, &report);
+        if (tfn_model_step(&model, &batch, &report) != TFN_OK) return failed(&model.error);
         if (step % 100 == 0) printf("step %3d: loss %.4f\n", step, report.loss);
     }
-    for (int i = 0; i < N; i++) tokens[i] = "stressed"[i] - 'a';
-    tokens[N] = END;
+    for (int i = 0; i <= N; i++) tokens[i] = i < N ? "stressed"[i] - 'a' : END;
     for (batch.batch = 1, batch.time = N + 1; batch.time <= T; batch.time++) {
         const float *logits = tfn_model_logits(&model, &batch) + (batch.time - 1) * VOCAB;
         int best = 0;

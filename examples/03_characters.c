@@ -92,12 +92,14 @@ int main(int argc, char **argv)
     size_t size = argc > 1 ? read_text(argv[1]) : read_text("examples/04_language_model.txt");
     tfn_tokenizer k;
     tfn_model m;
-    if (!size || !learn_alphabet(&k, size)) return fprintf(stderr, "a text is needed\n"), 1;
+    if (!size || !learn_alphabet(&k, size))
+        return fprintf(stderr, "a text is expected; the default is in the folder examples\n"), 1;
     ptrdiff_t count = tfn_tokenizer_encode(&k, ids, sizeof ids / sizeof *ids, text, size);
     tfn_model_desc desc = { .vocab = k.vocab, .context = CONTEXT, .batch = BATCH, .heads = 4,
         .position = TFN_POSITION_ROTARY, .clip = 1,
         .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 4e-3f, .warmup = 40, .steps = STEPS } };
-    if (count <= CONTEXT || tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
+    if (count <= CONTEXT) return fprintf(stderr, "over %d characters are expected\n", CONTEXT), 1;
+    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
     printf("%ld characters, %d different\n", (long)count, (int)k.vocab);
     train(&m, count);
     write_lines(&m, &k);
