@@ -41442,22 +41442,10 @@ static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     tfn__set_option(x, d, k, text);
 }
 
-/* Require that the value, or each value of a list, is the text. Layer_types is such a list, with a
- * name for each layer. */
+/* Require that the value is the text. */
 static void tfn__want_value(tfn_import *x, const char *path, const char *found, const char *text)
 {
-    char value[TFN__VALUE_ROOM];
-    tfn__reader r = tfn__read_from(x->text, x->text_size);
-    if (found[0] != '[') {
-        if (!tfn__same_value(found, text)) tfn__bad_key(x, path, found, text);
-        return;
-    }
-    if (!tfn__config_find(&r, path)) return;
-    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
-        tfn__config_copy(r, value);
-        if (!tfn__same_value(value, text)) tfn__bad_key(x, path, value, text);
-        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
-    }
+    if (!tfn__same_value(found, text)) tfn__bad_key(x, path, found, text);
 }
 
 /* Require that the value agrees with an option that is already set. For rotary_size, the value is a

@@ -983,6 +983,11 @@ TEST(import_key_classes)
     import_insists("llama", "\"quantization_config\": {\"bits\": 4}", "key quantization_config");
     import_insists("llama", "\"residual_multiplier\": 0.22", "key residual_multiplier");
     import_insists("llama", "\"final_logit_softcapping\": 30.0", "final_logit_softcapping");
+    import_insists("gpt2", "\"scale_attn_weights\": [true]", "scale_attn_weights is [true]");
+    import_insists("gpt_neo", "\"attention_types\": [1, [[\"global\", \"local\"]]]",
+                   "attention_types has 0 layers");
+    import_insists("gpt_neo", "\"attention_types\": [[[\"global\", \"local\"], 4096]]",
+                   "attention_types has 4098 layers");
     import_insists("llama", "\"emb_scale\": 12", "emb_scale, which may change");
 }
 
@@ -1276,6 +1281,61 @@ static void import_weights_refused(const tfn_model_desc *d, const char *name, co
     tfn_model_free(&m);
 }
 
+/* A tensor of another rank, and one of a dtype whose values are not read. */
+static void import_tensor_refused(const char *dtype, const char *shape, int bytes,
+                                  const char *wanted)
+{
+    static unsigned char file[1 << 16];
+    static char config[IMPORT_TEXT];
+    tfn_model_desc d;
+    tfn_import x;
+    tfn_model m;
+    tfn_file f;
+    char text[300];
+    int n;
+    CASE("%s", wanted);
+    memset(&d, 0, sizeof d);
+    memset(&x, 0, sizeof x);
+    memset(&f, 0, sizeof f);
+    memset(file, 0, sizeof file);
+    import_read("llama", "config.json", config, sizeof config);
+    x.config = config;
+    x.config_size = strlen(config);
+    x.files = &f;
+    x.count = 1;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    n = sprintf((char *)file + 8, "{\"model.embed_tokens.weight\":{\"dtype\":\"%s\",\"shape\":[%s%d,%d],"
+                "\"data_offsets\":[0,%d]}}", dtype, shape, (int)d.vocab, (int)d.width,
+                (int)(d.vocab * d.width) * bytes);
+    for (int i = 0; i < 8; i++) file[i] = (unsigned char)((uint64_t)n >> 8*i);
+    f.from = file;
+    f.from_size = (size_t)(8 + n + d.vocab * d.width * bytes);
+    CHECK_INT(tfn_file_open(&f), TFN_OK);
+    CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+    CHECK(tfn_import_weights(&x, &m) != TFN_OK);
+    tfn_error_text(&x.error, text, sizeof text);
+    if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+    tfn_file_close(&f);
+    tfn_model_free(&m);
+}
+
+/* A folder whose weights are missing. */
+static void import_without_weights(void)
+{
+    static char config[IMPORT_TEXT];
+    const size_t bytes = import_read("llama", "config.json", config, sizeof config);
+    FILE *f = fopen("build/config.json", "wb");
+    char text[300];
+    tfn_model m;
+    CASE("no weights");
+    CHECK(f && fwrite(config, 1, bytes, f) == bytes);
+    if (f) fclose(f);
+    CHECK(tfn_import_new(&m, "build", NULL) != TFN_OK);
+    tfn_error_text(&m.error, text, sizeof text);
+    if (!strstr(text, "build: cannot be opened")) FAIL("%s", text);
+    remove("build/config.json");
+}
+
 TEST(import_weights_wrong)
 {
     tfn_model_desc d, of;
@@ -1288,6 +1348,9 @@ TEST(import_weights_wrong)
     x.folder = folder;
     CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
     of = d;
+    import_tensor_refused("F32", "1,", 4, "model.embed_tokens.weight has rank 3, not 2");
+    import_tensor_refused("F8_E4M3", "", 1, "model.embed_tokens.weight has a dtype that is not read");
+    import_without_weights();
     import_weights_refused(&of, "no-such-folder", "cannot be opened");
     import_weights_refused(&of, "pickles/empty", "pytorch_model.bin: it has no tensors");
     import_weights_refused(&of, "pickles/nested", "pytorch_model.bin: it has no tensors");
