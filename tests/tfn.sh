@@ -753,7 +753,7 @@ estimated() {
     done > "$work/steps"
     cat "$work/steps"
     # this build's wall clock runs three times as fast: this is reported, and --wall counts it
-    grep -q '0.03 minutes of the processor will take about 0.09[0-9]* on the clock.* --wall makes it 0.03' \
+    grep -q 'minutes 0.03 counts processor time: about 0.09[0-9]* minutes on the clock.* --wall counts the clock' \
         "$work/said" && "$work/counted/tfn" train --pairs "$work/uneven.tsv" --tokenizer chars \
         --context 256 --batch 1 --layers 1 --width 16 --minutes 0.03 --wall --threads 1 --quiet \
         --force --out "$work/u.safetensors" > "$work/page" 2> "$work/said" || return 1

@@ -832,9 +832,8 @@ static void say_wall(const trainer *t, const trial *x, double all)
 {
     const double minutes = (wall_since(t->opened) + all * x->wall) / 60;
     if (given(t->s, O_WALL) || minutes < 1.2 * t->minutes) return;
-    output_say(stderr, "tfn: %.3g minutes of the processor will take about %.3g on the clock, "
-               "because other programs run; --wall makes it %.3g on the clock\n", t->minutes,
-               minutes, t->minutes);
+    output_say(stderr, "tfn: --minutes %.3g counts processor time: about %.3g minutes on the "
+               "clock, because other programs run; --wall counts the clock\n", t->minutes, minutes);
 }
 
 /* Turns --minutes into --steps, which repeats the run. Time counts from the start of the program,
