@@ -33,6 +33,8 @@ static void fill(int32_t *tokens, int32_t *targets, int sentences, uint64_t seed
     }
 }
 
+static int failed(const tfn_error *e) { char t[199]; return puts(tfn_error_text(e, t, 199)), 1; }
+
 int main(void)
 {
     static int32_t tokens[TRAIN * T], targets[TRAIN * T], held[HELD * T], held_targets[HELD * T];
@@ -47,16 +49,16 @@ int main(void)
     int worse = 0;
     fill(tokens, targets, TRAIN, 1);
     fill(held, held_targets, HELD, 2);
-    if (tfn_model_new(&model, &desc, NULL) != TFN_OK) return 1;
+    if (tfn_model_new(&model, &desc, NULL) != TFN_OK) return failed(&model.error);
 
     /* All parameters are one vector, which begins with the first tensor. */
     const size_t bytes = model.memory.parameters;
     float *kept = malloc(bytes);
     if (!kept || !tfn_model_param(&model, 0, &all)) return 1;
     for (int step = 1; worse < PATIENCE; step++) {
-        if (tfn_model_step(&model, &batch, &train) != TFN_OK) return 1;
+        if (tfn_model_step(&model, &batch, &train) != TFN_OK) return failed(&model.error);
         if (step % 20) continue;
-        if (tfn_model_eval(&model, &test, &loss) != TFN_OK) return 1;
+        if (tfn_model_eval(&model, &test, &loss) != TFN_OK) return failed(&model.error);
         printf("step %3d: loss %.3f, held out %.3f\n", step, train.loss, loss.loss);
         worse++;
         if (!(loss.loss < best)) continue;              /* also if NaN, the loss without targets */

@@ -87,6 +87,8 @@ static void write_lines(const tfn_model *m, const tfn_tokenizer *k)
     }
 }
 
+static int failed(const tfn_error *e) { char t[199]; return puts(tfn_error_text(e, t, 199)), 1; }
+
 int main(int argc, char **argv)
 {
     size_t size = argc > 1 ? read_text(argv[1]) : read_text("examples/04_language_model.txt");
@@ -99,7 +101,7 @@ int main(int argc, char **argv)
         .position = TFN_POSITION_ROTARY, .clip = 1,
         .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 4e-3f, .warmup = 40, .steps = STEPS } };
     if (count <= CONTEXT) return fprintf(stderr, "over %d characters are expected\n", CONTEXT), 1;
-    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
+    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return failed(&m.error);
     printf("%ld characters, %d different\n", (long)count, (int)k.vocab);
     train(&m, count);
     write_lines(&m, &k);

@@ -48,6 +48,8 @@ static double perplexity(tfn_model *m, part *p)
     return tfn_perplexity(nll, tokens);
 }
 
+static int failed(const tfn_error *e) { char t[199]; return puts(tfn_error_text(e, t, 199)), 1; }
+
 int main(void)
 {
     static part text, held;
@@ -58,7 +60,7 @@ int main(void)
     tfn_model_desc desc = { .vocab = words.tokenizer.vocab, .context = T, .batch = 16,
         .position = TFN_POSITION_ROTARY, .clip = 1, .cutoffs = { words.tokenizer.vocab - 4 },
         .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 4e-3f, .warmup = 50, .steps = STEPS } };
-    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
+    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return failed(&m.error);
     printf("%d words; %.2f before training\n", (int)desc.vocab, perplexity(&m, &held));
     for (int step = 1; step <= STEPS; step++) {
         tfn_model_step(&m, data_batch(&text.batches, step - 1), &r);

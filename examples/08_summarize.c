@@ -51,6 +51,8 @@ static void show(const char *name, const tfn_rouge *r)
            tfn_rouge_score(r, 1), tfn_rouge_score(r, 2));
 }
 
+static int failed(const tfn_error *e) { char t[199]; return puts(tfn_error_text(e, t, 199)), 1; }
+
 int main(void)
 {
     data_task task = { .task = task_find("headline"), .split = TASK_TRAIN };
@@ -64,14 +66,14 @@ int main(void)
     tfn_model_desc desc = { .arch = TFN_ARCH_ENCODER_DECODER, .vocab = words.tokenizer.vocab,
         .context = MOST, .batch = batches.most_rows, .position = TFN_POSITION_ROTARY, .clip = 1,
         .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 3e-3f, .warmup = 70, .steps = STEPS } };
-    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
+    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return failed(&m.error);
     for (int step = 1; step <= STEPS; step++) {
         tfn_model_step(&m, data_batch(&batches, step - 1), &r);
         if (step % 100 == 0) printf("step %d: loss %.3f\n", step, r.loss);
     }
     tfn_generate_desc how = { .beam = 3, .end = words.tokenizer.special[TFN_SPECIAL_EOS] };
     size_t size = tfn_generator_size(&m, &how, work, sizeof work);
-    if (tfn_generator_init(&g, &m, &how, malloc(size), size) != TFN_OK) return 1;
+    if (tfn_generator_init(&g, &m, &how, malloc(size), size) != TFN_OK) return failed(&g.error);
     task.split = TASK_TEST;
     for (int i = 0; i < TESTS; i++) {
         data_item item;

@@ -80,6 +80,8 @@ static double accuracy(tfn_model *m, part *p)
     return 100 * (double)a.right / (double)a.tokens;
 }
 
+static int failed(const tfn_error *e) { char t[199]; return puts(tfn_error_text(e, t, 199)), 1; }
+
 int main(void)
 {
     static part plain, few, tests;
@@ -95,7 +97,7 @@ int main(void)
     train(&masked, &plain, STEPS, 200);
     for (int i = 0; i < 2; i++) {
         desc = shape(TFN_HEAD_SEQUENCE, FINE);
-        if (tfn_model_new(&model[i], &desc, NULL) != TFN_OK) return 1;
+        if (tfn_model_new(&model[i], &desc, NULL) != TFN_OK) return failed(&model[i].error);
         printf("%d labels, %s\n", LABELLED, i ? "pre-trained" : "from scratch");
         if (i) take_weights(&model[i], &masked);
         train(&model[i], &few, FINE, 100);

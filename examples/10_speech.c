@@ -70,6 +70,8 @@ static double word_errors(tfn_model *m, part *p, const tfn_tokenizer *k)
     return tfn_edits_score(&edits);
 }
 
+static int failed(const tfn_error *e) { char t[199]; return puts(tfn_error_text(e, t, 199)), 1; }
+
 int main(void)
 {
     static part sounds, held;
@@ -82,7 +84,7 @@ int main(void)
         .bands = TASK_BANDS, .source_context = TASK_FRAMES / 4, .context = T, .batch = ROWS,
         .position = TFN_POSITION_ROTARY, .clip = 1,
         .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 3e-3f, .warmup = 50, .steps = STEPS } };
-    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
+    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return failed(&m.error);
     for (int step = 1; step <= STEPS; step++) {
         tfn_model_step(&m, data_batch(&sounds.batches, step - 1), &r);
         if (step % EVERY == 0) printf("step %d: loss %.4f\n", step, r.loss);

@@ -66,6 +66,8 @@ static void print_layer(const float *weights, int layer)
     }
 }
 
+static int failed(const tfn_error *e) { char t[199]; return puts(tfn_error_text(e, t, 199)), 1; }
+
 int main(void)
 {
     tfn_model_desc desc = { .vocab = VOCAB, .context = TIME, .batch = BATCH, .width = 32,
@@ -75,10 +77,10 @@ int main(void)
     static float weights[HEADS * TIME * TIME];
     tfn_report report = { 0 };
     tfn_model m;
-    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
+    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return failed(&m.error);
     for (uint64_t step = 1; step <= STEPS; step++) {
         draw(tfn_key_fold(tfn_key_make(1), step));
-        if (tfn_model_step(&m, &batch, &report) != TFN_OK) return 1;
+        if (tfn_model_step(&m, &batch, &report) != TFN_OK) return failed(&m.error);
         if (step % 100 == 0) printf("step %d: loss %.4f\n", (int)step, report.loss);
     }
     draw(tfn_key_make(3));                                  /* new letters */

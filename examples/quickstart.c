@@ -72,14 +72,15 @@ static int spell(tfn_decoder *d, int count, int shown)
         }
     }
     for (int b = 0; b < count; b++) {
-        const int length = write_line(line, numbers[b]);
-        const bool same = memcmp(line, said[b], (size_t)length) == 0;
+        const bool same = !memcmp(line, said[b], (size_t)write_line(line, numbers[b]));
         right += same;
         if (b < shown)
             printf("%.*s%s\n", (int)strcspn(said[b], "\n"), said[b], same ? "" : "    <- wrong");
     }
     return right;
 }
+
+static int failed(const tfn_error *e) { char t[199]; return puts(tfn_error_text(e, t, 199)), 1; }
 
 int main(int argc, char **argv)
 {
@@ -92,10 +93,10 @@ int main(int argc, char **argv)
     tfn_decoder d;
     tfn_report r;
     int asked = 0, right = 0;
-    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
+    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return failed(&m.error);
     for (int i = 1; i <= STEPS; i++) {
         fill_batch(tfn_key_fold(tfn_key_make(0), (uint64_t)i));
-        if (tfn_model_step(&m, &batch, &r) != TFN_OK) return 1;
+        if (tfn_model_step(&m, &batch, &r) != TFN_OK) return failed(&m.error);
         if (i % 100 == 0) printf("step %d of %d: loss %.4f\n", i, STEPS, r.loss);
     }
     size_t bytes = tfn_model_scratch(&desc);
