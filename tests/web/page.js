@@ -461,7 +461,8 @@ const tests = {
             await page.run("draw(true), begunTour(0, 0)").then(() => page.until(ready));
             await look(page, `playground, ${name}`);
             const other = await open(browser, second + "#lang=en", { dark });
-            await other.until("module && $('choose').onclick");
+            await other.until("about");
+            await other.run("about = null");
             const { root } = await other.send("DOM.getDocument");
             const { nodeId } = await other.send("DOM.querySelector", { nodeId: root.nodeId, selector: "#file" });
             await other.send("DOM.setFileInputFiles", { nodeId, files: [path.resolve(model)] });
