@@ -7,11 +7,12 @@ TFNORM_SOURCE=tfnorm.h sh ../tools/web/build.sh "$PWD/$work" > "$work/build" 2>&
 }
 built() { cat "$work/build"; [ ! -s "$work/build" ]; }
 check "web: builds without a message" built
-# The pages in examples: apart from the compiled engine, those of the sources. `make -C tools pages` makes them anew.
+# The pages in examples: those of the sources in tools/web, apart from the compiled engine and its table of the header's
+# rows, which have the header's version. `make -C tools pages` makes them anew.
 current() {
     for page in playground generate; do
         for file in "$work/$page.html" ../examples/$page.html; do
-            sed '/^Tfnorm.embedded/d; s/^\(    "[a-z0-9-]*": \)\[[0-9]*, /\1[/; s/source: "[^"]*"/source: ""/' "$file" > "$work/$(basename "$(dirname "$file")").text"
+            sed '/^Tfnorm.embedded/d; /^const HEADER = /,/^}, recipes/d' "$file" > "$work/$(basename "$(dirname "$file")").text"
         done
         diff "$work/$(basename "$work").text" "$work/examples.text" > "$work/changes" && continue
         echo "examples/$page.html is not current: make -C tools pages"
