@@ -122,7 +122,31 @@ fits() {
     done
     grep -q 'loss.*left' "$work/lines.60" && grep -q loss "$work/lines.30" && grep -q 'it writes' "$work/lines.40"
 }
-if have script stty; then check "tfn train: progress fits the terminal" fits
+# After a resize the lines have the new width.
+shrinks() {
+    rm -f "$work/pts" "$work/narrow.csv" && : > "$work/typed"
+    script -qfec "tty > $work/pts; stty cols 80; cd $work && exec ./tfn train --task copy --min 2 --max 5 --items 400 \
+        --held 40 --layers 1 --width 16 --threads 1 --steps 10000000 --out narrow.safetensors --force" "$work/typed" \
+        < /dev/null > "$work/page" 2>&1 &
+    job=$!
+    grows 3 || return 1
+    before=$(wc -c < "$work/typed")
+    stty -F "$(tr -d '\r' < "$work/pts")" cols 40 && grows $(($(progress_lines) + 3)) || return 1
+    kill $job
+    wait $job
+    head -c "$before" "$work/typed" > "$work/wide" && tail -c +"$((before + 1))" "$work/typed" > "$work/narrow" || return 1
+    [ "$(widest "$work/wide")" -gt 39 ] && [ "$(widest "$work/narrow")" -le 39 ]
+}
+progress_lines() { tr '\r' '\n' < "$work/typed" | grep -c 'step [0-9]'; }
+grows() { while [ "$(progress_lines)" -lt "$1" ]; do kill -0 $job && sleep 0.05 || return 1; done; }
+# the columns of the longest whole progress line, but for the first, which the resize may have cut
+widest() {
+    tr '\r' '\n' < "$1" | sed 's/\x1b\[[0-9;]*[mK]//g' | grep 'step [0-9]' | sed '1d' |
+        awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }'
+}
+if have script stty; then
+    check "tfn train: progress fits the terminal" fits
+    check "tfn train: progress after a resize" shrinks
 else skip "tfn train: progress fits the terminal" "no script or stty"
 fi
 prompts() {             # a prompt is --text, --prompt or words; an argument that looks like a path is one
