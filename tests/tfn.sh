@@ -162,6 +162,8 @@ prompts() {             # a prompt is --text, --prompt or words; an argument tha
         ! "$tfn" generate "$work/prompt.safetensors" no.txt 2> "$work/error" &&
         grep -q 'no.txt: cannot be opened' "$work/error" &&
         grep -q 'a prompt that looks like .* needs --text' "$work/error" &&
+        ! "$tfn" translate "$work/prompt.safetensors" words 2> "$work/error" &&
+        grep -q 'continues texts and was not trained on pairs: tfn generate' "$work/error" &&
         ! "$tfn" generate "$work/prompt.safetensors" a --text b 2> "$work/error" &&
         ! "$tfn" generate --text b 2> "$work/error" && grep -q 'expected MODEL' "$work/error" &&
         "$tfn" generate "$work/prompt.safetensors" -- -x > "$work/page" &&

@@ -99,7 +99,8 @@ static void generate_lines(speaker *x, const char *path, bool typed)
     lines_close(&input);
 }
 
-int generate(settings *s, cli *c)
+/* generate, or translate, which needs a model that was trained on pairs. */
+static int write_texts(settings *s, cli *c, bool pairs)
 {
     static bundle b;
     speaker x;
@@ -115,6 +116,8 @@ int generate(settings *s, cli *c)
             s->file[1], strerror(errno));
     const char *path = open_use(&b, s, c);
     must_write_text(&b);
+    if (pairs && b.kind == DATA_TEXT && b.desc.arch == TFN_ARCH_DECODER)
+        die("%s continues texts and was not trained on pairs: tfn generate", b.path);
     const bool typed = !prompt && !strcmp(path, "-") && output_is_terminal(stdin);
     const int32_t rows = typed || prompt ? 1 : (int32_t)whole_of(s, O_BATCH);
     bundle_load(&b, rows, threads_of(s));
@@ -128,3 +131,6 @@ int generate(settings *s, cli *c)
     free(prompt);
     return 0;
 }
+
+int generate(settings *s, cli *c) { return write_texts(s, c, false); }
+int translate(settings *s, cli *c) { return write_texts(s, c, true); }

@@ -7,4 +7,5 @@
 
 /* Reads and answers lines in batches, and typed lines one by one. */
 int generate(settings *s, cli *c);
+int translate(settings *s, cli *c);
 #endif

@@ -41,7 +41,7 @@ static const command commands[] = {
     { "translate", "MODEL [TEXT | FILE | -]",
       "translate a text, or each line of a file (T5's begin with the task: \"translate English to "
       "German: \")",
-      TRANSLATE, generate },
+      TRANSLATE, translate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
     { "fill", "MODEL --text \"The [MASK] sat\"", "the likeliest tokens for each mask", FILL, fill },
     { "eval", "MODEL [FILE | -]", "loss, perplexity, accuracy, BLEU, ROUGE, WER", EVAL, eval },
