@@ -290,7 +290,7 @@ pairs() {           # subwords of these pairs are learned; rows of real translat
         awk '/guessing/ { sub(/.*: /, ""); guess = $0 + 0 } { last = $2 }
              END { exit !(last < guess && last > 0) }' "$work/drawn" || return 1
     "$normlab" run R1a --file - | grep -q 'not testable here.*--pairs FOLDER' &&
-        wanted='cannot be read' && wrong compare pre --task pairs --pairs /nowhere &&
+        wanted='/nowhere/train.tsv: cannot be opened' && wrong compare pre --task pairs --pairs /nowhere &&
         wanted='needs --pairs' && wrong compare pre --task pairs && wrong rates
 }
 if have python3; then
