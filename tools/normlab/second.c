@@ -77,7 +77,7 @@ static void put_back(lab *l, second_stage was)
     l->first = was.first;
 }
 
-/* Which kinds of records a row has asked for. */
+/* Finds which kinds of records a row has asked for. */
 static void find_kinds(second_plan *p, const lab *l)
 {
     for (int32_t i = 0; i < l->count; i++) {

@@ -103,18 +103,22 @@ static lab_sample first_over_last(lab *l, const char *recipe)
     return log_ratio(lab_over(l, at_start(recipe, 18), "dec_output_gradient", 2),
                      lab_over(l, at_start(recipe, 18), "dec_output_gradient", 3*n - 1));
 }
-static void draw_gradients(lab *l, outcome *o)
+/* Draws the gradients of the layers' outputs, from a list with `each` numbers for a layer. */
+static void draw_layers(lab *l, outcome *o, const char *axis, const char *list, int32_t each)
 {
     const int32_t n = lab_layers(l, 18);
     o->fig.log_y = true;
     for (int k = 0; k < 3; k++) {
-        figure_line *line = line_of(o, "decoder layer", OUT_GRADIENT, post_pre_b2t[k]);
+        figure_line *line = line_of(o, axis, OUT_GRADIENT, post_pre_b2t[k]);
         for (int32_t i = 0; i < n; i++) {
-            const lab_sample a = lab_over(l, at_start(post_pre_b2t[k], 18), "dec_output_gradient",
-                                          3*i + 2);
-            point(line, i + 1, a.mean, 0);
+            const int32_t last = each * (i + 1) - 1;
+            point(line, i + 1, lab_over(l, at_start(post_pre_b2t[k], 18), list, last).mean, 0);
         }
     }
+}
+static void draw_gradients(lab *l, outcome *o)
+{
+    draw_layers(l, o, "decoder layer", "dec_output_gradient", 3);
 }
 void b3a(lab *l, outcome *o)
 {
@@ -135,15 +139,7 @@ static void b3c(lab *l, outcome *o)
 static void encoder_gradients(lab *l, outcome *o, const char *recipe)
 {
     const int32_t n = lab_layers(l, 18);
-    o->fig.log_y = true;
-    for (int k = 0; k < 3; k++) {
-        figure_line *line = line_of(o, "encoder layer", OUT_GRADIENT, post_pre_b2t[k]);
-        for (int32_t i = 0; i < n; i++) {
-            const lab_sample a = lab_over(l, at_start(post_pre_b2t[k], 18), "enc_output_gradient",
-                                          2*i + 1);
-            point(line, i + 1, a.mean, 0);
-        }
-    }
+    draw_layers(l, o, "encoder layer", "enc_output_gradient", 2);
     finds(o, log_ratio(lab_over(l, at_start(recipe, 18), "enc_output_gradient", 1),
                        lab_over(l, at_start(recipe, 18), "enc_output_gradient", 2*n - 1)));
 }
