@@ -215,14 +215,17 @@ static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count,
     return x->text + space;
 }
 
-/* Tokens as the text that continues a prompt. A tokenizer that puts a space before a text drops
- * that of the first token, so decode the prompt's last token, too, and take its text away. */
-static const char *speaker_continue(speaker *x, int32_t last, const int32_t *ids, int32_t count,
-                                    size_t *bytes)
+/* Tokens as the text that continues a prompt, whose last token is *last (NULL: it has none). Some
+ * tokenizers drop the space before the first token that they decode. So this decodes *last, too,
+ * and takes its text away. */
+static const char *speaker_continue(speaker *x, const int32_t *last, const int32_t *ids,
+                                    int32_t count, size_t *bytes)
 {
-    int32_t *all = (int32_t *)reserve((size_t)count + 1, sizeof *all);
+    int32_t *all;
     size_t before;
-    all[0] = last;
+    if (!last) return speaker_decode(x, ids, count, bytes);
+    all = (int32_t *)reserve((size_t)count + 1, sizeof *all);
+    all[0] = *last;
     if (count) memcpy(all + 1, ids, (size_t)count * sizeof *all);
     const char *text = speaker_decode(x, all, 1, &before);
     char *begin = (char *)reserve(before + 1, 1);
@@ -240,11 +243,19 @@ const char *speaker_text(speaker *x, int32_t r, int32_t k, size_t *bytes)
 {
     const int64_t place = (int64_t)r * x->g.width + k;
     const int32_t *ids = x->g.tokens + place * x->g.most;
-    const int32_t last = x->lengths[r] - 1;
-    if (x->b->kind != DATA_TEXT || last < 0)
-        return speaker_decode(x, ids, x->g.lengths[place], bytes);
-    return speaker_continue(x, x->ids[(int64_t)r * x->room + last], ids, x->g.lengths[place],
-                            bytes);
+    const int32_t *last = NULL;
+    if (x->b->kind == DATA_TEXT && x->lengths[r])
+        last = x->ids + (int64_t)r * x->room + x->lengths[r] - 1;
+    return speaker_continue(x, last, ids, x->g.lengths[place], bytes);
+}
+
+/* The same if it may be longer than the context. */
+static const char *speaker_written(speaker *x, int32_t r, size_t *bytes)
+{
+    const int32_t *ids = x->past[r] + x->prompt_ids[r];
+    const int32_t *last = NULL;
+    if (x->prompt_ids[r]) last = ids - 1;
+    return speaker_continue(x, last, ids, x->written[r], bytes);
 }
 
 /* -- texts longer than the context */
@@ -360,8 +371,7 @@ void speaker_print(speaker *x)
             const char *text;
             size_t bytes;
             if (k && !x->g.lengths[r * x->g.width + k]) break;
-            const int32_t *ids = slides ? x->past[r] + x->prompt_ids[r] : NULL;
-            if (slides) text = speaker_continue(x, ids[-1], ids, x->written[r], &bytes);
+            if (slides) text = speaker_written(x, r, &bytes);
             else text = speaker_text(x, r, k, &bytes);
             if (best) printf("%lld\t%.9g\t", (long long)x->number[r] + 1,
                              (double)x->g.scores[r * x->g.width + k]);
