@@ -1,7 +1,7 @@
-/* GGUF: the models of golden/gguf have the bits of the folders from which golden/make_gguf.py made
- * them, also when they are written and read again; tokenizers give llama.cpp's ids, blocks have the
- * values of a second decoder and the bytes of llama.cpp's quantizer, and errors say what is wrong
- * with a file or cannot be written. */
+/* GGUF. The models of golden/gguf have the bits of the folders from which golden/make_gguf.py made
+ * them, also after they are written and read again. Tokenizers give llama.cpp's ids. Blocks have
+ * the values that a second decoder finds, and the bytes that llama.cpp's quantizer writes. Errors
+ * name the fault of a file, or the part of a model that cannot be written. */
 #include "../lib.h"
 #include "../check.h"
 #include "../header.h"
@@ -97,6 +97,22 @@ static void gguf_again(const tfn_model *m, const tfn_batch *batch, const float *
     remove(x.folder);
 }
 
+/* A model gives the same logits after it was written and read again. */
+static void gguf_kept(tfn_model *m)
+{
+    static const int32_t ids[GGUF_TIME] = { 3, 10, 17, 24, 0, 7, 14, 21, 28 };
+    tfn_batch batch;
+    const float *want;
+    memset(&batch, 0, sizeof batch);
+    batch.tokens = ids;
+    batch.batch = 1;
+    batch.time = GGUF_TIME;
+    want = tfn_model_logits(m, &batch);
+    CHECK(want != NULL);
+    if (want) gguf_again(m, &batch, want);
+    tfn_model_free(m);
+}
+
 TEST(gguf_models)
 {
     char text[400];
@@ -137,12 +153,9 @@ TEST(gguf_forms)
 {
     static const char *const folders[] = { "stablelm-parallel", "gpt_neox-serial" };
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        static const int32_t ids[GGUF_TIME] = { 3, 10, 17, 24, 0, 7, 14, 21, 28 };
         char path[300];
         tfn_model m;
         tfn_model_desc d;
-        tfn_batch batch;
-        const float *want;
         CASE("%s", folders[i]);
         snprintf(path, sizeof path, "%s/%s", header_hub(), folders[i]);
         memset(&d, 0, sizeof d);
@@ -150,38 +163,21 @@ TEST(gguf_forms)
         d.threads = 1;
         CHECK_INT(tfn_import_new(&m, path, &d), TFN_OK);
         if (check_errors) return;
-        memset(&batch, 0, sizeof batch);
-        batch.tokens = ids;
-        batch.batch = 1;
-        batch.time = GGUF_TIME;
-        want = tfn_model_logits(&m, &batch);
-        CHECK(want != NULL);
-        if (want) gguf_again(&m, &batch, want);
-        tfn_model_free(&m);
+        gguf_kept(&m);
     }
 }
 
 /* SmolLM 3 has layers that do not rotate, every fourth one, and no key that says so. */
 TEST(gguf_smollm3)
 {
-    static const int32_t ids[GGUF_TIME] = { 3, 10, 17, 24, 0, 7, 14, 21, 28 };
     tfn_model_desc d = gguf_small(31);
-    tfn_batch batch;
     tfn_model m;
-    const float *want;
     d.context = 16;
     d.layers = 5;
     d.rotary_period = 4;
     CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
     if (check_errors) return;
-    memset(&batch, 0, sizeof batch);
-    batch.tokens = ids;
-    batch.batch = 1;
-    batch.time = GGUF_TIME;
-    want = tfn_model_logits(&m, &batch);
-    CHECK(want != NULL);
-    if (want) gguf_again(&m, &batch, want);
-    tfn_model_free(&m);
+    gguf_kept(&m);
 }
 
 /* A model from GGUF is written as a folder: Gemma's gains lose their 1. */
@@ -940,7 +936,7 @@ TEST(gguf_reads_fail)
     tfn_io io = { gguf_get, NULL, &disk, 0 };
     tfn_tokenizer_source source;
     tfn_file f;
-    memset(text, 'x', 9999);                        /* longer than what is read at once */
+    memset(text, 'x', 9999);                        /* longer than one read */
     text[9999] = 0;
     gguf_begin("llama", 0, 1);
     gguf_put_key("tokenizer.chat_template", GGUF_STRING);
@@ -1122,7 +1118,7 @@ TEST(gguf_tokens_kept)
     }
 }
 
-/* What llama.cpp cannot do with a text, and a token that is too long. */
+/* Refuses what llama.cpp cannot do with a text, and a token that is too long. */
 TEST(gguf_tokens_refused)
 {
     static const char split[] = "no rules that split a text";
@@ -1179,8 +1175,8 @@ TEST(gguf_tokens_refused)
     CHECK(strstr(says, "not usable"));
 }
 
-/* A name with which llama.cpp takes the model for Phi-3 is left out, unless the tokenizer has what
- * it then looks for. */
+/* Leaves out a name that makes llama.cpp take the model for Phi-3, unless the tokenizer has the
+ * tokens that it then looks for. */
 TEST(gguf_name_of_another)
 {
     static const char *const models[] = {
@@ -1242,7 +1238,7 @@ TEST(gguf_bytes_kept)
     free(block), free(mem), free(room);
 }
 
-/* -- what is written -------------------------------------------------------------------------- */
+/* -- writing ---------------------------------------------------------------------------------- */
 
 /* The type of a key's value in gguf_other, or -1. */
 static int gguf_type_of(const char *key, size_t size)
@@ -1326,7 +1322,7 @@ TEST(gguf_export_calls)
     tfn_model_free(&m);
 }
 
-/* What an architecture of llama.cpp lacks, though its rows can express it. */
+/* Refuses what an architecture of llama.cpp lacks, although its rows can express it. */
 TEST(gguf_lacks)
 {
     static const char biases[] = "llama.cpp has other biases in";

@@ -1,6 +1,6 @@
 /* Checkpoints of the hub: tiny models of each family, written and computed by golden/make_hub.py
  * from the families' formulas. Logits within 2e-5 of the largest, gradients against autograd,
- * decoding equal to the bit, and errors that name what is wrong with a folder. */
+ * decoding equal to the bit, and errors that name the fault of a folder. */
 #include "../lib.h"
 #include "../check.h"
 #include "../digest.h"
@@ -280,7 +280,8 @@ TEST(import_bodies)
     }
 }
 
-/* A blank model is all 0, or has what the caller's memory holds, and is loaded like any other. */
+/* A blank model is all 0, or keeps the contents of the caller's memory, and is loaded like any
+ * other. */
 TEST(import_blank)
 {
     static float weights[8192];
@@ -647,8 +648,8 @@ static void import_greedy_read(import_greedy *g, const char *name)
     g->pad = import_id(name, "pad_token_id");
 }
 
-/* Runs the generator from this start, on all sources at once. Returns how many texts equal those of
- * the file. */
+/* Runs the generator from this start, on all sources at once. Returns how many texts equal the
+ * file's. */
 static int import_writes(tfn_model *m, const import_greedy *g, int32_t start, int32_t beam)
 {
     static unsigned char scratch[1 << 20];
@@ -1010,8 +1011,8 @@ TEST(import_class_as_text)
     CHECK(at && tfn_import_peek(&x, &d) == TFN_OK && d.head == TFN_HEAD_SEQUENCE);
 }
 
-/* Letters and digits of the families' files are others, one at a time: what is read, and which
- * numbers the message has. */
+/* Changes letters and digits of the families' files, one at a time. The digest holds the result and
+ * the numbers of the message. */
 TEST(import_any_config)
 {
     static const char *const names[] = {
@@ -1486,7 +1487,7 @@ TEST(import_pickles_broken)
 }
 
 /* An archive with a/data.pkl and a/data/0, which has 8 floats or `wide` bytes, in import_zip. `far`:
- * sizes and places are those of zip64, after a field of another kind. */
+ * sizes and places are in zip64's field, after a field of another kind. */
 static unsigned char import_zip[90000];
 static size_t import_zipped;
 static void import_put(const void *s, size_t bytes)
@@ -1548,7 +1549,7 @@ static size_t import_archive(const char *ops, size_t bytes, size_t wide, bool zi
     return begin;
 }
 
-/* Whether the archive is read: its tensors are counted; or what the message says. */
+/* Checks the number of tensors of an archive, or the message if it is not read. */
 static void import_opens(int tensors, const char *says)
 {
     tfn_file f;
@@ -1718,7 +1719,7 @@ TEST(import_archives_fail)
     }
 }
 
-/* What the archive itself says wrong: bytes of the entry of data.pkl in the directory. */
+/* Errors in the archive itself: in the directory's entry of data.pkl. */
 TEST(import_archives)
 {
     static const char ops[] = "}" IMPORT_KEY IMPORT_TENSOR "s.";
@@ -1764,7 +1765,7 @@ TEST(import_archives)
     import_opens(1, NULL);
     import_zip[import_zipped - 22 - 20 - 56] = 0;           /* not its record */
     import_opens(0, "it is not a zip archive");
-    import_zip[import_zipped - 22 - 8] = 1;                 /* its record is behind the end */
+    import_zip[import_zipped - 22 - 8] = 1;                 /* its record is after the end */
     import_opens(0, "");
     CASE("larger than what is searched for the end");
     import_archive(ops, sizeof ops - 1, 70000, false);

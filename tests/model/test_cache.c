@@ -1,7 +1,7 @@
 /* Caches of 16 bits (desc.cache_type). The kernel has the bits of one that reads the same numbers
- * as floats. Decoders have equal bits over instruction sets, threads, chunks and batches, exact
- * memory of half the size, and logits near those of floats. Also beams, windows, two stacks, half
- * precision, attention. */
+ * as floats. Decoders have equal bits with any instruction set, threads, chunks and batch. Their
+ * memory is exact and half as large, and their logits are close to the logits with floats. Also
+ * beams, windows, two stacks, half precision, attention. */
 #include <math.h>
 #include "../lib.h"
 #include "../check.h"
@@ -360,7 +360,7 @@ TEST(cache_large_keys)
     cache_close(&x);
 }
 
-/* tfn_decoder_attention reads weights from the same keys: near those of floats. */
+/* tfn_decoder_attention computes weights from the same keys: close to the weights with floats. */
 TEST(cache_attention)
 {
     for (int form = 0; form < CACHE_FORMS; form++) {

@@ -101,9 +101,9 @@ static uint64_t flash_hash(const tfn_model *m)
     return hash;
 }
 
-/* Runs from the checkpoint, which must be that of update `first`, or from the beginning (0), to the
- * end or until the power fails. Stores the hashes after each update, or compares them with those of
- * the run without a cut. */
+/* Runs from the checkpoint of update `first`, or from the beginning (0), to the end or until the
+ * power fails. Stores the hashes after each update, or compares them with the stored hashes of the
+ * run that was not cut. */
 static void flash_run(int first, uint64_t *hashes, bool compare)
 {
     const tfn_model_desc desc = flash_desc();

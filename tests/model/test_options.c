@@ -1,5 +1,5 @@
-/* Every numeric option: a value out of range is refused with a message that says what is expected;
- * an accepted value is used, trains and survives a checkpoint. The tables are compared with the
+/* Every numeric option: a value out of range is refused with a message that gives the range; an
+ * accepted value is used, trains and survives a checkpoint. The tables are compared with the
  * header's structs, so that a new option cannot be forgotten. */
 #include "../lib.h"
 #include "../check.h"
@@ -156,7 +156,7 @@ static const char *options_word(const lib_limit *l, const options_value *v)
     return l->below ? "below " : "at most ";
 }
 
-/* A refusal names the option, its value and what is expected. */
+/* A refusal names the option, its value and the range. */
 static void options_refused(const lib_limit *l, const options_value *v, const tfn_error *e)
 {
     char text[300];
@@ -330,8 +330,8 @@ TEST(options_models)
     CHECK(options_accepted > 500);
 }
 
-/* Any four options together: what the others become, and the numbers of the message; of a small
- * model the parameters and their initial values. */
+/* Any four options together. The digest holds the other options after they are resolved and the
+ * numbers of the message, and for a small model its parameters and their initial values. */
 static int64_t options_pick(uint64_t i, int64_t n)
 {
     return (int64_t)(tfn_random_bits(tfn_key_make(15), i) % (uint64_t)n);

@@ -1,6 +1,6 @@
 /* Reading and watching, for every recipe on each architecture with options in turn. A probe sees
  * the same values in training without dropout, in an evaluation, in a model for inference and in
- * decoding, to the bit. Hidden states equal what a probe sees. Weights of attention sum to 1, give
+ * decoding, to the bit. Hidden states equal a probe's values. Weights of attention sum to 1, give
  * the attention's output with its values, and equal the decoder's. */
 #include <stdint.h>
 #include "../lib.h"
@@ -306,7 +306,7 @@ static bool reading_has(const tfn_model *m, bool decoder)
     return m->desc.arch != (decoder ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER);
 }
 
-/* A model without probes returns what a probe sees in one with them. */
+/* A model without probes returns the values that a probe sees in one with them. */
 static void reading_check_hidden(tfn_model *m, const tfn_batch *batch, const reading_list *seen,
                                  bool decoder)
 {
@@ -681,7 +681,7 @@ TEST(reading_padding)
 
 /* -- errors ----------------------------------------------------------------------------------- */
 
-/* A bad argument is an error of that call only; the message says what was found. */
+/* A bad argument is an error of that call only; the message names the value that was found. */
 #define READING_REFUSED(call, words)                                                               \
     do {                                                                                           \
         char text_[200];                                                                           \
