@@ -1,5 +1,5 @@
-// node lessons.js FOLDER SEEDS [LESSON.STEP ...]: runs every graded question of the page's lessons with so many
-// seeds, and prints how often the answer that counts as right came out. Fails below 18 of 20.
+// node lessons.js FOLDER SEEDS [LESSON.STEP ...]: runs every graded question of the page's lessons with
+// this many seeds, and prints how often the right answer came out. Fails below 18 of 20.
 const fs = require("fs"), path = require("path"), folder = path.resolve(process.argv[2]);
 const Tfnorm = require(path.join(folder, "tfnorm.js"));
 const [seeds, ...only] = process.argv.slice(3);
@@ -11,7 +11,7 @@ const { LESSONS, readAddress, argumentsOf, state, planned } = new Function("docu
     ${read("texts.js")} ${read("lessons.js")} ${read("playground.js").replace(/\nbegin\(\);\s*$/, "\n")}
     return { LESSONS, readAddress, argumentsOf, state, planned };`)({});
 
-// What a side has come to after `to` updates: as the page finds it.
+// Trains a side for `to` updates. Returns what the page would find.
 async function train(module, args, to, steps) {
     const engine = await Tfnorm.engine(module), every = Math.max(5, Math.round(steps / 40));
     engine.start(args);

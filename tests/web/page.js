@@ -158,7 +158,7 @@ const tests = {
             return !data.some((x, i) => i % 4 === 3 && x);
         }).map(e => e.id)`;
         await still.until(`${blank}.length === 0`, 10);
-        // what is foreseen is what the first update shows
+        // the preview equals the first update
         const seen = await still.run("JSON.stringify(runs.map(r => r.seen))");
         await still.run("oneStep()");
         await still.until("runs.every(r => r.step === 1)");
@@ -202,7 +202,7 @@ const tests = {
         assert.match(await tipped(), /^Warm-up: /);
         clean(page);
     },
-    // What is offered works, what does not is refused in the page's words, and nothing runs past the plan.
+    // Every offered setting works or is refused in the page's words, and no run goes past its plan.
     async deadends(browser) {
         const page = await begun(browser, "#lang=en&layers=1&steps=3&schedule=step&base=16");
         const options = (name, enabled) => page.run(`[...document.querySelector("[data-option=${name}][data-side='0']").options].filter(o => ${enabled ? "!o.disabled" : "true"}).map(o => o.value)`);
@@ -243,7 +243,7 @@ const tests = {
         assert.equal(version, header.match(/define TFNORM_VERSION +"([^"]+)"/)[1]);
         clean(page);
     },
-    // The first lesson: a guess, what was trained, the observations, up to its end.
+    // The first lesson to its end: a prediction, the training, the observations.
     async lesson(browser) {
         const page = await begun(browser, "#lang=en&layers=2");
         const press = text => page.run(`[...$('tour').querySelectorAll('button')].find(b => b.textContent === ${JSON.stringify(text)}).click()`);
@@ -428,7 +428,7 @@ const tests = {
         after.workers.forEach((bytes, i) => assert(bytes - before.workers[i] < 5e5));
         clean(page);
     },
-    // Every recipe's row is named by its line of the header, below the picture and on it.
+    // The page shows each recipe's row of the header, below the picture and on it.
     async header(browser, header) {
         const page = await begun(browser, "#lang=en&layers=1&recipe=sandwich~b2t"), lines = fs.readFileSync(header, "utf8").split("\n");
         const rows = await page.run("rows.recipe.map(r => [r.name, r.formula, ...HEADER.rows[HEADER.recipes[r.name]]])");
@@ -483,7 +483,7 @@ const tests = {
         const { data } = await page.send("Page.captureScreenshot", { format: "webp", quality: 75 });
         fs.writeFileSync(out, Buffer.from(data, "base64"));
     },
-    // Nothing is wider than the screen; every control has a name; no text is cut off.
+    // No element is wider than the screen, every control has a name, and no text is cut off.
     async looks(browser) {
         for (const width of [390, 1024, 1600]) for (const dark of [false, true]) for (const lang of ["en", "de"]) {
             const page = await begun(browser, `#lang=${lang}&recipe=sandwich~b2t&layers=2`, { width, dark });

@@ -233,8 +233,8 @@ const Charts = (() => {
         return { x0, y0, cell, map };
     }
 
-    // The items of drawing.h as SVG: boxes on lines. Its columns are made narrower, since the norm's
-    // name and what a cross-attention reads stand beside the picture.
+    // The items of drawing.h as SVG: boxes on lines. Columns are narrower than there, because the norm's
+    // name and the source of a cross-attention are written beside the picture.
     function block(items) {
         const CELL = 7.4, ROW = 27, escape = t => t.replace(/[&<>"]/g, x => `&#${x.charCodeAt(0)};`);
         const looks = ["word", "line", "sum", "plain", "scale", "in", "branch", "after", "inner", "final"];

@@ -1,8 +1,9 @@
 /* The engine of the page: a module of WebAssembly that holds one model, trained as by `normlab
- * compare`, and looks inside. engine.js calls it; an error ends it, with its text printed. The page
- * has an engine for each side, and a new run is a new engine.
+ * compare`, and looks inside. engine.js calls it. An error prints its text and ends the engine. The
+ * page has an engine for each side, and a new run is a new engine.
  *
- * Texts come and go in `engine_text`, zeros behind them; numbers are read where they stand. */
+ * Texts pass in both directions through `engine_text`, each followed by a zero. engine.js reads
+ * numbers directly from the engine's memory. */
 #include "libc.h"
 #include "../../tfnorm.h"
 #include "../common/data.h"
@@ -23,7 +24,7 @@ enum { ENGINE_TEXT = 1 << 17, ENGINE_ARGUMENTS = 64 };
 enum { ENGINE_SUBLAYERS = COMPARE_LAYERS * 5 };         /* 2 of the encoder, 3 of the decoder */
 static char engine_buffer[ENGINE_TEXT];
 
-/* What is seen of a sub-layer in a step that is measured. */
+/* The measurements of a sub-layer in one step. */
 typedef struct engine_seen {
     double stack, layer, kind;          /* 1: the decoder; from 0; tfn_sublayer */
     double gradient;                    /* |dL/dW| of all its weights, mean loss */
@@ -49,7 +50,7 @@ static float        *engine_weights;    /* of an attention's head */
 
 EXPORT(char *, engine_text)(void) { return engine_buffer; }
 
-/* Appends to the text, which the caller began with an empty one. */
+/* Appends to the text. The caller has emptied it before. */
 static void engine_add(const char *format, ...)
 {
     const size_t n = strlen(engine_buffer);
@@ -68,8 +69,8 @@ static _Noreturn void engine_fail(const tfn_error *error)
 
 /* -- the rows of the library ------------------------------------------------------------------- */
 
-/* One name a line, what is said of it behind tabs: formula, paper; of recipes also norm, init, what
- * they need. */
+/* Lists one name a line, then after tabs its formula and paper, and for recipes also the norm, the
+ * init and the options that they need. */
 static void engine_recipes(void)
 {
     for (int32_t i = 0; tfn_recipe_at(i); i++) {
@@ -116,7 +117,8 @@ EXPORT(void, engine_rows)(int kind)
     if (kind == 4) engine_choices("schedule.kind");
 }
 
-/* The block of the recipe that the text names, or only its layer: one item of drawing.h a line. */
+/* Draws the block of the recipe that the text names, or only its layer: one item of drawing.h a
+ * line. */
 EXPORT(void, engine_block)(int stack, int layers, int layer, int whole)
 {
     static drawing d;
@@ -149,7 +151,7 @@ EXPORT(uint64_t, engine_selfcheck)(void)
     return tfn_selfcheck(block, tfn_selfcheck_size(), TFN_ISA_BEST, 1);
 }
 
-/* -- what is seen in a step -------------------------------------------------------------------- */
+/* -- measurements of a step -------------------------------------------------------------------- */
 
 static engine_seen *engine_find(int decoder, int32_t layer, int kind)
 {
@@ -241,7 +243,7 @@ static void engine_list_one(const tfn_model *m, int decoder, int32_t layer, int 
     }
 }
 
-/* The sub-layers in their order: those of which there are parameters. */
+/* Lists the sub-layers that have parameters, in their order. */
 static void engine_list(const tfn_model *m)
 {
     static const int order[] = { TFN_SUBLAYER_FFN_BEFORE, TFN_SUBLAYER_SELF_ATTENTION,
@@ -273,7 +275,7 @@ static void engine_new_writer(tfn_model *m)
         engine_fail(&engine_writer.error);
 }
 
-/* The text that --task file learns, before the run that does: it stays where it stands. */
+/* Takes the text that --task file learns. Call it before the run; the text is not copied. */
 EXPORT(void, engine_take_text)(unsigned char *text, size_t bytes)
 {
     struct lab_corpus *c = &lab_corpus;
@@ -288,10 +290,11 @@ EXPORT(void, engine_take_text)(unsigned char *text, size_t bytes)
 }
 EXPORT(uint64_t, engine_text_hash)(void) { return lab_corpus.hash; }
 
-/* A run from the arguments of normlab compare, of one recipe: `count` texts, zeros between. */
+/* Starts a run of one recipe from the arguments of normlab compare: `count` texts, separated by
+ * zeros. */
 EXPORT(void, engine_start)(int count)
 {
-    static char texts[4096];                    /* the run keeps names that stand there */
+    static char texts[4096];                    /* the run keeps pointers to names in it */
     char *argv[ENGINE_ARGUMENTS], *at = texts;
     memcpy(texts, engine_buffer, sizeof texts - 1);
     cli c = { "normlab", argv, 0, 0, NULL };
@@ -323,7 +326,7 @@ static const engine_report *engine_reported(const tfn_report *r)
     return &engine_last;
 }
 
-/* Before a step that is measured. */
+/* Prepares the measurement of a step. */
 static void engine_look(tfn_model *m)
 {
     for (int i = 0; i < engine_subs; i++) {
@@ -335,7 +338,7 @@ static void engine_look(tfn_model *m)
     tfn_model_watch(m, engine_probe, NULL);
 }
 
-/* One update; measured: what is seen of each sub-layer stands in engine_sublayers afterwards. */
+/* Makes one update. If `measured`, engine_sublayers then has the measurements. */
 EXPORT(const engine_report *, engine_step)(int measured)
 {
     compared *run = &engine.run[0];
@@ -365,9 +368,10 @@ EXPORT(double, engine_rate)(double t)
     return (double)tfn_schedule_at(&d->schedule, (int64_t)t, d->width);
 }
 
-/* -- what it writes, where it looks ------------------------------------------------------------ */
+/* -- texts and attention ----------------------------------------------------------------------- */
 
-/* A byte of a text of one's own; alone: not in a text, where others may complete a character. */
+/* Returns the text of a byte of the user's text. alone: not inside a text, where neighbours may
+ * complete a character. */
 static const char *engine_byte(int32_t id, bool alone)
 {
     static char text[8];
@@ -415,7 +419,7 @@ static int32_t engine_until_end(const int32_t *ids, int32_t n)
     return n;
 }
 
-/* Sentence `row` of the test alone, for a forward or as a prompt. */
+/* Makes a batch of one test sentence, `row`, for a forward or as a prompt. */
 static tfn_batch engine_alone(int row)
 {
     lab_data *d = &engine_sentence;
@@ -431,7 +435,7 @@ static tfn_batch engine_alone(int row)
     return b;
 }
 
-/* What it reads, what it writes, what would be right, between tabs. */
+/* Writes the source, the output and the target, separated by tabs. */
 EXPORT(void, engine_sample)(int row)
 {
     tfn_generator *g = &engine_writer;
@@ -442,7 +446,7 @@ EXPORT(void, engine_sample)(int row)
     if (b.source) {
         engine_add_text(b.source, b.source_lengths[0] - 1);
         b.time = 1;
-    } else {                                    /* a text goes on behind a quarter of itself */
+    } else {                                    /* the first quarter of a text is the prompt */
         b.time /= 4;
         engine_add_text(b.tokens, b.time);
         right += b.time - 1;
@@ -503,8 +507,8 @@ EXPORT(const float *, engine_attention)(int row, int stack, int layer, int kind,
 EXPORT(void *, engine_allocate)(size_t bytes) { return malloc(bytes); }
 EXPORT(void, engine_release)(void *p) { free(p); }
 
-/* Tokens as vocab.json of GPT-2 writes them: a byte that is no printed character of Latin-1 stands
- * for the next letter from 256 on. */
+/* Writes tokens as GPT-2's vocab.json does: bytes that are not printable in Latin-1 become letters
+ * from 256 on. */
 static char engine_vocab[1 << 16];
 static int engine_letter(int byte)
 {
@@ -537,7 +541,7 @@ static void engine_vocab_bytes(void)
     }
 }
 
-/* Letters, or words, which have a space in front, but for full stops and commas. */
+/* Lists the tokens: letters, or words. A space precedes each word except full stops and commas. */
 static void engine_vocab_words(const lab_words *w, bool letters)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>" };
@@ -551,7 +555,7 @@ static void engine_vocab_words(const lab_words *w, bool letters)
     }
 }
 
-/* The tokenizer whose ids are those of the task. */
+/* Makes the tokenizer that gives the task's ids. */
 static const tfn_tokenizer *engine_tokenizer(void)
 {
     static tfn_tokenizer k;
@@ -574,8 +578,8 @@ static const tfn_tokenizer *engine_tokenizer(void)
     return &k;
 }
 
-/* A checkpoint with which training goes on, and the text in it as "extra"; returns its bytes, which
- * stand at *at. */
+/* Writes a checkpoint from which training can go on, with the text in it as "extra". Returns its
+ * size; *at is its first byte. */
 EXPORT(size_t, engine_save)(void **at)
 {
     const tfn_model *m = &engine.run[0].model;
@@ -590,7 +594,7 @@ EXPORT(size_t, engine_save)(void **at)
     return f.to_size;
 }
 
-/* The text "extra" of a checkpoint: how many bytes it has, 0: none. */
+/* Gets the text "extra" of a checkpoint. Returns its bytes; 0: there is none. */
 EXPORT(size_t, engine_peek)(const void *from, size_t bytes)
 {
     tfn_file f;

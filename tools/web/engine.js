@@ -5,7 +5,7 @@
 //     engine.start(["post", "--layers", "4", "--lr", "0.008"]);    // arguments of normlab compare
 //     const { step, loss } = engine.step();            // one update
 //     engine.sample(0)                                 // { read, wrote, right }
-//     other.model({ vocab: 256, context: 64, batch: 16, recipe: "pre" });      // on one's own tokens:
+//     other.model({ vocab: 256, context: 64, batch: 16, recipe: "pre" });      // on your tokens:
 //     other.train(tokens, targets, 16, 64)             // see examples/21_web.html
 //
 // A call that fails throws an Error with the engine's own text, and ends that engine.
@@ -37,7 +37,7 @@ var Tfnorm = (() => {
             String(Math.abs(power)).padStart(2, "0");
     }
 
-    // What normlab would say in a terminal, for a page.
+    // Turns a message of normlab for a terminal into one for a page.
     const plain = said => said.trim().replace(/^normlab: /, "").replace(/; normlab --help says more$/, "");
 
     class Engine {
@@ -109,7 +109,7 @@ var Tfnorm = (() => {
             });
         }
 
-        // The text of --task file, before the start: bytes; the hash that tells it from others.
+        // Takes the text of --task file, as bytes, before the start. Returns its hash.
         text(bytes) {
             const at = this.#call("engine_allocate", bytes.length);
             if (!at) throw new Error("out of memory");
@@ -124,7 +124,7 @@ var Tfnorm = (() => {
         step(measured = false) {
             return this.#struct(this.#call("engine_step", measured ? 1 : 0), columns.report);
         }
-        // What was seen in the last step that was measured, a row for each sub-layer.
+        // The measurements of the last measured step, a row for each sub-layer.
         sublayers() {
             const at = this.#call("engine_sublayers"), bytes = 8 * columns.seen.length;
             return Array.from({ length: this.#call("engine_sublayer_count") }, (_, i) =>
@@ -139,7 +139,7 @@ var Tfnorm = (() => {
         parameters() { return this.#call("engine_parameters"); }
         rate(update) { return this.#call("engine_rate", update); }
 
-        // Sentence `row` of 128 that are held out: texts.
+        // The texts of sentence `row` of the 128 that are held out.
         sample(row) {
             this.#call("engine_sample", row);
             const [read, wrote, right] = this.#text().split("\t");
@@ -156,7 +156,7 @@ var Tfnorm = (() => {
             };
         }
 
-        // A checkpoint as bytes, which tfn and normlab read, too; extra: a text that goes along.
+        // A checkpoint as bytes, which tfn and normlab read, too. extra: a text to store in it.
         save(extra) {
             this.#put(extra);
             const at = this.#call("engine_allocate", 4);
@@ -178,7 +178,7 @@ var Tfnorm = (() => {
         extra(bytes) {
             return this.#take(bytes, at => this.#call("engine_peek", at, bytes.length) ? this.#text() : "");
         }
-        // A model of one's own: options of tfn_model_desc by their names, { vocab: 256, context: 64,
+        // A model with options of tfn_model_desc by their names, { vocab: 256, context: 64,
         // batch: 16, recipe: "post", "schedule.lr": 0.002 }; its tokens and targets (rows, time).
         #own = 0;
         model(options) {
@@ -208,7 +208,7 @@ var Tfnorm = (() => {
         }
         ownHash() { return BigInt.asUintN(64, this.#call("own_hash")).toString(16).padStart(16, "0"); }
 
-        // A model from a file that goes on with a text: what it is, as { recipe, layers ... }. The
+        // Opens a model that continues texts. Returns its description, { recipe, layers ... }. The
         // file: bytes, or { size, read(at, bytes) }.
         open(file) {
             if (file instanceof Uint8Array)
@@ -220,7 +220,7 @@ var Tfnorm = (() => {
                 .map(([name, value]) => [name, /^[0-9]+$/.test(value) ? Number(value) : value]));
         }
         #scores(at, count) { return at && new Float32Array(this.#wasm.memory.buffer, at, count).slice(); }
-        // The scores of the next token behind a text, and then behind one more token.
+        // The scores of the next token after a text, and then after one more token.
         begin(text, vocab) {
             this.#put(text.slice(-40000));
             return this.#scores(this.#call("writer_begin"), vocab);
@@ -229,12 +229,12 @@ var Tfnorm = (() => {
         ids() { return Array.from({ length: this.#call("writer_length") }, (_, i) => this.#call("writer_id", i)); }
         end() { return this.#call("writer_end"); }
         token(id) { return this.#bytes(this.#wasm.engine_text(), this.#call("writer_token", id)).slice(); }
-        // How much token `id` would look at each before it, and itself; head -1: all of them, their
-        // mean; null: the context is full.
+        // The attention weights of token `id` on each token before it and on itself; head -1: the
+        // mean of all heads; null: the context is full.
         attends(id, layer, head = -1) {
             return this.#scores(this.#call("writer_attention", id, layer, head), this.#call("writer_length") + 1) || null;
         }
-        // The scores of the next token if the model ended behind so many layers.
+        // The scores of the next token if the model ended after this many layers.
         lens(layers, vocab) {
             const at = this.#call("writer_lens", layers);
             if (!at) throw new Error(this.#text());

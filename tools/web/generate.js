@@ -1,5 +1,5 @@
-// The second page: a model from a file goes on with a text, token by token. What the last token
-// looked at is shaded, of a chosen layer and head; when it pauses, the logit lens.
+// The second page: a model from a file continues a text, token by token. Shading shows the attention
+// of the last token, in a chosen layer and head. While it pauses, the logit lens is shown, too.
 "use strict";
 let module = null, side = null, about = null, writing = false, spans = [], lens = null, inside = false;
 
@@ -37,7 +37,7 @@ async function open(file) {
 }
 const visible = t => t.replace(/ /g, "␣").replace(/\n/g, "↵") || "∅";
 const percent = p => (100 * p).toFixed(1) + " %";
-// Behind each layer the three likeliest; those that are the last layer's first choice stand out.
+// Shows the three likeliest tokens after each layer, and marks the last layer's first choice.
 function showLens() {
     $("lensWhy").textContent = !about || (lens && lens.layers) ? "" : !about.lens ? say("lensLarge") : lens ? lens.error : say("lensWait");
     $("lens").replaceChildren(...(lens && lens.layers || []).map((row, i, all) => element("tr", {},
@@ -80,7 +80,7 @@ async function write() {
     }
     if (mine === side) { writing = false; showAll(); look(); }
 }
-// Continues one text; true: it came to an end.
+// Continues one text. Returns true if it has ended.
 async function writeOne(mine, text) {
     const first = await mine.ask("begin", { text, ...settings() });
     if (mine !== side) return false;

@@ -190,7 +190,7 @@ function abandoned() {
     tour.guess = -1;
     showTour();
 }
-// What the two runs of a step have come to.
+// Collects the results of the two runs of a step.
 const found = run => ({ loss: last(run.held), guessing: run.guessing, seen: run.seen, firstSeen: run.firstSeen });
 function verdict(step, guess, both) {
     const happened = step.judge(...both), answer = i => i < 0 ? say("noAnswer") : step.answers[i][language];

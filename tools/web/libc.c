@@ -5,8 +5,8 @@ FILE web_files[2] = { { 0 }, { 1 } };
 
 /* -- memory ------------------------------------------------------------------------------------ */
 
-/* A stack: in front of each piece stands where the one before it is, and whether it was given back.
- * What was given back goes when nothing that is in use lies behind it. */
+/* Memory is a stack. Before each piece there is the address of the previous one, and a mark if it was
+ * freed. Freed pieces are removed when no later piece is in use. */
 enum { ALIGN = 64, PAGE = 65536 };
 typedef struct piece { uintptr_t before; bool free; } piece;
 extern unsigned char __heap_base;               /* of the linker */
@@ -180,7 +180,7 @@ long strtol(const char *s, char **end, int base)
     return sign * x;
 }
 
-/* By insertion: what is sorted here is sorted but for its last element. */
+/* Sorts by insertion, because only the last element of these arrays is out of place. */
 void qsort(void *base, size_t count, size_t bytes, int (*order)(const void *, const void *))
 {
     unsigned char *a = (unsigned char *)base;
@@ -227,7 +227,7 @@ static void put_char(text *t, char c)
     t->used++;
 }
 
-/* What stands between % and the letter of a conversion. */
+/* The part of a conversion between % and its letter. */
 typedef struct form { bool left, zeros; int width, precision, longs; } form;
 static const char *read_form(form *f, const char *at, va_list *args)
 {
@@ -340,7 +340,7 @@ int vfprintf(FILE *f, const char *format, va_list args)
     return n;
 }
 
-/* The same for arguments that stand in the call. */
+/* The same with the arguments in the call. */
 #define FORWARD(call)                   \
     va_list args;                       \
     va_start(args, format);             \

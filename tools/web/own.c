@@ -1,4 +1,4 @@
-/* A model of the page's own, trained on its own tokens: any option of tfn_model_desc by its name.
+/* A model with any options of tfn_model_desc, by name, which a page trains on tokens that it gives.
  * Included by engine.c. */
 
 static tfn_model_desc own_desc;
@@ -14,7 +14,7 @@ EXPORT(void, own_set)(void)
     if (tfn_desc_set(&own_desc, engine_buffer, value, &error) != TFN_OK) engine_fail(&error);
 }
 
-/* The model of these options; where its tokens stand. */
+/* Makes a model with these options. Returns the address of its tokens. */
 EXPORT(int32_t *, own_make)(void)
 {
     if (tfn_model_new(&own_model, &own_desc, NULL) != TFN_OK) engine_fail(&own_model.error);

@@ -93,7 +93,7 @@ const Picture = (() => {
     }
 
     const sizeOf = x => x > 0 && Number.isFinite(x) ? Charts.short(x) : "–";
-    // What is said of a box; seen: the engine's row of its sub-layer, or undefined.
+    // Explains a box. seen: the engine's row of its sub-layer, or undefined.
     function about(item, seen = {}, norm) {
         const values = { input: sizeOf(seen.input), read: sizeOf(seen.read || seen.input), branch: sizeOf(seen.branch), sum: sizeOf(seen.sum || seen.stream),
                          stream: sizeOf(seen.stream), gradient: sizeOf(seen.gradient), text: item.text };

@@ -1,4 +1,4 @@
-// The page: state, the two workers, what is drawn.
+// The page: its state, the two workers, the drawings.
 "use strict";
 const SIDES = ["left", "right"];
 const wholes = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => String(from + i));
@@ -86,14 +86,14 @@ function keepAddress() {
     history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
 }
 
-// The arguments of normlab compare for a side; what is as there is left out.
+// The arguments of normlab compare for a side, without those that have its default values.
 function argumentsOf(side) {
     const s = state.sides[side], args = [s.recipe];
     for (const o of OPTIONS)
         if (o.flag && s[o.name] !== "" && s[o.name] !== o.whose) args.push(o.flag, s[o.name]);
     return args;
 }
-// What a side has: where it says nothing of norm and initialization, the recipe's.
+// The settings of a side: norm and initialization are the recipe's unless it sets others.
 function resolved(side, option) {
     const value = state.sides[side][option.name];
     if (option.number) return String(Number(value));
@@ -156,7 +156,8 @@ function fail(side, why) {
     problem(say("failed", { side: say(SIDES[side]), why: refusal(why) }));
 }
 
-// Both sides go on to the same update; one that lies behind, as beside a loaded checkpoint, catches up.
+// Both sides go on to the same update. A side with fewer updates, such as the one next to a loaded
+// checkpoint, catches up.
 async function advance(mine, count) {
     const steps = runs.filter(r => r.ready && !r.error).map(r => r.step);
     const goal = Math.max(...steps, Math.min(...steps) + count);
@@ -183,7 +184,7 @@ async function advance(mine, count) {
     }
 }
 const waits = [1000, 200, 40, 0];
-const TURN = 20, FRAME = 25;        // milliseconds; of frames of a sixtieth of a second every other one is drawn
+const TURN = 20, FRAME = 25;        // milliseconds; every other frame of a sixtieth of a second is drawn
 async function loop(mine) {
     let looked = 0;
     while (playing && mine === turn) {
@@ -230,7 +231,7 @@ async function oneStep() {
     look();
 }
 
-// What they write and where they look, of a sentence.
+// Shows what both sides write for a sentence, and their attention.
 let looking = false;
 async function look() {
     if (looking) return;
@@ -248,7 +249,7 @@ async function look() {
     else look();
 }
 
-// -- what is shown --------------------------------------------------------------------------------
+// -- display --------------------------------------------------------------------------------------
 
 function showTexts() {
     showWords();
@@ -267,13 +268,13 @@ function choices(option, side) {
     if (option.name === "task")
         return option.values.map(v => [v, v === "file" && ownText ? ownText.name : say("tasks")[v]]);
     if (!list) return option.values.map(v => [v, option.name === "base" && v === "0" ? say("off") : v]);
-    const all = list.filter(r => option.name !== "schedule" || r.name !== "step")       // which needs one more option
+    const all = list.filter(r => option.name !== "schedule" || r.name !== "step")       // it needs one more option
         .map(r => [r.name, r.name, r.formula + "\n" + r.paper]);
     if (!option.own) return all;
     const recipe = rows.recipe.find(r => r.name === state.sides[side].recipe);
     return [["", `(${recipe ? recipe[option.name] : ""})`, say("own")], ...all];
 }
-// muP goes with five optimizers.
+// muP works with five optimizers.
 function excluded(option, side, value) {
     const s = state.sides[side];
     if (option.name === "optimizer") return s.base !== "0" && !MUP_OPTIMIZERS.includes(value);
@@ -333,7 +334,7 @@ function headerRow(recipe, picture) {
     if (HEADER.source) row.append(element("a", { href: `${HEADER.source}#L${line}`, textContent: `${HEADER.source}#L${line}` }));
     return row;
 }
-// The two small layers, and what is said of their boxes.
+// The two small layers, with an explanation of each box.
 let minis = [];
 function showMinis() {
     const text = state.sides.some(s => ["text", "markov", "file"].includes(s.task));
@@ -362,7 +363,7 @@ function boxText(mini, index) {
     const item = mini.list[index];
     return Picture.about(item, seenOf(mini, item.kind), mini.norm);
 }
-// How large the stream is on its way through the drawn layer.
+// The size of the stream at each point of the drawn layer.
 function showFlow() {
     for (const mini of minis) {
         if (!mini.flow) continue;
@@ -485,7 +486,7 @@ function drawFrame() {
     showHashes();
     speak(time);
 }
-// For those who do not see the curves.
+// Describes the curves for screen readers.
 function speak(time) {
     const at = side => runs[side].held.length ? Charts.short(last(runs[side].held)) : "–";
     const text = say("spoken", { step: Math.max(...runs.map(r => r.step)), steps: planned(), left: at(0), right: at(1) });
@@ -503,7 +504,7 @@ function speak(time) {
     $("spoken").textContent = text;
 }
 
-// -- hands ----------------------------------------------------------------------------------------
+// -- input ----------------------------------------------------------------------------------------
 
 function tip(event, text) {
     const t = $("tip");
@@ -631,7 +632,7 @@ async function save(side) {
     if (answer.error) return fail(side, answer.error);
     download(`${state.sides[side].recipe}-${runs[side].step}.safetensors`, answer.bytes, "application/octet-stream");
 }
-// A checkpoint with its settings; the other side goes on from its own beginning and catches up.
+// Loads a checkpoint with its settings. The other side begins anew and catches up.
 async function open(side, file) {
     const bytes = new Uint8Array(await file.arrayBuffer());
     const reader = new Side(), answer = await reader.ask("extra", { module, bytes });
@@ -645,7 +646,8 @@ async function open(side, file) {
     setPlaying(false);
     await restart([0, 1].map(k => k === side ? bytes : null));
 }
-// A text that both sides learn. Control characters but tab and the ends of lines and pages are none.
+// Takes a text that both sides learn. It may have no control characters except tabs and the ends of
+// lines and pages.
 async function openText(file) {
     const wrong = (name, values) => problem(say(name, { file: file.name, ...values }));
     if (file.size < TEXT_LEAST) return wrong("textSmall", { bytes: file.size, least: TEXT_LEAST });
@@ -696,7 +698,7 @@ function showPresets() {
     $("presets").replaceChildren(...PRESETS.map(({ name, set }) => element("button", { type: "button", textContent: say(name),
         ariaPressed: String(now === set), onclick: () => preset(set) })));
 }
-// Sets both sides, keeps what is looked at, and trains.
+// Sets both sides, keeps the settings of the display, and trains.
 function preset(set) {
     settings(set);
     tour = null;
@@ -704,7 +706,7 @@ function preset(set) {
     setPlaying(!still.matches);
     restart();
 }
-// Both sides from an address, without what is looked at.
+// Sets both sides from an address, without the settings of the display.
 function settings(set) {
     const { row, kind, layer, head, speed } = state;
     readAddress(set);

@@ -1,11 +1,12 @@
 // One side of the page: an engine in a worker. Every message is { id, call, ... }; its answer has the
-// same id, or an error's text. What belongs to a run that was replaced meanwhile is dropped by the
-// page, which counts runs.
+// same id, or an error's text. The page counts runs, and drops answers that belong to a run that it has
+// replaced.
 "use strict";
 let engine = null, every = 1;
 
-// Updates up to `to`, at most so many milliseconds of them: losses of each, what was held out every
-// so many updates, hashes at hundreds, and what is seen in the last one and in a run's first.
+// Makes updates up to `to`, for a limited time in milliseconds. Returns the loss of each, losses of
+// the held-out sentences now and then, hashes at hundreds, and the measurements of the last update
+// and of the run's first.
 function run({ to, milliseconds }) {
     const begin = performance.now(), losses = [], held = [], hashes = [];
     let report = null, firstSeen = null, step = engine.updates();
@@ -23,7 +24,7 @@ function run({ to, milliseconds }) {
              seen: report && engine.sublayers() };
 }
 
-// Of generate.html: what the model is, scores of the next token, the random numbers' state.
+// For generate.html: the model's description, scores of the next token, the state of the random numbers.
 let about = null, scores = null, random = 0, decoder = new TextDecoder();
 const shown = id => new TextDecoder().decode(engine.token(id));
 function uniform() {            // a linear congruence modulo 2^32; its upper bits
@@ -53,7 +54,7 @@ function likeliest(scores, temperature, topK, count) {
     const all = new Map(probabilities(scores, temperature, topK));
     return best(scores, Math.min(count, all.size)).map(id => ({ text: shown(id), p: all.get(id) }));
 }
-// The next token: of temperature 0 the likeliest.
+// Draws the next token; at temperature 0 it is the likeliest.
 function draw(temperature, topK) {
     const all = probabilities(scores, temperature, temperature === 0 ? 1 : topK);
     let left = uniform();
@@ -61,7 +62,7 @@ function draw(temperature, topK) {
     return { id: found[0], p: found[1] };
 }
 
-// A file, read where it lies, a mebibyte and more at a time.
+// A file on the disk, read a mebibyte or more at a time.
 function pieces(file) {
     const reader = new FileReaderSync();
     let from = 0, kept = new Uint8Array(0);
@@ -88,7 +89,7 @@ const calls = {
                  hash, guessing: engine.guessing(), parameters: engine.parameters(), rates };
     },
     run,
-    // What will be seen in the next update, by an engine that is thrown away.
+    // Measures the next update with an engine that is then discarded.
     async foresee({ module }) {
         const { args, checkpoint, text } = started, other = await Tfnorm.engine(module);
         if (text) other.text(text);
@@ -115,7 +116,7 @@ const calls = {
         decoder = new TextDecoder();
         return { tokens: engine.ids().map(id => ({ text: shown(id) })), next: likeliest(scores, temperature, topK, 8) };
     },
-    // Tokens for so many milliseconds, and where the last one looks.
+    // Writes tokens for a limited time in milliseconds. Returns them and the attention of the last one.
     write({ count, temperature, topK, layer, head, milliseconds }) {
         const begin = performance.now(), tokens = [];
         let attends = null, ended = false, last = false;
@@ -129,7 +130,7 @@ const calls = {
         }
         return { tokens, attends, ended, next: likeliest(scores, temperature, topK, 8), spent: performance.now() - begin };
     },
-    // The likeliest next tokens behind each layer, that of the embedding first.
+    // The likeliest next tokens after each layer, beginning with the embedding.
     lens({ count }) {
         return { layers: Array.from({ length: about.layers + 1 }, (_, i) =>
             likeliest(engine.lens(i, about.vocab), 1, 0, count)) };

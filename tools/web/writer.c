@@ -1,21 +1,21 @@
-/* A model from a file that writes, for generate.html: a decoder with its tokenizer, as `tfn train`
- * saves it, that reads one token after the other. Included by engine.c.
+/* A model from a file that writes a text, for generate.html: a decoder with its tokenizer, as saved
+ * by `tfn train`. It reads one token after the other. Included by engine.c.
  *
- * The file stays where it is and is read in pieces, so that memory holds the weights once. */
+ * The file is read in pieces, so that memory holds the weights once. */
 
-/* A whole forward, which the logit lens is, keeps every layer's values for the longest text: beyond
- * so many bytes of them the model goes without, and decoders alone run. */
+/* The logit lens is a whole forward, which keeps the values of every layer for the longest text. If
+ * they need more bytes than this, the model has no lens, and only its decoders run. */
 enum { WRITER_WORKSPACE = 1 << 28 };
 
 static tfn_model     writer_model;
 static tfn_tokenizer writer_tokenizer;
 static tfn_decoder   writer_decoder;
-static int32_t      *writer_ids;        /* what it has read, up to the context */
+static int32_t      *writer_ids;        /* the tokens read so far, at most the context */
 static int32_t       writer_count;
-static float        *writer_weights;    /* (context): an attention's, of all heads their mean */
+static float        *writer_weights;    /* (context): of one attention, the mean of its heads */
 static float        *writer_heads;      /* (heads, context) */
 static tfn_io        writer_io;
-static bool          writer_spaced;     /* its words begin with a space: those of the playground */
+static bool          writer_spaced;     /* words begin with a space, as in the playground */
 
 static _Noreturn void writer_fail(const char *why)
 {
@@ -84,7 +84,8 @@ static size_t writer_bytes(const tfn_model_desc *d)
     return bytes;
 }
 
-/* The model of a checkpoint of so many bytes; the text says what it is, a value behind a name. */
+/* Makes the model of a checkpoint of `size` bytes. The text then describes it: names, each with a
+ * value. */
 EXPORT(void, writer_open)(double bytes)
 {
     tfn_model_desc d;
@@ -121,8 +122,8 @@ static void writer_restart(void)
     if (tfn_decoder_start(&writer_decoder, NULL) != TFN_OK) engine_fail(&writer_decoder.error);
 }
 
-/* Reads a token behind what it has read: the scores of the next one. A full context goes on with
- * its later half, as that of tfn generate. */
+/* Reads one more token. Returns the scores of the next one. A full context continues with its later
+ * half, as in tfn generate. */
 EXPORT(const float *, writer_read)(int32_t id)
 {
     if (writer_count == writer_model.desc.context) {
@@ -137,8 +138,8 @@ EXPORT(const float *, writer_read)(int32_t id)
     return logits;
 }
 
-/* Begins anew with the text: the scores of what follows it, of the last tokens that the context
- * holds with a quarter of it left. A text of no token is that of a newline. */
+/* Begins anew with the text, or with its last tokens, which may fill three quarters of the context.
+ * Returns the scores of the next token. An empty text counts as a newline. */
 EXPORT(const float *, writer_begin)(void)
 {
     const tfn_tokenizer *k = &writer_tokenizer;
@@ -170,8 +171,8 @@ EXPORT(int32_t, writer_length)(void) { return writer_count; }
 EXPORT(int32_t, writer_id)(int32_t i) { return writer_ids[i]; }
 EXPORT(int32_t, writer_end)(void) { return writer_tokenizer.special[TFN_SPECIAL_EOS]; }
 
-/* The bytes of a token as the text has them; returns how many. Some tokenizers drop the space of a
- * text's first token, so take those of the second of two. */
+/* Gets the bytes that a token has in a text, and returns their number. Some tokenizers drop the
+ * space before a text's first token, so this decodes the token twice and takes the second. */
 EXPORT(size_t, writer_token)(int32_t id)
 {
     const int32_t twice[2] = { id, id };
@@ -182,9 +183,9 @@ EXPORT(size_t, writer_token)(int32_t id)
     return all - first;
 }
 
-/* How much the token `id` would look at each one before it and at itself, in a layer:
- * (writer_length() + 1), of a head or, below 0, the mean of all. NULL: the context is full, and it
- * would be read in another. */
+/* Returns the attention weights of the token `id` on each token before it and on itself, in a
+ * layer: (writer_length() + 1) numbers of a head, or the mean of all heads if `head` is below 0.
+ * NULL: the context is full, so the token would be read in a new one. */
 EXPORT(const float *, writer_attention)(int32_t id, int32_t layer, int32_t head)
 {
     const int32_t heads = writer_model.desc.heads;
@@ -201,8 +202,8 @@ EXPORT(const float *, writer_attention)(int32_t id, int32_t layer, int32_t head)
     return writer_weights;
 }
 
-/* The scores of the next token that the model would give behind so many layers: the logit lens.
- * NULL: this model has none, and the text says why. */
+/* The logit lens: returns the scores of the next token if the model ended after `layers` layers.
+ * NULL: this model has no lens, and the text says why. */
 EXPORT(const float *, writer_lens)(int32_t layers)
 {
     tfn_model *m = &writer_model;
