@@ -55,7 +55,8 @@ unnamed() {
 check "layout sees a name that is not declared" unnamed
 # What is committed: an example that runs beside this test has files here for a moment.
 top_level() { # shellcheck disable=SC2012
-    extra=$( (cd .. && git ls-files 2> /dev/null || ls -A) | cut -d / -f 1 | sort -u | grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')
+    extra=$( (cd .. && git ls-files 2> /dev/null || ls -A) | cut -d / -f 1 | sort -u |
+        grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')
     [ -z "$extra" ] || { echo "$extra"; return 1; }
 }
 check "layout of the top level" top_level
@@ -162,7 +163,10 @@ examples() {
 }
 check "layout of the examples" examples
 # Logs, records and objects of a run are not committed.
-leftovers() { grep -E '\.(log|tmp|orig|rej|o|bin|gguf|safetensors|jsonl)$' | grep -v -e '^tests/golden/' -e '^tools/settled\.jsonl$' -e '^tools/web/model\.safetensors$'; }
+leftovers() {
+    grep -E '\.(log|tmp|orig|rej|o|bin|gguf|safetensors|jsonl)$' |
+        grep -v -e '^tests/golden/' -e '^tools/settled\.jsonl$' -e '^tools/web/model\.safetensors$'
+}
 tidy() {
     ! (cd .. && git ls-files) | leftovers && echo tests/x.log | leftovers > /dev/null
 }

@@ -20,7 +20,7 @@ refuses() {
     ! small copy a --steps 300 --min 2 --max 5 2> "$work/error" && grep -q -- --force "$work/error"
 }
 check "tfn train: an existing file" refuses
-heard=                  # under nohup the tests, too, ignore SIGHUP
+heard=                  # before a command: it hears SIGHUP even if nohup runs the tests
 if env --default-signal=HUP true 2> "$work/error"; then heard="env --default-signal=HUP"; fi
 resumes() {             # after a signal, the printed command resumes the run, with any characters in names
     rm -f "$work/b.safetensors" "$work/b.best.safetensors" "$work/b's log.csv"
@@ -141,7 +141,7 @@ shrinks() {
 }
 progress_lines() { tr '\r' '\n' < "$work/typed" | grep -c 'step [0-9]'; }
 grows() { while [ "$(progress_lines)" -lt "$1" ]; do kill -0 $job && sleep 0.05 || return 1; done; }
-# the columns of the longest whole progress line, but for the first, which the resize may have cut
+# the columns of the longest progress line, without the first, which the resize may have cut
 widest() {
     tr '\r' '\n' < "$1" | sed 's/\x1b\[[0-9;]*[mK]//g' | grep 'step [0-9]' | sed '1d' |
         awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }'

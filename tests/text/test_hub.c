@@ -429,7 +429,7 @@ TEST(hub_models)
     }
 }
 
-/* What is wrong in a model of SentencePiece: a byte of its first piece, or of what follows them. */
+/* Damages a model of SentencePiece: a byte of its first piece, or a byte after the pieces. */
 TEST(hub_models_refused)
 {
     static const struct { int kind, at, value; const char *says; } rows[] = {
@@ -1005,7 +1005,7 @@ TEST(hub_possessive)
     }
 }
 
-/* Bytes after the end of a text change nothing, wherever it ends inside a character or a token. */
+/* Bytes after the end of a text change nothing, even if it ends inside a character or a token. */
 TEST(hub_text_ends)
 {
     static const char text[] = "na\xc3\xafve \xe2\x82\xac\xe4\xbd\xa0\xf0\x9f\x98\x80 I'll <s></s>12 e\xcc\x81";
@@ -1026,7 +1026,7 @@ TEST(hub_text_ends)
     }
 }
 
-/* An added token that is a single word is one only where no letter stands at its sides. */
+/* An added token with single_word is found only between characters that are not letters. */
 TEST(hub_single_word)
 {
     static const char *const rows[][3] = {  /* text, ids where single_word is false, and true */
@@ -1219,7 +1219,7 @@ TEST(hub_long_suffix)
     for (; tokens < 4; tokens++) strcpy(token[tokens], first[tokens]);
     for (int i = 0; i < HUB_TOKENS; i++)
         for (int j = 0; j < HUB_TOKENS; j++) rank[i][j] = HUB_MERGES;
-    while (merges < HUB_MERGES) {                       /* two tokens of which only the second ends */
+    while (merges < HUB_MERGES) {                       /* only the second of two tokens ends a word */
         const int a = (int)(tfn_random_bits(key, draw++) % (uint64_t)tokens);
         const int c = (int)(tfn_random_bits(key, draw++) % (uint64_t)tokens);
         const char *left = token[a];
@@ -1320,7 +1320,7 @@ static hub_box hub_words(const char *normalizer, const char *cutter, const char 
     return hub_make(&s);
 }
 
-/* The pieces of a text, or without a text what the message says. */
+/* Checks the pieces of a text, or without a text the message. */
 static void hub_cut(const char *normalizer, const char *cutter, const char *text,
                     const char *pieces)
 {
@@ -1484,7 +1484,7 @@ TEST(hub_any_expressions)
     hub_digest_is(0x983119ddu);
 }
 
-/* Parts, with ' for ", a text and its pieces; or no text, and what is wrong with the parts. */
+/* Parts, with ' for ", a text and its pieces; or no text, and the error in the parts. */
 TEST(hub_parts_by_hand)
 {
 #define HUB_BOTH(kind, parts) "{'type':'Sequence','" kind "':[" parts "]}"
@@ -1850,7 +1850,7 @@ static ptrdiff_t hub_encoded(const tfn_tokenizer *k, const char *text, int32_t *
     return n;
 }
 
-/* A tokenizer in short: "id id ...", what the text becomes. */
+/* Checks the ids of a text, as "id id ...". */
 static void hub_is(const tfn_tokenizer *k, const char *text, const char *wanted)
 {
     static int32_t ids[20000];
@@ -1889,7 +1889,7 @@ TEST(hub_ends_of_words)
     for (int i = 0; i < 150; i++) strcat(wanted, " 1");
     memset(text, 'a', 152);
     text[152] = 0;
-    hub_is(&b.k, text, strcat(wanted, " 3"));               /* longer than what is merged at once */
+    hub_is(&b.k, text, strcat(wanted, " 3"));               /* longer than the texts that are merged at once */
     text[tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 4)] = 0;
     CHECK(!strcmp(text, "ab baab ab"));
     hub_again(&b.k);
@@ -1954,7 +1954,7 @@ TEST(hub_added_tokens)
     }
 }
 
-/* What decoders make of the marks of three tokens; NULL: what the message says. */
+/* Decoders turn the marks of three tokens into these texts; NULL: these are the messages. */
 TEST(hub_decoders)
 {
 #define HUB_TO_SPACES "{'type':'Replace','pattern':{'String':'\xe2\x96\x81'},'content':' '}"
@@ -2076,7 +2076,7 @@ static void hub_said(const tfn_tokenizer *k)
     free(json), free(b.mem);
 }
 
-/* What was in a tokenizer's memory before does not change it. */
+/* The former contents of its memory do not change a tokenizer. */
 static void hub_in_other_memory(const tfn_tokenizer *k, const tfn_tokenizer_source *s)
 {
     hub_fill = 0;
@@ -2228,7 +2228,7 @@ static void hub_bad_blob(int file)
     free(b.mem);
 }
 
-/* A block that ends where a page begins that nobody may touch; NULL: no such memory here. */
+/* Returns a block that ends at a page without access; NULL: there is no such memory here. */
 static unsigned char *hub_before_page(size_t bytes)
 {
 #ifdef MAP_ANONYMOUS
@@ -2300,8 +2300,8 @@ static const char *const hub_small_files[] = {
 };
 enum { HUB_SMALL_FILES = sizeof hub_small_files / sizeof *hub_small_files };
 
-/* Ways to cut a text that are equal but for their order have sums that differ in the last bit. The
- * ids are the library's, which rounds the digits of a score twice; these are T5's. */
+/* Two ways to cut a text that differ only in order have sums that differ in the last bit. The ids
+ * are those that the library finds with T5's scores, whose digits it rounds twice. */
 TEST(hub_equal_ways)
 {
     hub_box b = hub_quoted("{'pre_tokenizer':{'type':'Metaspace','replacement':'\xe2\x96\x81',"
@@ -2331,7 +2331,7 @@ static size_t hub_other_sum(unsigned char *copy, size_t size)
     return hub_accepted(&s);
 }
 
-/* A blob whose decoder or suffix is not that of its rules, which a text that is written repeats. */
+/* A blob with another decoder or suffix than its rules have. Its written text repeats them. */
 TEST(hub_blob_decoder)
 {
     hub_box b = hub_quoted(hub_small_files[0]);

@@ -444,10 +444,10 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 
 #ifdef TFN__TEAMS
 /* A run is one parallel region. Every thread walks the timeline. Each has a queue with its share of
- * an entry's chunks, which are neighbours. It empties its own queue first, then helps with those of
- * the others. So most of the time it works on the rows that it wrote in the entry before, which are
- * in its cache. An entry is over when all its chunks are done, not when all threads have arrived,
- * so no thread waits for one that the system has suspended, unless it holds a chunk.
+ * an entry's chunks, which are neighbours. It empties its own queue first, then helps with the
+ * others. So it mostly works on rows that it wrote in the previous entry, which are in its cache.
+ * An entry is over when all its chunks are done, not when all threads have arrived. So no thread
+ * waits for one that the system has suspended, unless it holds a chunk.
  *
  * The protocol: a round is an entry, or the clearing of its padding. A queue holds the number of a
  * round and of its next chunk in one word, so that a compare-and-swap can only take a chunk of the
