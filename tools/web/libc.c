@@ -5,8 +5,8 @@ FILE web_files[2] = { { 0 }, { 1 } };
 
 /* -- memory ------------------------------------------------------------------------------------ */
 
-/* Memory is a stack. Before each piece there is the address of the previous one, and a mark if it was
- * freed. Freed pieces are removed when no later piece is in use. */
+/* Memory is a stack. Before each piece there is the address of the previous one, and a mark if it
+ * was freed. Freed pieces are removed when no later piece is in use. */
 enum { ALIGN = 64, PAGE = 65536 };
 typedef struct piece { uintptr_t before; bool free; } piece;
 extern unsigned char __heap_base;               /* of the linker */
