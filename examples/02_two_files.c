@@ -47,6 +47,8 @@ int main(void)
     tfn_report train, loss;
     float best = 1e9f;
     int worse = 0;
+    if (!tfn_version_agrees())                      /* the two files saw the same header */
+        return printf("tfnorm.h %s, but tfnorm.o %s\n", TFNORM_VERSION, tfn_version()), 1;
     fill(tokens, targets, TRAIN, 1);
     fill(held, held_targets, HELD, 2);
     if (tfn_model_new(&model, &desc, NULL) != TFN_OK) return failed(&model.error);

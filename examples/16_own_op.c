@@ -1,8 +1,10 @@
 /* cc -O2 examples/16_own_op.c -o own_op -lm && ./own_op
  * An operation of your own on a tape: the squared ReLU (So et al. 2021), y = max(x, 0)^2, dy/dx
  * = 2 max(x, 0), which the library also has, as TFN_ACTIVATION_RELU2. A network of two layers
- * learns which of two spirals a point belongs to.
+ * learns which of two spirals a point belongs to. First the backward is compared with a difference
+ * quotient: always check a derivative that you wrote.
  * Prints:
+ *     dw1[3] 13.05, by differences 13.05
  *     step    0: loss 9.9481
  *     step  500: loss 0.0273
  *     step 1000: loss 0.0115
@@ -31,6 +33,22 @@ static void relu2_backward(const tfn_custom_args *a)
 }
 
 enum { POINTS = 200, HIDDEN = 32 };
+
+/* Compares an element of the gradient of the summed loss with a difference quotient. */
+static void check(const tfn_tape *t, const tfn_run *run, tfn_var loss, tfn_var weight)
+{
+    float *w = tfn_value(t, run, weight) + 3, kept = *w, sum[2];
+    for (int i = 0; i < 2; i++) {
+        *w = kept + (i ? -1 : 1) / 64.0f;
+        tfn_tape_forward(t, run);
+        sum[i] = t->kernels->dot(tfn_value(t, run, loss), NULL, POINTS);
+    }
+    *w = kept;
+    tfn_tape_forward(t, run);
+    tfn_tape_backward(t, run);
+    printf("dw1[3] %.2f, by differences %.2f\n", tfn_gradient(t, run, weight)[3],
+           (sum[0] - sum[1]) * 32);
+}
 
 int main(void)
 {
@@ -73,6 +91,7 @@ int main(void)
     run.ints[TFN_INT_TARGETS] = classes;
     for (size_t i = 0; i < n; i++) run.params[i] = tfn_random_normal(key, i);
 
+    check(&tape, &run, loss, w1);
     /* Run: gradient descent on the mean loss. */
     for (int step = 0; step <= 2000; step++) {
         tfn_tape_forward(&tape, &run);

@@ -1,12 +1,16 @@
 /* cc -O2 examples/18_kernel.c -o kernel -lm && ./kernel
- * Calls a kernel without a model: LayerNorm forward and backward on plain arrays, with each
- * instruction set of this machine. All sets with a fused multiply-add agree to the last bit.
- * Prints a line for each instruction set, then:
+ * Calls kernels without a model: LayerNorm forward and backward on plain arrays, with each
+ * instruction set of this machine. All sets with a fused multiply-add agree to the last bit. Then
+ * products with a packed matrix; here all sets agree, because they multiply integers.
+ * Prints a line for each instruction set, then these lines and one for each type:
  *     ...
- *     dx[7] 1.56348, by differences 1.56349 */
+ *     dx[7] 1.56348, by differences 1.56349
+ *     y[0] -23.55341
+ *     ... */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { ROWS = 33, COLS = 100, N = ROWS * COLS };
 static float x[N], y[N], dx[N], dy[N], gain[COLS], bias[COLS], dgain[COLS], dbias[COLS];
@@ -43,6 +47,27 @@ static double loss(const tfn_kernels *k)
     return sum;
 }
 
+/* y = x W with W (COLS, COLS) in 8 or 4 bits. work holds the quantized rows of x. */
+static void packed_product(const tfn_kernels *k, tfn_weights type, const float *w)
+{
+    const size_t bytes = tfn_quant_bytes(type, COLS, COLS);
+    void *packed = malloc(bytes);
+    float *work = malloc((size_t)tfn_quant_work(k, type, ROWS, COLS, COLS) * sizeof *work);
+    tfn_quant_args p = { .c = y, .a = x, .w = packed, .type = type, .m = ROWS, .n = COLS,
+                         .k = COLS, .c_ld = COLS, .a_ld = COLS, .outputs = COLS };
+    tfn_quant_pack(packed, type, w, COLS, COLS, COLS, 1);
+    printf("%s, %d bytes:", tfn_choice_name("weights", (int32_t)type), (int)bytes);
+    for (int isa = TFN_QUANT_PLAIN; isa < TFN_QUANT_COUNT; isa++) {
+        const tfn_quant_kernels *i = tfn_quant_kernels_for((tfn_quant_isa)isa);
+        if (!i) continue;
+        tfn_quant_product(k, i, &p, work);
+        printf(" %s %.9g", i->name, y[0]);
+    }
+    printf("\n");
+    free(work);
+    free(packed);
+}
+
 int main(void)
 {
     const tfn_kernels *best = tfn_kernels_for(TFN_ISA_BEST);
@@ -70,5 +95,13 @@ int main(void)
     x[7] = kept;
     layernorm(best);
     printf("dx[7] %.5f, by differences %.5f\n", dx[7], (up - down) / (2 * (double)step));
+
+    static float w[COLS * COLS];
+    double exact = 0;
+    for (int i = 0; i < COLS * COLS; i++) w[i] = tfn_random_normal(key, (uint64_t)(2*N + i));
+    for (int i = 0; i < COLS; i++) exact += (double)x[i] * (double)w[i * COLS];
+    printf("y[0] %.5f\n", exact);
+    packed_product(best, TFN_WEIGHTS_Q8, w);
+    packed_product(best, TFN_WEIGHTS_Q4, w);
     return 0;
 }
