@@ -297,7 +297,7 @@
  * positions; or sensors and patches of pictures (desc.frame_map = TFN_FRAME_MAP_LINEAR).
  * examples/11_gesture.c classifies sensor data, and then trains a new head for a new user.
  *
- * Only the tape: examples/16_own_op.c. Only a kernel: examples/18_kernel.c.
+ * Only the tape: examples/24_tape.c. Only kernels: examples/18_kernel.c.
  *
  * A LOOP OF YOUR OWN
  *
