@@ -1049,24 +1049,29 @@ typedef enum tfn_cache_type {
     TFN__CACHE_TYPE_LIST(TFN__CHOICE_ENUM) TFN_CACHE_TYPE_COUNT
 } tfn_cache_type;
 
-/* Attention of one new query per sentence to a cache. q, y (B, H*D); k_cache (B, G, D, capacity),
- * where positions are the lanes; v_cache (B, G, capacity, D). count: the valid keys of every
- * sentence, unless lengths has one number per sentence. For a bias the query's position is
- * count - 1. window W > 0: only the last W keys are read, and the cache is a ring: key j is at
- * j mod capacity, and capacity must be at least W. If type is not 0, the caches are k_half and
- * v_half, and work needs 64*D floats more. */
+/* Attention of new queries of each sentence to a cache. q, y (B, queries, H*D); k_cache (B, G, D,
+ * capacity), where positions are the lanes; v_cache (B, G, capacity, D). count: the keys that the
+ * first query of a sentence sees, unless lengths has one number per sentence. If causal, every
+ * query sees one key more than the query before it; otherwise all see the same. For a bias, the
+ * last key counted is at the query's position. window W > 0: only the last W keys are read, and the
+ * cache is a ring: key j is at j mod capacity, and capacity must be at least W, or W + queries - 1
+ * if they are causal. If type is not 0, the caches are k_half and v_half, and work needs 64*D
+ * floats more. */
 typedef struct tfn_attention_cached_args {
     float         *y;
     const float   *q, *k_cache, *v_cache;
     const int32_t *lengths;           /* NULL: `count` keys in every sentence */
     const int32_t *beam;              /* the cache's row that sentence b reads; NULL: row b */
-    ptrdiff_t      batch, count, capacity, q_ld, y_ld;
+    ptrdiff_t      batch, count, capacity, q_ld, y_ld;      /* _ld: between sentences */
     ptrdiff_t      window;            /* 0: none */
     tfn_score_bias bias;
     int32_t        heads, kv_heads, head_size;
     float          scale, cap;
     tfn_cache_type  type;             /* 0: floats */
     const uint16_t *k_half, *v_half;  /* for 16 bits; shaped like k_cache and v_cache */
+    ptrdiff_t      queries;           /* of each sentence; 0 counts as 1 */
+    ptrdiff_t      q_row, y_row;      /* floats between queries of a sentence; unused if 1 */
+    bool           causal;
 } tfn_attention_cached_args;
 
 /* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. The comments give mean; rstd. A build
@@ -1289,7 +1294,7 @@ typedef struct tfn_kernels {
 
     /* Attention for the pairs [first, last) of the B*G pairs of a sentence and a key/value head.
      * work: attention_work floats, linear in tk. For attention_cached call attention_work with
-     * tq = 0 and tk = capacity. */
+     * tq = -queries and tk = capacity. */
     void (*attention_forward)(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,
                               float *work);
     void (*attention_backward)(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,
@@ -5633,6 +5638,7 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
  * because every strip, tile or triangle continues where the last one stopped. Builds on blocks. */
 #define TFN__STRIP 64        /* query rows in a strip: their scores are in memory at once */
 #define TFN__STEP  8         /* rows or keys processed together along the causal diagonal */
+#define TFN__CACHED_ROWS 16  /* queries of cached attention in a strip */
 #define TFN__CACHE_BLOCK 64  /* keys of a 16-bit cache converted to floats at once */
 
 /* A strip of query rows of one head, and its scratch. Rows a power of two apart share few cache
@@ -5661,6 +5667,19 @@ typedef struct tfn__strip {
     float    *dk, *dv;            /* (all, D) */
     float    *work;               /* scratch of the products */
 } tfn__strip;
+
+/* Queries of one sentence and head that attend to a cache together. */
+typedef struct tfn__cached_strip {
+    const tfn_attention_cached_args *p;
+    ptrdiff_t b, h;               /* sentence, query head */
+    ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
+    ptrdiff_t seen, keys;         /* keys up to the first query, and up to the last one */
+    ptrdiff_t first, low;         /* the first key in the window, and the key of the first score */
+    ptrdiff_t cache;              /* index of the head in both caches */
+    ptrdiff_t ld;                 /* floats between two rows of scores */
+    float    *s;                  /* scores, then weights: (rows, keys) */
+    float    *work, *wide;        /* scratch of the products; keys or values of 16 bits as floats */
+} tfn__cached_strip;
 
 /* Returns the number of keys that query i of sentence b sees: all without padding, or if causal
  * those up to i + ahead. A query always sees the first keys, so a mask is just a loop bound. */
@@ -5746,18 +5765,38 @@ static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
     return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
 }
 
-/* Returns the address of the bias of key 0. The query's position is count - 1. */
-static const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h)
+/* Return the queries of a sentence, and how many queries a strip has, given those of a sentence. A
+ * plain build takes them one by one, which needs less memory. */
+static ptrdiff_t tfn__cached_queries(const tfn_attention_cached_args *p)
 {
-    const tfn_score_bias *s = &p->bias;
-    return s->at + b * s->sentence + h * s->head + s->zero - (p->count - 1);
+    return tfn__max(p->queries, 1);
+}
+static ptrdiff_t tfn__cached_rows(ptrdiff_t queries)
+{
+    if (!TFN__ALL) return 1;
+    return tfn__max(tfn__min(queries, TFN__CACHED_ROWS), 1);
 }
 
-/* Returns the number of keys up to the query of sentence b. In a ring (with a window) it may exceed
- * the capacity. */
-static ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b)
+/* Returns the number of keys that query i of a sentence has seen if there is no window. */
+static ptrdiff_t tfn__count_at(const tfn_attention_cached_args *p, ptrdiff_t i)
 {
-    ptrdiff_t n = p->count;
+    if (p->causal) return p->count + i;
+    return p->count;
+}
+
+/* Returns the address of the bias of key 0 for query i. */
+static const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
+                                     ptrdiff_t i)
+{
+    const tfn_score_bias *s = &p->bias;
+    return s->at + b * s->sentence + h * s->head + s->zero - (tfn__count_at(p, i) - 1);
+}
+
+/* Returns the number of keys up to query i of sentence b. In a ring (with a window) it may exceed
+ * the capacity. */
+static ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t i)
+{
+    ptrdiff_t n = tfn__count_at(p, i);
     if (p->lengths) n = p->lengths[b];
     if (!TFN__ALL || p->window <= 0) n = tfn__min(n, p->capacity);
     return tfn__max(n, 0);
@@ -7953,6 +7992,15 @@ static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t
 
 /* Returns the floats of `work`: s and q, kt and x; ds and dy, vt, dk and dv; and the scratch of the
  * products. */
+/* Returns the scratch for cached attention of `queries` queries of a sentence. */
+static ptrdiff_t TFN__N(tfn__cached_work)(ptrdiff_t queries, ptrdiff_t tk, ptrdiff_t head_size)
+{
+    const ptrdiff_t rows = tfn__cached_rows(queries);
+    const ptrdiff_t floats = rows * tfn__score_ld(tk);
+    if (rows == 1) return floats;
+    return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
+                             TFN__N(tfn__matmul_work)(rows, tk, head_size));
+}
 static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
 {
     const ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
@@ -7960,7 +8008,7 @@ static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff
     const ptrdiff_t head = tfn__head_floats(tk, head_size);
     ptrdiff_t floats = strip + 2*head;
     if (TFN__TRAINS) floats += strip + 3*head;
-    if (tq <= 0) return tfn__score_ld(tk);                    /* cached attention */
+    if (tq <= 0) return TFN__N(tfn__cached_work)(-tq, tk, head_size);
     return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
                              TFN__N(tfn__matmul_work)(tk, head_size, rows));
 }
@@ -8204,86 +8252,152 @@ static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cac
 }
 #endif
 
-/* One head of one sentence. The result is the row that attention_forward would give, to the bit.
- * Products of one row with unit column stride need no scratch. work[] holds the scores from key
- * `low` on, the last multiple of 16 not after the first key in the window. Thus each key has the
- * same lane in the sum of exp as without a cache. Example: a ring with 5 places, a window of 4, and
- * n = 8:
+#ifdef TFN__QUANT
+#define TFN__WIDEN(at, values)                                                                     \
+    if (p->type) TFN__N(tfn__widen_block)(&t, p, at, values, a->wide)
+#else
+#define TFN__WIDEN(at, values)
+#endif
+
+/* Begins a strip: up to TFN__CACHED_ROWS queries of one sentence and head from query `row` on, or
+ * one query with a window, because windows begin at different keys. */
+static tfn__cached_strip TFN__N(tfn__begin_cached)(const tfn_attention_cached_args *p, ptrdiff_t b,
+                                                   ptrdiff_t h, ptrdiff_t row, float *work)
+{
+    const ptrdiff_t most = tfn__cached_rows(tfn__cached_queries(p));
+    tfn__cached_strip a;
+    ptrdiff_t from = b;                            /* the cache's row for this sentence */
+    if (p->beam) from = p->beam[b];
+    a.p = p;
+    a.b = b;
+    a.h = h;
+    a.row = row;
+    a.rows = tfn__min(most, tfn__cached_queries(p) - row);
+    if (TFN__ALL && p->window > 0) a.rows = 1;
+    a.seen = tfn__keys_cached(p, b, row);
+    a.keys = tfn__keys_cached(p, b, row + a.rows - 1);
+    a.first = tfn__first_key(p->window, a.seen);
+    a.low = a.first / 16*16;
+    a.cache = (from*p->kv_heads + h / (p->heads / p->kv_heads)) * p->head_size * p->capacity;
+    a.ld = tfn__score_ld(p->capacity);
+    a.s = work;
+    a.work = work + a.rows * a.ld;
+#ifdef TFN__QUANT
+    a.wide = work + TFN__N(tfn__attention_work)(-most, p->capacity, p->head_size);
+#endif
+    return a;
+}
+
+/* s = q k^T; the lanes are keys. */
+static void TFN__N(tfn__cached_scores)(const tfn__cached_strip *a)
+{
+    const tfn_attention_cached_args *p = a->p;
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.a = p->q + a->b*p->q_ld + a->row*p->q_row + a->h*p->head_size;
+    t.a_row = p->q_row;
+    t.a_col = 1;
+    t.m = a->rows;
+    t.k = p->head_size;
+    t.b_row = p->capacity;
+    t.b_col = 1;
+    t.c_ld = a->ld;
+    for (ptrdiff_t j = a->first; j < a->keys; j += t.n) {
+        ptrdiff_t at = a->cache + j;
+        if (TFN__ALL) at = a->cache + j % p->capacity;
+        t.n = TFN__N(tfn__keys_beside)(p, j, a->keys);
+        t.c = a->s + (j - a->low);
+        t.b = p->k_cache + at;
+        TFN__WIDEN(at, false);
+        TFN__N(tfn__matmul)(&t, a->work);
+    }
+}
+
+/* Turns the scores s of the strip's query r, of which it sees n, into e. Returns their sum. */
+static float TFN__N(tfn__cached_weights)(const tfn__cached_strip *a, ptrdiff_t r, float *s,
+                                         ptrdiff_t n)
+{
+    const tfn_attention_cached_args *p = a->p;
+    float scale;
+    for (ptrdiff_t j = a->low; j < a->first; j++) s[j - a->low] = 0;
+    scale = TFN__N(tfn__cap_scores)(s, n, p->scale, p->cap);
+    if (TFN__ALL && p->bias.at)
+        scale = TFN__N(tfn__bias_scores)(s, tfn__bias_of_row(p, a->b, a->h, a->row + r) + a->low, n,
+                                         scale);
+    for (ptrdiff_t j = a->low; j < a->first; j++) s[j - a->low] = -(float)INFINITY;
+    return TFN__N(tfn__exp_sum)(s, n, TFN__N(tfn__scale_max)(s, n, scale));
+}
+
+/* y += e v of the strip's queries from r on, for keys j ... end - 1. */
+static void TFN__N(tfn__cached_values)(const tfn__cached_strip *a, ptrdiff_t r, ptrdiff_t j,
+                                       ptrdiff_t end, float *y)
+{
+    const tfn_attention_cached_args *p = a->p;
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.c = y + r*p->y_row;
+    t.start = t.c;
+    t.c_ld = p->y_row;
+    t.start_ld = p->y_row;
+    t.m = a->rows - r;
+    t.n = p->head_size;
+    t.a_row = a->ld;
+    t.a_col = 1;
+    t.b_row = p->head_size;
+    t.b_col = 1;
+    for (; j < end; j += t.k) {
+        ptrdiff_t at = a->cache + j*p->head_size;
+        if (TFN__ALL) at = a->cache + j % p->capacity * p->head_size;
+        t.k = TFN__N(tfn__keys_beside)(p, j, end);
+        t.a = a->s + r*a->ld + (j - a->low);
+        t.b = p->v_cache + at;
+        TFN__WIDEN(at, true);
+        TFN__N(tfn__matmul)(&t, a->work);
+    }
+}
+#undef TFN__WIDEN
+
+/* Each query gets the row that attention_forward would give, to the bit. Products of one query need
+ * no scratch. The scores of a query begin with key `low`, the last multiple of 16 not after the
+ * first key in the window. Thus each key has the same lane in the sum of exp as without a cache.
+ * Example: a ring with 5 places, a window of 4, and a query that sees 8 keys:
  *
  *     place    0   1   2   3   4
  *     key      5   6   7   3   4        first = 4: key 4, then 5 to 7; low = 0
  */
-#ifdef TFN__QUANT
-#define TFN__WIDEN(at, values)                                                                     \
-    if (p->type) TFN__N(tfn__widen_block)(&t, p, at, values, work + tfn__score_ld(p->capacity))
-#else
-#define TFN__WIDEN(at, values)
-#endif
-static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
-                                    float *work)
+static void TFN__N(tfn__cached_strip_of)(const tfn__cached_strip *a)
 {
+    const tfn_attention_cached_args *p = a->p;
     const ptrdiff_t size = p->head_size;
-    const ptrdiff_t group = p->heads / p->kv_heads;
-    float *y = p->y + b*p->y_ld + h*size;
-    const ptrdiff_t n = tfn__keys_cached(p, b);
-    const ptrdiff_t first = tfn__first_key(p->window, n);
-    const ptrdiff_t low = first / 16*16;
-    ptrdiff_t from = b;                            /* the cache's row for this sentence */
-    ptrdiff_t cache;
-    float scale;
-    float max;
-    float sum;
-    tfn_matmul_args t;
-    if (p->beam) from = p->beam[b];
-    cache = (from*p->kv_heads + h / group) * size * p->capacity;
-
-    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T; the lanes are keys */
-    t.a = p->q + b*p->q_ld + h*size;
-    t.m = 1;
-    t.k = size;
-    t.a_col = 1;
-    t.b_row = p->capacity;
-    t.b_col = 1;
-    for (ptrdiff_t j = low; j < first; j++) work[j - low] = 0;
-    for (ptrdiff_t j = first; j < n; j += t.n) {
-        t.n = TFN__N(tfn__keys_beside)(p, j, n);
-        t.c = work + (j - low);
-        t.b = p->k_cache + cache + j;
-        if (TFN__ALL) t.b = p->k_cache + cache + j % p->capacity;
-        TFN__WIDEN(cache + j % p->capacity, false);
-        TFN__N(tfn__matmul)(&t, work);
+    float *y = p->y + a->b*p->y_ld + a->row*p->y_row + a->h*size;
+    float sum[TFN__CACHED_ROWS];
+    TFN__N(tfn__cached_scores)(a);
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = tfn__min(a->seen + r, a->keys);
+        sum[r] = TFN__N(tfn__cached_weights)(a, r, a->s + r*a->ld, n - a->low);
+        TFNORM_MEMSET(y + r*p->y_row, 0, (size_t)size * sizeof *y);
     }
-    scale = TFN__N(tfn__cap_scores)(work, n - low, p->scale, p->cap);
-    if (TFN__ALL && p->bias.at)
-        scale = TFN__N(tfn__bias_scores)(work, tfn__bias_of_row(p, b, h) + low, n - low, scale);
-    for (ptrdiff_t j = low; j < first; j++) work[j - low] = -(float)INFINITY;
-    max = TFN__N(tfn__scale_max)(work, n - low, scale);
-    sum = TFN__N(tfn__exp_sum)(work, n - low, max);
-
-    TFNORM_MEMSET(y, 0, (size_t)size * sizeof *y); /* y = e v / sum */
-    t.c = y;
-    t.start = y;
-    t.n = size;
-    t.b_row = size;
-    for (ptrdiff_t j = first; j < n; j += t.k) {
-        t.k = TFN__N(tfn__keys_beside)(p, j, n);
-        t.a = work + (j - low);
-        t.b = p->v_cache + cache + j * size;
-        if (TFN__ALL) t.b = p->v_cache + cache + j % p->capacity * size;
-        TFN__WIDEN(cache + j % p->capacity * size, true);
-        TFN__N(tfn__matmul)(&t, work);
-    }
-    TFN__N(tfn__divide_row)(y, size, sum);
+    /* all queries see the keys below `seen`, and each sees one key more than the one before it */
+    TFN__N(tfn__cached_values)(a, 0, a->first, a->seen, y);
+    for (ptrdiff_t j = a->seen; j < a->keys; j++)
+        TFN__N(tfn__cached_values)(a, j - a->seen + 1, j, j + 1, y);
+    for (ptrdiff_t r = 0; r < a->rows; r++)
+        TFN__N(tfn__divide_row)(y + r*p->y_row, size, sum[r]);
 }
-#undef TFN__WIDEN
 
 static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, ptrdiff_t first,
                                           ptrdiff_t last, float *work)
 {
     const ptrdiff_t group = p->heads / p->kv_heads;
-    for (ptrdiff_t u = first; u < last; u++)
-        for (ptrdiff_t h = 0; h < group; h++)
-            TFN__N(tfn__cached_row)(p, u / p->kv_heads, u % p->kv_heads * group + h, work);
+    for (ptrdiff_t u = first * group; u < last * group; u++) {
+        ptrdiff_t row = 0;
+        while (row < tfn__cached_queries(p)) {
+            const tfn__cached_strip a =
+                TFN__N(tfn__begin_cached)(p, u / p->heads, u % p->heads, row, work);
+            TFN__N(tfn__cached_strip_of)(&a);
+            row += a.rows;
+        }
+    }
 }
 #endif
 /* >> ffn */
@@ -11853,7 +11967,7 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
                                      TFN__NO_GRAD, NULL, 0)                                      \
     X(ENCODED,    "encoded memory",  TFN__CACHE_OP(TFN__KEPT(TFN__PAIRS, tfn__encoded_op)),      \
                                      tfn__one, TFN__NO_GRAD, NULL, 0)                            \
-    X(CACHED,     "cached attention",TFN__CACHE_OP(tfn__cached_op), tfn__one,                    \
+    X(CACHED,     "cached attention",TFN__CACHE_OP(tfn__cached_op), TFN__CACHE_OP(tfn__by_cached), \
                                      TFN__NO_GRAD, NULL, 0)                                      \
     X(LOSS,       "cross-entropy",   TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),  \
                                      tfn__loss_backward,          tfn__loss_chunks,              \
@@ -12082,6 +12196,14 @@ static ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
 {
     if (tfn__serial(c)) return tfn__max(cols, 1);
     return tfn__min(tfn__whole_parts(cols, tfn__most_chunks(c), 16), TFN__CHUNK_COLS);
+}
+
+/* Returns the items in a chunk, if each takes `steps` multiplications. */
+static ptrdiff_t tfn__item_step(const tfn__call *c, ptrdiff_t items, ptrdiff_t steps)
+{
+    if (tfn__serial(c)) return tfn__max(items, 1);
+    return tfn__max(tfn__whole_parts(items, tfn__most_chunks(c), 1),
+                    tfn__pieces(TFN__CHUNK_STEPS, tfn__max(steps, 1)));
 }
 
 /* The numbers of chunks of most operations. One chunk: */
@@ -13867,10 +13989,9 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 static void tfn__cache_op(const tfn__call *c) { tfn__store_rows(c, c->r->start); }
 static void tfn__encoded_op(const tfn__call *c) { tfn__store_rows(c, 0); }
 
-/* Fills the kernel's arguments for position t of this run. It sees all positions of an encoder's
- * memory, or in self-attention the positions up to its own. in: q */
-static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, const tfn_node *cache,
-                           ptrdiff_t t)
+/* Fills the kernel's arguments for the positions of this run. They see all positions of an
+ * encoder's memory, or in self-attention the positions up to their own. in: q */
+static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, const tfn_node *cache)
 {
     ptrdiff_t time = c->r->target;
     TFNORM_MEMSET(p, 0, sizeof *p);
@@ -13887,26 +14008,42 @@ static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
 #endif
     p->lengths = tfn__ints_or_none(c, c->n->arg[TFN__CACHED_LENGTHS]);
     p->batch = c->r->batch;
+    p->queries = time;
     p->q_ld = time * c->cols;
     p->y_ld = p->q_ld;
+    p->q_row = c->cols;
+    p->y_row = c->cols;
     p->scale = 1 / TFN__SQRT((float)p->head_size);
     if (TFN__ALL) p->cap = c->n->number[1];
-    p->count = c->r->start + t + 1;
+    p->count = c->r->start + 1;
+    p->causal = cache->op != TFN__OP_MEMORY;
     if (TFN__ALL) p->window = c->n->arg[TFN__CACHED_WINDOW];
     if (TFN__ALL && c->x[1]) p->bias = tfn__bias_of(c, 1, p->heads);
-    if (cache->op == TFN__OP_MEMORY) p->count = c->r->source;
-    p->q = c->x[0] + t*c->cols;
-    p->y = c->y + t*c->cols;
+    if (!p->causal) p->count = c->r->source;
+    p->q = c->x[0];
+    p->y = c->y;
 }
-/* Attention of this run's positions, one after the other, to the keys in a cache. */
+/* Chunks are pairs of a sentence and a key/value head. Returns the pairs in a chunk. */
+static ptrdiff_t tfn__cached_step(const tfn__call *c, const tfn_attention_cached_args *p)
+{
+    const ptrdiff_t keys = tfn__min(p->count + p->queries, p->capacity);
+    return tfn__item_step(c, p->batch * p->kv_heads, c->cols / p->kv_heads * keys * p->queries);
+}
+static ptrdiff_t tfn__by_cached(const tfn__call *c)
+{
+    tfn_attention_cached_args p;
+    if (tfn__serial(c)) return 1;
+    tfn__cached_of(&p, c, c->t->nodes + c->n->arg[TFN__CACHED_CACHE]);
+    return tfn__pieces(p.batch * p.kv_heads, tfn__cached_step(c, &p));
+}
 static void tfn__cached_op(const tfn__call *c)
 {
-    const tfn_node *cache = c->t->nodes + c->n->arg[TFN__CACHED_CACHE];
-    for (ptrdiff_t t = 0; t < c->r->target; t++) {
-        tfn_attention_cached_args p;
-        tfn__cached_of(&p, c, cache, t);
-        c->k->attention_cached(&p, 0, p.batch * p.kv_heads, c->work);
-    }
+    tfn_attention_cached_args p;
+    tfn__range s = { 0, 0 };
+    tfn__cached_of(&p, c, c->t->nodes + c->n->arg[TFN__CACHED_CACHE]);
+    s.count = p.batch * p.kv_heads;
+    if (!tfn__serial(c)) s = tfn__slice(s.count, tfn__cached_step(c, &p), c->chunk);
+    c->k->attention_cached(&p, s.first, s.first + s.count, c->work);
 }
 #endif
 /* >> op_loss */
@@ -15851,7 +15988,8 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
     if (TFN__DECODES && n->op == TFN__OP_CACHED) {
         const tfn_node *cache = t->nodes + n->arg[TFN__CACHED_CACHE];
         const int32_t size = n->cols / n->arg[TFN__CACHED_HEADS];
-        ptrdiff_t floats = k->attention_work(0, cache->arg[TFN__CACHE_CAPACITY], size);
+        const ptrdiff_t queries = t->target;
+        ptrdiff_t floats = k->attention_work(-queries, cache->arg[TFN__CACHE_CAPACITY], size);
 #ifdef TFN__QUANT
         if (cache->arg[TFN__CACHE_TYPE]) floats += (ptrdiff_t)TFN__CACHE_BLOCK * size;
 #endif
@@ -26176,16 +26314,15 @@ static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, pt
     ptrdiff_t group;
     tfn_matmul_args row;
     tfn__weighing how = { 0, 0, NULL, 0, 0, all };
-    tfn__cached_of(&p, c, cache, t);
+    tfn__cached_of(&p, c, cache);
     group = h / (p.heads / p.kv_heads);
     how.scale = p.scale;
     how.cap = p.cap;
-    how.seen = p.count;
-    if (p.lengths) how.seen = tfn__max(tfn__min(p.lengths[b], p.count), 0);
+    how.seen = tfn__keys_cached(&p, b, t);
     how.first = tfn__first_key(p.window, how.seen);
-    if (p.bias.at) how.bias = tfn__bias_of_row(&p, b, h);
+    if (p.bias.at) how.bias = tfn__bias_of_row(&p, b, h, t);
     TFNORM_MEMSET(&row, 0, sizeof row);
-    row.a = p.q + b*p.q_ld + h*p.head_size;
+    row.a = p.q + b*p.q_ld + t*p.q_row + h*p.head_size;
     row.m = 1;
     row.k = p.head_size;
     row.a_col = 1;
@@ -46746,6 +46883,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__BUILD_PLAIN
 #undef TFN__BUILD_SSE2
 #undef TFN__BY_TENSOR
+#undef TFN__CACHED_ROWS
 #undef TFN__CACHE_BLOCK
 #undef TFN__CACHE_OP
 #undef TFN__CALLED
@@ -47105,6 +47243,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     shows what was learned, and has a manual page and completions (tfn help --man).
  *     More: tfn_model_lens, tfn_generator.stops, tfn_generate_desc.ends, TFNORM_VERSION_MAJOR,
  *     _MINOR and _PATCH, tfn_version_agrees; tools/API.md; make install; pip install ./tools.
+ *     Faster: prompts of many tokens, whose queries attend to a cache together.
  *     TFN_BITS_VERSION and the hashes are those of 0.2. Checkpoints of 0.2 load.
  * 0.2.0 (2026-11-23)  Names are the field's words, and every enumerator carries its type. Old names
  *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:

@@ -223,13 +223,16 @@ static void guard_attention(int n)
 static void guard_cached(int n)
 {
     enum { B = 3, G = 2 };
-    const int d = 1 + guard_below(20);
+    const int d = 1 + guard_below(20), queries = 1 + guard_below(20);
     tfn_attention_cached_args p;
     int32_t *beam;
     memset(&p, 0, sizeof p);
     p.batch = B, p.heads = 2*G, p.kv_heads = G, p.head_size = d;
     p.capacity = n, p.count = guard_below(n + 1);
-    p.q_ld = p.heads * d, p.y_ld = p.heads * d + 1;
+    p.queries = queries;
+    p.causal = guard_coin();
+    p.q_row = p.heads * d, p.y_row = p.heads * d + 1;
+    p.q_ld = queries * p.q_row, p.y_ld = queries * p.y_row;
     p.scale = 0.3f;
     p.cap = guard_coin() ? 0 : 5;
     p.q = guard_floats(B * p.q_ld), p.y = guard_floats(B * p.y_ld);
@@ -238,7 +241,7 @@ static void guard_cached(int n)
     beam = (int32_t *)guard_take(B, sizeof *beam);
     for (int b = 0; b < B; b++) beam[b] = guard_below(B);
     if (guard_coin()) p.beam = beam;
-    guard.k->attention_cached(&p, 0, B*G, guard_scratch(guard.k->attention_work(0, n, d)));
+    guard.k->attention_cached(&p, 0, B*G, guard_scratch(guard.k->attention_work(-queries, n, d)));
 }
 
 static void guard_activations(int n)

@@ -76,6 +76,101 @@ TEST(cache_kernel)
             }
 }
 
+/* Queries of a sentence in one call get the bits that each gets in a call for it only. Keys after
+ * the last query's are NaN. */
+enum { TOGETHER_B = 2, TOGETHER_H = 4, TOGETHER_G = 2, TOGETHER_D = 5, TOGETHER_C = 96,
+       TOGETHER_Q = 37,
+       TOGETHER_ROW = TOGETHER_H * TOGETHER_D + 3,
+       TOGETHER_CACHE = TOGETHER_B * TOGETHER_G * TOGETHER_D * TOGETHER_C };
+typedef struct together_form {
+    const char *name;
+    int32_t count, window;
+    bool causal, lengths, beam, bias;
+    float cap;
+} together_form;
+static const together_form together_forms[] = {
+    { "causal", 40, 0, true, false, false, false, 0 },
+    { "the first queries", 1, 0, true, false, true, true, 0 },
+    { "no key", 0, 0, true, false, false, false, 5 },
+    { "a memory", 70, 0, false, false, false, false, 0 },
+    { "lengths", 70, 0, false, true, true, false, 0 },
+    { "capped, with bias", 59, 0, true, false, false, true, 5 },
+    { "a ring", 130, 50, true, false, false, true, 0 },
+};
+
+/* Clears the keys and values that no query sees: those at places from `from` on. */
+static void together_clear(float *keys, float *values, int from)
+{
+    for (int unit = 0; unit < TOGETHER_B * TOGETHER_G; unit++)
+        for (int j = from; j < TOGETHER_C; j++)
+            for (int c = 0; c < TOGETHER_D; c++) {
+                keys[(unit*TOGETHER_D + c)*TOGETHER_C + j] = (float)NAN;
+                values[(unit*TOGETHER_C + j)*TOGETHER_D + c] = (float)NAN;
+            }
+}
+
+static void together_run(const tfn_kernels *k, const together_form *f, int queries, int type)
+{
+    static uint16_t half[2][TOGETHER_CACHE];
+    static float wide[2][TOGETHER_CACHE], bias[TOGETHER_B * TOGETHER_H * 2 * 200];
+    static float q[TOGETHER_B * TOGETHER_Q * TOGETHER_ROW];
+    static float y[2][TOGETHER_B * TOGETHER_Q * TOGETHER_ROW];
+    static const int32_t beam[] = { 1, 0 }, lengths[] = { 70, 0 };
+    const ptrdiff_t work = k->attention_work(-queries, TOGETHER_C, TOGETHER_D);
+    float *scratch = (float *)malloc((size_t)(work + 64 * TOGETHER_D) * sizeof(float));
+    tfn_attention_cached_args p;
+    for (int part = 0; part < 2; part++)
+        cache_draw(half[part], wide[part], TOGETHER_CACHE, (tfn_cache_type)(type ? type : 1),
+                   (uint64_t)part);
+    for (size_t i = 0; i < sizeof q / sizeof *q; i++)
+        q[i] = tfn_random_normal(tfn_key_make(9), i);
+    for (size_t i = 0; i < sizeof bias / sizeof *bias; i++)
+        bias[i] = tfn_random_normal(tfn_key_make(8), i);
+    memset(y, 0, sizeof y);
+    memset(&p, 0, sizeof p);
+    if (!f->window && !type)
+        together_clear(wide[0], wide[1], (f->causal ? f->count + queries - 1 : f->count));
+    p.batch = TOGETHER_B, p.heads = TOGETHER_H, p.kv_heads = TOGETHER_G, p.head_size = TOGETHER_D;
+    p.capacity = TOGETHER_C, p.count = f->count, p.window = f->window, p.causal = f->causal;
+    p.lengths = f->lengths ? lengths : NULL;
+    p.beam = f->beam ? beam : NULL;
+    p.scale = 0.5f, p.cap = f->cap;
+    if (f->bias) {
+        p.bias.at = bias;
+        p.bias.sentence = TOGETHER_H * 400, p.bias.head = 400, p.bias.zero = 200;
+    }
+    p.k_cache = wide[0], p.v_cache = wide[1];
+    p.type = (tfn_cache_type)type, p.k_half = half[0], p.v_half = half[1];
+    p.q_ld = p.y_ld = queries * TOGETHER_ROW;
+    for (int i = 0; i < queries; i++) {
+        p.q = q + i*TOGETHER_ROW, p.y = y[0] + i*TOGETHER_ROW;
+        p.count = f->count + (f->causal ? i : 0);
+        k->attention_cached(&p, 0, TOGETHER_B * TOGETHER_G, scratch);
+    }
+    p.q = q, p.y = y[1], p.count = f->count;
+    p.queries = queries, p.q_row = p.y_row = TOGETHER_ROW;
+    k->attention_cached(&p, 0, TOGETHER_B * TOGETHER_G, scratch);
+    CHECK_BITS(y[0], y[1], sizeof y[0]);
+    CHECK(y[1][0] == y[1][0]);
+    free(scratch);
+}
+
+TEST(cache_queries_together)
+{
+    static const int queries[] = { 1, 2, 3, 16, 17, TOGETHER_Q };
+    for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        if (!k) continue;
+        for (int f = 0; f < (int)(sizeof together_forms / sizeof *together_forms); f++)
+            for (int n = 0; n < (int)(sizeof queries / sizeof *queries); n++)
+                for (int type = 0; type < TFN_CACHE_TYPE_COUNT; type++) {
+                    CASE("%s, %d queries, type %d, %s", together_forms[f].name, queries[n], type,
+                         k->name);
+                    together_run(k, together_forms + f, queries[n], type);
+                }
+    }
+}
+
 /* -- decoders ---------------------------------------------------------------------------------- */
 
 static const char *const cache_forms[] = {
@@ -402,6 +497,7 @@ TEST(cache_refused)
 int main(void)
 {
     RUN(cache_kernel);
+    RUN(cache_queries_together);
     RUN(cache_same_bits);
     RUN(cache_beside_floats);
     RUN(cache_of_halves);

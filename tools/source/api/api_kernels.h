@@ -102,24 +102,29 @@ typedef enum tfn_cache_type {
     TFN__CACHE_TYPE_LIST(TFN__CHOICE_ENUM) TFN_CACHE_TYPE_COUNT
 } tfn_cache_type;
 
-/* Attention of one new query per sentence to a cache. q, y (B, H*D); k_cache (B, G, D, capacity),
- * where positions are the lanes; v_cache (B, G, capacity, D). count: the valid keys of every
- * sentence, unless lengths has one number per sentence. For a bias the query's position is
- * count - 1. window W > 0: only the last W keys are read, and the cache is a ring: key j is at
- * j mod capacity, and capacity must be at least W. If type is not 0, the caches are k_half and
- * v_half, and work needs 64*D floats more. */
+/* Attention of new queries of each sentence to a cache. q, y (B, queries, H*D); k_cache (B, G, D,
+ * capacity), where positions are the lanes; v_cache (B, G, capacity, D). count: the keys that the
+ * first query of a sentence sees, unless lengths has one number per sentence. If causal, every
+ * query sees one key more than the query before it; otherwise all see the same. For a bias, the
+ * last key counted is at the query's position. window W > 0: only the last W keys are read, and the
+ * cache is a ring: key j is at j mod capacity, and capacity must be at least W, or W + queries - 1
+ * if they are causal. If type is not 0, the caches are k_half and v_half, and work needs 64*D
+ * floats more. */
 typedef struct tfn_attention_cached_args {
     float         *y;
     const float   *q, *k_cache, *v_cache;
     const int32_t *lengths;           /* NULL: `count` keys in every sentence */
     const int32_t *beam;              /* the cache's row that sentence b reads; NULL: row b */
-    ptrdiff_t      batch, count, capacity, q_ld, y_ld;
+    ptrdiff_t      batch, count, capacity, q_ld, y_ld;      /* _ld: between sentences */
     ptrdiff_t      window;            /* 0: none */
     tfn_score_bias bias;
     int32_t        heads, kv_heads, head_size;
     float          scale, cap;
     tfn_cache_type  type;             /* 0: floats */
     const uint16_t *k_half, *v_half;  /* for 16 bits; shaped like k_cache and v_cache */
+    ptrdiff_t      queries;           /* of each sentence; 0 counts as 1 */
+    ptrdiff_t      q_row, y_row;      /* floats between queries of a sentence; unused if 1 */
+    bool           causal;
 } tfn_attention_cached_args;
 
 /* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. The comments give mean; rstd. A build
@@ -342,7 +347,7 @@ typedef struct tfn_kernels {
 
     /* Attention for the pairs [first, last) of the B*G pairs of a sentence and a key/value head.
      * work: attention_work floats, linear in tk. For attention_cached call attention_work with
-     * tq = 0 and tk = capacity. */
+     * tq = -queries and tk = capacity. */
     void (*attention_forward)(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,
                               float *work);
     void (*attention_backward)(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,

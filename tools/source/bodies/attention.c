@@ -281,6 +281,15 @@ static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t
 
 /* Returns the floats of `work`: s and q, kt and x; ds and dy, vt, dk and dv; and the scratch of the
  * products. */
+/* Returns the scratch for cached attention of `queries` queries of a sentence. */
+static ptrdiff_t TFN__N(tfn__cached_work)(ptrdiff_t queries, ptrdiff_t tk, ptrdiff_t head_size)
+{
+    const ptrdiff_t rows = tfn__cached_rows(queries);
+    const ptrdiff_t floats = rows * tfn__score_ld(tk);
+    if (rows == 1) return floats;
+    return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
+                             TFN__N(tfn__matmul_work)(rows, tk, head_size));
+}
 static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
 {
     const ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
@@ -288,7 +297,7 @@ static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff
     const ptrdiff_t head = tfn__head_floats(tk, head_size);
     ptrdiff_t floats = strip + 2*head;
     if (TFN__TRAINS) floats += strip + 3*head;
-    if (tq <= 0) return tfn__score_ld(tk);                    /* cached attention */
+    if (tq <= 0) return TFN__N(tfn__cached_work)(-tq, tk, head_size);
     return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
                              TFN__N(tfn__matmul_work)(tk, head_size, rows));
 }
@@ -532,84 +541,150 @@ static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cac
 }
 #endif
 
-/* One head of one sentence. The result is the row that attention_forward would give, to the bit.
- * Products of one row with unit column stride need no scratch. work[] holds the scores from key
- * `low` on, the last multiple of 16 not after the first key in the window. Thus each key has the
- * same lane in the sum of exp as without a cache. Example: a ring with 5 places, a window of 4, and
- * n = 8:
+#ifdef TFN__QUANT
+#define TFN__WIDEN(at, values)                                                                     \
+    if (p->type) TFN__N(tfn__widen_block)(&t, p, at, values, a->wide)
+#else
+#define TFN__WIDEN(at, values)
+#endif
+
+/* Begins a strip: up to TFN__CACHED_ROWS queries of one sentence and head from query `row` on, or
+ * one query with a window, because windows begin at different keys. */
+static tfn__cached_strip TFN__N(tfn__begin_cached)(const tfn_attention_cached_args *p, ptrdiff_t b,
+                                                   ptrdiff_t h, ptrdiff_t row, float *work)
+{
+    const ptrdiff_t most = tfn__cached_rows(tfn__cached_queries(p));
+    tfn__cached_strip a;
+    ptrdiff_t from = b;                            /* the cache's row for this sentence */
+    if (p->beam) from = p->beam[b];
+    a.p = p;
+    a.b = b;
+    a.h = h;
+    a.row = row;
+    a.rows = tfn__min(most, tfn__cached_queries(p) - row);
+    if (TFN__ALL && p->window > 0) a.rows = 1;
+    a.seen = tfn__keys_cached(p, b, row);
+    a.keys = tfn__keys_cached(p, b, row + a.rows - 1);
+    a.first = tfn__first_key(p->window, a.seen);
+    a.low = a.first / 16*16;
+    a.cache = (from*p->kv_heads + h / (p->heads / p->kv_heads)) * p->head_size * p->capacity;
+    a.ld = tfn__score_ld(p->capacity);
+    a.s = work;
+    a.work = work + a.rows * a.ld;
+#ifdef TFN__QUANT
+    a.wide = work + TFN__N(tfn__attention_work)(-most, p->capacity, p->head_size);
+#endif
+    return a;
+}
+
+/* s = q k^T; the lanes are keys. */
+static void TFN__N(tfn__cached_scores)(const tfn__cached_strip *a)
+{
+    const tfn_attention_cached_args *p = a->p;
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.a = p->q + a->b*p->q_ld + a->row*p->q_row + a->h*p->head_size;
+    t.a_row = p->q_row;
+    t.a_col = 1;
+    t.m = a->rows;
+    t.k = p->head_size;
+    t.b_row = p->capacity;
+    t.b_col = 1;
+    t.c_ld = a->ld;
+    for (ptrdiff_t j = a->first; j < a->keys; j += t.n) {
+        ptrdiff_t at = a->cache + j;
+        if (TFN__ALL) at = a->cache + j % p->capacity;
+        t.n = TFN__N(tfn__keys_beside)(p, j, a->keys);
+        t.c = a->s + (j - a->low);
+        t.b = p->k_cache + at;
+        TFN__WIDEN(at, false);
+        TFN__N(tfn__matmul)(&t, a->work);
+    }
+}
+
+/* Turns the scores s of the strip's query r, of which it sees n, into e. Returns their sum. */
+static float TFN__N(tfn__cached_weights)(const tfn__cached_strip *a, ptrdiff_t r, float *s,
+                                         ptrdiff_t n)
+{
+    const tfn_attention_cached_args *p = a->p;
+    float scale;
+    for (ptrdiff_t j = a->low; j < a->first; j++) s[j - a->low] = 0;
+    scale = TFN__N(tfn__cap_scores)(s, n, p->scale, p->cap);
+    if (TFN__ALL && p->bias.at)
+        scale = TFN__N(tfn__bias_scores)(s, tfn__bias_of_row(p, a->b, a->h, a->row + r) + a->low, n,
+                                         scale);
+    for (ptrdiff_t j = a->low; j < a->first; j++) s[j - a->low] = -(float)INFINITY;
+    return TFN__N(tfn__exp_sum)(s, n, TFN__N(tfn__scale_max)(s, n, scale));
+}
+
+/* y += e v of the strip's queries from r on, for keys j ... end - 1. */
+static void TFN__N(tfn__cached_values)(const tfn__cached_strip *a, ptrdiff_t r, ptrdiff_t j,
+                                       ptrdiff_t end, float *y)
+{
+    const tfn_attention_cached_args *p = a->p;
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.c = y + r*p->y_row;
+    t.start = t.c;
+    t.c_ld = p->y_row;
+    t.start_ld = p->y_row;
+    t.m = a->rows - r;
+    t.n = p->head_size;
+    t.a_row = a->ld;
+    t.a_col = 1;
+    t.b_row = p->head_size;
+    t.b_col = 1;
+    for (; j < end; j += t.k) {
+        ptrdiff_t at = a->cache + j*p->head_size;
+        if (TFN__ALL) at = a->cache + j % p->capacity * p->head_size;
+        t.k = TFN__N(tfn__keys_beside)(p, j, end);
+        t.a = a->s + r*a->ld + (j - a->low);
+        t.b = p->v_cache + at;
+        TFN__WIDEN(at, true);
+        TFN__N(tfn__matmul)(&t, a->work);
+    }
+}
+#undef TFN__WIDEN
+
+/* Each query gets the row that attention_forward would give, to the bit. Products of one query need
+ * no scratch. The scores of a query begin with key `low`, the last multiple of 16 not after the
+ * first key in the window. Thus each key has the same lane in the sum of exp as without a cache.
+ * Example: a ring with 5 places, a window of 4, and a query that sees 8 keys:
  *
  *     place    0   1   2   3   4
  *     key      5   6   7   3   4        first = 4: key 4, then 5 to 7; low = 0
  */
-#ifdef TFN__QUANT
-#define TFN__WIDEN(at, values)                                                                     \
-    if (p->type) TFN__N(tfn__widen_block)(&t, p, at, values, work + tfn__score_ld(p->capacity))
-#else
-#define TFN__WIDEN(at, values)
-#endif
-static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
-                                    float *work)
+static void TFN__N(tfn__cached_strip_of)(const tfn__cached_strip *a)
 {
+    const tfn_attention_cached_args *p = a->p;
     const ptrdiff_t size = p->head_size;
-    const ptrdiff_t group = p->heads / p->kv_heads;
-    float *y = p->y + b*p->y_ld + h*size;
-    const ptrdiff_t n = tfn__keys_cached(p, b);
-    const ptrdiff_t first = tfn__first_key(p->window, n);
-    const ptrdiff_t low = first / 16*16;
-    ptrdiff_t from = b;                            /* the cache's row for this sentence */
-    ptrdiff_t cache;
-    float scale;
-    float max;
-    float sum;
-    tfn_matmul_args t;
-    if (p->beam) from = p->beam[b];
-    cache = (from*p->kv_heads + h / group) * size * p->capacity;
-
-    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T; the lanes are keys */
-    t.a = p->q + b*p->q_ld + h*size;
-    t.m = 1;
-    t.k = size;
-    t.a_col = 1;
-    t.b_row = p->capacity;
-    t.b_col = 1;
-    for (ptrdiff_t j = low; j < first; j++) work[j - low] = 0;
-    for (ptrdiff_t j = first; j < n; j += t.n) {
-        t.n = TFN__N(tfn__keys_beside)(p, j, n);
-        t.c = work + (j - low);
-        t.b = p->k_cache + cache + j;
-        if (TFN__ALL) t.b = p->k_cache + cache + j % p->capacity;
-        TFN__WIDEN(cache + j % p->capacity, false);
-        TFN__N(tfn__matmul)(&t, work);
+    float *y = p->y + a->b*p->y_ld + a->row*p->y_row + a->h*size;
+    float sum[TFN__CACHED_ROWS];
+    TFN__N(tfn__cached_scores)(a);
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = tfn__min(a->seen + r, a->keys);
+        sum[r] = TFN__N(tfn__cached_weights)(a, r, a->s + r*a->ld, n - a->low);
+        TFNORM_MEMSET(y + r*p->y_row, 0, (size_t)size * sizeof *y);
     }
-    scale = TFN__N(tfn__cap_scores)(work, n - low, p->scale, p->cap);
-    if (TFN__ALL && p->bias.at)
-        scale = TFN__N(tfn__bias_scores)(work, tfn__bias_of_row(p, b, h) + low, n - low, scale);
-    for (ptrdiff_t j = low; j < first; j++) work[j - low] = -(float)INFINITY;
-    max = TFN__N(tfn__scale_max)(work, n - low, scale);
-    sum = TFN__N(tfn__exp_sum)(work, n - low, max);
-
-    TFNORM_MEMSET(y, 0, (size_t)size * sizeof *y); /* y = e v / sum */
-    t.c = y;
-    t.start = y;
-    t.n = size;
-    t.b_row = size;
-    for (ptrdiff_t j = first; j < n; j += t.k) {
-        t.k = TFN__N(tfn__keys_beside)(p, j, n);
-        t.a = work + (j - low);
-        t.b = p->v_cache + cache + j * size;
-        if (TFN__ALL) t.b = p->v_cache + cache + j % p->capacity * size;
-        TFN__WIDEN(cache + j % p->capacity * size, true);
-        TFN__N(tfn__matmul)(&t, work);
-    }
-    TFN__N(tfn__divide_row)(y, size, sum);
+    /* all queries see the keys below `seen`, and each sees one key more than the one before it */
+    TFN__N(tfn__cached_values)(a, 0, a->first, a->seen, y);
+    for (ptrdiff_t j = a->seen; j < a->keys; j++)
+        TFN__N(tfn__cached_values)(a, j - a->seen + 1, j, j + 1, y);
+    for (ptrdiff_t r = 0; r < a->rows; r++)
+        TFN__N(tfn__divide_row)(y + r*p->y_row, size, sum[r]);
 }
-#undef TFN__WIDEN
 
 static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, ptrdiff_t first,
                                           ptrdiff_t last, float *work)
 {
     const ptrdiff_t group = p->heads / p->kv_heads;
-    for (ptrdiff_t u = first; u < last; u++)
-        for (ptrdiff_t h = 0; h < group; h++)
-            TFN__N(tfn__cached_row)(p, u / p->kv_heads, u % p->kv_heads * group + h, work);
+    for (ptrdiff_t u = first * group; u < last * group; u++) {
+        ptrdiff_t row = 0;
+        while (row < tfn__cached_queries(p)) {
+            const tfn__cached_strip a =
+                TFN__N(tfn__begin_cached)(p, u / p->heads, u % p->heads, row, work);
+            TFN__N(tfn__cached_strip_of)(&a);
+            row += a.rows;
+        }
+    }
 }

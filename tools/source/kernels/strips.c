@@ -86,18 +86,38 @@ SHARED ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
     return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
 }
 
-/* Returns the address of the bias of key 0. The query's position is count - 1. */
-SHARED const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h)
+/* Return the queries of a sentence, and how many queries a strip has, given those of a sentence. A
+ * plain build takes them one by one, which needs less memory. */
+SHARED ptrdiff_t tfn__cached_queries(const tfn_attention_cached_args *p)
 {
-    const tfn_score_bias *s = &p->bias;
-    return s->at + b * s->sentence + h * s->head + s->zero - (p->count - 1);
+    return tfn__max(p->queries, 1);
+}
+SHARED ptrdiff_t tfn__cached_rows(ptrdiff_t queries)
+{
+    if (!TFN__ALL) return 1;
+    return tfn__max(tfn__min(queries, TFN__CACHED_ROWS), 1);
 }
 
-/* Returns the number of keys up to the query of sentence b. In a ring (with a window) it may exceed
- * the capacity. */
-SHARED ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b)
+/* Returns the number of keys that query i of a sentence has seen if there is no window. */
+static ptrdiff_t tfn__count_at(const tfn_attention_cached_args *p, ptrdiff_t i)
 {
-    ptrdiff_t n = p->count;
+    if (p->causal) return p->count + i;
+    return p->count;
+}
+
+/* Returns the address of the bias of key 0 for query i. */
+SHARED const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
+                                     ptrdiff_t i)
+{
+    const tfn_score_bias *s = &p->bias;
+    return s->at + b * s->sentence + h * s->head + s->zero - (tfn__count_at(p, i) - 1);
+}
+
+/* Returns the number of keys up to query i of sentence b. In a ring (with a window) it may exceed
+ * the capacity. */
+SHARED ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t i)
+{
+    ptrdiff_t n = tfn__count_at(p, i);
     if (p->lengths) n = p->lengths[b];
     if (!TFN__ALL || p->window <= 0) n = tfn__min(n, p->capacity);
     return tfn__max(n, 0);

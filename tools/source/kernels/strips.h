@@ -9,6 +9,7 @@
  * because every strip, tile or triangle continues where the last one stopped. Builds on blocks. */
 #define TFN__STRIP 64        /* query rows in a strip: their scores are in memory at once */
 #define TFN__STEP  8         /* rows or keys processed together along the causal diagonal */
+#define TFN__CACHED_ROWS 16  /* queries of cached attention in a strip */
 #define TFN__CACHE_BLOCK 64  /* keys of a 16-bit cache converted to floats at once */
 
 /* A strip of query rows of one head, and its scratch. Rows a power of two apart share few cache
@@ -38,6 +39,19 @@ typedef struct tfn__strip {
     float    *work;               /* scratch of the products */
 } tfn__strip;
 
+/* Queries of one sentence and head that attend to a cache together. */
+typedef struct tfn__cached_strip {
+    const tfn_attention_cached_args *p;
+    ptrdiff_t b, h;               /* sentence, query head */
+    ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
+    ptrdiff_t seen, keys;         /* keys up to the first query, and up to the last one */
+    ptrdiff_t first, low;         /* the first key in the window, and the key of the first score */
+    ptrdiff_t cache;              /* index of the head in both caches */
+    ptrdiff_t ld;                 /* floats between two rows of scores */
+    float    *s;                  /* scores, then weights: (rows, keys) */
+    float    *work, *wide;        /* scratch of the products; keys or values of 16 bits as floats */
+} tfn__cached_strip;
+
 SHARED ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i);
 SHARED ptrdiff_t tfn__queries(const tfn_attention_args *p, ptrdiff_t b);
 SHARED ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen);
@@ -50,7 +64,10 @@ SHARED ptrdiff_t tfn__k_at(const tfn__strip *a, ptrdiff_t ld);
 SHARED ptrdiff_t tfn__stats_at(const tfn__strip *a, ptrdiff_t r);
 SHARED ptrdiff_t tfn__score_ld(ptrdiff_t tk);
 SHARED ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size);
-SHARED const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h);
-SHARED ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b);
+SHARED ptrdiff_t tfn__cached_rows(ptrdiff_t queries);
+SHARED ptrdiff_t tfn__cached_queries(const tfn_attention_cached_args *p);
+SHARED const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
+                                     ptrdiff_t i);
+SHARED ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t i);
 extern SHARED const float tfn__lane[16];
 #endif /* TFN__STRIPS_H */

@@ -411,10 +411,9 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 SHARED void tfn__cache_op(const tfn__call *c) { tfn__store_rows(c, c->r->start); }
 SHARED void tfn__encoded_op(const tfn__call *c) { tfn__store_rows(c, 0); }
 
-/* Fills the kernel's arguments for position t of this run. It sees all positions of an encoder's
- * memory, or in self-attention the positions up to its own. in: q */
-SHARED void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, const tfn_node *cache,
-                           ptrdiff_t t)
+/* Fills the kernel's arguments for the positions of this run. They see all positions of an
+ * encoder's memory, or in self-attention the positions up to their own. in: q */
+SHARED void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, const tfn_node *cache)
 {
     ptrdiff_t time = c->r->target;
     TFNORM_MEMSET(p, 0, sizeof *p);
@@ -431,24 +430,40 @@ SHARED void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
 #endif
     p->lengths = tfn__ints_or_none(c, c->n->arg[TFN__CACHED_LENGTHS]);
     p->batch = c->r->batch;
+    p->queries = time;
     p->q_ld = time * c->cols;
     p->y_ld = p->q_ld;
+    p->q_row = c->cols;
+    p->y_row = c->cols;
     p->scale = 1 / TFN__SQRT((float)p->head_size);
     if (TFN__ALL) p->cap = c->n->number[1];
-    p->count = c->r->start + t + 1;
+    p->count = c->r->start + 1;
+    p->causal = cache->op != TFN__OP_MEMORY;
     if (TFN__ALL) p->window = c->n->arg[TFN__CACHED_WINDOW];
     if (TFN__ALL && c->x[1]) p->bias = tfn__bias_of(c, 1, p->heads);
-    if (cache->op == TFN__OP_MEMORY) p->count = c->r->source;
-    p->q = c->x[0] + t*c->cols;
-    p->y = c->y + t*c->cols;
+    if (!p->causal) p->count = c->r->source;
+    p->q = c->x[0];
+    p->y = c->y;
 }
-/* Attention of this run's positions, one after the other, to the keys in a cache. */
+/* Chunks are pairs of a sentence and a key/value head. Returns the pairs in a chunk. */
+static ptrdiff_t tfn__cached_step(const tfn__call *c, const tfn_attention_cached_args *p)
+{
+    const ptrdiff_t keys = tfn__min(p->count + p->queries, p->capacity);
+    return tfn__item_step(c, p->batch * p->kv_heads, c->cols / p->kv_heads * keys * p->queries);
+}
+SHARED ptrdiff_t tfn__by_cached(const tfn__call *c)
+{
+    tfn_attention_cached_args p;
+    if (tfn__serial(c)) return 1;
+    tfn__cached_of(&p, c, c->t->nodes + c->n->arg[TFN__CACHED_CACHE]);
+    return tfn__pieces(p.batch * p.kv_heads, tfn__cached_step(c, &p));
+}
 SHARED void tfn__cached_op(const tfn__call *c)
 {
-    const tfn_node *cache = c->t->nodes + c->n->arg[TFN__CACHED_CACHE];
-    for (ptrdiff_t t = 0; t < c->r->target; t++) {
-        tfn_attention_cached_args p;
-        tfn__cached_of(&p, c, cache, t);
-        c->k->attention_cached(&p, 0, p.batch * p.kv_heads, c->work);
-    }
+    tfn_attention_cached_args p;
+    tfn__range s = { 0, 0 };
+    tfn__cached_of(&p, c, c->t->nodes + c->n->arg[TFN__CACHED_CACHE]);
+    s.count = p.batch * p.kv_heads;
+    if (!tfn__serial(c)) s = tfn__slice(s.count, tfn__cached_step(c, &p), c->chunk);
+    c->k->attention_cached(&p, s.first, s.first + s.count, c->work);
 }

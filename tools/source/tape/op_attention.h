@@ -32,7 +32,7 @@ SHARED void tfn__attend_backward(const tfn__call *c);
 enum { TFN__CACHE_ALIGN = 64 };         /* offsets in the state are multiples of 64 floats */
 SHARED void tfn__cache_op(const tfn__call *c);
 SHARED void tfn__encoded_op(const tfn__call *c);
-SHARED void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, const tfn_node *cache,
-                           ptrdiff_t t);
+SHARED void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, const tfn_node *cache);
+SHARED ptrdiff_t tfn__by_cached(const tfn__call *c);
 SHARED void tfn__cached_op(const tfn__call *c);
 #endif /* TFN__OP_ATTENTION_H */

@@ -473,7 +473,8 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
     if (TFN__DECODES && n->op == TFN__OP_CACHED) {
         const tfn_node *cache = t->nodes + n->arg[TFN__CACHED_CACHE];
         const int32_t size = n->cols / n->arg[TFN__CACHED_HEADS];
-        ptrdiff_t floats = k->attention_work(0, cache->arg[TFN__CACHE_CAPACITY], size);
+        const ptrdiff_t queries = t->target;
+        ptrdiff_t floats = k->attention_work(-queries, cache->arg[TFN__CACHE_CAPACITY], size);
 #ifdef TFN__QUANT
         if (cache->arg[TFN__CACHE_TYPE]) floats += (ptrdiff_t)TFN__CACHE_BLOCK * size;
 #endif

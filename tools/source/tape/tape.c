@@ -118,6 +118,14 @@ SHARED ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
     return tfn__min(tfn__whole_parts(cols, tfn__most_chunks(c), 16), TFN__CHUNK_COLS);
 }
 
+/* Returns the items in a chunk, if each takes `steps` multiplications. */
+SHARED ptrdiff_t tfn__item_step(const tfn__call *c, ptrdiff_t items, ptrdiff_t steps)
+{
+    if (tfn__serial(c)) return tfn__max(items, 1);
+    return tfn__max(tfn__whole_parts(items, tfn__most_chunks(c), 1),
+                    tfn__pieces(TFN__CHUNK_STEPS, tfn__max(steps, 1)));
+}
+
 /* The numbers of chunks of most operations. One chunk: */
 SHARED ptrdiff_t tfn__one(const tfn__call *c)
 {

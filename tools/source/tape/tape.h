@@ -128,7 +128,7 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
                                      TFN__NO_GRAD, NULL, 0)                                      \
     X(ENCODED,    "encoded memory",  TFN__CACHE_OP(TFN__KEPT(TFN__PAIRS, tfn__encoded_op)),      \
                                      tfn__one, TFN__NO_GRAD, NULL, 0)                            \
-    X(CACHED,     "cached attention",TFN__CACHE_OP(tfn__cached_op), tfn__one,                    \
+    X(CACHED,     "cached attention",TFN__CACHE_OP(tfn__cached_op), TFN__CACHE_OP(tfn__by_cached), \
                                      TFN__NO_GRAD, NULL, 0)                                      \
     X(LOSS,       "cross-entropy",   TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),  \
                                      tfn__loss_backward,          tfn__loss_chunks,              \
@@ -238,6 +238,7 @@ typedef struct tfn__range {
 SHARED tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk);
 SHARED ptrdiff_t tfn__pieces(ptrdiff_t n, ptrdiff_t step);
 SHARED bool tfn__serial(const tfn__call *c);
+SHARED ptrdiff_t tfn__item_step(const tfn__call *c, ptrdiff_t items, ptrdiff_t steps);
 SHARED ptrdiff_t tfn__row_step(const tfn__call *c, ptrdiff_t rows, ptrdiff_t cols);
 SHARED ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols);
 SHARED ptrdiff_t tfn__one(const tfn__call *c);
