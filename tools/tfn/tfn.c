@@ -120,8 +120,8 @@ static const struct { const char *word, *here; } words[] = {
 
 static int say_version(void)
 {
-    printf("tfn of tfnorm %s, bits version %d, hash %016llX\n", tfn_version(), TFN_BITS_VERSION,
-           (unsigned long long)TFN_BITS_HASH);
+    printf("tfn of tfnorm %s, bits version %d, hash %016llX, saves: %s\n", tfn_version(),
+           TFN_BITS_VERSION, (unsigned long long)TFN_BITS_HASH, tfn_io_durable());
     return 0;
 }
 
