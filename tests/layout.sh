@@ -165,6 +165,43 @@ examples() {
     done
 }
 check "layout of the examples" examples
+# Each public function has a use outside of the tests, or unused.txt says why it is public. A use is
+# its name in code, or a call from Python; comments and strings do not count.
+used_names() {
+    find ../tools ../examples board ! -path '*/source/*' ! -path '*/bin/*' -type f \( -name '*.[ch]' -o -name '*.py' \) |
+        sort | xargs awk '
+            FILENAME ~ /py$/ { if (match($0, /\.tfn_[a-z_0-9]+/)) print substr($0, RSTART, RLENGTH); next }
+            FNR == 1 { comment = 0 }
+            { gsub(/"([^"\\]|\\.)*"/, ""); sub(/\/\/.*/, "")
+              for (rest = $0; rest != ""; comment = !comment) {
+                  at = index(rest, comment ? "*/" : "/*")
+                  if (!comment) print at ? substr(rest, 1, at - 1) : rest
+                  if (!at) break
+                  rest = substr(rest, at + 2) } }' | grep -oE 'tfn_[a-z_0-9]+' | sort -u
+}
+used() {                # used FOLDER-OF-THE-API LIST
+    cat "$1"/*.h | sed -nE 's/^(TFNORM_API|static inline) [^(]*[ *](tfn_[a-z_0-9]+)\(.*/\2/p' | sort -u > "$work/public"
+    grep -v '^#' "$2" > "$work/listed"
+    cut -d ' ' -f 1 "$work/listed" | sort > "$work/unused"
+    ! grep -vE '^tfn_[a-z_0-9]+ \| [A-Z].*\.$' "$work/listed" || return 1
+    comm -23 "$work/public" "$work/used" | comm -3 - "$work/unused" > "$work/said"
+    cat "$work/said"
+    [ "$(wc -l < "$work/public")" -gt 150 ] && [ ! -s "$work/said" ]
+}
+used_names > "$work/used"
+check "layout: each public function is used, or unused.txt says why not" used ../tools/source/api unused.txt
+unused() {              # an unused function, a listed one that is used, one that does not exist, no reason
+    rm -rf "$work/api" && cp -r ../tools/source/api "$work/api" &&
+        echo 'TFNORM_API int tfn_planted(int x);' >> "$work/api/api_tape.h"
+    ! used "$work/api" unused.txt > /dev/null && [ "$(cat "$work/said")" = tfn_planted ] || return 1
+    for name in tfn_linear tfn_nothing; do
+        { cat unused.txt; echo "$name | Planted."; } > "$work/list.txt"
+        ! used ../tools/source/api "$work/list.txt" > /dev/null && grep -q "$name" "$work/said" || return 1
+    done
+    { cat unused.txt; echo 'tfn_planted'; } > "$work/list.txt"
+    ! used ../tools/source/api "$work/list.txt" > /dev/null
+}
+check "layout sees a public function without a use" unused
 # Logs, records and objects of a run are not committed.
 leftovers() {
     grep -E '\.(log|tmp|orig|rej|o|bin|gguf|safetensors|jsonl)$' |
