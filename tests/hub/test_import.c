@@ -1222,6 +1222,92 @@ TEST(import_with_lora)
     tfn_model_free(&base);
 }
 
+/* Every source of weights gives the logits of the import without LoRA, to the bit, and A the first
+ * values of a new model: maps of one tensor or side by side, a tied output, parts, pickles, GGUF,
+ * and weights of fewer bits below the floats of LoRA. */
+typedef struct import_tuned {
+    const char *name, *path, *group;
+    tfn_weights weights;
+} import_tuned;
+
+/* A and B of a model have their first values. Returns how many maps have LoRA. */
+static int import_first_values(const tfn_model *m)
+{
+    tfn_model fresh;
+    tfn_model_desc d = m->desc;
+    tfn_param_info p, q;
+    int maps = 0;
+    d.blank = false;
+    CHECK(tfn_model_new(&fresh, &d, NULL) == TFN_OK);
+    for (int32_t i = 0; tfn_model_param(m, i, &p) && tfn_model_param(&fresh, i, &q); i++) {
+        CHECK(!strcmp(p.name, q.name));
+        if (!strstr(p.name, ".lora_")) continue;
+        CHECK_BITS(p.data, q.data, (size_t)p.rows * (size_t)p.cols * sizeof *p.data);
+        if (!strstr(p.name, ".lora_a")) continue;
+        maps++;
+        CHECK(p.data[0] > 0 || p.data[0] < 0);
+    }
+    tfn_model_free(&fresh);
+    return maps;
+}
+
+static void import_tunes(const import_tuned *row)
+{
+    static import_case c;
+    static float logits[IMPORT_LOGITS];
+    tfn_model base, m;
+    tfn_model_desc d;
+    const float *found;
+    char text[300];
+    size_t bytes;
+    CASE("%s, %s", row->path, row->group);
+    memset(&d, 0, sizeof d);
+    d.inference = true;
+    d.batch = IMPORT_SENTENCES;
+    d.threads = 1;
+    d.weights = row->weights;
+    if (!import_load(&c, row->name)) return;
+    CHECK(tfn_import_new(&base, import_path(row->path, NULL), &d) == TFN_OK);
+    found = tfn_model_logits(&base, &c.batch);
+    CHECK(found != NULL);
+    if (!found) return;
+    bytes = (size_t)c.count * (size_t)base.desc.vocab * sizeof *found;
+    memcpy(logits, found, bytes);
+    tfn_model_free(&base);
+    d.inference = false;
+    CHECK(tfn_group_add(&d, row->group, NULL));
+    if (tfn_import_new(&m, import_path(row->path, NULL), &d) != TFN_OK) {
+        FAIL("%s", tfn_error_text(&m.error, text, sizeof text));
+        return;
+    }
+    CHECK(import_first_values(&m) > 0);
+    found = tfn_model_logits(&m, &c.batch);
+    CHECK(found != NULL);
+    if (found) CHECK_BITS(found, logits, bytes);
+    tfn_model_free(&m);
+}
+
+TEST(import_lora_sources)
+{
+    static const import_tuned rows[] = {
+        { "gpt2", "gpt2", "decoder.*.self.[qkv].weight rank=3 alpha=6", TFN_WEIGHTS_FLOAT },
+        { "gpt2", "gpt2", "output.weight rank=2", TFN_WEIGHTS_FLOAT },
+        { "llama-tied", "llama-tied", "output.weight rank=2", TFN_WEIGHTS_FLOAT },
+        { "llama", "llama", "output.weight rank=1", TFN_WEIGHTS_FLOAT },
+        { "llama-bin", "llama-bin", "*.w?.weight rank=2", TFN_WEIGHTS_FLOAT },
+        { "llama-bin-sharded", "llama-bin-sharded", "*.[qv].weight rank=2", TFN_WEIGHTS_FLOAT },
+        { "gpt_neox", "gpt_neox", "*.[qkvo].weight rank=2", TFN_WEIGHTS_FLOAT },
+        { "phi3", "phi3", "*.weight rank=2", TFN_WEIGHTS_FLOAT },
+        { "bert", "bert", "*.[qv].weight rank=2", TFN_WEIGHTS_FLOAT },
+        { "t5", "t5", "*.cross.?.weight rank=2", TFN_WEIGHTS_FLOAT },
+        { "llama", "../gguf/llama.gguf", "*.[qv].weight rank=2", TFN_WEIGHTS_FLOAT },
+        { "gpt2", "gpt2", "*.[qv].weight rank=2", TFN_WEIGHTS_Q8 },
+        { "gpt2", "gpt2", "output.weight rank=2", TFN_WEIGHTS_Q4 },
+        { "llama", "llama", "*.[ow]*.weight rank=2", TFN_WEIGHTS_BF16 }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) import_tunes(rows + i);
+}
+
 /* Layers with a window: in Mistral all; in Qwen 2, if use_sliding_window is true, those from
  * max_window_layers on. layer_types names each layer, in an order that the options can express. */
 TEST(import_windows)
@@ -1842,6 +1928,7 @@ int main(void)
     RUN(import_words);
     RUN(import_published);
     RUN(import_with_lora);
+    RUN(import_lora_sources);
     RUN(import_windows);
     RUN(import_weights_wrong);
     RUN(import_pickles);
