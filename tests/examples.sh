@@ -41,6 +41,31 @@ linked() {
             -o "$work/example" -lm && run "$1"
 }
 
+# A GPT-2 of Hugging Face's form with its tokenizer, tuned by 23_import_lora: the loss falls, the
+# adapter is small and goes on top of the base, and the folder that it writes is the tuned model.
+tuned() {
+    get_tool tfn || return 1
+    rm -rf "$work/gpt2" "$work/merged"
+    mkdir "$work/merged"
+    awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%s ", substr("onetwosix", i % 3 * 3 + 1, 3) }' > "$work/words"
+    awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%s ", substr("sixtwoone", i % 3 * 3 + 1, 3) }' > "$work/other"
+    "$work/tfn" train "$work/words" --recipe gpt2 --position learned --vocab 264 --width 32 --layers 2 --steps 200 --lr 0.003 \
+        --set activation=gelu-tanh --out "$work/gpt2.safetensors" --force --quiet &&
+        "$work/tfn" export "$work/gpt2.safetensors" --hf "$work/gpt2" --family gpt2 &&
+        "$work/example" "$work/gpt2" "$work/other" "$work/merged" | tee "$work/printed" || return 1
+    awk '{ loss = $4 } NR == 1 { first = loss } END { exit !(NR == 10 && loss < 0.6 * first) }' "$work/printed" || return 1
+    "$work/tfn" import "$work/merged" --out "$work/merged.safetensors" --force > "$work/said" &&
+        "$work/tfn" import "$work/gpt2" --out "$work/base.safetensors" --force > "$work/said" || return 1
+    for model in merged base "base.safetensors --adapter $work/merged/lora"; do
+        # shellcheck disable=SC2086
+        "$work/tfn" eval "$work/"$model.safetensors "$work/other" | sed -n 's/^loss *\([0-9.]*\).*/\1/p'
+    done > "$work/losses"
+    cat "$work/losses"
+    awk '{ loss[NR] = $1 } END { d = loss[1] - loss[3]
+        exit !(NR == 3 && loss[1] < loss[2] / 2 && d * d < 1e-8) }' "$work/losses" &&
+        [ "$(wc -c < "$work/merged/lora.safetensors")" -lt "$(($(wc -c < "$work/merged/model.safetensors") / 4))" ]
+}
+
 if [ "$tier" = default ]; then
     echo "left out: the examples' own commands, but that of 20 (tier extra)"
     check "example tfnorm" implementation
@@ -57,6 +82,7 @@ for f in ../examples/*.c; do
     default:*) way=linked ;;
     esac
     check "example $name" $way "$f"
+    [ "$name" != 23_import_lora ] || check "example $name: a folder" tuned
 done
 
 # The README's table of tasks names the examples from 03 on in their order, and the text above it
