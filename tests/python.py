@@ -451,7 +451,7 @@ def lines():
     """The loop in the module's docstring works unchanged and draws its curve. README's is its first
     part; the manual's lines work, too."""
     code = [line[4:] for line in tfnorm.__doc__.split("\n") if line.startswith("    ")]
-    assert len(code) == 10
+    code = code[:10]
     top = os.path.join(os.path.dirname(os.path.abspath(tfnorm.__file__)), "..")
     readme = open(os.path.join(top, "README.md")).read()
     assert readme.split("```python\n")[1].split("```")[0] == "\n".join(code[:7]) + "\n"
@@ -471,6 +471,53 @@ def lines():
         assert len(losses) == 31 and losses[-1] < 0.3 * losses[0]
         assert open("losses.svg").read().count(",") >= 31
         assert os.path.getsize("model.safetensors") > 1000
+        os.chdir("/")
+
+
+def folders():
+    """The second loop in the module's docstring tunes a folder with LoRA and writes it back."""
+    code = [line[4:] for line in tfnorm.__doc__.split("\n") if line.startswith("    ")][10:]
+    assert len(code) == 11 and code[0].startswith("import")
+    names = {}
+    with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)
+        words = "one two six " * 99
+        open("notes.txt", "w").write("six two one " * 99)
+        letters = sorted(set(words.replace(" ", "\u0120")))
+        json.dump({"model": {"type": "BPE", "vocab": {x: i for i, x in enumerate(letters)},
+                             "merges": []},
+                   "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+                   "decoder": {"type": "ByteLevel"}}, open("tokenizer.json", "w"))
+        tokenizer = tfnorm.Tokenizer.of(json=open("tokenizer.json").read())
+        base = tfnorm.Model(vocab=len(letters), context=64, batch=8, recipe="gpt2", position="learned", width=32,
+                            layers=2, heads=2, activation="gelu-tanh", schedule_lr=1e-2)
+        ids = tokenizer.encode(words)
+        assert tokenizer.decode(ids) == words
+        for step in range(100):
+            at = np.random.randint(len(ids) - 64, size=(8, 1)) + np.arange(65)
+            base.step(ids[at[:, :-1]], ids[at[:, 1:]])
+        base.export("gpt2", tokenizer)
+        exec("\n".join(code).replace("201", "61"), names)
+        model, at = names["model"], names["at"]
+        assert model.losses[-1] < 0.6 * model.losses[0], model.losses
+        again = tfnorm.Model.from_folder("gpt2-notes", inference=True, batch=8)
+        tokens = names["ids"][at[:, :-1]]
+        wanted = model.logits(tokens).copy()
+        assert np.abs(again.logits(tokens) - wanted).max() < 1e-4 * np.abs(wanted).max()
+        assert (model.merge().logits(tokens) == again.logits(tokens)).all()
+        other = tfnorm.Model.from_folder("gpt2", inference=True, batch=8,
+                                         groups=[model.option("groups[0]")])
+        assert (other.logits(tokens) == base.logits(tokens)).all()
+        other.load_weights("notes.safetensors")
+        assert (other.logits(tokens) == wanted).all()
+        assert not os.path.exists("gpt2/lora.safetensors") and os.path.exists("gpt2-notes/tokenizer.json")
+        refused("has LoRA", model.export, "lora")
+        refused("no family is called gpt9", base.export, "x", family="gpt9")
+        refused("none: cannot be opened", tfnorm.Model.from_folder, "none")
+        base.export("half", family="gpt2", dtype="bf16", round=True)
+        half = tfnorm.Model.from_folder("half", inference=True, batch=8)
+        off = np.abs(half.logits(tokens) - base.logits(tokens)).max()
+        assert 0 < off < 0.05 * np.abs(wanted).max()
         os.chdir("/")
 
 

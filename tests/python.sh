@@ -77,7 +77,7 @@ check "python: the twin in C compiles" twin
 check "python: without numpy" python3 python_plain.py "$PWD/$work/twin"
 [ "$python" ] || { skip "python: with numpy" "no python3 has it"; finish; exit; }
 for name in library bits options views errors parts files tokenizers generation reading \
-    probes losses groups lora packed kinds lines documented notebook installed; do
+    probes losses groups lora packed kinds lines folders documented notebook installed; do
     check "python: $name" "$python" python.py "$name" "$PWD/$work/twin"
 done
 finish

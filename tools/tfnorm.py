@@ -11,6 +11,20 @@
     print(bytes(model.generate([text[:20]], max_tokens=44, temperature=0.7)[0].astype(np.uint8)))
     tfnorm.plot(model.losses, "losses.svg")         # a notebook draws tfnorm.plot(model.losses)
 
+Fine-tune a model from Hugging Face with LoRA, merge LoRA into the weights, and write it back:
+
+    import numpy as np, tfnorm
+    tokenizer = tfnorm.Tokenizer.of(json=open("gpt2/tokenizer.json").read())
+    ids = tokenizer.encode(open("notes.txt").read())
+    model = tfnorm.Model.from_folder("gpt2", batch=8, batch_tokens=8 * 64, schedule_lr=1e-3,
+                                     groups=["decoder.*.self.[qv].weight rank=8 alpha=16"])
+    for step in range(201):
+        at = np.random.randint(len(ids) - 64, size=(8, 1)) + np.arange(65)
+        report = model.step(ids[at[:, :-1]], ids[at[:, 1:]])
+        if step % 100 == 0: print(step, report.loss)
+    model.save_adapter("notes.safetensors")         # only what was trained
+    model.merge().export("gpt2-notes", tokenizer)   # a folder like "gpt2"
+
 Options have the names of the members of tfn_model_desc; schedule_lr is schedule.lr. An Error has
 the message of the header. Arrays of parameters, gradients and logits are views into the model,
 without a copy: writing to them changes it, and each keeps the model alive.
@@ -93,6 +107,7 @@ FUNCTIONS = {
     "tfn_generator_run": "ippp", "tfn_model_save": "ippp", "tfn_model_load": "ipp",
     "tfn_model_load_weights": "ippi", "tfn_model_peek": "ippp", "tfn_checkpoint_tokenizer": "zppz",
     "tfn_model_save_adapter": "ippp", "tfn_model_watch": "ippp", "tfn_probe_of": "ni",
+    "tfn_import_new": "ipsp", "tfn_export_write": "ipp", "tfn_family_find": "ps",
     "tfn_custom": "xpipiiii", "tfn_model_quantize": "ipp", "tfn_quant_unpack": "vppillll",
     "tfn_tokenizer_size": "zp", "tfn_tokenizer_init": "ipppz", "tfn_tokenizer_encode": "lpplsz",
     "tfn_tokenizer_decode": "zppzpl", "tfn_key_make": "ku",
@@ -534,7 +549,7 @@ class Model:
         set_options(desc.address, options)
         self._make(desc, loss)
 
-    def _make(self, desc, loss=None):
+    def _make(self, desc, loss=None, folder=None):
         model = Struct("tfn_model")
         self.losses = []                    # of each update: see plot
         self.calls = Calls()
@@ -542,7 +557,11 @@ class Model:
             self.calls.of_sentences = get_option(desc.address, "head") == "sequence"
             self.calls.loss(desc, loss)
         self.desc = desc
-        if C().tfn_model_new(model.address, desc.address, None):
+        if folder is None:
+            status = C().tfn_model_new(model.address, desc.address, None)
+        else:
+            status = C().tfn_import_new(model.address, folder, desc.address)
+        if status:
             raise error_of(model.at("error"))
         self.struct = model
         self.address = model.address
@@ -923,6 +942,47 @@ class Model:
         model = cls._of_file(Struct("tfn_file", path=os.fsencode(path)), options)
         model.load_weights(path)
         return model
+
+    @classmethod
+    def from_folder(cls, folder, **options):
+        """The model in a folder of Hugging Face, or in a GGUF file, with its weights. options are
+        those that config.json does not determine: batch, groups, inference=True, weights="q8", a
+        shorter context ... Give a batch_tokens or a context if the model reads long texts, because
+        the memory of a batch grows with them."""
+        desc = Struct("tfn_model_desc")
+        set_options(desc.address, options)
+        model = cls.__new__(cls)
+        model._make(desc, folder=os.fsencode(folder))
+        return model
+
+    def export(self, folder, tokenizer=None, family=None, dtype="f32", round=False):
+        """Write a folder of Hugging Face with config.json, model.safetensors and the Tokenizer, if
+        one is given. The library chooses the family ("gpt2", "llama" ...) that fits, unless one is
+        given. dtype: "f32", "f16" or "bf16"; round=True rounds matrices that it cannot hold, which
+        are an error otherwise. Merge LoRA first."""
+        out = Struct("tfn_export", folder=os.fsencode(folder), dtype=Model.DTYPES[dtype],
+                     round=round)
+        if tokenizer is not None:
+            out.tokenizer = tokenizer.struct
+        if family is not None:
+            out.family = C().tfn_family_find(family.encode())
+            if not out.family:
+                raise Error("no family is called %s" % family)
+        os.makedirs(folder, exist_ok=True)
+        if C().tfn_export_write(out.address, self.address):
+            raise error_of(out.at("error"))
+
+    DTYPES = {"f32": 5, "bf16": 8, "f16": 9}                # tfn_dtype
+
+    def merge(self, **options):
+        """A model without LoRA whose matrices are W + alpha/r A B. It can train or be exported.
+        Merges LoRA of a tied output into a matrix of its own."""
+        more = {"groups": [None] * 10}
+        if "output.lora_a" in self.parameters():
+            more["untied"] = True
+        merged = self._like(dict(more, **options))
+        merged._check(C().tfn_model_fold(merged.address, self.address))
+        return merged
 
     def save_adapter(self, path):
         """What trains, alone: LoRA's tensors and whatever else is not frozen; load_weights takes

@@ -317,7 +317,8 @@ static const struct { const char *type; size_t size; bool whole; }
     { "tfn_tape", sizeof(tfn_tape), false },
     { "tfn_custom_op", sizeof(tfn_custom_op), false },
     { "tfn_custom_args", sizeof(tfn_custom_args), false },
-    { "tfn_checkpoint", sizeof(tfn_checkpoint), true }
+    { "tfn_checkpoint", sizeof(tfn_checkpoint), true },
+    { "tfn_export", sizeof(tfn_export), false }
 };
 
 /* The type of a member in its declaration, which begins at `from`: a type, then perhaps other names
