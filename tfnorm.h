@@ -57,7 +57,8 @@
  *   api_running     training on a board, decoding, reading, generation
  *   api_text        metrics and tokenizers
  *   api_files       files, checkpoints of the hub, other languages
- *   ground          compilers, processors, and what a build leaves out
+ *   builds          what this build contains
+ *   ground          compilers and processors
  *   basics          texts, status, arena, order, random numbers
  *   math            scalar functions of our own, with their errors
  *   tables          tables of positions: sines, rotations
@@ -3460,11 +3461,200 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #define TFN__IMPLEMENTED      /* the implementation comes once, outside the include guard */
 #define TFN__IMPLEMENTING
 #endif
+/* >> builds */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* What this build contains. Each macro TFNORM_X of the program becomes a constant here, and all
+ * other parts ask only these constants, which are always 0 or 1. Builds on no other part.
+ *
+ * Use them in `#if` around declarations that need a type or a header that the build lacks, in
+ * parts.txt for whole parts, and everywhere else in a plain `if`: the compiler then drops the
+ * branch, and the functions that only it calls. A linker cannot drop rows of tables, the strings
+ * that they point to, or branches that depend on an option: hence TFN__KEPT and TFN__FULL.
+ *
+ * A program can ask for an omitted feature in three ways. An option: tfn_model_resolve refuses it.
+ * An operation on a tape: tfn__record refuses a row without a forward, and the function that
+ * records the operation refuses an argument whose kernel is missing. The table of kernels: the
+ * member is NULL. Each error names the macro, because it may have been set long ago.
+ * tests/compile/small.c tries each feature in a build with the macro and in one without. */
+
+/* -- one constant a macro -------------------------------------------------------------------- */
+
+#ifdef TFNORM_ONLY_KERNELS
+#define TFN__MODELS 0
+#else
+#define TFN__MODELS 1         /* tapes and models; without them there are only kernels */
+#endif
+#ifdef TFNORM_NO_TRAINING
+#define TFN__TRAINS 0
+#else
+#define TFN__TRAINS 1         /* gradients, optimizers, random weights */
+#endif
+#if defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN
+#define TFN__DETAILS 0
+#else
+#define TFN__DETAILS 1        /* error messages with suggestions and numbers */
+#endif
+/* Norms other than LayerNorm and RMSNorm, topologies other than Pre-LN and Post-LN, and options
+ * that need the operations of these. */
+#if !TFN__DETAILS && !defined TFNORM_ALL_NORMS
+#define TFN__ALL 0
+#else
+#define TFN__ALL 1
+#endif
+#ifdef TFNORM_ONLY_DECODERS
+#define TFN__SENTENCES 0
+#else
+#define TFN__SENTENCES 1      /* tapes that process whole sentences */
+#endif
+#ifdef TFNORM_NO_DECODERS
+#define TFN__DECODES 0
+#else
+#define TFN__DECODES 1        /* key/value caches */
+#endif
+#if defined TFNORM_NO_TRAINING || defined TFNORM_NO_DROPOUT
+#define TFN__DROPS 0
+#else
+#define TFN__DROPS 1          /* dropout */
+#endif
+#ifdef TFNORM_NO_GROUPS
+#define TFN__GROUPS 0
+#else
+#define TFN__GROUPS 1         /* groups of parameters: desc.groups */
+#endif
+#ifdef TFNORM_NO_SCALES
+#define TFN__SCALES 0
+#else
+#define TFN__SCALES 1         /* scales in joins */
+#endif
+#if defined TFNORM_NO_QUANT || defined TFN__DOUBLE
+#define TFN__PACKS 0
+#else
+#define TFN__PACKS 1          /* weights, moments and caches of fewer bits */
+#endif
+#ifdef TFNORM_NO_MESSAGES
+#define TFN__MESSAGES 0
+#else
+#define TFN__MESSAGES 1       /* errors have a text */
+#endif
+#ifdef TFNORM_NO_MALLOC
+#define TFN__ALLOCATES 0
+#else
+#define TFN__ALLOCATES 1      /* malloc */
+#endif
+#if defined TFNORM_NO_METRICS || defined TFNORM_ONLY_KERNELS
+#define TFN__METRICS 0
+#else
+#define TFN__METRICS 1        /* BLEU and other scores of texts */
+#endif
+#if defined TFNORM_NO_TOKENIZERS || defined TFNORM_ONLY_KERNELS
+#define TFN__TOKENIZERS 0
+#else
+#define TFN__TOKENIZERS 1     /* from text to tokens and back */
+#endif
+#if defined TFNORM_NO_FILES || defined TFNORM_ONLY_KERNELS
+#define TFN__FILES 0
+#else
+#define TFN__FILES 1          /* safetensors, checkpoints, options by name */
+#endif
+#if !TFN__FILES || defined TFNORM_NO_STDIO
+#define TFN__PATHS 0
+#else
+#define TFN__PATHS 1          /* files by path, with <stdio.h> */
+#endif
+#if !TFN__PATHS || defined TFNORM_NO_IMPORT
+#define TFN__IMPORTS 0
+#else
+#define TFN__IMPORTS 1        /* models of the hub, which are folders */
+#endif
+#if !TFN__IMPORTS || !TFN__ALLOCATES || defined TFNORM_NO_GGUF
+#define TFN__GGUF 0
+#else
+#define TFN__GGUF 1           /* models of llama.cpp */
+#endif
+#if !TFN__IMPORTS || !TFN__ALLOCATES || defined TFNORM_NO_PICKLE
+#define TFN__PICKLE 0
+#else
+#define TFN__PICKLE 1         /* pytorch_model.bin */
+#endif
+#if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
+#define TFN__USER_KERNELS 0
+#else
+#define TFN__USER_KERNELS 1   /* kernels that only users call, never a tape or a model */
+#endif
+
+/* JSON is the language of tokenizers and of files. */
+#define TFN__JSON (TFN__TOKENIZERS || TFN__FILES)
+/* True if some helpers may be unused. */
+#define TFN__OMITS \
+    !(TFN__DETAILS && TFN__PACKS && TFN__METRICS && TFN__TOKENIZERS && TFN__GGUF && TFN__PICKLE)
+
+/* TFN__KEPT(condition, f) is f, or NULL if the condition is false, so that a table's row does not
+ * keep f alive. TFN__FULL and TFN__ROW_TEXTS drop names and texts of rows from a plain build. */
+#define TFN__KEPT(condition, function) ((condition) ? function : NULL)
+#if TFN__ALL
+#define TFN__FULL(name) name
+#define TFN__ROW_TEXTS(formula, paper) formula, paper
+#else
+#define TFN__FULL(name) ""
+#define TFN__ROW_TEXTS(formula, paper) NULL, NULL
+#endif
+
+/* -- sets of enumerators --------------------------------------------------------------------- */
+
+/* Sets of the enumerators that this build keeps: all, unless the program defines a set.
+ * TFN__KEEPS(POSITIONS, x) is a constant: true if the set TFNORM_POSITIONS has x. TFN__ROTATES:
+ * rotary positions; without models, the caller decides. */
+#ifndef TFNORM_ARCHS
+#define TFNORM_ARCHS UINT32_MAX
+#endif
+#ifndef TFNORM_NORMS
+#define TFNORM_NORMS UINT32_MAX
+#endif
+#ifndef TFNORM_POSITIONS
+#define TFNORM_POSITIONS UINT32_MAX
+#endif
+#ifndef TFNORM_ACTIVATIONS
+#define TFNORM_ACTIVATIONS UINT32_MAX
+#endif
+#ifndef TFNORM_OPTIMIZERS
+#define TFNORM_OPTIMIZERS UINT32_MAX
+#endif
+#ifndef TFNORM_SCHEDULES
+#define TFNORM_SCHEDULES UINT32_MAX
+#endif
+#define TFN__KEEPS(set, x) (((TFNORM_##set) >> (x) & 1u) != 0)
+#if TFN__MODELS
+#define TFN__ROTATES TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)
+#else
+#define TFN__ROTATES 1
+#endif
+
+/* Conditions on several enumerators. TFN__GATES: gated units, which need a second linear map.
+ * TFN__POSITION_TABLES: positions that read a table, computed in double when the model is made.
+ * TFN__BY_TENSOR: optimizers that update one tensor at a time, and need kernels and scratch of
+ * their own. */
+#define TFN__PAIRS     TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER_DECODER)
+#define TFN__ENCODERS  (TFN__PAIRS || TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER))
+#define TFN__GATES (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU)                                  \
+                    || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU_TANH)                          \
+                    || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_SWIGLU))
+/* The set of elementwise functions to keep: the activations, and those that the gated units use. */
+#define TFN__OF_GATE(gate, which) (TFN__KEEPS(ACTIVATIONS, gate) ? TFN_SET(which) : 0)
+#define TFN__FUNCTIONS ((TFNORM_ACTIVATIONS)                                                       \
+                        | TFN__OF_GATE(TFN_ACTIVATION_GEGLU, TFN_ACTIVATION_GELU)                  \
+                        | TFN__OF_GATE(TFN_ACTIVATION_GEGLU_TANH, TFN_ACTIVATION_GELU_TANH)        \
+                        | TFN__OF_GATE(TFN_ACTIVATION_SWIGLU, TFN_ACTIVATION_SILU))
+#define TFN__POSITION_TABLES (TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)                           \
+                              || TFN__KEEPS(POSITIONS, TFN_POSITION_ALIBI)                         \
+                              || TFN__KEEPS(POSITIONS, TFN_POSITION_SINUSOIDAL)                    \
+                              || TFN__KEEPS(POSITIONS, TFN_POSITION_SINUSOIDAL_FAIRSEQ))
+#define TFN__BY_TENSOR (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_MUON)                                 \
+                        || TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
+#endif
 /* >> ground */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* The ground that every part is built on: the standard headers, attributes of functions, the
- * instruction sets that this compiler can build, and the build's options (TFNORM_X) as constants
- * (TFN__X) for conditions. Also a few helpers that need no libc. */
+ * instruction sets that this compiler can build, and a few helpers that need no libc. */
 
 #ifndef TFNORM_FILE
 #define TFNORM_FILE "tfnorm.h"
@@ -3488,12 +3678,16 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #ifndef TFNORM_MEMCPY
 #define TFNORM_MEMCPY memcpy
 #endif
-#ifndef TFNORM_NO_MALLOC
+#if TFN__ALLOCATES
 #include <stdlib.h>
+#define TFN__MALLOC(size) malloc(size)
+#define TFN__RELEASE(mem) free(mem)
+#else
+#define TFN__MALLOC(size) ((void)(size), (void *)NULL)
+#define TFN__RELEASE(mem) ((void)(mem))
 #endif
 #include <math.h>
-#if !defined TFNORM_NO_STDIO && !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
-#define TFN__STDIO
+#if TFN__PATHS
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -3672,123 +3866,6 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #endif
 
-/* Constants for conditions, so that the compiler drops the code that a build omits. TFN__TRAINS:
- * training. TFN__PACKS: weights of fewer bits. TFN__ALL: norms other than LayerNorm and RMSNorm,
- * and topologies other than Pre-LN and Post-LN; a build without training gets these only with
- * TFNORM_ALL_NORMS. */
-#ifdef TFNORM_NO_TRAINING
-#define TFN__TRAINS false
-#else
-#define TFN__TRAINS true
-#endif
-#if !defined TFNORM_NO_QUANT && !defined TFN__DOUBLE
-#define TFN__QUANT
-#define TFN__PACKS true
-#else
-#define TFN__PACKS false
-#endif
-#if !(defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN) || defined TFNORM_ALL_NORMS
-#define TFN__EXTRA_NORMS
-#define TFN__ALL true
-#define TFN__FULL(name) name
-#define TFN__ROW_TEXTS(formula, paper) formula, paper
-#else
-#define TFN__ALL false
-#define TFN__FULL(name) ""
-#define TFN__ROW_TEXTS(formula, paper) NULL, NULL
-#endif
-/* A linker cannot drop rows of tables, the strings that they point to, or branches that depend on
- * an option. So each macro of section config becomes a constant here, for use in conditions.
- *
- * A program can ask for an omitted feature in three ways. An option: tfn_model_resolve refuses it.
- * An operation on a tape: tfn__record refuses a row without a forward, and the function that
- * records the operation refuses an argument whose kernel is missing. The table of kernels: the
- * member is NULL. Each error names the macro, because it may have been set long ago.
- * tests/compile/small.c tries each feature in a build with the macro and in one without.
- */
-#if defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN
-#define TFN__SHORT_ERRORS         /* error messages without suggestions and numbers */
-#endif
-#if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
-#define TFN__USER_KERNELS false    /* kernels that only users call, never a tape or a model */
-#else
-#define TFN__USER_KERNELS true
-#endif
-#ifdef TFNORM_NO_SCALES
-#define TFN__SCALES false
-#else
-#define TFN__SCALES true
-#endif
-#ifdef TFNORM_ONLY_DECODERS
-#define TFN__SENTENCES false      /* tapes that process whole sentences */
-#else
-#define TFN__SENTENCES true
-#endif
-#ifdef TFNORM_NO_DECODERS
-#define TFN__DECODES false        /* key/value caches */
-#else
-#define TFN__DECODES true
-#endif
-#if defined TFNORM_NO_TRAINING || defined TFNORM_NO_DROPOUT
-#define TFN__DROPS false
-#else
-#define TFN__DROPS true
-#endif
-#ifdef TFNORM_NO_GROUPS
-#define TFN__GROUPS false         /* groups of parameters: desc.groups */
-#else
-#define TFN__GROUPS true
-#endif
-
-/* Sets of the enumerators that this build keeps: all, unless the user defines a set.
- * TFN__KEEPS(POSITIONS, x) is a constant: true if the set TFNORM_POSITIONS has x.
- * TFN__KEPT(condition, f) is f, or NULL if the condition is false, so that a table's row does not
- * keep f alive. */
-#ifndef TFNORM_ARCHS
-#define TFNORM_ARCHS UINT32_MAX
-#endif
-#ifndef TFNORM_NORMS
-#define TFNORM_NORMS UINT32_MAX
-#endif
-#ifndef TFNORM_POSITIONS
-#define TFNORM_POSITIONS UINT32_MAX
-#endif
-#ifndef TFNORM_ACTIVATIONS
-#define TFNORM_ACTIVATIONS UINT32_MAX
-#endif
-#ifndef TFNORM_OPTIMIZERS
-#define TFNORM_OPTIMIZERS UINT32_MAX
-#endif
-#ifndef TFNORM_SCHEDULES
-#define TFNORM_SCHEDULES UINT32_MAX
-#endif
-/* Conditions on several enumerators, below. TFN__GATES: gated units, which need a second linear
- * map. TFN__POSITION_TABLES: positions that read a table, computed in double when the model is
- * made. TFN__BY_TENSOR: optimizers that update one tensor at a time, and need kernels and scratch
- * of their own. */
-#define TFN__KEEPS(set, x) (((TFNORM_##set) >> (x) & 1u) != 0)
-#define TFN__KEPT(condition, function) ((condition) ? function : NULL)
-#ifdef TFNORM_ONLY_KERNELS      /* without models, the caller decides */
-#define TFN__ROTATES true
-#else
-#define TFN__ROTATES TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)
-#endif
-#define TFN__GATES (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU)                                  \
-                    || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU_TANH)                          \
-                    || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_SWIGLU))
-/* The set of elementwise functions to keep: the activations, and those that the gated units use. */
-#define TFN__OF_GATE(gate, which) (TFN__KEEPS(ACTIVATIONS, gate) ? TFN_SET(which) : 0)
-#define TFN__FUNCTIONS ((TFNORM_ACTIVATIONS)                                                       \
-                        | TFN__OF_GATE(TFN_ACTIVATION_GEGLU, TFN_ACTIVATION_GELU)                  \
-                        | TFN__OF_GATE(TFN_ACTIVATION_GEGLU_TANH, TFN_ACTIVATION_GELU_TANH)        \
-                        | TFN__OF_GATE(TFN_ACTIVATION_SWIGLU, TFN_ACTIVATION_SILU))
-#define TFN__POSITION_TABLES (TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)                           \
-                              || TFN__KEEPS(POSITIONS, TFN_POSITION_ALIBI)                         \
-                              || TFN__KEEPS(POSITIONS, TFN_POSITION_SINUSOIDAL)                    \
-                              || TFN__KEEPS(POSITIONS, TFN_POSITION_SINUSOIDAL_FAIRSEQ))
-#define TFN__BY_TENSOR (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_MUON)                                 \
-                        || TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
-
 /* Contraction of a*b + c to one instruction is off, because it would round once where the header's
  * definition of a result rounds twice. gcc lacks C99's pragma for this. The strings here and below
  * are written out, because gcc silently ignores a macro inside them. */
@@ -3811,11 +3888,7 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 
 /* In a build that omits parts some helpers are unused. */
-#if (defined __GNUC__ || defined __clang__) \
-    && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
-        || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
-        || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT || defined TFNORM_NO_STDIO \
-        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE || defined TFNORM_NO_GGUF)
+#if (defined __GNUC__ || defined __clang__) && TFN__OMITS
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
@@ -3891,10 +3964,10 @@ static void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op
 
 /* Use these macros, not the functions: with TFNORM_NO_MESSAGES they drop the text of the message,
  * so that the compiler keeps no string. */
-#ifdef TFNORM_NO_MESSAGES
-#define TFN__SAID(text) ((void)(text), (const char *)NULL)
-#else
+#if TFN__MESSAGES
 #define TFN__SAID(text) (text)
+#else
+#define TFN__SAID(text) ((void)(text), (const char *)NULL)
 #endif
 #define tfn__fail(e, status, op, text, found, wanted)                                              \
     tfn__keep_error(e, status, op, TFN__SAID(text), found, wanted)
@@ -4373,7 +4446,7 @@ static TFN__INLINE float tfn__from_bits(uint32_t u)
     return x;
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Returns the value of a BF16 number, which is the upper half of a float. */
 static TFN__INLINE float tfn__from_bf16(uint16_t h) { return tfn__from_bits((uint32_t)h << 16); }
 
@@ -4569,11 +4642,10 @@ TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
 }
 #endif
 /* >> tables */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Tables of positions: sinusoidal, ALiBi, rotary, and the buckets of T5. They depend only on
  * shapes, and are computed once, when a model is made. Builds on math. */
 
-#if !defined TFNORM_ONLY_KERNELS
 /* Sinusoidal positions (T, C): the first half of a row is sin(t * rate_k), the second half
  * cos(t * rate_k) (Vaswani 2017, section 3.5, interleaves them). Tensor2Tensor and Marian use the
  * rates 10000^(-2k/C) and start at position 0. fairseq uses 10000^(-k/(C/2 - 1)), and its first
@@ -4597,7 +4669,6 @@ static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bo
     }
 }
 
-#ifndef TFNORM_ONLY_KERNELS
 /* ALiBi (heads, 2T - 1) (Press 2022, section 3): a row is -m |j - i|, beginning at j - i = 1 - T.
  * Head h of n has the slope m = 2^(-8(h + 1)/n). If n is not a power of two, do as the authors'
  * code: take all slopes for the power of two below n, then every other slope for the one above. */
@@ -4681,8 +4752,6 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
         }
     }
 }
-#endif
-#endif
 #endif
 /* >> blocks */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
@@ -4777,7 +4846,6 @@ static TFN__INLINE void tfn__place_c(tfn_matmul_args *t, const tfn_matmul_args *
  * needs no scratch. */
 enum { TFN__VECTOR_ROWS = 2 };
 
-#ifndef TFNORM_NO_TRAINING
 /* A flat sum whose terms arrive in pieces. It has the same bits as the kernel `dot` over all terms
  * at once. Term i is added to lane i mod 16. The sum of every 4,096 terms is a term of the next
  * level, where the same rule holds. */
@@ -4785,7 +4853,6 @@ typedef struct tfn__flat_sum {
     int64_t count;           /* terms so far */
     float   lane[3][16];     /* levels: terms, blocks of terms, blocks of blocks */
 } tfn__flat_sum;
-#endif
 
 /* Return the floats of scratch for a packed block of b (whole panels of NR columns), and of a (with
  * room for the last vector store to overrun). */
@@ -4800,7 +4867,6 @@ static ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k)
     return tfn__min(m, TFN__MC) * tfn__min(k, TFN__KC) + TFN__NR;
 }
 
-#ifndef TFNORM_NO_TRAINING
 #define TFN__SPAN 4096       /* terms in a block of a flat sum, and blocks in the next level's */
 
 /* Returns the sum of 16 lanes by the fixed tree, and clears the lanes. */
@@ -4871,7 +4937,6 @@ static float tfn__flat_total(tfn__flat_sum *s)
     return tfn__take_lanes(s->lane[2]);
 }
 #endif
-#endif
 /* >> columns */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* Norms that are computed once for all instruction sets, and helpers that the norms of rows in
@@ -4891,7 +4956,6 @@ static inline bool tfn__is_far(float mean, float rstd)
     return !(rstd > 0 && rstd < most && mean - mean >= 0);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* One group of one row in the backward. */
 typedef struct tfn__norm_group {
     const float *x;
@@ -4903,7 +4967,6 @@ typedef struct tfn__norm_group {
     float        mean;
     float        rstd;
 } tfn__norm_group;
-#endif
 
 /* Returns element c of a bias or of means, or 0 if the array is NULL. It is inline because kernels
  * call it for each row: a call out of vector code costs some processors hundreds of cycles. */
@@ -5023,7 +5086,6 @@ static float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, 
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Return the form of this norm (TFN__GAIN_AS_IS ..., TFN__SHIFT_NONE ...). With detach_mean (Xu et
  * al. 2019) the mean counts as a constant, so it has no gradient. */
 static int tfn__gain_form(const tfn_norm_args *p)
@@ -5052,7 +5114,6 @@ static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
         row->dx[c] = g;
     }
 }
-#endif
 
 /* Starts the gradients of parameters, which are chains over the rows: at 0, or at the present
  * gradient if `add`. */
@@ -5062,7 +5123,7 @@ static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
     for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
 }
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 /* -- norms that few models have ---------------------------------------------------------------
  * Plain C that uses only + - * / and square roots, so that it has the same bits everywhere. For
  * tanh, erf, exp and sums of whole rows it calls the kernels. */
@@ -5198,7 +5259,7 @@ TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
         }
 }
 
-#ifndef TFNORM_NO_TRAINING
+#if TFN__TRAINS
 /* With g = dy*gain*f'(z): dx = alpha*g. It computes f(z) again; the forward saves nothing. */
 TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
@@ -5281,7 +5342,7 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
+#if TFN__TRAINS
 /* For row r, with g = (t*alpha + gain)*dy: *mean = mean(g*n), *dz = (1 - t^2) sum(dy*alpha*n). */
 static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
 {
@@ -5518,7 +5579,7 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
+#if TFN__TRAINS
 /* Restores the statistics that the forward used: from stats, or outside training from running. */
 static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
 {
@@ -5681,14 +5742,20 @@ typedef struct tfn__cached_strip {
     float    *work, *wide;        /* scratch of the products; keys or values of 16 bits as floats */
 } tfn__cached_strip;
 
+/* Returns how many keys after its own position a causal query sees. */
+static ptrdiff_t tfn__ahead_of(const tfn_attention_args *p)
+{
+    if (!TFN__ALL) return 0;
+    return p->ahead;
+}
+
 /* Returns the number of keys that query i of sentence b sees: all without padding, or if causal
  * those up to i + ahead. A query always sees the first keys, so a mask is just a loop bound. */
 static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     ptrdiff_t keys = p->tk;
     if (p->lengths) keys = tfn__min(tfn__max(p->lengths[b], 0), p->tk);
-    if (TFN__ALL) i += p->ahead;
-    if (p->causal) keys = tfn__min(i + 1, keys);
+    if (p->causal) keys = tfn__min(i + tfn__ahead_of(p) + 1, keys);
     return keys;
 }
 
@@ -5697,8 +5764,7 @@ static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i
 static ptrdiff_t tfn__seen_by_all(const tfn_attention_args *p, ptrdiff_t i, ptrdiff_t keys)
 {
     if (!p->causal) return keys;
-    if (TFN__ALL) i += p->ahead;
-    return tfn__min(i, keys);
+    return tfn__min(i + tfn__ahead_of(p), keys);
 }
 
 /* Returns the number of queries of sentence b without padding. */
@@ -5722,8 +5788,9 @@ static ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
 static ptrdiff_t tfn__first_key_of(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     const ptrdiff_t seen = tfn__seen(p, b, i);
-    if (!TFN__ALL || p->ahead <= 0) return tfn__first_key(p->window, seen);
-    return tfn__max(tfn__min(i + p->ahead + 1 - p->window, seen - 1), 0);
+    const ptrdiff_t ahead = tfn__ahead_of(p);
+    if (ahead <= 0) return tfn__first_key(p->window, seen);
+    return tfn__max(tfn__min(i + ahead + 1 - p->window, seen - 1), 0);
 }
 
 /* Returns the number of scores in row r of the strip. */
@@ -5837,7 +5904,6 @@ static TFN__FOLD bool tfn__is_optimizer(const tfn_update_args *u, tfn_optimizer 
     return tfn__is_kept(TFNORM_OPTIMIZERS, (int)u->optimizer, (int)which);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* True if the decay is added to the gradient, like an L2 penalty. Otherwise it is decoupled: it
  * shrinks the weights directly (Loshchilov & Hutter 2019). */
 static inline bool tfn__decay_is_coupled(const tfn_update_args *u)
@@ -5853,7 +5919,6 @@ typedef struct tfn__muon {
     float    *x, *next, *a, *b, *work;
     ptrdiff_t rows, cols, n;
 } tfn__muon;
-#endif
 #endif
 /* >> intrinsics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
@@ -6538,7 +6603,6 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
     }
 }
 
-#ifdef TFN__EXTRA_NORMS
 /* Rounds x to the nearest IEEE half, ties to even; from 65520 on it becomes infinite. `large` is
  * 2^13 times the power of two at or below |x|, which counts as 2^-14, the least normal half, if
  * smaller. Near `large` floats are 2^-10 of that power apart, so adding it rounds |x|, and
@@ -6561,7 +6625,6 @@ static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
     }
 #endif
 }
-#endif
 #endif
 /* >> dense */
 #if defined TFN__BODY
@@ -7261,7 +7324,6 @@ static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
     return TFN__MUL(TFN__SET(p->factor), TFN__SUB(TFN__SET(1), kn));
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* -- norms of rows, backward: the gradient of x ------------------------------------------------
  * LayerNorm with C features: from d mean/dx_i = 1/C and d rstd/dx_i = -rstd^2 n_i/C follows
  *     dn_j/dx_i = rstd * ([i = j] - 1/C - n_i n_j/C).
@@ -7333,9 +7395,7 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
         TFN__N(tfn__store_or_add)(dx + c, g, k, add);
     }
 }
-#endif
 
-#ifdef TFN__EXTRA_NORMS
 /* -- the kinds that few models have ------------------------------------------------------------
  * To compile fast they are optimized with -O1, or by clang for size. The vectors make them fast
  * enough. */
@@ -7412,7 +7472,6 @@ static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
     return max;
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Returns the number that s is divided by to give b in the table above, or 0 for b = 0. */
 static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const tfn__norm_group *row)
 {
@@ -7439,13 +7498,11 @@ static void TFN__N(tfn__norm_gradient_any)(const tfn_norm_args *p, tfn__norm_gro
     TFN__N(tfn__norm_gradient)(p, &row, divisor, tfn__gain_form(p), tfn__shift_form(p));
     tfn__norm_rest(p, &row);
 }
-#endif
 
 TFN__SMALL_END
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC pop_options
 #endif
-#endif /* TFN__EXTRA_NORMS */
 
 /* -- the kernels of all norms ------------------------------------------------------------------ */
 
@@ -7466,15 +7523,12 @@ static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const floa
     *mean = 0;
     if (tfn__is_kept(TFNORM_NORMS, (int)p->kind, TFN_NORM_RMS))
         return 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count + p->eps);
-#ifdef TFN__EXTRA_NORMS
-    if (p->kind == TFN_NORM_RMS_OUTSIDE || p->kind == TFN_NORM_L2 || p->kind == TFN_NORM_CRMS)
+    if (TFN__ALL && (p->kind == TFN_NORM_RMS_OUTSIDE || p->kind == TFN_NORM_L2
+                     || p->kind == TFN_NORM_CRMS))
         return TFN__N(tfn__rstd_extra)(p, x, n, 0);
-#endif
     *mean = TFN__N(tfn__row_sum)(x, n) / (float)n;
-#ifdef TFN__EXTRA_NORMS
-    if (p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA)
+    if (TFN__ALL && (p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA))
         return TFN__N(tfn__rstd_extra)(p, x, n, *mean);
-#endif
     return 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, n, *mean) + p->eps);
 }
 
@@ -7487,12 +7541,10 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t 
     const float *bias = tfn__at(p->bias, c);
     const float *x = p->x + at;
     float *y = p->y + at;
-#ifdef TFN__EXTRA_NORMS
-    if (p->kind == TFN_NORM_ADA) {
+    if (TFN__ALL && p->kind == TFN_NORM_ADA) {
         TFN__N(tfn__ada_row)(p, y, x, n, mean, rstd);
         return;
     }
-#endif
     if (TFN__TRAINS && !p->offset && gain && bias)
         TFN__N(tfn__normalize)(y, x, gain, bias, n, &mean, &rstd, false, 1);
     else TFN__N(tfn__normalize_any)(y, x, gain, bias, n, mean, rstd, TFN__ALL && p->offset);
@@ -7594,7 +7646,6 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 }
 #undef TFN__ABREAST
 
-#ifndef TFNORM_NO_TRAINING
 /* dx, one group of one row at a time. LayerNorm and RMSNorm in their usual forms get their own
  * copies of the loop, in which the form is constant. */
 static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
@@ -7619,9 +7670,7 @@ static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
                 TFN__N(tfn__norm_gradient)(p, &row, (float)n, TFN__GAIN_AS_IS, TFN__SHIFT_MEAN);
             else if (plain && p->kind == TFN_NORM_RMS)
                 TFN__N(tfn__norm_gradient)(p, &row, (float)n, TFN__GAIN_AS_IS, TFN__SHIFT_NONE);
-#ifdef TFN__EXTRA_NORMS
-            else TFN__N(tfn__norm_gradient_any)(p, row);
-#endif
+            else if (TFN__ALL) TFN__N(tfn__norm_gradient_any)(p, row);
         }
 }
 
@@ -7664,7 +7713,6 @@ static void TFN__N(tfn__norm_params_backward)(const tfn_norm_args *p, ptrdiff_t 
         TFN__N(tfn__norm_params)(p, c, next - c, c / n);
     }
 }
-#endif
 
 /* -- softmax ----------------------------------------------------------------------------------- */
 
@@ -7692,7 +7740,6 @@ static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t row
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dx = y * (dy - sum(dy*y)), which is the Jacobian diag(y) - y y^T times dy. */
 static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const float *y,
                                           ptrdiff_t rows, ptrdiff_t cols, bool add)
@@ -7705,7 +7752,6 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
         }
     }
 }
-#endif
 #endif
 /* >> attention */
 #if defined TFN__BODY
@@ -8061,7 +8107,6 @@ static void TFN__N(tfn__attention_forward)(const tfn_attention_args *p, ptrdiff_
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dv (keys, D) += w^T (keys, rows) dy (rows, D). First come the keys that all rows see, then those
  * along the diagonal, some keys at a time: their triangle, and the rows after it. The chains run
  * over rows in increasing order, from strip to strip. */
@@ -8207,7 +8252,6 @@ static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff
         TFN__N(tfn__end_chains)(&a, p->dv, a.dv, p->v_ld, p->add_dv);
     }
 }
-#endif
 
 /* Returns how many of the keys j ... n - 1 are contiguous in the cache from key j on: all, or in a
  * ring those up to its end. */
@@ -8218,7 +8262,7 @@ static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, pt
     return tfn__min(n - j, p->capacity - j % p->capacity);
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Converts rows of a 16-bit cache, `ld` apart, to contiguous floats. The block stays in L1, and the
  * float kernels multiply it, so that no kernel needs a second form. Long contexts are bound by
  * reading the cache, and this reads half as many bytes. */
@@ -8252,7 +8296,7 @@ static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cac
 }
 #endif
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 #define TFN__WIDEN(at, values)                                                                     \
     if (p->type) TFN__N(tfn__widen_block)(&t, p, at, values, a->wide)
 #else
@@ -8282,9 +8326,7 @@ static tfn__cached_strip TFN__N(tfn__begin_cached)(const tfn_attention_cached_ar
     a.ld = tfn__score_ld(p->capacity);
     a.s = work;
     a.work = work + a.rows * a.ld;
-#ifdef TFN__QUANT
-    a.wide = work + TFN__N(tfn__attention_work)(-most, p->capacity, p->head_size);
-#endif
+    if (TFN__PACKS) a.wide = work + TFN__N(tfn__attention_work)(-most, p->capacity, p->head_size);
     return a;
 }
 
@@ -8551,7 +8593,6 @@ static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float 
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* d = f'(x) for n values in whole vectors. */
 static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
                                     tfn_activation_kind kind)
@@ -8593,7 +8634,6 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
         TFN__N(tfn__activation_backward)(dgate + i, d, gate + i, count, kind, add_gate);
     }
 }
-#endif
 #undef TFN__CASE
 #undef TFN__KINDS
 #undef TFN__GATED_BLOCK
@@ -8610,7 +8650,6 @@ static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v,
         }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dv = the sum over the rows of dy * x, added to dv if `add`. Each column is one chain. Rows are ld
  * apart. */
 static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, const float *x,
@@ -8625,7 +8664,6 @@ static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, cons
         TFN__PUT(dv + c, sum, k);
     }
 }
-#endif
 #endif
 /* >> embed */
 #if defined TFN__BODY
@@ -8663,7 +8701,6 @@ static void TFN__N(tfn__position_forward)(float *y, const float *x, const float 
         }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dtable[token] += scale * dy, token after token. Rows are ld apart. Threads must divide columns,
  * not tokens, because two tokens may be equal. */
 static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const int32_t *tokens,
@@ -8696,7 +8733,6 @@ static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdi
         }
     }
 }
-#endif
 
 /* Rotates one head (Su et al. 2021, eq. 15): each pair (a, b) = (x[j], x[j + D/2]) is rotated by
  * its angle to (a cos - b sin, b cos + a sin). `half` is D/2. The table holds the cosines, then the
@@ -8787,7 +8823,6 @@ static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *s
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dx = scale * exp(x - max) - share, for n classes with the same share of the target. */
 static void TFN__N(tfn__classes_gradient)(float *dx, const float *x, ptrdiff_t n, float max,
                                           float scale, float share, bool add)
@@ -8831,10 +8866,8 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
     }
 }
 #endif
-#endif
 /* >> optimizers */
 #if defined TFN__BODY
-#ifndef TFNORM_NO_TRAINING
 /* The updates of all optimizers, of one instruction set: elementwise ones, and those that treat
  * each tensor separately (Muon, Adafactor). Section optim computes their constants. */
 
@@ -9270,23 +9303,13 @@ static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const 
     return 0;
 }
 #endif
-#endif
 /* >> table */
 #if defined TFN__BODY
 /* The public table of this instance, in the order of the struct. Kernels that the build omits are
  * NULL, so that a decoder links without those for training and for norms that it does not use. */
-#ifdef TFNORM_NO_TRAINING       /* a kernel that only training needs */
-#define TFN__TRAIN(name) NULL
-#define TFN__TRAIN_KEPT(condition, name) NULL
-#else
-#define TFN__TRAIN(name) TFN__N(name)
-#define TFN__TRAIN_KEPT(condition, name) TFN__KEPT(condition, TFN__N(name))
-#endif
-#ifdef TFN__EXTRA_NORMS         /* a kernel that LayerNorm and RMSNorm do not need */
-#define TFN__EXTRA(name) TFN__N(name)
-#else
-#define TFN__EXTRA(name) NULL
-#endif
+#define TFN__TRAIN(name) TFN__KEPT(TFN__TRAINS, TFN__N(name))
+#define TFN__TRAIN_KEPT(condition, name) TFN__KEPT(TFN__TRAINS && (condition), TFN__N(name))
+#define TFN__EXTRA(name) TFN__KEPT(TFN__ALL, TFN__N(name))  /* not for LayerNorm and RMSNorm */
 #ifdef TFN__NO_FMA              /* true if TFN__FMA rounds once; plain C may do so */
 #define TFN__HAS_FMA false
 #elif TFN__W == 1
@@ -9539,7 +9562,7 @@ typedef struct tfn__packed {
     int32_t     rows, cols;
 } tfn__packed;
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* The form of Q8 and Q4. A matrix with k inputs and n outputs is stored in panels of 16 outputs.
  * The outputs are the lanes of the products: a vector holds four inputs of each output, and on most
  * processors one instruction multiplies them by four quantized inputs and adds the products up,
@@ -9659,15 +9682,14 @@ typedef struct tfn__quant_chains {
 } tfn__quant_chains;
 #endif
 
-#ifndef TFN__QUANT              /* then all parameters are floats */
+#if !TFN__PACKS                 /* then all parameters are floats */
 static size_t tfn__packed_bytes(const tfn__packed *p)
 {
     (void)p;
     return 0;
 }
-#endif
+#else
 
-#ifdef TFN__QUANT
 /* Return the number of blocks of k inputs, and of panels of n outputs. */
 static ptrdiff_t tfn__quant_blocks(ptrdiff_t k) { return (k + TFN__QBLOCK - 1) / TFN__QBLOCK; }
 static ptrdiff_t tfn__quant_panels(ptrdiff_t n) { return (n + TFN__QPANEL - 1) / TFN__QPANEL; }
@@ -10014,7 +10036,7 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
 /* The compiler and the build decide which sets exist: see TFN__BUILD_PLAIN in ground. */
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* One instance per instruction set: the header includes itself and skips everything except the
  * body. With gcc all instances use the parts of -O3 that vectorize the loops over a block's inputs;
  * the other loops are written with vectors. There are two sets with VNNI, 256 bits in AVX encoding
@@ -10703,12 +10725,12 @@ static const tfn_quant_kernels TFN__QN(tfn__quant_kernels) = {
 /* Chooses the kernels for quantized weights, and computes products with weights of any type. Builds
  * on packing and integer_sets. */
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* The tile of a 16-bit matrix that is converted to floats at once: inputs by outputs. */
 enum { TFN__QTILE_K = 64, TFN__QTILE_N = 256 };
 #endif
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* -- choice ----------------------------------------------------------------------------------- */
 
 /* All instances have the same bits, so the choice only affects speed. A tape chooses once, when it
@@ -11466,16 +11488,13 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 /* Schedules, the constants of an update, the moments that each optimizer keeps, and moments of
  * fewer bits. Builds on math and packing. */
 
-#if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
 /* The columns of TFN__OPTIMIZER_LIST that tell which tensors an optimizer sees as matrices. */
 enum { TFN__MATRICES_FLAT, TFN__MATRICES_HIDDEN, TFN__MATRICES_ALL };
 enum { TFN__MOMENT_BLOCK = 32 };        /* FP8 numbers that share an exponent */
 typedef struct tfn__state_rule {
     uint8_t moments[2], matrices;
 } tfn__state_rule;
-#endif
 
-#if defined TFN__QUANT && !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
 /* Moments of fewer bits. Conversions use only integer shifts and sums, roots, and exact squares, so
  * every machine gets the same bits. In FP8 each block of 32 numbers shares E, the exponent of its
  * largest number. A code has a sign (only in the first moment), 4 bits e, and a fraction f of 3
@@ -11494,11 +11513,9 @@ typedef struct tfn__moment {
     void *data;
     ptrdiff_t count;                    /* numbers in the tensor */
 } tfn__moment;
-#endif
 
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
-#if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
 /* The first columns of TFN__OPTIMIZER_LIST: what each moment holds. */
 enum {
     TFN__MOMENT_NONE, TFN__MOMENT_ASKED, TFN__MOMENT_EACH, TFN__MOMENT_REST, TFN__MOMENT_SUMS
@@ -11539,9 +11556,7 @@ static int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_
     }
     return rows * cols;
 }
-#endif
 
-#ifndef TFNORM_NO_TRAINING
 /* Returns RAdam's factor r_t, or 0 if the second moment has seen too few gradients (Liu et al.
  * 2020, algorithm 2). rho_t measures how many it has seen; it grows to rho_end = 2/(1-b2) - 1. The
  * step is r_t times Adam's if rho_t exceeds a threshold, which depends on the variant (tfn_radam).
@@ -11574,6 +11589,7 @@ static float tfn__adafactor_beta2(double b, double t)
  *
  * RAdam multiplies step_size by r_t; if there is no r_t, the step is lr m^. Schedule-free AdamW has
  * no m, and its step_size has no correction for b1. */
+#if TFN__TRAINS
 TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
 {
     if (!u) return;
@@ -11601,7 +11617,7 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
 }
 #endif
 
-#if defined TFN__QUANT && !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
+#if TFN__PACKS
 /* -- moments of fewer bits: tfn_moment_type ---------------------------------------------------- */
 
 static uint8_t *tfn__moment_exponents(const tfn__moment *m)
@@ -11714,7 +11730,7 @@ static void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrd
 }
 #endif
 
-#ifndef TFNORM_ONLY_KERNELS
+#if TFN__MODELS
 /* -- schedules: the rate of an update; for the formulas see tfn_schedule_kind ---------------- */
 
 /* Returns r, the part of a linear decay that is left. It is 1 up to update `from` and then falls in
@@ -11837,10 +11853,10 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
     }
     return (float)lr;
 }
-#endif /* TFNORM_ONLY_KERNELS */
+#endif
 #endif
 /* >> tape */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* The tape: a graph of operations that is recorded once, planned once and run many times (see
  * tape.c for how). Offers the table of operations, the arguments that a node stores for each of
  * them, and the cutting of work into chunks and products that operations share. Builds on the
@@ -11889,10 +11905,10 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
  * the same two for the backward, and the mask of arrays that the backward reads. Leaves do nothing;
  * they come first, up to INPUT. Builds without training omit TFN__BACK(f). */
 #define TFN__NO_GRAD NULL               /* the only way to have no backward */
-#ifdef TFNORM_NO_TRAINING
-#define TFN__BACK(f) NULL
-#else
+#if TFN__TRAINS
 #define TFN__BACK(f) f
+#else
+#define TFN__BACK(f) NULL
 #endif
 
 /* Operations that small builds may omit: they are only in some models, or never in a decoder.
@@ -11903,8 +11919,6 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
 #define TFN__ENCODER_OP(f) TFN__KEPT(TFN__ENCODERS, f)
 #define TFN__CACHE_OP(f)   TFN__KEPT(TFN__DECODES, f)
 #define TFN__DROP_OP(f)    TFN__KEPT(TFN__DROPS, f)
-#define TFN__PAIRS     TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER_DECODER)
-#define TFN__ENCODERS  (TFN__PAIRS || TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER))
 
 #define TFN__OPS(X)                                                                              \
     X(NONE,       "operation",       NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
@@ -11986,7 +12000,7 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
                                      TFN__READ_ALL & ~TFN__SAVED)                                \
     TFN__MORE_OPS(X)
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 #define TFN__MORE_OPS(X)                                                                         \
     X(WORDS,      "words",           tfn__words_op, tfn__by_rows, TFN__NO_GRAD, NULL, 0)         \
     X(RELATIVE,   "relative positions", tfn__relative_forward,    tfn__one,                      \
@@ -12335,7 +12349,7 @@ static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t
 }
 #endif
 /* >> op_linear */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Operations of linear maps, y = act(x W + b), and helpers that tell which rows of a padded batch
  * count. The functions that record these operations are in section record_ops. Builds on tape and
  * the kernels of products. */
@@ -12370,7 +12384,7 @@ static tfn__packed tfn__packed_node(const tfn_node *n)
     return p;
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Tells how input j of a call is packed. */
 static tfn__packed tfn__packed_input(const tfn__call *c, int j)
 {
@@ -12423,7 +12437,7 @@ static void tfn__linear_forward(const tfn__call *c)
     tfn_matmul_args p = tfn__product(u, c->rows, out, in, tfn__matrix_of(c->x[0], in),
                                      tfn__linear_weight(c));
     p.start = c->x[2];
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (tfn__packed_input(c, 1).type) tfn__packed_product(c, &p);
     else
 #endif
@@ -12438,7 +12452,6 @@ static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
     return tfn__product_chunks(c, c->rows, c->cols, c->x_cols[0]);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Turns dy into du = dy act'(u), in place. It is an entry of its own on the timeline
  * (TFN__PREPARE), because each of the products below reads all of du. */
 static void tfn__linear_prepare(const tfn__call *c)
@@ -12478,7 +12491,7 @@ static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args 
     return tfn__product_chunks(c, p->m, p->n, p->k);
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Unpacks `count` outputs of W into floats, for the products of the backward: y (in, count), or
  * (count, in) for a 16-bit table, which has that order in memory. */
 static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed *w,
@@ -12527,7 +12540,7 @@ static void tfn__linear_backward(const tfn__call *c)
     tfn__linear_products(c, &dx, &dw);
 
     if (chunk < tfn__gradient_chunks(c, &dx)) {
-#ifdef TFN__QUANT
+#if TFN__PACKS
         if (tfn__packed_input(c, 1).type) tfn__packed_backward(c, &dx, chunk);
         else
 #endif
@@ -12554,7 +12567,6 @@ static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
     if (c->dx[2]) chunks += tfn__by_cols(c);
     return chunks;
 }
-#endif
 
 /* -- which rows count ------------------------------------------------------------------------ */
 
@@ -12651,7 +12663,7 @@ static void tfn__frames_op(const tfn__call *c)
 }
 #endif
 /* >> op_norms */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Operations of norms (rows, single values, columns over a batch) and of convolution. Builds on
  * tape and the kernels of norms. */
 
@@ -12755,7 +12767,6 @@ static ptrdiff_t tfn__norm_chunks(const tfn__call *c)
     return tfn__by_rows(c);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dx for this chunk's rows. */
 static void tfn__norm_rows_backward(const tfn__call *c)
 {
@@ -12794,9 +12805,8 @@ static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
     if (c->dx[1] || c->dx[2]) chunks += tfn__pieces(cols, tfn__col_step(c, cols));
     return chunks;
 }
-#endif
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 /* -- convolution over time, kernel 3, stride 2. in: x, W (3 C, out), b or none ----------------- */
 
 /* y_t = [x_2t x_2t+1 x_2t+2] W + b. Three of the 2T + 1 rows of a sentence at a time are the rows
@@ -12826,7 +12836,6 @@ static void tfn__conv_forward(const tfn__call *c)
     TFNORM_MEMSET(y + counted*out, 0, (size_t)((time - counted) * out) * sizeof *y);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* For one sentence, dx_2t = dy_t W_0^T + dy_t-1 W_2^T and dx_2t+1 = dy_t W_1^T, where W_k (C, out)
  * are the three blocks of W. Each of the three products writes every other row of dx. The product
  * with W_2 comes last, because it adds to rows that hold the product with W_0, except the last. */
@@ -12889,7 +12898,6 @@ static ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
     if (c->dx[0]) chunks += c->r->batch;
     return chunks;
 }
-#endif
 
 /* -- pointwise norms: gain * f(alpha x + shift) + bias. in: x, gain, bias, alpha, shift ------- */
 
@@ -12982,10 +12990,10 @@ static void tfn__columns_forward(const tfn__call *c)
     tfn_columns_forward(&p, j.first, j.count);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Chunks of rows give dx; one chunk after them gives the gradients of the parameters. */
 static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
 
+#if TFN__TRAINS
 /* dx for this chunk's rows. */
 static void tfn__point_rows_backward(const tfn__call *c)
 {
@@ -13064,7 +13072,7 @@ static void tfn__columns_backward(const tfn__call *c)
 #endif
 #endif
 /* >> op_values */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Operations on single values: activations, sums, scales, dropout, and their backwards. Builds on
  * tape and the kernels. */
 
@@ -13141,7 +13149,6 @@ static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, boo
 /* Learned scales of residual branches: LayerScale (1, C), ReZero (1, 1), scales of heads (1, H). */
 static void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
 
-#ifdef TFN__EXTRA_NORMS
 /* y = exp(min(x, ln 100)), or 0 below TFN__TAIL: the learned temperature of Swin v2's attention
  * (Liu 2022), one number per head. */
 static const float tfn__exp_cap = (float)4.60517018598809137;           /* ln 100 */
@@ -13276,9 +13283,7 @@ static void tfn__clamp_forward(const tfn__call *c)
         if (c->x[0][i] < -limit) c->y[i] = -limit;
     }
 }
-#endif
 
-#ifndef TFNORM_NO_TRAINING
 /* Stores or adds one number of a gradient. */
 static void tfn__store_or_add_one(float *d, float value, bool add)
 {
@@ -13406,7 +13411,6 @@ static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
     return tfn__by_rows(c) + 1;
 }
 
-#ifdef TFN__EXTRA_NORMS
 /* dx = dy exp(x) below the cap, and 0 above it. */
 static void tfn__exp_capped_backward(const tfn__call *c)
 {
@@ -13454,7 +13458,6 @@ static void tfn__rescale_backward(const tfn__call *c)
 
 /* The backward treats the ramp as a constant, because the number of updates is not learned. */
 static void tfn__ramp_backward(const tfn__call *c) { tfn__pass_on(c, 0, tfn__ramp_of(c)); }
-#endif
 
 /* dx = dy; dby = a times the sum of dy, over all channels or for each channel. */
 static void tfn__shift_backward(const tfn__call *c)
@@ -13572,9 +13575,8 @@ static void tfn__clamp_backward(const tfn__call *c)
     }
 }
 #endif
-#endif
 /* >> op_attention */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Operations of embeddings, positions, attention, and the key/value caches of decoding. Builds on
  * tape and the kernels of attention. */
 
@@ -13594,7 +13596,7 @@ static ptrdiff_t tfn__start_of(const tfn__call *c)
     return c->r->start;
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* tfn__embed_op for a packed table. A token outside the table gives zeros. */
 static void tfn__packed_words(const tfn__call *c, const int32_t *tokens, tfn__range s, float scale)
 {
@@ -13617,7 +13619,7 @@ static void tfn__embed_op(const tfn__call *c)
     const int32_t *tokens = c->r->ints[c->n->arg[TFN__EMBED_SLOT]];
     const float scale = c->n->number[0];
     tfn__range s = tfn__chunk_rows(c);
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (tfn__packed_input(c, 0).type) {
         tfn__packed_words(c, tokens, s, scale);
         return;
@@ -13683,7 +13685,6 @@ static void tfn__pick_rows(const tfn__call *c, ptrdiff_t position)
 static void tfn__first_forward(const tfn__call *c) { tfn__pick_rows(c, 0); }
 static void tfn__last_forward(const tfn__call *c) { tfn__pick_rows(c, tfn__x_time(c) - 1); }
 
-#ifndef TFNORM_NO_TRAINING
 /* Clears some columns of a (rows, cols) gradient, before rows are added to it. */
 static void tfn__clear_cols(float *d, ptrdiff_t rows, ptrdiff_t cols, tfn__range j)
 {
@@ -13752,9 +13753,7 @@ static void tfn__last_backward(const tfn__call *c)
 {
     tfn__pick_rows_backward(c, tfn__x_time(c) - 1);
 }
-#endif
 
-#ifdef TFN__EXTRA_NORMS
 /* -- scores by distance. in: numbers of buckets (buckets, H) ----------------------------------- */
 
 static int32_t tfn__bucket_of(const tfn__call *c, ptrdiff_t d, ptrdiff_t span)
@@ -13774,7 +13773,7 @@ static void tfn__relative_forward(const tfn__call *c)
         for (ptrdiff_t r = 0; r < c->rows * heads; r++) c->y[r*span + d] = x[r % heads];
     }
 }
-#ifndef TFNORM_NO_TRAINING
+
 /* The gradient of a bucket is the sum over its distances, and for each distance over sentences. */
 static void tfn__relative_backward(const tfn__call *c)
 {
@@ -13786,8 +13785,6 @@ static void tfn__relative_backward(const tfn__call *c)
         for (ptrdiff_t r = 0; r < c->rows * heads; r++) dx[r % heads] += c->dy[r*span + d];
     }
 }
-#endif
-#endif
 
 /* -- attention. in: q (B*Tq, H*D), k and v (B*Tk, G*D), a bias by distance (B or 1, H*(2T - 1)) or
  * none; number: dropout, cap of the scores ---- */
@@ -13843,12 +13840,13 @@ static tfn_attention_args tfn__attention_of(const tfn__call *c)
     p.cap = c->n->number[1];
     p.key = tfn_key_fold(c->r->key, c->n->site);
     p.causal = window != 0;
-    if (TFN__ALL && window > 0 && window < INT32_MAX) p.window = window;
-    if (TFN__ALL && window < 0) {
+    if (!TFN__ALL) return p;
+    if (window > 0 && window < INT32_MAX) p.window = window;
+    if (window < 0) {
         p.ahead = -(ptrdiff_t)window;
         p.window = 2*p.ahead + 1;
     }
-    if (TFN__ALL && c->x[3]) p.bias = tfn__bias_of(c, 3, heads);
+    if (c->x[3]) p.bias = tfn__bias_of(c, 3, heads);
     return p;
 }
 
@@ -13873,7 +13871,7 @@ static void tfn__attend_forward(const tfn__call *c)
     tfn__range s = tfn__chunk_heads(c, &p);
     c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
-#ifndef TFNORM_NO_TRAINING
+
 /* Clears the gradient of the bias for these pairs of sentence and key/value head. The kernel adds
  * to it, and no other chunk writes it. */
 static void tfn__clear_bias(const tfn_attention_args *p, tfn__range pairs)
@@ -13898,7 +13896,6 @@ static void tfn__attend_backward(const tfn__call *c)
     if (p.dbias && !c->add[3]) tfn__clear_bias(&p, s);
     c->k->attention_backward(&p, s.first, s.first + s.count, c->work);
 }
-#endif
 
 /* -- caches of decoding: keys (B, G, D, capacity), then values (B, G, capacity, D) ------------- */
 
@@ -13917,7 +13914,7 @@ static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
     return tfn__key_cache(c, cache) + tfn__cache_keys(c, cache);
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* A 16-bit cache has the same layout in half the bytes. Numbers are rounded once, when a position
  * is stored, so that all later readers, including other beams and heads, see the same number. */
 static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool values)
@@ -13964,7 +13961,7 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
     ptrdiff_t capacity = c->n->arg[TFN__CACHE_CAPACITY];
     ptrdiff_t size = c->cols / groups;
     ptrdiff_t time = c->x_rows[0] / tfn__max(c->r->batch, 1);
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (c->n->arg[TFN__CACHE_TYPE]) {
         for (ptrdiff_t b = 0; b < c->r->batch; b++)
             for (ptrdiff_t t = 0; t < time; t++)
@@ -14001,7 +13998,7 @@ static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
     p->capacity = cache->arg[TFN__CACHE_CAPACITY];
     p->k_cache = tfn__key_cache(c, cache);
     p->v_cache = tfn__value_cache(c, cache);
-#ifdef TFN__QUANT
+#if TFN__PACKS
     p->type = (tfn_cache_type)cache->arg[TFN__CACHE_TYPE];
     p->k_half = tfn__half_cache(c, cache, false);
     p->v_half = tfn__half_cache(c, cache, true);
@@ -14014,14 +14011,15 @@ static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
     p->q_row = c->cols;
     p->y_row = c->cols;
     p->scale = 1 / TFN__SQRT((float)p->head_size);
-    if (TFN__ALL) p->cap = c->n->number[1];
     p->count = c->r->start + 1;
     p->causal = cache->op != TFN__OP_MEMORY;
-    if (TFN__ALL) p->window = c->n->arg[TFN__CACHED_WINDOW];
-    if (TFN__ALL && c->x[1]) p->bias = tfn__bias_of(c, 1, p->heads);
     if (!p->causal) p->count = c->r->source;
     p->q = c->x[0];
     p->y = c->y;
+    if (!TFN__ALL) return;
+    p->cap = c->n->number[1];
+    p->window = c->n->arg[TFN__CACHED_WINDOW];
+    if (c->x[1]) p->bias = tfn__bias_of(c, 1, p->heads);
 }
 /* Chunks are pairs of a sentence and a key/value head. Returns the pairs in a chunk. */
 static ptrdiff_t tfn__cached_step(const tfn__call *c, const tfn_attention_cached_args *p)
@@ -14047,7 +14045,7 @@ static void tfn__cached_op(const tfn__call *c)
 }
 #endif
 /* >> op_loss */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Operations of the losses, of probes, and those that a program adds with tfn_custom. Builds on
  * tape and the kernels. */
 
@@ -14063,7 +14061,6 @@ static TFN__INLINE const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const 
 
 /* -- loss: -log p(target) of each row. in: logits; number: smoothing -------------------------- */
 
-#ifndef TFNORM_NO_TRAINING
 /* A chunk of the loss may begin and end anywhere in a sentence, and the kernel takes contiguous
  * rows. So the loops below do one run of rows at a time, which all count or are all padding. */
 
@@ -14133,9 +14130,7 @@ static void tfn__loss_backward(const tfn__call *c)
                                          c->n->arg[TFN__LOSS_KIND], c->add[0]);
     }
 }
-#endif
 
-#ifndef TFNORM_NO_TRAINING
 /* y = x in rows that have a target, and 0 in others; if `add`, y += x in rows that have a target.
  * The backward is the same map. */
 static void tfn__pass_targets(const tfn__call *c, float *y, const float *x, bool add)
@@ -14160,9 +14155,7 @@ static void tfn__targets_backward(const tfn__call *c)
 {
     tfn__pass_targets(c, c->dx[0], c->dy, c->add[0]);
 }
-#endif
 
-#ifndef TFNORM_NO_TRAINING
 /* -- losses of numbers. in: x; number: delta --------------------------------------------------- */
 
 /* Returns the loss of one number with the error e = x - t: e^2, or Huber's loss, which is linear
@@ -14214,7 +14207,6 @@ static void tfn__numbers_backward(const tfn__call *c)
         tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
     }
 }
-#endif
 
 /* Returns the index of the largest number, the first of equals. */
 static int32_t tfn__largest(const float *x, int32_t n)
@@ -14233,7 +14225,6 @@ static double tfn__log_sum(const tfn_kernels *k, float *scratch, const float *x,
     return (double)x[best] - tfn__log((double)scratch[best]);
 }
 
-#ifdef TFN__EXTRA_NORMS
 /* y = log p of all words of an adaptive softmax (Grave 2017). in: the logits of the head, whose
  * last ones represent the tails, and the logits of each tail. A word of the head has log
  * p_head(word). A word of tail k has log p_head(tail k) + log p_tail(word). */
@@ -14258,7 +14249,6 @@ static void tfn__words_op(const tfn__call *c)
         }
     }
 }
-#endif
 
 /* -- probes and the user's own operations ---------------------------------------------------- */
 
@@ -14294,7 +14284,6 @@ static void tfn__custom_forward(const tfn__call *c)
     tfn__custom_of(c->t, c->n)->forward(&a);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Passes the gradient to the callback. On the timeline it comes after the last write to it. */
 static void tfn__probe_backward(const tfn__call *c)
 {
@@ -14312,9 +14301,8 @@ static void tfn__custom_backward(const tfn__call *c)
     tfn__custom_of(c->t, c->n)->backward(&a);
 }
 #endif
-#endif
 /* >> op_table */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* A row of TFN__OPS. */
 typedef struct tfn__op {
     const char     *name;
@@ -14333,7 +14321,7 @@ typedef struct tfn__op {
 static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
 #endif
 /* >> record */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Records nodes on a tape: leaves, checks of shapes, errors, and tapes that only count. The
  * functions that record operations and the model's builder use it. Builds on tape. */
 
@@ -14747,7 +14735,7 @@ static tfn_var tfn__frames(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t col
 TFN__RARE_END
 #endif
 /* >> record_ops */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* The functions that record one operation each: they check shapes and options, and append a node.
  * Most are public; those declared here are only for the builder. Builds on record and the table of
  * operations. */
@@ -15343,10 +15331,8 @@ static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t 
     n->arg[TFN__CACHE_KV_HEADS] = kv_heads;
     n->arg[TFN__CACHE_CAPACITY] = capacity;
     n->arg[TFN__CACHE_PLACE] = (int32_t)(t->state / TFN__CACHE_ALIGN);
-#ifdef TFN__QUANT
-    n->arg[TFN__CACHE_TYPE] = (int32_t)t->cache_type;
-    if (t->cache_type) floats /= 2;
-#endif
+    if (TFN__PACKS) n->arg[TFN__CACHE_TYPE] = (int32_t)t->cache_type;
+    if (TFN__PACKS && t->cache_type) floats /= 2;
     t->state += (floats + TFN__CACHE_ALIGN - 1) / TFN__CACHE_ALIGN * TFN__CACHE_ALIGN;
     return tfn__var_of(t, n);
 }
@@ -15491,7 +15477,7 @@ TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)
 TFN__RARE_END
 #endif
 /* >> plan */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Plans a tape: writes the timeline and finds a place in the workspace for every buffer. Run walks
  * the result. Builds on record and the table of operations. */
 
@@ -15565,7 +15551,6 @@ static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
     return rows * n->saved_cols;
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* A user's operation has its own backward. */
 static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
 {
@@ -15738,7 +15723,6 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
     }
     return e;
 }
-#endif
 
 /* Writes the forward: every node except leaves, in the order of recording, in which inputs come
  * first. */
@@ -15748,9 +15732,7 @@ static void tfn__make_order(tfn_tape *t)
     for (int32_t i = 1; i < t->count; i++)
         if (!tfn__is_leaf(t->nodes + i)) t->order[e++] = tfn__timeline_entry(i, TFN__FORWARD);
     t->forward_count = e;
-#ifndef TFNORM_NO_TRAINING
-    if (t->training) e = tfn__backward_order(t, e);
-#endif
+    if (TFN__TRAINS && t->training) e = tfn__backward_order(t, e);
     t->order_count = e;
 }
 
@@ -15950,7 +15932,7 @@ static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdif
     return tfn__max(work, k->matmul_work(out, in, rows));
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* The same with packed weights: the product, and in training the product for dx, tile by tile.
  * There is no dW, because packed weights are frozen. */
 static int64_t tfn__packed_work(const tfn_tape *t, const tfn_kernels *k, tfn_weights type,
@@ -15969,7 +15951,7 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
     ptrdiff_t rows = (ptrdiff_t)tfn__rows_max(t, n);
     const tfn_node *x = t->nodes + n->in[0];
     const tfn_node *w = t->nodes + n->in[1];            /* for attention: the keys */
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (n->op == TFN__OP_LINEAR && tfn__packed_node(w).type)
         return tfn__packed_work(t, k, tfn__packed_node(w).type, rows, x->cols, n->cols);
 #endif
@@ -15990,9 +15972,8 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
         const int32_t size = n->cols / n->arg[TFN__CACHED_HEADS];
         const ptrdiff_t queries = t->target;
         ptrdiff_t floats = k->attention_work(-queries, cache->arg[TFN__CACHE_CAPACITY], size);
-#ifdef TFN__QUANT
-        if (cache->arg[TFN__CACHE_TYPE]) floats += (ptrdiff_t)TFN__CACHE_BLOCK * size;
-#endif
+        if (TFN__PACKS && cache->arg[TFN__CACHE_TYPE])
+            floats += (ptrdiff_t)TFN__CACHE_BLOCK * size;
         return floats;
     }
     return 0;
@@ -16084,21 +16065,18 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
     if (!tfn__plan_memory(t, &layout)) return t->error.status;
     t->kernels = kernels;
-#ifdef TFN__QUANT
+#if TFN__PACKS
     t->quant = tfn__quant_beside(kernels);
 #endif
     t->threads = (int32_t)tfn__max(threads, 1);
-#ifndef TFNORM_NO_TRAINING
-    if (t->training) {
+    if (TFN__TRAINS && t->training) {
         tfn__mark_learns(t);
         tfn__mark_needs(t);
         tfn__mark_reads(t);
         tfn__mark_again(t);
-    }
-#else
-    if (t->training)
+    } else if (t->training) {
         tfn__tape_error(t, TFN_UNSUPPORTED, "tape", "left out by TFNORM_NO_TRAINING", 0, 0);
-#endif
+    }
     if (t->error.status != TFN_OK) return t->error.status;
 
     tfn__make_order(t);
@@ -16114,7 +16092,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
 TFN__RARE_END
 #endif
 /* >> run */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Runs a planned tape: the forward and the backward, on one thread or several. Offers the threads
  * to work outside a tape, such as an optimizer's update. Builds on plan. */
 
@@ -16295,7 +16273,6 @@ static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
     return op->chunks(c);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Sets the gradient of the loss itself: 1, or the loss scale, which prevents underflow in half
  * precision. */
 static void tfn__seed_gradient(const tfn__call *c)
@@ -16305,18 +16282,16 @@ static void tfn__seed_gradient(const tfn__call *c)
     if (c->r->loss_scale > 0) scale = c->r->loss_scale;
     for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
 }
-#endif
 
 static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
 {
     const tfn__op *op = tfn__ops + c->n->op;
     c->chunk = chunk;
+    if (!TFN__TRAINS) kind = TFN__FORWARD;
     switch (kind) {
-#ifndef TFNORM_NO_TRAINING
     case TFN__SEED:     tfn__seed_gradient(c);  break;
     case TFN__PREPARE:  tfn__linear_prepare(c); break;
     case TFN__BACKWARD: op->backward(c);        break;
-#endif
     default:            op->forward(c);         break;
     }
 }
@@ -16917,7 +16892,7 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 }
 #endif
 /* >> topologies */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Prepares the reading of methods.h, where each method has one block: its formula and paper,
  * functions for what differs by place (the rules of a topology or an initialization), and its
  * rows. A row is a topology, a norm, an initialization, or a recipe, which names one of each. Rows
@@ -16945,7 +16920,7 @@ TFN__RARE
 #define TFN__RECIPE(...)
 #define TFN__RULES
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 static tfn_scale_rule tfn__scale_of(tfn_scale_kind kind, double value)
 {
     tfn_scale_rule s;
@@ -17017,7 +16992,7 @@ TFN__INIT("xavier-uniform", "U, variance 2/(in+out)", "Glorot & Bengio, eq. 16",
 TFN__RECIPE("pre",  "pre",  "layernorm", "xavier")
 TFN__RECIPE("post", "post", "layernorm", "xavier")
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 /* -- starting points of code bases -----------------------------------------------------------
  * Papers name Xavier, but their code differs. Older fairseq draws q, k and v as one matrix. fairseq
  * >= 0.10 also leaves the feed-forward and its biases to the framework, so that branch starts with
@@ -17886,10 +17861,10 @@ TFN__RECIPE("centernorm", "pre", "centernorm", "xavier")
 
 /* -- a norm to length 1 with Pre-LN ---------------------------------------------------------- */
 TFN__RECIPE("l2norm", "pre", "l2norm", "xavier")
-#endif /* TFN__EXTRA_NORMS */
+#endif /* TFN__ALL */
 #endif
 /* >> method_tables */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Builds the tables of norms, topologies, initializations and recipes from the blocks of
  * methods.h, and offers the public functions that look rows up by number or by name. Builds on
  * methods and topologies. */
@@ -18067,7 +18042,7 @@ TFN__LOOKUP(recipe, tfn_recipe, tfn__recipes)
 TFN__RARE_END
 #endif
 /* >> options */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* The options of a model: the tables of their enumerations, names for error messages, the ranges of
  * numbers, and defaults. Resolve builds on them, and so do the options of generators and
  * tokenizers. */
@@ -18113,6 +18088,12 @@ static TFN__FOLD bool tfn__is_relative(const tfn_model_desc *d)
 {
     if (!TFN__ALL) return false;
     return d->position == TFN_POSITION_RELATIVE || d->position == TFN_POSITION_LEARNED_RELATIVE;
+}
+
+/* True if scores decrease with distance (ALiBi). */
+static TFN__FOLD bool tfn__is_alibi(const tfn_model_desc *d)
+{
+    return TFN__ALL && d->position == TFN_POSITION_ALIBI;
 }
 
 /* True if the model trains with this optimizer and the build keeps it. */
@@ -18198,7 +18179,7 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 
 /* Linkers drop an array that is never read, but not a string: hence name[20], and no other texts in
  * small builds. */
-#ifndef TFN__SHORT_ERRORS
+#if TFN__DETAILS
 #define TFN__CHOICE(value, name, formula, paper) { value, name, formula, paper },
 #else
 #define TFN__CHOICE(value, name, formula, paper) { value, name, NULL, NULL },
@@ -18368,17 +18349,15 @@ static void tfn__put_nearest(tfn__text *t, const char *option, const char *given
     }
 }
 
-#ifdef TFN__SHORT_ERRORS               /* a microcontroller has no room for suggestions */
-static void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
-{
-    (void)option;
-    tfn__fail_name(e, TFN_NOT_FOUND, "model", text, given);
-}
-#else
-/* "no recipe is called pre-ln; did you mean pre?": e->name holds everything from %s on. */
+/* "no recipe is called pre-ln; did you mean pre?": e->name holds everything from %s on. A
+ * microcontroller has no room for suggestions. */
 static void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
 {
     tfn__text t;
+    if (!TFN__DETAILS) {
+        tfn__fail_name(e, TFN_NOT_FOUND, "model", text, given);
+        return;
+    }
     if (e->status != TFN_OK) return;
     tfn__fail(e, TFN_NOT_FOUND, "model", text, 0, 0);
     t = tfn__text_in(e->name, sizeof e->name);
@@ -18386,7 +18365,6 @@ static void tfn__no_name(tfn_error *e, const char *text, const char *option, con
     tfn__put_nearest(&t, option, given);
     tfn__end(&t);
 }
-#endif
 
 /* -- ranges ---------------------------------------------------------------------------------- */
 
@@ -18429,13 +18407,6 @@ static bool tfn__real_in_range(const tfn__limit *r, float v)
     return v >= r->least && v <= r->most;
 }
 
-#ifdef TFN__SHORT_ERRORS               /* without numbers: writing them takes a kilobyte of code */
-static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
-{
-    if (e->status == TFN_OK && !tfn__real_in_range(r, v))
-        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is not within its range", r->name);
-}
-#else
 /* Writes " is 1.5", or why it is not a number. */
 static void tfn__put_found(tfn__text *t, float v)
 {
@@ -18472,6 +18443,10 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
 {
     tfn__text t;
     if (e->status != TFN_OK || tfn__real_in_range(r, v)) return;
+    if (!TFN__DETAILS) {                    /* writing numbers takes a kilobyte of code */
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is not within its range", r->name);
+        return;
+    }
     tfn__fail(e, TFN_BAD_OPTION, op, "%s", 0, 0);
     t = tfn__text_in(e->name, sizeof e->name);
     tfn__put(&t, r->name);
@@ -18479,7 +18454,6 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
     tfn__put_wanted(&t, r, v);
     tfn__end(&t);
 }
-#endif
 
 /* Converts a limit of up to 2^53 to a whole number. See tfn__float_of. */
 static int64_t tfn__whole_limit(float limit)
@@ -18610,11 +18584,11 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     /* of half precision: below 2^-5 training has diverged */                                  \
     X(loss_scale,           REAL,      0.03125, TFN__HUGE)
 /* A build without training does not check options that only training reads. */
-#ifdef TFNORM_NO_TRAINING
+#if !TFN__TRAINS
 #undef TFN__TRAINING_RANGES
 #define TFN__TRAINING_RANGES(X)
 #endif
-#ifndef TFN__EXTRA_NORMS
+#if !TFN__ALL
 #undef TFN__MORE_RANGES
 #define TFN__MORE_RANGES(X)
 #endif
@@ -18744,7 +18718,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
 TFN__RARE_END
 #endif
 /* >> resolve */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Resolves a tfn_model_desc: fills in defaults, finds rows by name, and rejects illegal values and
  * combinations. Offers what follows from the options: sizes, clusters, muP, groups of parameters,
  * windows. Builds on options and the tables of methods. */
@@ -18902,7 +18876,7 @@ static void tfn__take_own_rows(tfn_model_desc *d, tfn_error *e)
 
 /* Fills in the parts of the recipe that options do not override, then checks that each name has a
  * row. An error says which macro left rows out. */
-#if defined TFN__EXTRA_NORMS
+#if TFN__ALL
 #define TFN__CALLED " is called %s"
 #elif defined TFNORM_PLAIN
 #define TFN__CALLED " of TFNORM_PLAIN is called %s"
@@ -19032,7 +19006,7 @@ static void tfn__check_mup(const tfn_model_desc *d, tfn_error *e)
                        | TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE
                        | TFN_TOPOLOGY_EMBEDDING_SCALE;
     const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
-    if (!TFN__ALL || e->status != TFN_OK || !d->mup_base_width) return;
+    if (e->status != TFN_OK || !d->mup_base_width) return;
     if (!d->inference && !tfn__mup_optimizer(d->optimizer))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width is set; its rates are those of "
                   "adam, adamw, radam, lion and sgd", 0, 0);
@@ -19057,7 +19031,6 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "threads is %d, half needs %d", d->threads, 1);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* There is one buffer for averages, and schedule-free AdamW uses it itself. */
 static void tfn__check_averages(const tfn_model_desc *d, tfn_error *e)
 {
@@ -19098,7 +19071,6 @@ static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
         break;
     }
 }
-#endif
 
 /* Returns the number of clusters of words, one more than there are cutoffs, or 0 without any.
  * Cluster k starts at word tfn__cluster_at(d, k) and ends where the next one starts, or with the
@@ -19228,11 +19200,9 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
                   d->isa, 0);
     if (TFN__ALL && d->folded && !d->inference)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a folded model is for inference", 0, 0);
-#ifdef TFNORM_NO_TRAINING
-    if (!d->inference)
+    if (!TFN__TRAINS && !d->inference)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING: set inference", 0,
                   0);
-#endif
 }
 
 /* Rejects a value that the set of macro `name` does not keep. */
@@ -19564,6 +19534,18 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
 }
 
+/* Checks options that a plain model does not have. */
+static void tfn__check_extras(tfn_model_desc *d, tfn_error *e)
+{
+    tfn__check_mup(d, e);
+    tfn__check_clusters(d, e);
+    tfn__check_rotary(d, e);
+    tfn__check_window(d, e);
+    tfn__check_relative(d, e);
+    tfn__check_embedding_size(d, e);
+    if (e->status == TFN_OK) tfn__check_qk(d, e);
+}
+
 /* Fills in defaults, then checks names, ranges, and what depends on other options. A check may rely
  * on the ones before it. */
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
@@ -19589,24 +19571,16 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_kinds(out, e);
     tfn__check_only_decoders(out, e);
     tfn__check_threads(out, e);
-#ifndef TFNORM_NO_TRAINING
-    if (!out->inference) tfn__check_schedule(&out->schedule, e);
-    if (e->status == TFN_OK) tfn__check_averages(out, e);
-    if (e->status == TFN_OK && !out->inference) tfn__check_moment_type(out, e);
-#endif
-    tfn__check_mup(out, e);
-    if (TFN__ALL) tfn__check_clusters(out, e);
-    if (TFN__ALL) tfn__check_rotary(out, e);
-    if (TFN__ALL) tfn__check_window(out, e);
-    if (TFN__ALL) tfn__check_relative(out, e);
-    if (TFN__ALL) tfn__check_embedding_size(out, e);
-    if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
+    if (TFN__TRAINS && !out->inference) tfn__check_schedule(&out->schedule, e);
+    if (TFN__TRAINS && e->status == TFN_OK) tfn__check_averages(out, e);
+    if (TFN__TRAINS && e->status == TFN_OK && !out->inference) tfn__check_moment_type(out, e);
+    if (TFN__ALL) tfn__check_extras(out, e);
     return e->status == TFN_OK;
 }
 TFN__RARE_END
 #endif
 /* >> builder */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* The builder records a whole model on a tape, from the tokens to the loss: stacks walks through
  * the layers, and joins through their sub-layers. The same functions record training, evaluation
  * and one-token decoding. This part offers both the table of parameters, probes, and functions that
@@ -20490,7 +20464,7 @@ static bool tfn__unit_table(const tfn_model_desc *d, bool own)
 TFN__RARE_END
 #endif
 /* >> joins */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Records one sub-layer as its topology's row says: norms, branch, and the join with the stream.
  * Stacks also uses its linear maps and norms, and a decoder its projections and caches. Builds on
  * the builder and the tape's recording functions. */
@@ -21220,7 +21194,7 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *jo
 TFN__RARE_END
 #endif
 /* >> stacks */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Records a whole model on a tape from the sub-layers of joins: embeddings, layers, the end of
  * each stack, logits and the loss. Decoders use the same functions to record a tape for each stack.
  * Builds on joins. */
@@ -21553,7 +21527,7 @@ static void tfn__build_table(tfn__builder *b)
     b->table = tfn__none;
     if (!TFN__POSITION_TABLES) return;
     if (tfn__is_learned(d) || tfn__is_relative(d) || d->position == TFN_POSITION_NONE) return;
-    if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
+    if (tfn__is_alibi(d)) {
         b->bias = tfn__table(b->t, 1, d->heads * tfn__distances(d));
         return;
     }
@@ -21669,7 +21643,6 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
     return x;
 }
 
-#ifndef TFNORM_NO_TRAINING
 enum { TFN__OWN_LOSS = 256 };       /* nodes that tfn_model_scratch leaves room for */
 
 /* Records the user's loss. A tape that only counts leaves room for it instead. The loss must give
@@ -21717,7 +21690,6 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
     }
     return loss;
 }
-#endif
 
 /* Records the whole model. Returns the loss of each row, or in builds without training the logits.
  * The loss, and the logits of a tape that does not train, stay readable after a run. */
@@ -21731,16 +21703,15 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
     x = tfn__build_logits(b, x);
     *logits = x;
     if (!b->t->training) tfn_keep(b->t, x);
-#ifndef TFNORM_NO_TRAINING
+    if (!TFN__TRAINS) return x;
     x = tfn__build_loss(b, x);
     tfn_keep(b->t, x);
-#endif
     return x;
 }
 TFN__RARE_END
 #endif
 /* >> initial */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* First values of the weights, and rules that keep weights in place afterwards: nGPT's vectors of
  * length 1 and sigmaReparam's singular vectors. Also tells where the numbers of a weight are.
  * Builds on builder
@@ -21789,7 +21760,6 @@ static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
     for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* A normal number, drawn again if it is beyond two deviations, which happens once in 22 draws. */
 static float tfn__truncated(tfn_key key, uint64_t i)
 {
@@ -22041,7 +22011,8 @@ static void tfn__draw_all(const tfn_model *m, float *p, int64_t n, tfn_distribut
 
 /* Draws weight `index`, or sets it to its constant, such as 1 for gains and 0 for biases. The key
  * folds in the purpose (1 for weights, 4 for sigmaReparam, 5 for LoRA), then the index. So another
- * weight at the end of a model changes no draws. */
+ * weight at the end of a model changes no draws. Without training, weights start at their constants
+ * until they are loaded. */
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -22051,7 +22022,7 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     const float size = tfn__init_size(&m->desc, rule, w);
     const int64_t n = (int64_t)w->rows * w->cols;
     const bool orthonormal = base == TFN_DISTRIBUTION_ORTHOGONAL;
-    if (!(size > 0)) {
+    if (!TFN__TRAINS || !(size > 0)) {
         for (int64_t i = 0; i < n; i++) p[i] = w->initial;
     } else if (TFN__ALL && orthonormal) {
         tfn__draw_all(m, p, n, base, key, 1);
@@ -22060,21 +22031,13 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
         tfn__draw_all(m, p, n, base, key, size);
     }
 
-    if (!TFN__ALL) return;
+    if (!TFN__ALL || !TFN__TRAINS) return;
     if (w->kind == TFN__MATRIX && base == TFN_DISTRIBUTION_MIRRORED) {
         if (w->part == TFN__PART_W2) tfn__mirror_rows(p, w->rows, w->cols);
         else tfn__mirror_columns(p, w->rows, w->cols);
     }
     tfn__start_window(m, w, p);
 }
-#else
-/* Without training, weights start at their constants until they are loaded. */
-static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
-{
-    const tfn__weight *w = m->weights + index;
-    for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] = w->initial;
-}
-#endif
 
 /* Returns the topology that a weight follows. A weight of no stack follows the last stack. */
 static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight *w)
@@ -22154,7 +22117,6 @@ static void tfn__unit_weights(tfn_model *m, bool frozen, bool averages)
     tfn__share(threads, NULL, 0, tfn__unit_share, &job);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* -- sigmaReparam: u and v of each W follow its first singular vectors ----------------------- */
 
 /* True if two weights belong to the same map, as matrix, bias, u, v or gamma. */
@@ -22241,11 +22203,11 @@ static void tfn__follow_sigma(tfn_model *m)
     if (TFN__ALL)
         tfn__share(tfn__sharers(m->desc.threads, m->param_floats), NULL, 0, tfn__sigma_share, m);
 }
-#endif
+
 TFN__SMALL_END
 #endif
 /* >> fold */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Gives a model for inference the weights of a trained one, with scales and norms folded into them
  * (tfn_model_fold), or adds only LoRA to the matrices. Packs weights (tfn_model_quantize). Folds
  * Admin's scales after profiling. Builds on builder, joins and initial. */
@@ -22911,7 +22873,7 @@ static void tfn__centre(const tfn_model *m, const tfn__weight *w)
     }
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Checks that `to` is packed, `from` is not, and that their weights match, except that `to` may
  * have LoRA. Errors name the difference, as in tfn_model_fold. */
 static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
@@ -22999,12 +22961,11 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 TFN__SMALL_END
 #endif
 /* >> update */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* An optimizer's pass over all parameters, the rate and decay of each parameter, and where its
  * moments are. The step around it, with clipping and averages, is in step. Builds on resolve,
  * builder and run. */
 
-#ifndef TFNORM_NO_TRAINING
 static int64_t tfn__own_scratch(const tfn_model *m);
 static int32_t tfn__updaters(const tfn_model *m);
 
@@ -23013,7 +22974,6 @@ static TFN__INLINE void tfn__share_model(tfn_model *m, tfn__share_fn *f, void *j
 {
     tfn__share(tfn__updaters(m), m->run.work, tfn__padded(tfn__own_scratch(m)), f, job);
 }
-#endif
 
 TFN__SMALL
 /* Trained parameters are a flat vector, and so are their gradients. The optimizer's row decides
@@ -23094,44 +23054,27 @@ static float tfn__rate_of(const tfn_model_desc *d, const tfn__weight *w)
  * 2024). */
 static bool tfn__is_matrix_to(const tfn_model_desc *d, const tfn__weight *w)
 {
-#ifndef TFNORM_NO_TRAINING
     const tfn__state_rule rule = tfn__state_rule_of(d->optimizer);
-    if (!TFN__BY_TENSOR) return false;
+    if (!TFN__TRAINS || !TFN__BY_TENSOR) return false;
     if (rule.matrices == TFN__MATRICES_HIDDEN) return tfn__is_hidden(w);
     return rule.matrices == TFN__MATRICES_ALL && w->kind == TFN__MATRIX;
-#else
-    (void)d;
-    (void)w;
-    return false;
-#endif
 }
 
 /* Returns the floats that moment 0 or 1 keeps for a tensor, without padding. */
 static int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int which)
 {
-#ifndef TFNORM_NO_TRAINING
     const tfn__state_rule rule = tfn__state_rule_of(d->optimizer);
-    if (d->inference || w->line < 0) return 0;
+    if (!TFN__TRAINS || d->inference || w->line < 0) return 0;
     return tfn__moment_floats(&rule, which, w->rows, w->cols, tfn__is_matrix_to(d, w), d->beta1);
-#else
-    (void)d;
-    (void)w;
-    (void)which;
-    return 0;
-#endif
 }
 
 /* Returns the bytes of a moment with `count` numbers, without padding. */
 static int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count)
 {
-#ifndef TFNORM_NO_TRAINING
     const int64_t blocks = (count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
     if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_BF16) return 2 * count;
     if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_FP8)
         return blocks * (TFN__MOMENT_BLOCK + 1);
-#else
-    (void)d;
-#endif
     return count * (int64_t)sizeof(float);
 }
 
@@ -23163,14 +23106,11 @@ static int64_t tfn__moments_floats(const tfn_model *m)
     return tfn__moment_at(m, m->weight_count, 1);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Returns the scratch of one thread in an update that works tensor by tensor. */
 static int64_t tfn__own_scratch(const tfn_model *m)
 {
     int64_t most = 0;
-#ifdef TFN__QUANT
-    if (m->desc.moment_type) most = 2 * TFN__MOMENT_PIECE;
-#endif
+    if (TFN__PACKS && m->desc.moment_type) most = 2 * TFN__MOMENT_PIECE;
     if (!TFN__BY_TENSOR) return most;
     if (tfn__state_rule_of(m->desc.optimizer).matrices == TFN__MATRICES_FLAT) return most;
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -23195,23 +23135,17 @@ static int64_t tfn__square_blocks(const tfn_model *m)
 {
     return (m->trained_floats + TFN__SQUARE_BLOCK - 1) / TFN__SQUARE_BLOCK;
 }
-#endif
 
 /* Returns the scratch of all threads in an update, or of the norm of the gradient. They use the
  * workspace, whose values are no longer needed then. */
 static int64_t tfn__update_scratch(const tfn_model *m)
 {
-#ifndef TFNORM_NO_TRAINING
     const int32_t threads = tfn__updaters(m);
+    if (!TFN__TRAINS) return 0;
     if (threads < 2) return tfn__own_scratch(m);
     return tfn__larger_of(threads * tfn__padded(tfn__own_scratch(m)), tfn__square_blocks(m));
-#else
-    (void)m;
-    return 0;
-#endif
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* What all threads need for the norm of the gradient: room for the sum of each block. */
 typedef struct tfn__squares_job {
     const tfn_model *m;
@@ -23288,7 +23222,9 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     u.relative = d->relative_rate;
     u.nesterov = d->nesterov;
     u.eps_inside = d->eps_inside;
+#if TFN__TRAINS
     tfn_update_at(&u, m->step + 1);
+#endif
     return u;
 }
 
@@ -23390,7 +23326,7 @@ static void tfn__update_flat(void *job, tfn__worker *self)
     }
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Updates a part of one tensor with packed moments: each piece is unpacked into the scratch,
  * updated, and packed again. The random numbers of a weight do not depend on other weights. A part
  * begins and ends with a piece. */
@@ -23532,7 +23468,7 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
     job.lr = lr;
     job.grad_scale = grad_scale;
     if (schedule_free && !m->step) tfn__start_free(m);
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (m->desc.moment_type) {
         tfn__share_model(m, tfn__update_small, &job);
         return;
@@ -23543,11 +23479,10 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
     else tfn__share_model(m, tfn__update_by_tensor, &job);
     if (schedule_free) tfn__average_free(m, lr);
 }
-#endif
 TFN__SMALL_END
 #endif
 /* >> model */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Lays out a model in one block of memory: tapes, table of weights, parameters, gradients,
  * moments, workspace. Sizes, initializes, allocates and frees models. Decoders use its recording
  * of tapes. Builds on stacks, plan and update. */
@@ -23670,13 +23605,6 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
     if (tfn__tape_end(t, a, m->kernels, d) != TFN_OK) m->error = t->error;
 }
 
-#ifndef TFNORM_NO_TRAINING
-#ifdef TFN__SHORT_ERRORS
-static void tfn__no_match(tfn_model *m, const tfn_group *g)
-{
-    tfn__fail_name(&m->error, TFN_NOT_FOUND, "model", "no parameter is called %s", g->pattern);
-}
-#else
 /* "no parameter is called decoder.*.nrom*; did you mean decoder.0.self.norm.weight?" */
 static void tfn__no_match(tfn_model *m, const tfn_group *g)
 {
@@ -23685,6 +23613,10 @@ static void tfn__no_match(tfn_model *m, const tfn_group *g)
     char name[sizeof ((tfn_param_info *)0)->name];
     char best[sizeof name];
     tfn__text t;
+    if (!TFN__DETAILS) {
+        tfn__fail_name(&m->error, TFN_NOT_FOUND, "model", what, g->pattern);
+        return;
+    }
     for (int32_t i = 0; i < m->weight_count; i++) {
         const int32_t distance = nearest.distance;
         if (g->rank > 0 && m->weights[i].kind != TFN__MATRIX) continue;
@@ -23700,7 +23632,6 @@ static void tfn__no_match(tfn_model *m, const tfn_group *g)
     if (nearest.name) tfn__put_texts(&t, "; did you mean ", nearest.name, "?");
     tfn__end(&t);
 }
-#endif
 
 /* True if a group matches a weight: by its name, or for a group with a rank, by the name of its
  * matrix. */
@@ -23728,7 +23659,6 @@ static void tfn__check_patterns(tfn_model *m)
         if (!found && m->error.status == TFN_OK) tfn__no_match(m, g);
     }
 }
-#endif
 
 /* Records a decoder that reads one token after another. */
 static void tfn__build_decode(tfn__builder *b)
@@ -23775,9 +23705,7 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
     m->param_floats = b.floats;
     m->buffer_floats = b.buffers;
     m->trained_floats = b.trained;
-#ifndef TFNORM_NO_TRAINING
-    if (m->error.status == TFN_OK && !m->desc.inference) tfn__check_patterns(m);
-#endif
+    if (m->error.status == TFN_OK && tfn__trains(&m->desc)) tfn__check_patterns(m);
 }
 
 /* True if training makes averages of the weights, for desc.ema or for its optimizer. */
@@ -23949,7 +23877,7 @@ static void tfn__fill_table(tfn_model *m)
     const ptrdiff_t rows = tfn__max(d->context, d->source_context);
     if (!TFN__POSITION_TABLES) return;
     if (tfn__has_window_rotations(d)) tfn__fill_window_table(m, rows);
-    if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
+    if (tfn__is_alibi(d)) {
         tfn__alibi_table(m->run.tables, rows, d->heads);
         return;
     }
@@ -23976,9 +23904,7 @@ static void tfn__init_weights(tfn_model *m)
         if (!tfn__type_of(m->weights + i))
             tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
     tfn__unit_weights(m, true, false);
-#ifndef TFNORM_NO_TRAINING
-    if (TFN__ALL) tfn__start_sigma(m);
-#endif
+    if (TFN__ALL && TFN__TRAINS) tfn__start_sigma(m);
 }
 
 /* Lays out the model before comparing with the size of the block. Until then only metadata are
@@ -24007,7 +23933,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
     return TFN_OK;
 }
 
-#ifndef TFNORM_NO_MALLOC
+#if TFN__ALLOCATES
 static void *tfn__malloc(size_t size, void *user)
 {
     (void)user;
@@ -24081,7 +24007,7 @@ TFNORM_API void tfn_model_free(tfn_model *m)
 TFN__SMALL_END
 #endif
 /* >> step */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Batches and the training step: checks and binds a batch, runs forward and backward, scales the
  * loss, clips, updates, and undoes an update that is not finite. Offers the checks and the binding
  * to decoder, reading and profile. Builds on model, update and run. */
@@ -24403,7 +24329,13 @@ static float *tfn__params_before(const tfn_model *m)
     return m->before + m->buffer_floats;
 }
 
-#ifndef TFNORM_NO_TRAINING
+/* The result of the calls that train in a build without training. */
+static tfn_status tfn__cannot_train(tfn_model *m)
+{
+    if (!m) return TFN_NULL;
+    return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING", 0, 0);
+}
+
 /* Targets have a row for each position, or one for each sentence. */
 static tfn_rows tfn__target_rows(const tfn_model *m)
 {
@@ -24501,7 +24433,9 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
 {
     tfn_sums sums;
     tfn_report unread;
-    tfn_status status = tfn__ready(m, batch, true);
+    tfn_status status;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
+    status = tfn__ready(m, batch, true);
     if (!report) report = &unread;
     if (status != TFN_OK) return status;
     status = tfn_tape_forward(&m->infer, &m->run);
@@ -24728,18 +24662,16 @@ static tfn_key tfn__step_key(const tfn_model *m, int32_t shard)
     key = tfn_key_fold(key, (uint64_t)m->step);
     return tfn_key_fold(key, (uint64_t)shard);
 }
-#endif
 TFN__SMALL_END
 #endif
 /* >> profile */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* The public calls of training (gradient, update, step, swap_ema, rate), initialization that
  * depends on data (Admin, LSUV), watching of probes, parameters by name, and their hash. Builds on
  * step and fold. */
 
 TFN__SMALL
 
-#ifndef TFNORM_NO_TRAINING
 /* -- data-dependent initialization: forwards of the training tape with probes ---------------- */
 
 /* LSUV changes one matrix at a time, in the order of the flat vector, until its output has variance
@@ -24928,7 +24860,9 @@ static bool tfn__is_new(const tfn_model *m)
  * ignored and may be missing. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
-    tfn_status status = tfn__ready(m, batch, false);
+    tfn_status status;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
+    status = tfn__ready(m, batch, false);
     if (status != TFN_OK) return status;
     if (m->desc.inference) {
         tfn__unbind(&m->run);
@@ -24997,8 +24931,10 @@ static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums)
 {
-    const tfn_status status = tfn__ready_to_train(m, batch);
     tfn_sums these;
+    tfn_status status;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
+    status = tfn__ready_to_train(m, batch);
     if (status != TFN_OK) return status;
     these = tfn__gradient_of(m, shard, add);
     tfn__unbind(&m->run);
@@ -25024,6 +24960,7 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
 {
     tfn_report unread;
     tfn_sums all;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
     if (!m) return TFN_NULL;
     tfn__forgive(&m->error);
     tfn__made(&m->error, "model", m->weights);
@@ -25051,6 +24988,7 @@ static void tfn__exchange(float *a, float *b, int64_t floats)
 /* Swaps values in place, so that pointers of the user and of decoders stay valid. */
 TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
 {
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
     if (!m) return TFN_NULL;
     tfn__forgive(&m->error);
     tfn__made(&m->error, "model", m->weights);
@@ -25073,9 +25011,11 @@ TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
  * the whole update after the last micro-batch, and only the micro-batch after the others. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
-    const tfn_status status = tfn__ready_to_train(m, batch);
     tfn_report unread;
     tfn_sums sums;
+    tfn_status status;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
+    status = tfn__ready_to_train(m, batch);
     if (status != TFN_OK) return status;
     if (!report) report = &unread;
     sums = tfn__gradient_of(m, m->micro, m->micro > 0);
@@ -25085,46 +25025,6 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     tfn__report(report, &sums, m->step);
     return TFN_OK;
 }
-#else
-/* A build without training keeps the functions, which return an error. */
-TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
-{
-    return tfn_model_step(m, batch, report);
-}
-TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
-{
-    (void)batch;
-    (void)report;
-    if (!m) return TFN_NULL;
-    return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING", 0, 0);
-}
-TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
-{
-    return tfn_model_step(m, batch, NULL);
-}
-TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
-                                         bool add, tfn_sums *sums)
-{
-    (void)shard;
-    (void)add;
-    (void)sums;
-    return tfn_model_step(m, batch, NULL);
-}
-TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m) { return tfn_model_step(m, NULL, NULL); }
-TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
-{
-    (void)m;
-    if (floats) *floats = 0;
-    return NULL;
-}
-TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
-                                       tfn_report *report)
-{
-    (void)sums;
-    (void)rate;
-    return tfn_model_step(m, NULL, report);
-}
-#endif
 
 /* Updates count from 1, so the next one is step + 1. */
 TFNORM_API float tfn_model_rate(const tfn_model *m)
@@ -25217,7 +25117,7 @@ TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
             uint32_t bits;
 #endif
             TFNORM_MEMCPY(&bits, data + j, sizeof bits);
-#ifdef TFN__QUANT
+#if TFN__PACKS
             bits = tfn__quant_bits(bits, p.weights);
 #endif
             hash = tfn__mix(hash ^ bits) + UINT64_C(0x9e3779b97f4a7c15);
@@ -25228,8 +25128,7 @@ TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
 TFN__SMALL_END
 #endif
 /* >> flash */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TRAINING
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS && TFN__TRAINS
 TFN__SMALL
 /* Saves and loads the state of a training in flash, so that it survives a power cut. Files would be
  * too much for a board: names, texts, and a second state in memory. Here one page at a time passes
@@ -25501,9 +25400,8 @@ TFNORM_API tfn_status tfn_flash_load(tfn_model *m, tfn_flash *f)
 }
 TFN__SMALL_END
 #endif
-#endif
 /* >> decoder */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 /* Decoders: inference one token after another, with caches of keys and values. Records one or two
  * tapes with the functions of joins and stacks. Offers generate the reordering of beams and access
  * to the caches. Builds on step. */
@@ -25581,9 +25479,7 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
     if (tfn__is_pair(&m->desc)) source = m->desc.source_context;
     if (!encode) target = d->chunk;
     tfn__tape_begin(t, a, d->batch, source, target, false);
-#ifdef TFN__QUANT
-    t->cache_type = m->desc.cache_type;
-#endif
+    if (TFN__PACKS) t->cache_type = m->desc.cache_type;
     if (encode) tfn__record_encode(&b);
     else d->logits = tfn__record_decode(&b);
     if (tfn__tape_end(t, a, m->kernels, &m->desc) != TFN_OK) d->error = t->error;
@@ -25842,7 +25738,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
 TFN__SMALL_END
 #endif
 /* >> reading */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 TFN__SMALL
 /* Hidden states, attention weights, and pooled vectors of sentences. Nothing is recorded or kept
  * for them: a call runs the tape for inference, or a decoder's, up to the node it needs. At that
@@ -25858,7 +25754,14 @@ TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
     return tfn__stream(&m->desc);
 }
 
-#ifdef TFN__EXTRA_NORMS
+/* In a plain build the builder does not record where the stacks end, which saves bytes on
+ * microcontrollers. So all functions below return this error. */
+static tfn_status tfn__no_reading(tfn_model *m)
+{
+    if (!m) return TFN_NULL;
+    return tfn__fail(&m->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
+}
+
 /* -- nodes and stacks ------------------------------------------------------------------------ */
 
 /* Returns the builder's number of a stack. If the model has no such stack, sets an error and
@@ -25979,6 +25882,10 @@ TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, t
     tfn_run r;
     int32_t e = 0;
     int at;
+    if (!TFN__ALL) {
+        tfn__no_reading(m);
+        return NULL;
+    }
     if (tfn__begin_hidden(m, batch, stack, layers, &at) != TFN_OK) return NULL;
     r = tfn__unwatched(&m->run);
     hidden = tfn__run_to(&m->infer, &r, &e, tfn__hidden_node(m, at, layers));
@@ -26005,6 +25912,7 @@ TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch,
     tfn_run r;
     int32_t e = 0;
     int at;
+    if (!TFN__ALL) return tfn__no_reading(m);
     status = tfn__begin_reading(m, batch, stack, &at);
     if (status != TFN_OK) return status;
     tfn__check_result(&m->error, hidden);
@@ -26055,6 +25963,10 @@ TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int
     tfn_run r;
     int32_t e = 0;
     int at;
+    if (!TFN__ALL) {
+        tfn__no_reading(m);
+        return NULL;
+    }
     if (tfn__begin_hidden(m, batch, TFN_STACK_LAST, layers, &at) != TFN_OK) return NULL;
     last.id = tfn__hidden_node(m, at, tfn__stack_depth(m, at));
     tfn__check_lens(&m->error, m, tfn__hidden_node(m, at, 0), last.id);
@@ -26118,6 +26030,7 @@ TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_s
     tfn_run r;
     int32_t e = 0;
     int at;
+    if (!TFN__ALL) return tfn__no_reading(m);
     status = tfn__begin_hidden(m, batch, stack, layers, &at);
     if (status != TFN_OK) return status;
     tfn__check_result(&m->error, vectors);
@@ -26263,6 +26176,7 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
     tfn_run r;
     tfn__call c;
     int at;
+    if (!TFN__ALL) return tfn__no_reading(m);
     status = tfn__begin_reading(m, batch, stack, &at);
     if (status != TFN_OK) return status;
     tfn__check_attention(&m->error, m, at, layer, kind, head, weights);
@@ -26287,7 +26201,7 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
 
 /* -- attention of a decoder ------------------------------------------------------------------ */
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Unpacks keys of a 16-bit cache as the right factor of a product. */
 static void tfn__widen_keys(tfn_matmul_args *t, const tfn_attention_cached_args *p, ptrdiff_t at,
                             float *wide)
@@ -26332,7 +26246,7 @@ static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, pt
         const ptrdiff_t at = (b*p.kv_heads + group) * p.head_size * p.capacity + j % p.capacity;
         row.n = tfn__min(how.seen - j, p.capacity - j % p.capacity);
         row.b = p.k_cache + at;
-#ifdef TFN__QUANT
+#if TFN__PACKS
         if (p.type) tfn__widen_keys(&row, &p, at, c->work);
 #endif
         row.c = weights + j;
@@ -26352,6 +26266,7 @@ TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *token
     tfn_run r;
     tfn__call c;
     if (!d) return TFN_NULL;
+    if (!TFN__ALL) return tfn__fail(&d->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
     if (!tfn__begin_next(d, tokens, time, NULL)) return d->error.status;
     tfn__check_attention(&d->error, d->model, TFN__IN_DECODER, layer, kind, head, weights);
     if (d->error.status != TFN_OK) return d->error.status;
@@ -26372,73 +26287,10 @@ TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *token
     d->run.ints[TFN_INT_TOKENS] = NULL;
     return TFN_OK;
 }
-#else
-/* In a plain build the builder does not record where the stacks end, which saves bytes on
- * microcontrollers. */
-static tfn_status tfn__no_reading(tfn_model *m)
-{
-    if (!m) return TFN_NULL;
-    return tfn__fail(&m->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
-}
-TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
-                                         int32_t layers)
-{
-    (void)batch;
-    (void)stack;
-    (void)layers;
-    tfn__no_reading(m);
-    return NULL;
-}
-TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
-                                           float *hidden)
-{
-    (void)batch;
-    (void)stack;
-    (void)hidden;
-    return tfn__no_reading(m);
-}
-TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers)
-{
-    (void)batch;
-    (void)layers;
-    tfn__no_reading(m);
-    return NULL;
-}
-TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
-                                     int32_t layers, tfn_pool pool, bool unit, float *vectors)
-{
-    (void)layers;
-    (void)pool;
-    (void)unit;
-    return tfn_model_hidden_all(m, batch, stack, vectors);
-}
-TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
-                                          int32_t layer, tfn_sublayer kind, int32_t head,
-                                          float *weights)
-{
-    (void)layer;
-    (void)kind;
-    (void)head;
-    return tfn_model_hidden_all(m, batch, stack, weights);
-}
-TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
-                                            int32_t layer, tfn_sublayer kind, int32_t head,
-                                            float *weights)
-{
-    (void)tokens;
-    (void)time;
-    (void)layer;
-    (void)kind;
-    (void)head;
-    (void)weights;
-    if (!d) return TFN_NULL;
-    return tfn__fail(&d->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
-}
-#endif
 TFN__SMALL_END
 #endif
 /* >> generate */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 TFN__SMALL
 /* Generates text from a model: greedy, sampled, or by beam search. Builds on decoder. In order:
  * options, memory, prompts, caches, candidates, draws, hypotheses, and the loop, tfn_generator_run.
@@ -27206,8 +27058,7 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
 TFN__SMALL_END
 #endif
 /* >> json */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__JSON
 typedef struct tfn__reader {
     const uint8_t *s;
     size_t size, at;
@@ -27215,9 +27066,7 @@ typedef struct tfn__reader {
 } tfn__reader;
 
 enum { TFN__JSON_DEPTH = 16 };
-#endif
 
-#if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
 /* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files. In order: characters, a
  * reader of bytes, then marks, strings, numbers and whole values of JSON. Builds on basics.
  *
@@ -27654,10 +27503,8 @@ static bool tfn__json_empty(tfn__reader value)
     return c < 0 || c == 'n' || c == 'f';
 }
 #endif
-#endif
 /* >> unicode */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE };
 
 /* Unicode's categories, in the order of the tables. Control characters that are white space, and
@@ -27715,9 +27562,7 @@ typedef struct tfn__spacer {
     size_t  ink;                                /* bytes up to the last non-space character */
     bool    begun;                              /* something was written */
 } tfn__spacer;
-#endif
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* Classes and normal forms of Unicode's characters, the characters with which GPT-2 shows bytes,
  * and the normalizers of BERT and SentencePiece. Builds on json, which reads UTF-8. */
 
@@ -28884,18 +28729,14 @@ static size_t tfn__end_spaced(tfn__spacer *p)
     return t->used;
 }
 #endif
-#endif
 /* >> pieces */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 enum { TFN__SPECIAL_NAMES = 11 };
 typedef struct tfn__special_name { char name[16]; tfn_special which; } tfn__special_name;
-#endif
 
 /* The rules by which tokenizers split a text into pieces, and the hash tables that find a piece.
  * Offers both to trainer, vocabulary and the readers of published tokenizers. Builds on unicode. */
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* -- pieces ---------------------------------------------------------------------------------- */
 
 /* GPT-2 cuts a text by this expression, tried from left to right at each place:
@@ -29206,18 +29047,13 @@ static int tfn__special_row(const uint8_t *s, size_t n)
     return -1;
 }
 #endif
-#endif
 /* >> regex */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 /* Limits of a compiled expression. Its words are: the number of instructions, the number of words
  * of sets, the instructions (two words each), the sets. */
 enum { TFN__REGEX_INSTRUCTIONS = 384, TFN__REGEX_SET_WORDS = 768,
        TFN__REGEX_WORDS = 2 + 2*TFN__REGEX_INSTRUCTIONS + TFN__REGEX_SET_WORDS };
 
-#endif
-
-#if !defined TFNORM_NO_TOKENIZERS
 /* Regular expressions in Oniguruma's syntax, which tokenizer.json uses to split texts. Builds on
  * unicode.
  *
@@ -30052,10 +29888,8 @@ static bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, boo
     }
 }
 #endif
-#endif
 /* >> trainer */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS && !defined TFNORM_NO_TRAINING
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS && TFN__TRAINS
 /* Trains a tokenizer: counts the pieces of texts, then chooses words or learns merges. Byte-pair
  * encoding (Sennrich et al. 2016) repeatedly merges the most frequent pair of neighbours in the
  * words into a new token. With "low" 5 times and "lower" twice the pairs are lo 7, ow 7, we 2, er
@@ -30528,10 +30362,8 @@ TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
     return t->error.status;
 }
 #endif
-#endif
 /* >> vocabulary */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 enum {
     TFN__RAW        = 1,    /* no piece is encoded as this token; its text shows no bytes */
     TFN__ADDED      = 2,    /* text is cut at it; at a special one only on request */
@@ -30595,9 +30427,7 @@ typedef struct tfn__search {
     int32_t low, high;                          /* tokens of ids[low] to ids[high - 1] are longer */
     size_t  at;                                 /* than `at` bytes, and equal to the text so far */
 } tfn__search;
-#endif
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* The tables of a tokenizer, and functions that fill and search them: added tokens, sorted tokens,
  * replacements. The parts after this one read trainers, blobs and files, and encode texts. Builds
  * on pieces and unicode. */
@@ -30955,12 +30785,9 @@ static size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, b
     tfn__put_all_spaced(&p, s, n);
     return tfn__end_spaced(&p);
 }
-
-#endif
 #endif
 /* >> steps */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 /* A normalizer and a pre-tokenizer of tokenizer.json as a program. It begins with the number of
  * normalizing steps, the number of cutting steps, and whether bytes are shown as characters from
  * the start. Each step has its kind, its length in words and its arguments. */
@@ -30999,9 +30826,7 @@ typedef struct tfn__cutter {
     size_t  held[2];                    /* a piece that may become longer */
     bool    holds, held_match;
 } tfn__cutter;
-#endif
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* Normalizers and pre-tokenizers of tokenizer.json in any order. Builds on regex and vocabulary.
  *
  * Most published files use a few combinations, which tokenizer_json.c expresses by flags and
@@ -31328,10 +31153,8 @@ static bool tfn__cut_next(tfn__cutter *x, size_t *begin, size_t *end)
     }
 }
 #endif
-#endif
 /* >> merging */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 /* SHORT_WORD: most bytes of a word that is merged on the stack; nearly all words are shorter. */
 enum { TFN__SHORT_WORD = 256, TFN__NO_RANK = INT32_MAX };
 
@@ -31383,12 +31206,10 @@ enum { TFN__FORMS = 4 };                /* forms of a blob */
 enum { TFN__SUM_BYTES = 4 };
 enum { TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4, TFN__FALLBACK = 8,
        TFN__FUSE = 16, TFN__SCORED = 32, TFN__SINGLE = 64, TFN__SET_APART = 128 };
-#endif
 
 /* Turns the text of one piece into tokens: BPE by merges, Unigram by scores, characters. Also
  * reads blobs and finished trainers. Builds on vocabulary. */
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* -- merging --------------------------------------------------------------------------------- */
 
 /* Store merge i, which gives token id. */
@@ -32003,15 +31824,6 @@ static void tfn__add_token(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, si
     tfn__close(v, k, flags);
 }
 
-#ifdef TFNORM_NO_TRAINING
-static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
-{
-    (void)v;
-    (void)k;
-    (void)t;
-    tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "left out by TFNORM_NO_TRAINING", 0, 0);
-}
-#else
 /* Ids increase in the order in which tokens are added: specials, then words, or bytes and
  * merges. */
 
@@ -32054,6 +31866,10 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
     const tfn_tokenizer_desc *d = &t->desc;         /* order of tfn_special: */
     const bool wanted[TFN_SPECIAL_COUNT] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk,
                                              d->mask };
+    if (!TFN__TRAINS) {
+        tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "left out by TFNORM_NO_TRAINING", 0, 0);
+        return;
+    }
     if (!t->ran) {
         tfn__fail(e, TFN_NOT_READY, "tokenizer", "the trainer did not run", 0, 0);
         return;
@@ -32066,7 +31882,6 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
     if (t->order) tfn__trained_words(v, k, t);
     else          tfn__trained_merges(v, k, t);
 }
-#endif
 
 /* -- from a blob ----------------------------------------------------------------------------- */
 
@@ -32337,10 +32152,8 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is expected");
 }
 #endif
-#endif
 /* >> published */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 /* Reads tokenizers as they are published with models: vocab.json with merges.txt, vocab.txt,
  * models of SentencePiece, and tokenizer.json, which can express all of the others. Builds on json
  * and merging. */
@@ -33011,10 +32824,8 @@ static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
     if (s->end && id >= 0 && (size_t)id < v->count) tfn__frame_id(v, k, id, true);
 }
 #endif
-#endif
 /* >> compiling */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 enum { TFN__REGEXES = 6 };
 typedef struct tfn__regex { tfn_split split; char regex[144]; } tfn__regex;
 
@@ -33027,9 +32838,7 @@ typedef struct tfn__steps {
     bool     shown, prefix;             /* bytes are shown as characters; after a space */
     tfn__reader charsmap;
 } tfn__steps;
-#endif
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* Compiles normalizers and pre-tokenizers of tokenizer.json into programs of steps (steps.h), by
  * one function that counts words first and stores them in a second call. Also holds the readers of
  * parts that tokenizer_json.c shares: BertNormalizer and the known expressions. Builds on steps,
@@ -33424,22 +33233,18 @@ static size_t tfn__rules_text(const tfn__vocab *v, char *text, size_t room)
 }
 TFN__RARE_END
 #endif
-#endif
 /* >> tokenizer_json */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 /* SentencePiece's rules, expressed for the library in the files that we write. BROKEN replaces
  * U+FFFD by itself. In the library, whose texts are always UTF-8, this changes nothing; here it
  * says that invalid bytes become U+FFFD. ENDS removes spaces at both ends, and marks at the end;
  * Strip would remove any white space. */
 #define TFN__REPLACED_BROKEN "\xef\xbf\xbd"
 #define TFN__REPLACED_ENDS   "(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])"
-#endif
 
 /* Reads tokenizer.json, the format of the Rust library `tokenizers`. Builds on published and
  * compiling. */
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* -- from tokenizer.json --------------------------------------------------------------------- */
 
 /* The file of the library "tokenizers" (Hugging Face) is one object. The members are the stages
@@ -34176,10 +33981,8 @@ static void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
 }
 TFN__RARE_END
 #endif
-#endif
 /* >> tokenize */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 /* Turns text into ids and back: bytes, characters, words, and byte-pair encoding over bytes and
  * GPT-2's words (Radford et al. 2019). Builds on vocabulary, merging and the readers of published
  * tokenizers. In order:
@@ -35168,12 +34971,10 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
     return -1;
 }
 #endif
-#endif
 /* >> tokenizer_save */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
 /* Saves tokenizers: as our own blob and as tokenizer.json. Builds on tokenize. */
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* -- saving ---------------------------------------------------------------------------------- */
 
 /* Put a number for tfn__read_number: the highest bit of a byte means that more follow. */
@@ -35349,7 +35150,7 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
     return t.used;
 }
 
-#ifndef TFNORM_NO_IMPORT
+#if TFN__IMPORTS
 TFN__RARE
 /* -- saving: tokenizer.json ------------------------------------------------------------------ */
 
@@ -36001,10 +35802,8 @@ TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, si
 TFN__RARE_END
 #endif
 #endif
-#endif
 /* >> metrics */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_METRICS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__METRICS
 TFN__SMALL
 /* Scores of texts: perplexity, accuracy, BLEU (Papineni et al. 2002) as sacrebleu computes it
  * (Post 2018), ROUGE (Lin 2004), word and character error rates (Levenshtein 1966). An object
@@ -36640,10 +36439,8 @@ TFNORM_API double tfn_edits_score(const tfn_edits *e)
 }
 TFN__SMALL_END
 #endif
-#endif
 /* >> files */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__FILES
 TFN__SMALL
 /* Files: errors, paths, temporary files, and bytes. Builds on basics. The format of safetensors
  * (huggingface.co):
@@ -36688,7 +36485,7 @@ static void tfn__bad(tfn_file *f, const char *text, const char *what, int64_t fo
 /* Call before the C library: forget errno's value from earlier calls. */
 static void tfn__clear_reason(void)
 {
-#ifdef TFN__STDIO
+#if TFN__PATHS
     errno = 0;
 #endif
 }
@@ -36701,7 +36498,7 @@ static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64
 {
     char reason[sizeof f->error.name];
     tfn__text t = tfn__text_in(reason, sizeof reason);
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (f->path && errno) tfn__put_texts(&t, ": ", strerror(errno), NULL);
 #endif
     tfn__end(&t);
@@ -36710,7 +36507,7 @@ static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64
 
 /* -- paths ----------------------------------------------------------------------------------- */
 
-#ifdef TFN__STDIO
+#if TFN__PATHS
 enum {
     TFN__PATH = 1024,                   /* bytes of a buffer for a path */
     TFN__PATH_MOST = 1019,              /* the longest path */
@@ -37033,7 +36830,7 @@ static bool tfn__begin(tfn_file *f, bool write)
     else if (!write) f->used = f->from_size;
     f->counts = write && !f->path && !f->to && !f->io;
     if (!f->path) return true;
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (write) tfn__open_temporary(f);
     else tfn__open_path(f);
 #else
@@ -37045,7 +36842,7 @@ static bool tfn__begin(tfn_file *f, bool write)
 /* Read bytes, which exist, from the path, the stream or the memory. */
 static bool tfn__get_bytes(tfn_file *f, uint64_t at, void *to, size_t bytes)
 {
-#ifdef TFN__STDIO
+#if TFN__PATHS
     FILE *s = (FILE *)f->stream;
     if (f->path) return !TFN__SEEK(s, at, SEEK_SET) && fread(to, 1, bytes, s) == bytes;
 #endif
@@ -37071,7 +36868,7 @@ static bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
  * tfn__finish_writing then returns the size that a second try needs. */
 static bool tfn__put_bytes_to(tfn_file *f, const void *from, size_t bytes)
 {
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (f->path) return fwrite(from, 1, bytes, (FILE *)f->stream) == bytes;
 #endif
     if (f->io) return f->io->write && f->io->write(f->io->user, from, bytes);
@@ -37095,7 +36892,7 @@ static void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
  * too small. */
 static tfn_status tfn__finish_writing(tfn_file *f)
 {
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (f->path && f->stream) tfn__commit_path(f);
 #endif
     if (!f->path && !f->io && f->to && f->used > f->to_size)
@@ -37109,12 +36906,10 @@ static tfn_status tfn__finish_writing(tfn_file *f)
 TFNORM_API void tfn_file_close(tfn_file *f)
 {
     if (!f) return;
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (f->stream) fclose((FILE *)f->stream);
 #endif
-#ifndef TFNORM_NO_MALLOC
-    free(f->owned);
-#endif
+    TFN__RELEASE(f->owned);
     f->stream = NULL;
     f->owned = NULL;
     f->header = NULL;                   /* marks the file as closed */
@@ -37128,10 +36923,8 @@ static tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
     void *mem = f->work;
     size_t size = 0;
     if (mem) size = f->work_size;
-#ifndef TFNORM_NO_MALLOC
-    if (!mem && bytes < SIZE_MAX) mem = f->owned = malloc(bytes);
+    if (!mem && bytes < SIZE_MAX) mem = f->owned = TFN__MALLOC(bytes);
     if (f->owned) size = bytes;
-#endif
     if (!mem || size < bytes)
         tfn__file_fail(f, TFN_NO_MEMORY, "work has %d bytes, %d are needed", NULL, (int64_t)size,
                        (int64_t)bytes);
@@ -37164,7 +36957,6 @@ static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
     return v;
 }
 
-#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* The bits of the number of an IEEE 754 format that is nearest to v, ties to even: the inverse of
  * tfn__ieee, for formats with fewer than 52 bits of fraction. */
 static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
@@ -37191,23 +36983,19 @@ static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
     if (rest == UINT64_C(1) << (drop - 1)) bits += bits & 1;
     return sign | (bits + ((uint64_t)(exponent - 1) << fraction_bits));
 }
-#endif
 TFN__SMALL_END
 #endif
-#endif
 /* >> ggml */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__FILES
 /* The block formats of GGUF: 32 or 256 values share a scale. Decodes a block to floats, and
  * encodes two of the formats, in the arithmetic of ggml's reference, so that the results have its
  * bits. Builds on ground and files. */
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_GGUF
+
 enum { TFN__BLOCK_MOST = 256, TFN__BLOCK_BYTES = 210 };         /* the largest block */
 typedef struct tfn__block {
     int32_t dtype, values, bytes;
 } tfn__block;
-#endif
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_GGUF
 TFN__SMALL
 
 static const tfn__block *tfn__block_of(tfn_dtype dtype)
@@ -37311,7 +37099,6 @@ static void tfn__decode_block(tfn_dtype dtype, const uint8_t *s, float *to)
     }
 }
 
-#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO && !defined TFNORM_NO_MALLOC
 /* Store a scale as a half. False: the half is infinite or not a number. */
 static bool tfn__put_half(uint8_t *to, float d)
 {
@@ -37387,17 +37174,14 @@ static bool tfn__encode_block(tfn_dtype dtype, const float *x, uint8_t *to)
     if (dtype == TFN_DTYPE_Q8_0) return tfn__encode_8(x, to);
     return tfn__encode_4(x, to);
 }
-#endif
 TFN__SMALL_END
 #endif
-#endif
 /* >> safetensors */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__FILES
 /* The files of safetensors: reads the header of one file or of several with an index, finds
  * tensors by name, converts their values, and writes such files. Offers this to checkpoints and
  * to the hub. Builds on files and json. */
 
-#if !defined TFNORM_NO_FILES
 /* The header stays in memory unparsed, so that the file's size determines the work that the caller
  * must give. `entries` holds the position of each tensor's name in the header, and `order` sorts
  * them by name: 28 bytes a tensor, where a tfn_tensor has 232. A tensor is parsed again at each
@@ -37438,9 +37222,7 @@ typedef struct tfn__source {
     void  (*metadata)(const struct tfn__source *s, tfn_file *f);
     void  (*values)(const struct tfn__source *s, int32_t i, tfn_file *f);
 } tfn__source;
-#endif
 
-#if !defined TFNORM_NO_FILES
 TFN__SMALL
 
 /* -- safetensors: the header ----------------------------------------------------------------- */
@@ -37919,7 +37701,6 @@ static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
     else ((float *)to)[i] = (float)v;
 }
 
-#ifndef TFNORM_NO_GGUF
 /* Read values of a dtype of blocks, a block at a time. */
 static void tfn__read_blocks(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as,
                              int64_t first, int64_t count)
@@ -37939,7 +37720,6 @@ static void tfn__read_blocks(tfn_file *f, const tfn_tensor *t, void *to, tfn_dty
         tfn__store(to, i, (double)values[at % b->values], as);
     }
 }
-#endif
 
 /* Read values first, first + 1 ... of a tensor as I32, F64 or float. If the file stores this type
  * they are copied, else converted a chunk at a time. */
@@ -37949,12 +37729,10 @@ static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype a
     const uint64_t each = tfn__dtypes[t->dtype].bits / 8;
     const uint64_t at = t->at + (uint64_t)first * each;
     uint8_t s[8 * TFN__CHUNK];
-#ifndef TFNORM_NO_GGUF
-    if (tfn__block_of(t->dtype)) {
+    if (TFN__GGUF && tfn__block_of(t->dtype)) {
         tfn__read_blocks(f, t, to, as, first, count);
         return;
     }
-#endif
     if (t->dtype == as && tfn__little()) {
         tfn__file_get(f, at, to, (uint64_t)count * each);
         return;
@@ -38216,10 +37994,8 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
 }
 TFN__SMALL_END
 #endif
-#endif
 /* >> fields */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__FILES
 /* Options are texts under their names in __metadata__. An enumerator is saved by the name of its
  * row, so that a file keeps its meaning when a later version adds rows. Files of format 1 (version
  * 0.1) have numbers. */
@@ -38250,12 +38026,10 @@ enum {
     TFN__FIELDS = 128,
     TFN__FIELD_ROOM = 128               /* bytes of a value's text */
 };
-#endif
 
 /* The options of a model as named texts, for checkpoints and for tfn_desc_set. Builds on options,
  * json and files. */
 
-#if !defined TFNORM_NO_FILES
 TFN__RARE
 /* A checkpoint is a safetensors file:
  *
@@ -38689,14 +38463,12 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
 }
 TFN__RARE_END
 #endif
-#endif
 /* >> checkpoints */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__FILES
 /* Checkpoints: saves and loads models with the state of their training, changes the type of
  * saved weights, and averages several checkpoints. Offers the packing of tiles to export. Builds
  * on safetensors, fields and model. */
 
-#if !defined TFNORM_NO_FILES
 /* "training.state": numbers as F64, which hold counts up to 2^53. */
 enum {
     TFN__SAVED_STEP, TFN__SAVED_MICRO, TFN__SAVED_TOKENS, TFN__SAVED_FINITE_STEPS,
@@ -38710,7 +38482,7 @@ enum {
 /* The rows and columns of a parameter that one read covers. */
 typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Packed parameters are read and packed tile by tile, 8 KB on the stack, so that no matrix of
  * floats is ever in memory. A block is 32 inputs of one output, and a tile has whole blocks. Every
  * piece of a line of the file costs one read. So a tile is as long as possible in the direction in
@@ -38725,9 +38497,7 @@ typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
  * cache. */
 enum { TFN__TILE = 64 * TFN__QBLOCK };          /* floats */
 #endif
-#endif
 
-#if !defined TFNORM_NO_FILES
 TFN__RARE
 
 /* -- checkpoints: saving --------------------------------------------------------------------- */
@@ -38928,7 +38698,7 @@ static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
 /* Bytes of the tokenizer's blob, or 0 without a tokenizer. Stores it if `size` is large enough. */
 static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size)
 {
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     if (with && with->tokenizer) return tfn_tokenizer_write(with->tokenizer, blob, size);
 #endif
     (void)with;
@@ -39324,7 +39094,7 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
     return true;
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* The tile that begins at this row and column, cut at the end of the parameter. turned: a line of
  * the file is a column of the parameter, not a row. */
 static tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row, int32_t col)
@@ -39402,7 +39172,7 @@ static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_mo
         return;
     }
     if (!tfn__find_tensor(f, m, i, &t)) return;
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (tfn__packs_floats(f, m, i)) {
         tfn__pack_floats(f, &t, m->weights + i, to);
         return;
@@ -39607,10 +39377,8 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 }
 TFN__RARE_END
 #endif
-#endif
 /* >> foreign */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__FILES
 TFN__SMALL
 /* For programs in other languages, which read no header: options by name, through the rows and
  * texts of checkpoints, and the layout of structs. tools/tfnorm.py is such a program. Builds on
@@ -39802,7 +39570,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_generator, most) TFN__MEMBER('p', tfn_generator, tokens)
     TFN__MEMBER('p', tfn_generator, lengths) TFN__MEMBER('p', tfn_generator, scores)
     TFN__MEMBER('p', tfn_generator, stops)
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     /* blob: as a checkpoint stores it */
     TFN__STRUCT(tfn_tokenizer_source) TFN__MEMBER('p', tfn_tokenizer_source, trainer)
     TFN__MEMBER('p', tfn_tokenizer_source, blob) TFN__MEMBER('w', tfn_tokenizer_source, blob_size)
@@ -39858,9 +39626,8 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 }
 TFN__SMALL_END
 #endif
-#endif
 /* >> family_rows */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Checkpoints of the hub. Rows of data describe a family, restated from its published configuration
  * and modelling files (transformers 4 and 5). Keys of config.json set options by their names and
  * texts, as in tfn_desc_set. Tensors are parameters under other names, perhaps transposed, side by
@@ -39878,7 +39645,6 @@ TFN__SMALL_END
  * Files are hostile here, too: the reader of JSON parses every text, numbers are checked like
  * options, and tensors like those of safetensors. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* How to read the rows. A key of Llama:
  *
  *     { "hidden_act", "activation", "silu", TFN_KEY_GATED }
@@ -39926,9 +39692,6 @@ TFN__SMALL_END
     { object ".high_freq_factor", "rotary_high", "", TFN_KEY_IS }, \
     { object ".original_max_position_embeddings", "rotary_context", "", TFN_KEY_IS }
 
-#endif
-
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* Most families use these keys for the shape. */
 static const tfn_key_rule tfn__shape_keys[] = {
     { "vocab_size", "vocab", NULL, TFN_KEY_IS },
@@ -39956,13 +39719,11 @@ static const tfn_key_rule tfn__rotary_keys[] = {
 };
 static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotary_keys, NULL };
 #endif
-#endif
 /* >> decoders */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Families of the hub that are a decoder without an encoder: their keys, their tensors, and a
  * table. Builds on family_rows. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* X(number, name, prefix, like, keys, tensors). A family comes after the one that it is like. */
 #define TFN__DECODER_LIST(X) \
     X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \
@@ -39990,9 +39751,7 @@ static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotar
     X(BLOOM, "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors)
 
 /* In this order. A row without a name is the end. */
-#endif
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* -- decoders: GPT-2 ------------------------------------------------------------------------- */
 
 /* x_0 = wte[id] + wpe[t]; x += attention(LN_1(x)); x += W_2 gelu(W_1 LN_2(x)); logits are
@@ -40578,13 +40337,11 @@ static const tfn_family tfn__decoder_families[TFN__DECODER_FAMILIES + 1] = {
 #undef TFN__FAMILY_ROW
 #undef TFN__LIKE
 #endif
-#endif
 /* >> encoders */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Families of the hub that are an encoder, or an encoder and a decoder: their keys, their tensors,
  * and a table. Builds on family_rows. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* X(number, name, prefix, like, keys, tensors), as in TFN__DECODER_LIST. */
 #define TFN__ENCODER_LIST(X) \
     X(BERT, "bert", "bert.", &tfn__encoder_family, tfn__bert_keys, tfn__bert_tensors) \
@@ -40607,9 +40364,7 @@ static const tfn_family tfn__decoder_families[TFN__DECODER_FAMILIES + 1] = {
     X(MT5, "mt5", NULL, TFN__LIKE(T5), tfn__mt5_keys, NULL)
 
 /* In this order. A row without a name is the end. */
-#endif
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* -- encoders: BERT -------------------------------------------------------------------------- */
 
 /* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)).
@@ -41096,16 +40851,12 @@ static const tfn_family tfn__encoder_families[TFN__ENCODER_FAMILIES + 1] = {
 #undef TFN__FAMILY_ROW
 #undef TFN__LIKE
 #endif
-#endif
 /* >> families */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Finds a family of the hub by its name or its number. Builds on decoders and encoders. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* Messages that list the families: config.json has no model_type, or an unknown one. */
-#endif
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 /* To add a family: add its keys and tensors to decoders.c or encoders.c and its row to the list in
  * the part's header. If its forward needs something that no option has, add the option first. Then
@@ -41150,18 +40901,14 @@ TFNORM_API const tfn_family *tfn_family_find(const char *name)
 }
 TFN__SMALL_END
 #endif
-#endif
 /* >> keys */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Keys of config.json without a rule: keys that do not change the forward, and keys that must never
  * be skipped. The path of a key inside an object has a dot ("rope_scaling.factor"). */
-#endif
 
 /* Keys of config.json that no family has a rule for: tells those that change nothing from those
  * that must not be skipped. Builds on json. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 /* A configuration has some forty keys. Each belongs to one of three classes:
  *
@@ -41365,13 +41112,11 @@ static bool tfn__key_is_grave(const char *path)
 }
 TFN__SMALL_END
 #endif
-#endif
 /* >> config_json */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Reads config.json: finds the family, and sets options by its rules and texts. Offers lookups
  * of keys to import and export. Builds on families, keys and fields. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* A config.json has a few kilobytes and a family some thirty rules. So each rule reads the text
  * from its beginning: no tree in memory, no second form of the values. If a key appears twice in an
  * object, the first one counts. */
@@ -41385,9 +41130,7 @@ enum { TFN__HUB_ACTIVATIONS = 15 };
 /* Layers, reported in order: the first with a feature, and the two after it without; -1: not yet
  * found. */
 typedef struct tfn__layers { int32_t count, from, first, second; } tfn__layers;
-#endif
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 
 /* -- config.json ----------------------------------------------------------------------------- */
@@ -42070,18 +41813,10 @@ static void tfn__find_family(tfn_import *x)
 }
 TFN__SMALL_END
 #endif
-#endif
 /* >> pickle */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Builds without pickle refuse pytorch_model.bin by name. */
-#endif
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-#if defined TFNORM_NO_MALLOC && !defined TFNORM_NO_PICKLE
-#define TFNORM_NO_PICKLE
-#endif
-#ifndef TFNORM_NO_PICKLE
 TFN__SMALL
 /* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
  * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A
@@ -42209,15 +41944,15 @@ static void tfn__zip_open(tfn__zip *z, tfn_file *f)
         tfn__bad(f, "it is not a file of torch.save", NULL, 0, 0);
         return;
     }
-    tail = (uint8_t *)malloc(bytes);
+    tail = (uint8_t *)TFN__MALLOC(bytes);
     if (tail && tfn__file_get(f, f->used - bytes, tail, bytes))
         fine = tfn__zip_directory(f, tail, bytes, &begin, &size);
-    free(tail);
+    TFN__RELEASE(tail);
     if (fine) fine = size <= TFN__ZIP_MOST && size <= f->used && begin <= f->used - size;
     if (fine) {
         const size_t room = (size_t)size / TFN__ZIP_ENTRY + 1;
         z->bytes = (size_t)size;
-        z->at = (uint32_t *)malloc(room * (sizeof *z->at + sizeof *z->order) + z->bytes);
+        z->at = (uint32_t *)TFN__MALLOC(room * (sizeof *z->at + sizeof *z->order) + z->bytes);
         if (!z->at) {
             tfn__file_fail(f, TFN_NO_MEMORY, "no memory for the directory", NULL, 0, 0);
             return;
@@ -42787,7 +42522,7 @@ static void tfn__pickle_read(tfn__pickle *p)
     size_t bytes;
     p->room = tfn__pickle_operations(p);
     if (!tfn__fine(p->f)) return;
-    p->stack = (tfn__pickled *)malloc(3 * p->room * sizeof *p->stack);
+    p->stack = (tfn__pickled *)TFN__MALLOC(3 * p->room * sizeof *p->stack);
     if (!p->stack) {
         tfn__file_fail(p->f, TFN_NO_MEMORY, "no memory for data.pkl", NULL, 0, 0);
         return;
@@ -42818,7 +42553,7 @@ static void tfn__pickle_entries(tfn_file *f, tfn__zip *z)
                        (int64_t)size, TFN__PICKLE_MOST);
     if (!tfn__fine(f)) return;
     TFNORM_MEMSET(&p, 0, sizeof p);
-    bytes = (uint8_t *)malloc((size_t)size + 1);
+    bytes = (uint8_t *)TFN__MALLOC((size_t)size + 1);
     if (!bytes) tfn__file_fail(f, TFN_NO_MEMORY, "no memory for data.pkl", NULL, 0, 0);
     p.f = f;
     p.zip = z;
@@ -42826,8 +42561,8 @@ static void tfn__pickle_entries(tfn_file *f, tfn__zip *z)
     p.s = bytes;
     p.size = (size_t)size;
     if (tfn__file_get(f, begin, bytes, size)) tfn__pickle_read(&p);
-    free(p.stack);
-    free(bytes);
+    TFN__RELEASE(p.stack);
+    TFN__RELEASE(bytes);
 }
 
 TFNORM_API tfn_status tfn_pickle_open(tfn_file *f)
@@ -42836,6 +42571,9 @@ TFNORM_API tfn_status tfn_pickle_open(tfn_file *f)
     tfn__zip z;
     if (!f) return TFN_NULL;
     tfn_file_close(f);
+    if (!TFN__PICKLE)
+        return tfn__file_fail(f, TFN_UNSUPPORTED, "files of torch.save are left out by "
+                              "TFNORM_NO_PICKLE", NULL, 0, 0);
     if (!tfn__begin(f, false)) return f->error.status;
     if (f->used && tfn__file_get(f, 0, &first, 1) && first == 0x80)
         tfn__file_fail(f, TFN_UNSUPPORTED, "it has the form of PyTorch before 1.6: load it there "
@@ -42843,23 +42581,12 @@ TFNORM_API tfn_status tfn_pickle_open(tfn_file *f)
     if (tfn__fine(f)) {
         tfn__zip_open(&z, f);
         if (tfn__fine(f)) tfn__pickle_entries(f, &z);
-        free(z.at);
+        TFN__RELEASE(z.at);
     }
     if (!tfn__fine(f)) tfn_file_close(f);
     return f->error.status;
 }
-TFN__SMALL_END
-#else
-TFNORM_API tfn_status tfn_pickle_open(tfn_file *f)
-{
-    if (!f) return TFN_NULL;
-    tfn_file_close(f);
-    return tfn__file_fail(f, TFN_UNSUPPORTED, "files of torch.save are left out by "
-                          "TFNORM_NO_PICKLE", NULL, 0, 0);
-}
-#endif
 
-TFN__SMALL
 /* Open a file of weights of either kind, by its name. */
 static tfn_status tfn__open_tensors(tfn_file *f, const char *name)
 {
@@ -42874,14 +42601,12 @@ static bool tfn__has_strides(tfn_file *f, const char *name)
 }
 TFN__SMALL_END
 #endif
-#endif
 /* >> gguf */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Reads GGUF, the files of llama.cpp, like a folder of the hub: the scalars of the metadata become
  * a config.json, and rows of data say which key is which option, as for every family. Builds on
  * files, safetensors, blocks, and the rules of part families. */
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-#if !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC
+
 /* Numbers of the format: types of metadata and of tensors. */
 enum {
     TFN__GGUF_U8, TFN__GGUF_I8, TFN__GGUF_U16, TFN__GGUF_I16, TFN__GGUF_U32, TFN__GGUF_I32,
@@ -42906,14 +42631,7 @@ typedef struct tfn__gguf {
 } tfn__gguf;
 
 typedef enum tfn__gguf_form { TFN__GGUF_PLAIN, TFN__GGUF_MARKED, TFN__GGUF_QUOTED } tfn__gguf_form;
-#endif
-#endif
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-#if defined TFNORM_NO_MALLOC && !defined TFNORM_NO_GGUF
-#define TFNORM_NO_GGUF
-#endif
-#ifndef TFNORM_NO_GGUF
 TFN__SMALL
 
 /* -- families: rows of GGUF ------------------------------------------------------------------ */
@@ -43594,7 +43312,9 @@ static void tfn__gguf_start(tfn__gguf *g, tfn_file *f)
     g->f = f;
     g->alignment = 32;
     tfn_file_close(f);
-    if (tfn__begin(f, false)) tfn__gguf_read(g);
+    if (!TFN__GGUF)
+        tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
+    else if (tfn__begin(f, false)) tfn__gguf_read(g);
     if (!tfn__fine(f)) tfn_file_close(f);
 }
 
@@ -43677,7 +43397,8 @@ static void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
 {
     tfn_model_desc tried = *d;
     tfn_tensor t;
-    if (x->error.status != TFN_OK || d->position != TFN_POSITION_ROTARY || d->heads < 1) return;
+    if (!TFN__GGUF || x->error.status != TFN_OK) return;
+    if (d->position != TFN_POSITION_ROTARY || d->heads < 1) return;
     if (!tfn_file_find(&x->file, "rope_freqs.weight", &t)) return;
     if (tfn__has_values(t.dtype) && d->rotary_scaling == TFN_ROTARY_SCALING_NONE
         && t.count == tfn__value_or(d->rotary_size, tfn__head_size(d)) / 2
@@ -43698,7 +43419,7 @@ static void tfn__open_gguf(tfn_import *x)
 {
     tfn__gguf g;
     tfn__gguf_start(&g, &x->file);
-    if (!tfn__fine(&x->file)) return;
+    if (!TFN__GGUF || !tfn__fine(&x->file)) return;
     x->text = x->file.header + x->file.header_size;
     x->text_size = g.text.used - x->file.header_size;
     for (int32_t i = 0; i < TFN__GGUF_FAMILIES; i++)
@@ -43710,38 +43431,15 @@ static void tfn__open_gguf(tfn_import *x)
                        "qwen2, qwen3, olmo, olmo2, gemma, gemma2, gemma3, gpt2, gptneox, granite, "
                        "smollm3, phi2, phi3, stablelm and bloom are read", g.arch);
 }
-TFN__SMALL_END
-#else
-TFNORM_API tfn_status tfn_gguf_open(tfn_file *f)
-{
-    if (!f) return TFN_NULL;
-    tfn_file_close(f);
-    return tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
-}
-
-static void tfn__open_gguf(tfn_import *x)
-{
-    tfn_gguf_open(&x->file);
-}
-
-static void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
-{
-    (void)x;
-    (void)d;
-}
-#endif
-
 /* True if the import reads one file of llama.cpp. */
 static bool tfn__is_gguf(const tfn_import *x)
 {
     return x->folder && tfn__name_matches("*.gguf", x->folder);
 }
-#endif
+TFN__SMALL_END
 #endif
 /* >> gguf_tokens */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO              \
-    && !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC && !defined TFNORM_NO_TOKENIZERS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS && TFN__TOKENIZERS
 /* Tokenizers in the metadata of GGUF. Reads them as tokenizer.json or as SentencePiece's model,
  * which the library knows. Offers the names of pre-tokenizers and the numbers of token types to the
  * part that writes GGUF. Builds on gguf and tokenizer_save. */
@@ -43760,11 +43458,7 @@ typedef struct tfn__gguf_split {
 /* Types of tokens, as in SentencePiece. */
 enum { TFN__GGUF_NORMAL = 1, TFN__GGUF_UNKNOWN, TFN__GGUF_CONTROL, TFN__GGUF_USER,
        TFN__GGUF_UNUSED, TFN__GGUF_BYTE };
-#endif
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO              \
-    && !defined TFNORM_NO_TOKENIZERS
-#if !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC
 TFN__RARE
 
 /* -- GGUF: how a text is split --------------------------------------------------------------- */
@@ -44141,7 +43835,10 @@ TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, 
     tfn__meta x;
     tfn__text t = tfn__text_in(text, size);
     if (source) TFNORM_MEMSET(source, 0, sizeof *source);
-    if (!tfn__file_open(f) || !tfn__file_given(f, "source", source)) return 0;
+    if (!TFN__GGUF && f)
+        tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
+    if (!TFN__GGUF || !tfn__file_open(f)) return 0;
+    if (!tfn__file_given(f, "source", source)) return 0;
     if (!tfn__meta_read(&x, f)) return 0;
     if (x.split) tfn__meta_json(&x, &t);
     else tfn__meta_model(&x, &t);
@@ -44159,22 +43856,9 @@ TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, 
     return t.used;
 }
 TFN__RARE_END
-#else
-TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, void *text,
-                                     size_t size)
-{
-    (void)text;
-    (void)size;
-    if (source) TFNORM_MEMSET(source, 0, sizeof *source);
-    if (f) tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
-    return 0;
-}
-#endif
-#endif
 #endif
 /* >> import */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Names are few and short. So forms are compared directly, without a table of names, although each
  * name is compared several times a tensor: a hundred layers take a tenth of a second.
  *
@@ -44191,12 +43875,10 @@ typedef struct tfn__match {
 } tfn__match;
 /* Forms whose outputs have another order in the file. */
 enum { TFN__FORM_ORDERED = TFN_FORM_BY_HEAD | TFN_FORM_TURNING | TFN_FORM_PAIRS };
-#endif
 
 /* Reads folders of the hub: finds the family by config.json, resolves names of tensors, and
  * loads the weights. Builds on config_json, safetensors, pickle and model. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 
 /* -- names ----------------------------------------------------------------------------------- */
@@ -44670,7 +44352,7 @@ static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const t
     }
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Read all tiles, up to the first that fails. Bits of Q4 are or-ed, so all begin as 0. */
 static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
 {
@@ -44693,7 +44375,7 @@ static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
 static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
 {
     const tfn__tile all = { 0, 0, c->info.rows, c->info.cols };
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (c->info.weights) {
         tfn__read_tiles(c, d);
         return;
@@ -44903,7 +44585,7 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     return x->error.status;
 }
 
-#ifndef TFNORM_NO_MALLOC
+#if TFN__ALLOCATES
 /* The import and its path are on the stack, so an error gets the caller's path instead. */
 TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn_model_desc *with)
 {
@@ -44933,10 +44615,8 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
 #endif
 TFN__SMALL_END
 #endif
-#endif
 /* >> export */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Converts values to a dtype and writes them to a file. Without a file (f NULL), only counts values
  * that the dtype cannot hold. */
 typedef struct tfn__packing {
@@ -44971,9 +44651,7 @@ typedef struct tfn__exporting {
 
 enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, and 20 for the window of each layer */
 enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
-#endif
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__RARE
 /* Writes models as folders of the hub. Builds on import, whose rows it uses in reverse, and on
  * tokenizer_save. In order:
@@ -45404,7 +45082,7 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
 static int32_t tfn__special_id(const tfn_export *x, int i)
 {
     if (x->specials) return x->specials[i];
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     if (i == TFN__ID_START) i = TFN__ID_END;
     if (tfn__usable(x->tokenizer)) return x->tokenizer->special[i];
 #endif
@@ -45682,8 +45360,8 @@ static float tfn__packed_value(const tfn__packing *p, float v)
 /* Collect values of a block format, and write each full block. */
 static void tfn__pack_blocks(tfn__packing *p, const float *from, int64_t count, int64_t step)
 {
-#ifndef TFNORM_NO_GGUF
     const tfn__block *b = tfn__block_of(p->dtype);
+    if (!TFN__GGUF) return;
     for (int64_t i = 0; i < count; i++) {
         p->block[p->filled++] = from[i * step];
         if (p->filled < b->values) continue;
@@ -45693,12 +45371,6 @@ static void tfn__pack_blocks(tfn__packing *p, const float *from, int64_t count, 
         p->used += (size_t)b->bytes;
         if (p->used + TFN__BLOCK_BYTES > sizeof p->bytes) tfn__flush_values(p);
     }
-#else
-    (void)p;
-    (void)from;
-    (void)count;
-    (void)step;
-#endif
 }
 
 /* Pack `count` values, every `step`-th one. */
@@ -45916,7 +45588,7 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
     tfn__finish_writing(f);
 }
 
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
 /* Write tokenizer_config.json. Returns its bytes, and stores those that fit. Without this file, a
  * program in Python uses the family's own class, which adds its own special tokens to a text. */
 static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, char *to, size_t size)
@@ -46040,11 +45712,8 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
 }
 TFN__RARE_END
 #endif
-#endif
 /* >> gguf_export */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-#ifndef TFNORM_NO_GGUF
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 TFN__RARE
 /* Writes models as files of llama.cpp. Builds on export, with the rows of gguf in place of the
  * hub's: the config.json that these rows give becomes the metadata. In order:
@@ -46213,7 +45882,7 @@ static int32_t tfn__gguf_file_type(tfn_dtype dtype)
 
 /* -- GGUF: the tokenizer --------------------------------------------------------------------- */
 
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
 enum { TFN__GGUF_TOKEN_ROOM = 2048,             /* bytes of a token as GGUF shows it */
        TFN__GGUF_CODE_ROOM = 2048 };            /* words of a program of steps */
 
@@ -46598,7 +46267,7 @@ static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_d
     if (!tfn__begin(f, true)) return;
     a = tfn__work_of(f, tfn_export_gguf_work(x, m));
     if (tfn__fine(f)) g.dtypes = tfn__take(&a, (size_t)m->weight_count, 1, &f->error);
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     if (tfn__fine(f) && x->tokenizer) {
         ranks = tfn__take_ids(&a, (size_t)x->tokenizer->vocab, &f->error);
         if (ranks) refusal = tfn__gguf_refusal(x->tokenizer, ranks);
@@ -46685,7 +46354,7 @@ static void tfn__gguf_check(tfn_export *x, const tfn_model *m)
         && t != TFN_DTYPE_Q8_0 && t != TFN_DTYPE_Q4_0)
         tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16, BF16, Q8_0 or Q4_0 "
                   "is expected", (int64_t)t, 0);
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     else if (x->tokenizer && x->tokenizer->vocab > m->desc.vocab)
         tfn__fail(&x->error, TFN_BAD_SHAPE, "export", "the tokenizer has %d tokens, the model %d",
                   x->tokenizer->vocab, m->desc.vocab);
@@ -46699,6 +46368,9 @@ TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
     tfn_file *f;
     if (!x) return TFN_NULL;
     tfn__no_error(&x->error);
+    if (!TFN__GGUF)
+        return tfn__fail(&x->error, TFN_UNSUPPORTED, "export",
+                         "GGUF is left out by TFNORM_NO_GGUF", 0, 0);
     x->tensors = x->kept = 0;
     if (!tfn__given(&x->error, "export", "model", m)) return x->error.status;
     if (!x->folder && !tfn__given(&x->error, "export", "folder", x->weights))
@@ -46724,34 +46396,17 @@ TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
 TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m)
 {
     size_t bytes = tfn_export_work(m);
-#ifndef TFNORM_NO_TOKENIZERS
-    if (bytes && x && x->tokenizer)
+#if TFN__TOKENIZERS
+    if (TFN__GGUF && bytes && x && x->tokenizer)
         bytes = tfn__sum(bytes, tfn__mul((size_t)x->tokenizer->vocab + TFN__ALIGN, 4));
 #endif
     (void)x;
     return bytes;
 }
 TFN__RARE_END
-#else
-TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
-{
-    (void)m;
-    if (!x) return TFN_NULL;
-    tfn__no_error(&x->error);
-    return tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "GGUF is left out by TFNORM_NO_GGUF", 0,
-                     0);
-}
-
-TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m)
-{
-    (void)x;
-    return tfn_export_work(m);
-}
-#endif
-#endif
 #endif
 /* >> diagnostics */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC pop_options
 #endif
@@ -46840,13 +46495,7 @@ static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
  * build without training. */
 TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads)
 {
-#ifdef TFNORM_NO_TRAINING
-    (void)mem;
-    (void)size;
-    (void)isa;
-    (void)threads;
-    return 0;
-#else
+    if (!TFN__TRAINS) return 0;
     int32_t source[TFN__CHECK_BATCH * TFN__CHECK_TIME];
     int32_t tokens[TFN__CHECK_BATCH * TFN__CHECK_TIME];
     int32_t targets[TFN__CHECK_BATCH * TFN__CHECK_TIME];
@@ -46870,7 +46519,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
         if (tfn_model_step(&m, &batch, &report) != TFN_OK || report.skipped) return 0;
     }
     return tfn_model_hash(&m);
-#endif
 }
 #endif
 /* >> end */
@@ -46878,8 +46526,18 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * only exceptions are the lists and enumerator helpers of the api, because the implementation needs
  * them if it is included later than the declarations. */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Restore the state of the compiler: see section ground. */
+#if (defined __GNUC__ || defined __clang__) && TFN__OMITS
+#pragma GCC diagnostic pop
+#endif
+#if defined __clang__
+#pragma STDC FP_CONTRACT DEFAULT
+#elif defined __GNUC__
+#pragma GCC pop_options
+#endif
 #undef TFN__ALIGN
 #undef TFN__ALL
+#undef TFN__ALLOCATES
 #undef TFN__ANY
 #undef TFN__BACK
 #undef TFN__BIT
@@ -46902,6 +46560,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__COUNT
 #undef TFN__CREATE
 #undef TFN__DECODES
+#undef TFN__DETAILS
 #undef TFN__DROPS
 #undef TFN__DROP_OP
 #undef TFN__DURABLE
@@ -46909,9 +46568,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__EACH_PART
 #undef TFN__ENCODERS
 #undef TFN__ENCODER_OP
-#undef TFN__EXTRA_NORMS
 #undef TFN__FIELD
 #undef TFN__FIELD_OF
+#undef TFN__FILES
 #undef TFN__FLASH_MAGIC
 #undef TFN__FOLD
 #undef TFN__FULL
@@ -46919,6 +46578,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__GATES
 #undef TFN__GCC_FMA
 #undef TFN__GENERATE
+#undef TFN__GGUF
 #undef TFN__GGUF_LOWER
 #undef TFN__GGUF_REGEX
 #undef TFN__GGUF_REST
@@ -46932,7 +46592,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__HIDDEN
 #undef TFN__HUGE
 #undef TFN__IMPLEMENTING
+#undef TFN__IMPORTS
 #undef TFN__INLINE
+#undef TFN__JSON
 #undef TFN__KEEPS
 #undef TFN__KEPT
 #undef TFN__KIND_ENUM
@@ -46943,9 +46605,13 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__LLVM_FMA
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
+#undef TFN__MALLOC
 #undef TFN__MARKS_ALL
 #undef TFN__MAX_SIDE
 #undef TFN__MEMBER
+#undef TFN__MESSAGES
+#undef TFN__METRICS
+#undef TFN__MODELS
 #undef TFN__MODEL_MEMBERS
 #undef TFN__MORE_OPS
 #undef TFN__MORE_RANGES
@@ -46956,6 +46622,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__NO_GRAD
 #undef TFN__NUMBERS
 #undef TFN__OF_GATE
+#undef TFN__OMITS
 #undef TFN__OPS
 #undef TFN__OP_ENUM
 #undef TFN__OP_ROW
@@ -46964,6 +46631,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PAIRS
 #undef TFN__PARTS
 #undef TFN__PART_ENUM
+#undef TFN__PATHS
+#undef TFN__PICKLE
 #undef TFN__PLAIN_FMA
 #undef TFN__POSITION_TABLES
 #undef TFN__POSIX
@@ -46971,13 +46640,13 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PUNCTUATIONS
 #undef TFN__QINFINITE
 #undef TFN__QLEAST
-#undef TFN__QUANT
 #undef TFN__QVNNI
 #undef TFN__RANGE
 #undef TFN__RANGE_LIST
 #undef TFN__RANGE_OF
 #undef TFN__RARE
 #undef TFN__RARE_END
+#undef TFN__RELEASE
 #undef TFN__RENAME
 #undef TFN__REPLACED_BROKEN
 #undef TFN__REPLACED_ENDS
@@ -46991,7 +46660,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__SEEK
 #undef TFN__SENTENCES
 #undef TFN__SEPARATORS
-#undef TFN__SHORT_ERRORS
 #undef TFN__SMALL
 #undef TFN__SMALL_END
 #undef TFN__SMLAD
@@ -46999,7 +46667,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__SPAN
 #undef TFN__SQRT
 #undef TFN__STATUS_TEXT
-#undef TFN__STDIO
 #undef TFN__STEP
 #undef TFN__STREAM
 #undef TFN__STRIP
@@ -47016,6 +46683,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__THREADS
 #undef TFN__TINY
 #undef TFN__TOKENIZER
+#undef TFN__TOKENIZERS
 #undef TFN__TRAINING_RANGES
 #undef TFN__TRAINS
 #undef TFN__USER_KERNELS
@@ -47032,19 +46700,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef tfn__fail
 #undef tfn__fail_name
 #undef tfn__tape_error
-/* Restore the state of the compiler: see section ground. */
-#if (defined __GNUC__ || defined __clang__) \
-    && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
-        || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
-        || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT || defined TFNORM_NO_STDIO \
-        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE || defined TFNORM_NO_GGUF)
-#pragma GCC diagnostic pop
-#endif
-#if defined __clang__
-#pragma STDC FP_CONTRACT DEFAULT
-#elif defined __GNUC__
-#pragma GCC pop_options
-#endif
 #endif
 /* >> hosts_back */
 /* Restore the macros of the program: see section hosts. */

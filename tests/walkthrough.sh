@@ -34,7 +34,7 @@ change() {              # change PART SED-COMMAND
 }
 macro() { sed 's/$/ \\/'; }         # lines of a macro
 
-method() { walk '#ifdef TFN__RULES' | before model/methods.h '#endif /* TFN__EXTRA_NORMS */'; }
+method() { walk '#ifdef TFN__RULES' | before model/methods.h '#endif /* TFN__ALL */'; }
 operation() {
     walk 'static void TFN__N(tfn__relu3_forward)' | append bodies/ffn.c &&
         walk 'void (*relu3_forward)' | before api/api_kernels.h '} tfn_kernels;' &&

@@ -350,7 +350,6 @@ static void TFN__N(tfn__attention_forward)(const tfn_attention_args *p, ptrdiff_
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dv (keys, D) += w^T (keys, rows) dy (rows, D). First come the keys that all rows see, then those
  * along the diagonal, some keys at a time: their triangle, and the rows after it. The chains run
  * over rows in increasing order, from strip to strip. */
@@ -496,7 +495,6 @@ static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff
         TFN__N(tfn__end_chains)(&a, p->dv, a.dv, p->v_ld, p->add_dv);
     }
 }
-#endif
 
 /* Returns how many of the keys j ... n - 1 are contiguous in the cache from key j on: all, or in a
  * ring those up to its end. */
@@ -507,7 +505,7 @@ static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, pt
     return tfn__min(n - j, p->capacity - j % p->capacity);
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Converts rows of a 16-bit cache, `ld` apart, to contiguous floats. The block stays in L1, and the
  * float kernels multiply it, so that no kernel needs a second form. Long contexts are bound by
  * reading the cache, and this reads half as many bytes. */
@@ -541,7 +539,7 @@ static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cac
 }
 #endif
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 #define TFN__WIDEN(at, values)                                                                     \
     if (p->type) TFN__N(tfn__widen_block)(&t, p, at, values, a->wide)
 #else
@@ -571,9 +569,7 @@ static tfn__cached_strip TFN__N(tfn__begin_cached)(const tfn_attention_cached_ar
     a.ld = tfn__score_ld(p->capacity);
     a.s = work;
     a.work = work + a.rows * a.ld;
-#ifdef TFN__QUANT
-    a.wide = work + TFN__N(tfn__attention_work)(-most, p->capacity, p->head_size);
-#endif
+    if (TFN__PACKS) a.wide = work + TFN__N(tfn__attention_work)(-most, p->capacity, p->head_size);
     return a;
 }
 

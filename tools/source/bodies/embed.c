@@ -32,7 +32,6 @@ static void TFN__N(tfn__position_forward)(float *y, const float *x, const float 
         }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dtable[token] += scale * dy, token after token. Rows are ld apart. Threads must divide columns,
  * not tokens, because two tokens may be equal. */
 static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const int32_t *tokens,
@@ -65,7 +64,6 @@ static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdi
         }
     }
 }
-#endif
 
 /* Rotates one head (Su et al. 2021, eq. 15): each pair (a, b) = (x[j], x[j + D/2]) is rotated by
  * its angle to (a cos - b sin, b cos + a sin). `half` is D/2. The table holds the cosines, then the

@@ -147,7 +147,6 @@ static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float 
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* d = f'(x) for n values in whole vectors. */
 static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
                                     tfn_activation_kind kind)
@@ -189,7 +188,6 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
         TFN__N(tfn__activation_backward)(dgate + i, d, gate + i, count, kind, add_gate);
     }
 }
-#endif
 #undef TFN__CASE
 #undef TFN__KINDS
 #undef TFN__GATED_BLOCK
@@ -206,7 +204,6 @@ static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v,
         }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dv = the sum over the rows of dy * x, added to dv if `add`. Each column is one chain. Rows are ld
  * apart. */
 static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, const float *x,
@@ -221,4 +218,3 @@ static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, cons
         TFN__PUT(dv + c, sum, k);
     }
 }
-#endif

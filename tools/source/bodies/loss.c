@@ -48,7 +48,6 @@ static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *s
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dx = scale * exp(x - max) - share, for n classes with the same share of the target. */
 static void TFN__N(tfn__classes_gradient)(float *dx, const float *x, ptrdiff_t n, float max,
                                           float scale, float share, bool add)
@@ -91,4 +90,3 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
         }
     }
 }
-#endif

@@ -66,7 +66,6 @@ static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
     return TFN__MUL(TFN__SET(p->factor), TFN__SUB(TFN__SET(1), kn));
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* -- norms of rows, backward: the gradient of x ------------------------------------------------
  * LayerNorm with C features: from d mean/dx_i = 1/C and d rstd/dx_i = -rstd^2 n_i/C follows
  *     dn_j/dx_i = rstd * ([i = j] - 1/C - n_i n_j/C).
@@ -138,9 +137,7 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
         TFN__N(tfn__store_or_add)(dx + c, g, k, add);
     }
 }
-#endif
 
-#ifdef TFN__EXTRA_NORMS
 /* -- the kinds that few models have ------------------------------------------------------------
  * To compile fast they are optimized with -O1, or by clang for size. The vectors make them fast
  * enough. */
@@ -217,7 +214,6 @@ static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
     return max;
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Returns the number that s is divided by to give b in the table above, or 0 for b = 0. */
 static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const tfn__norm_group *row)
 {
@@ -244,13 +240,11 @@ static void TFN__N(tfn__norm_gradient_any)(const tfn_norm_args *p, tfn__norm_gro
     TFN__N(tfn__norm_gradient)(p, &row, divisor, tfn__gain_form(p), tfn__shift_form(p));
     tfn__norm_rest(p, &row);
 }
-#endif
 
 TFN__SMALL_END
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC pop_options
 #endif
-#endif /* TFN__EXTRA_NORMS */
 
 /* -- the kernels of all norms ------------------------------------------------------------------ */
 
@@ -271,15 +265,12 @@ static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const floa
     *mean = 0;
     if (tfn__is_kept(TFNORM_NORMS, (int)p->kind, TFN_NORM_RMS))
         return 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count + p->eps);
-#ifdef TFN__EXTRA_NORMS
-    if (p->kind == TFN_NORM_RMS_OUTSIDE || p->kind == TFN_NORM_L2 || p->kind == TFN_NORM_CRMS)
+    if (TFN__ALL && (p->kind == TFN_NORM_RMS_OUTSIDE || p->kind == TFN_NORM_L2
+                     || p->kind == TFN_NORM_CRMS))
         return TFN__N(tfn__rstd_extra)(p, x, n, 0);
-#endif
     *mean = TFN__N(tfn__row_sum)(x, n) / (float)n;
-#ifdef TFN__EXTRA_NORMS
-    if (p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA)
+    if (TFN__ALL && (p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA))
         return TFN__N(tfn__rstd_extra)(p, x, n, *mean);
-#endif
     return 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, n, *mean) + p->eps);
 }
 
@@ -292,12 +283,10 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t 
     const float *bias = tfn__at(p->bias, c);
     const float *x = p->x + at;
     float *y = p->y + at;
-#ifdef TFN__EXTRA_NORMS
-    if (p->kind == TFN_NORM_ADA) {
+    if (TFN__ALL && p->kind == TFN_NORM_ADA) {
         TFN__N(tfn__ada_row)(p, y, x, n, mean, rstd);
         return;
     }
-#endif
     if (TFN__TRAINS && !p->offset && gain && bias)
         TFN__N(tfn__normalize)(y, x, gain, bias, n, &mean, &rstd, false, 1);
     else TFN__N(tfn__normalize_any)(y, x, gain, bias, n, mean, rstd, TFN__ALL && p->offset);
@@ -399,7 +388,6 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 }
 #undef TFN__ABREAST
 
-#ifndef TFNORM_NO_TRAINING
 /* dx, one group of one row at a time. LayerNorm and RMSNorm in their usual forms get their own
  * copies of the loop, in which the form is constant. */
 static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
@@ -424,9 +412,7 @@ static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
                 TFN__N(tfn__norm_gradient)(p, &row, (float)n, TFN__GAIN_AS_IS, TFN__SHIFT_MEAN);
             else if (plain && p->kind == TFN_NORM_RMS)
                 TFN__N(tfn__norm_gradient)(p, &row, (float)n, TFN__GAIN_AS_IS, TFN__SHIFT_NONE);
-#ifdef TFN__EXTRA_NORMS
-            else TFN__N(tfn__norm_gradient_any)(p, row);
-#endif
+            else if (TFN__ALL) TFN__N(tfn__norm_gradient_any)(p, row);
         }
 }
 
@@ -469,7 +455,6 @@ static void TFN__N(tfn__norm_params_backward)(const tfn_norm_args *p, ptrdiff_t 
         TFN__N(tfn__norm_params)(p, c, next - c, c / n);
     }
 }
-#endif
 
 /* -- softmax ----------------------------------------------------------------------------------- */
 
@@ -497,7 +482,6 @@ static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t row
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dx = y * (dy - sum(dy*y)), which is the Jacobian diag(y) - y y^T times dy. */
 static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const float *y,
                                           ptrdiff_t rows, ptrdiff_t cols, bool add)
@@ -510,4 +494,3 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
         }
     }
 }
-#endif

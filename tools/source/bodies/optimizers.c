@@ -1,4 +1,3 @@
-#ifndef TFNORM_NO_TRAINING
 
 /* The updates of all optimizers, of one instruction set: elementwise ones, and those that treat
  * each tensor separately (Muon, Adafactor). Section optim computes their constants. */
@@ -434,4 +433,3 @@ static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const 
         return TFN__N(tfn__muon_work)(rows, cols);
     return 0;
 }
-#endif

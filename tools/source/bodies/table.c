@@ -1,17 +1,8 @@
 /* The public table of this instance, in the order of the struct. Kernels that the build omits are
  * NULL, so that a decoder links without those for training and for norms that it does not use. */
-#ifdef TFNORM_NO_TRAINING       /* a kernel that only training needs */
-#define TFN__TRAIN(name) NULL
-#define TFN__TRAIN_KEPT(condition, name) NULL
-#else
-#define TFN__TRAIN(name) TFN__N(name)
-#define TFN__TRAIN_KEPT(condition, name) TFN__KEPT(condition, TFN__N(name))
-#endif
-#ifdef TFN__EXTRA_NORMS         /* a kernel that LayerNorm and RMSNorm do not need */
-#define TFN__EXTRA(name) TFN__N(name)
-#else
-#define TFN__EXTRA(name) NULL
-#endif
+#define TFN__TRAIN(name) TFN__KEPT(TFN__TRAINS, TFN__N(name))
+#define TFN__TRAIN_KEPT(condition, name) TFN__KEPT(TFN__TRAINS && (condition), TFN__N(name))
+#define TFN__EXTRA(name) TFN__KEPT(TFN__ALL, TFN__N(name))  /* not for LayerNorm and RMSNorm */
 #ifdef TFN__NO_FMA              /* true if TFN__FMA rounds once; plain C may do so */
 #define TFN__HAS_FMA false
 #elif TFN__W == 1

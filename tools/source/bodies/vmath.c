@@ -364,7 +364,6 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
     }
 }
 
-#ifdef TFN__EXTRA_NORMS
 /* Rounds x to the nearest IEEE half, ties to even; from 65520 on it becomes infinite. `large` is
  * 2^13 times the power of two at or below |x|, which counts as 2^-14, the least normal half, if
  * smaller. Near `large` floats are 2^-10 of that power apart, so adding it rounds |x|, and
@@ -387,4 +386,3 @@ static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
     }
 #endif
 }
-#endif

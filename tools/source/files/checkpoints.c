@@ -11,7 +11,6 @@
 #include "files.h"
 #include "safetensors.h"
 
-#if !defined TFNORM_NO_FILES
 TFN__RARE
 
 /* -- checkpoints: saving --------------------------------------------------------------------- */
@@ -212,7 +211,7 @@ static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
 /* Bytes of the tokenizer's blob, or 0 without a tokenizer. Stores it if `size` is large enough. */
 static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size)
 {
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     if (with && with->tokenizer) return tfn_tokenizer_write(with->tokenizer, blob, size);
 #endif
     (void)with;
@@ -608,7 +607,7 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
     return true;
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 
 /* The tile that begins at this row and column, cut at the end of the parameter. turned: a line of
  * the file is a column of the parameter, not a row. */
@@ -687,7 +686,7 @@ static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_mo
         return;
     }
     if (!tfn__find_tensor(f, m, i, &t)) return;
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (tfn__packs_floats(f, m, i)) {
         tfn__pack_floats(f, &t, m->weights + i, to);
         return;
@@ -891,4 +890,3 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
     return bytes;
 }
 TFN__RARE_END
-#endif

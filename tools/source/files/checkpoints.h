@@ -9,8 +9,6 @@
  * saved weights, and averages several checkpoints. Offers the packing of tiles to export. Builds
  * on safetensors, fields and model. */
 
-#if !defined TFNORM_NO_FILES
-
 /* "training.state": numbers as F64, which hold counts up to 2^53. */
 enum {
     TFN__SAVED_STEP, TFN__SAVED_MICRO, TFN__SAVED_TOKENS, TFN__SAVED_FINITE_STEPS,
@@ -26,7 +24,7 @@ SHARED void tfn__put_unknown(tfn__text *t, const tfn__field *x, const char *valu
 /* The rows and columns of a parameter that one read covers. */
 typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Packed parameters are read and packed tile by tile, 8 KB on the stack, so that no matrix of
  * floats is ever in memory. A block is 32 inputs of one output, and a tile has whole blocks. Every
  * piece of a line of the file costs one read. So a tile is as long as possible in the direction in
@@ -44,5 +42,4 @@ enum { TFN__TILE = 64 * TFN__QBLOCK };          /* floats */
 SHARED tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row, int32_t col);
 SHARED void tfn__pack_tile(void *w, const tfn__packed *p, const tfn__tile *t, const float *from);
 SHARED tfn_model tfn__model_after(const tfn_model *m, const double *state);
-#endif
 #endif /* TFN__CHECKPOINTS_H */

@@ -7,7 +7,6 @@
 /* The options of a model as named texts, for checkpoints and for tfn_desc_set. Builds on options,
  * json and files. */
 
-#if !defined TFNORM_NO_FILES
 TFN__RARE
 /* A checkpoint is a safetensors file:
  *
@@ -440,4 +439,3 @@ SHARED bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
     }
 }
 TFN__RARE_END
-#endif

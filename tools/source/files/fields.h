@@ -2,8 +2,6 @@
 #define TFN__FIELDS_H
 #include "../ground/ground.h"
 
-#if !defined TFNORM_NO_FILES
-
 /* Options are texts under their names in __metadata__. An enumerator is saved by the name of its
  * row, so that a file keeps its meaning when a later version adds rows. Files of format 1 (version
  * 0.1) have numbers. */
@@ -42,5 +40,4 @@ SHARED bool tfn__field_unset(const tfn__field *x, const char *text);
 SHARED bool tfn__begins(const char **text, const char *word);
 SHARED bool tfn__set_group(tfn_group *g, const char *text);
 SHARED bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text);
-#endif
 #endif /* TFN__FIELDS_H */

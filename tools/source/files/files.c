@@ -1,7 +1,6 @@
 #include "files.h"
 #include "../ground/ground.h"
 
-#if !defined TFNORM_NO_FILES
 TFN__SMALL
 /* Files: errors, paths, temporary files, and bytes. Builds on basics. The format of safetensors
  * (huggingface.co):
@@ -46,7 +45,7 @@ SHARED void tfn__bad(tfn_file *f, const char *text, const char *what, int64_t fo
 /* Call before the C library: forget errno's value from earlier calls. */
 static void tfn__clear_reason(void)
 {
-#ifdef TFN__STDIO
+#if TFN__PATHS
     errno = 0;
 #endif
 }
@@ -59,7 +58,7 @@ static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64
 {
     char reason[sizeof f->error.name];
     tfn__text t = tfn__text_in(reason, sizeof reason);
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (f->path && errno) tfn__put_texts(&t, ": ", strerror(errno), NULL);
 #endif
     tfn__end(&t);
@@ -68,7 +67,7 @@ static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64
 
 /* -- paths ----------------------------------------------------------------------------------- */
 
-#ifdef TFN__STDIO
+#if TFN__PATHS
 enum {
     TFN__PATH = 1024,                   /* bytes of a buffer for a path */
     TFN__PATH_MOST = 1019,              /* the longest path */
@@ -391,7 +390,7 @@ SHARED bool tfn__begin(tfn_file *f, bool write)
     else if (!write) f->used = f->from_size;
     f->counts = write && !f->path && !f->to && !f->io;
     if (!f->path) return true;
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (write) tfn__open_temporary(f);
     else tfn__open_path(f);
 #else
@@ -403,7 +402,7 @@ SHARED bool tfn__begin(tfn_file *f, bool write)
 /* Read bytes, which exist, from the path, the stream or the memory. */
 static bool tfn__get_bytes(tfn_file *f, uint64_t at, void *to, size_t bytes)
 {
-#ifdef TFN__STDIO
+#if TFN__PATHS
     FILE *s = (FILE *)f->stream;
     if (f->path) return !TFN__SEEK(s, at, SEEK_SET) && fread(to, 1, bytes, s) == bytes;
 #endif
@@ -429,7 +428,7 @@ SHARED bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
  * tfn__finish_writing then returns the size that a second try needs. */
 static bool tfn__put_bytes_to(tfn_file *f, const void *from, size_t bytes)
 {
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (f->path) return fwrite(from, 1, bytes, (FILE *)f->stream) == bytes;
 #endif
     if (f->io) return f->io->write && f->io->write(f->io->user, from, bytes);
@@ -453,7 +452,7 @@ SHARED void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
  * too small. */
 SHARED tfn_status tfn__finish_writing(tfn_file *f)
 {
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (f->path && f->stream) tfn__commit_path(f);
 #endif
     if (!f->path && !f->io && f->to && f->used > f->to_size)
@@ -467,12 +466,10 @@ SHARED tfn_status tfn__finish_writing(tfn_file *f)
 TFNORM_API void tfn_file_close(tfn_file *f)
 {
     if (!f) return;
-#ifdef TFN__STDIO
+#if TFN__PATHS
     if (f->stream) fclose((FILE *)f->stream);
 #endif
-#ifndef TFNORM_NO_MALLOC
-    free(f->owned);
-#endif
+    TFN__RELEASE(f->owned);
     f->stream = NULL;
     f->owned = NULL;
     f->header = NULL;                   /* marks the file as closed */
@@ -486,10 +483,8 @@ SHARED tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
     void *mem = f->work;
     size_t size = 0;
     if (mem) size = f->work_size;
-#ifndef TFNORM_NO_MALLOC
-    if (!mem && bytes < SIZE_MAX) mem = f->owned = malloc(bytes);
+    if (!mem && bytes < SIZE_MAX) mem = f->owned = TFN__MALLOC(bytes);
     if (f->owned) size = bytes;
-#endif
     if (!mem || size < bytes)
         tfn__file_fail(f, TFN_NO_MEMORY, "work has %d bytes, %d are needed", NULL, (int64_t)size,
                        (int64_t)bytes);
@@ -522,7 +517,6 @@ SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
     return v;
 }
 
-#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 /* The bits of the number of an IEEE 754 format that is nearest to v, ties to even: the inverse of
  * tfn__ieee, for formats with fewer than 52 bits of fraction. */
 SHARED uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
@@ -549,6 +543,4 @@ SHARED uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
     if (rest == UINT64_C(1) << (drop - 1)) bits += bits & 1;
     return sign | (bits + ((uint64_t)(exponent - 1) << fraction_bits));
 }
-#endif
 TFN__SMALL_END
-#endif

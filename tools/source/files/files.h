@@ -3,8 +3,6 @@
 #include "../ground/ground.h"
 #include "../ground/basics.h"
 
-#if !defined TFNORM_NO_FILES
-
 SHARED bool tfn__fine(const tfn_file *f);
 SHARED tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *text,
                                  const char *what, int64_t found, int64_t wanted);
@@ -19,5 +17,4 @@ SHARED tfn__arena tfn__work_of(tfn_file *f, size_t bytes);
 SHARED uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes);
 SHARED double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits);
 SHARED uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits);
-#endif
 #endif /* TFN__FILES_H */

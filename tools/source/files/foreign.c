@@ -4,7 +4,6 @@
 #include "../model/options.h"
 #include "checkpoints.h"
 
-#if !defined TFNORM_NO_FILES
 TFN__SMALL
 /* For programs in other languages, which read no header: options by name, through the rows and
  * texts of checkpoints, and the layout of structs. tools/tfnorm.py is such a program. Builds on
@@ -196,7 +195,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_generator, most) TFN__MEMBER('p', tfn_generator, tokens)
     TFN__MEMBER('p', tfn_generator, lengths) TFN__MEMBER('p', tfn_generator, scores)
     TFN__MEMBER('p', tfn_generator, stops)
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     /* blob: as a checkpoint stores it */
     TFN__STRUCT(tfn_tokenizer_source) TFN__MEMBER('p', tfn_tokenizer_source, trainer)
     TFN__MEMBER('p', tfn_tokenizer_source, blob) TFN__MEMBER('w', tfn_tokenizer_source, blob_size)
@@ -251,4 +250,3 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
     return 0;
 }
 TFN__SMALL_END
-#endif

@@ -3,8 +3,5 @@
 #include "../ground/ground.h"
 #include "fields.h"
 
-#if !defined TFNORM_NO_FILES
-
 SHARED const tfn__field *tfn__find_field(const char *name);
-#endif
 #endif /* TFN__FOREIGN_H */

@@ -1,7 +1,6 @@
 #include "ggml.h"
 #include "files.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_GGUF
 TFN__SMALL
 
 SHARED const tfn__block *tfn__block_of(tfn_dtype dtype)
@@ -105,7 +104,6 @@ SHARED void tfn__decode_block(tfn_dtype dtype, const uint8_t *s, float *to)
     }
 }
 
-#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO && !defined TFNORM_NO_MALLOC
 /* Store a scale as a half. False: the half is infinite or not a number. */
 static bool tfn__put_half(uint8_t *to, float d)
 {
@@ -181,6 +179,4 @@ SHARED bool tfn__encode_block(tfn_dtype dtype, const float *x, uint8_t *to)
     if (dtype == TFN_DTYPE_Q8_0) return tfn__encode_8(x, to);
     return tfn__encode_4(x, to);
 }
-#endif
 TFN__SMALL_END
-#endif

@@ -2,7 +2,6 @@
 #include "files.h"
 #include "ggml.h"
 
-#if !defined TFNORM_NO_FILES
 TFN__SMALL
 
 /* -- safetensors: the header ----------------------------------------------------------------- */
@@ -481,7 +480,6 @@ static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
     else ((float *)to)[i] = (float)v;
 }
 
-#ifndef TFNORM_NO_GGUF
 /* Read values of a dtype of blocks, a block at a time. */
 static void tfn__read_blocks(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as,
                              int64_t first, int64_t count)
@@ -501,7 +499,6 @@ static void tfn__read_blocks(tfn_file *f, const tfn_tensor *t, void *to, tfn_dty
         tfn__store(to, i, (double)values[at % b->values], as);
     }
 }
-#endif
 
 /* Read values first, first + 1 ... of a tensor as I32, F64 or float. If the file stores this type
  * they are copied, else converted a chunk at a time. */
@@ -511,12 +508,10 @@ SHARED void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype a
     const uint64_t each = tfn__dtypes[t->dtype].bits / 8;
     const uint64_t at = t->at + (uint64_t)first * each;
     uint8_t s[8 * TFN__CHUNK];
-#ifndef TFNORM_NO_GGUF
-    if (tfn__block_of(t->dtype)) {
+    if (TFN__GGUF && tfn__block_of(t->dtype)) {
         tfn__read_blocks(f, t, to, as, first, count);
         return;
     }
-#endif
     if (t->dtype == as && tfn__little()) {
         tfn__file_get(f, at, to, (uint64_t)count * each);
         return;
@@ -777,4 +772,3 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     return f->error.status;
 }
 TFN__SMALL_END
-#endif

@@ -8,8 +8,6 @@
  * tensors by name, converts their values, and writes such files. Offers this to checkpoints and
  * to the hub. Builds on files and json. */
 
-#if !defined TFNORM_NO_FILES
-
 /* The header stays in memory unparsed, so that the file's size determines the work that the caller
  * must give. `entries` holds the position of each tensor's name in the header, and `order` sorts
  * them by name: 28 bytes a tensor, where a tfn_tensor has 232. A tensor is parsed again at each
@@ -63,5 +61,4 @@ typedef struct tfn__source {
 SHARED void tfn__flush_text(tfn_file *f, tfn__text *t);
 SHARED void tfn__put_name(tfn__text *t, const char *s, tfn_file *f);
 SHARED tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a);
-#endif
 #endif /* TFN__SAFETENSORS_H */

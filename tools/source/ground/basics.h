@@ -28,10 +28,10 @@ SHARED void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op
 
 /* Use these macros, not the functions: with TFNORM_NO_MESSAGES they drop the text of the message,
  * so that the compiler keeps no string. */
-#ifdef TFNORM_NO_MESSAGES
-#define TFN__SAID(text) ((void)(text), (const char *)NULL)
-#else
+#if TFN__MESSAGES
 #define TFN__SAID(text) (text)
+#else
+#define TFN__SAID(text) ((void)(text), (const char *)NULL)
 #endif
 #define tfn__fail(e, status, op, text, found, wanted)                                              \
     tfn__keep_error(e, status, op, TFN__SAID(text), found, wanted)

@@ -1,10 +1,10 @@
 #ifndef TFN__COMPILER_H
 #define TFN__COMPILER_H
 #include "../parts.h"
+#include "builds.h"
 
 /* The ground that every part is built on: the standard headers, attributes of functions, the
- * instruction sets that this compiler can build, and the build's options (TFNORM_X) as constants
- * (TFN__X) for conditions. Also a few helpers that need no libc. */
+ * instruction sets that this compiler can build, and a few helpers that need no libc. */
 
 #ifndef TFNORM_FILE
 #define TFNORM_FILE "tfnorm.h"
@@ -28,12 +28,16 @@
 #ifndef TFNORM_MEMCPY
 #define TFNORM_MEMCPY memcpy
 #endif
-#ifndef TFNORM_NO_MALLOC
+#if TFN__ALLOCATES
 #include <stdlib.h>
+#define TFN__MALLOC(size) malloc(size)
+#define TFN__RELEASE(mem) free(mem)
+#else
+#define TFN__MALLOC(size) ((void)(size), (void *)NULL)
+#define TFN__RELEASE(mem) ((void)(mem))
 #endif
 #include <math.h>
-#if !defined TFNORM_NO_STDIO && !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
-#define TFN__STDIO
+#if TFN__PATHS
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -212,123 +216,6 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #endif
 
-/* Constants for conditions, so that the compiler drops the code that a build omits. TFN__TRAINS:
- * training. TFN__PACKS: weights of fewer bits. TFN__ALL: norms other than LayerNorm and RMSNorm,
- * and topologies other than Pre-LN and Post-LN; a build without training gets these only with
- * TFNORM_ALL_NORMS. */
-#ifdef TFNORM_NO_TRAINING
-#define TFN__TRAINS false
-#else
-#define TFN__TRAINS true
-#endif
-#if !defined TFNORM_NO_QUANT && !defined TFN__DOUBLE
-#define TFN__QUANT
-#define TFN__PACKS true
-#else
-#define TFN__PACKS false
-#endif
-#if !(defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN) || defined TFNORM_ALL_NORMS
-#define TFN__EXTRA_NORMS
-#define TFN__ALL true
-#define TFN__FULL(name) name
-#define TFN__ROW_TEXTS(formula, paper) formula, paper
-#else
-#define TFN__ALL false
-#define TFN__FULL(name) ""
-#define TFN__ROW_TEXTS(formula, paper) NULL, NULL
-#endif
-/* A linker cannot drop rows of tables, the strings that they point to, or branches that depend on
- * an option. So each macro of section config becomes a constant here, for use in conditions.
- *
- * A program can ask for an omitted feature in three ways. An option: tfn_model_resolve refuses it.
- * An operation on a tape: tfn__record refuses a row without a forward, and the function that
- * records the operation refuses an argument whose kernel is missing. The table of kernels: the
- * member is NULL. Each error names the macro, because it may have been set long ago.
- * tests/compile/small.c tries each feature in a build with the macro and in one without.
- */
-#if defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN
-#define TFN__SHORT_ERRORS         /* error messages without suggestions and numbers */
-#endif
-#if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
-#define TFN__USER_KERNELS false    /* kernels that only users call, never a tape or a model */
-#else
-#define TFN__USER_KERNELS true
-#endif
-#ifdef TFNORM_NO_SCALES
-#define TFN__SCALES false
-#else
-#define TFN__SCALES true
-#endif
-#ifdef TFNORM_ONLY_DECODERS
-#define TFN__SENTENCES false      /* tapes that process whole sentences */
-#else
-#define TFN__SENTENCES true
-#endif
-#ifdef TFNORM_NO_DECODERS
-#define TFN__DECODES false        /* key/value caches */
-#else
-#define TFN__DECODES true
-#endif
-#if defined TFNORM_NO_TRAINING || defined TFNORM_NO_DROPOUT
-#define TFN__DROPS false
-#else
-#define TFN__DROPS true
-#endif
-#ifdef TFNORM_NO_GROUPS
-#define TFN__GROUPS false         /* groups of parameters: desc.groups */
-#else
-#define TFN__GROUPS true
-#endif
-
-/* Sets of the enumerators that this build keeps: all, unless the user defines a set.
- * TFN__KEEPS(POSITIONS, x) is a constant: true if the set TFNORM_POSITIONS has x.
- * TFN__KEPT(condition, f) is f, or NULL if the condition is false, so that a table's row does not
- * keep f alive. */
-#ifndef TFNORM_ARCHS
-#define TFNORM_ARCHS UINT32_MAX
-#endif
-#ifndef TFNORM_NORMS
-#define TFNORM_NORMS UINT32_MAX
-#endif
-#ifndef TFNORM_POSITIONS
-#define TFNORM_POSITIONS UINT32_MAX
-#endif
-#ifndef TFNORM_ACTIVATIONS
-#define TFNORM_ACTIVATIONS UINT32_MAX
-#endif
-#ifndef TFNORM_OPTIMIZERS
-#define TFNORM_OPTIMIZERS UINT32_MAX
-#endif
-#ifndef TFNORM_SCHEDULES
-#define TFNORM_SCHEDULES UINT32_MAX
-#endif
-/* Conditions on several enumerators, below. TFN__GATES: gated units, which need a second linear
- * map. TFN__POSITION_TABLES: positions that read a table, computed in double when the model is
- * made. TFN__BY_TENSOR: optimizers that update one tensor at a time, and need kernels and scratch
- * of their own. */
-#define TFN__KEEPS(set, x) (((TFNORM_##set) >> (x) & 1u) != 0)
-#define TFN__KEPT(condition, function) ((condition) ? function : NULL)
-#ifdef TFNORM_ONLY_KERNELS      /* without models, the caller decides */
-#define TFN__ROTATES true
-#else
-#define TFN__ROTATES TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)
-#endif
-#define TFN__GATES (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU)                                  \
-                    || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU_TANH)                          \
-                    || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_SWIGLU))
-/* The set of elementwise functions to keep: the activations, and those that the gated units use. */
-#define TFN__OF_GATE(gate, which) (TFN__KEEPS(ACTIVATIONS, gate) ? TFN_SET(which) : 0)
-#define TFN__FUNCTIONS ((TFNORM_ACTIVATIONS)                                                       \
-                        | TFN__OF_GATE(TFN_ACTIVATION_GEGLU, TFN_ACTIVATION_GELU)                  \
-                        | TFN__OF_GATE(TFN_ACTIVATION_GEGLU_TANH, TFN_ACTIVATION_GELU_TANH)        \
-                        | TFN__OF_GATE(TFN_ACTIVATION_SWIGLU, TFN_ACTIVATION_SILU))
-#define TFN__POSITION_TABLES (TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)                           \
-                              || TFN__KEEPS(POSITIONS, TFN_POSITION_ALIBI)                         \
-                              || TFN__KEEPS(POSITIONS, TFN_POSITION_SINUSOIDAL)                    \
-                              || TFN__KEEPS(POSITIONS, TFN_POSITION_SINUSOIDAL_FAIRSEQ))
-#define TFN__BY_TENSOR (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_MUON)                                 \
-                        || TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
-
 /* Contraction of a*b + c to one instruction is off, because it would round once where the header's
  * definition of a result rounds twice. gcc lacks C99's pragma for this. The strings here and below
  * are written out, because gcc silently ignores a macro inside them. */
@@ -351,11 +238,7 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 
 /* In a build that omits parts some helpers are unused. */
-#if (defined __GNUC__ || defined __clang__) \
-    && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
-        || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
-        || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT || defined TFNORM_NO_STDIO \
-        || defined TFNORM_NO_MALLOC || defined TFNORM_NO_PICKLE || defined TFNORM_NO_GGUF)
+#if (defined __GNUC__ || defined __clang__) && TFN__OMITS
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif

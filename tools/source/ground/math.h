@@ -41,7 +41,7 @@ static TFN__INLINE float tfn__from_bits(uint32_t u)
     return x;
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Returns the value of a BF16 number, which is the upper half of a float. */
 static TFN__INLINE float tfn__from_bf16(uint16_t h) { return tfn__from_bits((uint32_t)h << 16); }
 

@@ -2,8 +2,6 @@
 #include "ground.h"
 #include "math.h"
 
-#if !defined TFNORM_ONLY_KERNELS
-
 /* Sinusoidal positions (T, C): the first half of a row is sin(t * rate_k), the second half
  * cos(t * rate_k) (Vaswani 2017, section 3.5, interleaves them). Tensor2Tensor and Marian use the
  * rates 10000^(-2k/C) and start at position 0. fairseq uses 10000^(-k/(C/2 - 1)), and its first
@@ -27,7 +25,6 @@ SHARED void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bo
     }
 }
 
-#ifndef TFNORM_ONLY_KERNELS
 /* ALiBi (heads, 2T - 1) (Press 2022, section 3): a row is -m |j - i|, beginning at j - i = 1 - T.
  * Head h of n has the slope m = 2^(-8(h + 1)/n). If n is not a power of two, do as the authors'
  * code: take all slopes for the power of two below n, then every other slope for the one above. */
@@ -111,5 +108,3 @@ SHARED void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
         }
     }
 }
-#endif
-#endif

@@ -10,7 +10,6 @@
 #include "families.h"
 #include "keys.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 
 /* -- config.json ----------------------------------------------------------------------------- */
@@ -692,4 +691,3 @@ SHARED void tfn__find_family(tfn_import *x)
         tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", tfn__no_family_text, value);
 }
 TFN__SMALL_END
-#endif

@@ -6,8 +6,6 @@
 /* Reads config.json: finds the family, and sets options by its rules and texts. Offers lookups
  * of keys to import and export. Builds on families, keys and fields. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* A config.json has a few kilobytes and a family some thirty rules. So each rule reads the text
  * from its beginning: no tree in memory, no second form of the values. If a key appears twice in an
  * object, the first one counts. */
@@ -39,5 +37,4 @@ SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *
 SHARED void tfn__check_config(tfn_import *x);
 SHARED void tfn__check_keys(tfn_import *x);
 SHARED void tfn__find_family(tfn_import *x);
-#endif
 #endif /* TFN__CONFIG_JSON_H */

@@ -2,8 +2,6 @@
 #include "../ground/ground.h"
 #include "family_rows.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* -- decoders: GPT-2 ------------------------------------------------------------------------- */
 
 /* x_0 = wte[id] + wpe[t]; x += attention(LN_1(x)); x += W_2 gelu(W_1 LN_2(x)); logits are
@@ -588,4 +586,3 @@ SHARED const tfn_family tfn__decoder_families[TFN__DECODER_FAMILIES + 1] = {
 };
 #undef TFN__FAMILY_ROW
 #undef TFN__LIKE
-#endif

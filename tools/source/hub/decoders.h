@@ -6,8 +6,6 @@
 /* Families of the hub that are a decoder without an encoder: their keys, their tensors, and a
  * table. Builds on family_rows. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* X(number, name, prefix, like, keys, tensors). A family comes after the one that it is like. */
 #define TFN__DECODER_LIST(X) \
     X(GPT2, "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors) \
@@ -36,5 +34,4 @@
 
 /* In this order. A row without a name is the end. */
 extern SHARED const tfn_family tfn__decoder_families[];
-#endif
 #endif /* TFN__DECODERS_H */

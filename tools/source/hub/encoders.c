@@ -2,8 +2,6 @@
 #include "../ground/ground.h"
 #include "family_rows.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* -- encoders: BERT -------------------------------------------------------------------------- */
 
 /* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)).
@@ -489,4 +487,3 @@ SHARED const tfn_family tfn__encoder_families[TFN__ENCODER_FAMILIES + 1] = {
 };
 #undef TFN__FAMILY_ROW
 #undef TFN__LIKE
-#endif

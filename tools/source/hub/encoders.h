@@ -6,8 +6,6 @@
 /* Families of the hub that are an encoder, or an encoder and a decoder: their keys, their tensors,
  * and a table. Builds on family_rows. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* X(number, name, prefix, like, keys, tensors), as in TFN__DECODER_LIST. */
 #define TFN__ENCODER_LIST(X) \
     X(BERT, "bert", "bert.", &tfn__encoder_family, tfn__bert_keys, tfn__bert_tensors) \
@@ -31,5 +29,4 @@
 
 /* In this order. A row without a name is the end. */
 extern SHARED const tfn_family tfn__encoder_families[];
-#endif
 #endif /* TFN__ENCODERS_H */

@@ -14,7 +14,6 @@
 #include "import.h"
 #include "keys.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__RARE
 /* Writes models as folders of the hub. Builds on import, whose rows it uses in reverse, and on
  * tokenizer_save. In order:
@@ -445,7 +444,7 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
 SHARED int32_t tfn__special_id(const tfn_export *x, int i)
 {
     if (x->specials) return x->specials[i];
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     if (i == TFN__ID_START) i = TFN__ID_END;
     if (tfn__usable(x->tokenizer)) return x->tokenizer->special[i];
 #endif
@@ -723,8 +722,8 @@ static float tfn__packed_value(const tfn__packing *p, float v)
 /* Collect values of a block format, and write each full block. */
 static void tfn__pack_blocks(tfn__packing *p, const float *from, int64_t count, int64_t step)
 {
-#ifndef TFNORM_NO_GGUF
     const tfn__block *b = tfn__block_of(p->dtype);
+    if (!TFN__GGUF) return;
     for (int64_t i = 0; i < count; i++) {
         p->block[p->filled++] = from[i * step];
         if (p->filled < b->values) continue;
@@ -734,12 +733,6 @@ static void tfn__pack_blocks(tfn__packing *p, const float *from, int64_t count, 
         p->used += (size_t)b->bytes;
         if (p->used + TFN__BLOCK_BYTES > sizeof p->bytes) tfn__flush_values(p);
     }
-#else
-    (void)p;
-    (void)from;
-    (void)count;
-    (void)step;
-#endif
 }
 
 /* Pack `count` values, every `step`-th one. */
@@ -957,7 +950,7 @@ static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file 
     tfn__finish_writing(f);
 }
 
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
 /* Write tokenizer_config.json. Returns its bytes, and stores those that fit. Without this file, a
  * program in Python uses the family's own class, which adds its own special tokens to a text. */
 static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, char *to, size_t size)
@@ -1080,4 +1073,3 @@ TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
     return x->error.status;
 }
 TFN__RARE_END
-#endif

@@ -4,8 +4,6 @@
 #include "../files/safetensors.h"
 #include "import.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* Converts values to a dtype and writes them to a file. Without a file (f NULL), only counts values
  * that the dtype cannot hold. */
 typedef struct tfn__packing {
@@ -59,5 +57,4 @@ SHARED size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
 SHARED void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
                              const tfn_family *(*at)(int32_t i), const char *none);
 SHARED void tfn__check_export(tfn_export *x, const tfn_model *m);
-#endif
 #endif /* TFN__EXPORT_H */

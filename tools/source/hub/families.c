@@ -4,7 +4,6 @@
 #include "decoders.h"
 #include "encoders.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 /* To add a family: add its keys and tensors to decoders.c or encoders.c and its row to the list in
  * the part's header. If its forward needs something that no option has, add the option first. Then
@@ -48,4 +47,3 @@ TFNORM_API const tfn_family *tfn_family_find(const char *name)
     return NULL;
 }
 TFN__SMALL_END
-#endif

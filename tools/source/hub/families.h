@@ -4,10 +4,7 @@
 
 /* Finds a family of the hub by its name or its number. Builds on decoders and encoders. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* Messages that list the families: config.json has no model_type, or an unknown one. */
 extern SHARED const char *const tfn__no_type_text;
 extern SHARED const char *const tfn__no_family_text;
-#endif
 #endif /* TFN__FAMILIES_H */

@@ -1,8 +1,6 @@
 #include "family_rows.h"
 #include "../ground/ground.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* Most families use these keys for the shape. */
 static const tfn_key_rule tfn__shape_keys[] = {
     { "vocab_size", "vocab", NULL, TFN_KEY_IS },
@@ -29,4 +27,3 @@ SHARED const tfn_key_rule tfn__rotary_keys[] = {
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 SHARED const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotary_keys, NULL };
-#endif

@@ -19,8 +19,6 @@
  * Files are hostile here, too: the reader of JSON parses every text, numbers are checked like
  * options, and tensors like those of safetensors. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* How to read the rows. A key of Llama:
  *
  *     { "hidden_act", "activation", "silu", TFN_KEY_GATED }
@@ -71,5 +69,4 @@
 extern SHARED const tfn_key_rule tfn__rotary_keys[];
 extern SHARED const tfn_family tfn__shape;
 extern SHARED const tfn_family tfn__rotary_family;
-#endif
 #endif /* TFN__FAMILY_ROWS_H */

@@ -9,11 +9,6 @@
 #include "../files/ggml.h"
 #include "config_json.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-#if defined TFNORM_NO_MALLOC && !defined TFNORM_NO_GGUF
-#define TFNORM_NO_GGUF
-#endif
-#ifndef TFNORM_NO_GGUF
 TFN__SMALL
 
 /* -- families: rows of GGUF ------------------------------------------------------------------ */
@@ -694,7 +689,9 @@ static void tfn__gguf_start(tfn__gguf *g, tfn_file *f)
     g->f = f;
     g->alignment = 32;
     tfn_file_close(f);
-    if (tfn__begin(f, false)) tfn__gguf_read(g);
+    if (!TFN__GGUF)
+        tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
+    else if (tfn__begin(f, false)) tfn__gguf_read(g);
     if (!tfn__fine(f)) tfn_file_close(f);
 }
 
@@ -777,7 +774,8 @@ SHARED void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
 {
     tfn_model_desc tried = *d;
     tfn_tensor t;
-    if (x->error.status != TFN_OK || d->position != TFN_POSITION_ROTARY || d->heads < 1) return;
+    if (!TFN__GGUF || x->error.status != TFN_OK) return;
+    if (d->position != TFN_POSITION_ROTARY || d->heads < 1) return;
     if (!tfn_file_find(&x->file, "rope_freqs.weight", &t)) return;
     if (tfn__has_values(t.dtype) && d->rotary_scaling == TFN_ROTARY_SCALING_NONE
         && t.count == tfn__value_or(d->rotary_size, tfn__head_size(d)) / 2
@@ -798,7 +796,7 @@ SHARED void tfn__open_gguf(tfn_import *x)
 {
     tfn__gguf g;
     tfn__gguf_start(&g, &x->file);
-    if (!tfn__fine(&x->file)) return;
+    if (!TFN__GGUF || !tfn__fine(&x->file)) return;
     x->text = x->file.header + x->file.header_size;
     x->text_size = g.text.used - x->file.header_size;
     for (int32_t i = 0; i < TFN__GGUF_FAMILIES; i++)
@@ -810,30 +808,9 @@ SHARED void tfn__open_gguf(tfn_import *x)
                        "qwen2, qwen3, olmo, olmo2, gemma, gemma2, gemma3, gpt2, gptneox, granite, "
                        "smollm3, phi2, phi3, stablelm and bloom are read", g.arch);
 }
-TFN__SMALL_END
-#else
-TFNORM_API tfn_status tfn_gguf_open(tfn_file *f)
-{
-    if (!f) return TFN_NULL;
-    tfn_file_close(f);
-    return tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
-}
-
-SHARED void tfn__open_gguf(tfn_import *x)
-{
-    tfn_gguf_open(&x->file);
-}
-
-SHARED void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
-{
-    (void)x;
-    (void)d;
-}
-#endif
-
 /* True if the import reads one file of llama.cpp. */
 SHARED bool tfn__is_gguf(const tfn_import *x)
 {
     return x->folder && tfn__name_matches("*.gguf", x->folder);
 }
-#endif
+TFN__SMALL_END

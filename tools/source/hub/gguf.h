@@ -6,12 +6,10 @@
 /* Reads GGUF, the files of llama.cpp, like a folder of the hub: the scalars of the metadata become
  * a config.json, and rows of data say which key is which option, as for every family. Builds on
  * files, safetensors, blocks, and the rules of part families. */
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 
 SHARED bool tfn__is_gguf(const tfn_import *x);
 SHARED void tfn__open_gguf(tfn_import *x);
 SHARED void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d);
-#if !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC
 
 /* Numbers of the format: types of metadata and of tensors. */
 enum {
@@ -47,6 +45,4 @@ SHARED bool tfn__gguf_is_present(const char *key);
 SHARED uint32_t tfn__gguf_type(tfn_dtype dtype);
 SHARED int64_t tfn__gguf_size(const tfn_tensor *t);
 SHARED void tfn__gguf_put(tfn__gguf *g, tfn__text *t, tfn__gguf_form form);
-#endif
-#endif
 #endif /* TFN__GGUF_H */

@@ -18,8 +18,6 @@
 #include "export.h"
 #include "keys.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-#ifndef TFNORM_NO_GGUF
 TFN__RARE
 /* Writes models as files of llama.cpp. Builds on export, with the rows of gguf in place of the
  * hub's: the config.json that these rows give becomes the metadata. In order:
@@ -188,7 +186,7 @@ static int32_t tfn__gguf_file_type(tfn_dtype dtype)
 
 /* -- GGUF: the tokenizer --------------------------------------------------------------------- */
 
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
 enum { TFN__GGUF_TOKEN_ROOM = 2048,             /* bytes of a token as GGUF shows it */
        TFN__GGUF_CODE_ROOM = 2048 };            /* words of a program of steps */
 
@@ -573,7 +571,7 @@ static void tfn__write_gguf(tfn_export *x, const tfn_model *m, const tfn_model_d
     if (!tfn__begin(f, true)) return;
     a = tfn__work_of(f, tfn_export_gguf_work(x, m));
     if (tfn__fine(f)) g.dtypes = tfn__take(&a, (size_t)m->weight_count, 1, &f->error);
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     if (tfn__fine(f) && x->tokenizer) {
         ranks = tfn__take_ids(&a, (size_t)x->tokenizer->vocab, &f->error);
         if (ranks) refusal = tfn__gguf_refusal(x->tokenizer, ranks);
@@ -660,7 +658,7 @@ static void tfn__gguf_check(tfn_export *x, const tfn_model *m)
         && t != TFN_DTYPE_Q8_0 && t != TFN_DTYPE_Q4_0)
         tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16, BF16, Q8_0 or Q4_0 "
                   "is expected", (int64_t)t, 0);
-#ifndef TFNORM_NO_TOKENIZERS
+#if TFN__TOKENIZERS
     else if (x->tokenizer && x->tokenizer->vocab > m->desc.vocab)
         tfn__fail(&x->error, TFN_BAD_SHAPE, "export", "the tokenizer has %d tokens, the model %d",
                   x->tokenizer->vocab, m->desc.vocab);
@@ -674,6 +672,9 @@ TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
     tfn_file *f;
     if (!x) return TFN_NULL;
     tfn__no_error(&x->error);
+    if (!TFN__GGUF)
+        return tfn__fail(&x->error, TFN_UNSUPPORTED, "export",
+                         "GGUF is left out by TFNORM_NO_GGUF", 0, 0);
     x->tensors = x->kept = 0;
     if (!tfn__given(&x->error, "export", "model", m)) return x->error.status;
     if (!x->folder && !tfn__given(&x->error, "export", "folder", x->weights))
@@ -699,28 +700,11 @@ TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
 TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m)
 {
     size_t bytes = tfn_export_work(m);
-#ifndef TFNORM_NO_TOKENIZERS
-    if (bytes && x && x->tokenizer)
+#if TFN__TOKENIZERS
+    if (TFN__GGUF && bytes && x && x->tokenizer)
         bytes = tfn__sum(bytes, tfn__mul((size_t)x->tokenizer->vocab + TFN__ALIGN, 4));
 #endif
     (void)x;
     return bytes;
 }
 TFN__RARE_END
-#else
-TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m)
-{
-    (void)m;
-    if (!x) return TFN_NULL;
-    tfn__no_error(&x->error);
-    return tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "GGUF is left out by TFNORM_NO_GGUF", 0,
-                     0);
-}
-
-TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m)
-{
-    (void)x;
-    return tfn_export_work(m);
-}
-#endif
-#endif

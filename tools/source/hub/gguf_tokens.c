@@ -8,9 +8,6 @@
 #include "../files/safetensors.h"
 #include "gguf.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO              \
-    && !defined TFNORM_NO_TOKENIZERS
-#if !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC
 TFN__RARE
 
 /* -- GGUF: how a text is split --------------------------------------------------------------- */
@@ -387,7 +384,10 @@ TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, 
     tfn__meta x;
     tfn__text t = tfn__text_in(text, size);
     if (source) TFNORM_MEMSET(source, 0, sizeof *source);
-    if (!tfn__file_open(f) || !tfn__file_given(f, "source", source)) return 0;
+    if (!TFN__GGUF && f)
+        tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
+    if (!TFN__GGUF || !tfn__file_open(f)) return 0;
+    if (!tfn__file_given(f, "source", source)) return 0;
     if (!tfn__meta_read(&x, f)) return 0;
     if (x.split) tfn__meta_json(&x, &t);
     else tfn__meta_model(&x, &t);
@@ -405,15 +405,3 @@ TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, 
     return t.used;
 }
 TFN__RARE_END
-#else
-TFNORM_API size_t tfn_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source, void *text,
-                                     size_t size)
-{
-    (void)text;
-    (void)size;
-    if (source) TFNORM_MEMSET(source, 0, sizeof *source);
-    if (f) tfn__file_fail(f, TFN_UNSUPPORTED, "GGUF is left out by TFNORM_NO_GGUF", NULL, 0, 0);
-    return 0;
-}
-#endif
-#endif

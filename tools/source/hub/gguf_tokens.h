@@ -2,9 +2,6 @@
 #define TFN__GGUF_TOKENS_H
 #include "../ground/ground.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO              \
-    && !defined TFNORM_NO_GGUF && !defined TFNORM_NO_MALLOC && !defined TFNORM_NO_TOKENIZERS
-
 /* Tokenizers in the metadata of GGUF. Reads them as tokenizer.json or as SentencePiece's model,
  * which the library knows. Offers the names of pre-tokenizers and the numbers of token types to the
  * part that writes GGUF. Builds on gguf and tokenizer_save. */
@@ -24,5 +21,4 @@ SHARED const tfn__gguf_split *tfn__gguf_split_at(int32_t i);            /* NULL:
 /* Types of tokens, as in SentencePiece. */
 enum { TFN__GGUF_NORMAL = 1, TFN__GGUF_UNKNOWN, TFN__GGUF_CONTROL, TFN__GGUF_USER,
        TFN__GGUF_UNUSED, TFN__GGUF_BYTE };
-#endif
 #endif /* TFN__GGUF_TOKENS_H */

@@ -22,7 +22,6 @@
 /* Reads folders of the hub: finds the family by config.json, resolves names of tensors, and
  * loads the weights. Builds on config_json, safetensors, pickle and model. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 
 /* -- names ----------------------------------------------------------------------------------- */
@@ -496,7 +495,7 @@ static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const t
     }
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Read all tiles, up to the first that fails. Bits of Q4 are or-ed, so all begin as 0. */
 static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
 {
@@ -519,7 +518,7 @@ static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
 static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
 {
     const tfn__tile all = { 0, 0, c->info.rows, c->info.cols };
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (c->info.weights) {
         tfn__read_tiles(c, d);
         return;
@@ -729,7 +728,7 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     return x->error.status;
 }
 
-#ifndef TFNORM_NO_MALLOC
+#if TFN__ALLOCATES
 /* The import and its path are on the stack, so an error gets the caller's path instead. */
 TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn_model_desc *with)
 {
@@ -758,4 +757,3 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
 }
 #endif
 TFN__SMALL_END
-#endif

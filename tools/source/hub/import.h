@@ -3,8 +3,6 @@
 #include "../ground/ground.h"
 #include "config_json.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* Names are few and short. So forms are compared directly, without a table of names, although each
  * name is compared several times a tensor: a hundred layers take a tenth of a second.
  *
@@ -30,5 +28,4 @@ enum { TFN__FORM_ORDERED = TFN_FORM_BY_HEAD | TFN_FORM_TURNING | TFN_FORM_PAIRS 
 SHARED int64_t tfn__outputs(const tfn__match *c, const tfn_model_desc *d);
 SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i);
 SHARED bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_info *info);
-#endif
 #endif /* TFN__IMPORT_H */

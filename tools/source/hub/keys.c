@@ -6,7 +6,6 @@
 /* Keys of config.json that no family has a rule for: tells those that change nothing from those
  * that must not be skipped. Builds on json. */
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
 TFN__SMALL
 /* A configuration has some forty keys. Each belongs to one of three classes:
  *
@@ -209,4 +208,3 @@ SHARED bool tfn__key_is_grave(const char *path)
     return tfn__name_matches("*.*", path);
 }
 TFN__SMALL_END
-#endif

@@ -5,11 +5,6 @@
 #include "../files/files.h"
 #include "../files/safetensors.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-#if defined TFNORM_NO_MALLOC && !defined TFNORM_NO_PICKLE
-#define TFNORM_NO_PICKLE
-#endif
-#ifndef TFNORM_NO_PICKLE
 TFN__SMALL
 /* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
  * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A
@@ -137,15 +132,15 @@ static void tfn__zip_open(tfn__zip *z, tfn_file *f)
         tfn__bad(f, "it is not a file of torch.save", NULL, 0, 0);
         return;
     }
-    tail = (uint8_t *)malloc(bytes);
+    tail = (uint8_t *)TFN__MALLOC(bytes);
     if (tail && tfn__file_get(f, f->used - bytes, tail, bytes))
         fine = tfn__zip_directory(f, tail, bytes, &begin, &size);
-    free(tail);
+    TFN__RELEASE(tail);
     if (fine) fine = size <= TFN__ZIP_MOST && size <= f->used && begin <= f->used - size;
     if (fine) {
         const size_t room = (size_t)size / TFN__ZIP_ENTRY + 1;
         z->bytes = (size_t)size;
-        z->at = (uint32_t *)malloc(room * (sizeof *z->at + sizeof *z->order) + z->bytes);
+        z->at = (uint32_t *)TFN__MALLOC(room * (sizeof *z->at + sizeof *z->order) + z->bytes);
         if (!z->at) {
             tfn__file_fail(f, TFN_NO_MEMORY, "no memory for the directory", NULL, 0, 0);
             return;
@@ -715,7 +710,7 @@ static void tfn__pickle_read(tfn__pickle *p)
     size_t bytes;
     p->room = tfn__pickle_operations(p);
     if (!tfn__fine(p->f)) return;
-    p->stack = (tfn__pickled *)malloc(3 * p->room * sizeof *p->stack);
+    p->stack = (tfn__pickled *)TFN__MALLOC(3 * p->room * sizeof *p->stack);
     if (!p->stack) {
         tfn__file_fail(p->f, TFN_NO_MEMORY, "no memory for data.pkl", NULL, 0, 0);
         return;
@@ -746,7 +741,7 @@ static void tfn__pickle_entries(tfn_file *f, tfn__zip *z)
                        (int64_t)size, TFN__PICKLE_MOST);
     if (!tfn__fine(f)) return;
     TFNORM_MEMSET(&p, 0, sizeof p);
-    bytes = (uint8_t *)malloc((size_t)size + 1);
+    bytes = (uint8_t *)TFN__MALLOC((size_t)size + 1);
     if (!bytes) tfn__file_fail(f, TFN_NO_MEMORY, "no memory for data.pkl", NULL, 0, 0);
     p.f = f;
     p.zip = z;
@@ -754,8 +749,8 @@ static void tfn__pickle_entries(tfn_file *f, tfn__zip *z)
     p.s = bytes;
     p.size = (size_t)size;
     if (tfn__file_get(f, begin, bytes, size)) tfn__pickle_read(&p);
-    free(p.stack);
-    free(bytes);
+    TFN__RELEASE(p.stack);
+    TFN__RELEASE(bytes);
 }
 
 TFNORM_API tfn_status tfn_pickle_open(tfn_file *f)
@@ -764,6 +759,9 @@ TFNORM_API tfn_status tfn_pickle_open(tfn_file *f)
     tfn__zip z;
     if (!f) return TFN_NULL;
     tfn_file_close(f);
+    if (!TFN__PICKLE)
+        return tfn__file_fail(f, TFN_UNSUPPORTED, "files of torch.save are left out by "
+                              "TFNORM_NO_PICKLE", NULL, 0, 0);
     if (!tfn__begin(f, false)) return f->error.status;
     if (f->used && tfn__file_get(f, 0, &first, 1) && first == 0x80)
         tfn__file_fail(f, TFN_UNSUPPORTED, "it has the form of PyTorch before 1.6: load it there "
@@ -771,23 +769,12 @@ TFNORM_API tfn_status tfn_pickle_open(tfn_file *f)
     if (tfn__fine(f)) {
         tfn__zip_open(&z, f);
         if (tfn__fine(f)) tfn__pickle_entries(f, &z);
-        free(z.at);
+        TFN__RELEASE(z.at);
     }
     if (!tfn__fine(f)) tfn_file_close(f);
     return f->error.status;
 }
-TFN__SMALL_END
-#else
-TFNORM_API tfn_status tfn_pickle_open(tfn_file *f)
-{
-    if (!f) return TFN_NULL;
-    tfn_file_close(f);
-    return tfn__file_fail(f, TFN_UNSUPPORTED, "files of torch.save are left out by "
-                          "TFNORM_NO_PICKLE", NULL, 0, 0);
-}
-#endif
 
-TFN__SMALL
 /* Open a file of weights of either kind, by its name. */
 SHARED tfn_status tfn__open_tensors(tfn_file *f, const char *name)
 {
@@ -801,4 +788,3 @@ SHARED bool tfn__has_strides(tfn_file *f, const char *name)
     return f->header && tfn__fine(f) && tfn_file_text(f, name, NULL, 0) > 0;
 }
 TFN__SMALL_END
-#endif

@@ -2,10 +2,7 @@
 #define TFN__PICKLE_H
 #include "../ground/ground.h"
 
-#if !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
-
 /* Builds without pickle refuse pytorch_model.bin by name. */
 SHARED tfn_status tfn__open_tensors(tfn_file *f, const char *name);
 SHARED bool tfn__has_strides(tfn_file *f, const char *name);
-#endif
 #endif /* TFN__PICKLE_H */

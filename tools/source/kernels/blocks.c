@@ -13,7 +13,6 @@ SHARED ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k)
     return tfn__min(m, TFN__MC) * tfn__min(k, TFN__KC) + TFN__NR;
 }
 
-#ifndef TFNORM_NO_TRAINING
 #define TFN__SPAN 4096       /* terms in a block of a flat sum, and blocks in the next level's */
 
 /* Returns the sum of 16 lanes by the fixed tree, and clears the lanes. */
@@ -83,4 +82,3 @@ SHARED float tfn__flat_total(tfn__flat_sum *s)
     s->lane[2][blocks / TFN__SPAN % 16] += tfn__take_lanes(s->lane[1]);
     return tfn__take_lanes(s->lane[2]);
 }
-#endif

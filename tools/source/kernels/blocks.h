@@ -96,8 +96,6 @@ enum { TFN__VECTOR_ROWS = 2 };
 SHARED ptrdiff_t tfn__matmul_b(ptrdiff_t n, ptrdiff_t k);
 SHARED ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k);
 
-#ifndef TFNORM_NO_TRAINING
-
 /* A flat sum whose terms arrive in pieces. It has the same bits as the kernel `dot` over all terms
  * at once. Term i is added to lane i mod 16. The sum of every 4,096 terms is a term of the next
  * level, where the same rule holds. */
@@ -105,7 +103,7 @@ typedef struct tfn__flat_sum {
     int64_t count;           /* terms so far */
     float   lane[3][16];     /* levels: terms, blocks of terms, blocks of blocks */
 } tfn__flat_sum;
-#endif
+
 SHARED float tfn__take_lanes(float *lane);
 SHARED void tfn__flat_add(tfn__flat_sum *s, const float *x, const float *y, ptrdiff_t n);
 SHARED float tfn__flat_total(tfn__flat_sum *s);

@@ -113,8 +113,6 @@ SHARED float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, 
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
-
 /* Return the form of this norm (TFN__GAIN_AS_IS ..., TFN__SHIFT_NONE ...). With detach_mean (Xu et
  * al. 2019) the mean counts as a constant, so it has no gradient. */
 SHARED int tfn__gain_form(const tfn_norm_args *p)
@@ -143,7 +141,6 @@ SHARED void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
         row->dx[c] = g;
     }
 }
-#endif
 
 /* Starts the gradients of parameters, which are chains over the rows: at 0, or at the present
  * gradient if `add`. */
@@ -153,7 +150,7 @@ SHARED void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
     for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
 }
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 /* -- norms that few models have ---------------------------------------------------------------
  * Plain C that uses only + - * / and square roots, so that it has the same bits everywhere. For
  * tanh, erf, exp and sums of whole rows it calls the kernels. */
@@ -289,7 +286,7 @@ TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
         }
 }
 
-#ifndef TFNORM_NO_TRAINING
+#if TFN__TRAINS
 /* With g = dy*gain*f'(z): dx = alpha*g. It computes f(z) again; the forward saves nothing. */
 TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
@@ -372,7 +369,7 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
+#if TFN__TRAINS
 /* For row r, with g = (t*alpha + gain)*dy: *mean = mean(g*n), *dz = (1 - t^2) sum(dy*alpha*n). */
 static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
 {
@@ -609,7 +606,7 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
     }
 }
 
-#ifndef TFNORM_NO_TRAINING
+#if TFN__TRAINS
 /* Restores the statistics that the forward used: from stats, or outside training from running. */
 static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
 {

@@ -24,7 +24,6 @@ SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n
 SHARED ptrdiff_t tfn__norm_groups(const tfn_norm_args *p);
 SHARED ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n);
 
-#ifndef TFNORM_NO_TRAINING
 /* One group of one row in the backward. */
 typedef struct tfn__norm_group {
     const float *x;
@@ -36,7 +35,7 @@ typedef struct tfn__norm_group {
     float        mean;
     float        rstd;
 } tfn__norm_group;
-#endif
+
 SHARED int tfn__gain_form(const tfn_norm_args *p);
 SHARED int tfn__shift_form(const tfn_norm_args *p);
 SHARED void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row);

@@ -5,7 +5,7 @@
 #include "packing.h"
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* One instance per instruction set: the header includes itself and skips everything except the
  * body. With gcc all instances use the parts of -O3 that vectorize the loops over a block's inputs;
  * the other loops are written with vectors. There are two sets with VNNI, 256 bits in AVX encoding

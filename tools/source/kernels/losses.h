@@ -31,7 +31,6 @@ static TFN__FOLD bool tfn__is_optimizer(const tfn_update_args *u, tfn_optimizer 
     return tfn__is_kept(TFNORM_OPTIMIZERS, (int)u->optimizer, (int)which);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* True if the decay is added to the gradient, like an L2 penalty. Otherwise it is decoupled: it
  * shrinks the weights directly (Loshchilov & Hutter 2019). */
 static inline bool tfn__decay_is_coupled(const tfn_update_args *u)
@@ -47,5 +46,4 @@ typedef struct tfn__muon {
     float    *x, *next, *a, *b, *work;
     ptrdiff_t rows, cols, n;
 } tfn__muon;
-#endif
 #endif /* TFN__LOSSES_H */

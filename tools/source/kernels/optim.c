@@ -5,7 +5,6 @@
 
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
-#if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
 /* The first columns of TFN__OPTIMIZER_LIST: what each moment holds. */
 enum {
     TFN__MOMENT_NONE, TFN__MOMENT_ASKED, TFN__MOMENT_EACH, TFN__MOMENT_REST, TFN__MOMENT_SUMS
@@ -46,9 +45,7 @@ SHARED int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_
     }
     return rows * cols;
 }
-#endif
 
-#ifndef TFNORM_NO_TRAINING
 /* Returns RAdam's factor r_t, or 0 if the second moment has seen too few gradients (Liu et al.
  * 2020, algorithm 2). rho_t measures how many it has seen; it grows to rho_end = 2/(1-b2) - 1. The
  * step is r_t times Adam's if rho_t exceeds a threshold, which depends on the variant (tfn_radam).
@@ -81,6 +78,7 @@ static float tfn__adafactor_beta2(double b, double t)
  *
  * RAdam multiplies step_size by r_t; if there is no r_t, the step is lr m^. Schedule-free AdamW has
  * no m, and its step_size has no correction for b1. */
+#if TFN__TRAINS
 TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
 {
     if (!u) return;
@@ -108,7 +106,7 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
 }
 #endif
 
-#if defined TFN__QUANT && !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
+#if TFN__PACKS
 /* -- moments of fewer bits: tfn_moment_type ---------------------------------------------------- */
 
 static uint8_t *tfn__moment_exponents(const tfn__moment *m)
@@ -221,7 +219,7 @@ SHARED void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrd
 }
 #endif
 
-#ifndef TFNORM_ONLY_KERNELS
+#if TFN__MODELS
 /* -- schedules: the rate of an update; for the formulas see tfn_schedule_kind ---------------- */
 
 /* Returns r, the part of a linear decay that is left. It is 1 up to update `from` and then falls in
@@ -344,4 +342,4 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
     }
     return (float)lr;
 }
-#endif /* TFNORM_ONLY_KERNELS */
+#endif

@@ -5,20 +5,16 @@
 /* Schedules, the constants of an update, the moments that each optimizer keeps, and moments of
  * fewer bits. Builds on math and packing. */
 
-#if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
 /* The columns of TFN__OPTIMIZER_LIST that tell which tensors an optimizer sees as matrices. */
 enum { TFN__MATRICES_FLAT, TFN__MATRICES_HIDDEN, TFN__MATRICES_ALL };
 enum { TFN__MOMENT_BLOCK = 32 };        /* FP8 numbers that share an exponent */
 typedef struct tfn__state_rule {
     uint8_t moments[2], matrices;
 } tfn__state_rule;
-#endif
 
 SHARED tfn__state_rule tfn__state_rule_of(tfn_optimizer kind);
 SHARED int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_t rows,
                                   int64_t cols, bool matrix, float beta1);
-
-#if defined TFN__QUANT && !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
 
 /* Moments of fewer bits. Conversions use only integer shifts and sums, roots, and exact squares, so
  * every machine gets the same bits. In FP8 each block of 32 numbers shares E, the exponent of its
@@ -41,5 +37,4 @@ typedef struct tfn__moment {
 SHARED void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n);
 SHARED void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n,
                               tfn_key key, uint64_t first);
-#endif
 #endif /* TFN__OPTIM_H */

@@ -1,14 +1,12 @@
 #include "packing.h"
 
-#ifndef TFN__QUANT              /* then all parameters are floats */
+#if !TFN__PACKS                 /* then all parameters are floats */
 SHARED size_t tfn__packed_bytes(const tfn__packed *p)
 {
     (void)p;
     return 0;
 }
-#endif
-
-#ifdef TFN__QUANT
+#else
 
 /* Return the number of blocks of k inputs, and of panels of n outputs. */
 SHARED ptrdiff_t tfn__quant_blocks(ptrdiff_t k) { return (k + TFN__QBLOCK - 1) / TFN__QBLOCK; }

@@ -14,7 +14,7 @@ typedef struct tfn__packed {
 } tfn__packed;
 
 SHARED size_t tfn__packed_bytes(const tfn__packed *p);
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* The form of Q8 and Q4. A matrix with k inputs and n outputs is stored in panels of 16 outputs.
  * The outputs are the lanes of the products: a vector holds four inputs of each output, and on most
  * processors one instruction multiplies them by four quantized inputs and adds the products up,

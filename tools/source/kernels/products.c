@@ -2,7 +2,7 @@
 #include "blocks.h"
 #include "integer_sets.h"
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* -- choice ----------------------------------------------------------------------------------- */
 
 /* All instances have the same bits, so the choice only affects speed. A tape chooses once, when it

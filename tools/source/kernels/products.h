@@ -6,7 +6,7 @@
 /* Chooses the kernels for quantized weights, and computes products with weights of any type. Builds
  * on packing and integer_sets. */
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 
 SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa);
 SHARED const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k);

@@ -2,14 +2,20 @@
 #include "../ground/ground.h"
 #include "blocks.h"
 
+/* Returns how many keys after its own position a causal query sees. */
+static ptrdiff_t tfn__ahead_of(const tfn_attention_args *p)
+{
+    if (!TFN__ALL) return 0;
+    return p->ahead;
+}
+
 /* Returns the number of keys that query i of sentence b sees: all without padding, or if causal
  * those up to i + ahead. A query always sees the first keys, so a mask is just a loop bound. */
 SHARED ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     ptrdiff_t keys = p->tk;
     if (p->lengths) keys = tfn__min(tfn__max(p->lengths[b], 0), p->tk);
-    if (TFN__ALL) i += p->ahead;
-    if (p->causal) keys = tfn__min(i + 1, keys);
+    if (p->causal) keys = tfn__min(i + tfn__ahead_of(p) + 1, keys);
     return keys;
 }
 
@@ -18,8 +24,7 @@ SHARED ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i
 SHARED ptrdiff_t tfn__seen_by_all(const tfn_attention_args *p, ptrdiff_t i, ptrdiff_t keys)
 {
     if (!p->causal) return keys;
-    if (TFN__ALL) i += p->ahead;
-    return tfn__min(i, keys);
+    return tfn__min(i + tfn__ahead_of(p), keys);
 }
 
 /* Returns the number of queries of sentence b without padding. */
@@ -43,8 +48,9 @@ SHARED ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
 SHARED ptrdiff_t tfn__first_key_of(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     const ptrdiff_t seen = tfn__seen(p, b, i);
-    if (!TFN__ALL || p->ahead <= 0) return tfn__first_key(p->window, seen);
-    return tfn__max(tfn__min(i + p->ahead + 1 - p->window, seen - 1), 0);
+    const ptrdiff_t ahead = tfn__ahead_of(p);
+    if (ahead <= 0) return tfn__first_key(p->window, seen);
+    return tfn__max(tfn__min(i + ahead + 1 - p->window, seen - 1), 0);
 }
 
 /* Returns the number of scores in row r of the strip. */

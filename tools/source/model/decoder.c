@@ -87,9 +87,7 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
     if (tfn__is_pair(&m->desc)) source = m->desc.source_context;
     if (!encode) target = d->chunk;
     tfn__tape_begin(t, a, d->batch, source, target, false);
-#ifdef TFN__QUANT
-    t->cache_type = m->desc.cache_type;
-#endif
+    if (TFN__PACKS) t->cache_type = m->desc.cache_type;
     if (encode) tfn__record_encode(&b);
     else d->logits = tfn__record_decode(&b);
     if (tfn__tape_end(t, a, m->kernels, &m->desc) != TFN_OK) d->error = t->error;

@@ -3,7 +3,6 @@
 #include "update.h"
 #include "model.h"
 
-#if !defined TFNORM_NO_TRAINING
 TFN__SMALL
 /* Saves and loads the state of a training in flash, so that it survives a power cut. Files would be
  * too much for a board: names, texts, and a second state in memory. Here one page at a time passes
@@ -274,4 +273,3 @@ TFNORM_API tfn_status tfn_flash_load(tfn_model *m, tfn_flash *f)
     return f->error.status;
 }
 TFN__SMALL_END
-#endif

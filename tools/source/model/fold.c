@@ -671,7 +671,7 @@ static void tfn__centre(const tfn_model *m, const tfn__weight *w)
     }
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Checks that `to` is packed, `from` is not, and that their weights match, except that `to` may
  * have LoRA. Errors name the difference, as in tfn_model_fold. */
 static void tfn__check_quantize(tfn_model *to, const tfn_model *from)

@@ -48,7 +48,6 @@ SHARED void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
     for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* A normal number, drawn again if it is beyond two deviations, which happens once in 22 draws. */
 static float tfn__truncated(tfn_key key, uint64_t i)
 {
@@ -300,7 +299,8 @@ static void tfn__draw_all(const tfn_model *m, float *p, int64_t n, tfn_distribut
 
 /* Draws weight `index`, or sets it to its constant, such as 1 for gains and 0 for biases. The key
  * folds in the purpose (1 for weights, 4 for sigmaReparam, 5 for LoRA), then the index. So another
- * weight at the end of a model changes no draws. */
+ * weight at the end of a model changes no draws. Without training, weights start at their constants
+ * until they are loaded. */
 SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -310,7 +310,7 @@ SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     const float size = tfn__init_size(&m->desc, rule, w);
     const int64_t n = (int64_t)w->rows * w->cols;
     const bool orthonormal = base == TFN_DISTRIBUTION_ORTHOGONAL;
-    if (!(size > 0)) {
+    if (!TFN__TRAINS || !(size > 0)) {
         for (int64_t i = 0; i < n; i++) p[i] = w->initial;
     } else if (TFN__ALL && orthonormal) {
         tfn__draw_all(m, p, n, base, key, 1);
@@ -319,21 +319,13 @@ SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
         tfn__draw_all(m, p, n, base, key, size);
     }
 
-    if (!TFN__ALL) return;
+    if (!TFN__ALL || !TFN__TRAINS) return;
     if (w->kind == TFN__MATRIX && base == TFN_DISTRIBUTION_MIRRORED) {
         if (w->part == TFN__PART_W2) tfn__mirror_rows(p, w->rows, w->cols);
         else tfn__mirror_columns(p, w->rows, w->cols);
     }
     tfn__start_window(m, w, p);
 }
-#else
-/* Without training, weights start at their constants until they are loaded. */
-SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
-{
-    const tfn__weight *w = m->weights + index;
-    for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] = w->initial;
-}
-#endif
 
 /* Returns the topology that a weight follows. A weight of no stack follows the last stack. */
 static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight *w)
@@ -413,7 +405,6 @@ SHARED void tfn__unit_weights(tfn_model *m, bool frozen, bool averages)
     tfn__share(threads, NULL, 0, tfn__unit_share, &job);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* -- sigmaReparam: u and v of each W follow its first singular vectors ----------------------- */
 
 /* True if two weights belong to the same map, as matrix, bias, u, v or gamma. */
@@ -500,5 +491,5 @@ SHARED void tfn__follow_sigma(tfn_model *m)
     if (TFN__ALL)
         tfn__share(tfn__sharers(m->desc.threads, m->param_floats), NULL, 0, tfn__sigma_share, m);
 }
-#endif
+
 TFN__SMALL_END

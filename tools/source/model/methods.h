@@ -28,7 +28,7 @@ TFN__INIT("xavier-uniform", "U, variance 2/(in+out)", "Glorot & Bengio, eq. 16",
 TFN__RECIPE("pre",  "pre",  "layernorm", "xavier")
 TFN__RECIPE("post", "post", "layernorm", "xavier")
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 /* -- starting points of code bases -----------------------------------------------------------
  * Papers name Xavier, but their code differs. Older fairseq draws q, k and v as one matrix. fairseq
  * >= 0.10 also leaves the feed-forward and its biases to the framework, so that branch starts with
@@ -897,4 +897,4 @@ TFN__RECIPE("centernorm", "pre", "centernorm", "xavier")
 
 /* -- a norm to length 1 with Pre-LN ---------------------------------------------------------- */
 TFN__RECIPE("l2norm", "pre", "l2norm", "xavier")
-#endif /* TFN__EXTRA_NORMS */
+#endif /* TFN__ALL */

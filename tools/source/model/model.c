@@ -129,13 +129,6 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
     if (tfn__tape_end(t, a, m->kernels, d) != TFN_OK) m->error = t->error;
 }
 
-#ifndef TFNORM_NO_TRAINING
-#ifdef TFN__SHORT_ERRORS
-static void tfn__no_match(tfn_model *m, const tfn_group *g)
-{
-    tfn__fail_name(&m->error, TFN_NOT_FOUND, "model", "no parameter is called %s", g->pattern);
-}
-#else
 /* "no parameter is called decoder.*.nrom*; did you mean decoder.0.self.norm.weight?" */
 static void tfn__no_match(tfn_model *m, const tfn_group *g)
 {
@@ -144,6 +137,10 @@ static void tfn__no_match(tfn_model *m, const tfn_group *g)
     char name[sizeof ((tfn_param_info *)0)->name];
     char best[sizeof name];
     tfn__text t;
+    if (!TFN__DETAILS) {
+        tfn__fail_name(&m->error, TFN_NOT_FOUND, "model", what, g->pattern);
+        return;
+    }
     for (int32_t i = 0; i < m->weight_count; i++) {
         const int32_t distance = nearest.distance;
         if (g->rank > 0 && m->weights[i].kind != TFN__MATRIX) continue;
@@ -159,7 +156,6 @@ static void tfn__no_match(tfn_model *m, const tfn_group *g)
     if (nearest.name) tfn__put_texts(&t, "; did you mean ", nearest.name, "?");
     tfn__end(&t);
 }
-#endif
 
 /* True if a group matches a weight: by its name, or for a group with a rank, by the name of its
  * matrix. */
@@ -187,7 +183,6 @@ static void tfn__check_patterns(tfn_model *m)
         if (!found && m->error.status == TFN_OK) tfn__no_match(m, g);
     }
 }
-#endif
 
 /* Records a decoder that reads one token after another. */
 static void tfn__build_decode(tfn__builder *b)
@@ -234,9 +229,7 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
     m->param_floats = b.floats;
     m->buffer_floats = b.buffers;
     m->trained_floats = b.trained;
-#ifndef TFNORM_NO_TRAINING
-    if (m->error.status == TFN_OK && !m->desc.inference) tfn__check_patterns(m);
-#endif
+    if (m->error.status == TFN_OK && tfn__trains(&m->desc)) tfn__check_patterns(m);
 }
 
 /* True if training makes averages of the weights, for desc.ema or for its optimizer. */
@@ -408,7 +401,7 @@ static void tfn__fill_table(tfn_model *m)
     const ptrdiff_t rows = tfn__max(d->context, d->source_context);
     if (!TFN__POSITION_TABLES) return;
     if (tfn__has_window_rotations(d)) tfn__fill_window_table(m, rows);
-    if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
+    if (tfn__is_alibi(d)) {
         tfn__alibi_table(m->run.tables, rows, d->heads);
         return;
     }
@@ -435,9 +428,7 @@ static void tfn__init_weights(tfn_model *m)
         if (!tfn__type_of(m->weights + i))
             tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
     tfn__unit_weights(m, true, false);
-#ifndef TFNORM_NO_TRAINING
-    if (TFN__ALL) tfn__start_sigma(m);
-#endif
+    if (TFN__ALL && TFN__TRAINS) tfn__start_sigma(m);
 }
 
 /* Lays out the model before comparing with the size of the block. Until then only metadata are
@@ -466,7 +457,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
     return TFN_OK;
 }
 
-#ifndef TFNORM_NO_MALLOC
+#if TFN__ALLOCATES
 static void *tfn__malloc(size_t size, void *user)
 {
     (void)user;

@@ -47,7 +47,7 @@ SHARED tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 
 /* Linkers drop an array that is never read, but not a string: hence name[20], and no other texts in
  * small builds. */
-#ifndef TFN__SHORT_ERRORS
+#if TFN__DETAILS
 #define TFN__CHOICE(value, name, formula, paper) { value, name, formula, paper },
 #else
 #define TFN__CHOICE(value, name, formula, paper) { value, name, NULL, NULL },
@@ -217,17 +217,15 @@ SHARED void tfn__put_nearest(tfn__text *t, const char *option, const char *given
     }
 }
 
-#ifdef TFN__SHORT_ERRORS               /* a microcontroller has no room for suggestions */
-SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
-{
-    (void)option;
-    tfn__fail_name(e, TFN_NOT_FOUND, "model", text, given);
-}
-#else
-/* "no recipe is called pre-ln; did you mean pre?": e->name holds everything from %s on. */
+/* "no recipe is called pre-ln; did you mean pre?": e->name holds everything from %s on. A
+ * microcontroller has no room for suggestions. */
 SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
 {
     tfn__text t;
+    if (!TFN__DETAILS) {
+        tfn__fail_name(e, TFN_NOT_FOUND, "model", text, given);
+        return;
+    }
     if (e->status != TFN_OK) return;
     tfn__fail(e, TFN_NOT_FOUND, "model", text, 0, 0);
     t = tfn__text_in(e->name, sizeof e->name);
@@ -235,7 +233,6 @@ SHARED void tfn__no_name(tfn_error *e, const char *text, const char *option, con
     tfn__put_nearest(&t, option, given);
     tfn__end(&t);
 }
-#endif
 
 /* -- ranges ---------------------------------------------------------------------------------- */
 
@@ -278,13 +275,6 @@ static bool tfn__real_in_range(const tfn__limit *r, float v)
     return v >= r->least && v <= r->most;
 }
 
-#ifdef TFN__SHORT_ERRORS               /* without numbers: writing them takes a kilobyte of code */
-static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
-{
-    if (e->status == TFN_OK && !tfn__real_in_range(r, v))
-        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is not within its range", r->name);
-}
-#else
 /* Writes " is 1.5", or why it is not a number. */
 static void tfn__put_found(tfn__text *t, float v)
 {
@@ -321,6 +311,10 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
 {
     tfn__text t;
     if (e->status != TFN_OK || tfn__real_in_range(r, v)) return;
+    if (!TFN__DETAILS) {                    /* writing numbers takes a kilobyte of code */
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is not within its range", r->name);
+        return;
+    }
     tfn__fail(e, TFN_BAD_OPTION, op, "%s", 0, 0);
     t = tfn__text_in(e->name, sizeof e->name);
     tfn__put(&t, r->name);
@@ -328,7 +322,6 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
     tfn__put_wanted(&t, r, v);
     tfn__end(&t);
 }
-#endif
 
 /* Converts a limit of up to 2^53 to a whole number. See tfn__float_of. */
 static int64_t tfn__whole_limit(float limit)
@@ -459,11 +452,11 @@ SHARED void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     /* of half precision: below 2^-5 training has diverged */                                  \
     X(loss_scale,           REAL,      0.03125, TFN__HUGE)
 /* A build without training does not check options that only training reads. */
-#ifdef TFNORM_NO_TRAINING
+#if !TFN__TRAINS
 #undef TFN__TRAINING_RANGES
 #define TFN__TRAINING_RANGES(X)
 #endif
-#ifndef TFN__EXTRA_NORMS
+#if !TFN__ALL
 #undef TFN__MORE_RANGES
 #define TFN__MORE_RANGES(X)
 #endif

@@ -54,6 +54,12 @@ static TFN__FOLD bool tfn__is_relative(const tfn_model_desc *d)
     return d->position == TFN_POSITION_RELATIVE || d->position == TFN_POSITION_LEARNED_RELATIVE;
 }
 
+/* True if scores decrease with distance (ALiBi). */
+static TFN__FOLD bool tfn__is_alibi(const tfn_model_desc *d)
+{
+    return TFN__ALL && d->position == TFN_POSITION_ALIBI;
+}
+
 /* True if the model trains with this optimizer and the build keeps it. */
 static TFN__FOLD bool tfn__trains_by(const tfn_model_desc *d, tfn_optimizer which)
 {

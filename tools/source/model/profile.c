@@ -16,8 +16,6 @@
 
 TFN__SMALL
 
-#ifndef TFNORM_NO_TRAINING
-
 /* -- data-dependent initialization: forwards of the training tape with probes ---------------- */
 
 /* LSUV changes one matrix at a time, in the order of the flat vector, until its output has variance
@@ -206,7 +204,9 @@ static bool tfn__is_new(const tfn_model *m)
  * ignored and may be missing. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
-    tfn_status status = tfn__ready(m, batch, false);
+    tfn_status status;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
+    status = tfn__ready(m, batch, false);
     if (status != TFN_OK) return status;
     if (m->desc.inference) {
         tfn__unbind(&m->run);
@@ -275,8 +275,10 @@ static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums)
 {
-    const tfn_status status = tfn__ready_to_train(m, batch);
     tfn_sums these;
+    tfn_status status;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
+    status = tfn__ready_to_train(m, batch);
     if (status != TFN_OK) return status;
     these = tfn__gradient_of(m, shard, add);
     tfn__unbind(&m->run);
@@ -302,6 +304,7 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
 {
     tfn_report unread;
     tfn_sums all;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
     if (!m) return TFN_NULL;
     tfn__forgive(&m->error);
     tfn__made(&m->error, "model", m->weights);
@@ -329,6 +332,7 @@ static void tfn__exchange(float *a, float *b, int64_t floats)
 /* Swaps values in place, so that pointers of the user and of decoders stay valid. */
 TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
 {
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
     if (!m) return TFN_NULL;
     tfn__forgive(&m->error);
     tfn__made(&m->error, "model", m->weights);
@@ -351,9 +355,11 @@ TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
  * the whole update after the last micro-batch, and only the micro-batch after the others. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
-    const tfn_status status = tfn__ready_to_train(m, batch);
     tfn_report unread;
     tfn_sums sums;
+    tfn_status status;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
+    status = tfn__ready_to_train(m, batch);
     if (status != TFN_OK) return status;
     if (!report) report = &unread;
     sums = tfn__gradient_of(m, m->micro, m->micro > 0);
@@ -363,46 +369,6 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     tfn__report(report, &sums, m->step);
     return TFN_OK;
 }
-#else
-/* A build without training keeps the functions, which return an error. */
-TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
-{
-    return tfn_model_step(m, batch, report);
-}
-TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
-{
-    (void)batch;
-    (void)report;
-    if (!m) return TFN_NULL;
-    return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING", 0, 0);
-}
-TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
-{
-    return tfn_model_step(m, batch, NULL);
-}
-TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
-                                         bool add, tfn_sums *sums)
-{
-    (void)shard;
-    (void)add;
-    (void)sums;
-    return tfn_model_step(m, batch, NULL);
-}
-TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m) { return tfn_model_step(m, NULL, NULL); }
-TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
-{
-    (void)m;
-    if (floats) *floats = 0;
-    return NULL;
-}
-TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
-                                       tfn_report *report)
-{
-    (void)sums;
-    (void)rate;
-    return tfn_model_step(m, NULL, report);
-}
-#endif
 
 /* Updates count from 1, so the next one is step + 1. */
 TFNORM_API float tfn_model_rate(const tfn_model *m)
@@ -495,7 +461,7 @@ TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
             uint32_t bits;
 #endif
             TFNORM_MEMCPY(&bits, data + j, sizeof bits);
-#ifdef TFN__QUANT
+#if TFN__PACKS
             bits = tfn__quant_bits(bits, p.weights);
 #endif
             hash = tfn__mix(hash ^ bits) + UINT64_C(0x9e3779b97f4a7c15);

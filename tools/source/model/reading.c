@@ -30,7 +30,13 @@ TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
     return tfn__stream(&m->desc);
 }
 
-#ifdef TFN__EXTRA_NORMS
+/* In a plain build the builder does not record where the stacks end, which saves bytes on
+ * microcontrollers. So all functions below return this error. */
+static tfn_status tfn__no_reading(tfn_model *m)
+{
+    if (!m) return TFN_NULL;
+    return tfn__fail(&m->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
+}
 
 /* -- nodes and stacks ------------------------------------------------------------------------ */
 
@@ -152,6 +158,10 @@ TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, t
     tfn_run r;
     int32_t e = 0;
     int at;
+    if (!TFN__ALL) {
+        tfn__no_reading(m);
+        return NULL;
+    }
     if (tfn__begin_hidden(m, batch, stack, layers, &at) != TFN_OK) return NULL;
     r = tfn__unwatched(&m->run);
     hidden = tfn__run_to(&m->infer, &r, &e, tfn__hidden_node(m, at, layers));
@@ -178,6 +188,7 @@ TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch,
     tfn_run r;
     int32_t e = 0;
     int at;
+    if (!TFN__ALL) return tfn__no_reading(m);
     status = tfn__begin_reading(m, batch, stack, &at);
     if (status != TFN_OK) return status;
     tfn__check_result(&m->error, hidden);
@@ -228,6 +239,10 @@ TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int
     tfn_run r;
     int32_t e = 0;
     int at;
+    if (!TFN__ALL) {
+        tfn__no_reading(m);
+        return NULL;
+    }
     if (tfn__begin_hidden(m, batch, TFN_STACK_LAST, layers, &at) != TFN_OK) return NULL;
     last.id = tfn__hidden_node(m, at, tfn__stack_depth(m, at));
     tfn__check_lens(&m->error, m, tfn__hidden_node(m, at, 0), last.id);
@@ -291,6 +306,7 @@ TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_s
     tfn_run r;
     int32_t e = 0;
     int at;
+    if (!TFN__ALL) return tfn__no_reading(m);
     status = tfn__begin_hidden(m, batch, stack, layers, &at);
     if (status != TFN_OK) return status;
     tfn__check_result(&m->error, vectors);
@@ -436,6 +452,7 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
     tfn_run r;
     tfn__call c;
     int at;
+    if (!TFN__ALL) return tfn__no_reading(m);
     status = tfn__begin_reading(m, batch, stack, &at);
     if (status != TFN_OK) return status;
     tfn__check_attention(&m->error, m, at, layer, kind, head, weights);
@@ -460,7 +477,7 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
 
 /* -- attention of a decoder ------------------------------------------------------------------ */
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Unpacks keys of a 16-bit cache as the right factor of a product. */
 static void tfn__widen_keys(tfn_matmul_args *t, const tfn_attention_cached_args *p, ptrdiff_t at,
                             float *wide)
@@ -505,7 +522,7 @@ static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, pt
         const ptrdiff_t at = (b*p.kv_heads + group) * p.head_size * p.capacity + j % p.capacity;
         row.n = tfn__min(how.seen - j, p.capacity - j % p.capacity);
         row.b = p.k_cache + at;
-#ifdef TFN__QUANT
+#if TFN__PACKS
         if (p.type) tfn__widen_keys(&row, &p, at, c->work);
 #endif
         row.c = weights + j;
@@ -525,6 +542,7 @@ TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *token
     tfn_run r;
     tfn__call c;
     if (!d) return TFN_NULL;
+    if (!TFN__ALL) return tfn__fail(&d->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
     if (!tfn__begin_next(d, tokens, time, NULL)) return d->error.status;
     tfn__check_attention(&d->error, d->model, TFN__IN_DECODER, layer, kind, head, weights);
     if (d->error.status != TFN_OK) return d->error.status;
@@ -545,67 +563,4 @@ TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *token
     d->run.ints[TFN_INT_TOKENS] = NULL;
     return TFN_OK;
 }
-#else
-/* In a plain build the builder does not record where the stacks end, which saves bytes on
- * microcontrollers. */
-static tfn_status tfn__no_reading(tfn_model *m)
-{
-    if (!m) return TFN_NULL;
-    return tfn__fail(&m->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
-}
-TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
-                                         int32_t layers)
-{
-    (void)batch;
-    (void)stack;
-    (void)layers;
-    tfn__no_reading(m);
-    return NULL;
-}
-TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
-                                           float *hidden)
-{
-    (void)batch;
-    (void)stack;
-    (void)hidden;
-    return tfn__no_reading(m);
-}
-TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers)
-{
-    (void)batch;
-    (void)layers;
-    tfn__no_reading(m);
-    return NULL;
-}
-TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
-                                     int32_t layers, tfn_pool pool, bool unit, float *vectors)
-{
-    (void)layers;
-    (void)pool;
-    (void)unit;
-    return tfn_model_hidden_all(m, batch, stack, vectors);
-}
-TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
-                                          int32_t layer, tfn_sublayer kind, int32_t head,
-                                          float *weights)
-{
-    (void)layer;
-    (void)kind;
-    (void)head;
-    return tfn_model_hidden_all(m, batch, stack, weights);
-}
-TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
-                                            int32_t layer, tfn_sublayer kind, int32_t head,
-                                            float *weights)
-{
-    (void)tokens;
-    (void)time;
-    (void)layer;
-    (void)kind;
-    (void)head;
-    (void)weights;
-    if (!d) return TFN_NULL;
-    return tfn__fail(&d->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
-}
-#endif
 TFN__SMALL_END

@@ -138,7 +138,7 @@ static void tfn__take_own_rows(tfn_model_desc *d, tfn_error *e)
 
 /* Fills in the parts of the recipe that options do not override, then checks that each name has a
  * row. An error says which macro left rows out. */
-#if defined TFN__EXTRA_NORMS
+#if TFN__ALL
 #define TFN__CALLED " is called %s"
 #elif defined TFNORM_PLAIN
 #define TFN__CALLED " of TFNORM_PLAIN is called %s"
@@ -268,7 +268,7 @@ static void tfn__check_mup(const tfn_model_desc *d, tfn_error *e)
                        | TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE
                        | TFN_TOPOLOGY_EMBEDDING_SCALE;
     const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
-    if (!TFN__ALL || e->status != TFN_OK || !d->mup_base_width) return;
+    if (e->status != TFN_OK || !d->mup_base_width) return;
     if (!d->inference && !tfn__mup_optimizer(d->optimizer))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width is set; its rates are those of "
                   "adam, adamw, radam, lion and sgd", 0, 0);
@@ -293,7 +293,6 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "threads is %d, half needs %d", d->threads, 1);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* There is one buffer for averages, and schedule-free AdamW uses it itself. */
 static void tfn__check_averages(const tfn_model_desc *d, tfn_error *e)
 {
@@ -334,7 +333,6 @@ static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
         break;
     }
 }
-#endif
 
 /* Returns the number of clusters of words, one more than there are cutoffs, or 0 without any.
  * Cluster k starts at word tfn__cluster_at(d, k) and ends where the next one starts, or with the
@@ -464,11 +462,9 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
                   d->isa, 0);
     if (TFN__ALL && d->folded && !d->inference)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a folded model is for inference", 0, 0);
-#ifdef TFNORM_NO_TRAINING
-    if (!d->inference)
+    if (!TFN__TRAINS && !d->inference)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING: set inference", 0,
                   0);
-#endif
 }
 
 /* Rejects a value that the set of macro `name` does not keep. */
@@ -800,6 +796,18 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
 }
 
+/* Checks options that a plain model does not have. */
+static void tfn__check_extras(tfn_model_desc *d, tfn_error *e)
+{
+    tfn__check_mup(d, e);
+    tfn__check_clusters(d, e);
+    tfn__check_rotary(d, e);
+    tfn__check_window(d, e);
+    tfn__check_relative(d, e);
+    tfn__check_embedding_size(d, e);
+    if (e->status == TFN_OK) tfn__check_qk(d, e);
+}
+
 /* Fills in defaults, then checks names, ranges, and what depends on other options. A check may rely
  * on the ones before it. */
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
@@ -825,18 +833,10 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_kinds(out, e);
     tfn__check_only_decoders(out, e);
     tfn__check_threads(out, e);
-#ifndef TFNORM_NO_TRAINING
-    if (!out->inference) tfn__check_schedule(&out->schedule, e);
-    if (e->status == TFN_OK) tfn__check_averages(out, e);
-    if (e->status == TFN_OK && !out->inference) tfn__check_moment_type(out, e);
-#endif
-    tfn__check_mup(out, e);
-    if (TFN__ALL) tfn__check_clusters(out, e);
-    if (TFN__ALL) tfn__check_rotary(out, e);
-    if (TFN__ALL) tfn__check_window(out, e);
-    if (TFN__ALL) tfn__check_relative(out, e);
-    if (TFN__ALL) tfn__check_embedding_size(out, e);
-    if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
+    if (TFN__TRAINS && !out->inference) tfn__check_schedule(&out->schedule, e);
+    if (TFN__TRAINS && e->status == TFN_OK) tfn__check_averages(out, e);
+    if (TFN__TRAINS && e->status == TFN_OK && !out->inference) tfn__check_moment_type(out, e);
+    if (TFN__ALL) tfn__check_extras(out, e);
     return e->status == TFN_OK;
 }
 TFN__RARE_END

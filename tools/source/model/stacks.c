@@ -332,7 +332,7 @@ SHARED void tfn__build_table(tfn__builder *b)
     b->table = tfn__none;
     if (!TFN__POSITION_TABLES) return;
     if (tfn__is_learned(d) || tfn__is_relative(d) || d->position == TFN_POSITION_NONE) return;
-    if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
+    if (tfn__is_alibi(d)) {
         b->bias = tfn__table(b->t, 1, d->heads * tfn__distances(d));
         return;
     }
@@ -448,7 +448,6 @@ SHARED tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
     return x;
 }
 
-#ifndef TFNORM_NO_TRAINING
 enum { TFN__OWN_LOSS = 256 };       /* nodes that tfn_model_scratch leaves room for */
 
 /* Records the user's loss. A tape that only counts leaves room for it instead. The loss must give
@@ -496,7 +495,6 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
     }
     return loss;
 }
-#endif
 
 /* Records the whole model. Returns the loss of each row, or in builds without training the logits.
  * The loss, and the logits of a tape that does not train, stay readable after a run. */
@@ -510,10 +508,9 @@ SHARED tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
     x = tfn__build_logits(b, x);
     *logits = x;
     if (!b->t->training) tfn_keep(b->t, x);
-#ifndef TFNORM_NO_TRAINING
+    if (!TFN__TRAINS) return x;
     x = tfn__build_loss(b, x);
     tfn_keep(b->t, x);
-#endif
     return x;
 }
 TFN__RARE_END

@@ -331,7 +331,13 @@ SHARED float *tfn__params_before(const tfn_model *m)
     return m->before + m->buffer_floats;
 }
 
-#ifndef TFNORM_NO_TRAINING
+/* The result of the calls that train in a build without training. */
+SHARED tfn_status tfn__cannot_train(tfn_model *m)
+{
+    if (!m) return TFN_NULL;
+    return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING", 0, 0);
+}
+
 /* Targets have a row for each position, or one for each sentence. */
 static tfn_rows tfn__target_rows(const tfn_model *m)
 {
@@ -429,7 +435,9 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
 {
     tfn_sums sums;
     tfn_report unread;
-    tfn_status status = tfn__ready(m, batch, true);
+    tfn_status status;
+    if (!TFN__TRAINS) return tfn__cannot_train(m);
+    status = tfn__ready(m, batch, true);
     if (!report) report = &unread;
     if (status != TFN_OK) return status;
     status = tfn_tape_forward(&m->infer, &m->run);
@@ -656,5 +664,4 @@ SHARED tfn_key tfn__step_key(const tfn_model *m, int32_t shard)
     key = tfn_key_fold(key, (uint64_t)m->step);
     return tfn_key_fold(key, (uint64_t)shard);
 }
-#endif
 TFN__SMALL_END

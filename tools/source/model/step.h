@@ -20,6 +20,7 @@ SHARED void tfn__refresh_copy(const tfn_model *m, float *copy);
 SHARED void tfn__refresh(tfn_model *m);
 SHARED tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets);
 SHARED void tfn__without_targets(tfn_run *r);
+SHARED tfn_status tfn__cannot_train(tfn_model *m);
 SHARED void tfn__begin_update(tfn_model *m);
 SHARED float *tfn__params_before(const tfn_model *m);
 SHARED tfn_sums tfn__sums_of(const tfn_model *m, const tfn_tape *t, tfn_var loss);

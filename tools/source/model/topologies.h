@@ -29,7 +29,7 @@ TFN__RARE
 #define TFN__RECIPE(...)
 #define TFN__RULES
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 static tfn_scale_rule tfn__scale_of(tfn_scale_kind kind, double value)
 {
     tfn_scale_rule s;

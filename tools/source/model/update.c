@@ -86,44 +86,27 @@ SHARED float tfn__rate_of(const tfn_model_desc *d, const tfn__weight *w)
  * 2024). */
 static bool tfn__is_matrix_to(const tfn_model_desc *d, const tfn__weight *w)
 {
-#ifndef TFNORM_NO_TRAINING
     const tfn__state_rule rule = tfn__state_rule_of(d->optimizer);
-    if (!TFN__BY_TENSOR) return false;
+    if (!TFN__TRAINS || !TFN__BY_TENSOR) return false;
     if (rule.matrices == TFN__MATRICES_HIDDEN) return tfn__is_hidden(w);
     return rule.matrices == TFN__MATRICES_ALL && w->kind == TFN__MATRIX;
-#else
-    (void)d;
-    (void)w;
-    return false;
-#endif
 }
 
 /* Returns the floats that moment 0 or 1 keeps for a tensor, without padding. */
 SHARED int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int which)
 {
-#ifndef TFNORM_NO_TRAINING
     const tfn__state_rule rule = tfn__state_rule_of(d->optimizer);
-    if (d->inference || w->line < 0) return 0;
+    if (!TFN__TRAINS || d->inference || w->line < 0) return 0;
     return tfn__moment_floats(&rule, which, w->rows, w->cols, tfn__is_matrix_to(d, w), d->beta1);
-#else
-    (void)d;
-    (void)w;
-    (void)which;
-    return 0;
-#endif
 }
 
 /* Returns the bytes of a moment with `count` numbers, without padding. */
 SHARED int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count)
 {
-#ifndef TFNORM_NO_TRAINING
     const int64_t blocks = (count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
     if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_BF16) return 2 * count;
     if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_FP8)
         return blocks * (TFN__MOMENT_BLOCK + 1);
-#else
-    (void)d;
-#endif
     return count * (int64_t)sizeof(float);
 }
 
@@ -155,14 +138,11 @@ SHARED int64_t tfn__moments_floats(const tfn_model *m)
     return tfn__moment_at(m, m->weight_count, 1);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Returns the scratch of one thread in an update that works tensor by tensor. */
 SHARED int64_t tfn__own_scratch(const tfn_model *m)
 {
     int64_t most = 0;
-#ifdef TFN__QUANT
-    if (m->desc.moment_type) most = 2 * TFN__MOMENT_PIECE;
-#endif
+    if (TFN__PACKS && m->desc.moment_type) most = 2 * TFN__MOMENT_PIECE;
     if (!TFN__BY_TENSOR) return most;
     if (tfn__state_rule_of(m->desc.optimizer).matrices == TFN__MATRICES_FLAT) return most;
     for (int32_t i = 0; i < m->weight_count; i++) {
@@ -187,23 +167,17 @@ static int64_t tfn__square_blocks(const tfn_model *m)
 {
     return (m->trained_floats + TFN__SQUARE_BLOCK - 1) / TFN__SQUARE_BLOCK;
 }
-#endif
 
 /* Returns the scratch of all threads in an update, or of the norm of the gradient. They use the
  * workspace, whose values are no longer needed then. */
 SHARED int64_t tfn__update_scratch(const tfn_model *m)
 {
-#ifndef TFNORM_NO_TRAINING
     const int32_t threads = tfn__updaters(m);
+    if (!TFN__TRAINS) return 0;
     if (threads < 2) return tfn__own_scratch(m);
     return tfn__larger_of(threads * tfn__padded(tfn__own_scratch(m)), tfn__square_blocks(m));
-#else
-    (void)m;
-    return 0;
-#endif
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* What all threads need for the norm of the gradient: room for the sum of each block. */
 typedef struct tfn__squares_job {
     const tfn_model *m;
@@ -280,7 +254,9 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     u.relative = d->relative_rate;
     u.nesterov = d->nesterov;
     u.eps_inside = d->eps_inside;
+#if TFN__TRAINS
     tfn_update_at(&u, m->step + 1);
+#endif
     return u;
 }
 
@@ -382,7 +358,7 @@ static void tfn__update_flat(void *job, tfn__worker *self)
     }
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Updates a part of one tensor with packed moments: each piece is unpacked into the scratch,
  * updated, and packed again. The random numbers of a weight do not depend on other weights. A part
  * begins and ends with a piece. */
@@ -524,7 +500,7 @@ SHARED void tfn__update_all(tfn_model *m, float lr, float grad_scale)
     job.lr = lr;
     job.grad_scale = grad_scale;
     if (schedule_free && !m->step) tfn__start_free(m);
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (m->desc.moment_type) {
         tfn__share_model(m, tfn__update_small, &job);
         return;
@@ -535,5 +511,4 @@ SHARED void tfn__update_all(tfn_model *m, float lr, float grad_scale)
     else tfn__share_model(m, tfn__update_by_tensor, &job);
     if (schedule_free) tfn__average_free(m, lr);
 }
-#endif
 TFN__SMALL_END

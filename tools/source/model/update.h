@@ -19,7 +19,6 @@ SHARED int64_t tfn__moments_floats(const tfn_model *m);
 SHARED int64_t tfn__update_scratch(const tfn_model *m);
 SHARED float tfn__gradient_squares(tfn_model *m);
 SHARED void tfn__update_all(tfn_model *m, float lr, float grad_scale);
-#ifndef TFNORM_NO_TRAINING
 SHARED int64_t tfn__own_scratch(const tfn_model *m);
 SHARED int32_t tfn__updaters(const tfn_model *m);
 
@@ -28,5 +27,4 @@ static TFN__INLINE void tfn__share_model(tfn_model *m, tfn__share_fn *f, void *j
 {
     tfn__share(tfn__updaters(m), m->run.work, tfn__padded(tfn__own_scratch(m)), f, job);
 }
-#endif
 #endif /* TFN__UPDATE_H */

@@ -16,7 +16,7 @@ static ptrdiff_t tfn__start_of(const tfn__call *c)
     return c->r->start;
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* tfn__embed_op for a packed table. A token outside the table gives zeros. */
 static void tfn__packed_words(const tfn__call *c, const int32_t *tokens, tfn__range s, float scale)
 {
@@ -39,7 +39,7 @@ SHARED void tfn__embed_op(const tfn__call *c)
     const int32_t *tokens = c->r->ints[c->n->arg[TFN__EMBED_SLOT]];
     const float scale = c->n->number[0];
     tfn__range s = tfn__chunk_rows(c);
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (tfn__packed_input(c, 0).type) {
         tfn__packed_words(c, tokens, s, scale);
         return;
@@ -105,7 +105,6 @@ static void tfn__pick_rows(const tfn__call *c, ptrdiff_t position)
 SHARED void tfn__first_forward(const tfn__call *c) { tfn__pick_rows(c, 0); }
 SHARED void tfn__last_forward(const tfn__call *c) { tfn__pick_rows(c, tfn__x_time(c) - 1); }
 
-#ifndef TFNORM_NO_TRAINING
 /* Clears some columns of a (rows, cols) gradient, before rows are added to it. */
 static void tfn__clear_cols(float *d, ptrdiff_t rows, ptrdiff_t cols, tfn__range j)
 {
@@ -174,9 +173,7 @@ SHARED void tfn__last_backward(const tfn__call *c)
 {
     tfn__pick_rows_backward(c, tfn__x_time(c) - 1);
 }
-#endif
 
-#ifdef TFN__EXTRA_NORMS
 /* -- scores by distance. in: numbers of buckets (buckets, H) ----------------------------------- */
 
 static int32_t tfn__bucket_of(const tfn__call *c, ptrdiff_t d, ptrdiff_t span)
@@ -196,7 +193,7 @@ SHARED void tfn__relative_forward(const tfn__call *c)
         for (ptrdiff_t r = 0; r < c->rows * heads; r++) c->y[r*span + d] = x[r % heads];
     }
 }
-#ifndef TFNORM_NO_TRAINING
+
 /* The gradient of a bucket is the sum over its distances, and for each distance over sentences. */
 SHARED void tfn__relative_backward(const tfn__call *c)
 {
@@ -208,8 +205,6 @@ SHARED void tfn__relative_backward(const tfn__call *c)
         for (ptrdiff_t r = 0; r < c->rows * heads; r++) dx[r % heads] += c->dy[r*span + d];
     }
 }
-#endif
-#endif
 
 /* -- attention. in: q (B*Tq, H*D), k and v (B*Tk, G*D), a bias by distance (B or 1, H*(2T - 1)) or
  * none; number: dropout, cap of the scores ---- */
@@ -265,12 +260,13 @@ SHARED tfn_attention_args tfn__attention_of(const tfn__call *c)
     p.cap = c->n->number[1];
     p.key = tfn_key_fold(c->r->key, c->n->site);
     p.causal = window != 0;
-    if (TFN__ALL && window > 0 && window < INT32_MAX) p.window = window;
-    if (TFN__ALL && window < 0) {
+    if (!TFN__ALL) return p;
+    if (window > 0 && window < INT32_MAX) p.window = window;
+    if (window < 0) {
         p.ahead = -(ptrdiff_t)window;
         p.window = 2*p.ahead + 1;
     }
-    if (TFN__ALL && c->x[3]) p.bias = tfn__bias_of(c, 3, heads);
+    if (c->x[3]) p.bias = tfn__bias_of(c, 3, heads);
     return p;
 }
 
@@ -295,7 +291,7 @@ SHARED void tfn__attend_forward(const tfn__call *c)
     tfn__range s = tfn__chunk_heads(c, &p);
     c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
-#ifndef TFNORM_NO_TRAINING
+
 /* Clears the gradient of the bias for these pairs of sentence and key/value head. The kernel adds
  * to it, and no other chunk writes it. */
 static void tfn__clear_bias(const tfn_attention_args *p, tfn__range pairs)
@@ -320,7 +316,6 @@ SHARED void tfn__attend_backward(const tfn__call *c)
     if (p.dbias && !c->add[3]) tfn__clear_bias(&p, s);
     c->k->attention_backward(&p, s.first, s.first + s.count, c->work);
 }
-#endif
 
 /* -- caches of decoding: keys (B, G, D, capacity), then values (B, G, capacity, D) ------------- */
 
@@ -339,7 +334,7 @@ static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
     return tfn__key_cache(c, cache) + tfn__cache_keys(c, cache);
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* A 16-bit cache has the same layout in half the bytes. Numbers are rounded once, when a position
  * is stored, so that all later readers, including other beams and heads, see the same number. */
 static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool values)
@@ -386,7 +381,7 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
     ptrdiff_t capacity = c->n->arg[TFN__CACHE_CAPACITY];
     ptrdiff_t size = c->cols / groups;
     ptrdiff_t time = c->x_rows[0] / tfn__max(c->r->batch, 1);
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (c->n->arg[TFN__CACHE_TYPE]) {
         for (ptrdiff_t b = 0; b < c->r->batch; b++)
             for (ptrdiff_t t = 0; t < time; t++)
@@ -423,7 +418,7 @@ SHARED void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
     p->capacity = cache->arg[TFN__CACHE_CAPACITY];
     p->k_cache = tfn__key_cache(c, cache);
     p->v_cache = tfn__value_cache(c, cache);
-#ifdef TFN__QUANT
+#if TFN__PACKS
     p->type = (tfn_cache_type)cache->arg[TFN__CACHE_TYPE];
     p->k_half = tfn__half_cache(c, cache, false);
     p->v_half = tfn__half_cache(c, cache, true);
@@ -436,14 +431,15 @@ SHARED void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
     p->q_row = c->cols;
     p->y_row = c->cols;
     p->scale = 1 / TFN__SQRT((float)p->head_size);
-    if (TFN__ALL) p->cap = c->n->number[1];
     p->count = c->r->start + 1;
     p->causal = cache->op != TFN__OP_MEMORY;
-    if (TFN__ALL) p->window = c->n->arg[TFN__CACHED_WINDOW];
-    if (TFN__ALL && c->x[1]) p->bias = tfn__bias_of(c, 1, p->heads);
     if (!p->causal) p->count = c->r->source;
     p->q = c->x[0];
     p->y = c->y;
+    if (!TFN__ALL) return;
+    p->cap = c->n->number[1];
+    p->window = c->n->arg[TFN__CACHED_WINDOW];
+    if (c->x[1]) p->bias = tfn__bias_of(c, 1, p->heads);
 }
 /* Chunks are pairs of a sentence and a key/value head. Returns the pairs in a chunk. */
 static ptrdiff_t tfn__cached_step(const tfn__call *c, const tfn_attention_cached_args *p)

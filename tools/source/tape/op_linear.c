@@ -32,7 +32,7 @@ SHARED tfn__packed tfn__packed_node(const tfn_node *n)
     return p;
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Tells how input j of a call is packed. */
 SHARED tfn__packed tfn__packed_input(const tfn__call *c, int j)
 {
@@ -85,7 +85,7 @@ SHARED void tfn__linear_forward(const tfn__call *c)
     tfn_matmul_args p = tfn__product(u, c->rows, out, in, tfn__matrix_of(c->x[0], in),
                                      tfn__linear_weight(c));
     p.start = c->x[2];
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (tfn__packed_input(c, 1).type) tfn__packed_product(c, &p);
     else
 #endif
@@ -100,7 +100,6 @@ SHARED ptrdiff_t tfn__linear_chunks(const tfn__call *c)
     return tfn__product_chunks(c, c->rows, c->cols, c->x_cols[0]);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Turns dy into du = dy act'(u), in place. It is an entry of its own on the timeline
  * (TFN__PREPARE), because each of the products below reads all of du. */
 SHARED void tfn__linear_prepare(const tfn__call *c)
@@ -140,7 +139,7 @@ static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args 
     return tfn__product_chunks(c, p->m, p->n, p->k);
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* Unpacks `count` outputs of W into floats, for the products of the backward: y (in, count), or
  * (count, in) for a 16-bit table, which has that order in memory. */
 static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed *w,
@@ -189,7 +188,7 @@ SHARED void tfn__linear_backward(const tfn__call *c)
     tfn__linear_products(c, &dx, &dw);
 
     if (chunk < tfn__gradient_chunks(c, &dx)) {
-#ifdef TFN__QUANT
+#if TFN__PACKS
         if (tfn__packed_input(c, 1).type) tfn__packed_backward(c, &dx, chunk);
         else
 #endif
@@ -216,7 +215,6 @@ SHARED ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
     if (c->dx[2]) chunks += tfn__by_cols(c);
     return chunks;
 }
-#endif
 
 /* -- which rows count ------------------------------------------------------------------------ */
 

@@ -5,7 +5,6 @@
 
 /* -- loss: -log p(target) of each row. in: logits; number: smoothing -------------------------- */
 
-#ifndef TFNORM_NO_TRAINING
 /* A chunk of the loss may begin and end anywhere in a sentence, and the kernel takes contiguous
  * rows. So the loops below do one run of rows at a time, which all count or are all padding. */
 
@@ -75,9 +74,7 @@ SHARED void tfn__loss_backward(const tfn__call *c)
                                          c->n->arg[TFN__LOSS_KIND], c->add[0]);
     }
 }
-#endif
 
-#ifndef TFNORM_NO_TRAINING
 /* y = x in rows that have a target, and 0 in others; if `add`, y += x in rows that have a target.
  * The backward is the same map. */
 static void tfn__pass_targets(const tfn__call *c, float *y, const float *x, bool add)
@@ -102,9 +99,7 @@ SHARED void tfn__targets_backward(const tfn__call *c)
 {
     tfn__pass_targets(c, c->dx[0], c->dy, c->add[0]);
 }
-#endif
 
-#ifndef TFNORM_NO_TRAINING
 /* -- losses of numbers. in: x; number: delta --------------------------------------------------- */
 
 /* Returns the loss of one number with the error e = x - t: e^2, or Huber's loss, which is linear
@@ -156,7 +151,6 @@ SHARED void tfn__numbers_backward(const tfn__call *c)
         tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
     }
 }
-#endif
 
 /* Returns the index of the largest number, the first of equals. */
 SHARED int32_t tfn__largest(const float *x, int32_t n)
@@ -175,7 +169,6 @@ SHARED double tfn__log_sum(const tfn_kernels *k, float *scratch, const float *x,
     return (double)x[best] - tfn__log((double)scratch[best]);
 }
 
-#ifdef TFN__EXTRA_NORMS
 /* y = log p of all words of an adaptive softmax (Grave 2017). in: the logits of the head, whose
  * last ones represent the tails, and the logits of each tail. A word of the head has log
  * p_head(word). A word of tail k has log p_head(tail k) + log p_tail(word). */
@@ -200,7 +193,6 @@ SHARED void tfn__words_op(const tfn__call *c)
         }
     }
 }
-#endif
 
 /* -- probes and the user's own operations ---------------------------------------------------- */
 
@@ -236,7 +228,6 @@ SHARED void tfn__custom_forward(const tfn__call *c)
     tfn__custom_of(c->t, c->n)->forward(&a);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Passes the gradient to the callback. On the timeline it comes after the last write to it. */
 SHARED void tfn__probe_backward(const tfn__call *c)
 {
@@ -253,4 +244,3 @@ SHARED void tfn__custom_backward(const tfn__call *c)
     tfn_custom_args a = tfn__custom_args_of(c);
     tfn__custom_of(c->t, c->n)->backward(&a);
 }
-#endif

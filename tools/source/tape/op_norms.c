@@ -98,7 +98,6 @@ SHARED ptrdiff_t tfn__norm_chunks(const tfn__call *c)
     return tfn__by_rows(c);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* dx for this chunk's rows. */
 static void tfn__norm_rows_backward(const tfn__call *c)
 {
@@ -137,9 +136,8 @@ SHARED ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
     if (c->dx[1] || c->dx[2]) chunks += tfn__pieces(cols, tfn__col_step(c, cols));
     return chunks;
 }
-#endif
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 /* -- convolution over time, kernel 3, stride 2. in: x, W (3 C, out), b or none ----------------- */
 
 /* y_t = [x_2t x_2t+1 x_2t+2] W + b. Three of the 2T + 1 rows of a sentence at a time are the rows
@@ -169,7 +167,6 @@ SHARED void tfn__conv_forward(const tfn__call *c)
     TFNORM_MEMSET(y + counted*out, 0, (size_t)((time - counted) * out) * sizeof *y);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* For one sentence, dx_2t = dy_t W_0^T + dy_t-1 W_2^T and dx_2t+1 = dy_t W_1^T, where W_k (C, out)
  * are the three blocks of W. Each of the three products writes every other row of dx. The product
  * with W_2 comes last, because it adds to rows that hold the product with W_0, except the last. */
@@ -232,7 +229,6 @@ SHARED ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
     if (c->dx[0]) chunks += c->r->batch;
     return chunks;
 }
-#endif
 
 /* -- pointwise norms: gain * f(alpha x + shift) + bias. in: x, gain, bias, alpha, shift ------- */
 
@@ -325,10 +321,10 @@ SHARED void tfn__columns_forward(const tfn__call *c)
     tfn_columns_forward(&p, j.first, j.count);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Chunks of rows give dx; one chunk after them gives the gradients of the parameters. */
 SHARED ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
 
+#if TFN__TRAINS
 /* dx for this chunk's rows. */
 static void tfn__point_rows_backward(const tfn__call *c)
 {

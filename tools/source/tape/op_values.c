@@ -77,7 +77,6 @@ static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, boo
 /* Learned scales of residual branches: LayerScale (1, C), ReZero (1, 1), scales of heads (1, H). */
 SHARED void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
 
-#ifdef TFN__EXTRA_NORMS
 /* y = exp(min(x, ln 100)), or 0 below TFN__TAIL: the learned temperature of Swin v2's attention
  * (Liu 2022), one number per head. */
 static const float tfn__exp_cap = (float)4.60517018598809137;           /* ln 100 */
@@ -212,9 +211,7 @@ SHARED void tfn__clamp_forward(const tfn__call *c)
         if (c->x[0][i] < -limit) c->y[i] = -limit;
     }
 }
-#endif
 
-#ifndef TFNORM_NO_TRAINING
 /* Stores or adds one number of a gradient. */
 SHARED void tfn__store_or_add_one(float *d, float value, bool add)
 {
@@ -342,7 +339,6 @@ SHARED ptrdiff_t tfn__rows_and_by(const tfn__call *c)
     return tfn__by_rows(c) + 1;
 }
 
-#ifdef TFN__EXTRA_NORMS
 /* dx = dy exp(x) below the cap, and 0 above it. */
 SHARED void tfn__exp_capped_backward(const tfn__call *c)
 {
@@ -390,7 +386,6 @@ SHARED void tfn__rescale_backward(const tfn__call *c)
 
 /* The backward treats the ramp as a constant, because the number of updates is not learned. */
 SHARED void tfn__ramp_backward(const tfn__call *c) { tfn__pass_on(c, 0, tfn__ramp_of(c)); }
-#endif
 
 /* dx = dy; dby = a times the sum of dy, over all channels or for each channel. */
 SHARED void tfn__shift_backward(const tfn__call *c)
@@ -507,4 +502,3 @@ SHARED void tfn__clamp_backward(const tfn__call *c)
         tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
     }
 }
-#endif

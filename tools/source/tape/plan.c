@@ -50,7 +50,6 @@ SHARED int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
     return rows * n->saved_cols;
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* A user's operation has its own backward. */
 static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
 {
@@ -223,7 +222,6 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
     }
     return e;
 }
-#endif
 
 /* Writes the forward: every node except leaves, in the order of recording, in which inputs come
  * first. */
@@ -233,9 +231,7 @@ static void tfn__make_order(tfn_tape *t)
     for (int32_t i = 1; i < t->count; i++)
         if (!tfn__is_leaf(t->nodes + i)) t->order[e++] = tfn__timeline_entry(i, TFN__FORWARD);
     t->forward_count = e;
-#ifndef TFNORM_NO_TRAINING
-    if (t->training) e = tfn__backward_order(t, e);
-#endif
+    if (TFN__TRAINS && t->training) e = tfn__backward_order(t, e);
     t->order_count = e;
 }
 
@@ -435,7 +431,7 @@ static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdif
     return tfn__max(work, k->matmul_work(out, in, rows));
 }
 
-#ifdef TFN__QUANT
+#if TFN__PACKS
 /* The same with packed weights: the product, and in training the product for dx, tile by tile.
  * There is no dW, because packed weights are frozen. */
 static int64_t tfn__packed_work(const tfn_tape *t, const tfn_kernels *k, tfn_weights type,
@@ -454,7 +450,7 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
     ptrdiff_t rows = (ptrdiff_t)tfn__rows_max(t, n);
     const tfn_node *x = t->nodes + n->in[0];
     const tfn_node *w = t->nodes + n->in[1];            /* for attention: the keys */
-#ifdef TFN__QUANT
+#if TFN__PACKS
     if (n->op == TFN__OP_LINEAR && tfn__packed_node(w).type)
         return tfn__packed_work(t, k, tfn__packed_node(w).type, rows, x->cols, n->cols);
 #endif
@@ -475,9 +471,8 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
         const int32_t size = n->cols / n->arg[TFN__CACHED_HEADS];
         const ptrdiff_t queries = t->target;
         ptrdiff_t floats = k->attention_work(-queries, cache->arg[TFN__CACHE_CAPACITY], size);
-#ifdef TFN__QUANT
-        if (cache->arg[TFN__CACHE_TYPE]) floats += (ptrdiff_t)TFN__CACHE_BLOCK * size;
-#endif
+        if (TFN__PACKS && cache->arg[TFN__CACHE_TYPE])
+            floats += (ptrdiff_t)TFN__CACHE_BLOCK * size;
         return floats;
     }
     return 0;
@@ -569,21 +564,18 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
     if (!tfn__plan_memory(t, &layout)) return t->error.status;
     t->kernels = kernels;
-#ifdef TFN__QUANT
+#if TFN__PACKS
     t->quant = tfn__quant_beside(kernels);
 #endif
     t->threads = (int32_t)tfn__max(threads, 1);
-#ifndef TFNORM_NO_TRAINING
-    if (t->training) {
+    if (TFN__TRAINS && t->training) {
         tfn__mark_learns(t);
         tfn__mark_needs(t);
         tfn__mark_reads(t);
         tfn__mark_again(t);
-    }
-#else
-    if (t->training)
+    } else if (t->training) {
         tfn__tape_error(t, TFN_UNSUPPORTED, "tape", "left out by TFNORM_NO_TRAINING", 0, 0);
-#endif
+    }
     if (t->error.status != TFN_OK) return t->error.status;
 
     tfn__make_order(t);

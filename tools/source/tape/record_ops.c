@@ -601,10 +601,8 @@ static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t 
     n->arg[TFN__CACHE_KV_HEADS] = kv_heads;
     n->arg[TFN__CACHE_CAPACITY] = capacity;
     n->arg[TFN__CACHE_PLACE] = (int32_t)(t->state / TFN__CACHE_ALIGN);
-#ifdef TFN__QUANT
-    n->arg[TFN__CACHE_TYPE] = (int32_t)t->cache_type;
-    if (t->cache_type) floats /= 2;
-#endif
+    if (TFN__PACKS) n->arg[TFN__CACHE_TYPE] = (int32_t)t->cache_type;
+    if (TFN__PACKS && t->cache_type) floats /= 2;
     t->state += (floats + TFN__CACHE_ALIGN - 1) / TFN__CACHE_ALIGN * TFN__CACHE_ALIGN;
     return tfn__var_of(t, n);
 }

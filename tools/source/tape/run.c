@@ -123,7 +123,6 @@ static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
     return op->chunks(c);
 }
 
-#ifndef TFNORM_NO_TRAINING
 /* Sets the gradient of the loss itself: 1, or the loss scale, which prevents underflow in half
  * precision. */
 static void tfn__seed_gradient(const tfn__call *c)
@@ -133,18 +132,16 @@ static void tfn__seed_gradient(const tfn__call *c)
     if (c->r->loss_scale > 0) scale = c->r->loss_scale;
     for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
 }
-#endif
 
 static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
 {
     const tfn__op *op = tfn__ops + c->n->op;
     c->chunk = chunk;
+    if (!TFN__TRAINS) kind = TFN__FORWARD;
     switch (kind) {
-#ifndef TFNORM_NO_TRAINING
     case TFN__SEED:     tfn__seed_gradient(c);  break;
     case TFN__PREPARE:  tfn__linear_prepare(c); break;
     case TFN__BACKWARD: op->backward(c);        break;
-#endif
     default:            op->forward(c);         break;
     }
 }

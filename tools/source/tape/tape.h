@@ -50,10 +50,10 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
  * the same two for the backward, and the mask of arrays that the backward reads. Leaves do nothing;
  * they come first, up to INPUT. Builds without training omit TFN__BACK(f). */
 #define TFN__NO_GRAD NULL               /* the only way to have no backward */
-#ifdef TFNORM_NO_TRAINING
-#define TFN__BACK(f) NULL
-#else
+#if TFN__TRAINS
 #define TFN__BACK(f) f
+#else
+#define TFN__BACK(f) NULL
 #endif
 
 /* Operations that small builds may omit: they are only in some models, or never in a decoder.
@@ -64,8 +64,6 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
 #define TFN__ENCODER_OP(f) TFN__KEPT(TFN__ENCODERS, f)
 #define TFN__CACHE_OP(f)   TFN__KEPT(TFN__DECODES, f)
 #define TFN__DROP_OP(f)    TFN__KEPT(TFN__DROPS, f)
-#define TFN__PAIRS     TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER_DECODER)
-#define TFN__ENCODERS  (TFN__PAIRS || TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER))
 
 #define TFN__OPS(X)                                                                              \
     X(NONE,       "operation",       NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
@@ -147,7 +145,7 @@ enum { TFN__KEEP = 1,              /* set by tfn_keep: value and gradient outliv
                                      TFN__READ_ALL & ~TFN__SAVED)                                \
     TFN__MORE_OPS(X)
 
-#ifdef TFN__EXTRA_NORMS
+#if TFN__ALL
 #define TFN__MORE_OPS(X)                                                                         \
     X(WORDS,      "words",           tfn__words_op, tfn__by_rows, TFN__NO_GRAD, NULL, 0)         \
     X(RELATIVE,   "relative positions", tfn__relative_forward,    tfn__one,                      \

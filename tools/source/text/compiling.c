@@ -4,7 +4,6 @@
 #include "unicode.h"
 #include "published.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* Compiles normalizers and pre-tokenizers of tokenizer.json into programs of steps (steps.h), by
  * one function that counts words first and stores them in a second call. Also holds the readers of
  * parts that tokenizer_json.c shares: BertNormalizer and the known expressions. Builds on steps,
@@ -398,4 +397,3 @@ SHARED size_t tfn__rules_text(const tfn__vocab *v, char *text, size_t room)
     return t.used;
 }
 TFN__RARE_END
-#endif

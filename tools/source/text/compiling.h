@@ -5,8 +5,6 @@
 #include "steps.h"
 #include "vocabulary.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 enum { TFN__REGEXES = 6 };
 typedef struct tfn__regex { tfn_split split; char regex[144]; } tfn__regex;
 extern SHARED const tfn__regex tfn__regexes[TFN__REGEXES];
@@ -27,5 +25,4 @@ typedef struct tfn__steps {
 SHARED int32_t tfn__steps_compile(tfn_error *e, tfn__steps *x, int32_t *to, tfn__reader normalizer,
                                   tfn__reader cutter);
 SHARED size_t tfn__rules_text(const tfn__vocab *v, char *text, size_t room);
-#endif
 #endif /* TFN__COMPILING_H */

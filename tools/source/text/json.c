@@ -1,7 +1,6 @@
 #include "json.h"
 #include "../ground/ground.h"
 
-#if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
 /* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files. In order: characters, a
  * reader of bytes, then marks, strings, numbers and whole values of JSON. Builds on basics.
  *
@@ -437,4 +436,3 @@ SHARED bool tfn__json_empty(tfn__reader value)
     if (c == '-' || (c >= '0' && c <= '9')) return !(tfn__json_number(&value) != 0);
     return c < 0 || c == 'n' || c == 'f';
 }
-#endif

@@ -3,8 +3,6 @@
 #include "../ground/ground.h"
 #include "../ground/basics.h"
 
-#if (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
-
 SHARED size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c);
 SHARED bool tfn__is_utf8(const uint8_t *s, size_t n);
 SHARED size_t tfn__put_utf8(uint8_t *s, int32_t c);
@@ -39,5 +37,4 @@ enum { TFN__JSON_DEPTH = 16 };
 SHARED void tfn__json_members(tfn__reader *r, tfn__reader *value, const char *names);
 SHARED bool tfn__json_says(tfn__reader value, const char *string);
 SHARED bool tfn__json_empty(tfn__reader value);
-#endif
 #endif /* TFN__JSON_H */

@@ -7,8 +7,6 @@
 /* Turns the text of one piece into tokens: BPE by merges, Unigram by scores, characters. Also
  * reads blobs and finished trainers. Builds on vocabulary. */
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 /* -- merging --------------------------------------------------------------------------------- */
 
 /* Store merge i, which gives token id. */
@@ -623,15 +621,6 @@ SHARED void tfn__add_token(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, si
     tfn__close(v, k, flags);
 }
 
-#ifdef TFNORM_NO_TRAINING
-SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
-{
-    (void)v;
-    (void)k;
-    (void)t;
-    tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "left out by TFNORM_NO_TRAINING", 0, 0);
-}
-#else
 /* Ids increase in the order in which tokens are added: specials, then words, or bytes and
  * merges. */
 
@@ -674,6 +663,10 @@ SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
     const tfn_tokenizer_desc *d = &t->desc;         /* order of tfn_special: */
     const bool wanted[TFN_SPECIAL_COUNT] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk,
                                              d->mask };
+    if (!TFN__TRAINS) {
+        tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "left out by TFNORM_NO_TRAINING", 0, 0);
+        return;
+    }
     if (!t->ran) {
         tfn__fail(e, TFN_NOT_READY, "tokenizer", "the trainer did not run", 0, 0);
         return;
@@ -686,7 +679,6 @@ SHARED void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
     if (t->order) tfn__trained_words(v, k, t);
     else          tfn__trained_merges(v, k, t);
 }
-#endif
 
 /* -- from a blob ----------------------------------------------------------------------------- */
 
@@ -956,4 +948,3 @@ SHARED void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     if (!r.wanted && v->stepped != (v->split == TFN_SPLIT_STEPS)) tfn__want(&r, "rules");
     tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is expected");
 }
-#endif

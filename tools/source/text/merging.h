@@ -3,8 +3,6 @@
 #include "../ground/ground.h"
 #include "vocabulary.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 SHARED void tfn__set_merge(tfn_tokenizer *k, size_t i, int32_t left, int32_t right, int32_t id);
 
 /* SHORT_WORD: most bytes of a word that is merged on the stack; nearly all words are shorter. */
@@ -81,5 +79,4 @@ SHARED void tfn__frame_id(tfn__vocab *v, tfn_tokenizer *k, int32_t id, bool end)
 SHARED bool tfn__is_map(const uint8_t *map, size_t bytes);
 SHARED void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const void *blob,
                            size_t size);
-#endif
 #endif /* TFN__MERGING_H */

@@ -4,7 +4,6 @@
 #include "../tape/op_loss.h"
 #include "../model/update.h"
 
-#if !defined TFNORM_NO_METRICS
 TFN__SMALL
 /* Scores of texts: perplexity, accuracy, BLEU (Papineni et al. 2002) as sacrebleu computes it
  * (Post 2018), ROUGE (Lin 2004), word and character error rates (Levenshtein 1966). An object
@@ -639,4 +638,3 @@ TFNORM_API double tfn_edits_score(const tfn_edits *e)
     return (double)e->edits / (double)e->length;
 }
 TFN__SMALL_END
-#endif

@@ -6,8 +6,6 @@
 /* The rules by which tokenizers split a text into pieces, and the hash tables that find a piece.
  * Offers both to trainer, vocabulary and the readers of published tokenizers. Builds on unicode. */
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 /* -- pieces ---------------------------------------------------------------------------------- */
 
 /* GPT-2 cuts a text by this expression, tried from left to right at each place:
@@ -317,4 +315,3 @@ SHARED int tfn__special_row(const uint8_t *s, size_t n)
     }
     return -1;
 }
-#endif

@@ -3,8 +3,6 @@
 #include "../ground/ground.h"
 #include "../ground/basics.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 SHARED size_t tfn__run_of(const uint8_t *s, size_t n, size_t at, int wanted, size_t *last);
 SHARED size_t tfn__word_behind_space(const uint8_t *s, size_t n);
 SHARED size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint8_t *s, size_t n);
@@ -17,5 +15,4 @@ enum { TFN__SPECIAL_NAMES = 11 };
 typedef struct tfn__special_name { char name[16]; tfn_special which; } tfn__special_name;
 extern SHARED const tfn__special_name tfn__specials[TFN__SPECIAL_NAMES];
 SHARED int tfn__special_row(const uint8_t *s, size_t n);
-#endif
 #endif /* TFN__PIECES_H */

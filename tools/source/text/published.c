@@ -5,7 +5,6 @@
 #include "pieces.h"
 #include "merging.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* Reads tokenizers as they are published with models: vocab.json with merges.txt, vocab.txt,
  * models of SentencePiece, and tokenizer.json, which can express all of the others. Builds on json
  * and merging. */
@@ -675,4 +674,3 @@ SHARED void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
     id = (int32_t)tfn__model_value(trained, 42, 2);
     if (s->end && id >= 0 && (size_t)id < v->count) tfn__frame_id(v, k, id, true);
 }
-#endif

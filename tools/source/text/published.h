@@ -4,8 +4,6 @@
 #include "json.h"
 #include "vocabulary.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 SHARED void tfn__refuse(tfn_error *e, const char *text, tfn__reader value);
 SHARED bool tfn__is_token(const tfn_tokenizer *k, int32_t id, tfn__reader r);
 SHARED void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k);
@@ -18,5 +16,4 @@ SHARED void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
                              const tfn_tokenizer_source *s);
 SHARED void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
                             const tfn_tokenizer_source *s);
-#endif
 #endif /* TFN__PUBLISHED_H */

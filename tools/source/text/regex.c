@@ -2,7 +2,6 @@
 #include "../ground/basics.h"
 #include "unicode.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* Regular expressions in Oniguruma's syntax, which tokenizer.json uses to split texts. Builds on
  * unicode.
  *
@@ -836,4 +835,3 @@ SHARED bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, boo
         from += tfn__char_of(s + from, n - from, shown, &c);
     }
 }
-#endif

@@ -3,8 +3,6 @@
 #include "../ground/ground.h"
 #include "json.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 /* Limits of a compiled expression. Its words are: the number of instructions, the number of words
  * of sets, the instructions (two words each), the sets. */
 enum { TFN__REGEX_INSTRUCTIONS = 384, TFN__REGEX_SET_WORDS = 768,
@@ -16,5 +14,4 @@ SHARED bool tfn__regex_find(const int32_t *code, const uint8_t *s, size_t n, boo
 SHARED int32_t tfn__char_before(const uint8_t *s, size_t at, bool shown);
 SHARED bool tfn__is_word(int32_t c);
 SHARED size_t tfn__char_of(const uint8_t *s, size_t n, bool shown, int32_t *c);
-#endif
 #endif /* TFN__REGEX_H */

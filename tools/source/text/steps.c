@@ -3,7 +3,6 @@
 #include "unicode.h"
 #include "pieces.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* Normalizers and pre-tokenizers of tokenizer.json in any order. Builds on regex and vocabulary.
  *
  * Most published files use a few combinations, which tokenizer_json.c expresses by flags and
@@ -329,4 +328,3 @@ SHARED bool tfn__cut_next(tfn__cutter *x, size_t *begin, size_t *end)
         x->holds = true;
     }
 }
-#endif

@@ -5,8 +5,6 @@
 #include "regex.h"
 #include "vocabulary.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 /* A normalizer and a pre-tokenizer of tokenizer.json as a program. It begins with the number of
  * normalizing steps, the number of cutting steps, and whether bytes are shown as characters from
  * the start. Each step has its kind, its length in words and its arguments. */
@@ -54,5 +52,4 @@ typedef struct tfn__cutter {
 } tfn__cutter;
 SHARED tfn__cutter tfn__cutter_of(const int32_t *step, const uint8_t *s, size_t n, bool shown);
 SHARED bool tfn__cut_next(tfn__cutter *x, size_t *begin, size_t *end);
-#endif
 #endif /* TFN__STEPS_H */

@@ -10,7 +10,6 @@
 #include "regex.h"
 #include "steps.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* Turns text into ids and back: bytes, characters, words, and byte-pair encoding over bytes and
  * GPT-2's words (Radford et al. 2019). Builds on vocabulary, merging and the readers of published
  * tokenizers. In order:
@@ -998,4 +997,3 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
     }
     return -1;
 }
-#endif

@@ -3,9 +3,6 @@
 #include "../ground/ground.h"
 #include "../ground/basics.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 SHARED bool tfn__usable(const tfn_tokenizer *k);
 SHARED void tfn__put_byte(tfn__text *t, size_t byte);
-#endif
 #endif /* TFN__TOKENIZE_H */

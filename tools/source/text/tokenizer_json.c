@@ -8,8 +8,6 @@
 /* Reads tokenizer.json, the format of the Rust library `tokenizers`. Builds on published and
  * compiling. */
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 /* -- from tokenizer.json --------------------------------------------------------------------- */
 
 /* The file of the library "tokenizers" (Hugging Face) is one object. The members are the stages
@@ -745,4 +743,3 @@ SHARED void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
     tfn__check_reader(e, &r, "the template is wrong at byte %d: %s is expected");
 }
 TFN__RARE_END
-#endif

@@ -4,8 +4,6 @@
 #include "vocabulary.h"
 #include "compiling.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer);
 
 /* SentencePiece's rules, expressed for the library in the files that we write. BROKEN replaces
@@ -22,5 +20,4 @@ SHARED void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_so
 SHARED void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v);
 SHARED void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v);
 SHARED void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k);
-#endif
 #endif /* TFN__TOKENIZER_JSON_H */

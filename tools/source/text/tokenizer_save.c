@@ -10,8 +10,6 @@
 
 /* Saves tokenizers: as our own blob and as tokenizer.json. Builds on tokenize. */
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 /* -- saving ---------------------------------------------------------------------------------- */
 
 /* Put a number for tfn__read_number: the highest bit of a byte means that more follow. */
@@ -187,7 +185,7 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
     return t.used;
 }
 
-#ifndef TFNORM_NO_IMPORT
+#if TFN__IMPORTS
 TFN__RARE
 /* -- saving: tokenizer.json ------------------------------------------------------------------ */
 
@@ -837,5 +835,4 @@ TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, si
     return t.used;
 }
 TFN__RARE_END
-#endif
 #endif

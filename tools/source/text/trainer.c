@@ -3,7 +3,6 @@
 #include "../model/options.h"
 #include "pieces.h"
 
-#if !defined TFNORM_NO_TOKENIZERS && !defined TFNORM_NO_TRAINING
 /* Trains a tokenizer: counts the pieces of texts, then chooses words or learns merges. Byte-pair
  * encoding (Sennrich et al. 2016) repeatedly merges the most frequent pair of neighbours in the
  * words into a new token. With "low" 5 times and "lower" twice the pairs are lo 7, ow 7, we 2, er
@@ -475,4 +474,3 @@ TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
     t->ran = t->error.status == TFN_OK;
     return t->error.status;
 }
-#endif

@@ -1,7 +1,6 @@
 #include "unicode.h"
 #include "json.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* Classes and normal forms of Unicode's characters, the characters with which GPT-2 shows bytes,
  * and the normalizers of BERT and SentencePiece. Builds on json, which reads UTF-8. */
 
@@ -1167,4 +1166,3 @@ SHARED size_t tfn__end_spaced(tfn__spacer *p)
     }
     return t->used;
 }
-#endif

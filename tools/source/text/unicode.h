@@ -3,8 +3,6 @@
 #include "../ground/ground.h"
 #include "../ground/basics.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE };
 
 /* Unicode's categories, in the order of the tables. Control characters that are white space, and
@@ -83,5 +81,4 @@ typedef struct tfn__spacer {
 } tfn__spacer;
 SHARED void tfn__put_all_spaced(tfn__spacer *p, const uint8_t *s, size_t n);
 SHARED size_t tfn__end_spaced(tfn__spacer *p);
-#endif
 #endif /* TFN__UNICODE_H */

@@ -4,7 +4,6 @@
 #include "unicode.h"
 #include "pieces.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
 /* The tables of a tokenizer, and functions that fill and search them: added tokens, sorted tokens,
  * replacements. The parts after this one read trainers, blobs and files, and encode texts. Builds
  * on pieces and unicode. */
@@ -362,5 +361,3 @@ SHARED size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, b
     tfn__put_all_spaced(&p, s, n);
     return tfn__end_spaced(&p);
 }
-
-#endif

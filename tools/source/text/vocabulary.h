@@ -3,8 +3,6 @@
 #include "../ground/ground.h"
 #include "json.h"
 
-#if !defined TFNORM_NO_TOKENIZERS
-
 enum {
     TFN__RAW        = 1,    /* no piece is encoded as this token; its text shows no bytes */
     TFN__ADDED      = 2,    /* text is cut at it; at a special one only on request */
@@ -85,5 +83,4 @@ SHARED bool tfn__token_before(const void *x, int32_t i, int32_t j);
 SHARED size_t tfn__map_text(const tfn_tokenizer *k, uint8_t *to, size_t room, const uint8_t *s,
                             size_t n);
 SHARED size_t tfn__longest_replacement(const tfn_tokenizer *k);
-#endif
 #endif /* TFN__VOCABULARY_H */
