@@ -101,7 +101,8 @@ def views():
 def errors():
     make = tfnorm.Model
     assert refused("no option is called widht; did you mean width?", make, widht=8).status
-    refused("layers is -1; it must be at least 1", make, layers=-1)
+    assert refused("layers is -1; it must be at least 1", make, layers=-1).reason == \
+        "an option has no legal value"
     refused("recipe is pre-ln, which is not known here; did you mean pre?", make, recipe="pre-ln")
     refused("width is 8.5; a whole number", make, width=8.5)
     refused("dropout is nan; a number is expected", make, dropout=float("nan"))
@@ -229,6 +230,9 @@ def reading():
     assert np.abs(made - logits).max() < 1e-4
     assert (model.hidden(tokens, layers=2) == last).all()   # a Post-LN stack
     assert (model.hidden(tokens, layers=0) != last).any()
+    every = model.hidden_all(tokens)
+    assert every.shape == (4, B, T, 24) and (every[2] == last).all() and (every[3] == last).all()
+    assert (every[0] == model.hidden(tokens, layers=0)).all()
     weights = model.attention(tokens, layer=1)
     assert weights.shape == (B, 3, T, T) and np.abs(weights.sum(axis=3) - 1).max() < 1e-5
     assert (weights[:, :, 0, 1:] == 0).all()                # causal
@@ -241,6 +245,7 @@ def reading():
     source = np.arange(10).reshape(2, 5) % 9
     target = np.arange(8).reshape(2, 4)
     assert pair.hidden(target, stack="encoder", source=source).shape == (2, 5, 16)
+    assert pair.hidden_all(target, source=source).shape == (4, 2, 4, 16)
     cross = pair.attention(target, layer=0, kind="cross", source=source)
     assert cross.shape == (2, 2, 4, 5) and np.abs(cross.sum(axis=3) - 1).max() < 1e-5
 
@@ -271,6 +276,13 @@ def probes():
     model.step(**batch(1))
     assert not seen
     refused("probes", plain.watch, print)
+    decoder = model.decoder(B)
+    decoder.watch(lambda point, values: seen.append((point, values.copy())))
+    decoder.next(batch(1)["tokens"][:, :1])
+    assert seen[-1][0].point == "stack" and seen[-1][1].shape == (B, 24)
+    decoder.watch(lambda point, values: seen.nothing)
+    refused("nothing", decoder.next, batch(1)["tokens"][:, :1], kind=AttributeError)
+    refused("probes", plain.decoder().watch, print)
 
 
 def losses():

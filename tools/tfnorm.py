@@ -66,11 +66,16 @@ __all__ = ["Error", "Model", "Decoder", "Tokenizer", "Point", "Picture", "bits",
 
 
 class Error(Exception):
-    """An error of the library, with its message; status is its tfn_status."""
+    """An error of the library, with its message; status is its tfn_status, and reason the class of
+    error in words."""
 
     def __init__(self, text, status=0):
         super().__init__(text)
         self.status = status
+
+    @property
+    def reason(self):
+        return C().tfn_status_text(self.status).decode()
 
 
 # -- the library ---------------------------------------------------------------------------------
@@ -96,6 +101,7 @@ class ProbeInfo(ctypes.Structure):
 FUNCTIONS = {
     "tfn_bits": "si", "tfn_choice_name": "ssi", "tfn_desc_get": "spspz", "tfn_desc_name": "si",
     "tfn_desc_set": "ipssp", "tfn_error_text": "sppz", "tfn_layout": "csspp", "tfn_version": "s",
+    "tfn_status_text": "si", "tfn_model_hidden_all": "ippip", "tfn_decoder_watch": "ippp",
     "tfn_model_new": "ippp", "tfn_model_free": "vp", "tfn_model_scratch": "zp",
     "tfn_model_step": "ippp", "tfn_model_eval": "ippp", "tfn_model_logits": "ppp",
     "tfn_model_gradient": "ippibp", "tfn_model_gradients": "ppp", "tfn_model_rate": "fp",
@@ -796,6 +802,18 @@ class Model:
         return view(address, (batch.batch, self._positions(batch, stack), self._channels()),
                     self)
 
+    def hidden_all(self, tokens, stack="last", **more):
+        """All of them in one forward: (layers + 2, batch, time, channels) after 0, 1 ... layers,
+        then the stack's output."""
+        batch = self._batch(tokens, **more)
+        layers = self.option("layers")
+        if stack != "encoder" and self.option("arch") == "encoder-decoder":
+            layers = self.option("decoder_layers")
+        stack = Model.STACKS[stack]
+        hidden = zeros((layers + 2, batch.batch, self._positions(batch, stack), self._channels()))
+        self._check(C().tfn_model_hidden_all(self.address, batch.address, stack, address(hidden)))
+        return hidden
+
     def attention(self, tokens, layer, stack="last", kind="self", **more):
         """Weights of an attention, (batch, heads, queries, keys); layer from 0, kind "self" or
         "cross"."""
@@ -1043,15 +1061,25 @@ class Decoder:
     def __init__(self, model, batch=1, chunk=1):
         scratch = model._scratch()
         size = C().tfn_decoder_size(model.address, batch, chunk, address(scratch), count(scratch))
-        self.model, self.batch = model, batch
+        self.model, self.batch, self.calls = model, batch, Calls()
         self.block = zeros((size,), "B")
         self.struct = Struct("tfn_decoder")
         self._check(C().tfn_decoder_init(self.struct.address, model.address, batch, chunk,
                                          address(self.block), size))
 
     def _check(self, status):
+        self.calls.check()
         if status:
             raise error_of(self.struct.at("error"), status)
+
+    def watch(self, function):
+        """As Model.watch: next() shows the positions that it feeds, start() those of the source."""
+        if function and not self.model.option("probes"):
+            raise Error("the model has no probes: it was made without probes=True")
+        probe = self.calls.watch(function) if function else None
+        self._check(C().tfn_decoder_watch(self.struct.address,
+                                          ctypes.cast(probe, ctypes.c_void_p), None))
+        self.probe = probe                  # the library has its address
 
     def start(self, **source):
         """Begin again; of an encoder-decoder with its source and source_lengths, or frames."""
@@ -1067,6 +1095,7 @@ class Decoder:
         logits = C().tfn_decoder_next(self.struct.address, address(tokens),
                                       len(tokens) // self.batch,
                                       None if beam is None else address(beam))
+        self.calls.check()
         if not logits:
             raise error_of(self.struct.at("error"))
         return view(logits, (self.batch, self.model.option("vocab")), self)
