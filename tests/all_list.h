@@ -48,6 +48,8 @@
 #include "all_next.h"
 #define ALL_FILE hub, export
 #include "all_next.h"
+#define ALL_FILE hub, peft
+#include "all_next.h"
 #define ALL_FILE model, papers
 #include "all_next.h"
 #define ALL_FILE files, files

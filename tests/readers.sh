@@ -10,4 +10,5 @@ tries() {               # PROGRAM NAMES: runs the tests with NAMES in their name
 }
 check "files: every byte" tries files any_byte
 check "tokenizers: every byte" tries tokenize bad_
+check "adapters of PEFT: every byte" tries peft bytes_changed
 finish

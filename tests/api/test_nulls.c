@@ -433,6 +433,9 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(1, &nulls.m)) > 0))                                                                        \
     X(tfn_export_gguf, "ee", "qz", nulls_export_gguf(P(0, &nulls.outgoing), P(1, &nulls.m)))       \
     X(tfn_export_write, "ee", "qz", tfn_export_write(P(0, &nulls.outgoing), P(1, &nulls.m)))       \
+    X(tfn_peft_peek, "ee", "q.", nulls_peft_peek(P(0, &nulls.import), P(1, &nulls.empty)))         \
+    X(tfn_peft_read, "ee", "qz", nulls_peft(false))                                                \
+    X(tfn_peft_write, "ee", "qz", nulls_peft(true))                                                \
     X(tfn_import_new, "eeo", ".q.", nulls_import_new())
 
 static const tfn_var nulls_none = { 0 };
@@ -487,6 +490,34 @@ static tfn_status nulls_import(void)
     tfn_status status;
     CHECK(tfn_import_new(&m, nulls.import.folder, NULL) == TFN_OK);
     status = tfn_import_weights(nulls_pointer(0, &nulls.import), nulls_pointer(1, &m));
+    tfn_model_free(&m);
+    return status;
+}
+
+static tfn_status nulls_peft_peek(tfn_import *x, tfn_model_desc *d)
+{
+    if (x && nulls_zero) {
+        x->folder = "golden/peft/llama";
+        x->family = tfn_family_find("llama");
+    }
+    return tfn_peft_peek(x, d);
+}
+
+/* Reads an adapter into a model with LoRA, or writes one. */
+static tfn_status nulls_peft(bool write)
+{
+    tfn_model_desc d = { 0 };
+    tfn_model m;
+    tfn_status status;
+    d.inference = true;
+    CHECK(tfn_group_add(&d, "decoder.*.self.[qv].weight rank=4", NULL));
+    CHECK(tfn_group_add(&d, "decoder.*.ffn.w3.weight rank=4", NULL));
+    CHECK(tfn_group_add(&d, "output.weight rank=4", NULL));
+    CHECK(tfn_import_new(&m, nulls.import.folder, &d) == TFN_OK);
+    nulls.import.folder = "golden/peft/llama";
+    nulls.import.family = tfn_family_find("llama");
+    if (write) status = tfn_peft_write(nulls_pointer(0, &nulls.outgoing), nulls_pointer(1, &m));
+    else status = tfn_peft_read(nulls_pointer(0, &nulls.import), nulls_pointer(1, &m));
     tfn_model_free(&m);
     return status;
 }

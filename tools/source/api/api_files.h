@@ -360,6 +360,41 @@ TFNORM_API size_t tfn_export_work(const tfn_model *m);
  * work: of `weights`, if you give it: tfn_export_gguf_work bytes. */
 TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m);
 TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m);
+
+#ifndef TFNORM_NO_GROUPS
+/* LoRA in the files of PEFT, the Python library: a folder with adapter_config.json and
+ * adapter_model.safetensors (or .bin). Tensors have the names of the base's family:
+ *
+ *     tfn_import base = { 0 }, x = { 0 };
+ *     base.folder = "gpt2";
+ *     x.folder = "gpt2-notes";
+ *     tfn_import_peek(&base, &desc);
+ *     x.family = base.family;
+ *     tfn_peft_peek(&x, &desc);                     // errors are in x.error
+ *     tfn_model_new(&m, &desc, NULL);
+ *     tfn_import_weights(&base, &m);
+ *     tfn_peft_read(&x, &m);
+ *
+ * Then the model can generate, train its LoRA, or be merged by tfn_model_fold. The base may also
+ * come from a checkpoint; then set x.family by tfn_family_find. Without a folder, x.config is the
+ * text of adapter_config.json, and x.files are the open files with the tensors.
+ *
+ * tfn_peft_peek appends groups to the options, one for each kind of sub-layer. tfn_peft_read checks
+ * everything and then loads A and B. Maps that the adapter leaves out, or to which rank_pattern
+ * gives a lower rank, get zeros, which stay 0 in training. use_rslora, rank_pattern and
+ * alpha_pattern (names, not expressions) are understood. What LoRA here cannot do is an error that
+ * names it: DoRA, biases, modules_to_save, adapted embeddings, and first values that change the
+ * base, such as PiSSA's. lenient: skip unknown keys of adapter_config.json. */
+TFNORM_API tfn_status tfn_peft_peek(tfn_import *x, tfn_model_desc *desc);
+TFNORM_API tfn_status tfn_peft_read(tfn_import *x, tfn_model *m);
+
+/* Writes LoRA of a model as such a folder, which must exist, or to x->weights and x->config. family
+ * as in tfn_export_write; name: base_model_name_or_path, NULL: null. dtype and round as for
+ * matrices. Queries, keys and values that are one module in the family, as in GPT-2, are written as
+ * a module of three times the rank, unless their A are equal. It computes the same. Other weights
+ * that train are an error, because an adapter has no place for them. */
+TFNORM_API tfn_status tfn_peft_write(tfn_export *x, const tfn_model *m);
+#endif
 #endif
 
 /* -- for other languages --------------------------------------------------------------------- */

@@ -21,7 +21,8 @@
  *     Mistral, ModernBERT, MPNet, mT5, OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM
  *     3, StableLM, T5, XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open reads
  *     pytorch_model.bin, tfn_gguf_open a .gguf file and tfn_gguf_tokenizer its tokenizer,
- *     tfn_export_gguf writes one, and tfn_import_text reads the rest of config.json.
+ *     tfn_export_gguf writes one, and tfn_import_text reads the rest of config.json. LoRA goes on
+ *     top of an import, and tfn_peft_read and tfn_peft_write exchange it with PEFT.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
  *     Options: positions alibi, relative and learned-relative, windows by layer, of encoders too

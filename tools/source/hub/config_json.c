@@ -508,7 +508,7 @@ SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *
 }
 
 /* Check that the text is JSON, so that later readers need no check. */
-SHARED void tfn__check_config(tfn_import *x)
+SHARED void tfn__check_config(tfn_import *x, const char *text)
 {
     tfn__reader r = tfn__read_from(x->text, x->text_size);
     tfn__json_space(&r);
@@ -517,8 +517,7 @@ SHARED void tfn__check_config(tfn_import *x)
     tfn__json_space(&r);
     if (r.at < r.size) tfn__want(&r, "its end");
     if (!r.wanted) return;
-    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", "config.json: %s is expected at byte %d",
-                   r.wanted);
+    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", text, r.wanted);
     x->error.found = (int64_t)r.at;
 }
 

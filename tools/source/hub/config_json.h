@@ -34,7 +34,7 @@ SHARED const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char
 SHARED const tfn_key_rule *tfn__inside_rule(const tfn_family *family);
 SHARED bool tfn__is_rule(const tfn_key_rule *k);
 SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family);
-SHARED void tfn__check_config(tfn_import *x);
+SHARED void tfn__check_config(tfn_import *x, const char *text);
 SHARED void tfn__check_keys(tfn_import *x);
 SHARED void tfn__find_family(tfn_import *x);
 #endif /* TFN__CONFIG_JSON_H */

@@ -398,7 +398,7 @@ static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, 
 /* Return the class of a model, such as "BertModel", or NULL. *pattern is the class of its head,
  * such as "*ForMaskedLM", or NULL. *heads is true if the family has heads: then a model that
  * matches no pattern has none. */
-static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
+SHARED const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
                                  const char **pattern, bool *heads)
 {
     const char *name = NULL;
@@ -585,7 +585,7 @@ SHARED bool tfn__change_norm(tfn_model_desc *d, const char *from, const char *to
 
 /* Find the family of a folder. Gemma stores the gains of its norms less 1, GGUF as they are: so if
  * no family fits, try those with the other gains. */
-static void tfn__find_folder(tfn_export *x, tfn_model_desc *d)
+SHARED void tfn__find_folder(tfn_export *x, tfn_model_desc *d)
 {
     static const char none[] = "no family of the hub has this model; the nearest, %s";
     const tfn_model_desc plain = *d;
@@ -602,8 +602,8 @@ static void tfn__find_folder(tfn_export *x, tfn_model_desc *d)
     *d = plain;
 }
 
-/* Refuse models that no file of the hub can hold: with LoRA, or folded. */
-SHARED void tfn__check_export(tfn_export *x, const tfn_model *m)
+/* Refuse models that no file of the hub can hold a part of: with an error, or folded. */
+SHARED void tfn__check_whole(tfn_export *x, const tfn_model *m)
 {
     tfn__made(&x->error, "export", m->weights);
     if (x->error.status != TFN_OK) return;
@@ -612,12 +612,18 @@ SHARED void tfn__check_export(tfn_export *x, const tfn_model *m)
     else if (m->desc.folded)
         tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "the model is folded, and no family can "
                   "hold that; export the model from which it was folded", 0, 0);
-    else if (tfn__has_lora(&m->desc))
+}
+
+/* Refuse also models with LoRA. */
+SHARED void tfn__check_export(tfn_export *x, const tfn_model *m)
+{
+    tfn__check_whole(x, m);
+    if (x->error.status == TFN_OK && tfn__has_lora(&m->desc))
         tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, and no family "
                   "can hold that; fold it into a model without groups", 0, 0);
 }
 
-static void tfn__check_dtype(tfn_export *x)
+SHARED void tfn__check_dtype(tfn_export *x)
 {
     if (x->error.status == TFN_OK && x->dtype && x->dtype != TFN_DTYPE_F32
         && x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16)
@@ -628,7 +634,7 @@ static void tfn__check_dtype(tfn_export *x)
 /* -- tensors --------------------------------------------------------------------------------- */
 
 /* Return the rule of part `part` of the tensor `theirs`, or NULL. */
-static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
+SHARED const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
                                                 int32_t part)
 {
     if (family->tensors) for (const tfn_tensor_rule *r = family->tensors; r->theirs; r++)
@@ -670,7 +676,7 @@ SHARED bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
 
 /* Find the parameter that has output j of the tensor, and make j its own output: the inverse of
  * tfn__output_at. Where outputs have another order, a search over those of one head finds it. */
-static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
+SHARED int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
 {
     const int64_t size = tfn__head_size(d);
     const int64_t place = *j;
@@ -1051,15 +1057,21 @@ static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_mode
     x->error = first;
 }
 
+/* Clear the results of an earlier export. False: there is no model, or nowhere to write. */
+SHARED bool tfn__begin_export(tfn_export *x, const tfn_model *m)
+{
+    tfn__no_error(&x->error);
+    x->tensors = x->kept = 0;
+    if (!tfn__given(&x->error, "export", "model", m)) return false;
+    if (x->folder || x->config) return true;
+    return tfn__given(&x->error, "export", "folder", x->weights);
+}
+
 TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
 {
     tfn_model_desc d;
     if (!x) return TFN_NULL;
-    tfn__no_error(&x->error);
-    x->tensors = x->kept = 0;
-    if (!tfn__given(&x->error, "export", "model", m)) return x->error.status;
-    if (!x->folder && !x->config && !tfn__given(&x->error, "export", "folder", x->weights))
-        return x->error.status;
+    if (!tfn__begin_export(x, m)) return x->error.status;
     tfn__check_export(x, m);
     tfn__check_dtype(x);
     if (x->error.status != TFN_OK) return x->error.status;

@@ -30,6 +30,9 @@ typedef struct tfn__fusion {
 } tfn__fusion;
 SHARED bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
                       tfn_error *e);
+SHARED const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
+                                                int32_t part);
+SHARED int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j);
 SHARED void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d);
 SHARED void tfn__flush_values(tfn__packing *p);
 SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
@@ -51,10 +54,16 @@ SHARED void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t);
 enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: 1,000, and 20 for the window of each layer */
 enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
 SHARED void tfn__spell_out(tfn_model_desc *d);
+SHARED const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
+                                 const char **pattern, bool *heads);
 SHARED int32_t tfn__special_id(const tfn_export *x, int i);
 SHARED size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
                               const tfn_model_desc *d, char *to, size_t size);
 SHARED void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
                              const tfn_family *(*at)(int32_t i), const char *none);
+SHARED void tfn__find_folder(tfn_export *x, tfn_model_desc *d);
+SHARED void tfn__check_whole(tfn_export *x, const tfn_model *m);
 SHARED void tfn__check_export(tfn_export *x, const tfn_model *m);
+SHARED void tfn__check_dtype(tfn_export *x);
+SHARED bool tfn__begin_export(tfn_export *x, const tfn_model *m);
 #endif /* TFN__EXPORT_H */

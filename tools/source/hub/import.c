@@ -26,8 +26,6 @@ TFN__SMALL
 
 /* -- names ----------------------------------------------------------------------------------- */
 
-enum { TFN__PREFIX_ROOM = 64 };
-
 /* Read the number of a layer at *s and step over it. -1: not a number, or too large: names come
  * from files, and a thousand digits are not a layer. */
 static int32_t tfn__layer_at(const char **s)
@@ -53,7 +51,7 @@ static const char *tfn__last_of(const char *name)
 }
 
 /* True if the name has this form; fills the blanks. */
-static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
+SHARED bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
 {
     b->layer = 0;
     b->last = "";
@@ -73,14 +71,16 @@ static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
     return !*name;
 }
 
-/* Build a name of this form: the blanks from one name fill those of the other. */
+/* Build a name of this form: the blanks from one name fill those of the other. A layer below 0 is a
+ * star. */
 SHARED void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
                           const tfn__blanks *b)
 {
     tfn__text t = tfn__text_in(to, size);
     tfn__put(&t, prefix);
     for (; *form; form++) {
-        if (*form == '#') tfn__put_int(&t, NULL, b->layer, NULL);
+        if (*form == '#' && b->layer < 0) tfn__put(&t, "*");
+        else if (*form == '#') tfn__put_int(&t, NULL, b->layer, NULL);
         else if (*form == '*') tfn__put(&t, b->last);
         else tfn__put_bytes(&t, form, 1);
     }
@@ -88,7 +88,7 @@ SHARED void tfn__put_form(char *to, size_t size, const char *prefix, const char 
 }
 
 /* True if the rule applies to this model. */
-static bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
+SHARED bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
 {
     if ((r->form & TFN_FORM_GATED) && tfn__gate_of(d->activation) == d->activation) return false;
     if ((r->form & TFN_FORM_SEQUENCE) && d->head != TFN_HEAD_SEQUENCE) return false;
@@ -102,7 +102,7 @@ static bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
  *
  * is the norm before the attention in all its models except that of 350 M, where it is the norm
  * after it. A model has either decoder.#.self.norm_in or decoder.#.self.norm. */
-static const tfn_tensor_rule *tfn__rules_of(const tfn_family *family)
+SHARED const tfn_tensor_rule *tfn__rules_of(const tfn_family *family)
 {
     static const tfn_tensor_rule none = { NULL, NULL, 0, 0, 0, 0 };
     if (family->tensors) return family->tensors;
@@ -122,7 +122,7 @@ SHARED const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const t
 /* -- files ----------------------------------------------------------------------------------- */
 
 /* Make the first error of a file the import's. */
-static bool tfn__import_fine(tfn_import *x, const tfn_file *f)
+SHARED bool tfn__import_fine(tfn_import *x, const tfn_file *f)
 {
     if (x->error.status == TFN_OK && f->error.status != TFN_OK) x->error = f->error;
     return x->error.status == TFN_OK;
@@ -151,7 +151,7 @@ static void tfn__import_path(tfn_import *x, const char *name)
 }
 
 /* Close the open file and start another. */
-static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
+SHARED tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
 {
     tfn_file_close(f);
     TFNORM_MEMSET(f, 0, sizeof *f);
@@ -160,21 +160,11 @@ static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
     return f;
 }
 
-/* Read the whole config.json into memory until the file is closed. A text in memory is used in
- * place. Finds invalid JSON before any rule reads it. False: an error. */
-static bool tfn__read_config(tfn_import *x)
+/* Read a whole text of the folder into memory until the file is closed. */
+SHARED void tfn__read_text(tfn_import *x, tfn_file *f, const char *name)
 {
-    tfn_file *f = &x->file;
     tfn__arena a;
-    x->text = (const uint8_t *)x->config;
-    x->text_size = x->config_size;
-    if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return false;
-    if (tfn__is_gguf(x)) {
-        tfn_file_close(f);
-        TFNORM_MEMSET(f, 0, sizeof *f);
-        f->path = x->folder;
-        tfn__open_gguf(x);
-    } else if (x->folder && tfn__begin(tfn__import_file(x, f, "config.json"), false)) {
+    if (tfn__begin(tfn__import_file(x, f, name), false)) {
         if (f->used > TFN__HEADER_MOST)
             tfn__file_fail(f, TFN_TOO_LARGE, "it has %d bytes, the limit is %d", NULL,
                            (int64_t)f->used, TFN__HEADER_MOST);
@@ -184,7 +174,27 @@ static bool tfn__read_config(tfn_import *x)
         x->text = f->header;
         x->text_size = (size_t)f->used;
     }
-    if (tfn__import_fine(x, f)) tfn__check_config(x);
+    tfn__import_fine(x, f);
+}
+
+/* Read config.json. A text in memory is used in place. Finds invalid JSON before any rule reads it.
+ * False: an error. */
+static bool tfn__read_config(tfn_import *x)
+{
+    tfn_file *f = &x->file;
+    x->text = (const uint8_t *)x->config;
+    x->text_size = x->config_size;
+    if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return false;
+    if (tfn__is_gguf(x)) {
+        tfn_file_close(f);
+        TFNORM_MEMSET(f, 0, sizeof *f);
+        f->path = x->folder;
+        tfn__open_gguf(x);
+    } else if (x->folder) {
+        tfn__read_text(x, f, "config.json");
+    }
+    if (tfn__import_fine(x, f))
+        tfn__check_config(x, "config.json: %s is expected at byte %d");
     return x->error.status == TFN_OK;
 }
 
@@ -208,7 +218,7 @@ static void tfn__check_filled(tfn_file *f)
 
 /* Open a file of weights, or an index of several, with this name. True: it exists, and is in
  * x->file or x->index, or it is invalid, which becomes the import's error. */
-static bool tfn__open_named(tfn_import *x, const char *name)
+SHARED bool tfn__open_named(tfn_import *x, const char *name)
 {
     tfn_file *f = &x->file;
     if (tfn__name_matches("*.json", name)) {
@@ -289,7 +299,7 @@ static int64_t tfn__first_output(const tfn__match *c, const tfn_model_desc *d)
     return part * c->info.cols;
 }
 
-static void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, int64_t found,
+SHARED void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, int64_t found,
                             int64_t wanted)
 {
     if (x->error.status != TFN_OK) return;
@@ -323,7 +333,7 @@ static void tfn__check_match(tfn_import *x, const tfn_model_desc *d, const tfn__
 }
 
 /* The next prefix of the family's names, "" after the last. False: that was the last. */
-static bool tfn__next_prefix(const tfn_family *family, const char **list, char *prefix, size_t size)
+SHARED bool tfn__next_prefix(const tfn_family *family, const char **list, char *prefix, size_t size)
 {
     if (!*list) *list = family->prefix;
     prefix[0] = 0;
@@ -448,7 +458,7 @@ SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int6
 
 /* Read `count` values from value `first` on to every `step`-th place. The caller checks the file's
  * error after the tensor. */
-static void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int64_t count,
+SHARED void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int64_t count,
                               int64_t step)
 {
     float some[TFN__CHUNK];
@@ -593,7 +603,7 @@ static void tfn__check_all(tfn_import *x, const tfn_model *m)
 
 /* An import keeps files open only within a call; the caller's own stay open. The text of
  * config.json is the file's memory and goes with it. */
-static void tfn__import_close(tfn_import *x)
+SHARED void tfn__import_close(tfn_import *x)
 {
     tfn_file_close(&x->file);
     tfn_file_close(&x->index);
@@ -689,15 +699,20 @@ static int32_t tfn__next_stored(const tfn_model *m, int32_t i)
 }
 
 /* Start as after loading only weights: step 0, no moments, no profile to come. Values that a method
- * would find in its first batch, such as Admin's scales, are in the published weights. LoRA of a
- * blank model gets its first values here, because it would never learn with A and B both 0. */
-static void tfn__begin_anew(tfn_model *m)
+ * would find in its first batch, such as Admin's scales, are in the published weights. */
+SHARED void tfn__start_over(tfn_model *m)
 {
     double state[TFN__SAVED_COUNT] = { 0 };
     state[TFN__SAVED_PROFILED] = 1;
     state[TFN__SAVED_LOSS_SCALE] = (double)m->desc.loss_scale;
     *m = tfn__model_after(m, state);
     tfn__clear(m->moments, tfn__moments_floats(m));
+}
+
+/* Give LoRA of a blank model its first values, because it would never learn with A and B both
+ * 0. */
+static void tfn__init_lora(tfn_model *m)
+{
     if (!m->desc.blank || m->desc.parameters) return;
     for (int32_t i = 0; i < m->weight_count; i++)
         if (tfn__is_lora(m->weights + i))
@@ -717,7 +732,10 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     if (x->error.status == TFN_OK) tfn__check_all(x, m);
     for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);)
         i = tfn__next_stored(m, i + 1);                                  /* check all first */
-    if (x->error.status == TFN_OK) tfn__begin_anew(m);
+    if (x->error.status == TFN_OK) {
+        tfn__start_over(m);
+        tfn__init_lora(m);
+    }
     for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);
          i = tfn__next_stored(m, i + 1)) {
         tfn__read_match(&c, &m->desc);
