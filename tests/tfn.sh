@@ -1768,6 +1768,33 @@ exports_lora() {
         [ "$(nears hub merged | awk '{ print ($1 > 1e-3) }')" = 1 ]
 }
 check "tfn export --hf: LoRA" exports_lora
+# LoRA goes to PEFT and back: merged by export or by fold, the model is the trained one. An adapter of
+# PEFT is imported with its base.
+exports_peft() {
+    rm -rf "$work/peft" "$work/out" && "$tfn" export "$work/lora.safetensors" --peft "$work/peft" > "$work/said" &&
+        grep -q '^tensors *4$' "$work/said" && grep -q '"r": 4,' "$work/peft/adapter_config.json" &&
+        "$tfn" export "$work/hub.safetensors" --adapter "$work/peft" --hf "$work/out" > "$work/said" &&
+        "$tfn" import "$work/out" --out "$work/merged.safetensors" --force > "$work/said" &&
+        "$tfn" fold "$work/hub.safetensors" --adapter "$work/peft" --out "$work/folded.safetensors" --force \
+            > "$work/said" || return 1
+    for model in merged folded; do
+        "$tfn" logits "$work/$model.safetensors" --ids "1 2 3" > "$work/$model.logits" || return 1
+        [ "$(nears lora $model | awk '{ print ($1 < 1e-5) }')" = 1 ] || { nears lora $model; return 1; }
+    done
+    "$tfn" import golden/hub/llama --adapter golden/peft/llama --out "$work/adapted.safetensors" --force \
+        > "$work/said" && "$tfn" logits "$work/adapted.safetensors" --ids "$(head -n 1 golden/hub/llama/ids.txt)" \
+            > "$work/adapted.logits" && head -n 13 golden/peft/llama/logits.txt > "$work/golden.logits" &&
+        [ "$(nears adapted golden | awk '{ print ($1 < 1e-4) }')" = 1 ] || return 1
+    says "$work/peft/adapter_config.json exists; --force overwrites it" \
+        export "$work/lora.safetensors" --peft "$work/peft" &&
+        says "export: groups: the model has no LoRA, which an adapter consists of" \
+            export "$work/hub.safetensors" --peft "$work/peft2" &&
+        says "$work/out has no adapter_config.json: expected a folder of PEFT" \
+            import golden/hub/llama --adapter "$work/out" --out "$work/x" &&
+        wrong 'adapter needs --hf' export "$work/hub.safetensors" --adapter "$work/peft" --out "$work/x.h" &&
+        wrong 'not both' export "$work/hub.safetensors" --peft "$work/peft" --hf "$work/out" && [ ! -e "$work/x" ]
+}
+check "tfn export --peft, import --adapter" exports_peft
 misexports() {
     for words in "no family is called lama; the nearest is llama|--family lama" \
         "gpt2 has .*, the model|--family gpt2" \

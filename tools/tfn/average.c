@@ -30,6 +30,7 @@ int fold(settings *s, cli *c)
     const char *out = out_of(s, c, true);
     if (s->files != 1) cli_fail(c, "expected one model");
     bundle_open(&b, s->file[0]);
+    b.adapter = text_of(s, O_ADAPTER);
     bundle_load(&b, 1, 1);
     from = b.model;
     b.desc.folded = true;

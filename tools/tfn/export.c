@@ -238,10 +238,14 @@ int export(settings *s, cli *c)
     tfn_file from;
     output_file o;
     FILE *f;
+    if (given(s, O_HF) && given(s, O_PEFT)) cli_fail(c, "--hf or --peft, not both");
     if (given(s, O_HF)) return hub_export(s, c);
+    if (given(s, O_PEFT)) return hub_export_peft(s, c);
     if (s->files == 2 || (given(s, O_OUT) && hub_is_gguf(text_of(s, O_OUT))))
         return hub_export_gguf(s, c);
     if (given(s, O_TYPE)) cli_fail(c, "--type is for a .gguf file");
+    if (given(s, O_ADAPTER))
+        cli_fail(c, "--adapter needs --hf, --peft or a .gguf file; tfn fold merges it for C");
     if (given(s, O_FAMILY) || given(s, O_DTYPE) || given(s, O_ROUND))
         cli_fail(c, "--family, --dtype and --round need --hf");
     out = out_of(s, c, false);

@@ -36,10 +36,10 @@ char *hub_path(const char *folder, const char *name)
     return path;
 }
 
-/* Refuses to overwrite DIR/config.json without --force. */
-static void hub_refuse_existing(const settings *s, const char *folder)
+/* Refuses to overwrite DIR/NAME without --force. */
+static void hub_refuse_existing(const settings *s, const char *folder, const char *name)
 {
-    char *path = hub_path(folder, "config.json");
+    char *path = hub_path(folder, name);
     if (exists(path) && !given(s, O_FORCE)) die("%s exists; --force overwrites it", path);
     free(path);
 }
@@ -342,7 +342,8 @@ int hub_export(settings *s, cli *c)
     if (given(s, O_PREFIX)) cli_fail(c, "--prefix is for C, --hf for a folder of the hub");
     bundle_look(&b, s->file[0]);
     x.family = hub_family_for(s, &b);
-    hub_refuse_existing(s, folder);
+    hub_refuse_existing(s, folder, "config.json");
+    b.adapter = text_of(s, O_ADAPTER);
     bundle_load(&b, 1, 1);
     x.folder = folder;
     x.dtype = hub_dtype(hub_text(s, &b, O_DTYPE));
@@ -364,6 +365,31 @@ int hub_export(settings *s, cli *c)
     must_be_ok(&x.error);
     hub_report(&x, &b, hub_text(s, &b, O_DTYPE));
     tfn_model_free(&plain);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- tfn export --peft ------------------------------------------------------------------------- */
+
+int hub_export_peft(settings *s, cli *c)
+{
+    static bundle b;
+    static tfn_export x;
+    const char *folder = text_of(s, O_PEFT);
+    if (s->files != 1) cli_fail(c, "expected one model");
+    if (given(s, O_OUT) || given(s, O_PREFIX)) cli_fail(c, "--out and --prefix are for C");
+    bundle_look(&b, s->file[0]);
+    x.family = hub_family_for(s, &b);
+    hub_refuse_existing(s, folder, "adapter_config.json");
+    b.adapter = text_of(s, O_ADAPTER);
+    bundle_load(&b, 1, 1);
+    x.folder = folder;
+    x.dtype = hub_dtype(s->text[O_DTYPE]);
+    x.round = given(s, O_ROUND);
+    hub_make_folder(folder);
+    tfn_peft_write(&x, &b.model);
+    must_be_ok(&x.error);
+    printf("family      %s\ntensors     %d\n", x.family->name, (int)x.tensors);
     bundle_free(&b);
     return 0;
 }
@@ -417,6 +443,7 @@ int hub_export_gguf(settings *s, cli *c)
     const char *path = hub_gguf_path(s, c);
     bundle_look(&b, s->file[0]);
     x.family = hub_family_for(s, &b);
+    b.adapter = text_of(s, O_ADAPTER);
     bundle_load(&b, 1, 1);
     x.folder = path;
     x.name = hub_gguf_name(path);

@@ -36,6 +36,10 @@ void hub_keep_classes(bundle *b, tfn_import *x);
 
 int hub_export(settings *s, cli *c);
 
+/* -- tfn export --peft ------------------------------------------------------------------------- */
+
+int hub_export_peft(settings *s, cli *c);
+
 /* -- tfn export MODEL FILE.gguf ---------------------------------------------------------------- */
 
 /* True for the name of a file of llama.cpp. */

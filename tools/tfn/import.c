@@ -296,6 +296,23 @@ static void import_chat(bundle *b, tfn_import *x, const char *folder)
     free(text);
 }
 
+/* Adds groups for an adapter of PEFT, if one is given, so that the model has LoRA. The adapter's
+ * tensors have the names of the hub, also next to a .gguf file. */
+static void import_adapter(tfn_import *x, bundle *b, const settings *s, const tfn_family *family)
+{
+    const char *folder = text_of(s, O_ADAPTER);
+    if (!folder) return;
+    if (!is_peft(folder))
+        die("%s has no adapter_config.json: expected a folder of PEFT", folder);
+    x->folder = folder;
+    x->lenient = given(s, O_LENIENT);
+    x->family = tfn_family_find(family->name);
+    if (!x->family) die("the hub has no family %s, so there are no names for an adapter",
+                        family->name);
+    tfn_peft_peek(x, &b->desc);
+    must_be_ok(&x->error);
+}
+
 /* Prints the bytes of packed weights, and of the floats, which were never in memory. */
 static void import_say_weights(const tfn_model *m)
 {
@@ -310,7 +327,7 @@ static void import_say_weights(const tfn_model *m)
 int import(settings *s, cli *c)
 {
     static bundle b;
-    static tfn_import x;
+    static tfn_import x, adapter;
     data_file generation = { 0 };
     const char *out = out_of(s, c, true);
     const char *folder;
@@ -321,10 +338,13 @@ int import(settings *s, cli *c)
     b.desc.inference = b.desc.blank = true;
     b.desc.threads = 1;
     b.desc.weights = (tfn_weights)tfn_choice_find("weights", text_of(s, O_WEIGHTS))->value;
+    import_adapter(&adapter, &b, s, x.family);
     tfn_model_new(&b.model, &b.desc, NULL);
     must_be_model(&b.model, &b.desc);
     tfn_import_weights(&x, &b.model);
     must_be_ok(&x.error);
+    if (adapter.folder) tfn_peft_read(&adapter, &b.model);
+    must_be_ok(&adapter.error);
     import_experiment(&b);
     hub_keep_classes(&b, &x);
     import_read(&generation, folder, "generation_config.json");

@@ -671,13 +671,45 @@ int64_t param_count(const tfn_model *m)
     return count;
 }
 
+bool is_peft(const char *path)
+{
+    static const char name[] = "/adapter_config.json";
+    bool there;
+    char *whole;
+    if (!path) return false;
+    whole = (char *)reserve(strlen(path) + sizeof name, 1);
+    strcat(strcpy(whole, path), name);
+    there = exists(whole);
+    free(whole);
+    return there;
+}
+
+/* Starts reading an adapter of PEFT, whose tensors have the names of the model's family. */
+static void bundle_peft(const bundle *b, tfn_import *x)
+{
+    memset(x, 0, sizeof *x);
+    x->folder = b->adapter;
+    x->family = tfn_family_find(text_of(&b->from, O_FAMILY));
+    if (!x->family)
+        die("%s keeps no family of the hub, which names the tensors of %s: expected a model that "
+            "tfn import wrote", b->path, b->adapter);
+}
+
 /* Takes the groups of an adapter into the options, so that the model has tensors for it. */
 static void bundle_adapt(bundle *b)
 {
     tfn_file f = file_at(b->adapter);
+    tfn_import x;
     tfn_model_desc d;
     char text[8];
     if (!b->adapter) return;
+    if (is_peft(b->adapter)) {
+        bundle_peft(b, &x);
+        memset(b->desc.groups, 0, sizeof b->desc.groups);
+        tfn_peft_peek(&x, &b->desc);
+        must_be_ok(&x.error);
+        return;
+    }
     tfn_model_peek(&f, &d, NULL);
     must_be_file(&f.error, b->adapter);
     tfn_file_open(&f);
@@ -691,6 +723,7 @@ void bundle_load(bundle *b, int32_t batch, int32_t threads)
 {
     tfn_file f = file_at(b->path);
     tfn_file adapter = file_at(b->adapter);
+    tfn_import x;
     bundle_adapt(b);
     b->desc.batch = batch;
     b->desc.threads = threads;
@@ -700,9 +733,14 @@ void bundle_load(bundle *b, int32_t batch, int32_t threads)
     must_be_model(&b->model, &b->desc);
     tfn_model_load_weights(&b->model, &f, 1);
     must_be_ok(&f.error);
-    if (!b->adapter) return;
-    tfn_model_load_weights(&b->model, &adapter, 1);
-    must_be_ok(&adapter.error);
+    if (is_peft(b->adapter)) {
+        bundle_peft(b, &x);
+        tfn_peft_read(&x, &b->model);
+        must_be_ok(&x.error);
+    } else if (b->adapter) {
+        tfn_model_load_weights(&b->model, &adapter, 1);
+        must_be_ok(&adapter.error);
+    }
 }
 
 void bundle_save(const bundle *b, const settings *s, const char *path, bool weights)

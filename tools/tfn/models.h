@@ -91,7 +91,7 @@ typedef struct bundle {         /* a checkpoint with its tokenizer and experimen
     data_classes   classes;
     data_kind      kind;
     settings       from;        /* the experiment */
-    const char    *adapter;     /* NULL, or the file of a LoRA that was saved separately */
+    const char    *adapter;     /* NULL, or LoRA that was saved separately: a file, PEFT's folder */
     char          *extra;
 } bundle;
 
@@ -127,6 +127,9 @@ void untie_lora(tfn_model_desc *d, const tfn_model *m);
 
 /* The number of values in a model's parameters, at any number of bits. */
 int64_t param_count(const tfn_model *m);
+
+/* True if the path is a folder with an adapter of PEFT. */
+bool is_peft(const char *path);
 
 /* Loads the model for batches of this many rows. */
 void bundle_load(bundle *b, int32_t batch, int32_t threads);

@@ -112,8 +112,10 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "MODEL.TYPE.safetensors") \
     X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, \
       "start from the tokenizer, shape and weights of a model") \
-    X(ADAPTER, 's', "adapter", "FILE", NULL, 0, 0, TRAIN | USE | FILL | CHAT, \
-      "file for only what --lora trains: written at the end, read together with its model") \
+    X(ADAPTER, 's', "adapter", "FILE", NULL, 0, 0, \
+      TRAIN | USE | FILL | CHAT | FOLD | EXPORT | IMPORT, \
+      "file for only what --lora trains: written at the end, read together with its model; " \
+      "reading takes a folder of PEFT, too") \
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "continue a run; auto: OUT if it exists") \
     X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
       "most tokens of a text; default 1024, or less if the model has less") \
@@ -179,11 +181,13 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(HF, 's', "hf", "DIR", NULL, 0, 0, EXPORT, \
       "write a folder of the hub instead of C: config.json, model.safetensors, " \
       "tokenizer.json") \
+    X(PEFT, 's', "peft", "DIR", NULL, 0, 0, EXPORT, \
+      "write only LoRA, as a folder of PEFT: adapter_config.json, adapter_model.safetensors") \
     X(FAMILY, 's', "family", "NAME", NULL, 0, 0, EXPORT | IMPORT | OPTION_KEPT, \
       "family to read or write the model as; default as the files say (tfn import lists " \
       "families)") \
     X(DTYPE, 'c', "dtype", "f32|f16|bf16", NULL, 0, 0, EXPORT | OPTION_KEPT, \
-      "number type of --hf; default the imported one, or f32") \
+      "number type of --hf and --peft; default for --hf the imported one, or f32") \
     X(TYPE, 'c', "type", "f32|f16|bf16|q8_0|q4_0", NULL, 0, 0, EXPORT, \
       "numbers of matrices in a .gguf file") \
     X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "round numbers that --dtype cannot hold") \
