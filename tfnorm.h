@@ -146,6 +146,8 @@
  *   import          reading a folder of the hub
  *   export          models as folders of the hub
  *   gguf_export     models as files of llama.cpp
+ *   peft            LoRA from the files of PEFT
+ *   peft_export     LoRA as the files of PEFT
  *   diagnostics     the self-check
  *   end             private macros are undefined again
  *   hosts_back      macros of the program come back
@@ -3428,6 +3430,41 @@ TFNORM_API size_t tfn_export_work(const tfn_model *m);
  * work: of `weights`, if you give it: tfn_export_gguf_work bytes. */
 TFNORM_API tfn_status tfn_export_gguf(tfn_export *x, const tfn_model *m);
 TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m);
+
+#ifndef TFNORM_NO_GROUPS
+/* LoRA in the files of PEFT, the Python library: a folder with adapter_config.json and
+ * adapter_model.safetensors (or .bin). Tensors have the names of the base's family:
+ *
+ *     tfn_import base = { 0 }, x = { 0 };
+ *     base.folder = "gpt2";
+ *     x.folder = "gpt2-notes";
+ *     tfn_import_peek(&base, &desc);
+ *     x.family = base.family;
+ *     tfn_peft_peek(&x, &desc);                     // errors are in x.error
+ *     tfn_model_new(&m, &desc, NULL);
+ *     tfn_import_weights(&base, &m);
+ *     tfn_peft_read(&x, &m);
+ *
+ * Then the model can generate, train its LoRA, or be merged by tfn_model_fold. The base may also
+ * come from a checkpoint; then set x.family by tfn_family_find. Without a folder, x.config is the
+ * text of adapter_config.json, and x.files are the open files with the tensors.
+ *
+ * tfn_peft_peek appends groups to the options, one for each kind of sub-layer. tfn_peft_read checks
+ * everything and then loads A and B. Maps that the adapter leaves out, or to which rank_pattern
+ * gives a lower rank, get zeros, which stay 0 in training. use_rslora, rank_pattern and
+ * alpha_pattern (names, not expressions) are understood. What LoRA here cannot do is an error that
+ * names it: DoRA, biases, modules_to_save, adapted embeddings, and first values that change the
+ * base, such as PiSSA's. lenient: skip unknown keys of adapter_config.json. */
+TFNORM_API tfn_status tfn_peft_peek(tfn_import *x, tfn_model_desc *desc);
+TFNORM_API tfn_status tfn_peft_read(tfn_import *x, tfn_model *m);
+
+/* Writes LoRA of a model as such a folder, which must exist, or to x->weights and x->config. family
+ * as in tfn_export_write; name: base_model_name_or_path, NULL: null. dtype and round as for
+ * matrices. Queries, keys and values that are one module in the family, as in GPT-2, are written as
+ * a module of three times the rank, unless their A are equal. It computes the same. Other weights
+ * that train are an error, because an adapter has no place for them. */
+TFNORM_API tfn_status tfn_peft_write(tfn_export *x, const tfn_model *m);
+#endif
 #endif
 
 /* -- for other languages --------------------------------------------------------------------- */
@@ -39601,7 +39638,7 @@ static const tfn__member tfn__members[] = {
     /* additions to a checkpoint */
     TFN__STRUCT(tfn_checkpoint) TFN__MEMBER('p', tfn_checkpoint, tokenizer)
     TFN__MEMBER('p', tfn_checkpoint, extra) TFN__MEMBER('b', tfn_checkpoint, weights_only)
-#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#if TFN__IMPORTS
     /* a folder of the hub */
     TFN__STRUCT(tfn_export) TFN__MEMBER('s', tfn_export, error)
     TFN__MEMBER('p', tfn_export, folder) TFN__MEMBER('p', tfn_export, family)
@@ -41629,7 +41666,7 @@ static void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *
 }
 
 /* Check that the text is JSON, so that later readers need no check. */
-static void tfn__check_config(tfn_import *x)
+static void tfn__check_config(tfn_import *x, const char *text)
 {
     tfn__reader r = tfn__read_from(x->text, x->text_size);
     tfn__json_space(&r);
@@ -41638,8 +41675,7 @@ static void tfn__check_config(tfn_import *x)
     tfn__json_space(&r);
     if (r.at < r.size) tfn__want(&r, "its end");
     if (!r.wanted) return;
-    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", "config.json: %s is expected at byte %d",
-                   r.wanted);
+    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", text, r.wanted);
     x->error.found = (int64_t)r.at;
 }
 
@@ -43864,6 +43900,7 @@ TFN__RARE_END
  *
  * The text that fills '#' and '*' in a name: */
 typedef struct tfn__blanks { int32_t layer; const char *last; } tfn__blanks;
+enum { TFN__PREFIX_ROOM = 64 };
 
 /* A parameter and the place of its values. */
 typedef struct tfn__match {
@@ -43882,8 +43919,6 @@ enum { TFN__FORM_ORDERED = TFN_FORM_BY_HEAD | TFN_FORM_TURNING | TFN_FORM_PAIRS 
 TFN__SMALL
 
 /* -- names ----------------------------------------------------------------------------------- */
-
-enum { TFN__PREFIX_ROOM = 64 };
 
 /* Read the number of a layer at *s and step over it. -1: not a number, or too large: names come
  * from files, and a thousand digits are not a layer. */
@@ -43930,14 +43965,16 @@ static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
     return !*name;
 }
 
-/* Build a name of this form: the blanks from one name fill those of the other. */
+/* Build a name of this form: the blanks from one name fill those of the other. A layer below 0 is a
+ * star. */
 static void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
                           const tfn__blanks *b)
 {
     tfn__text t = tfn__text_in(to, size);
     tfn__put(&t, prefix);
     for (; *form; form++) {
-        if (*form == '#') tfn__put_int(&t, NULL, b->layer, NULL);
+        if (*form == '#' && b->layer < 0) tfn__put(&t, "*");
+        else if (*form == '#') tfn__put_int(&t, NULL, b->layer, NULL);
         else if (*form == '*') tfn__put(&t, b->last);
         else tfn__put_bytes(&t, form, 1);
     }
@@ -44017,21 +44054,11 @@ static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
     return f;
 }
 
-/* Read the whole config.json into memory until the file is closed. A text in memory is used in
- * place. Finds invalid JSON before any rule reads it. False: an error. */
-static bool tfn__read_config(tfn_import *x)
+/* Read a whole text of the folder into memory until the file is closed. */
+static void tfn__read_text(tfn_import *x, tfn_file *f, const char *name)
 {
-    tfn_file *f = &x->file;
     tfn__arena a;
-    x->text = (const uint8_t *)x->config;
-    x->text_size = x->config_size;
-    if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return false;
-    if (tfn__is_gguf(x)) {
-        tfn_file_close(f);
-        TFNORM_MEMSET(f, 0, sizeof *f);
-        f->path = x->folder;
-        tfn__open_gguf(x);
-    } else if (x->folder && tfn__begin(tfn__import_file(x, f, "config.json"), false)) {
+    if (tfn__begin(tfn__import_file(x, f, name), false)) {
         if (f->used > TFN__HEADER_MOST)
             tfn__file_fail(f, TFN_TOO_LARGE, "it has %d bytes, the limit is %d", NULL,
                            (int64_t)f->used, TFN__HEADER_MOST);
@@ -44041,7 +44068,27 @@ static bool tfn__read_config(tfn_import *x)
         x->text = f->header;
         x->text_size = (size_t)f->used;
     }
-    if (tfn__import_fine(x, f)) tfn__check_config(x);
+    tfn__import_fine(x, f);
+}
+
+/* Read config.json. A text in memory is used in place. Finds invalid JSON before any rule reads it.
+ * False: an error. */
+static bool tfn__read_config(tfn_import *x)
+{
+    tfn_file *f = &x->file;
+    x->text = (const uint8_t *)x->config;
+    x->text_size = x->config_size;
+    if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return false;
+    if (tfn__is_gguf(x)) {
+        tfn_file_close(f);
+        TFNORM_MEMSET(f, 0, sizeof *f);
+        f->path = x->folder;
+        tfn__open_gguf(x);
+    } else if (x->folder) {
+        tfn__read_text(x, f, "config.json");
+    }
+    if (tfn__import_fine(x, f))
+        tfn__check_config(x, "config.json: %s is expected at byte %d");
     return x->error.status == TFN_OK;
 }
 
@@ -44546,15 +44593,20 @@ static int32_t tfn__next_stored(const tfn_model *m, int32_t i)
 }
 
 /* Start as after loading only weights: step 0, no moments, no profile to come. Values that a method
- * would find in its first batch, such as Admin's scales, are in the published weights. LoRA of a
- * blank model gets its first values here, because it would never learn with A and B both 0. */
-static void tfn__begin_anew(tfn_model *m)
+ * would find in its first batch, such as Admin's scales, are in the published weights. */
+static void tfn__start_over(tfn_model *m)
 {
     double state[TFN__SAVED_COUNT] = { 0 };
     state[TFN__SAVED_PROFILED] = 1;
     state[TFN__SAVED_LOSS_SCALE] = (double)m->desc.loss_scale;
     *m = tfn__model_after(m, state);
     tfn__clear(m->moments, tfn__moments_floats(m));
+}
+
+/* Give LoRA of a blank model its first values, because it would never learn with A and B both
+ * 0. */
+static void tfn__init_lora(tfn_model *m)
+{
     if (!m->desc.blank || m->desc.parameters) return;
     for (int32_t i = 0; i < m->weight_count; i++)
         if (tfn__is_lora(m->weights + i))
@@ -44574,7 +44626,10 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     if (x->error.status == TFN_OK) tfn__check_all(x, m);
     for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);)
         i = tfn__next_stored(m, i + 1);                                  /* check all first */
-    if (x->error.status == TFN_OK) tfn__begin_anew(m);
+    if (x->error.status == TFN_OK) {
+        tfn__start_over(m);
+        tfn__init_lora(m);
+    }
     for (int32_t i = tfn__next_stored(m, 0); tfn__match_param(x, m, i, &c);
          i = tfn__next_stored(m, i + 1)) {
         tfn__read_match(&c, &m->desc);
@@ -45240,8 +45295,8 @@ static void tfn__find_folder(tfn_export *x, tfn_model_desc *d)
     *d = plain;
 }
 
-/* Refuse models that no file of the hub can hold: with LoRA, or folded. */
-static void tfn__check_export(tfn_export *x, const tfn_model *m)
+/* Refuse models that no file of the hub can hold a part of: with an error, or folded. */
+static void tfn__check_whole(tfn_export *x, const tfn_model *m)
 {
     tfn__made(&x->error, "export", m->weights);
     if (x->error.status != TFN_OK) return;
@@ -45250,7 +45305,13 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
     else if (m->desc.folded)
         tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "the model is folded, and no family can "
                   "hold that; export the model from which it was folded", 0, 0);
-    else if (tfn__has_lora(&m->desc))
+}
+
+/* Refuse also models with LoRA. */
+static void tfn__check_export(tfn_export *x, const tfn_model *m)
+{
+    tfn__check_whole(x, m);
+    if (x->error.status == TFN_OK && tfn__has_lora(&m->desc))
         tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, and no family "
                   "can hold that; fold it into a model without groups", 0, 0);
 }
@@ -45689,15 +45750,21 @@ static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_mode
     x->error = first;
 }
 
+/* Clear the results of an earlier export. False: there is no model, or nowhere to write. */
+static bool tfn__begin_export(tfn_export *x, const tfn_model *m)
+{
+    tfn__no_error(&x->error);
+    x->tensors = x->kept = 0;
+    if (!tfn__given(&x->error, "export", "model", m)) return false;
+    if (x->folder || x->config) return true;
+    return tfn__given(&x->error, "export", "folder", x->weights);
+}
+
 TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
 {
     tfn_model_desc d;
     if (!x) return TFN_NULL;
-    tfn__no_error(&x->error);
-    x->tensors = x->kept = 0;
-    if (!tfn__given(&x->error, "export", "model", m)) return x->error.status;
-    if (!x->folder && !x->config && !tfn__given(&x->error, "export", "folder", x->weights))
-        return x->error.status;
+    if (!tfn__begin_export(x, m)) return x->error.status;
     tfn__check_export(x, m);
     tfn__check_dtype(x);
     if (x->error.status != TFN_OK) return x->error.status;
@@ -46405,6 +46472,1169 @@ TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m)
 }
 TFN__RARE_END
 #endif
+/* >> peft */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS && TFN__GROUPS
+/* LoRA in the files of PEFT, the Python library of Hugging Face: adapter_config.json and
+ * adapter_model.safetensors. Reads them into a model with LoRA, and writes them. Builds on import
+ * and export, whose rows of names it uses.
+ *
+ * For a module of the hub, such as "transformer.h.0.attn.c_attn", PEFT stores
+ *
+ *     base_model.model.transformer.h.0.attn.c_attn.lora_A.weight     (r, in)
+ *     base_model.model.transformer.h.0.attn.c_attn.lora_B.weight     (out, r)
+ *
+ * in these shapes, even if the module stores its own matrix as (in, out). The module computes
+ *
+ *     y = x W + b + s (x lora_A^T) lora_B^T,     s = lora_alpha / r, or lora_alpha / sqrt(r)
+ *
+ * the latter with use_rslora. This library's A is lora_A^T and its B is lora_B^T. A module may hold
+ * several maps: c_attn has queries, keys and values side by side. Then each map has its own columns
+ * of B, and all have the same A. */
+
+enum { TFN__PEFT_NAME = 160 };          /* bytes of a name: a tensor's prefix, module and end */
+
+TFN__SMALL
+
+/* -- adapter_config.json --------------------------------------------------------------------- */
+
+/* The keys that are understood, in the form of tfn__json_members. */
+static const char tfn__peft_keys[] = "peft_type\"r\"lora_alpha\"use_rslora\"bias\""
+    "init_lora_weights\"target_modules\"exclude_modules\"layers_to_transform\"layers_pattern\""
+    "rank_pattern\"alpha_pattern\"";
+enum { TFN__PEFT_TYPE, TFN__PEFT_R, TFN__PEFT_ALPHA, TFN__PEFT_RSLORA, TFN__PEFT_BIAS,
+       TFN__PEFT_INIT, TFN__PEFT_TARGETS, TFN__PEFT_EXCLUDED, TFN__PEFT_LAYERS,
+       TFN__PEFT_LAYERS_OF, TFN__PEFT_RANKS, TFN__PEFT_ALPHAS, TFN__PEFT_KEYS };
+
+/* Keys that do not change what the adapter computes. lora_dropout is for training. fan_in_fan_out
+ * tells how the module stores its matrix, which the family's rows know. */
+static const char tfn__peft_idle[] = "auto_mapping base_model_name_or_path revision task_type "
+    "inference_mode peft_version megatron_core lora_dropout fan_in_fan_out qalora_group_size "
+    "runtime_config ensure_weight_tying eva_config";
+
+/* An adapter being read. The values of keys that are missing have size 0. */
+typedef struct tfn__peft {
+    tfn_import *x;
+    tfn__reader value[TFN__PEFT_KEYS];
+    double      rank, alpha;            /* where no pattern gives another */
+    bool        stabilized;             /* use_rslora */
+} tfn__peft;
+
+/* "adapter_config.json: bias is all; none is expected" */
+static void tfn__peft_refuse(tfn_import *x, const char *key, tfn__reader value, const char *wanted)
+{
+    char found[48] = "missing";
+    tfn__text v = tfn__text_in(found, sizeof found);
+    tfn__text t = tfn__text_in(x->error.name, sizeof x->error.name);
+    if (x->error.status != TFN_OK) return;
+    if (value.size) {
+        tfn__put_config_value(&v, value);
+        tfn__end(&v);
+    }
+    tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "%s", 0, 0);
+    tfn__put_texts(&t, "adapter_config.json: ", key, " is ");
+    tfn__put_texts(&t, found, "; ", wanted);
+    tfn__put(&t, " is expected");
+    tfn__end(&t);
+}
+
+/* True if the value is as good as missing: null, false, 0, "", [] or {}. */
+static bool tfn__peft_off(tfn__reader value)
+{
+    const int32_t c = tfn__peek(&value);
+    if (c == '[') return !tfn__json_open(&value, '[', ']');
+    if (c == '{') return !tfn__json_open(&value, '{', '}');
+    return tfn__json_empty(value);
+}
+
+/* True if the word is in a list with spaces. */
+static bool tfn__peft_lists(const char *list, const char *name)
+{
+    char word[TFN__PREFIX_ROOM];
+    while (tfn__next_word(&list, word, sizeof word))
+        if (tfn__equal(word, name)) return true;
+    return false;
+}
+
+/* Refuse unknown keys, such as use_dora, unless their value turns them off. */
+static void tfn__peft_check_keys(tfn_import *x)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    char name[TFN__NAME_ROOM];
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__reader key = r;
+        const bool known = tfn__json_key(&r, tfn__peft_keys) >= 0;
+        const bool off = tfn__peft_off(r);
+        tfn__json_string(&key, name, sizeof name);
+        if (!known && !off && !x->lenient && !tfn__peft_lists(tfn__peft_idle, name))
+            tfn__peft_refuse(x, name, r, "a key that is known, or null,");
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+}
+
+/* Read a number above 0, or give the default if there is none; whole: without a fraction. */
+static double tfn__peft_number(tfn_import *x, const char *key, tfn__reader value, bool whole,
+                               double otherwise)
+{
+    tfn__reader r = value;
+    double v;
+    if (!value.size) return otherwise;
+    v = tfn__json_number(&r);
+    if (r.wanted || !(v > 0 && v <= TFN__MAX_SIDE) || (whole && (double)(int32_t)v < v)) {
+        tfn__peft_refuse(x, key, value, whole ? "a whole number above 0" : "a number above 0");
+        return otherwise;
+    }
+    return v;
+}
+
+/* True if the key of a pattern is a name, perhaps with ^ in front. PEFT reads it as a regular
+ * expression, in which a dot is any character. */
+static bool tfn__peft_plain(const char *key)
+{
+    if (*key == '^') key++;
+    if (!*key) return false;
+    for (; *key; key++) {
+        const bool letter = (*key >= 'a' && *key <= 'z') || (*key >= 'A' && *key <= 'Z');
+        if (!letter && !(*key >= '0' && *key <= '9') && *key != '_' && *key != '.') return false;
+    }
+    return true;
+}
+
+/* Check the keys and the numbers of a pattern. */
+static void tfn__peft_check_pattern(tfn_import *x, const char *key, tfn__reader value, bool whole)
+{
+    tfn__reader r = value;
+    char name[TFN__PEFT_NAME];
+    if (!value.size || tfn__peft_off(value)) return;
+    if (tfn__peek(&r) != '{') {
+        tfn__peft_refuse(x, key, value, "an object");
+        return;
+    }
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__reader name_at = r;
+        tfn__json_string(&name_at, name, sizeof name);
+        if (name_at.wanted || !tfn__peft_plain(name))
+            tfn__peft_refuse(x, key, value, "an object whose keys are names, not expressions,");
+        tfn__json_string(&r, NULL, 0);
+        tfn__json_want(&r, ':', ":");
+        tfn__peft_number(x, key, r, whole, 1);
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+}
+
+/* Refuse first values that change the matrices of the base: PiSSA takes them apart, and the adapter
+ * only adds up with what remains. */
+static void tfn__peft_check_init(tfn_import *x, tfn__reader value)
+{
+    static const char *const harmless[] = { "gaussian\"", "eva\"", "orthogonal\"" };
+    if (!value.size || tfn__peek(&value) != '"') return;
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (tfn__json_says(value, harmless[i])) return;
+    tfn__peft_refuse(x, "init_lora_weights", value, "true, gaussian, eva or orthogonal");
+}
+
+/* layers_to_transform is a number or a list of numbers. */
+static void tfn__peft_check_layers(tfn_import *x, tfn__reader value)
+{
+    tfn__reader r = value;
+    if (!value.size || tfn__peek(&value) == 'n') return;
+    if (tfn__peek(&r) != '[') {
+        tfn__json_count(&r, TFN__MAX_SIDE);
+    } else for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
+        tfn__json_count(&r, TFN__MAX_SIDE);
+    if (r.wanted) tfn__peft_refuse(x, "layers_to_transform", value, "a list of layers");
+}
+
+/* Read adapter_config.json, which is in x->text. */
+static void tfn__peft_read_config(tfn__peft *p)
+{
+    tfn_import *x = p->x;
+    tfn__reader *value = p->value;
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    tfn__check_config(x, "adapter_config.json: %s is expected at byte %d");
+    if (x->error.status != TFN_OK) return;
+    tfn__json_space(&r);
+    tfn__json_members(&r, value, tfn__peft_keys);
+    if (!tfn__json_says(value[TFN__PEFT_TYPE], "LORA\""))
+        tfn__peft_refuse(x, "peft_type", value[TFN__PEFT_TYPE], "LORA");
+    tfn__peft_check_keys(x);
+    p->rank = tfn__peft_number(x, "r", value[TFN__PEFT_R], true, 8);
+    p->alpha = tfn__peft_number(x, "lora_alpha", value[TFN__PEFT_ALPHA], false, 8);
+    p->stabilized = tfn__peek(&value[TFN__PEFT_RSLORA]) == 't';
+    if (!p->stabilized && !tfn__json_empty(value[TFN__PEFT_RSLORA]))
+        tfn__peft_refuse(x, "use_rslora", value[TFN__PEFT_RSLORA], "true or false");
+    if (value[TFN__PEFT_BIAS].size && !tfn__json_says(value[TFN__PEFT_BIAS], "none\""))
+        tfn__peft_refuse(x, "bias", value[TFN__PEFT_BIAS], "none");
+    tfn__peft_check_init(x, value[TFN__PEFT_INIT]);
+    tfn__peft_check_layers(x, value[TFN__PEFT_LAYERS]);
+    tfn__peft_check_pattern(x, "rank_pattern", value[TFN__PEFT_RANKS], true);
+    tfn__peft_check_pattern(x, "alpha_pattern", value[TFN__PEFT_ALPHAS], false);
+}
+
+/* True if a plain key of a pattern matches the module, or the end of it after a dot. */
+static bool tfn__peft_matches(const char *key, const char *module)
+{
+    const size_t all = tfn__length(module);
+    const bool whole = *key == '^';
+    size_t bytes;
+    const char *end;
+    if (whole) key++;
+    bytes = tfn__length(key);
+    if (bytes > all || (whole && bytes != all)) return false;
+    end = module + (all - bytes);
+    if (bytes < all && end[-1] != '.') return false;
+    for (size_t i = 0; i < bytes; i++)
+        if (key[i] != '.' && key[i] != end[i]) return false;
+    return true;
+}
+
+/* The number of the first key of a pattern that matches the module. */
+static double tfn__peft_of(tfn__reader pattern, const char *module, double otherwise)
+{
+    char name[TFN__PEFT_NAME];
+    if (!pattern.size || tfn__peek(&pattern) != '{') return otherwise;
+    for (bool more = tfn__json_open(&pattern, '{', '}'); more;
+         more = tfn__json_more(&pattern, '}')) {
+        tfn__json_string(&pattern, name, sizeof name);
+        tfn__json_want(&pattern, ':', ":");
+        if (tfn__peft_matches(name, module)) return tfn__json_number(&pattern);
+        tfn__json_skip(&pattern, TFN__CONFIG_DEPTH);
+    }
+    return otherwise;
+}
+
+/* The rank of a module. */
+static int32_t tfn__peft_rank(const tfn__peft *p, const char *module)
+{
+    return (int32_t)tfn__peft_of(p->value[TFN__PEFT_RANKS], module, p->rank);
+}
+
+/* The alpha of a module's group: alpha / rank is the module's factor. */
+static float tfn__peft_alpha(const tfn__peft *p, const char *module)
+{
+    const double alpha = tfn__peft_of(p->value[TFN__PEFT_ALPHAS], module, p->alpha);
+    const float rank = (float)tfn__peft_rank(p, module);
+    if (p->stabilized) return (float)(alpha * (double)TFN__SQRT(rank));
+    return (float)alpha;
+}
+
+/* True if layers_to_transform is not given or has this layer. */
+static bool tfn__peft_has_layer(const tfn__peft *p, int32_t layer)
+{
+    tfn__reader r = p->value[TFN__PEFT_LAYERS];
+    if (!r.size || tfn__peek(&r) == 'n') return true;
+    if (tfn__peek(&r) != '[') return tfn__json_count(&r, TFN__MAX_SIDE) == layer;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
+        if (tfn__json_count(&r, TFN__MAX_SIDE) == layer) return true;
+    return false;
+}
+
+/* True if target_modules, a list of names, has the module. Its other form is an expression, which
+ * is not evaluated: then no module is required. */
+static bool tfn__peft_requires(const tfn__peft *p, const char *module, int32_t layer)
+{
+    tfn__reader r = p->value[TFN__PEFT_TARGETS];
+    char name[TFN__PEFT_NAME];
+    bool found = false;
+    if (!r.size || tfn__peek(&r) != '[' || !tfn__peft_has_layer(p, layer)) return false;
+    if (!tfn__peft_off(p->value[TFN__PEFT_EXCLUDED])
+        || !tfn__peft_off(p->value[TFN__PEFT_LAYERS_OF])) return false;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        const size_t all = tfn__length(module);
+        const size_t bytes = tfn__json_string(&r, name, sizeof name);
+        if (bytes > all || !tfn__equal(name, module + (all - bytes))) continue;
+        if (bytes == all || module[all - bytes - 1] == '.') found = true;
+    }
+    return found && !r.wanted;
+}
+
+/* -- names ----------------------------------------------------------------------------------- */
+
+static const char tfn__peft_prefix[] = "base_model.model.";
+
+/* Build the name of a module from the rule of its matrix, "h.#.attn.c_attn.*". */
+static void tfn__peft_module_name(char *to, size_t size, const char *prefix,
+                                  const tfn_tensor_rule *rule, const tfn__blanks *b)
+{
+    size_t last = 0;
+    tfn__put_form(to, size, prefix, rule->theirs, b);
+    for (size_t i = 0; to[i]; i++)
+        if (to[i] == '.') last = i;
+    to[last] = 0;
+}
+
+/* Split the name of a tensor into its module and 'A' or 'B'. 0: it has another form. */
+static char tfn__peft_split(const char *name, char *module, size_t size)
+{
+    static const char *const ends[] = { ".lora_A.weight", ".lora_B.weight" };
+    const char *s = name;
+    size_t n;
+    tfn__begins(&s, tfn__peft_prefix);
+    n = tfn__length(s);
+    for (int i = 0; i < 2; i++) {
+        const size_t bytes = tfn__length(ends[i]);
+        if (n <= bytes || n - bytes >= size || !tfn__equal(s + (n - bytes), ends[i])) continue;
+        TFNORM_MEMCPY(module, s, n - bytes);
+        module[n - bytes] = 0;
+        return (char)('A' + i);
+    }
+    return 0;
+}
+
+/* True if a rule is for the tensor of this name, with one of the family's prefixes or without. */
+static bool tfn__peft_fits(const tfn_family *family, const tfn_tensor_rule *rule,
+                           const char *theirs, tfn__blanks *b)
+{
+    char prefix[TFN__PREFIX_ROOM];
+    const char *list = NULL;
+    bool more;
+    do {
+        const char *bare = theirs;
+        more = tfn__next_prefix(family, &list, prefix, sizeof prefix);
+        if (tfn__begins(&bare, prefix) && tfn__has_form(rule->theirs, bare, b)) return true;
+    } while (more);
+    return false;
+}
+
+/* Find map number n whose matrix is in the module, and put the name of that matrix, with a star for
+ * the layer if `any`. False: the module has no more maps. */
+static bool tfn__peft_map(const tfn_import *x, const tfn_model_desc *d, const char *module,
+                          int32_t n, bool any, char *name, size_t size)
+{
+    char theirs[TFN__PEFT_NAME];
+    tfn__blanks blanks;
+    tfn__text t = tfn__text_in(theirs, sizeof theirs);
+    tfn__put_texts(&t, module, ".weight", NULL);
+    tfn__end(&t);
+    for (const tfn_family *f = x->family; f; f = f->like) {
+        for (const tfn_tensor_rule *r = tfn__rules_of(f); r->theirs; r++) {
+            if (!r->ours || !tfn__rule_holds(r, d)) continue;
+            if (!tfn__peft_fits(x->family, r, theirs, &blanks) || n-- > 0) continue;
+            blanks.last = "weight";
+            if (any) blanks.layer = -1;
+            tfn__put_form(name, size, NULL, r->ours, &blanks);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -- files ----------------------------------------------------------------------------------- */
+
+/* File k with the adapter's tensors; NULL: there are no more. */
+static tfn_file *tfn__peft_file(tfn_import *x, int32_t k)
+{
+    if (!x->folder && k < x->count) return x->files + k;
+    if (x->folder && k == 0) return &x->file;
+    return NULL;
+}
+
+/* Open the adapter of a folder, or use the text and the files of the caller. The text is in
+ * x->index, so that it stays while tensors are read. */
+static void tfn__peft_open(tfn__peft *p, tfn_import *x)
+{
+    static const char *const names[] = { "adapter_model.safetensors", "adapter_model.bin" };
+    bool found = !x->folder;
+    TFNORM_MEMSET(p, 0, sizeof *p);
+    p->x = x;
+    x->text = (const uint8_t *)x->config;
+    x->text_size = x->config_size;
+    if (!tfn__given(&x->error, "import", "family", x->family)) return;
+    if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return;
+    if (x->folder) tfn__read_text(x, &x->index, "adapter_config.json");
+    tfn__peft_read_config(p);
+    for (int i = 0; i < 2; i++)
+        if (!found && x->error.status == TFN_OK) found = tfn__open_named(x, names[i]);
+    if (found || x->error.status != TFN_OK) return;
+    tfn_file_open(tfn__import_file(x, &x->file, names[0]));         /* for its error */
+    tfn__import_fine(x, &x->file);
+}
+
+/* Find a tensor of the adapter under its module and end, with PEFT's prefix or without. */
+static bool tfn__peft_tensor(tfn_import *x, const char *module, const char *end, tfn__match *c)
+{
+    char name[TFN__PEFT_NAME];
+    for (int bare = 0; bare < 2; bare++) {
+        tfn__text t = tfn__text_in(name, sizeof name);
+        if (!bare) tfn__put(&t, tfn__peft_prefix);
+        tfn__put_texts(&t, module, end, NULL);
+        tfn__end(&t);
+        for (int32_t k = 0; tfn__peft_file(x, k); k++) {
+            c->file = tfn__peft_file(x, k);
+            if (tfn_file_find(c->file, name, &c->tensor)) return true;
+            if (!tfn__import_fine(x, c->file)) return false;
+        }
+    }
+    return false;
+}
+
+/* -- groups ---------------------------------------------------------------------------------- */
+
+/* A group for all maps of one kind of sub-layer, such as "decoder.*.self." with the maps "qv". Maps
+ * of a lower rank are padded with zeros, which stay 0 in training: the gradient of a row of A is a
+ * product with a column of B, and the reverse. */
+typedef struct tfn__peft_group {
+    char    head[sizeof ((tfn_group *)0)->pattern];
+    char    maps[8];
+    int32_t rank;
+    float   alpha;
+} tfn__peft_group;
+
+/* The letter or digit by which a map differs from others of its sub-layer, "q" or "w1", or 0. */
+static char tfn__peft_letter(const char *name, size_t n)
+{
+    if (n < 3) return 0;
+    if (name[n - 2] == '.' || (name[n - 2] == 'w' && name[n - 3] == '.')) return name[n - 1];
+    return 0;
+}
+
+/* Add a map, whose name has a star for the layer and ends in ".weight", to its group. */
+static void tfn__peft_join(tfn_import *x, tfn__peft_group *groups, const char *name, int32_t rank,
+                           float alpha)
+{
+    char head[TFN__PEFT_NAME];
+    const size_t n = tfn__length(name) - (sizeof ".weight" - 1);
+    const char letter = tfn__peft_letter(name, n);
+    tfn__text t = tfn__text_in(head, sizeof head);
+    size_t m = 0;
+    int k = 0;
+    tfn__put_bytes(&t, name, n - (letter != 0));
+    tfn__end(&t);
+    for (; k < TFN_MOST_GROUPS; k++)
+        if (!groups[k].head[0] || tfn__equal(groups[k].head, head)) break;
+    if (k == TFN_MOST_GROUPS || t.used >= sizeof groups->head) {
+        tfn__fail_name(&x->error, TFN_TOO_LARGE, "import", "there is no group left for %s", name);
+        return;
+    }
+    TFNORM_MEMCPY(groups[k].head, head, t.used + 1);
+    for (; m + 2 < sizeof groups->maps; m++)
+        if (!groups[k].maps[m] || groups[k].maps[m] == letter) break;
+    groups[k].maps[m] = letter;
+    if (rank <= groups[k].rank) return;
+    groups[k].rank = rank;
+    groups[k].alpha = alpha;
+}
+
+/* Append the groups to the options: "decoder.*.self.[qv].weight rank=8 alpha=16". */
+static void tfn__peft_add(tfn_import *x, tfn_model_desc *d, const tfn__peft_group *groups)
+{
+    for (int k = 0; k < TFN_MOST_GROUPS; k++) {
+        char text[128];
+        tfn__text t = tfn__text_in(text, sizeof text);
+        const tfn__peft_group *g = groups + k;
+        if (!g->head[0] || x->error.status != TFN_OK) continue;
+        tfn__put(&t, g->head);
+        if (g->maps[0] && g->maps[1]) tfn__put_texts(&t, "[", g->maps, "]");
+        else tfn__put(&t, g->maps);
+        tfn__put_int(&t, ".weight rank=", g->rank, " alpha=");
+        tfn__put_float(&t, g->alpha);
+        tfn_group_add(d, tfn__end(&t), &x->error);
+    }
+}
+
+/* Refuse a tensor that is no A or B of a module, such as DoRA's magnitudes. */
+static void tfn__peft_unknown(tfn_import *x, const char *name)
+{
+    tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the adapter has a tensor %s; names that "
+                   "end in lora_A.weight or lora_B.weight are expected", name);
+}
+
+/* Join the maps of all tensors to groups. A module that the family does not have is an error. */
+static void tfn__peft_collect(tfn__peft *p, const tfn_model_desc *d, tfn__peft_group *groups)
+{
+    char module[TFN__PEFT_NAME];
+    char name[TFN__PEFT_NAME];
+    tfn_tensor t;
+    for (int32_t k = 0; tfn__peft_file(p->x, k); k++) {
+        tfn_file *f = tfn__peft_file(p->x, k);
+        for (int32_t i = 0; p->x->error.status == TFN_OK; i++) {
+            int32_t n = 0;
+            if (!tfn_file_tensor(f, i, &t)) break;
+            if (!tfn__peft_split(t.name, module, sizeof module)) tfn__peft_unknown(p->x, t.name);
+            else for (; tfn__peft_map(p->x, d, module, n, true, name, sizeof name); n++)
+                tfn__peft_join(p->x, groups, name, tfn__peft_rank(p, module),
+                               tfn__peft_alpha(p, module));
+            if (!n)
+                tfn__fail_name(&p->x->error, TFN_UNSUPPORTED, "import", "the adapter has a tensor "
+                               "%s, for which the family has no linear map", t.name);
+        }
+        tfn__import_fine(p->x, f);
+    }
+}
+
+TFNORM_API tfn_status tfn_peft_peek(tfn_import *x, tfn_model_desc *desc)
+{
+    tfn__peft_group groups[TFN_MOST_GROUPS];
+    tfn_model_desc d;
+    tfn__peft p;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    if (!tfn__given(&x->error, "import", "desc", desc)) return x->error.status;
+    d = *desc;
+    TFNORM_MEMSET(groups, 0, sizeof groups);
+    tfn__peft_open(&p, x);
+    if (x->error.status == TFN_OK) tfn__peft_collect(&p, &d, groups);
+    if (x->error.status == TFN_OK && !groups[0].head[0])
+        tfn__fail(&x->error, TFN_NOT_FOUND, "import", "the adapter has no tensors", 0, 0);
+    tfn__peft_add(x, &d, groups);
+    tfn__import_close(x);
+    if (x->error.status == TFN_OK) *desc = d;
+    return x->error.status;
+}
+
+/* -- values ---------------------------------------------------------------------------------- */
+
+/* A map of the model and its tensors in the adapter. */
+typedef struct tfn__peft_pair {
+    tfn__match a, b;
+    int32_t    layer;
+    char       module[TFN__PEFT_NAME];
+    float      factor;                  /* of the model: alpha / rank of its group */
+    bool       found;                   /* false: the adapter leaves this map as it is */
+} tfn__peft_pair;
+
+/* The layer of a module, or -1 if it is in none. */
+static int32_t tfn__peft_layer(const tfn_tensor_rule *rule, const tfn__blanks *b)
+{
+    for (const char *s = rule->theirs; *s; s++)
+        if (*s == '#') return b->layer;
+    return -1;
+}
+
+/* Look for the tensors of the map under all names that its matrix may have. Without any, o->module
+ * is the first of these names. */
+static void tfn__peft_find(tfn__peft *p, const tfn_model_desc *d, const char *matrix,
+                           tfn__peft_pair *o)
+{
+    char module[TFN__PEFT_NAME];
+    char prefix[TFN__PREFIX_ROOM];
+    o->module[0] = 0;
+    for (const tfn_family *f = p->x->family; f; f = f->like) {
+        for (const tfn_tensor_rule *r = tfn__rules_of(f); r->theirs; r++) {
+            const char *list = NULL;
+            tfn__blanks blanks;
+            bool more = r->ours && tfn__rule_holds(r, d);
+            if (more) more = tfn__has_form(r->ours, matrix, &blanks);
+            while (more) {
+                more = tfn__next_prefix(p->x->family, &list, prefix, sizeof prefix);
+                tfn__peft_module_name(module, sizeof module, prefix, r, &blanks);
+                o->found = tfn__peft_tensor(p->x, module, ".lora_A.weight", &o->a);
+                if (o->found || !o->module[0]) {
+                    TFNORM_MEMCPY(o->module, module, sizeof module);
+                    o->a.rule = o->b.rule = r;
+                    o->layer = tfn__peft_layer(r, &blanks);
+                }
+                if (o->found || p->x->error.status != TFN_OK) return;
+            }
+        }
+    }
+}
+
+/* Compare a tensor's shape with what is expected. */
+static void tfn__peft_check_shape(tfn_import *x, const tfn_tensor *t, int64_t rows, int64_t cols)
+{
+    if (t->rank != 2) tfn__bad_tensor(x, "%s has rank %d, not %d", t->name, t->rank, 2);
+    else if (t->shape[0] != rows)
+        tfn__bad_tensor(x, "%s has %d rows, %d are expected", t->name, t->shape[0], rows);
+    else if (t->shape[1] != cols)
+        tfn__bad_tensor(x, "%s has %d columns, %d are expected", t->name, t->shape[1], cols);
+    if (x->error.status == TFN_OK && !tfn__has_values(t->dtype))
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "%s has a dtype that is not read",
+                       t->name);
+}
+
+/* Check the tensors of a map, or that it may lack them. */
+static void tfn__peft_check_pair(tfn__peft *p, const tfn_model *m, tfn__peft_pair *o)
+{
+    const int32_t rank = tfn__peft_rank(p, o->module);
+    if (p->x->error.status != TFN_OK) return;
+    if (o->found && !tfn__peft_tensor(p->x, o->module, ".lora_B.weight", &o->b))
+        tfn__fail_name(&p->x->error, TFN_NOT_FOUND, "import", "%s has lora_A.weight, but no "
+                       "lora_B.weight", o->module);
+    if (!o->found && tfn__peft_requires(p, o->module, o->layer))
+        tfn__fail_name(&p->x->error, TFN_NOT_FOUND, "import", "the adapter has no lora_A.weight of "
+                       "%s, which target_modules names", o->module);
+    if (!o->found || p->x->error.status != TFN_OK) return;
+    tfn__peft_check_shape(p->x, &o->a.tensor, rank, o->a.info.rows);
+    tfn__peft_check_shape(p->x, &o->b.tensor, tfn__outputs(&o->b, &m->desc), rank);
+    if (rank <= o->a.info.cols || p->x->error.status != TFN_OK) return;
+    tfn__fail_name(&p->x->error, TFN_BAD_SHAPE, "import", "%s has rank %d, the model's LoRA has %d",
+                   o->module);
+    p->x->error.found = rank;
+    p->x->error.wanted = o->a.info.cols;
+}
+
+/* Find A and B of weight i. False: an error, or there are no more weights. Weights that are no A of
+ * LoRA are passed over; *i is then the next one. */
+static bool tfn__peft_next(tfn__peft *p, const tfn_model *m, int32_t *i, tfn__peft_pair *o)
+{
+    char matrix[sizeof o->a.info.name];
+    const tfn_group *g;
+    tfn__text t;
+    size_t n;
+    for (; *i < m->weight_count; ++*i)
+        if (m->weights[*i].kind == TFN__LORA_A) break;
+    if (p->x->error.status != TFN_OK || *i >= m->weight_count) return false;
+    TFNORM_MEMSET(o, 0, sizeof *o);
+    tfn_model_param(m, *i, &o->a.info);
+    n = tfn__length(o->a.info.name) - 1;                            /* "....lora_" */
+    TFNORM_MEMCPY(matrix, o->a.info.name, n + 2);
+    matrix[n] = 'b';
+    tfn__named_param(m, matrix, &o->b.info);
+    n -= sizeof "lora_" - 1;
+    t = tfn__text_in(matrix + n, sizeof matrix - n);
+    tfn__put(&t, "weight");
+    tfn__end(&t);
+    g = m->desc.groups + tfn__lora_group(&m->desc, tfn__spot_of(m->weights + *i),
+                                         m->weights[*i].part);
+    o->factor = g->alpha / (float)g->rank;
+    tfn__peft_find(p, &m->desc, matrix, o);
+    if (!o->module[0])
+        tfn__fail_name(&p->x->error, TFN_UNSUPPORTED, "import", "the family has no tensor for %s",
+                       o->a.info.name);
+    tfn__peft_check_pair(p, m, o);
+    ++*i;
+    return p->x->error.status == TFN_OK;
+}
+
+/* Read A and B. What the adapter lacks is 0. B makes up for a factor that the group does not
+ * have. */
+static void tfn__peft_read_pair(const tfn__peft *p, const tfn_model *m, const tfn__peft_pair *o)
+{
+    const tfn_param_info *a = &o->a.info;
+    const tfn_param_info *b = &o->b.info;
+    const int64_t rank = o->a.tensor.shape[0];
+    float factor;
+    TFNORM_MEMSET(a->data, 0, sizeof *a->data * (size_t)a->rows * (size_t)a->cols);
+    TFNORM_MEMSET(b->data, 0, sizeof *b->data * (size_t)b->rows * (size_t)b->cols);
+    if (!o->found) return;
+    factor = tfn__peft_alpha(p, o->module) / (float)rank;
+    for (int64_t k = 0; k < rank; k++)
+        tfn__read_strided(&o->a, a->data + k, k * a->rows, a->rows, a->cols);
+    for (int64_t i = 0; i < b->cols; i++)
+        tfn__read_strided(&o->b, b->data + i, tfn__output_at(&o->b, &m->desc, i) * rank, rank,
+                          b->cols);
+    if (factor < o->factor || factor > o->factor)
+        for (int64_t i = 0; i < rank * b->cols; i++) b->data[i] *= factor / o->factor;
+}
+
+/* Refuse tensors of the adapter that the model has no place for. */
+static void tfn__peft_check_all(tfn__peft *p, const tfn_model *m)
+{
+    char module[TFN__PEFT_NAME];
+    char name[TFN__PEFT_NAME];
+    tfn_param_info info;
+    tfn_tensor t;
+    for (int32_t k = 0; tfn__peft_file(p->x, k); k++) {
+        tfn_file *f = tfn__peft_file(p->x, k);
+        for (int32_t i = 0; p->x->error.status == TFN_OK; i++) {
+            bool placed = false;
+            if (!tfn_file_tensor(f, i, &t)) break;
+            if (!tfn__peft_split(t.name, module, sizeof module)) tfn__peft_unknown(p->x, t.name);
+            for (int32_t n = 0; p->x->error.status == TFN_OK; n++) {
+                if (!tfn__peft_map(p->x, &m->desc, module, n, false, name, sizeof name)) break;
+                TFNORM_MEMCPY(name + tfn__length(name) - (sizeof "weight" - 1), "lora_a", 7);
+                if (tfn__named_param(m, name, &info)) placed = true;
+            }
+            if (!placed)
+                tfn__fail_name(&p->x->error, TFN_UNSUPPORTED, "import", "the adapter has a tensor "
+                               "%s, for which the model has no LoRA", t.name);
+        }
+        tfn__import_fine(p->x, f);
+    }
+}
+
+TFNORM_API tfn_status tfn_peft_read(tfn_import *x, tfn_model *m)
+{
+    tfn__peft p;
+    tfn__peft_pair pair;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    if (!tfn__given(&x->error, "import", "model", m)) return x->error.status;
+    tfn__made(&m->error, "model", m->weights);
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
+    tfn__peft_open(&p, x);
+    if (x->error.status == TFN_OK) tfn__peft_check_all(&p, m);
+    for (int32_t i = 0; tfn__peft_next(&p, m, &i, &pair);) continue;        /* check all first */
+    if (x->error.status == TFN_OK) tfn__start_over(m);
+    for (int32_t i = 0; tfn__peft_next(&p, m, &i, &pair);) {
+        tfn__peft_read_pair(&p, m, &pair);
+        if (!pair.found) continue;
+        if (tfn__import_fine(x, pair.a.file) && tfn__import_fine(x, pair.b.file)) continue;
+        tfn__fail(&m->error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
+    }
+    tfn__import_close(x);
+    return x->error.status;
+}
+TFN__SMALL_END
+#endif
+/* >> peft_export */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS && TFN__GROUPS
+/* Writes LoRA of a model as an adapter of PEFT. Builds on peft and export.
+ *
+ * PEFT has one A and one B for each module. If a module holds several maps, such as the queries,
+ * keys and values of GPT-2, and their A are not the same, the maps are stacked: lora_A has the rows
+ * of all A, and lora_B is block-diagonal. This is the same function with a higher rank. */
+TFN__RARE
+
+/* -- modules --------------------------------------------------------------------------------- */
+
+/* A module, the maps that it holds, and their LoRA. a[p] is NULL for a map without LoRA. */
+typedef struct tfn__peft_module {
+    tfn__fusion        maps;
+    const tfn_model   *m;
+    const tfn__weight *a[TFN__FUSED_MOST], *b[TFN__FUSED_MOST];
+    float              factor[TFN__FUSED_MOST]; /* alpha / rank of the map's group */
+    int32_t            first;                   /* the first map with LoRA; -1: none has it */
+    int32_t            rank;                    /* of the module */
+    bool               common;                  /* all maps have the same A and factor */
+} tfn__peft_module;
+
+/* The name of the matrix of the map that a weight belongs to. A tied output has one, too. */
+static void tfn__peft_matrix(const tfn__weight *w, char *name, size_t size)
+{
+    tfn__weight named = *w;
+    tfn__text t = tfn__text_in(name, size);
+    named.kind = TFN__MATRIX;
+    tfn__weight_name(&named, &t);
+    tfn__end(&t);
+}
+
+/* Add map p, whose matrix has this name, of the sub-layer of weight i. */
+static void tfn__peft_add_map(tfn__peft_module *o, int32_t i, const char *matrix, int32_t p)
+{
+    const tfn_model *m = o->m;
+    const tfn__spot at = tfn__spot_of(m->weights + i);
+    char name[sizeof o->maps.part->info.name];
+    const tfn_group *g;
+    const tfn__weight *w = NULL;
+    for (int32_t k = 0; k < m->weight_count; k++) {
+        const tfn__weight *x = m->weights + k;
+        if (x->layer != at.layer || x->stack != at.stack || x->sub != at.sub) continue;
+        if (x->kind != TFN__MATRIX && x->kind != TFN__LORA_A) continue;
+        tfn__peft_matrix(x, name, sizeof name);
+        if (!w && tfn__equal(name, matrix)) w = x;
+    }
+    o->a[p] = o->b[p] = NULL;
+    if (!w) return;
+    o->a[p] = tfn__find_weight(m->weights, m->weight_count, at, w->part, TFN__LORA_A);
+    o->b[p] = tfn__find_weight(m->weights, m->weight_count, at, w->part, TFN__LORA_B);
+    o->maps.part[p].info.cols = w->cols;
+    if (!o->a[p]) return;
+    o->maps.part[p].info.cols = o->b[p]->cols;
+    g = m->desc.groups + tfn__lora_group(&m->desc, at, w->part);
+    o->factor[p] = g->alpha / (float)g->rank;
+    o->rank += o->a[p]->cols;
+    if (o->first < 0) o->first = p;
+}
+
+/* True if all maps have LoRA with the same A, to the bit, and the same factor. */
+static bool tfn__peft_same(const tfn__peft_module *o)
+{
+    const float *a;
+    const float *other;
+    for (int32_t p = 0; p < o->maps.parts; p++) {
+        if (!o->a[p] || o->a[p]->cols != o->a[0]->cols) return false;
+        if (o->factor[p] < o->factor[0] || o->factor[p] > o->factor[0]) return false;
+        a = tfn__weight_data(o->m, o->a[0]);
+        other = tfn__weight_data(o->m, o->a[p]);
+        for (int64_t i = 0; i < (int64_t)o->a[0]->rows * o->a[0]->cols; i++)
+            if (a[i] < other[i] || a[i] > other[i]) return false;
+    }
+    return true;
+}
+
+/* Find the module of weight i and all its maps. False: the family has no tensor for it. */
+static bool tfn__peft_find_module(const tfn_family *family, const tfn_model *m, int32_t i,
+                                  tfn__peft_module *o)
+{
+    char matrix[sizeof o->maps.part->info.name];
+    const tfn_tensor_rule *rule;
+    tfn__peft_matrix(m->weights + i, matrix, sizeof matrix);
+    TFNORM_MEMSET(o, 0, sizeof *o);
+    rule = tfn__tensor_rule(family, &m->desc, matrix, &o->maps.blanks);
+    if (!rule || rule->parts > TFN__FUSED_MOST) return false;
+    o->m = m;
+    o->first = -1;
+    o->maps.blanks.last = "weight";
+    o->maps.parts = (int32_t)tfn__max(rule->parts, 1);
+    for (int32_t p = 0; p < o->maps.parts; p++) {
+        const tfn_tensor_rule *r = rule;
+        if (o->maps.parts > 1) r = tfn__rule_of_part(family, rule->theirs, p);
+        if (!r) return false;
+        tfn__put_form(matrix, sizeof matrix, NULL, r->ours, &o->maps.blanks);
+        o->maps.part[p].rule = r;
+        tfn__peft_add_map(o, i, matrix, p);
+    }
+    o->common = tfn__peft_same(o);
+    if (o->common) o->rank = o->a[0]->cols;
+    return true;
+}
+
+/* The alpha of the module: alpha / rank is the factor of its first map. */
+static float tfn__peft_alpha_of(const tfn__peft_module *o)
+{
+    return o->factor[o->first] * (float)o->rank;
+}
+
+/* -- tensors --------------------------------------------------------------------------------- */
+
+/* The state that the functions of a tfn__source share. */
+typedef struct tfn__peft_writing {
+    const tfn_export *x;
+    const tfn_model  *m;
+    bool              bare;             /* the model has no head, so names have no prefix */
+} tfn__peft_writing;
+
+/* Find the module of weight i if the adapter's tensor of that module is written at i: at A or B of
+ * its first map with LoRA. */
+static bool tfn__peft_leads(const tfn__peft_writing *g, int32_t i, tfn__peft_module *o)
+{
+    const tfn__weight *w = g->m->weights + i;
+    if (!tfn__is_lora(w) || !tfn__peft_find_module(g->x->family, g->m, i, o)) return false;
+    return w == o->a[o->first] || w == o->b[o->first];
+}
+
+static void tfn__peft_describe(const tfn__source *s, int32_t i, tfn_tensor *t)
+{
+    const tfn__peft_writing *g = (const tfn__peft_writing *)s->user;
+    char prefix[TFN__PREFIX_ROOM] = "";
+    char module[TFN__PEFT_NAME];
+    const char *list = g->x->family->prefix;
+    const bool is_a = g->m->weights[i].kind == TFN__LORA_A;
+    tfn__peft_module o;
+    tfn__text text = tfn__text_in(t->name, sizeof t->name);
+    if (!tfn__peft_leads(g, i, &o)) return;
+    if (g->bare || (o.maps.part->rule->form & TFN_FORM_HEAD)) list = NULL;
+    if (list) tfn__next_word(&list, prefix, sizeof prefix);
+    tfn__peft_module_name(module, sizeof module, prefix, o.maps.part->rule, &o.maps.blanks);
+    tfn__put_texts(&text, tfn__peft_prefix, module, NULL);
+    if (is_a) tfn__put(&text, ".lora_A.weight");
+    else tfn__put(&text, ".lora_B.weight");
+    tfn__end(&text);
+    t->rank = 2;
+    t->dtype = g->x->dtype;
+    if (!t->dtype) t->dtype = TFN_DTYPE_F32;
+    t->shape[!is_a] = o.rank;
+    t->shape[is_a] = o.a[o.first]->rows;
+    if (!is_a) t->shape[0] = tfn__outputs(o.maps.part, &g->m->desc);
+    t->data = tfn__weight_data(g->m, g->m->weights + i);    /* not NULL; tfn__peft_values writes */
+}
+
+/* lora_A (rank, in): the rows of each A, or those of the common one. */
+static void tfn__peft_pack_a(tfn__packing *p, const tfn__peft_module *o)
+{
+    for (int32_t k = 0; k < o->maps.parts; k++) {
+        const tfn__weight *a = o->a[k];
+        if (!a || (o->common && k > 0)) continue;
+        for (int32_t r = 0; r < a->cols; r++)
+            tfn__pack(p, tfn__weight_data(o->m, a) + r, a->rows, a->cols);
+    }
+}
+
+/* lora_B (out, rank): each output has its column of B, and 0 where other maps have theirs. A map
+ * with another factor than the module's makes up for it. */
+static void tfn__peft_pack_b(tfn__packing *p, const tfn__peft_module *o, const tfn_model_desc *d)
+{
+    const int64_t outputs = tfn__outputs(o->maps.part, d);
+    for (int64_t j = 0; j < outputs; j++) {
+        int64_t i = j;
+        const int32_t part = tfn__part_at(&o->maps, d, &i);
+        for (int32_t k = 0; k < o->maps.parts; k++) {
+            const tfn__weight *b = o->b[k];
+            float v;
+            if (!b || (o->common && k != part)) continue;
+            for (int32_t r = 0; r < b->rows; r++) {
+                v = tfn__weight_data(o->m, b)[(int64_t)r * b->cols + (k == part) * i];
+                v *= o->factor[k] / o->factor[o->first];
+                if (k != part) v = 0;
+                tfn__pack(p, &v, 1, 1);
+            }
+        }
+    }
+}
+
+static void tfn__peft_pack(const tfn__peft_writing *g, int32_t i, tfn__packing *p)
+{
+    tfn__peft_module o;
+    if (!tfn__peft_leads(g, i, &o)) return;
+    if (g->m->weights[i].kind == TFN__LORA_A) tfn__peft_pack_a(p, &o);
+    else tfn__peft_pack_b(p, &o, &g->m->desc);
+}
+
+static void tfn__peft_values(const tfn__source *s, int32_t i, tfn_file *f)
+{
+    const tfn__peft_writing *g = (const tfn__peft_writing *)s->user;
+    tfn__packing p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.f = f;
+    p.dtype = g->x->dtype;
+    if (!p.dtype) p.dtype = TFN_DTYPE_F32;
+    tfn__peft_pack(g, i, &p);
+    tfn__flush_values(&p);
+}
+
+/* -- adapter_config.json --------------------------------------------------------------------- */
+
+/* The part of a module's name after the number of its layer, "attn.c_attn", or all of it. */
+static const char *tfn__peft_short(const tfn_tensor_rule *rule, const char *name)
+{
+    const char *s = name;
+    const char *form = rule->theirs;
+    for (; *form; form++)
+        if (*form == '#') break;
+    if (!*form) return name;
+    for (s += form - rule->theirs; *s; s++)
+        if (*s == '.') return s + 1;
+    return name;
+}
+
+/* True if the module of a weight has a name that ends like this, after a dot. */
+static bool tfn__peft_ends(const tfn__peft_writing *g, const tfn__weight *w, const char *end)
+{
+    char name[TFN__PEFT_NAME];
+    const size_t bytes = tfn__length(end);
+    const tfn_tensor_rule *rule;
+    tfn__blanks blanks;
+    size_t all;
+    if (w->kind != TFN__MATRIX && w->kind != TFN__LORA_A) return false;
+    tfn__peft_matrix(w, name, sizeof name);
+    rule = tfn__tensor_rule(g->x->family, &g->m->desc, name, &blanks);
+    if (!rule) return false;
+    blanks.last = "weight";
+    tfn__peft_module_name(name, sizeof name, ".", rule, &blanks);
+    all = tfn__length(name);
+    return all > bytes && name[all - bytes - 1] == '.' && tfn__equal(name + (all - bytes), end);
+}
+
+/* True if all modules of the model whose names end like this have LoRA of the same rank and factor.
+ * Then PEFT understands this end as the name of all of them. *first is the first that leads. */
+static bool tfn__peft_shared(const tfn__peft_writing *g, const tfn__peft_module *o,
+                             const char *end, int32_t *first)
+{
+    const float alpha = tfn__peft_alpha_of(o);
+    tfn__peft_module other;
+    *first = -1;
+    for (int32_t i = 0; i < g->m->weight_count; i++) {
+        if (!tfn__peft_ends(g, g->m->weights + i, end)) continue;
+        if (!tfn__peft_find_module(g->x->family, g->m, i, &other)) continue;
+        if (other.first < 0 || other.rank != o->rank) return false;
+        if (tfn__peft_alpha_of(&other) < alpha || tfn__peft_alpha_of(&other) > alpha) return false;
+        if (*first < 0 && tfn__peft_leads(g, i, &other)) *first = i;
+    }
+    return true;
+}
+
+/* Build the name under which the module of weight i is listed: only its end if that is enough.
+ * False: weight i does not lead, or the name was listed with an earlier one. */
+static bool tfn__peft_label(const tfn__peft_writing *g, int32_t i, tfn__peft_module *o, char *name,
+                            size_t size)
+{
+    const char *end;
+    int32_t first;
+    if (g->m->weights[i].kind != TFN__LORA_A || !tfn__peft_leads(g, i, o)) return false;
+    tfn__peft_module_name(name, size, NULL, o->maps.part->rule, &o->maps.blanks);
+    end = tfn__peft_short(o->maps.part->rule, name);
+    if (!tfn__peft_shared(g, o, end, &first)) return true;
+    for (char *to = name; *to; to++, end++) {
+        *to = *end;
+        if (!*end) break;
+    }
+    return first == i;
+}
+
+/* Put the names of all modules, or those whose rank or alpha is not the first module's with their
+ * own: ["attn.c_attn"] or {"attn.c_attn": 24}. */
+enum { TFN__PEFT_NAMES, TFN__PEFT_OWN_RANKS, TFN__PEFT_OWN_ALPHAS };
+static void tfn__peft_put_modules(const tfn__peft_writing *g, int what, tfn_file *f)
+{
+    char room[256];
+    char name[TFN__PEFT_NAME];
+    tfn__text t = tfn__text_in(room, sizeof room);
+    tfn__peft_module o;
+    tfn__peft_module usual;
+    bool any = false;
+    usual.first = -1;
+    for (int32_t i = 0; i < g->m->weight_count; i++) {
+        bool own = what == TFN__PEFT_NAMES;
+        if (!tfn__peft_label(g, i, &o, name, sizeof name)) continue;
+        if (usual.first < 0) usual = o;
+        if (what == TFN__PEFT_OWN_RANKS) own = o.rank != usual.rank;
+        if (what == TFN__PEFT_OWN_ALPHAS)
+            own = tfn__peft_alpha_of(&o) < tfn__peft_alpha_of(&usual)
+               || tfn__peft_alpha_of(&o) > tfn__peft_alpha_of(&usual);
+        if (!own) continue;
+        if (any) tfn__put(&t, ", ");
+        any = true;
+        tfn__put_texts(&t, "\"", name, "\"");
+        if (what == TFN__PEFT_OWN_RANKS) tfn__put_int(&t, ": ", o.rank, NULL);
+        if (what == TFN__PEFT_OWN_ALPHAS) {
+            tfn__put(&t, ": ");
+            tfn__put_float(&t, tfn__peft_alpha_of(&o));
+        }
+        tfn__flush_text(f, &t);
+    }
+}
+
+/* The task by which PEFT chooses its class. Without one, it wraps any model. With one of a head of
+ * classes, it would expect the head's weights in the adapter, too. */
+static const char *tfn__peft_task(const tfn_model_desc *d)
+{
+    if (d->arch == TFN_ARCH_DECODER && d->head == TFN_HEAD_TOKENS) return "\"CAUSAL_LM\"";
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) return "\"SEQ_2_SEQ_LM\"";
+    return "null";
+}
+
+/* Find the first module, whose rank and alpha are those of the whole adapter. False: there is
+ * none. */
+static bool tfn__peft_first(const tfn__peft_writing *g, tfn__peft_module *o)
+{
+    for (int32_t i = 0; i < g->m->weight_count; i++)
+        if (tfn__peft_leads(g, i, o)) return true;
+    return false;
+}
+
+/* Write adapter_config.json with the keys that every version of PEFT knows. */
+static void tfn__peft_write_config(const tfn__peft_writing *g, tfn_file *f)
+{
+    char room[256];
+    tfn__text t = tfn__text_in(room, sizeof room);
+    tfn__peft_module o;
+    if (!tfn__begin(f, true) || !tfn__peft_first(g, &o)) return;
+    tfn__put(&t, "{\n  \"alpha_pattern\": {");
+    tfn__flush_text(f, &t);
+    tfn__peft_put_modules(g, TFN__PEFT_OWN_ALPHAS, f);
+    tfn__put(&t, "},\n  \"base_model_name_or_path\": ");
+    if (g->x->name) {
+        tfn__put(&t, "\"");
+        tfn__put_name(&t, g->x->name, f);
+        tfn__put(&t, "\"");
+    } else tfn__put(&t, "null");
+    tfn__put(&t, ",\n  \"bias\": \"none\",\n  \"fan_in_fan_out\": ");
+    if (o.maps.part->rule->form & TFN_FORM_TRANSPOSED) tfn__put(&t, "false");
+    else tfn__put(&t, "true");
+    tfn__put(&t, ",\n  \"inference_mode\": true,\n  \"init_lora_weights\": true,\n"
+                 "  \"layers_pattern\": null,\n  \"layers_to_transform\": null,\n");
+    tfn__flush_text(f, &t);
+    tfn__put(&t, "  \"lora_alpha\": ");
+    tfn__put_float(&t, tfn__peft_alpha_of(&o));
+    tfn__put_int(&t, ",\n  \"lora_dropout\": 0.0,\n  \"modules_to_save\": null,\n"
+                     "  \"peft_type\": \"LORA\",\n  \"r\": ", o.rank, ",\n  \"rank_pattern\": {");
+    tfn__flush_text(f, &t);
+    tfn__peft_put_modules(g, TFN__PEFT_OWN_RANKS, f);
+    tfn__put(&t, "},\n  \"target_modules\": [");
+    tfn__flush_text(f, &t);
+    tfn__peft_put_modules(g, TFN__PEFT_NAMES, f);
+    tfn__put_texts(&t, "],\n  \"task_type\": ", tfn__peft_task(&g->m->desc),
+                   ",\n  \"use_rslora\": false\n}\n");
+    tfn__flush_text(f, &t);
+    tfn__finish_writing(f);
+}
+
+/* -- files ----------------------------------------------------------------------------------- */
+
+/* Refuse models that an adapter cannot hold: without LoRA, or with other weights that train. */
+static void tfn__peft_check_model(tfn_export *x, const tfn_model *m)
+{
+    char name[sizeof x->error.name];
+    int group;
+    tfn__check_whole(x, m);
+    if (x->error.status == TFN_OK && !tfn__has_lora(&m->desc))
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has no LoRA, which an "
+                  "adapter consists of", 0, 0);
+    if (x->error.status != TFN_OK) return;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        tfn__text t = tfn__text_in(name, sizeof name);
+        if (tfn__is_lora(m->weights + i)) continue;
+        tfn__weight_name(m->weights + i, &t);
+        group = tfn__group_named(&m->desc, tfn__end(&t), false);
+        if (group >= 0 && !m->desc.groups[group].frozen)
+            tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", "groups: %s trains, but an "
+                           "adapter of PEFT holds only LoRA", name);
+    }
+}
+
+/* Refuse a map that the family has no tensor for, and values that the dtype cannot hold. */
+static void tfn__peft_check_values(tfn_export *x, const tfn__peft_writing *g)
+{
+    tfn__peft_module o;
+    tfn__packing p;
+    for (int32_t i = 0; i < g->m->weight_count; i++) {
+        char name[sizeof x->error.name];
+        tfn__text t = tfn__text_in(name, sizeof name);
+        if (!tfn__is_lora(g->m->weights + i) || x->error.status != TFN_OK) continue;
+        tfn__weight_name(g->m->weights + i, &t);
+        tfn__end(&t);
+        if (!tfn__peft_find_module(x->family, g->m, i, &o))
+            tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", "the family has no tensor for %s",
+                           name);
+        if (x->error.status != TFN_OK || !x->dtype || x->dtype == TFN_DTYPE_F32) continue;
+        TFNORM_MEMSET(&p, 0, sizeof p);
+        p.dtype = x->dtype;
+        tfn__peft_pack(g, i, &p);
+        if (!p.lost || (x->round && !p.beyond)) continue;
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", "%s has %d values that the dtype does "
+                       "not hold: round them, or write F32", name);
+        x->error.found = p.lost;
+    }
+}
+
+static void tfn__peft_write_weights(const tfn__peft_writing *g, tfn_file *f)
+{
+    tfn__source s = { g, g->m->weight_count, tfn__peft_describe, NULL, tfn__peft_values };
+    if (tfn__begin(f, true)) tfn__write_source(f, &s, tfn__work_of(f, tfn_export_work(g->m)));
+}
+
+/* Write one of the two files, to the folder or to the caller's file. */
+static void tfn__peft_write_file(tfn_export *x, const tfn__peft_writing *g, bool config)
+{
+    tfn_file own;
+    tfn_file *f = x->weights;
+    if (config) f = x->config;
+    if (x->error.status != TFN_OK || (!x->folder && !f)) return;
+    TFNORM_MEMSET(&own, 0, sizeof own);
+    if (x->folder) {
+        f = &own;
+        own.path = x->path;
+        if (config)
+            tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, "adapter_config.json");
+        else
+            tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder,
+                             "adapter_model.safetensors");
+        if (x->error.status != TFN_OK) return;
+    }
+    if (config) tfn__peft_write_config(g, f);
+    else tfn__peft_write_weights(g, f);
+    x->error = f->error;
+}
+
+TFNORM_API tfn_status tfn_peft_write(tfn_export *x, const tfn_model *m)
+{
+    tfn__peft_writing g = { x, m, false };
+    tfn_model_desc d;
+    const char *pattern;
+    bool heads;
+    if (!x) return TFN_NULL;
+    if (!tfn__begin_export(x, m)) return x->error.status;
+    tfn__peft_check_model(x, m);
+    tfn__check_dtype(x);
+    if (x->error.status != TFN_OK) return x->error.status;
+    d = m->desc;
+    tfn__spell_out(&d);
+    tfn__find_folder(x, &d);
+    if (x->error.status == TFN_OK) tfn__peft_check_values(x, &g);
+    if (x->error.status != TFN_OK) return x->error.status;
+    tfn__class_of(x->family, &m->desc, &pattern, &heads);
+    g.bare = heads && !pattern;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        tfn__peft_module o;
+        x->tensors += tfn__peft_leads(&g, i, &o);
+    }
+    tfn__peft_write_file(x, &g, false);
+    tfn__peft_write_file(x, &g, true);
+    return x->error.status;
+}
+TFN__RARE_END
+#endif
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
@@ -46888,7 +48118,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     Mistral, ModernBERT, MPNet, mT5, OLMo 1 and 2, OPT, Phi 1 to 3, Qwen 2 and 3, RoBERTa, SmolLM
  *     3, StableLM, T5, XLM-RoBERTa; tfn_export_write writes such a folder; tfn_pickle_open reads
  *     pytorch_model.bin, tfn_gguf_open a .gguf file and tfn_gguf_tokenizer its tokenizer,
- *     tfn_export_gguf writes one, and tfn_import_text reads the rest of config.json.
+ *     tfn_export_gguf writes one, and tfn_import_text reads the rest of config.json. LoRA goes on
+ *     top of an import, and tfn_peft_read and tfn_peft_write exchange it with PEFT.
  *     Tokenizers: WordPiece, Unigram, BPE of characters, SentencePiece's own files, normalizers and
  *     pre-tokenizers of tokenizer.json in any order; tfn_tokenizer_json_text writes it.
  *     Options: positions alibi, relative and learned-relative, windows by layer, of encoders too

@@ -226,7 +226,7 @@ static const tfn__member tfn__members[] = {
     /* additions to a checkpoint */
     TFN__STRUCT(tfn_checkpoint) TFN__MEMBER('p', tfn_checkpoint, tokenizer)
     TFN__MEMBER('p', tfn_checkpoint, extra) TFN__MEMBER('b', tfn_checkpoint, weights_only)
-#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+#if TFN__IMPORTS
     /* a folder of the hub */
     TFN__STRUCT(tfn_export) TFN__MEMBER('s', tfn_export, error)
     TFN__MEMBER('p', tfn_export, folder) TFN__MEMBER('p', tfn_export, family)
