@@ -2094,6 +2094,7 @@ typedef tfn_var tfn_loss_fn(void *user, tfn_tape *t, tfn_var logits);
 
 /* Options of a model. Set vocab and context; 0 in any other field is a good default. */
 typedef struct tfn_model_desc {
+    /* Sizes */
     int32_t vocab, context;       /* V, and the longest sentence T; required, but vocab may be 0 for
                                    * an encoder of frames, which has no words */
     tfn_arch arch;                /* 0: decoder */
@@ -2103,9 +2104,32 @@ typedef struct tfn_model_desc {
     int32_t decoder_layers;       /* of an encoder-decoder; 0: layers */
     int32_t heads;                /* 0: width/32, at least 1 */
     int32_t kv_heads;             /* heads of keys and values; 0: heads */
-    tfn_cache_type cache_type;    /* of decoders; 0: floats, else 16 bits */
     int32_t head_size;            /* channels D of a head; 0: width/heads, and resolving keeps the
                                    * 0; else heads * head_size may differ from the width */
+    int32_t ffn;                  /* hidden units of the feed-forward; 0: 4*width */
+
+    /* The method: topology, norm, first weights */
+    const char *recipe;           /* topology, norm and init together; NULL: "pre" */
+    const char *norm;             /* see tfn_norm_at; NULL: the recipe's */
+    const char *decoder_norm;     /* of an encoder-decoder's decoder; NULL: norm */
+    const char *init;             /* see tfn_init_at; NULL: the recipe's */
+    const tfn_topology *topology;          /* a row, also of your own; NULL: the recipe's */
+    const tfn_topology *decoder_topology;  /* of the decoder; NULL: topology */
+    /* Rows of your own, instead of the names above. The names are then NULL or the names of the
+     * rows. Like topologies, rows must exist as long as the model. Files store their names, so no
+     * row of the library may have the same name. Small builds need TFNORM_ALL_NORMS for them. */
+    const tfn_norm_rule *norm_rule;          /* NULL: the row that norm names */
+    const tfn_norm_rule *decoder_norm_rule;  /* NULL: the row that decoder_norm names, or else
+                                              * norm_rule */
+    const tfn_init_rule *init_rule;          /* NULL: the row that init names */
+    float norm_eps;               /* 0: the norm's, or 1e-5 */
+    float norm_factor;            /* c of adanorm; 0: 1. The authors' scripts use 1, 1.5 and 2 */
+    int64_t norm_warmup;          /* updates, of PowerNorm; 0: schedule.warmup */
+
+    /* Inputs: words and frames */
+    int32_t cutoffs[2];           /* first words of the second and third cluster, for adaptive input
+                                   * and softmax, see below; words are sorted by frequency; 0: no
+                                   * clusters */
     int32_t embedding_size;       /* channels E of a word's embedding; 0: width, and resolving keeps
                                    * the 0; else x_0 is E[token] W with W (E, C), and the output
                                    * matrix reads x W with W (C, E), as in OPT-350M */
@@ -2113,18 +2137,48 @@ typedef struct tfn_model_desc {
                                    * the embedding have its E channels, and x_0 is their map, with
                                    * a bias (ELECTRA). The output matrix reads x W^T, or a
                                    * head_transform of E channels */
-    int32_t ffn;                  /* hidden units of the feed-forward; 0: 4*width */
     int32_t segments;             /* segment embeddings (encoder only); 0: none */
-    int32_t classes;              /* for TFN_HEAD_SEQUENCE and TFN_HEAD_POSITIONS */
-    int32_t numbers;              /* for TFN_HEAD_NUMBERS */
+    bool separate_source;         /* true: the encoder has its own embedding; false: it shares the
+                                   * decoder's */
+    bool scale_embedding;         /* true: embeddings times sqrt(C), as in papers */
+    float embedding_factor;       /* embeddings are also multiplied by this number; 0: 1. Granite:
+                                   * 12 */
     int32_t bands;                /* numbers in a frame (spectra, sensors, patches of pictures: see
                                    * tfn_batch); 0: the encoder reads tokens */
     tfn_frame_map frame_map;      /* 0: convolutions */
+
+    /* Outputs */
     tfn_head head;                /* 0: tokens */
-    int32_t cutoffs[2];           /* first words of the second and third cluster, for adaptive input
-                                   * and softmax, see below; words are sorted by frequency; 0: no
-                                   * clusters */
+    int32_t classes;              /* for TFN_HEAD_SEQUENCE and TFN_HEAD_POSITIONS */
+    int32_t numbers;              /* for TFN_HEAD_NUMBERS */
+    bool untied;                  /* true: the output has a matrix of its own; false: it is tied to
+                                   * the embedding */
+    bool output_bias;             /* true: logits have a bias, one number a word */
+    bool head_transform;          /* true: N(f(x W + b)) before the output matrix, with the
+                                   * activation f without its gate, as in BERT's head for masked
+                                   * words */
+    tfn_activation_kind pooler;   /* f in f(x W_p) W_c of a head for sequences or numbers; 0: tanh,
+                                   * as in BERT; DistilBERT has ReLU */
+    bool scale_output;            /* true: the output matrix reads x/sqrt(C), as in T5 */
+    float logit_divisor;          /* logits are divided by this number, before a cap; 0: 1. Granite:
+                                   * 8 */
+    float logit_cap;              /* > 0: logits become cap*tanh(logit/cap). Gemma 2: 30 */
+
+    /* Inside a layer */
     tfn_activation_kind activation;    /* 0: GELU, tanh form */
+    bool no_bias;                 /* true: linear maps have no bias */
+    tfn_attention_bias attention_bias;   /* maps with a bias despite no_bias; 0: none */
+    float branch_factor;          /* a branch is multiplied by this number before it is added to the
+                                   * stream; 0: 1. Granite: 0.22 */
+    tfn_qk_norm qk_norm;          /* 0: the topology's */
+    float score_scale;            /* factor of q . k in scores; 0: 1/sqrt(D). T5: 1 */
+    bool scale_by_layer;          /* true: scores are also divided by the number of the layer, from
+                                   * 1 (GPT-2's scale_attn_by_inverse_layer_idx) */
+    float qkv_clip;               /* c > 0: queries, keys and values are limited to -c ... c before
+                                   * anything else. OLMo: 8 */
+    float attention_cap;          /* > 0: scores become cap*tanh(score/cap). Gemma 2: 50 */
+
+    /* Positions */
     tfn_position_kind position;   /* 0: learned */
     float rotary_base;            /* 0: 10000 */
     int32_t rotary_size;          /* channels r of a head that rotate: j < r/2 with j + D/2, by
@@ -2139,49 +2193,8 @@ typedef struct tfn_model_desc {
                                    * half are single distances */
     int32_t relative_distance;    /* the largest distance of the other half, which shares buckets;
                                    * 0: 128 */
-    bool untied;                  /* true: the output has a matrix of its own; false: it is tied to
-                                   * the embedding */
-    bool separate_source;         /* true: the encoder has its own embedding; false: it shares the
-                                   * decoder's */
-    bool scale_embedding;         /* true: embeddings times sqrt(C), as in papers */
-    float embedding_factor;       /* embeddings are also multiplied by this number; 0: 1. Granite:
-                                   * 12 */
-    float branch_factor;          /* a branch is multiplied by this number before it is added to the
-                                   * stream; 0: 1. Granite: 0.22 */
-    float logit_divisor;          /* logits are divided by this number, before a cap; 0: 1. Granite:
-                                   * 8 */
-    bool scale_output;            /* true: the output matrix reads x/sqrt(C), as in T5 */
-    bool no_bias;                 /* true: linear maps have no bias */
-    tfn_attention_bias attention_bias;   /* maps with a bias despite no_bias; 0: none */
-    bool output_bias;             /* true: logits have a bias, one number a word */
-    bool head_transform;          /* true: N(f(x W + b)) before the output matrix, with the
-                                   * activation f without its gate, as in BERT's head for masked
-                                   * words */
-    tfn_activation_kind pooler;   /* f in f(x W_p) W_c of a head for sequences or numbers; 0: tanh,
-                                   * as in BERT; DistilBERT has ReLU */
 
-    int32_t mup_base_width;       /* muP, see below: rates and scales are given for this width and
-                                   * adapt to `width`; 0: off */
-
-    const char *recipe;           /* topology, norm and init together; NULL: "pre" */
-    const char *norm;             /* see tfn_norm_at; NULL: the recipe's */
-    const char *decoder_norm;     /* of an encoder-decoder's decoder; NULL: norm */
-    const char *init;             /* see tfn_init_at; NULL: the recipe's */
-    const tfn_topology *topology;          /* a row, also of your own; NULL: the recipe's */
-    const tfn_topology *decoder_topology;  /* of the decoder; NULL: topology */
-    /* Rows of your own, instead of the names above. The names are then NULL or the names of the
-     * rows. Like topologies, rows must exist as long as the model. Files store their names, so no
-     * row of the library may have the same name. Small builds need TFNORM_ALL_NORMS for them. */
-    const tfn_norm_rule *norm_rule;          /* NULL: the row that norm names */
-    const tfn_norm_rule *decoder_norm_rule;  /* NULL: the row that decoder_norm names, or else
-                                              * norm_rule */
-    const tfn_init_rule *init_rule;          /* NULL: the row that init names */
-    tfn_qk_norm qk_norm;          /* 0: the topology's */
-    float score_scale;            /* factor of q . k in scores; 0: 1/sqrt(D). T5: 1 */
-    bool scale_by_layer;          /* true: scores are also divided by the number of the layer, from
-                                   * 1 (GPT-2's scale_attn_by_inverse_layer_idx) */
-    float qkv_clip;               /* c > 0: queries, keys and values are limited to -c ... c before
-                                   * anything else. OLMo: 8 */
+    /* Windows */
     int32_t window;               /* W > 0: a position of the decoder attends to the last W
                                    * positions including itself (Mistral), and caches hold no more;
                                    * a position of an encoder without a decoder attends to W/2
@@ -2193,16 +2206,8 @@ typedef struct tfn_model_desc {
                                    * window instead. GPT-Neo: p = 2, s = 1 */
     float window_base;            /* rotary base of layers with a window, whose rates are not
                                    * scaled; 0: as in other layers. Gemma 3: 10000 */
-    float attention_cap;          /* > 0: scores become cap*tanh(score/cap). Gemma 2: 50 */
-    float logit_cap;              /* > 0: the same for logits. Gemma 2: 30 */
-    float norm_eps;               /* 0: the norm's, or 1e-5 */
-    float norm_factor;            /* c of adanorm; 0: 1. The authors' scripts use 1, 1.5 and 2 */
-    int64_t norm_warmup;          /* updates, of PowerNorm; 0: schedule.warmup */
-    bool folded;                  /* true: a model for inference that tfn_model_fold fills, without
-                                   * the scales and norms that fold */
-    tfn_weights weights;          /* type of the matrices of linear maps, embeddings and output,
-                                   * which then are frozen: see tfn_model_quantize; 0: floats */
 
+    /* Loss and regularization */
     float dropout;                /* rate on residual branches and embeddings */
     float attention_dropout, activation_dropout;
     float smoothing;              /* e of label smoothing */
@@ -2214,16 +2219,16 @@ typedef struct tfn_model_desc {
                                    * cutoffs or a head of numbers */
     void *loss_user;              /* passed to loss */
 
+    /* Updates */
     tfn_optimizer optimizer;      /* 0: AdamW */
     tfn_schedule schedule;        /* all 0: constant 1e-3 */
     float beta1, beta2, eps;      /* 0: 0.9, 0.98, 1e-8. SGD: beta1 is the momentum, 0 none. Lion:
                                    * beta2 0.99. Adafactor: beta1 0 (no first moment), beta2 is 1 -
                                    * t^-0.8, eps is not used */
     float decay;                  /* weight decay of matrices; norms, biases, scales have none */
-    tfn_radam radam;              /* where published codes differ; 0: the paper's rule */
-    tfn_moment_type moment_type;  /* 0: floats; else 16 or 8 bits */
     bool  decay_all;              /* true: decay also applies to norms, biases and scales, as in
                                    * fairseq, including Admin's w */
+    tfn_radam radam;              /* where published codes differ; 0: the paper's rule */
     bool  nesterov, eps_inside;   /* eps_inside: true: eps is added to the corrected root, as in
                                    * PyTorch's Adam; false: before the correction, as in fairseq.
                                    * See tfn_update_args */
@@ -2233,6 +2238,7 @@ typedef struct tfn_model_desc {
     bool  relative_rate;          /* true: Adafactor's rate is multiplied by the RMS of the tensor,
                                    * at least 1e-3; the authors then use TFN_SCHEDULE_INVERSE_SQRT
                                    * with lr 1e-2, anchor 10000 */
+    tfn_moment_type moment_type;  /* 0: floats; else 16 or 8 bits */
     float clip;                   /* largest global norm of the gradient; 0: none */
     float clip_value;             /* largest absolute value of each number in the gradient of the
                                    * mean loss; 0: none */
@@ -2241,7 +2247,10 @@ typedef struct tfn_model_desc {
                                    * tfn_model_swap_ema; 0: none. The schedule-free optimizer makes
                                    * its own averages instead */
     int32_t micro_batches;        /* batches whose gradients make one step; 0: 1 */
+    int32_t mup_base_width;       /* muP, see below: rates and scales are given for this width and
+                                   * adapt to `width`; 0: off */
 
+    /* Batches and the machine */
     int32_t batch;                /* the largest B of a batch; 0: 1 */
     int32_t batch_tokens;         /* the most B*T and B*Ts, to save memory if lengths differ; 0: no
                                    * limit */
@@ -2249,18 +2258,24 @@ typedef struct tfn_model_desc {
                                    * without OpenMP and TFNORM_PARALLEL_FOR */
     tfn_isa isa;                  /* 0: best */
     uint64_t seed;
+
+    /* What the model is made for, and its memory */
     bool inference;               /* true: no gradients, no moments */
+    bool only_decoders;           /* true: only tfn_decoder runs this decoder for inference; the
+                                   * model keeps its table of weights but has no workspace */
+    bool folded;                  /* true: a model for inference that tfn_model_fold fills, without
+                                   * the scales and norms that fold */
+    tfn_weights weights;          /* type of the matrices of linear maps, embeddings and output,
+                                   * which then are frozen: see tfn_model_quantize; 0: floats */
+    tfn_cache_type cache_type;    /* of decoders; 0: floats, else 16 bits */
+    bool blank;                   /* true: draws no first values, which takes seconds for large
+                                   * models: weights are 0, or the contents of `parameters`, until
+                                   * they are loaded */
     bool recompute;               /* true: the backward computes layers again, which saves memory */
     bool probes;                  /* true: enables tfn_model_watch */
     bool half;                    /* true: simulated half precision, see below; more than one thread
                                    * is an error */
     float loss_scale;             /* of half, at the start; 0: 128. 1 without half */
-
-    bool blank;                   /* true: draws no first values, which takes seconds for large
-                                   * models: weights are 0, or the contents of `parameters`, until
-                                   * they are loaded */
-    bool only_decoders;           /* true: only tfn_decoder runs this decoder for inference; the
-                                   * model keeps its table of weights but has no workspace */
     float *parameters, *gradients, *moments, *workspace;   /* your own memory; NULL: inside the
                                                             * block */
 } tfn_model_desc;
@@ -48101,8 +48116,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       0.2                         0.3
  *       structs set by position     have new members: tfn_batch, tfn_param_info, tfn_generator,
  *                                   tfn_attention_args, tfn_attention_cached_args, tfn_file,
- *                                   tfn_tokenizer_source, tfn_import, tfn_memory, tfn_model_desc.
- *                                   Set members by name, and recompile every file
+ *                                   tfn_tokenizer_source, tfn_import, tfn_memory. tfn_model_desc
+ *                                   also has another order, with a heading for each group. Set
+ *                                   members by name, and recompile every file
  *       TFN_KEY_MOST                gone: windows are options (desc.window)
  *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
  *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)

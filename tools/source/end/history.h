@@ -4,8 +4,9 @@
  *       0.2                         0.3
  *       structs set by position     have new members: tfn_batch, tfn_param_info, tfn_generator,
  *                                   tfn_attention_args, tfn_attention_cached_args, tfn_file,
- *                                   tfn_tokenizer_source, tfn_import, tfn_memory, tfn_model_desc.
- *                                   Set members by name, and recompile every file
+ *                                   tfn_tokenizer_source, tfn_import, tfn_memory. tfn_model_desc
+ *                                   also has another order, with a heading for each group. Set
+ *                                   members by name, and recompile every file
  *       TFN_KEY_MOST                gone: windows are options (desc.window)
  *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
  *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)
