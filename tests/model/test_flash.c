@@ -19,12 +19,17 @@ static double flash_work[FLASH_PAGE / sizeof(double)];
 static int flash_writes, flash_cut;
 static flash_torn flash_way;
 static bool flash_deaf;                 /* reads fail */
+static int flash_reads, flash_fails;    /* how many reads there were, and from which on they fail */
+static bool flash_garbles;              /* these give a wrong bit instead */
 
 static bool flash_read(void *user, int32_t page, void *to)
 {
     (void)user;
-    if (flash_deaf) return false;
+    const bool fails = flash_fails && flash_reads >= flash_fails;
+    flash_reads++;
+    if (flash_deaf || (fails && !flash_garbles)) return false;
     memcpy(to, flash_chip[page], FLASH_PAGE);
+    if (fails) *(unsigned char *)to ^= 1;
     return true;
 }
 
@@ -245,6 +250,19 @@ TEST(flash_errors)
     f.read = NULL;
     flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NULL, "read or write is NULL");
 
+    f = flash_of();
+    f.write = NULL;
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_NULL, "read or write is NULL");
+
+    /* a model with an error of its own; a bad batch is none */
+    f = flash_of();
+    m.error.status = TFN_BAD_FILE;
+    m.error.text = "it is broken";
+    flash_refuses(tfn_flash_save(&f, &m), &f, TFN_BAD_FILE, "it is broken");
+    m.error.status = TFN_BAD_BATCH;
+    CHECK(tfn_flash_save(&f, &m) == TFN_OK);
+    m.error.status = TFN_OK;
+
     /* within an update, and while averages are swapped in */
     f = flash_of();
     m.micro = 1;
@@ -277,11 +295,70 @@ TEST(flash_errors)
     tfn_model_free(&m);
 }
 
+/* A chip whose reads fail, or give other bytes, from a certain one on. A load checks the pages of
+ * the slot, reads the head of the empty one, and reads the pages after the head again. While it
+ * checks, nothing changes; later the model has the error. */
+TEST(flash_reads_fail)
+{
+    static const struct { bool garbles; const char *text; } ways[] = {
+        { false, "cannot be read" }, { true, "it gave other bytes the second time" }
+    };
+    const tfn_model_desc desc = flash_desc();
+    tfn_flash f = flash_of();
+    tfn_model m, other;
+    int pages;
+    memset(flash_chip, 0, sizeof flash_chip);
+    flash_cut = FLASH_NEVER;
+    flash_fails = 0;
+    CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK);
+    CHECK(flash_update(&m) && tfn_flash_save(&f, &m) == TFN_OK);
+    pages = tfn_flash_pages(&m, FLASH_PAGE);
+    for (int way = 0; way < 2; way++)
+        for (int fails = 1; fails < 2*pages; fails++) {
+            CASE("%s at read %d", ways[way].garbles ? "garbled" : "failed", fails);
+            CHECK(tfn_model_new(&other, &desc, NULL) == TFN_OK);
+            const uint64_t hash = flash_hash(&other);
+            flash_garbles = ways[way].garbles;
+            flash_fails = fails;
+            flash_reads = 0;
+            if (fails < pages) {
+                flash_refuses(tfn_flash_load(&other, &f), &f, TFN_NOT_FOUND, "neither slot");
+                CHECK(flash_hash(&other) == hash && other.error.status == TFN_OK);
+            } else {
+                flash_refuses(tfn_flash_load(&other, &f), &f, TFN_BAD_FILE, ways[way].text);
+                CHECK_INT(other.error.status, TFN_BAD_FILE);
+            }
+            tfn_model_free(&other);
+        }
+    flash_fails = 0;
+    tfn_model_free(&m);
+}
+
+/* SGD without momentum has no moments to save. */
+TEST(flash_without_moments)
+{
+    tfn_model_desc desc = flash_desc();
+    tfn_flash f = flash_of();
+    tfn_model m, other;
+    memset(flash_chip, 0, sizeof flash_chip);
+    flash_cut = FLASH_NEVER;
+    desc.optimizer = TFN_OPTIMIZER_SGD;
+    CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK && !m.moments);
+    CHECK(flash_update(&m) && tfn_flash_save(&f, &m) == TFN_OK);
+    CHECK(tfn_model_new(&other, &desc, NULL) == TFN_OK && tfn_flash_load(&other, &f) == TFN_OK);
+    CHECK(tfn_model_hash(&other) == tfn_model_hash(&m) && other.step == 1);
+    CHECK_BITS(other.averages, m.averages, (size_t)m.trained_floats * sizeof(float));
+    tfn_model_free(&other);
+    tfn_model_free(&m);
+}
+
 int main(void)
 {
     RUN(flash_cuts);
     RUN(flash_newest);
     RUN(flash_ends_in_zeros);
     RUN(flash_errors);
+    RUN(flash_reads_fail);
+    RUN(flash_without_moments);
     return DONE();
 }

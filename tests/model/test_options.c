@@ -539,6 +539,13 @@ static void options_says(const tfn_model_desc *d, tfn_status status, const char 
     if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
 }
 
+static tfn_var options_loss(void *user, tfn_tape *t, tfn_var logits)
+{
+    (void)user;
+    (void)t;
+    return logits;
+}
+
 /* Messages for the usual mistakes of beginners: none is about an option that was never set. */
 TEST(options_messages)
 {
@@ -583,6 +590,18 @@ TEST(options_messages)
     X(d.recipe = "deepnrm", NOT_FOUND, "no recipe is called deepnrm; did you mean deepnorm?")     \
     X(d.norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")          \
     X(d.norm = "qwertyuiop", NOT_FOUND, "no norm is called qwertyuiop")                           \
+    X(d.norm = "qwertyuiop"; d.init = "xaviar", NOT_FOUND, "no norm is called qwertyuiop")        \
+    X(d.decoder_norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")  \
+    X(d.norm = "crmsnorm"; d.width = d.heads = 1, BAD_OPTION,                                     \
+      "width is 1; crmsnorm needs at least 2")                                                    \
+    X(d.mup_base_width = 32; d.qk_norm = TFN_QK_NORM_UNIT, UNSUPPORTED,                           \
+      "the topology has scales of its own by width")                                              \
+    X(d.arch = TFN_ARCH_ENCODER; d.head = TFN_HEAD_NUMBERS; d.numbers = 2; d.loss = options_loss, \
+      BAD_OPTION, "a head of numbers has neither smoothing nor a loss")                           \
+    X(d.folded = true, BAD_OPTION, "a folded model is for inference")                             \
+    X(d.only_decoders = true, BAD_OPTION, "only_decoders needs a decoder made for inference")     \
+    X(d.only_decoders = d.inference = true; d.arch = TFN_ARCH_ENCODER, BAD_OPTION,                \
+      "only_decoders needs a decoder made for inference")                                         \
     X(d.init = "xaviar", NOT_FOUND, "no initialization is called xaviar; did you mean xavier?")
 #define OPTIONS_MISTAKE(change, status, text)                                                     \
     {                                                                                             \

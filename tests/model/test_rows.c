@@ -74,6 +74,10 @@ static const char *const rows_profiled[] = {
     "row.ffn.skip.kind=6 row.ffn.skip.value=1 row.ffn.skip.unit=0.5",
     ROWS_POST "row.attention.skip.kind=6 row.attention.skip.value=1 row.ffn.skip.kind=6 "
     "row.ffn.skip.value=1 row.ffn.extra.kind=1 row.ffn.extra.value=1",
+    ROWS_POST "row.flags=2048 row.attention.skip.kind=6 row.attention.skip.value=1 "
+    "row.ffn.skip.kind=6 row.ffn.skip.value=1",                 /* gamma W/sigma */
+    ROWS_POST "row.attention.skip.kind=6 row.attention.skip.value=0.5 row.attention.skip.unit=0.5 "
+    "row.ffn.skip.kind=6 row.ffn.skip.value=1 row.ffn.skip.unit=0.5",
     ROWS_ADMIN "desc.recipe=admin desc.arch=2 desc.norm=batchnorm"
 };
 
@@ -83,6 +87,8 @@ static const char *const rows_constant[] = {
     ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=-0.5",
     ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=0",
     ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=1e-20",
+    ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=1e10",
+    ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=2 desc.norm=dyt",
     ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=2 row.flags=16",
     ROWS_POST "row.attention.skip.kind=1 row.attention.skip.value=2 row.attention.norm_branch=1 "
     "desc.norm=rmsnorm-offset",
@@ -112,6 +118,11 @@ static const char *const rows_branch[] = {
     ROWS_PRE "row.ffn.source=3 desc.untied=1",
     ROWS_PRE "row.attention.out.kind=5 row.attention.out.value=0.5 desc.untied=1",
     ROWS_PRE "row.flags=65 desc.untied=1",                       /* shifted before the final norm */
+    ROWS_PRE "row.ffn.skip_from=1 desc.untied=1",
+    ROWS_PRE "row.ffn.out.kind=6 row.ffn.out.value=0.5 desc.untied=1",
+    ROWS_PRE "desc.arch=2 desc.untied=1 decoder_row.own=1 decoder_row.attention.norm_sum=1 "
+    "decoder_row.ffn.norm_sum=1",                                /* only the encoder is centred */
+    ROWS_PRE "desc.norm=powernorm",
     ROWS_PRE "row.attention.skip_from=1 row.attention.in.kind=2 row.attention.in.value=0.5"
 };
 
@@ -194,34 +205,52 @@ static void rows_set_to(tfn_model *m, const char *name, float value)
 static const struct { const char *text, *name; float value; const char *want; } rows_values[] = {
     { ROWS_ADMIN, "decoder.1.ffn.skip.weight", 0, "decoder.1.ffn.skip.weight" },
     { ROWS_ADMIN, "decoder.0.ffn.skip.weight", HUGE_VALF, "decoder.0.ffn.skip.weight" },
+    { ROWS_ADMIN, "decoder.0.ffn.skip.weight", -HUGE_VALF, "decoder.0.ffn.skip.weight" },
     { ROWS_SMALL "desc.recipe=admin-direct", "decoder.0.self.skip.weight", 2,
+      "decoder.0.self.skip.weight is not 1" },
+    { ROWS_SMALL "desc.recipe=admin-direct", "decoder.0.self.skip.weight", 0.5f,
       "decoder.0.self.skip.weight is not 1" }
 };
 
 TEST(rows_refusals)
 {
-    static const struct { const char *text, *want; } others[] = {
-        { ROWS_SMALL "desc.recipe=pre", "topology" },
-        { ROWS_SMALL "desc.recipe=post-rms", "norm" },
-        { ROWS_SMALL "desc.recipe=post desc.width=32", "width" },
-        { ROWS_SMALL "desc.recipe=post desc.no_bias=1", "no_bias" },
-        { ROWS_SMALL "desc.recipe=post desc.activation=1", "activation" },
-        { ROWS_SMALL "desc.recipe=post desc.layers=1", "layers" },
-        { ROWS_SMALL "desc.recipe=post desc.untied=1", "untied" },
-        { ROWS_SMALL "desc.recipe=post desc.norm_eps=0.001", "norm_eps" },
-        { ROWS_SMALL "desc.recipe=post desc.context=6", "position" },
-        { ROWS_SMALL "desc.recipe=post desc.arch=2", "arch" }
+#define ROWS_PLAIN   ROWS_SMALL "desc.recipe=post "
+#define ROWS_PAIR    ROWS_PLAIN "desc.arch=2 desc.layers=1 desc.decoder_layers=2 "
+#define ROWS_CLASSES ROWS_PLAIN "desc.arch=1 desc.head=1 "
+    static const struct { const char *from, *to, *want; } others[] = {
+        { ROWS_PLAIN, ROWS_SMALL "desc.recipe=pre", ": decoder_topology differs" },
+        { ROWS_PLAIN, ROWS_SMALL "desc.recipe=post-rms", ": norm differs" },
+        { ROWS_PLAIN, ROWS_PLAIN "desc.width=32", ": width differs" },
+        { ROWS_PLAIN, ROWS_PLAIN "desc.no_bias=1", ": no_bias differs" },
+        { ROWS_PLAIN, ROWS_PLAIN "desc.activation=1", ": activation differs" },
+        { ROWS_PLAIN, ROWS_PLAIN "desc.layers=1", ": layers differs" },
+        { ROWS_PLAIN, ROWS_PLAIN "desc.untied=1", ": untied differs" },
+        { ROWS_PLAIN, ROWS_PLAIN "desc.norm_eps=0.001", ": norm_eps differs" },
+        { ROWS_PLAIN, ROWS_PLAIN "desc.context=6", "position.weight has another shape" },
+        { ROWS_PLAIN, ROWS_PLAIN "desc.arch=2", ": arch differs" },
+        { ROWS_PAIR, ROWS_PAIR "desc.decoder_layers=1", ": decoder_layers differs" },
+        { ROWS_PAIR, ROWS_PAIR "desc.decoder_norm=rmsnorm", ": decoder_norm differs" },
+        { ROWS_PAIR "row.own=1 decoder_row.own=1",
+          ROWS_PAIR "row.own=1 row.ffn.norm_in=1 decoder_row.own=1", ": topology differs" },
+        { ROWS_PAIR "row.own=1 decoder_row.own=1",
+          ROWS_PAIR "row.own=1 decoder_row.own=1 decoder_row.ffn.norm_in=1",
+          ": decoder_topology differs" },
+        { ROWS_CLASSES "desc.classes=3", ROWS_CLASSES "desc.classes=4", "has another shape" }
     };
-    static rows_data data;
+    static rows_data data, changed;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         tfn_model from, to;
         rows_case c;
         tfn_model_desc d;
-        CHECK(rows_read(&c, ROWS_SMALL "desc.recipe=post"));
+        CHECK(rows_read(&c, others[i].from));
+        data.row[0] = rows_topology(&c.row, false);
+        data.row[1] = rows_topology(&c.decoder_row, true);
         d = rows_desc(&c, &data);
         CHECK_INT(tfn_model_new(&from, &d, NULL), TFN_OK);
-        CHECK(rows_read(&c, others[i].text));
-        d = rows_desc(&c, &data);
+        CHECK(rows_read(&c, others[i].to));
+        changed.row[0] = rows_topology(&c.row, false);
+        changed.row[1] = rows_topology(&c.decoder_row, true);
+        d = rows_desc(&c, &changed);
         d.inference = d.folded = true;
         CHECK_INT(tfn_model_new(&to, &d, NULL), TFN_OK);
         rows_refusal(&to, &from, others[i].want);
