@@ -924,6 +924,52 @@ TEST(quant_model_errors)
     tfn_model_free(&m);
 }
 
+/* Models between which nothing can be folded or packed: the message, and whose error it is. */
+TEST(quant_pairs_refused)
+{
+    enum { FLOATS, FOLDED, PACKED, PACKED_FOLDED, NO_BIAS, LORA, BROKEN, MODELS };
+    static const struct { int to, from; bool fold; const char *text; } rows[] = {
+        { FOLDED, PACKED, true, "weights are 1, but only floats (0) can be folded" },
+        { FOLDED, FOLDED, true, "fold: the models must have the same options, but folded" },
+        { LORA, FLOATS, true, "fold: the models must have the same options, but folded" },
+        { FOLDED, BROKEN, true, NULL },
+        { FLOATS, FLOATS, false, "they are 0 and 0" },
+        { PACKED_FOLDED, FLOATS, false, "same options but weights: folded differs" },
+        { PACKED, NO_BIAS, false, ".bias has another shape" },
+        { PACKED, BROKEN, false, NULL }
+    };
+    tfn_model_desc d = quant_desc("pre", TFN_ARCH_DECODER);
+    tfn_model m[MODELS], broken;
+    tfn_error e;
+    d.inference = true;
+    for (int i = 0; i < BROKEN; i++) {
+        tfn_model_desc c = d;
+        c.folded = i == FOLDED || i == PACKED_FOLDED;
+        if (i == PACKED || i == PACKED_FOLDED) c.weights = TFN_WEIGHTS_Q8;
+        c.no_bias = i == NO_BIAS;
+        if (i == LORA) CHECK(tfn_group_add(&c, "*.q.weight rank=2", &e));
+        if (!quant_new(m + i, &c)) return;
+    }
+    d.vocab = 0;
+    CHECK_INT(tfn_model_init(&broken, &d, NULL, 0), TFN_BAD_OPTION);
+    m[BROKEN] = broken;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_model *to = m + rows[i].to;
+        tfn_status status = rows[i].fold ? tfn_model_fold(to, m + rows[i].from)
+                                         : tfn_model_quantize(to, m + rows[i].from);
+        CASE("row %d", (int)i);
+        CHECK_INT(status, TFN_BAD_OPTION);
+        if (rows[i].text) quant_error(status, &to->error, rows[i].text);
+        else CHECK_INT(to->error.status, TFN_OK);
+        to->error.status = TFN_OK;
+    }
+    /* a bad batch is no error of the model */
+    CHECK(!tfn_model_logits(m + FLOATS, NULL) && m[FLOATS].error.status == TFN_BAD_BATCH);
+    CHECK_INT(tfn_model_fold(m + FOLDED, m + FLOATS), TFN_OK);
+    CHECK_INT(tfn_model_quantize(m + PACKED, m + FLOATS), TFN_OK);
+    for (int i = 0; i < BROKEN; i++) tfn_model_free(m + i);
+}
+
 int main(void)
 {
     RUN(quant_products);
@@ -939,5 +985,6 @@ int main(void)
     RUN(quant_model_bits);
     RUN(quant_lora);
     RUN(quant_model_errors);
+    RUN(quant_pairs_refused);
     return DONE();
 }

@@ -954,8 +954,89 @@ TEST(generate_batches_refused)
     }
 }
 
+/* Every token is forbidden, and the end is too early: a draw and a search have nothing to choose.
+ * From min_tokens on only the end is left. */
+TEST(generate_nothing_to_choose)
+{
+    static generate_case c;
+    int32_t all[GENERATE_V];
+    tfn_model_desc d = generate_desc("pre", TFN_ARCH_DECODER);
+    generate_model(&c.m, &d, 1);
+    generate_fill(&c, 2, true);
+    for (int i = 0; i < GENERATE_V; i++) all[i] = i;
+    for (int32_t round = 0; round < 8; round++) {
+        tfn_generate_desc o = generate_options(round % 2 ? 2 : 0);
+        generate_maker x;
+        char text[200];
+        if (!o.beam) o.temperature = 1;
+        if (round & 2) o.forbidden_count = GENERATE_V, o.forbidden = all;
+        if (round & 4) o.min_tokens = 1;
+        else o.allow_empty = true;
+        CASE("round %d", round);
+        if (!generate_start(&x, &c.m, &o)) return;
+        if ((round & 6) == 6) {
+            CHECK_INT(tfn_generator_run(&x.g, &c.batch, NULL), TFN_NOT_FINITE);
+            CHECK(strstr(tfn_error_text(&x.g.error, text, sizeof text), "has nothing to choose"));
+        } else generate_run(&x.g, &c.batch, NULL);
+        if ((round & 6) == 2)
+            for (int s = 0; s < GENERATE_N; s++) {
+                CHECK_INT(x.g.lengths[s * x.g.width], 1);
+                CHECK_INT(x.g.tokens[(ptrdiff_t)s * x.g.width * x.g.most], GENERATE_END);
+            }
+        free(x.mem);
+    }
+    tfn_model_free(&c.m);
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* Gives the decoder an error when it computes the first value of a stack. */
+typedef struct generate_break { tfn_decoder *d; bool decoder; int calls; } generate_break;
+static void generate_breaks(void *user, int32_t id, const float *data, ptrdiff_t rows,
+                            ptrdiff_t cols, bool backward)
+{
+    generate_break *b = (generate_break *)user;
+    (void)data, (void)rows, (void)cols, (void)backward;
+    if (tfn_probe_of(id).decoder != b->decoder) return;
+    b->calls++;
+    b->d->error.status = TFN_BAD_FILE;
+}
+
+/* A decoder that fails before the source, after it, or after the first token ends the run with its
+ * error. */
+TEST(generate_decoder_fails)
+{
+    static generate_case c;
+    tfn_model_desc d = generate_desc("pre", TFN_ARCH_ENCODER_DECODER);
+    d.probes = true;
+    generate_model(&c.m, &d, 1);
+    for (int when = 0; when < 3; when++) {
+        tfn_generate_desc o = generate_options(0);
+        generate_break b;
+        generate_maker x;
+        generate_fill(&c, 2, false);
+        if (!generate_start(&x, &c.m, &o)) return;
+        b.d = &x.g.decoder;
+        b.decoder = when == 2;
+        b.calls = 0;
+        CASE("when %d", when);
+        if (when == 0) x.g.decoder.error.status = TFN_BAD_FILE;
+        else CHECK_INT(tfn_decoder_watch(&x.g.decoder, generate_breaks, &b), TFN_OK);
+        CHECK_INT(tfn_generator_run(&x.g, &c.batch, NULL), TFN_BAD_FILE);
+        CHECK_INT(x.g.error.status, TFN_BAD_FILE);
+        CHECK((b.calls > 0) == (when > 0));
+        CHECK_INT(x.g.fed, when == 2 ? 2 : 0);
+        free(x.mem);
+    }
+    tfn_model_free(&c.m);
+}
+#endif
+
 int main(void)
 {
+#ifndef TFNORM_NO_TRAINING
+    RUN(generate_decoder_fails);
+#endif
+    RUN(generate_nothing_to_choose);
     RUN(generate_beams);
     RUN(generate_exhaustive);
     RUN(generate_greedy);

@@ -291,6 +291,20 @@ TEST(groups_patterns)
     }
 }
 
+/* If two patterns match nothing, the message is about the first. */
+TEST(groups_first_pattern)
+{
+    tfn_model_desc d = groups_small();
+    tfn_model m;
+    char text[300];
+    strcpy(d.groups[1].pattern, "*.biass");
+    strcpy(d.groups[2].pattern, "embeding.weight");
+    CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_NOT_FOUND);
+    tfn_error_text(&m.error, text, sizeof text);
+    if (!strstr(text, "is called *.biass;")) FAIL("%s", text);
+    tfn_model_free(&m);
+}
+
 /* A text, the model's message about it, and the text in a checkpoint. */
 TEST(groups_texts)
 {
@@ -958,6 +972,7 @@ TEST(groups_lora_memory)
 int main(void)
 {
     RUN(groups_patterns);
+    RUN(groups_first_pattern);
     RUN(groups_texts);
     RUN(groups_long_text);
     RUN(groups_refused);

@@ -1382,6 +1382,9 @@ TEST(model_watching)
     CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
     CHECK_INT(w.calls[0][TFN_WATCH_STACK], 2);
     CHECK(tfn_probe_of(0).point == TFN_WATCH_NONE && tfn_probe_of(-1).point == TFN_WATCH_NONE);
+    CHECK(tfn_probe_of(TFN_WATCH_STACK + 1).point == TFN_WATCH_NONE);
+    CHECK(tfn_model_step(&c.m, NULL, NULL) == TFN_BAD_BATCH);
+    CHECK(tfn_model_watch(&c.m, NULL, NULL) == TFN_OK);     /* a bad batch was an error of the step */
     tfn_model_free(&c.m);
 }
 
@@ -1558,6 +1561,17 @@ TEST(model_not_finite_gradient)
     for (int32_t i = 0; i < gain.cols; i++) gain.data[i] = 1;
     for (int32_t i = 0; i < out.rows * out.cols; i++) out.data[i] *= (float)1e37;
     CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated && report.step == 2);
+    tfn_model_free(&c.m);
+    strcpy(d.groups[0].pattern, "embedding.weight");        /* it has no gradient to look at */
+    d.groups[0].frozen = true;
+    if (!model_start(&c, &d)) return;
+    CHECK(tfn_model_param(&c.m, model_index(&c.m, "decoder.final_norm.weight"), &gain));
+    CHECK(tfn_model_param(&c.m, model_index(&c.m, "output.weight"), &out));
+    for (int32_t i = 0; i < gain.cols; i++) gain.data[i] = (float)2e37;
+    for (int32_t i = 0; i < out.rows * out.cols; i++) out.data[i] *= (float)1e-37;
+    for (int32_t i = 0; i < MODEL_B * MODEL_T; i++) c.tokens[i] = 1, c.targets[i] = 2;
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.skipped);
+    CHECK_INT(report.culprit, model_index(&c.m, "output.weight"));
     tfn_model_free(&c.m);
 }
 
@@ -2131,6 +2145,11 @@ TEST(model_bad_decoding)
     CHECK(strstr(text, "tfn_decoder_start") != NULL);
     CHECK(tfn_decoder_start(&x.d, NULL) == TFN_BAD_BATCH);
     CHECK(tfn_decoder_start(&x.d, &wrong) == TFN_BAD_BATCH);
+    wrong = c.batch;
+    wrong.batch = MODEL_B + 1;
+    CHECK(tfn_decoder_start(&x.d, &wrong) == TFN_BAD_BATCH);
+    tfn_error_text(&x.d.error, text, sizeof text);
+    CHECK(strstr(text, "4 source sentences, the limit is 3") != NULL);
     CHECK(tfn_decoder_start(&x.d, &c.batch) == TFN_OK);
     for (int32_t t = 0; t < MODEL_T; t++) {
         model_feed(&x, &c, full, t, 1, NULL);
@@ -2154,6 +2173,66 @@ TEST(model_bad_decoding)
     if (!model_start(&c, &d)) return;
     CHECK(tfn_decoder_size(&c.m, 1, 1, c.tokens, sizeof c.tokens) == 0);
     CHECK(tfn_decoder_init(&x.d, &c.m, 1, 1, tokens, sizeof tokens) == TFN_BAD_OPTION);
+    tfn_model_free(&c.m);
+}
+
+/* The size of a deep encoder with a shallow decoder is exact, for the model and for its decoder, whose
+ * first tape then needs more room than the second. */
+TEST(model_almost_fits)
+{
+    static model_case c;
+    tfn_model_desc d = model_desc(2);
+    size_t scratch, size[2];
+    unsigned char *block;
+    d.layers = 9;
+    d.decoder_layers = 1;
+    if (!model_start(&c, &d)) return;
+    scratch = tfn_model_scratch(&d);
+    block = (unsigned char *)model_copy(NULL, scratch);
+    size[0] = tfn_model_size(&d, block, scratch);
+    size[1] = tfn_decoder_size(&c.m, MODEL_B, 2, block, scratch);
+    free(block);
+    for (int i = 0; i < 8; i++) {
+        const size_t less = (size_t)(i / 2) * 21;
+        char text[200], wanted[100];
+        tfn_error e;
+        tfn_model m;
+        tfn_decoder x;
+        CASE("%s, %d bytes less", i % 2 ? "decoder" : "model", (int)less);
+        block = (unsigned char *)model_copy(NULL, size[i % 2] - less);
+        if (i % 2) tfn_decoder_init(&x, &c.m, MODEL_B, 2, block, size[1] - less), e = x.error;
+        else tfn_model_init(&m, &d, block, size[0] - less), e = m.error;
+        free(block);
+        CHECK_INT(e.status, less ? TFN_NO_MEMORY : TFN_OK);
+        snprintf(wanted, sizeof wanted, "memory: the block has %llu bytes, but at least %llu",
+                 (unsigned long long)(size[i % 2] - less - 63),
+                 (unsigned long long)(size[i % 2] - 63));
+        tfn_error_text(&e, text, sizeof text);
+        if (less && !strstr(text, wanted)) FAIL("%s, not %s", text, wanted);
+    }
+    tfn_model_free(&c.m);
+}
+
+/* Models that can do only some things say so. */
+TEST(model_not_for_this)
+{
+    static model_case c;
+    tfn_model_desc d = model_plain();
+    tfn_param_info p;
+    tfn_model m;
+    char text[200];
+    if (!model_start(&c, &d)) return;
+    CHECK(!tfn_model_param(&c.m, -1, &p) && !tfn_model_param(&c.m, c.m.weight_count, &p));
+    d.inference = true;
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    CHECK_INT(tfn_model_profile(&m, &c.batch), TFN_NOT_READY);
+    CHECK(strstr(tfn_error_text(&m.error, text, sizeof text), "inference cannot profile") != NULL);
+    tfn_model_free(&m);
+    d.only_decoders = true;
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    CHECK(!tfn_model_logits(&m, &c.batch) && m.error.status == TFN_BAD_BATCH);
+    CHECK(strstr(tfn_error_text(&m.error, text, sizeof text), "only_decoders is set") != NULL);
+    tfn_model_free(&m);
     tfn_model_free(&c.m);
 }
 
@@ -2295,6 +2374,8 @@ int main(void)
     RUN(model_numbers);
     RUN(model_bad_segments);
     RUN(model_bad_decoding);
+    RUN(model_almost_fits);
+    RUN(model_not_for_this);
     RUN(model_initial_values);
 #endif
 #endif

@@ -727,6 +727,12 @@ TEST(reading_errors)
     CHECK(tfn_model_attention(&m, in, TFN_STACK_LAST, 1, self, 3, x) == TFN_OK);
     CHECK(tfn_model_step(&m, in, NULL) == TFN_OK);
     tfn_model_free(&m);
+    d.arch = TFN_ARCH_ENCODER_DECODER;              /* it attends to two things, but not in its FFN */
+    reading_fill(&b, &d, true);
+    if (!batch_open(&m, &d)) return;
+    READING_REFUSED(tfn_model_attention(&m, in, TFN_STACK_LAST, 0, TFN_SUBLAYER_FFN, 0, x),
+                    "no attention of kind 2");
+    tfn_model_free(&m);
 }
 
 int main(void)

@@ -76,7 +76,7 @@ static const char *const rows_profiled[] = {
     "row.ffn.skip.value=1 row.ffn.extra.kind=1 row.ffn.extra.value=1",
     ROWS_POST "row.flags=2048 row.attention.skip.kind=6 row.attention.skip.value=1 "
     "row.ffn.skip.kind=6 row.ffn.skip.value=1",                 /* gamma W/sigma */
-    ROWS_POST "row.attention.skip.kind=6 row.attention.skip.value=0.5 row.attention.skip.unit=0.5 "
+    ROWS_POST "row.attention.skip.kind=6 row.attention.skip.value=1 row.attention.skip.unit=0.5 "
     "row.ffn.skip.kind=6 row.ffn.skip.value=1 row.ffn.skip.unit=0.5",
     ROWS_ADMIN "desc.recipe=admin desc.arch=2 desc.norm=batchnorm"
 };

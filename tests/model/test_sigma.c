@@ -284,6 +284,34 @@ TEST(sigma_of_zeros)
     tfn_model_free(&m);
 }
 
+/* A matrix of zeros has no sigma: gamma starts at 1, and folding leaves zeros. */
+TEST(sigma_of_nothing)
+{
+    for (int recipe = 0; recipe < 3; recipe++) {
+        tfn_model_desc d = sigma_desc(recipe, TFN_ARCH_DECODER);
+        tfn_model m, folded;
+        tfn_param_info p;
+        int seen = 0;
+        d.init = "fixup";
+        if (!sigma_new(&m, &d)) return;
+        CASE("%s", d.recipe);
+        for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+            if (strstr(p.name, "ffn.w2.gamma")) {
+                CHECK(p.data[0] >= 1 && p.data[0] <= 1);
+                seen++;
+            }
+        CHECK(seen > 0);
+        d.inference = d.folded = true;
+        if (!sigma_new(&folded, &d)) return;
+        CHECK_INT(tfn_model_fold(&folded, &m), TFN_OK);
+        for (int32_t i = 0; tfn_model_param(&folded, i, &p); i++)
+            for (int32_t j = 0; strstr(p.name, "ffn.w2.weight") && j < p.rows * p.cols; j++)
+                CHECK(p.data[j] >= 0 && p.data[j] <= 0);
+        tfn_model_free(&folded);
+        tfn_model_free(&m);
+    }
+}
+
 int main(void)
 {
     RUN(sigma_start);
@@ -292,5 +320,6 @@ int main(void)
     RUN(sigma_follows);
     RUN(sigma_bits);
     RUN(sigma_of_zeros);
+    RUN(sigma_of_nothing);
     return DONE();
 }
