@@ -12719,9 +12719,9 @@ static void tfn__frames_op(const tfn__call *c)
 /* Operations of norms (rows, single values, columns over a batch) and of convolution. Builds on
  * tape and the kernels of norms. */
 
-/* The kind of a norm (below 256) shares its slot with these flags. */
-enum { TFN__NORM_KIND_MASK = 255,
-       TFN__NORM_OFFSET = 256, TFN__NORM_DETACH_MEAN = 512, TFN__NORM_DETACH_STD = 1024 };
+/* The kind of a norm (below 256) shares its slot with the flags of its row that the operation
+ * reads (TFN_FLAG_OFFSET, DETACH_MEAN and DETACH_STD), times 256. */
+enum { TFN__NORM_KINDS = 256 };
 
 /* Most functions below unpack a tfn__call and run a kernel on this chunk. The kernels have the
  * mathematics. */
@@ -12731,11 +12731,11 @@ enum { TFN__NORM_KIND_MASK = 255,
 /* Return the two parts of the slot. */
 static int tfn__norm_kind_of(const tfn_node *n)
 {
-    return n->arg[TFN__NORM_KIND] & TFN__NORM_KIND_MASK;
+    return n->arg[TFN__NORM_KIND] % TFN__NORM_KINDS;
 }
 static bool tfn__norm_flag(const tfn_node *n, int flag)
 {
-    return (n->arg[TFN__NORM_KIND] & flag) != 0;
+    return (n->arg[TFN__NORM_KIND] / TFN__NORM_KINDS & flag) != 0;
 }
 
 /* Returns the kernel's arguments for `count` rows of the value from `first` on. A row of the value
@@ -12746,14 +12746,14 @@ static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t
     const tfn_node *n = c->n;
     ptrdiff_t cols = n->arg[TFN__NORM_COLS];
     ptrdiff_t each = c->cols / tfn__max(cols, 1);
-    ptrdiff_t stats = each * tfn__max(n->arg[TFN__NORM_GROUPS], 1);
+    const ptrdiff_t stats = n->saved_cols / 2;          /* mean and rstd of a row of the value */
     tfn_norm_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.kind = (tfn_norm_kind)tfn__norm_kind_of(n);
     if (TFN__ALL) {
-        p.offset = tfn__norm_flag(n, TFN__NORM_OFFSET);
-        p.detach_mean = tfn__norm_flag(n, TFN__NORM_DETACH_MEAN);
-        p.detach_std = tfn__norm_flag(n, TFN__NORM_DETACH_STD);
+        p.offset = tfn__norm_flag(n, TFN_FLAG_OFFSET);
+        p.detach_mean = tfn__norm_flag(n, TFN_FLAG_DETACH_MEAN);
+        p.detach_std = tfn__norm_flag(n, TFN_FLAG_DETACH_STD);
         p.groups = n->arg[TFN__NORM_GROUPS];
         p.part = n->arg[TFN__NORM_PART];
         p.slope = n->number[1];
@@ -14910,11 +14910,11 @@ static tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
 /* Returns the kind of a norm combined with its flags, as its node stores them. */
 static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
 {
-    int32_t kind = (int32_t)like->kind;
-    if (like->offset) kind |= TFN__NORM_OFFSET;
-    if (like->detach_mean) kind |= TFN__NORM_DETACH_MEAN;
-    if (like->detach_std) kind |= TFN__NORM_DETACH_STD;
-    return kind;
+    int32_t flags = 0;
+    if (like->offset) flags |= TFN_FLAG_OFFSET;
+    if (like->detach_mean) flags |= TFN_FLAG_DETACH_MEAN;
+    if (like->detach_std) flags |= TFN_FLAG_DETACH_STD;
+    return (int32_t)like->kind + flags * TFN__NORM_KINDS;
 }
 
 /* Checks that this build has the norm, that norms of `cols` channels divide a row, and that groups
@@ -18805,10 +18805,17 @@ TFN__RARE
  * compared, so the two options of one desc must mean the same row. A pointer cannot enable what the
  * build leaves out. */
 
-/* Returns the user's row, or the library's row with this name, or NULL. After tfn_model_resolve it
- * is never NULL. */
-static const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name)
+/* Returns the row of a stack's norm: the user's, or the library's with this name, or NULL. After
+ * tfn_model_resolve it is never NULL. Everything else about the norm is in this row, except what
+ * norm_eps, norm_factor and norm_warmup override. */
+static const tfn_norm_rule *tfn__norm_row(const tfn_model_desc *d, bool decoder)
 {
+    const tfn_norm_rule *own = d->norm_rule;
+    const char *name = d->norm;
+    if (decoder) {
+        own = d->decoder_norm_rule;
+        name = d->decoder_norm;
+    }
     if (TFN__ALL && own) return own;
     return tfn_norm_find(name);
 }
@@ -18953,8 +18960,8 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
         if (TFN__ALL) d->decoder_norm_rule = d->norm_rule;
     }
     if (!d->init) d->init = recipe->init;
-    norm = tfn__norm_row(d->norm_rule, d->norm);
-    decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    norm = tfn__norm_row(d, false);
+    decoder_norm = tfn__norm_row(d, true);
     if (!norm)
         tfn__no_name(e, "no norm" TFN__CALLED, "norm", d->norm);
     else if (!decoder_norm)
@@ -18970,7 +18977,7 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
 static int32_t tfn__stream(const tfn_model_desc *d)
 {
     const tfn_norm_rule *norm = NULL;
-    if (TFN__ALL) norm = tfn__norm_row(d->norm_rule, d->norm);
+    if (TFN__ALL) norm = tfn__norm_row(d, false);
     if (norm && norm->kind == TFN_NORM_CRMS) return d->width - 1;
     return d->width;
 }
@@ -19274,8 +19281,8 @@ static void tfn__check_set(tfn_error *e, const char *name, uint32_t kept, int va
 /* Checks what the build keeps. Both stacks' norms count. */
 static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
 {
-    const tfn_norm_rule *norm = tfn__norm_row(d->norm_rule, d->norm);
-    const tfn_norm_rule *decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    const tfn_norm_rule *norm = tfn__norm_row(d, false);
+    const tfn_norm_rule *decoder_norm = tfn__norm_row(d, true);
     TFN__CHECK_SET(e, ARCHS, d->arch);
     TFN__CHECK_SET(e, NORMS, norm->kind);
     TFN__CHECK_SET(e, NORMS, decoder_norm->kind);
@@ -19924,8 +19931,7 @@ static const tfn_topology *tfn__row(const tfn_model_desc *d, tfn__spot at)
 }
 static const tfn_norm_rule *tfn__norm_rule_of(const tfn_model_desc *d, tfn__spot at)
 {
-    if (tfn__in_decoder(at)) return tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
-    return tfn__norm_row(d->norm_rule, d->norm);
+    return tfn__norm_row(d, tfn__in_decoder(at));
 }
 
 /* True if the stack's row has this flag. Plain rows have a final norm and an embedding norm; ask
@@ -20712,11 +20718,11 @@ static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int par
 
 /* Returns the start of a gain: 1, or 0 if the norm adds 1 to it. Zero gamma subtracts 1 in the norm
  * after a branch. */
-static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
+static float tfn__gain_start(const tfn_model_desc *d, const tfn_norm_rule *norm, int part)
 {
     float start = 1;
     if (!TFN__ALL) return start;
-    if (tfn__norm_has(tfn__norm_rule_of(d, at), TFN_FLAG_OFFSET)) start = 0;
+    if (tfn__norm_has(norm, TFN_FLAG_OFFSET)) start = 0;
     if (part == TFN__PART_NORM_BRANCH && tfn__init_row(d)->zero_branch) start -= 1;
     return start;
 }
@@ -20732,9 +20738,9 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int 
     tfn_var gain = tfn__none;
     tfn_var bias = tfn__none;
     tfn_norm_args args;
-    if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
+    if (!whole && tfn__is_other_norm(norm)) norm = tfn__norms;
     if ((norm->flags & TFN_FLAG_GAIN) && !folds)
-        gain = tfn__gain_at(b, at, part, cols, tfn__gain_start(b->d, at, part));
+        gain = tfn__gain_at(b, at, part, cols, tfn__gain_start(b->d, norm, part));
     if ((norm->flags & TFN_FLAG_BIAS) && !folds)
         bias = tfn__weight_of(b, at, part, TFN__BIAS, 1, cols, 0);
     if (tfn__is_other_norm(norm)) return tfn__other_norm(b, at, x, part, gain, bias, norm);
@@ -44785,7 +44791,7 @@ static void tfn__spell_out(tfn_model_desc *d)
         d->attention_bias = TFN_ATTENTION_BIAS_ALL;
     if (d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_OFF)
         d->attention_bias = TFN_ATTENTION_BIAS_NONE;
-    d->norm_eps = tfn__eps_of(d, tfn__norm_row(d->norm_rule, d->norm));
+    d->norm_eps = tfn__eps_of(d, tfn__norm_row(d, false));
     if (d->score_scale == 0) d->score_scale = 1 / TFN__SQRT((float)tfn__head_size(d));
 }
 
@@ -45285,7 +45291,7 @@ static void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
 static bool tfn__change_norm(tfn_model_desc *d, const char *from, const char *to)
 {
     const tfn_norm_rule *other = tfn_norm_find(to);
-    if (!other || !tfn__equal(tfn__norm_row(d->norm_rule, d->norm)->name, from)) return false;
+    if (!other || !tfn__equal(tfn__norm_row(d, false)->name, from)) return false;
     d->norm = d->decoder_norm = other->name;
     d->norm_rule = d->decoder_norm_rule = other;
     return true;
@@ -45508,8 +45514,7 @@ TFN__RARE
 /* The offset of the gains that RMSNorm stores. */
 static float tfn__offset_of(const tfn_model_desc *d)
 {
-    const tfn_norm_rule *r = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
-    if (tfn__equal(r->name, "rmsnorm-offset")) return 1;
+    if (tfn__norm_row(d, true)->flags & TFN_FLAG_OFFSET) return 1;
     return 0;
 }
 

@@ -77,7 +77,7 @@ SHARED void tfn__spell_out(tfn_model_desc *d)
         d->attention_bias = TFN_ATTENTION_BIAS_ALL;
     if (d->no_bias && d->attention_bias == TFN_ATTENTION_BIAS_OFF)
         d->attention_bias = TFN_ATTENTION_BIAS_NONE;
-    d->norm_eps = tfn__eps_of(d, tfn__norm_row(d->norm_rule, d->norm));
+    d->norm_eps = tfn__eps_of(d, tfn__norm_row(d, false));
     if (d->score_scale == 0) d->score_scale = 1 / TFN__SQRT((float)tfn__head_size(d));
 }
 
@@ -577,7 +577,7 @@ SHARED void tfn__find_export(tfn_export *x, const tfn_model_desc *d,
 SHARED bool tfn__change_norm(tfn_model_desc *d, const char *from, const char *to)
 {
     const tfn_norm_rule *other = tfn_norm_find(to);
-    if (!other || !tfn__equal(tfn__norm_row(d->norm_rule, d->norm)->name, from)) return false;
+    if (!other || !tfn__equal(tfn__norm_row(d, false)->name, from)) return false;
     d->norm = d->decoder_norm = other->name;
     d->norm_rule = d->decoder_norm_rule = other;
     return true;
@@ -800,8 +800,7 @@ TFN__RARE
 /* The offset of the gains that RMSNorm stores. */
 static float tfn__offset_of(const tfn_model_desc *d)
 {
-    const tfn_norm_rule *r = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
-    if (tfn__equal(r->name, "rmsnorm-offset")) return 1;
+    if (tfn__norm_row(d, true)->flags & TFN_FLAG_OFFSET) return 1;
     return 0;
 }
 

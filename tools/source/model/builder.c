@@ -163,8 +163,7 @@ SHARED const tfn_topology *tfn__row(const tfn_model_desc *d, tfn__spot at)
 }
 SHARED const tfn_norm_rule *tfn__norm_rule_of(const tfn_model_desc *d, tfn__spot at)
 {
-    if (tfn__in_decoder(at)) return tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
-    return tfn__norm_row(d->norm_rule, d->norm);
+    return tfn__norm_row(d, tfn__in_decoder(at));
 }
 
 /* True if the stack's row has this flag. Plain rows have a final norm and an embedding norm; ask

@@ -191,11 +191,11 @@ static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int par
 
 /* Returns the start of a gain: 1, or 0 if the norm adds 1 to it. Zero gamma subtracts 1 in the norm
  * after a branch. */
-static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
+static float tfn__gain_start(const tfn_model_desc *d, const tfn_norm_rule *norm, int part)
 {
     float start = 1;
     if (!TFN__ALL) return start;
-    if (tfn__norm_has(tfn__norm_rule_of(d, at), TFN_FLAG_OFFSET)) start = 0;
+    if (tfn__norm_has(norm, TFN_FLAG_OFFSET)) start = 0;
     if (part == TFN__PART_NORM_BRANCH && tfn__init_row(d)->zero_branch) start -= 1;
     return start;
 }
@@ -211,9 +211,9 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int 
     tfn_var gain = tfn__none;
     tfn_var bias = tfn__none;
     tfn_norm_args args;
-    if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
+    if (!whole && tfn__is_other_norm(norm)) norm = tfn__norms;
     if ((norm->flags & TFN_FLAG_GAIN) && !folds)
-        gain = tfn__gain_at(b, at, part, cols, tfn__gain_start(b->d, at, part));
+        gain = tfn__gain_at(b, at, part, cols, tfn__gain_start(b->d, norm, part));
     if ((norm->flags & TFN_FLAG_BIAS) && !folds)
         bias = tfn__weight_of(b, at, part, TFN__BIAS, 1, cols, 0);
     if (tfn__is_other_norm(norm)) return tfn__other_norm(b, at, x, part, gain, bias, norm);

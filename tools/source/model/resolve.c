@@ -15,10 +15,17 @@ TFN__RARE
  * compared, so the two options of one desc must mean the same row. A pointer cannot enable what the
  * build leaves out. */
 
-/* Returns the user's row, or the library's row with this name, or NULL. After tfn_model_resolve it
- * is never NULL. */
-SHARED const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name)
+/* Returns the row of a stack's norm: the user's, or the library's with this name, or NULL. After
+ * tfn_model_resolve it is never NULL. Everything else about the norm is in this row, except what
+ * norm_eps, norm_factor and norm_warmup override. */
+SHARED const tfn_norm_rule *tfn__norm_row(const tfn_model_desc *d, bool decoder)
 {
+    const tfn_norm_rule *own = d->norm_rule;
+    const char *name = d->norm;
+    if (decoder) {
+        own = d->decoder_norm_rule;
+        name = d->decoder_norm;
+    }
     if (TFN__ALL && own) return own;
     return tfn_norm_find(name);
 }
@@ -163,8 +170,8 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
         if (TFN__ALL) d->decoder_norm_rule = d->norm_rule;
     }
     if (!d->init) d->init = recipe->init;
-    norm = tfn__norm_row(d->norm_rule, d->norm);
-    decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    norm = tfn__norm_row(d, false);
+    decoder_norm = tfn__norm_row(d, true);
     if (!norm)
         tfn__no_name(e, "no norm" TFN__CALLED, "norm", d->norm);
     else if (!decoder_norm)
@@ -180,7 +187,7 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
 SHARED int32_t tfn__stream(const tfn_model_desc *d)
 {
     const tfn_norm_rule *norm = NULL;
-    if (TFN__ALL) norm = tfn__norm_row(d->norm_rule, d->norm);
+    if (TFN__ALL) norm = tfn__norm_row(d, false);
     if (norm && norm->kind == TFN_NORM_CRMS) return d->width - 1;
     return d->width;
 }
@@ -484,8 +491,8 @@ static void tfn__check_set(tfn_error *e, const char *name, uint32_t kept, int va
 /* Checks what the build keeps. Both stacks' norms count. */
 static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
 {
-    const tfn_norm_rule *norm = tfn__norm_row(d->norm_rule, d->norm);
-    const tfn_norm_rule *decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    const tfn_norm_rule *norm = tfn__norm_row(d, false);
+    const tfn_norm_rule *decoder_norm = tfn__norm_row(d, true);
     TFN__CHECK_SET(e, ARCHS, d->arch);
     TFN__CHECK_SET(e, NORMS, norm->kind);
     TFN__CHECK_SET(e, NORMS, decoder_norm->kind);

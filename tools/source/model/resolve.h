@@ -6,7 +6,7 @@
  * combinations. Offers what follows from the options: sizes, clusters, muP, groups of parameters,
  * windows. Builds on options and the tables of methods. */
 
-SHARED const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name);
+SHARED const tfn_norm_rule *tfn__norm_row(const tfn_model_desc *d, bool decoder);
 SHARED const tfn_init_rule *tfn__init_row(const tfn_model_desc *d);
 SHARED bool tfn__needs_unit_variance(const tfn_model_desc *d);
 SHARED int32_t tfn__stream(const tfn_model_desc *d);

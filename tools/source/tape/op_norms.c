@@ -10,11 +10,11 @@
 /* Return the two parts of the slot. */
 static int tfn__norm_kind_of(const tfn_node *n)
 {
-    return n->arg[TFN__NORM_KIND] & TFN__NORM_KIND_MASK;
+    return n->arg[TFN__NORM_KIND] % TFN__NORM_KINDS;
 }
 static bool tfn__norm_flag(const tfn_node *n, int flag)
 {
-    return (n->arg[TFN__NORM_KIND] & flag) != 0;
+    return (n->arg[TFN__NORM_KIND] / TFN__NORM_KINDS & flag) != 0;
 }
 
 /* Returns the kernel's arguments for `count` rows of the value from `first` on. A row of the value
@@ -25,14 +25,14 @@ static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t
     const tfn_node *n = c->n;
     ptrdiff_t cols = n->arg[TFN__NORM_COLS];
     ptrdiff_t each = c->cols / tfn__max(cols, 1);
-    ptrdiff_t stats = each * tfn__max(n->arg[TFN__NORM_GROUPS], 1);
+    const ptrdiff_t stats = n->saved_cols / 2;          /* mean and rstd of a row of the value */
     tfn_norm_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.kind = (tfn_norm_kind)tfn__norm_kind_of(n);
     if (TFN__ALL) {
-        p.offset = tfn__norm_flag(n, TFN__NORM_OFFSET);
-        p.detach_mean = tfn__norm_flag(n, TFN__NORM_DETACH_MEAN);
-        p.detach_std = tfn__norm_flag(n, TFN__NORM_DETACH_STD);
+        p.offset = tfn__norm_flag(n, TFN_FLAG_OFFSET);
+        p.detach_mean = tfn__norm_flag(n, TFN_FLAG_DETACH_MEAN);
+        p.detach_std = tfn__norm_flag(n, TFN_FLAG_DETACH_STD);
         p.groups = n->arg[TFN__NORM_GROUPS];
         p.part = n->arg[TFN__NORM_PART];
         p.slope = n->number[1];

@@ -6,9 +6,9 @@
 /* Operations of norms (rows, single values, columns over a batch) and of convolution. Builds on
  * tape and the kernels of norms. */
 
-/* The kind of a norm (below 256) shares its slot with these flags. */
-enum { TFN__NORM_KIND_MASK = 255,
-       TFN__NORM_OFFSET = 256, TFN__NORM_DETACH_MEAN = 512, TFN__NORM_DETACH_STD = 1024 };
+/* The kind of a norm (below 256) shares its slot with the flags of its row that the operation
+ * reads (TFN_FLAG_OFFSET, DETACH_MEAN and DETACH_STD), times 256. */
+enum { TFN__NORM_KINDS = 256 };
 
 SHARED void tfn__norm_forward(const tfn__call *c);
 SHARED ptrdiff_t tfn__norm_chunks(const tfn__call *c);

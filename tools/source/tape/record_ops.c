@@ -128,11 +128,11 @@ SHARED tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
 /* Returns the kind of a norm combined with its flags, as its node stores them. */
 static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
 {
-    int32_t kind = (int32_t)like->kind;
-    if (like->offset) kind |= TFN__NORM_OFFSET;
-    if (like->detach_mean) kind |= TFN__NORM_DETACH_MEAN;
-    if (like->detach_std) kind |= TFN__NORM_DETACH_STD;
-    return kind;
+    int32_t flags = 0;
+    if (like->offset) flags |= TFN_FLAG_OFFSET;
+    if (like->detach_mean) flags |= TFN_FLAG_DETACH_MEAN;
+    if (like->detach_std) flags |= TFN_FLAG_DETACH_STD;
+    return (int32_t)like->kind + flags * TFN__NORM_KINDS;
 }
 
 /* Checks that this build has the norm, that norms of `cols` channels divide a row, and that groups
