@@ -15537,9 +15537,14 @@ TFN__RARE_END
  * value. PREPARE takes a linear map's gradient back through its activation. */
 enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD, TFN__ENTRY_KINDS = 8 };
 
-/* The two parts of an entry. */
+/* The two parts of an entry. Without training the kind is a constant, so that a small build has no
+ * code of the others. */
 static TFN__INLINE int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
-static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
+static TFN__FOLD int32_t tfn__entry_kind(int32_t entry)
+{
+    if (!TFN__TRAINS) return TFN__FORWARD;
+    return entry % TFN__ENTRY_KINDS;
+}
 
 /* Buffers of a node: its value and its saved array, and in training also both in a second life, and
  * the gradient. Life l of the value is buffer TFN__VALUE + 2*l, and of saved TFN__SAVE + 2*l. */
@@ -16339,7 +16344,6 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
 {
     const tfn__op *op = tfn__ops + c->n->op;
     c->chunk = chunk;
-    if (!TFN__TRAINS) kind = TFN__FORWARD;
     switch (kind) {
     case TFN__SEED:     tfn__seed_gradient(c);  break;
     case TFN__PREPARE:  tfn__linear_prepare(c); break;
@@ -22069,9 +22073,8 @@ static void tfn__draw_all(const tfn_model *m, float *p, int64_t n, tfn_distribut
 
 /* Draws weight `index`, or sets it to its constant, such as 1 for gains and 0 for biases. The key
  * folds in the purpose (1 for weights, 4 for sigmaReparam, 5 for LoRA), then the index. So another
- * weight at the end of a model changes no draws. Without training, weights start at their constants
- * until they are loaded. */
-static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
+ * weight at the end of a model changes no draws. */
+static void tfn__draw_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
     const tfn_init_rule *rule = tfn__init_row(&m->desc);
@@ -22080,7 +22083,7 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     const float size = tfn__init_size(&m->desc, rule, w);
     const int64_t n = (int64_t)w->rows * w->cols;
     const bool orthonormal = base == TFN_DISTRIBUTION_ORTHOGONAL;
-    if (!TFN__TRAINS || !(size > 0)) {
+    if (!(size > 0)) {
         for (int64_t i = 0; i < n; i++) p[i] = w->initial;
     } else if (TFN__ALL && orthonormal) {
         tfn__draw_all(m, p, n, base, key, 1);
@@ -22089,12 +22092,21 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
         tfn__draw_all(m, p, n, base, key, size);
     }
 
-    if (!TFN__ALL || !TFN__TRAINS) return;
+    if (!TFN__ALL) return;
     if (w->kind == TFN__MATRIX && base == TFN_DISTRIBUTION_MIRRORED) {
         if (w->part == TFN__PART_W2) tfn__mirror_rows(p, w->rows, w->cols);
         else tfn__mirror_columns(p, w->rows, w->cols);
     }
     tfn__start_window(m, w, p);
+}
+
+/* Sets weight `index` to its first values: drawn, or without training its constant until it is
+ * loaded. */
+static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
+{
+    const tfn__weight *w = m->weights + index;
+    if (TFN__TRAINS) tfn__draw_weight(m, index, p);
+    else for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] = w->initial;
 }
 
 /* Returns the topology that a weight follows. A weight of no stack follows the last stack. */

@@ -299,9 +299,8 @@ static void tfn__draw_all(const tfn_model *m, float *p, int64_t n, tfn_distribut
 
 /* Draws weight `index`, or sets it to its constant, such as 1 for gains and 0 for biases. The key
  * folds in the purpose (1 for weights, 4 for sigmaReparam, 5 for LoRA), then the index. So another
- * weight at the end of a model changes no draws. Without training, weights start at their constants
- * until they are loaded. */
-SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
+ * weight at the end of a model changes no draws. */
+static void tfn__draw_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
     const tfn_init_rule *rule = tfn__init_row(&m->desc);
@@ -310,7 +309,7 @@ SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     const float size = tfn__init_size(&m->desc, rule, w);
     const int64_t n = (int64_t)w->rows * w->cols;
     const bool orthonormal = base == TFN_DISTRIBUTION_ORTHOGONAL;
-    if (!TFN__TRAINS || !(size > 0)) {
+    if (!(size > 0)) {
         for (int64_t i = 0; i < n; i++) p[i] = w->initial;
     } else if (TFN__ALL && orthonormal) {
         tfn__draw_all(m, p, n, base, key, 1);
@@ -319,12 +318,21 @@ SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
         tfn__draw_all(m, p, n, base, key, size);
     }
 
-    if (!TFN__ALL || !TFN__TRAINS) return;
+    if (!TFN__ALL) return;
     if (w->kind == TFN__MATRIX && base == TFN_DISTRIBUTION_MIRRORED) {
         if (w->part == TFN__PART_W2) tfn__mirror_rows(p, w->rows, w->cols);
         else tfn__mirror_columns(p, w->rows, w->cols);
     }
     tfn__start_window(m, w, p);
+}
+
+/* Sets weight `index` to its first values: drawn, or without training its constant until it is
+ * loaded. */
+SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
+{
+    const tfn__weight *w = m->weights + index;
+    if (TFN__TRAINS) tfn__draw_weight(m, index, p);
+    else for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] = w->initial;
 }
 
 /* Returns the topology that a weight follows. A weight of no stack follows the last stack. */

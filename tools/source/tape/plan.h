@@ -11,9 +11,14 @@
 enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD, TFN__ENTRY_KINDS = 8 };
 
 SHARED int32_t tfn__timeline_entry(int32_t node, int32_t kind);
-/* The two parts of an entry. */
+/* The two parts of an entry. Without training the kind is a constant, so that a small build has no
+ * code of the others. */
 static TFN__INLINE int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
-static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
+static TFN__FOLD int32_t tfn__entry_kind(int32_t entry)
+{
+    if (!TFN__TRAINS) return TFN__FORWARD;
+    return entry % TFN__ENTRY_KINDS;
+}
 
 /* Buffers of a node: its value and its saved array, and in training also both in a second life, and
  * the gradient. Life l of the value is buffer TFN__VALUE + 2*l, and of saved TFN__SAVE + 2*l. */

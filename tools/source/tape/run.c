@@ -137,7 +137,6 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
 {
     const tfn__op *op = tfn__ops + c->n->op;
     c->chunk = chunk;
-    if (!TFN__TRAINS) kind = TFN__FORWARD;
     switch (kind) {
     case TFN__SEED:     tfn__seed_gradient(c);  break;
     case TFN__PREPARE:  tfn__linear_prepare(c); break;
