@@ -12968,7 +12968,7 @@ static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
     p.shift = c->x[4];
     p.rows = s.count;
     p.cols = c->cols;
-    if (c->y) p.y = c->y + at;
+    p.y = c->y + at;
     if (c->dy) p.dy = c->dy + at;
     return p;
 }
@@ -12993,7 +12993,7 @@ static tfn_seed_args tfn__seed_of(const tfn__call *c, tfn__range s)
     p.cols = c->cols;
     p.eps = c->n->number[0];
     if (c->saved) p.stats = c->saved + 2*s.first;
-    if (c->y) p.y = c->y + at;
+    p.y = c->y + at;
     if (c->dy) p.dy = c->dy + at;
     return p;
 }
@@ -15321,7 +15321,6 @@ static tfn_var tfn__last(tfn_tape *t, tfn_var x) { return tfn__row_of_each(t, TF
 /* Checks that heads divide the channels, and key/value heads the heads. */
 static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t heads, int32_t kv)
 {
-    if (t->error.status != TFN_OK) return false;
     if (heads < 1 || kv < 1 || heads % kv)
         tfn__bad_shape(t, "attention", "%d heads cannot share %d key/value heads", heads, kv);
     else if (cols % heads)
@@ -16243,7 +16242,7 @@ static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, boo
 static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
 {
     const tfn_node *n = t->nodes + id;
-    if (n->grad < 0 || !id) return NULL;
+    if (n->grad < 0) return NULL;
     if (n->op == TFN__OP_PARAM) return r->grads + n->grad;
     return r->work + n->grad;
 }

@@ -247,7 +247,7 @@ static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
     p.shift = c->x[4];
     p.rows = s.count;
     p.cols = c->cols;
-    if (c->y) p.y = c->y + at;
+    p.y = c->y + at;
     if (c->dy) p.dy = c->dy + at;
     return p;
 }
@@ -272,7 +272,7 @@ static tfn_seed_args tfn__seed_of(const tfn__call *c, tfn__range s)
     p.cols = c->cols;
     p.eps = c->n->number[0];
     if (c->saved) p.stats = c->saved + 2*s.first;
-    if (c->y) p.y = c->y + at;
+    p.y = c->y + at;
     if (c->dy) p.dy = c->dy + at;
     return p;
 }

@@ -539,7 +539,6 @@ SHARED tfn_var tfn__last(tfn_tape *t, tfn_var x) { return tfn__row_of_each(t, TF
 /* Checks that heads divide the channels, and key/value heads the heads. */
 static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t heads, int32_t kv)
 {
-    if (t->error.status != TFN_OK) return false;
     if (heads < 1 || kv < 1 || heads % kv)
         tfn__bad_shape(t, "attention", "%d heads cannot share %d key/value heads", heads, kv);
     else if (cols % heads)

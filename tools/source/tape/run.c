@@ -36,7 +36,7 @@ static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, boo
 static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
 {
     const tfn_node *n = t->nodes + id;
-    if (n->grad < 0 || !id) return NULL;
+    if (n->grad < 0) return NULL;
     if (n->op == TFN__OP_PARAM) return r->grads + n->grad;
     return r->work + n->grad;
 }
