@@ -191,57 +191,94 @@ TEST(quant_extremes)
     }
 }
 
-/* 16-bit numbers are read exactly: a product equals the float kernel's with the same values. */
+/* Compares a product of 16-bit weights, table or not, with the float kernel's product of the same
+ * values. c's rows are 3 longer than needed; the excess must stay. */
+static void quant_halves_check(const tfn_kernels *f, const tfn_quant_kernels *kernels,
+                               tfn_weights type, bool table, const quant_case *t)
+{
+    const ptrdiff_t outputs = t->n + t->first;
+    const ptrdiff_t ld = t->n + 3;
+    const ptrdiff_t size = tfn_quant_work(f, type, t->m, t->n, t->k);
+    const ptrdiff_t rows = table ? outputs : t->k;
+    const ptrdiff_t cols = table ? t->k : outputs;
+    float *b = quant_random(t->k * outputs, 4);
+    float *a = quant_random(t->m * t->k, 5);
+    float *start = quant_random(t->m * ld, 6);
+    float *c = quant_floats(t->m * ld, QUANT_GUARD);
+    float *d = quant_floats(t->m * ld, QUANT_GUARD);
+    float *work = quant_floats(size + 1, QUANT_GUARD);
+    float *other = quant_floats(f->matmul_work(t->m, t->n, t->k), 0);
+    void *w = malloc((size_t)(2 * t->k * outputs));     /* exact, so that sanitizers see excess */
+    tfn_quant_args p;
+    tfn_matmul_args e;
+    memset(&p, 0, sizeof p);
+    memset(&e, 0, sizeof e);
+    if (!w) exit(2);
+    tfn_quant_pack(w, type, b, rows, cols, cols, 1);
+    tfn_quant_unpack(b, w, type, rows, cols, 0, cols);
+    p.c = c, p.a = a, p.w = w, p.type = type, p.table = table;
+    e.c = d, e.a = a, e.b = b + t->first * (table ? t->k : 1);
+    p.m = e.m = t->m, p.n = e.n = t->n, p.k = e.k = t->k;
+    p.c_ld = p.start_ld = e.c_ld = e.start_ld = ld;
+    p.a_ld = e.a_row = t->k;
+    e.a_col = 1, e.b_row = table ? 1 : outputs, e.b_col = table ? t->k : 1;
+    p.first = t->first, p.outputs = outputs;
+    if (t->start == QUANT_BIAS) p.start = e.start = start, p.start_ld = e.start_ld = 0;
+    if (t->start == QUANT_STARTS) p.start = e.start = start;
+    if (t->start == QUANT_ADD) {
+        memcpy(c, start, (size_t)(t->m * ld) * sizeof *c);
+        memcpy(d, start, (size_t)(t->m * ld) * sizeof *d);
+        p.start = c, e.start = d;
+    }
+    CASE("%s %s %d table %d m %d n %d k %d first %d start %d", f->name, kernels->name, (int)type,
+         table, (int)t->m, (int)t->n, (int)t->k, (int)t->first, t->start);
+    tfn_quant_product(f, kernels, &p, work);
+    f->matmul(&e, other);
+    CHECK(work[size] == QUANT_GUARD);
+    CHECK_BITS(c, d, (size_t)(t->m * ld) * sizeof *c);
+    free(a), free(b), free(c), free(d);
+    free(w), free(start), free(work), free(other);
+}
+
+/* In every instruction set of floats with the best one of integers, and the reverse. */
+static void quant_halves_both(const quant_case *t)
+{
+    const tfn_quant_kernels *best = tfn_quant_kernels_for(TFN_QUANT_BEST);
+    for (int form = 0; form < 4; form++) {
+        const tfn_weights type = form & 1 ? TFN_WEIGHTS_F16 : TFN_WEIGHTS_BF16;
+        for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+            const tfn_kernels *f = tfn_kernels_for((tfn_isa)isa);
+            if (f) quant_halves_check(f, best, type, form > 1, t);
+        }
+        QUANT_EACH(kernels)
+            quant_halves_check(tfn_kernels_for(TFN_ISA_BEST), kernels, type, form > 1, t);
+    }
+}
+
+/* 16-bit numbers are read exactly: a product equals the float kernel's with the same values. The
+ * sizes are near those of tiles, and near the numbers of rows that are computed in another way. */
 TEST(quant_halves)
 {
     static const quant_case cases[] = {
-        { 1, 1, 1, 0, QUANT_ZERO }, { 3, 17, 33, 0, QUANT_BIAS }, { 2, 300, 130, 16, QUANT_ADD },
-        { 1, 513, 64, 0, QUANT_BIAS }, { 70, 20, 65, 0, QUANT_ADD }
+        { 3, 17, 33, 0, QUANT_BIAS }, { 2, 300, 130, 16, QUANT_ADD }, { 1, 513, 64, 0, QUANT_BIAS },
+        { 70, 20, 65, 0, QUANT_ADD }, { 1, 2100, 19, 0, QUANT_STARTS },
+        { 5, 33, 1100, 32, QUANT_ADD }, { 9, 140, 390, 0, QUANT_ADD },
+        { 340, 140, 130, 16, QUANT_BIAS }
     };
-    const tfn_kernels *f = tfn_kernels_for(TFN_ISA_BEST);
-    for (size_t n = 0; n < 2 * sizeof cases / sizeof *cases; n++) {
-        const tfn_weights type = n % 2 ? TFN_WEIGHTS_F16 : TFN_WEIGHTS_BF16;
-        const quant_case *t = cases + n / 2;
-        const ptrdiff_t outputs = t->n + t->first;
-        float *b = quant_random(t->k * outputs, 4);
-        float *a = quant_random(t->m * t->k, 5);
-        float *start = quant_random(t->m * t->n, 6);
-        void *w = malloc(tfn_quant_bytes(type, t->k, outputs));
-        tfn_quant_pack(w, type, b, t->k, outputs, outputs, 1);
-        tfn_quant_unpack(b, w, type, t->k, outputs, 0, outputs);
-        QUANT_EACH(kernels) {
-            float *c = quant_floats(t->m * t->n, 0);
-            float *d = quant_floats(t->m * t->n, 0);
-            const ptrdiff_t size = tfn_quant_work(f, type, t->m, t->n, t->k);
-            float *work = quant_floats(size + 1, QUANT_GUARD);
-            float *other = quant_floats(f->matmul_work(t->m, t->n, t->k), 0);
-            tfn_quant_args p;
-            tfn_matmul_args e;
-            memset(&p, 0, sizeof p);
-            memset(&e, 0, sizeof e);
-            p.c = c, p.a = a, p.w = w, p.type = type;
-            e.c = d, e.a = a, e.b = b + t->first;
-            p.m = e.m = t->m, p.n = e.n = t->n, p.k = e.k = t->k;
-            p.c_ld = p.start_ld = e.c_ld = e.start_ld = t->n;
-            p.a_ld = e.a_row = t->k;
-            e.a_col = e.b_col = 1, e.b_row = outputs;
-            p.first = t->first, p.outputs = outputs;
-            if (t->start == QUANT_BIAS) p.start = e.start = start, p.start_ld = e.start_ld = 0;
-            if (t->start == QUANT_ADD) p.start = e.start = start;
-            tfn_quant_product(f, kernels, &p, work);
-            f->matmul(&e, other);
-            CASE("%s %d m %d n %d k %d", kernels->name, (int)type, (int)t->m, (int)t->n, (int)t->k);
-            CHECK(work[size] == QUANT_GUARD);
-            CHECK_BITS(c, d, (size_t)(t->m * t->n) * sizeof *c);
-            free(c);
-            free(d);
-            free(work);
-            free(other);
+    static const ptrdiff_t rows[] = { 1, 2, 4, 5, 8, 9 };
+    static const ptrdiff_t outputs[] = { 1, 15, 16, 31, 32, 33, 80 };
+    static const ptrdiff_t inputs[] = { 1, 7, 8, 9, 40 };
+    int start = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) quant_halves_both(cases + i);
+    for (size_t m = 0; m < sizeof rows / sizeof *rows; m++) {
+        for (size_t n = 0; n < sizeof outputs / sizeof *outputs; n++) {
+            for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++) {
+                quant_case t = { rows[m], outputs[n], inputs[k], 0, QUANT_ZERO };
+                t.first = start / 4 % 2 * 16;
+                t.start = start++ % 4;
+                quant_halves_both(&t);
+            }
         }
-        free(a);
-        free(b);
-        free(w);
-        free(start);
     }
 }
 

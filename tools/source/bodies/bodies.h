@@ -2,6 +2,7 @@
 #include "simd.c"
 #include "vmath.c"
 #include "dense.c"
+#include "halves.c"
 #include "norms.c"
 #include "attention.c"
 #include "ffn.c"

@@ -175,9 +175,29 @@ static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t 
 #define TFN__ONCE 4
 #endif
 
+/* For up to R rows and W columns of c: starts the chains x, and points a to the rows of a. Rows
+ * from t->m on repeat the last one, and are not stored. */
+static TFN__INLINE void TFN__N(tfn__start_rows)(TFN__V *x, const float **a,
+                                                const tfn_matmul_args *t, const int R)
+{
+    TFN__UNROLL
+    for (int r = 0; r < R; r++) {
+        a[r] = t->a + tfn__min(r, t->m - 1) * t->a_row;
+        x[r] = TFN__SET(0);
+        if (t->start && r < t->m) x[r] = TFN__GET(t->start + r * t->start_ld, t->n);
+    }
+}
+static TFN__INLINE void TFN__N(tfn__store_rows)(const tfn_matmul_args *t, const TFN__V *x,
+                                                const int R)
+{
+    TFN__UNROLL
+    for (int r = 0; r < R; r++)
+        if (r < t->m) TFN__PUT(t->c + r * t->c_ld, x[r], t->n);
+}
+
 /* Computes W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k
- * numbers of column l. A block of W by W numbers is transposed in registers and used for all rows.
- * Rows from t->m on repeat the last one, and are not stored. */
+ * numbers of column l. A block of W by W numbers is transposed in registers and used for all
+ * rows. */
 static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
                                                      const float *const *b, const int R)
 {
@@ -187,12 +207,7 @@ static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
     float last[TFN__W];
     const float *a[TFN__ONCE];
     ptrdiff_t p = 0;
-    TFN__UNROLL
-    for (int r = 0; r < R; r++) {
-        a[r] = t->a + tfn__min(r, t->m - 1) * t->a_row;
-        x[r] = TFN__SET(0);
-        if (t->start && r < t->m) x[r] = TFN__GET(t->start + r * t->start_ld, t->n);
-    }
+    TFN__N(tfn__start_rows)(x, a, t, R);
     for (; p + TFN__W <= t->k; p += TFN__W) {                /* W steps of each source */
         TFN__UNROLL
         for (int s = 0; s < 4; s++) {
@@ -215,9 +230,18 @@ static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
         for (int r = 0; r < R; r++)
             x[r] = TFN__FMA(TFN__SET(a[r][p * t->a_col]), TFN__LOAD(last), x[r]);
     }
-    TFN__UNROLL
-    for (int r = 0; r < R; r++)
-        if (r < t->m) TFN__PUT(t->c + r * t->c_ld, x[r], t->n);
+    TFN__N(tfn__store_rows)(t, x, R);
+}
+
+/* Sets t to rows of p from i on and columns from j on, at most ONCE by W. */
+static TFN__INLINE void TFN__N(tfn__place_rows)(tfn_matmul_args *t, const tfn_matmul_args *p,
+                                                ptrdiff_t i, ptrdiff_t j)
+{
+    t->m = tfn__min(p->m - i, TFN__ONCE);
+    t->n = tfn__min(p->n - j, TFN__W);
+    t->a = p->a + i * p->a_row;
+    t->c = p->c + i * p->c_ld + j;
+    t->start = tfn__at(p->start, i * p->start_ld + j);
 }
 
 /* A product with few rows of c and a transposed b, as in an output head tied to the embedding that
@@ -228,12 +252,8 @@ static void TFN__N(tfn__matmul_transposed)(const tfn_matmul_args *p)
     for (ptrdiff_t j = 0; j < p->n; j += TFN__W) {
         const float *b[TFN__W];
         TFN__N(tfn__row_pointers)(b, p->b, p->b_col, j, p->n);
-        t.n = tfn__min(p->n - j, TFN__W);
         for (ptrdiff_t i = 0; i < p->m; i += TFN__ONCE) {
-            t.m = tfn__min(p->m - i, TFN__ONCE);
-            t.a = p->a + i * p->a_row;
-            t.c = p->c + i * p->c_ld + j;
-            t.start = tfn__at(p->start, i * p->start_ld + j);
+            TFN__N(tfn__place_rows)(&t, p, i, j);
             if (t.m == 1) TFN__N(tfn__transposed_rows)(&t, b, 1);
 #if TFN__ONCE > 4
             else if (t.m <= 4) TFN__N(tfn__transposed_rows)(&t, b, 4);
@@ -620,6 +640,3 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
         TFN__PUT(y + i, v, lanes);
     }
 }
-#undef TFN__MR
-#undef TFN__FEW
-#undef TFN__ONCE

@@ -44,6 +44,17 @@
 #define TFN__AND(a, b)       _mm512_castsi512_ps(_mm512_and_si512(TFN__BITS(a), TFN__BITS(b)))
 #define TFN__OR(a, b)        _mm512_castsi512_ps(_mm512_or_si512(TFN__BITS(a), TFN__BITS(b)))
 #define TFN__SCALE(r, n)     _mm512_maskz_scalef_ps((__mmask16)0xffff, r, n)
+#define TFN__HALVES(h)       _mm256_loadu_si256((const __m256i *)(const void *)(h))
+#define TFN__BF16(h)         _mm512_castsi512_ps(_mm512_maskz_slli_epi32((__mmask16)0xffff, \
+    _mm512_maskz_cvtepu16_epi32((__mmask16)0xffff, TFN__HALVES(h)), 16))
+#define TFN__F16(h)          _mm512_maskz_cvtph_ps((__mmask16)0xffff, TFN__HALVES(h))
+#define TFN__BF16_LOW(v)     _mm512_castsi512_ps(_mm512_maskz_slli_epi32((__mmask16)0xffff, \
+    TFN__BITS(v), 16))
+#define TFN__F16_OF(i)       _mm512_maskz_cvtph_ps((__mmask16)0xffff, \
+    _mm512_maskz_cvtepi32_epi16((__mmask16)0xffff, i))
+#define TFN__F16_LOW(v)      TFN__F16_OF(TFN__BITS(v))
+#define TFN__F16_HIGH(v)     TFN__F16_OF(_mm512_maskz_srli_epi32((__mmask16)0xffff, \
+    TFN__BITS(v), 16))
 
 /* AVX2 has no mask registers. Lane i of TFN__MASK(k) is all ones if i < k. */
 #elif defined TFN__USE_AVX2
@@ -73,6 +84,17 @@
 #define TFN__OR(a, b)        _mm256_or_ps(a, b)
 #define TFN__EXP2(t) _mm256_castsi256_ps(_mm256_add_epi32(             \
     _mm256_slli_epi32(_mm256_castps_si256(t), 23), _mm256_set1_epi32(0x3f800000)))
+#define TFN__HALVES(h)       _mm_loadu_si128((const __m128i *)(const void *)(h))
+#define TFN__BF16(h)         _mm256_castsi256_ps(_mm256_slli_epi32( \
+    _mm256_cvtepu16_epi32(TFN__HALVES(h)), 16))
+#define TFN__F16(h)          _mm256_cvtph_ps(TFN__HALVES(h))
+#define TFN__BITS(a)         _mm256_castps_si256(a)
+#define TFN__BF16_LOW(v)     _mm256_castsi256_ps(_mm256_slli_epi32(TFN__BITS(v), 16))
+#define TFN__F16_OF(i)       _mm256_cvtph_ps(_mm256_castsi256_si128( \
+    _mm256_permute4x64_epi64(_mm256_packus_epi32(i, i), 8)))
+#define TFN__F16_LOW(v)      TFN__F16_OF(_mm256_and_si256(TFN__BITS(v), \
+                                                          _mm256_set1_epi32(0xffff)))
+#define TFN__F16_HIGH(v)     TFN__F16_OF(_mm256_srli_epi32(TFN__BITS(v), 16))
 
 /* 128 bits: SSE2, which every x86-64 has, and the same with FMA3, which processors have since 2012.
  * SSE2 has no blend instruction, so LESS uses bitwise operations. */
@@ -134,6 +156,11 @@
 #define TFN__OR(a, b)        vreinterpretq_f32_u32(vorrq_u32(TFN__BITS(a), TFN__BITS(b)))
 #define TFN__EXP2(t)         vreinterpretq_f32_u32(vaddq_u32(vshlq_n_u32(TFN__BITS(t), 23), \
                                                              vdupq_n_u32(0x3f800000)))
+#define TFN__BF16(h)         vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(h)), 16))
+#define TFN__F16(h)          vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(h)))
+#define TFN__BF16_LOW(v)     vreinterpretq_f32_u32(vshlq_n_u32(TFN__BITS(v), 16))
+#define TFN__F16_LOW(v)      vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(TFN__BITS(v))))
+#define TFN__F16_HIGH(v)     vcvt_f32_f16(vreinterpret_f16_u16(vshrn_n_u32(TFN__BITS(v), 16)))
 
 /* WebAssembly. The engine decides whether a relaxed multiply-add rounds once or twice, and must
  * always do the same. On a processor with FMA it is that instruction; tfn_bits tests it. SIMD
@@ -241,24 +268,27 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
  *   QLOAD(s, p)       four floats from each of s[0] + p, s[4] + p, s[8] + p ..., in this order
  *   ZIPLO(a, b)       a0 b0 a1 b1, within each group of four lanes of a and b
  *   ZIPHI(a, b)       a2 b2 a3 b3, likewise */
+#if defined TFN__X86
+#define TFN__QUARTER(p)   _mm_loadu_ps((const float *)(const void *)(p))
+#endif
 #if defined TFN__USE_AVX512
 #define TFN__QROW(s, p, i, v) \
-    _mm512_maskz_insertf32x4((__mmask16)0xffff, v, _mm_loadu_ps((s)[4*(i)] + (p)), i)
+    _mm512_maskz_insertf32x4((__mmask16)0xffff, v, TFN__QUARTER((s)[4*(i)] + (p)), i)
 #define TFN__QLOAD(s, p)  TFN__QROW(s, p, 3, TFN__QROW(s, p, 2, TFN__QROW(s, p, 1, \
     TFN__QROW(s, p, 0, _mm512_setzero_ps()))))
 #define TFN__ZIPLO(a, b)  _mm512_maskz_unpacklo_ps((__mmask16)0xffff, a, b)
 #define TFN__ZIPHI(a, b)  _mm512_maskz_unpackhi_ps((__mmask16)0xffff, a, b)
 #elif defined TFN__USE_AVX2
 #define TFN__QLOAD(s, p)  _mm256_insertf128_ps( \
-    _mm256_castps128_ps256(_mm_loadu_ps((s)[0] + (p))), _mm_loadu_ps((s)[4] + (p)), 1)
+    _mm256_castps128_ps256(TFN__QUARTER((s)[0] + (p))), TFN__QUARTER((s)[4] + (p)), 1)
 #define TFN__ZIPLO(a, b)  _mm256_unpacklo_ps(a, b)
 #define TFN__ZIPHI(a, b)  _mm256_unpackhi_ps(a, b)
 #elif defined TFN__X86 && TFN__W > 1
-#define TFN__QLOAD(s, p)  _mm_loadu_ps((s)[0] + (p))
+#define TFN__QLOAD(s, p)  TFN__QUARTER((s)[0] + (p))
 #define TFN__ZIPLO(a, b)  _mm_unpacklo_ps(a, b)
 #define TFN__ZIPHI(a, b)  _mm_unpackhi_ps(a, b)
 #elif defined TFN__USE_NEON
-#define TFN__QLOAD(s, p)  vld1q_f32((s)[0] + (p))
+#define TFN__QLOAD(s, p)  vreinterpretq_f32_u8(vld1q_u8((const uint8_t *)((s)[0] + (p))))
 #define TFN__ZIPLO(a, b)  vzip1q_f32(a, b)
 #define TFN__ZIPHI(a, b)  vzip2q_f32(a, b)
 #elif defined TFN__USE_WASM

@@ -77,6 +77,14 @@ SHARED const tfn_kernels TFN__N(tfn__kernels) = {
 #undef TFN__OR
 #undef TFN__EXP2
 #undef TFN__SCALE
+#undef TFN__HALVES
+#undef TFN__BF16
+#undef TFN__F16
+#undef TFN__F16_OF
+#undef TFN__BF16_LOW
+#undef TFN__F16_LOW
+#undef TFN__F16_HIGH
+#undef TFN__QUARTER
 #undef TFN__QROW
 #undef TFN__QLOAD
 #undef TFN__ZIPLO

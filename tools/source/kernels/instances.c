@@ -102,10 +102,10 @@ TFN__SMALL_END
 /* The wide sets of x86. They need a compiler that handles them correctly (TFN__X86_WIDE). */
 #ifdef TFN__BUILD_AVX2
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #elif defined __GNUC__
 #pragma GCC push_options
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #endif
 #define TFN__USE_AVX2
 #include TFNORM_FILE

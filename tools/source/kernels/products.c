@@ -1,5 +1,6 @@
 #include "products.h"
 #include "blocks.h"
+#include "instances.h"
 #include "integer_sets.h"
 
 #if TFN__PACKS
@@ -105,10 +106,18 @@ SHARED const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k)
 
 /* -- products of any type --------------------------------------------------------------------- */
 
-/* Q8 and Q4 use the integer kernels. BF16 and F16 are converted to floats, one tile at a time, in
- * the caller's work, and the float kernels multiply. A tile is small enough to stay in a cache.
- * With few rows such a product is bound by memory, and reads half as many bytes as floats; with
- * many rows it is bound by the float kernels. */
+/* Q8 and Q4 use the integer kernels. BF16 and F16 use the float kernels. AVX2, AVX-512 and NEON
+ * have products for them: section halves. Elsewhere one tile at a time is converted to floats, in
+ * the caller's work, and multiplied while it is in a cache. With few rows such a product is bound
+ * by memory, and reads half as many bytes as floats; with many rows it is bound by the float
+ * kernels.
+ *
+ * Time for the maps of GPT-2 (124M) on one core of a Sapphire Rapids, compared with floats:
+ *
+ *                         one row         its logits       256 rows
+ *                       BF16    F16      BF16    F16      BF16    F16
+ *        AVX-512        0.60   0.60     0.58   0.63     0.94   0.95
+ *        AVX2           0.56   0.55     0.75   0.84     0.98   0.98 */
 
 /* Returns the bytes of a packed parameter. */
 SHARED size_t tfn__packed_bytes(const tfn__packed *p)
@@ -168,11 +177,11 @@ static tfn_quant_rows tfn__quant_rows_in(float *work, ptrdiff_t m, ptrdiff_t k)
 TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrdiff_t m,
                                     ptrdiff_t n, ptrdiff_t k)
 {
-    const ptrdiff_t rows = tfn__min(k, TFN__QTILE_K);
-    const ptrdiff_t cols = tfn__min(n, TFN__QTILE_N);
     if (!f || tfn_quant_bytes(type, k, n) == 0) return 0;
     if (tfn__quant_block_bytes(type)) return tfn__quant_rows_work(m, k);
-    return rows * cols + f->matmul_work(m, cols, rows);
+    if (m <= TFN__VECTOR_ROWS)              /* only tables may be packed, tile by tile */
+        return tfn__min(n * k, TFN__QTILE) + f->matmul_work(m, tfn__min(n, TFN__QPANEL), k);
+    return tfn__min(n * k, TFN__QTILE) + f->matmul_work(m, n, k);
 }
 
 /* Q8 and Q4: quantizes up to QROWS rows at a time, then multiplies them by all panels. */
@@ -209,23 +218,36 @@ static void tfn__quant_tile_of(tfn_matmul_args *t, const tfn_quant_kernels *i,
         i->halves(tile + r * t->n, w + (q + r) * p->outputs + p->first + j, t->n, p->type);
 }
 
-/* BF16 and F16: goes tile by tile. The chains over inputs continue from tile to tile. */
-static void tfn__quant_floating(const tfn_kernels *f, const tfn_quant_kernels *i,
-                                const tfn_quant_args *p, float *work)
+/* Returns the inputs of a tile, which has TFN__QTILE floats. With few rows a tile is long in the
+ * order of the weights in memory, because a product is then bound by reading them: a third faster
+ * than with square tiles. */
+static ptrdiff_t tfn__quant_tile_steps(const tfn_quant_args *p)
 {
+    if (p->table && p->m <= TFN__QFEW) return TFN__QTILE / TFN__QPANEL;
+    if (!p->table && p->m <= TFN__VECTOR_ROWS) return 8;
+    return TFN__QTILE_K;
+}
+
+/* BF16 and F16: computes outputs from j on, tile by tile. The chains over inputs continue from tile
+ * to tile. */
+static void tfn__quant_floating(const tfn_kernels *f, const tfn_quant_kernels *i,
+                                const tfn_quant_args *p, ptrdiff_t j, float *work)
+{
+    const ptrdiff_t steps = tfn__quant_tile_steps(p);
+    const ptrdiff_t outputs = TFN__QTILE / steps;
     tfn_matmul_args t;
     TFNORM_MEMSET(&t, 0, sizeof t);
     t.m = p->m;
     t.a_row = p->a_ld;
     t.a_col = 1;
     t.c_ld = p->c_ld;
-    for (ptrdiff_t j = 0; j < p->n; j += TFN__QTILE_N) {
-        t.n = tfn__min(p->n - j, TFN__QTILE_N);
+    for (; j < p->n; j += outputs) {
+        t.n = tfn__min(p->n - j, outputs);
         t.c = p->c + j;
         t.start = tfn__at(p->start, j);
         t.start_ld = p->start_ld;
-        for (ptrdiff_t q = 0; q < p->k; q += TFN__QTILE_K) {
-            t.k = tfn__min(p->k - q, TFN__QTILE_K);
+        for (ptrdiff_t q = 0; q < p->k; q += steps) {
+            t.k = tfn__min(p->k - q, steps);
             t.a = p->a + q;
             tfn__quant_tile_of(&t, i, p, q, j, work);
             f->matmul(&t, work + t.k * t.n);
@@ -235,11 +257,36 @@ static void tfn__quant_floating(const tfn_kernels *f, const tfn_quant_kernels *i
     }
 }
 
+/* BF16 and F16: computes the first outputs in the kernels of section halves, and returns how many.
+ * All known processors with AVX2 have F16C; i tells whether this one has it. */
+static ptrdiff_t tfn__quant_widened(const tfn_kernels *f, const tfn_quant_kernels *i,
+                                    const tfn_quant_args *p, float *work)
+{
+    switch (f->isa) {
+#ifdef TFN__BUILD_AVX2
+    case TFN_ISA_AVX2:
+        if (i->isa < TFN_QUANT_AVX2) return 0;
+        return tfn__matmul_halves_avx2(p, work);
+#endif
+#ifdef TFN__BUILD_AVX512
+    case TFN_ISA_AVX512: return tfn__matmul_halves_avx512(p, work);
+#endif
+#ifdef TFN__NEON
+    case TFN_ISA_NEON: return tfn__matmul_halves_neon(p, work);
+#endif
+    default: break;
+    }
+    (void)i;
+    (void)p;
+    (void)work;
+    return 0;
+}
+
 TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels *i,
                                   const tfn_quant_args *p, float *work)
 {
     if (!f || !i || !p || !work) return;
     if (tfn__quant_block_bytes(p->type)) tfn__quant_integers(i, p, work);
-    else tfn__quant_floating(f, i, p, work);
+    else tfn__quant_floating(f, i, p, tfn__quant_widened(f, i, p, work), work);
 }
 #endif
