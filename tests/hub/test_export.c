@@ -769,6 +769,12 @@ TEST(export_refused_weights)
     tfn_model_desc d;
     char text[300];
     if (!export_model(&m, "recipe=gpt2")) return;
+    m.error.status = TFN_TOO_LARGE;
+    CHECK_INT(export_out(&b, &m, NULL, TFN_DTYPE_DEFAULT), TFN_NOT_READY);
+    if (!strstr(tfn_error_text(&b.x.error, text, sizeof text), "has an error")) FAIL("%s", text);
+    m.error.status = TFN_BAD_BATCH;
+    CHECK_INT(export_out(&b, &m, NULL, TFN_DTYPE_DEFAULT), TFN_OK);
+    m.error.status = TFN_OK;
     d = m.desc;
     d.inference = d.folded = true;
     CHECK(tfn_model_new(&to, &d, NULL) == TFN_OK && tfn_model_fold(&to, &m) == TFN_OK);
@@ -917,6 +923,138 @@ TEST(export_inside)
     tfn_model_free(&m);
 }
 
+/* Exports only config.json, or only the weights, as a family of the caller. */
+static tfn_status export_half(export_box *b, const tfn_model *m, const tfn_family *family,
+                              bool weights, char *text, size_t room)
+{
+    memset(b, 0, sizeof *b);
+    b->config.to = b->text;
+    b->config.to_size = sizeof b->text - 1;
+    b->weights.to = b->bytes;
+    b->weights.to_size = sizeof b->bytes;
+    if (weights) b->x.weights = &b->weights;
+    else b->x.config = &b->config;
+    b->x.family = family;
+    tfn_export_write(&b->x, m);
+    tfn_error_text(&b->x.error, text, room);
+    return b->x.error.status;
+}
+
+/* Options whose value in config.json is computed: it gives the option back to the last bit. */
+TEST(export_computed)
+{
+    static const float scales[] = { 0.25f, 0.3f, 0.0005f, 0.001f, 0.7f };
+    static export_box b;
+    tfn_dtype dtype;
+    tfn_model m;
+    char text[300];
+    if (!export_import(&m, "gemma2", &dtype)) return;
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        tfn_model_desc d;
+        tfn_import x;
+        CASE("scale %g", (double)scales[i]);
+        m.desc.score_scale = scales[i];
+        if (export_half(&b, &m, tfn_family_find("gemma2"), false, text, sizeof text) != TFN_OK)
+            FAIL("%s", text);
+        memset(&d, 0, sizeof d);
+        memset(&x, 0, sizeof x);
+        x.config = b.text;
+        x.config_size = (size_t)b.config.used;
+        CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+        CHECK(d.score_scale == scales[i]);
+    }
+    tfn_model_free(&m);
+    if (!export_import(&m, "gpt_neox", &dtype)) return;
+    m.desc.width = 12 * m.desc.heads;
+    for (int32_t size = 2; size < 12; size += 2) {      /* 10 of 12 is 0.8333333, a little less */
+        char share[40];
+        CASE("rotary_size %d", (int)size);
+        m.desc.rotary_size = size;
+        if (export_half(&b, &m, tfn_family_find("gpt_neox"), false, text, sizeof text) != TFN_OK)
+            FAIL("%s", text);
+        snprintf(share, sizeof share, "\"rotary_pct\": 0.%s", size == 10 ? "875" : "");
+        CHECK(strstr(b.text, share) != NULL);
+    }
+    tfn_model_free(&m);
+}
+
+/* Tensors that a family of the caller describes, but no writer can fill: parts without a rule, too
+ * many parts, a part of another shape, and no rule at all. */
+TEST(export_own_tensors)
+{
+    static const tfn_tensor_rule lone[] = { { "q_and.#.*", "decoder.#.self.q.*", 0, 0, 2, 0 },
+                                            { NULL, NULL, 0, 0, 0, 0 } };
+    static const tfn_tensor_rule many[] = { { "q_and.#.*", "decoder.#.self.q.*", 0, 0, 5, 0 },
+                                            { NULL, NULL, 0, 0, 0, 0 } };
+    static const tfn_tensor_rule shape[] = { { "q_and.#.*", "decoder.#.self.q.*", 0, 0, 2, 0 },
+                                             { "q_and.#.*", "decoder.#.ffn.w1.*", 0, 1, 2, 0 },
+                                             { NULL, NULL, 0, 0, 0, 0 } };
+    static const tfn_tensor_rule absent[] = { { "q_and.#.*", "decoder.#.self.q.*", 0, 0, 2, 0 },
+                                              { "q_and.#.*", "decoder.#.self.z.*", 0, 1, 2, 0 },
+                                              { NULL, NULL, 0, 0, 0, 0 } };
+    static const struct { const char *name; const tfn_tensor_rule *rules; const char *words; }
+    rows[] = {
+        { "lone", lone, "decoder.0.self.q.weight has no parameter of the same shape next to it" },
+        { "many", many, "the family has no tensor for decoder.0.self.q.weight" },
+        { "shape", shape, "decoder.0.self.q.weight has no parameter of the same shape next to it" },
+        { "absent", absent, "decoder.0.self.q.weight has no parameter of the same shape next to" },
+    };
+    static export_box b;
+    tfn_family own;
+    tfn_model m;
+    char text[300];
+    if (!export_model(&m, "recipe=pre-rms position=rotary no_bias=true activation=swiglu")) return;
+    memset(&own, 0, sizeof own);
+    own.name = "own";
+    own.prefix = "model.";
+    own.like = tfn_family_find("llama");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CASE("%s", rows[i].name);
+        own.tensors = rows[i].rules;
+        CHECK_INT(export_half(&b, &m, &own, true, text, sizeof text), TFN_UNSUPPORTED);
+        if (!strstr(text, rows[i].words)) FAIL("\"%s\" lacks \"%s\"", text, rows[i].words);
+        CHECK(b.weights.used == 0);
+    }
+    own.tensors = NULL;
+    CHECK_INT(export_half(&b, &m, &own, true, text, sizeof text), TFN_OK);
+    CHECK(b.weights.used > 1000 && b.config.used == 0);
+    tfn_model_free(&m);
+}
+
+/* Keys in several objects, options that do not exist, and a config.json beyond the limit. */
+TEST(export_own_keys)
+{
+    static char name[9000];
+    static const tfn_key_rule keys[] = {
+        { "attention.kind", "qk_norm", "", TFN_KEY_IS }, { "different.cap", "attention_cap", "",
+                                                           TFN_KEY_IS_OR_OFF },
+        { "longer_one.cap", "logit_cap", "", TFN_KEY_IS_OR_OFF }, { NULL, NULL, NULL, TFN_KEY_IS }
+    };
+    tfn_key_rule huge[] = { { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
+                            { NULL, NULL, NULL, TFN_KEY_IS } };
+    static export_box b;
+    tfn_family own;
+    tfn_model m;
+    char text[300];
+    if (!export_model(&m, "recipe=pre-rms position=rotary no_bias=true activation=swiglu"
+                          " qk_norm=none attention_cap=3 logit_cap=5")) return;
+    memset(&own, 0, sizeof own);
+    own.name = "own";
+    own.prefix = "model.";
+    own.like = tfn_family_find("llama");
+    own.keys = keys;
+    if (export_half(&b, &m, &own, false, text, sizeof text) != TFN_OK) FAIL("%s", text);
+    if (!strstr(b.text, "\"attention\": {\n    \"kind\": \"none\"\n  },\n  \"different\": {\n"
+                        "    \"cap\": 3.0\n  },\n  \"longer_one\": {\n    \"cap\": 5.0\n  }"))
+        FAIL("%s", b.text);
+    memset(name, 'k', sizeof name - 1);
+    huge[0].key = name;
+    own.keys = huge;
+    CHECK_INT(export_half(&b, &m, &own, false, text, sizeof text), TFN_TOO_LARGE);
+    CHECK(strstr(text, "the limit is 8192") && b.config.used == 0);
+    tfn_model_free(&m);
+}
+
 TEST(export_own_family)
 {
     static const tfn_key_rule keys[] = {
@@ -962,6 +1100,9 @@ int main(void)
     RUN(export_tokenizer);
 #endif
     RUN(export_inside);
+    RUN(export_computed);
+    RUN(export_own_tensors);
+    RUN(export_own_keys);
     RUN(export_own_family);
     return DONE();
 }

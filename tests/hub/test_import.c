@@ -882,6 +882,8 @@ TEST(import_keys_refused)
     import_refuses("gemma3", "\"text_config\"", "\"_text_config\"", "config.json has no text_config");
     import_refuses("gemma3", "\"vision_config\"", "\"audio_config\"", "the key audio_config");
     import_refuses("gemma3", "\"head_dim\"", "\"heads_dim\"", "the key heads_dim");
+    import_refuses("gemma3", "\"text_config\"", "\"text_config\": 3, \"_\"",
+                   "text_config is 3; an object is expected");
     import_refuses("gpt2", "{", "[", "{ is expected at byte");
     import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is expected at byte");
 }
@@ -990,6 +992,13 @@ TEST(import_key_classes)
     import_insists("gpt_neo", "\"attention_types\": [[[\"global\", \"local\"], 4096]]",
                    "attention_types has 4098 layers");
     import_insists("llama", "\"emb_scale\": 12", "emb_scale, which may change");
+    import_insists("llama", "\"a_scale\": 1, \"b_scale\": 2", "keys a_scale, b_scale, which may");
+    import_insists("roberta", "\"max_position_embeddings\": \"many\"", "context is many; a whole");
+    import_insists("roberta", "\"max_position_embeddings\": 1e300", "context is 1e300; a whole");
+    import_insists("gpt_neox", "\"partial_rotary_factor\": \"x\"", "is x; a larger number");
+    import_insists("gpt_neo", "\"attention_types\": [[[\"global\"]]]",
+                   "attention_types has 0 layers, there are");
+    import_accepts("qwen2", "\"layer_types\": [\"full_attention\", \"full_attention\"]");
 }
 
 /* The class that wrote a file may be a text instead of a list of one. */
@@ -1369,8 +1378,8 @@ static void import_weights_refused(const tfn_model_desc *d, const char *name, co
 }
 
 /* A tensor of another rank, and one of a dtype whose values are not read. */
-static void import_tensor_refused(const char *dtype, const char *shape, int bytes,
-                                  const char *wanted)
+static void import_named_refused(const char *name, const char *dtype, const char *shape, int bytes,
+                                 const char *wanted)
 {
     static unsigned char file[1 << 16];
     static char config[IMPORT_TEXT];
@@ -1391,8 +1400,8 @@ static void import_tensor_refused(const char *dtype, const char *shape, int byte
     x.files = &f;
     x.count = 1;
     CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
-    n = sprintf((char *)file + 8, "{\"model.embed_tokens.weight\":{\"dtype\":\"%s\",\"shape\":[%s%d,%d],"
-                "\"data_offsets\":[0,%d]}}", dtype, shape, (int)d.vocab, (int)d.width,
+    n = sprintf((char *)file + 8, "{\"%s\":{\"dtype\":\"%s\",\"shape\":[%s%d,%d],"
+                "\"data_offsets\":[0,%d]}}", name, dtype, shape, (int)d.vocab, (int)d.width,
                 (int)(d.vocab * d.width) * bytes);
     for (int i = 0; i < 8; i++) file[i] = (unsigned char)((uint64_t)n >> 8*i);
     f.from = file;
@@ -1404,6 +1413,70 @@ static void import_tensor_refused(const char *dtype, const char *shape, int byte
     if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
     tfn_file_close(&f);
     tfn_model_free(&m);
+}
+
+static void import_tensor_refused(const char *dtype, const char *shape, int bytes,
+                                  const char *wanted)
+{
+    import_named_refused("model.embed_tokens.weight", dtype, shape, bytes, wanted);
+}
+/* Names that are almost those of a layer are other tensors, for which a model has no place. */
+static void import_strange_names(void)
+{
+    static const char *const names[] = {
+        "model.layers.4097.input_layernorm.weight", "model.layers./.input_layernorm.weight",
+        "model.layers.:.input_layernorm.weight", "model.layers.0:.input_layernorm.weight",
+        "model.layers.0/.input_layernorm.weight", "model.layers..input_layernorm.weight",
+        "model.layers.0.input_layernorm.gain"
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char wanted[200];
+        snprintf(wanted, sizeof wanted, "a tensor %s, for which the model has no place", names[i]);
+        import_named_refused(names[i], "F32", "", 4, wanted);
+    }
+}
+
+/* A folder's path with and without a last slash, an empty one, and a config.json beyond the
+ * limit. */
+static void import_paths(void)
+{
+    char folder[300];
+    tfn_model m;
+    FILE *f;
+    CASE("paths");
+    snprintf(folder, sizeof folder, "%s/", import_path("llama", NULL));
+    CHECK_INT(tfn_import_new(&m, folder, NULL), TFN_OK);
+    tfn_model_free(&m);
+    CHECK_INT(tfn_import_new(&m, "", NULL), TFN_BAD_FILE);
+    f = fopen("build/config.json", "wb");
+    CHECK(f && !fseek(f, 100000000, SEEK_SET) && fwrite("}", 1, 1, f) == 1);
+    if (f) fclose(f);
+    CHECK_INT(tfn_import_new(&m, "build", NULL), TFN_TOO_LARGE);
+    CHECK(m.error.found == 100000001 && m.error.wanted == 100000000);
+    remove("build/config.json");
+}
+
+/* A model with an error takes no weights, unless the error is a batch's; `blank` of the caller's
+ * options stays. */
+static void import_into(const tfn_model_desc *d, tfn_import *x)
+{
+    static const tfn_status before[] = { TFN_OK, TFN_BAD_BATCH, TFN_NOT_READY };
+    tfn_model m;
+    tfn_model_desc with = *d;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        CASE("error %d before", (int)before[i]);
+        CHECK_INT(tfn_model_new(&m, d, NULL), TFN_OK);
+        m.error.status = before[i];
+        CHECK_INT(tfn_import_weights(x, &m), before[i] == TFN_NOT_READY ? TFN_NOT_READY : TFN_OK);
+        tfn_model_free(&m);
+    }
+    for (int blank = 0; blank < 2; blank++) {
+        CASE("blank %d", blank);
+        with.blank = blank > 0;
+        CHECK_INT(tfn_import_new(&m, x->folder, &with), TFN_OK);
+        CHECK(m.desc.blank == (blank > 0));
+        tfn_model_free(&m);
+    }
 }
 
 /* A folder whose weights are missing. */
@@ -1437,6 +1510,9 @@ TEST(import_weights_wrong)
     of = d;
     import_tensor_refused("F32", "1,", 4, "model.embed_tokens.weight has rank 3, not 2");
     import_tensor_refused("F8_E4M3", "", 1, "model.embed_tokens.weight has a dtype that is not read");
+    import_strange_names();
+    import_paths();
+    import_into(&d, &x);
     import_without_weights();
     import_weights_refused(&of, "no-such-folder", "cannot be opened");
     import_weights_refused(&of, "pickles/empty", "pytorch_model.bin: it has no tensors");
@@ -1449,6 +1525,7 @@ TEST(import_weights_wrong)
     of = d;
     of.layers--;
     import_weights_refused(&of, "llama", "a tensor model.layers.1");
+    import_weights_refused(&of, "llama-sharded", "a tensor model.layers.1");
     of = d;
     of.attention_bias = TFN_ATTENTION_BIAS_QKV;
     import_weights_refused(&of, "llama", "no tensor layers.0.self_attn.q_proj.bias");
