@@ -408,6 +408,62 @@ TEST(foreign_layout)
     CHECK(tfn_layout(NULL, "loss", NULL, NULL) == 0);
 }
 
+/* Groups as texts: what a default needs is left out, and a word that is no value is refused. */
+TEST(foreign_groups)
+{
+    static const struct { const char *given, *text; } rows[] = {
+        { "*.x rate=1 rank=2", "*.x rank=2" }, { "*.x decay=0", "*.x decay=0" },
+        { "*.x rate=2", "*.x rate=2" },
+        { "*.x rank=2 alpha=8 frozen", "*.x rank=2 alpha=8 frozen" },
+        { "*.x rate=1x", NULL }, { "*.x rate=", NULL }, { "*.x rank=0", NULL },
+        { "*.x rank=1e9", NULL }, { "*.x rank=1.5", NULL }, { "*.x rank=x", NULL }
+    };
+    tfn_model_desc d;
+    tfn_error e;
+    char text[FOREIGN_TEXT];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CASE("%s", rows[i].given);
+        memset(&d, 0, sizeof d);
+        CHECK((tfn_desc_set(&d, "groups[0]", rows[i].given, &e) == TFN_OK) == (rows[i].text != NULL));
+        tfn_error_text(&e, text, sizeof text);
+        if (!rows[i].text) CHECK(e.status == TFN_BAD_OPTION && strstr(text, "a pattern, then rate=R"));
+        tfn_desc_get(&d, "groups[0]", text, sizeof text);
+        CHECK(!strcmp(text, rows[i].text ? rows[i].text : "default"));
+    }
+    for (int value = -1; value <= TFN_ACTIVATION_COUNT; value += TFN_ACTIVATION_COUNT + 1) {
+        CASE("activation %d", value);
+        d.activation = (tfn_activation_kind)value;
+        CHECK(tfn_desc_get(&d, "activation", text, sizeof text) == text && !text[0]);
+    }
+}
+
+/* Texts of errors: a status that does not exist, a percent sign that is no placeholder. */
+TEST(foreign_messages)
+{
+    static const struct { const char *text, *says; } rows[] = {
+        { "100 % of %s", "part: 100 % of it" }, { "%d of %d, %", "part: 3 of 4, %" },
+        { "%%s", "part: %it" }, { NULL, NULL }
+    };
+    tfn_error e;
+    char text[FOREIGN_TEXT];
+    CHECK(!strcmp(tfn_version(), TFNORM_VERSION));
+    CHECK(!strcmp(tfn_status_text(TFN_STATUS_COUNT), "unknown status"));
+    CHECK(!strcmp(tfn_status_text((tfn_status)-1), "unknown status"));
+    CHECK(!strcmp(tfn_error_text(NULL, text, sizeof text), "error is NULL"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        memset(&e, 0, sizeof e);
+        e.status = TFN_BAD_FORMAT;
+        e.op = "part";
+        e.text = rows[i].text;
+        e.node = -1;
+        e.found = 3, e.wanted = 4;
+        strcpy(e.name, "it");
+        tfn_error_text(&e, text, sizeof text);
+        if (!rows[i].text) CHECK(!strncmp(text, "part: ", 6) && !strcmp(text + 6, tfn_status_text(e.status)));
+        else if (strcmp(text, rows[i].says)) FAIL("%s, not %s", text, rows[i].says);
+    }
+}
+
 int main(void)
 {
     RUN(foreign_all_options);
@@ -418,5 +474,7 @@ int main(void)
     RUN(foreign_refused);
     RUN(foreign_model);
     RUN(foreign_layout);
+    RUN(foreign_groups);
+    RUN(foreign_messages);
     return DONE();
 }

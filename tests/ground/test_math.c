@@ -315,6 +315,47 @@ TEST(math_vector_edges)
     }
 }
 
+/* A shuffle is a permutation for each n. Another key gives another one: each element reaches each
+ * place, though for small n not equally often. The largest n is legal. */
+TEST(math_shuffle)
+{
+    static const int sizes[] = { 1, 2, 3, 4, 5, 16, 17, 64, 65, 1000 };
+    const int64_t large[] = { (INT64_C(1) << 60) + 1, INT64_C(1) << 62 };
+    const tfn_key key = tfn_key_make(5);
+    int places[5][5] = { { 0 } };
+    bool seen[1000];
+    CHECK(tfn_random_shuffle(key, 0, 0) == 0 && tfn_random_shuffle(key, 0, 1) == 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int n = sizes[i];
+        int kept = 0;
+        CASE("n %d", n);
+        memset(seen, 0, sizeof seen);
+        for (int k = 0; k < n; k++) {
+            const int64_t to = tfn_random_shuffle(key, k, n);
+            if (to < 0 || to >= n || seen[to]) FAIL("%d goes to %d", k, (int)to);
+            else seen[to] = true;
+            kept += to == k;
+        }
+        if (n == 1000) CHECK(kept < 10);
+    }
+    for (int k = 0; k < 5; k++)
+        for (uint64_t draw = 0; draw < 5000; draw++)
+            places[k][tfn_random_shuffle(tfn_key_fold(key, draw), k, 5) % 5]++;
+    for (int k = 0; k < 25; k++) CHECK(places[k / 5][k % 5] > 500);
+    for (int i = 0; i < 2; i++) {
+        int64_t last = -1;
+        int above = 0;
+        CASE("n %.0f", (double)large[i]);
+        for (int64_t k = 0; k < 1000; k++) {
+            const int64_t to = tfn_random_shuffle(key, k, large[i]);
+            CHECK(to >= 0 && to < large[i] && to != last);
+            above += to >= large[i] / 2;
+            last = to;
+        }
+        CHECK(abs(above - 500) < 80);                                               /* 5 sigma */
+    }
+}
+
 int main(void)
 {
     RUN(math_fma_once);
@@ -325,5 +366,6 @@ int main(void)
     RUN(math_vector_errors);
     RUN(math_vector_bits);
     RUN(math_vector_edges);
+    RUN(math_shuffle);
     return DONE();
 }

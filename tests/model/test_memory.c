@@ -757,8 +757,29 @@ TEST(memory_too_large)
     CHECK(tfn_model_init(&m, &d, NULL, SIZE_MAX) != TFN_OK);
 }
 
+/* Sizes that a size_t cannot hold are errors, not small numbers. */
+TEST(memory_sizes)
+{
+    tfn__arena a = tfn__arena_in(NULL, 0);
+    tfn_error e;
+    char text[80];
+    CHECK(tfn__mul(0, SIZE_MAX) == 0 && tfn__mul(SIZE_MAX, 0) == 0 && tfn__mul(3, 4) == 12);
+    CHECK(tfn__mul(SIZE_MAX / 2, 3) == SIZE_MAX && tfn__mul(SIZE_MAX, SIZE_MAX) == SIZE_MAX);
+    CHECK(tfn__sum(SIZE_MAX, 1) == SIZE_MAX && tfn__sum(SIZE_MAX, SIZE_MAX) == SIZE_MAX);
+    CHECK(tfn__sum(SIZE_MAX - 3, 2) == SIZE_MAX - 1);
+    CHECK(tfn__count(-1) == SIZE_MAX && tfn__count(INT64_MAX) == SIZE_MAX && tfn__count(7) == 7);
+    memset(&e, 0, sizeof e);
+    tfn__only_count(&a);
+    CHECK(tfn__take(&a, 64, 2, &e) && a.used == 128 && e.status == TFN_OK);
+    CHECK(!tfn__take(&a, SIZE_MAX / 2, 4, &e) && a.used == 128);
+    CHECK_INT(e.status, TFN_TOO_LARGE);
+    tfn_error_text(&e, text, sizeof text);
+    CHECK(!strncmp(text, "memory: ", 8));
+}
+
 int main(void)
 {
+    RUN(memory_sizes);
     RUN(memory_exact);
     RUN(memory_decoders);
     RUN(memory_decoder_token);
