@@ -37081,7 +37081,8 @@ static bool tfn__target(tfn_file *f, char *target)
     if (bytes <= TFN__PATH_MOST) {
         TFNORM_MEMCPY(target, f->path, bytes + 1);
         if (!tfn__follow(target)) {
-            tfn__file_fail(f, TFN_BAD_FILE, "it has too many symbolic links", NULL, 0, 0);
+            tfn__file_fail(f, TFN_BAD_FILE, "its symbolic links are too many or too long", NULL, 0,
+                           0);
             return false;
         }
         bytes = tfn__length(target);

@@ -76,7 +76,9 @@ for begin, n, g, count, branches in later:
 listed, faults = {}, []
 for row in open("unreached.txt", encoding="utf-8"):
     if row.strip() and not row.startswith("#"):
-        cells = [c.strip() for c in row.rstrip("\n").split(" | ")]
+        cells = row.rstrip("\n").split(" | ", 3)
+        cells[3:] = cells[3].rsplit(" | ", 1) if len(cells) == 4 else []    # the line may have a |
+        cells = [c.strip() for c in cells]
         if len(cells) != 5 or not cells[4]:
             faults.append("unreached.txt: not five cells: " + row.strip())
             continue
