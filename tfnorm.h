@@ -22187,11 +22187,10 @@ static bool tfn__is_table(int part)
     return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
 }
 
-/* True for a matrix from the stream to logits or classes. */
+/* True if a matrix goes from the stream to logits or classes. */
 static bool tfn__is_output(const tfn__weight *w)
 {
-    return w->kind == TFN__MATRIX
-        && (w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER);
+    return w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER;
 }
 
 /* True for a hidden matrix, whose two sides grow with the width. */
@@ -24910,8 +24909,9 @@ static int32_t tfn__bad_gradient(const tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        const float *g = m->run.grads + tfn__trained_at(w);
+        const float *g;
         if (w->line < 0) continue;
+        g = m->run.grads + tfn__trained_at(w);
         if (!tfn__finite((double)m->kernels->dot(g, g, (ptrdiff_t)w->rows * w->cols))) return i;
     }
     return -1;
@@ -25715,11 +25715,9 @@ static tfn_status tfn__flash_ready(tfn_flash *f, const tfn_model *m)
     return f->error.status;
 }
 
-/* Reads a page into f->work. On failure returns false and an error with the page's number. After an
- * error no more pages are read. */
+/* Reads a page into f->work. On failure returns false and an error with the page's number. */
 static bool tfn__flash_read(tfn_flash *f, int32_t page)
 {
-    if (f->error.status != TFN_OK) return false;
     if (f->read(f->user, page, f->work)) return true;
     tfn__fail(&f->error, TFN_BAD_FILE, "flash", "page %d cannot be read", page, 0);
     return false;
@@ -25729,7 +25727,6 @@ static bool tfn__flash_read(tfn_flash *f, int32_t page)
  * leaves a page that tfn__flash_whole rejects like any other wrong page. */
 static bool tfn__flash_write(tfn_flash *f, int32_t page)
 {
-    if (f->error.status != TFN_OK) return false;
     if (f->write(f->user, page, f->work)) return true;
     tfn__fail(&f->error, TFN_BAD_FILE, "flash", "page %d cannot be written", page, 0);
     return false;
@@ -25945,11 +25942,9 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
 
 /* -- one block of memory --------------------------------------------------------------------- */
 
-/* Takes room for `count` floats, or as many int32_t, which are not larger. Returns NULL if count is
- * 0: a tape without state or work has no array for it. */
+/* Takes room for `count` floats, or as many int32_t, which are not larger. */
 static void *tfn__take_numbers(tfn_decoder *d, tfn__arena *a, int64_t count)
 {
-    if (count == 0) return NULL;
     return tfn__take(a, tfn__count(count), sizeof(float), &d->error);
 }
 
@@ -26017,7 +26012,6 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
 
     if (!real) tfn__only_count(&a);
     tfn__lay_run(d, &a);
-    if (a.peak < a.used) a.peak = a.used;
     if (d->error.status != TFN_OK) return 0;
     return a.peak + TFN__ALIGN - 1;         /* what aligning the block may cost */
 }

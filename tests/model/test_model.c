@@ -2184,7 +2184,7 @@ TEST(model_almost_fits)
     tfn_model_desc d = model_desc(2);
     size_t scratch, size[2];
     unsigned char *block;
-    d.layers = 9;
+    d.layers = 40;
     d.decoder_layers = 1;
     if (!model_start(&c, &d)) return;
     scratch = tfn_model_scratch(&d);

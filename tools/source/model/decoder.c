@@ -95,11 +95,9 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
 
 /* -- one block of memory --------------------------------------------------------------------- */
 
-/* Takes room for `count` floats, or as many int32_t, which are not larger. Returns NULL if count is
- * 0: a tape without state or work has no array for it. */
+/* Takes room for `count` floats, or as many int32_t, which are not larger. */
 static void *tfn__take_numbers(tfn_decoder *d, tfn__arena *a, int64_t count)
 {
-    if (count == 0) return NULL;
     return tfn__take(a, tfn__count(count), sizeof(float), &d->error);
 }
 
@@ -167,7 +165,6 @@ SHARED size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
 
     if (!real) tfn__only_count(&a);
     tfn__lay_run(d, &a);
-    if (a.peak < a.used) a.peak = a.used;
     if (d->error.status != TFN_OK) return 0;
     return a.peak + TFN__ALIGN - 1;         /* what aligning the block may cost */
 }

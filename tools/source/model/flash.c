@@ -131,11 +131,9 @@ static tfn_status tfn__flash_ready(tfn_flash *f, const tfn_model *m)
     return f->error.status;
 }
 
-/* Reads a page into f->work. On failure returns false and an error with the page's number. After an
- * error no more pages are read. */
+/* Reads a page into f->work. On failure returns false and an error with the page's number. */
 static bool tfn__flash_read(tfn_flash *f, int32_t page)
 {
-    if (f->error.status != TFN_OK) return false;
     if (f->read(f->user, page, f->work)) return true;
     tfn__fail(&f->error, TFN_BAD_FILE, "flash", "page %d cannot be read", page, 0);
     return false;
@@ -145,7 +143,6 @@ static bool tfn__flash_read(tfn_flash *f, int32_t page)
  * leaves a page that tfn__flash_whole rejects like any other wrong page. */
 static bool tfn__flash_write(tfn_flash *f, int32_t page)
 {
-    if (f->error.status != TFN_OK) return false;
     if (f->write(f->user, page, f->work)) return true;
     tfn__fail(&f->error, TFN_BAD_FILE, "flash", "page %d cannot be written", page, 0);
     return false;

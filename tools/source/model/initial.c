@@ -25,11 +25,10 @@ SHARED bool tfn__is_table(int part)
     return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
 }
 
-/* True for a matrix from the stream to logits or classes. */
+/* True if a matrix goes from the stream to logits or classes. */
 static bool tfn__is_output(const tfn__weight *w)
 {
-    return w->kind == TFN__MATRIX
-        && (w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER);
+    return w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER;
 }
 
 /* True for a hidden matrix, whose two sides grow with the width. */

@@ -454,8 +454,9 @@ static int32_t tfn__bad_gradient(const tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        const float *g = m->run.grads + tfn__trained_at(w);
+        const float *g;
         if (w->line < 0) continue;
+        g = m->run.grads + tfn__trained_at(w);
         if (!tfn__finite((double)m->kernels->dot(g, g, (ptrdiff_t)w->rows * w->cols))) return i;
     }
     return -1;
