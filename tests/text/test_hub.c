@@ -713,6 +713,9 @@ static const hub_change hub_changes[] = {
     { HUB_T5, "\"precompiled_charsmap\"", "\"x\"", "normalizer Precompiled with these values" },
     { HUB_T5, "[\"<s>\",0]", "[\"<s>\",\"0\"]", "a number is expected" },
     { HUB_T5, "[\"<s>\",0]", "[\"<s>\",1e300]", "a score is expected" },
+    { HUB_T5, "[\"<s>\",0]", "[\"<s>\",-1e300]", "a score is expected" },
+    { HUB_T5, "charsmap\":\"", "charsmap\":\"AAAAAAAAAAA=\",\"x\":\"", "is invalid" },
+    { HUB_T5, "charsmap\":\"", "charsmap\":\"CAAAAAAAAAA=\",\"x\":\"", "is invalid" },
     { HUB_GPT2, "\"decoder\": {", "\"decoder\": {\"type\": \"WordPiece\"}, \"x\": {",
       "is not supported for this model" },
     { HUB_BERT, "\"pre_tokenizer\":{", "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"x\":{",
@@ -778,6 +781,8 @@ static const hub_change hub_same[] = {
     { HUB_BERT, "\"clean_text\":true,\"handle_chinese_chars\":true,\"strip_accents\":null,"
       "\"lowercase\":true", "\"strip_accents\":true", NULL },
     { HUB_BERT, "\"cleanup\":true", "\"cleanup\":null", NULL },
+    { HUB_T5, "[\"<s>\",0]", "[\"<s>\",2e3]", NULL },
+    { HUB_T5, "[\"<s>\",0]", "[\"<s>\",123456789012345678901234]", NULL },
     { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
       "{\"type\":\"RobertaProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2],"
       "\"trim_offsets\":true", NULL },
@@ -2439,9 +2444,125 @@ TEST(hub_bad_blobs)
     hub_digest_is(0xf1e7243bu);
 }
 
+/* Hangul: a leading consonant and a vowel compose, then a trailing consonant, but neither old
+ * letters nor what follows a whole syllable. */
+TEST(hub_hangul)
+{
+    static const struct { const char *from, *to; } rows[] = {
+        { "\xe1\x84\x80\xe1\x85\xa1", "\xea\xb0\x80" },      /* U+1100 U+1161: U+AC00 */
+        { "\xe1\x84\x92\xe1\x85\xb5", "\xed\x9e\x88" },      /* the last of each: U+D788 */
+        { "\xea\xb0\x80\xe1\x87\x82", "\xea\xb0\x9b" },      /* U+AC00 U+11C2: U+AC1B */
+        { "\xe1\x84\x93\xe1\x85\xa1", NULL },                 /* U+1113, an old consonant */
+        { "\xe1\x84\x80\xe1\x85\xb6", NULL },                 /* U+1176, an old vowel */
+        { "\xe1\x84\x80\xcc\x81", NULL }, { "\xe1\x84\x80\xe1\x85\xa0", NULL },
+        { "\xea\xb0\x80\xe1\x86\xa7", NULL },                 /* U+11A7, no consonant */
+        { "\xea\xb0\x80\xe1\x87\x83", NULL },                 /* U+11C3, an old consonant */
+        { "\xea\xb0\x81\xe1\x86\xa8", NULL },                 /* it has a trailing one */
+        { "\xed\x9e\xb0\xe1\x86\xa8", NULL },                 /* U+D7B0, an old vowel */
+        { "\xea\xb0\x80\xcc\x81", NULL },
+    };
+    hub_box b = hub_file(HUB_QWEN2);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *wanted = rows[i].to ? rows[i].to : rows[i].from;
+        char text[40];
+        int32_t ids[40];
+        const ptrdiff_t n = tfn_tokenizer_encode(&b.k, ids, 40, rows[i].from, strlen(rows[i].from));
+        const size_t bytes = tfn_tokenizer_decode(&b.k, text, sizeof text, ids, n);
+        CASE("row %d", (int)i);
+        CHECK_INT(bytes, strlen(wanted));
+        if (bytes == strlen(wanted)) CHECK(!memcmp(text, wanted, bytes));
+    }
+    free(b.mem);
+}
+
+/* SentencePiece's table replaces whole clusters of characters: CR LF, joined characters, marks.
+ * Both texts of a row have the same ids; unknown characters in a row are one id. */
+TEST(hub_clusters)
+{
+    static const char *const rows[][2] = {
+        { "the\r\nthe", "the the" }, { "the\rthe", "the the" }, { "the\r", "the" },
+        { "the\xe2\x80\x8dthe", "the\xe2\x98\x83the" }, { "e\xcc\x81", "\xc3\xa9" },
+        { "the\xe2\x80\x8d\xff", "the\xe2\x80\x8d" },
+        { "the\xe2\x80\x8d\x01", "the\xe2\x80\x8d" },
+    };
+    hub_box b = hub_file(HUB_T5);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int32_t x[40], y[40];
+        const ptrdiff_t n = tfn_tokenizer_encode(&b.k, x, 40, rows[i][0], strlen(rows[i][0]));
+        CASE("row %d", (int)i);
+        CHECK_INT(tfn_tokenizer_encode(&b.k, y, 40, rows[i][1], strlen(rows[i][1])), n);
+        CHECK_BITS(x, y, (size_t)n * sizeof *x);
+    }
+    free(b.mem);
+}
+
+/* A trainer has priority over a blob, and a blob over files, which are not read then. */
+TEST(hub_source_order)
+{
+    static unsigned char room[1 << 16];
+    hub_box b = hub_quoted(hub_small_files[1]), c;
+    tfn_tokenizer_desc d;
+    tfn_tokenizer_source s;
+    tfn_trainer t;
+    size_t size;
+    unsigned char *blob = hub_blob(&b.k, &size);
+    CHECK_INT(b.status, TFN_OK);
+    s = hub_of_blob(blob, size);
+    s.json = "{";
+    s.json_size = 1;
+    c = hub_make(&s);
+    CHECK(c.status == TFN_OK && c.k.vocab == b.k.vocab);
+    free(c.mem);
+    memset(&d, 0, sizeof d);
+    d.kind = TFN_TOKENIZER_WORDS;
+    d.words = 32;
+    tfn_trainer_init(&t, &d, room, sizeof room);
+    tfn_trainer_add(&t, "a b c", 5);
+    CHECK_INT(tfn_trainer_run(&t), TFN_OK);
+    s.trainer = &t;
+    for (int i = 0; i < 2; i++) {
+        c = hub_make(&s);
+        CHECK(c.status == TFN_OK && c.k.kind == TFN_TOKENIZER_WORDS);
+        CHECK(c.k.vocab != b.k.vocab);
+        free(c.mem);
+        s.blob = NULL;
+        s.blob_size = 0;
+    }
+    free(blob), free(b.mem);
+}
+
+/* A model of SentencePiece with </s> after a text; Marian's without it, and with a token that only
+ * begins like a language. */
+TEST(hub_model_ends)
+{
+    hub_box a = hub_file(HUB_T5), b;
+    int32_t map[2000];
+    char *at;
+    tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    s.begin = false;
+    s.end = true;
+    b = hub_make(&s);
+    CHECK(b.status == TFN_OK && b.k.begins == 0 && b.k.ends == 1 && b.k.frame[0] == 2);
+    free(b.mem);
+    hub_write_vocab(&a.k, 5, map);
+    at = strstr(hub_vocab, ">>fra<<");
+    if (at) memcpy(at, ">>fra>>", 7);
+    s.vocab = hub_vocab;
+    s.vocab_size = strlen(hub_vocab);
+    s.end = false;
+    b = hub_make(&s);
+    CHECK(at && b.status == TFN_OK && b.k.begins == 0 && b.k.ends == 0);
+    CHECK(tfn_tokenizer_encode_specials(&b.k, map, 9, ">>fra>>", 7) > 1);
+    free(b.mem), free(a.mem);
+}
+
 int main(void)
 {
     RUN(hub_golden);
+    RUN(hub_hangul);
+    RUN(hub_clusters);
+    RUN(hub_source_order);
+    RUN(hub_model_ends);
     RUN(hub_fields);
     RUN(hub_long_and_broken);
     RUN(hub_lines_of_bert);
