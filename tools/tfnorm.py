@@ -66,8 +66,7 @@ __all__ = ["Error", "Model", "Decoder", "Tokenizer", "Point", "Picture", "bits",
 
 
 class Error(Exception):
-    """An error of the library, with its message; status is its tfn_status, and reason the class of
-    error in words."""
+    """An error of the library, with its message; status is its tfn_status."""
 
     def __init__(self, text, status=0):
         super().__init__(text)
@@ -75,6 +74,7 @@ class Error(Exception):
 
     @property
     def reason(self):
+        """The class of the error in words (tfn_status_text)."""
         return C().tfn_status_text(self.status).decode()
 
 
