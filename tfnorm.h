@@ -2260,7 +2260,7 @@ typedef struct tfn_model_desc {
     tfn_isa isa;                  /* 0: best */
     uint64_t seed;
 
-    /* What the model is made for, and its memory */
+    /* Training or inference, and memory */
     bool inference;               /* true: no gradients, no moments */
     bool only_decoders;           /* true: only tfn_decoder runs this decoder for inference; the
                                    * model keeps its table of weights but has no workspace */
@@ -3468,9 +3468,9 @@ TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m);
  * tfn_peft_peek appends groups to the options, one for each kind of sub-layer. tfn_peft_read checks
  * everything and then loads A and B. Maps that the adapter leaves out, or to which rank_pattern
  * gives a lower rank, get zeros, which stay 0 in training. use_rslora, rank_pattern and
- * alpha_pattern (names, not expressions) are understood. What LoRA here cannot do is an error that
- * names it: DoRA, biases, modules_to_save, adapted embeddings, and first values that change the
- * base, such as PiSSA's. lenient: skip unknown keys of adapter_config.json. */
+ * alpha_pattern (names, not expressions) are understood. Features that LoRA does not have here are
+ * refused by name: DoRA, biases, modules_to_save, adapted embeddings, and first values that change
+ * the base, such as PiSSA's. lenient: skip unknown keys of adapter_config.json. */
 TFNORM_API tfn_status tfn_peft_peek(tfn_import *x, tfn_model_desc *desc);
 TFNORM_API tfn_status tfn_peft_read(tfn_import *x, tfn_model *m);
 
@@ -3516,8 +3516,8 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #endif
 /* >> builds */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* What this build contains. Each macro TFNORM_X of the program becomes a constant here, and all
- * other parts ask only these constants, which are always 0 or 1. Builds on no other part.
+/* The features that this build contains. Each macro TFNORM_X of the program becomes a constant here,
+ * 0 or 1, and all other parts ask only these constants. Builds on no other part.
  *
  * Use them in `#if` around declarations that need a type or a header that the build lacks, in
  * parts.txt for whole parts, and everywhere else in a plain `if`: the compiler then drops the
@@ -5885,12 +5885,13 @@ static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
     return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
 }
 
-/* Return the queries of a sentence, and how many queries a strip has, given those of a sentence. A
- * plain build takes them one by one, which needs less memory. */
+/* Returns the number of queries of each sentence. */
 static ptrdiff_t tfn__cached_queries(const tfn_attention_cached_args *p)
 {
     return tfn__max(p->queries, 1);
 }
+/* Returns the most queries in a strip. A plain build takes queries one by one, which needs less
+ * memory. */
 static ptrdiff_t tfn__cached_rows(ptrdiff_t queries)
 {
     if (!TFN__ALL) return 1;
@@ -8736,7 +8737,8 @@ static void TFN__N(tfn__cached_scores)(const tfn__cached_strip *a)
     }
 }
 
-/* Turns the scores s of the strip's query r, of which it sees n, into e. Returns their sum. */
+/* Turns n scores in s, the row of the strip's query r, into e = exp(score - max). Returns the sum
+ * of e. */
 static float TFN__N(tfn__cached_weights)(const tfn__cached_strip *a, ptrdiff_t r, float *s,
                                          ptrdiff_t n)
 {
@@ -44381,8 +44383,7 @@ static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
     return !*name;
 }
 
-/* Build a name of this form: the blanks from one name fill those of the other. A layer below 0 is a
- * star. */
+/* Build a name of this form, and fill its blanks. A layer below 0 is a star. */
 static void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
                           const tfn__blanks *b)
 {
@@ -46920,7 +46921,7 @@ enum { TFN__PEFT_TYPE, TFN__PEFT_R, TFN__PEFT_ALPHA, TFN__PEFT_RSLORA, TFN__PEFT
        TFN__PEFT_INIT, TFN__PEFT_TARGETS, TFN__PEFT_EXCLUDED, TFN__PEFT_LAYERS,
        TFN__PEFT_LAYERS_OF, TFN__PEFT_RANKS, TFN__PEFT_ALPHAS, TFN__PEFT_KEYS };
 
-/* Keys that do not change what the adapter computes. lora_dropout is for training. fan_in_fan_out
+/* Keys without effect on the adapter's output. lora_dropout is for training. fan_in_fan_out
  * tells how the module stores its matrix, which the family's rows know. */
 static const char tfn__peft_idle[] = "auto_mapping base_model_name_or_path revision task_type "
     "inference_mode peft_version megatron_core lora_dropout fan_in_fan_out qalora_group_size "
@@ -47143,8 +47144,8 @@ static bool tfn__peft_has_layer(const tfn__peft *p, int32_t layer)
     return false;
 }
 
-/* True if target_modules, a list of names, has the module. Its other form is an expression, which
- * is not evaluated: then no module is required. */
+/* True if target_modules, a list of names, has the module. If it is an expression, it is not
+ * evaluated, and no module is required. */
 static bool tfn__peft_requires(const tfn__peft *p, const char *module, int32_t layer)
 {
     tfn__reader r = p->value[TFN__PEFT_TARGETS];
@@ -47415,8 +47416,8 @@ static int32_t tfn__peft_layer(const tfn_tensor_rule *rule, const tfn__blanks *b
     return -1;
 }
 
-/* Look for the tensors of the map under all names that its matrix may have. Without any, o->module
- * is the first of these names. */
+/* Look for the tensors of the map under all names that its matrix may have. If the adapter has none
+ * of them, o->module becomes the first of these names. */
 static void tfn__peft_find(tfn__peft *p, const tfn_model_desc *d, const char *matrix,
                            tfn__peft_pair *o)
 {
@@ -47444,7 +47445,7 @@ static void tfn__peft_find(tfn__peft *p, const tfn_model_desc *d, const char *ma
     }
 }
 
-/* Compare a tensor's shape with what is expected. */
+/* Check that a tensor is (rows, cols), and that its dtype can be read. */
 static void tfn__peft_check_shape(tfn_import *x, const tfn_tensor *t, int64_t rows, int64_t cols)
 {
     if (t->rank != 2) tfn__bad_tensor(x, "%s has rank %d, not %d", t->name, t->rank, 2);
@@ -47511,8 +47512,8 @@ static bool tfn__peft_next(tfn__peft *p, const tfn_model *m, int32_t *i, tfn__pe
     return p->x->error.status == TFN_OK;
 }
 
-/* Read A and B. What the adapter lacks is 0. B makes up for a factor that the group does not
- * have. */
+/* Read A and B. Both are 0 if the adapter leaves the map as it is, and rows beyond the module's rank
+ * are 0. If the module's factor is not its group's, B is multiplied by their ratio. */
 static void tfn__peft_read_pair(const tfn__peft *p, const tfn_model *m, const tfn__peft_pair *o)
 {
     const tfn_param_info *a = &o->a.info;
@@ -47735,7 +47736,7 @@ static void tfn__peft_describe(const tfn__source *s, int32_t i, tfn_tensor *t)
     t->data = tfn__weight_data(g->m, g->m->weights + i);    /* not NULL; tfn__peft_values writes */
 }
 
-/* lora_A (rank, in): the rows of each A, or those of the common one. */
+/* lora_A (rank, in): the rows of each A one after the other, or of the common A once. */
 static void tfn__peft_pack_a(tfn__packing *p, const tfn__peft_module *o)
 {
     for (int32_t k = 0; k < o->maps.parts; k++) {
@@ -47746,8 +47747,8 @@ static void tfn__peft_pack_a(tfn__packing *p, const tfn__peft_module *o)
     }
 }
 
-/* lora_B (out, rank): each output has its column of B, and 0 where other maps have theirs. A map
- * with another factor than the module's makes up for it. */
+/* lora_B (out, rank): each output has its column of B, and 0 where other maps have theirs. If a
+ * map's factor is not the module's, its B is multiplied by their ratio. */
 static void tfn__peft_pack_b(tfn__packing *p, const tfn__peft_module *o, const tfn_model_desc *d)
 {
     const int64_t outputs = tfn__outputs(o->maps.part, d);
@@ -47890,8 +47891,8 @@ static void tfn__peft_put_modules(const tfn__peft_writing *g, int what, tfn_file
     }
 }
 
-/* The task by which PEFT chooses its class. Without one, it wraps any model. With one of a head of
- * classes, it would expect the head's weights in the adapter, too. */
+/* The task by which PEFT chooses its class. If it is null, PEFT wraps any model. If it names a head
+ * of classes, PEFT expects the head's weights in the adapter, too. */
 static const char *tfn__peft_task(const tfn_model_desc *d)
 {
     if (d->arch == TFN_ARCH_DECODER && d->head == TFN_HEAD_TOKENS) return "\"CAUSAL_LM\"";
@@ -47899,7 +47900,7 @@ static const char *tfn__peft_task(const tfn_model_desc *d)
     return "null";
 }
 
-/* Find the first module, whose rank and alpha are those of the whole adapter. False: there is
+/* Find the first module. Its rank and alpha become the adapter's r and lora_alpha. False: there is
  * none. */
 static bool tfn__peft_first(const tfn__peft_writing *g, tfn__peft_module *o)
 {

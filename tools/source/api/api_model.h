@@ -298,7 +298,7 @@ typedef struct tfn_model_desc {
     tfn_isa isa;                  /* 0: best */
     uint64_t seed;
 
-    /* What the model is made for, and its memory */
+    /* Training or inference, and memory */
     bool inference;               /* true: no gradients, no moments */
     bool only_decoders;           /* true: only tfn_decoder runs this decoder for inference; the
                                    * model keeps its table of weights but has no workspace */

@@ -598,7 +598,8 @@ static void TFN__N(tfn__cached_scores)(const tfn__cached_strip *a)
     }
 }
 
-/* Turns the scores s of the strip's query r, of which it sees n, into e. Returns their sum. */
+/* Turns n scores in s, the row of the strip's query r, into e = exp(score - max). Returns the sum
+ * of e. */
 static float TFN__N(tfn__cached_weights)(const tfn__cached_strip *a, ptrdiff_t r, float *s,
                                          ptrdiff_t n)
 {

@@ -71,8 +71,7 @@ SHARED bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
     return !*name;
 }
 
-/* Build a name of this form: the blanks from one name fill those of the other. A layer below 0 is a
- * star. */
+/* Build a name of this form, and fill its blanks. A layer below 0 is a star. */
 SHARED void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
                           const tfn__blanks *b)
 {

@@ -24,7 +24,7 @@ enum { TFN__PEFT_TYPE, TFN__PEFT_R, TFN__PEFT_ALPHA, TFN__PEFT_RSLORA, TFN__PEFT
        TFN__PEFT_INIT, TFN__PEFT_TARGETS, TFN__PEFT_EXCLUDED, TFN__PEFT_LAYERS,
        TFN__PEFT_LAYERS_OF, TFN__PEFT_RANKS, TFN__PEFT_ALPHAS, TFN__PEFT_KEYS };
 
-/* Keys that do not change what the adapter computes. lora_dropout is for training. fan_in_fan_out
+/* Keys without effect on the adapter's output. lora_dropout is for training. fan_in_fan_out
  * tells how the module stores its matrix, which the family's rows know. */
 static const char tfn__peft_idle[] = "auto_mapping base_model_name_or_path revision task_type "
     "inference_mode peft_version megatron_core lora_dropout fan_in_fan_out qalora_group_size "
@@ -247,8 +247,8 @@ static bool tfn__peft_has_layer(const tfn__peft *p, int32_t layer)
     return false;
 }
 
-/* True if target_modules, a list of names, has the module. Its other form is an expression, which
- * is not evaluated: then no module is required. */
+/* True if target_modules, a list of names, has the module. If it is an expression, it is not
+ * evaluated, and no module is required. */
 static bool tfn__peft_requires(const tfn__peft *p, const char *module, int32_t layer)
 {
     tfn__reader r = p->value[TFN__PEFT_TARGETS];
@@ -519,8 +519,8 @@ static int32_t tfn__peft_layer(const tfn_tensor_rule *rule, const tfn__blanks *b
     return -1;
 }
 
-/* Look for the tensors of the map under all names that its matrix may have. Without any, o->module
- * is the first of these names. */
+/* Look for the tensors of the map under all names that its matrix may have. If the adapter has none
+ * of them, o->module becomes the first of these names. */
 static void tfn__peft_find(tfn__peft *p, const tfn_model_desc *d, const char *matrix,
                            tfn__peft_pair *o)
 {
@@ -548,7 +548,7 @@ static void tfn__peft_find(tfn__peft *p, const tfn_model_desc *d, const char *ma
     }
 }
 
-/* Compare a tensor's shape with what is expected. */
+/* Check that a tensor is (rows, cols), and that its dtype can be read. */
 static void tfn__peft_check_shape(tfn_import *x, const tfn_tensor *t, int64_t rows, int64_t cols)
 {
     if (t->rank != 2) tfn__bad_tensor(x, "%s has rank %d, not %d", t->name, t->rank, 2);
@@ -615,8 +615,8 @@ static bool tfn__peft_next(tfn__peft *p, const tfn_model *m, int32_t *i, tfn__pe
     return p->x->error.status == TFN_OK;
 }
 
-/* Read A and B. What the adapter lacks is 0. B makes up for a factor that the group does not
- * have. */
+/* Read A and B. Both are 0 if the adapter leaves the map as it is, and rows beyond the module's rank
+ * are 0. If the module's factor is not its group's, B is multiplied by their ratio. */
 static void tfn__peft_read_pair(const tfn__peft *p, const tfn_model *m, const tfn__peft_pair *o)
 {
     const tfn_param_info *a = &o->a.info;

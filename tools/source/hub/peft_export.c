@@ -163,7 +163,7 @@ static void tfn__peft_describe(const tfn__source *s, int32_t i, tfn_tensor *t)
     t->data = tfn__weight_data(g->m, g->m->weights + i);    /* not NULL; tfn__peft_values writes */
 }
 
-/* lora_A (rank, in): the rows of each A, or those of the common one. */
+/* lora_A (rank, in): the rows of each A one after the other, or of the common A once. */
 static void tfn__peft_pack_a(tfn__packing *p, const tfn__peft_module *o)
 {
     for (int32_t k = 0; k < o->maps.parts; k++) {
@@ -174,8 +174,8 @@ static void tfn__peft_pack_a(tfn__packing *p, const tfn__peft_module *o)
     }
 }
 
-/* lora_B (out, rank): each output has its column of B, and 0 where other maps have theirs. A map
- * with another factor than the module's makes up for it. */
+/* lora_B (out, rank): each output has its column of B, and 0 where other maps have theirs. If a
+ * map's factor is not the module's, its B is multiplied by their ratio. */
 static void tfn__peft_pack_b(tfn__packing *p, const tfn__peft_module *o, const tfn_model_desc *d)
 {
     const int64_t outputs = tfn__outputs(o->maps.part, d);
@@ -318,8 +318,8 @@ static void tfn__peft_put_modules(const tfn__peft_writing *g, int what, tfn_file
     }
 }
 
-/* The task by which PEFT chooses its class. Without one, it wraps any model. With one of a head of
- * classes, it would expect the head's weights in the adapter, too. */
+/* The task by which PEFT chooses its class. If it is null, PEFT wraps any model. If it names a head
+ * of classes, PEFT expects the head's weights in the adapter, too. */
 static const char *tfn__peft_task(const tfn_model_desc *d)
 {
     if (d->arch == TFN_ARCH_DECODER && d->head == TFN_HEAD_TOKENS) return "\"CAUSAL_LM\"";
@@ -327,7 +327,7 @@ static const char *tfn__peft_task(const tfn_model_desc *d)
     return "null";
 }
 
-/* Find the first module, whose rank and alpha are those of the whole adapter. False: there is
+/* Find the first module. Its rank and alpha become the adapter's r and lora_alpha. False: there is
  * none. */
 static bool tfn__peft_first(const tfn__peft_writing *g, tfn__peft_module *o)
 {

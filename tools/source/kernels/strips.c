@@ -92,12 +92,13 @@ SHARED ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
     return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
 }
 
-/* Return the queries of a sentence, and how many queries a strip has, given those of a sentence. A
- * plain build takes them one by one, which needs less memory. */
+/* Returns the number of queries of each sentence. */
 SHARED ptrdiff_t tfn__cached_queries(const tfn_attention_cached_args *p)
 {
     return tfn__max(p->queries, 1);
 }
+/* Returns the most queries in a strip. A plain build takes queries one by one, which needs less
+ * memory. */
 SHARED ptrdiff_t tfn__cached_rows(ptrdiff_t queries)
 {
     if (!TFN__ALL) return 1;
