@@ -3516,8 +3516,8 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #endif
 /* >> builds */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* The features that this build contains. Each macro TFNORM_X of the program becomes a constant here,
- * 0 or 1, and all other parts ask only these constants. Builds on no other part.
+/* The features that this build contains. Each macro TFNORM_X of the program becomes a constant
+ * here, 0 or 1, and all other parts ask only these constants. Builds on no other part.
  *
  * Use them in `#if` around declarations that need a type or a header that the build lacks, in
  * parts.txt for whole parts, and everywhere else in a plain `if`: the compiler then drops the
@@ -47512,8 +47512,8 @@ static bool tfn__peft_next(tfn__peft *p, const tfn_model *m, int32_t *i, tfn__pe
     return p->x->error.status == TFN_OK;
 }
 
-/* Read A and B. Both are 0 if the adapter leaves the map as it is, and rows beyond the module's rank
- * are 0. If the module's factor is not its group's, B is multiplied by their ratio. */
+/* Read A and B. Both are 0 if the adapter leaves the map as it is, and rows beyond the module's
+ * rank are 0. If the module's factor is not its group's, B is multiplied by their ratio. */
 static void tfn__peft_read_pair(const tfn__peft *p, const tfn_model *m, const tfn__peft_pair *o)
 {
     const tfn_param_info *a = &o->a.info;

@@ -2,8 +2,8 @@
 #define TFN__BUILDS_H
 #include "../parts.h"
 
-/* The features that this build contains. Each macro TFNORM_X of the program becomes a constant here,
- * 0 or 1, and all other parts ask only these constants. Builds on no other part.
+/* The features that this build contains. Each macro TFNORM_X of the program becomes a constant
+ * here, 0 or 1, and all other parts ask only these constants. Builds on no other part.
  *
  * Use them in `#if` around declarations that need a type or a header that the build lacks, in
  * parts.txt for whole parts, and everywhere else in a plain `if`: the compiler then drops the

@@ -615,8 +615,8 @@ static bool tfn__peft_next(tfn__peft *p, const tfn_model *m, int32_t *i, tfn__pe
     return p->x->error.status == TFN_OK;
 }
 
-/* Read A and B. Both are 0 if the adapter leaves the map as it is, and rows beyond the module's rank
- * are 0. If the module's factor is not its group's, B is multiplied by their ratio. */
+/* Read A and B. Both are 0 if the adapter leaves the map as it is, and rows beyond the module's
+ * rank are 0. If the module's factor is not its group's, B is multiplied by their ratio. */
 static void tfn__peft_read_pair(const tfn__peft *p, const tfn_model *m, const tfn__peft_pair *o)
 {
     const tfn_param_info *a = &o->a.info;
