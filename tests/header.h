@@ -9,15 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The folder of golden checkpoints, from the tests' folder or from the top level. */
-static inline const char *header_hub(void)
-{
-    FILE *f = fopen("golden/hub/llama/config.json", "rb");
-    if (!f) return "tests/golden/hub";
-    fclose(f);
-    return "golden/hub";
-}
-
 /* The text between ">> api" and ">> ground", without comments and preprocessor lines. */
 static inline const char *header_text(void)
 {

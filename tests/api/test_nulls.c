@@ -1,7 +1,6 @@
 /* Every public function except kernels, with each of its pointers NULL and each object zeroed: the
  * result must be an error, or what its comment says. The list is compared with the declarations. */
-#include "../lib.h"
-#include "../check.h"
+#include "../folders.h"
 #include "../header.h"
 
 enum { NULLS_ROOM = 1 << 21, NULLS_V = 7 };
@@ -148,7 +147,7 @@ static void nulls_make(void)
     nulls.batch.batch = 1;
     nulls.batch.time = 4;
     nulls_make_tokenizer();
-    snprintf(nulls.folder, sizeof nulls.folder, "%s/llama", header_hub());
+    snprintf(nulls.folder, sizeof nulls.folder, "%s", folders_path("hub", "llama", NULL));
     nulls.import.folder = nulls.folder;
     nulls.outgoing.config = &nulls.to;
     nulls.to.to = nulls_saved;
@@ -497,7 +496,7 @@ static tfn_status nulls_import(void)
 static tfn_status nulls_peft_peek(tfn_import *x, tfn_model_desc *d)
 {
     if (x && nulls_zero) {
-        x->folder = "golden/peft/llama";
+        x->folder = folders_path("peft", "llama", NULL);
         x->family = tfn_family_find("llama");
     }
     return tfn_peft_peek(x, d);
@@ -514,7 +513,7 @@ static tfn_status nulls_peft(bool write)
     CHECK(tfn_group_add(&d, "decoder.*.ffn.w3.weight rank=4", NULL));
     CHECK(tfn_group_add(&d, "output.weight rank=4", NULL));
     CHECK(tfn_import_new(&m, nulls.import.folder, &d) == TFN_OK);
-    nulls.import.folder = "golden/peft/llama";
+    nulls.import.folder = folders_path("peft", "llama", NULL);
     nulls.import.family = tfn_family_find("llama");
     if (write) status = tfn_peft_write(nulls_pointer(0, &nulls.outgoing), nulls_pointer(1, &m));
     else status = tfn_peft_read(nulls_pointer(0, &nulls.import), nulls_pointer(1, &m));
@@ -533,11 +532,10 @@ static const tfn_tensor *nulls_tensor(void)
     return &t;
 }
 
-/* The test's file of PyTorch. The working folder is tests/. */
 static tfn_status nulls_pickle(tfn_file *f)
 {
     tfn_status status;
-    if (f && nulls_zero < 0) f->path = "golden/hub/llama-bin/pytorch_model.bin";
+    if (f && nulls_zero < 0) f->path = folders_path("hub", "llama-bin", "pytorch_model.bin");
     status = tfn_pickle_open(f);
     tfn_file_close(f);
     return status;
@@ -545,7 +543,7 @@ static tfn_status nulls_pickle(tfn_file *f)
 static tfn_status nulls_gguf(tfn_file *f)
 {
     tfn_status status;
-    if (f && nulls_zero < 0) f->path = "golden/gguf/llama.gguf";
+    if (f && nulls_zero < 0) f->path = folders_path("gguf", "llama.gguf", NULL);
     status = tfn_gguf_open(f);
     tfn_file_close(f);
     return status;
@@ -554,7 +552,7 @@ static tfn_status nulls_gguf_tokenizer(tfn_file *f, tfn_tokenizer_source *source
 {
     size_t bytes;
     if (f && nulls_zero) {
-        f->path = "golden/gguf/llama.gguf";
+        f->path = folders_path("gguf", "llama.gguf", NULL);
         tfn_gguf_open(f);
     }
     bytes = tfn_gguf_tokenizer(f, source, text, 9);
