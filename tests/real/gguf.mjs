@@ -5,7 +5,7 @@
  *   golden models   of golden/gguf: the probabilities of the next token after nine
  *   written models  the same models, written by tfn export in each type and read again by both
  *   a trained model greedy text, ids of texts, and probabilities by type
- *   tokenizers      of golden/gguf: llama.cpp's ids, which hub/test_gguf.c has, and tfn's
+ *   tokenizers      of golden/gguf: llama.cpp's ids are those of hub/test_gguf.c, which tfn gives
  *   quantized files written by llama.cpp (quantize.py): the weights have the bits of tfn's
  *
  * llama.cpp keeps keys and values in half precision unless it is told otherwise, as here. It
@@ -126,8 +126,8 @@ async function greedy(model, prompt, count) {
     return [...ids, ...all];
 }
 
-/* How much likelier than llama.cpp's tokens, those after the first n, tfn's likeliest are at
- * most. */
+/* Of the tokens after the first n: by how much tfn's likeliest token exceeds the probability of
+ * llama.cpp's token, at most. */
 function misses(checkpoint, ids, n) {
     const lines = run("logits", checkpoint, "--ids", ids.join(" ")).trim().split("\n");
     let most = 0;
@@ -158,7 +158,7 @@ for (const [shape, options] of Object.entries(SHAPES)) {
             same += text === model.detokenize(ids) + "\n";
             most = Math.max(most, misses(checkpoint, ids, model.tokenize(prompt, false).length));
         }
-        /* rounding of activations may change which of two nearly equal tokens is the likeliest */
+        /* rounding of activations may exchange two tokens of nearly equal probability */
         check(type === "f32" ? same === PROMPTS.length : most <= 2 * TOLERANCE[type],
               `trained ${shape} as ${type}: ${same} of ${PROMPTS.length} greedy texts agree; `
               + `another token is at most ${most.toExponential(1)} likelier`);
@@ -176,11 +176,16 @@ for (const [shape, options] of Object.entries(SHAPES)) {
 
 /* -- tokenizers --------------------------------------------------------------------------------- */
 
-const WORDS = ["the thing in 1234 \u00e4", "the<tool>  x", " the  in", "a  a <unused> Z"];
-for (const file of readdirSync(models).filter((f) => f.startsWith("tokens-"))) {
-    const model = await llama.loadModel({ modelPath: join(models, file), vocabOnly: true });
-    for (const text of WORDS)
-        console.log(`       ${file} ${JSON.stringify(text)}: ${model.tokenize(text, false).join(" ")}`);
+/* Rows of the test in C: { "file", "text", first token, number of ids, { ids } } */
+const ROW = /\{ "(tokens-\w+)", "([^"]*)", -?\d+, \d+,\s*\{ ([\d, ]+) \} \}/g;
+const rows = [...readFileSync(join(here, "../hub/test_gguf.c"), "utf8").matchAll(ROW)];
+check(rows.length >= 6, `${rows.length} texts for tokenizers`);
+for (const [, file, escaped, ids] of rows) {
+    const bytes = escaped.replace(/\\x(..)/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+    const text = Buffer.from(bytes, "latin1").toString();
+    const model = await llama.loadModel({ modelPath: join(models, `${file}.gguf`), vocabOnly: true });
+    const found = model.tokenize(text, false).join(", ");
+    check(found === ids.trim(), `${file} ${JSON.stringify(text)}: ids ${found}`);
     await model.dispose();
 }
 
