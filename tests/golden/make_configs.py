@@ -242,11 +242,11 @@ add("google/bert_uncased_L-2_H-128_A-2", ch(bert, "architectures", "model_type")
 add("distilbert-base-uncased", {"activation": "gelu", "architectures": ["DistilBertForMaskedLM"], "attention_dropout": 0.1, "dim": 768, "dropout": 0.1,
   "hidden_dim": 3072, "initializer_range": 0.02, "max_position_embeddings": 512, "model_type": "distilbert", "n_heads": 12, "n_layers": 6, "pad_token_id": 0,
   "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": F, "tie_weights_": T, "transformers_version": "4.10.0.dev0", "vocab_size": 30522})
-add("roberta-base", ch(bert, "gradient_checkpointing", "position_embedding_type", "use_cache", "transformers_version", architectures=["RobertaForMaskedLM"], bos_token_id=0,
-  eos_token_id=2, layer_norm_eps=1e-05, max_position_embeddings=514, model_type="roberta", pad_token_id=1, type_vocab_size=1, vocab_size=50265))
+
 # RoBERTa, ELECTRA
 roberta = ch(bert, "gradient_checkpointing", "position_embedding_type", "use_cache", "transformers_version", architectures=["RobertaForMaskedLM"],
   bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-05, max_position_embeddings=514, model_type="roberta", pad_token_id=1, type_vocab_size=1, vocab_size=50265)
+add("roberta-base", roberta)
 three = {"id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2}}
 add("distilroberta-base", ch(roberta, num_hidden_layers=6))
 add("twitter-roberta-base-sentiment", ch(roberta, architectures=["RobertaForSequenceClassification"], gradient_checkpointing=F, **three))
