@@ -1,8 +1,8 @@
 /* cc -O2 examples/16_own_op.c -o own_op -lm && ./own_op
- * An operation of your own on a tape: the squared ReLU (So et al. 2021), y = max(x, 0)^2, dy/dx
- * = 2 max(x, 0), which the library also has, as TFN_ACTIVATION_RELU2. A network of two layers
- * learns which of two spirals a point belongs to. First the backward is compared with a difference
- * quotient: always check a derivative that you wrote.
+ * Adds an operation to a tape: the squared ReLU (So et al. 2021), y = max(x, 0)^2 with dy/dx =
+ * 2 max(x, 0). (The library has it, too: TFN_ACTIVATION_RELU2.) A network of two layers learns
+ * which of two spirals a point belongs to. First the program compares the backward with a
+ * difference quotient; do this for every derivative that you write.
  * Prints:
  *     dw1[3] 13.05, by differences 13.05
  *     step    0: loss 9.9481
@@ -78,7 +78,7 @@ int main(void)
     tfn_var loss = tfn_cross_entropy(&tape, logits, TFN_INT_TARGETS, 0, 0);
     tfn_keep(&tape, loss);
 
-    /* Plan: every buffer gets its place, and the tape knows how many floats a run needs. */
+    /* Plan: place every buffer, and count the floats that a run needs. */
     if (tfn_tape_plan(&tape, tfn_kernels_for(TFN_ISA_BEST), 1) != TFN_OK) {
         char text[160];
         printf("%s\n", tfn_error_text(&tape.error, text, sizeof text));

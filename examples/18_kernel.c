@@ -1,8 +1,8 @@
 /* cc -O2 examples/18_kernel.c -o kernel -lm && ./kernel
- * Calls kernels without a model: LayerNorm forward and backward on plain arrays, with each
- * instruction set of this machine. All sets with a fused multiply-add agree to the last bit. Then
- * products with a packed matrix; here all sets agree, because they multiply integers.
- * Prints a line for each instruction set, then these lines and one for each type:
+ * Calls kernels without a model. LayerNorm runs forward and backward on plain arrays, with each
+ * instruction set of this machine; all sets with a fused multiply-add agree to the last bit. Then x
+ * is multiplied by a packed matrix; here all sets agree, because they multiply integers.
+ * Prints a line for each instruction set, then these lines, and a line for each type of weights:
  *     ...
  *     dx[7] 1.56348, by differences 1.56349
  *     y[0] -23.55341

@@ -1,6 +1,7 @@
 /* cc -O2 examples/23_import_lora.c -o import_lora -lm && ./import_lora GPT2 TEXT OUT
- * Fine-tunes GPT-2, a Hugging Face folder (see 06_gpt2.c), on a text by LoRA. Writes to OUT, which
- * must exist, what was trained (lora.safetensors) and the merged model as a Hugging Face folder.
+ * Fine-tunes GPT-2 with LoRA on a text. GPT2 is a Hugging Face folder (see 06_gpt2.c). Into OUT, a
+ * folder that exists, it writes the trained weights (lora.safetensors) and the merged model in the
+ * form of a Hugging Face folder.
  * Prints the loss every ten steps. Without arguments it prints:
  *     usage: import_lora GPT2 TEXT OUT */
 #define TFNORM_IMPLEMENTATION
@@ -53,7 +54,7 @@ int main(int argc, char **argv)
     desc = m.desc;
     desc.groups[0] = (tfn_group){ 0 };
     desc.inference = true;
-    tfn_model_new(&merged, &desc, NULL);                /* after an error, fold returns it */
+    tfn_model_new(&merged, &desc, NULL);                /* if it fails, fold returns the error */
     if (tfn_model_fold(&merged, &m) != TFN_OK) return fail(&merged.error);
     tfn_export out = { .folder = argv[3], .tokenizer = &k };
     return tfn_export_write(&out, &merged) != TFN_OK ? fail(&out.error) : 0;

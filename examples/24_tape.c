@@ -1,6 +1,6 @@
 /* cc -O2 examples/24_tape.c -o tape -lm && ./tape
- * Records a small Transformer on a tape, operation by operation. Seven residual blocks, which
- * differ in a line of code or two, learn to repeat the letter that came six places before.
+ * Records a small Transformer on a tape, operation by operation, with each of seven residual
+ * blocks. The model learns to repeat the letter from six positions before.
  * Prints the loss after 50, 100 and 150 updates:
  *     x + F(LayerNorm(x))       1.7591  0.0272  0.0080
  *     x + F(RMSNorm(x))         1.8227  0.0542  0.0091
@@ -28,7 +28,7 @@ static const char *const formulas[BLOCKS] = {
     "x + F(SeeDNorm(x))", "x + s F(x + b)", "gate(x + F(RMSNorm(x)))"
 };
 
-/* A parameter with first values around `mean`. It is the next in the vector of parameters. */
+/* Appends a parameter to the vector of parameters, with normal initial values around `mean`. */
 static tfn_var param(int rows, int cols, float mean, float deviation)
 {
     for (int64_t i = t->params; i < t->params + rows * cols; i++)
@@ -49,13 +49,13 @@ static tfn_var norm(tfn_var x)
     if (block == HEADNORM) return tfn_norm(t, x, vector(C/HEADS, 1), none, C/HEADS, &rms);
     const tfn_var gain = vector(C, 1);
     if (block == RMSNORM || block == GPAS) return tfn_rmsnorm(t, x, gain, 1e-5f);
-    const tfn_var other = vector(C, block == SEEDNORM);    /* its alpha, or a bias */
+    const tfn_var other = vector(C, block == SEEDNORM);    /* SeeDNorm's alpha, or a bias */
     if (block == LAYERNORM) return tfn_layernorm(t, x, gain, other, 1e-5f);
     if (block == SEEDNORM) return tfn_seednorm(t, x, gain, other, vector(C, 0), 1e-5f);
     return tfn_squash(t, x, gain, other, vector(1, 0.5f), none, TFN_SQUASH_TANH);
 }
 
-/* The last map of F, then the block. Fixup's last maps start at 0. */
+/* Applies the last linear map of F, and joins F to x. Fixup starts these maps at 0. */
 static tfn_var join(tfn_var x, tfn_var f, int in)
 {
     f = tfn_dropout(t, map(f, in, C, block != FIXUP), 0.02f);

@@ -1,7 +1,7 @@
 /* cc -O2 examples/25_signal.c -o signal -lm && ./signal
- * Reads frequency and amplitude off a noisy wave, with an encoder that is recorded on a tape. Two
- * convolutions turn 35 samples into 8 positions. The output reads a learned mean of the layers
- * (Peters et al. 2018, equation 1). Probes show sizes and root mean squares on the way.
+ * Estimates frequency and amplitude of a noisy wave, with an encoder recorded on a tape. Two
+ * convolutions turn 35 samples into 8 positions. The output reads a learned weighted mean of the
+ * layers (Peters et al. 2018, equation 1). Probes print sizes and root mean squares.
  * Prints:
  *     convolution 1  544 x 24  value 0.5911
  *     convolution 2  256 x 24  value 0.3128
@@ -13,9 +13,9 @@
  *     update 200: loss 0.0131
  *     update 400: loss 0.0076
  *     update 600: loss 0.0040
- *     found -0.88 -0.05, wanted -0.75 -0.07
- *     found 1.02 0.33, wanted 1.00 0.40
- *     found 0.84 -0.79, wanted 1.00 -0.76
+ *     found -0.88 -0.05, expected -0.75 -0.07
+ *     found 1.02 0.33, expected 1.00 0.40
+ *     found 0.84 -0.79, expected 1.00 -0.76
  *     shares of the layers 0.09 0.14 0.77 */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
@@ -25,12 +25,12 @@
 enum { T = 8, SAMPLES = 4*T + 3, BATCH = 32, C = 24, HEADS = 2, LAYERS = 2, OUT = 2, STEPS = 600,
        PARAMS = 1 << 14, WORK = 1 << 18 };
 static float params[PARAMS], grads[PARAMS], moments[2][PARAMS], work[WORK];
-static float samples[BATCH * SAMPLES], wanted[BATCH * OUT];
+static float samples[BATCH * SAMPLES], expected[BATCH * OUT];
 static unsigned char nodes[1 << 16];
 static tfn_tape tape, *const t = &tape;
 static const tfn_var none;
 
-/* Parabolas instead of a sine: 8 to 24 of 256 a sample, an amplitude of 1/2 to 3/2. */
+/* Parabolas that resemble a sine: periods of 256/24 to 256/8 samples, amplitudes of 1/2 to 3/2. */
 static void make_waves(tfn_key key)
 {
     for (int i = 0; i < BATCH * SAMPLES; i++) {
@@ -39,8 +39,8 @@ static void make_waves(tfn_key key)
         const int at = (bits >> 16) + i % SAMPLES * step, half = at % 128 * (128 - at % 128);
         samples[i] = (float)(at & 128 ? -half : half) * (float)size / (1 << 20)
                      + 0.1f * tfn_random_normal(key, (uint64_t)(BATCH + i));
-        wanted[OUT*b] = (float)(step - 16) / 8;
-        wanted[OUT*b + 1] = (float)size / 128 - 2;
+        expected[OUT*b] = (float)(step - 16) / 8;
+        expected[OUT*b + 1] = (float)size / 128 - 2;
     }
 }
 
@@ -97,7 +97,7 @@ int main(void)
     tfn_update_args u = { .optimizer = TFN_OPTIMIZER_ADAMW, .lr = 3e-3f, .beta1 = 0.9f,
                           .beta2 = 0.98f, .eps = 1e-8f, .grad_scale = 1.0f / (BATCH * OUT) };
     tfn_run run = { .batch = BATCH, .target = T, .params = params, .grads = grads, .work = work,
-                    .inputs = { samples, wanted }, .probe = show, .probe_user = names };
+                    .inputs = { samples, expected }, .probe = show, .probe_user = names };
     tfn_var out, shares;
     tfn_tape_init(t, nodes, sizeof nodes, BATCH, 0, T, true);
     const tfn_var loss = record(&shares, &out);
@@ -116,7 +116,7 @@ int main(void)
     }
     const float *y = tfn_value(t, &run, out), *w = tfn_value(t, &run, shares);
     for (int i = 0; i < 3*OUT; i += OUT)
-        printf("found %.2f %.2f, wanted %.2f %.2f\n", (double)y[i], (double)y[i + 1],
-               (double)wanted[i], (double)wanted[i + 1]);
+        printf("found %.2f %.2f, expected %.2f %.2f\n", (double)y[i], (double)y[i + 1],
+               (double)expected[i], (double)expected[i + 1]);
     printf("shares of the layers %.2f %.2f %.2f\n", (double)w[0], (double)w[1], (double)w[2]);
 }
