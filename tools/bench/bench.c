@@ -29,9 +29,9 @@
  * time: pin it to a core (taskset -c 0). tools/peers/torch_peer.py runs PyTorch, as installed and
  * tuned (OPENBLAS_CORETYPE, ATEN_CPU_CAPABILITY, and an allocator that keeps its memory:
  * MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000). Variables of the shell that would change
- * a peer are cleared. OpenBLAS is named after the core whose kernels it says it runs. TFN_PYTHON
- * names another Python than /usr/bin/python3. --peer PROGRAM adds a peer that answers the questions
- * of torch_peer.py, such as peers/llm_c.c. --isa NAME, --threads N, --only WORD picks rows,
+ * a peer are cleared. OpenBLAS is shown with the core whose kernels it runs. TFN_PYTHON replaces
+ * /usr/bin/python3. --peer PROGRAM adds a peer that answers the questions of torch_peer.py, such as
+ * peers/llm_c.c. --isa NAME, --threads N, --only WORD picks rows,
  * --no-peers, --quick, --json: an object a row. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L

@@ -10,7 +10,7 @@
 typedef struct arrays {
     const tfn_kernels *k;
     float *x, *y, *dx, *dy, *gain, *bias, *dgain, *dbias;
-    float *mean, *rstd;                 /* neighbours: a kernel may use them as one array */
+    float *mean, *rstd;                 /* adjacent: a kernel may use both as one array */
     float *alpha, *dalpha, *running, *next;
     ptrdiff_t rows, cols;
 } arrays;

@@ -32,7 +32,7 @@ static void *peer_symbol(const char *library, const char *symbol)
     return dlsym(handle, symbol);
 }
 
-/* Clears what the shell may have set: it would slow a peer, or speed it up, without a word. */
+/* Clears variables of the shell that would silently slow a peer, or speed it up. */
 static void peer_clear(void)
 {
     static const char *const names[] = {
@@ -48,7 +48,7 @@ static void peer_clear(void)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
 }
 
-/* Names a peer after the core whose kernels OpenBLAS says that it runs. */
+/* Names a peer after the core whose kernels OpenBLAS runs. */
 static void name_openblas(peer *p)
 {
     void *f = peer_symbol("libopenblas.so.0", "openblas_get_corename");

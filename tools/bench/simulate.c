@@ -16,7 +16,7 @@
 
 enum { SIMULATE_NAMES = 100, SIMULATE_SHOWN = 8 };
 
-/* The smallest arrays that the limit of bandwidth concerns: smaller ones are in a cache. */
+/* The bandwidth limits arrays of at least this size; smaller ones stay in a cache. */
 static const double large_bytes = 8388608;
 
 typedef struct timed_round {
@@ -24,8 +24,8 @@ typedef struct timed_round {
     size_t first;                       /* of its chunks */
 } timed_round;
 
-/* Everything that the watch saw in a step. The second step has the same rounds and chunks, and
- * keeps the smaller times. */
+/* The rounds and chunks of a step. Further steps have the same ones, and the smaller times are
+ * kept. */
 typedef struct simulation {
     timed_round *rounds;
     double *seconds;                    /* of each chunk */
@@ -115,8 +115,8 @@ static void watch_step(simulation *s, train_job *j)
 enum { TURNS = 200 };
 typedef struct ball { volatile long turn; double least; } ball;
 
-/* Two threads pass a number to and fro. In half of a turn one thread sees what the other wrote, as
- * at a barrier. */
+/* Two threads pass a number back and forth. As at a barrier, each waits until it sees what the
+ * other wrote; this takes half of a turn. */
 static void play(void *p, int index)
 {
     ball *b = (ball *)p;

@@ -9,7 +9,7 @@ typedef struct cli {
     const char *program;        /* the name in messages */
     char      **argv;
     int         argc, at;       /* at: index of the current argument */
-    const char *command;        /* whose --help messages name; NULL: the program's */
+    const char *command;        /* messages name its --help; NULL: the program's */
 } cli;
 
 void cli_fail(const cli *c, const char *format, ...);

@@ -80,7 +80,7 @@ static void library_time_entries(const tfn__team *m)
     }
 }
 
-/* Times work outside a tape as one round. Its parts are equal, so each gets the mean time. */
+/* Times work outside a tape as one round of equal parts, so each part gets the mean time. */
 static void library_time_parts(tfn__crew *crew)
 {
     const library_watch *w = library_watches;
@@ -89,7 +89,7 @@ static void library_time_parts(tfn__crew *crew)
     double seconds;
     tfn__crew_member(crew, 0);
     seconds = w->clock() - start;
-    round.chunks = (ptrdiff_t)crew->queue - 1;      /* the last one taken did not exist */
+    round.chunks = (ptrdiff_t)crew->queue - 1;      /* the last request found no part */
     if (crew->f == tfn__squares_share) {
         round.name = "norm of the gradient";
         round.bytes = 4 * (double)((const tfn__squares_job *)crew->job)->m->trained_floats;

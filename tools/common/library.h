@@ -34,7 +34,7 @@ typedef struct library_watch {
     void (*chunk)(void *user, double seconds);
     void *user;
 } library_watch;
-/* NULL: threads work again. Not for a page, which has none. */
+/* NULL ends this. A page has no threads, and lacks this function. */
 void library_watch_teams(const library_watch *watch);
 
 /* Write t->data with its dtype, rank and shape as .npy, version 1.0, in C order; the dtype is F32,

@@ -200,7 +200,7 @@ int output_columns(FILE *f)
 }
 
 #ifndef __wasm__                        /* a page has no terminal */
-/* Columns of n bytes of UTF-8. Characters from U+3000 on count as wide ones do. */
+/* Columns of n bytes of UTF-8. Characters from U+3000 on count as two columns. */
 static int output_width(const char *text, size_t n)
 {
     int columns = 0;

@@ -42,8 +42,8 @@ bool output_is_terminal(FILE *f);
 /* Columns of a terminal, asked at each call because it may be resized; 80 if unknown. */
 int output_columns(FILE *f);
 
-/* Prints a message. A terminal gets lines of whole words that fit into its width, with the first
- * line's indent. */
+/* Prints a message. On a terminal, long lines are wrapped between words, with the indent of their
+ * first line. */
 void output_say(FILE *f, const char *format, ...);
 void output_vsay(FILE *f, const char *format, va_list args);
 
@@ -67,7 +67,7 @@ FILE *output_create(const char *target, char *part);
  * nothing is locked. */
 bool output_lock(const char *path, long *holder);
 
-/* For a signal handler: prints the text, gives the lock up, and ends the program by the signal. */
+/* For a signal handler: prints the text, releases the lock, and ends the program by the signal. */
 void output_end_by(int sig, const char *text);
 
 /* Removes temporary files that programs which no longer run have left in this path's folder: those

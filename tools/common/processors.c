@@ -20,8 +20,7 @@ static long number_in(const char *path)
     return n;
 }
 
-/* Processors of the quota, or 0 without one. The first form is of control groups 2, the second of
- * 1. */
+/* Processors of the quota, or 0 without one. cgroup v2 has cpu.max, cgroup v1 the other files. */
 static long quota(void)
 {
     long most = 0;

@@ -43,7 +43,7 @@ static const chat_template chat_templates[] = {
     { "zephyr", "<|system|>\n", "</s>\n", "<|user|>\n", "</s>\n<|assistant|>\n", "</s>\n", false }
 };
 
-/* Words of a published template that no other one has together. */
+/* A published template is known by two words that no other has together. */
 static const struct { const char *name, *word[2]; } chat_signs[] = {
     { "chatml", { "<|im_start|>", "<|im_end|>" } },
     { "llama2", { "[INST]", "<<SYS>>" } },
@@ -54,8 +54,8 @@ static const struct { const char *name, *word[2]; } chat_signs[] = {
     { "zephyr", { "<|user|>", "</s>" } }
 };
 
-/* Templates in Jinja, with marks by their numbers, for a system's text in front of the first turn
- * and within it. */
+/* Templates in Jinja, with $0 to $4 for the marks: the system's text comes before the first turn,
+ * or within it. */
 static const char *const chat_forms[2] = {
     "{% for m in messages %}{% if m['role'] == 'system' %}{{ '$0' + m['content'] + '$1' }}"
     "{% elif m['role'] == 'user' %}{{ '$2' + m['content'] + '$3' }}"
@@ -134,7 +134,7 @@ const char *chat_jinja(const char *name)
     return text;
 }
 
-/* Takes the marks of --template, else those that the model was imported with. */
+/* Takes the marks of --template, by default those that the model was imported with. */
 static void chat_take_marks(chat *x)
 {
     const settings *s = x->s;

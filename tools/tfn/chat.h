@@ -7,7 +7,7 @@
 
 int chat_run(settings *s, cli *c);
 
-/* The value of --template for the template of a published model; NULL: it is not known. */
+/* The value of --template for the template of a published model; NULL: unknown. */
 const char *chat_template_of(const char *text);
 
 /* A template in Jinja for a value of --template; NULL: no such value. */

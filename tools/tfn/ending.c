@@ -17,8 +17,8 @@ static double bits_per_byte(const trainer *t, double loss)
     return loss * tokens / (double)t->valid.text.bytes[0] / log(2.0);
 }
 
-/* The prompt of the sample: the first words of the validation text, at most 32 bytes; of a text
- * without spaces, whole characters. */
+/* The prompt of the sample: the first words of the validation text, at most 32 bytes. In a text
+ * without spaces it ends after a whole character. */
 static size_t sample_prompt(const trainer *t, const char **prompt)
 {
     enum { MOST = 32 };

@@ -99,8 +99,8 @@ const tfn_family *hub_family(const char *name)
     return NULL;
 }
 
-/* The family of --family, else the imported one. NULL: none, or an architecture of GGUF that the
- * hub does not know by this name. */
+/* The family of --family, by default the imported one. NULL: none, or an architecture of GGUF that
+ * has another name in the hub. */
 static const tfn_family *hub_family_for(const settings *s, const bundle *b)
 {
     if (given(s, O_FAMILY)) return hub_family(text_of(s, O_FAMILY));
@@ -165,9 +165,8 @@ static void hub_keep_id(bundle *b, option_id i, const char *key, const char *val
         fprintf(stderr, "tfn: %s is %.80s: the first one counts\n", key, value);
 }
 
-/* Keeps the ids that end a text of a decoder: one, or a list, of which the first is the one that
- * files of other formats can name. Without the key it is the tokenizer's. Ids that the vocabulary
- * lacks are left out. */
+/* Keeps the ids that end a text of a decoder: one or a list. Other formats can name only the first.
+ * Without the key, the tokenizer's end is kept. Ids outside the vocabulary are left out. */
 static void hub_keep_ends(bundle *b, const char *value)
 {
     static char first[16];
@@ -402,7 +401,7 @@ bool hub_is_gguf(const char *path)
     return end && !strcmp(end, ".gguf");
 }
 
-/* The dtype of --type, else the one that the model was imported with. */
+/* The dtype of --type, by default the one that the model was imported with. */
 static tfn_dtype hub_gguf_dtype(const settings *s, const bundle *b)
 {
     const char *name = given(s, O_TYPE) ? s->text[O_TYPE] : b->from.text[O_DTYPE];

@@ -136,15 +136,15 @@ static bool import_lines(import_source *x, const char *folder, tfn_arch arch)
     return true;
 }
 
-/* Reads the tokenizer in the metadata of a .gguf file. False: there is none, or it is not read and
- * stderr says why. */
+/* Reads the tokenizer in the metadata of a .gguf file. False if there is none, or if it cannot be
+ * read; then stderr says why. */
 static bool import_metadata(import_source *x, const char *path)
 {
     tfn_file f = file_at(path);
     char text[DATA_ERROR];
     size_t bytes;
     strcpy(x->name, "its metadata");
-    if (tfn_gguf_open(&f) != TFN_OK) return false;      /* which has been opened before */
+    if (tfn_gguf_open(&f) != TFN_OK) return false;      /* it was opened before */
     bytes = tfn_gguf_tokenizer(&f, &x->source, NULL, 0);
     x->file[0].bytes = (char *)reserve(bytes ? bytes : 1, 1);
     tfn_gguf_tokenizer(&f, &x->source, x->file[0].bytes, bytes);
@@ -177,8 +177,8 @@ static bool import_make(bundle *b, const import_source *x, const char *folder)
     return false;
 }
 
-/* Makes the first tokenizer that is valid, of the file's metadata or of the folder, and names
- * invalid ones. Without any, the model takes only ids. gguf: the path of a .gguf file, or NULL. */
+/* Makes the first valid tokenizer, from the file's metadata or the folder, and names invalid ones.
+ * Without one, the model takes only ids. gguf: the path of a .gguf file, or NULL. */
 static void import_tokenizer(bundle *b, const char *folder, const char *gguf)
 {
     static bool (*const ways[])(import_source *, const char *, tfn_arch) = {
@@ -297,7 +297,7 @@ static void import_chat(bundle *b, tfn_import *x, const char *folder)
 }
 
 /* Adds groups for an adapter of PEFT, if one is given, so that the model has LoRA. The adapter's
- * tensors have the names of the hub, also next to a .gguf file. */
+ * tensors have the names of the hub, even if the model is a .gguf file. */
 static void import_adapter(tfn_import *x, bundle *b, const settings *s, const tfn_family *family)
 {
     const char *folder = text_of(s, O_ADAPTER);

@@ -91,7 +91,7 @@ typedef struct bundle {         /* a checkpoint with its tokenizer and experimen
     data_classes   classes;
     data_kind      kind;
     settings       from;        /* the experiment */
-    const char    *adapter;     /* NULL, or LoRA that was saved separately: a file, PEFT's folder */
+    const char    *adapter;     /* NULL, or LoRA that was saved apart: a file, or PEFT's folder */
     char          *extra;
 } bundle;
 

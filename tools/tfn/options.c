@@ -119,7 +119,7 @@ bool option_is_near(const char *text, const char *name)
 }
 
 /* Options that people know from other programs, and ours. A '_' in them is written '-'. If a word
- * has several rows, the first whose option the command has counts. */
+ * has several rows, the first row with an option of the command is used. */
 static const struct { const char *words, *here; } option_words[] = {
     { "epochs epoch num-epochs n-epochs num-train-epochs", "--steps N, the updates in all" },
     { "num-steps iterations iters max-iters max-steps n-steps updates", "--steps N" },

@@ -57,8 +57,8 @@ static int32_t *speaker_ends(const bundle *b, int32_t *count)
     return ids;
 }
 
-/* True if a text may end before --max-tokens: it was trained on texts with an end, or an import
- * says which token is its end. */
+/* True if a text may end before --max-tokens: the model was trained on texts with an end, or its
+ * import names the end token. */
 static bool speaker_ends_texts(const bundle *b)
 {
     return b->kind != DATA_TEXT || given(&b->from, O_TASK) || given(&b->from, O_END_TOKEN);
@@ -215,9 +215,9 @@ static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count,
     return x->text + space;
 }
 
-/* Tokens as the text that continues a prompt, whose last token is *last (NULL: it has none). Some
+/* The text of tokens that continue a prompt, whose last token is *last (NULL: it has none). Some
  * tokenizers drop the space before the first token that they decode. So this decodes *last, too,
- * and takes its text away. */
+ * and removes its text. */
 static const char *speaker_continue(speaker *x, const int32_t *last, const int32_t *ids,
                                     int32_t count, size_t *bytes)
 {
@@ -234,7 +234,7 @@ static const char *speaker_continue(speaker *x, const int32_t *last, const int32
     const bool same = *bytes >= before && !memcmp(text, begin, before);
     free(begin);
     free(all);
-    if (!same) return speaker_decode(x, ids, count, bytes);     /* a part of a character */
+    if (!same) return speaker_decode(x, ids, count, bytes);     /* *last is a part of a character */
     *bytes -= before;
     return text + before;
 }
@@ -249,7 +249,7 @@ const char *speaker_text(speaker *x, int32_t r, int32_t k, size_t *bytes)
     return speaker_continue(x, last, ids, x->g.lengths[place], bytes);
 }
 
-/* The same if it may be longer than the context. */
+/* The same for a text that may be longer than the context. */
 static const char *speaker_written(speaker *x, int32_t r, size_t *bytes)
 {
     const int32_t *ids = x->past[r] + x->prompt_ids[r];

@@ -32,7 +32,7 @@ static void refuse_shared(const trainer *t)
         }
 }
 
-/* Ends the program if a name or text that the model would store is not UTF-8: saving would fail. */
+/* Ends the program if the model would store a name or text that is not UTF-8: saving would fail. */
 static void refuse_bytes(const settings *s)
 {
     for (int i = 0; i < O_COUNT; i++) {

@@ -46,8 +46,6 @@ static void catch_signals(void (*handler)(int))
 
 void catch_early_signals(void) { catch_signals(interrupt_early); }
 
-/* Processors that the process may use: those of the machine, fewer if its affinity (taskset) or the
- * quota of its control group (a container) allows fewer. Others would only wait. */
 static int processors(void)
 {
     long n = 1;
@@ -59,7 +57,7 @@ static int processors(void)
     return n < 64 ? (int)n : 64;
 }
 
-/* -- what the gradients are, layer by layer ---------------------------------------------------- */
+/* -- gradients, layer by layer ----------------------------------------------------------------- */
 
 /* The group of a tensor, which is its layer. A new layer is added. GROUPS: there are too many. */
 static int group_of(trainer *t, const tfn_param_info *p)
@@ -1165,7 +1163,7 @@ static void say_resume(const trainer *t)
     fputc('\n', stderr);
 }
 
-/* Prints the next command, ready to copy. If training went on too long, it has the best weights. */
+/* Prints the next command, ready to copy. It uses the best weights if training went on too long. */
 static void say_next(const trainer *t)
 {
     const char *path = t->best_valid < 0.95 * t->last_valid ? t->best : t->out;
