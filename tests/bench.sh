@@ -51,8 +51,8 @@ learns() {              # a row for one seed; errors for no file and a wrong fil
     "$bench" learn "$work/none" --quick --no-peers 2> "$work/said"
     [ $? = 1 ] && grep -q "$work/none.* cannot be opened" "$work/said"
 }
-# A simulated step is what was dealt, the start of teams, and the rest; dealing cannot beat an equal split, and
-# with a barrier of 1 ms each round takes that much more.
+# A simulated step is the sum of dealt chunks, starts of teams, and the rest. Dealing cannot beat an equal split,
+# and two steps of a barrier of 1 ms add 2 ms to each round.
 simulates() {
     for barrier in 100 1000000; do
         "$bench" threads --simulate 4 --barrier $barrier --quick --json L=2,d=64,h=2,ff=128,T=16,B=8,V=64 > "$work/rows" || return 1

@@ -137,7 +137,7 @@ settled() {         # this build reads the project's records of runs that settle
         grep -q "^$(wc -l < ../tools/settled.jsonl) measurements added" "$work/said"
 }
 check "records of runs that settle" settled
-steady() {          # when runs end at different times their mean does not jump, up to two points of 324
+steady() {          # if runs end at different times, their mean does not jump, except at two points of 324
     "$normlab" report N4c --full --file "$work/settled.jsonl" 2> /dev/null |
         sed -n 's/.*<path class="l[01]" fill="none".* d="M\([^"]*\)".*/\1/p' > "$work/found"
     [ "$(wc -l < "$work/found")" = 2 ] && tr 'L ' '\n,' < "$work/found" | awk -F , '
@@ -156,7 +156,7 @@ wider() {           # a run that has not settled goes on: its row waits until th
         grep -q '^| N12 .*the share of runs that settled: 1, shown' "$work/page"
 }
 check "a run that has not settled goes on" wider
-factors() {         # crossed by hand so that only the initialization counts; an incomplete pair waits
+factors() {         # records in which only the initialization has an effect; an incomplete pair is not judged
     grep 'translate \(pre\|b2t\) L6 .*lr=0.001 ' "$work/settled.jsonl" > "$work/crossed.jsonl"
     sed -n 's/translate pre L6 d32 h2 f64 B32/translate b2t L6 d32 h2 f64 B32 init=xavier/p
         s/translate b2t L6 d32 h2 f64 B32/translate pre L6 d32 h2 f64 B32 init=fairseq/p' "$work/crossed.jsonl" \
@@ -244,7 +244,7 @@ text() {            # rows on real text need one; the same text gives the same m
          END { exit !(last < guess && last > 0) }' "$work/drawn"
 }
 check "a user's text" text
-catalogs() {        # made catalogs: contexts, plurals, byte orders; what is left out; packages held out
+catalogs() {        # synthetic catalogs: contexts, plurals, byte orders, pairs to leave out, packages to hold out
     rm -rf "$work/catalogs" && python3 -c '
 import os, struct, sys
 root = sys.argv[1]

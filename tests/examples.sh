@@ -41,8 +41,8 @@ linked() {
             -o "$work/example" -lm && run "$1"
 }
 
-# A GPT-2 of Hugging Face's form with its tokenizer, tuned by 23_import_lora: the loss falls, the
-# adapter is small and goes on top of the base, and the folder that it writes is the tuned model.
+# 23_import_lora tunes a Hugging Face folder of GPT-2's form: the loss falls, the adapter is small,
+# and base and adapter together have the loss of the merged model in the folder that it writes.
 tuned() {
     get_tool tfn || return 1
     rm -rf "$work/gpt2" "$work/merged"

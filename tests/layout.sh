@@ -3,7 +3,7 @@
 get_tool layout || exit 1
 # models written by tfn export are not sources
 sources() { find ../tools ../examples -name '*.[ch]' ! -name 20_model.h ! -path '*/source/*/*' ! -path '*/bin/*'; }
-form() {                # what it finds, without its list of the parts' lengths
+form() {                # prints its findings, without the lengths of the parts
     # shellcheck disable=SC2046
     "$work/layout" ../tfnorm.h $(sources) > "$work/form" || { grep -v ' code lines$' "$work/form"; return 1; }
 }
@@ -56,7 +56,7 @@ unnamed() {
         ! no_name TFNORM_NO_X
 }
 check "layout sees a name that is not declared" unnamed
-# What is committed: an example that runs beside this test has files here for a moment.
+# Only committed files: an example that runs at the same time has files here for a moment.
 top_level() { # shellcheck disable=SC2012
     extra=$( (cd .. && git ls-files 2> /dev/null || ls -A) | cut -d / -f 1 | sort -u |
         grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')

@@ -41,7 +41,7 @@ says() {                # the opening comment has the hash of these 12 updates
     run 1 12 pre > "$work/one" && { ! canonical || grep -q "^ \*     $(cat "$work/one") \*/$" ../examples/22_mpi.c; } ||
         { cat "$work/one"; return 1; }
 }
-# the other tiers have no vector code, so their hash is another
+# other tiers compile without vector code, which gives another hash
 [ "$tier" != default ] || check "mpi: the hash of the opening comment" says
 differs() { run 1 12 pre > "$work/one" && run 1 13 pre > "$work/two" && ! cmp -s "$work/one" "$work/two"; }
 check "mpi: other runs have other hashes" differs

@@ -42,9 +42,8 @@ resumes() {             # after a signal, the printed command resumes the run, w
 check "tfn train: Ctrl-C, resumed: the same bits" resumes INT
 check "tfn train: SIGTERM saves, too" resumes TERM
 check "tfn train: SIGHUP saves, too" resumes HUP
-# Before the first step there is nothing to save: the signal ends the program, which says so and
-# leaves no file. nohup ignores SIGHUP.
-# The text comes through a pipe that stays open, so no step can begin before the signal.
+# Before the first step there is nothing to save: a signal ends the program, which says so and
+# leaves no file. The text comes through a pipe that stays open, so no step begins before the signal.
 stops_early() {
     rm -f "$work/early" "$work"/early.*
     mkfifo "$work/early" || return 1
@@ -62,7 +61,7 @@ stops_early() {
         for left in "$work"/early.*; do [ ! -e "$left" ] || { echo "$left"; return 1; }; done
     done
 }
-outlives_terminal() {
+outlives_terminal() {   # nohup makes the program ignore SIGHUP
     rm -f "$work/nohup.jsonl"
     nohup "$tfn" train --task copy --layers 1 --width 8 --items 400 --held 40 --threads 1 --quiet --force \
         --steps 100000 --out "$work/nohup.safetensors" --log "$work/nohup.jsonl" > "$work/page" 2> "$work/error" &
@@ -1030,7 +1029,7 @@ imports() {
         echo ab | "$tfn" generate "$work/hub.safetensors" --max-tokens 3 > "$work/said"
 }
 check "tfn import, logits, tokens" imports
-# A text of an imported decoder stops at its end: one id, a list, or none that the vocabulary has.
+# A text of an imported decoder stops at its end: one id, a list, or none if no id is in the vocabulary.
 stops_at_end() {
     rm -rf "$work/end" && mkdir "$work/end" && cp golden/hub/llama/* "$work/end" || return 1
     for ends in '[2, 3]' '[99, 3]' '2' '[99]'; do
@@ -1061,7 +1060,7 @@ imports_gguf() {        # the hash of the folder that the file was made from; it
         grep -q 'pre-tokenizer "gpt-3" is not read' "$work/said" && grep -q '^tokens *3$' "$work/said"
 }
 check "tfn import of a .gguf file" imports_gguf
-# a file for llama.cpp has the numbers and the tokens of the model, and names what it cannot have
+# a file for llama.cpp has the weights and tokens of the model; another model is refused, with the reason
 exports_gguf() {
     "$tfn" import golden/gguf/llama.gguf --out "$work/hub2.safetensors" --force > "$work/said" || return 1
     rm -f "$work/x.gguf"
@@ -1565,7 +1564,7 @@ chats_by() {            # marks are special tokens, typed ones are not
         --counts > "$work/page" 2> "$work/error" && grep -q ' 38 tokens' "$work/error"
 }
 check "tfn chat --template" chats_by
-chats_as() {            # chats_as TEMPLATE WORDS: tfn import keeps the format that the words tell
+chats_as() {            # chats_as TEMPLATE WORDS: tfn import knows the template by these words
     mkdir -p "$work/chat" && cp golden/hub/llama/* "$work/chat" || return 1
     printf '{"chat_template": "%s"}' "$2" > "$work/chat/tokenizer_config.json"
     "$tfn" import "$work/chat" --out "$work/chat.safetensors" --force > "$work/page" 2> "$work/error" &&
@@ -1591,8 +1590,7 @@ chats_imported() {
         grep -q '^chat  *chatml' "$work/page" || { cat "$work/page" "$work/error"; return 1; }
 }
 check "tfn import keeps the format of turns" chats_imported
-# A text continues its prompt with the spaces that its tokens have, though a text's first token loses
-# its own.
+# A generated text keeps the space of its first token, although decoding drops it at the start of a text.
 continues() {
     rm -rf "$work/spaced" && mkdir "$work/spaced" && cp golden/hub/llama/model.safetensors \
         golden/hub/llama/config.json "$work/spaced" || return 1
@@ -1665,7 +1663,7 @@ answers() {
 }
 tab=$(printf '\t')
 check "tfn classify, logits: answers" answers
-# RoBERTa: two ends between the parts of a pair, and an answer is never in the question
+# RoBERTa has two ends between the parts of a pair, and an answer is never in the question
 answers_of_roberta() {
     rm -rf "$work/qb" && cp -r golden/hub/roberta-questions "$work/qb" || return 1
     { printf '{"version": "1.0", "added_tokens": ['
@@ -1834,7 +1832,7 @@ validates_all() {
         grep -q 'valid at the end: all [0-9]* held-out batches' "$work/error"
 }
 check "tfn train: the last line uses all held-out text" validates_all
-# a text that is learned by heart: the command to try has the best weights, not the last ones
+# after overfitting, the command to try uses the best weights, not the last
 suggests_best() {
     head -c 3000 ../examples/04_language_model.txt > "$work/short.txt"
     "$tfn" train "$work/short.txt" --tokenizer bytes --layers 1 --width 32 --steps 400 --lr 0.02 --threads 1 --force \

@@ -1,6 +1,6 @@
-/* Work that is large enough for threads to share. Updates of every optimizer, form of moments and
- * rule of weights: weights, moments, averages and the norm of the gradient have the bits of one
- * thread. Steps and an evaluation whose products are cut into blocks, by two to seven threads. For
+/* Work that is large enough for threads to share must have the bits of one thread. Updates with
+ * every optimizer, form of moments and rule for weights: weights, moments, averages and the norm of
+ * the gradient. Steps and an evaluation by two to seven threads, which cut products into blocks. For
  * test_step.c, and for the thread sanitizer. */
 #ifndef UPDATES_H
 #define UPDATES_H
@@ -64,7 +64,7 @@ static inline void updates_compare_row(const updates_row *row)
     tfn_report shared;
     CASE("%s", row->name);
     if (!batch_open(&a, &one) || !batch_open(&b, &three)) return;
-    CHECK(a.param_floats > 3 * 65536);                  /* a third thread takes part from here on */
+    CHECK(a.param_floats > 3 * 65536);                  /* else a third thread has no part */
     for (int i = 0; i < UPDATES; i++) {
         batch_fill(&room, &one, (uint64_t)i);
         CHECK_INT(tfn_model_step(&a, &room.batch, &alone), TFN_OK);

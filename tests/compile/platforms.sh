@@ -35,7 +35,7 @@ emulated() {            # emulated NAME RUNNER TESTS: only some tests, because i
 
 # name; compiler and flags; qemu's name; kernels without FMA here; tests
 plain="math golden bits files tokenize"
-wide=-D_FILE_OFFSET_BITS=64     # 32 bits: else glibc's stat refuses large numbers of files
+wide=-D_FILE_OFFSET_BITS=64     # otherwise stat of a 32-bit glibc refuses large inode numbers
 rows() { cat << ROWS
 aarch64  | aarch64-linux-gnu-gcc                          | aarch64 |      | dense kernels attention
 riscv64  | riscv64-linux-gnu-gcc                          | riscv64 |      | dense

@@ -2,7 +2,7 @@
 # the hook and with OpenMP), and the core under valgrind, which takes 20 times as long. Valgrind skips
 # long tests that run no code of their own (products of many sizes, activations after a
 # linear one, whole models trained, options and kernels that guard pages and ASan see already), and
-# the one of rounding modes, which it does not imitate in all instructions.
+# the test of rounding modes, which it does not emulate for all instructions.
 . ./check.sh
 core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
 recipes() { "$@" -o "$work/variants" model/test_variants.c -lm && run "$work/variants"; }

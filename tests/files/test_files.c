@@ -99,7 +99,7 @@ static const char *files_error(const tfn_error *e)
 #define FILES_OK(call, f) \
     do { if ((call) != TFN_OK) FAIL("%s: %s", #call, files_error(&(f).error)); } while (0)
 
-/* The call's status, and a part of the text of its error. */
+/* Checks a call's status, and a part of the text of its error. */
 static void files_says(tfn_status status, const tfn_error *e, tfn_status wanted, const char *text)
 {
     CHECK_INT(status, wanted);
@@ -926,7 +926,7 @@ TEST(files_luggage)
     tfn_model_free(&m);
 }
 
-/* What an open file has: names, shapes and first values of its tensors. */
+/* Adds names, shapes and values of a file's tensors to a digest. */
 static void files_digest(uint32_t *h, tfn_file *f)
 {
     tfn_tensor t;
@@ -942,7 +942,7 @@ static void files_digest(uint32_t *h, tfn_file *f)
     tfn_file_close(f);
 }
 
-/* A call that opens a file itself leaves it closed. */
+/* A call that opens a file must close it. */
 static void files_closed(const tfn_file *f) { CHECK(!f->header && !f->stream && !f->owned); }
 
 /* A file that is cut anywhere, or has any byte changed, gives success or an error, stays in bounds,
@@ -1150,7 +1150,7 @@ TEST(files_refused_checkpoints)
     tfn_model_free(&m);
 }
 
-/* Calls that a model or a file of an earlier version does not allow. */
+/* Calls that a model, or a file of an earlier version, does not allow. */
 TEST(files_refused_calls)
 {
     static const struct { const char *now, *says; } old[] = {
@@ -1204,7 +1204,7 @@ TEST(files_refused_calls)
     }
 }
 
-/* Tensors that a caller has changed before a read, and tensors that cannot be written. */
+/* Tensors that the caller changed before a read, and tensors that cannot be written. */
 TEST(files_refused_tensors)
 {
     static const struct { int dtype; int64_t first, count; bool beyond; tfn_status status;
@@ -1266,7 +1266,7 @@ TEST(files_refused_tensors)
     CHECK(f.used == 40 && !memcmp(bytes + 8, "{\"__metadata__\":{\"format\":\"pt\"}} ", 32));
 }
 
-/* Callbacks that are missing or refuse, a size that no memory has, and indices. */
+/* Missing callbacks, a size that does not fit into memory, and invalid indices. */
 TEST(files_refused_sources)
 {
     tfn_model_desc d = files_desc(files_cases);
@@ -1352,7 +1352,7 @@ TEST(files_texts)
     tfn_model_free(&m);
 }
 
-/* Numbers of one format in another. */
+/* Conversions between number formats. */
 TEST(files_converted)
 {
     static const struct { float value; tfn_dtype dtype; bool fits; } blocks[] = {
@@ -1388,8 +1388,8 @@ TEST(files_converted)
     }
 }
 
-/* A file of version 0.1 has the number of updates only in its state, if it has one. Without it, the
- * warm-up of a scheduled scale is over. */
+/* A file of version 0.1 has the number of updates only in its training state. Without one, the
+ * warm-up of a scheduled scale counts as over. */
 TEST(files_old_updates)
 {
     static const char name[] = "schedule.updates";
@@ -1430,8 +1430,8 @@ TEST(files_old_updates)
     tfn_model_free(&m);
 }
 
-/* A matrix of LoRA has rank 2 in a file, even with one row or column. A model of packed weights with
- * LoRA is one that trains. A packed tensor keeps its dtype. */
+/* A matrix of LoRA has two dimensions in a file, even with one row or column. A model of packed
+ * weights with LoRA is one that trains. A packed tensor must have the model's dtype. */
 TEST(files_lora)
 {
     tfn_model_desc d = files_desc(files_cases), peeked;
@@ -1541,8 +1541,8 @@ TEST(files_callbacks)
     free(bytes), free(disk.bytes);
 }
 
-/* Loads a file, or the mean of two copies. The last disk fails at one call after the other. Returns
- * how many loads left a half-read model. */
+/* Loads a file, or the mean of two copies, while one read of the last disk fails, the first, then
+ * later ones. Returns how many loads left a half-read model. */
 static int files_failing_reads(const tfn_model_desc *d, unsigned char *bytes, size_t size, int count)
 {
     int half = 0;
@@ -1604,7 +1604,7 @@ static int files_dies;                   /* the call that kills the process; 0: 
 static int files_plants;                 /* files still to plant under the next new names */
 static int files_planted;                /* planted files */
 static int files_readable = -1;          /* the mode that no new file may exceed; -1: any */
-static int files_unowned;                /* refused changes of a file's owner or group */
+static int files_unowned;                /* changes of owner or group that will be refused */
 static int files_unsynced;               /* errno of an fsync that fails; 0: EIO */
 static bool files_unclosed;              /* true: closing a descriptor fails */
 static int files_unstat, files_unsought; /* the query or seek that fails, from 1; 0: none */
@@ -2209,7 +2209,7 @@ TEST(files_long_name)
             FILES_OK(tfn_model_load(&p.model, &f), f);
             remove(path);
         }
-#ifndef __APPLE__                       /* a name that is not UTF-8, without the begin of a character */
+#ifndef __APPLE__                       /* a name that is not UTF-8, without the start of a character */
     {
         char path[320];
         memset(name, 0x80, 220);
@@ -2225,7 +2225,7 @@ TEST(files_long_name)
     files_place_drop(&p);
 }
 
-/* Links and paths of which no file can be read or written. */
+/* Symbolic links, and paths that are too long. */
 TEST(files_paths)
 {
     static char absolute[1100], longest[1100];
@@ -2278,8 +2278,7 @@ TEST(files_paths)
     files_place_drop(&p);
 }
 
-/* Calls of the system that fail where a file of the disk can still be read: the text of the error,
- * and the old file stays. */
+/* Failing stat, fstat, fseeko, fsync and close: the text of the error, and the old file stays. */
 TEST(files_failing_queries)
 {
     static const char *const says[] = { "cannot be opened: ",

@@ -408,7 +408,7 @@ TEST(foreign_layout)
     CHECK(tfn_layout(NULL, "loss", NULL, NULL) == 0);
 }
 
-/* Groups as texts: what a default needs is left out, and a word that is no value is refused. */
+/* Groups as texts: defaults are left out, and an invalid value is refused. */
 TEST(foreign_groups)
 {
     static const struct { const char *given, *text; } rows[] = {

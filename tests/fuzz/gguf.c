@@ -1,6 +1,6 @@
 /* Fuzz: GGUF files, put together from metadata and tensors of all types, then changed a little. The
  * tensors of an accepted file must be found by their names, lie in the file, and be readable. Its
- * tokenizer, if it has one, must be refused or decode what it encoded. */
+ * tokenizer must be refused, or give ids of its vocabulary and decode them within bounds. */
 #include "input.h"
 #include "../lib.h"
 #include "tensors.h"
@@ -59,7 +59,7 @@ static void put_list(const char *name, int type, int count)
     put_number(fuzz_one_in(40) ? fuzz_bits() : (unsigned long long)count, 8);
 }
 
-/* The keys of a tokenizer, each now and then left out; returns how many there are. */
+/* The keys of a tokenizer, some of which are left out at random; returns how many there are. */
 static int put_tokenizer(void)
 {
     static const char *const models[] = { "gpt2", "llama", "gpt2", "llama", "t5" };
@@ -110,7 +110,7 @@ static int put_tokenizer(void)
     return keys;
 }
 
-/* Make the tokenizer of an open file, and encode a text. */
+/* Makes the tokenizer of an open file, encodes a text, and decodes the ids. */
 static void check_tokenizer(tfn_file *f)
 {
     static const char text[] = "ab a  b\n<s>\xc3\xa4\xff 12";

@@ -315,8 +315,8 @@ TEST(math_vector_edges)
     }
 }
 
-/* A shuffle is a permutation for each n. Another key gives another one: each element reaches each
- * place, though for small n not equally often. The largest n is legal. */
+/* A shuffle is a permutation for each n. With enough keys, each element reaches each place, though
+ * for small n not equally often. The largest n is legal. */
 TEST(math_shuffle)
 {
     static const int sizes[] = { 1, 2, 3, 4, 5, 16, 17, 64, 65, 1000 };

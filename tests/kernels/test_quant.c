@@ -255,8 +255,8 @@ static void quant_halves_both(const quant_case *t)
     }
 }
 
-/* 16-bit numbers are read exactly: a product equals the float kernel's with the same values. The
- * sizes are near those of tiles, and near the numbers of rows that are computed in another way. */
+/* 16-bit numbers are read exactly: a product equals the float kernel's with the same values. Sizes
+ * are near those of tiles, and near the numbers of rows at which the method changes. */
 TEST(quant_halves)
 {
     static const quant_case cases[] = {
@@ -961,7 +961,7 @@ TEST(quant_model_errors)
     tfn_model_free(&m);
 }
 
-/* Models between which nothing can be folded or packed: the message, and whose error it is. */
+/* Pairs of models that cannot be folded or packed: the text of the error; NULL: `to` has none. */
 TEST(quant_pairs_refused)
 {
     enum { FLOATS, FOLDED, PACKED, PACKED_FOLDED, NO_BIAS, LORA, BROKEN, MODELS };

@@ -76,8 +76,8 @@ TEST(cache_kernel)
             }
 }
 
-/* Queries of a sentence in one call get the bits that each gets in a call for it only. Keys after
- * the last query's are NaN. */
+/* Several queries of a sentence in one call have the same bits as in one call each. Keys after the
+ * last query's are NaN. */
 enum { TOGETHER_B = 2, TOGETHER_H = 4, TOGETHER_G = 2, TOGETHER_D = 5, TOGETHER_C = 96,
        TOGETHER_Q = 37,
        TOGETHER_ROW = TOGETHER_H * TOGETHER_D + 3,

@@ -235,7 +235,7 @@ TEST(flash_errors)
     f.page = 120;
     flash_refuses(tfn_flash_save(&f, &m), &f, TFN_BAD_OPTION, "at least 128");
     CHECK_INT(tfn_flash_pages(&m, 120), 0);
-    full = m;                                       /* more pages than two slots can number */
+    full = m;                               /* more pages than an int32_t counts in two slots */
     full.param_floats = (int64_t)1 << 50;
     if (sizeof(size_t) > 4) CHECK_INT(tfn_flash_pages(&full, FLASH_PAGE), 0);
     f = flash_of();
@@ -295,9 +295,9 @@ TEST(flash_errors)
     tfn_model_free(&m);
 }
 
-/* A chip whose reads fail, or give other bytes, from a certain one on. A load checks the pages of
- * the slot, reads the head of the empty one, and reads the pages after the head again. While it
- * checks, nothing changes; later the model has the error. */
+/* A chip whose reads fail, or give other bytes, from a certain read on. A load checks the pages of
+ * the slot, reads the head of the empty slot, and reads the pages after the head again. If the
+ * check fails, the model is unchanged; if a later read fails, the model has the error. */
 TEST(flash_reads_fail)
 {
     static const struct { bool garbles; const char *text; } ways[] = {

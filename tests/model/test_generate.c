@@ -414,8 +414,8 @@ TEST(generate_greedy)
     }
 }
 
-/* Further ends stop a text like the end, greedy or drawn: none is inside a text, or comes before
- * min_tokens, forbidden or not. */
+/* Further ends stop a text like the end, greedy or drawn: none is inside a text, even if they are
+ * forbidden, or comes before min_tokens. */
 TEST(generate_ends)
 {
     static generate_case c;
@@ -799,9 +799,7 @@ TEST(generate_options_refused)
     }
 }
 
-/* What options of 0 become: chunks of prompts of at most 16 tokens and never beyond the context, for
- * a decoder; of one token for an encoder-decoder. */
-/* Drawn options together: the texts, their lengths, and why they stop. */
+/* Random options: the digest holds the texts, their lengths, and why they stop. */
 TEST(generate_any)
 {
     static const int32_t forbidden[] = { 7, 0, 4 };
@@ -853,6 +851,8 @@ TEST(generate_any)
     CHECK_DIGEST(digest, 0x19cc17cau);
 }
 
+/* The default chunk of a prompt is 16 tokens, at most the context, for a decoder, and one token for
+ * an encoder-decoder. */
 TEST(generate_defaults)
 {
     static const int contexts[] = { 1, 14, 15, 16, 17, 40 };
@@ -954,8 +954,8 @@ TEST(generate_batches_refused)
     }
 }
 
-/* Every token is forbidden, and the end is too early: a draw and a search have nothing to choose.
- * From min_tokens on only the end is left. */
+/* If every token is forbidden, a draw and a search have nothing to choose before min_tokens, and
+ * then only the end. */
 TEST(generate_nothing_to_choose)
 {
     static generate_case c;

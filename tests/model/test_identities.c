@@ -1428,7 +1428,8 @@ TEST(identities_profile_chain)
     }
 }
 
-/* In half precision the scales are in the rounded copy, too, with which the profile goes on. */
+/* In half precision, the profile also stores its scales in the rounded copy of the weights, and
+ * goes on with this copy. */
 TEST(identities_profile_half)
 {
     tfn_model_desc d = identities_admin(TFN_ARCH_DECODER, "admin");

@@ -2176,8 +2176,8 @@ TEST(model_bad_decoding)
     tfn_model_free(&c.m);
 }
 
-/* The size of a deep encoder with a shallow decoder is exact, for the model and for its decoder, whose
- * first tape then needs more room than the second. */
+/* Sizes are exact for a deep encoder with a shallow decoder, both the model's and its decoder's, in
+ * which the first tape then needs more room than the second. */
 TEST(model_almost_fits)
 {
     static model_case c;
@@ -2213,7 +2213,7 @@ TEST(model_almost_fits)
     tfn_model_free(&c.m);
 }
 
-/* Models that can do only some things say so. */
+/* A model for inference refuses a profile, and one for decoders only refuses logits. */
 TEST(model_not_for_this)
 {
     static model_case c;

@@ -330,8 +330,8 @@ TEST(options_models)
     CHECK(options_accepted > 500);
 }
 
-/* Any four options together. The digest holds the other options after they are resolved and the
- * numbers of the message, and for a small model its parameters and their initial values. */
+/* Up to four random options together. The digest holds the resolved options or the numbers in the
+ * error, and for a small model its parameters and their initial values. */
 static int64_t options_pick(uint64_t i, int64_t n)
 {
     return (int64_t)(tfn_random_bits(tfn_key_make(15), i) % (uint64_t)n);
@@ -421,7 +421,7 @@ TEST(options_relative_defaults)
     CHECK_INT(full.relative_distance, 128);
 }
 
-/* The tables of positions, in floats: none where positions are learned, relative or absent. */
+/* The size of tables of positions, in floats: 0 if positions are learned, relative or absent. */
 TEST(options_tables)
 {
     static const struct { tfn_position_kind position; int floats; } rows[] = {

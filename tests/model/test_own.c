@@ -452,7 +452,7 @@ static bool own_change(tfn_topology *row, int i)
     }
 }
 
-/* Rows of joins with one name but one other number, of a kind of sub-layer; flags; another recipe. */
+/* A topology with the same name cannot be folded if any number of it differs. */
 TEST(own_folds_of_joins)
 {
     const tfn_topology *row = tfn_topology_find("pre");

@@ -492,7 +492,7 @@ TEST(step_refused)
 /* Threads share everything that is proportional to the parameters. */
 TEST(step_updates_of_threads) { updates_compare(); }
 
-/* Blocks of products, ranges of rows and columns, and sentences change no bit. */
+/* Cutting products into blocks, ranges of rows and columns, and sentences changes no bit. */
 TEST(step_blocks_of_threads) { blocks_compare(); }
 
 int main(void)

@@ -1,6 +1,6 @@
-/* Tapes of a few nodes: what private functions of recording refuse, runs that lack a region, an
- * input or targets, and gradients and values at the edge of an operation: an input without a
- * gradient, the tails of exponentials, packed rows, infinite keys, half precision, no columns. */
+/* Tapes of a few nodes. Errors of private functions that record; runs that lack a region, an input
+ * or targets; edge cases of values and gradients: an input without a gradient, the tails of
+ * exponentials, packed rows, infinite keys, half precision, no columns. */
 #include "../lib.h"
 #include "../check.h"
 #ifdef TEST_LINKED
@@ -151,8 +151,8 @@ TEST(record_refusals)
     }
 }
 
-/* A planned tape takes no node; a value whose operation has no backward takes no gradient; a tape
- * has at most a million nodes, and takes the memory of at least one. */
+/* A planned tape refuses further nodes, and training an operation without a backward. A tape has at
+ * most a million nodes, and memory for at least one. */
 TEST(record_late)
 {
     tfn_var q, cache;
@@ -304,7 +304,7 @@ TEST(record_last_row)
     }
 }
 
-/* A masked loss whose input has another reader: the backward adds to that reader's gradient. */
+/* If a masked loss's input has another reader, the backward adds to that reader's gradient. */
 TEST(record_masked_twice)
 {
     tfn_var x;
@@ -325,8 +325,7 @@ static void record_probe(void *user, int32_t id, const float *data, ptrdiff_t ro
     CHECK(data && rows == RECORD_ROWS && cols == RECORD_C);
     record.probed[backward] += id;
 }
-/* Probes of a value with a gradient and of one without, in a run with a callback and in one
- * without. */
+/* Probes of values with and without a gradient, in runs with and without a callback. */
 TEST(record_probed)
 {
     tfn_var x, y;
@@ -345,7 +344,7 @@ TEST(record_probed)
     CHECK_INT(record.probed[1], 1);
 }
 
-/* A learned table of angles has no gradient, also if the rotated value has one. */
+/* A learned table of angles has no gradient, even if the rotated value has one. */
 TEST(record_learned_angles)
 {
     tfn_var x, table;
@@ -360,7 +359,7 @@ TEST(record_learned_angles)
         CHECK(record.grads[record.t.nodes[table.id].grad + i] == 0);
 }
 
-/* A kept value of a segment that is computed again. */
+/* A kept value of a recomputed segment is not computed again. */
 TEST(record_kept_again)
 {
     tfn_var x, y, gone, z;
@@ -497,8 +496,8 @@ TEST(record_infinite_keys)
     CHECK(infinite == 1 && most == 1 && least == 1 && nan == 1);
 }
 
-/* Half precision rounds the gradient that a linear map's activation passes on: dW is x times the
- * rounded gradient, which is the bias's, if there is one row. */
+/* Half precision rounds the gradient before a linear map's activation. With one row, the bias has
+ * this gradient, and dW is x times it. */
 TEST(record_half)
 {
     enum { COLS = 64 };

@@ -944,8 +944,8 @@ static const char *hub_small(const char *parts, const char *text)
     return out;
 }
 
-/* Byte-level tokens without a decoder become bytes, whether parts are flags or compiled, and from a
- * blob and a file that is written, too. */
+/* Byte-level tokens without a decoder become bytes, whether the parts are flags or compiled, also
+ * from a blob. */
 TEST(hub_no_decoder)
 {
     static const char *const parts[] = {
@@ -1260,7 +1260,7 @@ TEST(hub_long_suffix)
 
 static uint32_t hub_digest = DIGEST_BEGIN;
 
-/* Every test of broken files ends here: at every place (TEST_EVERY) the digest is another. */
+/* Tests of broken files end with this. With TEST_EVERY they break other places. */
 static void hub_digest_is(uint32_t wanted)
 {
     if (!getenv("TEST_EVERY")) CHECK_DIGEST(hub_digest, wanted);
@@ -1325,7 +1325,7 @@ static hub_box hub_words(const char *normalizer, const char *cutter, const char 
     return hub_make(&s);
 }
 
-/* Checks the pieces of a text, or without a text the message. */
+/* Checks the pieces of a text; without a text, the error. */
 static void hub_cut(const char *normalizer, const char *cutter, const char *text,
                     const char *pieces)
 {
@@ -1446,7 +1446,7 @@ TEST(hub_regular_expressions)
     hub_cut("null", "{'type':'Split','pattern':{'Regex':5}}", NULL, "a string is expected");
 }
 
-/* Expressions of drawn pieces: the pieces of three texts, or the message's numbers. */
+/* Random expressions: the digest holds the pieces of three texts, or the numbers in the error. */
 TEST(hub_any_expressions)
 {
     static const char *const atoms[] = { "a", "b", "[ab]", "[^a]", "\\d", "\\s", "\\S", "(a|b)", "(?:ab|a)",
@@ -1894,7 +1894,7 @@ TEST(hub_ends_of_words)
     for (int i = 0; i < 150; i++) strcat(wanted, " 1");
     memset(text, 'a', 152);
     text[152] = 0;
-    hub_is(&b.k, text, strcat(wanted, " 3"));               /* longer than the texts that are merged at once */
+    hub_is(&b.k, text, strcat(wanted, " 3"));               /* too long to be merged in one go */
     text[tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 4)] = 0;
     CHECK(!strcmp(text, "ab baab ab"));
     hub_again(&b.k);
@@ -1959,7 +1959,7 @@ TEST(hub_added_tokens)
     }
 }
 
-/* Decoders turn the marks of three tokens into these texts; NULL: these are the messages. */
+/* Decoders turn the marks of three tokens into a text, or are refused (NULL) with an error. */
 TEST(hub_decoders)
 {
 #define HUB_TO_SPACES "{'type':'Replace','pattern':{'String':'\xe2\x96\x81'},'content':' '}"
@@ -2233,7 +2233,7 @@ static void hub_bad_blob(int file)
     free(b.mem);
 }
 
-/* Returns a block that ends at a page without access; NULL: there is no such memory here. */
+/* Returns a block that ends at a page without access; NULL if there is no such memory here. */
 static unsigned char *hub_before_page(size_t bytes)
 {
 #ifdef MAP_ANONYMOUS
@@ -2305,8 +2305,9 @@ static const char *const hub_small_files[] = {
 };
 enum { HUB_SMALL_FILES = sizeof hub_small_files / sizeof *hub_small_files };
 
-/* Two ways to cut a text that differ only in order have sums that differ in the last bit. The ids
- * are those that the library finds with T5's scores, whose digits it rounds twice. */
+/* Two ways to cut a text into the same pieces, in another order, have sums that differ in the last
+ * bit. The wanted ids are those of the tokenizers library, which rounds the digits of a score
+ * twice. */
 TEST(hub_equal_ways)
 {
     hub_box b = hub_quoted("{'pre_tokenizer':{'type':'Metaspace','replacement':'\xe2\x96\x81',"
@@ -2336,7 +2337,7 @@ static size_t hub_other_sum(unsigned char *copy, size_t size)
     return hub_accepted(&s);
 }
 
-/* A blob with another decoder or suffix than its rules have. Its written text repeats them. */
+/* A blob whose decoder or suffix differs from its rules is refused. */
 TEST(hub_blob_decoder)
 {
     hub_box b = hub_quoted(hub_small_files[0]);
@@ -2444,8 +2445,8 @@ TEST(hub_bad_blobs)
     hub_digest_is(0xf1e7243bu);
 }
 
-/* Hangul: a leading consonant and a vowel compose, then a trailing consonant, but neither old
- * letters nor what follows a whole syllable. */
+/* Hangul: a leading consonant and a vowel compose, then a trailing consonant. Old letters, and
+ * letters after a complete syllable, do not. */
 TEST(hub_hangul)
 {
     static const struct { const char *from, *to; } rows[] = {
@@ -2475,8 +2476,8 @@ TEST(hub_hangul)
     free(b.mem);
 }
 
-/* SentencePiece's table replaces whole clusters of characters: CR LF, joined characters, marks.
- * Both texts of a row have the same ids; unknown characters in a row are one id. */
+/* SentencePiece's table replaces whole clusters of characters: CR LF, joined characters, combining
+ * marks. Both texts of a row have the same ids; consecutive unknown characters are one id. */
 TEST(hub_clusters)
 {
     static const char *const rows[][2] = {
@@ -2496,7 +2497,7 @@ TEST(hub_clusters)
     free(b.mem);
 }
 
-/* A trainer has priority over a blob, and a blob over files, which are not read then. */
+/* A trainer has priority over a blob, and a blob over files, which then are not read. */
 TEST(hub_source_order)
 {
     static unsigned char room[1 << 16];

@@ -284,7 +284,8 @@ TEST(metrics_numbers)
     CHECK(tfn_metric_work(SIZE_MAX, 2) == 0 && tfn_metric_work(1, 0) == 0);
 }
 
-/* Drawn texts of few words, with marks, digits and white space: counts, and scores in units of 1e-9. */
+/* Random texts of few words, with punctuation, digits and white space: the digest holds counts, and
+ * scores in units of 1e-9. */
 TEST(metrics_any)
 {
     static const char *const words[] = { "a", "b", "the", "The", "cats", "running", "1,000", "2.5", "-", "it's",
@@ -324,7 +325,7 @@ TEST(metrics_any)
     CHECK_DIGEST(digest, 0xb8186d43u);
 }
 
-/* The text about scores of nothing, of one reference, and of several. */
+/* BLEU's signature names the number of references, or var. */
 TEST(metrics_texts)
 {
     static const char *const references[] = { "nrefs:var|", "nrefs:0|", "nrefs:1|", "nrefs:12|" };

@@ -18,8 +18,8 @@ static tfn_tokenizer_desc tokenize_desc(tfn_tokenizer_kind kind, int32_t vocab)
     return d;
 }
 
-/* A block of exactly the reported size, at an odd address, so that ASan checks its end. */
-/* At an odd address, full of large numbers, which must not be read before they are written. */
+/* A block of exactly the reported size, at an odd address, so that ASan checks its end. It is full
+ * of large numbers, which a tokenizer must not read before it writes there. */
 static void *tokenize_block(size_t size)
 {
     char *p = (char *)malloc(size + 1);
@@ -510,7 +510,7 @@ TEST(tokenize_determinism)
     tokenize_free(mem);
 }
 
-/* Vocabularies of drawn texts with drawn options, as a blob, and what they make of other texts. */
+/* Random texts and options: the digest holds trained tokenizers and their ids of other texts. */
 TEST(tokenize_any)
 {
     const tfn_key key = tfn_key_make(77);
@@ -616,7 +616,7 @@ TEST(tokenize_gpt2_files)
     tokenize_free(b.mem);
 }
 
-/* A file may not claim much more memory than its size; ids without a token cost memory, too. */
+/* The memory that a file asks for is limited by its size and by its largest id. */
 static tfn_status tokenize_try(const tfn_tokenizer_source *s)
 {
     size_t size = tfn_tokenizer_size(s);

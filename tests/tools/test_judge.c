@@ -59,7 +59,8 @@ TEST(judge_seeds)
     }
 }
 
-/* A row that 999 seeds would not decide is too close; from less than eight seeds it is not said. */
+/* A row that 999 seeds would not decide is too close; after fewer than eight seeds it is only
+ * undecided. */
 TEST(judge_too_close)
 {
     const criterion two[2] = { { .what = "", LESS(1) }, { .what = "", BELOW(0) } };
@@ -85,7 +86,7 @@ TEST(judge_too_close)
     CHECK_INT(judge_row(two, f, 1), UNDECIDED);
 }
 
-/* A premise by count: seven of eight are enough, six are not, whatever the interval is. */
+/* A premise that counts runs: seven of eight are enough, six are not, whatever the interval. */
 TEST(judge_counted)
 {
     const criterion settled = { .what = "share", ABOVE(0.875), .premise = true, .counted = true };

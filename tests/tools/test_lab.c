@@ -111,8 +111,8 @@ static lab_record *lab_made_record(lab *l, lab_spec s, double settled, double lo
     return r;
 }
 
-/* Settled: its own record. Not settled: the longer run's, which counts however it ends. Gone to
- * infinity: no longer run is asked for. */
+/* The final record is the run's own if it settled or its loss is not finite. Otherwise it is that
+ * of a longer run, whether that settles or not. */
 TEST(lab_final_records)
 {
     lab l;
@@ -414,7 +414,8 @@ TEST(lab_factors_in_words)
     }
 }
 
-/* The second stage: the open criterion that needs most decides, an hour limits. */
+/* The second stage has twice the seeds that the most demanding open criterion needs, or as many as
+ * an hour allows. */
 TEST(lab_second_stage)
 {
     static outcome o;
