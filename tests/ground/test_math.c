@@ -322,7 +322,6 @@ TEST(math_shuffle)
     static const int sizes[] = { 1, 2, 3, 4, 5, 16, 17, 64, 65, 1000 };
     const int64_t large[] = { (INT64_C(1) << 60) + 1, INT64_C(1) << 62 };
     const tfn_key key = tfn_key_make(5);
-    int places[5][5] = { { 0 } };
     bool seen[1000];
     CHECK(tfn_random_shuffle(key, 0, 0) == 0 && tfn_random_shuffle(key, 0, 1) == 0);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -338,10 +337,22 @@ TEST(math_shuffle)
         }
         if (n == 1000) CHECK(kept < 10);
     }
-    for (int k = 0; k < 5; k++)
-        for (uint64_t draw = 0; draw < 5000; draw++)
-            places[k][tfn_random_shuffle(tfn_key_fold(key, draw), k, 5) % 5]++;
-    for (int k = 0; k < 25; k++) CHECK(places[k / 5][k % 5] > 500);
+    for (int n = 2; n <= 65; n++) {             /* every number goes to every place equally often */
+        const int draws = 4000;
+        static int places[65][65];
+        double chi = 0;
+        CASE("places of %d", n);
+        memset(places, 0, sizeof places);
+        for (int k = 0; k < n; k++)
+            for (uint64_t draw = 0; draw < draws; draw++)
+                places[k][tfn_random_shuffle(tfn_key_fold(key, draw), k, n)]++;
+        for (int k = 0; k < n * n; k++) {
+            const double off = places[k / n][k % n] - (double)draws / n;
+            chi += off * off * n / draws;
+        }
+        /* (n - 1)^2 degrees of freedom; six sigma */
+        CHECK(chi < (n - 1) * (n - 1) + 6 * sqrt(2.0) * (n - 1) + 12);
+    }
     for (int i = 0; i < 2; i++) {
         int64_t last = -1;
         int above = 0;

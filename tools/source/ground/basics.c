@@ -387,15 +387,17 @@ TFNORM_API float tfn_random_uniform(tfn_key key, uint64_t index)
     return (float)(tfn_random_bits(key, index) >> 40) * (float)(1.0 / 16777216);
 }
 
-/* Returns the image of i in a random permutation of 0..n-1, without a table. Four rounds of a
- * Feistel network permute the numbers of 2*half bits, where `half` is as small as n - 1 allows
- * (Luby & Rackoff 1988). Applying the network until the result is below n gives a permutation of
- * 0..n-1 (cycle walking, Black & Rogaway 2002). At least a quarter of the numbers are below n, so
- * this takes at most four tries on average. */
+/* Returns the image of i in a random permutation of 0..n-1, without a table. A Feistel network
+ * permutes the numbers of 2*half bits, where `half` is as small as n - 1 allows, in four rounds
+ * (Luby & Rackoff 1988), or in twelve up to n = 64, where four favor some images. Applying the
+ * network until the result is below n gives a permutation of 0..n-1 (cycle walking, Black & Rogaway
+ * 2002). At least a quarter of the numbers are below n, so this takes at most four tries on
+ * average. */
 TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 {
     const int most = 31;              /* bits of a half: n up to 2^62 */
     int half = 1;
+    const uint64_t rounds = n <= 64 ? 12 : 4;
     uint64_t x = (uint64_t)i;
     uint64_t mask;
     if (n <= 1) return 0;
@@ -405,7 +407,7 @@ TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
     do {
         uint64_t left = x >> half;
         uint64_t right = x & mask;
-        for (uint64_t round = 0; round < 4; round++) {
+        for (uint64_t round = 0; round < rounds; round++) {
             uint64_t t = right;
             right = left ^ (tfn_random_bits(tfn_key_fold(key, round), right) & mask);
             left = t;
