@@ -216,7 +216,7 @@ DTYPES = {"f": "float32", "i": "int32", "B": "uint8"}
 
 
 def shaped(memory, code, shape):
-    """An array of this shape over an object of ctypes, which it keeps alive."""
+    """An array of this shape in the memory of a ctypes object, which it keeps alive."""
     if np and 0 in shape:
         return np.zeros(shape, DTYPES[code])
     if np:
@@ -232,7 +232,7 @@ def zeros(shape, code="f"):
 
 
 def address(array):
-    """Where an array's numbers are."""
+    """The address of an array's numbers."""
     if np:
         return array.ctypes.data
     return ctypes.addressof((ctypes.c_char * array.nbytes).from_buffer(array))
@@ -288,7 +288,7 @@ def not_whole(name, kind):
 
 def whole(name, values, shape=None, least=0):
     """An array of int32, as the library reads it: values that do not fit are refused. least: the
-    number of dimensions that it has at least."""
+    minimum number of dimensions."""
     if np:
         found = np.asarray(values)
         found = found.reshape((1,) * (least - found.ndim) + found.shape)
@@ -305,7 +305,7 @@ def whole(name, values, shape=None, least=0):
     if not np:
         found = filled(values, "i", least)
     if shape is not None and tuple(found.shape) != shape:
-        raise ValueError("%s has the shape %s, wanted is %s" % (name, tuple(found.shape), shape))
+        raise ValueError("%s has the shape %s, expected %s" % (name, tuple(found.shape), shape))
     return np.ascontiguousarray(found, np.int32) if np else found
 
 
