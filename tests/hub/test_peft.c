@@ -176,20 +176,26 @@ static void peft_by_hand(const tfn_batch *batch, const double *wanted, int n)
     tfn_model_free(&m);
 }
 
-/* A model of GPT-2 with LoRA of several ranks, whose values are not 0. */
-static bool peft_several(tfn_model *m)
+/* A model of GPT-2 with LoRA of these groups, whose values are not 0. */
+static bool peft_grouped(tfn_model *m, const char *const *groups, int count)
 {
     tfn_model_desc d = folders_desc(false);
     tfn_param_info p;
-    CHECK(tfn_group_add(&d, "decoder.*.self.q.weight rank=3 alpha=6", NULL));
-    CHECK(tfn_group_add(&d, "decoder.*.self.v.weight rank=2 alpha=4", NULL));
-    CHECK(tfn_group_add(&d, "decoder.0.ffn.w1.weight rank=2 alpha=5", NULL));
+    for (int i = 0; i < count; i++) CHECK(tfn_group_add(&d, groups[i], NULL));
     if (!CHECK_OK(tfn_import_new(m, folders_path("hub", "gpt2", NULL), &d), &m->error))
         return false;
     for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
         for (int32_t k = 0; strstr(p.name, "lora") && k < p.rows * p.cols; k++)
             p.data[k] = (float)((i * 31 + k * 17) % 23 - 11) / 40;
     return true;
+}
+
+/* A model of GPT-2 with LoRA of several ranks. */
+static bool peft_several(tfn_model *m)
+{
+    static const char *const groups[] = { "decoder.*.self.q.weight rank=3 alpha=6",
+        "decoder.*.self.v.weight rank=2 alpha=4", "decoder.0.ffn.w1.weight rank=2 alpha=5" };
+    return peft_grouped(m, groups, 3);
 }
 
 TEST(peft_stacks)
@@ -213,6 +219,116 @@ TEST(peft_stacks)
     if (!peft_make(&again, &c, "gpt2", false)) return;
     CHECK_NEAR(tfn_model_logits(&again, &c.text.batch), wanted, n, 1e-6);
     tfn_model_free(&again);
+    tfn_model_free(&m);
+    tfn_file_close(&peft_tensors);
+}
+
+/* The module's alpha is that of its first map; a map of another factor has it in its B. */
+TEST(peft_factors)
+{
+    static const char *const groups[] = { "decoder.*.self.q.weight rank=3 alpha=6",
+                                          "decoder.*.self.v.weight rank=2 alpha=2" };
+    static peft_case c;
+    static double wanted[PEFT_LOGITS];
+    static float logits[PEFT_LOGITS];
+    tfn_model m, again;
+    int n;
+    if (!peft_grouped(&m, groups, 2) || !folders_sentences(&c.text, "gpt2")) return;
+    n = peft_floats(&m, &c.text.batch, logits);
+    for (int i = 0; i < n; i++) wanted[i] = (double)logits[i];
+    peft_keep(&m, NULL, &c.x);
+    peft_says("\"r\": 5,");
+    peft_says("\"lora_alpha\": 10,");
+    if (!peft_make(&again, &c, "gpt2", false)) return;
+    CHECK_NEAR(tfn_model_logits(&again, &c.text.batch), wanted, n, 1e-6);
+    tfn_model_free(&again);
+    tfn_model_free(&m);
+    tfn_file_close(&peft_tensors);
+}
+
+/* Layers of one rank but other alphas do not share a name. */
+TEST(peft_alphas)
+{
+    static const char *const alphas[][2] = { { "4", "6" }, { "6", "4" } };
+    for (int i = 0; i < 2; i++) {
+        char text[2][60], says[80];
+        const char *groups[2];
+        peft_case c;
+        tfn_model m;
+        for (int k = 0; k < 2; k++) {
+            snprintf(text[k], sizeof text[k], "decoder.%d.self.q.weight rank=2 alpha=%s", k,
+                     alphas[i][k]);
+            groups[k] = text[k];
+        }
+        if (!peft_grouped(&m, groups, 2)) return;
+        peft_keep(&m, NULL, &c.x);
+        snprintf(says, sizeof says, "\"lora_alpha\": %s,", alphas[i][0]);
+        peft_says(says);
+        snprintf(says, sizeof says, "\"alpha_pattern\": {\"h.1.attn.c_attn\": %s}", alphas[i][1]);
+        peft_says(says);
+        peft_says("\"target_modules\": [\"h.0.attn.c_attn\", \"h.1.attn.c_attn\"]");
+        tfn_model_free(&m);
+        tfn_file_close(&peft_tensors);
+    }
+}
+
+/* The files in a folder have the bytes of those in memory. */
+TEST(peft_folder)
+{
+    static const char *const paths[] = { "build/adapter_model.safetensors",
+                                         "build/adapter_config.json" };
+    static unsigned char found[PEFT_ROOM];
+    peft_case c;
+    tfn_export x;
+    tfn_model m;
+    if (!peft_several(&m)) return;
+    peft_keep(&m, NULL, &c.x);
+    memset(&x, 0, sizeof x);
+    x.folder = "build";
+    if (CHECK_OK(tfn_peft_write(&x, &m), &x.error))
+        for (int i = 0; i < 2; i++) {
+            const void *wanted = i ? (const void *)peft_text : peft_file;
+            const size_t bytes = i ? strlen(peft_text) : (size_t)peft_tensors.used;
+            FILE *f = fopen(paths[i], "rb");
+            CHECK(f != NULL);
+            if (!f) continue;
+            CHECK_INT(fread(found, 1, sizeof found, f), bytes);
+            CHECK_BITS(found, wanted, bytes);
+            fclose(f);
+            remove(paths[i]);
+        }
+    tfn_model_free(&m);
+    tfn_file_close(&peft_tensors);
+}
+
+/* BF16 does not hold all values: an error, or rounded values if the caller wants them. */
+TEST(peft_rounded)
+{
+    static peft_case c;
+    static double wanted[PEFT_LOGITS];
+    static float logits[PEFT_LOGITS];
+    tfn_export x;
+    tfn_model m, again;
+    int n;
+    if (!peft_several(&m) || !folders_sentences(&c.text, "gpt2")) return;
+    n = peft_floats(&m, &c.text.batch, logits);
+    for (int i = 0; i < n; i++) wanted[i] = (double)logits[i];
+    peft_keep(&m, NULL, &c.x);
+    memset(&x, 0, sizeof x);
+    peft_tensors = folders_to(peft_file, sizeof peft_file);
+    x.weights = &peft_tensors;
+    x.dtype = TFN_DTYPE_BF16;
+    CHECK_INT(tfn_peft_write(&x, &m), TFN_UNSUPPORTED);
+    CHECK_SAYS(&x.error, "values that the dtype does not hold");
+    CHECK(x.error.found > 0);
+    x.round = true;
+    CHECK_OK(tfn_peft_write(&x, &m), &x.error);
+    peft_tensors = folders_from(peft_file, (size_t)peft_tensors.used);
+    CHECK_OK(tfn_file_open(&peft_tensors), &peft_tensors.error);
+    if (peft_make(&again, &c, "gpt2", false)) {
+        CHECK_NEAR(tfn_model_logits(&again, &c.text.batch), wanted, n, 0.02);
+        tfn_model_free(&again);
+    }
     tfn_model_free(&m);
     tfn_file_close(&peft_tensors);
 }
@@ -421,6 +537,10 @@ int main(void)
 {
     RUN(peft_logits);
     RUN(peft_stacks);
+    RUN(peft_factors);
+    RUN(peft_alphas);
+    RUN(peft_folder);
+    RUN(peft_rounded);
     RUN(peft_trains);
     RUN(peft_errors);
     RUN(peft_write_errors);

@@ -1582,6 +1582,8 @@ TEST(hub_parts_by_hand)
         { "{'type':'Replace','pattern':{'String':' '},'content':'\xe2\x96\x81'}", HUB_META "}",
           "a b", "\xe2\x96\x81" "a|\xe2\x96\x81" "b" },
         { "{'type':'Replace','pattern':{'Regex':' {2,}'},'content':'-'}", "null", "a  b", "a-b" },
+        { "{'type':'Replace','pattern':{'Regex':' {2,}'},'content':'-'}", HUB_META "}", "a  b",
+          "\xe2\x96\x81" "a-b" },
         { "null", "{'type':'Metaspace','replacement':''}", "a b", "ab" },
         { "null", HUB_BOTH("pretokenizers", "{'type':'ByteLevel'},{'type':'ByteLevel'}"), NULL,
           "pre_tokenizer ByteLevel after another" },
