@@ -1209,6 +1209,27 @@ TEST(kernels_radam_rectification)       /* the numbers of Liu 2020b for b2 = 0.9
     }
 }
 
+/* The first updates of the authors' RAdam are skipped, later ones are not, in any order. */
+TEST(kernels_radam_skips)
+{
+    static const int steps[] = { 1, 4, 5, 100, 3, 6 };
+    tfn_update_args u;
+    memset(&u, 0, sizeof u);
+    u.optimizer = TFN_OPTIMIZER_RADAM;
+    u.radam = TFN_RADAM_AUTHORS;
+    u.lr = 1;
+    u.beta2 = (float)0.999;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        CASE("update %d", steps[i]);
+        tfn_update_at(&u, steps[i]);
+        CHECK(u.skip == (steps[i] < 6) && u.adaptive == (steps[i] >= 6));
+    }
+    u.optimizer = TFN_OPTIMIZER_ADAM;
+    u.skip = true;
+    tfn_update_at(&u, 1);
+    CHECK(!u.skip && u.adaptive);
+}
+
 /* -- schedules --------------------------------------------------------------------------------- */
 
 static void kernels_rate(const tfn_schedule *s, int64_t t, double wanted)
@@ -1329,6 +1350,7 @@ int main(void)
     RUN(kernels_tails_optimizers);
     RUN(kernels_tails_running);
     RUN(kernels_radam_rectification);
+    RUN(kernels_radam_skips);
     RUN(kernels_schedules_roots);
     RUN(kernels_half);
     return DONE();

@@ -421,6 +421,32 @@ TEST(options_relative_defaults)
     CHECK_INT(full.relative_distance, 128);
 }
 
+/* What 0 means in the options of optimizers. Others than the optimizer's own stay 0. */
+TEST(options_optimizer_defaults)
+{
+    static const struct {
+        tfn_optimizer optimizer;
+        double beta1, beta2, momentum, rate;
+    } rows[] = {
+        { TFN_OPTIMIZER_ADAM, 0.9, 0.98, 0, 0 }, { TFN_OPTIMIZER_LION, 0.9, 0.99, 0, 0 },
+        { TFN_OPTIMIZER_MUON, 0.9, 0.98, 0.95, 20 }, { TFN_OPTIMIZER_ADAFACTOR, 0, 0, 0, 0 },
+        { TFN_OPTIMIZER_RADAM, 0.9, 0.98, 0, 0 }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_model_desc d = { 0 }, full;
+        d.vocab = 5;
+        d.context = 8;
+        d.optimizer = rows[i].optimizer;
+        CASE("optimizer %d", (int)d.optimizer);
+        CHECK(tfn_model_resolve(&full, &d, NULL));
+        CHECK_CLOSE((double)full.beta1, rows[i].beta1, 1e-7);
+        CHECK_CLOSE((double)full.beta2, rows[i].beta2, 1e-7);
+        CHECK_CLOSE((double)full.muon_momentum, rows[i].momentum, 1e-7);
+        CHECK_CLOSE((double)full.muon_rate, rows[i].rate, 1e-7);
+        CHECK_CLOSE((double)full.eps * 1e8, 1, 1e-6);
+    }
+}
+
 /* The size of tables of positions, in floats: 0 if positions are learned, relative or absent. */
 TEST(options_tables)
 {
@@ -856,6 +882,7 @@ int main(void)
     RUN(options_models);
     RUN(options_any);
     RUN(options_relative_defaults);
+    RUN(options_optimizer_defaults);
     RUN(options_tables);
     RUN(options_generators);
     RUN(options_generator_messages);

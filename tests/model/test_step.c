@@ -283,6 +283,63 @@ TEST(step_keeps_nothing)
     tfn_model_free(&m);
 }
 
+/* Nor does a call that reads hidden states or attention. */
+TEST(step_readings_keep_nothing)
+{
+    enum { ROOM = 4 * STEP_B * STEP_T * 16 };
+    static float to[ROOM];
+    const tfn_model_desc d = step_desc("pre");
+    tfn_model m;
+    batch_room b;
+    const tfn_batch *batch = step_fill(&b, &d, 1);
+    if (!batch_open(&m, &d)) return;
+    for (int call = 0; call < 6; call++) {
+        const int32_t layers = call == 1 ? m.desc.layers + 1 : 1;       /* an error */
+        const tfn_status wanted = call == 1 || call == 4 ? TFN_BAD_BATCH : TFN_OK;
+        CASE("call %d", call);
+        if (call < 2) tfn_model_hidden(&m, batch, TFN_STACK_LAST, layers);
+        if (call == 2) tfn_model_pool(&m, batch, TFN_STACK_LAST, 1, TFN_POOL_MEAN, false, to);
+        if (call == 3 || call == 4)
+            tfn_model_attention(&m, batch, TFN_STACK_LAST, call == 4 ? m.desc.layers : 0,
+                                TFN_SUBLAYER_SELF_ATTENTION, -1, to);
+        if (call == 5) tfn_model_lens(&m, batch, 1);
+        CHECK_INT(m.error.status, wanted);
+        for (int i = 0; i < TFN_SLOTS; i++) CHECK(!m.run.ints[i] && !m.run.inputs[i]);
+    }
+    tfn_model_free(&m);
+}
+
+/* -- the gradient of relative positions ------------------------------------------------------- */
+
+/* Heads that share keys have their own rows of relative positions: a gradient of one batch does not
+ * depend on what the workspace held before. */
+TEST(step_grouped_bias)
+{
+    static const int32_t kv_heads[] = { 1, 2, 4 };
+    for (int i = 0; i < 3; i++) {
+        tfn_model_desc d = step_desc("pre");
+        tfn_model a, b;
+        batch_room room;
+        tfn_sums sums;
+        int64_t floats;
+        const float *g;
+        const float *h;
+        CASE("%d heads of keys", (int)kv_heads[i]);
+        d.position = TFN_POSITION_RELATIVE;
+        d.heads = 4;
+        d.kv_heads = kv_heads[i];
+        if (!batch_open(&a, &d) || !batch_open(&b, &d)) return;
+        CHECK(tfn_model_gradient(&a, step_fill(&room, &d, 1), 0, false, &sums) == TFN_OK);
+        for (int k = 3; k > 0; k--)
+            CHECK(tfn_model_gradient(&b, step_fill(&room, &d, k), 0, false, &sums) == TFN_OK);
+        g = tfn_model_gradients(&a, &floats);
+        h = tfn_model_gradients(&b, &floats);
+        CHECK_BITS(g, h, (size_t)floats * sizeof *g);
+        tfn_model_free(&a);
+        tfn_model_free(&b);
+    }
+}
+
 /* -- a user's loss --------------------------------------------------------------------------- */
 
 /* Added after the logits: the cross-entropy itself, or twice that by a custom operation, which also
@@ -504,6 +561,8 @@ int main(void)
     RUN(step_by_hand);
     RUN(step_clipping_constant);
     RUN(step_keeps_nothing);
+    RUN(step_readings_keep_nothing);
+    RUN(step_grouped_bias);
     RUN(step_losses);
     RUN(step_bad_losses);
     RUN(step_dropped);
