@@ -608,6 +608,21 @@ TEST(gguf_values)
     CHECK(tfn_import_text(&x, "numbers", text, sizeof text) == 0 && x.error.status == TFN_BAD_FILE);
 }
 
+/* A key that is too long for any known one is skipped: it is not taken for the key before it. */
+TEST(gguf_long_keys)
+{
+    static char key[601];
+    tfn_file f;
+    memset(key, 'k', sizeof key - 1);
+    gguf_begin("llama", 0, 1);
+    gguf_put_key(key, GGUF_STRING);
+    gguf_put_text("nothing");
+    f = gguf_file();
+    CHECK(tfn_gguf_open(&f) == TFN_OK);
+    CHECK(strstr(f.header, "llama") && !strstr(f.header, "nothing"));
+    tfn_file_close(&f);
+}
+
 /* Gemma 2 and 3 of 27 B, which have other scales, are refused by their number of layers. */
 TEST(gguf_scales)
 {
@@ -1295,6 +1310,7 @@ int main(void)
     RUN(gguf_rates);
     RUN(gguf_errors);
     RUN(gguf_values);
+    RUN(gguf_long_keys);
     RUN(gguf_scales);
     RUN(gguf_wrong_by_hand);
     RUN(gguf_tokens_by_hand);

@@ -452,6 +452,25 @@ static bool own_change(tfn_topology *row, int i)
     }
 }
 
+/* A transparent encoder without a final norm: the decoder gets the weighted mean as it is. */
+TEST(own_transparent_without_norm)
+{
+    tfn_topology row = *tfn_topology_find("transparent");
+    tfn_model_desc d = own_desc(TFN_ARCH_ENCODER_DECODER);
+    tfn_param_info p;
+    tfn_model m;
+    CHECK(row.flags & TFN_TOPOLOGY_FINAL_NORM && row.flags & TFN_TOPOLOGY_TRANSPARENT);
+    row.name = "bare-transparent";
+    row.flags &= ~TFN_TOPOLOGY_FINAL_NORM;
+    d.layers = 2;
+    d.topology = &row;
+    if (!own_new(&m, &d)) return;
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        CHECK(!strstr(p.name, "encoder.final_norm"));
+    own_train(&m, 2);
+    tfn_model_free(&m);
+}
+
 /* A topology with the same name cannot be folded if any number of it differs. */
 TEST(own_folds_of_joins)
 {
@@ -493,5 +512,6 @@ int main(void)
     RUN(own_checkpoint);
     RUN(own_folds);
     RUN(own_folds_of_joins);
+    RUN(own_transparent_without_norm);
     return DONE();
 }

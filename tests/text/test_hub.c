@@ -1523,6 +1523,8 @@ TEST(hub_parts_by_hand)
           "\xea\xb0\x81" },
         { "{'type':'NFC'}", "null", "\xea\xb0\x81\xe1\x86\xa8",
           "\xea\xb0\x81\xe1\x86\xa8" },
+        { "{'type':'NFC'}", "null", "\xcc\x81\xcc\xa3", "\xcc\xa3\xcc\x81" },
+        { "{'type':'NFD'}", "null", "\xcc\x81\xcc\xa3" "a", "\xcc\xa3\xcc\x81" "a" },
         { "{'type':'NFD'}", "null", "\xea\xb0\x81",
           "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8" },
         { "{'type':'NFC'}", "null", "\xe1\x84\x92\xe1\x85\xb6",
@@ -1876,6 +1878,52 @@ static hub_box hub_quoted(const char *json)
     hub_quote(text);
     s = hub_json(text, strlen(text));
     return hub_make(&s);
+}
+
+/* Parts that look like those of models of bytes or pieces, but do something else. */
+TEST(hub_parts_alike)
+{
+    static const char bytes[] = "{'type':'ByteLevel','add_prefix_space':false,'use_regex':false}";
+    static const char *const after[][2] = {
+        { "{'type':'ByteLevel'}", "pre_tokenizer ByteLevel after another is not supported" },
+        { "{'type':'ByteLevel','use_regex':false}", "pre_tokenizer ByteLevel after another" },
+        { "{'type':'Metaspace'}", "pre_tokenizer Metaspace is not supported here" }
+    };
+    static const struct { const char *content, *text; } replaced[] = {
+        { "-", "a-b" }, { "b", "abb" }, { "--", "a--b" }
+    };
+    char json[1000], text[300];
+    for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+        hub_box b;
+        CASE("ByteLevel, %s", after[i][0]);
+        sprintf(json, "{'pre_tokenizer':{'type':'Sequence','pretokenizers':[%s,%s]},'model':{'type':'BPE',"
+                "'vocab':{'a':0},'merges':[]}}", bytes, after[i][0]);
+        b = hub_quoted(json);
+        tfn_error_text(&b.k.error, text, sizeof text);
+        if (b.status == TFN_OK || !strstr(text, after[i][1])) FAIL("says %s", text);
+        free(b.mem);
+    }
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) {
+        int32_t ids[20];
+        ptrdiff_t n;
+        hub_box b;
+        CASE("spaces become '%s'", replaced[i].content);
+        sprintf(json, "{'normalizer':{'type':'Replace','pattern':{'Regex':' {2,}'},'content':'%s'},"
+                "'pre_tokenizer':{'type':'Metaspace','prepend_scheme':'never'},'model':{'type':'Unigram',"
+                "'unk_id':0,'vocab':[['<u>',0],['\xe2\x96\x81',-1],['a',-2],['b',-3],['-',-4]]}}",
+                replaced[i].content);
+        b = hub_quoted(json);
+        CHECK_INT(b.status, TFN_OK);
+        n = tfn_tokenizer_encode(&b.k, ids, 20, "a   b", 5);
+        text[0] = 0;
+        for (ptrdiff_t t = 0; t < n && t < 20; t++) {
+            size_t size;
+            const char *piece = tfn_tokenizer_token(&b.k, ids[t], &size);
+            sprintf(text + strlen(text), "%.*s", (int)size, piece);
+        }
+        if (strcmp(text, replaced[i].text)) FAIL("'%s', not '%s'", text, replaced[i].text);
+        free(b.mem);
+    }
 }
 
 /* Tokens that say that a word ends, as CLIP's. */
@@ -2251,6 +2299,37 @@ static unsigned char *hub_before_page(size_t bytes)
 #endif
 }
 
+/* A text ends where the caller says, whatever would follow: nothing after its end is read, and a
+ * character that is cut is bytes. */
+TEST(hub_ends_of_texts)
+{
+    static const char *const normalizers[] = { "null", "{'type':'NFC'}", "{'type':'NFD'}",
+        "{'type':'NFKC'}", "{'type':'NFKD'}", "{'type':'Lowercase'}", "{'type':'StripAccents'}",
+        "{'type':'BertNormalizer','lowercase':true}", "{'type':'Strip','strip_right':true}" };
+    static const char text[] = "Ae\xcc\x81 \xea\xb0\x80\xe1\x86\xa8 \xf0\x9f\x98\x80\xcc\x81";
+    enum { BYTES = sizeof text - 1 };
+    for (size_t i = 0; i < sizeof normalizers / sizeof *normalizers; i++) {
+        char json[600];
+        hub_box b;
+        sprintf(json, "{'normalizer':%s,'pre_tokenizer':{'type':'ByteLevel'},'model':{'type':'BPE',"
+                "'vocab':{'A':0,'a':1,'\xc3\x8c':2,'\xc3\x8d':3},'merges':[]}}", normalizers[i]);
+        b = hub_quoted(json);
+        CASE("%s", normalizers[i]);
+        CHECK_INT(b.status, TFN_OK);
+        for (size_t n = 0; n <= BYTES && b.status == TFN_OK; n++) {
+            int32_t ids[100], other[100];
+            unsigned char *edge = hub_before_page(n + (n == 0));
+            ptrdiff_t count;
+            if (!edge) SKIP("no pages that can be guarded");
+            memcpy(edge, text, n);
+            count = tfn_tokenizer_encode(&b.k, ids, 100, (const char *)edge, n);
+            CHECK_INT(tfn_tokenizer_encode(&b.k, other, 100, text, n), count);
+            if (count > 0 && count <= 100) CHECK_BITS(ids, other, (size_t)count * sizeof *ids);
+        }
+        free(b.mem);
+    }
+}
+
 /* A blob that is cut, with a right sum, is refused, and nothing after its end is read. */
 TEST(hub_cut_blobs)
 {
@@ -2597,6 +2676,7 @@ int main(void)
     RUN(hub_json_text_models);
     RUN(hub_json_text_added);
     RUN(hub_json_text_trained);
+    RUN(hub_parts_alike);
     RUN(hub_ends_of_words);
     RUN(hub_added_tokens);
     RUN(hub_steps_as_flags);
@@ -2609,6 +2689,7 @@ int main(void)
     RUN(hub_equal_ways);
     RUN(hub_blob_scores);
     RUN(hub_small_bad_files);
+    RUN(hub_ends_of_texts);
     RUN(hub_cut_blobs);
     return DONE();
 }
