@@ -31921,12 +31921,11 @@ static int32_t tfn__merge_symbols(const tfn_tokenizer *k, int32_t *work, int32_t
 enum { TFN__MERGE_BLOCK = 256, TFN__MERGE_BACK = 32 };
 
 /* Split a token into symbols that do not end a word. Returns their number and stores those that
- * fit.
- */
+ * fit. The unknown token is one symbol, whatever its name is. */
 static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room, int32_t id)
 {
     const int32_t n = (int32_t)tfn__token_bytes(k, id);
-    if (n == 1 || k->flags[id] & TFN__RAW) {
+    if (n == 1 || k->flags[id] & TFN__RAW || id == k->unknown_byte) {
         if (room > 0) *symbol = id;
         return 1;
     }
@@ -31984,16 +31983,25 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return -1;
 }
 
+/* True if a merge gives this token. */
+static bool tfn__is_merged(const tfn_tokenizer *k, int32_t id)
+{
+    for (int32_t i = 0; i < k->merges; i++)
+        if (k->merge[3*i + 2] == id) return true;
+    return false;
+}
+
 /* Merge n symbols in place; room: how many numbers may be used. This takes about as many steps as
- * merges. The exception is a vocabulary in which a symbol can change tokens that begin more than
- * 100 symbols before it: then it takes up to n times as many, unless there is room to merge
- * everything at once. */
+ * merges. There are two exceptions: a vocabulary in which a symbol can change tokens that begin
+ * more than 100 symbols before it, and one in which a merge gives the unknown token, so that its
+ * number of symbols is not known. Then it takes up to n times as many, unless there is room to
+ * merge everything at once. */
 static ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
 {
     ptrdiff_t done = 0;
     ptrdiff_t at = 0;
     ptrdiff_t used;
-    while (at < n) {
+    if (!tfn__is_merged(k, k->unknown_byte)) while (at < n) {
         const ptrdiff_t more = tfn__merge_block(k, ids, done, ids + at, n - at, &used);
         if (more < 0) break;
         done = more;

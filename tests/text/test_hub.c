@@ -2638,6 +2638,50 @@ TEST(hub_model_ends)
     free(b.mem), free(a.mem);
 }
 
+/* Bytes that are no tokens become one unknown token, or one each; a token whose own bytes are
+ * unknown is never found. A long word is merged in blocks: the name of the unknown token is not split
+ * into symbols again. */
+TEST(hub_unknown_bytes)
+{
+    for (int fuse = 0; fuse < 2; fuse++) {
+        char json[600], text[1002], wanted[4000] = "1";
+        hub_box b;
+        sprintf(json, "{'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false},'decoder':{'type':"
+                "'ByteLevel'},'model':{'type':'BPE','unk_token':'<u>','fuse_unk':%s,'vocab':{'<u>':0,"
+                "'a':1,'b':2,'yz':3,'u':4,'ab':5},'merges':['a b']}}", fuse ? "true" : "false");
+        b = hub_quoted(json);
+        CASE("fuse_unk %d", fuse);
+        CHECK_INT(b.status, TFN_OK);
+        hub_is(&b.k, "axxa", fuse ? "1 0 1" : "1 0 0 1");
+        hub_is(&b.k, "yz", fuse ? "0" : "0 0");
+        memset(text, 'a', 400);
+        text[400] = 0;
+        for (int i = 0; i < 399; i += 3) memcpy(text + i, "xab", 3);
+        *wanted = 0;
+        for (int i = 0; i < 399; i += 3) strcat(wanted, "0 5 ");
+        hub_is(&b.k, text, strcat(wanted, "1"));
+        hub_again(&b.k);
+        free(b.mem);
+    }
+    for (int merged = 0; merged < 2; merged++) {        /* a merge gives the unknown token */
+        char json[600], text[502], wanted[4000] = "";
+        hub_box b;
+        sprintf(json, "{'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false,'use_regex':false},"
+                "'decoder':{'type':'ByteLevel'},'model':{'type':'BPE','unk_token':'<u>',"
+                "'vocab':{'<u>':0,'<':1,'u':2,'>':3,'a':4,'<u':5},'merges':['< u'%s]}}",
+                merged ? ",'<u >'" : "");
+        b = hub_quoted(json);
+        CASE("merged %d", merged);
+        CHECK_INT(b.status, TFN_OK);
+        for (int i = 0; i < 500; i += 5) memcpy(text + i, "xa<u>", 5);
+        text[500] = 0;
+        for (int i = 0; i < 100; i++) strcat(wanted, merged ? "0 4 0 " : "0 4 5 3 ");
+        wanted[strlen(wanted) - 1] = 0;
+        hub_is(&b.k, text, wanted);
+        free(b.mem);
+    }
+}
+
 int main(void)
 {
     RUN(hub_golden);
@@ -2645,6 +2689,7 @@ int main(void)
     RUN(hub_clusters);
     RUN(hub_source_order);
     RUN(hub_model_ends);
+    RUN(hub_unknown_bytes);
     RUN(hub_fields);
     RUN(hub_long_and_broken);
     RUN(hub_lines_of_bert);
