@@ -31941,7 +31941,7 @@ static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
     if (n > TFN__MERGE_BLOCK) return false;
     n += tfn__apart(k, work + n, TFN__MERGE_BLOCK - n, right);
     if (n > TFN__MERGE_BLOCK) return false;
-    return tfn__merge_symbols(k, work, n) == 2 && work[0] == left && work[1] == right;
+    return tfn__merge_symbols(k, work, n) == 2 && work[0] == left;      /* the rest is `right` */
 }
 
 /* Take as many tokens from the end of `done` as have up to `most` symbols, and store the symbols in
@@ -32077,10 +32077,8 @@ static double tfn__lattice_run(tfn__lattice *x, const tfn_tokenizer *k, int32_t 
     for (int32_t at = 0; at < n;) {
         int32_t c;
         const int32_t bytes = (int32_t)tfn__utf8(s + at, (size_t)(n - at), &c);
-        if (at == 0 || x->begin[at] >= 0) {
-            if (!tfn__lattice_step(x, s, at, n, bytes, except))
-                tfn__lattice_try(x, at, at + bytes, -1, unknown);
-        }
+        if (!tfn__lattice_step(x, s, at, n, bytes, except))
+            tfn__lattice_try(x, at, at + bytes, -1, unknown);
         at += bytes;
     }
     return tfn__lattice_sum(x, n);
@@ -32245,7 +32243,7 @@ static void tfn__mark_entire_characters(tfn_tokenizer *k)
         if (k->flags[id] & TFN__RAW || n > TFN__SHORT_PIECE || *k->suffix) continue;
         tfn__merger_begin(&m, k, work, k->text + k->start[id], (int32_t)n);
         tfn__merger_run(&m);
-        if (m.length[0] == (int32_t)n && m.id[0] == id) k->flags[id] |= TFN__ENTIRE;
+        if (m.length[0] == (int32_t)n) k->flags[id] |= TFN__ENTIRE;     /* no other has its text */
     }
 }
 
@@ -32678,7 +32676,7 @@ enum { TFN__MOST_HOLES = 65536, TFN__HOLES_PER_TOKEN = 16 };
 static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
 {
     const size_t most = tfn__sum(TFN__MOST_HOLES, tfn__mul(v->entries, TFN__HOLES_PER_TOKEN));
-    if (v->count > most && v->count > v->entries)
+    if (v->count > most)
         tfn__fail(e, TFN_TOO_LARGE, "tokenizer",
                   "a token has the id %d, which is above the limit for so few tokens, %d",
                   (int64_t)v->count - 1, (int64_t)most);
@@ -32821,7 +32819,6 @@ static void tfn__keep_added(tfn__reader *r, tfn_tokenizer *k, int32_t id, tfn__r
     if (k->flags[id] & TFN__SEEN) return;
     k->flags[id] |= TFN__RAW;
     k->start[id + 1] = (int32_t)n;
-    if (k->score) k->score[id] = 0;
 }
 
 /* Read one of added_tokens: { "id": 50256, "content": "<|endoftext|>", "special": true, ... }. The
@@ -33714,7 +33711,6 @@ TFN__RARE_END
 /* The file of the library "tokenizers" (Hugging Face) is one object. The members are the stages
  * of encoding, here those of GPT-2:
  *
- *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
  *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
  *                        cut the text first
  *     "normalizer"       null: replaces no characters
@@ -34990,7 +34986,7 @@ static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tf
 static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p,
                            tfn_split split)
 {
-    while (p.n || p.space) {
+    while (p.n) {
         tfn__span word = p;
         if (p.space) word.n = tfn__word_behind_space(p.s, p.n);
         else word.n = tfn__piece_of(TFN_TOKENIZER_BPE, split, p.s, p.n);
@@ -35062,7 +35058,7 @@ static void tfn__cut_marks(tfn__encoder *o, const int32_t *step, int32_t left, t
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p)
 {
     int32_t value;
-    if (!p.n && !p.space) return;
+    if (!p.n) return;
     if (!left) {
         tfn__encode_part(o, p);
         return;

@@ -282,7 +282,7 @@ static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
     if (n > TFN__MERGE_BLOCK) return false;
     n += tfn__apart(k, work + n, TFN__MERGE_BLOCK - n, right);
     if (n > TFN__MERGE_BLOCK) return false;
-    return tfn__merge_symbols(k, work, n) == 2 && work[0] == left && work[1] == right;
+    return tfn__merge_symbols(k, work, n) == 2 && work[0] == left;      /* the rest is `right` */
 }
 
 /* Take as many tokens from the end of `done` as have up to `most` symbols, and store the symbols in
@@ -418,10 +418,8 @@ SHARED double tfn__lattice_run(tfn__lattice *x, const tfn_tokenizer *k, int32_t 
     for (int32_t at = 0; at < n;) {
         int32_t c;
         const int32_t bytes = (int32_t)tfn__utf8(s + at, (size_t)(n - at), &c);
-        if (at == 0 || x->begin[at] >= 0) {
-            if (!tfn__lattice_step(x, s, at, n, bytes, except))
-                tfn__lattice_try(x, at, at + bytes, -1, unknown);
-        }
+        if (!tfn__lattice_step(x, s, at, n, bytes, except))
+            tfn__lattice_try(x, at, at + bytes, -1, unknown);
         at += bytes;
     }
     return tfn__lattice_sum(x, n);
@@ -586,7 +584,7 @@ static void tfn__mark_entire_characters(tfn_tokenizer *k)
         if (k->flags[id] & TFN__RAW || n > TFN__SHORT_PIECE || *k->suffix) continue;
         tfn__merger_begin(&m, k, work, k->text + k->start[id], (int32_t)n);
         tfn__merger_run(&m);
-        if (m.length[0] == (int32_t)n && m.id[0] == id) k->flags[id] |= TFN__ENTIRE;
+        if (m.length[0] == (int32_t)n) k->flags[id] |= TFN__ENTIRE;     /* no other has its text */
     }
 }
 

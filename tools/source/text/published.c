@@ -65,7 +65,7 @@ enum { TFN__MOST_HOLES = 65536, TFN__HOLES_PER_TOKEN = 16 };
 static void tfn__check_holes(tfn_error *e, tfn__vocab *v)
 {
     const size_t most = tfn__sum(TFN__MOST_HOLES, tfn__mul(v->entries, TFN__HOLES_PER_TOKEN));
-    if (v->count > most && v->count > v->entries)
+    if (v->count > most)
         tfn__fail(e, TFN_TOO_LARGE, "tokenizer",
                   "a token has the id %d, which is above the limit for so few tokens, %d",
                   (int64_t)v->count - 1, (int64_t)most);
@@ -208,7 +208,6 @@ static void tfn__keep_added(tfn__reader *r, tfn_tokenizer *k, int32_t id, tfn__r
     if (k->flags[id] & TFN__SEEN) return;
     k->flags[id] |= TFN__RAW;
     k->start[id + 1] = (int32_t)n;
-    if (k->score) k->score[id] = 0;
 }
 
 /* Read one of added_tokens: { "id": 50256, "content": "<|endoftext|>", "special": true, ... }. The

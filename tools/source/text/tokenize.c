@@ -553,7 +553,7 @@ static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tf
 static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p,
                            tfn_split split)
 {
-    while (p.n || p.space) {
+    while (p.n) {
         tfn__span word = p;
         if (p.space) word.n = tfn__word_behind_space(p.s, p.n);
         else word.n = tfn__piece_of(TFN_TOKENIZER_BPE, split, p.s, p.n);
@@ -625,7 +625,7 @@ static void tfn__cut_marks(tfn__encoder *o, const int32_t *step, int32_t left, t
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p)
 {
     int32_t value;
-    if (!p.n && !p.space) return;
+    if (!p.n) return;
     if (!left) {
         tfn__encode_part(o, p);
         return;

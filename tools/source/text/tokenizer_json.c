@@ -14,7 +14,6 @@
  * of encoding, here those of GPT-2:
  *
  *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
- *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
  *                        cut the text first
  *     "normalizer"       null: replaces no characters
  *     "pre_tokenizer"    { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true }
