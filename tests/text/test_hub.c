@@ -2638,6 +2638,60 @@ TEST(hub_model_ends)
     free(b.mem), free(a.mem);
 }
 
+/* An error in a small file, in one place after another. */
+TEST(hub_small_refused)
+{
+    static const struct { const char *json, *says; } rows[] = {
+        { "{'added_tokens':[{'id':1,'content':'b'}],'model':{'type':'WordLevel','unk_token':'a',"
+          "'vocab':{'a':-1}}}", "the vocabulary is wrong at byte" },
+        { "{'added_tokens':[{'id':0,'content':'b','single_word':true}],'pre_tokenizer':{'type':"
+          "'WhitespaceSplit'},'model':{'type':'WordLevel','unk_token':'a','vocab':{'a':0}}}",
+          "the token that the vocabulary has is expected" },
+        { "{'x':[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}", "less depth is expected" },
+        { "{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':{'x':"
+          "1}}}}}}}}}}}}}}}}}}", "less depth is expected" },
+        { "{'x':'\\ud83d\\uffff'}", "a pair of surrogates is expected" },
+        { "{'x':'\\ud83d\\u0041'}", "a pair of surrogates is expected" },
+        { "{'x':'\\ude00'}", "a pair of surrogates is expected" },
+        { "{'pre_tokenizer':{'type':'WhitespaceSplit'},'decoder':{'type':'BPEDecoder','suffix':'x'},"
+          "'model':{'type':'BPE','end_of_word_suffix':'a\\u0000b','vocab':{'a':0},'merges':[]}}",
+          "end_of_word_suffix" },
+        { "{'normalizer':{'type':'Sequence','normalizers':[{'type':'Precompiled',"
+          "'precompiled_charsmap':''},{'type':'Precompiled','precompiled_charsmap':''}]},"
+          "'pre_tokenizer':{'type':'WhitespaceSplit'},'model':{'type':'WordLevel','unk_token':'a',"
+          "'vocab':{'a':0}}}", "normalizer Precompiled with these values" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hub_box b = hub_quoted(rows[i].json);
+        char message[300];
+        tfn_error_text(&b.k.error, message, sizeof message);
+        CASE("row %d", (int)i);
+        if (b.status == TFN_OK || !strstr(message, rows[i].says)) FAIL("says '%s'", message);
+        free(b.mem);
+    }
+}
+
+/* Characters beside the surrogates, and a score with a long exponent. */
+TEST(hub_small_values)
+{
+    hub_box b = hub_quoted("{'added_tokens':[{'id':9,'content':''}],'pre_tokenizer':{'type':"
+        "'WhitespaceSplit'},'model':{'type':'WordLevel','unk_token':'u','vocab':{'u':0,'\\uffff':1,"
+        "'\\ud7ff':2,'\\ue000':3,'a\\u0000b':4}}}");
+    int32_t id = -1;
+    CHECK_INT(b.status, TFN_OK);
+    CHECK_INT(b.k.vocab, 5);                    /* the added token is empty */
+    hub_is(&b.k, "\xef\xbf\xbf \xed\x9f\xbf \xee\x80\x80 a", "1 2 3 0");
+    CHECK(tfn_tokenizer_encode(&b.k, &id, 1, "a\0b", 3) == 1 && id == 4);
+    free(b.mem);
+    b = hub_quoted("{'pre_tokenizer':{'type':'Metaspace','replacement':'\xe2\x96\x81','prepend_scheme':"
+        "'never'},'decoder':{'type':'Metaspace','replacement':'\xe2\x96\x81','prepend_scheme':'never'},"
+        "'model':{'type':'Unigram','unk_id':0,'vocab':[['<u>',0],['a',-1e-123456789],['b',-2]]}}");
+    CHECK_INT(b.status, TFN_OK);
+    CHECK(b.status != TFN_OK || !(b.k.score[1] < 0));
+    hub_is(&b.k, "abc", "1 2 0");
+    free(b.mem);
+}
+
 /* Bytes that are no tokens become one unknown token, or one each; a token whose own bytes are
  * unknown is never found. A long word is merged in blocks: the name of the unknown token is not split
  * into symbols again. */
@@ -2682,6 +2736,158 @@ TEST(hub_unknown_bytes)
     }
 }
 
+/* vocab.txt without [CLS] and [SEP] puts nothing around a text; vocab.json needs a kind. */
+TEST(hub_plain_vocabularies)
+{
+    static const char words[] = "[UNK]\nthe\n##s\n";
+    static const char json[] = "{\"a\":0}";
+    tfn_tokenizer_source s;
+    hub_box b;
+    memset(&s, 0, sizeof s);
+    s.kind = TFN_TOKENIZER_WORDPIECE;
+    s.vocab = words;
+    s.vocab_size = sizeof words - 1;
+    b = hub_make(&s);
+    CHECK(b.status == TFN_OK && b.k.begins == 0 && b.k.ends == 0);
+    hub_is(&b.k, "The thes a", "1 1 2 0");
+    free(b.mem);
+    s.vocab = json;
+    s.vocab_size = sizeof json - 1;
+    for (int i = 0; i < 2; i++) {
+        char message[300];
+        s.kind = i ? (tfn_tokenizer_kind)99 : TFN_TOKENIZER_BPE;
+        b = hub_make(&s);
+        CHECK_INT(b.status, TFN_BAD_OPTION);
+        tfn_error_text(&b.k.error, message, sizeof message);
+        CHECK(strstr(message, "a vocabulary without merges needs a kind") != NULL);
+        free(b.mem);
+    }
+}
+
+/* Models of SentencePiece whose training or rules are replaced by what follows: without <s>, with an
+ * id that is none, with an empty table of replacements. */
+TEST(hub_model_frames)
+{
+    hub_box a = hub_file(HUB_T5), b;
+    for (int i = 0; i < 4; i++) {
+        size_t n = hub_write_model(&a.k, 1, false, true);
+        const size_t at = n + 2;
+        tfn_tokenizer_source s;
+        const unsigned long long ids[] = { 1, (unsigned long long)-1, 99999, (unsigned long long)a.k.vocab };
+        hub_field(&n, 2, 2, 1);
+        hub_field(&n, 3, 0, 1);
+        hub_field(&n, 41, 0, ids[i]);
+        hub_field(&n, 42, 0, ids[i]);
+        hub_model[at - 1] = (unsigned char)(n - at);
+        hub_field(&n, 3, 2, 2);
+        hub_field(&n, 2, 2, 0);
+        s = hub_of_model(n);
+        s.end = true;
+        b = hub_make(&s);
+        CASE("id %d", (int)ids[i]);
+        CHECK(b.status == TFN_OK && b.k.begins == !i && b.k.ends == !i);
+        CHECK(b.k.map_bytes == 0 && a.k.map_bytes > 0);
+        free(b.mem);
+    }
+    free(a.mem);
+}
+
+/* Marian: a piece that comes twice is refused, and a run of unknown text that no token is so long as
+ * becomes <unk>. */
+TEST(hub_marian_pieces)
+{
+    hub_box a = hub_file(HUB_T5), b;
+    int32_t map[2000];
+    int32_t ids[4000];
+    char message[300];
+    char text[301];
+    tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    s.begin = false;
+    s.end = true;
+    hub_write_vocab(&a.k, 5, map);
+    s.vocab = hub_vocab;
+    s.vocab_size = strlen(hub_vocab);
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    for (int i = 0; i < 300; i += 3) memcpy(text + i, "\xe2\x98\x83", 3);
+    CHECK(tfn_tokenizer_encode(&b.k, ids, 4000, text, 6) == 2 && ids[1] == 2);
+    CHECK(tfn_tokenizer_encode(&b.k, ids, 4000, text, 300) == 2 && ids[1] == 1);
+    free(b.mem);
+    hub_user_text = "a";
+    s.model_size = hub_write_model(&a.k, 1, false, true);
+    hub_user_text = NULL;
+    b = hub_make(&s);
+    tfn_error_text(&b.k.error, message, sizeof message);
+    if (b.status != TFN_BAD_FORMAT || !strstr(message, "comes twice")) FAIL("says '%s'", message);
+    free(b.mem), free(a.mem);
+}
+
+/* Blobs by hand, with one wrong number each; the first of each form is right. A token "a", then by
+ * form: marks (split, options, ids before and after, marks), steps (normalizer, decoder, characters,
+ * unknown, prefix), the table of replacements, rules (suffix, bytes, text). */
+TEST(hub_blob_rows)
+{
+#define HUB_TOKEN "\2a"
+#define HUB_STEPS "\6\0\0\0\0" "\0\0\0\0\0"
+    static const struct { int form; const char *body; size_t bytes; const char *says; } rows[] = {
+#define HUB_ROW(form, body, says) { form, body, sizeof body - 1, says }
+        HUB_ROW(1, "\3\1\0" HUB_TOKEN, NULL),
+        HUB_ROW(1, "\4\1\0" HUB_TOKEN, "a kind"),
+        HUB_ROW(2, "\0\1\0" HUB_TOKEN "\0\0\0\0\0", NULL),
+        HUB_ROW(2, "\3\1\0" HUB_TOKEN "\0\0\0\0\0", "a kind"),
+        HUB_ROW(2, "\0\1\0" HUB_TOKEN "\7\0\0\0\0", "another version of tfnorm.h"),
+        HUB_ROW(3, "\5\1\0" HUB_TOKEN HUB_STEPS "\0", NULL),
+        HUB_ROW(3, "\3\1\0" HUB_TOKEN HUB_STEPS "\0", "a kind"),
+        HUB_ROW(3, "\5\1\0" HUB_TOKEN "\6\x80\2\0\0\0" "\0\0\0\0\0" "\0", "another version"),
+        HUB_ROW(3, "\5\1\0" HUB_TOKEN "\6\x80\1\0\0\2\0" "\0\0\0\0\0" "\0", "tokens without ids"),
+        HUB_ROW(3, "\4\1\0" HUB_TOKEN "\4\x80\1\0\0\0\0" "\0\0\0\0\0" "\0", "tokens without ids"),
+        HUB_ROW(3, "\5\1\0" HUB_TOKEN HUB_STEPS "\x0c\4\0\0\0\0\0\0\0\0\0\0\0", NULL),
+        HUB_ROW(3, "\5\1\0" HUB_TOKEN HUB_STEPS "\x0c\7\0\0\0\0\0\0\0\0\0\0\0", "a table"),
+        HUB_ROW(3, "\5\1\0" HUB_TOKEN HUB_STEPS "\x0c\0\0\0\0\0\0\0\0\0\0\0\0", "a table"),
+        HUB_ROW(3, "\5\1\0" HUB_TOKEN HUB_STEPS "\x0c\x0c\0\0\0\0\0\0\0\0\0\0\0", "a table"),
+        HUB_ROW(4, "\0\1\0" HUB_TOKEN "\0\0\0\0\0" "\0\0\0\0\0" "\0" "\0\0", NULL),
+        HUB_ROW(4, "\2\1\0" HUB_TOKEN "\0\0\0\0\0" "\0\0\0\0\0" "\0" "\0\0", "a kind"),
+        HUB_ROW(4, "\0\1\0" HUB_TOKEN HUB_STEPS "\0" "\0\0", "a split"),
+        HUB_ROW(4, "\0\1\0" HUB_TOKEN "\7\0\0\0\0" "\0\0\0\0\0" "\0" "\0\0", "rules"),
+        HUB_ROW(4, "\4\1\0" HUB_TOKEN "\7\0\0\0\0" "\x80\x80\x80\x01\0\0\0\0" "\0" "\0\3{}x",
+                "is expected"),
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unsigned char blob[200] = "tfntok0\n";
+        const size_t size = 8 + rows[i].bytes + 4;
+        const tfn_tokenizer_source s = hub_of_blob(blob, size);
+        hub_box b;
+        char message[300];
+        blob[6] = (unsigned char)('0' + rows[i].form);
+        memcpy(blob + 8, rows[i].body, rows[i].bytes);
+        hub_put_sum(blob, size);
+        b = hub_make(&s);
+        tfn_error_text(&b.k.error, message, sizeof message);
+        CASE("row %d", (int)i);
+        if (rows[i].says) {
+            if (b.status == TFN_OK || !strstr(message, rows[i].says)) FAIL("says '%s'", message);
+        } else if (b.status != TFN_OK) FAIL("says '%s'", message);
+        else CHECK_INT(tfn_tokenizer_find(&b.k, "a", 1), 0);
+        free(b.mem);
+    }
+}
+
+/* Pieces at line ends and of letters that begin like a long s, by expressions that are known. */
+TEST(hub_known_expressions)
+{
+    static const char llama3[] = "{'type':'Split','behavior':'Isolated','pattern':{'Regex':'"
+        "(?i:\\u0027s|\\u0027t|\\u0027re|\\u0027ve|\\u0027m|\\u0027ll|\\u0027d)"
+        "|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+"
+        "[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+'}}";
+    hub_cut("null", llama3, "a \r b \n\n c", "a| \r| b| \n\n| c");
+    hub_cut("null", llama3, "a'\xc5\xbf" "b'\xc5\x80" "b", "a|'\xc5\xbf|b|'\xc5\x80" "b");
+    hub_cut("{'type':'Nmt'}", "{'type':'WhitespaceSplit'}",
+            "a\1\b\v\016\037\177\xc2\x8f\xc2\x9f" "b\tc\fd", "ab|c|d");
+    hub_cut("{'type':'Sequence','normalizers':[{'type':'NFC'},{'type':'Lowercase'},{'type':"
+            "'BertNormalizer','lowercase':true,'clean_text':true,'handle_chinese_chars':true}]}",
+            "{'type':'WhitespaceSplit'}", "Ab\1 C\xc3\x89", "ab|ce");
+}
+
 int main(void)
 {
     RUN(hub_golden);
@@ -2689,7 +2895,14 @@ int main(void)
     RUN(hub_clusters);
     RUN(hub_source_order);
     RUN(hub_model_ends);
+    RUN(hub_small_refused);
+    RUN(hub_small_values);
     RUN(hub_unknown_bytes);
+    RUN(hub_plain_vocabularies);
+    RUN(hub_model_frames);
+    RUN(hub_marian_pieces);
+    RUN(hub_blob_rows);
+    RUN(hub_known_expressions);
     RUN(hub_fields);
     RUN(hub_long_and_broken);
     RUN(hub_lines_of_bert);

@@ -340,6 +340,32 @@ TEST(metrics_texts)
     }
 }
 
+/* All sizes below the required one are refused, and texts of more than 2^30 bytes together. */
+TEST(metrics_memory)
+{
+    static const char *references[1030];
+    const size_t size = tfn_metric_work(6, 2), long_bytes = (size_t)1 << 20;
+    char *work = (char *)malloc(size);
+    char *text = (char *)malloc(long_bytes + 1);
+    tfn_rouge r;
+    tfn_bleu b;
+    memset(&r, 0, sizeof r);
+    memset(&b, 0, sizeof b);
+    for (size_t n = 0; n + 16 < size; n++) {
+        CASE("%d bytes", (int)n);
+        CHECK_INT(tfn_rouge_add(&r, "a b", "a c", work, n), TFN_NO_MEMORY);
+    }
+    CHECK_INT(tfn_rouge_add(&r, "a b", "a c", work, size), TFN_OK);
+    CHECK_INT(r.pairs, 1);
+    memset(text, 'a', long_bytes);
+    text[long_bytes] = 0;
+    for (int i = 0; i < 1030; i++) references[i] = text;
+    CHECK_INT(tfn_bleu_add(&b, "a", references, 1030, work, size), TFN_TOO_LARGE);
+    CHECK_INT(tfn_bleu_add(&b, "a", references, 2, work, size), TFN_NO_MEMORY);
+    CHECK(b.length == 0 && b.references == 0);
+    free(work), free(text);
+}
+
 int main(void)
 {
     RUN(metrics_13a);
@@ -352,5 +378,6 @@ int main(void)
     RUN(metrics_numbers);
     RUN(metrics_any);
     RUN(metrics_texts);
+    RUN(metrics_memory);
     return DONE();
 }
