@@ -1385,7 +1385,15 @@ TEST(files_converted)
         if (!blocks[i].fits) continue;
         tfn__decode_block(blocks[i].dtype, to, back);
         for (int k = 0; k < 32; k++) CHECK_CLOSE((double)back[k], (double)x[k], 1e-3);
+        if (blocks[i].value < 1e-30f) {     /* too small for the scale: the numbers of zeros */
+            uint8_t zeros[TFN__BLOCK_BYTES];
+            x[5] = 0;
+            CHECK(tfn__encode_block(blocks[i].dtype, x, zeros));
+            CHECK_BITS(to + 2, zeros + 2, blocks[i].dtype == TFN_DTYPE_Q8_0 ? 32 : 16);
+        }
     }
+    CHECK(tfn__volume(INT64_MAX / 8, 8) == INT64_MAX - 7 && tfn__volume(INT64_MAX, 1) == INT64_MAX);
+    CHECK(tfn__volume(INT64_MAX / 8 + 1, 8) == -1 && tfn__volume(-1, 0) == -1);
 }
 
 /* A file of version 0.1 has the number of updates only in its training state. Without one, the

@@ -263,7 +263,7 @@ TEST(quant_halves)
         { 3, 17, 33, 0, QUANT_BIAS }, { 2, 300, 130, 16, QUANT_ADD }, { 1, 513, 64, 0, QUANT_BIAS },
         { 70, 20, 65, 0, QUANT_ADD }, { 1, 2100, 19, 0, QUANT_STARTS },
         { 5, 33, 1100, 32, QUANT_ADD }, { 9, 140, 390, 0, QUANT_ADD },
-        { 340, 140, 130, 16, QUANT_BIAS }
+        { 340, 140, 130, 16, QUANT_BIAS }, { 20, 1300, 400, 0, QUANT_ADD }
     };
     static const ptrdiff_t rows[] = { 1, 2, 4, 5, 8, 9 };
     static const ptrdiff_t outputs[] = { 1, 15, 16, 31, 32, 33, 80 };

@@ -320,7 +320,9 @@ TEST(groups_texts)
         { "*.bias alpha=2", "is not a pattern" },
         { "*.bias rate=1e7", "or at most 1000000" }, { "*.bias decay=2000", "at most 1000" },
         { "*.biass frozen", "is called *.biass; did you mean decoder.0.self.norm_in.bias?" },
-        { "embedding* rank=2", "no linear map that can have LoRA is called embedding*" }
+        { "embedding* rank=2", "no linear map that can have LoRA is called embedding*" },
+        { "decoder.0.self.q.bais rank=1", "did you mean decoder.0.self.q.weight?" },
+        { "decoder.0.self.q.bais rank=2", "did you mean decoder.0.self.q.weight?" }
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tfn_model_desc d = groups_small();

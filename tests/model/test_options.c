@@ -595,6 +595,8 @@ TEST(options_messages)
       "relative_distance is 16; it must be at least 17")                                          \
     X(d.position = TFN_POSITION_RELATIVE; d.attention_cap = 5, UNSUPPORTED, "exclude attention_cap")    \
     X(d.arch = TFN_ARCH_ENCODER; d.window = 1, BAD_OPTION, "in an encoder it is at least 2")       \
+    X(d.position = TFN_POSITION_RELATIVE; d.relative_buckets = 3, BAD_OPTION,                     \
+      "relative_buckets is 3; it must be at least 4")                                             \
     X(d.rotary_size = 3, BAD_OPTION, "rotary_size is 3; it must be even")                         \
     X(d.rotary_size = 34, BAD_OPTION, "rotary_size is 34; it must be at most 32")                 \
     X(d.rotary_scaling = TFN_ROTARY_SCALING_LLAMA3; d.rotary_low = 4, BAD_OPTION,                 \

@@ -309,6 +309,73 @@ TEST(step_readings_keep_nothing)
     tfn_model_free(&m);
 }
 
+/* A caller may fill the vector of gradients without a call for a gradient. If the update is then
+ * skipped, nothing has changed, including the statistics of BatchNorm. */
+TEST(step_filled_and_skipped)
+{
+    tfn_model_desc d = step_desc("post");
+    tfn_model m;
+    batch_room b;
+    int64_t floats;
+    float *g;
+    d.norm = "batchnorm";
+    if (!batch_open(&m, &d)) return;
+    for (int call = 0; call < 3; call++) {
+        tfn_sums sums = { (double)NAN, 1, 4 };
+        tfn_report report;
+        uint64_t hash;
+        CHECK(tfn_model_step(&m, step_fill(&b, &d, call), NULL) == TFN_OK);
+        hash = tfn_model_hash(&m);
+        g = tfn_model_gradients(&m, &floats);
+        for (int64_t i = 0; i < floats; i++) g[i] = (float)NAN;
+        tfn_model_update(&m, &sums, (float)0.1, &report);
+        CHECK(!report.updated && report.skipped);
+        CHECK(tfn_model_hash(&m) == hash);
+    }
+    tfn_model_free(&m);
+}
+
+/* The mean is right for any number of targets, also beyond 2^48. */
+TEST(step_many_targets)
+{
+    static const int64_t targets[] = { 3, (1 << 24) + 1, INT64_C(1) << 40, INT64_C(3) << 50,
+                                       INT64_C(1) << 62 };
+    tfn_model_desc d = step_desc("pre");
+    tfn_model m;
+    int64_t floats;
+    float *g;
+    if (!batch_open(&m, &d)) return;
+    g = tfn_model_gradients(&m, &floats);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        tfn_sums sums = { 1, 1, 0 };
+        tfn_report report;
+        sums.targets = targets[i];
+        memset(g, 0, (size_t)floats * sizeof *g);
+        g[3] = (float)targets[i] / 2;
+        CASE("%g targets", (double)targets[i]);
+        CHECK(tfn_model_update(&m, &sums, 0, &report) == TFN_OK);
+        CHECK_CLOSE((double)report.grad_norm, 0.5, 1e-6);
+    }
+    tfn_model_free(&m);
+}
+
+/* The key of the dropout is made of seed, update and shard, so that a later version of the library
+ * draws the same masks. */
+TEST(step_keys)
+{
+    tfn_model_desc d = step_desc("pre");
+    tfn_model m;
+    batch_room b;
+    d.seed = 7;
+    if (!batch_open(&m, &d)) return;
+    for (int i = 0; i < 3; i++) {
+        const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_fold(tfn_key_make(7), 2), (uint64_t)i), 0);
+        CHECK(tfn_model_step(&m, step_fill(&b, &d, i), NULL) == TFN_OK);
+        CHECK_BITS(&m.run.key, &key, sizeof key);
+    }
+    tfn_model_free(&m);
+}
+
 /* -- the gradient of relative positions ------------------------------------------------------- */
 
 /* Heads that share keys have their own rows of relative positions: a gradient of one batch does not
@@ -562,6 +629,9 @@ int main(void)
     RUN(step_clipping_constant);
     RUN(step_keeps_nothing);
     RUN(step_readings_keep_nothing);
+    RUN(step_filled_and_skipped);
+    RUN(step_many_targets);
+    RUN(step_keys);
     RUN(step_grouped_bias);
     RUN(step_losses);
     RUN(step_bad_losses);

@@ -1883,7 +1883,7 @@ static hub_box hub_quoted(const char *json)
 /* Parts that look like those of models of bytes or pieces, but do something else. */
 TEST(hub_parts_alike)
 {
-    static const char bytes[] = "{'type':'ByteLevel','add_prefix_space':false,'use_regex':false}";
+    static const char bytes[] = "{'type':'ByteLevel','add_prefix_space':false}";
     static const char *const after[][2] = {
         { "{'type':'ByteLevel'}", "pre_tokenizer ByteLevel after another is not supported" },
         { "{'type':'ByteLevel','use_regex':false}", "pre_tokenizer ByteLevel after another" },
@@ -1892,11 +1892,12 @@ TEST(hub_parts_alike)
     static const struct { const char *content, *text; } replaced[] = {
         { "-", "a-b" }, { "b", "abb" }, { "--", "a--b" }
     };
-    char json[1000], text[300];
+    char json[1000];
+    char text[300];
     for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
         hub_box b;
         CASE("ByteLevel, %s", after[i][0]);
-        sprintf(json, "{'pre_tokenizer':{'type':'Sequence','pretokenizers':[%s,%s]},'model':{'type':'BPE',"
+        sprintf(json, "{'pre_tokenizer':{'type':'Sequence','pretokenizers':[%s,%s]},'decoder':{'type':'ByteLevel'},'model':{'type':'BPE',"
                 "'vocab':{'a':0},'merges':[]}}", bytes, after[i][0]);
         b = hub_quoted(json);
         tfn_error_text(&b.k.error, text, sizeof text);
@@ -1909,7 +1910,8 @@ TEST(hub_parts_alike)
         hub_box b;
         CASE("spaces become '%s'", replaced[i].content);
         sprintf(json, "{'normalizer':{'type':'Replace','pattern':{'Regex':' {2,}'},'content':'%s'},"
-                "'pre_tokenizer':{'type':'Metaspace','prepend_scheme':'never'},'model':{'type':'Unigram',"
+                "'pre_tokenizer':" HUB_META ",'prepend_scheme':'never'},'decoder':" HUB_META
+                ",'prepend_scheme':'never'},'model':{'type':'Unigram',"
                 "'unk_id':0,'vocab':[['<u>',0],['\xe2\x96\x81',-1],['a',-2],['b',-3],['-',-4]]}}",
                 replaced[i].content);
         b = hub_quoted(json);
