@@ -753,6 +753,32 @@ TEST(tokenize_bad_files)
     tokenize_free(b.mem);
 }
 
+/* A second run changes nothing. A number of words below 0 is refused. BPE without a merge cannot be
+ * written as tokenizer.json. */
+TEST(tokenize_trainer_limits)
+{
+    tfn_tokenizer_desc d = tokenize_desc(TFN_TOKENIZER_WORDS, 0);
+    const size_t size = tfn_trainer_size(&d);
+    void *mem = tokenize_block(size);
+    tfn_trainer t;
+    tokenize_box b;
+    int32_t vocab;
+    CHECK_INT(tfn_trainer_init(&t, &d, mem, size), TFN_OK);
+    CHECK_INT(tfn_trainer_add(&t, "a b a", 5), TFN_OK);
+    CHECK_INT(tfn_trainer_run(&t), TFN_OK);
+    vocab = t.vocab;
+    CHECK_INT(tfn_trainer_run(&t), TFN_OK);
+    CHECK(t.vocab == vocab && vocab > 0);
+    tokenize_free(mem);
+    d.words = -1;
+    CHECK_INT(tfn_trainer_size(&d), 0);
+    d = tokenize_desc(TFN_TOKENIZER_BPE, 260);
+    b = tokenize_trained(&d, "abab abab", 9);
+    CHECK(b.k.merges == 0 && b.k.vocab == 260);
+    CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+    tokenize_free(b.mem);
+}
+
 int main(void)
 {
     RUN(tokenize_rules);
@@ -770,5 +796,6 @@ int main(void)
     RUN(tokenize_bad_text);
     RUN(tokenize_bad_blob);
     RUN(tokenize_bad_files);
+    RUN(tokenize_trainer_limits);
     return DONE();
 }
