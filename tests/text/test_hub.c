@@ -2676,10 +2676,11 @@ TEST(hub_small_refused)
 /* Characters beside the surrogates, and a score with a long exponent. */
 TEST(hub_small_values)
 {
-    hub_box b = hub_quoted("{'added_tokens':[{'id':9,'content':''}],'pre_tokenizer':{'type':"
+    hub_box b = hub_quoted("{'added_tokens':[{'id':9,'content':''}],'normalizer':{'type':'Nmt'},'pre_tokenizer':{'type':"
         "'WhitespaceSplit'},'model':{'type':'WordLevel','unk_token':'u','vocab':{'u':0,'\\uffff':1,"
         "'\\ud7ff':2,'\\ue000':3,'a\\u0000b':4}}}");
     int32_t id = -1;
+    char json[600];
     CHECK_INT(b.status, TFN_OK);
     CHECK_INT(b.k.vocab, 5);                    /* the added token is empty */
     hub_is(&b.k, "\xef\xbf\xbf \xed\x9f\xbf \xee\x80\x80 a", "1 2 3 0");
@@ -2691,6 +2692,15 @@ TEST(hub_small_values)
     CHECK_INT(b.status, TFN_OK);
     CHECK(b.status != TFN_OK || !(b.k.score[1] < 0));
     hub_is(&b.k, "abc", "1 2 0");
+    free(b.mem);
+    sprintf(json, "{'pre_tokenizer':{'type':'Metaspace','replacement':'\xe2\x96\x81','prepend_scheme':"
+            "'never'},'decoder':{'type':'Metaspace','replacement':'\xe2\x96\x81','prepend_scheme':"
+            "'never'},'model':{'type':'Unigram','unk_id':0,'vocab':[['<u>',0],['%0130d',-3]]}}", 0);
+    b = hub_quoted(json);                       /* a token of 130 zeros, longer than a short piece */
+    CHECK_INT(b.status, TFN_OK);
+    sprintf(json, "%0130d", 0);
+    hub_is(&b.k, json, "1");
+    hub_is(&b.k, json + 1, "0");
     free(b.mem);
 }
 
