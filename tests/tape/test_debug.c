@@ -149,6 +149,61 @@ TEST(debug_frozen)
     tfn_model_free(&m);
 }
 
+/* The caller's arrays are as long as the batch says. Nothing after them is read. */
+TEST(debug_ends)
+{
+    enum { BANDS = 3, FRAMES = 4 * DEBUG_T + 3 };
+    float *frames = debug_before_page(DEBUG_B * FRAMES * BANDS);
+    float *room[3];
+    int32_t *lengths, *of_source, *ids;
+    for (int i = 0; i < 3; i++) room[i] = debug_before_page(i < 2 ? DEBUG_B : DEBUG_B * DEBUG_T);
+    if (!frames || !room[0] || !room[1] || !room[2]) SKIP("no pages that can be guarded");
+    lengths = (int32_t *)(void *)room[0];
+    of_source = (int32_t *)(void *)room[1];
+    ids = (int32_t *)(void *)room[2];
+    for (int i = 0; i < DEBUG_B * FRAMES * BANDS; i++) frames[i] = (float)(i % 7 - 3) / 4;
+    for (int arch = 0; arch < 6; arch++) {
+        tfn_model_desc d;
+        tfn_model m;
+        tfn_batch batch = debug_batch((tfn_arch)(arch % 3));
+        memset(&d, 0, sizeof d);
+        d.vocab = DEBUG_V;
+        d.context = DEBUG_T;
+        d.batch = DEBUG_B;
+        d.width = 16;
+        d.arch = (tfn_arch)(arch % 3);
+        if (arch >= 3 && d.arch != TFN_ARCH_DECODER) d.bands = BANDS;
+        if (d.bands && d.arch == TFN_ARCH_ENCODER) {
+            d.head = TFN_HEAD_POSITIONS;
+            d.classes = DEBUG_V;
+        }
+        CASE("arch %d, bands %d", (int)d.arch, (int)d.bands);
+        memcpy(ids, debug_ids, sizeof debug_ids);
+        batch.targets = ids;
+        batch.tokens = ids;
+        if (batch.source) batch.source = ids;
+        batch.lengths = lengths;
+        batch.source_lengths = batch.source ? of_source : NULL;
+        for (int i = 0; i < DEBUG_B; i++) lengths[i] = of_source[i] = DEBUG_T - i % 2;
+        if (d.bands) {
+            int32_t *of_frames = batch.source ? of_source : lengths;
+            batch.frames = frames;
+            for (int i = 0; i < DEBUG_B; i++) of_frames[i] = FRAMES - i % 2;
+            if (batch.source) batch.source_time = FRAMES, batch.source = NULL;
+            else batch.time = FRAMES, batch.tokens = NULL;
+        }
+        if (tfn_model_new(&m, &d, NULL) != TFN_OK) {
+            FAIL("%s", m.error.text);
+            continue;
+        }
+        CHECK(tfn_model_step(&m, &batch, NULL) == TFN_OK);
+        CHECK(tfn_model_logits(&m, &batch) != NULL);
+        for (int32_t n = m.train.count - 1; n > m.train.count - 3; n--)     /* the loss, logits */
+            CHECK_INT(m.train.nodes[n].layer, -1);
+        tfn_model_free(&m);
+    }
+}
+
 /* -- planted mistakes -------------------------------------------------------------------------- */
 
 typedef enum debug_mistake {
@@ -258,6 +313,7 @@ int main(void)
 {
     RUN(debug_hash);
     RUN(debug_frozen);
+    RUN(debug_ends);
     RUN(debug_models);
     RUN(debug_reads_dead);
     RUN(debug_writes_beside);
