@@ -1786,7 +1786,7 @@ exports_peft() {
     says "$work/peft/adapter_config.json exists; --force overwrites it" \
         export "$work/lora.safetensors" --peft "$work/peft" &&
         says "export: groups: the model has no LoRA, which an adapter consists of" \
-            export "$work/hub.safetensors" --peft "$work/peft2" &&
+            export "$work/hub.safetensors" --peft "$work/peft2" && [ ! -e "$work/peft2" ] &&
         says "$work/out has no adapter_config.json: expected a folder of PEFT" \
             import golden/hub/llama --adapter "$work/out" --out "$work/x" &&
         wrong 'adapter needs --hf' export "$work/hub.safetensors" --adapter "$work/peft" --out "$work/x.h" &&

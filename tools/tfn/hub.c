@@ -14,18 +14,27 @@
 #include <string.h>
 #ifdef _WIN32
 #include <direct.h>
+#define rmdir _rmdir
 #else
 #include <sys/stat.h>
+#include <unistd.h>
 #endif
 
-/* Makes a folder. An error shows when a file is written into it. */
-static void hub_make_folder(const char *path)
+/* Makes a folder. Returns false if there is one. An error shows when a file is written into it. */
+static bool hub_make_folder(const char *path)
 {
 #ifdef _WIN32
-    _mkdir(path);
+    return _mkdir(path) == 0;
 #else
-    mkdir(path, 0777);
+    return mkdir(path, 0777) == 0;
 #endif
+}
+
+/* Ends the program after a failed export. A folder that was made for it goes, if it is empty. */
+static void hub_must_export(const tfn_export *x, bool made)
+{
+    if (x->error.status != TFN_OK && made) rmdir(x->folder);
+    must_be_ok(&x->error);
 }
 
 char *hub_path(const char *folder, const char *name)
@@ -336,6 +345,7 @@ int hub_export(settings *s, cli *c)
     int32_t specials[4];
     const char *labels[DATA_CLASSES];
     const char *folder = text_of(s, O_HF);
+    bool made;
     if (s->files != 1) cli_fail(c, "expected one model");
     if (given(s, O_OUT)) cli_fail(c, "--out is for C, --hf for a folder of the hub");
     if (given(s, O_PREFIX)) cli_fail(c, "--prefix is for C, --hf for a folder of the hub");
@@ -359,9 +369,9 @@ int hub_export(settings *s, cli *c)
         for (int32_t i = 0; i < b.classes.count; i++) labels[i] = b.classes.name[i];
         if (b.classes.count == b.desc.classes) x.labels = labels;
     }
-    hub_make_folder(folder);
+    made = hub_make_folder(folder);
     tfn_export_write(&x, hub_merged(&plain, &b.model));
-    must_be_ok(&x.error);
+    hub_must_export(&x, made);
     hub_report(&x, &b, hub_text(s, &b, O_DTYPE));
     tfn_model_free(&plain);
     bundle_free(&b);
@@ -375,6 +385,7 @@ int hub_export_peft(settings *s, cli *c)
     static bundle b;
     static tfn_export x;
     const char *folder = text_of(s, O_PEFT);
+    bool made;
     if (s->files != 1) cli_fail(c, "expected one model");
     if (given(s, O_OUT) || given(s, O_PREFIX)) cli_fail(c, "--out and --prefix are for C");
     bundle_look(&b, s->file[0]);
@@ -385,9 +396,9 @@ int hub_export_peft(settings *s, cli *c)
     x.folder = folder;
     x.dtype = hub_dtype(s->text[O_DTYPE]);
     x.round = given(s, O_ROUND);
-    hub_make_folder(folder);
+    made = hub_make_folder(folder);
     tfn_peft_write(&x, &b.model);
-    must_be_ok(&x.error);
+    hub_must_export(&x, made);
     printf("family      %s\ntensors     %d\n", x.family->name, (int)x.tensors);
     bundle_free(&b);
     return 0;
