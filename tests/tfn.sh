@@ -1769,7 +1769,7 @@ check "tfn export --hf: LoRA" exports_lora
 # LoRA goes to PEFT and back: merged by export or by fold, the model is the trained one. An adapter of
 # PEFT is imported with its base.
 exports_peft() {
-    rm -rf "$work/peft" "$work/out" && "$tfn" export "$work/lora.safetensors" --peft "$work/peft" > "$work/said" &&
+    rm -rf "$work/peft" "$work/peft2" "$work/out" && "$tfn" export "$work/lora.safetensors" --peft "$work/peft" > "$work/said" &&
         grep -q '^tensors *4$' "$work/said" && grep -q '"r": 4,' "$work/peft/adapter_config.json" &&
         "$tfn" export "$work/hub.safetensors" --adapter "$work/peft" --hf "$work/out" > "$work/said" &&
         "$tfn" import "$work/out" --out "$work/merged.safetensors" --force > "$work/said" &&
